@@ -43,7 +43,8 @@ create table rota.step_transition (
 );
 comment on table rota.step_transition is
 	'The state machine: in from_state, event leads to to_state; what is not here cannot happen.';
-comment on column rota.step_transition.from_state is 'State before; "pending" also stands for the moment of submission.';
+comment on column rota.step_transition.from_state is
+	'State before; the submission of a step is an event from pending to pending.';
 comment on column rota.step_transition.event is 'What happened.';
 comment on column rota.step_transition.to_state is 'State after.';
 insert into rota.step_transition (from_state, event, to_state) values

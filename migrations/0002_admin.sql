@@ -51,7 +51,7 @@ begin
 	raise exception 'rows of "%" are never %', tg_table_name, case tg_op when 'UPDATE' then 'changed' else 'deleted' end
 		using errcode = '23001', hint = 'Retention detaches whole partitions.';
 end $$;
-comment on function rota.never_deleted() is 'Refuses a DELETE or TRUNCATE (or UPDATE) on a table whose rows stay for ever.';
+comment on function rota.never_deleted() is 'Trigger function: refuses DELETE, TRUNCATE or UPDATE of rows that stay for ever.';
 
 create table rota.admin_event (
 	admin_event_id bigint generated always as identity primary key,

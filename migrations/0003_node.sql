@@ -20,18 +20,17 @@ create table rota.node (
 comment on table rota.node is 'A machine (or a part of one) that runs steps, served by one process manager.';
 comment on column rota.node.node_id is 'Key; never reused.';
 comment on column rota.node.name is 'Name that its process manager registers with.';
-comment on column rota.node.cpus is 'CPUs that may be allocated; what is prescribed, not what was found.';
+comment on column rota.node.cpus is 'CPUs that may be allocated, as configured.';
 comment on column rota.node.mem_mb is 'Memory that may be allocated, in MiB.';
-comment on column rota.node.features is 'Words that --constraint can ask for.';
+comment on column rota.node.features is 'Features that --constraint can ask for.';
 comment on column rota.node.weight is 'Nodes of lower weight are used first.';
-comment on column rota.node.hardware_check is
-	'Whether a node on which less is found than prescribed is kept out of use (state invalid).';
+comment on column rota.node.hardware_check is 'Whether a node that has less than configured is taken out of use (state invalid).';
 comment on column rota.node.state is
-	'unknown: never seen; up: serves; down: lost; drain: no new steps, by an operator or a failed prolog or epilog; '
-	'invalid: less than prescribed.';
+	'unknown: never registered; up: serves; down: lost; drain: no new steps, by an operator or a failed prolog or epilog; '
+	'invalid: less found than configured.';
 comment on column rota.node.reason is 'Why it is not up.';
-comment on column rota.node.reason_by is 'Who said so: a user''s name or a daemon.';
-comment on column rota.node.reason_at is 'When that was said.';
+comment on column rota.node.reason_by is 'Who set the state: a user''s name or a daemon.';
+comment on column rota.node.reason_at is 'When the state was set.';
 comment on column rota.node.found is 'Hardware as its process manager found it: cpus, cores, sockets, mem_mb, arch, os.';
 comment on column rota.node.boot_id is 'The kernel''s boot id at the last registration.';
 comment on column rota.node.address is 'Host name of the machine.';
@@ -44,7 +43,7 @@ comment on type rota.node_used_checked is 'The columns of rota.node_used that th
 create domain rota.node_used_valid as rota.node_used_checked
 	constraint node_cpus_not_overbooked check ((value).cpus_used between 0 and (value).cpus)
 	constraint node_mem_not_overbooked check ((value).mem_used_mb between 0 and (value).mem_mb);
-comment on domain rota.node_used_valid is 'No more is used of a node than it has.';
+comment on domain rota.node_used_valid is 'No more of a node is in use than it has.';
 create table rota.node_used (
 	node_id int primary key references rota.node on delete cascade,
 	cpus int not null,
@@ -72,7 +71,7 @@ begin
 	return null;
 end $$;
 comment on function rota.node_sized() is
-	'What a node has stands beside what is held of it, so that a check can hold one against the other.';
+	'Trigger function: copies the size of nodes to rota.node_used, where a check compares it with what is in use.';
 create trigger node_sized after insert or update of cpus,
 	mem_mb on rota.node for each statement execute function rota.node_sized();
 -- It also fires where a dump is loaded with session_replication_role = replica.
@@ -93,21 +92,22 @@ comment on table rota.node_lease is
 	'Until when each node counts as alive; renewed by its process manager, which counts its own lease from before it asked, '
 	'so that ends first.';
 comment on column rota.node_lease.node_id is 'The node.';
-comment on column rota.node_lease.renewed_at is 'When it was last heard of.';
+comment on column rota.node_lease.renewed_at is 'When it was last renewed.';
 comment on column rota.node_lease.expires_at is 'When it counts as lost.';
-comment on column rota.node_lease.lease_s is 'Seconds that a renewal lasts, as the node said when it registered.';
+comment on column rota.node_lease.lease_s is 'Seconds that a renewal lasts, as the node registered it.';
 comment on column rota.node_lease.margin_s is
-	'Seconds after the end of the lease in which the node has ended the tasks of steps with the policy fence, as it said '
-	'when it registered.';
+	'Seconds after the end of the lease in which the node ends the tasks of steps that end on node loss, as the node '
+	'registered it.';
 comment on column rota.node_lease.lost_at is
-	'Since when it counts as lost; a lost lease is not renewed, only a registration begins another. Null: alive.';
+	'Since when the node counts as lost; null: alive. A lost lease is not renewed; a registration begins another one.';
 comment on column rota.node_lease.loss_ended_at is
-	'When the attempts that the node has ended by itself were ended here; null: not yet, or nothing is lost.';
+	'When the attempts that the node ends by itself were ended here; null: not yet, or the node is not lost.';
 comment on column rota.node_lease.orphans is
-	'Attempts given up here that the node still had when it registered last; it serves again when there are none.';
+	'Orphaned attempts: those given up here that the node still had at its latest registration. The node serves again when '
+	'there are none.';
 comment on column rota.node_lease.notify_node_id is
-	'The node whose channel rings for this one: of those that its process manager registered with it, the one with the '
-	'lowest number. Null: itself.';
+	'The node whose channel gets NOTIFY for this one: of the nodes that its process manager registered with it, the one '
+	'with the lowest number. Null: itself.';
 
 create table rota.node_event (
 	node_event_id bigint generated always as identity primary key,
@@ -141,13 +141,13 @@ create table rota.node_gres (
 	constraint node_gres_holder_is_whole check (num_nulls(job_id, step_id, attempt) in (0, 3))
 ) with (fillfactor = 70);
 comment on table rota.node_gres is
-	'Generic resources, one row a unit: a unit has one holder or none, so it cannot be allocated twice.';
+	'Devices of generic resources, one row each. A device belongs to one step or to none, so it cannot be allocated twice.';
 comment on column rota.node_gres.node_id is 'The node that has it.';
 comment on column rota.node_gres.gres is 'Kind, for example gpu.';
-comment on column rota.node_gres.unit is 'Number of the unit on its node, from 0.';
+comment on column rota.node_gres.unit is 'Number of the device on its node, from 0.';
 comment on column rota.node_gres.job_id is 'Job of the step that holds it; null: free.';
 comment on column rota.node_gres.step_id is 'Step that holds it.';
-comment on column rota.node_gres.attempt is 'Attempt that holds it; 0: kept for a step that is to follow on the same node.';
+comment on column rota.node_gres.attempt is 'Attempt that holds it; 0: reserved for a step that follows on the same node.';
 
 create table rota.node_notice (
 	node_id int not null references rota.node on delete cascade,
@@ -162,15 +162,15 @@ create table rota.node_notice (
 	constraint node_notice_only_drain_ends_steps check (kind = 'drain' or not end_steps)
 );
 comment on table rota.node_notice is
-	'What is to befall a node: drain, to be drained at a deadline; failing, somebody expects it to fail.';
+	'Announcements about a node: drain, it is to be drained at a deadline; failing, it is expected to fail.';
 comment on column rota.node_notice.node_id is 'The node.';
 comment on column rota.node_notice.kind is
 	'drain: steps start only where they end before that time, then it is drained; failing: it is used last.';
 comment on column rota.node_notice.at is 'When; null (failing only): at any time.';
 comment on column rota.node_notice.reason is 'Why.';
-comment on column rota.node_notice.actor is 'Login name of who said so.';
-comment on column rota.node_notice.said_at is 'When that was said.';
-comment on column rota.node_notice.end_steps is 'drain: whether what still runs there then is ended.';
+comment on column rota.node_notice.actor is 'Login name of who announced it.';
+comment on column rota.node_notice.said_at is 'When it was announced.';
+comment on column rota.node_notice.end_steps is 'drain: whether steps that still run at that time are ended.';
 
 create table rota.license (
 	license text primary key check (license ~ '^[A-Za-z][A-Za-z0-9_.-]*$'),
@@ -181,4 +181,4 @@ create table rota.license (
 comment on table rota.license is 'Licences that steps take while they run.';
 comment on column rota.license.license is 'Name.';
 comment on column rota.license.total is 'How many there are.';
-comment on column rota.license.used is 'How many are taken; never above total.';
+comment on column rota.license.used is 'How many are in use; never above total.';

@@ -30,7 +30,7 @@ comment on column rota.partition.allow_users is 'Login names that may use it; nu
 comment on column rota.partition.allow_groups is 'Unix groups whose members may use it; null: all.';
 comment on column rota.partition.allow_accounts is 'Accounts that may use it; null: all.';
 comment on column rota.partition.sample_s is
-	'Seconds between samples of what its steps use, where they do not say it themselves; 0: none are taken.';
+	'Seconds between samples of what its steps use, where a step does not ask for another interval; 0: no samples.';
 
 create table rota.partition_node (
 	partition text not null references rota.partition on delete cascade,
@@ -58,20 +58,20 @@ create table rota.reservation (
 	constraint reservation_recurs_after_its_end check (recurs > interval '0' and ends_at - starts_at <= recurs)
 );
 comment on table rota.reservation is
-	'Times in which nodes are kept free, for maintenance or for those on its list: no other step starts there whose time '
-	'limit reaches into one.';
+	'Times in which nodes are reserved for maintenance or for a list of users and accounts. No other step starts there '
+	'whose time limit reaches into such a time.';
 comment on column rota.reservation.reservation_id is 'Key; never reused.';
 comment on column rota.reservation.name is 'Name.';
 comment on column rota.reservation.starts_at is 'When it begins; the first time, where it recurs.';
 comment on column rota.reservation.ends_at is 'When it ends; the first time, where it recurs.';
 comment on column rota.reservation.recurs is
-	'After how long it comes again; null: it is once. Days, weeks and months are those of time_zone: the hour on the clock '
-	'stays.';
-comment on column rota.reservation.time_zone is 'Time zone whose clock a recurring one goes by.';
+	'Interval after which it recurs; null: it does not. Days, weeks and months are those of time_zone, so the hour of the '
+	'day stays.';
+comment on column rota.reservation.time_zone is 'Time zone in which a recurring reservation is computed.';
 comment on column rota.reservation.users is 'Login names whose steps run there if they ask for it (--reservation).';
 comment on column rota.reservation.accounts is 'Accounts whose steps run there if they ask for it (--reservation).';
 comment on column rota.reservation.end_steps is
-	'Whether what still runs there when it begins is ended; else it goes on until its own end.';
+	'Whether steps that still run there when it begins are ended; false: they run to their own end.';
 comment on column rota.reservation.reason is 'Why, for people.';
 comment on column rota.reservation.created_by is 'Login name of who made it.';
 comment on column rota.reservation.created_at is 'When it was made.';

@@ -44,13 +44,14 @@ create table rota.association_share (
 	unique nulls not distinct (user_name, account, qos, gres)
 );
 comment on table rota.association_share is
-	'Who asks, as far as limits and shares tell steps apart: steps of one claimant, in one partition, are under the same '
-	'limits and keep their order among each other.';
+	'Associations: the sets of steps that limits and fair share tell apart. Steps of one association in one partition are '
+	'under the same limits and keep their order.';
 comment on column rota.association_share.association_id is 'Key; never reused, as rows are never deleted.';
 comment on column rota.association_share.user_name is 'Owner''s login name.';
 comment on column rota.association_share.account is 'Account that pays; null: none.';
 comment on column rota.association_share.qos is 'Quality of service.';
-comment on column rota.association_share.gres is 'Kinds of generic resources that the steps ask for, in order, with commas; empty: none.';
+comment on column rota.association_share.gres is
+	'Kinds of generic resources that the steps ask for, sorted, with commas; empty: none.';
 comment on column rota.association_share.boost_ms is
 	'By how much its steps come forward in the queue for its fair share, in milliseconds of waiting; null: not computed yet.';
 
@@ -58,7 +59,7 @@ create table rota.share_state (
 	one boolean primary key default true check (one),
 	computed_at timestamptz
 );
-comment on table rota.share_state is 'When the fair share of claimants was computed: one row.';
+comment on table rota.share_state is 'When the fair share of associations was computed: one row.';
 comment on column rota.share_state.one is 'There is one row.';
 comment on column rota.share_state.computed_at is 'When; null: it is to be computed.';
 insert into rota.share_state default values;
@@ -72,5 +73,5 @@ create table rota.submit_load (
 comment on table rota.submit_load is 'Live steps as they were counted last: of each user near enough to a limit, and of all.';
 comment on column rota.submit_load.uid is 'The user; -1: all.';
 comment on column rota.submit_load.steps is 'Live steps then, an array being one.';
-comment on column rota.submit_load.last_job is 'The newest job that was counted; those behind it come on top.';
+comment on column rota.submit_load.last_job is 'The newest job that was counted. The count of later jobs is added to it.';
 comment on column rota.submit_load.counted_at is 'When.';

@@ -96,7 +96,7 @@ comment on column rota.job.exit_code is 'Highest exit code of its steps, once it
 comment on column rota.job.signal is 'Signal that ended the step with the worst state, once it has ended.';
 comment on column rota.job.cause is 'Cause of the step with the worst state, once it has ended.';
 comment on column rota.job.retry_key is
-	'By which its submission is known as the same one when it is sent again, within a day at least; null: it had none, or '
+	'Key that the client makes for each submission, so that a repeated one is recognised for a day at least; null: none, or '
 	'one in rota.client_key.';
 comment on column rota.job.arguments is
 	'Arguments of the script, as submitted; null: none. What runs has them from step_request.spec, which the authenticator '
@@ -109,7 +109,7 @@ create table rota.client_key (
 	made_at timestamptz not null default now(),
 	primary key (uid, client_key)
 );
-comment on table rota.client_key is 'Keys by which a repeated submission is known as the same one.';
+comment on table rota.client_key is 'Keys that clients chose, by which a repeated submission is recognised.';
 comment on column rota.client_key.uid is 'Submitting user.';
 comment on column rota.client_key.client_key is 'Key that the client chose.';
 comment on column rota.client_key.job_id is 'Job that it made.';
@@ -175,7 +175,7 @@ comment on column rota.step_request.step_id is 'The step; for an array, its head
 comment on column rota.step_request.name is 'Name in the script.';
 comment on column rota.step_request.line is 'Line of the script that begins it.';
 comment on column rota.step_request.topo is
-	'Position in an order in which every step comes behind those it waits for; edges are checked by it, so no cycle can be '
+	'Position in an order in which every step comes after those it waits for. Edges are checked by it, so no cycle can be '
 	'stored.';
 comment on column rota.step_request.partition is 'Partition it is to run in.';
 comment on column rota.step_request.nodes_min is 'Fewest nodes.';
@@ -184,7 +184,8 @@ comment on column rota.step_request.ntasks is 'Tasks, over all nodes.';
 comment on column rota.step_request.ntasks_per_node is 'Tasks on each node; null: as they fit.';
 comment on column rota.step_request.cpus_per_task is 'CPUs for each task.';
 comment on column rota.step_request.mem_mb is 'Memory on each node, in MiB; null: see mem_per_cpu_mb.';
-comment on column rota.step_request.mem_per_cpu_mb is 'Memory for each CPU, in MiB; null: not tracked unless mem_mb says so.';
+comment on column rota.step_request.mem_per_cpu_mb is
+	'Memory for each CPU, in MiB; null: memory is tracked only where mem_mb is given.';
 comment on column rota.step_request.gres is 'Generic resources on each node: {"gpu": 2}.';
 comment on column rota.step_request.licenses is 'Licences for the step: {"matlab": 1}.';
 comment on column rota.step_request.exclusive is 'Whether it wants its nodes for itself.';
@@ -229,8 +230,8 @@ begin
 			from rota.step_state s));
 end $$;
 comment on domain rota.step_valid is
-	'The states of rota.step_state, how a step may be held, what it may be wanted to end as (null: no end is wanted), and '
-	'an array''s elements stand behind it.';
+	'The states of rota.step_state, the known values of held and end_wanted (null: no end is wanted), and array elements '
+	'numbered after their head.';
 create table rota.step (
 	job_id bigint not null,
 	step_id int not null,
@@ -273,25 +274,24 @@ create index step_eligible on rota.step (queue, rank desc, job_id, step_id)
 	where state = 'pending' and deps_waiting = 0 and held = '';
 create index step_by_association on rota.step (queue, association_id, rank desc, job_id, step_id)
 	where state = 'pending' and deps_waiting = 0 and held = '';
-comment on table rota.step is
-	'A step as it stands: the one row whose state says what is going on. Array elements get theirs when they start.';
+comment on table rota.step is 'A step as it stands, with its state. An array element gets a row when it starts.';
 comment on column rota.step.job_id is 'The job.';
 comment on column rota.step.step_id is
 	'The step in its job: script steps in order; the element at position p of an array has the head''s number + 1 + p.';
 comment on column rota.step.request_id is 'Its row in rota.step_request: itself, or the head of its array.';
 comment on column rota.step.array_index is 'Index of an array element; null: not an element.';
-comment on column rota.step.state is 'Its state; written by internal.step_move only.';
+comment on column rota.step.state is
+	'Its state. internal.step_write changes it; internal.array_expand makes rows of elements that start.';
 comment on column rota.step.attempt is
-	'Its latest attempt; 0: never started. Orders and reports name it, and what names another one is stray.';
+	'Its latest attempt; 0: never started. Orders and reports name it, and what names another one is rejected.';
 comment on column rota.step.held is 'By whom it is held: empty, user, admin or system.';
 comment on column rota.step.held_reason is 'Why it is held.';
-comment on column rota.step.deps_waiting is 'Unmet dependencies; 0: none stands in its way.';
+comment on column rota.step.deps_waiting is 'Unresolved dependencies; 0: none.';
 comment on column rota.step.rank is
-	'Place in the queue, higher first: seconds of priority less the time of submission, so it never has to be rewritten as '
-	'time passes.';
+	'Position in the queue, higher first: seconds of priority less the time of submission. It does not change with time.';
 comment on column rota.step.begin_at is 'Not to be started before: as asked for, or after a requeue.';
 comment on column rota.step.start_by is 'Latest start with which it can still end before its deadline; null: no deadline.';
-comment on column rota.step.eligible_at is 'When nothing but resources stood in its way any more.';
+comment on column rota.step.eligible_at is 'Since when it waits for nothing but resources.';
 comment on column rota.step.retries is 'How often it was run again after a failure of its own.';
 comment on column rota.step.requeues is 'How often it was run again for another reason.';
 comment on column rota.step.ordered_at is 'When the scheduler placed its latest attempt.';
@@ -303,12 +303,11 @@ comment on column rota.step.cause is
 	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '
 	'withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
 comment on column rota.step.message is 'The cause in words.';
-comment on column rota.step.end_wanted is 'The event that its end will count as, when somebody asked for that end.';
+comment on column rota.step.end_wanted is 'The event that its end will count as, where somebody asked for that end.';
 comment on column rota.step.resume_wanted is 'Whether a suspended step is to go on as soon as its CPUs are free.';
-comment on column rota.step.queue is
-	'The partition in whose queue it is, as its request says; empty: it had ended before that was kept here.';
+comment on column rota.step.queue is 'The partition in whose queue it is, as its request says.';
 comment on column rota.step.is_array is 'Whether it is the head of an array.';
-comment on column rota.step.association_id is 'Who asks for it, in rota.association_share; 0: it had ended before that was kept here.';
+comment on column rota.step.association_id is 'Its association, in rota.association_share.';
 create function rota.step_references() returns trigger
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -327,7 +326,7 @@ begin
 	end if;
 	return null;
 end $$;
-comment on function rota.step_references() is 'Refuses steps whose request, or its job, is not there.';
+comment on function rota.step_references() is 'Trigger function: refuses steps whose request, or its job, does not exist.';
 
 create type rota.step_array_checked as (size int, next int, running int, completed int, failed int, max_running int);
 comment on type rota.step_array_checked is 'The columns of rota.step_array that the constraint step_array_is_valid checks.';
@@ -362,7 +361,7 @@ comment on column rota.step_array.indices is 'Its indices, as ranges [low, high,
 comment on column rota.step_array.size is 'Number of elements.';
 comment on column rota.step_array.max_running is 'Most elements at once; null: any number.';
 comment on column rota.step_array.by_corr is
-	'Whether elements become rows when the element they correspond to has ended, instead of when they start.';
+	'Whether elements become rows when their corresponding element has ended, instead of when they start.';
 comment on column rota.step_array.next is 'First position that has not become a row in order.';
 comment on column rota.step_array.skip is 'Positions from next on that have become rows out of order (by a cancel, say).';
 comment on column rota.step_array.running is 'Elements that are rows and hold an allocation.';
@@ -383,7 +382,8 @@ create domain rota.step_edge_valid as rota.step_edge_checked
 		or ((value).peer_job_id = (value).job_id and (value).peer_topo is not null
 			and (value).peer_step_id <> (value).step_id
 			and ((value).kind <> 'after' or (value).peer_topo < (value).topo)));
-comment on domain rota.step_edge_valid is 'What kinds and states of edges there are; and none leads to a later job, or back.';
+comment on domain rota.step_edge_valid is
+	'The kinds, conditions and states of edges. No edge leads to a later job, or back within a job.';
 create table rota.step_edge (
 	job_id bigint not null,
 	step_id int not null,
@@ -407,7 +407,7 @@ create index step_edge_by_peer on rota.step_edge (peer_job_id, peer_step_id);
 create index step_edge_out on rota.step_edge (peer_job_id, job_id) where peer_job_id <> job_id and state = 'waiting';
 create index step_edge_corr on rota.step_edge (job_id) where condition = 'corr';
 create index step_edge_corr_peer on rota.step_edge (peer_job_id) where condition = 'corr';
-comment on table rota.step_edge is 'Peer constraints: this step after, with, on the same or on other nodes than its peer.';
+comment on table rota.step_edge is 'Peer constraints: this step runs after, with, on the same or on other nodes than its peer.';
 comment on column rota.step_edge.job_id is 'Job of the step that is bound.';
 comment on column rota.step_edge.step_id is 'The step that is bound.';
 comment on column rota.step_edge.edge is 'Number of the edge within its step.';
@@ -420,11 +420,11 @@ comment on column rota.step_edge.condition is
 comment on column rota.step_edge.topo is 'The step''s position in topological order.';
 comment on column rota.step_edge.peer_topo is 'The peer''s; for after within a job it is smaller, so a cycle cannot be stored.';
 comment on column rota.step_edge.gates is
-	'Whether the step is not eligible before it is met; false: what the placement itself sees to (with, and nodes among '
-	'such peers; corr, element by element).';
+	'Whether the step is not eligible before the edge is met; false: the placement itself sees to it (with, nodes of such '
+	'peers, and corr, which is resolved element by element).';
 comment on column rota.step_edge.state is
 	'waiting, met, failed (can never be met), or not_needed (can never be met because its peer ended well, or was skipped).';
-comment on column rota.step_edge.resolved_at is 'When it was met or failed.';
+comment on column rota.step_edge.resolved_at is 'When it was met or failed; null: it waits.';
 comment on column rota.step_edge.line is 'Line of the script that asks for it.';
 create function rota.step_edge_references() returns trigger
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -451,4 +451,5 @@ begin
 	end if;
 	return null;
 end $$;
-comment on function rota.step_edge_references() is 'Refuses edges whose step or peer is not there, or has another position.';
+comment on function rota.step_edge_references() is
+	'Trigger function: refuses edges whose step or peer does not exist or has another position.';

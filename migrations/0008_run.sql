@@ -65,11 +65,11 @@ comment on column rota.attempt.cause is 'What ended it; see rota.step.cause.';
 comment on column rota.attempt.message is 'The cause in words.';
 comment on column rota.attempt.session_id is 'Session id of its first task on its first node.';
 comment on column rota.attempt.ends_on_node_loss is
-	'Whether a node that loses its lease ends it by itself, as its order says; false: it goes on, and is not run again '
-	'before the node is back or declared dead.';
+	'Node-loss policy: whether a node that loses its lease ends the attempt by itself; false: the attempt goes on, and the '
+	'step does not run again before the node is back or declared dead.';
 comment on column rota.attempt.pause_clock is
-	'The first node''s clock (microseconds since its boot) at the latest suspension or continuation that was taken; earlier '
-	'ones are old news.';
+	'The first node''s clock (microseconds since its boot) at the latest suspension or continuation that was applied. '
+	'Earlier records are ignored.';
 
 create type rota.allocation_checked as (attempt int, tasks int, cpus int, cpus_held int, mem_mb bigint, phase text);
 comment on type rota.allocation_checked is 'The columns of rota.allocation that the constraint allocation_is_valid checks.';
@@ -79,7 +79,7 @@ create domain rota.allocation_valid as rota.allocation_checked
 		and (value).cpus_held <= (value).cpus
 		and (value).phase in ('reserved', 'ordered', 'prolog', 'ready', 'running', 'done', 'ended'));
 comment on domain rota.allocation_valid is
-	'Nothing below 0 is allocated, no more CPUs are held than that, and the phase is a known one.';
+	'No amount is negative, no more CPUs are held than allocated, and the phase is a known one.';
 create table rota.allocation (
 	job_id bigint not null,
 	step_id int not null,
@@ -107,30 +107,32 @@ create table rota.allocation (
 			is distinct from null)
 ) partition by range (job_id);
 create index allocation_open on rota.allocation (node_id) where ended_at is null or (prolog_owner and gone_at is null);
-comment on table rota.allocation is 'What an attempt holds on a node, and from when to when: the ground of all usage figures.';
+comment on table rota.allocation is
+	'What an attempt holds on a node, and from when to when. All usage figures are computed from these rows.';
 comment on column rota.allocation.job_id is 'The job.';
 comment on column rota.allocation.step_id is 'The step that holds it.';
-comment on column rota.allocation.attempt is 'The attempt; 0: kept on the very nodes for a step that is to follow there.';
+comment on column rota.allocation.attempt is 'The attempt; 0: reserved on the same nodes for a step that follows there.';
 comment on column rota.allocation.node_id is 'The node.';
-comment on column rota.allocation.node_index is 'Place of the node among the attempt''s; 0: the one that runs the script.';
+comment on column rota.allocation.node_index is 'Index of the node among those of the attempt; 0: the one that runs the script.';
 comment on column rota.allocation.cpus is 'CPUs held.';
 comment on column rota.allocation.mem_mb is 'Memory held, in MiB.';
-comment on column rota.allocation.gres is 'Units of generic resources held: {"gpu": [0, 3]}.';
+comment on column rota.allocation.gres is 'Devices of generic resources held: {"gpu": [0, 3]}.';
 comment on column rota.allocation.licenses is 'Licences held by the step, on the row of its first node.';
 comment on column rota.allocation.tasks is 'Tasks of the step on this node.';
 comment on column rota.allocation.prolog_owner is
 	'Whether the prolog and the epilog of its job group run with it on this node; true without a group.';
-comment on column rota.allocation.phase is 'How far the node is with it.';
-comment on column rota.allocation.cpus_held is 'CPUs it holds just now: 0 while it is suspended, or stands ahead.';
+comment on column rota.allocation.phase is 'How far the attempt is on the node; reserved: attempt 0.';
+comment on column rota.allocation.cpus_held is 'CPUs it holds now: 0 while it is suspended or pre-dispatched.';
 comment on column rota.allocation.started_at is
-	'From when it is held; null: it stands ahead, and takes the CPUs of the next element of its array that ends on the node.';
+	'From when it is held; null: it is pre-dispatched, and takes the CPUs of the next element of its array that ends on the '
+	'node.';
 comment on column rota.allocation.ended_at is 'Until when; null: it is held now.';
 comment on column rota.allocation.gone_at is
-	'When nothing of it was left on the node; later than ended_at where a group''s epilog waits.';
+	'When nothing of it was left on the node; later than ended_at where the epilog of a group waits.';
 comment on column rota.allocation.peak_mb is 'Highest memory use on the node, in MiB; null: unknown.';
 comment on column rota.allocation.cpu_usec is 'CPU time used on the node, in microseconds; null: unknown.';
 comment on column rota.allocation.lost_at is
-	'When it was given up with its node; what the node says of it later is kept in rota.rejected_report and changes nothing.';
+	'When it was given up with its node. Later reports of it go to rota.rejected_report and change nothing.';
 comment on column rota.allocation.partition is
 	'Partition in which it was held, where its step has been moved to another one since; null: that of its step.';
 

@@ -10,8 +10,8 @@ create domain rota.node_order_valid as rota.node_order_checked
 		and ((value).kind = 'launch') = (coalesce((value).body, (value).text_node::text) is not null)
 		and ((value).also = '{}' or (value).kind = 'launch'));
 comment on domain rota.node_order_valid is
-	'Which orders there are: launches, and no others, have a text, their own or that of another node''s row, and go for '
-	'further steps; a text is signed.';
+	'The kinds of orders. A launch, and no other order, has a text, its own or that of another node''s row, and may be for '
+	'further steps. A text is signed.';
 create table rota.node_order (
 	order_id bigint generated always as identity primary key,
 	node_id int not null references rota.node on delete cascade,
@@ -29,7 +29,7 @@ create table rota.node_order (
 		row(kind, body, signature, text_node, also)::rota.node_order_checked::rota.node_order_valid is distinct from null)
 );
 create index node_order_by_node on rota.node_order (node_id, order_id);
-comment on table rota.node_order is 'Orders on their way to nodes; a row goes when its node has taken it.';
+comment on table rota.node_order is 'Orders on their way to nodes. A row goes when its node has fetched it.';
 comment on column rota.node_order.order_id is 'Order of making.';
 comment on column rota.node_order.node_id is 'The node.';
 comment on column rota.node_order.kind is
@@ -57,7 +57,7 @@ create table rota.launch_text (
 	primary key (job_id, step_id, attempt, node_id)
 );
 comment on table rota.launch_text is
-	'Launch orders that are for several nodes of an attempt; a row goes when the attempt is over.';
+	'Texts of launch orders that are for several nodes of an attempt. A row goes when the attempt is over.';
 comment on column rota.launch_text.job_id is 'The job.';
 comment on column rota.launch_text.step_id is 'The step.';
 comment on column rota.launch_text.attempt is 'The attempt.';
@@ -74,13 +74,13 @@ create unlogged table rota.report_deferred (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 alter table rota.report_deferred alter column report set storage external;
 comment on table rota.report_deferred is
-	'Reports of nodes that wait to be settled; a row goes when it is. Not logged: until then its node tells it again '
-	'whenever it has to.';
-comment on column rota.report_deferred.deferred_id is 'Order of coming.';
-comment on column rota.report_deferred.node_id is 'The node, or one of those whose process manager told it.';
+	'Deferred reports: those that wait to be applied, because another session had locked their jobs. A row goes when it is '
+	'applied. The table is not logged, since a node repeats what was not acknowledged.';
+comment on column rota.report_deferred.deferred_id is 'Order of arrival.';
+comment on column rota.report_deferred.node_id is 'The node, or one of those whose process manager sent it.';
 comment on column rota.report_deferred.job_ids is 'Jobs that it is about.';
-comment on column rota.report_deferred.reported_at is 'When it was told: its ages count from here.';
-comment on column rota.report_deferred.report is 'The report, as api.node_report takes it, its lives among it.';
+comment on column rota.report_deferred.reported_at is 'When it was received. The ages in it count from here.';
+comment on column rota.report_deferred.report is 'The report, as api.node_report takes it, with its coalesced records.';
 
 create table rota.rejected_report (
 	rejected_report_id bigint generated always as identity,
@@ -90,9 +90,9 @@ create table rota.rejected_report (
 	primary key (rejected_report_id, at)
 ) partition by range (at);
 comment on table rota.rejected_report is
-	'Reports that came late or fitted nothing: they changed nothing and are kept here, for as many days as the setting '
+	'Records that were late or fitted no attempt. They changed nothing and are kept for as many days as the setting '
 	'rejected_report_days says.';
 comment on column rota.rejected_report.rejected_report_id is 'Order of arrival.';
-comment on column rota.rejected_report.at is 'When.';
+comment on column rota.rejected_report.at is 'When it was received.';
 comment on column rota.rejected_report.actor is 'Who sent it.';
 comment on column rota.rejected_report.what is 'The records, as they were sent.';

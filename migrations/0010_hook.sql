@@ -10,14 +10,13 @@ create table rota.hook_pending (
 	unique (job_id, step_id, attempt, hook)
 );
 comment on table rota.hook_pending is
-	'Controller prologs and epilogs that have not ended. As long as an attempt has its prolog here, none of its orders '
-	'leaves.';
+	'Controller prologs and epilogs that have not ended. While an attempt has its prolog here, none of its orders is sent.';
 comment on column rota.hook_pending.hook_id is 'Order of making; those of one step run one after the other.';
 comment on column rota.hook_pending.job_id is 'The job.';
 comment on column rota.hook_pending.step_id is 'The step.';
 comment on column rota.hook_pending.attempt is 'The attempt.';
 comment on column rota.hook_pending.hook is 'Which one.';
-comment on column rota.hook_pending.due_at is 'Since when.';
+comment on column rota.hook_pending.due_at is 'Since when it is to run.';
 
 create table rota.controller_hook (
 	job_id bigint not null,
@@ -34,13 +33,13 @@ create table rota.controller_hook (
 	primary key (job_id, step_id, attempt, hook)
 ) partition by range (job_id);
 comment on table rota.controller_hook is
-	'Each controller prolog and epilog that has ended: its last run, where it had to be run again.';
+	'Each controller prolog and epilog that has ended; of one that was run again, the last run.';
 comment on column rota.controller_hook.job_id is 'The job.';
 comment on column rota.controller_hook.step_id is 'The step.';
 comment on column rota.controller_hook.attempt is 'The attempt.';
 comment on column rota.controller_hook.hook is 'Which one.';
-comment on column rota.controller_hook.due_at is 'From when on it was to run.';
-comment on column rota.controller_hook.ended_at is 'When its end was heard of.';
+comment on column rota.controller_hook.due_at is 'Since when it was to run.';
+comment on column rota.controller_hook.ended_at is 'When its end was reported.';
 comment on column rota.controller_hook.exit_code is 'Exit code; null: ended by a signal, or not run.';
 comment on column rota.controller_hook.signal is 'Signal that ended it; null: none.';
 comment on column rota.controller_hook.usec is 'How long it ran, in microseconds; null: not at all.';
@@ -75,12 +74,12 @@ comment on column rota.mail.made_at is 'When the event was recorded.';
 comment on column rota.mail.due_at is 'From when on it may be sent, or sent again; null: it was sent or given up.';
 comment on column rota.mail.tries is 'How often a runnerd has begun to send it.';
 comment on column rota.mail.recipient is 'To whom it was sent, or was to be sent, with its last try.';
-comment on column rota.mail.sent_at is 'When the mail program had taken it; null: not sent.';
-comment on column rota.mail.message is 'Why its last try failed, or why it was given up; null: it did not.';
+comment on column rota.mail.sent_at is 'When the mail program had accepted it; null: not sent.';
+comment on column rota.mail.message is 'Why its last try failed, or why it was given up; null: no failure.';
 
 create table rota.mail_watch (
 	job_id bigint primary key
 );
 comment on table rota.mail_watch is
-	'Live jobs with mail that no transition of the job makes: shares of a time limit, and elements of arrays.';
+	'Live jobs with mail for something that is no transition of the job: shares of a time limit, and elements of arrays.';
 comment on column rota.mail_watch.job_id is 'The job.';

@@ -80,8 +80,8 @@ create table rota.sample_total (
 	primary key (job_id, step_id, attempt, node_id, task)
 ) partition by range (job_id);
 comment on table rota.sample_total is
-	'What the samples of an attempt on a node come to, kept when they are dropped; and by its clock each sample counts '
-	'once. Null: unknown.';
+	'Totals of the samples of an attempt on a node, which stay when the samples are dropped. The clock in it lets each '
+	'sample count once. Null: unknown.';
 comment on column rota.sample_total.job_id is 'The job.';
 comment on column rota.sample_total.step_id is 'The step.';
 comment on column rota.sample_total.attempt is 'The attempt.';
@@ -91,7 +91,7 @@ comment on column rota.sample_total.task is
 comment on column rota.sample_total.only_task is 'Rank of the task, where it is the only one on the node.';
 comment on column rota.sample_total.samples is 'How many there were.';
 comment on column rota.sample_total.first_clock is 'The first one, in microseconds of the node''s CLOCK_BOOTTIME.';
-comment on column rota.sample_total.clock is 'The last one, the same way; what is not later was told before.';
+comment on column rota.sample_total.clock is 'The same of the latest sample. A sample that is not later was counted before.';
 comment on column rota.sample_total.first_at is 'The first one, by the database''s clock.';
 comment on column rota.sample_total.last_at is 'The last one.';
 comment on column rota.sample_total.cpu_usec is 'CPU time used by the last one, in microseconds.';

@@ -1,9 +1,10 @@
--- What was used, by hour, day and month. Each transaction that ends something notes it in rota.usage_pending; api.usage_roll adds it
--- up later, exactly once.
+-- What was used, by hour, day and month. Each transaction that ends something notes it in rota.usage_pending; api.usage_roll adds
+-- it up later, exactly once.
 
 create type rota.usage_pending_checked as (job_ids bigint[], step_ids int[], attempts int[], node_ids int[], held boolean,
 	used boolean);
-comment on type rota.usage_pending_checked is 'The columns of rota.usage_pending that the constraint usage_pending_is_valid checks.';
+comment on type rota.usage_pending_checked is
+	'The columns of rota.usage_pending that the constraint usage_pending_is_valid checks.';
 create domain rota.usage_pending_valid as rota.usage_pending_checked
 	constraint usage_pending_is_valid check (
 		cardinality((value).step_ids) = cardinality((value).job_ids)
@@ -12,7 +13,7 @@ create domain rota.usage_pending_valid as rota.usage_pending_checked
 		and cardinality((value).attempts) = cardinality((value).job_ids)
 		and cardinality((value).node_ids) = cardinality((value).job_ids));
 comment on domain rota.usage_pending_valid is
-	'Either ended steps, or allocations that are held or used no more: each with all of its key.';
+	'Either ended steps, or allocations whose time or use is to be added up; each with all of its key.';
 create table rota.usage_pending (
 	pending_id bigint generated always as identity primary key,
 	job_ids bigint[] not null,
@@ -27,11 +28,10 @@ create table rota.usage_pending (
 			is distinct from null)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_threshold = -1);
 comment on table rota.usage_pending is
-	'What has ended and is not in the usage figures yet: a row for each transaction that ended something, and, while '
-	'figures are added up anew, rows for what had ended before. It goes in the transaction that adds it up.';
+	'What has ended and is not in the usage figures yet: a row for each transaction that ended something, and, during a '
+	'rebuild, rows for what had ended before. A row goes in the transaction that adds it up.';
 comment on column rota.usage_pending.pending_id is
-	'The order in which they are added up: those of what has just ended from 1 on, as they were made; behind them those of '
-	'a rebuild (rebuild), from -1 down.';
+	'The order in which rows are added up: what has just ended from 1 on; after that the rows of a rebuild, from -1 down.';
 comment on column rota.usage_pending.job_ids is 'Job of each.';
 comment on column rota.usage_pending.step_ids is 'Step of each.';
 comment on column rota.usage_pending.attempts is
@@ -39,8 +39,9 @@ comment on column rota.usage_pending.attempts is
 comment on column rota.usage_pending.node_ids is 'The node of each, likewise.';
 comment on column rota.usage_pending.held is 'Allocations that have ended: what was held.';
 comment on column rota.usage_pending.used is
-	'Allocations whose use has become known, when nothing was left of them on the node: what was used.';
-comment on column rota.usage_pending.rebuild is 'Whether it had been added up before, and is again. Views leave it out until then.';
+	'Allocations whose use has become known, because nothing of them is left on the node.';
+comment on column rota.usage_pending.rebuild is
+	'Whether it had been added up before, and is again. Views leave it out until then.';
 
 create table rota.usage_state (
 	one boolean primary key default true check (one),
@@ -52,7 +53,7 @@ comment on column rota.usage_state.one is 'There is one row.';
 comment on column rota.usage_state.time_zone is
 	'Time zone by which days and months are added up; another setting counts from the next rebuild on.';
 comment on column rota.usage_state.rebuild_at is
-	'When it was asked for that all be added up anew; null: that has begun, see rota.usage_pending.rebuild.';
+	'When a rebuild was asked for; null: none, or it has begun (rota.usage_pending.rebuild).';
 insert into rota.usage_state (time_zone) values (current_setting('TimeZone'));
 
 create table rota.usage_hour (

@@ -10,11 +10,12 @@ create table rota.live_from (
 	constraint live_from_recent_is_not_later check (recent_id <= job_id)
 );
 comment on table rota.live_from is
-	'Where the views of schema live begin: nothing of a job before that lives, or will. It only moves on (internal.live_advance).';
-comment on column rota.live_from.job_id is 'The first job of the oldest range in which anything lives.';
+	'Where the views of schema live begin. No job before that is live or will be. The limit only moves forward '
+	'(internal.live_advance).';
+comment on column rota.live_from.job_id is 'The first job of the oldest range with anything live in it.';
 comment on column rota.live_from.only_row is 'There is one row.';
 comment on column rota.live_from.recent_id is
-	'The first job of the oldest range in which anything lives or was submitted within the last day.';
+	'The first job of the oldest range with anything that is live or was submitted within the last day.';
 insert into rota.live_from (job_id) values (0);
 
 create function rota.guard_rows(p_table text) returns void
@@ -111,8 +112,8 @@ begin
 	end loop;
 end $$;
 comment on function rota.range_keys(bigint) is
-	'Make the foreign keys within the range that begins with a job, where they are missing. What rota.step_references and '
-	'rota.step_edge_references look up has none.';
+	'Make the foreign keys within the range that begins with a job, where they are missing. References that '
+	'rota.step_references and rota.step_edge_references look up have none.';
 
 create function rota.range_make(p_from bigint, p_to bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -14,7 +14,7 @@
 #include "lib/log.h"
 
 enum {
-	UPKEEP_ROLL = 1000, /* rows of rota.usage_due in a call; each call costs a plan */
+	UPKEEP_ROLL = 1000, /* rows of rota.usage_pending in a call; each call costs a plan */
 	UPKEEP_RANGES = 60  /* seconds between calls of api.range_ensure */
 };
 

@@ -1,8 +1,10 @@
--- Schema live: the tables of jobs, cut off where nothing lives any more. What goes on all the time (sql/step, sql/node,
--- sql/schedule, sql/hook) is written with the search path "live, rota": by a bound that is known when a statement is planned,
--- PostgreSQL leaves whole ranges out, where it would otherwise lock and open each range of each table it names, whichever it then
--- reads. So a step costs the same behind ten ranges of history. What asks for jobs that may have ended long ago names the tables
--- themselves (search path "rota").
+-- Schema live: the tables of jobs without the ranges in which everything is over. It keeps the cost of a step the same behind any
+-- history.
+--
+-- Invariants:
+-- - Functions for what goes on all the time (sql/step, sql/node, sql/schedule, sql/hook) have the search path "live, rota". A
+--   bound that is known at planning time lets PostgreSQL leave out whole ranges, which it would otherwise lock and open.
+-- - Functions that read jobs that may have ended long ago have the search path "rota".
 create schema live;
 comment on schema live is 'The tables of jobs without the ranges in which everything is over.';
 
@@ -17,7 +19,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		c.relname;
 $$;
 comment on function internal.range_tables() is
-	'Tables that are partitioned by job id, in the order in which a range of them can be taken apart.';
+	'Tables that are partitioned by job id, in the order in which a range of them can be detached.';
 
 create function internal.live_views(p_from bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -40,7 +42,8 @@ language plpgsql set search_path = rota, pg_temp as $$
 begin
 	execute format('create or replace view live.recent_job as select t.* from rota.job t where t.job_id >= %s', p_from);
 	comment on view live.recent_job is
-		'rota.job, from the first job of the oldest range in which anything lives or was submitted within the last day.';
+		'rota.job, from the first job of the oldest range with anything that is live or was submitted within the last '
+		'day.';
 end $$;
 comment on function internal.recent_view(bigint) is 'Make live.recent_job, from a job on, or move it there.';
 select internal.recent_view(f.recent_id) from rota.live_from f;
@@ -69,8 +72,8 @@ begin
 		) x limit 1);
 end $$;
 comment on function internal.range_live(bigint, bigint) is
-	'What still lives, or is to come, among the jobs from p_from (included) to p_to (excluded), in words; null: nothing, '
-	'and nothing ever will.';
+	'What is live, or is to come, among the jobs from p_from (included) to p_to (excluded), as text; null: nothing, and '
+	'nothing will be.';
 
 create function internal.live_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -87,9 +90,9 @@ begin
 	if v_from = v_before then
 		return;
 	end if;
-	-- Whoever has taken an id has this table locked until the job is there for all to see: behind that lock, nothing is on
-	-- its way into the ranges left out. The lock, and that of the views, is tried for less than it takes to notice a
-	-- deadlock: the queue does not fail for it, and the next minute comes.
+	-- A session that has taken a job id has this table locked until its job is visible. After this lock, no job is on its way
+	-- into the ranges left out. The lock, and that of the views, is tried for less than the deadlock timeout, so that the
+	-- queue does not fail for it; the next minute tries again.
 	perform set_config('lock_timeout', '200ms', true);
 	lock table only rota.job in share row exclusive mode;
 	if internal.range_live(v_before, v_from) is null then
@@ -100,8 +103,8 @@ exception when lock_not_available then
 	null;
 end $$;
 comment on function internal.live_advance() is
-	'Have schema live begin behind the ranges in which everything is over. Where the tables are busy, it is left for the '
-	'next time.';
+	'Move the begin of schema live past the ranges in which everything is over. Where the tables are busy, it gives up '
+	'until the next call.';
 
 create function internal.recent_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -127,4 +130,4 @@ exception when lock_not_available then
 	null;
 end $$;
 comment on function internal.recent_advance() is
-	'Have live.recent_job begin behind the ranges in which everything is over and was submitted more than a day ago.';
+	'Move the begin of live.recent_job past the ranges in which everything is over and was submitted more than a day ago.';

@@ -1,9 +1,9 @@
--- How the planner is to see the functions that daemons call. They begin from a few rows (a request, a report, what is live) and
--- go on by key; to read a table that keeps all history as a whole, by itself or for a join, is never what is wanted, even where
--- statistics are missing or old, or the table was empty when the plan was made, so that it looked cheap. What they read is in
--- memory. Where a row is found by key and has to be open besides, that is written as coalesce(ended_at, 'infinity') = 'infinity':
--- said plainly it fits a partial index over all that is open, which looks short to a planner whose statistics were made when
--- little was, and so is read once for each row. Compiling plans, and starting workers, takes longer than running these.
+-- Planner settings of the functions that daemons call. They start from a few rows (a request, a report, what is live) and go on
+-- by key in memory. enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material = off: they never read a table of history
+-- as a whole, also where statistics are missing or old. random_page_cost = 1.1: what they read is in memory.
+-- max_parallel_workers_per_gather = 0, jit = off: to start workers and to compile takes longer than the query. A row that is
+-- found by key and has to be open is written as coalesce(ended_at, 'infinity') = 'infinity'. The plain condition would match a
+-- partial index over all open rows, which looks short to a planner with old statistics and would be read once for each row.
 do $$
 declare
 	v_function regprocedure;
@@ -18,11 +18,10 @@ begin
 		execute format('alter function %s set max_parallel_workers_per_gather = 0', v_function);
 		execute format('alter function %s set jit = off', v_function);
 	end loop;
-	-- What goes on all the time is planned once: by key, there is one good plan. It begins from what it is given, or from
-	-- what is open, and each join says by which key to go on: in that order, whatever it looks like to a planner that knows
-	-- the tables as they were when empty, or believes that there is little of each job. It goes along an index and makes no
-	-- bitmap of it: entries of versions that are gone are marked and passed over from then on, where a bitmap meets all of
-	-- them each time until the next vacuum.
+	-- force_generic_plan: by key, there is one good plan, so it is made once. join_collapse_limit = 1: a query begins from
+	-- its arguments, or from what is open, and joins in the order in which it is written, whatever a planner expects of
+	-- tables that were empty when it was analysed. enable_bitmapscan = off: an index scan marks entries of dead rows and
+	-- skips them from then on; a bitmap visits them each time until the next vacuum.
 	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef
 		and p.proname ~ '^(schedule_|node_(report|apply|orders|renew|sample)|leader_|hook_)'
 	loop
@@ -36,7 +35,7 @@ begin
 	alter function api.submit_limits(int, text, jsonb) set enable_seqscan = on;
 	alter function api.submit_limits(int, text, jsonb) set enable_hashjoin = on;
 	alter function api.node_list(int, text, jsonb) set enable_hashjoin = on;
-	-- Reports are sums over much: read as a whole where that is cheaper.
+	-- Reports are sums over many rows, and read whole tables where that is cheaper.
 	alter function api.report(int, text, jsonb) set enable_seqscan = on;
 	alter function api.report(int, text, jsonb) set enable_hashjoin = on;
 	alter function api.report(int, text, jsonb) set enable_material = on;

@@ -18,7 +18,7 @@ comment on role rota_nodemgr is 'nodemgrd: judges nodes.';
 comment on role rota_analyst is 'Reads schema acct: everybody''s rows.';
 comment on role rota_reader is 'Reads schema acct: the rows of one''s own jobs, and of accounts that one coordinates.';
 comment on role rota_admin is 'Reads everything but scripts and environments, and writes nothing.';
--- Whoever only reads holds nobody up, and forgets nothing open. A login does not inherit such settings: each gets its own.
+-- Readers hold up nobody and leave nothing open. A login does not inherit such settings, so each gets its own.
 create schema if not exists login;
 comment on schema login is 'What makes logins for people who read schema acct; the only thing here that can make roles.';
 create or replace function login.bound(p_role text) returns void
@@ -47,17 +47,16 @@ begin
 		execute format('alter role %I set tcp_keepalives_count = 3', v_role);
 		execute format('alter role %I set tcp_user_timeout = 25000', v_role);
 		execute format('alter role %I set client_connection_check_interval = 1000', v_role);
-		-- By this the database knows for how long a client has been silent (api.leader_claim, api.session_judge).
+		-- The server keeps the time since which a session waits for its client (api.leader_claim, api.session_judge).
 		execute format('alter role %I set track_activities = on', v_role);
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
 end $$;
--- The gate has told its client by then that no answer came (CALL_TIMEOUT in gate_call.c); what goes on longer would go on for
--- nobody.
+-- By then the API has answered its client that no answer came (CALL_TIMEOUT in gate_call.c). A longer call would run for nobody.
 alter role rota_jobmgr set statement_timeout = '60s';
--- Sessions that stand in the way are found, and ended (api.session_judge).
+-- Sessions that hold locks for too long are found and ended (api.session_judge).
 grant pg_read_all_stats, pg_signal_backend to rota_owner;
--- Who may come into the database, and what for: nobody but these by default, and nobody to make things.
+-- Who may connect to the database; nobody else may, and nobody may create objects.
 do $$
 begin
 	execute format('revoke all on database %I from public', current_database());
@@ -66,7 +65,7 @@ begin
 		'rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
--- What any login could do by itself, analysts too: hold locks that nobody sees, fill the disk with large objects.
+-- Functions that any login could call, analysts too, to hold locks that nobody sees or to fill the disk with large objects.
 do $$
 declare
 	v_one record;
@@ -81,8 +80,8 @@ begin
 	end loop;
 end $$;
 
--- Who reads gets a login of the same name. To make them takes createrole, which the owner of everything else does not have: it
--- stays with a role that nobody can log in as and that owns this one function.
+-- A reader gets a login of the same name. That takes createrole, which the owner of everything else does not have: a role that
+-- nobody can log in as has it and owns this one function.
 do $$
 begin
 	if not exists (select from pg_roles where rolname = 'rota_login') then

@@ -25,10 +25,10 @@ create type internal.move as (
 	signal int,
 	message text
 );
-comment on type internal.move is 'An event to befall a step: what internal.step_move takes.';
+comment on type internal.move is 'An event of a step, as internal.step_move takes it.';
 
 create type internal.attempt_key as (job_id bigint, step_id int, attempt int);
-comment on type internal.attempt_key is 'Names one attempt.';
+comment on type internal.attempt_key is 'Key of one attempt.';
 
 create type internal.move_made as (
 	job_id bigint,
@@ -41,13 +41,13 @@ create type internal.move_made as (
 	to_state text,
 	final boolean
 );
-comment on type internal.move_made is 'A move that was made: what internal.step_move answers.';
+comment on type internal.move_made is 'An event that changed a step, as internal.step_move answers it.';
 
 create type internal.element as (job_id bigint, request_id int, pos int);
-comment on type internal.element is 'Names an array element by its position.';
+comment on type internal.element is 'Key of an array element: job, head of the array, position.';
 
 create type internal.index_ranges as (lows int[], highs int[], steps int[], befores int[]);
-comment on type internal.index_ranges is 'The ranges of an array''s indices, each with how many indices are before it.';
+comment on type internal.index_ranges is 'The ranges of an array''s indices, each with the number of indices before it.';
 
 create type internal.offer as (
 	job_id bigint,
@@ -64,12 +64,12 @@ create type internal.offer as (
 	free_slots int
 );
 comment on type internal.offer is
-	'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of '
-	'its row; of an array, which positions have begun (next and skip of rota.step_array), how many elements are over; how '
-	'many elements of it have room.';
+	'A step that may start. association_id, partition and rank: its position in the queue; priority: that of its partition; '
+	'version: of its row. Of an array, next and skip: which positions have begun; over: elements that have ended; '
+	'free_slots: elements that may start.';
 
 create type internal.queue_line as (association_id int, partition text);
-comment on type internal.queue_line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';
+comment on type internal.queue_line is 'The waiting steps of an association in a partition. They are under the same limits.';
 
 create type internal.line_limit as (
 	association_id int,
@@ -82,18 +82,18 @@ create type internal.line_limit as (
 	ends_at timestamptz
 );
 comment on type internal.line_limit is
-	'A limit that a line is under; whose: the user, where it holds for each user by itself; held: how much is used of it; '
-	'ends_at: the end of its period.';
+	'A limit that a queue line is under. whose: the user, where the limit holds for each user by itself; held: how much of '
+	'it is used; ends_at: the end of its period.';
 
 create type internal.limit_index as (limit_index int, measure text, most bigint, held numeric, ends_at timestamptz);
 comment on type internal.limit_index is
-	'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
+	'A limit of one queue line with its index. A limit that holds for each user by itself has an index for each.';
 
 create type internal.line_scan as (association_id int, partition text, part int, priority int, boost_ms bigint, rows int,
 	most int, limits internal.limit_index[], tops jsonb);
 comment on type internal.line_scan is
-	'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never '
-	'more than most (null: any number); the limits that it is under, and the lowest of each measure.';
+	'How far a queue line is read. part: number of its partition; boost_ms: its fair share; rows: how many rows; most: '
+	'upper bound of them (null: none); limits: the limits that it is under; tops: the lowest of each measure.';
 
 create type internal.candidate as (
 	job_id bigint,
@@ -114,12 +114,12 @@ create type internal.candidate as (
 	fits boolean
 );
 comment on type internal.candidate is
-	'A step that limits may keep from being offered: what it needs of which of them (takes); unread: of its line, which is '
-	'under spots, there are more behind it; lead: the first of those that it starts with, which needs what all of them do; '
-	'fits: no limit is lower than that.';
+	'A step that limits may keep from being offered. takes, needs: what it needs of which limits; unread: its line, which '
+	'is under limits, has more rows after it; lead: the first of those that it starts with, which needs what all of them '
+	'do; fits: no limit is lower than what it needs.';
 
 create type internal.step_size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
-comment on type internal.step_size is 'How much a step takes: gres in all, {"gpu": 4}; a time limit of 0 is none.';
+comment on type internal.step_size is 'How much a step needs: gres in all, {"gpu": 4}; a time limit of 0 is none.';
 
 create type internal.allocation_end as (
 	job_id bigint,
@@ -133,8 +133,8 @@ create type internal.allocation_end as (
 	began_at timestamptz
 );
 comment on type internal.allocation_end is
-	'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, what it '
-	'used, and when it began there (null: it never did) if it still stood ahead.';
+	'An allocation that ends. at: when (null: now); gone: nothing of it is left on the node; peak_mb, cpu_usec: what it '
+	'used; began_at: when it began there (null: it never did), if it was pre-dispatched.';
 create type internal.freed_slots as (
 	node_id int,
 	job_id bigint,
@@ -142,7 +142,7 @@ create type internal.freed_slots as (
 	n int,
 	free_at timestamptz[]
 );
-comment on type internal.freed_slots is 'The CPUs of n elements of an array have become free on a node, the last ones first.';
+comment on type internal.freed_slots is 'The CPUs of n elements of an array that have become free on a node, the latest first.';
 
 create type internal.allocation_start as (
 	job_id bigint,
@@ -161,8 +161,8 @@ create type internal.allocation_start as (
 	predispatched boolean
 );
 comment on type internal.allocation_start is
-	'An allocation that begins: columns of rota.allocation; ahead: it may stand ahead, where the node has no CPUs for it '
-	'yet.';
+	'An allocation that begins: columns of rota.allocation. predispatched: it may be pre-dispatched, where the node has no '
+	'CPUs for it yet.';
 
 create type internal.attempt_fact as (
 	job_id bigint,
@@ -192,7 +192,7 @@ create type internal.attempt_end as (
 	signal int,
 	message text
 );
-comment on type internal.attempt_end is 'An attempt that is over, and the event that its end is for its step.';
+comment on type internal.attempt_end is 'An attempt that is over, with the event of its step that follows.';
 
 create type internal.attempt_report as (
 	node_id int,
@@ -227,10 +227,10 @@ create type internal.attempt_report as (
 	unexpected boolean
 );
 comment on type internal.attempt_report is
-	'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, '
-	'whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no '
-	'pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something '
-	'new; odd: there may be strays among them.';
+	'What one report says of an attempt on a node, in one row, with what was known before. phase, open: of the allocation; '
+	'live, single: the attempt is live and has one node only; brief: the report has its end and no pause; paused, tasked, '
+	'hooked: it has records of pauses, tasks, hooks; new_count: number of new records; unexpected: some records may have to '
+	'be rejected.';
 
 create type internal.report_content as (
 	at timestamptz,
@@ -238,7 +238,8 @@ create type internal.report_content as (
 	coalesced jsonb
 );
 comment on type internal.report_content is
-	'Records and lives of a report, as api.node_report takes them, and when it was told, from which their ages count.';
+	'Records and coalesced records of a report, as api.node_report takes them. at: when it was received; ages in it count '
+	'from there.';
 
 create type internal.start_decision as (
 	job_id bigint,
@@ -253,7 +254,7 @@ create type internal.start_decision as (
 	bound boolean
 );
 comment on type internal.start_decision is
-	'A start as the scheduler decided it; pos: of an array element that is no row yet; bound: it has peers, by edges of its '
+	'A start that the scheduler decided. pos: of an array element without a row; bound: the step has peers, by edges of its '
 	'own or of others.';
 
 create type internal.planned_step as (
@@ -295,6 +296,6 @@ create type internal.planned_step as (
 	reservation text
 );
 comment on type internal.planned_step is
-	'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; '
-	'columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with '
-	'the last spec_end characters of the plan''s "spec_end", null: with all of it.';
+	'A step as the translator plans it: a member of "steps" of a plan, and of "common" where it does not say otherwise. '
+	'Members are called like columns of rota.step_request. Times are seconds since 1970, auth is hex. spec goes on with the '
+	'last spec_end characters of the plan''s "spec_end" (null: with all of it).';

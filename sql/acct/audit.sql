@@ -1,10 +1,10 @@
--- The usage figures held against what they were made of.
+-- Compares the usage figures with the rows that they are computed from.
 create function acct.usage_audit(p_from date, p_to date) returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
 language plpgsql stable security definer set search_path = rota, pg_temp set jit = off as $$
 declare
 	v_one record;
 	v_compare text;
-	-- What was used then is partly, or wholly, that of jobs that are not there to be asked.
+	-- Part or all of the usage of that time is of jobs that have been dropped, so it cannot be computed again.
 	v_gone constant tstzmultirange := (select coalesce(range_agg(g.during), '{}') from internal.range_gone() g);
 begin
 	for v_one in

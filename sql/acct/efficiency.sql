@@ -1,4 +1,4 @@
--- How well was used what was held, and what was held for nothing.
+-- How much of what was held was used, and what was held for steps that failed.
 create view acct.efficiency with (security_barrier) as
 select s.job_id, s.step_id, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, s.state, s.ended_at,
 	h.cpu_held_s, h.cpu_used_s,

@@ -1,6 +1,8 @@
--- Who sees what: analysts and administrators all rows, anybody else who may connect those of their own jobs, and those of the
--- accounts that they coordinate. Each view with rows of somebody's says so in the same words, with what is in acct.me, which is
--- read once a statement.
+-- Row security of schema acct.
+--
+-- Invariants:
+-- - Analysts and administrators see all rows; others see those of their own jobs and of accounts that they coordinate.
+-- - Each view with rows of users has the same condition on acct.me, which is read once a statement.
 create view acct.me with (security_barrier) as
 select current_user::text as user_name,
 	pg_has_role('rota_analyst', 'member') or pg_has_role('rota_admin', 'member')

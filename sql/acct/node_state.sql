@@ -1,5 +1,7 @@
--- What nodes were, span by span. What always holds: the spans of a node do not overlap, and leave out only when there was no such
--- node.
+-- The states of nodes, as spans of time.
+--
+-- Invariants:
+-- - The spans of a node do not overlap, and cover all the time in which the node existed.
 create view acct.node_state with (security_barrier) as
 with said as (
 	select e.node, e.node_event_id as nr, e.at, e.from_state, e.to_state as state, e.reason, e.actor from rota.node_event e

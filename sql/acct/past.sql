@@ -1,5 +1,5 @@
--- The jobs, the queue, the nodes and the use of the cluster as they were at a moment of the past. All of it is asked of the views
--- of this schema, so whoever asks sees of the past what they see of the present.
+-- The jobs, the queue, the nodes and the use of the cluster at a moment of the past. The functions read the views of this schema,
+-- so a user sees of the past what he sees of the present.
 
 create function acct.jobs_between(p_from timestamptz, p_to timestamptz)
 returns table (job_id bigint, user_name text, account text, qos text, submit_at timestamptz)
@@ -82,7 +82,7 @@ comment on function acct.nodes_at(timestamptz) is
 create function acct.whole_periods(p_unit text, p_range tstzrange, p_zone text) returns tstzmultirange
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
-	-- The first beginning of a period that is not before the range, and the last that is not behind it.
+	-- The first begin of a period at or after the begin of the range, and the last one at or before its end.
 	v_first timestamptz := date_trunc(p_unit, lower(p_range), p_zone);
 	v_last constant timestamptz := date_trunc(p_unit, upper(p_range), p_zone);
 begin
@@ -104,8 +104,8 @@ language plpgsql stable set search_path = acct, pg_temp as $$
 declare
 	v_zone constant text := (select z.time_zone from site z);
 	v_until constant timestamptz := greatest(p_to, p_from);
-	-- Whole months go by months, whole days of what is left by days, then whole hours by hours, and the rest by what was
-	-- held.
+	-- Whole months are read by month, whole days of the rest by day, whole hours of that by hour, and what remains from the
+	-- allocations.
 	v_months tstzmultirange := acct.whole_periods('month', tstzrange(p_from, v_until), v_zone);
 	v_days tstzmultirange := '{}';
 	v_hours tstzmultirange := '{}';

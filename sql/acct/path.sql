@@ -1,4 +1,4 @@
--- What steps of jobs waited for, and which of them made a job take as long as it did.
+-- What steps waited for, and which of them determined how long a job took.
 create view acct.edge with (security_barrier) as
 select e.job_id, e.step_id, r.name as step, e.kind, e."condition", e.peer_job_id, nullif(e.peer_step_id, -1) as peer_step_id,
 	p.name as peer, e.state, e.resolved_at,

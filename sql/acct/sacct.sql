@@ -1,4 +1,4 @@
--- Accounting in the words and the shape of Slurm's sacct, for programs that read that.
+-- Accounting with the columns and values of Slurm's sacct, for programs that read these.
 create function acct.slurm_duration(p_seconds double precision) returns text
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
 declare

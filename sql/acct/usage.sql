@@ -1,5 +1,5 @@
--- Usage by hour, day and month: what has been added up, what has ended since, and what runs now. The six views differ in their
--- period, and in whom they are about, and are made from one text; their columns say what those of the tables say.
+-- Usage by hour, day and month: the figures that were added up, what has ended since, and what runs now. format() makes the six
+-- views from one text, as they differ only in period and in the columns of their key.
 do $$
 declare
 	v_view record;

@@ -1,4 +1,4 @@
--- How long steps waited. What is added up (acct.usage_day) knows the mean; of the rest each step has to be looked at.
+-- How long steps waited. The figures of acct.usage_day have the mean only, so the other columns are computed from the steps.
 create view acct.wait_day with (security_barrier) as
 select w.day, w.account, w.partition, w.qos, w.steps_started, w.mean_s, w.percentile_s[1] as median_s, w.percentile_s[2] as p90_s,
 	w.percentile_s[3] as p99_s, w.max_s

@@ -1,4 +1,4 @@
--- "rota admin": objects of the cluster are created, changed and deleted, one in a call, and every change is recorded.
+-- "rota admin": create, change and delete objects of the cluster, one in a call. Each change is recorded in rota.admin_event.
 create function internal.admin_table(p_object text) returns table (relation text, name_is text, name_like text)
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select t.relation, t.name_is, t.name_like
@@ -226,8 +226,8 @@ begin
 	if v_node.state not in ('drain', 'invalid') then
 		return;
 	end if;
-	-- Back to what it would be by itself; one that is down comes back by itself, when it has shown that nothing is left
-	-- there.
+	-- The state that the node has without an administrator. A node that is down returns by itself, when it has shown that no
+	-- attempt is left there.
 	v_short := internal.node_shortfall(v_node.node_id);
 	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
 	perform internal.node_state_set(v_node.node_id, case
@@ -255,7 +255,7 @@ begin
 	where (n.at, n.reason, n.end_steps) is distinct from (excluded.at, excluded.reason, excluded.end_steps);
 end $$;
 comment on function internal.admin_notice(text, rota.node, text, text, timestamptz, boolean) is
-	'Write down what is to befall a node.';
+	'Store an announcement about a node (rota.node_notice).';
 
 create function internal.admin_failing(p_user text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -309,7 +309,7 @@ declare
 	v_after jsonb;
 begin
 	if p_object in ('user', 'association') then
-		-- Who opens an account to all says so of the account.
+		-- An administrator who opens an account to all names the account.
 		v_closed := array(select distinct s.account from association s
 			where s.user_name = case p_object when 'user' then p_name else split_part(p_name, '/', 2) end);
 	end if;

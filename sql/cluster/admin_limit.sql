@@ -1,4 +1,4 @@
--- Limits of one object alone: of these columns, those that are its name are set, and no others.
+-- Limits of one object: the columns that are its name are set, and no others.
 create function internal.admin_limit_scope(p_object text, p_name text, out account text, out user_name text, out qos text,
 	out partition text)
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -20,7 +20,7 @@ declare
 		else jsonb_build_object(v_measure, p_value) end;
 begin
 	select * into v_scope from internal.admin_limit_scope(p_object, p_name);
-	-- What stays the same keeps its row: a new one is a change to whoever reads the queue.
+	-- A limit that stays the same keeps its row: a new row would make the leader read the queue again.
 	delete from usage_limit l
 	where (l.account, l.user_name, l.qos, l.partition) is not distinct from (v_scope.account, v_scope.user_name, v_scope.qos,
 		v_scope.partition)

@@ -1,4 +1,5 @@
--- What belongs to an object but stands in other rows: the nodes of a partition, the units of a node, who may use an account.
+-- Properties of an object that are rows of other tables: the nodes of a partition, the devices of a node, the users of an
+-- account.
 create function internal.object_need(p_object text, p_names text[], p_hint boolean default true) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
@@ -16,7 +17,8 @@ begin
 	end if;
 	if p_hint then
 		execute (select format('select array(select %2$s from rota.%1$I where abs(length(%2$s) - length($1)) <= '
-			'greatest(1, length($1) / 3) order by 1 limit 1000)', t.relation, '(' || t.name_is || ')') from internal.admin_table(p_object) t)
+			'greatest(1, length($1) / 3) order by 1 limit 1000)', t.relation, '(' || t.name_is || ')')
+				from internal.admin_table(p_object) t)
 		into v_near using v_bad;
 	end if;
 	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404',
@@ -131,4 +133,4 @@ begin
 	delete from coordinator c where c.account = p_account and c.user_name <> all (coalesce(p_users, '{}'));
 	insert into coordinator (account, user_name) select p_account, x from unnest(p_users) x on conflict do nothing;
 end $$;
-comment on function internal.admin_coordinators(text, text[]) is 'Who sees the accounting of an account, and nobody else.';
+comment on function internal.admin_coordinators(text, text[]) is 'Set who coordinates an account, and nobody else.';

@@ -1,5 +1,5 @@
--- What objects an administrator changes, which keys they have, and of what kind their values are: a word, perhaps with the range
--- that a number has to be in, or the words to choose from.
+-- The objects that administrators change, their keys and the type of each value, with the range of a number or the list of
+-- allowed values.
 create function internal.admin_key_list() returns table (object text, key text, member text, kind text)
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	values
@@ -202,4 +202,4 @@ language sql stable set search_path = rota, pg_temp as $$
 	from reservation r where p_object = 'reservation' and r.name = p_name;
 $$;
 comment on function internal.admin_row(text, text) is
-	'An object as it stands, with what other tables have of it, for the record of changes; null: there is none.';
+	'An object as it stands, with what other tables have of it, for the log of changes; null: it does not exist.';

@@ -8,7 +8,7 @@ language sql security definer set search_path = rota, pg_temp as $$
 		started_at = case when d.pid = excluded.pid then d.started_at else now() end;
 $$;
 comment on function api.daemon_register(text, text, int, text) is
-	'A daemon says that it is there: program, name, process id, version; at each connection anew.';
+	'Register a daemon: program, name, process id, version. A daemon calls this at each connection.';
 
 create function internal.daemon_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$

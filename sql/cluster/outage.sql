@@ -1,6 +1,7 @@
--- Expected outages: when nodes are not to be used, what is known of them, and what happens when one begins. The leader reads
--- them for each pass, so that no step starts whose time limit reaches into one; the commit looks once more; the tick does what
--- is due.
+-- Expected outages: when nodes are not to be used, and what happens when an outage begins.
+--
+-- Called by: the leader for each scheduling cycle, so that no step starts whose time limit reaches into an outage;
+-- api.schedule_commit, which checks that again; api.schedule_tick, which begins outages.
 
 create view internal.reservation_time as
 select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next,
@@ -13,7 +14,8 @@ from (
 		-- Where the clock jumps over the end, the length counts.
 		case when t.ends_at > t.starts_at then t.ends_at else t.starts_at + (r.ends_at - r.starts_at) end as ends_at
 	from rota.reservation r
-	-- Which times lie ahead, of a recurring one those of 31 days, or two at least. A month counts as 30 days, it may have 31.
+	-- Future times: of a recurring reservation those of 31 days, but two at least. A month counts as 30 days although it may
+	-- have 31.
 	cross join lateral (select extract(epoch from r.recurs) as period) p
 	cross join lateral generate_series(
 		case when r.recurs is null then 0
@@ -30,8 +32,8 @@ from (
 where x.ends_at > now()
 window w as (partition by x.reservation_id order by x.starts_at);
 comment on view internal.reservation_time is
-	'The times of reservations that are not over: next, the first of each; last, the one of a recurring one behind which is '
-	'not looked any further.';
+	'The times of reservations that are not over. next: the first of each; last: the last one that is computed of a '
+	'recurring one.';
 
 create view internal.node_warning as
 select rn.node_id, 'maintenance' as kind, t.starts_at, t.ends_at, r.reason, r.created_by as actor, t.message
@@ -52,7 +54,7 @@ cross join lateral (select case n.state when 'drain' then 'drained' else n.state
 where n.state in ('down', 'drain', 'invalid');
 comment on view internal.node_warning is
 	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance (the next), down, drained, invalid; '
-	'from when to when; and all that in words.';
+	'from when to when; and a message.';
 
 create function internal.node_warnings(p_nodes int[]) returns setof internal.node_warning
 language plpgsql stable set search_path = live, rota, pg_temp set enable_hashjoin = on set enable_material = on as $$
@@ -69,7 +71,7 @@ begin
 	return exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain');
 end $$;
 comment on function internal.outage_expected() is
-	'Whether there is any outage to speak of: mostly there is none, and this costs less than to ask for it.';
+	'Whether any outage is expected. It costs less than to read the outages, and mostly there is none.';
 
 create function api.schedule_outages()
 	returns table (reservation_id int, node_ids int[], from_at double precision, to_at double precision, words text)
@@ -95,14 +97,14 @@ begin
 	order by 1, 3;
 end $$;
 comment on function api.schedule_outages() is
-	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked). The nodes of a '
-	'reservation stand on its first row only. Reservation 0: the deadline of a drain. The steps that a reservation lets in '
-	'name it in schedule_pending.admitted.';
+	'When nodes are not to be used (epoch seconds; to_at null: no known end). The nodes of a reservation are on its first '
+	'row only. Reservation 0: the deadline of a drain. Steps that a reservation admits name it in '
+	'schedule_pending.admitted.';
 
 create function internal.outage_admits(p_job bigint, p_step int, p_name text, p_users text[], p_accounts text[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	-- Mostly nobody is on the list. An element may have no row yet, but its head has.
+	-- Mostly the list is empty. An element may have no row yet, but its head has one.
 	return (p_users <> '{}' or p_accounts <> '{}') and coalesce((
 		select j.user_name = any (p_users) or j.account = any (p_accounts)
 		from (select q.reservation from step_request q
@@ -121,7 +123,7 @@ begin
 	if not internal.outage_expected() then
 		return;
 	end if;
-	-- What the leader read may be a pass old, and a prolog takes its time: a minute counts for nothing.
+	-- Allow 60 s for a stale snapshot and the prolog.
 	with start as materialized (
 		select v.job, v.step, n.node_id,
 			case v.time_limit_s when 0 then 'infinity'
@@ -154,14 +156,14 @@ begin
 	end if;
 end $$;
 comment on function internal.outage_check(jsonb) is
-	'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not heard of '
+	'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not read '
 	'when it decided.';
 
 create function internal.outage_attempts() returns table (job_id bigint, step_id int, attempt int, node_id int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
-	-- Mostly there are none to speak of: then nobody looks at all that runs.
+	-- Mostly no outage is expected. Then nothing that runs is read.
 	if not exists (select from reservation r where r.end_steps)
 		and not exists (select from node_notice n where n.kind = 'drain' and n.end_steps) then
 		return;
@@ -183,7 +185,7 @@ begin
 		and s.state <> 'ending' and s.end_wanted is null;
 end $$;
 comment on function internal.outage_attempts() is
-	'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet.';
+	'Attempts that run where an outage has begun that ends them, and whose end nobody has asked for yet.';
 
 create function internal.outage_begin(p_jobs bigint[], p_nodes int[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -218,8 +220,8 @@ begin
 	end loop;
 end $$;
 comment on function internal.outage_begin(bigint[], int[]) is
-	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is '
-	'ended where that was asked for, as far as its job (p_jobs) and the node (p_nodes) are locked.';
+	'Begin outages: drain nodes whose deadline has come, and end what still runs there, or in a maintenance that has begun, '
+	'where that was asked for and its job (p_jobs) and node (p_nodes) are locked.';
 
 create function internal.outage_next() returns timestamptz
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -256,7 +258,7 @@ begin
 		) w
 		join node n on n.node_id = w.node_id
 		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.ended_at is null
-			-- A maintenance behind its time does not concern it.
+			-- A maintenance that begins after the end of the step does not concern it.
 			and (w.kind <> 'maintenance' or t.time_limit_s = 0
 				or w.starts_at <= coalesce(t.started_at,
 				t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));

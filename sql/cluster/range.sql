@@ -10,7 +10,8 @@ begin
 		$re$FROM \('([0-9]+)'\) TO \('([0-9]+)'\)$re$) as bound) b
 	where i.inhparent = 'rota.job'::regclass;
 end $$;
-comment on function internal.range_bounds() is 'The ranges of job ids that are attached: from_job is in one, to_job behind it.';
+comment on function internal.range_bounds() is
+	'The ranges of job ids that are attached: from_job is the first one in it, to_job the first one after it.';
 
 create function internal.day_ranges() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -33,14 +34,14 @@ begin
 		begin
 			execute format('drop table rota.%I', v_one.relname);
 		exception when lock_not_available then
-			-- Somebody reads it just now, and nobody is to wait behind us: at the next time, then.
+			-- Another session reads it, and others would wait behind this lock. The next call tries again.
 			exit;
 		end;
 	end loop;
 end $$;
 comment on function internal.day_ranges() is
-	'Make the partitions of samples and strays for the days to come, and drop those older than the settings sample_days and '
-	'rejected_report_days.';
+	'Make the partitions of samples and rejected reports for the days to come, and drop those older than the settings '
+	'sample_days and rejected_report_days.';
 
 create function api.range_ensure() returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -68,6 +69,6 @@ begin
 	return v_made;
 end $$;
 comment on function api.range_ensure() is
-	'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, 100000 at least (ten '
-	'ranges, if these are less), and those of samples and strays for the days to come; drop what is too old of these; '
-	'forget daemons that are gone; leave out of schema live what is over; answers how many ranges were made.';
+	'Make partitions of the tables of jobs so that a tenth of a range of job ids is always left, 100000 at least (ten '
+	'ranges, if these are less), and day partitions of samples and rejected reports; drop those that are too old; delete '
+	'rows of daemons that are gone; leave out of schema live what is over. Answers how many ranges were made.';

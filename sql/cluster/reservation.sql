@@ -1,4 +1,4 @@
--- Reservations as administrators write them, and as everybody sees them.
+-- Reservations: how administrators write them, and how all users see them.
 create function internal.admin_reservation_nodes(p_name text, p_hosts text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare

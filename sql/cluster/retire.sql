@@ -1,10 +1,12 @@
--- What leaves the database: exports by month, and ranges of jobs that are detached, exported and dropped. A range goes only as a
--- whole, and only when nothing in it lives, nothing waits for it, and its usage is added up.
+-- What leaves the database: exports by month, and ranges of jobs that are detached, exported and dropped.
+--
+-- Invariants:
+-- - A range goes as a whole, and only when nothing in it is live, nothing waits for it, and its usage is added up.
 
 create function internal.export_columns(p_table regclass) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- Private to owners, or of use to nobody outside.
+	-- Private to owners, or useless outside.
 	return (
 		select string_agg(format('t.%I', a.attname), ', ' order by a.attnum)
 		from pg_attribute a
@@ -23,8 +25,8 @@ begin
 	where e.object = 'range' and e.action = 'detach' and e.given ? 'last_at';
 end $$;
 comment on function internal.range_gone() is
-	'Ranges of jobs that have been detached, dropped ones too: from_job is in it, to_job behind it; during: from when the '
-	'first of them was submitted until the last had ended. Ranges without jobs are left out.';
+	'Ranges of jobs that have been detached, including dropped ones: from_job is the first one in it, to_job the first one '
+	'after it; during: from the first submission to the last end. Ranges without jobs are left out.';
 
 create function api.export_plan(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -120,7 +122,7 @@ begin
 		(select coalesce(jsonb_agg(to_jsonb(r) order by r.from_job), '[]') from internal.range_state() r));
 end $$;
 comment on function api.range_list(int, text, jsonb) is
-	'Ranges of jobs. Answer {ranges: [{from_job, to_job (the first behind it; null: detached), attached, jobs, live, '
+	'Ranges of jobs. Answer {ranges: [{from_job, to_job (the first after it; null: detached), attached, jobs, live, '
 	'first_at, last_at, bytes}]}.';
 
 create function api.range_detach(p_uid int, p_user text, p_request jsonb) returns jsonb
@@ -161,12 +163,12 @@ begin
 	end if;
 	select jsonb_strip_nulls(jsonb_build_object('first_at', min(j.submit_at), 'last_at', max(j.ended_at))) into v_times
 		from job j where j.job_id >= v_from and j.job_id < v_to;
-	-- The queue must not wait behind this: it is tried for a moment.
+	-- The queue must not wait behind this lock, so it is tried with a short timeout.
 	perform set_config('lock_timeout', '2s', true);
 	for v_table in select * from internal.range_tables() loop
 		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
 			execute format('alter table rota.%I detach partition rota.%I', v_table, v_table || '_' || v_from);
-			-- What it refers to goes, too.
+			-- Delete what it refers to as well.
 			execute (select coalesce(string_agg(format('alter table rota.%I drop constraint %I;',
 				v_table || '_' || v_from, k.conname), ''), '')
 				from pg_constraint k
@@ -185,8 +187,9 @@ exception when lock_not_available then
 	raise exception 'the tables are busy' using errcode = 'RT409', hint = 'Try again in a moment.';
 end $$;
 comment on function api.range_detach(int, text, jsonb) is
-	'Take the range that begins with a job {from} out of the tables: its jobs are no longer seen, nor known by their keys. '
-	'Refused (RT409) while anything in it lives or is waited for. Answer {from, to, detached: false where it was before}.';
+	'Take the range that begins with a job {from} out of the tables: its jobs are no longer visible, nor found by their '
+	'keys. Refused (RT409) while anything in it is live or waited for. Answer {from, to, detached: false where it was '
+	'before}.';
 
 create function api.range_drop(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -216,5 +219,4 @@ begin
 	return jsonb_build_object('from', v_from, 'tables', v_count);
 end $$;
 comment on function api.range_drop(int, text, jsonb) is
-	'Drop a range that has been detached {from, manifest: what was exported of it, kept in the log of administration}. '
-	'Answer {from, tables}.';
+	'Drop a detached range {from, manifest: what was exported of it, stored in the log of changes}. Answer {from, tables}.';

@@ -1,7 +1,7 @@
--- Words that administrators write: host lists, times, sizes; and the nearest word to a wrong one.
+-- Values as administrators write them: host lists, times, sizes; and the nearest known value to a wrong one.
 create function internal.user_pattern() returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-	-- As launch orders take them: with a domain before or behind, and a machine's own with a dollar sign.
+	-- The names that launch orders accept: with a domain before or after, and the dollar sign of machine accounts.
 	select '[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?';
 $$;
 comment on function internal.user_pattern() is 'What the name of a user is like, as a regular expression.';
@@ -99,7 +99,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		else case when p_text ~ '^[1-9][0-9]{0,2} ?(day|week|month)s?$' then p_text::interval end end;
 $$;
 comment on function internal.text_period(text) is
-	'An interval of days, weeks or months in words, like daily, weekly or 14days; null: it is not one.';
+	'An interval of days, weeks or months, written like daily, weekly or 14days; null: it is not one.';
 
 create function internal.text_mebibytes(p_text text) returns bigint
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$

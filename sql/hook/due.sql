@@ -1,5 +1,5 @@
--- Which controller prologs and epilogs there are to run: made in the very transactions that start and end attempts, so none is
--- forgotten. Where none is configured, these look at one row and go.
+-- Which controller prologs and epilogs are to run. The transactions that start and end attempts write them, so none is lost.
+-- Where no hook is configured, each of these functions reads one row and returns.
 
 create function internal.hook_prolog(p_decided internal.start_decision[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -27,7 +27,7 @@ begin
 	end if;
 end $$;
 comment on function internal.hook_epilog(internal.attempt_end[]) is
-	'Closed attempts have an epilog behind them, if any is configured. Before their steps move.';
+	'Make the controller epilogs of closed attempts, if any is configured. Call it before their steps move.';
 
 create function internal.hook_unwanted(p_job bigint, p_step int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -1,6 +1,9 @@
--- The script runner's side: take what is due, report what has ended. One runner at a time leads (api.leader_claim with the name
--- hook); it alone knows which of what is due it has under way, and nothing is written when it begins one: what has no end here
--- when a runner begins to lead is run, perhaps once more.
+-- Hooks for runnerd: fetch what is to run, report what has ended.
+--
+-- Invariants:
+-- - One runnerd at a time leads (api.leader_claim with the name hook). It alone knows which hooks run, and nothing is written
+--   when one begins.
+-- - A hook without an end here when a runnerd begins to lead is run, perhaps once more.
 
 create function api.hook_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
 returns table (hook_id bigint, hook text, wanted boolean, job_id bigint, step_id int, attempt int, restarts int, label text,
@@ -55,12 +58,12 @@ begin
 	order by d.hook_id;
 end $$;
 comment on function api.hook_take(bigint, bigint[], int, boolean) is
-	'What is due besides those under way (p_have), p_room at most, oldest first, never two of one step, with what the '
-	'programs are told of the attempt; not wanted: report it without running it. p_look: also those under way that need not '
-	'go on (not wanted). RT412: deposed.';
+	'Hooks that are to run and are not under way (p_have): p_limit at most, oldest first, never two of one step, with the '
+	'environment of the programs. not wanted: report it without running it. p_poll: also those under way that need not go '
+	'on (not wanted). RT412: no longer leader.';
 
--- Attempts whose prolog did not end well, or that are not wanted any more: nothing of them has left for a node, so all of it is
--- over here. A failed prolog is no failure of the step: it is queued again.
+-- Attempts whose prolog failed or that are not wanted any more. No order of them was sent, so they are over at once. A failed
+-- prolog is no failure of the step: it is queued again.
 create function internal.hook_stop(p_hooks bigint[], p_messages text[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -107,8 +110,7 @@ begin
 	perform internal.attempt_close(v_facts, 'runner');
 end $$;
 comment on function internal.hook_stop(bigint[], text[]) is
-	'Close the attempts before which these prologs failed (with these words) or are not wanted any more. Locks jobs, nodes, '
-	'licences.';
+	'Close the attempts whose prologs failed (with these messages) or are not wanted any more. Locks jobs, nodes, licences.';
 
 create function internal.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[],
 	p_outputs text[]) returns void
@@ -142,7 +144,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.hook_end(bigint[], int[], int[], bigint[], text[], text[]) is
-	'Keep how hooks ended, and let the orders go that waited for prologs.';
+	'Store how hooks ended, and send the orders that waited for prologs.';
 
 create function api.hook_report(p_term bigint, p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[],
 	p_messages text[], p_outputs text[]) returns void
@@ -170,8 +172,9 @@ begin
 	notify rota_event;
 end $$;
 comment on function api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]) is
-	'How hooks ended: exit code, signal, microseconds, words, output of each. A prolog that ended with 0 lets the '
-	'attempt''s orders go; another one closes the attempt. Said twice, it changes nothing. RT412: deposed.';
+	'How hooks ended: exit code, signal, microseconds, message, output of each. After a prolog that ended with 0, the '
+	'attempt''s orders are sent; another one closes the attempt. A repeated report changes nothing. RT412: no longer '
+	'leader.';
 
 create function internal.hook_drop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -188,4 +191,4 @@ begin
 	end if;
 end $$;
 comment on function internal.hook_drop() is
-	'What was due when hooks were configured, and is not any more: attempts that waited are queued again.';
+	'Drop the hooks that were configured and are not any more. Attempts that waited for one are queued again.';

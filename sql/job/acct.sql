@@ -11,7 +11,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		left join lateral (
 			select sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
 				array_agg(n.name order by x.node_index) filter (where x.attempt = s.attempt) as nodes,
-				-- Of a sum of which a part is not known tasks know more.
+				-- Where a term of the sum is unknown, the sum over the tasks is the better figure.
 				case when count(x.cpu_usec) = count(x.ended_at) then sum(x.cpu_usec) end as cpu_usec
 			from allocation x join node n on n.node_id = x.node_id
 			where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
@@ -61,7 +61,7 @@ begin
 		r.ntasks, 'cpus', l.cpus,
 		'cpu_s', trim_scale(coalesce(l.cpu_usec, e.tasks_usec) / 1e6), 'max_rss_kb', e.max_rss_kb, 'read_bytes',
 		e.read_bytes, 'write_bytes', e.write_bytes,
-		-- Where its output went, for whoever may know: see docs/formats.md.
+		-- Where its output went, for those who may see it (docs/formats.md).
 		'workdir', f.spec ->> 'workdir', 'job_name', f.spec ->> 'job_name', 'output', f.spec ->> 'output',
 		'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end)
 	from attempt t
@@ -101,7 +101,7 @@ begin
 	return (
 	select string_agg(l.line, E'\n')
 	from (
-		-- tstzrange_subdiff is the one difference of two times that is a plain number of seconds: date_part takes ten
+		-- tstzrange_subdiff is the only difference of two times that is a plain number of seconds. date_part takes ten
 		-- times as long.
 		select concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name,
 			v.state,
@@ -121,14 +121,14 @@ begin
 		left join attempt t on t.job_id = s.job_id and t.step_id = 0 and (t.attempt = s.attempt) is true
 			and t.job_id between v_from and v_to
 		left join (
-			-- A sum of bigint would be numeric, which takes longer than all else here; microseconds of 285 years are
-			-- exact.
+			-- A sum of bigint is numeric, which takes longer than all else here. As double precision, microseconds of
+			-- 285 years are exact.
 			select u.job_id,
 				sum((coalesce(u.user_usec, 0) + coalesce(u.system_usec, 0))::double precision) as cpu_usec,
 				max(u.max_rss_kb) as max_rss_kb
 			from task_end u
 			where u.step_id = 0 and u.job_id between v_from and v_to
-				-- Where there is much between the jobs that is not asked for, job by job.
+				-- Job by job, where many jobs between those asked for do not match.
 				and (v_to - v_from < 8 * cardinality(p_jobs) or u.job_id = any (p_jobs))
 			group by u.job_id
 		) e on e.job_id = s.job_id
@@ -187,7 +187,7 @@ begin
 	if internal.request_list(p_request, 'jobs') is not null then
 		v_named := array(select t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
 	end if;
-	-- Jobs that were there at any time between since and until. Who reads on behind a job gets the oldest first.
+	-- Jobs that existed at any time between since and until. With "after", the oldest come first.
 	if v_after is not null and v_named is null then
 		v_jobs := array(
 			select p.job_id

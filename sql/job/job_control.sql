@@ -6,7 +6,7 @@ declare
 	v_target jsonb;
 	v_jobs bigint[];
 begin
-	-- It is kept with every step.
+	-- The reason is stored with every step.
 	if length(p_request ->> 'reason') > 1000 or p_request ->> 'reason' ~ '[[:cntrl:]]' then
 		raise exception 'a reason is a line of 1000 characters at most' using errcode = 'RT422';
 	end if;
@@ -21,7 +21,7 @@ begin
 		perform internal.job_lock(v_jobs);
 	end if;
 	perform internal.plan_for(jsonb_array_length(v_target));
-	-- Elements named one by one become rows, so that something can befall them.
+	-- Elements that are named get rows, so that an event can apply to them.
 	perform internal.array_expand(array(
 		select (v.job_id, v.step_id - 1 - v.pos, v.pos)::internal.element
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int, pos int)
@@ -64,7 +64,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		when p_verb = 'resume' then format('it is not suspended (%s)', p_step.state)
 		else format('it is not running (%s)', p_step.state) end;
 $$;
-comment on function internal.control_refusal(text, rota.step) is 'Why a verb leaves a step unchanged, in words.';
+comment on function internal.control_refusal(text, rota.step) is 'Why a verb leaves a step unchanged, as text.';
 
 create function internal.control_met(p_verb text, p_step rota.step) returns boolean
 language sql immutable set search_path = rota, pg_temp as $$
@@ -113,7 +113,7 @@ begin
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null;
-	-- Of what runs, who wanted its end and why is kept now: its end is told by its node, which knows neither.
+	-- Who wanted the end of a running step, and why, is stored now: the node that reports the end has neither.
 	perform internal.step_move(p_user, array(
 		select (s.job_id, s.step_id, 'modify', null, null, null, null, v_message)::internal.move
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
@@ -153,8 +153,9 @@ begin
 	return internal.control_answer('cancel', v_target, v_done);
 end $$;
 comment on function api.job_cancel(int, text, jsonb) is
-	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes; what has ended is left, which is no '
-	'failure. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
+	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes. A step that has ended is left '
+	'unchanged, which is no failure. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, '
+	'changed, failed}]}.';
 
 create function api.job_hold(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -251,7 +252,7 @@ begin
 	update step s set resume_wanted = true
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	where s.job_id = v.job_id and s.step_id = v.step_id and s.attempt > 0
-		-- One whose processes are being stopped just now goes on after that.
+		-- A step whose processes are being stopped at this moment goes on after that.
 		and s.state in ('running', 'suspended');
 	perform internal.resume_lock(v_target);
 	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,

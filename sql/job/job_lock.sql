@@ -1,5 +1,5 @@
--- The one locking rule: whoever changes steps first locks their jobs here, in order of id, together with every job that a
--- cascade of dependencies can reach; after that nodes, in order of id. Two writers then never wait for each other in a ring.
+-- The locking rule. Whoever changes steps first locks their jobs here, in order of id, with every job that a cascade of
+-- dependencies can reach; after that nodes, in order of id. So two writers never wait for each other in a circle.
 create function internal.job_reached(p_jobs bigint[]) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
@@ -35,7 +35,7 @@ begin
 	return v_count = cardinality(v_reached);
 end $$;
 comment on function internal.job_lock_now(bigint[]) is
-	'The same without waiting; false: somebody has locked some of them, or they are not there.';
+	'The same without waiting; false: another session has locked some of them, or they do not exist.';
 
 -- For the leader, who holds up everybody while it waits: others have a job for as long as their reports or requests take.
 create function internal.job_lock_soon(p_jobs bigint[]) returns void
@@ -44,7 +44,7 @@ begin
 	perform internal.job_lock(p_jobs);
 end $$;
 comment on function internal.job_lock_soon(bigint[]) is
-	'internal.job_lock for those who cannot wait for long: 55P03 where somebody has had a job for a quarter of a second.';
+	'internal.job_lock with a timeout: 55P03 where another session holds a job for longer than a quarter of a second.';
 
 create function internal.job_lock_free(p_jobs bigint[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -54,8 +54,8 @@ begin
 	if internal.job_lock_now(p_jobs) then
 		return p_jobs;
 	end if;
-	-- Who has one that depends on a job has that job, too. What is locked here and left out stays so until the transaction
-	-- ends.
+	-- A session that has locked a job which depends on another one has that one, too. A job that is locked here and left out
+	-- stays locked until the transaction ends.
 	v_free := array(
 		select j.job_id from job j
 			where j.job_id = any (internal.job_reached(p_jobs)) order by j.job_id for no key update skip locked);
@@ -63,4 +63,4 @@ begin
 		select v.job_id from unnest(p_jobs) v (job_id) where internal.job_reached(array[v.job_id]) <@ v_free);
 end $$;
 comment on function internal.job_lock_free(bigint[]) is
-	'Lock jobs, and all that depend on them, without waiting; answers those that somebody else has no part of.';
+	'Lock jobs, and all that depend on them, without waiting. Answers those that no other session has locked.';

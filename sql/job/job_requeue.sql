@@ -1,5 +1,5 @@
--- Requeue of jobs that have ended: their steps wait again, as the next attempts of the same job. Attempts, events and what was
--- held stay as they are; the ends of the steps are taken out of the usage figures, for a step ends once there.
+-- Requeue of jobs that have ended: their steps wait again, as the next attempts of the same job. Attempts, events and allocations
+-- stay as they are. The ends of the steps are taken out of the usage figures, because a step ends once there.
 
 create function internal.requeue_steps(p_job bigint, p_failed boolean) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -22,8 +22,8 @@ begin
 		select c.step_id from chosen c order by 1);
 end $$;
 comment on function internal.requeue_steps(bigint, boolean) is
-	'The steps of an ended job''s script that a requeue runs again: all, or (p_failed) those that did not end well and '
-	'those that were skipped behind them.';
+	'The steps of an ended job''s script that a requeue runs again: all, or (p_failed) those that did not complete and '
+	'those that were skipped after them.';
 
 create function internal.requeue_refusal(p_job rota.job, p_steps int[]) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -184,5 +184,5 @@ begin
 	return jsonb_build_object('steps', v_answer);
 end $$;
 comment on function api.job_requeue(int, text, jsonb) is
-	'Run ended jobs again, as new attempts of their steps: all of them, or with failed those that did not end well and what '
-	'was skipped behind them. Request {jobs, failed}. Answer {steps: [{label, state, action, changed, failed}]}, one a job.';
+	'Run ended jobs again, as new attempts of their steps: all of them, or with failed those that did not complete and what '
+	'was skipped after them. Request {jobs, failed}. Answer {steps: [{label, state, action, changed, failed}]}, one a job.';

@@ -121,7 +121,7 @@ comment on function internal.submit_singleton(int, text, jsonb) is
 	'The edges of a new job, those of a singleton to all live jobs of its owner that have its name.';
 
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
--- Partitions make plans for the very values look cheaper than kept ones, and they would be made anew for every submission.
+-- For partitioned tables, plans for the actual values look cheaper than cached ones, and would be made for every submission.
 language plpgsql security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_head constant jsonb := p_plan -> 'job';
@@ -132,7 +132,7 @@ declare
 	v_account text := v_head ->> 'account';
 	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
 	v_edges jsonb := p_plan -> 'edges';
-	-- What one step asks for that stands for most is said once.
+	-- "common" has what most steps request, once.
 	v_steps constant internal.planned_step[] := array(select s
 		from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'),
 		p_plan -> 'steps') s);
@@ -163,7 +163,7 @@ begin
 	if v_account is null then
 		select p.default_account into v_account from person p where p.user_name = p_user;
 	end if;
-	-- All by key, and in one statement, for to begin and end one takes longer than to find a row.
+	-- All by key and in one statement: to start and end a statement takes longer than to find a row.
 	select case when v_retry is null then (select k.job_id from client_key k where k.uid = p_uid and k.client_key = v_key)
 			else (select j.job_id from live.recent_job j where j.retry_key = v_retry and j.uid = p_uid) end as job_id,
 		(select q.priority from qos q where q.qos = v_qos) as points,
@@ -174,9 +174,8 @@ begin
 		exists (select from script s where s.hash = v_script_hash) as script,
 		exists (select from environment n where n.hash = v_environment_hash) as environment,
 		exists (select from usage_limit l where l.measure = 'submitted') as limited,
-		-- For how many steps there is room at least. What was counted last and what came since, whoever's it is, are at
-		-- least what there is: ends only make it less, and who has ended has no steps left. Null: only
-		-- internal.submit_fits knows.
+		-- How many more steps the limits admit at least. The latest count plus all that came since is an upper bound:
+		-- ends only lower it, and a job that has ended has no steps left. Null: only internal.submit_fits can tell.
 		(select case when n.jobs < c_newer then o.free - n.steps end
 			from (
 				select case
@@ -237,7 +236,7 @@ begin
 		v_edges := internal.submit_singleton(p_uid, v_head ->> 'name', v_edges);
 	end if;
 
-	-- Mostly both are known: an insert that conflicts takes longer than to look.
+	-- Mostly both exist, and an insert that conflicts takes longer than a look-up.
 	if not v_known.script then
 		insert into script (hash, body) values (v_script_hash, p_script) on conflict do nothing;
 	end if;
@@ -258,8 +257,8 @@ begin
 	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms
 		- (extract(epoch from now()) * 1000)::bigint;
 	if v_edges <> '[]' then
-		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer
-		-- from ending between our look at it and our commit, when it could not see our edge.
+		-- Edges to other jobs are resolved against history at once; those within this job wait. The share lock keeps a
+		-- peer from ending between this look-up and the commit, when its transaction could not see the edge.
 		perform 1 from job j
 		where j.job_id in (select e.peer_job from jsonb_to_recordset(v_edges) as e (peer_job bigint))
 		order by j.job_id
@@ -326,12 +325,12 @@ begin
 	if v_head ->> 'mail_type' is not null then
 		perform internal.mail_watched(v_job, v_head ->> 'mail_type');
 	end if;
-	-- A bell wakes whoever listens for any: steps that are held concern nobody yet, but for their deadlines.
+	-- Notify the leader, unless all steps are held and none has a deadline.
 	if p_plan @? '$.steps[*] ? (!(@.hold == true || !exists (@.hold) && $.common.hold == true) || exists (@.deadline_at) '
 		'|| exists ($.common.deadline_at))' then
 		notify rota_schedule;
 	end if;
-	-- Here, so that nobody can keep what was only to be tried.
+	-- The trial is rolled back here, so that no caller can keep it.
 	if v_try is not null then
 		raise exception 'tried' using errcode = 'RT200';
 	end if;
@@ -352,9 +351,10 @@ declare
 	v_message text;
 	v_hint text;
 begin
-	-- What one submission waits for after the other, here for all jobs at once, each kind in one order: keys, limits, counts
-	-- of live steps, the default partition (it stays so for all of them), scripts and environments, other jobs. So nobody
-	-- waits in a ring. (Whose first job this is may, for its claimant; then one of the two is made again.)
+	-- The locks that one submission takes one after the other are taken here for all jobs at once, each kind in one order:
+	-- keys, limits, counts of live steps, the default partition (it stays the same for all of them), scripts and
+	-- environments, other jobs. So no two submissions wait for each other in a circle. (Two users' first jobs may, for their
+	-- associations; then one of the two is repeated.)
 	perform pg_advisory_xact_lock(k.lock)
 	from (
 		select distinct hashtextextended(p_uid || ' ' || coalesce(j ->> 'client_key', (j ->> 'retry_key')::uuid::text),

@@ -1,5 +1,5 @@
--- A submission that is only tried: all of it is written, as a submission would, and taken back. Sequences are not taken back, so
--- a try takes nothing from them: its job has a number from the end of the last range, and events are not written.
+-- A trial submission: all of it is written, as a submission would, and rolled back. Sequences do not roll back, so a trial takes
+-- nothing from them: its job has a number from the end of the last range, and events are not written.
 
 create function internal.try_number() returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -9,7 +9,7 @@ begin
 	return (select max(r.to_job) from internal.range_bounds() r) - 1
 		- pg_backend_pid() % least(internal.setting_int('range_size'), 10000);
 end $$;
-comment on function internal.try_number() is 'A job number that no job has, for a job that is taken back.';
+comment on function internal.try_number() is 'A job number that no job has, for a job that is rolled back.';
 
 create function api.job_try(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -21,5 +21,5 @@ exception when sqlstate 'RT200' then
 	return jsonb_build_object('steps', jsonb_array_length(p_plan -> 'steps'), 'known', false);
 end $$;
 comment on function api.job_try(int, int, text, jsonb, bytea, bytea) is
-	'Whether api.job_submit would take this: its answer without a job, or its error. Nothing is left of it, and no number '
+	'Whether api.job_submit would accept this: its answer without a job, or its error. Nothing of it stays, and no number '
 	'of a sequence is used.';

@@ -1,5 +1,5 @@
--- Modification: the gate reads steps as they stand (job_spec), lets the translator change them, authenticates them anew and
--- hands the changes over (job_modify).
+-- Modification: jobmgrd reads steps as they stand (api.job_spec), lets the translator change them, authenticates them anew and
+-- sends the changes (api.job_modify).
 create function internal.step_plan(p_job bigint, p_request int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('step_id', r.step_id, 'name', r.name, 'line', r.line, 'topo', r.topo, 'partition', r.partition,
@@ -69,8 +69,8 @@ language sql volatile security definer set search_path = rota, pg_temp as $$
 	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id;
 $$;
 comment on function api.job_spec(int, text, jsonb) is
-	'Steps as they stand, for the gate to change: members of a plan''s steps, and the owner and the authenticator. Request '
-	'{jobs}, or a selection. Answer {steps: [...]}.';
+	'Steps as they stand, for the translator to change: members of a plan''s steps, and the owner and the authenticator. '
+	'Request {jobs}, or a selection. Answer {steps: [...]}.';
 
 create function internal.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -92,7 +92,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		when p_key = 'time_limit_s' then 'time'
 		else replace(regexp_replace(p_key, '^(user|no)_|_(s|at|mb)$', '', 'g'), '_', '-') end;
 $$;
-comment on function internal.modify_option(text) is 'The option that says a member of a step, or a field of its spec.';
+comment on function internal.modify_option(text) is 'The option that sets a member of a step, or a field of its spec.';
 
 create function internal.modify_begun(p_job bigint, p_request int) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -124,14 +124,13 @@ begin
 			case v_key when 'hold' then 'Use hold and release.' else 'Submit it anew.' end);
 	end if;
 	if v_begun then
-		-- What runs keeps what it has; what counts from now on can change: its time, how many elements run at once, and
-		-- whether it runs again. Of nodes and tasks, the one that was said makes the others.
+		-- A running step keeps what it has. Its time limit, the number of elements at once and whether it runs again can
+		-- change. Of nodes and tasks, the one that was given determines the other.
 		select k into v_key from jsonb_object_keys(p_changed) k
 			where k not in ('time_limit_s', 'array', 'retry', 'requeue')
 		order by k = 'ntasks', k like 'nodes%' limit 1;
 		if not found then
-			-- A field may also be there only before, or only after. What follows from the indices stands in no spec
-			-- from before there was it.
+			-- A field may exist only before, or only after. A spec from before a field existed does not have it.
 			select k into v_key
 			from internal.spec_fields(v_request.spec) o, internal.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
 			where o -> k is distinct from n -> k
@@ -173,7 +172,7 @@ begin
 		perform internal.limit_check(p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
 	end if;
 	perform internal.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
-		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
+		-- The owner's groups were checked at submission; they are checked again for another partition only.
 		case when p_changed ? 'partition' then p_groups
 			else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
 		null,
@@ -219,7 +218,7 @@ begin
 			case when b then r.auth else decode(p_auth, 'hex') end
 			from internal.modify_begun(p_job, p_request) b)
 	where r.job_id = p_job and r.step_id = p_request;
-	-- Its rows are touched whatever has changed: the leader keeps what it knows of them until then.
+	-- Its rows are updated whatever has changed, because the leader caches them by version.
 	update step s
 	set queue = r.partition, association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres),
 		begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
@@ -244,7 +243,7 @@ begin
 			and t.ended_at is null
 		returning t.job_id, t.step_id, t.time_limit_s
 	loop
-		-- The node keeps the time: it is told.
+		-- The node enforces the time limit, so it gets an order.
 		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id,
 			jsonb_build_object('time_limit_s', v_one.time_limit_s));
 	end loop;
@@ -302,14 +301,14 @@ declare
 	v_role text := internal.caller_role(p_uid, p_user);
 	v_job_changes jsonb := coalesce(nullif(p_request -> 'job', 'null'), '{}');
 	v_selection constant boolean := internal.is_selection(p_request);
-	-- Of what is selected now, only that of which the gate has made the changes.
+	-- Of the jobs selected now, only those for which the caller has made the changes.
 	v_among constant bigint[] := case when v_selection then
 		array(select distinct x.job_id from jsonb_to_recordset(p_request -> 'steps') as x (job_id bigint)) end;
 	v_target jsonb;
 	v_job bigint;
 	v_one record;
 begin
-	-- Who may is asked before the lock, what is there after it.
+	-- Permission is checked before the lock, state after it.
 	perform internal.job_lock(array(select distinct t.job_id
 		from internal.modify_target(p_uid, p_user, p_request, v_among) t));
 	select coalesce(jsonb_agg(jsonb_build_object('job_id', t.job_id, 'step_id', t.request_id, 'action', 'modified')), '[]')

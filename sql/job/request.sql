@@ -1,4 +1,4 @@
--- Members of a request. Bodies of POST have JSON types; parameters of GET are strings, lists written with commas.
+-- Members of a request. Bodies of POST have JSON types; parameters of GET are strings, and lists are written with commas.
 create function internal.request_text(p_request jsonb, p_key text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
@@ -15,7 +15,7 @@ begin
 		else string_to_array(p_request ->> p_key, ',') end, '{}');
 end $$;
 comment on function internal.request_list(jsonb, text) is
-	'A member that is a list, or a string of words with commas; null where it is absent or empty.';
+	'A member that is a list, or a string with commas; null where it is absent or empty.';
 
 create function internal.request_bool(p_request jsonb, p_key text) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -125,7 +125,7 @@ begin
 	end if;
 end $$;
 comment on function internal.plan_for(int) is
-	'Say how many rows a request is about, before it goes to work: the rest of the transaction is planned for that.';
+	'Set how many rows a request is about before it is executed: the rest of the transaction is planned for that number.';
 
 create function internal.request_known(p_uid int, p_user text, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -133,7 +133,7 @@ begin
 	perform internal.object_need('partition', internal.request_list(p_request, 'partition')),
 		internal.object_need('qos', internal.request_list(p_request, 'qos')),
 		internal.object_need('node', internal.request_list(p_request, 'nodes')),
-		-- That there is no such account is said to everybody who submits; what others are called is not.
+		-- Every submitter learns that an account does not exist; the names of others are not shown.
 		internal.object_need('account', internal.request_list(p_request, 'account'), internal.sees_all(p_uid, p_user));
 end $$;
 comment on function internal.request_known(int, text, jsonb) is

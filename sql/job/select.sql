@@ -1,5 +1,5 @@
--- Jobs that a request selects by what they are, rather than names: {user, name, states, partition, account}. Only jobs that have
--- not ended, and only those that the caller may change. With "jobs" beside them, they narrow what is named.
+-- Jobs that a request selects by their properties: {user, name, states, partition, account}. These are live jobs that the caller
+-- may change. Together with "jobs", the properties narrow the list of jobs.
 create function internal.is_selection(p_request jsonb) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -92,8 +92,8 @@ comment on function internal.change_target(int, text, jsonb, bigint[]) is
 	'The steps that a request to change them names or selects, after checking that the caller may; p_among: only of these '
 	'jobs. Errors: RT404, RT403, RT422.';
 
--- State, partition, name and account of a job change while a request waits for its locks, by what may change several jobs at
--- once. A selection is what it is behind the locks of all jobs that it may come to mean.
+-- State, partition, name and account of a job may change while a request waits for its locks. So a selection is evaluated after
+-- the locks of all jobs that it may select.
 create function internal.change_candidates(p_uid int, p_user text, p_request jsonb) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare

@@ -63,7 +63,7 @@ begin
 			s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
 		union
-		-- Elements, where they are asked for; one that is no row yet is as its array, but has not begun.
+		-- Elements, where they are requested. An element without a row is like its array, but has not begun.
 		select s.step_id, s.step_id from step s
 			where s.job_id = p_job and p_elements and s.array_index is not null
 			and (p_steps is null or s.request_id = any (p_steps))
@@ -148,8 +148,8 @@ comment on function internal.steps_json(bigint, int[], boolean, boolean) is
 create function internal.job_changed(p_jobs bigint[], p_since text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- The cursor is a snapshot: news is what it could not see, however late it committed. What a transaction to come has
-	-- written is from the database that this one was restored from: no news.
+	-- The cursor is a snapshot: new is what it could not see, however late that was committed. A transaction id from the
+	-- future comes from the database that this one was restored from, and is not new.
 	return exists (
 		select from event e
 		where e.job_id = any (p_jobs) and e.xid >= pg_snapshot_xmin(p_since::pg_snapshot)
@@ -158,7 +158,7 @@ begin
 exception when invalid_text_representation then
 	raise exception '"%" is not a cursor', p_since using errcode = 'RT422', hint = 'Give the "cursor" of an answer.';
 end $$;
-comment on function internal.job_changed(bigint[], text) is 'Whether jobs have events that a cursor''s holder has not seen.';
+comment on function internal.job_changed(bigint[], text) is 'Whether jobs have events after a cursor.';
 
 create function api.job_show(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$

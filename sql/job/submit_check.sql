@@ -1,4 +1,4 @@
--- What a submission must not be: impossible, not allowed to its owner, or more than there may be.
+-- Checks of a submission: that it can run, that its owner may submit it, and that limits admit it.
 
 create function internal.submit_refuse(p_script text, p_line int, p_option text, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -30,7 +30,7 @@ begin
 			internal.limit_whose(p_bound, ' may be held at once')) end;
 end $$;
 comment on function internal.submit_over(internal.line_limit, numeric, text, text) is
-	'A limit that a submission passes all by itself, in words: who needs so much, and how.';
+	'A limit that a submission exceeds by itself, as text: who needs how much.';
 
 create function internal.submit_check_limits(p_association int, p_tops jsonb, p_partition rota.partition, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step) returns void
@@ -67,7 +67,7 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_over record;
 begin
-	-- Each alone was looked at, so who claims it is known.
+	-- Each step was checked by itself, so its association exists.
 	select x.line, x.bound, x.need into v_over
 	from (
 		select coalesce(min((s.lines ->> 'with')::int), min(s.line)) as line, (array_agg(b))[1] as bound,
@@ -92,7 +92,7 @@ begin
 	end if;
 end $$;
 comment on function internal.submit_check_sets(text, text, text, text, internal.planned_step[]) is
-	'Refuse steps that start together and so pass a limit all by themselves.';
+	'Refuse steps that start together and together exceed a limit.';
 
 create function internal.submit_check_reservation(p_user text, p_account text, p_partition text, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step) returns void
@@ -143,7 +143,7 @@ declare
 	v_association int;
 	v_tops jsonb;
 begin
-	-- Steps that ask for the same are looked at once, by the first of them.
+	-- Steps with the same request are checked once, by the first of them.
 	if cardinality(p_steps) > 1 then
 		v_steps := array(
 			select p_steps[x.nr]
@@ -219,8 +219,8 @@ begin
 				format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition,
 				v_part.max_nodes), null);
 		end if;
-		-- What the partition has at its best, whatever is used or down now. Mostly the first nodes that are large enough
-		-- carry the step; where they do not, all are looked at.
+		-- What the partition has when nothing is in use or down. Mostly its largest nodes are enough for the step;
+		-- otherwise all are read.
 		select count(*) as nodes, sum(x.cpus) as cpus into v_fit
 		from (
 			select n.cpus from partition_node pn join node n on n.node_id = pn.node_id
@@ -255,7 +255,7 @@ begin
 					v_fit.most_mem), null);
 			end if;
 		end if;
-		-- Most ask for none of what is left.
+		-- Most steps request none of the rest.
 		continue
 			when v_tops is null
 			and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation) = 0;
@@ -401,7 +401,7 @@ begin
 	return null;
 end $$;
 comment on function internal.submit_within(int[], text[], int) is
-	'The limit of submitted steps, in words, that so many steps more of these lines would pass; null: none. Submissions '
+	'The limit of submitted steps, as text, that so many more steps of these lines would exceed; null: none. Submissions '
 	'under one limit wait for each other.';
 
 create function internal.submit_fits(p_uid int, p_steps int) returns bigint
@@ -413,9 +413,9 @@ declare
 	v_last bigint;
 	c_most constant int := 256;
 begin
-	-- By what was counted last, and the jobs since. What came since is added to what was counted, by whoever finds nobody
-	-- else at it. All is counted anew only where the sum is too much, or once in a while, and the longer that takes, the more
-	-- seldom.
+	-- Computed from the latest count and the jobs since. A session that finds no other one at it adds the jobs since to the
+	-- count. All is counted again only where the sum exceeds the limit, or from time to time, the more seldom the longer it
+	-- takes.
 	select s.value::bigint as most, l.steps, coalesce(l.last_job, 0) as last_job, l.counted_at into v_load
 	from setting s left join submit_load l on l.uid = p_uid
 	where s.name = case p_uid when -1 then 'max_submitted_all' else 'max_submitted' end;

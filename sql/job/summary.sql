@@ -144,7 +144,7 @@ begin
 		union all
 		select o.job_id, array_agg(distinct o.partition), max(o.cpus), bool_or(o.time_limit_s = 0), max(o.time_limit_s),
 			(array_agg(o.state order by o.severity desc))[1],
-			-- What stands in the way of a step that waits for no other one says most.
+			-- The reason of a step that waits for no other one says most.
 			(array_agg(o.reason order by o.severity desc, o.reason is null, o.reason = 'dependency', o.step_id))[1],
 			count(*) filter (where o.stage = 'final'), count(*) filter (where o.stage = 'live'),
 			count(*) filter (where o.stage = 'final' and o.state not in ('completed', 'skipped')),
@@ -156,7 +156,7 @@ begin
 	select j.job_id, j.name, j.user_name, j.account, s.partitions, j.qos, coalesce(j.state, s.state),
 		case when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
 		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
-		-- A step that runs, or ran, may have a shorter one than it asked for (--time-min).
+		-- A step that runs, or ran, may have a shorter time limit than it requested (--time-min).
 		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0
 			else s.time_limit_s end,
 		-- Of a job all of whose steps wait (again), no time runs; nor is that counted in which the one step of a job was

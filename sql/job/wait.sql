@@ -1,13 +1,13 @@
--- Asked at every bell for every waiter, so it looks at few rows: of a live job of several steps it only tells whether anything
--- has started.
+-- Waiting for jobs. The API calls this at every notification for every waiting request, so it reads few rows: of a live job of
+-- several steps it only says whether anything has started.
 create function api.job_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_plain boolean;
 	v_answer jsonb;
 begin
-	-- Nearly always it is about whole jobs, by number, of who asks: these rows say all. Whatever else is named, is not there,
-	-- or is somebody's, is for internal.job_target to judge.
+	-- Mostly the request names whole jobs of the caller by number, for which these rows are enough. Anything else is for
+	-- internal.job_target to check.
 	if jsonb_typeof(p_request -> 'jobs') = 'array' and jsonb_array_length(p_request -> 'jobs') between 1 and 1000 then
 		select count(*) = count(*) filter (where j.uid = p_uid),
 			jsonb_build_object('done', bool_and(j.ended_at is not null), 'jobs', jsonb_agg(jsonb_build_object(

@@ -1,4 +1,4 @@
--- Why a step waits, computed from facts, one condition for each thing that is not met (X4). In plpgsql, which keeps its plans, as
+-- Why a step waits, computed from facts: one condition for each thing that is not met (X4). In plpgsql, which keeps its plans, as
 -- a job may have many steps.
 create function internal.why_row(p_kind text, p_message text, p_blocker text, p_expected_at timestamptz) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -161,7 +161,7 @@ begin
 			else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
 	from one o
 	where o.eligible and o.plan is not null
-		-- Licences and limits were looked at above, with figures.
+		-- Licences and limits are answered above, with figures.
 		and not (o.plan in ('limit', 'array_limit', 'license')
 			and exists (select from internal.why_limits(o.job_id, o.request_id)))
 	union all
@@ -188,7 +188,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		case when p_own then nullif(p_step.message, '') end), null, null);
 $$;
 comment on function internal.why_ended(rota.step, boolean) is
-	'How a step ended, as an answer to "why"; the cause in words, which may name files, only for whoever may know (p_own).';
+	'How a step ended, as an answer to "why". The message, which may name files, only for its owner and operators (p_own).';
 
 create function internal.why_veil(p_uid int, p_conditions jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$

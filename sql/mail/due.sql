@@ -1,5 +1,4 @@
--- Which mails there are to be sent: made in the transactions of their events, for jobs that asked for some. A job without
--- --mail-type is asked nothing here.
+-- Which mails are to be sent. The transactions of the events write them, for jobs with --mail-type; other jobs cost nothing here.
 
 create function internal.mail_wants(p_types text, p_event text) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -37,7 +36,7 @@ end $$;
 comment on function internal.mail_job(bigint[], boolean) is
 	'Mail about jobs that have begun or ended, as far as they asked for it.';
 
--- Mail about one element of many is mail about each: without ARRAY_TASKS the first one stands for the array.
+-- A mail about one element of many would be one about each: without ARRAY_TASKS the first one stands for the array.
 create function internal.mail_closed(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -67,8 +66,7 @@ begin
 		delete from mail_watch w where w.job_id = p_job;
 	end if;
 end $$;
-comment on function internal.mail_watched(bigint, text) is
-	'Have internal.mail_poll look at a job with these events, or not any more.';
+comment on function internal.mail_watched(bigint, text) is 'Have internal.mail_poll check a job with these events, or stop it.';
 
 create function internal.mail_poll_limits() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -135,4 +133,4 @@ begin
 	perform internal.mail_poll_elements();
 	delete from mail_watch w where w.job_id = any (v_over);
 end $$;
-comment on function internal.mail_poll() is 'Make the mails that come with time, of the jobs that asked for some.';
+comment on function internal.mail_poll() is 'Make the mails whose time has come, of the jobs that asked for some.';

@@ -1,6 +1,8 @@
--- runnerd's side of mail: take what is due, report what the mail program said. A mail that was taken is due again later, so one
--- whose runnerd died is sent by another one: at least once, for the program may have taken it before. Several runnerds take
--- different ones.
+-- Mail for runnerd: fetch what is to be sent, report what the mail program answered.
+--
+-- Invariants:
+-- - A mail is sent at least once: a fetched one is due again later, in case its runnerd dies.
+-- - Several runnerds fetch different mails.
 
 create function internal.mail_text(p_job bigint, p_step int, p_attempt int, p_event text) returns table (subject text, body text)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -65,7 +67,7 @@ begin
 		and (m.tries >= internal.setting_int('mail_tries')
 		or m.made_at < v_now - make_interval(hours => internal.setting_int('mail_hours')));
 end $$;
-comment on function internal.mail_give_up() is 'Give up mails that are due again and were tried often enough, or are too old.';
+comment on function internal.mail_give_up() is 'Give up mails that were tried often enough, or are too old.';
 
 create function api.mail_take(p_limit int, p_timeout_s int)
 returns table (mail_id bigint, label text, recipient text, subject text, body text, key text, made_at bigint)
@@ -95,11 +97,12 @@ begin
 	), taken as (
 		update mail m
 		set tries = m.tries + (not d.over)::int, recipient = coalesce(j.mail_user, j.user_name),
-			-- After the program's time and a margin, should nobody report it.
+			-- After the time limit of the program and a margin, unless it is reported before.
 			due_at = case
 				when not d.over
 				then v_now + make_interval(
-					secs => p_timeout_s + 30 + internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries, 20)) end,
+					secs => p_timeout_s + 30 + internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries,
+						20)) end,
 			message = case when d.over then format('given up: job %s has had %s mails', d.job_id, v_most)
 				else m.message end
 		from judged d
@@ -116,8 +119,8 @@ begin
 	order by t.mail_id;
 end $$;
 comment on function api.mail_take(int, int) is
-	'Mails to be sent now, p_room at most, by a program that is killed after p_timeout_s seconds; key: the same at each '
-	'try. Each is due again later unless it is reported.';
+	'Mails to be sent now, p_limit at most, by a program that is killed after p_timeout_s seconds; key: the same at each '
+	'try. Each one is due again later unless it is reported.';
 
 create function api.mail_report(p_mails bigint[], p_failures text[]) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -135,8 +138,8 @@ begin
 	where m.mail_id = v.mail_id and m.due_at is not null;
 end $$;
 comment on function api.mail_report(bigint[], text[]) is
-	'How the mail program ended for mails: null: it took it; else why not, and it is due again later or given up. Said '
-	'twice, it changes nothing.';
+	'How the mail program ended for mails: null: it accepted the mail; else why not, and the mail is due again later or '
+	'given up. A repeated report changes nothing.';
 
 create function internal.mails_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$

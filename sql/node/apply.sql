@@ -1,4 +1,5 @@
--- Reports are settled: one after the other about the same jobs, and together what came meanwhile.
+-- Applies reports of nodes. Reports about the same jobs are applied one after the other, and those that arrived meanwhile
+-- together.
 
 create function internal.report_apply(p_reported internal.report_content[], p_ready jsonb, p_done bigint[]) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -39,7 +40,7 @@ begin
 			v_reported from internal.report_ready(p_ready) r;
 	end if;
 	v_seen := internal.report_read(v_reported);
-	-- What there is in the reports, so that only that is asked for.
+	-- Find out what the reports contain, so that only that is processed.
 	select coalesce(sum(v.new_count), 0), bool_or(v.unexpected), bool_or(v.tasked and v.new_count > 0),
 		bool_or(v.hooked and v.new_count > 0), bool_or(v.paused and v.new_count > 0),
 		bool_or(not v.brief and v.new_count > 0), bool_or(v.drain is not null and v.new_count > 0),
@@ -82,23 +83,22 @@ begin
 	return v_new_count + v_ready;
 end $$;
 comment on function internal.report_apply(internal.report_content[], jsonb, bigint[]) is
-	'What reports say becomes so: their records, who is ready as in internal.report_ready (null: nobody), orders that were '
-	'taken. The caller has locked the jobs. Answers how many records were news.';
+	'Apply reports: their records, the attempts that became ready as in internal.report_ready (null: none), orders that '
+	'were fetched. The caller has locked the jobs. Answers the number of new records.';
 
 create function internal.report_take(p_own bigint, p_jobs bigint[], out reported internal.report_content[], out done bigint[])
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	-- Of what was left lately: this is asked with each report, however many rows that are gone somebody's long transaction
-	-- still keeps.
+	-- Only recently deferred reports: this is read with each report, however many dead rows a long transaction keeps.
 	v_from constant bigint := least(p_own, (select s.last_value - 63 from report_deferred_deferred_id_seq s));
 begin
-	-- Mostly nothing was: to look takes less than to begin a deletion.
+	-- Mostly there is none, and a look-up takes less than the start of a deletion.
 	if not exists (select from report_deferred l where l.deferred_id >= v_from) then
 		reported := '{}';
 		done := '{}';
 		return;
 	end if;
-	-- And soon: one that cannot be settled fails whatever is settled with it.
+	-- And soon: a report that cannot be applied makes every report fail that is applied with it.
 	with taken as (
 		delete from report_deferred l
 		where l.deferred_id >= v_from and l.job_ids <@ p_jobs
@@ -112,8 +112,8 @@ begin
 	from taken t;
 end $$;
 comment on function internal.report_take(bigint, bigint[]) is
-	'Take the reports that were left about no other than these jobs, which the caller has locked, and with them its own '
-	'(null: it has none).';
+	'Take the deferred reports about no other than these jobs, which the caller has locked, and with them its own (null: it '
+	'has none).';
 
 create function api.node_report(p_report jsonb, p_coalesced jsonb, p_alone boolean, out new_count int, out deferred_as bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -124,7 +124,7 @@ declare
 	v_reported internal.report_content[] := '{}';
 	v_done bigint[] := '{}';
 begin
-	-- Where nodes are only ready, each says so by itself: of a wide step they are many, and what they say is short.
+	-- Nodes that are only ready report one by one: those of a wide step are many, and their reports short.
 	if p_alone or p_report ? 'ready' then
 		perform internal.job_lock(v_jobs);
 	elsif not internal.job_lock_now(v_jobs) then
@@ -142,13 +142,13 @@ begin
 		array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x) || v_done);
 end $$;
 comment on function api.node_report(jsonb, jsonb, boolean) is
-	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], '
+	'Records of a node''s journal and orders it has fetched: {"records": [{node, job, step, attempt, kind, age_us, ...}], '
 	'"ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; ready, which may be absent: keeper and ready of '
-	'an attempt on so many nodes. Lives [{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, task, '
-	'done_us, exit, ..., end_us, ...}]: what is told of an attempt on a node up to its end, in one: ages of its records by '
-	'kind, the members of these, and the record of its one task. Idempotent. Answers how many records were news; or, where '
-	'somebody has locked the jobs and it is not to be settled alone, what it was left as for api.node_apply: until that has '
-	'answered, nothing of it counts.';
+	'an attempt on so many nodes. p_coalesced [{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, '
+	'task, done_us, exit, ..., end_us, ...}]: all records of an attempt on a node up to its end as one: their ages by kind, '
+	'their members, and the record of its one task. Idempotent. Answers the number of new records; or, where another '
+	'session has locked the jobs and not p_alone, the number that the report was deferred as: nothing of it counts until '
+	'api.node_apply has answered for that number.';
 
 create function api.node_apply(p_left bigint, out new_count int, out deferred_as bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -161,12 +161,12 @@ begin
 		return;
 	end if;
 	perform internal.job_lock(v_jobs);
-	-- Who had the lock has taken it, or nobody has.
+	-- Either the session with the lock has taken it, or none has.
 	if exists (select from report_deferred l where l.deferred_id = p_left) then
 		select * into v_all from internal.report_take(p_left, v_jobs);
 		new_count := internal.report_apply(v_all.reported, null, v_all.done);
 	end if;
 end $$;
 comment on function api.node_apply(bigint) is
-	'Wait until a report that was left is settled: by whoever had locked its jobs, or else by this call, together with all '
-	'that were left about them. Answers as api.node_report does.';
+	'Wait until a deferred report is applied: by the session that had locked its jobs, or else by this call, together with '
+	'all that were deferred about them. Answers as api.node_report does.';

@@ -1,4 +1,4 @@
--- The end of attempts: when no node has anything of one left, its outcome becomes the step's next event.
+-- The end of attempts: when nothing of an attempt is left on any node, its outcome becomes the next event of its step.
 
 create function internal.attempt_close(p_facts internal.attempt_fact[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -31,10 +31,10 @@ begin
 			from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
 		) held
 	), judged as (
-		-- What the attempt comes to for its step: a retry or a requeue that the step has left goes before its end.
+		-- What the attempt means for its step: a retry or a requeue that is left comes before the end of the step.
 		select k.*, x.result,
-			-- "skip", with cause up_to_date, is what a node says of a step whose outputs it found up to date: an end
-			-- of its own, as "complete" is.
+			-- A node reports "skip" with cause up_to_date for a step whose outputs are up to date. It is an end like
+			-- "complete".
 			case when x.result in ('complete', 'timeout', 'skip') then x.result
 				when k.end_wanted is not null then k.end_wanted
 				when x.result in ('fail', 'oom') and k.may_retry then 'requeue'
@@ -125,8 +125,8 @@ comment on function internal.attempt_again(internal.attempt_end[]) is
 	'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their '
 	'arrays.';
 
--- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end
--- of the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
+-- The last moment of which anything is known: the node renewed its lease, or reported something of the attempt. It is before the
+-- end of the lease, so before the moment by which the node has ended the tasks; nothing unobserved is charged.
 create function internal.attempt_last_known(p_job bigint, p_step int, p_attempt int, p_node int) returns timestamptz
 language sql stable set search_path = live, rota, pg_temp as $$
 	select greatest(l.renewed_at, t.ordered_at, t.started_at, t.suspended_at, t.done_at)
@@ -146,8 +146,8 @@ begin
 		'kind', 'kill',
 		'args', jsonb_build_object('cause', 'node_lost'), 'at',
 		internal.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id),
-		-- Where all tasks of the node had ended and only an epilog was under way, the outcome stands. So it does where
-		-- the step goes on with the nodes that it has left, the one that runs the script among them.
+		-- Where all tasks of the node had ended and only an epilog was running, the outcome stays. The same holds where
+		-- the step goes on with its remaining nodes, the one that runs the script among them.
 		'over', a.phase = 'done' or g.going, 'going', g.going))
 	into v_open
 	from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
@@ -174,7 +174,7 @@ begin
 		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, over boolean) where not x.over) v
 	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 		and coalesce(t.ended_at, 'infinity') = 'infinity';
-	-- What was on its way to the node is void; should it be heard of again, what still runs there is killed.
+	-- Orders to the node are void. If it returns, what still runs there is killed.
 	perform internal.order_void(v_open);
 	perform internal.order_put(v_open);
 	perform internal.license_lock(array(
@@ -187,7 +187,7 @@ begin
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()
 	from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
-	-- The attempt's other nodes live: they end its tasks, and it is over when they have said so.
+	-- The attempt's other nodes are alive: they end its tasks, and it is over when they have reported so.
 	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id',
 			a.node_id, 'kind', 'kill',

@@ -1,5 +1,10 @@
--- Leases: renewed by nodes, judged by node managers. A node counts its own lease from before it asked for it, so on the node it
--- ends first; with the policy fence the node then ends the tasks by itself, and has done so when the margin is over.
+-- Leases of nodes.
+--
+-- Called by: procmgrd, which renews them; nodemgrd, which judges them.
+--
+-- Invariants:
+-- - A node counts its lease from before it asked for it, so the lease ends on the node first.
+-- - When the margin after that is over, the node has ended the tasks of attempts with ends_on_node_loss.
 
 create function api.node_renew(p_nodes int[]) returns table (node_id int)
 language sql security definer set search_path = live, rota, pg_temp as $$
@@ -16,7 +21,7 @@ language sql security definer set search_path = live, rota, pg_temp as $$
 $$;
 comment on function api.node_renew(int[]) is 'Renew the leases of nodes; answers those that have one. The others register.';
 
-create function internal.holder_lost(p_lost jsonb) returns void
+create function internal.prolog_owner_lost(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update allocation a
@@ -25,8 +30,8 @@ begin
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 		and a.prolog_owner and a.gone_at is null and a.ended_at is not null;
 end $$;
-comment on function internal.holder_lost(jsonb) is
-	'Groups have no holder any more where attempts [{job_id, step_id, attempt, node_id}] held them.';
+comment on function internal.prolog_owner_lost(jsonb) is
+	'Take away the prolog owner of groups where attempts [{job_id, step_id, attempt, node_id}] were it.';
 
 create function internal.node_end(p_nodes int[], p_jobs bigint[], p_all boolean, p_message text, p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -42,16 +47,16 @@ begin
 		and (a.ended_at is null and a.job_id = any (p_jobs)
 		or a.prolog_owner and a.gone_at is null and a.ended_at is not null);
 	perform internal.attempt_lost(v_lost, p_message, p_actor);
-	perform internal.holder_lost(v_lost);
-	-- Whoever was placed there while the locks were waited for is looked at the next time.
+	perform internal.prolog_owner_lost(v_lost);
+	-- Attempts that were placed there during the wait for the locks are checked by the next call.
 	update node_lease l set loss_ended_at = now()
 	where l.node_id = any (p_nodes)
 		and not exists (select from allocation a
 			where a.node_id = l.node_id and a.ended_at is null and a.attempt > 0 and a.job_id <> all (p_jobs));
 end $$;
 comment on function internal.node_end(int[], bigint[], boolean, text, text) is
-	'End what lost nodes had of the jobs: what they have ended by themselves (policy fence), or all. The caller holds the '
-	'locks of jobs and nodes.';
+	'End what lost nodes had of the jobs: attempts with ends_on_node_loss, or all. The caller holds the locks of jobs and '
+	'nodes.';
 
 create function internal.node_end_lost(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text)
 	returns table (node_id int, fresh boolean)
@@ -86,7 +91,7 @@ begin
 	v_over := array(select l.node_id from node_lease l
 		where l.node_id = any (v_lost) and l.expires_at + make_interval(secs => l.margin_s) < now()
 		and l.lease_s + l.margin_s <= p_watched_s);
-	-- Nothing is kept there for followers any more.
+	-- Nothing is reserved there for followers any more.
 	perform internal.allocation_free(array(
 		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
 		from allocation a
@@ -168,7 +173,7 @@ begin
 	end if;
 end $$;
 comment on function internal.node_dead(text, text, text) is
-	'An administrator knows that a lost node is dead: what it had and was kept for its return is over.';
+	'Declare a lost node dead, as an administrator does: what it had, and what waited for its return, is over.';
 
 create function internal.step_lost(p_job bigint, p_step int, p_attempt int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -183,4 +188,4 @@ begin
 		join node n on n.node_id = a.node_id
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.attempt > 0 and a.ended_at is null);
 end $$;
-comment on function internal.step_lost(bigint, int, int) is 'Nodes of a live attempt that are lost, in words; null: none.';
+comment on function internal.step_lost(bigint, int, int) is 'Nodes of a live attempt that are lost, as text; null: none.';

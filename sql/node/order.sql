@@ -8,7 +8,7 @@ begin
 	end if;
 	for v_node in
 		with asked as materialized (
-			-- What is said to several nodes goes beside their rows, once.
+			-- An order text for several nodes is stored once, in rota.launch_text.
 			select v.*, coalesce(v.node_ids, array[v.node_id]) as nodes,
 				case when v.kind = 'launch' and cardinality(v.node_ids) > 1 then v.node_ids[1] end as text_node
 			from jsonb_to_recordset(p_orders) as v (node_id int, node_ids int[], kind text, job_id bigint,
@@ -24,8 +24,8 @@ begin
 				case when v.text_node is null then v.body end,
 				case when v.text_node is null then decode(v.signature, 'hex') end, v.text_node,
 				coalesce(v.args, '{}') || case
-					-- Elements that stand ahead: how many of their array hold CPUs there, behind which they
-					-- begin.
+					-- Pre-dispatched elements: how many elements of their array hold CPUs on the node, after
+					-- which they begin.
 					when v.args ? 'first' then (
 						select jsonb_build_object('behind', count(*))
 						from (select o.job_id, o.step_id from allocation o
@@ -46,13 +46,13 @@ begin
 	end loop;
 end $$;
 comment on function internal.order_put(jsonb, boolean) is
-	'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring '
-	'their nodes, or those that ring for them, unless nothing is to be taken yet; null: there are none.';
+	'Send orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] and notify their '
+	'nodes, unless they have to wait for a prolog; null: there are none.';
 
 create function internal.launch_forget(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- Of these launches nothing is wanted any more; what somebody else takes away at this moment is not waited for.
+	-- These launches are void. A row that another session deletes at this moment is not waited for.
 	delete from node_order o
 	where o.order_id in (
 		select w.order_id
@@ -75,7 +75,7 @@ comment on function internal.launch_forget(internal.attempt_end[]) is
 create function internal.order_void(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- A launch goes on for the others that it is for.
+	-- A launch stays for the other steps that it is for.
 	with lost as (
 		select v.node_id, v.job_id, v.attempt, array_agg(v.step_id) as steps
 		from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
@@ -92,7 +92,7 @@ begin
 		where o.order_id = t.order_id and t.steps <> '{}';
 end $$;
 comment on function internal.order_void(jsonb) is
-	'Orders on their way to attempts [{job_id, step_id, attempt, node_id}] will not be taken.';
+	'Delete orders to attempts [{job_id, step_id, attempt, node_id}] that were not fetched.';
 
 create function internal.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -110,8 +110,8 @@ begin
 end $$;
 comment on function internal.attempt_order(text, bigint, int, jsonb) is 'Send one order to every node of a step''s live attempt.';
 
--- Job groups: the first attempt of a group on a node holds the group's prolog and epilog there. When every step of the group
--- has ended, the holders run the epilog.
+-- Job groups: the first attempt of a group on a node owns the group's prolog and epilog there. When every step of the group has
+-- ended, the owners run the epilog.
 create function internal.group_close(p_final internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -139,4 +139,4 @@ begin
 		having count(*) > 0));
 end $$;
 comment on function internal.group_close(internal.move_made[]) is
-	'Where the steps were the last of their job groups: let the holders run the epilog.';
+	'Where the steps were the last of their job groups, order the prolog owners to run the epilog.';

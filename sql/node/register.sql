@@ -40,7 +40,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	where n.node_id = p_node and n.hardware_check;
 $$;
 comment on function internal.node_shortfall(int) is
-	'What a node has less of than prescribed, in words; null: nothing, or not to be checked.';
+	'What a node has less of than configured, as text; null: nothing, or not to be checked.';
 
 -- A node that comes back proves what still runs there: the names of the attempts in its spool folder, and of those about which
 -- its journal has more to tell.
@@ -97,13 +97,13 @@ begin
 		select x from internal.node_missing(p_facts) m
 			join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt,
 			unnest(t.node_ids) x));
-	-- As it stands now that nobody else changes it. What began meanwhile is of another job, and not missing.
+	-- The state after the lock. What began meanwhile is of another job, and not missing.
 	for v_one in
 		select m.message, jsonb_agg(to_jsonb(m) - 'message') as lost from internal.node_missing(p_facts) m
 			where m.job_id = any (v_jobs) group by m.message
 	loop
 		perform internal.attempt_lost(v_one.lost, v_one.message, 'node');
-		perform internal.holder_lost(v_one.lost);
+		perform internal.prolog_owner_lost(v_one.lost);
 	end loop;
 	-- What the nodes have without being meant to is killed there.
 	perform internal.order_put((
@@ -131,7 +131,7 @@ declare
 	v_most int := internal.setting_int('flap_count');
 	v_times text[];
 begin
-	-- Since it was drained last: whoever took it back into use has seen to it.
+	-- Since it was drained last: an administrator who resumed it has dealt with what was before.
 	v_times := array(
 		select to_char(e.at, 'YYYY-MM-DD HH24:MI:SS')
 		from node_event e
@@ -143,7 +143,7 @@ begin
 	return case when v_most > 0 and cardinality(v_times) >= v_most
 		then format('went down %s times: %s', cardinality(v_times), array_to_string(v_times, ', ')) end;
 end $$;
-comment on function internal.node_flaps(int) is 'Why a node that comes and goes is to be drained; null: it is not.';
+comment on function internal.node_flaps(int) is 'Why a node that was lost several times is to be drained; null: it is not.';
 
 create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -176,7 +176,7 @@ begin
 	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s,
 		margin_s = excluded.margin_s,
 		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null;
-	-- Those that served and go on as they were need no look.
+	-- Nodes that served and go on as before need no check.
 	for v_one in
 		select n.node_id, n.name, n.state, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted,
 			coalesce((o.unexpected ->> 'orphans')::int, 0) as orphans
@@ -206,8 +206,8 @@ begin
 				case when v_one.rebooted then 'rebooted' end);
 		end if;
 	end loop;
-	-- What they had left on a connection that is gone, and nobody has settled, they tell again. On this one its answer is
-	-- still awaited.
+	-- Reports that were deferred on a lost connection and not applied are repeated by the node. On this connection, the
+	-- answer is still awaited.
 	delete from report_deferred o
 	where o.deferred_id in (
 		select l.deferred_id
@@ -223,7 +223,7 @@ begin
 		join node_lease l on l.node_id = n.node_id;
 end $$;
 comment on function api.node_register(jsonb) is
-	'A process manager says which nodes it serves, what it found and which attempts it has: {"nodes": [{name, boot_id, '
-	'version, address, found, lease_s, margin_s, attempts: ["812.0.1"], told: [...]}]}; told: only its journal has more of '
-	'them. Answers the nodes known (a name without a row is not one), and how many attempts each has that were given up: it '
-	'serves when there are none, and is to register again then.';
+	'Register the nodes of a process manager, the hardware it found and the attempts it has: {"nodes": [{name, boot_id, '
+	'version, address, found, lease_s, margin_s, attempts: ["812.0.1"], reported: [...]}]}; reported: only its journal has '
+	'more of them. Answers the nodes that exist (a name without a row is none), and the number of orphaned attempts of '
+	'each. A node serves when there are none, and has to register again then.';

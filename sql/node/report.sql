@@ -1,8 +1,10 @@
--- What nodes report: records of their journals, in order. A record counts for the very attempt and node it names; what was
--- reported before changes nothing, so a process manager that lost its connection simply says everything again.
+-- What nodes report: records of their journals, in order.
 --
--- All that a report says of one attempt on one node becomes one row (internal.attempt_report), and each table is written once for
--- all of these: of a step whose whole life lies in one report, neither its prolog nor its run is seen as a state of its own.
+-- Invariants:
+-- - A record counts for the attempt and node that it names. What was reported before changes nothing, so a process manager that
+--   lost its connection repeats everything.
+-- - All records of one attempt on one node become one row (internal.attempt_report), and each table is written once for all rows.
+--   Of an attempt that lies in one report as a whole, prolog and run are not written as states.
 
 create function internal.report_read(p_reported internal.report_content[]) returns internal.attempt_report[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -61,8 +63,8 @@ begin
 					exit, signal, cause, outcome, message,
 				end_us, drain, peak_mb, cpu_usec, nr)
 		), digest as (
-			-- Lives are mostly there once each: what was left by a process manager that is gone may have told of the
-			-- same.
+			-- Coalesced records of an attempt mostly occur once. A deferred report of a process manager that is gone
+			-- may have the same ones.
 			select h.node, h.job, h.step, h.attempt, min(h.seq) as seq, min(h.keeper_at) as keeper_at,
 				bool_or(h.ready) as ready, min(h.run_at) as run_at,
 				min(h.session_id) as session_id, min(h.done_at) as done_at, bool_or(h.refused) as refused,
@@ -81,8 +83,8 @@ begin
 			a.ended_at is null,
 			-- Only the first node can be the only one: of a wide attempt, the long list is not read for each node.
 			x.single, x.single and d.end_at is not null and not d.paused, d.paused, d.tasked, d.hooked,
-			-- Of an attempt that is over on its node everything has been heard before; of one that is over, what its
-			-- group's holder still has to say is news.
+			-- Of an attempt that is over on its node everything was reported before. Of one that is over elsewhere,
+			-- records of the prolog owner are new.
 			case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said
 				else d.closing end,
 			d.unexpected or a.job_id is null or a.lost_at is not null)::internal.attempt_report
@@ -132,9 +134,9 @@ begin
 	end if;
 end $$;
 comment on function internal.report_reject(internal.report_content[]) is
-	'Keep records that fit nothing, and have what still runs of lost attempts killed.';
+	'Store records that fit no attempt, and have what still runs of lost attempts killed.';
 
--- Steps over several nodes: when every node is ready, those with tasks are told to go; the others only hold their place.
+-- Steps over several nodes: when every node is ready, those with tasks get the order go; the others only hold their nodes.
 create function internal.report_go(p_ready internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -145,7 +147,7 @@ begin
 				v.job_id, 'step_id', v.step_id,
 				'attempt', v.attempt) as reported
 			from (
-				-- Asked once a step, not once a node of it.
+				-- Computed once a step, and sent once: with the report that releases the nodes.
 				select v.job_id, v.step_id, v.attempt,
 					coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
 				from unnest(p_ready) v
@@ -210,7 +212,7 @@ begin
 		where x.kind in ('suspended', 'resumed')
 		order by w.nr, x.nr
 	loop
-		-- What was told before is known by the node's clock: an attempt does not outlive a boot.
+		-- The node's clock shows what was reported before, as an attempt does not outlive a boot.
 		update attempt t
 		set pause_clock = v_last.clock
 		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt
@@ -257,10 +259,11 @@ begin
 		and a.gone_at is null
 	where (select o.task from task_end o
 		where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null
-	-- A report that was left and one that tells the same again may be settled together.
+	-- A deferred report and one that repeats it may be applied together.
 	on conflict do nothing;
 end $$;
-comment on function internal.report_task(internal.report_content[]) is 'Records of kind task, and those of whole lives.';
+comment on function internal.report_task(internal.report_content[]) is
+	'Apply records of kind task, and those of coalesced records.';
 
 create function internal.report_hook(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -287,8 +290,8 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_freed internal.allocation_end[];
 begin
-	-- The end frees what is held. So does a refusal, and in a job group the tasks' end, though the holder stays for the
-	-- epilog.
+	-- The end frees what is held. So does a refusal, and in a job group the end of the tasks, though the prolog owner stays
+	-- for the epilog.
 	v_freed := array(
 		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at),
 			v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::internal.allocation_end
@@ -327,7 +330,7 @@ begin
 		with said as (
 			select v.job_id, v.step_id, v.attempt, v.seq, v.run_at, v.session_id, v.done_at, v.exit_code, v.signal,
 				v.single,
-				-- A keeper that is gone without having said how its tasks ended: they are lost.
+				-- A keeper that is gone without a report of its tasks' ends: they are lost.
 				case when v.done_at is null then 'node_fail' else v.outcome end as outcome,
 					case when v.done_at is null then 'node' else v.cause end as cause,
 				case when v.done_at is null then 'a node did not say how the tasks ended'
@@ -358,7 +361,7 @@ begin
 		where not s.single
 		group by s.job_id, s.step_id, s.attempt);
 end $$;
-comment on function internal.report_facts(internal.attempt_report[]) is 'What a report says of attempts as a whole.';
+comment on function internal.report_facts(internal.attempt_report[]) is 'Apply what a report says of attempts as a whole.';
 
 create function internal.report_ending(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -369,8 +372,8 @@ begin
 	if v_ending = '{}' then
 		return;
 	end if;
-	-- Over several nodes: when any went wrong, the others are ended. Else those that only hold their place are let go, when
-	-- the one node with the script is done, or every node with tasks.
+	-- Over several nodes: when the tasks of one failed, the others are ended. Otherwise nodes that only hold their place get
+	-- the order end when the node with the script, or every node with tasks, is done.
 	perform internal.order_put((
 		select jsonb_agg(l.reported)
 		from (
@@ -460,7 +463,7 @@ begin
 			returning a.node_id
 		)
 		select coalesce(array_agg(m.node_id), '{}') into v_ready from made m;
-		-- What was told before, or fits nothing, is looked at record by record.
+		-- Records that were reported before, or fit no attempt, are checked one by one.
 		if cardinality(v_ready) < cardinality(v_one.nodes) then
 			rest := rest || (
 				select coalesce(jsonb_agg(jsonb_build_object('node', n.node, 'job', v_one.job, 'step', v_one.step,
@@ -478,5 +481,5 @@ begin
 	end loop;
 end $$;
 comment on function internal.report_ready(jsonb) is
-	'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are there and ready on these nodes; answers how many '
-	'records were news, and those that are to be read as others are.';
+	'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are ready on these nodes. Answers the number of new '
+	'records, and those that are to be read as others are.';

@@ -1,4 +1,5 @@
--- Samples of what running steps use, as nodes tell them. A sample counts once: its node's clock says whether it was told before.
+-- Samples of what running steps use, as nodes report them. Each sample counts once: the clock of its node shows whether it was
+-- reported before.
 
 create function internal.gauges_join(p_before jsonb, p_now jsonb) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -15,7 +16,7 @@ begin
 		left join jsonb_each(p_before) b on b.key = n.key);
 end $$;
 comment on function internal.gauges_join(jsonb, jsonb) is
-	'Two summaries {"gpu0.util": [last, highest, sum, count]}, the later one behind, as one.';
+	'Merge two summaries {"gpu0.util": [last, highest, sum, count]}, the later one second.';
 
 create function internal.gauges_of(p_gres jsonb, p_figures jsonb) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -93,8 +94,8 @@ begin
 		from said s
 		order by s.job, s.step, s.attempt, s.task
 		on conflict (job_id, step_id, attempt, node_id, task) do update
-		-- A look, but the first of all, sets the last and the highest figures only: a mean is that of samples that are
-		-- evenly apart.
+		-- A sample taken because a user watches, except the first of all, sets the last and the highest figures only: a
+		-- mean needs samples at equal distances.
 		set samples = t.samples + (not p_poll)::int, clock = excluded.clock, last_at = excluded.last_at,
 			only_task = coalesce(excluded.only_task, t.only_task),
 			cpu_usec = excluded.cpu_usec,
@@ -138,8 +139,8 @@ begin
 	return v_new;
 end $$;
 comment on function internal.sample_put(int, bigint, timestamptz, jsonb, jsonb, boolean) is
-	'Samples taken on a node at one moment; answers how many were news. p_look: because somebody looks, so only the figures '
-	'of now are kept, unless there were none before.';
+	'Store samples taken on a node at one moment; answers the number of new ones. p_poll: taken because a user watches, so '
+	'only the current figures are kept, unless there were none before.';
 
 create function api.node_sample(p_report jsonb) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -161,9 +162,9 @@ begin
 end $$;
 comment on function api.node_sample(jsonb) is
 	'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "look", "figures": {"gpu0.util": 35}, "steps": '
-	'[{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because somebody looks '
-	'(internal.sample_poll), which counts as a sample only where it is the first. What was told before changes nothing. '
-	'Answers how many were news.';
+	'[{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because a user watches '
+	'(internal.sample_poll), which counts as a sample only where it is the first. A repeated sample changes nothing. '
+	'Answers the number of new samples.';
 
 create function internal.sample_poll(p_nodes int[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -171,5 +172,5 @@ begin
 	perform pg_notify('rota_look_' || n, '') from unnest(p_nodes) n;
 end $$;
 comment on function internal.sample_poll(int[]) is
-	'Notify process managers that somebody looks at what runs on these nodes: each takes samples every second, for ten '
-	'seconds. Whoever looks on, asks again.';
+	'Notify process managers that a user watches what runs on these nodes: each takes samples every second, for ten '
+	'seconds. The caller repeats this as long as somebody watches.';

@@ -7,8 +7,8 @@ declare
 	v_orders bigint[];
 	v_several bigint[];
 begin
-	-- Who asks for many nodes has most of the orders there are: these are gone through as they stand, not node by node. Said
-	-- with "is true", what is asked for becomes a hash. What is said to several nodes alike is answered once.
+	-- A caller with many nodes has most of the orders: these are read in sequence, not node by node. With "is true", the
+	-- filter becomes a hash. An order for several nodes is answered once.
 	if cardinality(p_nodes) <= 100 then
 		select array_agg(w.order_id) filter (where w.alone),
 			array_agg(w.order_id) filter (where not w.alone) into v_orders, v_several
@@ -62,9 +62,9 @@ begin
 	end if;
 end $$;
 comment on function api.node_orders(int[], bigint[], int) is
-	'Orders for nodes that they have not taken yet, but those p_known, the p_most lowest; what is the same for several '
-	'nodes is one row: order_ids and node_ids belong together, the orders rising. Those of an attempt wait for its '
-	'controller prolog.';
+	'Orders for nodes that they have not fetched yet, except p_known, the p_most lowest. What is the same for several nodes '
+	'is one row: order_ids and node_ids belong together, the orders ascending. Those of an attempt wait for its controller '
+	'prolog.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language sql stable security definer set search_path = live, rota, pg_temp as $$
@@ -72,4 +72,4 @@ language sql stable security definer set search_path = live, rota, pg_temp as $$
 	union all
 	select encode(e.hash, 'hex'), e.body from environment e where e.hash = any (p_hashes);
 $$;
-comment on function api.node_blob(bytea[]) is 'Scripts and environments by SHA-256: who knows the hash was given it in an order.';
+comment on function api.node_blob(bytea[]) is 'Scripts and environments by SHA-256. A caller knows a hash only from an order.';

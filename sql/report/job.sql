@@ -4,7 +4,7 @@ declare
 	v_job bigint;
 	v_limit constant int := coalesce(internal.request_int(p_request, 'limit'), 1000);
 begin
-	-- Refuses whoever may not see it.
+	-- Refuses callers who may not see the job.
 	select distinct t.job_id into v_job from internal.job_target(p_uid, p_user, p_request, false) t;
 	if v_job is null then
 		raise exception 'which job?' using errcode = 'RT422';

@@ -1,4 +1,4 @@
--- What reports are made of: what a request asks for, the rows of usage that answer it, and what columns are to people.
+-- Parts of reports: the options of a request, the rows of usage that answer it, and the headings of columns.
 
 create function internal.report_column(p_name text, p_title text, p_unit text, p_help text) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -6,7 +6,7 @@ begin
 	return jsonb_build_object('name', p_name, 'title', p_title, 'unit', p_unit, 'help', p_help);
 end $$;
 comment on function internal.report_column(text, text, text, text) is
-	'A column of a report: its name, title, unit (h, s, percent, count, text, time) and what it is.';
+	'A column of a report: its name, title, unit (h, s, percent, count, text, time) and description.';
 
 create function internal.report_by(p_request jsonb, p_known text[], p_default text) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -59,7 +59,7 @@ begin
 		when from_at = date_trunc('month', from_at, zone)
 			and until_at in (now(), date_trunc('month', until_at, zone)) then 'month'
 		else 'day' end);
-	-- What is counted is told: from a full period to a full one, or to now. Hours are those of UTC.
+	-- The answer names what was counted: from a full period to a full one, or to now. Hours are those of UTC.
 	v_clock := case grain when 'hour' then 'UTC' else zone end;
 	from_at := date_trunc(grain, from_at, v_clock);
 	if until_at <> date_trunc(grain, until_at, v_clock) then
@@ -75,7 +75,7 @@ create function internal.report_accounts(p_user text) returns text[]
 language sql stable set search_path = rota, pg_temp as $$
 	select array(select c.account from internal.account_coordinated c where c.user_name = p_user);
 $$;
-comment on function internal.report_accounts(text) is 'Accounts whose rows somebody sees as their coordinator.';
+comment on function internal.report_accounts(text) is 'Accounts whose rows a user sees as their coordinator.';
 
 create function internal.report_rows(p_uid int, p_user text, p_request jsonb, p_by text[], p_measures text, p_order text)
 	returns jsonb

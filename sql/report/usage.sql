@@ -1,5 +1,6 @@
--- Reports on what was used, over the figures that are added up by hour, day and month. Each has the signature of the gate's
--- functions, but it is api.report that the gate calls.
+-- Reports on usage, over the figures by hour, day and month.
+--
+-- Called by: api.report.
 
 create function internal.report_usage(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -1,5 +1,8 @@
--- Allocations: what is held on nodes. Table node_used, the used column of license and the holders of node_gres move with them, in
--- the same transaction, so the table constraints forbid holding more than there is.
+-- Allocations: what is held on nodes.
+--
+-- Invariants:
+-- - rota.node_used, the used column of rota.license and the owners of rota.node_gres change in the transaction of the allocation,
+--   so their constraints forbid to hold more than there is.
 
 create function internal.node_lock(p_nodes int[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -14,7 +17,7 @@ comment on function internal.node_lock(int[]) is
 create function internal.license_lock(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- Mostly there are none to speak of: then nobody's rows are looked at.
+	-- Mostly there are none. Then no row is read.
 	if not exists (select from license) then
 		return;
 	end if;
@@ -32,11 +35,10 @@ end $$;
 comment on function internal.license_lock(internal.attempt_key[]) is
 	'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (internal.node_lock).';
 
--- The elements of an array are ordered to a node beyond its CPUs, as many as will be short of something to do otherwise before
--- the leader has heard of ends and has committed others. Such an allocation stands ahead: it holds memory and no CPUs, and has
--- not begun. What an element held that ends goes to the next one that stands ahead, in the very transaction; so what is held on a
--- node is the same before and behind, and is never more than the node has. The node itself starts them in turn
--- (procmgr/agent/agent_predispatch.c), mostly before any of this is heard of.
+-- Pre-dispatch: elements of an array are ordered to a node beyond its CPUs, as many as would otherwise run out of work before the
+-- leader has read the ends and committed others. Such an allocation holds memory and no CPUs, and has not begun. The CPUs of an
+-- element that ends pass to the next pre-dispatched one in the same transaction, so what is held on a node does not change and
+-- never exceeds what it has. The node starts them in turn (procmgr/agent/agent_predispatch.c), mostly before the end is reported.
 create function internal.allocation_pass_on(p_rooms internal.freed_slots[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -71,7 +73,7 @@ begin
 	where u.node_id = b.node_id;
 end $$;
 comment on function internal.allocation_pass_on(internal.freed_slots[]) is
-	'What ended elements held goes to those that stand ahead.';
+	'Give what ended elements held to pre-dispatched ones of their arrays.';
 
 create function internal.allocation_free(p_held internal.allocation_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -84,7 +86,7 @@ begin
 	with ended as (
 		update allocation a
 		set started_at = x.started_at, ended_at = x.ended_at, cpus_held = 0,
-			-- Of what was only kept, nothing is on the node.
+			-- A reservation has nothing on the node.
 			gone_at = case when v.gone or a.attempt = 0 then x.ended_at else a.gone_at end,
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
 			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
@@ -95,8 +97,8 @@ begin
 			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
 				and o.node_id = v.node_id
 		) v
-		-- What stood ahead until now, and began nevertheless, began when something had ended that is told of as well, and
-		-- so not before any of that: two reports do not tell a node's time alike.
+		-- An element that was pre-dispatched until now and is reported as begun began when an element had ended that is
+		-- reported as well, so not before any of those: the times of two reports differ.
 		cross join lateral (select greatest(coalesce(v.at, now()),
 			coalesce(v.held_from, v.node_from)) as ended_at offset 0) e
 		cross join lateral (
@@ -105,7 +107,7 @@ begin
 				case when v.began_at is not null then least(greatest(v.began_at, v.node_from), e.ended_at)
 				else e.ended_at end)
 				as started_at offset 0) x
-		-- By key: said plainly, that it is open would lead over all that is.
+		-- By key: with the plain condition, the planner would read all that is open.
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and coalesce(a.ended_at, 'infinity') = 'infinity'
 		returning a.job_id, a.step_id, a.attempt, a.node_id, a.ended_at, v.held as cpus_held, a.mem_mb, a.gres,
@@ -132,8 +134,8 @@ begin
 		where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id
 			and g.attempt = e.attempt
 	)
-	-- As many as held CPUs; what stood ahead and is over had them in between, so the last ends of all are when these became
-	-- free.
+	-- As many as held CPUs. Pre-dispatched elements that are over had them in between, so the latest ends are when these
+	-- became free.
 	select array_agg(r::internal.freed_slots) into v_free_slots
 	from (
 		select e.node_id, e.job_id, s.request_id, count(*) filter (where e.cpus_held > 0)::int as n,
@@ -150,9 +152,9 @@ begin
 	end if;
 end $$;
 comment on function internal.allocation_free(internal.allocation_end[]) is
-	'End open allocations, give back what they hold, or to what stands ahead of their arrays, and name them for the usage '
-	'figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and '
-	'licences.';
+	'End open allocations, give back what they hold, or pass it on to pre-dispatched elements of their arrays, and note '
+	'them for the usage figures. Ended ones are left unchanged, so a call may be repeated. The caller holds the locks of '
+	'nodes and licences.';
 
 create function internal.allocation_unreserve(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -160,7 +162,8 @@ declare
 	v_reserved internal.allocation_end[] := array(
 		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
 		from unnest(p_steps) as v
-		-- From the steps to what they hold: while statistics know of few allocations, to read them all looks as good.
+		-- From the steps to their allocations: while statistics know of few allocations, reading all of them looks as
+		-- cheap.
 		cross join lateral (
 			select o.node_id from allocation o
 			where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = 0
@@ -172,7 +175,7 @@ begin
 	end if;
 end $$;
 comment on function internal.allocation_unreserve(internal.attempt_key[]) is
-	'Let go what is kept on nodes for steps, whichever their attempt.';
+	'Release what is reserved on nodes for steps, whichever their attempt.';
 
 create function internal.allocation_take(p_taken internal.allocation_start[], p_locked boolean default false) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -186,7 +189,7 @@ begin
 	end if;
 	perform internal.license_lock(array(select (v.job_id, v.step_id, v.attempt)::internal.attempt_key
 		from unnest(p_taken) v));
-	-- Where something has ended since it was decided, what may stand ahead has room at once.
+	-- Where something has ended since the decision, a pre-dispatched element starts at once.
 	if exists (select from unnest(p_taken) v where v.predispatched) then
 		v_taken := array(
 			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses,
@@ -201,8 +204,8 @@ begin
 	end if;
 	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, prolog_owner,
 		phase, cpus_held, started_at)
-	-- What is taken begins under the nodes' locks, so behind the end of what it takes the place of, whichever transaction
-	-- began first.
+	-- What is taken begins under the nodes' locks, so after the end of what held it before, whichever transaction began
+	-- first.
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'),
 		coalesce(v.licenses, '{}'),
 		v.tasks, coalesce(v.prolog_owner, true), v.phase, case when v.predispatched then 0 else v.cpus end,
@@ -239,11 +242,11 @@ begin
 	end if;
 end $$;
 comment on function internal.allocation_take(internal.allocation_start[], boolean) is
-	'Open allocations, whose nodes the caller may have locked; fails where a node, a licence or a unit has no room (23514, '
-	'40001).';
+	'Open allocations, whose nodes the caller may have locked. Fails where a node, a licence or a device is not free '
+	'(23514, 40001).';
 
--- same_nodes: when a step ends, what it held stays booked for the eligible followers that want its very nodes, as far as it
--- goes and as far as they need it. Only eligible ones, so nothing is kept for a step that waits for another one.
+-- same_nodes: when a step ends, what it held stays reserved for eligible followers that want the same nodes, as far as they need
+-- it. Only for eligible ones, so nothing is reserved for a step that waits for another one.
 create function internal.allocation_reserve(p_ended internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare

@@ -1,7 +1,9 @@
--- What the leader writes. It waits for nobody's locks for long: a pass that gives up is repeated, and in between the leader says
--- that it lives and sees who holds them (api.session_judge). Jobs are what users lock, for as long as one request of theirs
--- takes, and everybody waits for the leader: so a job that somebody has is left out, and comes again in a pass that does not wait
--- for his bell. The starts of a decision that still can be made: the steps move, and elements of arrays become rows.
+-- What the scheduling leader writes.
+--
+-- Invariants:
+-- - The leader waits for locks of others for a short time only. A cycle that gives up is repeated; in between the leader renews
+--   its lease and has the sessions that hold locks judged (api.session_judge).
+-- - A job that a user's request has locked is skipped, and comes again in a cycle that does not wait for a notification.
 create function internal.schedule_begin(p_decided internal.start_decision[], p_at timestamptz) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -26,7 +28,7 @@ begin
 			return;
 		end if;
 	end if;
-	-- A start counts only for the very attempt it was decided for, of a step that is still free to go.
+	-- A start counts only for the attempt that it was decided for, of a step that may still start.
 	v_moves := array(
 		select (s.job_id, s.step_id, 'start', p_at, null, null, null, null)::internal.move
 		from unnest(p_decided) v
@@ -46,7 +48,7 @@ end $$;
 comment on function internal.schedule_begin(internal.start_decision[], timestamptz) is
 	'Move the steps of a decision that are still free to go to starting; answers these moves.';
 
--- The whole decision of a pass in one transaction: states, attempts, allocations, orders, bells.
+-- The decision of a cycle in one transaction: states, attempts, allocations, orders, notifications.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb, p_wait boolean default true)
 returns table (job_id bigint, step_id int, attempt int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -171,8 +173,8 @@ begin
 end $$;
 comment on function api.schedule_commit(bigint, jsonb, jsonb, boolean) is
 	'Start steps as decided and send their signed orders [{node_ids, kind, job_id, step_id, attempt, also, body, signature, '
-	'args}]; answers those really started. A job that somebody has locked for long: 55P03, or without p_wait its steps do '
-	'not start. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
+	'args}]. Answers those that were started. A job that another session has locked for long: 55P03, or without p_wait its '
+	'steps do not start. RT412: no longer leader. 23514, 40001: something has changed since it was read; decide again.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -181,7 +183,7 @@ declare
 begin
 	perform internal.leader_check(p_term);
 	v_free := internal.job_lock_free(p_jobs);
-	-- Elements share what their array asks for: all that has not started goes with it.
+	-- Elements share the request of their array: all elements that have not started end with it.
 	perform internal.step_move('schedule', array(
 		select (s.job_id, s.step_id, 'refuse', null, 'refused', null, null, v.reason)::internal.move
 		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
@@ -198,8 +200,8 @@ begin
 	return (select count(*) from unnest(p_jobs) v where v = any (v_free));
 end $$;
 comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is
-	'End steps whose authenticator does not fit what is stored: they are not run. Answers of how many nobody had locked the '
-	'job: the others are as before.';
+	'End steps whose authenticator does not fit what is stored: they are not run. Answers how many of them no other session '
+	'had locked; the others are unchanged.';
 
 create function api.schedule_plan(p_term bigint, p_said jsonb, p_gone_jobs bigint[], p_gone_steps int[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -227,10 +229,10 @@ begin
 		is distinct from (excluded.expected_at, excluded.nodes, excluded.reason, excluded.blocker, excluded.message);
 end $$;
 comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
-	'What a pass expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects '
-	'nothing any more; null: of all others. Rows that say the same stay untouched.';
+	'What a cycle expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects '
+	'nothing any more; null: of all others. Rows that say the same are not rewritten.';
 
--- What time has brought: outages begin, deadlines pass, suspended steps go on where there is room again.
+-- Timer-driven moves: outages begin, deadlines pass, suspended steps resume where CPUs are free.
 create function internal.schedule_timers() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -242,8 +244,8 @@ declare
 	v_one record;
 begin
 	v_ending := array(select o.job_id from internal.outage_attempts() o);
-	-- All locks at once, in order. What somebody has locked is for another tick, which comes soon: what is due then is seen
-	-- from the rows.
+	-- All locks at once, in order. A job that another session has locked is left for the next tick, which comes soon: what is
+	-- due is read from the rows.
 	v_wanted := array(
 		select s.job_id from step s
 			where s.start_by <= now() and s.ended_at is null
@@ -298,17 +300,16 @@ begin
 	return cardinality(v_free) = cardinality(v_wanted);
 end $$;
 comment on function internal.schedule_timers() is
-	'Make the moves that are due by now; false: not all of them, as somebody had locked a job.';
+	'Make the moves whose time has come; false: not all of them, because another session had locked a job.';
 
--- Read from the index in that order: sorted, everything live would be looked at, and all that was since the oldest transaction
--- began.
+-- Read from the index in that order. A sort would read everything live, and all dead rows since the oldest transaction.
 create function internal.deadline_next(p_after timestamptz) returns timestamptz
 language plpgsql stable set enable_sort = off set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.start_by from step s where s.start_by > p_after and s.ended_at is null order by s.start_by limit 1);
 end $$;
 comment on function internal.deadline_next(timestamptz) is
-	'The first moment behind p_after from which a live step could no longer end before its deadline; null: there is none.';
+	'The first moment after p_after at which a live step could no longer end before its deadline; null: there is none.';
 
 create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -321,7 +322,7 @@ declare
 	v_done boolean := true;
 	v_next timestamptz;
 begin
-	-- Mostly nothing is: then no lock is asked for, and there is nothing that is to be on disk before the leader goes on.
+	-- Mostly nothing is due. Then no lock is taken, and the leader waits for no write to disk.
 	perform internal.leader_check(p_term, v_hooks or v_share or v_due);
 	if v_hooks then
 		perform internal.hook_drop();
@@ -341,5 +342,5 @@ begin
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;
 comment on function api.schedule_tick(bigint) is
-	'Moves that only time brings: deadlines, resumes, outages. Answers the database''s time and when the next one is due '
-	'(epoch seconds), null: none is known.';
+	'Timer-driven moves: deadlines, resumes, outages. Answers the database''s time and when the next one is due (epoch '
+	'seconds), null: none is known.';

@@ -1,14 +1,13 @@
--- One jobmgrd schedules. Two questions, two answers, and neither leans on the other:
+-- One jobmgrd schedules.
 --
--- Can two of them commit? No: leader_check locks the leader's row in the transaction of each decision, and a claim changes that
--- row. So a claim waits for no decision and passes none by: either it finds the row free, and every later check of the old term
--- finds no row, or it finds it locked and claims nothing. What was read, and when, and what froze between, is no part of this.
---
--- When may another one lead? When the session that leads is gone (its jobmgrd was killed, its database restarted or replaced), or
--- has waited for its client for longer than the lease: the server itself keeps the time since which it waits, by one clock, so
--- nothing is written to stay leader, and nothing has to be replicated to show that one lives. The leader calls leader_claim three
--- times within its lease, and for it to call is to live; the others call it every quarter of a second. A session at work is
--- not silent: then the database is slow, and another leader would be no quicker.
+-- Invariants:
+-- - Two of them cannot both commit. internal.leader_check locks the leader's row in the transaction of each decision, and a claim
+--   changes that row. So a claim finds the row locked and claims nothing, or finds it free, and later checks of the old term find
+--   no row.
+-- - Another one may lead when the session that leads is gone, or has waited for its client for longer than the lease. The server
+--   keeps the time since which a session waits, so nothing is written or replicated to stay leader. A session at work is not
+--   silent: then the database is slow, and another leader would not be faster.
+-- - The leader calls api.leader_claim three times within its lease, the others every quarter of a second.
 create function internal.leader_silence(p_leader rota.leader) returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
 	-- A client that is hung has sent nothing (the session waits to read), or reads nothing (it waits to write). A clock that
@@ -25,7 +24,7 @@ create function internal.leader_lives() returns boolean
 language sql stable set search_path = live, rota, pg_temp as $$
 	select exists (select from leader l where l.name = 'schedule' and internal.leader_silence(l) <= l.lease);
 $$;
-comment on function internal.leader_lives() is 'Whether somebody leads: its session is there and not silent.';
+comment on function internal.leader_lives() is 'Whether there is a leader whose session exists and is not silent.';
 
 create function api.leader_claim(p_name text, p_lease_s int, p_prolog boolean default false, p_epilog boolean default false)
 	returns bigint
@@ -43,9 +42,9 @@ begin
 	end if;
 	perform from leader l where l.name = p_name and l.term = v_leader.term for update skip locked;
 	if not found then
-		-- The old leader froze inside a transaction that holds the row: between a call and its end, or reading the
-		-- answer. Only its client could end that, so the session is ended, and the next claim finds the row free. One
-		-- that waits for its client has not begun to commit, so nothing half replicated is let go.
+		-- The old leader froze inside a transaction that holds the row: between a call and its end, or while it reads the
+		-- answer. Only its client could end that, so the session is ended, and the next claim finds the row free. A
+		-- session that waits for its client has not begun to commit.
 		perform pg_terminate_backend(x.pid) from pg_stat_get_activity(v_leader.backend_pid) x
 		where x.backend_start = v_leader.backend_start and x.wait_event_type = 'Client';
 		return null;
@@ -59,8 +58,8 @@ begin
 	return v_leader.term;
 end $$;
 comment on function api.leader_claim(text, int, boolean, boolean) is
-	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another '
-	'one leads. Who schedules says whether attempts are to have a controller prolog and epilog.';
+	'Become or stay leader, with a lease of so many seconds: the term of this session, or null where another one leads. The '
+	'scheduling leader says whether attempts have a controller prolog and epilog.';
 
 create function internal.leader_check(p_term bigint, p_decides boolean default true) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -95,8 +94,8 @@ comment on function api.session_readers() is
 
 create function api.session_judge(p_silence_s int) returns setof text
 language sql security definer set search_path = live, rota, pg_temp as $$
-	-- Daemons open no transactions but for one call, so one that has written and waits for its client was cut in two: its
-	-- client froze, or its machine went away, between the call and the end of it. Its locks would be kept for as long.
+	-- Daemons open no transactions beyond one call. A session that has written and waits for its client was interrupted
+	-- between the call and its end, and would keep its locks for as long.
 	with silent as materialized (
 		select x.pid, x.application_name
 		from pg_stat_activity x

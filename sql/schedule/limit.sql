@@ -1,12 +1,13 @@
--- Limits: how much of something may be used at once, or in a period, by all steps that fit an account (with all below it), a
--- user, a quality of service and a partition (rota.usage_limit). Steps are told apart by who claims them (rota.association_share)
--- and by their partition: those of one line are under the same limits.
+-- Limits: how much of something may be used at once, or in a period, by all steps that match an account (with all below it), a
+-- user, a quality of service and a partition (rota.usage_limit).
 --
--- What is held is added up from what is live, when it is asked for: there is no counter that could be wrong, or that reports
--- would have to wait for. It is asked for once for each reading of the queue (sql/schedule/pending.sql) and once for each
--- decision. The decision's answer is the one that counts: api.schedule_commit asks under the lock of the leader's row, which
--- every transaction that starts steps holds to its end, so what one of them started the next one sees. What ends meanwhile only
--- makes room. Suspended steps count as what they were: so to resume them passes no limit.
+-- Invariants:
+-- - The steps of one association in one partition (a queue line) are under the same limits.
+-- - Use is summed up from live rows when it is needed, once for each reading of the queue and once for each decision. There is no
+--   counter that could be wrong.
+-- - api.schedule_commit checks limits under the lock of the leader's row, which each transaction that starts steps holds to its
+--   end. What ends meanwhile only lowers the use.
+-- - A suspended step counts as before, so its resumption exceeds no limit.
 
 create function internal.association_of(p_account text, p_user text, p_qos text, p_gres jsonb) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -25,7 +26,7 @@ begin
 				where c.user_name = p_user and c.account = p_account and c.qos = p_qos and c.gres = v_gres;
 		end if;
 		exit when found;
-		-- A try (api.job_try) takes no number from the sequence.
+		-- A trial submission (api.job_try) takes no number from the sequence.
 		insert into association_share (association_id, account, user_name, qos, gres) overriding system value
 		values (case when current_setting('rota.try', true) <> ''
 			then (select least(min(c.association_id), 0) - 1 from association_share c)
@@ -35,7 +36,8 @@ begin
 	return v_association;
 end $$;
 comment on function internal.association_of(text, text, text, jsonb) is
-	'Who claims a step: account, user, quality of service, and the generic resources that it asks for. Made where it is new.';
+	'The association of a step: account, user, quality of service, and the generic resources that it asks for. It is made '
+	'where it is new.';
 
 create view internal.account_above as
 with recursive above (account, above) as (
@@ -82,15 +84,15 @@ from (
 where coalesce(l.of_user = l.user_name, true) and coalesce(l.of_qos = l.qos, true)
 	and (l.measure !~ '^gres/' or substr(l.measure, 6) = any (string_to_array(l.gres, ',')));
 comment on view internal.limit_association is
-	'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one '
-	'by itself.';
+	'The limits that associations are under, in that partition or (null) in any; whose: the user, where it holds for each '
+	'one by itself.';
 
 create view internal.limit_now as
 with open as materialized (
 	select s.association_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
-	-- What stands ahead will hold what is counted for others now.
+	-- A pre-dispatched element will hold what is counted for others now.
 	where a.ended_at is null and a.attempt > 0 and a.started_at is not null
 ), live as materialized (
 	select o.association_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus,
@@ -152,10 +154,10 @@ from (
 ) x
 group by x.limit_id, x.whose;
 comment on view internal.limit_minutes is
-	'CPU-minutes of limits: those of their period, and of what runs all that it may come to in it. Whoever used none has no '
-	'row.';
+	'CPU-minutes of limits: those used in their period, and of what runs the most that it can use in it. Without use there '
+	'is no row.';
 
--- An each_user limit has a row for each user who uses something of it, or one for nobody.
+-- An each_user limit has a row for each user who uses something of it, or one without a user.
 create view internal.limit_shown as
 select l.*, coalesce(h.whose, '') as whose, case when l.measure <> 'time' then coalesce(h.held, 0) end as held, p.starts_at,
 	p.ends_at
@@ -193,7 +195,7 @@ begin
 	from internal.limit_cover(p_lines) c
 	left join internal.limit_now h on h.limit_id = c.limit_id and h.whose = c.whose
 	where c.measure not in ('submitted', 'cpu_minutes');
-	-- By itself, as it is more to look at and mostly there are none.
+	-- In a statement of its own, as it reads more and mostly finds none.
 	if exists (select from usage_limit l where l.measure = 'cpu_minutes') then
 		return query
 		select c.association_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
@@ -251,7 +253,7 @@ begin
 			0))::internal.step_size;
 end $$;
 comment on function internal.size_asked(jsonb, int, int, int, int, jsonb, boolean, bigint, rota.partition) is
-	'The most that a step can come to that asks for so much; p_tops: of internal.limit_tops.';
+	'The most that a step can use that asks for so much; p_tops: of internal.limit_tops.';
 
 create function internal.limit_need(p_measure text, p_size internal.step_size, p_ends_at timestamptz) returns numeric
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -306,7 +308,7 @@ begin
 			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
 end $$;
 comment on function internal.limit_text(internal.line_limit, numeric) is
-	'A limit that a step which needs so much would pass: what it is, whose, and how much of it is used.';
+	'A limit that a step which needs so much would exceed, as text: what it is, whose, and how much of it is used.';
 
 create function internal.limit_admit(p_decided internal.start_decision[]) returns internal.start_decision[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -348,4 +350,4 @@ begin
 		where v.job_id || '.' || v.step_id <> all (v_over));
 end $$;
 comment on function internal.limit_admit(internal.start_decision[]) is
-	'Of starts in order, those that pass no limit. The caller holds the leader''s row.';
+	'Of starts in order, those that exceed no limit. The caller holds the leader''s row.';

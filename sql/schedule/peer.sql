@@ -1,20 +1,24 @@
--- --same-nodes and --other-nodes. An edge binds both of its ends, at every attempt: what runs again keeps to the nodes of its
--- peers, or off them, whichever of the two names the other, and whether the other runs or has ended. What waits, or waits to run
--- again, is on no nodes. Nobody else's job binds what it names: it could keep that from ever running again.
+-- --same-nodes and --other-nodes.
+--
+-- Invariants:
+-- - An edge binds both of its ends, at every attempt: a step that runs again keeps to the nodes of its peers, or off them,
+--   whether the peer runs or has ended.
+-- - A step that waits is on no nodes.
+-- - The edge of another user's job does not bind the step that it names, because it could keep that step from running again.
 
--- Peers may have ended long ago: they are looked for in all that ever was, by those few that have any.
+-- Peers may have ended long ago, so the few steps with peers read all ranges.
 create function internal.peer_same(p_job bigint, p_step int) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return coalesce((
-		-- A follower keeps to where its peer was last; of a set that runs again together the scheduler itself takes care.
+		-- A follower keeps to the nodes where its peer ran last. The scheduler places a set that runs again together.
 		select array_agg(a.node_id order by a.node_index)
 		from step_edge e
 		join step s on s.job_id = e.peer_job_id and s.step_id = e.peer_step_id and (e.gates or s.state <> 'pending')
 		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
 		where e.job_id = p_job and e.step_id = p_step and e.kind = 'same_nodes'
 	), (
-		-- One follower speaks for all of them: each was on the very nodes.
+		-- One follower is enough: each ran on the same nodes.
 		select t.node_ids
 		from step_edge e
 		join step s on s.job_id = e.job_id and s.request_id = e.step_id and s.state <> 'pending'
@@ -49,8 +53,8 @@ end $$;
 comment on function internal.peer_other(bigint, int) is
 	'The nodes that a step of a script has to keep off because of --other-nodes, its own or that of others; null: none.';
 
--- What the leader read may be a commit old, and it does not compare the steps of one pass with each other: of two peers that
--- would get into each other's way, the first one starts. The other one's row is touched, so that the leader reads it anew.
+-- The leader's snapshot may be one commit old, and it does not compare the steps of one cycle with each other: of two peers that
+-- conflict, the first one starts. The row of the other one is updated, so that the leader reads it again.
 create function internal.peer_reserve(p_decided internal.start_decision[]) returns internal.start_decision[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -95,5 +99,5 @@ begin
 		where not v_over ? (v.job_id || '.' || v.step_id));
 end $$;
 comment on function internal.peer_reserve(internal.start_decision[]) is
-	'Of starts in order, those that are where --same-nodes and --other-nodes let them be, given what runs, has run, and '
-	'starts before them. The caller holds the locks of jobs and the leader''s row.';
+	'Of starts in order, those that --same-nodes and --other-nodes allow, given what runs, has run, and starts before them. '
+	'The caller holds the locks of jobs and the leader''s row.';

@@ -1,16 +1,15 @@
--- The queue as the leader reads it. Limits are taken off here: a step that has to wait for one is not offered, so the
--- scheduler never has to know of them; arrays come with the room that is left for them.
+-- The queue as the leader reads it.
 --
--- It is read in two parts. schedule_queue says which steps may start, in which order, with the version of each one's row;
--- schedule_pending what each of them asks for. That changes with the row (what changes a request touches the row as well) or with
--- the stamp, so the leader keeps it, and asks for what is new only. How far an array has come changes all the time: that comes
--- with the queue.
---
--- A long queue is not read as a whole for the few steps that a pass looks at: only the head of each partition's. All of a job has
--- one rank, so a head that ends with a job does not cut an array in two. Where there are limits, or fair share brings some
--- forward, the head is put together from those of the lines (who claims, in which partition; sql/schedule/limit.sql), since
--- within a line the order stays: of each line as much is read as can be among the first, and of one whose limit is reached
--- nothing. So nobody's waiting steps stand before those of others, and nothing pending is rewritten when shares change.
+-- Invariants:
+-- - Limits are applied here: a step that waits for one is not offered, and an array comes with the number of elements that may
+--   start.
+-- - api.schedule_queue answers which steps may start, in order, with the version of each row; api.schedule_pending what a step
+--   requests. A request changes with the version or the stamp, so the leader caches it and reads new ones only. The progress of
+--   an array comes with the queue.
+-- - Of a long queue, only the head of each partition is read. All of a job has one rank, so a head that ends with a job does not
+--   cut an array.
+-- - With limits or fair share, the head is merged from the heads of queue lines, within which the order is fixed. Of a line whose
+--   limit is reached nothing is read, and a change of shares rewrites no pending row.
 create view internal.waiting as
 select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition, s.rank, s.version,
 	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants,
@@ -25,8 +24,8 @@ where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at
 	and (a.size is null or ((not s.is_array or (not a.by_corr and a.next < a.size))
 		and (a.max_running is null or a.running < a.max_running)));
 comment on view internal.waiting is
-	'Steps that nothing but limits of users and resources keeps from starting: arrays for as long as they have elements '
-	'left and room for one; what runs again counts as one of its array.';
+	'Steps that wait for nothing but limits of users and resources: arrays as long as they have elements left and may start '
+	'one; an element that runs again counts as one of its array.';
 
 create view internal.begun as
 select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition, s.rank, s.version,
@@ -37,7 +36,7 @@ join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not 
 	and (a.max_running is null or a.running < a.max_running)
 where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0
 	and (s.begin_at is null or s.begin_at <= now());
-comment on view internal.begun is 'Arrays that have begun and have elements left, and room for one.';
+comment on view internal.begun is 'Arrays that have begun, have elements left, and may start one.';
 
 create function internal.pending_free(p_window bigint, p_lines internal.line_scan[]) returns setof internal.offer
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -83,13 +82,13 @@ begin
 	where f.left_over > f.before;
 end $$;
 comment on function internal.pending_free(bigint, internal.line_scan[]) is
-	'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by '
-	'rank; or of each line as many as it says, brought forward as it says. All of the last one''s job with it.';
+	'Steps that wait for nothing but limits of users and resources: of each partition the first p_window by rank; or of '
+	'each queue line as many as it says, moved forward as it says; and the rest of the job of the last one.';
 
 create function internal.pending_lines() returns setof internal.queue_line
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	-- From one line to the next in the index, whatever stands between.
+	-- From one line to the next in the index, skipping the rows between.
 	return query
 	with recursive line (association_id, partition) as (
 		(select s.association_id, s.queue from step s
@@ -187,8 +186,8 @@ begin
 		where r.with_set is not null
 		window w as (partition by r.job_id, r.with_set)
 	), together as (
-		-- What starts together takes what all of it needs at its first step, or nothing; nothing either, while some of it
-		-- waits for something else.
+		-- A set that starts together takes what all of it needs at its first step, or nothing; also nothing while some of
+		-- it waits for something else.
 		select t.job_id, t.with_set, t.lead, case when g.free then t.takes else '{}' end as takes,
 			case when g.free then t.needs else '{}' end as needs, t.fits or not g.free as fits
 		from (
@@ -279,8 +278,8 @@ begin
 					end if;
 				end loop;
 				if v_open then
-					-- Who finds too little room keeps what is left for itself: what needs less does not pass
-					-- it by.
+					-- A step that needs more than is left reserves what is left: a step that needs less does
+					-- not pass it.
 					for k in 1 .. cardinality(v_one.takes) loop
 						v_left[v_one.takes[k]] := case
 							when v_free < v_wants
@@ -295,7 +294,7 @@ begin
 				v_count[v_one.part] := v_count[v_one.part] + 1;
 				v_last[v_one.part] := v_one.job_id;
 			end if;
-			-- Behind the last row that was read there may be more that goes before others.
+			-- After the last row that was read there may be more that precede others.
 			if v_one.unread and not v_full then
 				v_open := true;
 				for k in 1 .. cardinality(v_one.limits) loop
@@ -319,7 +318,7 @@ begin
 	where v_free_slots[x.nr] > 0;
 end $$;
 comment on function internal.pending_within(int) is
-	'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of '
+	'Of each partition the first p_limit steps that may start, with limits and fair share applied, and perhaps the rest of '
 	'a job.';
 
 create function internal.pending_offered(p_limit int) returns setof internal.offer
@@ -333,7 +332,7 @@ begin
 	end if;
 end $$;
 comment on function internal.pending_offered(int) is
-	'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job.';
+	'Of each partition the first p_limit steps that may start, with limits applied, and perhaps the rest of a job.';
 
 create function api.schedule_queue(p_limit int)
 	returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], array_over int, free_slots int,
@@ -357,10 +356,10 @@ begin
 	order by o.priority desc, o.rank desc, o.job_id, o.step_id;
 end $$;
 comment on function api.schedule_queue(int) is
-	'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the '
-	'order of the queue, array heads with elements left among them (room: how many may start; array_next and array_skip: '
-	'which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds for as long as '
-	'version and stamp are the same.';
+	'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), with limits applied, all in '
+	'the order of the queue, array heads with elements left among them (free_slots: how many may start; array_next and '
+	'array_skip: which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds as '
+	'long as version and stamp are the same.';
 
 create function api.schedule_pending(p_jobs bigint[], p_steps int[])
 returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text,
@@ -420,8 +419,8 @@ begin
 	cross join lateral (select exists (
 		select from step_edge e
 			where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes'))
-		-- Who names it has waited for its first start: only what runs again, and elements, find that somebody is there
-		-- already.
+		-- A step that names a reservation has waited for its first start. Only what runs again, and elements, can find
+		-- the node in use.
 		or case when s.attempt > 0 or s.requeues > 0 or s.is_array or s.step_id <> s.request_id then exists (
 			select from step_edge e
 				where e.peer_job_id = r.job_id and e.peer_step_id = r.step_id

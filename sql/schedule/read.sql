@@ -1,4 +1,4 @@
--- What the leader reads for a pass. Plain reads: the commit finds out whether they still hold.
+-- What the leader reads for a scheduling cycle. It takes no locks: the commit checks whether the rows still hold.
 
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
@@ -74,8 +74,8 @@ begin
 	where a.ended_at is null;
 end $$;
 comment on function api.schedule_running() is
-	'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step reserved_for; ahead: '
-	'it waits for the CPUs of another element of its array.';
+	'Open allocations, and when each is to end (epoch seconds, null: no limit). reserved: for step reserved_for; '
+	'predispatched: it waits for the CPUs of another element of its array.';
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text,
@@ -105,4 +105,4 @@ begin
 end $$;
 comment on function api.schedule_launch(bigint[], int[]) is
 	'What the signer needs of steps that are to start; it checks auth before it signs. group_nodes: where the prolog of the '
-	'step''s job group has been run and its epilog is still to come. sample_s: seconds between samples, 0: none.';
+	'step''s job group has run and its epilog is still to come. sample_s: seconds between samples, 0: none.';

@@ -15,7 +15,7 @@ begin
 	return null;
 end $$;
 comment on function internal.array_index(jsonb, int) is
-	'The index at a position of an array''s indices [[low, high, step], ...]; null behind the last.';
+	'The index at a position of an array''s indices [[low, high, step], ...]; null after the last.';
 
 -- Ranges ascend and do not overlap (jobmgr/translate/option_array.c), so that the one of an index or of a position is found
 -- without looking at the others.
@@ -44,7 +44,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	) n
 $$;
 comment on function internal.array_indices(internal.index_ranges, int[]) is
-	'The indices at positions of an array, in the same order; null behind the last.';
+	'The indices at positions of an array, in the same order; null after the last.';
 
 create function internal.array_positions(p_spans internal.index_ranges, p_low int, p_high int) returns int[]
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -56,8 +56,8 @@ $$;
 comment on function internal.array_positions(internal.index_ranges, int, int) is
 	'The positions of all indices from p_low to p_high in an array; null where it has no such index.';
 
--- An element becomes a row: when it starts, or before that because something befalls it alone. One that starts is born so; its
--- head waited for it.
+-- An element gets a row when it starts, or before that when an event applies to it alone. An element that starts is inserted in
+-- that state.
 create function internal.array_expand(p_elements internal.element[], p_actor text, p_start_at timestamptz default null)
 	returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -74,14 +74,14 @@ begin
 			array_agg(distinct e.pos) as positions from unnest(p_elements) e group by e.job_id, e.request_id) w
 		join step h on h.job_id = w.job_id and h.step_id = w.request_id
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.rest_state is null
-		-- Mostly there is one range, and nothing to be looked up; several are read once for all elements.
+		-- Mostly there is one range, and nothing to look up. Several ranges are read once for all elements.
 		cross join lateral unnest(w.positions,
 			case
 			when jsonb_array_length(a.indices) > 1
 			then internal.array_indices(internal.array_spans(a.indices), w.positions) end) v (pos, index)
 		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit'
 			else 'start' end
-		-- By key: "not exists" would be a join with all steps of the job. Under the job's lock nobody else makes one.
+		-- By key: "not exists" would join with all steps of the job. Under the job's lock no other session inserts one.
 		where v.pos < a.size
 			and (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
 		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state
@@ -121,8 +121,8 @@ comment on function internal.array_expand(internal.element[], text, timestamptz)
 	'Make rows of array elements that have none yet, started with attempt 1 at p_start_at, or pending; answers those made. '
 	'The caller holds the job''s lock.';
 
--- after=X:corr: an element may go once the elements of its peers at its position have ended. Heads whose other dependencies
--- still stand wait with all their elements.
+-- after=X:corr: an element may start when the elements of its peers at its position have ended. Heads with other unresolved
+-- dependencies wait with all their elements.
 create function internal.correspond_pending(p_moved internal.move_made[], p_jobs bigint[])
 	returns table (job_id bigint, request_id int, pos int, verdict text, message text)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -211,8 +211,8 @@ declare
 	v_jobs bigint[];
 	v_due jsonb;
 begin
-	-- A step of the script that moved may have freed a head, of its job or of one that waits for it: all positions of those
-	-- are looked at. Of elements that moved, only their own.
+	-- A step of the script that moved may have released a head, of its job or of one that waits for it: all positions of
+	-- those are checked. Of elements that moved, only their own.
 	select array_agg(distinct x.job_id) into v_jobs
 	from (
 		select m.job_id from unnest(p_moved) m where m.array_index is null
@@ -250,8 +250,8 @@ begin
 	end if;
 end $$;
 comment on function internal.array_correspond(internal.move_made[]) is
-	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what '
-	'moved; a row with nothing but a job stands for all of it.';
+	'Make the elements of after=X:corr arrays eligible, or fail them, when their corresponding elements have ended. '
+	'p_moved: what moved; a row with nothing but a job stands for all of it.';
 
 create function internal.array_finish(p_job bigint, p_head int) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -298,5 +298,4 @@ begin
 		from internal.array_finish(p_job, p_head) f;
 end $$;
 comment on function internal.array_give_up(bigint, int, text, text, text) is
-	'End the elements of an array that are no rows yet, with the event p_event; answers the head''s end where nothing else '
-	'is left.';
+	'End the elements of an array without a row, with the event p_event; answers the head''s end where nothing else is left.';

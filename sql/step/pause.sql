@@ -1,5 +1,5 @@
--- Suspend gives back what the step does not keep (JM2): CPUs always unless kept; memory, units and licences stay unless the
--- step lets go of them, which is not possible for memory of stopped processes: it stays where they are.
+-- Suspend and resume. A suspended step gives back what it does not keep (JM2): its CPUs unless kept; devices and licences where
+-- it gives them up; never its memory, as stopped processes keep theirs.
 create function internal.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin

@@ -1,9 +1,9 @@
--- What one step's start or end means for the steps that wait for it. Answers the moves that follow (dependency_fail, ends of
--- array heads), which the caller applies in turn; see internal.step_move.
+-- What the start or end of a step means for the steps that wait for it. The functions answer the moves that follow
+-- (dependency_fail, ends of array heads), which internal.step_move applies in turn.
 
 -- The rule of dependencies, in one place (docs/submitting.md has it as a table). Success is "completed", and "skipped" as up to
--- date: make would go on. A step that was not needed takes along what waits for its success, for its failure, or to be near it:
--- that branch is not needed either.
+-- date, as make sees it. A step that was not needed skips what waits for its success, its failure or its nodes: that branch is
+-- not needed either.
 create function internal.edge_verdict(p_kind text, p_condition text, p_state text, p_cause text, p_started boolean,
 	p_placed boolean) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -21,7 +21,7 @@ begin
 		else 'failed' end;
 end $$;
 comment on function internal.edge_verdict(text, text, text, text, boolean, boolean) is
-	'What an edge comes to once its peer has ended in a state (null: it has not) with a cause, had started, and had been '
+	'What an edge becomes when its peer has ended in a state (null: it has not) with a cause, had started, and had been '
 	'placed on nodes: met, failed, not_needed; null: it waits.';
 
 create function internal.edge_text(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
@@ -35,7 +35,7 @@ begin
 		else ' ended ' || p_state end;
 end $$;
 comment on function internal.edge_text(text, text, text, text, text) is
-	'Why an edge is failed or not_needed, in words: its kind and condition, the label and the state of its peer.';
+	'Why an edge is failed or not_needed, as text: its kind and condition, the label and the state of its peer.';
 
 create function internal.edge_resolve(p_edges jsonb) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -217,13 +217,13 @@ begin
 			where j.job_id = any (v_jobs)
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
-	-- corr is settled element by element; see internal.array_correspond.
+	-- corr is resolved element by element; see internal.array_correspond.
 	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed);
 	if v_edges is not null then
 		return query select * from internal.edge_resolve(v_edges);
 	end if;
 
-	-- A step that never started takes those down that were to start with it: the edge may point either way.
+	-- A step that never started fails those that were to start with it; the edge may have either direction.
 	return query
 	select o.job_id, o.step_id, case s.state when 'skipped' then 'skip' else 'dependency_fail' end, null::timestamptz,
 		case s.state when 'skipped' then 'not_needed' else 'dependency' end, null::int, null::int,

@@ -1,5 +1,9 @@
--- The one function that changes the state of steps. A move whose event the step's state does not allow does nothing: the
--- caller sees from the answer what really moved. The jobs are locked by the caller (internal.job_lock).
+-- The function that changes the state of a step that has a row. (internal.array_expand inserts rows of array elements that
+-- start.)
+--
+-- Invariants:
+-- - A move that the state of its step does not allow changes nothing. The answer has the moves that were made.
+-- - The caller has locked the jobs (internal.job_lock).
 create function internal.step_write(p_actor text, p_moves internal.move[]) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -11,8 +15,8 @@ begin
 	), moved as (
 		select s.job_id, s.step_id, s.request_id, s.array_index, s.attempt, s.state as from_state, a.event, t.to_state,
 			st.stage = 'final' as final, coalesce(a.at, now()) as at, a.cause, a.exit_code, a.signal, a.message,
-			-- What is reported started and ended in one go never was in state running; its attempt knows when it
-			-- started.
+			-- A step whose start and end are in one report was never in state running; its attempt has the time of
+			-- the start.
 			case when st.stage = 'final' then coalesce(s.started_at,
 				(select t.started_at from attempt t
 					where t.job_id = s.job_id and t.step_id = s.step_id
@@ -43,8 +47,8 @@ begin
 			end_wanted = case when m.event in ('start', 'requeue', 'prolog_fail') then null else s.end_wanted end,
 			resume_wanted = s.resume_wanted and m.event not in ('start', 'resume') and not m.final
 		from moved m
-		-- What ends while it waits did not end by what ended an attempt before; what ends by itself, not by whoever
-		-- wanted its end just then.
+		-- A step that ends while it waits did not end by the cause of an earlier attempt. A step that ends by itself did
+		-- not end by a wish that came at the same time.
 		cross join lateral (select m.event = 'start' or (m.final and m.from_state = 'pending') as anew) x
 		where s.job_id = m.job_id and s.step_id = m.step_id
 	), logged as (

@@ -1,5 +1,5 @@
--- What usage figures are made of: each allocation, cut at the hours and at the days of the site. Rollups, what is not in them
--- yet, and the audit all add up these same rows, so they can differ only by which rows they take.
+-- What usage figures are made of: each allocation, cut at the hours and at the days of the site. The figures, what is not in them
+-- yet, and the audit sum up these same rows.
 
 create function acct.gres_units(p_gres jsonb, p_seconds numeric) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -54,7 +54,7 @@ create type internal.usage_row as (
 comment on type internal.usage_row is
 	'What is added up to usage figures: columns of rota.usage_hour and its likes. Null: nothing to add.';
 
--- The partition of a step that had ended before rota.step.queue was kept is that of its request.
+-- rota.step.queue is empty for steps without one; their partition is that of the request.
 create view internal.usage_step as
 select s.job_id, s.step_id, s.is_array, s.state, s.eligible_at, s.started_at, s.ended_at, coalesce(j.account, '') as account,
 	j.user_name, j.qos,
@@ -64,8 +64,8 @@ from rota.step s
 join rota.job j on j.job_id = s.job_id;
 comment on view internal.usage_step is 'Steps, and whose they are; account empty: none.';
 
--- Whose it was is asked for by key, allocation by allocation ("offset 0" keeps it so): a planner that joined whole tables would
--- read all history for what runs now.
+-- The owner is looked up by key, allocation by allocation ("offset 0" keeps it so). A join of whole tables would read all history
+-- for what runs now.
 create view internal.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
 	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at,
@@ -77,7 +77,7 @@ cross join lateral (select s.account, s.user_name, s.qos, s.partition from inter
 	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w;
 comment on view internal.usage_held is 'What was held, and by whom.';
 
--- Both at once, for what is read by key: allocations are looked up once for them.
+-- Both at once, so that allocations are looked up once for them.
 create view internal.usage_part as
 select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour, x.day,
 	x.day - extract(day from x.day)::int + 1 as month, h.node_id, h.account,

@@ -1,6 +1,10 @@
--- Rollups: what rota.usage_pending names is added to the figures of its hours, days and months, and leaves it, in one
--- transaction: so it counts exactly once, whenever a node manager dies or two of them call. To rebuild is to name everything
--- there again.
+-- Adds up usage.
+--
+-- Invariants:
+-- - Rows that rota.usage_pending names are added to the figures of their hour, day and month and deleted there, in one
+--   transaction. So they count exactly once, also when nodemgrd dies or two of them call.
+-- - A rebuild puts everything into rota.usage_pending again.
+-- - format() builds the statements from the columns of the tables, as six tables have the same measures.
 
 create function internal.usage_columns(p_table text, out keys text[], out measures text[])
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -34,7 +38,7 @@ begin
 		from unnest(p_keys || p_measures) with ordinality u (c, nr));
 end $$;
 comment on function internal.usage_pick(text[], text[], text) is
-	'Columns of usage figures, taken from p where p has them (keys, and measures that fit a pattern), as a list of SQL.';
+	'Columns of usage figures, taken from p where p has them (keys, and measures that match a pattern), as a list of SQL.';
 
 create function internal.usage_merge(p_table text, p_rows internal.usage_row[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -99,10 +103,9 @@ begin
 	delete from node_usage_day;
 	delete from node_usage_month;
 	update usage_state z set rebuild_at = null, time_zone = (select s.value from setting s where s.name = 'time_zone');
-	-- One statement, so one view of things: what ends meanwhile is neither among the rows that go nor among those that come.
-	-- Rows are about as long as a busy instance makes them: what one call of api.usage_roll takes of either is added up in
-	-- about a second. Their numbers are below 0, so they come behind what goes on ending; the newest jobs first, as limits
-	-- and fair share go by what was last.
+	-- One statement, so one snapshot: what ends meanwhile is neither deleted nor inserted. Rows are about as long as a busy
+	-- instance makes them, so that one call of api.usage_roll takes about a second for either. Their numbers are below 0, so
+	-- they come after what ends from now on; the newest jobs first, because limits and fair share depend on recent use.
 	with old as (
 		delete from usage_pending
 	), held as (
@@ -173,7 +176,7 @@ declare
 	v_rows internal.usage_row[];
 	v_span text;
 begin
-	-- What is still to be added of the job is added first: only then are its ends in the figures, and can be taken out.
+	-- Pending rows of the job are added first: only then are its ends in the figures, and can be taken out.
 	perform pg_advisory_xact_lock(hashtext('rota usage_roll'));
 	select array_agg(k) filter (where k.node_id is not null), array_agg(k) filter (where k.node_id is null)
 	into v_parts, v_ended
@@ -189,11 +192,12 @@ begin
 		where x.job_id = p_job and x.step_id = any (p_steps) and x.ended_at is not null);
 	foreach v_span in array array['hour', 'day', 'month'] loop
 		perform internal.usage_merge('usage_' || v_span, v_rows);
-		-- Nothing of a step that never ran is left.
+		-- Delete the rows that have become empty.
 		execute format('delete from %I u where u.steps_ended = 0 '
 				'and greatest(u.cpu_s, u.node_s, u.mem_mb_s, u.cpu_used_s, u.cpu_measured_s) = 0 '
 				'and (u.%2$I, u.account, u.user_name, u.partition, u.qos) in '
-				'(select x.%2$I, x.account, x.user_name, x.partition, x.qos from unnest($1) x)', 'usage_' || v_span, v_span)
+				'(select x.%2$I, x.account, x.user_name, x.partition, x.qos from unnest($1) x)',
+					'usage_' || v_span, v_span)
 		using v_rows;
 	end loop;
 end $$;

@@ -1,12 +1,12 @@
--- Fair share: what each account and user has used lately, against what their shares say. Classic: factor = 2^(-effective use /
--- share), so one who has used just his share has a half, who has used nothing one. Effective use has part of what the siblings
--- used, all the way up the tree: a user of an account that has used too much stays behind those of others, whatever he used
--- himself. Not a ranking (fair tree), as the factor becomes a time here, by which steps come forward in the queue: it moves with
--- use, never in jumps, and does not depend on how many users there are.
+-- Fair share: the recent use of each account and user, compared with their shares.
 --
--- The leader's tick has it computed anew from time to time, into rota.association_share; the queue adds it to the rank of whole
--- lines (sql/schedule/pending.sql). It is between 0 and fair_share_weight_s and the rank of what is submitted later is lower by
--- the time between, so no step is passed by more than what comes within that time: none starves.
+-- Invariants:
+-- - Factor = 2^(-effective use / share): a half for one who has used exactly his share, one for no use. Effective use includes
+--   part of what siblings used, all the way up the tree.
+-- - The factor becomes a time (between 0 and fair_share_weight_s) that is added to the rank of whole queue lines
+--   (sql/schedule/pending.sql). What is submitted later has a lower rank, so no step is passed by more than what arrives within
+--   that time: none starves.
+-- - The leader's tick computes it from time to time, into rota.association_share.
 
 create view internal.share_use as
 select x.account, x.user_name,
@@ -14,7 +14,7 @@ select x.account, x.user_name,
 from (select s.value::double precision as half_life_s from rota.setting s where s.name = 'fair_share_half_life_s') h
 cross join rota.usage_state z
 cross join lateral (
-	-- Days, or hours where half a life is not long. What is ten times as old counts a thousandth, and is left out.
+	-- Days, or hours where the half-life is short. Use that is ten half-lives old counts a thousandth, and is left out.
 	select d.account, d.user_name, d.cpu_s, (d.day + 1)::timestamp at time zone z.time_zone as until
 	from rota.usage_day d where h.half_life_s > 172800 and d.day > current_date - (10 * h.half_life_s / 86400)::int - 2
 	union all
@@ -41,7 +41,7 @@ comment on view internal.share_use is 'CPU-seconds that users held on accounts (
 
 create view internal.share_tree as
 with recursive person as (
-	-- Users of accounts that are open to all have a share each, once they have asked for anything.
+	-- Users of accounts that are open to all have one share each, once they have submitted anything.
 	select a.account, a.user_name, a.shares from rota.association a
 	union all
 	select coalesce(c.account, ''), c.user_name, 1
@@ -66,7 +66,7 @@ with recursive person as (
 ), tree as (
 	select p.*, 1 as depth, p.part as share, p.use_s / t.use_s as used,
 		p.use_s / t.use_s + (t.any_use - p.use_s / t.use_s) * p.part as effective,
-		-- An account's users stand behind it, before the accounts below.
+		-- An account's users come after it, before the accounts below.
 		case when p.user_name is null then array[p.account, ''] else array['', p.user_name] end as path
 	from part p cross join total t
 	where p.parent = ''
@@ -111,4 +111,4 @@ begin
 	where b.association_id = c.association_id and b.boost_ms is distinct from c.boost_ms;
 end $$;
 comment on function internal.share_refresh() is
-	'Compute by how much the steps of each claimant come forward. The caller holds the leader''s row.';
+	'Compute the time by which the steps of each association move forward. The caller holds the leader''s row.';
