@@ -26,7 +26,7 @@ const struct load_table load_tables[LOAD_TABLES] = {
 	{"attempt",
 	 "job_id,step_id,attempt,state,time_limit_s,node_ids,nodes,ordered_at,started_at,done_at,ended_at,outcome,exit_code,"
 	 "signal,cause,"
-	 "session_id,fence",
+	 "session_id,ends_on_node_loss",
 	 17},
 	{"allocation",
 	 "job_id,step_id,attempt,node_id,node_index,cpus,mem_mb,gres,tasks,phase,cpus_held,started_at,ended_at,gone_at,peak_mb,"
