@@ -435,11 +435,23 @@ until [ -e two ]; do sleep 0.1; done; exit 3')
 	[ "$status" = 3 ]
 	[[ $(cat "$BATS_TEST_TMPDIR/watched") == *"job $job completed"$'\n'"job $other failed (exit code 3)" ]]
 	other=$(submit '#!/bin/sh
-sleep 4; exit 3')
+until [ -e three ]; do sleep 0.1; done; exit 3')
 	job=$(submit '#!/bin/sh
-sleep 1')
-	run -3 rota wait
-	[ "$output" = "$other: failed (exit code 3)"$'\n'"$job: completed" ]
+until [ -e three ]; do sleep 0.1; done')
+	since=$(superuser 'select clock_timestamp()')
+	rota wait >"$BATS_TEST_TMPDIR/waited" 3>&- &
+	eventually waits_since "$since"
+	touch "$BATS_TEST_TMPDIR/three"
+	status=0
+	wait $! || status=$?
+	[ "$status" = 3 ]
+	[ "$(cat "$BATS_TEST_TMPDIR/waited")" = "$other: failed (exit code 3)"$'\n'"$job: completed" ]
+}
+
+# waits_since TIME: jobmgrd has asked the database for a waiting client.
+waits_since() {
+	[ "$(superuser "select count(*) from pg_stat_activity
+		where application_name = 'jobmgrd gate' and query ~ 'job_wait' and query_start > '$1'")" -gt 0 ]
 }
 
 @test "watch of several jobs redraws a line a job, prints JSON, and is ended by q" {

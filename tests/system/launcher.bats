@@ -358,22 +358,23 @@ daemon_script() {
 	[[ $output == *"signal=15 cause=time_limit outcome=timeout message=time limit of 1 seconds reached"* ]]
 }
 
+# suspend_and_resume JOB: the step counts until its file is there, so it cannot end before it is suspended.
 suspend_and_resume() {
-	launch "$1" time_limit_s=3 <<-'END'
+	launch "$1" time_limit_s=10 <<-END
 		#!/bin/bash
-		for i in $(seq 10); do echo $i; sleep 0.1; done
+		until [ -e "$DIR/work/$1.enough" ]; do echo; sleep 0.1; done
 	END
 	record "$1" run
 	control "$1" suspend
 	record "$1" suspended
-	before=$(cat "$DIR/work/$1.out" | wc -l)
-	sleep 3.5
-	[ "$(cat "$DIR/work/$1.out" | wc -l)" = "$before" ]
+	before=$(wc -l <"$DIR/work/$1.out")
+	sleep 10.5
+	[ "$(wc -l <"$DIR/work/$1.out")" = "$before" ]
 	control "$1" resume
 	record "$1" resumed
+	touch "$DIR/work/$1.enough"
 	record "$1" done
 	[[ $output == *"outcome=complete"* ]]
-	[ "$(wc -l <"$DIR/work/$1.out")" = 10 ]
 }
 
 @test "a signal before the time limit: to the batch shell's processes, with B: to the shell alone, or to whole tasks" {
