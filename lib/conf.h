@@ -28,7 +28,7 @@ bool conf_word_is(const char *words, const char *value);
 /* Is it a path from the root, or empty where the key's default is? */
 bool conf_path_is(const char *otherwise, const char *value);
 
-/* Read the file (path NULL: searched as told above). */
+/* Read the file (path NULL: searched as said above). */
 bool conf_load(struct conf *c, const char *path, struct err *e);
 void conf_clear(struct conf *c);
 

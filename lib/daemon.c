@@ -3,7 +3,7 @@
  * Every daemon's main calls daemon_lock (and, started by root, daemon_become) once; `rota status` and `rota down` call
  * daemon_holder. The lock is a POSIX record lock on purpose: a forked child (the launcher's keepers) does not inherit it, so it
  * ends with the very process, and the kernel names the holder. Take it behind the last fork of a daemon's start. What always
- * holds: the number in the file is for people; what is believed is the lock. Whoever could read the file could share-lock it and
+ * holds: the number in the file is for people; only the lock counts. Whoever could read the file could share-lock it and
  * so keep a daemon from starting, or seem to be it: nobody else may open it. */
 #include "lib/daemon.h"
 

@@ -17,7 +17,7 @@ struct setting {
 };
 
 /* A daemon writes. It notices a server that is gone without a word within half a minute, also with a call under way: the system's
- * own patience is hours. These two say nothing of Unix sockets. */
+ * own limit is hours. These two say nothing of Unix sockets. */
 static const struct setting daemon_defaults[] = {
 	{"target_session_attrs", "read-write"}, {"keepalives_idle", "10"},
 	{"keepalives_interval", "5"},		{"keepalives_count", "3"},

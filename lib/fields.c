@@ -15,7 +15,7 @@ enum { FIELDS_MOST = 1024, NAME_LONGEST = 63 }; /* more is a mistake or an attac
 
 struct entry {
 	const char *name, *value;
-	uint32_t hash; /* of the name: most names are told apart by it */
+	uint32_t hash; /* of the name: most names differ in it */
 };
 
 /* Names and values, NUL-terminated. */

@@ -30,7 +30,7 @@ struct http {
 
 struct head {
 	int status;
-	long long length; /* -1: not told */
+	long long length; /* -1: unknown */
 	bool chunked, keep;
 	size_t budget; /* bytes that the head may still have */
 };

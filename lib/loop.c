@@ -1,4 +1,4 @@
-/* loop.c - the loop of nodemgrd and runnerd, which keep nothing: told to end, they end at once.
+/* loop.c - the loop of nodemgrd and runnerd, which keep nothing: on SIGTERM or SIGINT they end at once.
  *
  * Called by their mains, when they are who they are to be and hold their lock. */
 #include "lib/loop.h"
@@ -7,7 +7,7 @@
 
 #include "lib/log.h"
 
-static void told_to_end(evutil_socket_t number, short what, void *arg)
+static void loop_end(evutil_socket_t number, short what, void *arg)
 {
 	(void)what;
 	log_info("ending on signal %d", (int)number);
@@ -23,8 +23,8 @@ bool loop_serve(const struct loop_part *part, const char *program, const struct 
 	if (!base)
 		return err_set(e, "could not make an event loop");
 	opened = part->open(base, conf, name);
-	term = evsignal_new(base, SIGTERM, told_to_end, base);
-	interrupt = evsignal_new(base, SIGINT, told_to_end, base);
+	term = evsignal_new(base, SIGTERM, loop_end, base);
+	interrupt = evsignal_new(base, SIGINT, loop_end, base);
 	evsignal_add(term, NULL);
 	evsignal_add(interrupt, NULL);
 	log_info("%s %s \"%s\" started", program, ROTA_VERSION, name);

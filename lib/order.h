@@ -1,4 +1,4 @@
-/* order.h - a launch order: what the signer writes and the launcher believes. See docs/formats.md for every field. */
+/* order.h - a launch order: what the signer writes and the launcher verifies. See docs/formats.md for every field. */
 #ifndef ROTA_ORDER_H
 #define ROTA_ORDER_H
 
@@ -50,7 +50,7 @@ struct order {
 	int step_id;
 	int attempt;
 	const char *node;  /* the node this order is for */
-	const char *nodes; /* in short (lib/hosts.h), first = head node; "" = wherever the process manager is (JM23) */
+	const char *nodes; /* in short (lib/hosts.h), first = head node; "" = wherever the process manager is */
 	int node_index;	   /* position of `node` in `nodes` */
 	int node_count;
 	int more_nodes; /* the order is as well for so many of `nodes` behind `node`, whose tasks' ranks go on where its own end */

@@ -1,6 +1,8 @@
-/* order_node.c - an order may be for several nodes of one step that stand behind each other in its list: see order.h. Called by whoever
- * believes an order, for the node it is. What always holds: what was picked is one of the nodes that the order is for, with the ranks that
- * the order gives it. */
+/* order_node.c - picks the part for one node out of an order for several nodes of one step that follow each other in its list (order.h).
+ *
+ * Called by: whoever has verified an order, for the node it runs on.
+ * Invariants:
+ *  - What is picked is one of the nodes that the order is for, with the ranks that the order gives it. */
 #include <stdlib.h>
 #include <string.h>
 

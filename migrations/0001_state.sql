@@ -8,7 +8,7 @@ create table rota.step_state (
 	spec_name text,
 	help text not null
 );
-comment on table rota.step_state is 'The states a step can be in (JM18).';
+comment on table rota.step_state is 'The states a step can be in.';
 comment on column rota.step_state.state is 'Name of the state.';
 comment on column rota.step_state.stage is
 	'waiting: holds no node; live: holds its allocation; final: the end, which only the requeue of its job leaves.';

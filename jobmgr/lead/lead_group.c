@@ -1,4 +1,4 @@
-/* lead_group.c - the prolog owners of job groups that a cycle makes, beside those that the database has (JM21).
+/* lead_group.c - the prolog owners of job groups that a cycle makes, beside those that the database has.
  *
  * Called by: lead_order.c, for each node of each start.
  * Invariants:

@@ -24,7 +24,7 @@ comment on column acct.node.mem_used_mb is 'Memory allocated now, in MiB.';
 comment on column acct.node.gres is 'Generic resources it has: {"gpu": 2}; null: none.';
 comment on column acct.node.features is 'Its features.';
 comment on column acct.node.partitions is 'Partitions it is in.';
-comment on column acct.node.seen_at is 'When it was last heard of.';
+comment on column acct.node.seen_at is 'When its lease was last renewed.';
 comment on column acct.node.version is 'Version of its process manager.';
 
 create view acct.node_event with (security_barrier) as

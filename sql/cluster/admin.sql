@@ -236,7 +236,7 @@ begin
 		when v_short is not null then 'invalid'
 		else 'up' end, p_user,
 		case when v_lease.orphans > 0 then 'what was given up here is being ended'
-		when v_lease.node_id is null or v_lease.lost_at is not null then 'not heard of' else v_short end);
+		when v_lease.node_id is null or v_lease.lost_at is not null then 'no lease' else v_short end);
 end $$;
 comment on function internal.admin_node_state(text, text, text, jsonb) is
 	'Drain a node, now or at a deadline, take it back into use, or declare it dead.';

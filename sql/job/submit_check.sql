@@ -325,7 +325,7 @@ begin
 	return v_default;
 end $$;
 comment on function internal.submit_check(text, text, text, jsonb, text, internal.planned_step[]) is
-	'Refuse what can never run (JM20) or is not allowed. Answers the partition of steps that name none, where there are any.';
+	'Refuse what can never run or is not allowed. Answers the partition of steps that name none, where there are any.';
 
 create function internal.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int,
 	p_script text, p_lines jsonb) returns void

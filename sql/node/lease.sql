@@ -126,11 +126,11 @@ begin
 	end if;
 	for v_one in
 		select f.node_id
-			from internal.node_end_lost(v_due, p_watched_s, false, 'the node was not heard of any more', 'nodemgrd') f
+			from internal.node_end_lost(v_due, p_watched_s, false, 'the node did not renew its lease', 'nodemgrd') f
 		where v_due <> '{}' and f.fresh
 		order by f.node_id
 	loop
-		select n.name, n.state, 'not heard of since ' || to_char(l.renewed_at, 'YYYY-MM-DD HH24:MI:SS')
+		select n.name, n.state, 'lease not renewed since ' || to_char(l.renewed_at, 'YYYY-MM-DD HH24:MI:SS')
 		into v_name, v_state, v_reason
 		from node n join node_lease l on l.node_id = n.node_id
 		where n.node_id = v_one.node_id;
@@ -159,7 +159,7 @@ begin
 	v_wait := ceil(extract(epoch from v_lease.expires_at + make_interval(secs => v_lease.margin_s) - now()));
 	if v_lease.lost_at is null then
 		raise exception 'node "%" is not lost', p_name using errcode = 'RT409',
-			hint = 'Only a node that is not heard of any more can be declared dead.';
+			hint = 'Only a node that did not renew its lease in time can be declared dead.';
 	elsif v_wait >= 0 then
 		raise exception 'node "%" may still be ending its steps', p_name using errcode = 'RT409',
 			hint = format('Say it again in %s seconds.', v_wait + 1);

@@ -10,7 +10,7 @@ create function internal.report_read(p_reported internal.report_content[]) retur
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
-		with heard as (
+		with record as (
 			select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq,
 				case s.kind when 'keeper' then x.at end as keeper_at, s.kind = 'ready' as ready,
 				case s.kind when 'run' then x.at end as run_at,
@@ -74,7 +74,7 @@ begin
 				max(h.cpu_usec) as cpu_usec, min(h.drain) as drain, bool_or(h.paused) as paused,
 				bool_or(h.tasked) as tasked, bool_or(h.hooked) as hooked,
 				sum(h.said) as said, sum(h.closing) as closing, bool_or(h.unexpected) as unexpected
-			from heard h
+			from record h
 			group by h.node, h.job, h.step, h.attempt
 		)
 		select (d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at,

@@ -1,4 +1,4 @@
--- Suspend and resume. A suspended step gives back what it does not keep (JM2): its CPUs unless kept; devices and licences where
+-- Suspend and resume. A suspended step gives back what it does not keep: its CPUs unless kept; devices and licences where
 -- it gives them up; never its memory, as stopped processes keep theirs.
 create function internal.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

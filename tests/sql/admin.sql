@@ -57,7 +57,7 @@ select matches(t.admin('node', 'drain', 'n1', '{"reason": "x", "cpus": 3}'), '^R
 select matches(t.admin('license', 'create', 'x'), '^RT422.*needs "total"', 'a licence without a number');
 select is_empty($$select * from rota.partition where partition = 'p'$$, 'nothing is left of what was refused');
 
--- What is no value, or no name, is told by key with what is allowed, whatever of the database would have refused it; nor is anything else said first.
+-- What is no value, or no name, is refused by key with what is allowed, whatever of the database would have refused it; nor is anything else said first.
 select matches(t.admin(o, a, n, v::jsonb), '^RT422 . (' || w || ')', concat_ws(' ', o, a, n, v)) from (values
 	('node', 'change', 'n1', '{"cpus": 99999999999}', '"99999999999" is no value for "cpus" . Give a whole number from 1 to 65536.$'),
 	('node', 'change', 'n1', '{"cpus": -4}', '"-4" is no value for "cpus"'), ('node', 'change', 'n1', '{"cpus": "none"}', '"cpus" needs a value'),

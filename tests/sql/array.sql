@@ -33,7 +33,7 @@ select t.run(:'j' || '.a[3]'), t.fail(:'j' || '.a[3]', 7) \g /dev/null
 select is(t.pass(:'j' || '.a', '{1}', '{"position": 2}'), 'completed', 'the third');
 select is((api.job_wait(t.uid('alice'), 'alice', t.request(:'j' || '.a')) ->> 'done')::boolean, false, 'not all have ended');
 select is(t.pass(:'j' || '.a', '{1}', '{"position": 3}'), 'completed', 'the fourth');
-select is(t.states(:j), 'a:failed a[0]:completed a[3]:failed a[6]:completed a[9]:completed z:dependency_failed', 'the worst element decides; what waits for the array hears of it');
+select is(t.states(:j), 'a:failed a[0]:completed a[3]:failed a[6]:completed a[9]:completed z:dependency_failed', 'the worst element decides; what waits for the array ends with it');
 select is((t.step(:'j' || '.a')).exit_code, 7, 'the exit code of the head is the highest');
 select is(t.job(:j), 'failed', 'and so for the job');
 select t.right('an array');
@@ -211,8 +211,8 @@ select throws_ok(format('select t.together(%s, 0, 1, 2)', :j), '40001', 'an elem
 select is(t.states(:j), 'a:pending a[1]:cancelled', 'nothing has begun');
 select is(t.together(:j, 0, 2, 3), 3, 'all of them');
 select is(t.launches(:j), '1 {3,4}', 'by one order');
-select is((select array_agg(also) from api.node_orders('{3}', '{}', 1000) where job_id = :j), array['{3,4}'::int[]], 'its node is told for whom');
-select is((select count(*) from internal.node_missing('{"nodes": [{"name": "n3", "boot_id": "boot", "attempts": [], "told": []}]}') where job_id = :j), 0::bigint, 'none of them is missed while it is on its way');
+select is((select array_agg(also) from api.node_orders('{3}', '{}', 1000) where job_id = :j), array['{3,4}'::int[]], 'the order to its node names them');
+select is((select count(*) from internal.node_missing('{"nodes": [{"name": "n3", "boot_id": "boot", "attempts": [], "reported": []}]}') where job_id = :j), 0::bigint, 'none of them is missed while it is on its way');
 select internal.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 1, 'attempt', 1, 'node_id', 3), jsonb_build_object('job_id', :j, 'step_id', 4, 'attempt', 1, 'node_id', 3))) \g /dev/null
 select is(t.launches(:j), '3 {}', 'what is lost is taken out of it');
 select internal.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 3, 'attempt', 1, 'node_id', 3))) \g /dev/null
@@ -239,7 +239,7 @@ select is(api.job_show(t.uid('alice'), 'alice', t.request(:'j')) #>> '{jobs,0,st
 select is(t.pass(:'j' || '.m', '{1}', '{"position": 999999}'), 'completed', 'its last element');
 select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.m[0-10000]'))$$, :j), '%names no elements, or too many', 'a request names ten thousand elements at the most');
 select throws_ok(format($$select api.job_signal(t.uid('alice'), 'alice', '{"jobs": ["%1$s.m[0-9999]", "%1$s.m[20000]"], "signal": "USR1"}')$$, :j), 'RT422', 'more than 10000 elements of arrays named', 'in all');
-select is(jsonb_array_length(api.job_wait(t.uid('alice'), 'alice', t.request(:'j' || '.m[0-9999]')) -> 'jobs'), 10000, 'so many are told of');
+select is(jsonb_array_length(api.job_wait(t.uid('alice'), 'alice', t.request(:'j' || '.m[0-9999]')) -> 'jobs'), 10000, 'so many are answered');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.job(:j), 'cancelled', 'given up at once');
 select t.right('a million');

@@ -1,4 +1,4 @@
--- Limits of every measure, on whatever they can be set: what the queue offers, what a decision may start whatever its maker believed,
+-- Limits of every measure, on whatever they can be set: what the queue offers, what a decision may start whatever its maker had read,
 -- what submission refuses, and what why says.
 begin;
 \ir world.psql
@@ -64,7 +64,7 @@ begin
 	return next is(t.pending(), format('%1$s.a %1$s.b', v_a), v_what || 'as many are offered as may start');
 	return next is(t.start_any(v_a || '.a', p_measure.step) + t.start_any(v_a || '.b', p_measure.step), 2, v_what || 'they start');
 	return next is(t.pending(), null, v_what || 'nothing more is offered');
-	return next is(t.start_any(v_a || '.c', p_measure.step), 0, v_what || 'nor started, whatever the leader believes');
+	return next is(t.start_any(v_a || '.c', p_measure.step), 0, v_what || 'nor started, whatever the leader has read');
 	return next is(t.why(v_a || '.c'), format(p_measure.words, p_holder.who, v_where), v_what || 'why names it');
 	v_b := t.submit('bob', jsonb_build_array(v_step || '{"name": "a"}'), '[]', v_job);
 	return next is(t.pending(), case when p_holder.who <> '' then v_b || '.a' end, v_what || 'whom else it concerns');
@@ -112,7 +112,7 @@ begin
 	return next is(t.start_any(v_one || '.a', p_measure.step), 1, v_what || 'which does');
 	return next is(t.pending(), null, v_what || 'nor in part');
 	return next throws_ok(format('select t.commit(t.apart(%L, %L, %L), t.apart(%L, %L, %L))', v_two || '.a', p_measure.step, '{2,3}', v_two || '.b', p_measure.step, '{3,4}'), '40001', null,
-		v_what || 'whatever the leader believes');
+		v_what || 'whatever the leader has read');
 	return next is(t.states(v_two), 'a:pending b:pending', v_what || 'they wait');
 	return next alike(t.why(v_two || '.b'), '% (with the one that it starts together with)', v_what || 'why');
 	perform t.run(v_one || '.a'), t.finish(v_one || '.a');

@@ -53,7 +53,7 @@ select is(array(select t.valid('step_valid', (1, x.request, x.pos, x.state, x.he
 select throws_ok(format($$update rota.step set %s = -1 where job_id = %s$$, x, :j), '23514', null, 'a step with ' || x || ' below 0') from unnest('{attempt,deps_waiting,retries,requeues}'::text[]) x;
 select throws_ok(format($$update rota.step_request set %s where job_id = %s$$, x, :j), '23514', null, 'a request with ' || x)
 	from unnest('{nodes_min = 0,ntasks = 0,ntasks_per_node = 0,cpus_per_task = 0,mem_mb = -1,mem_per_cpu_mb = -1,time_limit_s = -1,time_min_s = -1,retry = -1,sample_s = -1,sample_s = 86401,nodes_max = 0}'::text[]) x;
-select throws_ok(format($$update rota.step_request set auth = '\x00' where job_id = %s$$, :j), '23514', null, 'a request that nobody can have vouched for');
+select throws_ok(format($$update rota.step_request set auth = '\x00' where job_id = %s$$, :j), '23514', null, 'a request that nobody can verify');
 select throws_ok(format($$update rota.step_edge set %s where job_id = %s$$, x, :j), '23514', null, 'an edge with ' || x)
 	from unnest(array[$$kind = 'before'$$, $$"condition" = 'maybe'$$, $$state = 'late'$$]) x;
 select lives_ok(format($$update rota.step_request set ntasks_per_node = null, mem_mb = 0, mem_per_cpu_mb = null, time_limit_s = 0, sample_s = 86400 where job_id = %s$$, :j), 'what a request may have');

@@ -117,7 +117,7 @@ select throws_ok(format($$select t.act('cancel', 'alice', '%s_6')$$, :j), 'RT404
 select throws_ok($$select t.act('cancel', 'alice', '77777_1')$$, 'RT404', 'there is no job 77777', 'of a job there is not');
 select t.submit('alice', '[{"name": "a", "array": {"indices": [[0, 1, 1]], "size": 2}}, {"name": "b"}]') as j \gset
 select throws_ok(format($$select t.act('cancel', 'alice', '%s[0]')$$, :j), 'RT422', format('"%s[0]" names no step, and job %s has several', :j, :j), 'of several steps one is named');
-select throws_ok(format($$select t.act('cancel', 'bob', '%s[0]')$$, :j), 'RT403', null, 'others do not hear how many steps there are');
+select throws_ok(format($$select t.act('cancel', 'bob', '%s[0]')$$, :j), 'RT403', null, 'others do not learn how many steps there are');
 select t.act('cancel', 'alice', :'j') \g /dev/null
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select throws_ok(format($$select t.act('cancel', 'alice', '%s_0')$$, :j), 'RT422', format('step "a" of job %s is not an array', :j), 'not an array');
@@ -147,7 +147,7 @@ select is(t.state(:'j' || '.a'), 'suspended', 'not yet');
 select t.finish(:'k' || '.b'), api.schedule_tick(t.term()) \g /dev/null
 select is(t.state(:'j' || '.a'), 'running', 'now');
 select is((select cpus_used from rota.node_used where node_id = 1), 4, 'with its CPUs');
-select is(t.orders(:'j' || '.a'), 'suspend@n1 resume@n1', 'and the node is told');
+select is(t.orders(:'j' || '.a'), 'suspend@n1 resume@n1', 'and the node has its orders');
 select ok((select at > now() from rota.event where job_id = :j and event = 'resume'), 'its CPUs are held from when they were found free');
 select t.right('resume');
 -- Suspended again before the node said that it had resumed: the records come in order.
@@ -167,13 +167,13 @@ select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000}')), t.act('res
 select t.report(t.say(:'j' || '.a', 'resumed', '{"clock": 2000}')) \g /dev/null
 select suspended_s as was from rota.attempt where job_id = :j \gset
 select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000, "age_us": 5000000}'), t.say(:'j' || '.a', 'resumed', '{"clock": 2000}')) \g /dev/null
-select is(t.state(:'j' || '.a'), 'running', 'told again: it goes on');
+select is(t.state(:'j' || '.a'), 'running', 'reported again: it goes on');
 select is((select cpus_used from rota.node_used where node_id = 1), 4, 'with its CPUs');
 select is((select suspended_s from rota.attempt where job_id = :j), :was::double precision, 'and was suspended for as long as before');
 select t.act('suspend', 'alice', :'j') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000}'), t.say(:'j' || '.a', 'resumed', '{"clock": 2000}'), t.say(:'j' || '.a', 'suspended', '{"clock": 3000}')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'suspended', 'what is new behind it counts');
-select t.right('pauses told again');
+select t.right('pauses reported again');
 select t.act('resume', 'alice', :'j'), t.finish(:'j' || '.a') \g /dev/null
 -- Resume asked for while the node was still stopping it.
 select t.submit('alice', '[{"name": "a"}]') as j \gset

@@ -20,7 +20,7 @@ create function t.reporting(p_report jsonb, p_alone boolean default false) retur
 create function t.settling(p_node int) returns text language sql as $$
 	select format('select s.new_count::text from api.node_apply(%s) s', (select max(l.deferred_id) from rota.report_deferred l where l.node_id = p_node)) $$;
 create function t.ending(p_label text, p_more jsonb default '{}') returns jsonb language sql as $$
-	select t.told(t.say(p_label, 'task', p_more), t.say(p_label, 'done', p_more), t.say(p_label, 'end', p_more)) $$;
+	select t.reports(t.say(p_label, 'task', p_more), t.say(p_label, 'done', p_more), t.say(p_label, 'end', p_more)) $$;
 -- An array whose elements run, one on each node.
 create function t.array() returns bigint language plpgsql as $$
 declare
@@ -49,7 +49,7 @@ select is(t.answer('b'), '6', 'and settles both');
 select is(t.state(:'j' || '.a[' || i || ']'), 'completed', 'element ' || i || ' has ended') from generate_series(0, 1) i;
 select is(t.ask('c', :'other'), '0', 'the other finds it done');
 select is(t.left(), 0::bigint, 'nothing is left');
-select ok((select min(e.ended_at) < now() - interval '3 s' and max(e.ended_at) > now() - interval '3 s' from rota.task_end e where e.job_id = :j), 'ages count from when each was told');
+select ok((select min(e.ended_at) < now() - interval '3 s' and max(e.ended_at) > now() - interval '3 s' from rota.task_end e where e.job_id = :j), 'ages count from when each was reported');
 
 -- So does a report that finds the lock free, of those about its jobs.
 select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
@@ -65,7 +65,7 @@ delete from rota.report_deferred;
 -- A process manager whose report was left, and could not be settled (the disk was full, say), tells all of it again, while it is still left.
 select t.array() as j \gset
 create function t.again(p_label text) returns jsonb language sql as $$
-	select t.told(t.say(p_label, 'task'), t.say(p_label, 'hook', '{"hook": "site_epilog", "exit": 0, "signal": 0, "usec": 9, "output": ""}'), t.say(p_label, 'done'), t.say(p_label, 'end')) $$;
+	select t.reports(t.say(p_label, 'task'), t.say(p_label, 'hook', '{"hook": "site_epilog", "exit": 0, "signal": 0, "usec": 9, "output": ""}'), t.say(p_label, 'done'), t.say(p_label, 'end')) $$;
 select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select is(t.ask('b', t.reporting(t.again(:'j' || '.a[' || i || ']'))), 'left', 'report ' || i || ' is left') from generate_series(0, 1) i;
 select is(t.ask('c', t.reporting(t.again(:'j' || '.a[1]'))), 'left', 'and again');
@@ -76,26 +76,26 @@ select is((select count(*) from rota.hook_run where job_id = :j), 2::bigint, 'so
 select is(t.state(:'j' || '.a[' || i || ']'), 'completed', 'element ' || i || ' has ended') from generate_series(0, 1) i;
 select is(t.left(), 0::bigint, 'nothing is left');
 
--- What cannot be settled is in the way of others for a moment, and not of those that are told alone.
+-- What cannot be settled is in the way of others for a moment, and not of those that are reported alone.
 select t.array() as j \gset
 insert into rota.report_deferred (node_id, job_ids, report)
 select 4, array[:j], replace(t.ending(:'j' || '.a[3]')::text, '"exit": 0', '"exit": "none"')::jsonb returning deferred_id as bad \gset
 select throws_ok(t.reporting(t.ending(:'j' || '.a[0]')), '22P02', null, 'a report that takes along what is wrong fails with it');
-select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]'), true)), '3', 'told alone, it does not');
+select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]'), true)), '3', 'reported alone, it does not');
 update rota.report_deferred set reported_at = reported_at - interval '11 s';
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[1]'))), '3', 'nor when that is old');
-select throws_ok(format('select api.node_apply(%s)', :bad), '22P02', null, 'whoever left it hears what is wrong');
+select throws_ok(format('select api.node_apply(%s)', :bad), '22P02', null, 'whoever left it learns what is wrong');
 select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select dblink_send_query('b', t.reporting(t.ending(:'j' || '.a[2]'), true)) \g /dev/null
-select ok(t.waits('b'), 'what is told alone is not left');
+select ok(t.waits('b'), 'what is reported alone is not left');
 select t.ask('a', 'commit') \g /dev/null
 select is(t.answer('b'), '3', 'it waits');
 
--- Strays of a day that has no table yet, from two at once: one makes it, the other waits for that.
+-- Rejected reports of a day that has no table yet, from two at once: one makes it, the other waits for that.
 select format('drop table rota.%I', 'rejected_report_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')) \gexec
-select jsonb_set(t.told(t.say(:'j' || '.a[3]', 'task')), '{records,0,job}', '987654') as rejected_report \gset
+select jsonb_set(t.reports(t.say(:'j' || '.a[3]', 'task')), '{records,0,job}', '987654') as rejected_report \gset
 select t.ask('a', 'begin') \g /dev/null
-select is(t.ask('a', t.reporting(:'rejected_report', true)), '0', 'a stray is no news');
+select is(t.ask('a', t.reporting(:'rejected_report', true)), '0', 'a rejected report changes nothing');
 select dblink_send_query('b', t.reporting(:'rejected_report', true)) \g /dev/null
 select ok(t.waits('b'), 'another waits while the table is made');
 select t.ask('a', 'commit') \g /dev/null
@@ -109,7 +109,7 @@ select t.back(4) \g /dev/null
 select is((select array_agg(deferred_id) from rota.report_deferred), array[:mine::bigint], 'what is left on this connection stays');
 select t.open('d'), t.ask('d', 'select t.back(4)::text') \g /dev/null
 select is(t.left(), 0::bigint, 'what was left on one before goes');
-select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[3]'))), '3', 'which is news');
+select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[3]'))), '3', 'which is new');
 select is(t.job(:j), 'completed', 'and nothing is missing');
 select is(t.ask('b', 'select s.new_count::text from api.node_apply(null) s'), '0', 'nothing to settle');
 select is_empty('select * from t.wrong()', 'all adds up');

@@ -61,7 +61,7 @@ select is((select output from rota.hook_run where job_id = :j and hook = 'site_e
 -- A keeper that is gone without a word on its tasks.
 select t.going() as j \gset
 select t.report(t.say(:'j' || '.a', 'end')) \g /dev/null
-select is(t.state(:'j' || '.a'), 'pending', 'no outcome told: lost, so queued again');
+select is(t.state(:'j' || '.a'), 'pending', 'no outcome reported: lost, so queued again');
 select t.right('no outcome');
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 
@@ -115,14 +115,14 @@ select is((select count(*) from t.judge()), 0::bigint, 'nothing to judge');
 select t.silent(3) \g /dev/null
 select is((select node || ' ' || from_state || ' ' || to_state from t.judge()), 'n3 up down', 'a node whose lease has expired is down');
 select is(t.state(:'j' || '.a'), 'pending', 'what ran there is queued again');
-select is((select concat_ws(' ', state, cause, message) from t.step(:'k' || '.a')), 'node_fail node_lost the node was not heard of any more', 'or ends');
+select is((select concat_ws(' ', state, cause, message) from t.step(:'k' || '.a')), 'node_fail node_lost the node did not renew its lease', 'or ends');
 select is((select array[cpus_used, mem_used_mb] from rota.node_used where node_id = 3), '{0,0}', 'nothing is held there');
 select is((select string_agg(kind, ' ') from rota.node_order where node_id = 3 and kind <> 'launch'), 'kill kill', 'what may still run is to be killed');
 select is((select requeues from t.step(:'j' || '.a')), 1, 'counted apart from retries');
 select t.right('a lost node');
 select is(t.report(jsonb_build_array(jsonb_build_object('node', 3, 'job', :j, 'step', 0, 'attempt', 1, 'kind', 'done', 'age_us', 0, 'outcome', 'complete', 'exit', 0, 'signal', 0, 'cause', 'exit'))),
-	0, 'what it says of that attempt later is not believed');
-select is((select what #>> '{0,kind}' from rota.rejected_report order by rejected_report_id desc limit 1), 'done', 'but kept as a stray');
+	0, 'what it says of that attempt later changes nothing');
+select is((select what #>> '{0,kind}' from rota.rejected_report order by rejected_report_id desc limit 1), 'done', 'but kept as a rejected report');
 select t.later(), t.start(:'j' || '.a', '{4}'), t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is((select concat_ws(' ', state, attempt) from t.step(:'j' || '.a')), 'completed 2', 'it completes elsewhere');
 select is((select count(*) from api.node_renew('{3}')), 0::bigint, 'a lost lease cannot be renewed');
@@ -154,7 +154,7 @@ select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 select t.going('{"nodes_min": 2}', '{1,4}') as j \gset
 select t.silent(4) \g /dev/null
 select t.judge() \g /dev/null
-select is((select concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a'))), 'running kill@n4 kill@n1', 'one of two nodes lost: the other is told to end it');
+select is((select concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a'))), 'running kill@n4 kill@n1', 'one of two nodes lost: the other has the order to end it');
 select is((select array_agg(cpus_used order by node_id) from rota.node_used), '{1,0,0,0}', 'the lost node is free, the other when it has ended it');
 select t.right('one of two lost');
 select t.report(t.say(:'j' || '.a', 'done', '{"exit": -1, "signal": 15, "cause": "node_lost", "outcome": "node_fail", "message": "ended"}', 1), t.say(:'j' || '.a', 'end', '{}', 1)) \g /dev/null
@@ -166,7 +166,7 @@ select t.later(), t.start(:'j' || '.a', '{1,4}') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'ready', '{}', 1)) \g /dev/null
 select is((select concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a'))), 'prolog', 'one of two is ready');
 select t.report(t.say(:'j' || '.a', 'ready', '{}', 4)) \g /dev/null
-select is(t.orders(:'j' || '.a'), 'go@n1', 'all are ready: the one with the script is told to go');
+select is(t.orders(:'j' || '.a'), 'go@n1', 'all are ready: the one with the script has the order to go');
 select t.report(t.say(:'j' || '.a', 'run')) \g /dev/null
 select t.report(t.say(:'j' || '.a', 'done', '{}', 1)) \g /dev/null
 select is(t.orders(:'j' || '.a'), 'go@n1 end@n4', 'the script is done: the other node may go');

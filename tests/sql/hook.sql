@@ -41,7 +41,7 @@ select is(t.take(), :'j' || '.a#1:prolog', 'again, if it has forgotten');
 select is(t.take(array[t.hook(:'j' || '.a')]), null, 'not while it has it');
 select is(t.take('{}', 0), null, 'nor without room');
 select is((select concat_ws(' ', user_name, uid, nodes, node_count, task_count, restarts, array_index, context, state, exit_pair) from api.hook_take(:term, '{}', 1, false)),
-	'alice ' || t.uid('alice') || ' n1,n2 2 2 prolog_slurmctld', 'what the program is told');
+	'alice ' || t.uid('alice') || ' n1,n2 2 2 prolog_slurmctld', 'what the program is given');
 select t.over(t.hook(:'j' || '.a')) \g /dev/null
 select is(t.given(:'j' || '.a'), 'launch@n1 launch@n2', 'when it has ended well, the orders leave');
 select is(t.have(), null, 'it is not due any more');
@@ -49,7 +49,7 @@ select t.run(:'j' || '.a'), t.fail(:'j' || '.a', 3) \g /dev/null
 select is(t.state(:'j' || '.a'), 'failed', 'the step ends as ever');
 select is((select count(*) from rota.allocation where job_id = :j and ended_at is null), 0::bigint, 'and holds nothing');
 select is(t.have(), :'j' || '.a#1:epilog', 'its epilog is due');
-select is((select concat_ws(' ', context, state, exit_code, wait_status, exit_pair) from api.hook_take(:term, '{}', 1, false)), 'epilog_slurmctld failed 3 768 3:0', 'and is told how it ended');
+select is((select concat_ws(' ', context, state, exit_code, wait_status, exit_pair) from api.hook_take(:term, '{}', 1, false)), 'epilog_slurmctld failed 3 768 3:0', 'and is given how it ended');
 select t.over(t.hook(:'j' || '.a', 'epilog'), 9, null, 'ended with exit code 9') \g /dev/null
 select is(t.have(), null, 'a failed epilog is over too');
 select is(t.state(:'j' || '.a'), 'failed', 'and changes nothing');
@@ -74,7 +74,7 @@ select t.later(), t.start(:'j' || '.a') \g /dev/null
 select is(t.take(), :'j' || '.a#1:epilog', 'hooks of a step run one after the other');
 select t.over(t.hook(:'j' || '.a', 'epilog')) \g /dev/null
 select is(t.take(), :'j' || '.a#2:prolog', 'the next attempt has a prolog of its own');
-select is((select restarts from api.hook_take(:term, '{}', 1, false)), 1, 'and is told that it is the second');
+select is((select restarts from api.hook_take(:term, '{}', 1, false)), 1, 'and is given that it is the second');
 select t.over(t.hook(:'j' || '.a'), null, 9, 'not finished after 1 seconds') \g /dev/null
 select t.over(t.hook(:'j' || '.a', 'epilog')), t.later(), t.start(:'j' || '.a') \g /dev/null
 select t.over(t.hook(:'j' || '.a'), 7, null, 'ended with exit code 7') \g /dev/null

@@ -29,7 +29,7 @@ select is(t.look(null, 1000), null, 'whoever has not read the clock judges nobod
 select is(t.look(t.usec('-2 seconds'), 1000), null, 'nor who finds the clock set forward');
 select is(t.look(t.usec('1 second'), 29), null, 'nor who has watched it for less than the lease');
 select is(t.lease(3), 'held', 'nothing was written');
-select is((select clock from api.node_judge(null, 0)), t.usec('0'), 'but the clock is told');
+select is((select clock from api.node_judge(null, 0)), t.usec('0'), 'but the clock is answered');
 
 -- fence: down at the lease's end; ended, as of the last moment known, when the margin is over too.
 select t.going() as j \gset
@@ -37,7 +37,7 @@ select t.going('{"ends_on_node_loss": false}') as k \gset
 update rota.allocation set started_at = now() - interval '1 hour' where job_id in (:j, :k);
 update rota.attempt set ordered_at = now() - interval '1 hour', started_at = now() - interval '50 minutes' where job_id in (:j, :k);
 select is(t.look(t.usec('1 second'), 30), 'n3 down', 'the lease is over: down');
-select matches(t.node(3), '^down nodemgrd not heard of since 2', 'and since when');
+select matches(t.node(3), '^down nodemgrd lease not renewed since 2', 'and since when');
 select is((select count(*) from api.node_renew('{3}')), 0::bigint, 'a lost lease is not renewed');
 select is(t.states(:j) || ' ' || t.states(:k), 'a:running a:running', 'what ran may still run there');
 select is((select facts ->> 'reason' from internal.job_summary(array[:j])), 'node_lost', 'the queue says why');
@@ -50,8 +50,8 @@ select t.ended(3, 11) \g /dev/null
 select t.look(t.usec('1 second'), 39) \g /dev/null
 select is(t.state(:'j' || '.a'), 'running', 'who has watched for less than lease and margin does not end anything');
 select t.look(t.usec('1 second'), 40) \g /dev/null
-select is((select concat_ws(' ', s.state, a.state, a.cause, a.message) from t.step(:'j' || '.a') s join rota.attempt a on a.job_id = s.job_id), 'pending node_fail node_lost the node was not heard of any more', 'the margin is over: queued again');
-select is((select (a.ended_at = l.renewed_at, a.gone_at = a.ended_at, a.lost_at = now())::text from rota.allocation a join rota.node_lease l using (node_id) where a.job_id = :j), '(t,t,t)', 'held until the node was last heard of');
+select is((select concat_ws(' ', s.state, a.state, a.cause, a.message) from t.step(:'j' || '.a') s join rota.attempt a on a.job_id = s.job_id), 'pending node_fail node_lost the node did not renew its lease', 'the margin is over: queued again');
+select is((select (a.ended_at = l.renewed_at, a.gone_at = a.ended_at, a.lost_at = now())::text from rota.allocation a join rota.node_lease l using (node_id) where a.job_id = :j), '(t,t,t)', 'held until the node last renewed its lease');
 select is((select at from rota.event where job_id = :j and event = 'requeue'), (select renewed_at from rota.node_lease where node_id = 3), 'and on record as of then');
 select is(t.lease(3), 'lost fenced', 'done with');
 select is(t.state(:'k' || '.a'), 'running', 'what is kept is not');
@@ -64,11 +64,11 @@ delete from rota.node_order;
 create function t.late(p_job bigint, p_kind text, p_more jsonb default '{}') returns int language sql as $$
 	select t.report(jsonb_build_array(jsonb_build_object('node', 3, 'job', p_job, 'step', 0, 'attempt', 1, 'kind', p_kind, 'age_us', 0) || p_more)) $$;
 create temp table before as select s, a from rota.step s join rota.attempt a using (job_id, step_id) where job_id = :j;
-select is(t.late(:j, 'run', '{"pid": 5, "session": 5}'), 0, 'a late run is no news');
+select is(t.late(:j, 'run', '{"pid": 5, "session": 5}'), 0, 'a late run changes nothing');
 select is((select string_agg(kind || '@' || node_id, ' ') from rota.node_order), 'kill@3', 'it is to be killed');
-select is(t.late(:j, 'done', '{"outcome": "complete", "cause": "exit", "exit": 0, "signal": 0, "message": ""}'), 0, 'a late done is no news');
-select is(t.late(:j, 'end', '{"drain": "", "peak_mb": 1, "cpu_usec": 1}'), 0, 'a late end is no news');
-select is(t.late(:j + 1000, 'keeper'), 0, 'of a job that nobody knows, nothing is news');
+select is(t.late(:j, 'done', '{"outcome": "complete", "cause": "exit", "exit": 0, "signal": 0, "message": ""}'), 0, 'a late done changes nothing');
+select is(t.late(:j, 'end', '{"drain": "", "peak_mb": 1, "cpu_usec": 1}'), 0, 'a late end changes nothing');
+select is(t.late(:j + 1000, 'keeper'), 0, 'of a job that nobody knows, nothing is taken');
 select is((select count(*) from rota.node_order where job_id = :j + 1000 and kind = 'kill'), 1::bigint, 'but it is killed too');
 select is((select count(*) from rota.rejected_report) - :orphans, 4::bigint, 'all are kept as orphans');
 select results_eq(format('select s, a from rota.step s join rota.attempt a using (job_id, step_id) where job_id = %s', :j), 'select s, a from before', 'and nothing has changed');
@@ -154,7 +154,7 @@ select t.wide() as j \gset
 select t.ended(4, 11), t.judge() \g /dev/null
 select is(concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a')), 'running kill@n4', 'it goes on, and its other nodes are not disturbed');
 select is((select array_agg(cpus_used order by node_id) from rota.node_used where node_id > 1), '{1,1,0}', 'the lost node is free');
-select is((select detail from rota.event where job_id = :j and event = 'modify'), 'goes on without n4: the node was not heard of any more', 'that is on record');
+select is((select detail from rota.event where job_id = :j and event = 'modify'), 'goes on without n4: the node did not renew its lease', 'that is on record');
 select is(api.job_show(0, 'root', t.request(:'j')) #> '{jobs,0,steps,0,warnings}' @> '[{"node": "n4", "kind": "lost"}]', true, 'show warns of it');
 select t.right('no-kill');
 select t.report(t.say(:'j' || '.a', 'done', '{"exit": 7, "outcome": "fail"}', 4)) \g /dev/null
@@ -162,7 +162,7 @@ select is(t.state(:'j' || '.a'), 'running', 'what the lost node says later chang
 select t.report(t.say(:'j' || '.a', 'done', '{}', 2)) \g /dev/null
 select is(t.orders(:'j' || '.a'), 'kill@n4 end@n3', 'the script is done: the other node left may go');
 select t.report(t.say(:'j' || '.a', 'end', '{}', 2), t.say(:'j' || '.a', 'done', '{}', 3), t.say(:'j' || '.a', 'end', '{}', 3)) \g /dev/null
-select is((select concat_ws(' ', state, attempt, cause, message) from t.step(:'j' || '.a')), 'completed 1 exit goes on without n4: the node was not heard of any more', 'completed by those left');
+select is((select concat_ws(' ', state, attempt, cause, message) from t.step(:'j' || '.a')), 'completed 1 exit goes on without n4: the node did not renew its lease', 'completed by those left');
 select t.right('no-kill, completed');
 select t.back(4) \g /dev/null
 select t.wide() as j \gset

@@ -35,7 +35,7 @@ begin
 	return v_label;
 end $$;
 create function t.lives(p_label text) returns text language sql as $$ select concat_ws(' ', state, attempt) from t.step(p_label) $$;
-create function t.home(p_node int) returns int language sql as $$ select t.back(p_node, '{"attempts": [], "told": []}') $$;
+create function t.home(p_node int) returns int language sql as $$ select t.back(p_node, '{"attempts": [], "reported": []}') $$;
 update rota.setting set value = '0' where name = 'flap_count';
 select t.back(i) from generate_series(1, 4) i \g /dev/null
 commit;
@@ -53,7 +53,7 @@ select is(t.race('select count(*) from api.node_renew(array[3])', :judge), '0', 
 select is(t.lives(:'label'), 'running 1', 'and the attempt goes on');
 
 -- A registration against it: of a node that says what it has.
-select t.ended(3, 11), format('select t.back(3, %L)', jsonb_build_object('attempts', jsonb_build_array(replace(:'label', '.a', '.0.1')), 'told', '[]'::jsonb)) as back \gset
+select t.ended(3, 11), format('select t.back(3, %L)', jsonb_build_object('attempts', jsonb_build_array(replace(:'label', '.a', '.0.1')), 'reported', '[]'::jsonb)) as back \gset
 select is(t.race(:'back', :judge), '0', 'registered first: not lost');
 select is(t.lives(:'label'), 'running 1', 'and the attempt goes on');
 select t.ended(3, 11) \g /dev/null
@@ -71,7 +71,7 @@ select is(t.lives(:'label'), 'completed 1', 'but the attempt completed');
 select t.home(3) \g /dev/null
 select t.going(3) as label, t.ended(3, 11) \gset
 select t.end_of(:'label') as ended \gset
-select is(t.race(:judge, :'ended'), '0', 'judged first: the report is no news');
+select is(t.race(:judge, :'ended'), '0', 'judged first: the report changes nothing');
 select is(t.lives(:'label'), 'pending 1', 'and it runs again');
 select t.home(3), t.later() \g /dev/null
 
@@ -91,7 +91,7 @@ create function t.keep(p_label text) returns void language sql as $$ update rota
 select t.going(3) as label \gset
 select t.keep(:'label'), t.ended(3, 11) \g /dev/null
 select t.judge() \g /dev/null
-select format('select t.back(3, %L)', jsonb_build_object('attempts', jsonb_build_array(replace(:'label', '.a', '.0.1')), 'told', '[]'::jsonb)) as back,
+select format('select t.back(3, %L)', jsonb_build_object('attempts', jsonb_build_array(replace(:'label', '.a', '.0.1')), 'reported', '[]'::jsonb)) as back,
 	$$select api.admin_change(0, 'root', '{"object": "node", "action": "dead", "name": "n3", "values": {"reason": "burnt"}}') ->> 'changed'$$ as dead \gset
 select is(t.race(:'back', :'dead'), 'RT409', 'it is back: not dead');
 select is(t.lives(:'label'), 'running 1', 'and what was kept goes on');

@@ -42,13 +42,13 @@ select is((select count(*) from live.job), 0::bigint, 'what is over is not in si
 -- Nothing of it is lost, and nothing of it comes back.
 select is(api.job_show(t.uid('alice'), 'alice', t.request(:'j')) #>> '{jobs,0,state}', 'completed', 'it is shown');
 select is((select count(*) from acct.job), 3::bigint, 'and stands in the accounting');
-select is(t.again(), format('{"job_id": %s, "steps": 1, "known": true}', :'again')::jsonb, 'who asks again for a job of this day is told of it');
+select is(t.again(), format('{"job_id": %s, "steps": 1, "known": true}', :'again')::jsonb, 'who asks again for a job of this day is answered with it');
 select is((select count(*) from live.recent_job), 3::bigint, 'so the jobs of a day are in sight');
 update rota.job set submit_at = submit_at - interval '25 hours';
 select api.range_ensure() \g /dev/null
 select is((select count(*) from live.recent_job), 0::bigint, 'and no older ones');
 create temporary table before as select * from rota.event where job_id in (:j, :arr);
-select is(t.report(:'late'::jsonb), 0, 'what a node says once more is no news');
+select is(t.report(:'late'::jsonb), 0, 'what a node says once more changes nothing');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), api.job_hold(t.uid('alice'), 'alice', t.request(:'arr')) \g /dev/null
 select set_eq(format('select * from rota.event where job_id in (%s, %s)', :j, :arr), 'select * from before', 'neither that nor who asks for its end changes anything');
 

@@ -41,7 +41,7 @@ select t.lock('a', :'w' || '.w') \g /dev/null
 select is(t.ask('b', t.starting(false, :'j' || '.a/0', :'v' || '.a', :'j' || '.a/1', :'k' || '.a/2')), :'v' || '.0 ' || :'k' || '.3', 'a job behind which a locked one waits is left out, with all of its elements');
 select t.ask('a', 'commit') \g /dev/null
 select is(t.ask('b', t.starting(false, :'j' || '.a/0', :'j' || '.a/1')), :'j' || '.1 ' || :'j' || '.2', 'they start, once that one is free');
-select is((select deps_waiting from rota.step where job_id = :w), 0, 'which hears of it');
+select is((select deps_waiting from rota.step where job_id = :w), 0, 'which is released');
 select t.right('a start behind which a locked job waits');
 
 -- What time brings.

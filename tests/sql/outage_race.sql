@@ -60,13 +60,13 @@ select dblink_exec('admin', 'commit') \g /dev/null
 select unalike(t.answer('leader'), '40P01%', 'the leader goes on');
 select is(t.node(), 'unknown - 0', 'and drains nothing');
 
--- The leader has it first: what was put off is drained, and the administrator is told.
+-- The leader has it first: what was put off is drained, and the administrator has an answer.
 select t.due() \g /dev/null
 select dblink_exec('leader', 'begin'), t.say('leader', t.tick(:'term')) \g /dev/null
 select dblink_send_query('admin', $$select api.admin_change(0, 'root', '{"object": "node", "name": "race", "action": "drain", "values": {"reason": "later", "deadline": "now+1hours"}}') ->> 'changed'$$) \g /dev/null
 select ok(t.waits('admin'), 'the administrator waits');
 select dblink_exec('leader', 'commit') \g /dev/null
-select matches(t.answer('admin'), '^RT409.*drained already', 'and is told that it is done');
+select matches(t.answer('admin'), '^RT409.*drained already', 'and the answer says that it is done');
 select is(t.node(), 'drain fan 0', 'drained');
 
 select t.say('admin', $$select api.admin_change(0, 'root', '{"object": "node", "action": "delete", "name": "race"}')$$) \g /dev/null

@@ -28,7 +28,7 @@ select is(t.used(1), '4 400', 'as many are used as before');
 select t.right('one passed on');
 
 select t.run(:'j' || '.a[4]') \g /dev/null
-select is(t.held(:j), '0:over 1:2 2:2 3:ahead 4:ahead', 'one may be told of before what it follows');
+select is(t.held(:j), '0:over 1:2 2:2 3:ahead 4:ahead', 'one may be reported before what it follows');
 select t.finish(:'j' || '.a[1]') \g /dev/null
 select is(t.held(:j), '0:over 1:over 2:2 3:ahead 4:2', 'then it is the next');
 select t.right('out of turn');
@@ -38,7 +38,7 @@ update rota.allocation set started_at = started_at - interval '1 minute' where j
 select t.report(t.say(:'j' || '.a[2]', 'task'), t.say(:'j' || '.a[2]', 'done'), t.say(:'j' || '.a[2]', 'end', '{"age_us": 3000000}'),
 	t.say(:'j' || '.a[3]', 'keeper', '{"age_us": 2000000}'), t.say(:'j' || '.a[3]', 'run', '{"age_us": 2000000}'), t.say(:'j' || '.a[3]', 'task'), t.say(:'j' || '.a[3]', 'done'),
 	t.say(:'j' || '.a[3]', 'end', '{"age_us": 1000000}')) \g /dev/null
-select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2', 'what is told of from its begin to its end never stood ahead');
+select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2', 'what is reported from its begin to its end never stood ahead');
 select is((select extract(epoch from a.ended_at - a.started_at)::int from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[3]')).step_id), 1, 'and was held from its begin on');
 select is(t.used(1), '2 100', 'two CPUs are free again');
 select t.right('a whole life ahead');
@@ -56,7 +56,7 @@ select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2 5:2 6:over', 'it held not
 select is((select a.ended_at - a.started_at from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[6]')).step_id), interval '0', 'for no time');
 select t.right('refused');
 
--- A cancelled job: what stands ahead is told to end, and takes over until it has.
+-- A cancelled job: what stands ahead has the order to end, and takes over until it has.
 select t.commit(t.ahead(:'j' || '.a', 7)) \g /dev/null
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.orders(:'j' || '.a[7]'), 'kill@n1', 'it is to end');

@@ -90,13 +90,13 @@ select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_
 	array[:'a' || '.mesh', :'a' || '.solve', :'a' || '.r', :'a' || '.r[0]', :'a' || '.r[1]'], 'with elements');
 select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_show', 'alice', t.request(:'a' || '.r[0-1]')) #> '{jobs,0,steps}') s), array[:'a' || '.r[0]', :'a' || '.r[1]'], 'two elements');
 select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_show', 'alice', t.request(:'a' || '.r[3]')) #> '{jobs,0,steps}') s), array[:'a' || '.r[3]'], 'an element that is no row');
--- The cursor: news only (all of this test is one transaction, whose own events are always news).
-select is(t.ask('job_show', 'alice', t.request(:'a', '{"since": "1:1:"}')) ->> 'changed', 'true', 'news');
-select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', pg_current_xact_id()::text::bigint + 1 || ':' || pg_current_xact_id()::text::bigint + 1 || ':'))) - 'cursor', '{"changed": false}', 'no news');
-select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', format('%s:%s:%s', pg_current_xact_id(), pg_current_xact_id()::text::bigint + 1, pg_current_xact_id())))) ->> 'changed', 'true', 'news of a transaction that was under way then');
+-- The cursor: only what is new (all of this test is one transaction, whose own events are always new).
+select is(t.ask('job_show', 'alice', t.request(:'a', '{"since": "1:1:"}')) ->> 'changed', 'true', 'something new');
+select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', pg_current_xact_id()::text::bigint + 1 || ':' || pg_current_xact_id()::text::bigint + 1 || ':'))) - 'cursor', '{"changed": false}', 'nothing new');
+select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', format('%s:%s:%s', pg_current_xact_id(), pg_current_xact_id()::text::bigint + 1, pg_current_xact_id())))) ->> 'changed', 'true', 'what a transaction wrote that was under way then');
 select throws_ok(format($$select t.ask('job_show', 'alice', t.request('%s', '{"since": "yesterday"}'))$$, :a), 'RT422', null, 'not a cursor');
 insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor, xid) select :a, step_id, 0, state, 'modify', state, 'alice', '4000000000' from rota.step where job_id = :a and state = 'pending' limit 1;
-select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', pg_current_xact_id()::text::bigint + 1 || ':' || pg_current_xact_id()::text::bigint + 1 || ':'))) - 'cursor', '{"changed": false}', 'what another cluster wrote, before this one was restored from it, is no news');
+select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', pg_current_xact_id()::text::bigint + 1 || ':' || pg_current_xact_id()::text::bigint + 1 || ':'))) - 'cursor', '{"changed": false}', 'what another cluster wrote, before this one was restored from it, is nothing new');
 
 -- Wait.
 select is(t.ask('job_wait', 'alice', t.request(:'a')), jsonb_build_object('done', false, 'jobs', jsonb_build_array(jsonb_build_object('job_id', :a, 'state', 'running', 'exit_code', null, 'signal', null, 'cause', null))), 'not over');
@@ -207,7 +207,7 @@ select ok(t.lines_fit('alice') and t.lines_fit('alice', '{"states": "pending"}')
 update rota.setting set value = 'false' where name = 'queue_visible';
 select ok(t.lines_fit('alice') and t.lines_fit('bob', '{"all": true}') and t.lines_fit('olga'), 'and to whom it is shown');
 select ok(t.used_fit('alice') and t.used_fit('bob', '{"states": "completed"}') and t.used_fit('olga') and t.used_fit('olga', '{"limit": 1}'), 'what was used, too');
--- A request that finds nothing says which of its names nothing has; what others are called is told only to whom others' jobs are shown.
+-- A request that finds nothing says which of its names nothing has; what others are called is answered only to whom others' jobs are shown.
 select api.admin_change(0, 'root', '{"object": "account", "action": "create", "name": "secretly", "values": {"users": "bob"}}') \g /dev/null
 create function t.unknown(p_user text, p_function text, p_request jsonb) returns text language plpgsql as $$
 declare

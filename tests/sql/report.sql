@@ -1,4 +1,4 @@
--- Reports of nodes: said twice they change nothing, said too late they are kept as strays, said in any cut they come to the same.
+-- Reports of nodes: said twice they change nothing, said too late they are kept as rejected, said in any cut they come to the same.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -20,7 +20,7 @@ select t.all(:'j' || '.a') as records \gset
 select t.report(r), t.report(r) from unnest(:'records'::jsonb[]) with ordinality x (r, nr) order by nr \g /dev/null
 select t.digest(:j) as one \gset
 select is(:'one'::text, '{submit,start,prolog,run,end,complete}|a:completed|completed|1|2|{"ended,t,t,3,2500"}|completed,0,exit,77', 'one record a report, each twice');
-select is(t.report(variadic :'records'::jsonb[]), 0, 'all again is no news');
+select is(t.report(variadic :'records'::jsonb[]), 0, 'all again changes nothing');
 select is(t.digest(:j), :'one', 'and changes nothing');
 select t.right('twice');
 select t.submit('alice', '[{"name": "a"}]') as j \gset
@@ -42,7 +42,7 @@ end $$;
 select is(t.cut(i), 'completed', 'cut behind record ' || i) from generate_series(1, 8) i;
 select t.right('cuts');
 
--- A life in one comes to what its records come to, whatever it was and however much of it was told before.
+-- A life in one comes to what its records come to, whatever it was and however much of it was reported before.
 create function t.lived(p_lives boolean, p_before text, p_done jsonb, p_end jsonb) returns text language plpgsql as $$
 declare
 	v_job bigint := t.submit('alice', '[{"name": "a"}]');
@@ -53,9 +53,9 @@ begin
 	if p_before <> '' then
 		perform t.report(t.say(v_a, k)) from unnest(p_before::text[]) k;
 	end if;
-	v_new_count := t.tell(t.told(p_lives, t.say(v_a, 'keeper', '{"age_us": 9000, "pid": 5}'), t.say(v_a, 'run', '{"age_us": 8000}'), t.say(v_a, 'task', '{"age_us": 7000}'),
+	v_new_count := t.tell(t.reports(p_lives, t.say(v_a, 'keeper', '{"age_us": 9000, "pid": 5}'), t.say(v_a, 'run', '{"age_us": 8000}'), t.say(v_a, 'task', '{"age_us": 7000}'),
 		t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
-	perform t.tell(t.told(p_lives, t.say(v_a, 'task'), t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
+	perform t.tell(t.reports(p_lives, t.say(v_a, 'task'), t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
 	return concat_ws('|', v_new_count, t.digest(v_job), (select to_jsonb(x) - '{job_id,ordered_at,done_at,ended_at,started_at,node_ids,nodes,suspended_at}'::text[] || jsonb_build_object('ran', x.done_at - x.started_at)
 		from rota.attempt x where x.job_id = v_job), (select to_jsonb(x) - '{job_id,started_at,ended_at}'::text[] || jsonb_build_object('ran', x.ended_at - x.started_at) from rota.task_end x where x.job_id = v_job),
 		(select n.state || coalesce(n.reason, '') from rota.node n where n.node_id = 1));
@@ -64,14 +64,14 @@ select is(t.lived(true, b, d::jsonb, e::jsonb), t.lived(false, b, d::jsonb, e::j
 from unnest(array['{}', '{"exit": 3, "outcome": "fail"}', '{"exit": 0, "signal": 9, "cause": "signal", "outcome": "fail"}', '{"cause": "out_of_memory", "outcome": "oom", "message": "too much"}',
 	'{"age_us": 500, "cause": "time_limit", "outcome": "timeout"}']) d
 cross join unnest(array['', '{keeper}', '{keeper,run}', '{keeper,run,task}']) b cross join unnest(array['{}', '{"peak_mb": 70, "cpu_usec": 1}']) e;
-select is(left(t.lived(true, '', '{}', '{}'), 28), '5|{submit,start,complete}|a:', 'told in one, it was never seen in another state');
+select is(left(t.lived(true, '', '{}', '{}'), 28), '5|{submit,start,complete}|a:', 'reported in one, it was never seen in another state');
 select is(t.lived(true, '', '{}', '{"drain": "bad disk"}') ~ 'drainbad disk$', true, 'why the node should take no more');
 select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n1", "values": {}}') \g /dev/null
 -- What somebody left of it, and all of it, settled at once.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
-insert into rota.report_deferred (node_id, job_ids, report) select 1, array[:j], t.told(false, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run')) \g /dev/null
-select is(t.tell(t.told(true, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run'), t.say(:'j' || '.a', 'task'), t.say(:'j' || '.a', 'done'), t.say(:'j' || '.a', 'end'))), 7, 'left, and told once more');
+insert into rota.report_deferred (node_id, job_ids, report) select 1, array[:j], t.reports(false, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run')) \g /dev/null
+select is(t.tell(t.reports(true, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run'), t.say(:'j' || '.a', 'task'), t.say(:'j' || '.a', 'done'), t.say(:'j' || '.a', 'end'))), 7, 'left, and reported once more');
 select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|0|{"ended,t,t,3,2500"}|completed,0,exit,77', 'comes to the same');
 -- Of what is not there.
 delete from rota.rejected_report;
@@ -81,16 +81,16 @@ select is((select array_agg(s.what #>> '{0,kind}') from rota.rejected_report s),
 select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|0|{"ended,t,t,3,2500"}|completed,0,exit,77', 'and changes nothing');
 select t.right('coalesced');
 
--- Strays: unknown steps, attempts that never were, other nodes.
+-- Rejected reports: unknown steps, attempts that never were, other nodes.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
 delete from rota.rejected_report;
-create function t.stray(p_change jsonb) returns int language sql as $$
+create function t.rejected(p_change jsonb) returns int language sql as $$
 	select t.tell(jsonb_build_object('orders_done', '[]'::jsonb, 'records', jsonb_build_array('{"node": 1, "step": 0, "attempt": 1, "kind": "done", "age_us": 0, "exit": 0, "signal": 0, "cause": "exit", "outcome": "complete"}'::jsonb || p_change))) $$;
-select is(t.stray(jsonb_build_object('job', 987654)), 0, 'a job that does not exist');
-select is(t.stray(jsonb_build_object('job', :j, 'step', 7)), 0, 'a step that does not exist');
-select is(t.stray(jsonb_build_object('job', :j, 'attempt', 2)), 0, 'an attempt that never was');
-select is(t.stray(jsonb_build_object('job', :j, 'node', 2)), 0, 'a node that has nothing to do with it');
+select is(t.rejected(jsonb_build_object('job', 987654)), 0, 'a job that does not exist');
+select is(t.rejected(jsonb_build_object('job', :j, 'step', 7)), 0, 'a step that does not exist');
+select is(t.rejected(jsonb_build_object('job', :j, 'attempt', 2)), 0, 'an attempt that never was');
+select is(t.rejected(jsonb_build_object('job', :j, 'node', 2)), 0, 'a node that has nothing to do with it');
 select is((select count(*) from rota.rejected_report), 4::bigint, 'all are kept');
 select is(t.state(:'j' || '.a'), 'running', 'and nothing has changed');
 select t.right('orphans');
@@ -102,11 +102,11 @@ select t.submit('alice', '[{"name": "a", "retry": 1}]') as k \gset
 select t.start(:'k' || '.a', '{2}'), t.run(:'k' || '.a') \g /dev/null
 select t.all(:'k' || '.a') as records \gset
 select t.fail(:'k' || '.a'), t.later(), t.start(:'k' || '.a', '{2}') \g /dev/null
-select is(t.report(variadic :'records'::jsonb[]), 0, 'an earlier attempt, told again');
+select is(t.report(variadic :'records'::jsonb[]), 0, 'an earlier attempt, reported again');
 select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'starting 2', 'does not touch the next one');
 select t.right('earlier attempt');
 
--- Orders and messages for attempts that are over: told of, kept as strays, nothing else.
+-- Orders and messages for attempts that are over: reported, kept as rejected, nothing else.
 delete from rota.rejected_report;
 select is(t.report(jsonb_build_array(jsonb_build_object('node', 2, 'job', :k, 'step', 0, 'attempt', 1, 'kind', k, 'age_us', 0, 'reason', 'old', 'action', 'kill', 'drain', ''))),
 	0, k || ' for an attempt that is over') from unnest('{refused,late}'::text[]) k;
@@ -119,10 +119,10 @@ select t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again":
 select is((select concat_ws(' ', state, attempt, requeues) from t.step(:'f' || '.a')), 'pending 1 1', 'nothing was run, so it may run again');
 select is((select concat_ws(' ', state, cause, message) from rota.attempt where job_id = :f), 'node_fail refused disk full', 'the attempt says why');
 select is((select concat_ws(' ', state, reason, cpus_used) from rota.node join rota.node_used using (node_id) where node_id = 4), 'drain disk full 0', 'the node is drained with the reason');
-select is(t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "retry": "1", "drain": "disk full"}')), 0, 'told again it is no news');
+select is(t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "retry": "1", "drain": "disk full"}')), 0, 'reported again it changes nothing');
 select t.right('refused for want of room');
 
--- Orders: fetched behind a position, gone when taken; one bell for each node.
+-- Orders: fetched behind a position, gone when taken; one notification for each node.
 select is((select array_agg(kind || '@' || node_ids[1] order by order_ids) from api.node_orders('{1,2}', '{}', 1000) where job_id = :k), '{launch@2,launch@2}', 'orders of two attempts');
 select t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', (select jsonb_agg(order_id) from rota.node_order where node_id = 2 and attempt = 1))) \g /dev/null
 select is((select array_agg(attempt) from api.node_orders('{2}', '{}', 1000) where job_id = :k), '{2}', 'what was taken is gone');
@@ -146,14 +146,14 @@ create function t.ready(p_label text, p_nodes int[]) returns int language sql as
 select is(t.ready(:'w' || '.w', '{2,1}'), 4, 'two are ready');
 select is((select concat_ws(' ', t.state(:'w' || '.w'), t.orders(:'w' || '.w'))), 'prolog', 'one is not');
 delete from rota.rejected_report;
-select is(t.ready(:'w' || '.w', '{1,4,3}'), 4, 'one told again, one that has nothing to do with it, the last one');
+select is(t.ready(:'w' || '.w', '{1,4,3}'), 4, 'one reported again, one that has nothing to do with it, the last one');
 select is((select concat_ws(' ', t.state(:'w' || '.w'), (select array_agg(phase order by node_index) from rota.allocation where job_id = :w))), 'prolog {ready,ready,ready}', 'all are ready');
-select matches(t.orders(:'w' || '.w'), '^go@n2', 'and the one with the script is told to go');
+select matches(t.orders(:'w' || '.w'), '^go@n2', 'and the one with the script has the order to go');
 select is((select count(*) from rota.rejected_report), 1::bigint, 'what fits nothing is kept');
 select t.report(t.say(:'w' || '.w', 'run', '{}', 2)), t.finish(:'w' || '.w') \g /dev/null
 select is((select concat_ws(' ', t.state(:'w' || '.w'), (select count(*) from rota.launch_text where job_id = :w),
 	(select count(*) from rota.node_order where job_id = :w and kind = 'launch'))), 'completed 0 0', 'an attempt that is over leaves no text, and no order that lacks it');
-select is(t.ready(:'w' || '.w', '{1,2,3}'), 0, 'told once more it is no news');
+select is(t.ready(:'w' || '.w', '{1,2,3}'), 0, 'reported once more it changes nothing');
 select t.right('several nodes');
 
 -- Many at once: an array of a thousand, started and ended in one report each.

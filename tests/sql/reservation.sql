@@ -1,5 +1,5 @@
 -- Maintenance: reservations as admins write them, their times, who is let in; drains with a deadline; failing nodes; what the
--- leader, the owner of a job, and analysts are told; what happens when one begins.
+-- leader, the owner of a job, and analysts see; what happens when one begins.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -94,7 +94,7 @@ update rota.reservation set recurs = '1 day', starts_at = '2020-01-01 02:30 Euro
 select ok((select bool_and(ends_at > starts_at) from internal.reservation_time), 'an end is behind its start on every day');
 select is(((timestamptz '2026-03-28 02:30 Europe/Prague' at time zone 'Europe/Prague') + interval '1 day') at time zone 'Europe/Prague' > timestamptz '2026-03-29 03:00 Europe/Prague', true, '... which on one day of the year takes care');
 insert into rota.reservation_node select reservation_id, 1 from rota.reservation;
-select is((select count(node_ids) || ' ' || (count(*) > 29) from api.schedule_outages()), '1 true', 'its nodes are told once');
+select is((select count(node_ids) || ' ' || (count(*) > 29) from api.schedule_outages()), '1 true', 'its nodes are listed once');
 select is((select count(*) from api.schedule_outages() where to_at is null), 1::bigint, 'behind the last one that is looked at, nothing is known to be free');
 delete from rota.reservation;
 select is_empty('select * from rota.reservation_node', 'its nodes go with it');
@@ -212,7 +212,7 @@ select api.job_cancel(0, 'root', t.request(:'late')) \g /dev/null
 update rota.reservation set end_steps = true, users = '{alice,bob}' where name = 'soon';
 update rota.step_request set reservation = 'soon' where job_id = :b;
 select t.tick() \g /dev/null
-select is(t.orders(:'k' || '.a'), 'kill@n3', 'what is to be ended is told');
+select is(t.orders(:'k' || '.a'), 'kill@n3', 'what is to be ended has its order');
 select is(t.orders(:'j' || '.a'), 'kill@n3 kill@n4', 'on all of its nodes');
 select is(t.orders(:'b' || '.a'), null, 'what asks for it is left alone');
 select t.tick() \g /dev/null

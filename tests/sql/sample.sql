@@ -24,15 +24,15 @@ select t.start(:'j' || '.a') \g /dev/null
 select t.run(:'j' || '.a') \g /dev/null
 select is(t.stats(:'j' || '.a') ->> 'samples', '0', 'no samples: 0 of them');
 select is(t.stats(:'j' || '.a') ->> 'cpu_s', null, 'and nothing is known');
-select is(t.sample(t.took(:'j' || '.a', 1000000, '{"cpu_usec": 100000, "rss_kb": 100, "processes": 2, "threads": 3}')), 1, 'a sample is news');
+select is(t.sample(t.took(:'j' || '.a', 1000000, '{"cpu_usec": 100000, "rss_kb": 100, "processes": 2, "threads": 3}')), 1, 'a sample is new');
 select is(t.sample(t.took(:'j' || '.a', 1000000, '{"cpu_usec": 100000, "rss_kb": 100, "processes": 2, "threads": 3}', 1, 5000000)), 0, 'once');
 select is(t.sample(t.took(:'j' || '.a', 3000000, '{"cpu_usec": 3100000, "rss_kb": 500, "processes": 2, "threads": 3}'),
-	t.took(:'j' || '.a', 1000000, '{"cpu_usec": 9}'), t.took(:'j' || '.a', 2000000, '{"cpu_usec": 200000, "rss_kb": 300, "processes": 4, "threads": 5}')), 2, 'of three rounds the two that are news, by their clocks');
+	t.took(:'j' || '.a', 1000000, '{"cpu_usec": 9}'), t.took(:'j' || '.a', 2000000, '{"cpu_usec": 200000, "rss_kb": 300, "processes": 4, "threads": 5}')), 2, 'of three rounds the two that are new, by their clocks');
 select is((select count(*)::int from rota.sample), 3, 'each is kept once');
 select results_eq(format($$select samples::int, cpu_s::float, cpus_last::float, cpus_mean::float, cpus_max::float, rss_kb_last, rss_kb_mean, rss_kb_max, processes_mean::numeric(9,2), threads_max::int
 	from acct.step_stats where job_id = %s$$, :'j'), $$values (3, 3.1::float, 2.9::float, 1.5::float, 2.9::float, 500::bigint, 300::bigint, 500::bigint, 2.67, 5)$$, 'last, mean and highest');
 select results_eq(format($$select swap_kb_last is null, swap_kb_mean is null, swap_kb_max is null, read_bytes is null, read_rate_last is null, read_rate_mean is null, read_rate_max is null, minor_faults is null, peak_mb is null, gauges is null
-	from acct.step_stats where job_id = %s$$, :'j'), 'values (true, true, true, true, true, true, true, true, true, true)', 'what was never told is unknown, not 0');
+	from acct.step_stats where job_id = %s$$, :'j'), 'values (true, true, true, true, true, true, true, true, true, true)', 'what was never reported is unknown, not 0');
 select is(t.sample(t.took(:'j' || '.a', 4000000, '{"cpu_usec": 3000000, "processes": 1, "threads": 1}')), 1, 'a sample that knows less, of counters that went back');
 select results_eq(format($$select cpus_last is null, cpus_max::float, rss_kb_last, rss_kb_mean, rss_kb_max from acct.step_stats where job_id = %s$$, :'j'),
 	$$values (true, 2.9::float, null::bigint, null::bigint, 500::bigint)$$, 'a mean that lacks a part is unknown, the highest that was seen is not');
@@ -72,10 +72,10 @@ select is_empty(format($$select from acct.sample where job_id = %s and gauges ? 
 
 -- How often: the step's word, else its partition's.
 select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 30, 'as the partition has it');
-select results_eq(format('select job_id, sample_s, first_task, tasks, units from api.node_sampled(1)'), format('values (%s::bigint, 30, 0, 1, true)', :'g'), 'a new process manager hears of it');
+select results_eq(format('select job_id, sample_s, first_task, tasks, units from api.node_sampled(1)'), format('values (%s::bigint, 30, 0, 1, true)', :'g'), 'a new process manager reads it');
 update rota.step_request set sample_s = 0 where job_id = :g;
 select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 0, 'the step wants none');
-select is_empty('select * from api.node_sampled(1)', 'so there is nothing to hear of');
+select is_empty('select * from api.node_sampled(1)', 'so there is nothing to read');
 update rota.step_request set sample_s = 7 where job_id = :g;
 select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 7, 'or others');
 select throws_ok($$select t.submit('alice', '[{"name": "a", "sample_s": 1}]')$$, 'RT422', null, 'not too often');
@@ -89,7 +89,7 @@ select is(t.ask('job_top', 'bob', '{"nodes": ["n2"]}') -> 'steps', '[]', 'nothin
 -- A look: figures of now, none for history and none for means.
 select t.submit('alice', '[{"name": "l", "sample_s": 3600}]') as l \gset
 select t.start(:'l' || '.l'), t.run(:'l' || '.l') \g /dev/null
-select is(t.sample(t.took(:'l' || '.l', 1000000, '{"cpu_usec": 1000000, "rss_kb": 100}') || '{"look": true}', t.took(:'l' || '.l', 2000000, '{"cpu_usec": 2500000, "rss_kb": 900}') || '{"look": true}'), 2, 'looks are news');
+select is(t.sample(t.took(:'l' || '.l', 1000000, '{"cpu_usec": 1000000, "rss_kb": 100}') || '{"look": true}', t.took(:'l' || '.l', 2000000, '{"cpu_usec": 2500000, "rss_kb": 900}') || '{"look": true}'), 2, 'looks are new');
 select is(t.stats(:'l' || '.l') @> '{"samples": 1, "rss_kb_last": 900, "rss_kb_max": 900, "rss_kb_mean": 100, "cpus_max": 1.5}', true, 'last and highest of a look, the mean without it');
 select is((select string_agg(rss_kb::text, ' ') from acct.sample where job_id = :l), '100', 'history has the first of all, and no other');
 select is(t.sample(t.took(:'l' || '.l', 3000000, '{"cpu_usec": 2500000, "rss_kb": 300}')), 1, 'a sample beside them');

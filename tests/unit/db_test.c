@@ -169,7 +169,7 @@ static void on_visit(evutil_socket_t fd, short what, void *arg)
 static void not_called(struct db *db, void *arg)
 {
 	(void)db, (void)arg;
-	fail_msg("a server that says nothing was believed");
+	fail_msg("a server that says nothing was accepted");
 }
 
 static void on_down(struct db *db, const struct err *e, void *arg)
@@ -179,7 +179,7 @@ static void on_down(struct db *db, const struct err *e, void *arg)
 	assert_string_equal(e->code, "08006");
 }
 
-/* A host that swallows everything does not hide the next one; one that refuses is passed by; the reasons are told together. */
+/* A host that swallows everything does not hide the next one; one that refuses is passed by; the reasons are given together. */
 static void test_silent_host(void **state)
 {
 	(void)state;

@@ -87,7 +87,7 @@ static void test_parse_refuses(void **state)
 		size_t length = bad[i].length ? bad[i].length : strlen(bad[i].text);
 		struct fields *f = fields_parse(bad[i].text, length, &e);
 		if (f || !*e.message)
-			fail_msg("case %zu was believed: %s", i, bad[i].text);
+			fail_msg("case %zu was accepted: %s", i, bad[i].text);
 	}
 }
 

@@ -173,7 +173,7 @@ static void test_torn_tail_is_cut_by_an_open_writer(void **state)
 	journal_close(j);
 }
 
-static void test_altered_record_is_not_believed(void **state)
+static void test_altered_record_is_refused(void **state)
 {
 	(void)state;
 	struct journal *j = open_it(JOURNAL_WRITE);
@@ -448,7 +448,7 @@ int main(void)
 		FOLDER_TEST(test_stop_early),
 		FOLDER_TEST(test_torn_tail),
 		FOLDER_TEST(test_torn_tail_is_cut_by_an_open_writer),
-		FOLDER_TEST(test_altered_record_is_not_believed),
+		FOLDER_TEST(test_altered_record_is_refused),
 		FOLDER_TEST(test_truncate),
 		FOLDER_TEST(test_truncate_keeps),
 		FOLDER_TEST(test_wrong_position),

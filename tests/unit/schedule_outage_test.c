@@ -50,7 +50,7 @@ static const struct outing {
 	 "n1 B.\nA maintenance +90 on n1\n", &strict},
 	{"... not past what waits for nodes", "n1 .a", "1 +60 +90 n1", "a +10", "A c=2 t=20\nB t=60",
 	 "n1 .a\nA resources a +10 on n1\nB priority A\n", &strict},
-	{"what could never run is told so", "n1 ..", "1 +600 +900 n1", NULL, "A c=3 t=1000", "n1 ..\nA node\n", NULL},
+	{"what could never run is refused so", "n1 ..", "1 +600 +900 n1", NULL, "A c=3 t=1000", "n1 ..\nA node\n", NULL},
 	{"a set starts whole or waits whole", "n1 ..\nn2 ..", "1 +60 +90 n1", NULL,
 	 "A t=70 with=0/2 on=n1\nB t=70 with=0/2 on=n2", "n1 ..\nn2 ..\nA maintenance +90 on n1\nB peer A +90 on n2\n", NULL},
 	{"elements of an array", "n1 ..", "1 +60 +90 n1", NULL, "A t=70 array=4/-1/0", "n1 ..\nA maintenance +90 on n1\n", NULL},

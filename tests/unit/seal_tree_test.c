@@ -1,4 +1,4 @@
-/* seal_tree_test.c - one signature for many texts: each is believed by its own proof, and nothing else is. */
+/* seal_tree_test.c - one signature for many texts: each is verified by its own proof, and nothing else is. */
 #include "tests/unit/unit.h"
 
 #include "lib/seal_tree.h"
@@ -31,7 +31,7 @@ static int clear(void **state)
 }
 
 /* Checked with no root known, and with the right one known. */
-static bool believed(int text, const struct seal_proof *proof)
+static bool verified(int text, const struct seal_proof *proof)
 {
 	struct seal_root none = {false}, known = {false};
 	seal_tree_verify(verify, &known, texts[0].data, texts[0].size, &proofs[0]);
@@ -47,8 +47,8 @@ static void test_each(void **state)
 	for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
 		seal_tree_sign(sign, texts, counts[c], proofs);
 		for (int i = 0; i < counts[c]; i++) {
-			assert_true(believed(i, &proofs[i]));
-			assert_false(believed((i + 1) % SEAL_TREE_MOST, &proofs[i]));
+			assert_true(verified(i, &proofs[i]));
+			assert_false(verified((i + 1) % SEAL_TREE_MOST, &proofs[i]));
 		}
 	}
 	assert_int_equal(proofs[0].size, SEAL_PROOF_MOST);
@@ -64,13 +64,13 @@ static void test_altered(void **state)
 			for (size_t at = 0; at < proofs[i].size; at++) {
 				struct seal_proof altered = proofs[i];
 				altered.bytes[at] ^= 0x10;
-				assert_false(believed(i, &altered));
+				assert_false(verified(i, &altered));
 			}
 			static const int off[] = {-64, -33, -32, -1, 1, 32, 33};
 			for (size_t o = 0; o < sizeof off / sizeof *off; o++) {
 				struct seal_proof altered = proofs[i];
 				altered.size += (size_t)off[o];
-				assert_false(believed(i, &altered));
+				assert_false(verified(i, &altered));
 			}
 		}
 	}

@@ -14,7 +14,7 @@ static void test_steady(void **state)
 	assert_true(watch_read(&w, epoch + 100 * SECOND, 100 * SECOND, 101 * SECOND));
 	assert_int_equal(watch_seconds(&w, 101 * SECOND), 0);
 	for (int64_t now = 105 * SECOND; now < 200 * SECOND; now += 5 * SECOND) {
-		/* A look is judged by what the clock may say when it is sent, also where it was sent long before it is heard. */
+		/* A look is judged by what the clock may say when it is sent, also where it was sent long before it is received. */
 		assert_true(epoch + now <= watch_latest(&w, now));
 		assert_true(watch_read(&w, epoch + now, now, now + 3 * SECOND));
 	}

@@ -7,7 +7,7 @@ struct admin_object {
 	const char *const actions[8]; /* ends with NULL; none: what follows is no action */
 };
 
-/* In the order in which they are told; ends with a NULL name. */
+/* In the order of the help; ends with a NULL name. */
 enum { ADMIN_OBJECTS_MOST = 32 };
 extern const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST];
 

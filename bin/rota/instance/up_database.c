@@ -1,6 +1,6 @@
 /* up_database.c - the private instance's own PostgreSQL: cluster, server, database, schema. For `rota up`.
  *
- * The server listens on a socket in run/ and nowhere else. Who may be which role is told by the operating system (peer): the
+ * The server listens on a socket in run/ and nowhere else. The operating system says who may be which role (peer): the
  * account (and root, where it began the instance) may be every role of Rota, anybody else only the role of their own name. */
 #include <errno.h>
 #include <fcntl.h>

@@ -101,7 +101,7 @@ static bool launcher_again(const struct instance *in, const char *node, struct e
 /* Signal all launchers to end their nodes, then wait for each. */
 static bool nodes_end_once(const struct instance *in, char **nodes, size_t count)
 {
-	int patience = in->conf.node_grace + in->conf.node_hook_timeout + DAEMON_SECONDS;
+	int wait_s = in->conf.node_grace + in->conf.node_hook_timeout + DAEMON_SECONDS;
 	pid_t *pids = xcalloc(count + 1, sizeof(*pids));
 	bool ok = true;
 
@@ -119,7 +119,7 @@ static bool nodes_end_once(const struct instance *in, char **nodes, size_t count
 	for (size_t i = 0; i < count; i++) {
 		char *what = xasprintf("node %s", nodes[i]);
 
-		ok = part_end(in, what, pids[i], 0, patience, alive_launcher, nodes[i]) && ok;
+		ok = part_end(in, what, pids[i], 0, wait_s, alive_launcher, nodes[i]) && ok;
 		free(what);
 	}
 	free(pids);
