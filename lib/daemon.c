@@ -1,10 +1,11 @@
 /* daemon.c - one instance a name, and the step down from root.
  *
- * Every daemon's main calls daemon_lock (and, started by root, daemon_become) once; `rota status` and `rota down` call
- * daemon_holder. The lock is a POSIX record lock on purpose: a forked child (the launcher's keepers) does not inherit it, so it
- * ends with the very process, and the kernel names the holder. Take it behind the last fork of a daemon's start. What always
- * holds: the number in the file is for people; only the lock counts. Whoever could read the file could share-lock it and
- * so keep a daemon from starting, or seem to be it: nobody else may open it. */
+ * Called by: every daemon's main (daemon_lock once, behind its last fork; daemon_become once, where root started it);
+ * `rota status` and `rota down` (daemon_holder).
+ * Invariants:
+ * - The lock is a POSIX record lock: children (the launcher's keepers) do not inherit it, so it ends with the daemon's own process.
+ * - The kernel names the process that has the lock. The number in the file is for people only.
+ * - Nobody else may open the file: a reader could take a shared lock, and so keep a daemon from starting or pass for it. */
 #include "lib/daemon.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
-/* order_element.c - see order_element.h. Called by the signer to write and by whoever parses an order. What always holds: a list that was
- * read has the spelling that order_elements_text gives it. */
+/* order_element.c - see order_element.h.
+ *
+ * Called by: the signer, which writes orders; all that parse an order.
+ * Invariants:
+ * - A list that was read is spelled as order_elements_text() spells it. */
 #include "lib/order.h"
 
 #include <limits.h>

@@ -1,7 +1,9 @@
 /* seal_hash.c - SHA-256, and bytes as hexadecimal digits, by libmd: loading OpenSSL takes a short program such as `rota submit`
  * longer than all else it does.
  *
- * Every part of Rota hashes with this. What always holds: the result is the same for any split of the input into pieces. */
+ * Called by: every part of Rota that hashes.
+ * Invariants:
+ * - The result is the same for any split of the input into pieces. */
 #include <string.h>
 
 #include "lib/seal.h"

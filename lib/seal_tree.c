@@ -1,5 +1,9 @@
-/* seal_tree.c - see seal_tree.h. The leader signs launch orders with it, launchers check them. What always holds: hashes of texts, of pairs
- * and what is signed begin with different bytes, none of which begins a text of fields, so that none can pass for another. */
+/* seal_tree.c - see seal_tree.h.
+ *
+ * Called by: the leader, to sign launch orders; launchers, to check them.
+ * Invariants:
+ * - What is hashed begins with one byte for texts, another for pairs of hashes; what is signed begins with a third. No text of
+ *   fields begins with any of them, so none can pass for another. */
 #include "lib/seal_tree.h"
 
 #include <string.h>
