@@ -1,9 +1,24 @@
--- Planner settings of the functions that daemons call. They start from a few rows (a request, a report, what is live) and go on
--- by key in memory. enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material = off: they never read a table of history
--- as a whole, also where statistics are missing or old. random_page_cost = 1.1: what they read is in memory.
--- max_parallel_workers_per_gather = 0, jit = off: to start workers and to compile takes longer than the query. A row that is
--- found by key and has to be open is written as coalesce(ended_at, 'infinity') = 'infinity'. The plain condition would match a
--- partial index over all open rows, which looks short to a planner with old statistics and would be read once for each row.
+-- Planner settings, and what `offset 0` is for.
+--
+-- Functions that daemons call start from a few rows (a request, a report, what is live) and go on by key in memory:
+-- - enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material = off: they never read a table of history as a whole, also
+--   where statistics are missing or old.
+-- - random_page_cost = 1.1: what they read is in memory.
+-- - max_parallel_workers_per_gather = 0, jit = off: to start workers and to compile takes longer than the query.
+-- A row that is found by key and has to be open is written as coalesce(ended_at, 'infinity') = 'infinity'. The plain condition
+-- would match a partial index over all open rows, which looks short to a planner with old statistics and would be read once for
+-- each row.
+--
+-- Settings in the head of one function:
+-- - plan_cache_mode = force_generic_plan: by key there is one good plan, so a session makes it once.
+-- - plan_cache_mode = force_custom_plan: the arguments are arrays, and their lengths decide which plan is good.
+-- - enable_hashjoin, enable_material = on: both sides of a join may be long (arrays, what is live), where the caller's setting
+--   (off, as above) would compare each row of one with each of the other.
+--
+-- `offset 0` keeps the planner from merging a subquery with the query around it. The comment behind it gives the reason:
+-- - by key: for each row outside, the subquery looks its rows up in an index. Merged, it could become a join that reads a table
+--   of history as a whole.
+-- - once a row (step, set, request): what the subquery computes is used several times. Merged, each use would compute it again.
 do $$
 declare
 	v_function regprocedure;

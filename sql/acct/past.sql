@@ -53,9 +53,10 @@ begin
 		select x.node, count(distinct (x.job_id, x.step_id)) as steps, sum(x.cpus) as cpus,
 			sum(x.mem_mb)::bigint as mem_mb
 		from acct.jobs_between(p_at, p_at) j
-		-- Job by job: those that were live are few.
+		-- Few jobs were live.
 		cross join lateral (select * from allocation y
-			where y.job_id = j.job_id and y.started_at <= p_at and coalesce(y.ended_at, 'infinity') > p_at offset 0) x
+			where y.job_id = j.job_id and y.started_at <= p_at and coalesce(y.ended_at, 'infinity') > p_at
+			offset 0) x -- by key
 		group by x.node
 	)
 	select n.node, coalesce(was.to_state, becomes.from_state, n.state),
@@ -124,17 +125,18 @@ begin
 		from unnest(v_months) r
 		cross join lateral (select * from usage_month m
 			where m.month >= (lower(r) at time zone v_zone)::date
-			and m.month < (upper(r) at time zone v_zone)::date offset 0) u
+			and m.month < (upper(r) at time zone v_zone)::date offset 0) u -- by key
 		union all
 		select u.account, u.user_name, u.partition, u.qos, u.cpu_s, u.node_s, u.mem_mb_s, u.gres_s
 		from unnest(v_days) r
 		cross join lateral (select * from usage_day d
 			where d.day >= (lower(r) at time zone v_zone)::date
-			and d.day < (upper(r) at time zone v_zone)::date offset 0) u
+			and d.day < (upper(r) at time zone v_zone)::date offset 0) u -- by key
 		union all
 		select u.account, u.user_name, u.partition, u.qos, u.cpu_s, u.node_s, u.mem_mb_s, u.gres_s
 		from unnest(v_hours) r
-		cross join lateral (select * from usage_hour h where h.hour >= lower(r) and h.hour < upper(r) offset 0) u
+		cross join lateral (select * from usage_hour h
+			where h.hour >= lower(r) and h.hour < upper(r) offset 0) u -- by key
 		union all
 		select a.account, a.user_name, a.partition, a.qos, a.cpus * p.s, p.s, a.mem_mb * p.s,
 			acct.gres_units(nullif(a.gres, '{}'), p.s)
@@ -142,7 +144,7 @@ begin
 		cross join lateral acct.jobs_between(lower(r), upper(r)) j
 		cross join lateral (select * from allocation y
 			where y.job_id = j.job_id and y.started_at < upper(r)
-			and coalesce(y.ended_at, now()) > lower(r) offset 0) a
+			and coalesce(y.ended_at, now()) > lower(r) offset 0) a -- by key
 		cross join lateral (select extract(epoch from least(coalesce(a.ended_at, now()), upper(r))
 			- greatest(a.started_at, lower(r))) as s) p
 	) x

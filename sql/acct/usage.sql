@@ -1,80 +1,197 @@
--- Usage by hour, day and month: the figures that were added up, what has ended since, and what runs now. format() makes the six
--- views from one text, as they differ only in period and in the columns of their key.
+-- Usage by hour, day and month, up to now: the figures that api.usage_roll has added up, and what it has not added up yet
+-- (internal.usage_recent). Readers see usage of their own jobs and of the accounts that they coordinate, and all usage of nodes.
+
+create view internal.usage_recent as
+select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s,
+	null::numeric as cpu_used_s, null::numeric as cpu_measured_s
+from internal.usage_piece p
+where p.ended_at is null
+union all
+select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s,
+	null, null
+from internal.usage_pending_key k
+cross join lateral (
+	select * from internal.usage_piece p
+	where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id
+	offset 0 -- by key
+) p
+where k.held and not k.rebuild
+union all
+select u.hour, u.day, u.month, u.node_id, u.account, u.user_name, u.partition, u.qos, null, null, null, null,
+	u.cpu_used_s, u.cpu_measured_s
+from internal.usage_pending_key k
+cross join lateral (
+	select * from internal.usage_used u
+	where u.job_id = k.job_id and u.step_id = k.step_id and u.attempt = k.attempt and u.node_id = k.node_id
+	offset 0 -- by key
+) u
+where k.used and not k.rebuild;
+comment on view internal.usage_recent is
+	'Time and use of allocations that are not in the usage figures yet: of those that are live, up to now, and of those that '
+	'have ended and wait in rota.usage_pending. Null: nothing to add.';
+
+create view internal.usage_recent_end as
+select e.hour, e.day, e.month, e.account, e.user_name, e.partition, e.qos, e.steps_ended, e.steps_completed, e.steps_failed,
+	e.steps_cancelled, e.steps_waited, e.wait_s
+from internal.usage_pending_key k
+cross join lateral (
+	select * from internal.usage_end e
+	where e.job_id = k.job_id and e.step_id = k.step_id
+	offset 0 -- by key
+) e
+where not k.rebuild and k.node_id is null;
+comment on view internal.usage_recent_end is 'Ends of steps that wait in rota.usage_pending.';
+
+create view acct.usage_hour with (security_barrier) as
+select x.hour, nullif(x.account, '') as account, x.user_name, x.partition, x.qos,
+	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
+	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s, coalesce(sum(x.steps_ended), 0) as steps_ended,
+	coalesce(sum(x.steps_completed), 0) as steps_completed, coalesce(sum(x.steps_failed), 0) as steps_failed,
+	coalesce(sum(x.steps_cancelled), 0) as steps_cancelled, coalesce(sum(x.steps_waited), 0) as steps_waited,
+	coalesce(sum(x.wait_s), 0) as wait_s
+from (
+	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, steps_ended,
+		steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
+	from rota.usage_hour
+	union all
+	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, null, null,
+		null, null, null, null
+	from internal.usage_recent
+	union all
+	select hour, account, user_name, partition, qos, null, null, null, null, null, null, steps_ended, steps_completed,
+		steps_failed, steps_cancelled, steps_waited, wait_s
+	from internal.usage_recent_end
+) x
+where (select m.reads_all from acct.me m) or x.user_name = current_user
+	or x.account = any ((select m.accounts from acct.me m)::text[])
+group by x.hour, nullif(x.account, ''), x.user_name, x.partition, x.qos;
+comment on view acct.usage_hour is
+	'What accounts, users, partitions and qualities of service used, hour by hour, up to now: of what runs, the part until '
+	'now; what ended is here at once.';
+
+create view acct.usage_day with (security_barrier) as
+select x.day, nullif(x.account, '') as account, x.user_name, x.partition, x.qos,
+	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
+	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s, coalesce(sum(x.steps_ended), 0) as steps_ended,
+	coalesce(sum(x.steps_completed), 0) as steps_completed, coalesce(sum(x.steps_failed), 0) as steps_failed,
+	coalesce(sum(x.steps_cancelled), 0) as steps_cancelled, coalesce(sum(x.steps_waited), 0) as steps_waited,
+	coalesce(sum(x.wait_s), 0) as wait_s
+from (
+	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, steps_ended,
+		steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
+	from rota.usage_day
+	union all
+	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, null, null,
+		null, null, null, null
+	from internal.usage_recent
+	union all
+	select day, account, user_name, partition, qos, null, null, null, null, null, null, steps_ended, steps_completed,
+		steps_failed, steps_cancelled, steps_waited, wait_s
+	from internal.usage_recent_end
+) x
+where (select m.reads_all from acct.me m) or x.user_name = current_user
+	or x.account = any ((select m.accounts from acct.me m)::text[])
+group by x.day, nullif(x.account, ''), x.user_name, x.partition, x.qos;
+comment on view acct.usage_day is
+	'What accounts, users, partitions and qualities of service used, day by day, up to now: of what runs, the part until '
+	'now; what ended is here at once.';
+
+create view acct.usage_month with (security_barrier) as
+select x.month, nullif(x.account, '') as account, x.user_name, x.partition, x.qos,
+	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
+	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s, coalesce(sum(x.steps_ended), 0) as steps_ended,
+	coalesce(sum(x.steps_completed), 0) as steps_completed, coalesce(sum(x.steps_failed), 0) as steps_failed,
+	coalesce(sum(x.steps_cancelled), 0) as steps_cancelled, coalesce(sum(x.steps_waited), 0) as steps_waited,
+	coalesce(sum(x.wait_s), 0) as wait_s
+from (
+	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s,
+		steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
+	from rota.usage_month
+	union all
+	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, null, null,
+		null, null, null, null
+	from internal.usage_recent
+	union all
+	select month, account, user_name, partition, qos, null, null, null, null, null, null, steps_ended, steps_completed,
+		steps_failed, steps_cancelled, steps_waited, wait_s
+	from internal.usage_recent_end
+) x
+where (select m.reads_all from acct.me m) or x.user_name = current_user
+	or x.account = any ((select m.accounts from acct.me m)::text[])
+group by x.month, nullif(x.account, ''), x.user_name, x.partition, x.qos;
+comment on view acct.usage_month is
+	'What accounts, users, partitions and qualities of service used, month by month, up to now: of what runs, the part until '
+	'now; what ended is here at once.';
+
+create view acct.node_usage_hour with (security_barrier) as
+select x.hour, n.name as node,
+	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
+	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s
+from (
+	select hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	from rota.node_usage_hour
+	union all
+	select hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	from internal.usage_recent
+) x
+join rota.node n on n.node_id = x.node_id
+group by x.hour, n.name;
+comment on view acct.node_usage_hour is
+	'What was used of each node, hour by hour, up to now: of what runs, the part until now; what ended is here at once.';
+
+create view acct.node_usage_day with (security_barrier) as
+select x.day, n.name as node,
+	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
+	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s
+from (
+	select day, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	from rota.node_usage_day
+	union all
+	select day, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	from internal.usage_recent
+) x
+join rota.node n on n.node_id = x.node_id
+group by x.day, n.name;
+comment on view acct.node_usage_day is
+	'What was used of each node, day by day, up to now: of what runs, the part until now; what ended is here at once.';
+
+create view acct.node_usage_month with (security_barrier) as
+select x.month, n.name as node,
+	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
+	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s
+from (
+	select month, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	from rota.node_usage_month
+	union all
+	select month, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	from internal.usage_recent
+) x
+join rota.node n on n.node_id = x.node_id
+group by x.month, n.name;
+comment on view acct.node_usage_month is
+	'What was used of each node, month by month, up to now: of what runs, the part until now; what ended is here at once.';
+
+-- The columns mean what those of the tables mean.
 do $$
 declare
-	v_view record;
-	v_keys text[];
-	v_measures text[];
-	v_shown text;
-	v_group text;
 	v_column record;
 begin
-	for v_view in
-		select kind || '_' || period as name, period, kind = 'node_usage' as of_nodes
-		from unnest(array['usage', 'node_usage']) kind
-		cross join unnest(array['hour', 'day', 'month']) period
+	for v_column in
+		select v.view, a.attname as name,
+			case a.attname when 'node' then 'Name of the node.' when 'account' then 'Account that pays; null: none.'
+			else col_description(t.attrelid, t.attnum) end as meaning
+		from unnest(array['usage_hour', 'usage_day', 'usage_month', 'node_usage_hour', 'node_usage_day',
+			'node_usage_month'])
+			v (view)
+		join pg_attribute a on a.attrelid = format('acct.%I', v.view)::regclass and a.attnum > 0
+		left join pg_attribute t on t.attrelid = format('rota.%I', v.view)::regclass and t.attname = a.attname
 	loop
-		select c.keys, c.measures into v_keys, v_measures from internal.usage_columns(v_view.name) c;
-		v_group := v_view.period || case when v_view.of_nodes then ', n.name' else $k$, nullif(x.account, ''),
-			x.user_name, x.partition, x.qos$k$ end;
-		v_shown := v_view.period || case when v_view.of_nodes then ', n.name as node' else $k$,
-			nullif(x.account, '') as account, x.user_name, x.partition, x.qos$k$ end;
-		execute format($view$
-			create view acct.%1$I with (security_barrier) as
-			select x.%2$s, %3$s
-			from (
-				select %4$s, %5$s from rota.%1$I
-				union all
-				select %6$s from internal.usage_piece p where p.ended_at is null
-				union all
-				select %6$s
-				from internal.usage_pending_key k
-				cross join lateral (
-					select * from internal.usage_piece p
-						where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt
-						and p.node_id = k.node_id offset 0
-				) p
-				where k.held and not k.rebuild
-				union all
-				select %7$s
-				from internal.usage_pending_key k
-				cross join lateral (
-					select * from internal.usage_used p
-						where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt
-						and p.node_id = k.node_id offset 0
-				) p
-				where k.used and not k.rebuild
-				%8$s
-			) x
-			%9$s
-			group by x.%10$s$view$,
-			v_view.name, v_shown, internal.usage_sums(v_measures), array_to_string(v_keys, ', '),
-			array_to_string(v_measures, ', '),
-			internal.usage_pick(v_keys, v_measures, '^(cpu_s|node_s|mem_mb_s|gres_s)$'),
-			internal.usage_pick(v_keys, v_measures, '^cpu_(used|measured)_s$'),
-			case when not v_view.of_nodes then format('union all select %s from internal.usage_pending_key k
-					cross join lateral (select * from internal.usage_end p
-						where p.job_id = k.job_id and p.step_id = k.step_id offset 0) p
-					where not k.rebuild and k.node_id is null', internal.usage_pick(v_keys, v_measures, '^(steps_|wait_)')) end,
-			case when v_view.of_nodes then 'join rota.node n on n.node_id = x.node_id'
-				else 'where (select m.reads_all from acct.me m) or x.user_name = current_user or x.account = '
-					'any ((select m.accounts from acct.me m)::text[])' end,
-			v_group);
-		execute format('comment on view acct.%I is %L', v_view.name,
-			format('What %s used, %s by %s, up to now: of what runs, the part until now; what ended is here at once.',
-			case when v_view.of_nodes then 'was of each node'
-			else 'accounts, users, partitions and qualities of service' end, v_view.period, v_view.period));
-		for v_column in
-			select a.attname,
-				case a.attname when 'node' then 'Name of the node.'
-				when 'account' then 'Account that pays; null: none.'
-				else col_description(format('rota.%I', v_view.name)::regclass, t.attnum) end as text
-			from pg_attribute a
-			left join pg_attribute t on t.attrelid = format('rota.%I', v_view.name)::regclass
-				and t.attname = a.attname
-			where a.attrelid = format('acct.%I', v_view.name)::regclass and a.attnum > 0
-		loop
-			execute format('comment on column acct.%I.%I is %L', v_view.name, v_column.attname, v_column.text);
-		end loop;
+		execute format('comment on column acct.%I.%I is %L', v_column.view, v_column.name, v_column.meaning);
 	end loop;
 end $$;

@@ -63,9 +63,9 @@ begin
 	if v_end > now() then
 		raise exception 'month % is not over', v_month using errcode = 'RT409';
 	end if;
-	-- By their ends, not by walking through all ids until one fits.
 	select min(x.job_id) as low,
 		max(x.job_id) as high into v_jobs
+		-- offset 0: by the index of ends, instead of walking through all ids until one fits.
 		from (select j.job_id from job j where j.ended_at >= v_begin and j.ended_at < v_end offset 0) x;
 	v_where := format('t.job_id between %s and %s', coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1));
 	return jsonb_build_object('name', v_month, 'time_zone', v_zone, 'without', (

@@ -67,7 +67,7 @@ begin
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f
+	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f -- once a row
 	left join lateral (
 		select sum(x.cpus) as cpus, case when count(x.cpu_usec) = count(x.ended_at) then sum(x.cpu_usec) end as cpu_usec
 		from allocation x
@@ -144,13 +144,13 @@ begin
 		-- Most jobs are one step.
 		cross join lateral (select j.steps_total > 1 or s.is_array as several) x
 		cross join lateral (select coalesce(j.state,
-			case when x.several then internal.job_state(j) else s.state end) as state offset 0) v
+			case when x.several then internal.job_state(j) else s.state end) as state offset 0) v -- once a row
 		left join lateral (
 			select ((f.facts ->> 'cpu_s')::numeric * 1e6)::bigint as cpu_usec,
 				(f.facts ->> 'max_rss_kb')::bigint as max_rss_kb, f.facts ->> 'nodes' as nodes
 			from internal.acct_steps(j.job_id, false) f (facts)
 			where x.several
-			offset 0
+			offset 0 -- not computed for one step
 		) m on true
 		order by j.job_id desc
 	) l);
@@ -265,7 +265,7 @@ begin
 			or c.steps_left < c.steps_total
 			then extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint end) || u.facts as facts
 		from job c
-		cross join lateral (select coalesce(c.state, internal.job_state(c)) as state offset 0) v
+		cross join lateral (select coalesce(c.state, internal.job_state(c)) as state offset 0) v -- once a row
 		cross join lateral (
 			select x from internal.acct_steps(c.job_id, v_steps) x where not v_attempts
 			union all

@@ -130,8 +130,7 @@ begin
 	from one o
 	join step s on s.job_id = p_job and s.step_id = o.row_id
 	join step_request r on r.job_id = p_job and r.step_id = s.request_id
-	-- Taken apart once.
-	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f
+	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f -- once a row
 	left join step_array a on a.job_id = p_job and a.step_id = s.step_id
 	-- By key: "limit 1" keeps the planner from starting with all steps there are.
 	cross join lateral (select n.state, n.reason from internal.step_now n

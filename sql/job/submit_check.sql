@@ -75,10 +75,10 @@ begin
 		from unnest(p_steps) s
 		join partition p on case when s.partition is null then p.is_default else p.partition = s.partition end
 		cross join lateral (select (internal.association_of(p_account, p_user, p_qos, s.gres),
-			p.partition)::internal.queue_line as line offset 0) c
+			p.partition)::internal.queue_line as line offset 0) c -- once a row
 		cross join lateral internal.limit_tops(array[c.line]) t
 		cross join lateral (select internal.size_asked(t.tops, s.nodes_min, s.nodes_max, s.ntasks, s.cpus_per_task,
-			s.gres, s.exclusive, s.time_limit_s, p) as size offset 0) z
+			s.gres, s.exclusive, s.time_limit_s, p) as size offset 0) z -- once a row
 		join lateral internal.limit_cover(array[c.line]) b on b.measure not in ('submitted', 'time')
 		where s.with_set is not null
 		group by s.with_set, b.limit_id, b.whose

@@ -78,9 +78,9 @@ begin
 	end if;
 	return (
 		select n.state
-		from (select r.step_id from step_request r where r.job_id = p_job.job_id offset 0) q
+		from (select r.step_id from step_request r where r.job_id = p_job.job_id offset 0) q -- by key
 		cross join lateral (select n.state, n.severity from internal.step_now n
-			where n.job_id = p_job.job_id and n.step_id = q.step_id offset 0) n
+			where n.job_id = p_job.job_id and n.step_id = q.step_id offset 0) n -- by key
 		order by n.severity desc
 		limit 1);
 end $$;
@@ -127,11 +127,10 @@ begin
 				else n.reason end as reason
 		from unnest(p_jobs) as v (job_id)
 		join job j on j.job_id = v.job_id
-		-- By key, step by step of the script, whatever the number of elements: "offset 0" keeps the planner from starting
-		-- with all there are.
-		cross join lateral (select q.step_id from step_request q where q.job_id = j.job_id offset 0) q
+		-- Step by step of the script, whatever the number of elements.
+		cross join lateral (select q.step_id from step_request q where q.job_id = j.job_id offset 0) q -- by key
 		cross join lateral (select * from internal.step_now n
-			where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n
+			where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n -- by key
 	), steps as (
 		-- Most jobs are one step: there is nothing to add up.
 		select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s,

@@ -29,7 +29,8 @@ begin
 					when v.args ? 'first' then (
 						select jsonb_build_object('behind', count(*))
 						from (select o.job_id, o.step_id from allocation o
-							where o.node_id = n and o.ended_at is null and o.cpus_held > 0 offset 0) a
+							where o.node_id = n and o.ended_at is null and o.cpus_held > 0
+							offset 0) a -- by node: few are open on one
 						where a.job_id = v.job_id and a.step_id between (v.args ->> 'first')::int
 							and (v.args ->> 'last')::int)
 					else '{}' end
@@ -67,7 +68,7 @@ begin
 		select o.ctid
 		from unnest(p_closed) c
 		cross join lateral (select x.ctid from launch_text x
-			where x.job_id = c.job_id and x.step_id = c.step_id offset 0) o));
+			where x.job_id = c.job_id and x.step_id = c.step_id offset 0) o)); -- by key
 end $$;
 comment on function internal.launch_forget(internal.attempt_end[]) is
 	'Nobody needs the launch orders for several nodes of attempts that are over.';

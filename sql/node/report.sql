@@ -91,7 +91,7 @@ begin
 		from digest d
 		left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt and a.node_id = d.node
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-		cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single offset 0) x
+		cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single offset 0) x -- once a row
 		order by d.seq);
 end $$;
 comment on function internal.report_read(internal.report_content[]) is
@@ -156,7 +156,7 @@ begin
 				where not exists (select from allocation o
 					where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
 					and o.phase in ('ordered', 'prolog'))
-				offset 0
+				offset 0 -- once a step
 			) v
 			join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
 				and case when v.per_task then a.tasks > 0 else a.node_index = 0 end
@@ -391,7 +391,7 @@ begin
 				join step s on s.job_id = t.job_id and s.step_id = t.step_id
 				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 				cross join lateral (select coalesce(internal.spec_field(r.spec, 'per_task'),
-					'0') = '1' as per_task offset 0) p
+					'0') = '1' as per_task offset 0) p -- once a row
 				where t.outcome is not null or (
 					exists (
 						select from unnest(v_ending) e
@@ -405,7 +405,7 @@ begin
 						where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt
 							and w.phase not in ('done', 'ended')
 							and case when p.per_task then w.tasks > 0 else w.node_index = 0 end))
-				offset 0
+				offset 0 -- once a step
 			) t
 			join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt
 				and o.phase not in ('done', 'ended')

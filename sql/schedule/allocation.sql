@@ -52,14 +52,14 @@ begin
 			-- What is open on the node: that is short, where a job may be long.
 			from (select o.* from allocation o
 				where o.node_id = v.node_id and o.ended_at is null and o.started_at is null
-				and o.cpus_held = 0 offset 0) a
+				and o.cpus_held = 0 offset 0) a -- by node
 			where a.job_id = v.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
 			-- Those that are known to have begun, and then in the node's order.
 			order by a.phase = 'ordered', a.step_id
 			limit v.n
 		) x
 		cross join lateral (select y.ordered_at from attempt y
-			where y.job_id = x.job_id and y.step_id = x.step_id and y.attempt = x.attempt offset 0) t
+			where y.job_id = x.job_id and y.step_id = x.step_id and y.attempt = x.attempt offset 0) t -- by key
 	), begun as (
 		update allocation a
 		set started_at = n.at, cpus_held = a.cpus
@@ -100,13 +100,13 @@ begin
 		-- An element that was pre-dispatched until now and is reported as begun began when an element had ended that is
 		-- reported as well, so not before any of those: the times of two reports differ.
 		cross join lateral (select greatest(coalesce(v.at, now()),
-			coalesce(v.held_from, v.node_from)) as ended_at offset 0) e
+			coalesce(v.held_from, v.node_from)) as ended_at offset 0) e -- once a row
 		cross join lateral (
 			select e.ended_at,
 				coalesce(v.held_from,
 				case when v.began_at is not null then least(greatest(v.began_at, v.node_from), e.ended_at)
 				else e.ended_at end)
-				as started_at offset 0) x
+				as started_at offset 0) x -- once a row
 		-- By key: with the plain condition, the planner would read all that is open.
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and coalesce(a.ended_at, 'infinity') = 'infinity'
@@ -142,7 +142,7 @@ begin
 			array_agg(e.ended_at order by e.ended_at desc)
 		from ended e
 		cross join lateral (select x.request_id from step x
-			where x.job_id = e.job_id and x.step_id = e.step_id offset 0) s
+			where x.job_id = e.job_id and x.step_id = e.step_id offset 0) s -- by key
 		where v_predispatched
 		group by e.node_id, e.job_id, s.request_id
 	) r
@@ -167,7 +167,7 @@ declare
 		cross join lateral (
 			select o.node_id from allocation o
 			where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = 0
-				and coalesce(o.ended_at, 'infinity') = 'infinity' offset 0) a);
+				and coalesce(o.ended_at, 'infinity') = 'infinity' offset 0) a); -- by key
 begin
 	if v_reserved <> '{}' then
 		perform internal.node_lock(array(select distinct v.node_id from unnest(v_reserved) v));

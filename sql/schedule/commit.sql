@@ -161,12 +161,12 @@ begin
 	if v_mail is not null then
 		perform internal.mail_job(v_mail, true);
 	end if;
-	-- By key, however short the plan was when it was last analyzed.
 	delete from plan p
 	where p.ctid = any (array(
 		select o.ctid
 		from unnest(v_began) b
-		cross join lateral (select x.ctid from plan x where x.job_id = b.job_id and x.step_id = b.step_id offset 0) o));
+		cross join lateral (select x.ctid from plan x
+			where x.job_id = b.job_id and x.step_id = b.step_id offset 0) o)); -- by key
 	perform internal.order_put(v_orders, not internal.hook_prolog(v_decided));
 	notify rota_event;
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;

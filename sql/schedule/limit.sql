@@ -144,7 +144,7 @@ from (
 		cross join lateral (
 			select * from internal.usage_piece x
 				where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt
-				and x.node_id = k.node_id offset 0
+				and x.node_id = k.node_id offset 0 -- by key
 		) x
 		where k.held and not k.rebuild and x.day >= p.first_day
 	) u

@@ -18,7 +18,7 @@ from live.step s
 left join lateral (
 	select x.* from live.step_array x
 	where (s.is_array or s.step_id <> s.request_id) and x.job_id = s.job_id and x.step_id = s.request_id
-	offset 0 -- not looked for where there is none
+	offset 0 -- by key, and only for elements
 ) a on true
 where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
 	and (a.size is null or ((not s.is_array or (not a.by_corr and a.next < a.size))
@@ -174,7 +174,7 @@ begin
 				from step_request r
 				join partition p on p.partition = r.partition
 				where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
-				offset 0
+				offset 0 -- once a request
 			) z
 			cross join lateral (select y.limit_index, y.measure, y.most,
 				internal.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.limits) y) x
@@ -210,7 +210,7 @@ begin
 			from step_request q
 			join step s on s.job_id = q.job_id and s.step_id = q.step_id and s.state = 'pending'
 			where q.job_id = t.job_id and q.with_set = t.with_set
-			offset 0
+			offset 0 -- once a set
 		) g
 		where g.free is not null
 	)
@@ -409,7 +409,7 @@ begin
 		select (x.size).nodes, (x.size).time_limit_s
 		from (select internal.size_asked(v_tops -> (s.association_id || ' ' || s.queue), r.nodes_min, r.nodes_max,
 			r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
-			as size where v_tops ? (s.association_id || ' ' || s.queue) offset 0) x
+			as size where v_tops ? (s.association_id || ' ' || s.queue) offset 0) x -- once a row
 	) z on true
 	left join lateral (select v.reservation_id from reservation v
 		where r.reservation is not null and v.name = r.reservation
@@ -435,7 +435,7 @@ begin
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes'
 					and not e.gates) as other_than_step
 		where b.bound
-		offset 0 -- for those only
+		offset 0 -- once a row, and only where b.bound
 	) peers on true
 	order by o.nr;
 end $$;

@@ -29,8 +29,8 @@ begin
 		-- for their locks.
 		v_bound := exists (
 			select from (select distinct w.job_id from unnest(v_written) w) j
-			where exists (select from step_edge e where e.job_id = j.job_id offset 0)
-				or exists (select from step_edge e where e.peer_job_id = j.job_id offset 0));
+			where exists (select from step_edge e where e.job_id = j.job_id offset 0) -- by key
+				or exists (select from step_edge e where e.peer_job_id = j.job_id offset 0)); -- by key
 		if v_bound and v_started is not null then
 			v_moves := v_moves || array(select m::internal.move from internal.step_resolve_start(v_started) m);
 		end if;

@@ -64,8 +64,7 @@ from rota.step s
 join rota.job j on j.job_id = s.job_id;
 comment on view internal.usage_step is 'Steps, and whose they are; account empty: none.';
 
--- The owner is looked up by key, allocation by allocation ("offset 0" keeps it so). A join of whole tables would read all history
--- for what runs now.
+-- A join of whole tables would read all history for what runs now.
 create view internal.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
 	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at,
@@ -74,7 +73,7 @@ select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coales
 	case when a.cpu_usec is not null then a.cpus * extract(epoch from a.ended_at - a.started_at) end as cpu_measured_s
 from rota.allocation a
 cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s
-	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w;
+	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w; -- by key
 comment on view internal.usage_held is 'What was held, and by whom.';
 
 -- Both at once, so that allocations are looked up once for them.

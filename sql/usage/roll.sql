@@ -29,17 +29,6 @@ begin
 end $$;
 comment on function internal.usage_sums(text[]) is 'Columns, added up over x, as a list of SQL.';
 
-create function internal.usage_pick(p_keys text[], p_measures text[], p_pattern text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
-begin
-	return (
-		select string_agg(case when c = any (p_keys) or c ~ p_pattern then format('p.%I', c) else 'null' end,
-			', ' order by nr)
-		from unnest(p_keys || p_measures) with ordinality u (c, nr));
-end $$;
-comment on function internal.usage_pick(text[], text[], text) is
-	'Columns of usage figures, taken from p where p has them (keys, and measures that match a pattern), as a list of SQL.';
-
 create function internal.usage_merge(p_table text, p_rows internal.usage_row[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -71,7 +60,7 @@ declare
 			select * from internal.usage_part p
 			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id
 				and case when p.used then k.used else k.held end
-			offset 0
+			offset 0 -- by key
 		) x
 		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
 	) || array(
@@ -80,7 +69,7 @@ declare
 			sum(x.steps_failed), sum(x.steps_cancelled), sum(x.steps_waited), sum(x.wait_s))::internal.usage_row
 		from unnest(p_ended) k
 		cross join lateral (select * from internal.usage_end e
-			where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x
+			where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x -- by key
 		group by x.hour, x.day, x.month, x.account, x.user_name, x.partition, x.qos
 	);
 	v_table text;

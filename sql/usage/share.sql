@@ -32,7 +32,7 @@ cross join lateral (
 	cross join lateral (
 		select * from internal.usage_piece p
 			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt
-			and p.node_id = k.node_id offset 0
+			and p.node_id = k.node_id offset 0 -- by key
 	) p
 	where not k.rebuild
 ) x
