@@ -77,22 +77,28 @@ begin
 			from record h
 			group by h.node, h.job, h.step, h.attempt
 		)
-		select (d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at,
-			d.refused, d.outcome, d.cause, d.message,
-			d.exit_code, d.signal, d.end_at, d.peak_mb, d.cpu_usec, d.drain, a.phase, t.ended_at is null,
-			a.ended_at is null,
-			-- Only the first node can be the only one: of a wide attempt, the long list is not read for each node.
-			x.single, x.single and d.end_at is not null and not d.paused, d.paused, d.tasked, d.hooked,
-			-- Of an attempt that is over on its node everything was reported before. Of one that is over elsewhere,
-			-- records of the prolog owner are new.
-			case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said
-				else d.closing end,
-			d.unexpected or a.job_id is null or a.lost_at is not null)::internal.attempt_report
-		from digest d
-		left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt and a.node_id = d.node
-		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-		cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single offset 0) x -- once a row
-		order by d.seq);
+		select r::internal.attempt_report
+		from (
+			select d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at,
+				d.refused, d.outcome, d.cause, d.message, d.exit_code, d.signal, d.end_at, d.peak_mb, d.cpu_usec,
+				d.drain, a.phase, t.ended_at is null as live, a.ended_at is null as open,
+				-- Only the first node can be the only one: of a wide attempt, the long list is not read for each
+				-- node.
+				x.single, x.single and d.end_at is not null and not d.paused as brief, d.paused, d.tasked,
+				d.hooked,
+				-- Of an attempt that is over on its node everything was reported before. Of one that is over
+				-- elsewhere, records of the prolog owner are new.
+				case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said
+					else d.closing end as new_count,
+				d.unexpected or a.job_id is null or a.lost_at is not null as unexpected
+			from digest d
+			left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt
+				and a.node_id = d.node
+			left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+			cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single
+				offset 0) x -- once a row
+		) r
+		order by r.seq);
 end $$;
 comment on function internal.report_read(internal.report_content[]) is
 	'Records by attempt and node, with what is known of these.';

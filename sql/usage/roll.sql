@@ -52,25 +52,37 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	-- Of a busy moment this is much of the same: it is added up once, and then to each table.
 	v_rows internal.usage_row[] := array(
-		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s),
-			sum(x.node_s), sum(x.mem_mb_s), acct.gres_sum(x.gres_s),
-			sum(x.cpu_used_s), sum(x.cpu_measured_s), null, null, null, null, null, null)::internal.usage_row
-		from unnest(p_parts) k
-		cross join lateral (
-			select * from internal.usage_part p
-			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id
-				and case when p.used then k.used else k.held end
-			offset 0 -- by key
-		) x
-		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
+		select r::internal.usage_row
+		from (
+			select x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos,
+				sum(x.cpu_s) as cpu_s, sum(x.node_s) as node_s, sum(x.mem_mb_s) as mem_mb_s,
+				acct.gres_sum(x.gres_s) as gres_s, sum(x.cpu_used_s) as cpu_used_s,
+				sum(x.cpu_measured_s) as cpu_measured_s,
+				null::bigint as steps_ended, null::bigint as steps_completed, null::bigint as steps_failed,
+				null::bigint as steps_cancelled, null::bigint as steps_waited, null::numeric as wait_s
+			from unnest(p_parts) k
+			cross join lateral (
+				select * from internal.usage_part p
+				where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt
+					and p.node_id = k.node_id and case when p.used then k.used else k.held end
+				offset 0 -- by key
+			) x
+			group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
+		) r
 	) || array(
-		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null,
-			null, sum(x.steps_ended), sum(x.steps_completed),
-			sum(x.steps_failed), sum(x.steps_cancelled), sum(x.steps_waited), sum(x.wait_s))::internal.usage_row
-		from unnest(p_ended) k
-		cross join lateral (select * from internal.usage_end e
-			where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x -- by key
-		group by x.hour, x.day, x.month, x.account, x.user_name, x.partition, x.qos
+		select r::internal.usage_row
+		from (
+			select x.hour, x.day, x.month, null::int as node_id, x.account, x.user_name, x.partition, x.qos,
+				null::numeric as cpu_s, null::numeric as node_s, null::numeric as mem_mb_s, null::jsonb as gres_s,
+				null::numeric as cpu_used_s, null::numeric as cpu_measured_s,
+				sum(x.steps_ended) as steps_ended, sum(x.steps_completed) as steps_completed,
+				sum(x.steps_failed) as steps_failed, sum(x.steps_cancelled) as steps_cancelled,
+				sum(x.steps_waited) as steps_waited, sum(x.wait_s) as wait_s
+			from unnest(p_ended) k
+			cross join lateral (select * from internal.usage_end e
+				where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x -- by key
+			group by x.hour, x.day, x.month, x.account, x.user_name, x.partition, x.qos
+		) r
 	);
 	v_table text;
 begin
@@ -174,11 +186,17 @@ begin
 	perform internal.usage_add(v_parts, v_ended);
 	delete from usage_pending d where p_job = any (d.job_ids);
 	v_rows := array(
-		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null,
-			null, -x.steps_ended, -x.steps_completed,
-			-x.steps_failed, -x.steps_cancelled, -x.steps_waited, -x.wait_s)::internal.usage_row
-		from internal.usage_end x
-		where x.job_id = p_job and x.step_id = any (p_steps) and x.ended_at is not null);
+		select r::internal.usage_row
+		from (
+			select x.hour, x.day, x.month, null::int as node_id, x.account, x.user_name, x.partition, x.qos,
+				null::numeric as cpu_s, null::numeric as node_s, null::numeric as mem_mb_s, null::jsonb as gres_s,
+				null::numeric as cpu_used_s, null::numeric as cpu_measured_s,
+				-x.steps_ended as steps_ended, -x.steps_completed as steps_completed,
+				-x.steps_failed as steps_failed, -x.steps_cancelled as steps_cancelled,
+				-x.steps_waited as steps_waited, -x.wait_s as wait_s
+			from internal.usage_end x
+			where x.job_id = p_job and x.step_id = any (p_steps) and x.ended_at is not null
+		) r);
 	foreach v_span in array array['hour', 'day', 'month'] loop
 		perform internal.usage_merge('usage_' || v_span, v_rows);
 		-- Delete the rows that have become empty.
