@@ -14,27 +14,27 @@ where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.allocation is
 	'What attempts held on nodes, and from when to when: the ground of all figures on the use of the cluster.';
-comment on column acct.allocation.job_id is 'The job.';
-comment on column acct.allocation.step_id is 'The step.';
+comment on column acct.allocation.job_id is 'Number of the job.';
+comment on column acct.allocation.step_id is 'Number of the step in its job.';
 comment on column acct.allocation.attempt is
 	'The attempt; 0: kept on the nodes for the step between two attempts of the same nodes.';
-comment on column acct.allocation.node is 'The node.';
+comment on column acct.allocation.node is 'Name of the node.';
 comment on column acct.allocation.node_index is 'Place of the node among the attempt''s; 0: the one that runs the script.';
 comment on column acct.allocation.step is 'Name of the step in the script.';
 comment on column acct.allocation.array_index is 'Index of an array element; null: not an element.';
-comment on column acct.allocation.user_name is 'Owner''s login name.';
+comment on column acct.allocation.user_name is 'Login name of the job''s owner.';
 comment on column acct.allocation.account is 'Account that pays; null: none.';
-comment on column acct.allocation.qos is 'Quality of service.';
+comment on column acct.allocation.qos is 'Quality of service of the job.';
 comment on column acct.allocation.partition is 'Partition in which it was held.';
-comment on column acct.allocation.cpus is 'CPUs.';
-comment on column acct.allocation.mem_mb is 'Memory, in MiB.';
+comment on column acct.allocation.cpus is 'CPUs allocated on the node.';
+comment on column acct.allocation.mem_mb is 'Memory allocated on the node, in MiB.';
 comment on column acct.allocation.gres is 'Units of generic resources: {"gpu": [0, 3]}.';
 comment on column acct.allocation.licenses is 'Licences of the step, on the row of its first node: {"matlab": 1}.';
-comment on column acct.allocation.tasks is 'Tasks on this node.';
+comment on column acct.allocation.tasks is 'Tasks of the step on the node.';
 comment on column acct.allocation.started_at is
 	'From when it was held; null: it waits on its node for the CPUs of another element of its array.';
 comment on column acct.allocation.ended_at is 'Until when; null: it is held now.';
-comment on column acct.allocation.held_s is 'Seconds held.';
-comment on column acct.allocation.cpu_held_s is 'CPUs times seconds held.';
+comment on column acct.allocation.held_s is 'Seconds for which the allocation was held.';
+comment on column acct.allocation.cpu_held_s is 'CPUs of the allocation times the seconds for which it was held.';
 comment on column acct.allocation.peak_mb is 'Highest memory use on the node, in MiB; null: not counted.';
 comment on column acct.allocation.cpu_s is 'CPU seconds used on the node, all processes; null: not counted.';

@@ -11,14 +11,14 @@ join rota.job j on j.job_id = t.job_id
 where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.attempt is 'Runs of steps, one row each: a step that was requeued or retried has several.';
-comment on column acct.attempt.job_id is 'The job.';
-comment on column acct.attempt.step_id is 'The step.';
+comment on column acct.attempt.job_id is 'Number of the job.';
+comment on column acct.attempt.step_id is 'Number of the step in its job.';
 comment on column acct.attempt.attempt is 'Number of the run, from 1.';
 comment on column acct.attempt.step is 'Name of the step in the script.';
 comment on column acct.attempt.array_index is 'Index of an array element; null: not an element.';
-comment on column acct.attempt.user_name is 'Owner''s login name.';
+comment on column acct.attempt.user_name is 'Login name of the job''s owner.';
 comment on column acct.attempt.account is 'Account that pays; null: none.';
-comment on column acct.attempt.partition is 'Partition.';
+comment on column acct.attempt.partition is 'Partition of the step.';
 comment on column acct.attempt.state is 'How it ended, or live.';
 comment on column acct.attempt.nodes is 'Its nodes, comma separated, the one that runs the script first.';
 comment on column acct.attempt.time_limit_s is 'Time limit in seconds; 0: none.';
@@ -31,4 +31,4 @@ comment on column acct.attempt.elapsed_s is 'Seconds from its start to the end o
 comment on column acct.attempt.exit_code is 'Highest exit code of its tasks, 0 to 255.';
 comment on column acct.attempt.signal is 'Signal that ended a task of it; null: none.';
 comment on column acct.attempt.cause is 'What ended it; see acct.step.cause.';
-comment on column acct.attempt.message is 'The cause in words.';
+comment on column acct.attempt.message is 'Why the attempt ended as it did, in words.';

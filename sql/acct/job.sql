@@ -9,16 +9,16 @@ from rota.job j
 where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.job is 'Jobs, one row each.';
-comment on column acct.job.job_id is 'Id, never reused.';
+comment on column acct.job.job_id is 'Number of the job, never reused.';
 comment on column acct.job.name is 'Name that its owner gave it.';
-comment on column acct.job.user_name is 'Owner''s login name.';
+comment on column acct.job.user_name is 'Login name of the job''s owner.';
 comment on column acct.job.account is 'Account that pays; null: none.';
-comment on column acct.job.qos is 'Quality of service.';
+comment on column acct.job.qos is 'Quality of service of the job.';
 comment on column acct.job.priority is 'Points of priority given by an operator.';
 comment on column acct.job.nice is 'Points of priority that the owner gave up.';
 comment on column acct.job.state is
 	'Worst state of its steps once it has ended; before that pending (nothing of it was started) or running.';
-comment on column acct.job.submit_at is 'When it was submitted.';
+comment on column acct.job.submit_at is 'When the job was submitted.';
 comment on column acct.job.started_at is 'When its first step was started; null: none was.';
 comment on column acct.job.ended_at is 'When its last step ended; null: it has not.';
 comment on column acct.job.wait_s is 'Seconds from its submission to its first start.';

@@ -11,14 +11,14 @@ left join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_i
 where (select a.reads_all from acct.me a) or j.user_name = current_user
 	or j.account = any ((select a.accounts from acct.me a)::text[]);
 comment on view acct.mail is 'Mails about jobs (--mail-type): those that were sent, are still to be sent, or were given up.';
-comment on column acct.mail.mail_id is 'Order of making.';
-comment on column acct.mail.job_id is 'The job.';
+comment on column acct.mail.mail_id is 'Number of the mail; later mails have higher numbers.';
+comment on column acct.mail.job_id is 'Number of the job.';
 comment on column acct.mail.step_id is 'The step that it is about; of an array as a whole, its head; null: the job.';
 comment on column acct.mail.step is 'Name of the step in the script; null: the job.';
 comment on column acct.mail.array_index is 'Index of an array element; null: not an element.';
 comment on column acct.mail.attempt is
 	'The attempt that it is about; null: the job, the array as a whole, or an element''s begin or end.';
-comment on column acct.mail.user_name is 'Owner''s login name.';
+comment on column acct.mail.user_name is 'Login name of the job''s owner.';
 comment on column acct.mail.account is 'Account that pays; null: none.';
 comment on column acct.mail.event is 'Event of --mail-type for which it is sent.';
 comment on column acct.mail.made_at is 'When the event was recorded.';

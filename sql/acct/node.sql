@@ -11,33 +11,33 @@ from rota.node n
 join rota.node_used u on u.node_id = n.node_id
 left join rota.node_lease l on l.node_id = n.node_id;
 comment on view acct.node is 'Nodes as they are now.';
-comment on column acct.node.node_id is 'Key; never reused.';
-comment on column acct.node.node is 'Name.';
+comment on column acct.node.node_id is 'Key of the node, never reused.';
+comment on column acct.node.node is 'Name of the node.';
 comment on column acct.node.state is 'unknown, up, down, drain or invalid.';
-comment on column acct.node.reason is 'Why it is not up.';
-comment on column acct.node.reason_by is 'Who said so.';
-comment on column acct.node.reason_at is 'When that was said.';
+comment on column acct.node.reason is 'Why the node is not up.';
+comment on column acct.node.reason_by is 'User or daemon that gave the reason.';
+comment on column acct.node.reason_at is 'When the reason was given.';
 comment on column acct.node.cpus is 'CPUs that may be allocated.';
-comment on column acct.node.cpus_used is 'CPUs allocated now.';
+comment on column acct.node.cpus_used is 'CPUs of the node that are allocated now.';
 comment on column acct.node.mem_mb is 'Memory that may be allocated, in MiB.';
 comment on column acct.node.mem_used_mb is 'Memory allocated now, in MiB.';
 comment on column acct.node.gres is 'Generic resources it has: {"gpu": 2}; null: none.';
-comment on column acct.node.features is 'Its features.';
-comment on column acct.node.partitions is 'Partitions it is in.';
+comment on column acct.node.features is 'Features of the node.';
+comment on column acct.node.partitions is 'Partitions that the node is in.';
 comment on column acct.node.seen_at is 'When its lease was last renewed.';
 comment on column acct.node.version is 'Version of its process manager.';
 
 create view acct.node_event with (security_barrier) as
 select e.node_event_id, e.at, e.node_id, e.node, e.from_state, e.to_state, e.actor, e.reason from rota.node_event e;
 comment on view acct.node_event is 'Every change of a node''s state.';
-comment on column acct.node_event.node_event_id is 'Order of the changes.';
-comment on column acct.node_event.at is 'When.';
+comment on column acct.node_event.node_event_id is 'Number of the event; later events have higher numbers.';
+comment on column acct.node_event.at is 'When the state of the node changed.';
 comment on column acct.node_event.node_id is 'Key of the node, which may have been deleted since.';
-comment on column acct.node_event.node is 'Its name then.';
-comment on column acct.node_event.from_state is 'State before.';
-comment on column acct.node_event.to_state is 'State after.';
+comment on column acct.node_event.node is 'Name that the node had then.';
+comment on column acct.node_event.from_state is 'State of the node before.';
+comment on column acct.node_event.to_state is 'State of the node after.';
 comment on column acct.node_event.actor is 'Who did it: a user''s name or a daemon.';
-comment on column acct.node_event.reason is 'Why.';
+comment on column acct.node_event.reason is 'Why the state of the node changed.';
 
 create view acct.node_change with (security_barrier) as
 select e.admin_event_id as node_change_id, e.at, e.name as node, e.actor, e.action, (e.before ->> 'cpus')::int as cpus_before,
@@ -46,15 +46,15 @@ select e.admin_event_id as node_change_id, e.at, e.name as node, e.actor, e.acti
 from rota.admin_event e
 where e.object = 'node';
 comment on view acct.node_change is 'Every change of what is prescribed for a node.';
-comment on column acct.node_change.node_change_id is 'Order of the changes.';
-comment on column acct.node_change.at is 'When.';
+comment on column acct.node_change.node_change_id is 'Number of the change; later changes have higher numbers.';
+comment on column acct.node_change.at is 'When the change was made.';
 comment on column acct.node_change.node is 'Name of the node.';
-comment on column acct.node_change.actor is 'Login name of who did it.';
+comment on column acct.node_change.actor is 'Login name of the administrator who made the change.';
 comment on column acct.node_change.action is 'create, change, delete, drain, resume or dead.';
-comment on column acct.node_change.cpus_before is 'CPUs that might be allocated before; null: there was no such node.';
-comment on column acct.node_change.cpus is 'The same after; null: the node is gone.';
-comment on column acct.node_change.mem_mb_before is 'Memory that might be allocated before, in MiB.';
-comment on column acct.node_change.mem_mb is 'The same after.';
+comment on column acct.node_change.cpus_before is 'CPUs that could be allocated before the change; null: there was no such node.';
+comment on column acct.node_change.cpus is 'CPUs that can be allocated after the change; null: the node is gone.';
+comment on column acct.node_change.mem_mb_before is 'Memory that could be allocated before the change, in MiB.';
+comment on column acct.node_change.mem_mb is 'Memory that can be allocated after the change, in MiB.';
 
 create view acct.node_warning with (security_barrier) as
 select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.actor, w.message as message
@@ -63,15 +63,15 @@ join rota.node n on n.node_id = w.node_id;
 comment on view acct.node_warning is
 	'What is wrong with nodes now, or will be (of maintenance, the next): a row for each node and cause. Joined with '
 	'acct.allocation where ended_at is null, it tells whose steps that concerns.';
-comment on column acct.node_warning.node is 'The node.';
-comment on column acct.node_warning.node_id is 'Its key.';
+comment on column acct.node_warning.node is 'Name of the node.';
+comment on column acct.node_warning.node_id is 'Key of the node.';
 comment on column acct.node_warning.kind is
 	'failing: somebody expects it to fail; drain: it will be drained; maintenance; down, drained, invalid: it is so.';
 comment on column acct.node_warning.starts_at is 'Since when, or from when on; null: not known.';
 comment on column acct.node_warning.ends_at is 'maintenance: until when; null: not known.';
-comment on column acct.node_warning.reason is 'Why.';
+comment on column acct.node_warning.reason is 'Reason of the warning.';
 comment on column acct.node_warning.actor is 'Who said so: a user''s name or a daemon.';
-comment on column acct.node_warning.message is 'All that in words.';
+comment on column acct.node_warning.message is 'The whole warning as a sentence.';
 
 create view acct.reservation with (security_barrier) as
 select r.name as reservation, t.starts_at, t.ends_at, r.recurs, r.time_zone,
@@ -83,14 +83,14 @@ join internal.reservation_time t on t.reservation_id = r.reservation_id;
 comment on view acct.reservation is
 	'Maintenance to come: a row for each time, of what recurs those of the next 31 days or two at least.';
 comment on column acct.reservation.reservation is 'Name of the reservation.';
-comment on column acct.reservation.starts_at is 'When it begins.';
-comment on column acct.reservation.ends_at is 'When it ends.';
+comment on column acct.reservation.starts_at is 'When the reservation begins.';
+comment on column acct.reservation.ends_at is 'When the reservation ends.';
 comment on column acct.reservation.recurs is 'After how long it comes again; null: it is once.';
 comment on column acct.reservation.time_zone is 'Time zone whose clock a recurring one goes by.';
-comment on column acct.reservation.nodes is 'Its nodes.';
+comment on column acct.reservation.nodes is 'Nodes that are reserved.';
 comment on column acct.reservation.users is 'Users whose steps run there all the same.';
 comment on column acct.reservation.accounts is 'Accounts whose steps run there all the same.';
 comment on column acct.reservation.end_steps is 'Whether what still runs there when it begins is ended.';
-comment on column acct.reservation.reason is 'Why.';
-comment on column acct.reservation.created_by is 'Who made it.';
-comment on column acct.reservation.created_at is 'When it was made.';
+comment on column acct.reservation.reason is 'Why the nodes are reserved.';
+comment on column acct.reservation.created_by is 'Login name of the administrator who made the reservation.';
+comment on column acct.reservation.created_at is 'When the reservation was made.';

@@ -50,13 +50,13 @@ comment on column acct.sacct.jobid is 'Job, with _INDEX for an element of an arr
 comment on column acct.sacct.jobidraw is 'A number of its own for each row: the job''s times 16777216, and the step''s.';
 comment on column acct.sacct.rotastep is 'Job and name of the step, as Rota names it.';
 comment on column acct.sacct.cluster is 'Name of the database.';
-comment on column acct.sacct.partition is 'Partition.';
-comment on column acct.sacct.qos is 'Quality of service.';
+comment on column acct.sacct.partition is 'Partition of the step.';
+comment on column acct.sacct.qos is 'Quality of service of the job.';
 comment on column acct.sacct.account is 'Account that pays; empty: none.';
-comment on column acct.sacct."group" is 'Number of the owner''s group when submitting.';
-comment on column acct.sacct.gid is 'The same.';
-comment on column acct.sacct."user" is 'Owner''s login name.';
-comment on column acct.sacct.uid is 'Owner''s number.';
+comment on column acct.sacct."group" is 'Group id of the job''s owner when submitting.';
+comment on column acct.sacct.gid is 'Group id of the job''s owner when submitting.';
+comment on column acct.sacct."user" is 'Login name of the job''s owner.';
+comment on column acct.sacct.uid is 'User id of the job''s owner.';
 comment on column acct.sacct.submit is 'When its job was submitted.';
 comment on column acct.sacct.eligible is 'When nothing but resources stood in its way; null: something does.';
 comment on column acct.sacct.start is 'When its first task started; Unknown: it has not.';
@@ -71,5 +71,5 @@ comment on column acct.sacct.reqmem is 'Memory allocated over all nodes, in MiB,
 comment on column acct.sacct.reqtres is 'What was asked for: cpu=, mem=, node=.';
 comment on column acct.sacct.alloctres is 'What was allocated, likewise; empty: nothing.';
 comment on column acct.sacct.timelimit is 'Time limit: [days-]hours:minutes:seconds, or UNLIMITED.';
-comment on column acct.sacct.nodelist is 'Nodes, with commas between.';
+comment on column acct.sacct.nodelist is 'Names of the nodes, separated by commas.';
 comment on column acct.sacct.jobname is 'Name of the job.';

@@ -12,26 +12,26 @@ where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.sample is
 	'What running steps used at a moment, for as many days as the setting sample_days says. Null: unknown.';
-comment on column acct.sample.job_id is 'The job.';
-comment on column acct.sample.step_id is 'The step.';
-comment on column acct.sample.attempt is 'The attempt.';
+comment on column acct.sample.job_id is 'Number of the job.';
+comment on column acct.sample.step_id is 'Number of the step in its job.';
+comment on column acct.sample.attempt is 'Number of the attempt; the first one is 1.';
 comment on column acct.sample.step is 'Name of the step in the script.';
 comment on column acct.sample.array_index is 'Index of an array element; null: not an element.';
-comment on column acct.sample.user_name is 'Owner''s login name.';
+comment on column acct.sample.user_name is 'Login name of the job''s owner.';
 comment on column acct.sample.account is 'Account that pays; null: none.';
-comment on column acct.sample.partition is 'Partition.';
-comment on column acct.sample.node is 'The node.';
+comment on column acct.sample.partition is 'Partition of the step.';
+comment on column acct.sample.node is 'Name of the node.';
 comment on column acct.sample.task is 'Rank of a task, where a node has several; null: all processes of the step on the node.';
-comment on column acct.sample.at is 'When.';
+comment on column acct.sample.at is 'When the sample was taken.';
 comment on column acct.sample.cpu_s is 'CPU seconds used so far.';
-comment on column acct.sample.rss_kb is 'Resident memory, in KiB.';
+comment on column acct.sample.rss_kb is 'Resident memory of the processes, in KiB.';
 comment on column acct.sample.swap_kb is 'Memory swapped out, in KiB.';
 comment on column acct.sample.minor_faults is 'Page faults without I/O so far.';
 comment on column acct.sample.major_faults is 'Page faults with I/O so far.';
-comment on column acct.sample.read_bytes is 'Bytes read so far.';
-comment on column acct.sample.write_bytes is 'Bytes written so far.';
-comment on column acct.sample.processes is 'Processes.';
-comment on column acct.sample.threads is 'Threads of them.';
+comment on column acct.sample.read_bytes is 'Bytes that the processes have read from storage so far.';
+comment on column acct.sample.write_bytes is 'Bytes that the processes have written to storage so far.';
+comment on column acct.sample.processes is 'Number of processes.';
+comment on column acct.sample.threads is 'Number of threads of all processes.';
 comment on column acct.sample.gauges is 'Figures of the site''s plug-in for the units held: {"gpu0.util": 35}.';
 
 create view acct.step_stats with (security_barrier) as
@@ -51,18 +51,18 @@ where (select m.reads_all from acct.me m) or j.user_name = current_user
 comment on view acct.step_stats is
 	'What each attempt of a step used: highest, mean and last figures of its samples, and what was counted at its end. '
 	'Null: unknown.';
-comment on column acct.step_stats.job_id is 'The job.';
-comment on column acct.step_stats.step_id is 'The step.';
-comment on column acct.step_stats.attempt is 'The attempt.';
+comment on column acct.step_stats.job_id is 'Number of the job.';
+comment on column acct.step_stats.step_id is 'Number of the step in its job.';
+comment on column acct.step_stats.attempt is 'Number of the attempt; the first one is 1.';
 comment on column acct.step_stats.step is 'Name of the step in the script.';
 comment on column acct.step_stats.array_index is 'Index of an array element; null: not an element.';
-comment on column acct.step_stats.user_name is 'Owner''s login name.';
+comment on column acct.step_stats.user_name is 'Login name of the job''s owner.';
 comment on column acct.step_stats.account is 'Account that pays; null: none.';
-comment on column acct.step_stats.partition is 'Partition.';
+comment on column acct.step_stats.partition is 'Partition of the step.';
 comment on column acct.step_stats.samples is 'Samples taken, of the node that has most; 0: none.';
 comment on column acct.step_stats.nodes_sampled is 'Nodes that have samples.';
-comment on column acct.step_stats.first_at is 'The first sample.';
-comment on column acct.step_stats.last_at is 'The last sample.';
+comment on column acct.step_stats.first_at is 'When the first sample was taken.';
+comment on column acct.step_stats.last_at is 'When the last sample was taken.';
 comment on column acct.step_stats.cpu_s is 'CPU seconds used: as the nodes counted them at the end, or by the last sample.';
 comment on column acct.step_stats.cpus_last is 'CPUs busy between the last two samples.';
 comment on column acct.step_stats.cpus_mean is 'CPUs busy on average, from the first sample to the last.';
@@ -76,10 +76,10 @@ comment on column acct.step_stats.swap_kb_max is 'Most memory swapped out in a s
 comment on column acct.step_stats.peak_mb is
 	'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB.';
 comment on column acct.step_stats.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
-comment on column acct.step_stats.minor_faults is 'Page faults without I/O.';
-comment on column acct.step_stats.major_faults is 'Page faults with I/O.';
-comment on column acct.step_stats.read_bytes is 'Bytes read.';
-comment on column acct.step_stats.write_bytes is 'Bytes written.';
+comment on column acct.step_stats.minor_faults is 'Page faults of the processes without I/O.';
+comment on column acct.step_stats.major_faults is 'Page faults of the processes with I/O.';
+comment on column acct.step_stats.read_bytes is 'Bytes that the processes read from storage.';
+comment on column acct.step_stats.write_bytes is 'Bytes that the processes wrote to storage.';
 comment on column acct.step_stats.read_rate_last is 'Bytes read each second between the last two samples.';
 comment on column acct.step_stats.read_rate_mean is 'Bytes read each second on average.';
 comment on column acct.step_stats.read_rate_max is 'Most bytes read each second between two samples.';
@@ -109,19 +109,19 @@ where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.task_stats is
 	'What each task used while it ran, by its samples; acct.task has what the kernel counted at its end. Null: unknown.';
-comment on column acct.task_stats.job_id is 'The job.';
-comment on column acct.task_stats.step_id is 'The step.';
-comment on column acct.task_stats.attempt is 'The attempt.';
+comment on column acct.task_stats.job_id is 'Number of the job.';
+comment on column acct.task_stats.step_id is 'Number of the step in its job.';
+comment on column acct.task_stats.attempt is 'Number of the attempt; the first one is 1.';
 comment on column acct.task_stats.task is 'Rank of the task, from 0.';
 comment on column acct.task_stats.step is 'Name of the step in the script.';
 comment on column acct.task_stats.array_index is 'Index of an array element; null: not an element.';
-comment on column acct.task_stats.user_name is 'Owner''s login name.';
+comment on column acct.task_stats.user_name is 'Login name of the job''s owner.';
 comment on column acct.task_stats.account is 'Account that pays; null: none.';
-comment on column acct.task_stats.partition is 'Partition.';
-comment on column acct.task_stats.node is 'Node it ran on.';
-comment on column acct.task_stats.samples is 'Samples taken.';
-comment on column acct.task_stats.first_at is 'The first sample.';
-comment on column acct.task_stats.last_at is 'The last sample.';
+comment on column acct.task_stats.partition is 'Partition of the step.';
+comment on column acct.task_stats.node is 'Name of the node on which the task ran.';
+comment on column acct.task_stats.samples is 'Number of samples of the task.';
+comment on column acct.task_stats.first_at is 'When the first sample was taken.';
+comment on column acct.task_stats.last_at is 'When the last sample was taken.';
 comment on column acct.task_stats.cpu_s is 'CPU seconds used by the last sample.';
 comment on column acct.task_stats.cpus_last is 'CPUs busy between the last two samples.';
 comment on column acct.task_stats.cpus_mean is 'CPUs busy on average, from the first sample to the last.';
@@ -132,16 +132,16 @@ comment on column acct.task_stats.rss_kb_max is 'Most resident memory in a sampl
 comment on column acct.task_stats.swap_kb_last is 'Memory swapped out in the last sample, in KiB.';
 comment on column acct.task_stats.swap_kb_mean is 'Mean memory swapped out, in KiB.';
 comment on column acct.task_stats.swap_kb_max is 'Most memory swapped out in a sample, in KiB.';
-comment on column acct.task_stats.minor_faults is 'Page faults without I/O.';
-comment on column acct.task_stats.major_faults is 'Page faults with I/O.';
-comment on column acct.task_stats.read_bytes is 'Bytes read.';
-comment on column acct.task_stats.write_bytes is 'Bytes written.';
+comment on column acct.task_stats.minor_faults is 'Page faults of the processes without I/O.';
+comment on column acct.task_stats.major_faults is 'Page faults of the processes with I/O.';
+comment on column acct.task_stats.read_bytes is 'Bytes that the processes read from storage.';
+comment on column acct.task_stats.write_bytes is 'Bytes that the processes wrote to storage.';
 comment on column acct.task_stats.processes_last is 'Processes in the last sample.';
-comment on column acct.task_stats.processes_mean is 'Mean number of processes.';
-comment on column acct.task_stats.processes_max is 'Most processes.';
+comment on column acct.task_stats.processes_mean is 'Mean number of processes over the samples.';
+comment on column acct.task_stats.processes_max is 'Highest number of processes in a sample.';
 comment on column acct.task_stats.threads_last is 'Threads in the last sample.';
-comment on column acct.task_stats.threads_mean is 'Mean number of threads.';
-comment on column acct.task_stats.threads_max is 'Most threads.';
+comment on column acct.task_stats.threads_mean is 'Mean number of threads over the samples.';
+comment on column acct.task_stats.threads_max is 'Highest number of threads in a sample.';
 
 create view acct.job_stats with (security_barrier) as
 select j.job_id, j.name, j.user_name, j.account, x.samples, x.cpu_s, x.cpus_max, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_max,
@@ -164,9 +164,9 @@ left join lateral (
 where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.job_stats is 'What each job used, all steps and attempts together. Null: unknown.';
-comment on column acct.job_stats.job_id is 'The job.';
-comment on column acct.job_stats.name is 'Its name.';
-comment on column acct.job_stats.user_name is 'Owner''s login name.';
+comment on column acct.job_stats.job_id is 'Number of the job.';
+comment on column acct.job_stats.name is 'Name of the job.';
+comment on column acct.job_stats.user_name is 'Login name of the job''s owner.';
 comment on column acct.job_stats.account is 'Account that pays; null: none.';
 comment on column acct.job_stats.samples is 'Samples taken, of all steps and attempts.';
 comment on column acct.job_stats.cpu_s is 'CPU seconds used, of all attempts that are known.';
@@ -176,10 +176,10 @@ comment on column acct.job_stats.rss_kb_max is 'Most resident memory of one step
 comment on column acct.job_stats.swap_kb_max is 'Most memory of one step swapped out, each node''s most added up, in KiB.';
 comment on column acct.job_stats.peak_mb is 'Highest memory use of one step on one node as its control group counted it, in MiB.';
 comment on column acct.job_stats.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
-comment on column acct.job_stats.minor_faults is 'Page faults without I/O.';
-comment on column acct.job_stats.major_faults is 'Page faults with I/O.';
-comment on column acct.job_stats.read_bytes is 'Bytes read.';
-comment on column acct.job_stats.write_bytes is 'Bytes written.';
+comment on column acct.job_stats.minor_faults is 'Page faults of the processes without I/O.';
+comment on column acct.job_stats.major_faults is 'Page faults of the processes with I/O.';
+comment on column acct.job_stats.read_bytes is 'Bytes that the processes read from storage.';
+comment on column acct.job_stats.write_bytes is 'Bytes that the processes wrote to storage.';
 comment on column acct.job_stats.processes_max is 'Most processes of one step.';
 comment on column acct.job_stats.threads_max is 'Most threads of one step.';
-comment on column acct.job_stats.last_at is 'The last sample.';
+comment on column acct.job_stats.last_at is 'When the last sample was taken.';

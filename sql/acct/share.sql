@@ -4,9 +4,9 @@ from rota.account a
 where (select m.reads_all from acct.me m) or a.account = any ((select m.accounts from acct.me m)::text[])
 	or exists (select from rota.association x where x.account = a.account and x.user_name = current_user);
 comment on view acct.account is 'Accounts: who pays. They form a tree.';
-comment on column acct.account.account is 'Name.';
+comment on column acct.account.account is 'Name of the account.';
 comment on column acct.account.parent is 'The account above; null: the top.';
-comment on column acct.account.description is 'For people.';
+comment on column acct.account.description is 'Description for people.';
 comment on column acct.account.shares is 'Its part of what its parent may use, among the accounts and users there.';
 
 create view acct.association with (security_barrier) as
@@ -15,7 +15,7 @@ from rota.association a
 where (select m.reads_all from acct.me m) or a.user_name = current_user
 	or a.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.association is 'Who may use which account. An account without any row is open to all.';
-comment on column acct.association.account is 'The account.';
+comment on column acct.association.account is 'Name of the account.';
 comment on column acct.association.user_name is 'Login name of who may use it.';
 comment on column acct.association.shares is
 	'The user''s part of what the account may use, among its users and the accounts below it.';
@@ -23,7 +23,7 @@ comment on column acct.association.shares is
 create view acct.qos with (security_barrier) as
 select q.qos, q.priority from rota.qos q;
 comment on view acct.qos is 'Qualities of service; their limits are in acct.limit.';
-comment on column acct.qos.qos is 'Name.';
+comment on column acct.qos.qos is 'Name of the quality of service.';
 comment on column acct.qos.priority is 'Points of priority that it adds.';
 
 create view acct.share with (security_barrier) as

@@ -34,23 +34,23 @@ left join lateral (
 where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.step is 'Steps, one row each; of an array, one for the array and one for each element that was started.';
-comment on column acct.step.job_id is 'The job.';
+comment on column acct.step.job_id is 'Number of the job.';
 comment on column acct.step.step_id is
 	'The step in its job; the element at position p of an array has the array''s number + 1 + p.';
-comment on column acct.step.step is 'Name in the script.';
+comment on column acct.step.step is 'Name of the step in the script.';
 comment on column acct.step.array_index is 'Index of an array element; null: not an element.';
 comment on column acct.step.label is 'How people name it: 812.solve or 812.solve[7].';
 comment on column acct.step.is_array is
 	'Whether this row stands for a whole array; its elements have rows of their own, so leave it out of sums.';
 comment on column acct.step.array_size is 'Elements of the array; null: not an array.';
-comment on column acct.step.user_name is 'Owner''s login name.';
+comment on column acct.step.user_name is 'Login name of the job''s owner.';
 comment on column acct.step.account is 'Account that pays; null: none.';
-comment on column acct.step.partition is 'Partition.';
+comment on column acct.step.partition is 'Partition of the step.';
 comment on column acct.step.state is 'Its state; see rota.step_state for what each means.';
 comment on column acct.step.attempts is 'How often it was started.';
 comment on column acct.step.retries is 'How often it ran again after a failure of its own.';
 comment on column acct.step.requeues is 'How often it ran again for another reason, such as the loss of a node.';
-comment on column acct.step.nodes_min is 'Fewest nodes asked for.';
+comment on column acct.step.nodes_min is 'Lowest number of nodes that the step asks for.';
 comment on column acct.step.ntasks is 'Tasks asked for, over all nodes.';
 comment on column acct.step.cpus_per_task is 'CPUs asked for each task.';
 comment on column acct.step.time_limit_s is 'Time limit of the latest attempt in seconds; 0: none.';
@@ -83,4 +83,4 @@ comment on column acct.step.signal is 'Signal that ended a task of it; null: non
 comment on column acct.step.cause is
 	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '
 	'withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
-comment on column acct.step.message is 'The cause in words.';
+comment on column acct.step.message is 'Why the step ended as it did, in words.';

@@ -23,8 +23,8 @@ comment on view acct.wait_day is
 comment on column acct.wait_day.day is 'The day, of the site''s time zone.';
 comment on column acct.wait_day.account is 'Account that pays; null: none.';
 comment on column acct.wait_day.partition is 'Partition of the steps.';
-comment on column acct.wait_day.qos is 'Quality of service.';
-comment on column acct.wait_day.steps_started is 'Steps that started.';
+comment on column acct.wait_day.qos is 'Quality of service of the jobs.';
+comment on column acct.wait_day.steps_started is 'Number of steps that started.';
 comment on column acct.wait_day.mean_s is 'Seconds that they had waited, from when they were eligible to their start: the mean.';
 comment on column acct.wait_day.median_s is
 	'Seconds that half of them had waited at most; between two steps, what lies between them.';
