@@ -44,7 +44,7 @@ begin
 		execute format('alter function %s set join_collapse_limit = 1', v_function);
 		execute format('alter function %s set enable_bitmapscan = off', v_function);
 	end loop;
-	-- The plan and the nodes are no history, and what is joined with them is long.
+	-- The plan and the nodes are short tables without history, and the arrays that are joined with them may be long.
 	alter function api.schedule_plan(bigint, jsonb, bigint[], int[]) set enable_hashjoin = on;
 	alter function api.schedule_nodes() set enable_hashjoin = on;
 	alter function api.submit_limits(int, text, jsonb) set enable_seqscan = on;

@@ -6,7 +6,7 @@ create view acct.node_state with (security_barrier) as
 with said as (
 	select e.node, e.node_event_id as nr, e.at, e.from_state, e.to_state as state, e.reason, e.actor from rota.node_event e
 	union all
-	-- A new node is not what one of its name was before it.
+	-- A node that was deleted and created again begins as unknown, not in the last state of the deleted one.
 	select c.node, 0, c.at, null, 'unknown', null, c.actor from acct.node_change c
 	where c.action = 'create' and exists (select from rota.node_event e where e.node = c.node)
 ), was as (

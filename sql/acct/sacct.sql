@@ -19,7 +19,8 @@ select s.job_id || case when s.array_index is not null then '_' || s.array_index
 	coalesce(s.exit_code, 0) || ':' || coalesce(s.signal, 0) as exitcode,
 	case s.state when 'completed' then 'COMPLETED' when 'cancelled' then 'CANCELLED' when 'dependency_failed' then 'CANCELLED'
 	when 'preempted' then 'PREEMPTED'
-		-- Slurm has no word for it: what a node found up to date was started, what was not needed never was.
+		-- Slurm has no state for skipped steps. A step whose outputs were up to date did start on a node; a step that was
+		-- not needed never did.
 		when 'skipped' then case s.cause when 'up_to_date' then 'COMPLETED' else 'CANCELLED' end
 		when 'deadline' then 'DEADLINE' when 'timeout' then 'TIMEOUT' when 'failed' then 'FAILED'
 			when 'out_of_memory' then 'OUT_OF_MEMORY' when 'node_fail' then 'NODE_FAIL'

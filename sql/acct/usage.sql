@@ -177,7 +177,7 @@ group by x.month, n.name;
 comment on view acct.node_usage_month is
 	'What was used of each node, month by month, up to now: of what runs, the part until now; what ended is here at once.';
 
--- The columns mean what those of the tables mean.
+-- Each column gets the comment of the table's column.
 do $$
 declare
 	v_column record;

@@ -366,7 +366,7 @@ begin
 	perform internal.admin_opened(v_closed);
 	v_after := internal.admin_row(p_object, p_name);
 	if p_object = 'node' and p_action = 'change' and v_before <> v_after then
-		-- What is prescribed may fit now what was found, or no longer.
+		-- The hardware that the node reported may now match the configured one, or no longer.
 		perform internal.node_judge_hardware(p_name, p_user);
 		v_after := internal.admin_row(p_object, p_name);
 	end if;

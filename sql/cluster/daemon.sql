@@ -13,7 +13,7 @@ comment on function api.daemon_register(text, text, int, text) is
 create function internal.daemon_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	-- Those that are connected say so only at the start.
+	-- Daemons with a connection register only when they start.
 	update daemon d
 	set seen_at = now()
 	where d.seen_at < now() - interval '1 hour'

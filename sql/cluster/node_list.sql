@@ -15,7 +15,7 @@ begin
 				or exists (select from partition_node pn
 				where pn.partition = any (v_partitions) and pn.node_id = n.node_id))
 	), warning as materialized (
-		-- What a node's own state does not say.
+		-- Warnings that the node's state does not show.
 		select x.node_id, string_agg(x.message, '; ' order by x.starts_at nulls first, x.kind) as message,
 			json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason,
 				'by', x.actor, 'message', x.message)

@@ -11,7 +11,7 @@ select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next
 		|| coalesce(' (' || x.reason || ')', '') as message
 from (
 	select r.reservation_id, r.name, r.reason, r.recurs, t.starts_at,
-		-- Where the clock jumps over the end, the length counts.
+		-- If a change of the clock (summer time) skips the end, the length of the reservation decides.
 		case when t.ends_at > t.starts_at then t.ends_at else t.starts_at + (r.ends_at - r.starts_at) end as ends_at
 	from rota.reservation r
 	-- Future times: of a recurring reservation those of 31 days, but two at least. A month counts as 30 days although it may
@@ -104,7 +104,7 @@ comment on function api.schedule_outages() is
 create function internal.outage_admits(p_job bigint, p_step int, p_name text, p_users text[], p_accounts text[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	-- Mostly the list is empty. An element may have no row yet, but its head has one.
+	-- The list is empty for most reservations. An element may have no row yet, but its head has one.
 	return (p_users <> '{}' or p_accounts <> '{}') and coalesce((
 		select j.user_name = any (p_users) or j.account = any (p_accounts)
 		from (select q.reservation from step_request q
@@ -163,7 +163,7 @@ create function internal.outage_attempts() returns table (job_id bigint, step_id
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
-	-- Mostly no outage is expected. Then nothing that runs is read.
+	-- Without a reservation or drain that ends steps, running steps are not read.
 	if not exists (select from reservation r where r.end_steps)
 		and not exists (select from node_notice n where n.kind = 'drain' and n.end_steps) then
 		return;
@@ -258,7 +258,7 @@ begin
 		) w
 		join node n on n.node_id = w.node_id
 		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.ended_at is null
-			-- A maintenance that begins after the end of the step does not concern it.
+			-- A maintenance that begins after the step's time limit does not affect the step.
 			and (w.kind <> 'maintenance' or t.time_limit_s = 0
 				or w.starts_at <= coalesce(t.started_at,
 				t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));

@@ -34,7 +34,8 @@ begin
 		begin
 			execute format('drop table rota.%I', v_one.relname);
 		exception when lock_not_available then
-			-- Another session reads it, and others would wait behind this lock. The next call tries again.
+			-- Another session reads the table, and further sessions would wait behind this lock. The next call tries
+			-- again.
 			exit;
 		end;
 	end loop;
@@ -53,7 +54,8 @@ declare
 	v_end bigint;
 	v_made int := 0;
 begin
-	-- One maker at a time; the sequence tells how far ids have come, whatever was rolled back.
+	-- One session at a time makes ranges. The sequence tells the highest id given out, also by transactions that were rolled
+	-- back.
 	perform pg_advisory_xact_lock(hashtext('rota range_ensure'));
 	select case when s.is_called then s.last_value else s.last_value - 1 end into v_last from job_job_id_seq s;
 	loop

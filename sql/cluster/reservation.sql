@@ -33,7 +33,7 @@ begin
 		raise exception 'a reservation needs "start", "nodes", and "end" or "duration"' using errcode = 'RT422';
 	end if;
 	v_starts_at := coalesce((p_set ->> 'starts_at')::timestamptz, v_old.starts_at);
-	-- Only the beginning moved: it keeps its length.
+	-- If only the start is changed, the reservation keeps its length.
 	v_ends_at := coalesce((p_set ->> 'ends_at')::timestamptz,
 		v_starts_at + make_interval(secs => (p_set ->> '+duration')::bigint),
 		v_starts_at + (v_old.ends_at - v_old.starts_at));
@@ -83,7 +83,7 @@ begin
 		from reservation_node rn join node n on n.node_id = rn.node_id where rn.reservation_id = r.reservation_id
 	) n
 	cross join lateral (
-		-- What runs now and may reach into it.
+		-- Running steps whose time limits end after the start of the reservation.
 		select count(distinct (a.job_id, a.step_id)) as steps
 		from reservation_node rn
 		join allocation a on a.node_id = rn.node_id and a.ended_at is null and a.attempt > 0

@@ -137,7 +137,7 @@ begin
 	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators detach ranges of jobs' using errcode = 'RT403';
 	end if;
-	-- One at a time, and no range is made meanwhile.
+	-- One session at a time detaches ranges, and none is made meanwhile.
 	perform pg_advisory_xact_lock(hashtext('rota range_ensure'));
 	select b.to_job into v_to from internal.range_bounds() b where b.from_job = v_from;
 	if not found and to_regclass(format('rota.%I', 'job_' || v_from)) is null then
@@ -168,7 +168,7 @@ begin
 	for v_table in select * from internal.range_tables() loop
 		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
 			execute format('alter table rota.%I detach partition rota.%I', v_table, v_table || '_' || v_from);
-			-- Delete what it refers to as well.
+			-- Drop the detached table's own foreign keys, so that rows it refers to can be deleted.
 			execute (select coalesce(string_agg(format('alter table rota.%I drop constraint %I;',
 				v_table || '_' || v_from, k.conname), ''), '')
 				from pg_constraint k

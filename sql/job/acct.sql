@@ -61,7 +61,7 @@ begin
 		r.ntasks, 'cpus', l.cpus,
 		'cpu_s', trim_scale(coalesce(l.cpu_usec, e.tasks_usec) / 1e6), 'max_rss_kb', e.max_rss_kb, 'read_bytes',
 		e.read_bytes, 'write_bytes', e.write_bytes,
-		-- Where its output went, for those who may see it (docs/formats.md).
+		-- The path of the output file, for those who may see it (docs/formats.md).
 		'workdir', f.spec ->> 'workdir', 'job_name', f.spec ->> 'job_name', 'output', f.spec ->> 'output',
 		'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end)
 	from attempt t
@@ -175,7 +175,7 @@ declare
 	v_all constant boolean := internal.sees_all(p_uid, p_user);
 	v_limit constant int := coalesce(internal.request_int(p_request, 'limit'), 10000);
 	v_after constant bigint := internal.request_int(p_request, 'after', 9223372036854775807);
-	-- A job that is not over is in no final state, though steps of it may be.
+	-- A live job has no final state, though some of its steps may.
 	v_live constant boolean := v_states is null or v_steps
 		or exists (select from step_state s where s.state = any (v_states) and s.stage <> 'final');
 	v_named bigint[];

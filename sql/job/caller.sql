@@ -48,7 +48,7 @@ declare
 	v_spans_of text := '';
 	v_positions int[];
 	v_names constant text[] := coalesce(internal.request_list(p_request, 'jobs'), '{}');
-	-- One request shall not keep the database busy for everybody.
+	-- A limit on the names in one request, so that one user cannot keep the database busy.
 	c_names constant int := 10000;
 	c_steps constant int := 1000000;
 	-- Each becomes a row, while its job is locked.

@@ -13,7 +13,7 @@ begin
 		), chosen (step_id) as (
 			select s.step_id from script s where s.again
 			union
-			-- What was skipped is judged anew where something runs again that it depends on.
+			-- A step that was not needed is evaluated again if a step that it depends on runs again.
 			select s.step_id
 			from chosen c
 			join step_edge e on e.job_id = p_job and e.peer_job_id = p_job and e.peer_step_id = c.step_id

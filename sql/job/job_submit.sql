@@ -23,11 +23,11 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_step int;
 begin
-	-- Its number was no job's when it was named.
+	-- The script named the number before the job had it.
 	if p_job = p_new then
 		raise exception 'there is no job %', p_job using errcode = 'RT404';
 	end if;
-	-- Who follows on the same nodes gets them before all others: a matter among the owner's own jobs.
+	-- A step that follows on the same nodes gets them before all other steps, so both jobs must have the same owner.
 	perform internal.job_target(p_uid, p_user,
 		jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), p_kind = 'same_nodes');
 	if p_name is not null then
@@ -35,7 +35,7 @@ begin
 	elsif p_kind = 'after' and p_condition is distinct from 'corr' then
 		return -1;
 	else
-		-- Elements correspond to those of one step, and nodes are those of one.
+		-- `corr` and constraints on nodes need exactly one peer step.
 		select case count(*) when 1 then min(r.step_id) end into v_step from step_request r where r.job_id = p_job;
 		if v_step is null then
 			perform internal.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'),
@@ -103,7 +103,7 @@ comment on function internal.submit_waits(internal.planned_step[], rota.step_edg
 create function internal.submit_singleton(p_uid int, p_name text, p_edges jsonb) returns jsonb
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- One after the other, so that of two at once the second sees the first.
+	-- Submissions of singletons go one after the other, so that the second sees the first.
 	perform pg_advisory_xact_lock(hashtextextended('rota singleton ' || p_uid || ' ' || p_name, 0));
 	return (
 		select coalesce(jsonb_agg(x.edge), '[]')
@@ -163,7 +163,7 @@ begin
 	if v_account is null then
 		select p.default_account into v_account from person p where p.user_name = p_user;
 	end if;
-	-- All by key and in one statement: to start and end a statement takes longer than to find a row.
+	-- All lookups are by key and in one statement, because starting a statement takes longer than finding a row.
 	select case when v_retry is null then (select k.job_id from client_key k where k.uid = p_uid and k.client_key = v_key)
 			else (select j.job_id from live.recent_job j where j.retry_key = v_retry and j.uid = p_uid) end as job_id,
 		(select q.priority from qos q where q.qos = v_qos) as points,
@@ -236,7 +236,7 @@ begin
 		v_edges := internal.submit_singleton(p_uid, v_head ->> 'name', v_edges);
 	end if;
 
-	-- Mostly both exist, and an insert that conflicts takes longer than a look-up.
+	-- Most scripts and environments are stored already, and an insert that conflicts takes longer than a lookup.
 	if not v_known.script then
 		insert into script (hash, body) values (v_script_hash, p_script) on conflict do nothing;
 	end if;
@@ -253,7 +253,7 @@ begin
 		v_head ->> 'mail_type', v_count, v_count, v_retry,
 		case when v_head ? 'arguments' then array(select jsonb_array_elements_text(v_head -> 'arguments')) end)
 	returning job_id into v_job;
-	-- As internal.submit_rank has it.
+	-- The same formula as in internal.submit_rank().
 	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms
 		- (extract(epoch from now()) * 1000)::bigint;
 	if v_edges <> '[]' then
@@ -315,7 +315,7 @@ begin
 		if exists (select from unnest(v_peers) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
 			perform internal.submit_check_peers(v_job, v_script);
 		end if;
-		-- It refuses nothing, so a try does without.
+		-- A dry run skips this, because it refuses nothing.
 		if v_try is null
 			and exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
 			perform internal.submit_bind(v_peers);
@@ -375,7 +375,7 @@ begin
 	if exists (select from usage_limit l where l.measure = 'submitted') then
 		perform pg_advisory_xact_lock(hashtext('rota submitted'));
 	end if;
-	-- How many fit is judged job by job: those that are known already are none more.
+	-- Limits are checked job by job: jobs that are already stored do not count again.
 	perform internal.submit_fits(u.uid, x.steps)
 	from (select count(*)::int as steps from jsonb_path_query(p_plans, '$[*].steps[*]')) x
 	cross join (values (1, -1), (2, p_uid)) u (nr, uid)

@@ -189,7 +189,7 @@ declare
 	v_plan jsonb := internal.step_plan(p_job, p_request) || p_changed;
 	v_one record;
 begin
-	-- What it held before was held where it was.
+	-- Allocations made so far keep the old partition.
 	update allocation a
 	set partition = coalesce(a.partition, r.partition)
 	from step s
@@ -213,12 +213,12 @@ begin
 				nodelist text[], exclude text[], time_limit_s bigint,
 				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
 				retry int, "group" text, keep jsonb, sample_s int, reservation text)),
-		-- What has begun has opened its files by the names in its spec.
+		-- Steps that have started opened their files by the names in the old spec.
 		(spec, auth) = (select case when b then r.spec else p_spec end,
 			case when b then r.auth else decode(p_auth, 'hex') end
 			from internal.modify_begun(p_job, p_request) b)
 	where r.job_id = p_job and r.step_id = p_request;
-	-- Its rows are updated whatever has changed, because the leader caches them by version.
+	-- The step's rows are always updated, because the leader caches them by version.
 	update step s
 	set queue = r.partition, association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres),
 		begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
@@ -243,7 +243,7 @@ begin
 			and t.ended_at is null
 		returning t.job_id, t.step_id, t.time_limit_s
 	loop
-		-- The node enforces the time limit, so it gets an order.
+		-- The node enforces the time limit, so the new limit is sent to it.
 		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id,
 			jsonb_build_object('time_limit_s', v_one.time_limit_s));
 	end loop;
@@ -262,7 +262,7 @@ begin
 			p_job using errcode = 'RT409';
 	elsif p_changed ?| array['account', 'qos']
 		and exists (select from step s where s.job_id = p_job and s.ended_at is not null) then
-		-- It is in their usage figures.
+		-- The step is in the usage figures of the old account and quality of service.
 		raise exception 'a step of job % has ended, so the job''s account and quality of service cannot be modified '
 			'any more', p_job using errcode = 'RT409';
 	end if;

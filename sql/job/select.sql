@@ -57,7 +57,7 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_jobs bigint[];
 	v_named constant boolean := internal.request_list(p_request, 'jobs') is not null;
-	-- As of named jobs (internal.job_target).
+	-- The same limit as for jobs that are named (internal.job_target).
 	c_steps constant int := 1000000;
 begin
 	if not internal.is_selection(p_request) then
@@ -65,7 +65,7 @@ begin
 			false from internal.job_target(p_uid, p_user, p_request, true) t;
 		return;
 	end if;
-	-- What is named must be there and the caller's, whether or not it is selected.
+	-- Jobs that are named must exist and belong to the caller, whether or not the selection matches them.
 	if v_named then
 		v_jobs := internal.jobs_selected(p_uid, p_user, p_request,
 			array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t));

@@ -176,7 +176,7 @@ begin
 	select jsonb_agg(s.facts || jsonb_build_object('uid', j.uid, 'gid', j.gid, 'exit_code', j.exit_code, 'signal', j.signal,
 		'cause', j.cause,
 			'nice', j.nice, 'own', x.own,
-			-- What others do not see.
+			-- Members that only the owner and administrators see.
 			'script_name', case when x.own then j.script_name end, 'arguments',
 				case when x.own then to_jsonb(j.arguments) end, 'workdir', case when x.own then j.workdir end,
 			'comment', case when x.own then j.comment end, 'mail_user', case when x.own then j.mail_user end,

@@ -2,7 +2,7 @@
 create view internal.step_stats as
 select t.job_id, t.step_id, t.attempt, t.node_ids, coalesce(m.samples, 0) as samples, coalesce(m.nodes, 0) as nodes_sampled,
 	m.first_at, m.last_at,
-	-- What nodes counted for all processes; else what ended tasks and samples say.
+	-- The CPU time that nodes counted for all processes; else the sum over ended tasks and samples.
 	trim_scale(coalesce(l.cpu_usec, case when t.ended_at is not null then e.cpu_usec end, m.cpu_usec) / 1e6) as cpu_s,
 	m.cpus_last, m.cpus_mean, m.cpus_max, m.rss_kb_last, m.rss_kb_mean, m.rss_kb_max, m.swap_kb_last, m.swap_kb_mean,
 	m.swap_kb_max,
@@ -118,7 +118,7 @@ begin
 		order by x.job_id, x.step_id)
 	into v_answer
 	from (
-		-- Of an array that is named, its elements.
+		-- An array that is named stands for its elements.
 		select distinct t.job_id, e.step_id
 		from internal.job_target(p_uid, p_user, p_request, false) t
 		join step e on e.job_id = t.job_id and (e.step_id = t.step_id or (t.pos is null and e.request_id = t.step_id))
@@ -166,11 +166,11 @@ begin
 	), line as (
 		select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name,
 			j.user_name as "user", s.state, s.started_at,
-			-- Time in which it was suspended does not count.
+			-- Time in which the step was suspended does not count.
 			greatest(extract(epoch from coalesce(t.suspended_at, now()) - s.started_at) - t.suspended_s,
 				0)::bigint as elapsed_s,
 			coalesce(r.sample_s, p.sample_s, 0) > 0 as sampled,
-			-- Of one job, or one node, each node has its line.
+			-- For one job, or one node, each node has a line of its own.
 			string_agg(n.name, ',' order by n.name) as nodes, array_agg(l.node_id) as node_ids, sum(l.cpus) as cpus,
 				nullif(sum(l.mem_mb), 0) as mem_mb,
 			case when count(x.cpu_rate) = count(*) then round(sum(x.cpu_rate)::numeric, 3) end as cpus_used,

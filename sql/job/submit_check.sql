@@ -42,7 +42,7 @@ declare
 	v_option text;
 	v_bound internal.line_limit;
 begin
-	-- What it would need by itself, were nothing else held.
+	-- A limit that the job would exceed even if nothing else were allocated.
 	select b.* into v_bound
 	from internal.limit_cover(array[(p_association, p_partition.partition)::internal.queue_line]) b
 	where b.measure not in ('running', 'submitted', 'time') and internal.limit_need(b.measure, v_size, 'infinity') > b.most

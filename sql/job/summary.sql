@@ -32,7 +32,7 @@ end $$;
 comment on function internal.array_waits(bigint, int) is
 	'What an array waits for that does not offer itself: what its elements do; null: it does.';
 
--- Views and not functions: lists of thousands are made of them, and only a view becomes part of their plan.
+-- Views instead of functions, because lists of thousands of jobs are made of them and a view becomes part of the plan.
 create view internal.step_facts as
 select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at,
 	coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
@@ -64,7 +64,7 @@ select s.job_id, s.step_id, st.state, st.severity, st.stage, s.association_id, s
 		when st.state = 'suspended' and s.resume_wanted then 'resuming' end as reason
 from internal.step_facts s
 left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
--- The head of an array none of whose elements runs waits like them.
+-- The head of an array has the state of its waiting elements while none runs.
 join rota.step_state st on st.state = case when a.running = 0 and s.state = 'running' then 'pending' else s.state end;
 comment on view internal.step_now is
 	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; '

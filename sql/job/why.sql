@@ -42,7 +42,7 @@ begin
 			and exists (select from step_edge o where o.job_id = e.job_id and o.step_id = e.step_id
 			and o.kind = 'after' and o.state = 'met'))
 	union all
-	-- Those it is to start with, as far as they themselves are not free to go.
+	-- Steps that have to start together with the step and cannot start yet.
 	select internal.why_row('peer', format('starts together with %s, which waits (%s)',
 		internal.step_label(o.job_id, o.step_id),
 		case when o.held <> '' then 'held' when o.deps_waiting > 0 then 'dependency' else 'begin' end),
@@ -60,7 +60,7 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
 	with member as materialized (
-		-- What starts together is held against limits together.
+		-- Steps that start together count together against limits.
 		select s.step_id = o.step_id as own, s.association_id, s.queue,
 			case when o.with_set is null then 1 else coalesce(a.size - a.next - cardinality(a.skip), 1) end as wants,
 			internal.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive,
@@ -217,7 +217,7 @@ begin
 		left join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	), shown as (
 		select t.* from target t
-		-- Of a whole job, the steps that have not ended, unless all have.
+		-- For a whole job: its steps that have not ended, or all steps if all have ended.
 		where not t.whole_job or t.ended_at is null
 			or not exists (select from target o where o.job_id = t.job_id and o.ended_at is null)
 	), reported as (

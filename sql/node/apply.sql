@@ -18,7 +18,7 @@ declare
 	v_long boolean;
 	v_drain boolean;
 begin
-	-- That something begins, or that a task has ended, changes nothing that nodes hold.
+	-- The start of an attempt and the end of a task change no allocation.
 	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing) into v_attempts, v_freeing
 	from (
 		select (x.job, x.step, x.attempt)::internal.attempt_key as key,
@@ -92,7 +92,7 @@ declare
 	-- Only recently deferred reports: this is read with each report, however many dead rows a long transaction keeps.
 	v_from constant bigint := least(p_own, (select s.last_value - 63 from report_deferred_deferred_id_seq s));
 begin
-	-- Mostly there is none, and a look-up takes less than the start of a deletion.
+	-- Most nodes have no deferred report, and a lookup takes less time than starting a deletion.
 	if not exists (select from report_deferred l where l.deferred_id >= v_from) then
 		reported := '{}';
 		done := '{}';

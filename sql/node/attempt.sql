@@ -174,7 +174,7 @@ begin
 		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, over boolean) where not x.over) v
 	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 		and coalesce(t.ended_at, 'infinity') = 'infinity';
-	-- Orders to the node are void. If it returns, what still runs there is killed.
+	-- Orders to the lost node are deleted. If the node returns, processes of the attempt that still run there are killed.
 	perform internal.order_void(v_open);
 	perform internal.order_put(v_open);
 	perform internal.license_lock(array(

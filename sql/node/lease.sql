@@ -80,7 +80,7 @@ begin
 		select x from attempt t cross join lateral unnest(t.node_ids) x
 			where t.job_id = any (v_jobs) and t.ended_at is null));
 	perform from node_lease l where l.node_id = any (p_nodes) order by l.node_id for no key update;
-	-- From here on none of them registers. Who did, or renewed, meanwhile is not lost.
+	-- With the locks held, none of these nodes can register. A node that registered or renewed its lease before is not lost.
 	with lost as (
 		update node_lease l set lost_at = now()
 		where l.node_id = any (p_nodes) and l.lost_at is null and l.expires_at < now()

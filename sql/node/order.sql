@@ -76,7 +76,7 @@ comment on function internal.launch_forget(internal.attempt_end[]) is
 create function internal.order_void(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- A launch stays for the other steps that it is for.
+	-- A launch request of several steps stays for the steps that are not lost.
 	with lost as (
 		select v.node_id, v.job_id, v.attempt, array_agg(v.step_id) as steps
 		from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)

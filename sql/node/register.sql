@@ -51,7 +51,7 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	select n.node_id, n.boot_id is distinct from f.boot_id and n.boot_id is not null, f.attempts, coalesce(f.reported, '[]'),
-		-- What it has without being meant to.
+		-- Number of attempts that the node has although the database ended them or does not know them.
 		(select count(*)::int from jsonb_array_elements_text(f.attempts) x (name)
 			where not exists (select from allocation a
 				where a.job_id = split_part(x.name, '.', 1)::bigint
@@ -105,7 +105,7 @@ begin
 		perform internal.attempt_lost(v_one.lost, v_one.message, 'node');
 		perform internal.prolog_owner_lost(v_one.lost);
 	end loop;
-	-- What the nodes have without being meant to is killed there.
+	-- Attempts that nodes have although the database ended them or does not know them are killed there.
 	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', p.node_id, 'kind', 'kill', 'job_id', k.job_id, 'step_id',
 			k.step_id, 'attempt', k.attempt,
@@ -131,7 +131,7 @@ declare
 	v_most int := internal.setting_int('flap_count');
 	v_times text[];
 begin
-	-- Since it was drained last: an administrator who resumed it has dealt with what was before.
+	-- Only times since the last drain count, because an administrator who resumed the node has dealt with earlier ones.
 	v_times := array(
 		select to_char(e.at, 'YYYY-MM-DD HH24:MI:SS')
 		from node_event e

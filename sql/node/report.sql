@@ -311,7 +311,7 @@ begin
 	if cardinality(v_freed) = cardinality(p_seen) then
 		return;
 	end if;
-	-- What only waits for an epilog; and what had been freed before.
+	-- Attempts that wait only for an epilog, and attempts whose resources were freed before.
 	with gone as (
 		update allocation a
 		set phase = case when v.end_at is null then 'done' else 'ended' end,
@@ -353,7 +353,7 @@ begin
 		from said s
 		where s.single
 		union all
-		-- Of several nodes, the first bad outcome of one is the attempt's.
+		-- If an attempt has several nodes, its outcome is the first failure on one of them.
 		select (s.job_id, s.step_id, s.attempt, min(s.run_at),
 			(array_agg(s.session_id order by s.seq) filter (where s.run_at is not null))[1],
 			max(s.done_at) filter (where s.over),

@@ -36,7 +36,7 @@ comment on function internal.gauges_of(jsonb, jsonb) is
 create function internal.sample_rate(p_before bigint, p_now bigint, p_usec bigint) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
-	-- Counters may go back, as where a process is gone with what it had counted: then nothing is known.
+	-- A counter can go back, for example when a process ends. Then the CPU time between the samples is unknown.
 	return case when p_usec > 0 and p_now >= p_before then (p_now - p_before) * 1e6 / p_usec end;
 end $$;
 comment on function internal.sample_rate(bigint, bigint, bigint) is

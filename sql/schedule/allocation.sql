@@ -17,7 +17,7 @@ comment on function internal.node_lock(int[]) is
 create function internal.license_lock(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- Mostly there are none. Then no row is read.
+	-- Most clusters have no licences. Then no allocation is read.
 	if not exists (select from license) then
 		return;
 	end if;
@@ -49,12 +49,13 @@ begin
 		cross join lateral (
 			select a.job_id, a.step_id, a.attempt, a.node_id,
 				row_number() over (order by a.phase = 'ordered', a.step_id) as nr
-			-- What is open on the node: that is short, where a job may be long.
+			-- Live allocations of the node are few, while a job may have many.
 			from (select o.* from allocation o
 				where o.node_id = v.node_id and o.ended_at is null and o.started_at is null
 				and o.cpus_held = 0 offset 0) a -- by node
 			where a.job_id = v.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
-			-- Those that are known to have begun, and then in the node's order.
+			-- First elements whose start was reported, then the others in the order in which the node starts
+			-- them.
 			order by a.phase = 'ordered', a.step_id
 			limit v.n
 		) x
@@ -189,7 +190,7 @@ begin
 	end if;
 	perform internal.license_lock(array(select (v.job_id, v.step_id, v.attempt)::internal.attempt_key
 		from unnest(p_taken) v));
-	-- Where something has ended since the decision, a pre-dispatched element starts at once.
+	-- If an element has ended since the decision, a pre-dispatched one starts at once.
 	if exists (select from unnest(p_taken) v where v.predispatched) then
 		v_taken := array(
 			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses,

@@ -96,7 +96,7 @@ begin
 	if v_began = '{}' then
 		return;
 	end if;
-	-- Of the decision, from here on, only what began.
+	-- From here on, only those steps of the decision that have started count.
 	if cardinality(v_began) < v_asked then
 		select jsonb_object_agg(b.job_id || '.' || b.step_id, null) into v_keys from unnest(v_began) b;
 		v_decided := array(select v::internal.start_decision from unnest(v_decided) v
@@ -105,7 +105,7 @@ begin
 			where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
 		v_orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o
 			where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
-		-- What is signed for several elements together is for all of them or none.
+		-- A launch request for several elements is signed as a whole: all of them start, or none.
 		if exists (
 			select from jsonb_array_elements(p_orders) o
 			cross join lateral (select count(*) filter (where v_keys ? ((o ->> 'job_id') || '.' || x)) as began,
@@ -322,7 +322,7 @@ declare
 	v_done boolean := true;
 	v_next timestamptz;
 begin
-	-- Mostly nothing is due. Then no lock is taken, and the leader waits for no write to disk.
+	-- If nothing is due, no lock is taken and the leader waits for no write to disk.
 	perform internal.leader_check(p_term, v_hooks or v_share or v_due);
 	if v_hooks then
 		perform internal.hook_drop();

@@ -112,7 +112,7 @@ comment on view internal.limit_now is 'How much is held of limits of what may be
 create view internal.limit_minutes as
 select x.limit_id, x.whose, sum(x.cpu_s) / 60 as held
 from (
-	-- Of what runs as much as it can come to within the period.
+	-- Running steps count with the most that they can use within the period.
 	select c.limit_id, c.whose,
 		a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s)
 		- extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))) as cpu_s
@@ -138,7 +138,7 @@ from (
 		select d.account, d.user_name, d.partition, d.qos, d.cpu_s from rota.usage_day d
 			where l.period not in ('month', 'year') and d.day >= p.first_day
 		union all
-		-- What has ended and is not in the figures yet.
+		-- Allocations that have ended and are not in the usage figures yet.
 		select x.account, x.user_name, x.partition, x.qos, x.cpu_s
 		from internal.usage_pending_key k
 		cross join lateral (
@@ -195,7 +195,7 @@ begin
 	from internal.limit_cover(p_lines) c
 	left join internal.limit_now h on h.limit_id = c.limit_id and h.whose = c.whose
 	where c.measure not in ('submitted', 'cpu_minutes');
-	-- In a statement of its own, as it reads more and mostly finds none.
+	-- A statement of its own, because it reads more, and most clusters have no such limit.
 	if exists (select from usage_limit l where l.measure = 'cpu_minutes') then
 		return query
 		select c.association_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at

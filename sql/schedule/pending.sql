@@ -373,7 +373,7 @@ returns table (job_id bigint, step_id int, request_id int, name text, array_inde
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
-	-- Mostly there are none.
+	-- Most clusters have no limits.
 	v_tops jsonb := case when exists (select from usage_limit) then (
 		select jsonb_object_agg(t.association_id || ' ' || t.partition, t.tops) from internal.limit_tops(array(
 			select distinct (s.association_id, s.queue)::internal.queue_line
@@ -382,7 +382,7 @@ declare
 begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
-		-- Less than it would take by itself, where limits allow no more.
+		-- Fewer nodes than the step asks for at most, if limits allow no more.
 		r.nodes_min,
 			case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes
 			else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,

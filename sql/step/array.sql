@@ -74,7 +74,7 @@ begin
 			array_agg(distinct e.pos) as positions from unnest(p_elements) e group by e.job_id, e.request_id) w
 		join step h on h.job_id = w.job_id and h.step_id = w.request_id
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.rest_state is null
-		-- Mostly there is one range, and nothing to look up. Several ranges are read once for all elements.
+		-- Most arrays have one range, and then nothing is looked up. Several ranges are read once for all elements.
 		cross join lateral unnest(w.positions,
 			case
 			when jsonb_array_length(a.indices) > 1
@@ -182,7 +182,7 @@ begin
 	from step p
 	where e.job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
 		and p.job_id = e.peer_job_id and p.step_id = e.peer_step_id and p.ended_at is not null;
-	-- What corresponds to elements that never were will never be.
+	-- A step that corresponds to an element that never existed cannot start.
 	for v_over in
 		select a.job_id, a.step_id, min(internal.step_label(e.peer_job_id, e.peer_step_id)) as peer,
 			bool_or(e.state = 'not_needed') and not bool_or(e.state = 'failed') as unneeded

@@ -64,7 +64,7 @@ begin
 		group by s.job_id, s.step_id
 	), judged as (
 		select c.*, r.deps_any,
-			-- Of edges joined by "?" that are all over, one that failed makes it a failure.
+			-- If all edges joined by "?" are resolved and none is met, one that failed makes the group a failure.
 			c.failed > 0
 				or (r.deps_any and c.peer_over = 0
 				and exists (select from step_edge o
@@ -151,7 +151,7 @@ begin
 			join step s on s.job_id = r.job_id and s.step_id = r.step_id
 			join step_state st on st.state = s.state
 			where b.steps_left = e.n and r.job_id = e.job_id
-			-- Of a job that was skipped as a whole, one step that is up to date makes it a success.
+			-- If all steps of a job were skipped and one of them was up to date, the job is completed.
 			order by st.severity desc, s.cause = 'up_to_date' desc nulls last, s.step_id
 			limit 1
 		) w on true

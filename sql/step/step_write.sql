@@ -30,8 +30,8 @@ begin
 		set state = m.to_state,
 			attempt = s.attempt + (m.event = 'start')::int,
 			ordered_at = case when m.event = 'start' then m.at else s.ordered_at end,
-			-- What was not to start before a time, such as that of its retry, has not waited for resources until
-			-- then.
+			-- A step that may not start before a time (--begin, or the delay of a retry) waits for resources only
+			-- from that time on.
 			eligible_at = case when m.event = 'start' and s.begin_at > s.eligible_at then least(s.begin_at, m.at)
 				else s.eligible_at end,
 			started_at = case when m.event in ('start', 'requeue', 'prolog_fail') then null

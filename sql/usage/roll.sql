@@ -50,7 +50,7 @@ comment on function internal.usage_merge(text, internal.usage_row[]) is 'Add row
 create function internal.usage_add(p_parts internal.usage_pending_key[], p_ended internal.usage_pending_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	-- Of a busy moment this is much of the same: it is added up once, and then to each table.
+	-- Many rows share hour, account and user, so they are summed once before they are added to each table.
 	v_rows internal.usage_row[] := array(
 		select r::internal.usage_row
 		from (
@@ -142,7 +142,7 @@ declare
 	v_parts internal.usage_pending_key[];
 	v_ended internal.usage_pending_key[];
 begin
-	-- One at a time: two would only wait for each other's rows.
+	-- One session at a time, because two would only wait for each other's rows.
 	if not pg_try_advisory_xact_lock(hashtext('rota usage_roll')) then
 		return 0;
 	end if;

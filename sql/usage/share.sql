@@ -21,7 +21,7 @@ cross join lateral (
 	select u.account, u.user_name, u.cpu_s, u.hour + interval '1 hour'
 	from rota.usage_hour u where h.half_life_s <= 172800 and u.hour > now() - make_interval(secs => 10 * h.half_life_s)
 	union all
-	-- What runs, as if it were cut as finely as can be.
+	-- Live allocations, with the decay of their use computed continuously instead of hour by hour.
 	select r.account, r.user_name,
 		r.cpus * h.half_life_s / ln(2) * (1 - power(0.5, extract(epoch from r.until - r.started_at) / h.half_life_s)),
 		now()
@@ -66,7 +66,7 @@ with recursive person as (
 ), tree as (
 	select p.*, 1 as depth, p.part as share, p.use_s / t.use_s as used,
 		p.use_s / t.use_s + (t.any_use - p.use_s / t.use_s) * p.part as effective,
-		-- An account's users come after it, before the accounts below.
+		-- Users of an account sort after the account and before the accounts below it.
 		case when p.user_name is null then array[p.account, ''] else array['', p.user_name] end as path
 	from part p cross join total t
 	where p.parent = ''
