@@ -373,7 +373,7 @@ orders_taken() {
 		#!/bin/bash
 		#ROTA --output=mark.%j.out --open-mode=append
 		echo "ran $ROTA_ATTEMPT as $(id -un)"
-		sleep 3
+		until [ -e mark.enough ]; do sleep 0.1; done
 	END
 	steal_orders
 	# One that will have expired before it arrives.
@@ -394,6 +394,7 @@ orders_taken() {
 		play "$job" "node_id, kind, job_id, step_id, attempt, body, decode(repeat('5a', 64), 'hex')" "signature does not match"
 		play "$job" "node_id, kind, job_id, step_id, attempt, body, ''" "no order or no signature"
 		play "$job" "node_id, kind, job_id + 100000, step_id, attempt, 'garbage', signature" "signature does not match"
+		touch "$ROTA_TEST_DIR/$VIC/mark.enough"
 		run ended "$job"
 		[ "$output" = "completed|exit|" ]
 		[ "$(cat "$ROTA_TEST_DIR/$VIC/mark.$job.out")" = "ran 1 as $VIC" ]
