@@ -2,9 +2,9 @@
  *
  * Called by: `rota up` or systemd.
  * Invariants:
- * - It runs without privileges.
- * - SIGTERM ends it within JOBMGRD_SHUTDOWN seconds; requests under way are answered in that time.
- * - It starts without the database and without munged, and waits for them. */
+ * - jobmgrd runs without privileges.
+ * - SIGTERM ends jobmgrd within JOBMGRD_SHUTDOWN seconds. Open requests are answered in that time.
+ * - jobmgrd starts without the database and without munged, and waits for both. */
 #include <event2/event.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "lib/log.h"
 #include "lib/seal.h"
 
-enum { JOBMGRD_SHUTDOWN = 5 }; /* seconds for requests under way at the end */
+enum { JOBMGRD_SHUTDOWN = 5 }; /* seconds that open requests get at shutdown */
 
 struct jobmgrd {
 	struct event_base *base;
@@ -88,7 +88,7 @@ static bool jobmgrd_load_keys(struct jobmgrd *j, struct err *e)
 	return j->sign != NULL;
 }
 
-/* Raise the limit of open files to its maximum, because each client is one. */
+/* Raise the limit of open files to its maximum, because each client takes a descriptor. */
 static void jobmgrd_raise_file_limit(void)
 {
 	struct rlimit files;

@@ -1,8 +1,8 @@
-/* nodemgrd.c - the node manager's main: one event loop with the node manager on it.
+/* nodemgrd.c - the main of the node manager: one event loop with the node manager on it.
  *
  * Called by: `rota up` or systemd.
  * Invariants:
- * - It is unprivileged and stores nothing. SIGTERM ends it at once. */
+ * - nodemgrd is unprivileged and stores nothing. SIGTERM ends nodemgrd at once. */
 #include "lib/conf.h"
 #include "lib/daemon.h"
 #include "lib/loop.h"

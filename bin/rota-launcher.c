@@ -20,8 +20,8 @@ int main(int argc, char **argv)
 {
 	static const struct daemon_program program = {"rota-launcher", usage, "node", run};
 
-	/* Large tables grow by being copied. What they had goes back to the system each time, and is not kept for the next one: each
-	 * keeper is forked with all that there is. */
+	/* Return freed blocks of large tables to the system at once. A table that grows is copied, and memory that malloc()
+	 * kept would be forked into every keeper. */
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	return daemon_main(&program, argc, argv);
 }

@@ -1,6 +1,8 @@
-/* runnerd.c - the script runner's main: the supervisor process, and one event loop with the runner on it.
+/* runnerd.c - the main of the script runner: the supervisor process, and one event loop with the runner on it.
  *
- * Started by `rota up` or systemd. Invariants: it is unprivileged and stores nothing; SIGTERM ends it and its hooks at once. */
+ * Called by: `rota up` or systemd.
+ * Invariants:
+ * - runnerd is unprivileged and stores nothing. SIGTERM ends runnerd and its hooks at once. */
 #include "lib/conf.h"
 #include "lib/daemon.h"
 #include "lib/loop.h"

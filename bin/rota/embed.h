@@ -6,15 +6,15 @@
 #include <stddef.h>
 
 struct embed {
-	const char *name; /* relative to the folder; NULL after the last */
+	const char *name; /* path relative to the embedded folder; NULL in the last row */
 	const char *text; /* NUL-terminated */
 	size_t size;
 };
 
-extern const struct embed EMBED_MIGRATIONS[]; /* NNNN_name.sql, in order */
-extern const struct embed EMBED_SQL[];	      /* in the order of sql/install.list */
-extern const struct embed EMBED_ROLES[];      /* sql/roles.sql, cluster roles, run first every time */
-extern const struct embed EMBED_PAGE[];	      /* bin/rota/report/page */
+extern const struct embed EMBED_MIGRATIONS[]; /* files migrations/NNNN_name.sql in the order of their numbers */
+extern const struct embed EMBED_SQL[];	      /* files of sql/ in the order of sql/install.list */
+extern const struct embed EMBED_ROLES[];      /* sql/roles.sql, which makes the cluster roles; each upgrade runs it first */
+extern const struct embed EMBED_PAGE[];	      /* files of bin/rota/report/page, for the page of `rota report` */
 extern const struct embed EMBED_COMPLETION[]; /* bin/rota/verb/completion.bash */
 
 #endif

@@ -47,7 +47,8 @@ static bool names_instance(const char *word)
 	return length > 2 && length < sizeof option && !strncmp(word, option, length);
 }
 
-/* Can this program run the command line? Without a configuration too: the verb reports that. */
+/* Can this program run the command line? It can without a configuration too: the verb reports that the configuration is
+ * missing. */
 static bool is_everyday(int argc, char **argv)
 {
 	const struct conf *conf;

@@ -1,10 +1,11 @@
-/* admin_copy.c - copies the rows of queries to files, as of one moment.
+/* admin_copy.c - copies the results of queries to files, all from one database snapshot.
  *
  * Called by: admin_export.c.
  * Invariants:
- * - All sessions read the same snapshot, that of the first one.
- * - Memory does not grow with the rows.
- * - Two sessions copy at once, a table each, since one process of the server formats rows slower than this program compresses them. */
+ * - All sessions read the snapshot of the first session.
+ * - Memory does not grow with the number of rows.
+ * - Two sessions copy at once, one table each, because one process of the server formats rows slower than this program
+ *   compresses them. */
 #include "bin/rota/admin/admin_copy.h"
 
 #include <libpq-fe.h>
@@ -19,22 +20,22 @@
 
 enum { LANES = 2 };
 
-/* A session, and the table that it copies. */
+/* A database session and the table that it copies. */
 struct lane {
 	PGconn *db;
-	size_t table; /* which of the tables; all the rest is of this one */
+	size_t table; /* index of the table; the members below belong to this table */
 	char *name, *path;
 	json_t *columns;
-	struct packed *file; /* NULL when it copies nothing */
-	bool rows_come;	     /* else the server's word on the query is awaited */
+	struct packed *file; /* file being written; NULL if the session copies nothing */
+	bool rows_come;	     /* true: rows are arriving; false: waiting for a result of the query */
 	long long rows;
 };
 
 struct copying {
 	const char *folder;
 	const json_t *tables;
-	json_t *files; /* what came of them, null until it did */
-	size_t next;   /* the first table that nobody has taken */
+	json_t *files; /* result of each table; null until the table is copied */
+	size_t next;   /* index of the first table that no session has taken */
 	struct lane lanes[LANES];
 };
 
@@ -45,7 +46,8 @@ static bool database_error(PGconn *db, struct err *e)
 	return err_set(e, "the database says: %.*s", (int)strcspn(message, "\n"), message);
 }
 
-/* What the last of some statements says, "" where that is nothing; the caller's to free. */
+/* Run SQL statements. Returns the first value of the last result, malloc'ed; "" if that result has no rows; NULL with an error
+ * on failure. */
 static char *value_of(PGconn *db, const char *statement, struct err *e)
 {
 	PGresult *result = PQexec(db, statement);
@@ -60,7 +62,8 @@ static char *value_of(PGconn *db, const char *statement, struct err *e)
 	return value;
 }
 
-/* Connect, and begin at the moment of `snapshot`, or at this one where it is NULL; the moment's name, which is the caller's to free. */
+/* Connect and begin a transaction in `snapshot`, or in a new snapshot if `snapshot` is NULL. Returns the malloc'ed name of the
+ * snapshot, NULL with an error on failure. */
 static char *lane_open(struct lane *l, const char *conninfo, const char *snapshot, struct err *e)
 {
 	static const char BEGIN[] = "begin isolation level repeatable read read only";
@@ -99,7 +102,7 @@ static bool lanes_open(struct copying *c, struct err *e)
 	return well;
 }
 
-/* The columns of a query, as the manifest has them. */
+/* Returns the column names of a query for the manifest; NULL with an error on failure. */
 static json_t *columns_of(PGconn *db, const char *query, struct err *e)
 {
 	json_t *columns = NULL;
@@ -120,7 +123,7 @@ static json_t *columns_of(PGconn *db, const char *query, struct err *e)
 	return columns;
 }
 
-/* Begin with the next table; without one, the lane has nothing to do from here on. */
+/* Begin to copy the next table. If no table is left, the session does nothing any more. */
 static bool lane_begin(struct copying *c, struct lane *l, struct err *e)
 {
 	const json_t *table = json_array_get(c->tables, c->next);
@@ -144,7 +147,7 @@ static bool lane_begin(struct copying *c, struct lane *l, struct err *e)
 	return sent || database_error(l->db, e);
 }
 
-/* The end of a table, or of what there is of it; says what came of it when that is `well`. */
+/* End the copy of a table. With `well`, complete the file and store the result of the table; else close the file incomplete. */
 static bool lane_end(struct copying *c, struct lane *l, bool well, struct err *e)
 {
 	struct packed_sum sum;
@@ -163,7 +166,7 @@ static bool lane_end(struct copying *c, struct lane *l, bool well, struct err *e
 	return well;
 }
 
-/* The server's next word on the query: that rows come, how many came, or that this was all of it. */
+/* Read the next result of the query: rows follow, the number of copied rows, or the end of the results. */
 static bool lane_answer(struct copying *c, struct lane *l, struct err *e)
 {
 	PGresult *result = PQgetResult(l->db);
@@ -181,7 +184,7 @@ static bool lane_answer(struct copying *c, struct lane *l, struct err *e)
 	return well;
 }
 
-/* Take what has come, without waiting for more. */
+/* Read the data that has arrived from the server, without waiting for more. */
 static bool lane_take(struct copying *c, struct lane *l, struct err *e)
 {
 	if (!PQconsumeInput(l->db))
@@ -205,7 +208,7 @@ static bool lane_take(struct copying *c, struct lane *l, struct err *e)
 	return true;
 }
 
-/* Begin in every lane, and go on until none has anything to do. */
+/* Copy tables in all sessions until no table is left. */
 static bool lanes_run(struct copying *c, struct err *e)
 {
 	for (int i = 0; i < LANES; i++)

@@ -1,4 +1,4 @@
-/* admin_copy.h - the rows of queries into files, as of one moment. */
+/* admin_copy.h - copies the results of queries to files, all from one database snapshot. */
 #ifndef ROTA_BIN_ADMIN_COPY_H
 #define ROTA_BIN_ADMIN_COPY_H
 
@@ -6,11 +6,12 @@
 
 #include "lib/err.h"
 
-/* Copy `tables` ([{name, query}]) to FOLDER/NAME.csv.gz, as whoever runs the instance. What came of it, in the same order:
- * [{file, rows, bytes, sha256, columns}]; NULL with an error where anything failed. */
+/* Copy the result of each query in `tables` ([{name, query}]) to FOLDER/NAME.csv.gz, connected as role rota_admin. Returns one
+ * object for each file, in the order of `tables`: [{file, rows, bytes, sha256, columns}]. Returns NULL with an error if any
+ * copy failed. */
 json_t *admin_copy(const char *folder, const json_t *tables, struct err *e);
 
-/* Whether it would get its sessions. */
+/* Returns whether admin_copy() could open its database sessions. */
 bool admin_copy_may(struct err *e);
 
 #endif

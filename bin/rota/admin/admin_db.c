@@ -1,8 +1,9 @@
-/* admin_db.c - `rota admin db upgrade`: bring a database to what this binary carries, in one transaction.
+/* admin_db.c - `rota admin db upgrade`: upgrades a database to the schema that this binary contains, in one transaction.
  *
- * Migrations (tables) go forward only and are never changed once applied: a database that is newer than the binary, or an
- * applied migration whose hash differs, is refused. The schemas `api`, `internal`, `acct` and `live` are rebuilt from sql/ whenever a migration
- * was applied or the hash over all of sql/ differs from the one installed. Nothing to do is nothing done. */
+ * Migrations (tables) go forward only and are never changed once applied. A database that is newer than the binary, or an
+ * applied migration whose hash differs, is refused. The schemas `api`, `internal`, `acct` and `live` are rebuilt from sql/
+ * whenever a migration was applied or the hash over all of sql/ differs from the installed one. An upgrade of a database that
+ * is up to date changes nothing. */
 #include "bin/rota/admin/admin_db.h"
 
 #include <libpq-fe.h>
@@ -15,36 +16,36 @@
 #include "bin/rota/embed.h"
 #include "lib/seal.h"
 
-/* What the upgrade keeps its own record in. */
+/* Tables that record which migrations were applied and which state of sql/ is installed. */
 static const char RECORD_TABLES[] =
 	"create schema rota;"
-	"comment on schema rota is 'Tables: the truth. Only migrations change them.';"
+	"comment on schema rota is 'Tables of Rota. Only migrations change their definitions.';"
 	"create table rota.schema_migration ("
 	"	version int primary key,"
 	"	name text not null unique,"
 	"	sha256 text not null,"
 	"	applied_at timestamptz not null default now(),"
 	"	applied_by text not null default session_user);"
-	"comment on table rota.schema_migration is 'Migrations applied to this database, one row each; they are never edited "
-	"once here.';"
-	"comment on column rota.schema_migration.version is 'Number at the head of the file name; they apply in this order.';"
+	"comment on table rota.schema_migration is 'Migrations applied to this database, one row each. An applied migration is "
+	"never edited.';"
+	"comment on column rota.schema_migration.version is 'Number at the start of the file name. Migrations apply in this order.';"
 	"comment on column rota.schema_migration.name is 'File name in migrations/.';"
-	"comment on column rota.schema_migration.sha256 is 'SHA-256 of the file as applied, hex.';"
-	"comment on column rota.schema_migration.applied_at is 'When it was applied.';"
-	"comment on column rota.schema_migration.applied_by is 'Database role that applied it.';"
+	"comment on column rota.schema_migration.sha256 is 'SHA-256 of the migration file as applied, in hexadecimal.';"
+	"comment on column rota.schema_migration.applied_at is 'When the migration was applied.';"
+	"comment on column rota.schema_migration.applied_by is 'Database role that applied the migration.';"
 	"create table rota.schema_api ("
 	"	only_row boolean primary key default true check (only_row),"
 	"	sha256 text not null,"
 	"	installed_at timestamptz not null default now());"
-	"comment on table rota.schema_api is 'Which state of sql/ the schemas api, internal, acct and live were built from; one row.';"
-	"comment on column rota.schema_api.only_row is 'Always true: there is one row.';"
-	"comment on column rota.schema_api.sha256 is 'SHA-256 over all files of sql/ in install order, hex.';"
-	"comment on column rota.schema_api.installed_at is 'When they were built.';";
+	"comment on table rota.schema_api is 'State of sql/ that schemas api, internal, acct and live were built from; one row.';"
+	"comment on column rota.schema_api.only_row is 'Always true, so the table has at most one row.';"
+	"comment on column rota.schema_api.sha256 is 'SHA-256 over all files of sql/ in install order, in hexadecimal.';"
+	"comment on column rota.schema_api.installed_at is 'When the schemas were built from sql/.';";
 
-/* The advisory lock that keeps two upgrades apart: "rota" in ASCII. */
+/* Advisory lock that lets only one upgrade run at a time: "rota" in ASCII. */
 static const char LOCK[] = "select pg_advisory_xact_lock(1919906913)";
 
-/* The line (1-based) of a character position (1-based, as PostgreSQL reports it). */
+/* Returns the line (from 1) of a character position (from 1, as PostgreSQL reports it) in a text. */
 static int line_at(const char *text, int position)
 {
 	int line = 1;
@@ -81,7 +82,7 @@ static bool result_error(PGconn *db, const PGresult *result, const char *file, c
 	return false;
 }
 
-/* Run one text of statements; NAME is for the error. */
+/* Run the SQL statements of a file. `name` is the name of the file in the error. */
 static bool run(PGconn *db, const char *name, const char *text, struct err *e)
 {
 	PGresult *result = PQexec(db, text);
@@ -94,7 +95,7 @@ static bool run(PGconn *db, const char *name, const char *text, struct err *e)
 	return ok;
 }
 
-/* Run one query with up to three parameters that must give rows or be done; the caller clears *result. */
+/* Run one query with up to three parameters. Returns false with an error if the query failed; else the caller clears *result. */
 static bool query(PGconn *db, PGresult **result, struct err *e, const char *text, int count, const char *const *values)
 {
 	ExecStatusType status;
@@ -109,7 +110,7 @@ static bool query(PGconn *db, PGresult **result, struct err *e, const char *text
 	return false;
 }
 
-/* The migration of the binary that has this version, NULL where it has none. */
+/* Returns the migration of this binary with this version, NULL if there is none. */
 static const struct embed *migration_find(int version)
 {
 	for (const struct embed *m = EMBED_MIGRATIONS; m->name; m++)
@@ -118,7 +119,7 @@ static const struct embed *migration_find(int version)
 	return NULL;
 }
 
-/* Refuse a database that this binary does not know; *last is the newest version applied. */
+/* Refuse a database with a migration that this binary does not have in the same form. *last is the newest applied version. */
 static bool applied_check(PGconn *db, int *last, struct err *e)
 {
 	PGresult *result;
@@ -149,7 +150,7 @@ static bool applied_check(PGconn *db, int *last, struct err *e)
 	return ok;
 }
 
-/* What is built from sql/: it stands on the tables, so it goes before these change. */
+/* Drop the schemas that are built from sql/. They depend on the tables, so they are dropped before tables change. */
 static bool built_drop(PGconn *db, struct err *e)
 {
 	return run(db, "sql",
@@ -158,7 +159,7 @@ static bool built_drop(PGconn *db, struct err *e)
 		   e);
 }
 
-/* Apply what is missing behind `last`. */
+/* Apply the migrations of this binary that are newer than version `last`. */
 static bool migrations_apply(PGconn *db, int last, struct admin_db_report *report, struct err *e)
 {
 	for (const struct embed *m = EMBED_MIGRATIONS; m->name; m++) {
@@ -182,7 +183,7 @@ static bool migrations_apply(PGconn *db, int last, struct admin_db_report *repor
 	return true;
 }
 
-/* One hash over all of sql/, names and lengths included. */
+/* Compute one hash over all files of sql/, including their names and lengths. */
 static void api_hash(char hex[SEAL_HEX_SIZE])
 {
 	char *all = NULL;
@@ -201,7 +202,7 @@ static void api_hash(char hex[SEAL_HEX_SIZE])
 	free(all);
 }
 
-/* Make the record's tables, where they are not there. */
+/* Make the tables that record upgrades, if they do not exist. */
 static bool record_make(PGconn *db, struct err *e)
 {
 	PGresult *result;
@@ -214,7 +215,7 @@ static bool record_make(PGconn *db, struct err *e)
 	return there || run(db, "database", RECORD_TABLES, e);
 }
 
-/* Rebuild api, internal, acct and live when they are not what this binary carries. */
+/* Rebuild the schemas api, internal, acct and live if a migration was applied or sql/ differs from the installed state. */
 static bool api_install(PGconn *db, struct admin_db_report *report, struct err *e)
 {
 	char hex[SEAL_HEX_SIZE];
@@ -243,7 +244,7 @@ static bool api_install(PGconn *db, struct admin_db_report *report, struct err *
 	return true;
 }
 
-/* Tell the SQL files (sql/first_admin.sql) who runs this: the first admin of a new instance. */
+/* Pass the name of the calling user to sql/first_admin.sql, which makes that user the first admin of a new instance. */
 static bool installer_tell(PGconn *db, struct err *e)
 {
 	const struct passwd *pw = getpwuid(geteuid());
@@ -256,7 +257,7 @@ static bool installer_tell(PGconn *db, struct err *e)
 	return true;
 }
 
-/* All steps, inside the transaction. */
+/* Run all steps of an upgrade inside its transaction. */
 static bool upgrade_within(PGconn *db, struct admin_db_report *report, struct err *e)
 {
 	if (!run(db, "database", LOCK, e) || !installer_tell(db, e))

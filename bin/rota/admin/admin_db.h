@@ -7,12 +7,12 @@
 #include "lib/err.h"
 
 struct admin_db_report {
-	int version;	/* the newest migration in the database now */
-	int migrations; /* how many were applied by this call */
-	int files;	/* how many files of sql/ were installed, 0 = they were up to date */
+	int version;	/* number of the newest migration in the database after the call */
+	int migrations; /* number of migrations that this call applied */
+	int files;	/* number of files of sql/ that were installed; 0 if they were up to date */
 };
 
-/* Bring the database to what this binary carries, in one transaction; on failure nothing has changed. */
+/* Upgrade the database to the schema that this binary contains, in one transaction. A failed upgrade changes nothing. */
 bool admin_db_upgrade(const char *conninfo, struct admin_db_report *report, struct err *e);
 
 #endif

@@ -23,14 +23,14 @@
 #include "bin/rota/line/verb.h"
 #include "lib/err.h"
 
-/* An export: what is to be copied, and the folder of its own that gets it. */
+/* An export: the tables to copy, and the new folder for their files. */
 struct export
 {
-	json_t *plan, *manifest; /* the manifest once all of it is on disk */
+	json_t *plan, *manifest; /* plan from jobmgrd; manifest, NULL until all files are on disk */
 	const char *folder;
-	char *into;  /* NULL until it is made */
-	bool parent; /* the folder that it is in was made for it */
-	int status;  /* of the process, as things stand */
+	char *into;  /* folder of this export; NULL until it is made */
+	bool parent; /* `folder` was made for this export */
+	int status;  /* exit status of the process so far */
 };
 
 static bool manifest_write(const char *folder, const json_t *manifest, struct err *e)
@@ -48,7 +48,7 @@ static bool manifest_write(const char *folder, const json_t *manifest, struct er
 	return well;
 }
 
-/* A request to the gate; where it is refused, the reason is printed. */
+/* Send a request to jobmgrd. Returns NULL after a refusal, whose reason is printed. */
 static json_t *ask(struct export *x, const char *verb, json_t *request)
 {
 	json_t *answer = call_gate(verb, request);
@@ -80,7 +80,7 @@ static bool folder_make(struct export *x, struct err *e)
 	return false;
 }
 
-/* All that can be known to be missing is missed here, before anything is copied, or changed: the right, the folder, the session. */
+/* Verify the permission, the folder and the database sessions before anything is copied or changed. */
 static bool export_begin(struct export *x, const char *folder, json_t *request)
 {
 	struct err e = {0};
@@ -90,7 +90,7 @@ static bool export_begin(struct export *x, const char *folder, json_t *request)
 	return x->plan && ((folder_make(x, &e) && admin_copy_may(&e)) || failed(x, &e));
 }
 
-/* The files of the plan, and their manifest last. */
+/* Copy the tables of the plan to files, and write the manifest last. */
 static bool export_copy(struct export *x)
 {
 	struct err e = {0};
@@ -114,7 +114,7 @@ static bool export_copy(struct export *x)
 	return true;
 }
 
-/* What has no manifest is of no use, and would be in the way of the next try. */
+/* Remove the folder of an export without a manifest. Such a folder is useless and would block the next try. */
 static void folder_remove(const struct export *x)
 {
 	const json_t *table;
@@ -133,7 +133,7 @@ static void folder_remove(const struct export *x)
 		rmdir(x->folder);
 }
 
-/* The end of it, well or not; the exit status. */
+/* Free an export, and remove its folder if there is no manifest. Returns the exit status. */
 static int export_end(struct export *x)
 {
 	if (x->into && !x->manifest)
@@ -163,7 +163,7 @@ static void manifest_print(const json_t *manifest, bool json)
 	       json_array_size(json_object_get(manifest, "files")), bytes);
 }
 
-/* Jobs that have left with their range are not in it: nobody takes it for whole. */
+/* Warn about jobs that are missing in an export, because their range has left the database. */
 static void without_print(const json_t *manifest)
 {
 	const json_t *range;
@@ -216,7 +216,7 @@ int admin_range_list(bool json)
 	return answer ? EXIT_OK : call_status();
 }
 
-/* Whether the gate does it. */
+/* Send a request to jobmgrd. Returns false if it is refused. */
 static bool done(struct export *x, const char *verb, json_t *request)
 {
 	json_t *answer = ask(x, verb, request);

@@ -1,4 +1,4 @@
-/* admin_export.h - `rota admin export` and `rota admin range`: jobs out of the database, into files. */
+/* admin_export.h - exports jobs from the database to files, for `rota admin export` and `rota admin range`. */
 #ifndef ROTA_BIN_ADMIN_EXPORT_H
 #define ROTA_BIN_ADMIN_EXPORT_H
 

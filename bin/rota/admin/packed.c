@@ -1,4 +1,4 @@
-/* packed.c - a file as it is written: compressed, and hashed as it will stand there. */
+/* packed.c - writes a gzip file and computes the SHA-256 of its compressed bytes. */
 #include "bin/rota/admin/packed.h"
 
 #include <openssl/evp.h>
@@ -15,7 +15,7 @@ struct packed {
 	const char *path;
 	z_stream zip;
 	EVP_MD_CTX *hash;
-	unsigned char block[BLOCK], gathered[BLOCK]; /* what leaves; what has come, to be compressed when there is enough of it */
+	unsigned char block[BLOCK], gathered[BLOCK]; /* compressed bytes; bytes gathered for compression */
 	size_t held;
 	long long bytes;
 };
@@ -40,7 +40,7 @@ static bool flush(struct packed *p, int how, struct err *e)
 	return true;
 }
 
-/* Rows are short: they are compressed many at a time. */
+/* Gather bytes until a block is full, because rows are short. */
 bool packed_write(struct packed *p, const char *bytes, int size, struct err *e)
 {
 	for (size_t left = (size_t)size; left > 0;) {

@@ -1,4 +1,4 @@
-/* packed.h - a file as it is written: compressed, and hashed as it will stand there. */
+/* packed.h - writes a gzip file and computes the SHA-256 of its compressed bytes. */
 #ifndef ROTA_BIN_PACKED_H
 #define ROTA_BIN_PACKED_H
 
@@ -8,18 +8,20 @@
 
 struct packed;
 
-/* What packed_close says of a whole file. */
+/* Size and hash of a complete file, as packed_close() returns them. */
 struct packed_sum {
-	long long bytes; /* as it stands there */
-	char sha256[65]; /* of those, in hexadecimal */
+	long long bytes; /* size of the compressed file */
+	char sha256[65]; /* SHA-256 of the compressed bytes, in hexadecimal */
 };
 
-/* A new file of gzip's; NULL with an error where there is one of that name. `path` stays the caller's. */
+/* Create a gzip file. Returns NULL with an error if `path` exists or cannot be created. `path` must stay valid until
+ * packed_close(). */
 struct packed *packed_open(const char *path, struct err *e);
 
 bool packed_write(struct packed *p, const char *bytes, int size, struct err *e);
 
-/* The end: whole and on disk when it returns true. What has begun and is not `well` is closed as it is. */
+/* Close a file and free `p`. With `well`, first write the rest; returns true once the whole file is on disk. Without `well`,
+ * close the file incomplete and return false. */
 bool packed_close(struct packed *p, bool well, struct packed_sum *sum, struct err *e);
 
 #endif

@@ -23,10 +23,10 @@ static struct {
 	bool loaded;
 	bool json;
 	void (*before_failure)(void);
-	bool waited; /* the message was printed, and call_waited() not called since */
+	bool waited; /* the message about waiting was printed since the last call_waited() */
 	struct http *http;
-	char *text;	  /* the last answer */
-	int status;	  /* of the process, after a failure */
+	char *text;	  /* text of the last answer */
+	int status;	  /* exit status of the process after a failed request */
 	bool unavailable; /* no answer, or HTTP status 503 or 504 */
 } gate;
 
@@ -113,7 +113,8 @@ static void refusal(const json_t *answer, int status, struct err *e)
 	snprintf(e->code, sizeof(e->code), "%s", code ? code : "");
 }
 
-/* Number of bytes of the control character at `c`, 0: none is there. Control characters could change the terminal. */
+/* Returns the number of bytes of the control character at `c`, 0 if there is none. Control characters could change the
+ * terminal. */
 static int control_size(const unsigned char *c)
 {
 	if (*c < 0x20 || *c == 0x7F)
@@ -230,7 +231,7 @@ static void error_json_print(const struct err *e)
 	json_t *said = json_pack("{s:{s:s, s:s, s:s?}}", "error", "code", e->code, "message", e->message, "hint",
 				 e->hint[0] ? e->hint : NULL);
 
-	if (said && !json_dumpf(said, stdout, JSON_COMPACT)) /* NULL: a name in it is not UTF-8 */
+	if (said && !json_dumpf(said, stdout, JSON_COMPACT)) /* NULL if a name in the error is not UTF-8 */
 		putchar('\n');
 	json_decref(said);
 }
@@ -247,7 +248,7 @@ int call_refuse(const struct err *e)
 	return EXIT_REFUSED;
 }
 
-/* Print a refusal as JSON. The HTTP library refuses with a page of its own; that is turned into the same form. */
+/* Print a refusal as JSON. A refusal of the HTTP library has a page of its own, which is converted to JSON too. */
 static void refusal_json_print(const json_t *answer, int status)
 {
 	struct err e = {0};
@@ -261,7 +262,7 @@ static void refusal_json_print(const json_t *answer, int status)
 	error_json_print(&e);
 }
 
-/* Add for how long rota tried. */
+/* Append the seconds for which rota tried to an error message. */
 static void tried_add(struct err *e, int64_t seconds)
 {
 	size_t end = strlen(e->message);
@@ -299,7 +300,7 @@ static void waiting_print(const json_t *answer, int status, bool answered)
 
 	if (answered)
 		refusal(answer, status, &e);
-	database = strncmp(e.code, "08", 2) == 0; /* no connection */
+	database = strncmp(e.code, "08", 2) == 0; /* SQLSTATE class 08: no connection */
 	fflush(stdout);
 	fprintf(stderr, "rota: %s; trying again\n",
 		database   ? "jobmgrd has no connection to the database"
@@ -308,7 +309,7 @@ static void waiting_print(const json_t *answer, int status, bool answered)
 	gate.waited = true;
 }
 
-/* Send until jobmgrd is available, at most `tries` times with growing pauses, and not after the time `until`. */
+/* Send a request until jobmgrd is available, at most `tries` times with growing pauses, and not after the time `until`. */
 static json_t *call_tries(const char *verb, json_t *request, int tries, int64_t until)
 {
 	int64_t failed = 0; /* time of the first failure, which may follow a long poll */

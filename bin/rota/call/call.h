@@ -11,7 +11,7 @@
 /* The configuration of the instance; read once. Ends the process with EXIT_NO_GATE if there is none. */
 const struct conf *call_conf(void);
 
-/* The same; NULL: there is none. */
+/* Returns the configuration of the instance, NULL if there is none. */
 const struct conf *call_conf_try(void);
 
 /* Handle --config. */
@@ -23,37 +23,39 @@ void call_use_json(void);
 /* Call `then` before an error is printed, for example to leave a full-screen display. */
 void call_before_failure(void (*then)(void));
 
-/* Send `request` to a verb of the API and free it (NULL stands for {}). NULL: no answer or a refusal; the reason is printed, and
- * call_status() is the exit status. */
+/* Send `request` (NULL stands for {}) to a verb of the HTTP API, and free the request. Returns NULL after a refusal or without
+ * an answer; the reason is then printed, and call_status() gives the exit status. */
 json_t *call_gate(const char *verb, json_t *request);
 
-/* The same, up to `tries` times while jobmgrd does not answer or is unavailable. Only for requests that may be sent twice. Prints a message
- * after two seconds. */
-enum { CALL_BRIEFLY = 6, CALL_LONG = 20 }; /* about three seconds, about three quarters of a minute */
+/* Send a request as call_gate() does, up to `tries` times while jobmgrd does not answer or is unavailable. Only for requests
+ * that may be sent twice. Prints a message after two seconds of waiting. */
+enum { CALL_BRIEFLY = 6, CALL_LONG = 20 }; /* values for `tries`: about 3 s and 48 s */
 json_t *call_gate_patiently(const char *verb, json_t *request, int tries);
 
-/* Was that message printed since the last call? Then it is on the screen. */
+/* Was the message that the command waits for jobmgrd printed since the last call of this function? Then that message is on the
+ * screen. */
 bool call_waited(void);
 
-/* The same, CALL_BRIEFLY times, but not beyond a time limit, even if the machine was suspended: the database keeps the key that makes a
- * request take effect only once for a day. */
+/* Send a request as call_gate_patiently() does, up to CALL_BRIEFLY times, but never later than CALL_ONCE_SECONDS after the
+ * first try, counting time in which the machine is suspended. The database keeps for one day the key that makes a repeated
+ * request take effect only once. */
 enum { CALL_ONCE_SECONDS = 12 * 3600 };
 json_t *call_gate_once(const char *verb, json_t *request);
 
-/* Send once and print nothing. False with the error: no answer or a refusal. */
+/* Send a request once, free it and print nothing. Returns false with an error after a refusal or without an answer. */
 bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e);
 
 /* Exit status after call_gate returned NULL: EXIT_REFUSED, or EXIT_NO_GATE if jobmgrd did not answer or had no connection to the database. */
 int call_status(void);
 
-/* Print the answer of the last call unchanged (--json). False when standard output is gone. */
+/* Print the answer of the last call unchanged (--json). */
 void call_print_json(void);
 
 /* Print an error and its hint. */
 void call_error(const struct err *e);
 
-/* The same for a request that rota refuses itself. With --json, the error also goes to standard output, in the form of the API (RT422 if `e`
- * has no code). Returns the exit status. */
+/* Print an error and its hint for a request that rota itself refuses. With --json, also print the error on standard output in
+ * the form of the API (RT422 if `e` has no code). Returns the exit status. */
 int call_refuse(const struct err *e);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "lib/err.h"
 
-/* The character that a backslash and `c` stand for; 0: not supported here. */
+/* Returns the character that a backslash and `c` stand for in JSON, 0 if this escape is not supported here. */
 static char unescaped(char c)
 {
 	switch (c) {
@@ -26,8 +26,8 @@ static char unescaped(char c)
 	}
 }
 
-/* The JSON string whose first character is at `from`. *rest is the text after its end; *plain: it is printable ASCII, tabs and newlines. NULL:
- * it has an escape that is not supported here. */
+/* Returns the JSON string whose first character is at `from`, NULL if the string has an unsupported escape. *rest is the text
+ * after the string. *plain is true if the string is printable ASCII, tabs and newlines. */
 static json_t *string_read(const char *from, const char **rest, bool *plain)
 {
 	char *text = xmalloc(strlen(from) + 1), *to = text;

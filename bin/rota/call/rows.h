@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Parse an answer {"lines": "..."} much faster than json_loads(); NULL: an answer of another form. *plain: the lines are printable ASCII, so
- * they have no control characters. */
+/* Parse an answer {"lines": "..."} much faster than json_loads(). Returns NULL for an answer of another form. *plain is true
+ * if the lines are printable ASCII apart from tabs and newlines. */
 json_t *rows_answer(const char *answer, bool *plain);
 
 /* Call `each` with the fields of every line, the oldest first. Missing fields are "". */

@@ -48,7 +48,7 @@ void instance_say(const struct instance *in, const char *format, ...)
 	va_end(args);
 }
 
-/* The folder of the daemons: that of this program in a build tree, else ../sbin. */
+/* Returns the folder of the daemons: the folder of this program in a build tree, else ../sbin. */
 static char *daemons_folder(void)
 {
 	char self[4096];
@@ -70,7 +70,7 @@ static char *daemons_folder(void)
 	return sbin;
 }
 
-/* Choose the account and read its entry. */
+/* Choose the account of the instance and read its passwd entry. */
 static bool account_find(struct instance *in, const char *account, struct err *e)
 {
 	const char *wanted = account ? account : in->made && in->conf.instance_account[0] ? in->conf.instance_account : "rota";
@@ -234,7 +234,7 @@ static int by_version(const struct dirent **a, const struct dirent **b)
 	return strverscmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Entries of a folder of the instance that begin with `head` and end with `tail`, without the tail. */
+/* Returns the names in a folder of the instance that begin with `head` and end with `tail`, without the tail. */
 static char **entries(const struct instance *in, const char *folder, const char *head, const char *tail)
 {
 	char *path = instance_path(in, "%s", folder), **names;

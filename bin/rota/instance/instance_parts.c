@@ -17,7 +17,7 @@ const char *instance_munged_program(void)
 	return access("/usr/sbin/munged", X_OK) ? "/usr/local/sbin/munged" : "/usr/sbin/munged";
 }
 
-/* The version that "PROGRAM --version" tells, as "munge-0.5.15 (2022-06-22)"; "" where it tells none. */
+/* Returns the version that `munged --version` prints, as in "munge-0.5.15 (2022-06-22)"; "" if it prints none. */
 static char *munged_version(void)
 {
 	char *command = xasprintf("%s --version 2>/dev/null", instance_munged_program()), version[32] = "";
@@ -31,7 +31,7 @@ static char *munged_version(void)
 	return xstrdup(version);
 }
 
-/* One part more; takes the version over. */
+/* Append one process to the list. Frees `version`. */
 static void part_add(json_t *parts, const char *role, const char *name, const char *node, pid_t pid, char *version)
 {
 	json_array_append_new(parts, json_pack("{ss ss* ss* so ss*}", "role", role, "name", name, "node", node, "pid",
@@ -39,7 +39,7 @@ static void part_add(json_t *parts, const char *role, const char *name, const ch
 	free(version);
 }
 
-/* The version of the server that the data folder was made by. */
+/* Returns the version of PostgreSQL that made the data folder; "" if there is none. */
 static char *postgres_version(const struct instance *in)
 {
 	char *path = instance_path(in, "pg/data/PG_VERSION"), version[32] = "";

@@ -15,7 +15,7 @@
 
 #include "bin/rota/instance/instance.h"
 
-/* The first bytes of /proc/PID/FILE, "": it cannot be read. */
+/* Read the first bytes of /proc/PID/FILE to `text`; "" if the file cannot be read. */
 static void proc_read(pid_t pid, const char *file, char *text, size_t size)
 {
 	char *path = xasprintf("/proc/%d/%s", (int)pid, file);
@@ -34,7 +34,7 @@ bool instance_postgres_is(const struct instance *in, pid_t pid)
 	struct stat ours, its;
 	bool is = !stat(data, &ours) && !stat(cwd, &its) && ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
 
-	if (is) { /* a shell may have that working directory too */
+	if (is) { /* a shell may have the working directory pg/data too */
 		proc_read(pid, "comm", name, sizeof(name));
 		is = !strcmp(name, "postgres\n");
 	}
@@ -52,7 +52,8 @@ static bool postgres_is_child(pid_t pid)
 	return !strncmp(command, "postgres: ", strlen("postgres: "));
 }
 
-/* Search all processes for one of the server, with or without children of the postmaster; 0: none. */
+/* Search all processes for one of the PostgreSQL server; with `children`, also for children of the postmaster. Returns its
+ * pid, 0 if there is none. */
 static pid_t postgres_search(const struct instance *in, bool children)
 {
 	DIR *dir = opendir("/proc");
@@ -89,7 +90,7 @@ pid_t instance_postgres_any(const struct instance *in)
 	return postgres_search(in, true);
 }
 
-/* Replace the pid in postmaster.pid, and keep its other lines. False: it has no pid, or cannot be written. */
+/* Replace the pid in postmaster.pid, and keep the other lines. Returns false if the file has no pid or cannot be written. */
 static bool number_replace(const char *path, const char *draft, pid_t pid)
 {
 	char text[4096];
@@ -110,8 +111,9 @@ static bool number_replace(const char *path, const char *draft, pid_t pid)
 	return ok && !rename(draft, path);
 }
 
-/* PostgreSQL does not start while a process of its account has the pid in a lock file, unless that is its parent: this program. It reads the
- * other lines of postmaster.pid to find shared memory that is still in use, so they are kept. */
+/* PostgreSQL does not start while a process of its account has the pid in a lock file, unless that process is its parent. So
+ * the file gets the pid of this program, which will be the parent. PostgreSQL reads the other lines of postmaster.pid to find
+ * shared memory that is still in use, so those lines are kept. */
 bool instance_postgres_unlock(const struct instance *in, struct err *e)
 {
 	char *lock = instance_path(in, "pg/data/postmaster.pid"), *draft = instance_path(in, "pg/data/postmaster.pid.new");

@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-/* Variables that are handed on: by name, or all with the prefix where the name ends in '*'. */
+/* Environment variables that a daemon inherits: by name, or by prefix if the name ends in '*'. */
 static const char *const HANDED_ON[] = {"TZ", "ASAN_*", "UBSAN_*", "LSAN_*", "HWLOC_*", "ROTA_*", NULL};
 
 void process_rest(int milliseconds)
@@ -43,7 +43,7 @@ static bool handed_on(const char *variable)
 	return false;
 }
 
-/* The environment of a daemon; lives until exec. */
+/* Returns the environment of a daemon; used until exec. */
 static char **daemon_environment(const struct instance *in)
 {
 	size_t count = 0, at = 0;
@@ -61,7 +61,7 @@ static char **daemon_environment(const struct instance *in)
 	return list;
 }
 
-/* The log file of a part, opened by the caller so that the account cannot put a link in its place. */
+/* Open the log file of a daemon. The caller opens it, so that the account cannot put a link in its place. */
 static int log_file(const struct instance *in, const char *name, struct err *e)
 {
 	char *path = instance_path(in, "log/%s.log", name);
@@ -73,7 +73,7 @@ static int log_file(const struct instance *in, const char *name, struct err *e)
 	return fd;
 }
 
-/* In the child: execute the daemon. Returns only after an error, which it writes to `report`. */
+/* Execute the daemon in the child process. Returns only after an error, which is written to `report`. */
 static void child(const struct instance *in, const char *const *argv, bool as_root, int log, int report)
 {
 	struct err e = {0};
@@ -86,7 +86,7 @@ static void child(const struct instance *in, const char *const *argv, bool as_ro
 	for (int s = 1; s < NSIG; s++)
 		signal(s, SIG_DFL);
 	sigemptyset(&blocked);
-	if (as_root) /* `rota down` may signal a launcher before that has its handlers */
+	if (as_root) /* `rota down` may signal a launcher that has not set its handlers yet */
 		sigaddset(&blocked, SIGUSR1);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
@@ -231,7 +231,7 @@ bool process_await(const struct instance *in, const char *name, pid_t pid, int s
 	return true;
 }
 
-/* A part that was found running. */
+/* A daemon that was found running. */
 struct seen {
 	const struct process_part *part;
 	pid_t pid;
@@ -266,7 +266,7 @@ bool process_have(const struct instance *in, const struct process_part *part, st
 	return process_await(in, part->log, pid, part->seconds, part->ready, part->arg, e);
 }
 
-/* Wait until the process has ended. */
+/* Wait until the process of a pidfd has ended. Returns false if `seconds` pass first. */
 static bool process_gone(int process, int seconds)
 {
 	struct pollfd fd = {.fd = process, .events = POLLIN};
@@ -289,7 +289,7 @@ bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
 	} stages[] = {{signal, seconds}, {SIGKILL, 5}};
 	int process = pidfd_open(pid, 0);
 	bool gone = process < 0 && errno == ESRCH, allowed = process >= 0;
-	/* A part without its lock is ending, or another process has its pid now: neither gets a signal. */
+	/* A daemon without its lock is ending, or another process has its pid now. Neither process gets a signal. */
 	bool signals = allowed && alive(in, arg) == pid;
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && allowed && !gone; i++) {

@@ -1,47 +1,51 @@
-/* process.h - start and end the daemons of a private instance: fork, session, log file, environment; by pid only. */
+/* process.h - starts and ends the daemons of a private instance. */
 #ifndef ROTA_BIN_PROCESS_H
 #define ROTA_BIN_PROCESS_H
 
 #include "bin/rota/instance/instance.h"
 
-/* Start argv[0] as a daemon: its own session, nothing inherited but a clean environment, output appended to log/NAME.log; as the
- * instance's account unless `as_root`. The pid, or -1 when it could not be executed. */
+/* Start argv[0] as a daemon: with a session of its own, a clean environment and no inherited descriptors. Its output is
+ * appended to log/NAME.log. The daemon runs as the account of the instance, unless `as_root`. Returns the pid, or -1 if
+ * argv[0] could not be executed. */
 pid_t process_start(const struct instance *in, const char *name, const char *const *argv, bool as_root, struct err *e);
 
-/* Run argv[0] to its end the same way; an error tells how it ended. */
+/* Run a program as process_start() does, and wait for its end. Returns false if the program failed; the error says how the
+ * program ended. */
 bool process_run(const struct instance *in, const char *name, const char *const *argv, struct err *e);
 
-/* Call `work` in a child that has become the instance's account, so that root never writes in folders of the account. */
+/* Call `work` in a child process that runs as the account of the instance, so that root never writes in folders of the
+ * account. */
 bool process_as_account(const struct instance *in, bool (*work)(const struct instance *in, struct err *e), struct err *e);
 
-/* Wait until ready(in, arg) says true. Fails, with the end of log/NAME.log as the hint's subject on standard error, when
- * `pid` (0: unknown) ends or `seconds` pass first. */
+/* Wait until ready(in, arg) returns true. Returns false if process `pid` (0: unknown) ends or `seconds` pass first, and prints
+ * the end of log/NAME.log on standard error. */
 bool process_await(const struct instance *in, const char *name, pid_t pid, int seconds,
 		   bool (*ready)(const struct instance *in, const void *arg), const void *arg, struct err *e);
 
-/* A daemon as `rota up` has it run. */
+/* A daemon that `rota up` starts. */
 struct process_part {
-	const char *what; /* for people */
-	const char *log;  /* log/LOG.log */
+	const char *what; /* name of the daemon in messages */
+	const char *log;  /* the daemon writes to log/LOG.log */
 	const char *const *argv;
-	pid_t (*find)(const struct instance *in, const void *arg); /* its pid, 0 where it does not run */
-	bool (*ready)(const struct instance *in, const void *arg); /* it serves */
-	bool (*prepare)(const struct instance *in, struct err *e); /* called before it is started; NULL: nothing to do */
-	const void *arg;					   /* for find and ready */
-	int seconds;						   /* how long it may take until it serves */
+	pid_t (*find)(const struct instance *in, const void *arg); /* returns the pid of the daemon, 0 if it does not run */
+	bool (*ready)(const struct instance *in, const void *arg); /* returns true once the daemon is ready */
+	bool (*prepare)(const struct instance *in, struct err *e); /* called before the daemon is started; may be NULL */
+	const void *arg;					   /* argument of find() and ready() */
+	int seconds;						   /* seconds that the daemon may take to become ready */
 };
 
-/* Have a part run and serve: start it where it does not run, also where it ends while it is waited for. */
+/* Make sure that a daemon runs and is ready. Start the daemon if it does not run, or if it ends during the wait. */
 bool process_have(const struct instance *in, const struct process_part *part, struct err *e);
 
-/* End `pid` with `signal`; after `seconds` with SIGKILL. `alive` says whether the part still runs. False if it will not go. */
+/* End process `pid` with `signal`, and after `seconds` with SIGKILL. `alive` returns the pid of the daemon while the daemon
+ * holds its lock. Returns false if the process does not end. */
 bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
 		 pid_t (*alive)(const struct instance *in, const void *arg), const void *arg);
 
 /* Print the last lines of log/NAME.log on standard error. */
 void process_log_tail(const struct instance *in, const char *name);
 
-/* A short rest between two looks. */
+/* Sleep between two polls. */
 void process_rest(int milliseconds);
 
 #endif

@@ -1,7 +1,7 @@
-/* up_database.c - the private instance's own PostgreSQL: cluster, server, database, schema. For `rota up`.
+/* up_database.c - the PostgreSQL of a private instance: cluster, server, database, schema. For `rota up`.
  *
- * The server listens on a socket in run/ and nowhere else. The operating system says who may be which role (peer): the
- * account (and root, where it began the instance) may be every role of Rota, anybody else only the role of their own name. */
+ * The server listens only on a socket in run/. Peer authentication maps users of the operating system to roles. The account,
+ * and root if root made the instance, may be every role of Rota. Other users may only be the role of their own name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -21,7 +21,7 @@ enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };
 static const char *const ROLES[] = {"postgres",	 "rota_owner",	 "rota_admin",	"rota_jobmgr", "rota_nodemgr",
 				    "rota_node", "rota_analyst", "rota_reader", NULL};
 
-/* What a small private server needs other than PostgreSQL's defaults; what is durable stays durable. */
+/* Settings in which a small private server differs from PostgreSQL's defaults. Durability is not reduced. */
 static const char SETTINGS[] = "\n# Rota: a private server, reached by its socket only.\n"
 			       "listen_addresses = ''\n"
 			       "unix_socket_permissions = 0777\n"
@@ -36,12 +36,13 @@ static const char SETTINGS[] = "\n# Rota: a private server, reached by its socke
 			       "log_destination = 'stderr'\n"
 			       "log_line_prefix = '%m [%p] %q%u@%d '\n";
 
-/* pg_hba.conf: analysts come into the one database. */
+/* Text of pg_hba.conf: only local connections. All roles may connect to database rota, role postgres to every database. */
 static const char DOORS[] = "# Rota: nobody comes over a network.\n"
 			    "local rota all peer map=rota\n"
 			    "local all postgres peer map=rota\n";
 
-/* The newest bin folder under /usr/lib/postgresql that is new enough; malloc'ed, NULL where there is none. */
+/* Returns the newest bin folder under /usr/lib/postgresql of version OLDEST_POSTGRES or later; malloc'ed. Returns NULL if
+ * there is none. */
 static char *bindir_debian(void)
 {
 	glob_t found;
@@ -63,7 +64,7 @@ static char *bindir_debian(void)
 	return best;
 }
 
-/* What pg_config says; malloc'ed, NULL where it says nothing. */
+/* Returns the folder that `pg_config --bindir` prints, malloc'ed; NULL if there is no program postgres in it. */
 static char *bindir_pg_config(void)
 {
 	FILE *out = popen("pg_config --bindir 2>/dev/null", "re");
@@ -84,7 +85,7 @@ static char *bindir_pg_config(void)
 	return xstrdup(line);
 }
 
-/* The folder of initdb and postgres; malloc'ed, NULL with an error where there is none. */
+/* Returns the folder of initdb and postgres, malloc'ed; NULL with an error if there is none. */
 static char *bindir(struct err *e)
 {
 	const char *said = getenv("ROTA_PG_BINDIR");
@@ -113,7 +114,7 @@ static bool cluster_file(const struct instance *in, const char *name, const char
 	return ok;
 }
 
-/* pg_ident.conf: the lookahead keeps an account that happens to be called like a role from being that role. */
+/* Returns the text of pg_ident.conf. The lookahead prevents that a user whose name equals a role of Rota may be that role. */
 static char *ident_text(const struct instance *in)
 {
 	char *text = NULL;
@@ -134,7 +135,7 @@ static char *ident_text(const struct instance *in)
 	return text;
 }
 
-/* Configure the new cluster and give it its place; as the account. */
+/* Configure the new cluster and rename its folder to pg/data; runs as the account. */
 static bool cluster_finish(const struct instance *in, struct err *e)
 {
 	char *ident = ident_text(in), *run = instance_path(in, "run"), *draft = instance_path(in, "pg/data.new");
@@ -154,7 +155,7 @@ static bool cluster_finish(const struct instance *in, struct err *e)
 	return ok;
 }
 
-/* initdb, where there is no cluster yet. A half-made one of an interrupted call is made anew. */
+/* Run initdb if there is no cluster yet. A partial cluster of an interrupted call is removed first. */
 static bool cluster_make(const struct instance *in, const char *bin, struct err *e)
 {
 	char *version = instance_path(in, "pg/data/PG_VERSION"), *draft = instance_path(in, "pg/data.new");
@@ -208,7 +209,7 @@ static bool is_gone(const struct instance *in, const void *arg)
 	return !instance_postgres_any(in);
 }
 
-/* The children of a killed server end by themselves. PostgreSQL starts behind the last of them. */
+/* Wait for the end of all children of a killed PostgreSQL server, then remove its lock files. The children end by themselves. */
 static bool server_prepare(const struct instance *in, struct err *e)
 {
 	if (process_await(in, "postgres", 0, START_SECONDS, is_gone, NULL, e))
@@ -218,7 +219,7 @@ static bool server_prepare(const struct instance *in, struct err *e)
 	return err_hint(e, "End it, then run \"rota up\" again.");
 }
 
-/* Start the server, where it does not run. */
+/* Start the PostgreSQL server if it does not run. */
 static bool server_start(const struct instance *in, const char *bin, struct err *e)
 {
 	char *postgres = xasprintf("%s/postgres", bin), *data = instance_path(in, "pg/data");
@@ -238,7 +239,7 @@ static bool server_start(const struct instance *in, const char *bin, struct err 
 	return ok;
 }
 
-/* Create the database, where it does not exist. */
+/* Create the database rota if it does not exist. */
 static bool database_make(const struct instance *in, struct err *e)
 {
 	char *conninfo = instance_conninfo(in, "postgres", "postgres");
@@ -259,7 +260,7 @@ static bool database_make(const struct instance *in, struct err *e)
 	return ok;
 }
 
-/* Bring the schema to what this program carries. */
+/* Upgrade the schema to that of this program. */
 static bool schema_upgrade(const struct instance *in, struct err *e)
 {
 	char *conninfo = instance_conninfo(in, "rota", "postgres");

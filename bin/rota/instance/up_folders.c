@@ -14,12 +14,12 @@
 #include "bin/rota/instance/up.h"
 #include "lib/seal.h"
 
-/* Folders of the home. What root reads or executes by is root's own; the account gets what it writes. Logs are not for everybody:
- * PostgreSQL's quote rows and statements that failed. */
+/* Folders of the home. Folders from which root reads or executes belong to root; folders to which the account writes belong to
+ * the account. Logs are not world-readable, because PostgreSQL's log quotes rows and failed statements. */
 static const struct {
 	const char *name;
 	mode_t mode;
-	bool accounts; /* belongs to the account */
+	bool accounts; /* the folder belongs to the account */
 } FOLDERS[] = {
 	{"etc", 0755, false}, {"log", 0750, false}, {"node", 0755, false},
 	{"run", 0755, true},  {"keys", 0700, true}, {"pg", 0700, true},
@@ -44,7 +44,7 @@ static bool parents_make(const char *path, struct err *e)
 	return ok;
 }
 
-/* Make (or keep) one folder with owner and mode; a link in its place is refused. */
+/* Make (or keep) one folder with owner and mode. A link in the place of the folder is refused. */
 static bool folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *e)
 {
 	int fd;
@@ -62,7 +62,8 @@ static bool folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, str
 	return ok;
 }
 
-/* As the account: every folder on the way to the last part of PATH can be entered. Those that do not exist yet are made so. */
+/* Verify, as the account, that every folder on the way to the last part of `path` can be entered. Missing folders pass,
+ * because they are made with a mode that lets everyone enter. */
 static bool way_check(const struct instance *in, const char *path, struct err *e)
 {
 	char *way = xstrdup(path);
@@ -133,7 +134,7 @@ bool up_folders(const struct instance *in, struct err *e)
 	return true;
 }
 
-/* Hand a file that root made to the account. */
+/* Give a file that root made to the account. */
 static bool give(const struct instance *in, const char *path, struct err *e)
 {
 	if (in->root && lchown(path, in->uid, in->gid))
@@ -141,7 +142,7 @@ static bool give(const struct instance *in, const char *path, struct err *e)
 	return true;
 }
 
-/* munged's key: 1024 random bytes, written beside and renamed so that a half key is never used. */
+/* Make munged's key of 1024 random bytes. The key is written to a draft that is renamed, so that a partial key is never used. */
 static bool munge_key_make(const struct instance *in, struct err *e)
 {
 	unsigned char key[1024];
@@ -167,7 +168,7 @@ static bool munge_key_make(const struct instance *in, struct err *e)
 	return ok;
 }
 
-/* The signing and authenticating keys, as the account. */
+/* Make the keys for signatures and authenticators; runs as the account. */
 static bool signing_keys_make(const struct instance *in, struct err *e)
 {
 	char *dir = instance_path(in, "keys");
@@ -182,7 +183,7 @@ bool up_keys(const struct instance *in, struct err *e)
 	return process_as_account(in, signing_keys_make, e) && munge_key_make(in, e);
 }
 
-/* A whole number within [lowest, highest]. */
+/* Parse a whole number within [lowest, highest]. Returns false if `text` is no such number. */
 static bool number(const char *text, int lowest, int highest, int *value)
 {
 	char *end;

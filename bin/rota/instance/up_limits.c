@@ -1,6 +1,7 @@
-/* up_limits.c - which limits of steps hold how, as the launchers say, for `rota up`.
+/* up_limits.c - shows how the nodes enforce the limits of steps, for `rota up`.
  *
- * Reads the file `limits` in the folder of each node (docs/formats.md). Nodes that say the same share a row. */
+ * Reads the file `limits` in the folder of each node (docs/formats.md), which the launcher writes. Nodes with the same methods
+ * share a row. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 struct row {
 	char memory[16], cpus[16];
-	char *nodes; /* names with commas between */
+	char *nodes; /* names of nodes, separated by commas */
 };
 
 struct rows {

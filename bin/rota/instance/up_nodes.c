@@ -1,7 +1,7 @@
-/* up_nodes.c - jobmgrd, nodemgrd, runnerd where there is something for it to run, the nodes and their launchers, for `rota up`.
+/* up_nodes.c - starts jobmgrd, nodemgrd and runnerd, makes the nodes and starts their launchers, for `rota up`.
  *
- * Nodes and the partition are made through the gate, like any administrator would; what exists is kept. Every node of the
- * database is a node of this machine in a private instance, so each gets a launcher. */
+ * Nodes and the partition are made through the HTTP API, as an administrator would. Existing nodes are kept. Each node of the
+ * database is a node of this machine in a private instance, so each node gets a launcher. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 
 enum { READY_SECONDS = 30 };
 
-/* A daemon under the name "1", which the configuration is of. */
+/* A daemon that `rota up` starts with `--name 1`. */
 struct daemon {
 	char *name;
-	struct err last; /* why the gate does not answer */
+	struct err last; /* last error of a request to jobmgrd */
 };
 
 static pid_t daemon_find(const struct instance *in, const void *arg)
@@ -43,7 +43,7 @@ static bool gate_answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
-/* Have a daemon of this kind run, until `ready` says that it serves. */
+/* Make sure that a daemon of this kind runs, and wait until `ready` returns true. */
 static bool daemon_have(const struct instance *in, const char *kind, bool (*ready)(const struct instance *in, const void *arg),
 			struct err *e)
 {
@@ -75,7 +75,7 @@ bool up_daemons(const struct instance *in, struct err *e)
 		daemon_have(in, "runnerd", daemon_runs, e));
 }
 
-/* One change through the gate's admin verb; `values` is taken over. */
+/* Make one change through the API verb `admin`. Frees `values`. */
 static bool change(const struct instance *in, const char *object, const char *action, const char *name, json_t *values,
 		   struct err *e)
 {
@@ -87,7 +87,7 @@ static bool change(const struct instance *in, const char *object, const char *ac
 	return ok;
 }
 
-/* The row called `name` in a list of objects, NULL where there is none. */
+/* Returns the object called `name` in a list, NULL if there is none. */
 static const json_t *named(const json_t *list, const char *name)
 {
 	const json_t *row;
@@ -99,7 +99,7 @@ static const json_t *named(const json_t *list, const char *name)
 	return NULL;
 }
 
-/* What this machine has. */
+/* CPUs and memory of this machine. */
 static int machine_cpus(void)
 {
 	return (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -110,7 +110,7 @@ static long machine_mem_mb(void)
 	return (long)((double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / 1048576);
 }
 
-/* What node i of the wish is to have: the machine's CPUs, and its share of the machine's memory, unless said otherwise. */
+/* Returns the values of a node: the requested CPUs and memory, by default all CPUs and an equal share of the machine's memory. */
 static json_t *node_values(const struct up_wish *wish)
 {
 	int cpus = wish->cpus ? wish->cpus : machine_cpus();
@@ -123,7 +123,7 @@ static json_t *node_values(const struct up_wish *wish)
 	return json_pack("{ss ss ss}", "cpus", text[0], "mem_mb", text[1], "hardware_check", fits ? "true" : "false");
 }
 
-/* Make what is missing of the partition and the nodes; change those that exist only where CPUs or memory were asked for. */
+/* Make the requested nodes that do not exist. Change existing nodes only if CPUs or memory were requested. */
 static bool nodes_make(const struct instance *in, const struct up_wish *wish, const json_t *existing, struct err *e)
 {
 	int count = wish->nodes ? wish->nodes : json_array_size(existing) ? 0 : 1;
@@ -150,7 +150,7 @@ static bool nodes_make(const struct instance *in, const struct up_wish *wish, co
 	return true;
 }
 
-/* Ask the gate for a list; NULL with an error. */
+/* Request a list from jobmgrd. Returns NULL with an error on failure. */
 static json_t *list(const struct instance *in, const char *verb, struct err *e)
 {
 	json_t *answer = NULL, *rows;
@@ -162,7 +162,7 @@ static json_t *list(const struct instance *in, const char *verb, struct err *e)
 	return rows;
 }
 
-/* Start the launcher of one node, where it does not run; where it does, note the node in `seen`. */
+/* Start the launcher of one node. If the launcher runs already, add the node to `seen` instead. */
 static bool launcher_start(const struct instance *in, const char *node, json_t *seen, struct err *e)
 {
 	char *program = xasprintf("%s/rota-launcher", in->daemons), *config = instance_path(in, "etc/rota.conf");
@@ -184,7 +184,8 @@ static bool launcher_start(const struct instance *in, const char *node, json_t *
 	return pid > 0;
 }
 
-/* The nodes that do not serve yet, as text for people; empty when all do. Drained nodes are as their administrator wants them. */
+/* Write the nodes that do not serve yet to `text`, for people; "" if all serve. Drained nodes count as serving, since an
+ * administrator drained them. */
 static void nodes_missing(const json_t *nodes, char *text, size_t size)
 {
 	const json_t *row;
@@ -203,7 +204,7 @@ static void nodes_missing(const json_t *nodes, char *text, size_t size)
 	}
 }
 
-/* Start launchers again that have ended since they were seen. */
+/* Start launchers again that were running when seen and have ended since. */
 static bool launchers_again(const struct instance *in, json_t *seen, struct err *e)
 {
 	const char *node;
@@ -219,7 +220,7 @@ static bool launchers_again(const struct instance *in, json_t *seen, struct err 
 	return ok;
 }
 
-/* Wait until every node serves; on failure show the log of the first that does not. */
+/* Wait until every node serves. On failure, print the log of the first node that does not. */
 static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 {
 	long until = clock_ms() + READY_SECONDS * 1000L;
@@ -260,7 +261,7 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	nodes = ok ? list(in, "nodes", e) : NULL;
 	if (ok && (in->conf.launcher_dry_run || in->conf.launcher_virtual > 0))
 		instance_say(in, "dry run (see section launcher of rota.conf): nothing that is submitted will be run");
-	if (in->conf.launcher_virtual > 0) /* one for n1, n2 and so on */
+	if (in->conf.launcher_virtual > 0) /* one launcher for n1, n2 and so on */
 		ok = ok && launcher_start(in, "n", seen, e);
 	json_array_foreach (nodes, i, row)
 		ok = ok && (in->conf.launcher_virtual > 0 ||

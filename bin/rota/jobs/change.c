@@ -1,4 +1,4 @@
-/* change.c - sends a request that changes jobs or steps, and prints what became of each. */
+/* change.c - sends a request that changes jobs or steps, and prints the outcome of each. */
 #include "bin/rota/jobs/change.h"
 
 #include <stdio.h>
@@ -24,7 +24,8 @@ static void change_print_counts(FILE *out, const char *before, const json_t *cou
 		fprintf(out, "%s%lld steps: %s\n", before, (long long)json_integer_value(number), action);
 }
 
-/* Print the outcome of each step, or of many steps their number by outcome. Failures go to standard error, even when `quiet`. */
+/* Print the outcome of each step; for many steps, print how many had each outcome. Failures go to standard error, even with
+ * `quiet`. */
 static void change_print(const json_t *steps, bool quiet)
 {
 	size_t i, count = json_array_size(steps);
@@ -49,7 +50,7 @@ static void change_print(const json_t *steps, bool quiet)
 	json_decref(failures);
 }
 
-/* EXIT_REFUSED if a step failed. */
+/* Returns EXIT_REFUSED if a step could not be changed. */
 static int change_status(const json_t *steps)
 {
 	const json_t *step;

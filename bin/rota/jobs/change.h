@@ -12,7 +12,7 @@ struct change_line {
 	bool yes; /* do not ask before selected jobs are changed */
 };
 
-/* Add the operands to the request. Without operands and without a selection: misuse. */
+/* Add the operands of the command line to the request. A command line with neither operands nor a selection is misuse. */
 void change_jobs(struct verb_scan *scan, json_t *request);
 
 /* Send `request`, which this function frees. Returns the exit status: EXIT_REFUSED when a named job or step could not be changed. */

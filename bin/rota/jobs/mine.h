@@ -4,7 +4,8 @@
 
 #include <jansson.h>
 
-/* Their ids as texts, the oldest first. NULL: failed, with the error printed. Prints a message when there are none. */
+/* Returns the ids of the caller's jobs that have not ended, as texts, the oldest first. Returns NULL after printing an error.
+ * Prints a message if there are no such jobs. */
 json_t *mine_jobs(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* selection.c - options that select jobs, and the question before these are changed. The database evaluates the selection in the transaction
- * that changes the jobs.
+/* selection.c - options that select jobs, and the question before selected jobs are changed. The database evaluates the
+ * selection in the transaction that changes the jobs.
  *
  * Called by: the verbs that change jobs.
  * Invariants:
@@ -17,7 +17,7 @@
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/words.h"
 
-enum { LISTED_MOST = 20, NAMED_MOST = 10000 }; /* jobs that a request can name */
+enum { LISTED_MOST = 20, NAMED_MOST = 10000 }; /* most jobs that are printed; most jobs that a request can name */
 
 static const char *const KEYS[] = {"user", "name", "states", "partition", "account"};
 enum { KEY_COUNT = sizeof(KEYS) / sizeof(KEYS[0]) };

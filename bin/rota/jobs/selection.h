@@ -7,12 +7,12 @@
 
 #include "bin/rota/line/verb.h"
 
-/* Ids of options that select jobs. SELECTION_LONG + 'u' is the option 'u' without its letter, for a verb in which that letter means another
+/* Ids of options that select jobs. SELECTION_LONG + 'u' is --user without the letter -u, for a verb in which -u means another
  * option. */
 enum { SELECTION_ME = 800, SELECTION_NAME, SELECTION_LONG = 900 };
 
-/* Rows of a verb's table of options. `shift` is 0 or SELECTION_LONG. `of` is a prefix for options whose name has another meaning in the verb;
- * `note` is appended to their help. */
+/* Options that select jobs, as rows of a verb's option table. `shift` is 0 or SELECTION_LONG. `of` is a prefix for options
+ * whose name has another meaning in the verb. `note` is appended to their help. */
 #define SELECTION_ROWS(shift, of, note)                                                                                          \
 	{SELECTION_ME, "me", NULL, "all your jobs"},                                                     \
 		{(shift) + 'u', "user", "LIST", "jobs of these users, separated by commas"},                                     \
@@ -25,14 +25,15 @@ enum { SELECTION_ME = 800, SELECTION_NAME, SELECTION_LONG = 900 };
 	}
 #define SELECTION_OPTIONS SELECTION_ROWS(0, "", "")
 
-/* Add an option to the request; --yes sets *yes instead. False: `id` is no option of SELECTION_ROWS. */
+/* Add an option that selects jobs to the request; --yes sets *yes instead. Returns false if `id` is no option of
+ * SELECTION_ROWS. */
 bool selection_take(const struct verb_scan *scan, int id, json_t *request, bool *yes);
 
 /* Does the request select jobs? */
 bool selection_any(const json_t *request);
 
-/* On a terminal: list the selected jobs and ask. Then narrow the request to the listed jobs. False: nothing to do; *status is the exit
- * status. */
+/* On a terminal, list the selected jobs and ask whether to change them. Then narrow the request to the listed jobs. Returns
+ * false if nothing is to be done; *status is then the exit status. */
 bool selection_confirm(const struct verb *verb, json_t *request, bool yes, int *status);
 
 #endif

@@ -1,4 +1,4 @@
-/* wait.c - waits until jobs have ended, and prints how. */
+/* wait.c - waits until jobs have ended, and prints how each job ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ void wait_print(const json_t *answer, FILE *out)
 	}
 }
 
-/* Print a step that did not complete. The end of a job with only one step is printed already: then print only the message. */
+/* Print how a step failed. For the only step of a job print just the message, because the end of the job is printed already. */
 static void reason_print(const json_t *step, bool only, FILE *out)
 {
 	const char *message = format_text(step, "message");

@@ -5,7 +5,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* The last answer for `jobs`, a list of labels: "done" is false after `timeout` seconds (-1: no limit). NULL: failed, with the error printed. */
+/* Wait until `jobs`, a list of labels, have ended, for at most `timeout` seconds (-1: no limit). Returns the last answer of
+ * jobmgrd, in which "done" is false after a timeout. Returns NULL after printing an error. */
 json_t *wait_jobs(const json_t *jobs, long timeout);
 
 /* The highest exit status among the jobs of an answer. */

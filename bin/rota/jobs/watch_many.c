@@ -88,7 +88,7 @@ static void table_draw(const json_t *jobs)
 	free(text);
 }
 
-/* Print a line for a job whose state has changed. How jobs ended is printed when all have. */
+/* Print a line for a job whose state has changed. The outcome of jobs is printed only after all jobs have ended. */
 static void change_print(const json_t *job)
 {
 	const char *state = format_text(job, "state"), *nodes = format_text(job, "nodes");
@@ -101,7 +101,7 @@ static void change_print(const json_t *job)
 	putchar('\n');
 }
 
-/* Print the changes since the last answer. Every job begins as pending, so that is not printed. */
+/* Print the changes of job states since the last answer. Every job begins as pending, so that first state is not printed. */
 static void changes_print(json_t *states, const json_t *jobs, bool json)
 {
 	const json_t *job;

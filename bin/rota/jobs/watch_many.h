@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Draw the table of `rota queue` on the terminal until `q` is pressed. With `lines`, print a line for each change of a job's state instead;
- * with `json` too, as JSON. Returns the exit status: the highest of the jobs', EXIT_OK after `q`. */
+/* Draw the table of `rota queue` on the terminal until `q` is pressed. With `lines`, print a line for each change of a job's
+ * state instead, as JSON with `json`. Returns the highest exit status of the jobs, or EXIT_OK after `q`. */
 int watch_many(const json_t *jobs, bool lines, bool json);
 
 #endif

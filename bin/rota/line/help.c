@@ -56,7 +56,7 @@ static void options_print(const struct verb_option *options)
 	}
 }
 
-/* Each line is "command  what it does". */
+/* Print the examples of a verb. Each line is "command  what it does". */
 static void examples_print(const char *text)
 {
 	puts("\nExamples:");

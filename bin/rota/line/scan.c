@@ -20,7 +20,7 @@
 struct scan_table {
 	struct option *longs;
 	char *shorts;
-	const char **names; /* for suggestions */
+	const char **names; /* long names of options, for suggestions */
 };
 
 static int options_count(const struct verb_option *options)
@@ -32,7 +32,7 @@ static int options_count(const struct verb_option *options)
 	return count;
 }
 
-/* Append a table of options to the three lists. */
+/* Append the options of a table to the lists of `table`. */
 static void table_add(struct scan_table *table, int *at, size_t *letters, const struct verb_option *options)
 {
 	for (; options && options->id; options++) {

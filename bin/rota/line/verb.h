@@ -11,32 +11,35 @@
 enum { EXIT_OK = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_GATE = 3 };
 
 struct verb_option {
-	int id;		   /* what verb_next returns: the letter of the short form, or a number above 255 where there is none */
-	const char *name;  /* the long form, without dashes */
-	const char *value; /* name of its value in the help, NULL for a flag */
+	/* what verb_next() returns: the letter of the short form, or a number above 255 if there is no short form */
+	int id;
+	const char *name;  /* long form of the option, without dashes */
+	const char *value; /* name of the option's value in the help, NULL for a flag */
 	const char *help;
 };
 
 struct verb {
 	const char *name;
 	const char *usage;		   /* operands, as in "[OPTION]... SCRIPT" */
-	const char *summary;		   /* one line, no full stop */
-	const char *about;		   /* paragraphs for --help, "" where the summary says it all */
-	const char *examples;		   /* lines of "command  what it does", "" where none are needed */
-	const char *completes;		   /* what operands are: "", "file", "job", "past" (jobs that have ended too), "node", "verb",
-					      "object", or the words themselves */
-	const struct verb_option *options; /* ends with id 0; NULL = none beyond the common ones */
-	int (*run)(const struct verb *verb, int argc, char **argv); /* argv[0] is the name */
+	const char *summary;		   /* purpose of the verb in one line, no full stop */
+	const char *about;		   /* paragraphs for --help, "" if the summary is enough */
+	/* examples: lines of "command  what it does", "" if none are needed */
+	const char *examples;
+	/* what the operands are: "", "file", "job", "past" (jobs that have ended too), "node", "verb", "object", or the
+	 * possible words */
+	const char *completes;
+	const struct verb_option *options; /* last row has id 0; NULL = only the common options */
+	int (*run)(const struct verb *verb, int argc, char **argv); /* argv[0] is the name of the verb */
 };
 
-/* The verbs of verbs.def that this program has, in the order of `rota help`; ends with a NULL name. */
+/* The verbs of verbs.def that this program has, in the order of `rota help`. The last row has a NULL name. */
 extern const struct verb VERBS[];
 
-/* main() sets the table of verbs (VERBS), so that files below it do not refer to the verbs. */
+/* main() passes VERBS to verb_use(), so that the parser does not refer to the files of the verbs. */
 void verb_use(const struct verb *verbs);
 const struct verb *verb_table(void);
 
-/* --json for verbs that print the answer of the API, and for verbs that print JSON of their own. */
+/* The option --json of verbs that print the answer of the HTTP API, and of verbs that print JSON of their own. */
 enum { VERB_JSON = 1000 };
 #define VERB_OPTION_JSON                                                                                                         \
 	{                                                                                                                        \
@@ -54,10 +57,10 @@ struct verb_scan {
 	int argc;
 	char **argv;
 	bool stop_at_operand; /* options end at the first operand */
-	char *value;	      /* of the option just returned */
-	int operands;	      /* once verb_next has returned 0: how many there are, from argv[at] */
+	char *value;	      /* value of the option that verb_next() returned last */
+	int operands;	      /* number of operands, from argv[at]; valid once verb_next() has returned 0 */
 	int at;
-	void *table; /* private */
+	void *table; /* option table of getopt_long(); private to verb_next() */
 };
 
 #define VERB_SCAN(of, count, vector)                                                                                             \
@@ -65,13 +68,13 @@ struct verb_scan {
 		.verb = (of), .argc = (count), .argv = (vector)                                                                  \
 	}
 
-/* The id of the next option, 0 at the end of the options. Handles --help, --version and --config itself. */
+/* Returns the id of the next option, 0 at the end of the options. --help, --version and --config are handled inside. */
 int verb_next(struct verb_scan *scan);
 
-/* The current value as a number; outside [lowest, highest] is misuse. */
+/* Returns the value of the current option as a number. A number outside [lowest, highest] is misuse. */
 long verb_number(const struct verb_scan *scan, long lowest, long highest);
 
-/* Misuse unless the count of operands is within [lowest, highest] (highest -1: any number). */
+/* End the process with a usage error unless the number of operands is within [lowest, highest] (highest -1: any number). */
 void verb_operands(const struct verb_scan *scan, int lowest, int highest);
 
 /* Print an error about the command line and end the process with EXIT_USAGE. */
@@ -80,7 +83,7 @@ void verb_misuse(const struct verb *verb, const char *format, ...) __attribute__
 /* Flush standard output and return the exit status: `status`, or EXIT_REFUSED if a full disk or a closed pipe lost output. */
 int verb_finish(int status);
 
-/* The row of the table with this name, NULL where there is none. */
+/* Returns the verb with this name, NULL if there is none. */
 const struct verb *verb_find(const char *name);
 
 /* Print the verb's help in the form that help2man reads. */
@@ -90,7 +93,7 @@ void verb_help_print(const struct verb *verb);
 enum { VERB_HELP = 'h', VERB_VERSION = 1001, VERB_CONFIG = 1002 };
 extern const struct verb_option VERB_COMMON[];
 
-/* The verb that `word` may have meant, NULL: none is near. */
+/* Returns the verb that `word` may have meant, NULL if no verb has a similar name. */
 const char *verb_like(const char *word);
 
 /* Print the summary of every verb. */

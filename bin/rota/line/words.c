@@ -80,7 +80,7 @@ json_t *words_nodes(const struct verb_scan *scan)
 	return list;
 }
 
-/* The user with the nearest name, malloc'ed; NULL: none is near. */
+/* Returns the user name nearest to `name`, malloc'ed; NULL if none is similar. */
 static char *user_nearest(const char *name)
 {
 	struct nearest nearest = NEAREST(name);

@@ -6,19 +6,21 @@
 
 #include "bin/rota/line/verb.h"
 
-/* The option's value as a string; the value as a list, separated at commas; all operands as a list. Text that is not UTF-8 is misuse. */
+/* Return as JSON: the value of the current option as a string, that value as a list separated at commas, or all operands as a
+ * list. Text that is not UTF-8 is misuse. */
 json_t *words_text(const struct verb_scan *scan);
 json_t *words_list(const struct verb_scan *scan);
 json_t *words_operands(const struct verb_scan *scan);
 
-/* The option's value, or all operands, as a list of node names with ranges expanded. */
+/* Return the value of the current option, or all operands, as a list of node names with ranges expanded. */
 json_t *words_hosts(const struct verb_scan *scan);
 json_t *words_nodes(const struct verb_scan *scan);
 
-/* False: the answer is empty because the request names a user that this machine does not have; the error is printed. */
+/* Returns false, after printing an error, if the answer is empty because the request names a user that this machine does not
+ * have. */
 bool words_found(const json_t *request, const json_t *answer);
 
-/* The caller's user name. */
+/* Returns the user name of the caller. */
 const char *words_me(void);
 
 #endif

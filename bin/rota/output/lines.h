@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The form of the lines, and the beginning of a line whose end was not read yet. The caller owns label and prefix. */
+/* How to print lines, and the beginning of a line whose end was not read yet. The caller owns label and prefix. */
 struct lines {
 	bool json;
 	const char *label;  /* member "label" of each JSON object; NULL: no such member */
@@ -14,7 +14,8 @@ struct lines {
 	size_t size;
 };
 
-/* Print each line that ends in the block: as {"line": text}, in which bytes that are not UTF-8 become "?"; or the prefix and the line. */
+/* Print each line of output that ends in the block. A line is printed as {"line": text}, in which bytes that are not UTF-8
+ * become "?", or with the prefix in front. */
 void lines_print(struct lines *l, const char *block, size_t size);
 
 /* Print an unfinished line with a newline. */

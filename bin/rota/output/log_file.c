@@ -33,7 +33,7 @@ char *log_path(const struct log *log, const json_t *job, const json_t *step, jso
 	return path;
 }
 
-/* An attempt has its output file from before its start is reported. */
+/* The output file of an attempt exists before the start of the attempt is reported. */
 json_int_t log_attempt_latest(const json_t *step)
 {
 	const json_t *attempt;
@@ -87,7 +87,7 @@ void log_file_update(struct log_file *f, json_t *job, json_t *step)
 	json_decref(before);
 }
 
-/* Whether the file is shorter than the part of it that was printed: a later attempt has truncated it. */
+/* Is the file shorter than the part that was printed? Then a later attempt has truncated the file. */
 static bool file_is_truncated(int fd)
 {
 	struct stat st;
@@ -95,7 +95,7 @@ static bool file_is_truncated(int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < lseek(fd, 0, SEEK_CUR);
 }
 
-/* Print the rest of the file. False: could not read or print. */
+/* Print the rest of the file. Returns false if reading or printing failed. */
 static bool file_print(struct log_file *f)
 {
 	char block[65536];
@@ -113,7 +113,7 @@ static bool file_print(struct log_file *f)
 	return !ferror(stdout) && got == 0 && !fflush(stdout);
 }
 
-/* Seek to the beginning of the last `lines` lines; 0: to the end. */
+/* Seek to the beginning of the last `lines` lines of the file, or to its end if `lines` is 0. */
 static void tail_seek(int fd, long lines)
 {
 	off_t at = lseek(fd, 0, SEEK_END);
@@ -151,7 +151,7 @@ static void file_close(struct log_file *f)
 	f->fd = f->watch = -1;
 }
 
-/* Open the file if it exists. False: it cannot be read. */
+/* Open the file if it exists. Returns false if it exists and cannot be opened. */
 static bool file_open(struct log_file *f)
 {
 	bool first = !f->opened;
@@ -172,8 +172,8 @@ static bool file_open(struct log_file *f)
 	return true;
 }
 
-/* Continue with the next attempt. If it overwrites the same file, and the file is already too long again for file_is_truncated() to see that,
- * read it from its beginning. False: there is no next attempt. */
+/* Continue with the next attempt. Returns false if there is none. If the next attempt overwrites the file, read the file from
+ * its beginning, since file_is_truncated() cannot detect that in a file that has grown again. */
 static bool attempt_next(struct log_file *f)
 {
 	char *path;

@@ -8,46 +8,49 @@
 
 #include "bin/rota/output/lines.h"
 
-/* The request of the command line. */
+/* What the command line of `rota log` requests. */
 struct log {
-	json_t *operands; /* one label */
+	json_t *operands; /* label of a job, step or element */
 	const char *key;  /* "output" or "error" */
 	bool follow, json;
-	long lines, attempt; /* -1: all; 0: the latest */
+	long lines, attempt; /* last lines to print (-1 = all); number of the attempt (0 = the latest) */
 };
 
-/* Before log_file_update(), all members are zero but `log`, and `fd`, which is -1. */
+/* The output file of a step. Before the first log_file_update(), all members are zero, except `log`, and `fd`, which is -1. */
 struct log_file {
 	const struct log *log;
-	struct lines *lines; /* NULL: print the bytes unchanged */
+	struct lines *lines; /* how to print lines; NULL: print the bytes unchanged */
 	int watcher;	     /* an inotify descriptor; -1: none */
-	json_t *job, *step;  /* of the last answer */
-	char *path;	     /* NULL: private */
-	int fd, watch;	     /* -1: not open */
-	off_t at;	     /* start of reading, unless the file is shorter; after log_file_end(), the end of reading */
+	json_t *job, *step;  /* of the last answer of jobmgrd */
+	char *path;	     /* path of the output file; NULL if the output is private */
+	int fd, watch;	     /* descriptors of the file and of its inotify watch; -1: not open */
+	off_t at;	     /* offset where reading starts, unless the file is shorter; after log_file_end(), where it ended */
 	json_int_t attempt;  /* the attempt that writes the file; 0: none yet */
-	json_int_t latest;   /* of the last answer */
-	bool renewed;	     /* the file was truncated since that attempt began */
-	bool opened;	     /* opened, or tried to, at least once */
+	json_int_t latest;   /* of the last answer of jobmgrd */
+	bool renewed;	     /* the file was truncated since `attempt` began */
+	bool opened;	     /* opening of the file was tried at least once */
 	bool ended;	     /* the step, or the requested attempt, has ended */
 };
 
-/* The latest attempt of a step that has started; 0: none. */
+/* Returns the number of the latest attempt of a step that has started, 0 if none has. */
 json_int_t log_attempt_latest(const json_t *step);
 
-/* The path of the file of an attempt (0: before the first); for errors without a file of their own, the output file. malloc'ed; NULL: private. */
+/* Returns the path of the output or error file of an attempt (0: before the first attempt), malloc'ed. Errors without a file
+ * of their own go to the output file. Returns NULL if the output is private. */
 char *log_path(const struct log *log, const json_t *job, const json_t *step, json_int_t attempt);
 
-/* Update the state of the step from an answer; the first time, also set the path of its output. */
+/* Update the state of the step from an answer of jobmgrd. The first call also sets the path of the output file. */
 void log_file_update(struct log_file *f, json_t *job, json_t *step);
 
-/* Does the output of the requested attempt exist? False: there is no such attempt, or a later one overwrote the file; prints an error. */
+/* Does the output of the requested attempt exist? Returns false, after printing an error, if there is no such attempt or a
+ * later attempt overwrote the file. */
 bool log_attempt_check(const struct log *log, const json_t *job, const json_t *step, const char *path);
 
-/* Print new output of the file, then of the files of later attempts. False (errno): could not read or print. A missing file is no failure. */
+/* Print new output of the file, then of the files of later attempts. Returns false with errno set if reading or printing
+ * failed. A missing file is no failure. */
 bool log_file_read(struct log_file *f);
 
-/* Print an error: the file could not be read. */
+/* Print the error that the output file could not be read. */
 void log_file_print_error(const struct log_file *f, int error);
 
 /* Close the file, end an unfinished line, and free the members. */

@@ -1,8 +1,10 @@
-/* log_many.c - see log_many.h. Without `follow`, step by step; with it, as the lines come, and steps join as they start.
+/* log_many.c - prints the output of several steps (log_many.h). Without `follow`, it prints step by step. With `follow`, it
+ * prints lines as they are written, and adds steps when they start.
  *
  * Invariants:
- * - A file that several steps (or elements) write is read by one of them at a time: each goes on where the one before ended.
- * - The gate is asked for changes only, and the more rarely the more steps it answers with. */
+ * - A file that several steps (or elements) write is read for one step at a time. The next step goes on where the last one
+ *   ended.
+ * - jobmgrd is asked for changes only. The more steps a job has, the longer is the pause between requests. */
 #include "bin/rota/output/log_many.h"
 
 #include <errno.h>
@@ -32,16 +34,16 @@ struct source {
 
 struct many {
 	const struct log *log;
-	struct source **sources; /* by the step's number; NULL: an array, or a step that has not started */
+	struct source **sources; /* by step number; NULL for an array or a step that has not started */
 	size_t size, live;
-	json_t *readers; /* by path: the number of the step that read it last */
+	json_t *readers; /* path of a file -> number of the step that read the file last */
 	json_t *answer, *cursor;
 	int64_t asked;
-	int watcher, names, status; /* names: width of the longest */
-	bool ended, failed; /* ended: no step can start any more; failed: refused, or standard output is closed */
+	int watcher, names, status; /* names: width of the longest step name */
+	bool ended, failed; /* ended: no step can start any more; failed: a request was refused, or standard output is closed */
 };
 
-/* A label without its job. */
+/* Returns the label of a step without its job. */
 static const char *name_of(const json_t *step)
 {
 	const char *label = format_text(step, "label"), *dot = strchr(label, '.');
@@ -49,7 +51,7 @@ static const char *name_of(const json_t *step)
 	return dot ? dot + 1 : label;
 }
 
-/* The width of the longest name that the job's steps and elements can have. */
+/* Returns the width of the longest name that the steps and elements of a job can have. */
 static int names_width(const json_t *steps)
 {
 	const json_t *step, *range;
@@ -71,7 +73,7 @@ static int names_width(const json_t *steps)
 	return width;
 }
 
-/* The prefix of a step's lines: its name, coloured on a terminal; malloc'ed. */
+/* Returns the prefix of a step's lines: the name of the step, coloured on a terminal; malloc'ed. */
 static char *prefix_make(const struct many *m, const json_t *step)
 {
 	static const char *const COLOURS[] = {"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"};
@@ -84,7 +86,7 @@ static char *prefix_make(const struct many *m, const json_t *step)
 	return xasprintf("\033[%sm%s%*s |\033[0m ", colour, name, pad > 0 ? pad : 0, "");
 }
 
-/* The source of a step's number; made if there is none. */
+/* Returns the entry of a step number in `sources`. Grows the list if needed. */
 static struct source **source_at(struct many *m, size_t number)
 {
 	if (number >= m->size) {
@@ -97,7 +99,7 @@ static struct source **source_at(struct many *m, size_t number)
 	return &m->sources[number];
 }
 
-/* `named`: the step whose name is the prefix of the lines. */
+/* Make the source of a step. `named` is the step or array whose name is the prefix of the lines. */
 static struct source *source_make(struct many *m, const json_t *named)
 {
 	struct source *s = xrealloc(NULL, sizeof(*s));
@@ -116,7 +118,7 @@ static void source_end(struct many *m, struct source *s)
 	m->live--;
 }
 
-/* Do all elements of the array write one file? Then its lines have the name of the array. */
+/* Do all elements of the array write one file? Then the prefix of the lines is the name of the array. */
 static bool is_shared(const struct log *log, const json_t *job, const json_t *array, const json_t *element)
 {
 	char *whole = array ? log_path(log, job, array, 0) : NULL, *own = whole ? log_path(log, job, element, 0) : NULL;
@@ -127,7 +129,7 @@ static bool is_shared(const struct log *log, const json_t *job, const json_t *ar
 	return same;
 }
 
-/* Whether the attempt that is read of a step has been. */
+/* Has the requested attempt of a step started? */
 static bool has_started(const struct log *log, const json_t *step)
 {
 	json_int_t latest = log_attempt_latest(step);
@@ -135,7 +137,7 @@ static bool has_started(const struct log *log, const json_t *step)
 	return latest && latest >= log->attempt;
 }
 
-/* Update from an answer: add steps that have started; steps that have ended are read to their end. */
+/* Update all sources from the last answer of jobmgrd, and add sources for steps that have started. */
 static void take(struct many *m)
 {
 	json_t *job = json_array_get(json_object_get(m->answer, "jobs"), 0), *steps = json_object_get(job, "steps"), *step;
@@ -163,7 +165,7 @@ static void take(struct many *m)
 	}
 }
 
-/* Poll jobmgrd. False: it refused. */
+/* Poll jobmgrd. Returns false if jobmgrd refused the request. */
 static bool ask(struct many *m)
 {
 	json_t *request = json_pack("{sO sb}", "jobs", m->log->operands, "elements", 1), *answer;
@@ -196,7 +198,7 @@ static int64_t ask_pause(const struct many *m)
 	return steps < SLOWEST_ASK - LOG_ASK_EVERY ? LOG_ASK_EVERY + (int64_t)steps : SLOWEST_ASK;
 }
 
-/* May the source read its file now? Only one source reads a file at a time, and it starts where the last one ended. */
+/* May the source read its file now? Only one source reads a file at a time, and the next one starts where the last one ended. */
 static bool may_read(struct many *m, struct source *s, size_t number)
 {
 	const json_t *reader = json_object_get(m->readers, s->file.path);

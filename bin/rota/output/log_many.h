@@ -1,4 +1,4 @@
-/* log_many.h - prints the output of several steps, with the name of its step before each line. */
+/* log_many.h - prints the output of several steps. Each line begins with the name of its step. */
 #ifndef ROTA_BIN_LOG_MANY_H
 #define ROTA_BIN_LOG_MANY_H
 

@@ -1,7 +1,8 @@
-/* output.c - from a step's pattern to the path that its keeper opens (lib/pattern.h), for `rota show` and `rota log`.
+/* output.c - makes the path of a step's output file from its pattern, as the keeper does (lib/pattern.h). For `rota show` and
+ * `rota log`.
  *
- * The job's name in it is the one that the step's spec has: the job may have got another since the file was opened.
- * Of a step with several tasks the path is the first task's. */
+ * The path has the job name that was sent to the node, because the job may have been renamed since the file was opened. If a
+ * step has several tasks, the path is that of the first task. */
 #include "bin/rota/output/output.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "lib/err.h"
 #include "lib/pattern.h"
 
-/* The first name of "n1,n2"; malloc'ed, NULL where there is none. */
+/* Returns the first node in the list of a step's nodes ("n1,n2"); malloc'ed, NULL if there is none. */
 static char *first_node(const json_t *step)
 {
 	const char *nodes = format_text(step, "nodes");

@@ -1,4 +1,5 @@
-/* attempts.c - attempts of steps: a row of each, and a table of when and where it ran, how it ended and which file has its output. */
+/* attempts.c - makes a row of each attempt of a step, and prints a table: when and where an attempt ran, how it ended, which
+ * file has its output. */
 #include "bin/rota/print/attempts.h"
 
 #include <stdio.h>
@@ -40,7 +41,7 @@ json_t *attempts_row(const json_t *step, json_int_t number)
 	return NULL;
 }
 
-/* The file's name as it is in the working directory, else its path. */
+/* Add the path of an attempt's output file, relative to the working directory if the file is below that. */
 static void output_cell(struct table *table, const json_t *job, const json_t *row)
 {
 	const char *folder = format_text(row, "workdir")[0] ? format_text(row, "workdir") : format_text(job, "workdir");

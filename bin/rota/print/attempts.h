@@ -1,17 +1,18 @@
-/* attempts.h - the attempts of steps, as `rota show`, `rota report` and `rota log` find them in answers of the gate. */
+/* attempts.h - the attempts of steps in answers of the HTTP API, for `rota show`, `rota report` and `rota log`. */
 #ifndef ROTA_BIN_ATTEMPTS_H
 #define ROTA_BIN_ATTEMPTS_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Append to `rows` the attempts of a step of a `show` answer that has several: each row has the members of its step, but for its own. */
+/* Append the attempts of a step of a `show` answer to `rows`, if the step has several. Each row has the members of the step,
+ * replaced by those of the attempt. */
 void attempts_add(json_t *rows, const json_t *step);
 
-/* The row of one attempt of a step of a `show` answer; a new object, NULL where there is no such attempt. */
+/* Returns the row of one attempt of a step of a `show` answer, a new object. Returns NULL if there is no such attempt. */
 json_t *attempts_row(const json_t *step, json_int_t attempt);
 
-/* A table of rows, below an empty line; nothing where there are none. */
+/* Print an empty line and a table of attempts. Prints nothing if there are no attempts. */
 void attempts_print(const json_t *job, const json_t *rows, bool wide);
 
 #endif

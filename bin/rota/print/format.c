@@ -1,4 +1,6 @@
-/* format.c - values of the gate's JSON as short texts. Called by every verb that prints. Unknown is "-", never 0. */
+/* format.c - formats JSON values of the HTTP API as short texts. An unknown value is "-", never 0.
+ *
+ * Called by: every verb that prints. */
 #include "bin/rota/print/format.h"
 
 #include <math.h>
@@ -9,13 +11,13 @@
 
 #include "lib/err.h"
 
-/* States with their colour; ends are marked. */
+/* A state of a job, step, node or partition, its colour, and whether it is final. */
 struct state {
 	const char *state;
 	const char *colour;
 	bool final;
 };
-/* Those of jobs and steps. */
+/* States of jobs and steps. */
 static const struct state JOB_STATES[] = {
 	{"completed", "32", true},
 	{"failed", "31", true},
@@ -35,13 +37,13 @@ static const struct state JOB_STATES[] = {
 	{"pending", "", false},
 	{NULL, "", false},
 };
-/* Those of nodes and partitions. */
+/* States of nodes and partitions. */
 static const struct state NODE_STATES[] = {
 	{"up", "32", false},	   {"down", "31", false},    {"invalid", "31", false}, {"drain", "33", false},
 	{"inactive", "33", false}, {"unknown", "33", false}, {NULL, "", false},
 };
 
-/* Append a whole number, with zeros before it up to so many digits: lists have thousands of rows, and printf takes ten times as long. */
+/* Append a whole number with at least `least` digits. Lists have thousands of rows, and printf() takes ten times as long. */
 static char *digits(char *to, long long number, int least)
 {
 	char reversed[20];
@@ -58,7 +60,7 @@ static char *digits(char *to, long long number, int least)
 	return to;
 }
 
-/* Two digits behind a character. */
+/* Append a character and a number of two digits. */
 static char *pair(char *to, char before, int number)
 {
 	*to = before;
@@ -125,7 +127,7 @@ bool format_time_parse(const char *text, double *seconds)
 	return true;
 }
 
-/* A time that is null, a text or seconds since the epoch. */
+/* Convert a JSON time, a text or seconds since the epoch, to *at. Returns false for null and for other text. */
 static bool time_of(const json_t *time, time_t *at)
 {
 	double seconds;
@@ -138,7 +140,8 @@ static bool time_of(const json_t *time, time_t *at)
 	return true;
 }
 
-/* As localtime_r, which looks for the rules of the time zone each time; they change, if ever, at a quarter of an hour. */
+/* Converts as localtime_r() does, but faster: localtime_r() is called once for each quarter of an hour. The rules of a time
+ * zone change only at a quarter of an hour. */
 static bool local_time(time_t at, struct tm *tm)
 {
 	static time_t known = -1;
@@ -203,7 +206,7 @@ struct word format_time(const json_t *time_value)
 	return time_of(time_value, &at) ? format_moment(at) : (struct word){"-"};
 }
 
-/* A size in steps of 1024, beginning with the unit at `first` in "BKMGTP". */
+/* Format a size in steps of 1024. `first` is the index of the unit of `size` in "BKMGTP". */
 static struct word size_word(double size, int first)
 {
 	static const char UNITS[] = "BKMGTP";
@@ -314,7 +317,7 @@ struct word format_exit(const json_t *exit_code, const json_t *signal)
 	return json_is_integer(exit_code) ? format_count(exit_code) : (struct word){""};
 }
 
-/* The row of a state, the last one of its table where it has none. */
+/* Returns the row of a state, the last row of the table if the state is unknown. */
 static const struct state *state_row(const struct state *row, const char *state)
 {
 	while (row->state && (row->state[0] != state[0] || strcmp(row->state, state)))

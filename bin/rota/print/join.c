@@ -1,4 +1,6 @@
-/* join.c - lists of names, short: neighbours n1 n2 n3 become n[1-3]. Called by the verbs that list nodes. */
+/* join.c - shortens lists of names: the neighbours n1, n2, n3 become n[1-3].
+ *
+ * Called by: the verbs that list nodes. */
 #include "bin/rota/print/join.h"
 
 #include <stdio.h>
@@ -7,7 +9,7 @@
 
 #include "lib/err.h"
 
-/* A name cut in stem and number; `digits` 0 where it has no number (or one too long to count with). */
+/* A name split into stem and number. `digits` is 0 if the name has no number, or one of ten or more digits. */
 struct numbered {
 	const char *name;
 	int stem, digits;
@@ -27,7 +29,7 @@ static struct numbered cut(const json_t *name)
 	return n;
 }
 
-/* Whether b is the name right behind a. */
+/* Is the number of name b one higher than that of name a, after the same stem? */
 static bool follows(const struct numbered *a, const struct numbered *b)
 {
 	bool padded = (a->digits && a->name[a->stem] == '0') || (b->digits && b->name[b->stem] == '0');

@@ -6,10 +6,10 @@
 
 #include "bin/rota/print/table.h"
 
-/* Append "n[1-4],login" for ["n1","n2","n3","n4","login"]. */
+/* Append a list of names as one cell: "n[1-4],login" for ["n1","n2","n3","n4","login"]. */
 void join_cell(struct table *table, const json_t *names);
 
-/* The same as text, malloc'ed. */
+/* Returns a list of names as text, such as "n[1-4],login"; malloc'ed. */
 char *join_text(const json_t *names);
 
 #endif

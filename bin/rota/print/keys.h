@@ -9,7 +9,7 @@
  * called in the handler. After SIGINT, the exit status is `interrupted`. */
 void keys_take(void (*leave)(void), int interrupted);
 
-/* Wait. True: `q` was pressed, which ends the wait. */
+/* Wait for `milliseconds`. Returns true, at once, if `q` is pressed. */
 bool keys_rest(int milliseconds);
 
 #endif

@@ -1,4 +1,4 @@
-/* outcome.c - the end of a job or step for `wait`, `watch`, `submit --wait` and `show`: state, exit code and signal, each its own. */
+/* outcome.c - the outcome of a job or step for `wait`, `watch`, `submit --wait` and `show`: state, exit code or signal. */
 #include "bin/rota/print/outcome.h"
 
 #include <string.h>

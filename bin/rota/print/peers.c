@@ -1,4 +1,5 @@
-/* peers.c - what binds a step to others, in the same words wherever it is shown: `rota show`, `rota watch` (picture.c), `rota check`. */
+/* peers.c - describes how a step is bound to its peers, in the same words for `rota show`, `rota watch` (picture.c) and `rota
+ * check`. */
 #include "bin/rota/print/peers.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ const char *peers_kind(const char *kind)
 	return strcmp(kind, "other_nodes") ? kind : "other nodes than";
 }
 
-/* Its label, without the job where that is the step's own. */
+/* Returns the label of a peer, without the job number if step and peer belong to the same job. */
 static const char *peer_name(const json_t *step, const json_t *peer)
 {
 	const char *label = format_text(peer, "label"), *dot = strchr(label, '.');
@@ -39,7 +40,7 @@ char *peers_text(const json_t *step, bool waiting)
 
 		if (waiting && format_state_final(format_text(peer, "state")))
 			continue;
-		/* As --after has it: of several with "?" between, one is enough. */
+		/* As in --after, "?" between dependencies means that one of them is enough. */
 		fprintf(out, "%s%s%s%s", any && after && behind ? "?" : separator, after && said ? "" : peers_kind(kind),
 			after && said ? "" : " ", peer_name(step, peer));
 		if (after && condition[0] && strcmp(condition, "ok"))

@@ -1,7 +1,9 @@
-/* picture.c - draws a job's DAG for `rota watch`: one line a step, indented by its depth, behind what it waits for.
+/* picture.c - draws a job's DAG for `rota watch`: one line for each step, indented by depth, below the steps that it waits
+ * for.
  *
- * A picture never has more lines than the terminal: where the steps do not fit, those that run come first, then those that ended
- * badly, then those that wait, then the last to end, and the rest are counted. Drawing goes over the old picture, so nothing flickers. */
+ * A picture never has more lines than the terminal. If not all steps fit, running steps come first, then failed steps, then
+ * pending steps, then the last completed steps. The other steps are only counted. A picture is drawn over the old one, so
+ * nothing flickers. */
 #include "bin/rota/print/picture.h"
 
 #include <math.h>
@@ -53,7 +55,7 @@ static struct step *step_find(struct steps *s, int id)
 	return bsearch(&key, s->list, s->count, sizeof(key), by_id);
 }
 
-/* At least so deep; true where that moved it. */
+/* Raise the depth of a step to at least `depth`. Returns true if the depth changed. */
 static bool deepen(struct step *step, int depth)
 {
 	if (step->depth >= depth)
@@ -62,8 +64,8 @@ static bool deepen(struct step *step, int depth)
 	return true;
 }
 
-/* Depths: the longest way from a step that waits for nobody; steps that run with each other share one. Edges come in script order, so
- * few rounds do. */
+/* Set the depth of each step: the longest chain of dependencies from a step without any. Steps that run with each other have
+ * the same depth. Edges come in script order, so few rounds are needed. */
 static void depths(struct steps *s)
 {
 	bool moved = true;
@@ -108,7 +110,7 @@ static int screen_lines(void)
 	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row > 4 ? size.ws_row : 24;
 }
 
-/* How much a step is worth showing, 0 first: it runs; it ended badly; it waits; it completed. */
+/* Returns the order in which steps are shown: 0 for a running step, 1 failed, 2 pending, 3 completed. */
 static int rank(const json_t *row)
 {
 	const char *state = format_text(row, "state");
@@ -118,14 +120,14 @@ static int rank(const json_t *row)
 	return format_state_good(state) ? 3 : 1;
 }
 
-/* Mark the steps that fit in `room` lines; how many do not. */
+/* Mark the steps that fit in `room` lines. Returns the number of steps that do not fit. */
 static size_t choose(struct steps *s, size_t room)
 {
 	size_t left = room < s->count ? room : s->count, hidden = s->count - left;
 
 	for (int r = 0; r < 4 && left; r++) {
 		for (size_t i = 0; i < s->count && left; i++) {
-			/* of those that ended well, the last ones */
+			/* of completed steps, the last ones are shown */
 			struct step *step = &s->list[r == 3 ? s->count - 1 - i : i];
 
 			if (step->shown || rank(step->row) != r)
@@ -137,13 +139,13 @@ static size_t choose(struct steps *s, size_t room)
 	return hidden;
 }
 
-/* Signs for steps and bars, plain where the terminal's locale has no others. */
+/* Must signs for steps and bars be ASCII, because the locale has no other characters? */
 static bool plain(void)
 {
 	return MB_CUR_MAX == 1;
 }
 
-/* A bar of `done` out of `all`. */
+/* Draw a bar of the shares `done` and `failed` of `all`. */
 static void bar(FILE *out, double done, double failed, double all)
 {
 	int full = all > 0 ? (int)floor(done / all * BAR) : 0;
@@ -165,7 +167,8 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* Seconds a step has run: the gate's figure when it ended or is suspended, else by this machine's clock since it began. */
+/* Returns the seconds that a step has run: the figure of jobmgrd if the step has ended or is suspended, else the time since
+ * its start by the clock of this machine. */
 static double elapsed(const json_t *row)
 {
 	const char *started = json_string_value(json_object_get(row, "started_at"));
@@ -178,7 +181,7 @@ static double elapsed(const json_t *row)
 	return ran > 0 ? ran : 0;
 }
 
-/* The same of a job: of one step that is no array, its step's. */
+/* Returns the seconds that a job has run: those of its step if the job has one step, and that is no array. */
 static double job_elapsed(const json_t *job)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step = json_array_get(steps, 0);
@@ -186,7 +189,7 @@ static double job_elapsed(const json_t *job)
 	return elapsed(json_array_size(steps) == 1 && !json_is_object(json_object_get(step, "array")) ? step : job);
 }
 
-/* The sign before a step's name. */
+/* Returns the sign before the name of a step in this state. */
 static const char *mark(const char *state)
 {
 	if (plain())
@@ -207,7 +210,8 @@ static const char *mark(const char *state)
 	return strcmp(state, "pending") ? "▶" : "·";
 }
 
-/* What follows the state: progress of an array, nodes, or what a step waits for. */
+/* Print the text after a step's state: progress of an array, then message or nodes, or for a pending step, what the step waits
+ * for. */
 static void detail(FILE *out, const json_t *row)
 {
 	const json_t *array = json_object_get(row, "array");
@@ -227,7 +231,7 @@ static void detail(FILE *out, const json_t *row)
 	free(peers);
 }
 
-/* End a line, cut to the width of the terminal; escape sequences take no room. */
+/* Print a line, cut to the width of the terminal. Escape sequences have no width. */
 static void line_end(FILE *screen, const char *text)
 {
 	int room = table_width();
@@ -244,7 +248,7 @@ static void line_end(FILE *screen, const char *text)
 	drawn++;
 }
 
-/* A name in its column; what was cut ends in "~", as in tables. */
+/* Print a name in its column. A name that was cut ends in "~", as in tables. */
 static void name_draw(FILE *out, const char *name, int room)
 {
 	if ((int)strlen(name) > room)
@@ -293,7 +297,8 @@ static void head_draw(FILE *screen, const json_t *job)
 	free(line);
 }
 
-/* Begin to draw over the last picture. The text, which picture_show() frees, is complete after it. */
+/* Begin to draw over the last picture. Returns the stream for the drawing. picture_show() prints and frees the text of the
+ * stream. */
 static FILE *picture_begin(char **text, size_t *size)
 {
 	FILE *screen = open_memstream(text, size);

@@ -1,10 +1,11 @@
-/* queue_table.h - the table of `rota queue`, for `rota watch` too: a line a job. */
+/* queue_table.h - the table of `rota queue` and `rota watch`, with one line for each job. */
 #ifndef ROTA_BIN_QUEUE_TABLE_H
 #define ROTA_BIN_QUEUE_TABLE_H
 
 #include "bin/rota/print/table.h"
 
-/* The fields of a line, as the gate answers them: texts, but for seconds in QUEUE_ELAPSED ("": it has not run) and QUEUE_LIMIT (0: none). */
+/* Fields of a job in an answer of `queue`. All are texts, but QUEUE_ELAPSED is in seconds ("": the job has not run), and so is
+ * QUEUE_TIME_LIMIT (0: no limit). */
 enum {
 	QUEUE_JOB,
 	QUEUE_NAME,
@@ -20,7 +21,7 @@ enum {
 
 struct table *queue_table_new(void);
 
-/* Append a job to such a table. */
+/* Append a job to a table that queue_table_new() made. */
 void queue_table_add(char **fields, void *table);
 
 #endif

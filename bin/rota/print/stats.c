@@ -1,4 +1,4 @@
-/* stats.c - what steps used, as `rota show --stats` prints it. What is not known is a dash. */
+/* stats.c - prints the resource usage of steps for `rota show --stats`. An unknown value is "-". */
 #include "bin/rota/print/stats.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct word stats_number(const json_t *object, const char *key, int digits)
 	return w;
 }
 
-/* Bytes each second. */
+/* Returns a member of an object as bytes per second. */
 struct word stats_rate(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);

@@ -1,4 +1,4 @@
-/* stats.h - what steps used, for people. */
+/* stats.h - prints the resource usage of steps. */
 #ifndef ROTA_BIN_STATS_H
 #define ROTA_BIN_STATS_H
 
@@ -7,10 +7,10 @@
 
 #include "bin/rota/print/format.h"
 
-/* Ask for the statistics of these jobs or steps and print them; an exit status. */
+/* Request the resource usage of jobs or steps and print it. Returns the exit status. */
 int stats_show(const json_t *operands, bool wide, bool json);
 
-/* A member with so many digits, or as bytes each second; "-" for null. */
+/* Format a member of an object as a number with `digits` decimals, or as bytes per second; "-" for null. */
 struct word stats_number(const json_t *object, const char *key, int digits);
 struct word stats_rate(const json_t *object, const char *key);
 

@@ -1,8 +1,10 @@
-/* table.c - lists for people: measure, narrow the columns that may be narrowed, print. Called by every verb that lists.
+/* table.c - prints tables for people.
  *
- * No line is longer than the terminal unless asked for; a cell that was cut ends in "~". Into a pipe or a file nothing is cut: what
- * is read there by a program or later by somebody else must be whole. Control characters in cells (job names are what users typed)
- * are shown as "?", so no output can play with a terminal. */
+ * Called by: every verb that prints a list.
+ * Invariants:
+ * - No line is longer than the terminal, unless requested. A cell that was cut ends in "~".
+ * - Output to a pipe or a file is never cut, because its reader needs the whole values.
+ * - Control characters in cells (users choose the names of jobs) are shown as "?", so no output can change the terminal. */
 #include "bin/rota/print/table.h"
 
 #include <locale.h>
@@ -15,15 +17,15 @@
 #include "lib/err.h"
 
 struct cell {
-	size_t text; /* where it begins in the table's texts */
-	int width;   /* screen columns */
+	size_t text; /* offset of the cell's text in `texts` of the table */
+	int width;   /* width of the text in screen columns */
 	const char *colour;
 };
 
-/* What is known of the cells of one column. */
+/* Measures of the cells of one column. */
 struct extent {
-	int width; /* of the widest */
-	bool says; /* one has something to say */
+	int width; /* width of the widest cell */
+	bool says; /* a cell is neither empty nor "-" */
 };
 
 struct table {
@@ -32,7 +34,8 @@ struct table {
 	struct extent *extents;
 	struct cell *cells;
 	size_t count, room;
-	char *texts; /* of all cells, one behind the other: lists have thousands of rows */
+	/* texts of all cells in one block, because lists have thousands of rows */
+	char *texts;
 	size_t texts_size, texts_room;
 };
 
@@ -56,7 +59,8 @@ void table_free(struct table *t)
 	free(t);
 }
 
-/* Copy a text of so many bytes and its end, control characters as "?"; the screen columns of what there is then. */
+/* Copy `size` bytes of a text, with control characters as "?", and end the copy with a NUL. Returns the screen columns of the
+ * copy. */
 static int tame(char *to, const char *text, size_t size)
 {
 	unsigned char all = 0;
@@ -118,7 +122,7 @@ bool table_colours(void)
 	return isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 }
 
-/* Bytes and screen columns of one character that is not ASCII. Names are UTF-8, whatever the caller's locale is. */
+/* Returns the bytes of one character that is not ASCII; *width gets its screen columns. Names are UTF-8 in every locale. */
 static size_t step_wide(const char *text, int *width)
 {
 	static locale_t utf8;
@@ -139,7 +143,7 @@ static size_t step_wide(const char *text, int *width)
 	return bytes;
 }
 
-/* Step over one character: its bytes and screen columns. */
+/* Returns the bytes of one character; *width gets its screen columns. */
 static size_t step(const char *text, int *width)
 {
 	if (*text & 0x80)
@@ -183,7 +187,7 @@ static size_t rows_of(const struct table *t)
 	return t->count / t->columns_count;
 }
 
-/* The natural width of each column, 0 for one that has nothing to say. */
+/* Set the natural width of each column; 0 for a column that is left out. */
 static void measure(const struct table *t, int *widths)
 {
 	for (int c = 0; c < t->columns_count; c++) {
@@ -195,7 +199,7 @@ static void measure(const struct table *t, int *widths)
 	}
 }
 
-/* All columns, with two spaces between. */
+/* Returns the width of all columns, with two spaces between them. */
 static int total_of(const struct table *t, const int *widths)
 {
 	int total = -2;
@@ -215,8 +219,8 @@ int table_needs(const struct table *t)
 	return total;
 }
 
-/* Narrow what may be narrowed, one screen column at a time off the widest, until the line fits; below their least width only
- * where there is no other way, and never to nothing. */
+/* Narrow the columns that may be narrowed, always the widest by one screen column, until the line fits. A column gets below
+ * its least width only if there is no other way, and never below LEAST. */
 static void narrow(const struct table *t, int *widths)
 {
 	enum { LEAST = 3 };
@@ -242,14 +246,14 @@ static void narrow(const struct table *t, int *widths)
 	}
 }
 
-/* A line as it grows, and the spaces that wait until something follows. */
+/* A line while it is built; `gap` spaces are added before the next text. */
 struct line {
 	char *text;
 	size_t size, room;
 	int gap;
 };
 
-/* Room for so many bytes more at the end. */
+/* Returns the end of a line, with capacity for `size` more bytes. */
 static char *line_end(struct line *line, size_t size)
 {
 	char *end;
@@ -283,7 +287,7 @@ static void colour_put(struct line *line, const char *colour)
 	line_put(line, "m", 1);
 }
 
-/* One cell, with the spaces that part it from the one before. */
+/* Append one cell to a line, after the spaces that separate it from the cell before. */
 static void cell_put(struct line *line, const char *text, int text_width, const char *colour, int width, bool right)
 {
 	bool cut = text_width > width;

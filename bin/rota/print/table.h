@@ -1,4 +1,4 @@
-/* table.h - columns that fit the terminal, as wide as it takes where there is none; colours on a terminal only. */
+/* table.h - prints tables that fit the terminal. Without a terminal, lines have any width and no colours. */
 #ifndef ROTA_BIN_TABLE_H
 #define ROTA_BIN_TABLE_H
 
@@ -9,32 +9,34 @@ struct table;
 
 struct table_column {
 	const char *title;
-	bool right; /* numbers */
-	int shrink; /* how far it may be narrowed to make the line fit: its least width; 0 = never narrowed */
+	bool right; /* align to the right, for numbers */
+	int shrink; /* least width to which the column is narrowed to make the line fit; 0 = never narrowed */
 };
 
-/* A table of `count` columns; the caller keeps `columns`. */
+/* Make a table of `count` columns. `columns` must outlive the table. */
 struct table *table_new(const struct table_column *columns, int count);
 void table_free(struct table *t);
 
-/* Append a cell (copied), left to right, row by row; `colour` is an SGR number as text, "" for none. */
+/* Append a cell to the table, left to right, row by row. The text is copied. `colour` is an SGR number as text, "" for none. */
 void table_cell(struct table *t, const char *text);
 void table_cell_coloured(struct table *t, const char *text, const char *colour);
 
-/* Print titles, if any, and rows. `wide`: as wide as it takes. Columns whose every cell is empty or "-" and that can shrink are left
- * out. */
+/* Print the titles, if any, and the rows. With `wide`, columns are not narrowed. Columns that can shrink are left out if all
+ * their cells are empty or "-". */
 void table_print(const struct table *t, FILE *out, bool wide);
 
-/* How wide the lines are where nothing is cut. */
+/* Returns the width of the table's lines if no cell is cut. */
 int table_needs(const struct table *t);
 
-/* $COLUMNS, or the columns of the terminal behind standard output (80 where it does not say); 0: no terminal, so no limit. */
+/* Returns $COLUMNS, or the columns of the terminal on standard output (80 if unknown). Returns 0, for no limit, without a
+ * terminal. */
 int table_width(void);
 
-/* Whether standard output takes colours (a terminal, and no NO_COLOR). */
+/* Returns whether standard output takes colours: it is a terminal and NO_COLOR is not set. */
 bool table_colours(void);
 
-/* Screen columns of a UTF-8 text, and how many bytes of it fit in `width` of them. */
+/* table_text_width() returns the screen columns of a UTF-8 text. table_text_fit() returns how many of its bytes fit in `width`
+ * columns. */
 int table_text_width(const char *text);
 size_t table_text_fit(const char *text, int width);
 

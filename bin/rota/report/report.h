@@ -1,4 +1,4 @@
-/* report.h - what the parts of `rota report` share: the answer of the gate's verb report, as a page or on a terminal. */
+/* report.h - prints the answer of the API verb `report` as a page or on a terminal. */
 #ifndef ROTA_BIN_REPORT_H
 #define ROTA_BIN_REPORT_H
 
@@ -8,13 +8,13 @@
 
 #include "bin/rota/print/format.h"
 
-/* One page that needs nothing else: the report with its charts and its numbers. */
+/* Write a report as one self-contained HTML page with charts and numbers. */
 void report_page(FILE *to, const json_t *answer);
 
-/* A table with bars, for people. */
+/* Print a report on a terminal as a table with bars. */
 void report_print(const json_t *answer, bool wide);
 
-/* A value in the unit of its column: "h", "s", "percent", "count", "mib", "time", "text". */
+/* Returns a value of a report in the unit of its column: "h", "s", "percent", "count", "mib", "time", "text". */
 struct word report_word(const json_t *value, const char *unit);
 
 #endif

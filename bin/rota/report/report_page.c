@@ -1,4 +1,5 @@
-/* report_page.c - a report as a page: its numbers as JSON, the style and the scripts that draw it (bin/rota/report/page), all in one file. */
+/* report_page.c - writes a report as one HTML file: the numbers as JSON, the style, and the scripts that draw charts
+ * (bin/rota/report/page). */
 #include <string.h>
 
 #include "bin/rota/embed.h"
@@ -12,7 +13,7 @@ static const char *part(const char *name)
 	return "";
 }
 
-/* JSON within a script: no tag can end there, whatever a job is called. */
+/* Write JSON within a <script> element. "<" is escaped, so no job name can end the element. */
 static int data_write(const char *bytes, size_t size, void *arg)
 {
 	FILE *to = arg;

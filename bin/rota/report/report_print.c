@@ -1,6 +1,7 @@
-/* report_print.c - a report on the terminal: a table, a bar behind each row; of a job, when each step waited and ran.
+/* report_print.c - prints a report on the terminal: a table with a bar after each row. For a job, the bars show when each step
+ * ran.
  *
- * The bar has what room the words and numbers leave; where that is too little there is none. Numbers and times are never cut. */
+ * Bars take the width that the other columns leave. With too little width, there are no bars. Numbers and times are never cut. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ struct word report_word(const json_t *value, const char *unit)
 	return w;
 }
 
-/* A day or a month as it is; of an hour, "2025-11-20T14:00:00+00:00", what differs between rows. */
+/* Shorten the time of an hour, "2025-11-20T14:00:00+00:00", to "2025-11-20 14:00Z". Days and months stay as they are. */
 static struct word when_word(const char *time)
 {
 	struct word w;
@@ -49,7 +50,7 @@ static bool is_words(const char *unit)
 	return !strcmp(unit, "text") || !strcmp(unit, "time");
 }
 
-/* From column `from` to `to` of `width`, both of 0 to 1: at least one character. */
+/* Returns a bar of at most `width` characters, filled from fraction `from` to fraction `to`, by at least one character. */
 static char *bar(double from, double to, int width)
 {
 	int begin = (int)(from * width), end = (int)(to * width + 0.5);
@@ -85,7 +86,7 @@ static double seconds(const json_t *object, const char *name, double otherwise)
 	return format_time_parse(format_text(object, name), &at) ? at : otherwise;
 }
 
-/* When a step ran, within the life of its job. */
+/* Returns a bar that shows when a step ran within the life of its job. */
 static char *job_bar(const json_t *job, const json_t *row, int width)
 {
 	double now = seconds(job, "now", 0), begin = seconds(job, "submit_at", now), end = seconds(job, "ended_at", now);
@@ -123,7 +124,7 @@ static void row_print(struct table *table, const json_t *answer, const json_t *r
 	}
 }
 
-/* The table, with bars of so many characters; 0: without. */
+/* Make the table of a report with bars of `bar_width` characters; 0: without bars. */
 static struct table *table_make(const json_t *answer, const struct table_column *columns, int count, int bar_width)
 {
 	const json_t *rows = json_object_get(answer, "rows"), *row;
@@ -142,7 +143,7 @@ static struct table *table_make(const json_t *answer, const struct table_column 
 	return table;
 }
 
-/* How long bars can be behind such a table; 0: not at all. */
+/* Returns how long bars can be after the rows of the table; 0: there is no width for bars. */
 static int bar_room(const struct table *table, bool wide)
 {
 	int room = table_width() - table_needs(table) - 2;

@@ -26,7 +26,7 @@ static const struct {
 	{"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},     {"as", RLIMIT_AS},
 };
 
-/* In a job that submits another one, this variable names the host of the first submission, so it is replaced. */
+/* In a job that submits another job, ROTA_SUBMIT_HOST names the host of the first submission, so the variable is replaced. */
 static const char host_name[] = "ROTA_SUBMIT_HOST=";
 
 static json_t *host_variable(void)
@@ -68,7 +68,7 @@ static json_t *limits(void)
 	return json_stringn(text, used);
 }
 
-/* The value of --workdir or --chdir among the options; NULL: neither is given. */
+/* Returns the value of --workdir or --chdir among the options; NULL if neither is given. */
 static const char *workdir_of(const json_t *options)
 {
 	static const char *const names[] = {"--workdir=", "--chdir="};

@@ -7,12 +7,13 @@
 
 #include "lib/err.h"
 
-/* The folder below which --workdir is meant, one of these options ("--name=value"), as a string. Where it is unknown, "/" if it
- * does not matter, else NULL with an error: it matters if --workdir is relative, or, where `always`, not among them. */
+/* Returns the working directory of this process as a JSON string; a relative --workdir in `options` ("--name=value") starts
+ * there. If the directory is unknown, returns "/" if it is not needed: --workdir is absolute, or neither given nor required
+ * (`always`). Otherwise returns NULL with an error. */
 json_t *origin_folder(const json_t *options, bool always, struct err *e);
 
-/* Add "environment", "workdir", "umask" and "rlimits" of this process to a request whose "options" are there; false with an error
- * where the folder is unknown. */
+/* Add "environment", "workdir", "umask" and "rlimits" of this process to a request that already has "options". Returns false
+ * with an error if the working directory is needed and unknown. */
 bool origin_add(json_t *request, struct err *e);
 
 #endif

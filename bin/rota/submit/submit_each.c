@@ -1,4 +1,4 @@
-/* submit_each.c - replaces placeholders in options and arguments by the line of a file, for a job of each line.
+/* submit_each.c - replaces placeholders in options and arguments by the text of a line. Each line of the file makes one job.
  *
  * Called by: `rota submit`.
  * Invariants:
@@ -51,7 +51,7 @@ json_t *submit_each_lines(const char *path, struct err *e)
 	return lines;
 }
 
-/* Word n of a line, counted from 1, and its length; NULL: the line has fewer. */
+/* Returns word n of a line, counted from 1, and its length; NULL if the line has fewer words. */
 static const char *word_at(const char *line, long n, size_t *length)
 {
 	for (line += strspn(line, BLANKS); *line; line += strspn(line, BLANKS)) {
@@ -63,7 +63,7 @@ static const char *word_at(const char *line, long n, size_t *length)
 	return NULL;
 }
 
-/* Length of the placeholder at `text`, {} (*n is 0) or {N}; 0: none is there. */
+/* Returns the length of the placeholder {} (*n is 0) or {N} at `text`; 0 if there is none. */
 static size_t placeholder(const char *text, long *n)
 {
 	size_t digits = *text == '{' ? strspn(text + 1, "0123456789") : 0;
@@ -74,7 +74,8 @@ static size_t placeholder(const char *text, long *n)
 	return digits && *n == 0 ? 0 : digits + 2;
 }
 
-/* The text with its placeholders replaced, as JSON; NULL with an error. */
+/* Returns a text with its placeholders replaced, as JSON; NULL with an error on failure. Sets *some if there was a
+ * placeholder. */
 static json_t *filled(const char *text, const char *line, bool *some, struct err *e)
 {
 	char *whole = NULL;

@@ -1,6 +1,7 @@
-/* submit_options.c - separates options of a submission from operands and writes each in its long form.
+/* submit_options.c - separates options of a submission from operands, and writes each option in its long form.
  *
- * jobmgrd checks the values, together with the script. Both read the same table (jobmgr/translate/options.def). */
+ * jobmgrd checks the values of the options, together with the script. rota and jobmgrd read the same table
+ * (jobmgr/translate/options.def). */
 #include "bin/rota/submit/submit_options.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "lib/err.h"
 #include "lib/nearest.h"
 
-/* Add "--name=value" or "--name". */
+/* Add an option to the list as "--name=value" or "--name". */
 static void option_add(const struct verb *verb, json_t *options, const char *name, const char *value)
 {
 	char *text = value ? xasprintf("--%s=%s", name, value) : xasprintf("--%s", name);

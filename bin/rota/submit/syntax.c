@@ -4,7 +4,7 @@
  * Invariants:
  * - The shell executes nothing: it runs with -n and without BASH_ENV and ENV.
  * - The shell reads each step as its node does: the preamble and the step's lines, with the line numbers of the script.
- * - An error here loses the warning, never the submission. */
+ * - An error of the check loses the warning, never the submission. */
 #include "bin/rota/submit/syntax.h"
 
 #include <ctype.h>
@@ -22,8 +22,8 @@
 #include "lib/err.h"
 
 struct look {
-	pid_t pid; /* 0: it was not started */
-	int said;  /* the shell's output */
+	pid_t pid; /* process of the shell; 0 if the shell was not started */
+	int said;  /* file with the messages of the shell */
 };
 
 struct syntax {
@@ -33,7 +33,7 @@ struct syntax {
 	int count;
 };
 
-/* The beginning of a line; the end of the text if it has fewer lines. */
+/* Returns the offset of the beginning of a line; the end of the text if the text has fewer lines. */
 static size_t line_at(const char *script, size_t size, int line)
 {
 	size_t at = 0;
@@ -47,7 +47,7 @@ static size_t line_at(const char *script, size_t size, int line)
 	return at;
 }
 
-/* The lines of a step in an unnamed file, open at its beginning; -1: failed. */
+/* Returns an unnamed file with the lines of a step, open at its beginning; -1 on failure. */
 static int cut_file(const char *script, size_t size, const struct translate_cut *cut)
 {
 	int fd = memfd_create("rota-step", MFD_CLOEXEC);
@@ -112,7 +112,8 @@ struct syntax *syntax_begin(const char *name, const char *script, size_t size, i
 	return s;
 }
 
-/* "bash: line 12: syntax error ..." and "sh: 12: Syntax error: ...": the line, and what stands behind it; NULL where there is none. */
+/* Parse a message of a shell: "bash: line 12: syntax error ..." or "sh: 12: Syntax error: ...". Returns the text after the
+ * line number, and the number in *line. Returns NULL if there is no line number. */
 static const char *message_of(char *text, int *line)
 {
 	char *at = strchr(text, ':');
@@ -150,7 +151,7 @@ void syntax_end(struct syntax *s)
 
 		const char *message = message_of(said, &line);
 
-		if (!message || !strcmp(said, before)) /* the preamble is read with each step */
+		if (!message || !strcmp(said, before)) /* each step repeats the errors of the preamble */
 			continue;
 		strcpy(before, said);
 		fprintf(stderr, "%s:%d: warning: step \"%s\": %s\n", s->name, line, s->cuts[i].name, message);

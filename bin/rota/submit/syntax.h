@@ -6,10 +6,10 @@
 
 struct syntax;
 
-/* Start to check the first `most` steps of the script `name` in the background. NULL: the script is not for a shell. */
+/* Start to check the first `most` steps of the script `name` in the background. Returns NULL if the script is not for a shell. */
 struct syntax *syntax_begin(const char *name, const char *script, size_t size, int most);
 
-/* Wait for the check and print its warnings on standard error. NULL is allowed. */
+/* Wait for the check and print its warnings on standard error. `syntax` may be NULL. */
 void syntax_end(struct syntax *syntax);
 
 #endif

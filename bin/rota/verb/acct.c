@@ -1,7 +1,8 @@
 /* acct.c - `rota acct`: accounting of jobs and steps, as a table or, with --csv, --parsable or --json, for programs.
  *
  * Invariants:
- * - Output for programs is requested and printed page by page, so memory does not grow with it, neither here nor in jobmgrd. */
+ * - Output for programs is requested and printed page by page, so the memory of rota and jobmgrd does not grow with the
+ *   output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static void fields_help(void)
 		       fields[i].slurm ? fields[i].slurm : "", fields[i].slurm ? ")" : "");
 }
 
-/* Options that filter the request; false where `id` is no such option. */
+/* Add an option that filters to the request. Returns false if `id` is no such option. */
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
 	static const struct {
@@ -142,7 +143,8 @@ static void field_misuse(const struct verb *verb, const char *word)
 		    near ? "\"?" : "");
 }
 
-/* The fields of a list of names. An unknown name is misuse; the message suggests the nearest. */
+/* Find the fields of a list of names. Returns the number of fields. An unknown name is misuse; the message suggests the
+ * nearest name. */
 static int fields_find(const struct verb *verb, const char *names, const struct acct_field **fields)
 {
 	char *copy = xstrdup(names), *rest = copy, *word;
@@ -161,7 +163,7 @@ static int fields_find(const struct verb *verb, const char *names, const struct 
 	return count;
 }
 
-/* A field that is no text, formatted for a table; NULL: unknown. */
+/* Format a field that is no text for a table. An unknown value is "-". */
 static struct word field_word(const struct acct_field *field, const json_t *value, const json_t *signal)
 {
 	switch (field->kind) {
@@ -192,7 +194,7 @@ static void text_cell(struct table *table, const struct acct_field *field, const
 	table_cell_coloured(table, text, field->kind == ACCT_STATE ? format_state_colour(text) : "");
 }
 
-/* A table of rows and its columns. */
+/* A table of rows and the fields in its columns. */
 struct list {
 	struct table_column columns[MOST_FIELDS];
 	struct table *table;
@@ -213,7 +215,7 @@ static void row_add(struct list *list, const json_t *row)
 	}
 }
 
-/* The fields of a line of the answer: those of JOB_FIELDS, with the signal after the exit code. */
+/* Fields of a line in a short answer of `acct`: those of JOB_FIELDS, with the signal after the exit code. */
 enum {
 	LINE_JOB,
 	LINE_NAME,
@@ -340,7 +342,7 @@ static int stream(const struct acct_line *line, const struct acct_field **fields
 	return EXIT_OK;
 }
 
-/* Print what one request answers: named jobs, the latest rows, or a table. */
+/* Send one request and print the answer: named jobs, the latest rows, or a table. */
 static int ask(const struct acct_line *line, const struct acct_field **fields, int count)
 {
 	json_t *answer = call_gate("acct", json_incref(line->request));

@@ -1,4 +1,5 @@
-/* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume`, `requeue`: one request about jobs or steps, and the outcome of each. */
+/* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume` and `requeue`: sends one request about jobs or steps, and
+ * prints the outcome of each. */
 #include <stdio.h>
 
 #include "bin/rota/call/call.h"

@@ -16,7 +16,7 @@
 
 enum { ADMIN_CONNINFO = 256 };
 
-/* For help and completion; other --KEY=VALUE are the object's own. */
+/* Options for help and completion. Any other --KEY=VALUE is a property of the object. */
 const struct verb_option admin_options[] = {
 	{256 + 1, "reason", "TEXT",
 	 "why a node is drained or reserved, shown to users whose steps wait for it; how you know that a node is dead"},
@@ -27,7 +27,7 @@ const struct verb_option admin_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* "a, b or c"; malloc'ed. */
+/* Returns words joined as "a, b or c"; malloc'ed. */
 static char *words_join(const char *const *words)
 {
 	char *all = xstrdup(*words++);
@@ -41,7 +41,8 @@ static char *words_join(const char *const *words)
 	return all;
 }
 
-/* The word of the list that was given. Another one is misuse; the message has the nearest word, or all. */
+/* Returns the word of the list that equals `given`. Any other word is misuse; the message suggests the nearest word, or lists
+ * all. */
 static const char *word_read(const struct verb *verb, const char *what, const char *given, const char *const *words)
 {
 	const char *near;
@@ -55,7 +56,7 @@ static const char *word_read(const struct verb *verb, const char *what, const ch
 	verb_misuse(verb, "there is no %s \"%s\"; say %s", what, given, words_join(words));
 }
 
-/* The command line. */
+/* The command line of `rota admin`. */
 struct admin_line {
 	char *operands[3];
 	int count;
@@ -64,7 +65,7 @@ struct admin_line {
 	json_t *values;
 };
 
-/* Read --KEY=VALUE or --KEY VALUE; returns the number of arguments it consists of. */
+/* Read an option --KEY=VALUE or --KEY VALUE. Returns the number of arguments that the option consists of. */
 static int value_read(const struct verb *verb, struct admin_line *line, int left, char **argv)
 {
 	const char *option = argv[0] + 2;
@@ -88,7 +89,7 @@ static int value_read(const struct verb *verb, struct admin_line *line, int left
 	return took;
 }
 
-/* Any key is valid here, so verb_next() with its table of options cannot be used. */
+/* Read the command line. Any key is a valid option here, so verb_next() with its table of options cannot be used. */
 static void line_read(const struct verb *verb, struct admin_line *line, int argc, char **argv)
 {
 	for (int i = 1; i < argc;) {
@@ -130,7 +131,7 @@ static const struct admin_object *object_read(const struct verb *verb, const str
 	return o;
 }
 
-/* NULL where the object has none. */
+/* Returns the action on the command line. Returns NULL if the object has no actions. */
 static const char *action_read(const struct verb *verb, const struct admin_line *line, const struct admin_object *object)
 {
 	if (!object->actions[0])
@@ -146,7 +147,7 @@ static void operands_most(const struct verb *verb, const struct admin_line *line
 		verb_misuse(verb, "\"%s\" is one operand too many", line->operands[most]);
 }
 
-/* `rota admin db upgrade`. */
+/* Run `rota admin db upgrade`. */
 static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 {
 	struct admin_db_report report;
@@ -177,7 +178,7 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 	return EXIT_OK;
 }
 
-/* `rota admin usage rebuild`. */
+/* Run `rota admin usage rebuild`. */
 static int usage_rebuild(const struct verb *verb, const struct admin_line *line)
 {
 	json_t *answer;
@@ -196,7 +197,7 @@ static int usage_rebuild(const struct verb *verb, const struct admin_line *line)
 	return EXIT_OK;
 }
 
-/* The folder for exports. */
+/* Returns the folder for exports (--to). A missing folder is misuse. */
 static const char *folder_read(const struct verb *verb, const struct admin_line *line)
 {
 	const char *folder = json_string_value(json_object_get(line->values, "to"));
@@ -206,7 +207,7 @@ static const char *folder_read(const struct verb *verb, const struct admin_line 
 	return folder;
 }
 
-/* `rota admin export MONTH --to=DIR`. */
+/* Run `rota admin export MONTH --to=DIR`. */
 static int export_run(const struct verb *verb, const struct admin_line *line)
 {
 	operands_most(verb, line, 2);
@@ -215,7 +216,7 @@ static int export_run(const struct verb *verb, const struct admin_line *line)
 	return admin_export_month(line->operands[1], folder_read(verb, line), line->json);
 }
 
-/* `rota admin range list`, `rota admin range drop FROM --to=DIR`. */
+/* Run `rota admin range list` or `rota admin range drop FROM --to=DIR`. */
 static int range_run(const struct verb *verb, const struct admin_line *line, const char *action)
 {
 	if (!strcmp(action, "list")) {
@@ -227,7 +228,7 @@ static int range_run(const struct verb *verb, const struct admin_line *line, con
 	return admin_range_drop(line->operands[2], folder_read(verb, line), line->json);
 }
 
-/* Print an object, one key a line. */
+/* Print an object of `rota admin`, one key on each line. */
 static void row_show(const json_t *row)
 {
 	const char *key;

@@ -1,10 +1,10 @@
 /* check.c - `rota check`: translates a script as jobmgrd would, and prints the plan as tables, JSON or a graph.
  *
  * Invariants:
- * - With an instance, its limits and partitions apply, and a valid script is tried there: the database checks accounts, rights, names of
- *   nodes and other jobs. Without one, the built-in limits apply, and a message says that.
- * - A script that would be refused exits with EXIT_REFUSED. Each error is a line on standard error: FILE:LINE: --option: message. With
- *   --json, standard output has the answer of a refused submission. */
+ * - With an instance, its limits and partitions apply, and jobmgrd tries a valid script: the database checks accounts, rights,
+ *   names of nodes and other jobs. Without an instance, the built-in limits apply, and a message says that.
+ * - For a script that would be refused, the exit status is EXIT_REFUSED. Each error is a line on standard error: FILE:LINE:
+ *   --option: message. With --json, standard output has the answer of a refused submission. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,17 +32,17 @@ const struct verb_option check_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-enum { CHECK_STEPS_MOST = 100 }; /* whose syntax is checked */
+enum { CHECK_STEPS_MOST = 100 }; /* most steps whose syntax is checked */
 
-/* The command line. */
+/* The command line of `rota check`. */
 struct check_line {
 	const char *script;
-	json_t *arguments; /* of the script */
-	json_t *options;   /* "--name=value" */
+	json_t *arguments; /* arguments of the script */
+	json_t *options;   /* options of the submission: "--name=value" */
 	bool json, dot;
 };
 
-/* Take an option of this verb alone. Returns the number of arguments it consists of, 0 for another option. */
+/* Take an option of `rota check` alone. Returns the number of arguments that the option consists of, 0 for another option. */
 static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 {
 	struct check_line *line = arg;
@@ -75,7 +75,7 @@ static void problems_print(const char *file, const struct translate_problems *pr
 		fprintf(stderr, "%s: and %d more problems\n", file, problems->more);
 }
 
-/* The same as jobmgrd answers a submission that it refuses. */
+/* Print the problems of a script as JSON, in the form in which jobmgrd refuses a submission. */
 static void problems_json_print(const char *file, const struct translate_problems *problems)
 {
 	struct err e;
@@ -121,7 +121,7 @@ static struct word time_text(const json_t *limit)
 	return json_integer_value(limit) == 0 ? (struct word){"none"} : format_duration(json_number_value(limit));
 }
 
-/* "0-15:4,20%2", shortened where it is long. */
+/* Returns the indices and the limit of an array as "0-15:4,20%2", shortened if the text is long. */
 static struct word array_text(const json_t *array)
 {
 	struct word w = {"-"};
@@ -172,7 +172,7 @@ static void steps_print(const json_t *steps)
 	table_free(table);
 }
 
-/* The names of steps by their ids. */
+/* Returns an object that maps step ids to the steps of a plan. */
 static json_t *names_of(const json_t *steps)
 {
 	json_t *names = json_object(), *step;
@@ -187,7 +187,7 @@ static const json_t *step_of(const json_t *names, const json_t *id)
 	return json_object_get(names, format_count(id).s);
 }
 
-/* "solve", "812" or "812.solve". */
+/* Returns the peer of an edge as text: "solve", "812" or "812.solve"; malloc'ed. */
 static char *peer_text(const json_t *names, const json_t *edge)
 {
 	const json_t *step = json_object_get(edge, "peer_step"), *name = json_object_get(edge, "peer_name");
@@ -241,7 +241,7 @@ static void tables_print(const json_t *plan, const json_t *names)
 	}
 }
 
-/* A quoted identifier of the dot language. */
+/* Print a quoted identifier of the dot language. */
 static void dot_name(const char *name)
 {
 	putchar('"');
@@ -308,7 +308,8 @@ static void plan_print(const json_t *plan, const struct check_line *line)
 	json_decref(names);
 }
 
-/* Limits and partitions of the instance; free them with translate_limits_free. False where no instance answers. */
+/* Get limits and partitions of the instance; free them with translate_limits_free(). Returns false, with the built-in limits,
+ * if no instance answers. */
 static bool limits_here(struct translate_limits *limits)
 {
 	const struct conf *conf = call_conf_try();
@@ -322,7 +323,7 @@ static bool limits_here(struct translate_limits *limits)
 	return here;
 }
 
-/* Let the instance try a valid script, and print its refusal. Returns the exit status. */
+/* Let jobmgrd try a valid script, and print the refusal, if any. Returns the exit status. */
 static int submission_try(const struct check_line *line, const char *script, size_t size)
 {
 	const char *name = script_name(line);
@@ -342,7 +343,7 @@ static int submission_try(const struct check_line *line, const char *script, siz
 	return status;
 }
 
-/* The strings of a list, NULL-terminated; malloc'ed. */
+/* Returns the strings of a JSON list, NULL-terminated; malloc'ed. */
 static const char **texts(const json_t *list)
 {
 	const char **all = xcalloc(json_array_size(list) + 1, sizeof *all);
@@ -351,7 +352,7 @@ static const char **texts(const json_t *list)
 	return all;
 }
 
-/* The plan of a script; NULL: its problems were printed. */
+/* Returns the plan of a script. Returns NULL after printing the problems of the script. */
 static json_t *translate(const struct check_line *line, const char *script, size_t size, const struct translate_limits *limits)
 {
 	const char **options = texts(line->options), **arguments = texts(line->arguments), *home = getenv("HOME");

@@ -31,7 +31,7 @@ static const char *completion_print_until(const char *text, const char *line)
 	return at + strlen(line);
 }
 
-/* Print a table of options: --name, with = after it where it takes a value, and -x. */
+/* Print the options of a table: --name, followed by = if the option takes a value, and -x. */
 static void options_print(const struct verb_option *options)
 {
 	for (; options && options->id; options++) {
@@ -42,7 +42,7 @@ static void options_print(const struct verb_option *options)
 	}
 }
 
-/* The kind of words that an option takes as its value; NULL: none that can be completed. */
+/* Returns the kind of words that an option takes as its value, NULL if the value cannot be completed. */
 static const char *option_kind(const struct verb_option *option)
 {
 	static const struct {
@@ -75,7 +75,7 @@ static void values_print(const struct verb_option *options)
 	}
 }
 
-/* Print the case of a verb. */
+/* Print the case of a verb in the bash completion. */
 static void verb_print(const struct verb *v)
 {
 	printf("\t\t%s) operands='%s' options='", v->name, v->completes);
@@ -87,7 +87,7 @@ static void verb_print(const struct verb *v)
 	puts("' ;;");
 }
 
-/* Print the case of an object of `rota admin`. */
+/* Print the case of an object of `rota admin` in the bash completion. */
 static void object_print(const struct admin_object *o)
 {
 	printf("\t\t3:%s) operands='", o->name);
@@ -114,7 +114,7 @@ static bool is_plain(const char *word)
 	return word[0] && word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+@-")] == '\0';
 }
 
-/* Print a member of each row, one a line, with `head` before it. */
+/* Print a member of each row of a list, one on each line, with `head` in front. */
 static void rows_print(const json_t *list, const char *key, const char *head)
 {
 	const json_t *row;
@@ -130,7 +130,7 @@ static void rows_print(const json_t *list, const char *key, const char *head)
 	}
 }
 
-/* The same for a list that jobmgrd answers. Prints no error. */
+/* Request a list from jobmgrd and print a member of each row, one on each line. Prints no error. */
 static int list_print(const char *verb, json_t *request, const char *list, const char *key)
 {
 	struct err e = {0};
@@ -159,7 +159,7 @@ static int steps_print(const char *job)
 	return EXIT_OK;
 }
 
-/* Print the words of a kind, as verbs.def and option_kind name it. */
+/* Print the words of a kind that verbs.def or option_kind() names. */
 static int words_print(const struct verb_scan *scan, const char *what)
 {
 	if (!strcmp(what, "job"))

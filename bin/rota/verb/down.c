@@ -1,7 +1,7 @@
 /* down.c - `rota down`: ends every process that `rota up` started, in the order of their dependencies.
  *
- * Launchers end first: each ends its keepers, which run their epilogs, and procmgrd reports the ends. A node whose launcher died but whose
- * keepers live gets a new launcher for that. nodemgrd, runnerd, jobmgrd, PostgreSQL and munged follow. */
+ * Launchers end first: each launcher ends its keepers, which run their epilogs, and procmgrd reports the ends. A node whose
+ * launcher died while keepers live gets a new launcher first. nodemgrd, runnerd, jobmgrd, PostgreSQL and munged follow. */
 #include <dirent.h>
 #include <errno.h>
 #include <fts.h>
@@ -48,7 +48,7 @@ static pid_t alive_munged(const struct instance *in, const void *arg)
 	return instance_munged(in);
 }
 
-/* End one part, and print that. */
+/* End one process of the instance, and print a message. */
 static bool part_end(const struct instance *in, const char *what, pid_t pid, int signal, int seconds,
 		     pid_t (*alive)(const struct instance *in, const void *arg), const void *arg)
 {
@@ -98,7 +98,7 @@ static bool launcher_again(const struct instance *in, const char *node, struct e
 	return ok;
 }
 
-/* Signal all launchers to end their nodes, then wait for each. */
+/* Signal all launchers to end the steps of their nodes, then wait for each launcher to end. */
 static bool nodes_end_once(const struct instance *in, char **nodes, size_t count)
 {
 	int wait_s = in->conf.node_grace + in->conf.node_hook_timeout + DAEMON_SECONDS;
@@ -126,7 +126,7 @@ static bool nodes_end_once(const struct instance *in, char **nodes, size_t count
 	return ok;
 }
 
-/* The same until no keeper can be left: a launcher may die before it handles the signal. */
+/* End all nodes, and repeat until no keeper can be left: a launcher may die before it handles the signal. */
 static bool nodes_end(const struct instance *in)
 {
 	char **nodes = instance_nodes(in);
@@ -147,7 +147,7 @@ static bool nodes_end(const struct instance *in)
 	return ok && !left;
 }
 
-/* End every daemon of a kind. */
+/* End every daemon of a kind, such as jobmgrd. */
 static bool daemons_end(const struct instance *in, const char *kind)
 {
 	char **names = instance_daemons(in, kind);
@@ -172,7 +172,7 @@ static bool all_end(const struct instance *in)
 	return part_end(in, "munged", instance_munged(in), SIGTERM, DAEMON_SECONDS, alive_munged, NULL) && ok;
 }
 
-/* Ask the user. */
+/* Ask the user whether to remove the state folder. Returns the answer. */
 static bool agreed(const struct instance *in)
 {
 	char answer[16] = "";
@@ -185,7 +185,7 @@ static bool agreed(const struct instance *in)
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-/* Remove the folder. Never follows a link or leaves the file system. */
+/* Remove the state folder. Never follows a link or leaves the file system. */
 static bool purge(const struct instance *in, struct err *e)
 {
 	char *roots[] = {in->home, NULL};
@@ -224,7 +224,7 @@ static bool down(struct instance *in, bool remove, bool yes, struct err *e)
 	return !remove || purge(in, e);
 }
 
-/* The processes that were ended, as {"home", "ended", "removed"}. */
+/* Print the processes that were ended as {"home", "ended", "removed"}. */
 static void json_print(const struct instance *in, json_t *before, bool removed)
 {
 	json_t *part, *all = json_pack("{ss s[] sb}", "home", in->home, "ended", "removed", removed && in->made);

@@ -1,4 +1,4 @@
-/* help.c - `rota help`: lists the verbs, or prints the help of one. */
+/* help.c - `rota help`: lists the verbs, or prints the help of one verb. */
 #include <stdio.h>
 
 #include "bin/rota/line/verb.h"

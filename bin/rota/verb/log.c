@@ -24,8 +24,8 @@ const struct verb_option log_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The step whose output is one file: the named one, or the only one of a job; no array whose elements have files of their own. NULL: there
- * are several. */
+/* Returns the step whose output is one file: the named step, or the only step of a job. An array counts if its elements share
+ * a file. Returns NULL if there are several files. */
 static json_t *step_in(const struct log *log, const json_t *answer)
 {
 	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0);
@@ -48,13 +48,13 @@ static json_t *step_in(const struct log *log, const json_t *answer)
 	return same ? step : NULL;
 }
 
-/* Request the jobs of the operand; NULL: refused. */
+/* Request the jobs of the operand from jobmgrd. Returns NULL after a refusal. */
 static json_t *look(const struct log *log)
 {
 	return call_gate_patiently("show", json_pack("{sO}", "jobs", log->operands), CALL_LONG);
 }
 
-/* Update the state of the step, at most twice a second. False: jobmgrd refused. */
+/* Update the state of the step, at most twice a second. Returns false if jobmgrd refused the request. */
 static bool refresh(const struct log *log, struct log_file *f, int64_t *asked)
 {
 	json_t *answer, *step;
@@ -70,7 +70,8 @@ static bool refresh(const struct log *log, struct log_file *f, int64_t *asked)
 	return step;
 }
 
-/* Print the file until the step has ended and all of the file is read. Waits for the file; continues with the files of later attempts. */
+/* Print the output file until the step has ended and all of the file is read. Waits for the file to exist. Continues with the
+ * files of later attempts. */
 static int follow(const struct log *log, struct log_file *f)
 {
 	int64_t asked = 0;
@@ -98,7 +99,7 @@ static int follow(const struct log *log, struct log_file *f)
 	return ok ? status : EXIT_REFUSED;
 }
 
-/* Print the present content of the file. */
+/* Print the present content of the output file. */
 static int once(struct log_file *f)
 {
 	bool ok = log_file_read(f);
@@ -111,7 +112,7 @@ static int once(struct log_file *f)
 	return EXIT_REFUSED;
 }
 
-/* Is the output hidden from the caller? Prints an error then. */
+/* Is the output hidden from the caller? If so, an error is printed. */
 static bool is_private(const struct log *log, const json_t *answer)
 {
 	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0);
@@ -123,7 +124,7 @@ static bool is_private(const struct log *log, const json_t *answer)
 	return !path;
 }
 
-/* Print the file of one step. */
+/* Print the output file of one step. */
 static int file_print(const struct log *log, json_t *answer, json_t *step)
 {
 	struct lines lines = {.json = true};

@@ -17,7 +17,7 @@ const struct verb_option modify_options[] = {
 	{MODIFY_QUIET, "quiet", NULL, "print only errors"},
 	SELECTION_ROWS(SELECTION_LONG, "of-", ", before the change"),
 	VERB_OPTION_JSON,
-/* All options but those that name peers. */
+/* all options of a submission, except those that name peers */
 #define MODIFY_JOB SUBMIT_OPTIONS_ROW
 #define MODIFY_STEP SUBMIT_OPTIONS_ROW
 #define MODIFY_PEER(...)
@@ -27,13 +27,14 @@ const struct verb_option modify_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The command line. Options of submit are changes, so --of-partition and --of-account select by these. */
+/* The command line of `rota modify`. Options of `rota submit` are changes, so --partition and --account change jobs, and
+ * --of-partition and --of-account select jobs. */
 struct modify_line {
 	json_t *request, *jobs, *options;
 	struct change_line change;
 };
 
-/* The row of an option of this verb alone; NULL: another option. */
+/* Returns the row of an option of `rota modify` alone, NULL for another option. */
 static const struct verb_option *own_find(const char *word)
 {
 	size_t length = strcspn(word, "=");
@@ -46,7 +47,7 @@ static const struct verb_option *own_find(const char *word)
 	return NULL;
 }
 
-/* Take an option of this verb alone. Returns the number of arguments it consists of, 0 for another option. */
+/* Take an option of `rota modify` alone. Returns the number of arguments that the option consists of, 0 for another option. */
 static int own_take(const struct verb *verb, struct modify_line *line, int left, char **argv)
 {
 	const struct verb_option *own = own_find(argv[0]);

@@ -16,7 +16,7 @@ const struct verb_option nodes_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* "3/8": allocated and total. */
+/* Returns an amount as "3/8": allocated and total. */
 static struct word share(struct word used, struct word all)
 {
 	struct word w;
@@ -25,7 +25,7 @@ static struct word share(struct word used, struct word all)
 	return w;
 }
 
-/* Why the node is unavailable, and notices: maintenance, a deadline, failing hardware. */
+/* Add a cell that says why the node is unavailable, and notices: maintenance, a deadline, failing hardware. */
 static void reason_cell(struct table *table, const json_t *node)
 {
 	const char *reason = format_text(node, "reason"), *notice = format_text(node, "notice");

@@ -1,4 +1,4 @@
-/* partitions.c - `rota partitions`: nodes, limits, waiting and running steps of partitions. */
+/* partitions.c - `rota partitions`: lists partitions with their nodes, limits, and numbers of waiting and running steps. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ const struct verb_option partitions_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* A time limit; none is "none". */
+/* Returns a time limit of a partition as text; "none" if there is no limit. */
 static struct word limit(const json_t *partition, const char *key)
 {
 	const json_t *value = json_object_get(partition, key);

@@ -68,7 +68,7 @@ static void line_read(struct verb_scan *scan, struct queue_line *line)
 		json_object_set_new(request, "jobs", words_operands(scan));
 }
 
-/* The nodes of a running job, or the reason why it waits. */
+/* Returns the nodes of a running job, or the reason why a job waits. */
 static const char *job_nodes_or_reason(const json_t *job)
 {
 	const char *nodes = format_text(job, "nodes");

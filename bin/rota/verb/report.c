@@ -1,4 +1,5 @@
-/* report.c - `rota report`: usage, efficiency, waiting times and failures, which api.report sums up from accounting. */
+/* report.c - `rota report`: usage, efficiency, waiting times and failures, which the database function api.report sums up from
+ * accounting. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ struct report_line {
 	bool csv, wide, json;
 };
 
-/* Options that filter the request; false where `id` is no such option. */
+/* Add an option that filters to the request. Returns false if `id` is no such option. */
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
 	static const struct {

@@ -35,7 +35,7 @@ static void share_row(struct table *table, const json_t *share)
 	table_cell(table, stats_number(share, "factor", 4).s);
 }
 
-/* "account physics, each user (alice)": the steps that a limit counts together. */
+/* Describes the steps that a limit counts together: "account physics, each user (alice)". */
 static void holder(char *text, size_t size, const json_t *limit)
 {
 	static const char *const KINDS[] = {"account", "qos", "partition", "user"};

@@ -31,7 +31,7 @@ struct show_line {
 	bool elements, stats, script, environment, wide, json;
 };
 
-/* Why a job or step waits, or how it ended, unless the exit code says that already. */
+/* Returns why a job or step waits, or how it ended; "" if the exit code says that already. */
 static const char *reason(const json_t *object)
 {
 	const char *message = format_text(object, "message"), *word = format_text(object, "reason");
@@ -41,7 +41,7 @@ static const char *reason(const json_t *object)
 	return strcmp(word, "exit") && strcmp(word, "signal") && strcmp(word, format_text(object, "state")) ? word : "";
 }
 
-/* Print "  Name        value"; nothing for an empty value. */
+/* Print a line "  Name        value"; nothing for an empty value. */
 static void line_print(const char *name, const char *value)
 {
 	if (value[0] && strcmp(value, "-"))
@@ -55,7 +55,7 @@ static struct word duration_of(const json_t *object, const char *key)
 	return format_duration(json_is_number(value) ? json_number_value(value) : -1);
 }
 
-/* Print when the job was submitted, started and ended, and how long it ran. */
+/* Print when a job or step was submitted, started and ended, and how long it ran. */
 static void times_print(const json_t *job)
 {
 	char text[200];
@@ -102,7 +102,7 @@ static void arguments_print(const json_t *job)
 
 enum { MAILS_SHOWN = 20 };
 
-/* One mail: event, recipient, outcome; malloc'ed. */
+/* Returns a mail as text: event, recipient, outcome; malloc'ed. */
 static char *mail_text(const json_t *mail)
 {
 	const char *step = format_text(mail, "step"), *recipient = format_text(mail, "recipient");
@@ -161,7 +161,7 @@ static void job_print(const json_t *job)
 	mails_print(json_object_get(job, "mails"));
 }
 
-/* "40/100" for an array, "" for another step. */
+/* Returns the progress of an array as "40/100", "" for another step. */
 static struct word progress(const json_t *step)
 {
 	const json_t *array = json_object_get(step, "array");
@@ -193,7 +193,8 @@ static void step_row(struct table *table, const json_t *step)
 	free(after);
 }
 
-/* Print warnings about nodes of a running step: failing, or drained or reserved within its time limit. Skips those in `said`. */
+/* Print warnings about nodes of a running step: failing, or drained or reserved within its time limit. Skips warnings in
+ * `said`, which were printed before. */
 static void warnings_print(const json_t *step, json_t *said)
 {
 	const json_t *warning;
@@ -226,7 +227,7 @@ static void steps_print(const json_t *steps, bool wide)
 	table_free(table);
 }
 
-/* Print "2 CPUs, 4G memory, 1 task": what a step is allocated, or requests. */
+/* Print what a step is allocated, or requests, as "2 CPUs, 4G memory, 1 task". */
 static void size_print(const json_t *step)
 {
 	long long cpus = json_integer_value(json_object_get(step, "cpus")),
@@ -240,7 +241,7 @@ static void size_print(const json_t *step)
 	line_print("Size", text);
 }
 
-/* "gpu:2,fpga:1" of {"gpu": 2, "fpga": 1}. */
+/* Print amounts {"gpu": 2, "fpga": 1} as "gpu:2,fpga:1". */
 static void amounts_print(const char *name, const json_t *amounts)
 {
 	char *text = NULL;
@@ -267,7 +268,7 @@ static void names_print(const char *name, const json_t *names)
 	free(text);
 }
 
-/* Print the resources that a suspended step keeps, where --keep was given: {"mem": true, ...}. */
+/* Print the resources that a suspended step keeps (--keep): {"mem": true, ...}. */
 static void kept_print(const json_t *keep)
 {
 	char *text = NULL;
@@ -319,7 +320,7 @@ static void wishes_print(const json_t *step)
 	line_print("Epilog", format_text(step, "epilog"));
 }
 
-/* Print how prologs and epilogs of the attempt ended: "site_prolog on n1: 0". */
+/* Print how the prolog and epilog hooks of an attempt ended: "site_prolog on n1: 0". */
 static void hooks_print(const json_t *step)
 {
 	const json_t *hook;
@@ -411,7 +412,7 @@ static void parts_print(const json_t *job, bool wide)
 	}
 }
 
-/* Were only steps of this job named, not the job itself? */
+/* Do the operands name only steps of the job, not the job itself? */
 static bool steps_named(const json_t *operands, const json_t *job)
 {
 	struct word id = format_count(json_object_get(job, "job_id"));
@@ -448,7 +449,7 @@ static int show_print(const json_t *operands, const struct show_line *line)
 	return EXIT_OK;
 }
 
-/* --script and --environment. */
+/* Print the script or the environment of a job (--script, --environment). */
 static int script(const json_t *operands, const struct show_line *line)
 {
 	json_t *answer = call_gate("script", json_pack("{sO}", "jobs", operands));

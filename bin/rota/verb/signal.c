@@ -19,7 +19,7 @@ const struct verb_option signal_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The short name of a signal. An unknown one is misuse. */
+/* Returns the name of a signal without SIG. An unknown signal is misuse. */
 static const char *signal_name(const struct verb *verb, const char *given)
 {
 	const char *names[NSIG + 1];

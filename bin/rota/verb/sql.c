@@ -1,7 +1,7 @@
 /* sql.c - `rota sql`: runs psql on the database of the instance, with the caller's role.
  *
- * Root, the account and the owner of the instance connect as rota_admin; another user as the role of their own name, which an administrator
- * creates (docs/querying.md). The server checks the user id, so no other role can be had. */
+ * Root, the account and the owner of the instance connect as rota_admin. Another user connects as the role of their own name,
+ * which an administrator creates (docs/querying.md). The server checks the user id, so nobody can connect as another role. */
 #include <errno.h>
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #include "bin/rota/line/words.h"
 #include "lib/db.h"
 
-/* All other options are psql's. */
+/* No options of rota: all options go to psql. */
 const struct verb_option sql_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Is the caller root, the account of the instance, or the owner of a private one? */
+/* Is the caller root, the account of the instance, or the owner of a private instance? */
 static bool runs_instance(const struct conf *conf)
 {
 	struct stat st;
@@ -30,7 +30,7 @@ static bool runs_instance(const struct conf *conf)
 	return !conf->instance_account[0] && conf->instance_home[0] && !stat(conf->instance_home, &st) && st.st_uid == geteuid();
 }
 
-/* Has the database no role of the caller's name? psql would not explain that. Prints an error then. */
+/* Has the database no role of the caller's name? psql would not explain that failure, so an error is printed. */
 static bool lacks_login(const char *conninfo)
 {
 	PGconn *db = PQconnectdb(conninfo);
@@ -57,7 +57,7 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 	bool runs;
 	int from = 1, count = 0;
 
-	if (argc > 1 && !strcmp(argv[1], "--help")) { /* -h is the host, as in psql */
+	if (argc > 1 && !strcmp(argv[1], "--help")) { /* -h is the option for the host, as in psql */
 		verb_help_print(verb);
 		return EXIT_OK;
 	}

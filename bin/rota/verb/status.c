@@ -1,7 +1,7 @@
-/* status.c - `rota status`: every process of the instance, and whether jobmgrd answers.
+/* status.c - `rota status`: lists every process of the instance, and says whether jobmgrd answers.
  *
- * The daemons come from the database. PostgreSQL, munged and launchers of a private instance are searched on this machine, so `rota status`
- * also works while jobmgrd does not answer. */
+ * The list of daemons comes from the database. PostgreSQL, munged and launchers of a private instance are searched on this
+ * machine, so `rota status` also works while jobmgrd does not answer. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ const struct verb_option status_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The private instance of this configuration; false: a system installation, or another user's instance. */
+/* Open the private instance of this configuration. Returns false for a system installation, or another user's instance. */
 static bool instance_here(struct instance *in)
 {
 	struct err e = {0};
@@ -26,7 +26,7 @@ static bool instance_here(struct instance *in)
 	return call_conf()->instance_home[0] && instance_open(in, NULL, &e) && !strcmp(in->home, call_conf()->instance_home);
 }
 
-/* Has the answer of the database this part too? */
+/* Does the answer of the database have this process too? */
 static bool known(const json_t *processes, const json_t *part)
 {
 	const json_t *p;
@@ -40,7 +40,7 @@ static bool known(const json_t *processes, const json_t *part)
 	return false;
 }
 
-/* The processes of an answer (NULL: no answer), then the parts that only this machine has. */
+/* Returns the processes of an answer (NULL: no answer), then the processes that only a search of this machine finds. */
 static json_t *processes_all(const json_t *answer)
 {
 	json_t *all = answer ? json_copy(json_object_get(answer, "processes")) : json_array(), *parts, *part;
@@ -62,7 +62,7 @@ static json_t *processes_all(const json_t *answer)
 	return all;
 }
 
-/* The note on a process. Only a user who may read the pid file can see that none runs. */
+/* Returns the note on a process. Only a user who may read the pid file can see that a process does not run. */
 static const char *note(const json_t *process)
 {
 	if (json_is_true(json_object_get(process, "leader")))
@@ -72,7 +72,8 @@ static const char *note(const json_t *process)
 	return json_is_integer(json_object_get(process, "pid")) ? "" : "not running";
 }
 
-/* The node that the process serves, or its host. No host: it is the one of the database, since it connects by a Unix socket. */
+/* Returns the node that the process serves, or its host. A process without a host connects by a Unix socket, so it runs on the
+ * host of the database. */
 static const char *process_place(const json_t *process)
 {
 	static char here[256];

@@ -1,11 +1,12 @@
-/* submit.c - `rota submit`: sends a script with its options and the environment to jobmgrd, which makes a job of it; with --each, several
- * scripts in one request.
+/* submit.c - `rota submit`: sends a script with its options and the environment to jobmgrd, which makes a job of the script.
+ * With --each, one request has several jobs.
  *
  * Invariants:
  * - One request makes all its jobs or none.
- * - Each submission has a key. Without an answer, the same request is sent again with the same key, and jobmgrd answers with the job that
- *   the first one made. So a submission is neither lost nor made twice.
- * - The database keeps a generated key (retry_key) for longer than rota tries, and a given key (client_key) for as long as the job. */
+ * - Each submission has a key. Without an answer, the request is sent again with the same key, and jobmgrd answers with the
+ *   job that the first request made. So a submission is neither lost nor made twice.
+ * - The database keeps a generated key (retry_key) for longer than rota tries, and a given key (client_key) for as long as the
+ *   job. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,17 +54,17 @@ const struct verb_option submit_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The command line. */
+/* The command line of `rota submit`. */
 struct submit_line {
-	json_t *options;       /* "--name=value" */
+	json_t *options;       /* options of the submission: "--name=value" */
 	const char **operands; /* NULL-terminated: the script and its arguments, or with `each` all scripts */
 	const char *wrap, *key, *list;
-	json_t *lines; /* of `list`; NULL: none was given */
+	json_t *lines; /* lines of the file `list`; NULL without a list */
 	bool each, parsable, wait, json;
 	bool several; /* all operands are scripts */
 };
 
-/* Take this option and its value. Returns the number of arguments it consists of, 0 for another option. */
+/* Take the option `name` and its value. Returns the number of arguments that the option consists of, 0 for another option. */
 static int valued_option(const struct verb *verb, const char *name, const char **value, int left, char **argv)
 {
 	size_t length = strlen(name);
@@ -76,7 +77,7 @@ static int valued_option(const struct verb *verb, const char *name, const char *
 	return argv[0][length] ? 1 : 2;
 }
 
-/* Take an option of this verb alone. Returns the number of arguments it consists of, 0 for another option. */
+/* Take an option of `rota submit` alone. Returns the number of arguments that the option consists of, 0 for another option. */
 static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 {
 	struct submit_line *line = arg;
@@ -89,7 +90,7 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	line->several = line->each && !line->list;
 	if (!strcmp(argv[0], "--each"))
 		return line->each = line->several = true;
-	/* -a with digits, as in -a 0-3, is --array. */
+	/* after --each, -a with digits, as in -a 0-3, is still --array */
 	if (line->each && !strcmp(argv[0], "-a") && left > 1 && (!strcmp(argv[1], "-") || argv[1][strspn(argv[1], "0123456789-,:%")])) {
 		line->list = argv[1];
 		line->several = false;
@@ -104,7 +105,8 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	return took ? took : submit_options_common(verb, left, argv, &line->json);
 }
 
-/* The time in milliseconds and 80 random bits as hex, so that keys of the same time are neighbours in the index; malloc'ed. */
+/* Returns a new key: the time in milliseconds and 80 random bits, as hex; malloc'ed. Keys of the same time are neighbours in
+ * the index. */
 static char *key_make(void)
 {
 	unsigned char bytes[16];
@@ -121,7 +123,8 @@ static char *key_make(void)
 	return key;
 }
 
-/* The key of one script. With several scripts, a given key is followed by the name of the script. */
+/* Returns the key of the submission of one script; malloc'ed. With several scripts, a given key is followed by the name of the
+ * script. */
 static char *key_of(const struct submit_line *line, const char *name)
 {
 	if (!line->key)
@@ -129,7 +132,7 @@ static char *key_of(const struct submit_line *line, const char *name)
 	return line->each ? xasprintf("%s %s", line->key, name) : xstrdup(line->key);
 }
 
-/* A script that runs a command; malloc'ed. */
+/* Returns a script that runs a command; malloc'ed. */
 static char *wrap_script(const char *command, size_t *size)
 {
 	char *text = xasprintf("#!/bin/sh\n# This script was created by rota submit --wrap.\n\n%s\n", command);
@@ -138,7 +141,8 @@ static char *wrap_script(const char *command, size_t *size)
 	return text;
 }
 
-/* The part of a request about one script: text, name and key; NULL with an error. A wrapped command has no path. */
+/* Returns the part of a request for one script: text, name and key; NULL with an error on failure. A wrapped command (--wrap)
+ * has no path. */
 static json_t *script_request(const struct submit_line *line, const char *path, struct err *e)
 {
 	const char *name = !path ? "wrap" : strcmp(path, "-") ? path : "stdin";
@@ -157,7 +161,7 @@ static json_t *script_request(const struct submit_line *line, const char *path, 
 	return request;
 }
 
-/* A request for a job of each script; NULL with an error. */
+/* Returns a request that makes a job of each script; NULL with an error on failure. */
 static json_t *each_request(const struct submit_line *line, struct err *e)
 {
 	json_t *jobs = json_array();
@@ -174,13 +178,13 @@ static json_t *each_request(const struct submit_line *line, struct err *e)
 	return json_pack("{so}", "jobs", jobs);
 }
 
-/* The key of the job of a line; malloc'ed. */
+/* Returns the key of the job of line i; malloc'ed. */
 static char *line_key(const struct submit_line *line, size_t i)
 {
 	return line->key ? xasprintf("%s %zu", line->key, i + 1) : key_make();
 }
 
-/* A request for a job of each line of a list; NULL with an error. */
+/* Returns a request that makes a job of each line of a list; NULL with an error on failure. */
 static json_t *lines_request(struct submit_line *line, struct err *e)
 {
 	const char *name = strcmp(line->operands[0], "-") ? line->operands[0] : "stdin";
@@ -210,7 +214,7 @@ static json_t *lines_request(struct submit_line *line, struct err *e)
 	return NULL;
 }
 
-/* A request for one job, with the arguments of its script; NULL with an error. */
+/* Returns a request that makes one job, with the arguments of its script; NULL with an error on failure. */
 static json_t *one_request(const struct submit_line *line, struct err *e)
 {
 	json_t *request = script_request(line, line->operands[0], e), *arguments = NULL;
@@ -227,7 +231,8 @@ static json_t *one_request(const struct submit_line *line, struct err *e)
 	return request;
 }
 
-/* Let the shell check the first steps of a script while jobmgrd handles the request. Only on a terminal: programs submit by the thousand. */
+/* Let the shell check the first steps of a script while jobmgrd handles the request. Only on a terminal, because programs
+ * submit thousands of scripts. */
 static struct syntax *syntax_of(const struct submit_line *line, const json_t *request)
 {
 	const json_t *script = json_object_get(request, "script");
@@ -238,7 +243,7 @@ static struct syntax *syntax_of(const struct submit_line *line, const json_t *re
 	return syntax_begin(name, json_string_value(script), json_string_length(script), SUBMIT_LOOKED_AT);
 }
 
-/* The answers for all jobs, for each form of the request. */
+/* Returns the answers for all jobs as a list, whether or not the request had several jobs. */
 static json_t *answer_jobs(const struct submit_line *line, const json_t *answer)
 {
 	return line->each ? json_incref(json_object_get(answer, "jobs")) : json_pack("[O]", answer);
@@ -274,7 +279,8 @@ static void submit_print(const struct submit_line *line, const json_t *jobs)
 	fflush(stdout);
 }
 
-/* --wait. With --parsable or --json, standard output has only that; failures go to standard error. */
+/* Wait for the jobs and print how they ended (--wait). With --parsable or --json, failures go to standard error, since
+ * standard output has only the answer. Returns the exit status. */
 static int wait_for(const struct submit_line *line, const json_t *jobs)
 {
 	bool plain = !line->parsable && !line->json;

@@ -15,7 +15,7 @@ const struct verb_option token_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The body given by --data; malloc'ed. */
+/* Returns the body of the request that --data gives; malloc'ed. */
 static char *body_read(const struct verb *verb, const char *data, size_t *size)
 {
 	const char *path = data + 1;

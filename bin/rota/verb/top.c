@@ -1,4 +1,5 @@
-/* top.c - `rota top`: present usage of running steps, most CPUs first; updated on a terminal, else printed once. */
+/* top.c - `rota top`: present usage of running steps, sorted by used CPUs. On a terminal, the list is updated; else it is
+ * printed once. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ struct top_line {
 	bool once, wide, json;
 };
 
-/* The terminal's alternate screen, so that the old content comes back. */
+/* Escape sequences that enter and leave the alternate screen of the terminal, so that the old content is restored. */
 static const char SCREEN_TAKE[] = "\033[?1049h\033[?25l", SCREEN_GIVE[] = "\033[?25h\033[?1049l";
 static volatile sig_atomic_t taken;
 
@@ -63,7 +64,7 @@ static struct word memory(const json_t *step)
 	return w;
 }
 
-/* "gpu0.util=35 gpu0.mem=2048" of {"n1": {"gpu0.util": 35, ...}} */
+/* Returns the gauges {"n1": {"gpu0.util": 35, ...}} of a step as "gpu0.util=35 gpu0.mem=2048". */
 static char *gauges(const json_t *step)
 {
 	char *text = NULL;
@@ -103,7 +104,7 @@ static void row(struct table *table, const json_t *step)
 	free(figures);
 }
 
-/* Print at most `room` steps. */
+/* Print a table of at most `room` steps. */
 static void top_print(FILE *out, const json_t *answer, size_t room, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
@@ -129,7 +130,7 @@ static size_t screen_lines(void)
 	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row > 4 ? size.ws_row : 24;
 }
 
-/* Draw title and steps over the whole screen. Each line is cleared only after its end, so nothing flickers. */
+/* Draw the title and the steps over the whole screen. The rest of each line is cleared after its text, so nothing flickers. */
 static void screen_draw(const json_t *answer, bool wide)
 {
 	char *text = NULL, *rest, *line;
@@ -183,7 +184,8 @@ static void line_read(struct verb_scan *scan, struct top_line *line)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
 }
 
-/* Has a sampled step no figures yet? Its node samples because of this request (internal.sample_poll); a rate needs two samples. */
+/* Has a sampled step no figures yet? This request makes its node sample the step (internal.sample_poll). A rate needs two
+ * samples. */
 static bool is_lacking(const json_t *answer)
 {
 	const json_t *step;
@@ -216,9 +218,9 @@ static int top_once(const struct top_line *line)
 
 static int top_update(const struct top_line *line)
 {
-	int lacking = 0; /* polls in a row without figures; do not wait for steps that end soon or cannot be sampled */
+	int lacking = 0; /* polls in a row without figures; limits the wait for steps that end soon or cannot be sampled */
 
-	keys_take(screen_give, EXIT_OK); /* a signal is the ordinary end, so no failure */
+	keys_take(screen_give, EXIT_OK); /* a signal is the ordinary end of `rota top`, so the exit status is no failure */
 	call_before_failure(screen_give);
 	for (;;) {
 		json_t *answer = call_gate_patiently("top", json_incref(line->request), CALL_LONG);

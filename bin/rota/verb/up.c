@@ -1,7 +1,8 @@
 /* up.c - `rota up`: makes and starts a private instance of Rota.
  *
- * A fixed order of stages, each of which keeps what is there and runs: folders, keys, configuration, munged, PostgreSQL and its
- * schema, jobmgrd, nodemgrd, runnerd, nodes. So running it again repairs what died and is otherwise free of effect. */
+ * The stages have a fixed order: folders, keys, configuration, munged, PostgreSQL and its schema, jobmgrd, nodemgrd, runnerd,
+ * nodes. Each stage keeps existing files and running processes. So a second `rota up` restarts what died and changes nothing
+ * else. */
 #include "bin/rota/instance/up.h"
 
 #include <stdio.h>
@@ -48,12 +49,12 @@ const struct verb_option up_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The command line. */
+/* The command line of `rota up`. */
 struct up_line {
 	struct up_wish wish;
 	const char *account;
 	bool quiet, json;
-	char *settings[MOST_SETTINGS]; /* key=value, malloc'ed */
+	char *settings[MOST_SETTINGS]; /* settings for rota.conf: key=value, malloc'ed */
 	int count;
 };
 
@@ -64,7 +65,7 @@ static void setting_add(const struct verb *verb, struct up_line *line, const cha
 	line->settings[line->count++] = key ? xasprintf("%s=%s", key, value) : xstrdup(value);
 }
 
-/* An absolute path for a hook, since daemons run elsewhere. */
+/* Add a setting with the absolute path of a hook, since daemons run in other folders. */
 static void hook_add(const struct verb *verb, struct up_line *line, const char *key, const char *value)
 {
 	char *path = *value ? realpath(value, NULL) : xstrdup("");
@@ -75,7 +76,7 @@ static void hook_add(const struct verb *verb, struct up_line *line, const char *
 	free(path);
 }
 
-/* The settings of these options, in their order. */
+/* Keys of the settings for options UP_PROLOG to UP_CONTROLLER_EPILOG, in the order of these options. */
 static const char *const hook_keys[] = {"node.site_prolog", "node.site_epilog", "controller.prolog", "controller.epilog"};
 
 static void line_read(struct verb_scan *scan, struct up_line *line)
@@ -155,7 +156,7 @@ static bool conf_make(struct instance *in, const struct up_line *line, struct er
 	return ok;
 }
 
-/* Does munged answer? */
+/* Does munged make a credential? */
 static bool munged_answers(const struct instance *in, const void *arg)
 {
 	struct err e = {0};
@@ -180,7 +181,7 @@ bool up_munged(const struct instance *in, struct err *e)
 	char *pid_file = xasprintf("--pid-file=%s/run/munged.pid", in->home);
 	char *seed = xasprintf("--seed-file=%s/run/munged.seed", in->home);
 	char *log = xasprintf("--log-file=%s/run/munged.log", in->home);
-	/* --force: munged refuses a folder that others cannot reach, as in a private home. */
+	/* --force, because munged refuses a folder that others cannot reach, such as a private home */
 	const char *argv[] = {instance_munged_program(),
 			      "--foreground",
 			      "--force",
@@ -208,7 +209,7 @@ bool up_munged(const struct instance *in, struct err *e)
 	return ok;
 }
 
-/* Run all stages. */
+/* Run all stages of `rota up`. */
 static bool stages(struct instance *in, const struct up_line *line, struct err *e)
 {
 	return up_reach(in, e) && up_folders(in, e) && instance_lock(in, e) && up_keys(in, e) && conf_make(in, line, e) &&

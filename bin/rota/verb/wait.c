@@ -1,4 +1,4 @@
-/* wait.c - `rota wait`: waits until jobs have ended, and exits as they did. */
+/* wait.c - `rota wait`: waits until jobs have ended, and exits with the highest exit status of the jobs. */
 #include <stdio.h>
 
 #include "bin/rota/call/call.h"

@@ -1,7 +1,8 @@
-/* watch.c - `rota watch`: a job's steps as they go on, until it ends, or several jobs (watch_many.c); exits as the job did.
+/* watch.c - `rota watch`: shows the steps of a job until the job ends, or several jobs (watch_many.c). Exits with the exit
+ * status of the job.
  *
- * Long-polls `show` from a cursor. On a terminal the picture is redrawn in place (picture.c); into a pipe or file goes one line for
- * each change of a step's state. */
+ * Long-polls `show` from a cursor. On a terminal, the picture is redrawn in place (picture.c). In a pipe or file, each change
+ * of a step's state is printed as a line. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ const struct verb_option watch_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The state of a step that was printed last. */
+/* State of a step as last printed. */
 struct printed_step {
 	char *state;
 	long long attempt, tenths;
@@ -36,9 +37,9 @@ struct printed_step {
 struct watch {
 	json_t *jobs; /* the operands */
 	bool lines, json;
-	struct printed_step *printed; /* by position in the list of steps */
+	struct printed_step *printed; /* last printed states, by position in the list of steps */
 	size_t count;
-	char *text; /* --json: what was printed last */
+	char *text; /* last line of JSON that was printed */
 	bool quit;  /* `q` was pressed */
 };
 
@@ -63,7 +64,7 @@ static void step_line(const json_t *step)
 	free(words);
 }
 
-/* Progress of an array in tenths. */
+/* Returns how many tenths of an array have ended. */
 static long long tenths_of(const json_t *step)
 {
 	const json_t *array = json_object_get(step, "array");
@@ -89,7 +90,7 @@ static void array_line(const json_t *step)
 	putchar('\n');
 }
 
-/* Print the changes since the last answer. Every step begins as pending, so that is not printed. */
+/* Print the changes of steps since the last answer. Every step begins as pending, so that first state is not printed. */
 static void lines_print(struct watch *w, const json_t *job)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step;
@@ -135,7 +136,7 @@ static void json_print(struct watch *w, const json_t *job)
 	fflush(stdout);
 }
 
-/* Poll once and update *cursor. NULL: jobmgrd does not answer or refuses. */
+/* Poll jobmgrd once and update *cursor. Returns NULL if jobmgrd does not answer or refuses. */
 static json_t *watch_poll(const struct watch *w, json_t **cursor)
 {
 	json_t *request = json_pack("{sO sI}", "jobs", w->jobs, "timeout_s", (json_int_t)(w->lines ? WATCH_ROUND : 1)), *answer;
@@ -152,7 +153,7 @@ static json_t *watch_poll(const struct watch *w, json_t **cursor)
 	return answer;
 }
 
-/* Milliseconds between two polls; longer for jobs with many steps, whose answers cost more. */
+/* Returns the milliseconds between two polls: more for jobs with many steps, whose answers cost more. */
 static int breath(const json_t *answer)
 {
 	size_t steps = json_array_size(json_object_get(json_array_get(json_object_get(answer, "jobs"), 0), "steps"));
@@ -173,7 +174,7 @@ static json_t *follow(struct watch *w)
 			last = NULL;
 			break;
 		}
-		/* "changed" is false: the last answer is still valid. */
+		/* no jobs in the answer: nothing changed, so the last answer is still valid */
 		if (last && !json_array_size(json_object_get(answer, "jobs"))) {
 			json_decref(answer);
 		} else {
