@@ -7,7 +7,7 @@
 
 struct embed {
 	const char *name; /* path relative to the embedded folder; NULL in the last row */
-	const char *text; /* NUL-terminated */
+	const char *text; /* content of the file, NUL-terminated */
 	size_t size;
 };
 

@@ -1,8 +1,8 @@
 /* everyday.c - `rota`: the frequent verbs, in a program that starts fast.
  *
- * Loading libpq and OpenSSL takes longer than a whole submission. So the client is two programs of the same parts. This one has the verbs that
- * use the local socket of jobmgrd. It executes `rota-whole`, which has all verbs, for the others: verbs with a connection to PostgreSQL, --config,
- * a configured gate.url, help, and unknown verbs.
+ * Loading libpq and OpenSSL takes longer than a whole submission. So the client is two programs of the same parts. `rota` has
+ * the verbs that use the local socket of jobmgrd. `rota-whole` has all verbs. `rota` executes `rota-whole` for verbs with a
+ * connection to PostgreSQL, --config, a configured gate.url, help, and unknown verbs.
  * Invariants:
  * - The two programs differ in nothing but speed. */
 #include <errno.h>

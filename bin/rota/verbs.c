@@ -1,6 +1,6 @@
 /* verbs.c - the table of the verbs of a program, made from verbs.def.
  *
- * It is compiled for both programs of the client. ROTA_EVERYDAY is defined for `rota`, which has no rows of VERB_WHOLE. */
+ * This file is compiled for both programs of the client. ROTA_EVERYDAY is defined for `rota`, which has no rows of VERB_WHOLE. */
 #include <stddef.h>
 
 #include "bin/rota/line/verb.h"

@@ -1,9 +1,10 @@
 /* admin_export.c - `rota admin export` and `rota admin range`: tables as compressed CSV with a manifest.
  *
- * api.export_plan names the tables. This program copies them as role rota_admin, so no row passes through jobmgrd.
+ * The database function api.export_plan names the tables. `rota` copies these tables as role rota_admin, so no row passes
+ * through jobmgrd.
  * Called by: `rota admin`.
  * Invariants:
- * - A manifest exists only when all its files are whole and on disk.
+ * - A manifest exists only when all files in the manifest are whole and on disk.
  * - A failed export leaves no folder.
  * - A range is detached only when its export can begin, and dropped only after its manifest is written. */
 #include "bin/rota/admin/admin_export.h"

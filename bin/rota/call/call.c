@@ -103,7 +103,7 @@ static void refusal(const json_t *answer, int status, struct err *e)
 
 	if (message)
 		err_set(e, "%s", message);
-	else if (status == 413) /* refused by the HTTP library, with a page of its own */
+	else if (status == 413) /* the HTTP library refuses with a page of its own */
 		err_set(e, "the request is larger than jobmgrd accepts (gate.max_body)");
 	else
 		err_set(e, "jobmgrd answered with HTTP status %d", status);
@@ -119,7 +119,7 @@ static int control_size(const unsigned char *c)
 {
 	if (*c < 0x20 || *c == 0x7F)
 		return 1;
-	return c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0 ? 2 : 0; /* U+0080 to U+009F */
+	return c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0 ? 2 : 0; /* control characters U+0080 to U+009F */
 }
 
 /* Replace control characters, except those of `kept`, by "?". */
@@ -143,7 +143,8 @@ static void text_clean_json(json_t *value, const char *kept)
 	free(clean);
 }
 
-/* Texts of other users are printed on the terminal, so clean all texts of an answer. Members called "lines" have tabs and newlines. */
+/* Texts of other users are printed on the terminal, so clean all texts of an answer. Members called "lines" may have tabs and
+ * newlines. */
 static void answer_clean(json_t *value, const char *kept)
 {
 	const char *key;
@@ -225,7 +226,7 @@ static void problems_print(const json_t *problems)
 	}
 }
 
-/* Print an error in the form of the API. */
+/* Print an error as JSON in the form of the API. */
 static void error_json_print(const struct err *e)
 {
 	json_t *said = json_pack("{s:{s:s, s:s, s:s?}}", "error", "code", e->code, "message", e->message, "hint",

@@ -14,7 +14,7 @@ const struct conf *call_conf(void);
 /* Returns the configuration of the instance, NULL if there is none. */
 const struct conf *call_conf_try(void);
 
-/* Handle --config. */
+/* Handle --config: use the rota.conf at `path`. */
 void call_use_config(const char *path);
 
 /* Handle --json: refusals then also go to standard output, as jobmgrd sent them. */
@@ -45,7 +45,8 @@ json_t *call_gate_once(const char *verb, json_t *request);
 /* Send a request once, free it and print nothing. Returns false with an error after a refusal or without an answer. */
 bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e);
 
-/* Exit status after call_gate returned NULL: EXIT_REFUSED, or EXIT_NO_GATE if jobmgrd did not answer or had no connection to the database. */
+/* Exit status after call_gate() returned NULL: EXIT_REFUSED, or EXIT_NO_GATE if jobmgrd did not answer or had no connection to
+ * the database. */
 int call_status(void);
 
 /* Print the answer of the last call unchanged (--json). */

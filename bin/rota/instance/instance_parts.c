@@ -2,7 +2,7 @@
  *
  * Called by: `rota status`, `rota up --json` and `rota down --json`.
  * Invariants:
- * - A pid counts only while its part holds its lock.
+ * - A pid counts only while the daemon holds its lock.
  * - No file that the account of the instance could have replaced is executed, since the caller may be root. */
 #include <stdio.h>
 #include <stdlib.h>

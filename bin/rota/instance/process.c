@@ -2,9 +2,11 @@
  *
  * Called by: `rota up` and `rota down`.
  * Invariants:
- * - A daemon inherits from the shell only its log and the variables listed here: no other descriptor, terminal or signal setting.
- * - A part has ended when its process has. Its lock is not enough: munged releases it before it writes its seed file.
- * - Before a pid gets a signal, the lock of its part confirms it. */
+ * - A daemon inherits from the shell only its log and the variables in HANDED_ON: no other descriptor, terminal or signal
+ *   setting.
+ * - A daemon has ended when its process has ended. A released lock is not enough: munged releases its lock before it writes
+ *   its seed file.
+ * - Before a process gets a signal, the lock of the daemon confirms the pid. */
 #include "bin/rota/instance/process.h"
 
 #include <errno.h>

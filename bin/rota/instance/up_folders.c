@@ -28,7 +28,7 @@ static const struct {
 /* The longest socket path below the home. */
 static const char LONGEST_SOCKET[] = "run/.s.PGSQL.5432";
 
-/* mkdir -p for the parents of PATH. */
+/* Make the parent folders of `path`, as mkdir -p does. */
 static bool parents_make(const char *path, struct err *e)
 {
 	char *copy = xstrdup(path);

@@ -15,7 +15,7 @@ struct change_line {
 /* Add the operands of the command line to the request. A command line with neither operands nor a selection is misuse. */
 void change_jobs(struct verb_scan *scan, json_t *request);
 
-/* Send `request`, which this function frees. Returns the exit status: EXIT_REFUSED when a named job or step could not be changed. */
+/* Send `request` and free it. Returns the exit status: EXIT_REFUSED if a named job or step could not be changed. */
 int change_send(const struct verb *verb, json_t *request, const struct change_line *line);
 
 #endif

@@ -1,4 +1,5 @@
-/* selection.h - selects jobs by their properties (--me, --user, ...) instead of by id, and asks before they are changed. */
+/* selection.h - selects jobs by their properties (--me, --user, ...) instead of by id, and asks before selected jobs are
+ * changed. */
 #ifndef ROTA_BIN_SELECTION_H
 #define ROTA_BIN_SELECTION_H
 

@@ -28,7 +28,7 @@ struct verb {
 	/* what the operands are: "", "file", "job", "past" (jobs that have ended too), "node", "verb", "object", or the
 	 * possible words */
 	const char *completes;
-	const struct verb_option *options; /* last row has id 0; NULL = only the common options */
+	const struct verb_option *options;			    /* last row has id 0; NULL = only the common options */
 	int (*run)(const struct verb *verb, int argc, char **argv); /* argv[0] is the name of the verb */
 };
 

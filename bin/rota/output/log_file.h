@@ -11,7 +11,7 @@
 /* What the command line of `rota log` requests. */
 struct log {
 	json_t *operands; /* label of a job, step or element */
-	const char *key;  /* "output" or "error" */
+	const char *key;  /* "output" or "error": the stream to print */
 	bool follow, json;
 	long lines, attempt; /* last lines to print (-1 = all); number of the attempt (0 = the latest) */
 };
@@ -21,12 +21,12 @@ struct log_file {
 	const struct log *log;
 	struct lines *lines; /* how to print lines; NULL: print the bytes unchanged */
 	int watcher;	     /* an inotify descriptor; -1: none */
-	json_t *job, *step;  /* of the last answer of jobmgrd */
+	json_t *job, *step;  /* job and step of the last answer of jobmgrd */
 	char *path;	     /* path of the output file; NULL if the output is private */
 	int fd, watch;	     /* descriptors of the file and of its inotify watch; -1: not open */
 	off_t at;	     /* offset where reading starts, unless the file is shorter; after log_file_end(), where it ended */
 	json_int_t attempt;  /* the attempt that writes the file; 0: none yet */
-	json_int_t latest;   /* of the last answer of jobmgrd */
+	json_int_t latest;   /* number of the latest attempt in the last answer of jobmgrd */
 	bool renewed;	     /* the file was truncated since `attempt` began */
 	bool opened;	     /* opening of the file was tried at least once */
 	bool ended;	     /* the step, or the requested attempt, has ended */

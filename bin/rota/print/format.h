@@ -42,7 +42,7 @@ struct word format_kilobytes(double kb);
 /* Returns the MiB of a size such as "512", "512M", "4G" or "1T"; -1 if `text` is no size. */
 long format_size_parse(const char *text);
 
-/* A count, "-" for null. */
+/* A number as text, "-" for null. */
 struct word format_count(const json_t *number);
 
 /* How a step or attempt ended: exit code "0" or "3", signal "SIGKILL"; "" while the step runs. */

@@ -181,7 +181,7 @@ static double elapsed(const json_t *row)
 	return ran > 0 ? ran : 0;
 }
 
-/* Returns the seconds that a job has run: those of its step if the job has one step, and that is no array. */
+/* Returns the seconds that a job has run. For a job with one step that is no array, these are the seconds of the step. */
 static double job_elapsed(const json_t *job)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step = json_array_get(steps, 0);

@@ -83,7 +83,7 @@ static void fields_help(void)
 		       fields[i].slurm ? fields[i].slurm : "", fields[i].slurm ? ")" : "");
 }
 
-/* Add an option that filters to the request. Returns false if `id` is no such option. */
+/* Add a filter option to the request. Returns false if option `id` is no filter. */
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
 	static const struct {

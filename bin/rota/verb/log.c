@@ -1,4 +1,5 @@
-/* log.c - `rota log`: prints the output of a step unchanged, or of several steps with the step's name before each line (log_many.c). */
+/* log.c - `rota log`: prints the output of a step unchanged, or of several steps with the name of the step before each line
+ * (log_many.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -38,7 +38,7 @@ struct report_line {
 	bool csv, wide, json;
 };
 
-/* Add an option that filters to the request. Returns false if `id` is no such option. */
+/* Add a filter option to the request. Returns false if option `id` is no filter. */
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* version.c - `rota version`: prints the version of this program and of its libraries. */
+/* version.c - `rota version`: prints the version of this program. */
 #include <stdio.h>
 
 #include "bin/rota/line/verb.h"

@@ -35,7 +35,7 @@ struct printed_step {
 };
 
 struct watch {
-	json_t *jobs; /* the operands */
+	json_t *jobs; /* jobs on the command line */
 	bool lines, json;
 	struct printed_step *printed; /* last printed states, by position in the list of steps */
 	size_t count;
