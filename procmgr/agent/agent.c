@@ -2,10 +2,10 @@
  *
  * Called by: bin/procmgrd.c, which the launcher starts.
  * Invariants:
- * - Whatever a notification causes, a timer causes too.
- * - All state can be read again from the database and the journal: a new start continues where this one ended. An order is done
- *   only when its answer is in the journal (launches) or was given by the launcher (all others); the journal is truncated only up
- *   to what the database has acknowledged. */
+ * - Every action that a notification causes is also caused by a timer.
+ * - All state can be read again from the database and the journal: a restarted procmgrd continues where the last one ended. A
+ *   launch request is done only when its answer is in the journal, a control message only when the launcher has answered. The
+ *   journal is truncated only up to the records that the database has acknowledged. */
 #include "procmgr/agent/agent.h"
 
 #include <limits.h>
@@ -26,7 +26,7 @@
 #include "procmgr/agent/agent_report.h"
 #include "procmgr/agent/agent_sample.h"
 
-/* The channel on which internal.sample_poll notifies, before the node's id. */
+/* Prefix of the NOTIFY channel of internal.sample_poll; the node's id follows. */
 static const char watch_channel[] = "rota_look_";
 
 enum { TICK_S = 1, ASK_TICKS = 5, QUIET_TICKS = 6, STOP_S = 2, CACHE_S = 600, CACHE_UNUSED_S = 3600 };
@@ -40,13 +40,13 @@ struct agent {
 	struct agent_samples *samples;
 	struct agent_report *report;
 	bool is_registering;
-	bool is_unknown; /* the database has no such node, which was logged */
-	int quiet_ticks; /* in a row, with nothing to do */
+	bool is_unknown; /* a missing node in the database has been logged */
+	int quiet_ticks; /* ticks in a row with nothing to do */
 	int64_t cache_evicted_at;
 	struct event *tick_timer, *lease_timer, *stop_timer;
 };
 
-/* The answer of a call that matters only where it fails; `arg` is the function's name. */
+/* Log the failure of a database call whose result is not needed. `arg` is the name of the called function. */
 static void log_failure(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
@@ -63,7 +63,7 @@ static void register_daemon(struct agent *a)
 	free(pid);
 }
 
-/* A call that extends the lease, with the time at which it was sent. */
+/* A database call that extends the lease, with the time when the call was sent. */
 struct lease_call {
 	struct agent *agent;
 	int64_t sent;
@@ -76,7 +76,7 @@ static struct lease_call *lease_call_new(struct agent *a)
 	return call;
 }
 
-/* Free the call that an answer belongs to. */
+/* Free the lease call that has been answered. Returns its agent. */
 static struct agent *lease_call_end(void *arg, int64_t *sent)
 {
 	struct lease_call *call = arg;
@@ -86,7 +86,7 @@ static struct agent *lease_call_end(void *arg, int64_t *sent)
 	return a;
 }
 
-/* Tick each second from now on, until there is nothing to do for a while. */
+/* Start a tick each second, until the node has had nothing to do for a while. */
 static void start_ticks(struct agent *a)
 {
 	struct timeval period = {TICK_S, 0};
@@ -118,14 +118,15 @@ static void handle_registered(struct db *db, PGresult *result, const struct err 
 	}
 	if (PQntuples(result) == 0) {
 		if (!a->is_unknown)
-			log_warning("the database has no node \"%s\"; run \"rota admin node create\", or correct the name", c->node);
+			log_warning("the database has no node \"%s\"; run \"rota admin node create\", or correct the name",
+				    c->node);
 		a->is_unknown = true;
 		return;
 	}
 	a->is_unknown = false;
 	int before = agent_node_count(c->nodes);
 	agent_lease_grant(c->lease, sent);
-	agent_order_drop_waiting(a->orders); /* the database may have given some up when an earlier lease ended */
+	agent_order_drop_waiting(a->orders); /* the database may have ended attempts of waiting orders after an earlier lease */
 	agent_node_set(c->nodes, result);
 	listen_channels(a);
 	if (agent_node_count(c->nodes) > before && c->conf->launcher_virtual > 0)
@@ -209,7 +210,7 @@ static void handle_renewed(struct db *db, PGresult *result, const struct err *e,
 		agent_lease_grant(a->context.lease, sent);
 }
 
-/* Do all that a notification or a growing journal causes, whether or not they came. */
+/* Do everything that a notification or a growing journal causes, even if no event came. */
 static void poll_all(struct agent *a)
 {
 	const struct agent_nodes *nodes = a->context.nodes;
@@ -224,7 +225,7 @@ static void poll_all(struct agent *a)
 	agent_report_poll(a->report);
 }
 
-/* With nothing to do, and the journal watched by the kernel, the lease timer polls often enough. */
+/* Has the node nothing to do while inotify watches the journal? The lease timer then polls often enough. */
 static bool is_quiet(const struct agent *a)
 {
 	const struct agent_nodes *nodes = a->context.nodes;

@@ -3,8 +3,8 @@
  * Called by: agent_order.c.
  * Invariants:
  * - One call is under way at a time.
- * - No order waits for a file that cannot be had: agent_order.c learns of it and lets the launcher refuse the order.
- * - Where the cache's folder is missing, the launcher is asked to make it, and orders wait at most CACHE_USEC for it. */
+ * - No order waits for a file that cannot be fetched: agent_order.c is notified and lets the launcher refuse the order.
+ * - Where the cache's folder is missing, the launcher is asked to make it, and orders wait at most CACHE_USEC for the folder. */
 #include "procmgr/agent/agent_blob.h"
 
 #include <stdlib.h>
@@ -25,9 +25,9 @@ struct agent_blobs {
 	void *arg;
 	bool is_asking;
 	struct agent_blob_list asked;
-	bool is_full;	    /* the cache had no space for one of them */
-	bool is_gone;	    /* or its folder is missing */
-	int64_t gone_since; /* 0: the folder is there */
+	bool is_full;	    /* the cache had no space for a fetched file */
+	bool is_gone;	    /* the cache's folder is missing, so a fetched file was not stored */
+	int64_t gone_since; /* time when the cache's folder was first missing; 0 if it exists */
 };
 
 bool agent_blob_list_has(const struct agent_blob_list *list, const char *hash)
@@ -75,14 +75,14 @@ static void store_blob(struct agent_blobs *b, const PGresult *result, int row)
 	PQfreemem(bytes);
 }
 
-/* Only the launcher can make the cache's folder. False where that takes too long. */
+/* Ask the launcher to make the cache's folder. Returns false if the folder is still missing after CACHE_USEC. */
 static bool await_cache(struct agent_blobs *b)
 {
 	int64_t now = clock_boot_us();
 	if (b->gone_since == 0)
 		b->gone_since = now;
 	if (now - b->gone_since > CACHE_USEC) {
-		b->gone_since = 0; /* later orders wait anew */
+		b->gone_since = 0; /* the wait for the folder starts anew for later orders */
 		return false;
 	}
 	struct fields *message = fields_new();
@@ -107,7 +107,7 @@ static void handle_blobs(struct db *db, PGresult *result, const struct err *e, v
 	if (!b->is_gone)
 		b->gone_since = 0;
 	if (!(b->is_gone && await_cache(b))) {
-		struct agent_blob_list asked = b->asked; /* `fetched` may ask for the next ones */
+		struct agent_blob_list asked = b->asked; /* copied, because the callback `fetched` may request more files */
 		b->fetched(&asked, b->is_full || b->is_gone, b->arg);
 	}
 }

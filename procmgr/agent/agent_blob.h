@@ -12,18 +12,19 @@ struct agent_blob_list {
 	int count;
 };
 
-void agent_blob_list_add(struct agent_blob_list *list, const char *hash); /* unless it is listed, or the list is full */
+void agent_blob_list_add(struct agent_blob_list *list, const char *hash); /* does nothing if the list has the hash or is full */
 bool agent_blob_list_has(const struct agent_blob_list *list, const char *hash);
 
 struct agent_blobs;
 
-/* The database has answered: what it has of `asked` is in the cache. has_no_space: at least one of them could not be stored. */
+/* Called when the database has answered. The files of `asked` that the database has are now in the cache. has_no_space is true if
+ * at least one file could not be stored. */
 typedef void agent_blob_fetched(const struct agent_blob_list *asked, bool has_no_space, void *arg);
 
 struct agent_blobs *agent_blob_new(const struct agent_context *c, agent_blob_fetched *fetched, void *arg);
 void agent_blob_free(struct agent_blobs *b);
 
-/* Ask for these files, unless a call is under way. */
+/* Request the wanted files from the database, unless a call is under way. */
 void agent_blob_fetch(struct agent_blobs *b, const struct agent_blob_list *wanted);
 
 #endif

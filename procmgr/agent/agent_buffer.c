@@ -4,13 +4,13 @@
  * so a short step takes one report, however busy the node is.
  * Invariants:
  * - All records of an attempt leave together and in their order.
- * - Attempts are sorted by their first record, so every record of the journal before the first one has left. */
+ * - Attempts are sorted by their first record, so every journal record before the buffer's first one has left the buffer. */
 #include "procmgr/agent/agent_buffer.h"
 
 #include <search.h>
 #include <stdlib.h>
 
-/* The records of one attempt. */
+/* The buffered records of one attempt. */
 struct buffered {
 	struct record_key key;
 	struct buffered *previous, *next;
@@ -21,9 +21,9 @@ struct buffered {
 
 struct agent_buffer {
 	struct buffered *first, *last;
-	void *by_key; /* of tsearch */
+	void *by_key; /* tree of tsearch with the same entries */
 	int64_t due;
-	int count; /* records */
+	int count; /* number of records of all attempts */
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -70,7 +70,7 @@ void agent_buffer_free(struct agent_buffer *b)
 	free(b);
 }
 
-/* The attempt's records; an empty list, last in the list, where it has none. */
+/* Find the entry of the attempt. If the attempt has none, append an empty entry to the list. */
 static struct buffered *find_attempt(struct agent_buffer *b, const struct record_key *key, int64_t position)
 {
 	struct buffered *one = xmalloc(sizeof *one);

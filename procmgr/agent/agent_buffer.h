@@ -10,21 +10,23 @@ struct agent_buffer *agent_buffer_new(void);
 void agent_buffer_free(struct agent_buffer *b);
 void agent_buffer_clear(struct agent_buffer *b);
 
-/* Add a record of an attempt. It begins at `position` of the journal and is to be reported by `due`. */
+/* Add a record of an attempt. The record begins at `position` of the journal and is to be reported by `due`. */
 void agent_buffer_add(struct agent_buffer *b, const struct record_key *key, const struct fields *record, int64_t position,
 		      int64_t due);
 int agent_buffer_count(const struct agent_buffer *b);
 
-/* When the first record is due; INT64_MAX: the buffer is empty. */
+/* Returns the time when the first buffered record is due, or INT64_MAX if the buffer is empty. */
 int64_t agent_buffer_due(const struct agent_buffer *b);
 
-/* The position of the journal before which every record has been taken out; `read_to` where the buffer is empty. */
+/* Returns the journal position before which every record has left the buffer. Returns `read_to` if the buffer is empty. */
 int64_t agent_buffer_first_position(const struct agent_buffer *b, int64_t read_to);
 
-/* Gets all buffered records of one attempt, in their order. Returns how many of them count towards `most`. */
+/* A callback that gets all buffered records of one attempt, in the journal's order. Returns the number of records that count
+ * towards `most`. */
 typedef int agent_buffer_each(const struct record_key *key, struct fields *const *records, int count, void *arg);
 
-/* Take out all records of the attempts of which one is due by `now`. Stop at the first attempt after `most` records. */
+/* Remove all records of each attempt that has a record due by `now`, and pass them to `each`. Stop after the attempt with which
+ * `most` records are reached. */
 void agent_buffer_take(struct agent_buffer *b, int64_t now, int most, agent_buffer_each *each, void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* agent_cache.c - keeps scripts and environments by hash in cache/, where keepers read them.
  *
  * Called by: agent_order.c and agent_blob.c; agent.c to evict. The working directory is the node's folder.
- * Invariants: a file is complete and has the hash that is its name. Keepers verify that again. */
+ * Invariants: each cached file is complete, and its name is the hash of its content. Keepers verify the hash again. */
 #include "procmgr/agent/agent_cache.h"
 
 #include <dirent.h>
@@ -119,7 +119,7 @@ static int compare_used(const void *a, const void *b)
 	return x->used_at < y->used_at ? -1 : x->used_at > y->used_at;
 }
 
-/* The files of the cache, longest unused first. */
+/* List the cached files, longest unused first. */
 static struct cached *list_files(int *count, int64_t *bytes)
 {
 	struct cached *files = NULL;

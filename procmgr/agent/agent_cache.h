@@ -8,13 +8,14 @@
 
 #include "lib/err.h"
 
-void agent_cache_open(void);						    /* removes files that are no valid entries */
-bool agent_cache_exists(void);						    /* the folder is there and can be written to */
-bool agent_cache_has(const char *hash);					    /* also marks the file as used now */
-bool agent_cache_matches(const char *hash, const void *bytes, size_t size); /* the bytes have that hash */
+/* Remove files from the cache whose name is not the hash of their content. */
+void agent_cache_open(void);
+bool agent_cache_exists(void);						    /* is the cache folder present and writable? */
+bool agent_cache_has(const char *hash);					    /* also sets the file's time of last use */
+bool agent_cache_matches(const char *hash, const void *bytes, size_t size); /* do the bytes have the hash? */
 bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e);
 
-/* Remove the files that were not used for `unused_s` seconds, oldest first, until at most most_bytes are left. */
+/* Remove cached files that were not used for `unused_s` seconds, oldest first, until the cache has at most `most_bytes`. */
 void agent_cache_evict(int64_t most_bytes, int64_t unused_s);
 
 #endif

@@ -1,4 +1,4 @@
-/* agent_context.h - what every file of the agent uses, and none but agent.c changes. */
+/* agent_context.h - objects that all files of the agent use; only agent.c changes them. */
 #ifndef ROTA_PROCMGR_AGENT_CONTEXT_H
 #define ROTA_PROCMGR_AGENT_CONTEXT_H
 
@@ -9,13 +9,13 @@
 
 struct agent_context {
 	const struct conf *conf;
-	const char *node; /* its name; a virtual node has a number after it */
+	const char *node; /* the node's name; a virtual node's name has a number appended */
 	struct event_base *base;
 	struct db *db;
 	struct agent_launcher *launcher; /* the connection to the launcher */
-	struct agent_nodes *nodes;	 /* those that the database has */
+	struct agent_nodes *nodes;	 /* this agent's nodes that are registered in the database */
 	struct agent_lease *lease;
-	bool stopping; /* SIGTERM came: report what is left, then end */
+	bool stopping; /* SIGTERM came: report the rest of the journal, then exit */
 };
 
 #endif

@@ -13,7 +13,7 @@ const char *agent_db_text(const PGresult *result, int row, const char *column)
 
 bool agent_db_is_permanent(const struct err *e)
 {
-	static const char *const classes[] = {"22", "23", "42", "P0", "RT", "XX"}; /* of SQLSTATE */
+	static const char *const classes[] = {"22", "23", "42", "P0", "RT", "XX"}; /* SQLSTATE classes of permanent errors */
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
 		if (strncmp(e->code, classes[i], 2) == 0)
 			return true;

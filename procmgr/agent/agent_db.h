@@ -4,10 +4,10 @@
 
 #include "lib/db.h"
 
-/* The value of a column; "" where it is null, or where there is no such column. */
+/* Returns the value of a column, or "" if the value is null or the column does not exist. */
 const char *agent_db_text(const PGresult *result, int row, const char *column);
 
-/* Is the error permanent? The database then rejects the content of the call, and sending it again does not help. */
+/* Is the error permanent? After a permanent error the database rejects the same call each time. */
 bool agent_db_is_permanent(const struct err *e);
 
 #endif

@@ -18,7 +18,7 @@ static int count_objects(hwloc_topology_t topology, hwloc_obj_type_t type)
 	return count > 0 ? count : 0;
 }
 
-/* Count accelerators by the driver's library that shows most of them. */
+/* Count GPUs with the driver library that shows the most of them. */
 static int count_gpus(hwloc_topology_t topology)
 {
 	static const char *const drivers[] = {"nvml", "cuda", "rsmi", "ze"};
@@ -32,7 +32,8 @@ static int count_gpus(hwloc_topology_t topology)
 	return most;
 }
 
-/* In MiB: the kernel's total or the sum of the NUMA nodes, whichever is more. On virtual machines the NUMA nodes may show only a part. */
+/* Memory of the machine in MiB: the kernel's total or the sum of the NUMA nodes, whichever is larger. On virtual machines the
+ * NUMA nodes may show only a part. */
 static int64_t find_memory(hwloc_topology_t topology)
 {
 	hwloc_obj_t root = hwloc_get_root_obj(topology);
@@ -62,7 +63,7 @@ static void add_counts(json_t *found, hwloc_topology_t topology)
 	}
 }
 
-/* Do not load components that open displays, start compilers or map the PCI bus: devices are only counted here. */
+/* Do not load hwloc components that open displays, start compilers or map the PCI bus. Rota only counts devices. */
 static void exclude_components(hwloc_topology_t topology)
 {
 	static const char *const components[] = {"gl", "opencl", "pci"};

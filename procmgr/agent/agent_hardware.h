@@ -6,8 +6,8 @@
 
 #include "lib/conf.h"
 
-/* The argument of api.node_register: {"nodes": [{...}]}; new reference. */
+/* Returns the argument of api.node_register, {"nodes": [{...}]}, as a new reference. */
 json_t *agent_hardware_facts(const struct conf *conf, const char *node);
-const char *agent_version(const struct conf *conf); /* also says that nothing is run (launcher.dry_run) */
+const char *agent_version(const struct conf *conf); /* Rota's version, with "(dry run)" if launcher.dry_run is set */
 
 #endif

@@ -3,7 +3,7 @@
  * Called by: agent.c at each registration.
  * Invariants:
  * - The list has every attempt of which a record may still reach the database. The spool is read before the journal, and an
- *   attempt leaves the spool only when its `end` is in the journal.
+ *   attempt leaves the spool only when its record `end` is in the journal.
  * - Each attempt is listed once. */
 #include "procmgr/agent/agent_inventory.h"
 

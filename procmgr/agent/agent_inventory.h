@@ -1,4 +1,4 @@
-/* agent_inventory.h - which attempts are on this node, for a registration. */
+/* agent_inventory.h - lists the attempts on this node, for a registration. */
 #ifndef ROTA_PROCMGR_AGENT_INVENTORY_H
 #define ROTA_PROCMGR_AGENT_INVENTORY_H
 
@@ -6,7 +6,8 @@
 
 #include "procmgr/agent/agent_report.h"
 
-/* Add the attempts to the facts of the node. Where they cannot be read, nothing is added, and the database concludes nothing. */
+/* Add the list of attempts to the facts of the node. If the attempts cannot be read, the list is left out, and the database ends
+ * no attempt for its absence. */
 void agent_inventory_add(const struct agent_report *report, json_t *node);
 
 #endif

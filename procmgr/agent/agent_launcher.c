@@ -3,7 +3,7 @@
  * Called by: agent_order_message.c, agent_blob.c and agent_report.c to send; agent.c at start and end.
  * Invariants:
  * - Messages arrive in the order in which they were sent.
- * - The result of a launch is in the journal. Only a control message is answered here.
+ * - The result of a launch is in the journal. The launcher answers only control messages on the socket.
  * - The event loop ends when the launcher has closed its end. */
 #include "procmgr/agent/agent_launcher.h"
 
@@ -27,7 +27,7 @@ struct agent_launcher {
 	struct event_base *base;
 	int fd;
 	struct event *readable, *writable;
-	struct message *first, **end; /* those that are not sent yet */
+	struct message *first, **end; /* messages that are not sent yet */
 	agent_launcher_answer *answer;
 	void *arg;
 };

@@ -11,15 +11,16 @@
 
 struct agent_launcher;
 
-/* The launcher answers the control message with number `id`. taken false: a keeper cannot take it now. */
+/* Called when the launcher answers the control message with number `id`. `taken` is false if a keeper cannot accept the message
+ * now. */
 typedef void agent_launcher_answer(int64_t id, bool taken, void *arg);
 
-/* `fd` is the agent's end of the socket pair. NULL where it is not open. */
+/* `fd` is the agent's end of the socket pair. Returns NULL if `fd` is not open. */
 struct agent_launcher *agent_launcher_new(struct event_base *base, int fd, agent_launcher_answer *answer, void *arg,
 					  struct err *e);
 void agent_launcher_free(struct agent_launcher *l);
 
-/* Queue a message; it is sent as soon as the socket takes it. */
+/* Queue a message to the launcher. It is sent as soon as the socket has space. */
 void agent_launcher_send(struct agent_launcher *l, const struct fields *message);
 
 #endif

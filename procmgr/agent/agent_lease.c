@@ -1,7 +1,7 @@
 /* agent_lease.c - keeps the node's lease and writes it to the file that keepers read.
  *
  * Called by: agent.c at each registration and renewal, agent_order.c before each launch.
- * Invariants: the lease counts from the time before the request was sent, so it ends here no later than in the database. */
+ * Invariants: the lease counts from the time when its request was sent, so it ends on the node no later than in the database. */
 #include "procmgr/agent/agent_lease.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 struct agent_lease {
 	const struct conf *conf;
-	bool granted; /* in this boot */
+	bool granted; /* the database has granted a lease since the node booted */
 	struct lease lease;
 };
 

@@ -9,11 +9,12 @@
 
 struct agent_lease;
 
-struct agent_lease *agent_lease_new(const struct conf *conf); /* with the lease that an earlier procmgrd has written */
+/* The new object has the lease that an earlier procmgrd wrote to the lease file. */
+struct agent_lease *agent_lease_new(const struct conf *conf);
 void agent_lease_free(struct agent_lease *l);
 bool agent_lease_is_valid(const struct agent_lease *l);
 
-/* The database has granted a lease to a request that was sent at `sent` (clock_boot_us). */
+/* Store the lease that the database granted for a request sent at `sent` (clock_boot_us). */
 void agent_lease_grant(struct agent_lease *l, int64_t sent);
 
 #endif

@@ -1,5 +1,5 @@
-/* agent_measure.c - measures what steps use: by the step's cgroup where there is one, else by the descendants of its keeper. The
- * tasks of a step with several tasks are always measured by their processes.
+/* agent_measure.c - measures the resource usage of steps: by the step's cgroup if it has one, else by the descendants of its
+ * keeper. The tasks of a step with several tasks are always measured by their processes.
  *
  * Called by: agent_sample.c, once for each attempt that is due.
  * Invariants:
@@ -51,8 +51,8 @@ static int compare_starts(const void *a, const void *b)
 	return ((*x)->pid > (*y)->pid) - ((*x)->pid < (*y)->pid);
 }
 
-/* Find the process of each rank: the keeper starts tasks by rank, each as the leader of a session. Unless all of them are seen
- * at once, the ranks stay unknown and figures of single tasks are left out. */
+/* Find the process of each rank: the keeper starts tasks by rank, each as the leader of a session. Unless all tasks are seen at
+ * once, the ranks stay unknown and figures of single tasks are left out. */
 static void find_tasks(const struct agent_measurement *m, struct agent_sampled *one)
 {
 	const struct figures_process **found = xcalloc((unsigned long)one->tasks, sizeof *found);
@@ -80,7 +80,7 @@ static void add_number(json_t *row, const char *name, int64_t number)
 		json_object_set_new(row, name, json_integer(number));
 }
 
-/* task -1: a row of the whole step. */
+/* Make a row of a task, or of the whole step if `task` is -1. */
 static json_t *make_row(const struct agent_sampled *one, int task, const struct figures *f)
 {
 	json_t *row = json_pack("{s:I, s:i, s:i, s:i}", "job", (json_int_t)one->key.job_id, "step", one->key.step_id, "attempt",

@@ -1,4 +1,4 @@
-/* agent_measure.h - measures at one moment what running steps use. */
+/* agent_measure.h - measures the resource usage of running steps at one moment. */
 #ifndef ROTA_PROCMGR_AGENT_MEASURE_H
 #define ROTA_PROCMGR_AGENT_MEASURE_H
 
@@ -7,32 +7,33 @@
 #include "procmgr/agent/figures.h"
 #include "procmgr/record/record.h"
 
-/* An attempt that is sampled. */
+/* An attempt whose resource usage is measured at intervals. */
 struct agent_sampled {
 	struct record_key key;
-	int period_s, first_task, tasks; /* its tasks on this node */
-	bool has_devices;		 /* it holds generic resources */
+	int period_s, first_task, tasks; /* the tasks of the attempt on this node */
+	bool has_devices;		 /* the attempt holds generic resources */
 	bool running;
 	int64_t due;
-	pid_t keeper; /* 0: not found yet */
-	pid_t *pids;  /* of its tasks by rank; NULL: there is one task only, or they were never seen together */
+	pid_t keeper; /* 0 until the keeper's process is found */
+	/* Processes of the attempt's tasks, by rank. NULL for a single task, or until all tasks were found at one moment. */
+	pid_t *pids;
 };
 
-/* One measurement of several attempts. */
+/* A measurement of several attempts at one moment. */
 struct agent_measurement {
-	const char *group; /* the node's cgroup */
+	const char *group; /* path of the node's cgroup */
 	const struct figures_mounts *mounts;
-	struct agent_sampled *list; /* every attempt that is sampled */
+	struct agent_sampled *list; /* every attempt that is measured at intervals */
 	int count;
 	int64_t now;
 	struct figures_processes all;
-	bool has_processes; /* `all` is read */
-	char *locks;	    /* /proc/locks; NULL: not read */
-	json_t *steps;	    /* the result: rows as api.node_sample takes them */
-	bool has_devices;   /* one of these attempts holds generic resources */
+	bool has_processes; /* the machine's processes have been read into `all` */
+	char *locks;	    /* text of /proc/locks; NULL if it has not been read */
+	json_t *steps;	    /* the result, as rows for api.node_sample */
+	bool has_devices;   /* a measured attempt holds generic resources */
 };
 
-/* Add the rows of an attempt; false where it has no process. */
+/* Measure an attempt and add its rows to the result. Returns false if the attempt has no process. */
 bool agent_measure_step(struct agent_measurement *m, struct agent_sampled *one);
 void agent_measure_end(struct agent_measurement *m);
 

@@ -1,9 +1,9 @@
-/* agent_node.c - maps the nodes of the database to those that this procmgrd serves: one real node, or virtual ones.
+/* agent_node.c - maps the database's node ids to the nodes that this procmgrd serves: one real node, or virtual ones.
  *
  * Called by: the files of the agent that send a node's id to the database or receive one.
  * Invariants:
  * - One statement registers, renews or asks for all nodes.
- * - The channels of the node with the lowest id notify for all of them. */
+ * - The NOTIFY channels of the node with the lowest id serve all nodes. */
 #include "procmgr/agent/agent_node.h"
 
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 struct node {
 	int64_t id;
-	int number; /* 0: the real node; from 1: a virtual one */
+	int number; /* number of a virtual node, from 1; 0 for the real node */
 };
 
 struct agent_nodes {
 	const struct conf *conf;
 	const char *name;
 	struct node *by_id;
-	int64_t *ids; /* by number, 0: not registered */
+	int64_t *ids; /* node ids, indexed by node number; 0 if not registered */
 	int count;
 	int orphans;
 };
@@ -131,7 +131,7 @@ struct db_array *agent_node_array(const struct agent_nodes *n)
 	return ids;
 }
 
-/* A virtual node has no hardware of its own, and no inventory, since nothing runs on it. */
+/* The facts of a virtual node for its registration. They have no hardware and no inventory, since a virtual node runs nothing. */
 static json_t *virtual_facts(const struct agent_nodes *n, int number, json_t *real)
 {
 	json_t *one = json_copy(real);

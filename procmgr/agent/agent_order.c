@@ -1,12 +1,12 @@
-/* agent_order.c - takes orders from the database to the launcher, and reports them as done.
+/* agent_order.c - passes orders from the database to the launcher, and reports finished orders.
  *
  * Called by: agent.c at each notification and tick, agent_report.c for each record of the journal.
  * Invariants:
- * - Orders of one attempt go to the launcher in the order of their ids. Those that are no launches go one at a time: such an
- *   order is done when the launcher says that the keeper has it or that there is none. Until then the database keeps it.
- * - A launch is sent once, while the node's lease is valid, when script and environment are in the cache.
- * - Of pre-dispatched elements no more start than their concurrency limit allows. One that is too late, or is to end before it
- *   starts, is sent to be refused. */
+ * - Orders of one attempt go to the launcher in the order of their ids. Control messages go one at a time. One is done when the
+ *   launcher answers that the keeper has it or that there is no keeper. Until then the database keeps the order.
+ * - A launch request is sent once, while the node's lease is valid, when script and environment are in the cache.
+ * - No more pre-dispatched elements start than their concurrency limit allows. An element that is late, or is cancelled before it
+ *   starts, is sent for the launcher to refuse. */
 #include "procmgr/agent/agent_order.h"
 
 #include <stdlib.h>
@@ -27,18 +27,18 @@ enum { ANSWERED_S = 60, RECALLED_S = 3600 };
 struct agent_orders {
 	const struct agent_context *context;
 	const struct agent_order_watcher *watcher;
-	struct agent_order *list; /* by id */
+	struct agent_order *list; /* sorted by id */
 	int count, capacity;
-	bool is_asking, ask_again; /* a call is under way; another has to follow */
+	bool is_asking, ask_again; /* a database call for orders is under way; another call has to follow */
 	bool has_all;
-	bool has_queued;	      /* an order waits for another one of its attempt */
-	int waiting_count;	      /* pre-dispatched elements */
-	struct attempt_set *answered; /* attempts whose launch the journal answered before the start, or lately */
+	bool has_queued;	      /* an order waits for an earlier order of the same attempt */
+	int waiting_count;	      /* pre-dispatched elements that wait for free CPUs */
+	struct attempt_set *answered; /* attempts whose launch request the journal answered before procmgrd started, or lately */
 	struct agent_predispatch *predispatch;
 	struct agent_blobs *blobs;
 };
 
-/* The index of the order with this id, or where it belongs. */
+/* Returns the index of the order with this id, or the index at which to insert the order. */
 static int find_index(const struct agent_orders *os, int64_t id)
 {
 	int low = 0, high = os->count;
@@ -64,7 +64,7 @@ static struct agent_order *insert_order(struct agent_orders *os, int at, const s
 	return &os->list[at];
 }
 
-/* How many new orders of the database the row has. */
+/* Add the orders of a row. Returns the number of new orders. */
 static int add_row(struct agent_orders *os, const PGresult *result, int row)
 {
 	struct agent_order one = agent_order_read_ids(result, row);
@@ -125,7 +125,7 @@ void agent_order_ask(struct agent_orders *os)
 		call_node_orders(os);
 }
 
-/* The attempt's entry in an order; NULL: the order is for others. */
+/* Returns the attempt's entry in an order, or NULL if the order is for other attempts. */
 static struct agent_start *find_start(const struct agent_order *o, const struct record_key *key)
 {
 	const struct agent_start wanted = {.step_id = key->step_id, .node = key->node};
@@ -134,14 +134,14 @@ static struct agent_start *find_start(const struct agent_order *o, const struct 
 	return bsearch(&wanted, o->starts, (size_t)o->start_count, sizeof *o->starts, agent_order_compare_starts);
 }
 
-/* Never start a pre-dispatched element that is to end. */
+/* Let the launcher refuse a pre-dispatched element that was cancelled before it started. */
 static void cancel_start(struct agent_orders *os, const struct agent_order *launch, struct agent_start *start)
 {
 	agent_order_send(os->context->launcher, launch, start, 1, true);
 	start->sent = true;
 }
 
-/* Is an earlier order of the attempt open: a launch that is not sent, or another one that is not answered? */
+/* Is an earlier order of the attempt open? A launch request is open until it is sent, a control message until it is answered. */
 static bool is_open_before(struct agent_orders *os, const struct agent_order *before, const struct record_key *key,
 			   const char *kind)
 {
@@ -152,7 +152,7 @@ static bool is_open_before(struct agent_orders *os, const struct agent_order *be
 	return start && !start->sent;
 }
 
-/* An order for several nodes waits until it can go to all: the nodes were ordered to start together. */
+/* Must the control message wait? A message to several nodes waits until it can be sent to all, since the nodes start together. */
 static bool has_to_wait(struct agent_orders *os, int at)
 {
 	const struct agent_order *o = &os->list[at];
@@ -166,7 +166,7 @@ static bool has_to_wait(struct agent_orders *os, int at)
 	return false;
 }
 
-/* The row of an order that is done may stay in the database a while. */
+/* Mark an order as done. Reporting it may wait, since the order's row may stay in the database for a while. */
 static void set_done(struct agent_orders *os, struct agent_order *o)
 {
 	o->state = AGENT_ORDER_DONE;
@@ -179,7 +179,7 @@ static void set_answered(struct agent_order *o, struct agent_start *start)
 	start->answered = true;
 }
 
-/* Mark the attempts that the journal has answered already. */
+/* Mark the attempts of a launch request that the journal has already answered. */
 static void recall_answers(const struct agent_orders *os, struct agent_order *o)
 {
 	for (int i = 0; i < o->start_count; i++) {
@@ -189,7 +189,7 @@ static void recall_answers(const struct agent_orders *os, struct agent_order *o)
 	}
 }
 
-/* Send a launch for all of its attempts; of pre-dispatched elements, for as many as may start now. */
+/* Send a launch request for all of its attempts, or for as many pre-dispatched elements as may start now. */
 static void send_launch(struct agent_orders *os, struct agent_order *o)
 {
 	struct agent_start *ready = xmalloc((unsigned long)o->start_count * sizeof *ready);
@@ -220,8 +220,8 @@ static void send_launch(struct agent_orders *os, struct agent_order *o)
 	}
 }
 
-/* Does the same signal wait already? Its handler runs after both, so one is enough, and a flood of signals does not delay the
- * end. */
+/* Does an earlier order with the same signal still wait? One of the two is enough, and a flood of signals must not delay the end
+ * of the step. */
 static bool is_repeated_signal(const struct agent_orders *os, int at)
 {
 	const struct agent_order *o = &os->list[at];
@@ -247,7 +247,7 @@ static void poll_control(struct agent_orders *os, int at)
 	o->state = AGENT_ORDER_SENT;
 	o->sent_at = clock_boot_us();
 	o->unanswered = agent_order_send(os->context->launcher, o, o->starts, o->start_count, false);
-	if (o->unanswered == 0) /* it cannot be sent, now or later */
+	if (o->unanswered == 0) /* the control message is invalid and can never be sent */
 		set_done(os, o);
 }
 
@@ -259,7 +259,7 @@ static void poll_launch(struct agent_orders *os, struct agent_order *o, struct a
 	if (o->unanswered == 0) {
 		set_done(os, o);
 	} else if (!agent_lease_is_valid(os->context->lease)) {
-		return; /* the database may have given the attempt up */
+		return; /* the database may have ended the attempt after the lease */
 	} else if (o->lacks || (has_script && has_environment)) {
 		send_launch(os, o);
 	} else {
@@ -270,8 +270,8 @@ static void poll_launch(struct agent_orders *os, struct agent_order *o, struct a
 	}
 }
 
-/* An answer is lost when the journal or the socket had no space for it. The order is then sent again: the launcher refuses a
- * launch again, or as accepted before. To send another order twice to a keeper changes nothing, except for a signal. */
+/* Is the answer to an order overdue? An answer is lost if the journal or the socket had no space, and the order is sent again.
+ * The launcher refuses a repeated launch request. A repeated control message changes nothing, except for a signal. */
 static bool is_overdue(const struct agent_orders *os, const struct agent_order *o)
 {
 	return o->state == AGENT_ORDER_SENT && agent_node_count(os->context->nodes) > 0 &&
@@ -305,8 +305,8 @@ void agent_order_poll(struct agent_orders *os)
 	agent_blob_fetch(os->blobs, &wanted);
 }
 
-/* Do not wait for a file that the database does not have, or has with another hash, or that cannot be stored: let the launcher
- * refuse. */
+/* Mark the orders whose files are missing after a fetch, so that the launcher refuses them. The database lacks such a file or has
+ * it with another hash, or the cache cannot store it. */
 static void handle_fetched(const struct agent_blob_list *asked, bool has_no_space, void *arg)
 {
 	struct agent_orders *os = arg;
@@ -337,7 +337,7 @@ static void take_answer(struct agent_orders *os, const struct record_key *key, b
 		if (!start)
 			continue;
 		set_answered(o, start);
-		if (is_partly_sent) /* the order may be dropped before all of it is sent, and listed again */
+		if (is_partly_sent) /* the order may be dropped before it is sent for all attempts, and then be listed again */
 			attempt_set_add(os->answered, key, now + ANSWERED_S, now);
 		if (o->sample_s > 0 && accepted)
 			os->watcher->accepted(o, key, os->watcher->arg);
@@ -377,7 +377,7 @@ void agent_order_recall(struct agent_orders *os, const struct fields *record)
 	count_record(os, &key, record);
 }
 
-/* The next tick sends it again, before any other order of the same attempt. */
+/* Let the next tick send the control message again, before any other order of the same attempt. */
 static void delay_order(struct agent_order *o)
 {
 	char name[RECORD_KEY_SIZE];

@@ -1,4 +1,4 @@
-/* agent_order_message.c - makes messages to the launcher of an order, and sends them.
+/* agent_order_message.c - makes messages to the launcher from an order, and sends them.
  *
  * Called by: agent_order.c.
  * Invariants: a message names at most ATTEMPTS_MOST attempts, so it fits the launcher's buffer. */
@@ -50,7 +50,7 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 	return message;
 }
 
-/* Name the attempts after the first: other steps, or other nodes, as "18,19". */
+/* Add the attempts after the first to the message, as a list of steps or of nodes such as "18,19". */
 static void add_others(struct fields *message, const struct agent_start *starts, int count)
 {
 	enum { NUMBER_SIZE = 12 };

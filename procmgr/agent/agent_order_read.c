@@ -1,4 +1,4 @@
-/* agent_order_read.c - makes an order of a row of api.node_orders.
+/* agent_order_read.c - reads an order from a row of api.node_orders.
  *
  * Called by: agent_order.c.
  * Invariants: the attempts of an order are sorted by step and node, each once. */
@@ -14,7 +14,7 @@
 #include "procmgr/agent/agent_db.h"
 #include "procmgr/agent/agent_node.h"
 
-/* Read which files a launch needs, and which tasks it runs here. */
+/* Read from the body of a launch request the files that it needs and the tasks that it runs on this node. */
 static void read_body(const struct agent_context *c, struct agent_order *o)
 {
 	struct order order;
@@ -23,21 +23,21 @@ static void read_body(const struct agent_context *c, struct agent_order *o)
 		return;
 	memcpy(o->script, order.script_hash, sizeof o->script);
 	memcpy(o->environment, order.environment_hash, sizeof o->environment);
-	order_pick_node(&order, c->node); /* fails for virtual nodes, of which nothing is sampled */
+	order_pick_node(&order, c->node); /* fails for virtual nodes, which are not sampled */
 	o->first_task = order.spec.per_task ? order.first_task : 0;
 	o->tasks = order.spec.per_task ? order.tasks : order.node_index == 0;
 	o->has_devices = *order.gres != '\0';
 	order_free(&order);
 }
 
-/* A positive number among the arguments; 0 where there is none of that name. */
+/* Returns a positive argument of an order by its name, or 0 if there is none. */
 static int read_argument(const json_t *args, const char *name)
 {
 	json_int_t value = json_integer_value(json_object_get(args, name));
 	return value > 0 && value <= INT_MAX ? (int)value : 0;
 }
 
-/* The arguments are not signed: {} mostly, or {"sample_s": 30}, or {"first": 2, "last": 10001, "behind": 16}. */
+/* Read the unsigned arguments of a launch request, such as {}, {"sample_s": 30} or {"first": 2, "last": 10001, "behind": 16}. */
 static void read_args(struct agent_order *o, const char *args)
 {
 	json_t *json = *args ? json_loads(args, 0, NULL) : NULL;
@@ -47,7 +47,7 @@ static void read_args(struct agent_order *o, const char *args)
 	json_decref(json);
 }
 
-/* The numbers of an array like {18,19}; *count of them. */
+/* Read the numbers of a PostgreSQL array such as {18,19}. Sets *count to how many there are. */
 static int64_t *read_numbers(const char *text, int *count)
 {
 	int capacity = 1;
@@ -73,7 +73,7 @@ int agent_order_compare_starts(const void *a, const void *b)
 					: (x->node > y->node) - (x->node < y->node);
 }
 
-/* One transaction may have ordered the same several times. */
+/* Drop repeated attempts, since a transaction may have written the same order several times. */
 static int drop_repeated(struct agent_start *starts, int count)
 {
 	int kept = 0;
@@ -83,7 +83,7 @@ static int drop_repeated(struct agent_start *starts, int count)
 	return kept;
 }
 
-/* The step of the key on each of the nodes, or, on one node, that step and those of `also`. */
+/* Read the attempts of an order: either one step on each of `nodes`, or, on one node, that step and the steps of `also`. */
 static void read_starts(const struct agent_context *c, struct agent_order *o, const char *nodes, const char *also)
 {
 	int node_count, also_count;

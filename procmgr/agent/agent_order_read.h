@@ -1,4 +1,4 @@
-/* agent_order_read.h - one order, as the agent keeps it until it is done. */
+/* agent_order_read.h - an order of the database, as the agent keeps it until the order is done. */
 #ifndef ROTA_PROCMGR_AGENT_ORDER_READ_H
 #define ROTA_PROCMGR_AGENT_ORDER_READ_H
 
@@ -7,55 +7,60 @@
 #include "procmgr/agent/agent_predispatch.h"
 
 enum agent_order_state {
-	AGENT_ORDER_WAITING,  /* for a file, for free CPUs, for an earlier order of the same attempt, or for a busy keeper */
-	AGENT_ORDER_SENT,     /* to the launcher; the answer is awaited: of a launch in the journal, of others on the socket */
-	AGENT_ORDER_DONE,     /* and not reported to the database yet */
-	AGENT_ORDER_REPORTED, /* in the report that is under way */
+	/* The order waits for a file, for free CPUs, for an earlier order of the same attempt, or for a busy keeper. */
+	AGENT_ORDER_WAITING,
+	/* The order was sent to the launcher. A launch request is answered in the journal, a control message on the socket. */
+	AGENT_ORDER_SENT,
+	AGENT_ORDER_DONE,     /* the order is done but not reported to the database yet */
+	AGENT_ORDER_REPORTED, /* the order is in the report that is under way */
 };
 
-/* One attempt that an order is for. */
+/* One of the attempts that an order is for. */
 struct agent_start {
 	int step_id, node;
-	bool sent; /* to the launcher */
+	bool sent; /* the order was sent to the launcher for this attempt */
 	bool answered;
 };
 
-/* An order. Orders of the database that say the same to several nodes are one. */
+/* An order. Equal orders of the database to several nodes of this agent are kept as one order. */
 struct agent_order {
-	int64_t id;   /* the lowest of `ids` */
-	int64_t *ids; /* in the database, rising */
+	int64_t id;   /* the lowest number in `ids` */
+	int64_t *ids; /* ids of the orders in the database, ascending */
 	int id_count;
-	struct record_key key; /* of the first attempt */
+	struct record_key key; /* the first attempt that the order is for */
 	bool is_launch;
 	enum agent_order_state state;
-	struct agent_start *starts; /* by step and node: several steps or several nodes; the attempts have one number */
+	/* Sorted by step and node. Either the steps or the nodes differ; the attempt number is the same in all. */
+	struct agent_start *starts;
 	int start_count;
-	int unanswered; /* of a launch: attempts; of others: messages to the launcher */
+	int unanswered; /* unanswered attempts of a launch request, or unanswered control messages */
 	int64_t sent_at;
 
-	/* Of a launch. */
+	/* Fields of launch requests only. */
 	char *body, *signature;
-	char script[65], environment[65]; /* hashes of the files that it needs, "" where the body cannot be read */
-	const char *lacks;	  /* "script", "environment": not in the database; "room": not to be stored; NULL: nothing */
-	int sample_s;		  /* seconds between samples, 0 = none */
-	int first_task, tasks;	  /* that run on this node */
-	bool has_devices;	  /* it holds generic resources */
-	struct agent_array array; /* if its elements are pre-dispatched */
+	char script[65], environment[65]; /* Hashes of the files that the attempt needs; "" if the body cannot be read. */
+	/* Why files are missing: the database lacks the "script" or "environment", or there is no "room" in the cache. NULL: none
+	 * is missing. */
+	const char *lacks;
+	int sample_s;		  /* seconds between samples; 0 disables sampling */
+	int first_task, tasks;	  /* tasks that run on this node */
+	bool has_devices;	  /* the attempt holds generic resources */
+	struct agent_array array; /* the array whose elements are pre-dispatched, if any */
 	int64_t received_at;
 
-	/* Of all others. */
+	/* Fields of control messages only. */
 	char *kind, *args;
-	bool is_delay_logged; /* its keeper could not take it */
+	bool is_delay_logged; /* the delay by a busy keeper has been logged */
 };
 
-/* The order's ids in the database, and nothing else yet. */
+/* Read only the kind and the database ids of an order from a row. */
 struct agent_order agent_order_read_ids(const PGresult *result, int row);
 
-/* All the rest. An order that cannot be read is kept too: the launcher refuses it. */
+/* Read the rest of an order from a row. A launch request that cannot be parsed is kept, so that the launcher refuses it. */
 void agent_order_read(const struct agent_context *c, struct agent_order *o, const PGresult *result, int row);
 void agent_order_clear(struct agent_order *o);
 
 struct record_key agent_order_key(const struct agent_order *o, const struct agent_start *start);
-int agent_order_compare_starts(const void *a, const void *b); /* by step, then by node */
+int agent_order_compare_starts(const void *a, const void *b); /* compares by step, then by node */
 
 #endif

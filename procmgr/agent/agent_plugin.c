@@ -2,7 +2,7 @@
  *
  * Called by: agent_sample.c.
  * Invariants:
- * - The program has a process group of its own, which is killed when the program ends or its time is over.
+ * - The program has a process group of its own, which is killed when the program ends or its time limit is over.
  * - The agent never waits for the program.
  * - Output after PLUGIN_MOST bytes is dropped. */
 #include "procmgr/agent/agent_plugin.h"
@@ -25,7 +25,7 @@ enum { PLUGIN_MOST = 65536 };
 
 struct agent_plugin {
 	pid_t pid;
-	bool late; /* it was killed because its time was over */
+	bool late; /* the program was killed at its time limit */
 	char *text;
 	size_t size;
 	struct event *readable, *ended, *timer;
@@ -51,7 +51,7 @@ static json_t *number_json(const char *text)
 	return whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
-/* Lines of NAME=number; other lines are skipped. */
+/* Read lines of NAME=number. Other lines are skipped. */
 static json_t *read_lines(char *text)
 {
 	json_t *figures = json_object();
@@ -137,7 +137,7 @@ static void handle_end(evutil_socket_t fd, short what, void *arg)
 	struct agent_plugin *p = arg;
 	int status = 0;
 	json_t *figures = NULL;
-	kill(-p->pid, SIGKILL); /* its descendants; no other process can have the number before waitpid */
+	kill(-p->pid, SIGKILL); /* kill the program's descendants; the process group's number cannot be reused before waitpid */
 	if (waitpid(p->pid, &status, WNOHANG) == 0)
 		return;
 	p->pid = 0;

@@ -8,14 +8,15 @@
 
 struct agent_plugin;
 
-/* `figures` ({"gpu0.util": 35}) are the callee's own; NULL where the program failed. The plugin is freed already. */
+/* Called when the site's program has ended. The callee owns `figures`, such as {"gpu0.util": 35}. `figures` is NULL if the
+ * program failed. The plugin is already freed. */
 typedef void agent_plugin_done(json_t *figures, void *arg);
 
-/* Start the program; NULL, and logged, where that is not possible. */
+/* Start the site's program. Logs a warning and returns NULL if the program cannot be started. */
 struct agent_plugin *agent_plugin_start(const struct agent_context *c, agent_plugin_done *done, void *arg);
 void agent_plugin_free(struct agent_plugin *p); /* kills the program if it still runs */
 
-/* Read its output: a JSON object, or lines of NAME=number. Changes the text. New reference. */
+/* Parse the program's output, a JSON object or lines of NAME=number. Modifies `text`. Returns a new reference. */
 json_t *agent_plugin_read(char *text);
 
 #endif

@@ -1,11 +1,11 @@
-/* agent_predispatch.c - counts what runs on the node, to tell how many pre-dispatched elements may start.
+/* agent_predispatch.c - counts running attempts, to find how many pre-dispatched elements may start.
  *
  * Called by: agent_order.c. An order of pre-dispatched elements names the steps of its array and its concurrency limit: the
- * number of elements that had CPUs when the order was committed. When one of them ends, the database gives its CPUs to a
- * pre-dispatched one (sql/schedule/allocation.sql), so the limit stays the same, and the agent starts the next element without
+ * number of elements that had CPUs when the order was committed. When an element ends, the database gives its CPUs to a
+ * pre-dispatched element (sql/schedule/allocation.sql). The limit stays the same, and the agent starts the next element without
  * asking.
- * Invariants: an attempt counts as running from before its order goes to the launcher until its `end` or `refused` is in the
- * journal, also across a restart of procmgrd. */
+ * Invariants: an attempt counts as running from before its launch request is sent to the launcher until its record `end` or
+ * `refused` is in the journal, also across a restart of procmgrd. */
 #include "procmgr/agent/agent_predispatch.h"
 
 #include <limits.h>
@@ -74,7 +74,7 @@ bool agent_predispatch_record(struct agent_predispatch *p, const struct record_k
 {
 	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
 	bool pauses = kind && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0);
-	/* An order that is refused because it was accepted before (again = 1) leaves its attempt running. */
+	/* A launch request refused because it was accepted before (again = 1) leaves its attempt running. */
 	bool ends = kind && (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !(again && strcmp(again, "1") == 0)));
 	int i = pauses || ends ? find_running(p, key) : -1; /* most records need no search */
 	if (i < 0)

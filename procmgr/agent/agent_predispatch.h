@@ -1,35 +1,36 @@
-/* agent_predispatch.h - elements of arrays that were ordered before CPUs are free for them (pre-dispatched). */
+/* agent_predispatch.h - counts running array elements, so that pre-dispatched ones start when CPUs are free. */
 #ifndef ROTA_PROCMGR_AGENT_PREDISPATCH_H
 #define ROTA_PROCMGR_AGENT_PREDISPATCH_H
 
 #include "procmgr/record/record.h"
 
-struct agent_predispatch; /* the attempts that run on this node */
+struct agent_predispatch; /* the set of attempts that run on this node */
 
-/* An array of which elements are pre-dispatched: the steps `first` to `last` of the job. last 0: nothing is pre-dispatched. */
+/* An array with pre-dispatched elements, which are the steps `first` to `last` of the job. If `last` is 0, no element is
+ * pre-dispatched. */
 struct agent_array {
 	int64_t job_id;
 	int first, last;
-	int concurrency; /* how many of these steps may run here at once */
+	int concurrency; /* how many elements of the array may run on this node at once */
 };
 
-/* With the attempts in spool/. unlimited: virtual nodes run nothing, so nothing waits for CPUs. */
+/* Start with the attempts in spool/. `unlimited` is for virtual nodes: they run nothing, so no element waits for CPUs. */
 struct agent_predispatch *agent_predispatch_new(bool unlimited);
 void agent_predispatch_free(struct agent_predispatch *p);
 
-/* The attempt runs from now on. Call it before the launcher gets the order. */
+/* Count the attempt as running. Call this function before the launcher gets the launch request. */
 void agent_predispatch_start(struct agent_predispatch *p, const struct record_key *key);
 
-/* The journal has a record of the attempt. True where the attempt ended while it was suspended: its CPUs then went to another
- * step. */
+/* Handle a journal record of the attempt. Returns true if the attempt ended while suspended: the CPUs of a suspended attempt have
+ * gone to another step. */
 bool agent_predispatch_record(struct agent_predispatch *p, const struct record_key *key, const struct fields *record);
 
 bool agent_predispatch_runs(const struct agent_predispatch *p, const struct record_key *key);
 
-/* How many more elements of the array may start. */
+/* Returns the number of further elements of the array that may start now. */
 int agent_predispatch_free_slots(const struct agent_predispatch *p, const struct agent_array *array);
 
-/* An attempt has ended suspended: lower the limit of the array, if the attempt is one of its elements. */
+/* After an attempt has ended while suspended, lower the array's concurrency limit if the attempt is an element of the array. */
 void agent_predispatch_lower(struct agent_array *array, const struct record_key *key);
 
 #endif

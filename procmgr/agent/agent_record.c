@@ -1,10 +1,10 @@
-/* agent_record.c - makes JSON for api.node_report of records of the journal.
+/* agent_record.c - makes JSON for api.node_report from records of the journal.
  *
  * Called by: agent_report.c.
  * Invariants:
- * - Times are ages, since the database uses no clock but its own. A pause also has the node's clock, by which the database
- *   recognizes a pause that it has already.
- * - Numbers are JSON numbers. Text is valid UTF-8 whatever the record held. */
+ * - Times are sent as ages, since the database uses only its own clock. A suspension also has the node's clock, by which the
+ *   database recognizes a suspension that it has already recorded.
+ * - Numbers are JSON numbers. Text is valid UTF-8 whatever bytes the record had. */
 #include "procmgr/agent/agent_record.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static json_t *age_json(const char *at, int64_t now)
 	return json_integer(usec > 0 ? usec : 0);
 }
 
-/* A value that says nothing is left out. */
+/* Is the value of a field empty or unknown? Such a field is left out of the JSON. */
 static bool is_empty(const char *name, const char *value)
 {
 	return !*value || strcmp(value, "-1") == 0 || (strcmp(value, "0") == 0 && strcmp(name, "signal") == 0);
@@ -71,10 +71,10 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 	struct err e;
 	if (!kind || !record_key_read(record, &key, &e))
 		return NULL;
-	/* An accepted order is reported by its id (agent_order_report). */
+	/* The database gets the id of an accepted order from agent_order_report, so its record `used` is left out. */
 	if (strcmp(kind, "used") == 0)
 		return NULL;
-	/* The order was accepted before; only that counts. */
+	/* A launch request refused because it was accepted before is not reported: the first answer counts. */
 	if (strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0)
 		return NULL;
 	json_t *json = json_object();
@@ -86,7 +86,7 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 	return json;
 }
 
-/* When the keeper started, if the records say that the attempt is ready and nothing else; NULL otherwise. */
+/* Returns the time when the keeper started, if the records only say that the attempt is ready; otherwise NULL. */
 static const char *ready_since(struct fields *const *records, int count)
 {
 	const char *at = NULL;
@@ -103,7 +103,7 @@ static const char *ready_since(struct fields *const *records, int count)
 	return ready ? at : NULL;
 }
 
-/* The last entry of the list, if it is of the same attempt: this is then one more node of it. */
+/* Returns the last entry of the list if it is of the same attempt on another node; otherwise NULL. */
 static json_t *find_attempt(const json_t *ready, const struct record_key *key)
 {
 	json_t *last = json_array_get(ready, json_array_size(ready) - 1);
@@ -130,7 +130,7 @@ bool agent_record_add_ready(json_t *ready, int64_t node_id, struct fields *const
 	return true;
 }
 
-/* The kinds of records of an attempt that can be coalesced, once each. */
+/* Kinds of records that can be coalesced. Each may occur once in an attempt. */
 enum { KIND_DONE = 5, KIND_END, KIND_COUNT };
 static const char *const kinds[KIND_COUNT] = {"used", "keeper", "ready", "run", "task", [KIND_DONE] = "done", [KIND_END] = "end"};
 
@@ -143,7 +143,7 @@ static int kind_index(const struct fields *record)
 	return i;
 }
 
-/* Do the records tell the whole course of the attempt, with no other kinds? */
+/* Do the records cover the attempt to its end, and are all of them of kinds that can be coalesced? */
 static bool can_coalesce(struct fields *const *records, int count)
 {
 	int had[KIND_COUNT + 1] = {0};
@@ -155,7 +155,7 @@ static bool can_coalesce(struct fields *const *records, int count)
 	return had[KIND_DONE] && had[KIND_END];
 }
 
-/* Add the fields that not all records have. The pid is left out: `session` has the same number. */
+/* Add the fields that only this kind of record has. The pid is left out, since `session` has the same number. */
 static void add_own_fields(json_t *one, const struct fields *record, int64_t now)
 {
 	static const char *const left_out[] = {"kind", "job", "step", "attempt", "node", "at", "pid"};

@@ -1,12 +1,12 @@
 /* agent_report.c - reports the records of the journal to the database.
  *
- * Called by: agent.c at each tick, and this file's events: the journal grows, a report is answered, a delay is over.
+ * Called by: agent.c at each tick, and events of this file: the journal grows, the database answers a report, a delay is over.
  * Invariants:
- * - One report is under way at a time. Records that come meanwhile are in the next one.
- * - Records of an attempt are reported in the journal's order. A record that something waits for (an end frees CPUs and releases
- *   dependents) goes at once, and takes along the buffered records of its attempt. The buffer delays nothing else.
- * - What the database has not acknowledged is reported again. A record that it gets twice changes nothing.
- * - A single record that the database rejects does not stop the others: after three tries it is left out. */
+ * - One report is under way at a time. Records that come meanwhile are in the next report.
+ * - Records of an attempt are reported in the journal's order. A record that other steps wait for, such as an end that frees
+ *   CPUs, is reported at once, with the buffered records of its attempt. Only records of other kinds are delayed.
+ * - Records that the database has not acknowledged are reported again. A record that the database gets twice changes nothing.
+ * - A single record that the database rejects does not stop the others: after three tries that record is left out. */
 #include "procmgr/agent/agent_report.h"
 
 #include <errno.h>
@@ -47,31 +47,32 @@ struct agent_report {
 	struct agent_orders *orders;
 	struct agent_samples *samples;
 	struct journal *journal;
-	struct event *watch, *timer; /* watch NULL: the kernel does not say when the journal grows */
+	struct event *watch, *timer; /* `watch` is NULL if inotify does not watch the journal */
 	struct agent_buffer *buffer;
-	int64_t read_to;      /* every earlier record is in the buffer, or in a report that was sent */
-	int64_t acked_to;     /* every earlier record is in the database */
-	int64_t truncated_to; /* the launcher was asked to drop every earlier record */
-	int64_t counted_to;   /* every earlier record is counted in under_way and ended */
+	int64_t read_to;      /* every earlier journal record is in the buffer, or in a report that was sent */
+	int64_t acked_to;     /* every earlier journal record is in the database */
+	int64_t truncated_to; /* the launcher was asked to drop every earlier journal record */
+	int64_t counted_to;   /* every earlier journal record is counted in `under_way` and `ended` */
 	int under_way;	      /* attempts that have started and not ended, since procmgrd started */
 	int ended;	      /* attempts that have ended since the last report was made */
 
-	bool is_reporting;  /* a report is under way */
-	int most;	    /* records in a report: RECORDS_MOST, or 1 after the database rejected one, then doubled each time */
-	int rejected;	    /* times in a row that the database rejected a single record */
-	int64_t due;	    /* when a report is to be sent even without records; never: it need not be */
-	int64_t not_before; /* after an error */
-	int64_t collect_until; /* wait until then while anything is under way */
-	int64_t made_at;       /* when the last report was made. It has all that was due then, unless it was full. */
-	int ends;	       /* that the last report had */
+	bool is_reporting; /* a report is under way */
+	/* Most records in a report: RECORDS_MOST, or 1 after the database rejected a report. Each accepted report doubles it. */
+	int most;
+	int rejected;	       /* times in a row that the database rejected a single record */
+	int64_t due;	       /* when a report has to be sent even without records; `never` if no such report is needed */
+	int64_t not_before;    /* earliest time of the next report, after an error */
+	int64_t collect_until; /* no report before that time while attempts are under way */
+	int64_t made_at;       /* When the last report was made. Unless it was full, it has all records that were due then. */
+	int ends;	       /* number of `end` records in the last report */
 };
 
-/* A report that is being made. */
+/* A report to the database that is being made. */
 struct batch {
 	struct agent_report *report;
 	json_t *records, *coalesced, *ready;
 	int64_t now;
-	int count; /* of records that were taken, also of those that the database does not get */
+	int count; /* records taken from the buffer, including those that are not for the database */
 	int ends;
 };
 
@@ -88,7 +89,7 @@ static void add_record(struct batch *b, const struct fields *record)
 		json_array_append_new(b->records, json);
 }
 
-/* Attempts that are only ready count as no records: a report may have all that are buffered. */
+/* Add the records of an attempt to the report. An attempt that is only ready does not count towards the limit of records. */
 static int add_attempt(const struct record_key *key, struct fields *const *records, int count, void *arg)
 {
 	(void)key;
@@ -130,19 +131,19 @@ void agent_report_within(struct agent_report *r, int64_t usec)
 		r->due = due;
 }
 
-/* The factor by which a progress record may wait longer than on an idle node. */
+/* Returns the factor by which a progress record may wait longer than on an idle node. */
 static int load_factor(const struct agent_report *r)
 {
 	return r->under_way < 1 ? 1 : r->under_way < LOAD_MOST ? r->under_way : LOAD_MOST;
 }
 
-/* While the database rejects reports, records go one by one and nothing is delayed. */
+/* May a report have several records? After a rejected report, records are sent one by one and without delay. */
 static bool is_batching(const struct agent_report *r)
 {
 	return r->most == RECORDS_MOST;
 }
 
-/* Count each record once, however often it is read. */
+/* Count an attempt that starts or ends. Each journal record counts once, however often it is read. */
 static void count_record(struct agent_report *r, const struct fields *record)
 {
 	if (r->read_to < r->counted_to)
@@ -165,7 +166,7 @@ static int64_t record_due(const struct agent_report *r, const struct fields *rec
 	return clock_boot_us() + usec;
 }
 
-/* journal_read keeps r->read_to at the position of the record meanwhile. */
+/* Add a journal record to the buffer. During this callback of journal_read, r->read_to is the position of the record. */
 static bool buffer_record(const struct fields *record, void *arg)
 {
 	struct agent_report *r = arg;
@@ -190,15 +191,15 @@ static void read_journal(struct agent_report *r)
 		agent_order_poll(r->orders);
 }
 
-/* Is a report due? Otherwise set the timer for the time when it is. */
+/* Is a report due? If not, set the timer to the time when the next report is due. */
 static bool is_due(struct agent_report *r)
 {
 	read_journal(r);
 	int64_t buffered = agent_buffer_due(r->buffer), due = buffered < r->due ? buffered : r->due;
 	if (r->context->stopping || due == never)
 		return r->context->stopping;
-	/* Where reports have many ends, wait for attempts that are under way. Where ends come one by one, that pays only if
-	 * more attempts are under way than have ended. A record that did not fit into the last report does not wait again. */
+	/* If reports have many ends, wait for attempts that are under way. If ends come one by one, wait only if more attempts
+	 * are under way than have ended. A record that did not fit into the last report does not wait again. */
 	bool collects = r->under_way > (r->ends > 1 ? 0 : r->ended) && r->collect_until > r->not_before && buffered > r->made_at;
 	int64_t from = collects ? r->collect_until : r->not_before;
 	int64_t wait = (due > from ? due : from) - clock_boot_us();
@@ -208,7 +209,7 @@ static bool is_due(struct agent_report *r)
 	return false;
 }
 
-/* Report again all that is not acknowledged. */
+/* Report all records again that the database has not acknowledged. */
 static void start_over(struct agent_report *r)
 {
 	agent_buffer_clear(r->buffer);
@@ -217,8 +218,8 @@ static void start_over(struct agent_report *r)
 	agent_order_report_failed(r->orders);
 }
 
-/* While a report is under way, the journal need not be watched, since the answer reads all of it. Waiting pre-dispatched
- * elements do need it: they start when an attempt ends. */
+/* While a report is under way, the journal is watched only for pre-dispatched elements, which start when an attempt ends. All
+ * other records are read when the database answers the report. */
 void agent_report_watch(struct agent_report *r)
 {
 	if (!r->watch)
@@ -255,7 +256,7 @@ static void handle_failure(struct agent_report *r, const struct err *e)
 
 static db_answer handle_answer;
 
-/* The report's jobs were locked, so the report was stored. This call applies all stored reports about these jobs. */
+/* Apply all deferred reports about these jobs. The database only stored the last report, because the jobs were locked. */
 static void apply_deferred(struct agent_report *r, const char *jobs)
 {
 	set_reporting(r, true);
@@ -276,8 +277,8 @@ static void handle_answer(struct db *db, PGresult *result, const struct err *e, 
 		apply_deferred(r, PQgetvalue(result, 0, 1));
 		return;
 	}
-	/* Collect the next report for as long as this one took, times the number of ends that it had: under load a few large
-	 * reports are cheaper than many small ones. */
+	/* Collect records for the next report for as long as this report took, times the number of its ends. Under load, few
+	 * large reports are cheaper than many small ones. */
 	int64_t collect = took * (r->ends > 1 ? r->ends : 1);
 	r->collect_until = now + (collect < most ? collect : most);
 	r->acked_to = agent_buffer_first_position(r->buffer, r->read_to);
@@ -306,7 +307,7 @@ static void send_report(struct agent_report *r, const struct batch *b, json_t *d
 	json_decref(report);
 }
 
-/* Report what is due. False where the records taken so far are not for the database, and more may be due. */
+/* Report the records that are due. Returns false if none of the records taken was for the database, and more may be due. */
 static bool make_report(struct agent_report *r)
 {
 	struct batch b = {r, json_array(), json_array(), json_array(), clock_boot_us(), 0, 0};
@@ -369,7 +370,7 @@ static void handle_growth(evutil_socket_t fd, short what, void *arg)
 	char events[4096];
 	while (read(fd, events, sizeof events) > 0)
 		continue;
-	/* Not while records go one by one: read_to then tells which record the database rejected. */
+	/* Do not read the journal while records are sent one by one: read_to then marks the record that the database rejected. */
 	if (r->is_reporting && agent_order_waiting_count(r->orders) > 0 && is_batching(r))
 		read_journal(r);
 	agent_report_poll(r);
@@ -414,7 +415,7 @@ bool agent_report_open(struct agent_report *r, struct err *e)
 	r->journal = journal_open("journal", JOURNAL_READ, e);
 	if (!r->journal || !journal_read(r->journal, &position, recall_record, r, e))
 		return false;
-	r->counted_to = position; /* which of these attempts are still under way is unknown, so no report waits for them */
+	r->counted_to = position; /* it is unknown which attempts are still under way, so no report waits for their ends */
 	watch_journal(r);
 	return true;
 }

@@ -9,19 +9,19 @@
 
 struct agent_report;
 
-/* `orders` and `samples` get each record. */
+/* The new object passes each journal record to `orders` and `samples`. */
 struct agent_report *agent_report_new(const struct agent_context *c, struct agent_orders *orders, struct agent_samples *samples);
 void agent_report_free(struct agent_report *r);
-bool agent_report_open(struct agent_report *r, struct err *e); /* open the journal and read what it has */
+bool agent_report_open(struct agent_report *r, struct err *e); /* open the journal and read its records */
 
-void agent_report_poll(struct agent_report *r);			/* report what is new, if that is possible now */
-void agent_report_finish(struct agent_report *r);		/* report all that is left, then end the event loop */
-void agent_report_within(struct agent_report *r, int64_t usec); /* something is to be reported within that time */
-void agent_report_watch(struct agent_report *r);		/* watch the journal, unless nothing here waits for a record */
+void agent_report_poll(struct agent_report *r);			/* report new records of the journal, if that is possible now */
+void agent_report_finish(struct agent_report *r);		/* report the rest of the journal, then end the event loop */
+void agent_report_within(struct agent_report *r, int64_t usec); /* send a report within `usec` microseconds */
+void agent_report_watch(struct agent_report *r);		/* watch the journal, unless no record is waited for */
 void agent_report_disconnected(struct agent_report *r);
-void agent_report_truncate(struct agent_report *r); /* let the launcher drop what the database has acknowledged */
+void agent_report_truncate(struct agent_report *r); /* let the launcher drop records that the database has acknowledged */
 
-/* No report is under way, and the kernel says when the journal grows. */
+/* Returns true if no report is under way and inotify watches the journal. */
 bool agent_report_is_idle(const struct agent_report *r);
 
 /* Call `each` for every record of the journal that the database has not acknowledged. */

@@ -1,13 +1,13 @@
-/* agent_sample.c - samples what running steps use, in rounds, and reports the rounds to the database.
+/* agent_sample.c - samples the resource usage of running steps in rounds, and reports the rounds to the database.
  *
  * Called by: agent.c for accepted launches, registrations and notifications; agent_report.c for each record.
  * Invariants:
  * - One timer serves all attempts. Attempts that are due at about the same time are in one round, and rounds are reported
  *   together.
- * - A round is kept until the database has it. Its `clock` tells the database whether it has the round already. Of more than
- *   ROUNDS_MOST rounds the oldest are dropped.
- * - While somebody watches, there are extra rounds: at most one a second, with at most a twentieth of a CPU, and none while other
- *   rounds wait to be reported. */
+ * - A round is kept until the database has it. By its `clock`, the database recognizes a round that it already has. Of more than
+ *   ROUNDS_MOST rounds, the oldest are dropped.
+ * - While a user runs `rota top`, there are extra rounds: at most one a second, with at most a twentieth of a CPU, and none while
+ *   other rounds wait to be reported. */
 #include "procmgr/agent/agent_sample.h"
 
 #include <jansson.h>
@@ -36,15 +36,15 @@ struct agent_samples {
 	const struct agent_context *context;
 	struct agent_sampled *list;
 	int count, capacity;
-	bool asked; /* the database for attempts of an earlier procmgrd */
+	bool asked; /* the database was asked for attempts that an earlier procmgrd launched */
 	struct event *timer, *again_timer, *watch_timer;
-	int64_t timer_due;			 /* when `timer` was set for */
-	int64_t watched_until, next_watch_round; /* no extra round before that time */
-	char *group;				 /* the node's cgroup */
+	int64_t timer_due;			 /* time for which `timer` is set */
+	int64_t watched_until, next_watch_round; /* end of the extra rounds, and earliest time of the next extra round */
+	char *group;				 /* path of the node's cgroup */
 	struct figures_mounts mounts;
-	json_t *rounds; /* that the database does not have yet */
-	size_t sending; /* so many of them, from the first, are in a call that is under way */
-	json_t *round;	/* waits for the figures of `plugin` */
+	json_t *rounds; /* rounds that the database does not have yet */
+	size_t sending; /* number of rounds, from the first, in the call that is under way */
+	json_t *round;	/* a round that waits for the figures of `plugin` */
 	struct agent_plugin *plugin;
 };
 
@@ -148,8 +148,9 @@ static void send_again(evutil_socket_t fd, short what, void *arg)
 
 static void add_round(struct agent_samples *s, json_t *round)
 {
+	/* Rounds in the call that is under way stay, since the answer removes them by number. */
 	if (json_array_size(s->rounds) >= ROUNDS_MOST)
-		json_array_remove(s->rounds, s->sending); /* those in the call that is under way stay, since they are counted */
+		json_array_remove(s->rounds, s->sending);
 	json_array_append_new(s->rounds, round);
 	send_rounds(s);
 }
@@ -165,7 +166,7 @@ static void add_figures(json_t *figures, void *arg)
 	add_round(s, round);
 }
 
-/* Where an attempt holds devices, the round waits for the figures of the site's program. */
+/* Finish a round. If an attempt holds devices, the round waits for the figures of the site's program. */
 static void finish_round(struct agent_samples *s, const struct agent_measurement *m)
 {
 	const struct agent_context *c = s->context;
@@ -270,7 +271,7 @@ void agent_sample_free(struct agent_samples *s)
 	free(s);
 }
 
-/* A launcher that runs nothing has nothing to sample. */
+/* Does the launcher run no processes that could be sampled? */
 static bool runs_nothing(const struct agent_samples *s)
 {
 	return s->context->conf->launcher_dry_run || s->context->conf->launcher_virtual > 0;
@@ -313,7 +314,7 @@ static struct agent_sampled read_sampled(const PGresult *result, int row)
 	};
 }
 
-/* Sample the attempts that were started before procmgrd, of which it has no order. */
+/* Sample the attempts that an earlier procmgrd launched and of which this procmgrd has no order. */
 static void handle_sampled(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;

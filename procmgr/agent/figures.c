@@ -33,7 +33,7 @@ char *figures_file(const char *path)
 	char *text = fd < 0 ? NULL : xmalloc(capacity);
 	ssize_t n;
 	while (text && (n = read(fd, text + size, capacity - size - 1)) != 0) {
-		if (n < 0) { /* the process or cgroup has just gone */
+		if (n < 0) { /* the process or cgroup has just vanished */
 			free(text);
 			text = NULL;
 			break;
@@ -56,7 +56,7 @@ static char *read_file(const char *mount, const char *group, const char *name)
 	return text;
 }
 
-/* The number after a word that begins a line, -1 where there is none. */
+/* Returns the number after a word at the beginning of a line, or -1 if there is none. */
 static int64_t find_number(const char *text, const char *word)
 {
 	size_t length = strlen(word);
@@ -88,7 +88,7 @@ static int64_t count_lines(const char *mount, const char *group, const char *nam
 	return lines;
 }
 
-/* If any term is unknown, so is the sum. */
+/* Add two figures. If one is unknown (-1), so is the sum. */
 static int64_t add_known(int64_t a, int64_t b)
 {
 	return a < 0 || b < 0 ? -1 : a + b;
@@ -99,7 +99,7 @@ static int64_t kilobytes(int64_t bytes)
 	return bytes < 0 ? -1 : bytes / 1024;
 }
 
-/* Sum up "name=number" of all lines: io.stat has a line for each device. */
+/* Sum the read and written bytes of all devices. The cgroup file io.stat has one line for each device. */
 static void read_io(const char *text, struct figures *f)
 {
 	static const char read_word[] = " rbytes=", write_word[] = " wbytes=";
@@ -134,7 +134,7 @@ static void read_memory_v2(const struct figures_mounts *m, const char *group, st
 	free(stat);
 }
 
-/* Both versions count all faults together; minor faults are those without I/O. */
+/* Subtract major faults from minor faults: both cgroup versions count major faults in the total too. */
 static void separate_faults(struct figures *f)
 {
 	if (f->minor_faults >= 0 && f->major_faults >= 0)
@@ -215,7 +215,8 @@ void figures_mounts_free(struct figures_mounts *m)
 	*m = (struct figures_mounts){NULL, NULL, NULL, NULL};
 }
 
-/* A program's name is in parentheses and may have any character, so the fields are counted from the last parenthesis. */
+/* Parse /proc/PID/stat. A program's name is in parentheses and may have any character, so fields are counted from the last
+ * parenthesis. */
 static bool parse_stat(const char *text, struct figures_process *p)
 {
 	long long utime, stime, cutime, cstime, minflt, majflt, cminflt, cmajflt, threads, started, rss;

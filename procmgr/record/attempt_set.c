@@ -1,26 +1,27 @@
-/* attempt_set.c - a set of step attempts, each with a time until which it is kept: a hash table.
+/* attempt_set.c - a hash table of step attempts, each kept until a time of its own.
  *
- * Called by: the launcher for attempts whose orders it has accepted, so that none is started twice; procmgrd for launches that the
- * journal has answered, and for its inventory.
- * Invariants: an entry stays at least until its time. */
+ * Called by: the launcher for attempts whose orders it has accepted, so that no attempt is started twice; procmgrd for launches
+ * that the journal has answered, and for its inventory.
+ * Invariants: an attempt stays in the set at least until its time. */
 #include "procmgr/record/attempt_set.h"
 
 #include <stdlib.h>
 
 struct entry {
 	struct record_key key;
-	int64_t expires; /* 0: the entry is free */
+	int64_t expires; /* time until which the entry is kept; 0 if the entry is free */
 };
 
 struct attempt_set {
 	struct entry *entries;
-	unsigned capacity; /* a power of two; at most three quarters are in use */
+	unsigned capacity; /* number of entries, a power of two; at most three quarters are in use */
 	int count;
 };
 
 enum { CAPACITY_FIRST = 256 };
 
-/* All attempts of a step have the same hash, so they follow each other without a gap. */
+/* Returns the first index at which to look for an attempt. All attempts of a step have the same hash, so their entries have no
+ * gap. */
 static unsigned find_first(const struct record_key *key, unsigned capacity)
 {
 	uint64_t h = (uint64_t)key->job_id * 0x9e3779b97f4a7c15u;
@@ -52,7 +53,7 @@ static struct entry *find_entry(const struct attempt_set *s, const struct record
 	return &s->entries[at];
 }
 
-/* Drop the expired entries, and make at least as many entries free as are in use. */
+/* Drop the expired entries of the set, and keep at least as many free entries as used ones. */
 static void rebuild(struct attempt_set *s, int64_t now)
 {
 	struct attempt_set fresh = {NULL, CAPACITY_FIRST, 0};

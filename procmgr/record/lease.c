@@ -1,10 +1,10 @@
-/* lease.c - the file `lease`: one record of fixed size, written in place, with a checksum.
+/* lease.c - reads and writes the file `lease`: one record of fixed size, with a checksum.
  *
- * Called by: procmgrd to write it when the database has granted a lease; keepers and the launcher to read it when the lease that
- * they have has run out.
+ * Called by: procmgrd to write a lease that the database has granted; keepers and the launcher to read the file when the lease
+ * that they read last has run out.
  * Invariants:
- * - It is overwritten in place, which needs no space on a full disk.
- * - A torn record, or one of another boot, is no lease. Its reader goes on with the one that it has. */
+ * - The file is overwritten in place, which needs no space on a full disk.
+ * - A torn record, or a record of another boot, is no lease. The reader keeps the lease that it read before. */
 #include "procmgr/record/lease.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ enum { RECORD_SIZE = 128, TRIES = 5, PAUSE_USEC = 1000 };
 
 static const char path[] = "lease";
 
-/* No process outlives a boot. */
+/* The boot id is cached, since no process outlives a boot. */
 void lease_boot_id(char id[LEASE_BOOT_SIZE])
 {
 	static char known[LEASE_BOOT_SIZE];
@@ -32,7 +32,7 @@ void lease_boot_id(char id[LEASE_BOOT_SIZE])
 	memcpy(id, known, sizeof known);
 }
 
-/* Padded with blanks to a fixed size, then a checksum of the text before the blanks, then a newline. */
+/* Format the lease record: text padded with blanks to a fixed size, a checksum of the text before the blanks, and a newline. */
 static void record_make(const struct lease *lease, char record[RECORD_SIZE + 1])
 {
 	char text[RECORD_SIZE], boot[LEASE_BOOT_SIZE];
@@ -48,7 +48,7 @@ static bool record_read(const char *record, struct lease *lease)
 	char again[RECORD_SIZE + 1];
 	if (sscanf(record, "%19" SCNd64 " %19" SCNd64 " %19" SCNd64, &lease->since, &lease->until, &lease->dead_by) != 3)
 		return false;
-	/* A lease of this boot has one spelling. */
+	/* A lease record of this boot has one spelling, so compare it with a newly made record. */
 	record_make(lease, again);
 	return strcmp(record, again) == 0 && lease->since <= lease->until && lease->until <= lease->dead_by;
 }

@@ -1,5 +1,4 @@
-/* lease.h - the lease of a node, in the file `lease` of its folder: until when it may run attempts that another node may run
- * after it. */
+/* lease.h - the lease of a node, in the file `lease` of the node's folder. After the lease, another node may run the attempts. */
 #ifndef ROTA_PROCMGR_LEASE_H
 #define ROTA_PROCMGR_LEASE_H
 
@@ -9,32 +8,33 @@
 
 #include "lib/err.h"
 
-/* In microseconds of CLOCK_BOOTTIME, as clock_boot_us(). */
+/* A node's lease. Times are microseconds of CLOCK_BOOTTIME, as from clock_boot_us(). */
 struct lease {
-	int64_t since;	 /* it has been valid without a gap since */
-	int64_t until;	 /* its end: the node then ends attempts with that node-loss policy */
-	int64_t dead_by; /* the end of the margin: nothing of them is left */
+	int64_t since;	 /* start of the time for which leases were valid without a gap */
+	int64_t until;	 /* end of the lease: the node then ends attempts whose node-loss policy says so */
+	int64_t dead_by; /* end of the margin: by then no process of these attempts is left */
 };
 
 enum { LEASE_BOOT_SIZE = 64 };
 
-/* The kernel's boot id, "" where it cannot be read. */
+/* Write the kernel's boot id to `id`, or "" if it cannot be read. */
 void lease_boot_id(char id[LEASE_BOOT_SIZE]);
 
-/* Make the file, so that `uid` can write to it; an existing one stays. */
+/* Make the lease file, owned by `uid` and `gid`. The content of an existing lease file stays. */
 bool lease_make(uid_t uid, gid_t gid, struct err *e);
 
-/* Write it. A reader sees the old lease or the new one, or learns that there is none at that moment. */
+/* Write the lease file. A concurrent reader gets the old lease, the new lease, or false. */
 bool lease_write(const struct lease *lease, struct err *e);
 
-/* Read it; false where there is none, where it is of another boot, or where it is being written. */
+/* Read the lease file. Returns false if the lease is missing, is of another boot, or is being written. */
 bool lease_read(struct lease *lease);
 
-/* Extend `before` (NULL: there is none) by a lease of lease_s seconds, for which the request was sent at `sent`. */
+/* Extend the lease `before` (NULL if there is none) to `lease_s` seconds after `sent`, the time when procmgrd sent the request
+ * for the lease. */
 struct lease lease_extended(const struct lease *before, int64_t sent, int lease_s, int margin_s);
 
-/* At three quarters of the margin a keeper kills what SIGTERM has not ended. At seven eighths the launcher kills what no
- * keeper has. The rest is for dying processes, and for clocks that differ. */
+/* At three quarters of the margin, a keeper kills processes that SIGTERM has not ended. At seven eighths, the launcher kills
+ * keepers that still run an attempt. The rest of the margin covers dying processes and differing clocks. */
 int64_t lease_kill_at(const struct lease *lease);
 int64_t lease_sweep_at(const struct lease *lease);
 

@@ -1,7 +1,7 @@
 /* record.c - names of step attempts, and records of the journal about them.
  *
  * Called by: the launcher (records used and refused), keepers (all other kinds), procmgrd to read them.
- * Invariants: a key has one spelling, so a folder or cgroup with another spelling is not Rota's. */
+ * Invariants: the name of an attempt has one spelling, so a folder or cgroup with another spelling is not Rota's. */
 #include "procmgr/record/record.h"
 
 #include <inttypes.h>
