@@ -1,9 +1,9 @@
 /* launcher.c - the only program that runs as root on a node: its start, its loop, its end.
  *
- * Called by: bin/rota-launcher.c. It talks to procmgrd over a socket pair and to keepers over their sockets, and opens no file
- * that a user names.
+ * Called by: bin/rota-launcher.c. The launcher exchanges messages with procmgrd over a socket pair and with keepers over their
+ * sockets. It opens no file that a user names.
  * Invariants:
- * - Every accepted attempt gets an `end` in the journal: from its keeper, or from the launcher if the keeper has died.
+ * - Every accepted attempt gets a record `end` in the journal: from its keeper, or from the launcher if the keeper has died.
  * - The launcher may die at any time: keepers continue, and its next start reads everything from the node's folder and the
  *   journal. */
 #include "procmgr/launcher/launcher.h"
@@ -49,7 +49,7 @@ static bool open_journal(struct launcher *l, struct err *e)
 	return l->journal && journal_read(l->journal, &position, recall_accepted, l, e);
 }
 
-/* The configuration names programs that run as root. */
+/* Verify that only root can change the configuration, since it names programs that run as root. */
 static bool check_conf(const struct launcher *l, struct err *e)
 {
 	struct stat st;
@@ -98,7 +98,7 @@ static bool open_signals(struct launcher *l, struct err *e)
 		sigaddset(&set, wanted[i]);
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL); /* a signal that the parent ignored would never arrive, and tasks start with these settings */
+		signal(i, SIG_DFL); /* an ignored signal would never arrive here, and tasks inherit these settings */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -116,8 +116,8 @@ static void poll_attempt(struct launcher *l, const struct record_key *key)
 	}
 }
 
-/* Recover attempts without a keeper, and count those of an earlier launcher, whose keepers are not children of this one.
- * Returns how many attempts there are. */
+/* Recover attempts without a keeper, and count those of an earlier launcher, whose keepers are not children of this one. Returns
+ * the number of attempts. */
 static int poll_attempts(struct launcher *l)
 {
 	l->adopted = 0;
@@ -132,7 +132,7 @@ static bool open_all(struct launcher *l, struct err *e)
 	    !launcher_spool_enter(l, e) || !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e) ||
 	    !launcher_idle_open(l, e))
 		return false;
-	prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of a dead keeper become children of the launcher */
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* makes orphaned processes of a dead keeper children of the launcher */
 	open_cgroups(l);
 	if (l->conf->launcher_dry_run)
 		l->dry = launcher_dry_new();
@@ -191,7 +191,7 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* How long the loop may sleep if nothing wakes it; -1: without limit. */
+/* Returns how many milliseconds the loop may sleep without an event; -1 means without limit. */
 static int timeout_ms(const struct launcher *l)
 {
 	if (l->end_all)
@@ -207,7 +207,7 @@ static int timeout_ms(const struct launcher *l)
 	return wait < 0 ? 0 : wait < INT_MAX ? (int)wait : INT_MAX;
 }
 
-/* After an event, something may have to be cleaned up later. */
+/* Schedule a poll for attempts, cgroups and idle keepers that an event may leave to clean up. */
 static void poll_later(struct launcher *l)
 {
 	l->poll_at = earlier(l->poll_at, clock_boot_us() + POLL_MS * 1000LL);
@@ -223,7 +223,7 @@ static void poll_once(struct launcher *l)
 	int ready = poll(fds, 3, timeout_ms(l));
 	if (ready > 0)
 		poll_later(l);
-	if (ready > 0 && fds[2].revents) /* before the orders that can use them */
+	if (ready > 0 && fds[2].revents) /* read idle keepers before the launch requests that can use them */
 		launcher_idle_read(l);
 	if (ready > 0 && fds[1].revents)
 		launcher_agent_read(l, false);
@@ -233,8 +233,8 @@ static void poll_once(struct launcher *l)
 	launcher_lease_poll(l);
 }
 
-/* Poll what causes no event: attempts whose keepers are not children, cgroups that are not empty yet, idle keepers. If there
- * is none, the next event causes the next poll. */
+/* Poll for changes that cause no event: attempts whose keepers are not children, cgroups that are not empty yet, idle keepers. If
+ * there are none of them, only the next event schedules a poll. */
 static int poll_attempts_again(struct launcher *l)
 {
 	launcher_idle_trim(l);

@@ -7,7 +7,7 @@
 #include "lib/conf.h"
 #include "lib/err.h"
 
-/* Serve node `node` until a signal ends it: SIGTERM (keepers continue), or SIGUSR1 (all steps are ended first). */
+/* Serve node `node` until SIGTERM, after which keepers continue, or until SIGUSR1, after which all steps are ended first. */
 bool launcher_run(const struct conf *conf, const char *node, struct err *e);
 
 #endif

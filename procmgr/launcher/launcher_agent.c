@@ -2,10 +2,10 @@
  *
  * Called by: launcher.c; launcher_control.c to answer.
  * Invariants:
- * - procmgrd runs as instance.account and has one end of a socket pair as descriptor 3, and nothing else of the launcher's.
- * - Its messages are checked as if they came from an attacker.
- * - It is restarted after a pause, which doubles while it keeps ending soon.
- * - The launcher never waits for it. */
+ * - procmgrd runs as instance.account. Of the launcher's descriptors it has only one end of a socket pair, as descriptor 3.
+ * - Messages of procmgrd are checked as if they came from an attacker.
+ * - procmgrd is restarted after a pause, which doubles each time that procmgrd ends soon after its start.
+ * - The launcher waits for procmgrd only at its own end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -119,7 +119,7 @@ void launcher_agent_reaped(struct launcher *l)
 	log_warning("procmgrd has ended; it is restarted in %lld ms", (long long)l->agent_pause / 1000);
 }
 
-/* Read its messages: all of them, or at most AT_ONCE. */
+/* Read messages of procmgrd: all of them, or at most AT_ONCE. */
 void launcher_agent_read(struct launcher *l, bool all)
 {
 	static char text[LAUNCHER_MESSAGE_LARGEST + 1];
@@ -141,7 +141,8 @@ void launcher_agent_read(struct launcher *l, bool all)
 	}
 }
 
-/* If procmgrd has not read its answers and the socket is full, it will ask again. */
+/* Answer a control message of procmgrd. If the socket is full of unread answers, the answer is lost and procmgrd sends the
+ * message again. */
 void launcher_agent_answer(const struct launcher *l, int64_t id, bool taken)
 {
 	size_t size;

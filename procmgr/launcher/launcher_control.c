@@ -1,10 +1,10 @@
-/* launcher_control.c - handles the messages of procmgrd: passes control messages on to keepers, truncates the journal.
+/* launcher_control.c - handles the messages of procmgrd: passes on control messages to keepers, truncates the journal.
  *
  * Called by: launcher_agent.c for each message (registered by launcher.c).
  * Invariants:
- * - A keeper gets only a message that was checked and written anew here.
- * - A message is answered when the keeper's socket has it, or when the attempt has no keeper. Until then its sender, in the end
- *   the database, keeps it, so nothing is lost with the launcher. An unanswered message may come twice. */
+ * - A keeper gets only messages that this file has checked and written anew.
+ * - A message is answered when the keeper's socket has it, or when the attempt has no keeper. Until then the database keeps the
+ *   order, so nothing is lost if the launcher dies. An unanswered message may come twice. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ struct fields *launcher_control_check(const struct fields *message, struct err *
 	return control;
 }
 
-/* A message for an attempt that has ended changes nothing. The database records it as late. */
+/* Write a record `late`, by which the database learns that a control message came after the attempt had ended. */
 static void write_late(struct launcher *l, const struct record_key *key, const char *action, const char *why)
 {
 	char name[RECORD_KEY_SIZE];
@@ -66,7 +66,7 @@ static void write_late(struct launcher *l, const struct record_key *key, const c
 	record_write(l->journal, record);
 }
 
-/* False where the keeper's socket is full. */
+/* Send a checked control message to an attempt. Returns false if the keeper's socket is full. */
 static bool send_control(struct launcher *l, const struct record_key *key, const struct fields *checked)
 {
 	struct err e;
@@ -92,7 +92,7 @@ static void handle_control(struct launcher *l, const struct fields *message)
 	struct record_key key;
 	const char *nodes = fields_get(message, "nodes");
 	struct fields *checked = record_key_read(message, &key, &e) ? launcher_control_check(message, &e) : NULL;
-	bool taken = true; /* a message that is invalid now is invalid later too */
+	bool taken = true; /* an invalid message counts as taken, since it stays invalid */
 	crash_point(CRASH_control_received);
 	if (!checked) {
 		log_warning("control message ignored: %s", e.message);
@@ -108,7 +108,7 @@ static void handle_control(struct launcher *l, const struct fields *message)
 	fields_free(checked);
 }
 
-/* Truncation keeps accepted orders that have not expired. */
+/* Is the record needed after truncation? Records of accepted launch requests stay until the requests expire. */
 static bool is_needed(const struct fields *record, void *arg)
 {
 	const int64_t *now = arg;
@@ -118,8 +118,8 @@ static bool is_needed(const struct fields *record, void *arg)
 	return kind && strcmp(kind, "used") == 0 && fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > *now;
 }
 
-/* Truncation copies the records that it keeps, so at least as many bytes have to go: then the cost of each record does not
- * grow with the number of accepted orders. When space runs out, truncate anyway. */
+/* Is truncation due? Truncation copies the records that stay, so it waits until at least as many bytes can be dropped. The cost
+ * of a record then does not grow with the number of accepted orders. A half full journal is truncated anyway. */
 static bool is_truncation_due(const struct launcher *l, int64_t position)
 {
 	return position >= l->truncate_from || journal_size(l->journal) > (int64_t)l->conf->node_journal_mb * (1024 * 1024 / 2);
@@ -138,7 +138,7 @@ static void truncate_journal(struct launcher *l, const struct fields *message)
 		l->truncate_from = position + journal_kept(l->journal, position);
 }
 
-/* procmgrd reports that its cache is missing. */
+/* Make procmgrd's cache folder, which procmgrd has reported as missing. */
 static void make_cache_again(const struct launcher *l)
 {
 	struct err e;

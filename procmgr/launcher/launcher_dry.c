@@ -1,8 +1,8 @@
 /* launcher_dry.c - keeps the attempts of a launcher that runs nothing (launcher.dry_run) while they wait for a control message.
  *
- * Called by: launcher_order.c instead of a fork, launcher_control.c for messages, launcher.c at the end.
+ * Called by: launcher_order.c instead of a fork, launcher_control.c for messages, launcher.c when the launcher ends.
  * Invariants:
- * - An attempt that comes here is accepted, and its record is in the journal.
+ * - Every attempt of a dry run was accepted, and its record `used` is in the journal.
  * - Attempts that wait when the launcher ends are ended too, since no keeper continues them. */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ struct launcher_dry *launcher_dry_new(void)
 	return xcalloc(1, sizeof(struct launcher_dry));
 }
 
-/* The entry of the attempt, or the place for a new one. */
+/* Returns the entry of the attempt, or the place for a new entry. */
 static struct waiting **find_entry(struct launcher_dry *dry, const struct record_key *key)
 {
 	uint64_t hash = ((uint64_t)key->job_id * 31 + (uint64_t)key->step_id * 7 + (uint64_t)key->node) * 0x9e3779b97f4a7c15u;

@@ -3,10 +3,12 @@
  *
  * Called by: launcher_order.c for each start and end, launcher.c for offers and at its end.
  * Invariants:
- * - A folder in spare/ is no attempt. The keeper moves it there; the launcher moves it back under the new attempt's name.
- * - An order is sent once to a keeper that has said that it is idle. If it cannot be sent, that keeper is killed and a new one
- *   gets the order.
- * - Idle keepers end with the launcher, or when they were not needed for a while. The last one that became idle is used first. */
+ * - A folder in spare/ belongs to no attempt. The keeper moves its folder to spare/. The launcher moves the folder back to spool/
+ *   under the new attempt's name.
+ * - A launch request is sent once to a keeper that has reported that it is idle. If sending fails, that keeper is killed and a
+ *   new keeper gets the request.
+ * - Idle keepers end with the launcher, or when they were not needed for a while. The keeper that became idle last is used
+ *   first. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* launcher_limits.c - writes how memory and CPU limits are enforced to the file `limits` in the node's folder.
  *
  * Called by: launcher.c at its start; `rota up` reads the file.
- * Invariants: the file says what keepers of this launcher do, in one line of name=value, and is replaced whole. */
+ * Invariants: the file names the methods that keepers of this launcher use, in one line of name=value, and is replaced whole. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -3,9 +3,9 @@
  * Called by: launcher_order.c when a keeper has died; launcher.c for every attempt at its start, and regularly for attempts of an
  * earlier launcher; launcher_lease.c.
  * Invariants:
- * - The owner of the pid file's lock owns the attempt: a keeper, or the launcher. A keeper that was forked but has not locked it
- *   yet finds it taken and ends (daemon_seize).
- * - The folder is removed last, so an interrupted recovery is repeated. */
+ * - The owner of the pid file's lock owns the attempt: a keeper, or the launcher. A keeper that was forked but has not locked the
+ *   pid file yet finds it locked and ends (daemon_seize).
+ * - The attempt's spool folder is removed last, so an interrupted recovery is repeated. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 enum { REMOVE_USEC = 100000, KILL_TRIES = 300, KILL_USEC = 10000 };
 
-/* The attempt's records in the journal. */
+/* Which records of an attempt the journal has. */
 struct journaled {
 	const struct record_key *key;
 	bool used, done, end;
@@ -80,8 +80,8 @@ static bool has_tag(const struct search *s, const struct descendants_process *p)
 	return found;
 }
 
-/* The launcher is a subreaper and forks only keepers and procmgrd, so its other children are orphans of a dead keeper. Orphans
- * of a keeper that an earlier launcher forked have the tag. */
+/* Is the process an orphan of a dead keeper? The launcher is a subreaper and forks only keepers and procmgrd, so its other
+ * children are orphans. Orphans of a keeper that an earlier launcher forked have the attempt's tag in their environment. */
 static bool is_orphan(const struct descendants_process *p, void *arg)
 {
 	const struct search *s = arg;
@@ -89,7 +89,7 @@ static bool is_orphan(const struct descendants_process *p, void *arg)
 	return !known && (p->parent == getpid() || has_tag(s, p));
 }
 
-/* False where a process could not be killed. */
+/* Kill the processes of a dead keeper's attempt. Returns false if a process could not be killed. */
 static bool kill_orphans(struct launcher *l, const struct record_key *key, const char *name)
 {
 	struct search search = {.l = l, .owner = launcher_spool_owner(key)};
@@ -112,7 +112,7 @@ static const char *drain_for(const struct launcher *l, bool killed)
 	return *l->conf->node_site_epilog ? "a keeper died before its site epilog" : "";
 }
 
-/* Write `done` and `end` unless the journal has them; true when both are there. */
+/* Write the records `done` and `end` of an attempt unless the journal has them. Returns true if no record is missing any more. */
 static bool write_records(struct launcher *l, const struct record_key *key, bool had_keeper, const char *drain)
 {
 	struct journaled journaled = {.key = key};

@@ -2,9 +2,9 @@
  *
  * Called by: launcher_control.c for each launch message; launcher.c when a keeper has ended.
  * Invariants:
- * - No keeper is started unless signature, node, owner and expiry of the order are valid and the attempt is new.
- * - The attempt is in the journal (record `used`) before its keeper is forked, so not even a crash makes it run twice.
- * - Each attempt of a message gets a record, `used` or `refused`. */
+ * - No keeper is started unless signature, node, owner and expiry of the launch request are valid and the attempt is new.
+ * - The attempt is in the journal (record `used`) before its keeper is forked, so not even a crash makes the attempt run twice.
+ * - Each attempt of a launch message gets a record, `used` or `refused`. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/launcher/launcher_parts.h"
 
-/* The name of the node, or of a virtual node; false where there is no node of this number. */
+/* Make the name of the real node (number 0) or of a virtual node. Returns false if this launcher has no node with the number. */
 static bool make_node_name(const struct launcher *l, int number, char *name, size_t size)
 {
 	if (number > 0)
@@ -29,7 +29,7 @@ static bool make_node_name(const struct launcher *l, int number, char *name, siz
 	return number <= l->conf->launcher_virtual && (number > 0) == (l->conf->launcher_virtual > 0);
 }
 
-/* Compare the signed order with this node, with the message and with what was accepted before. */
+/* Compare a signed launch request with this node, with procmgrd's message and with the attempts accepted before. */
 static bool verify_order(const struct launcher *l, struct order *o, const struct record_key *asked, int64_t now,
 			 enum launcher_fault *fault, struct err *e)
 {
@@ -51,7 +51,7 @@ static bool verify_order(const struct launcher *l, struct order *o, const struct
 	return err_set(e, "order has expired %lld seconds ago", (long long)(now - o->expires_at));
 }
 
-/* procmgrd says which file the database does not have. */
+/* Returns false if the message of procmgrd names a file that the database does not have. */
 static bool has_files(const struct fields *message, struct err *e)
 {
 	const char *lacks = fields_get(message, "lacks");
@@ -146,7 +146,7 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 		launcher_lost_recover(l, key);
 }
 
-/* Get an idle keeper and its folder, or (pid 0) a new folder for a new keeper. */
+/* Get an idle keeper with its folder, or a new folder for a new keeper, for which `pid` is 0. */
 static bool find_keeper(struct launcher *l, const struct record_key *key, struct launcher_idle *keeper, struct err *e)
 {
 	if (launcher_idle_take(l, key, keeper))
@@ -169,7 +169,7 @@ static void start_keeper(struct launcher *l, const struct order *o, const char *
 	free(cores);
 }
 
-/* From here on the order is accepted, even if the launcher dies. */
+/* Accept a launch request by writing the record `used`. The request then stays accepted, even if the launcher dies. */
 static bool accept_order(struct launcher *l, const struct order *o, const struct record_key *key)
 {
 	if (!write_accepted(l, o, key))
@@ -194,7 +194,7 @@ static void launch_dry(struct launcher *l, const struct order *o, const struct r
 		refuse_unwritten(l, key);
 }
 
-/* An error before the order is accepted is the node's fault, and nothing was run. */
+/* Accept a launch request and start a keeper. An error before acceptance is the node's fault, and nothing was run. */
 static void launch_attempt(struct launcher *l, const struct order *o, const char *text, const struct record_key *key)
 {
 	struct err e;
@@ -216,7 +216,7 @@ static void launch_attempt(struct launcher *l, const struct order *o, const char
 	refuse_unwritten(l, key);
 }
 
-/* Is there space for script and environment (procmgrd could store them), journal and disk? */
+/* Is there space for the journal's records, and could procmgrd store the script and the environment? */
 static bool has_space(struct launcher *l, const struct fields *message, const struct order *o, struct err *e)
 {
 	const char *lacks = fields_get(message, "lacks");
@@ -224,7 +224,7 @@ static bool has_space(struct launcher *l, const struct fields *message, const st
 	       (!lacks || err_set(e, "procmgrd cannot store what is to be run; see its log"));
 }
 
-/* Handle one attempt of a message. why: the error, if its order could not be read. */
+/* Handle one attempt of a launch message. `why` has the error if the launch request could not be read. */
 static void take_attempt(struct launcher *l, const struct fields *message, struct order *order, const struct record_key *key,
 			 const struct err *why)
 {

@@ -3,9 +3,9 @@
  * Called by: launcher_order.c for each verified order; launcher.c at its start and for each attempt of an earlier launcher.
  * Invariants:
  * - After the journal's end there is reserved space (journal_reserve) for every record that the attempts under way can still
- *   write, and for refusals. It is reserved before an attempt is accepted.
- * - An attempt of an earlier launcher counts with what its keeper's pid file says, so restarts reserve nothing twice.
- * - Script and pid file of a step are covered by node.disk_floor_mb, below which nothing starts. */
+ *   write, and for refusals. Space for an attempt is reserved before the attempt is accepted.
+ * - An attempt of an earlier launcher counts with the journal space that its pid file names, so restarts reserve nothing twice.
+ * - Script and pid file of a step are covered by node.disk_floor_mb, below which no attempt starts. */
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/launcher/launcher_parts.h"
 
-enum { SPACE_OTHER = 128 * 1024, MB = 1024 * 1024 }; /* other: refusals and control messages */
+enum { SPACE_OTHER = 128 * 1024, MB = 1024 * 1024 }; /* SPACE_OTHER is for records of refusals and of late control messages */
 
 static bool check_floor(const struct launcher *l, struct err *e)
 {
@@ -29,7 +29,8 @@ static bool check_floor(const struct launcher *l, struct err *e)
 static int64_t space_wanted(const struct launcher *l)
 {
 	int64_t adopted = l->space_adopted;
-	/* A keeper that has not written its note yet, or is of an earlier version, is covered by what was reserved before. */
+	/* The space that was reserved at the start covers keepers that have not written their pid file yet, or are of an earlier
+	 * version. */
 	if (l->space_is_unknown && adopted < l->space_found)
 		adopted = l->space_found;
 	return SPACE_OTHER + adopted + l->space;

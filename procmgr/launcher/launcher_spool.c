@@ -1,11 +1,10 @@
 /* launcher_spool.c - the node's folder, and in it one folder for each attempt.
  *
- * Called by: all files of the launcher.
- * node.state/<node> belongs to root (in a private instance: to the user) and has journal and launcher.pid. cache/ belongs to
- * procmgrd. spool/<key>/ has an attempt's script, node file, control socket and pid file, which names the attempt once it has a
- * keeper. spare/ has the folders of idle keepers.
+ * Called by: all files of the launcher. The folder node.state/<node> belongs to root, or to the user of a private instance. It
+ * has the files journal and launcher.pid. cache/ belongs to procmgrd. spool/<key>/ has an attempt's script, node file, control
+ * socket and pid file; once there is a keeper, the pid file names the attempt. spare/ has the folders of idle keepers.
  * Invariants:
- * - Launcher and keepers enter the folder and use paths below it only, so moving a folder above it leads them nowhere else.
+ * - Launcher and keepers enter the node's folder and use only paths below it, so moving a parent folder does not redirect them.
  * - A folder in spool/ without a living keeper is an attempt whose end is not recorded yet. */
 #include <dirent.h>
 #include <errno.h>
@@ -40,7 +39,8 @@ static bool make_path(const char *path, struct err *e)
 	return made || err_sys(e, "could not make folder \"%s\"", path);
 }
 
-/* Whoever can rename a folder above the node's folder could replace it before the next start. */
+/* Warn if users other than root can change a parent of the node's folder: they could replace the node's folder before the next
+ * start. */
 static void warn_about_parents(const char *dir)
 {
 	char *path = xstrdup(dir);
@@ -68,7 +68,7 @@ static bool find_agent_account(struct launcher *l, struct err *e)
 	return true;
 }
 
-/* Make a folder below the working directory. */
+/* Make a folder below the working directory, and set its owner and mode. */
 static bool make_folder(const char *name, uid_t uid, gid_t gid, mode_t mode, struct err *e)
 {
 	struct stat st;
@@ -81,7 +81,7 @@ static bool make_folder(const char *name, uid_t uid, gid_t gid, mode_t mode, str
 	return chmod(name, mode) == 0 || err_sys(e, "could not set the mode of folder \"%s\"", name);
 }
 
-/* Enter the node's folder, if nobody else can write to it. */
+/* Enter the node's folder, if no other user can write to it. */
 static bool enter_folder(struct launcher *l, struct err *e)
 {
 	struct stat st;
@@ -181,7 +181,7 @@ int launcher_spool_make(const struct record_key *key, struct err *e)
 void launcher_spool_clear(const char *above, const struct record_key *key)
 {
 	static const char *const files[] = {"script", "nodes", "ctl", "group",
-					    "fence",  "pid",   ""}; /* `fence`: of a keeper of an earlier version */
+					    "fence",  "pid",   ""}; /* keepers of an earlier version wrote the file `fence` */
 	char path[LAUNCHER_PATH_SIZE];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		launcher_spool_path(above, key, files[i], path);
@@ -202,13 +202,13 @@ bool launcher_spool_has(const struct record_key *key)
 	return access(path, F_OK) == 0;
 }
 
-/* The content of a pid file. */
+/* The content of an attempt's pid file. */
 struct note {
 	bool locked;	      /* a keeper has written its pid */
-	bool named;	      /* and the name of its attempt */
-	bool its;	      /* the named attempt is this one */
-	bool ends_with_lease; /* which must not outlive the lease */
-	long long space;      /* journal space for its records; 0: of a keeper of an earlier version */
+	bool named;	      /* the keeper has also written the name of an attempt */
+	bool its;	      /* the name is that of the attempt to which the pid file belongs */
+	bool ends_with_lease; /* the named attempt must not outlive the node's lease */
+	long long space;      /* journal space for the attempt's records; 0 from a keeper of an earlier version */
 };
 
 static struct note read_note(int fd, const struct record_key *key)
@@ -243,10 +243,11 @@ bool launcher_spool_ends_with_lease(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
 	struct note note = open_note(key);
-	/* A keeper that still names its last attempt has not started this one, and need not any more. */
+	/* A pid file that still names the keeper's last attempt means that this attempt has not started. It then counts as ending
+	 * with the lease. */
 	if (note.named)
 		return note.ends_with_lease || !note.its;
-	spool_path(key, "fence", path); /* the mark of a keeper of an earlier version */
+	spool_path(key, "fence", path); /* keepers of an earlier version marked such an attempt with this file */
 	return access(path, F_OK) == 0;
 }
 
@@ -285,17 +286,17 @@ static bool send_from(int fd, const struct record_key *key, const struct fields 
 
 enum launcher_sent launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
 {
-	static int fd = -1; /* for all keepers */
+	static int fd = -1; /* one socket sends to all keepers */
 	if (fd >= 0 && send_from(fd, key, message))
 		return LAUNCHER_SENT;
-	/* Messages that other keepers have not read count for the sending socket. Only a new one shows whether this keeper's
-	 * socket is full. */
+	/* Messages that other keepers have not read use up the buffer of the sending socket. Only a new sending socket shows
+	 * whether this keeper's socket is full. */
 	if (fd >= 0)
 		close(fd);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (send_from(fd, key, message))
 		return LAUNCHER_SENT;
-	/* The name is gone, or nobody has the socket open any more. All other errors pass. */
+	/* These two errors mean that the keeper's socket is removed or no longer open. All other errors are temporary. */
 	bool never = errno == ENOENT || errno == ECONNREFUSED;
 	err_sys(e, "could not reach the keeper at \"%s\"", address_of(key).sun_path);
 	return never ? LAUNCHER_SENT_NEVER : LAUNCHER_SENT_LATER;
@@ -318,7 +319,8 @@ int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, con
 	return count;
 }
 
-/* The file of a group stays when the keeper of its prolog's owner dies. Without any attempt nobody reads it. */
+/* Remove files of job groups. Such a file stays if the keeper that ran the group's prolog dies. While there is no attempt, no
+ * keeper reads these files. */
 void launcher_spool_tidy(struct launcher *l)
 {
 	if (launcher_spool_each(l, NULL) > 0)
