@@ -4,8 +4,8 @@
  * process to enter it.
  * Invariants:
  * - The cgroup of an attempt has processes of that attempt only. Keepers and site hooks stay outside.
- * - libcgroup finds the controllers and makes the node's cgroup. All else reads and writes files directly, since the library
- *   reads /proc/mounts for each access. */
+ * - libcgroup finds the controllers and makes the node's cgroup. All other functions read and write files directly, since the
+ *   library reads /proc/mounts for each access. */
 #include "procmgr/keeper/cgroups.h"
 
 #include <ctype.h>
@@ -30,18 +30,20 @@ enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, CONTROLLERS };
 static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct"};
 
 struct cgroups {
-	char *path;		 /* below each mount: rota/<instance>-<hash>/<node> */
-	char *dir[CONTROLLERS];	 /* mount and path; NULL: there is no such controller */
-	bool is_v2[CONTROLLERS]; /* mounted as version 2 */
-	const char *v2_dir;	 /* the node's cgroup in version 2, whose main files freeze and kill; NULL: there is none */
-	int64_t no_cores_until; /* until then cgroups_pick_cores does not search for `no_cores_count` cores or more, since so many were not free */
+	char *path;		 /* path of the node's cgroup below each mount: rota/<instance>-<hash>/<node> */
+	char *dir[CONTROLLERS];	 /* mount and path of each controller; NULL if the machine does not have it */
+	bool is_v2[CONTROLLERS]; /* the controller is mounted as version 2 */
+	const char *v2_dir;	 /* The node's cgroup in version 2, whose files freeze and kill; NULL if there is none. */
+	/* Time until which cgroups_pick_cores does not search for `no_cores_count` cores or more, because the last search found
+	 * fewer. */
+	int64_t no_cores_until;
 	int no_cores_count;
 };
 
 enum { FREEZE_TRIES = 200, PAUSE_USEC = 1000, NO_CORES_USEC = 250000, CHARGED_MOST = 2 << 20 };
 
-/* Version 2 passes a controller on to a child cgroup only if the parent's subtree_control names it. libcgroup sets that below
- * the mount, but not at the mount. */
+/* Let child cgroups use a controller of version 2, by naming it in the parent's subtree_control. libcgroup does this below the
+ * mount, but not at the mount. Returns false if that fails. */
 static bool is_handed_down(const char *mount, const char *controller)
 {
 	char value[CGROUPS_VALUE_SIZE], wish[32];
@@ -56,7 +58,7 @@ static bool is_handed_down(const char *mount, const char *controller)
 	return false;
 }
 
-/* Find where each controller is mounted, and as which version. */
+/* Find the mount point and the version of each cgroup controller. */
 static void find_controllers(struct cgroups *f)
 {
 	for (int p = 0; p < CONTROLLERS; p++) {
@@ -80,8 +82,8 @@ static void copy_value(const char *parent, const char *child, const char *name)
 		cgroups_file_write(child, "", name, value);
 }
 
-/* In version 1 the cores and memory nodes of a cgroup have to be set before it can have children: copy them from the parent,
- * from the mount down to the node's cgroup. */
+/* In version 1, a cgroup needs cores and memory nodes before it can have children. Copy both from parent to child, from the mount
+ * down to the node's cgroup. */
 static void copy_cpuset(const struct cgroups *f)
 {
 	const char *dir = f->dir[CPUSET];
@@ -104,13 +106,13 @@ static bool make_node(const struct cgroups *f, struct err *e)
 		if (!group || (f->dir[p] && !cgroup_add_controller(group, controller_names[p])))
 			die("out of memory");
 	int failed = ECGOTHER;
-	for (int try = 0; failed && try < 3; try++) /* another launcher that ends may remove the parents meanwhile */
+	for (int try = 0; failed && try < 3; try++) /* another launcher that ends may remove the parent cgroups meanwhile */
 		failed = cgroup_create_cgroup(group, 1);
 	cgroup_free(&group);
 	if (failed)
 		return err_set(e, "could not make cgroup \"%s\": %s", f->path, cgroup_strerror(failed));
 	copy_cpuset(f);
-	for (int p = 0; p < CONTROLLERS; p++) { /* version 2: pass on what the attempts' cgroups need */
+	for (int p = 0; p < CONTROLLERS; p++) { /* version 2: let the attempts' cgroups use the controller */
 		char wish[32];
 		snprintf(wish, sizeof wish, "+%s", controller_names[p]);
 		if (f->dir[p] && f->is_v2[p])
@@ -196,7 +198,7 @@ char *cgroups_pick_cores(struct cgroups *f, int count, int others)
 	return cores;
 }
 
-/* Set the limit with the files that this kernel has; swap counts as memory. */
+/* Set the memory limit of an attempt with the files that this kernel has. Swap counts as memory. */
 static bool set_memory_limit(const struct cgroups *f, const char *key, int64_t mem_mb)
 {
 	const char *swap = f->is_v2[MEMORY] ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
@@ -219,7 +221,7 @@ static bool set_cores(const struct cgroups *f, const char *key, const char *core
 	return set && cgroups_file_write(f->dir[CPUSET], key, "cpuset.cpus", cores);
 }
 
-/* The attempt's cgroup under one controller. Controllers of version 2 share one. */
+/* Make the attempt's cgroup under one controller. Controllers of version 2 share one cgroup. */
 static bool make_group(const struct cgroups *f, const char *key, enum controller p)
 {
 	char path[CGROUPS_PATH_SIZE];
@@ -247,7 +249,7 @@ bool cgroups_pin(const struct cgroups *f, const char *key, const char *cores, st
 	return pinned || err_sys(e, "could not pin cgroup \"%s/%s\" to cores %s", f->path, key, cores);
 }
 
-/* Can a cgroup be renamed? Version 1 can. */
+/* Can the cgroups of attempts be renamed? Only those of version 1 can. */
 static bool can_rename(const struct cgroups *f)
 {
 	bool all = f->dir[FREEZER] != NULL;
@@ -256,7 +258,7 @@ static bool can_rename(const struct cgroups *f)
 	return all;
 }
 
-/* The files that a short step reads and writes. */
+/* Files of the attempt's cgroup that a short step reads and writes. */
 static const struct {
 	enum controller controller;
 	const char *name;
@@ -309,7 +311,7 @@ bool cgroups_reuse(const struct cgroups *f, const char *from, const char *key)
 	return moved;
 }
 
-/* In version 1, a thread that moves itself stops no fork in the system. The child has only this thread. */
+/* In version 1, moving the calling thread ("tasks") blocks no fork in the system. The child has only this thread. */
 bool cgroups_enter(const struct cgroups *f, const char *key, bool pinned, struct err *e)
 {
 	for (int p = 0; p < CONTROLLERS; p++) {
@@ -339,7 +341,7 @@ bool cgroups_freeze(const struct cgroups *f, const char *key, bool frozen)
 	return asked;
 }
 
-/* Signal each process that the cgroup lists now; true where there was one. */
+/* Signal each process that the cgroup lists now. Returns true if there was a process. */
 static bool signal_listed(const char *dir, const char *key, int signal, pid_t but)
 {
 	char path[CGROUPS_PATH_SIZE];
@@ -380,7 +382,7 @@ bool cgroups_kill(const struct cgroups *f, const char *key)
 		return false;
 	if (dir == f->v2_dir && cgroups_file_write(dir, key, "cgroup.kill", "1"))
 		return true;
-	cgroups_freeze(f, key, true); /* so that nothing can fork meanwhile */
+	cgroups_freeze(f, key, true); /* so that no process can fork meanwhile */
 	bool any = signal_listed(dir, key, SIGKILL, 0);
 	cgroups_freeze(f, key, false);
 	return any;

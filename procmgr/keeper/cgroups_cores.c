@@ -2,9 +2,9 @@
  *
  * Called by: cgroups.c before a launch.
  * Invariants:
- * - The cpusets themselves are the table of pinned cores, so it holds for all launchers of the machine, also across their
- *   restarts, and a core is free when its cpuset is removed.
- * - A core is given to one step. Where there are not enough, a step gets none and runs on any core. */
+ * - The cpusets themselves are the table of pinned cores. The table therefore holds for all launchers of the machine, also across
+ *   their restarts, and a core is free when its cpuset is removed.
+ * - A core is given to one step. If too few cores are free, a step gets none and runs on any core. */
 #include "procmgr/keeper/cgroups_cores.h"
 
 #include <ctype.h>

@@ -7,11 +7,11 @@
 /* Add the cores of a list like "0-3,7" to a set. */
 void cgroups_cores_add(const char *list, cpu_set_t *cores);
 
-/* The number of cores that this process may use. */
+/* Returns the number of cores that this process may use. */
 int cgroups_cores_count(void);
 
-/* Pick `count` cores, as "0,3", that this process may use and no cgroup below `top` (instance/node/attempt) is pinned to; NULL
- * where there are not so many. malloc'ed. */
+/* Pick `count` cores, as "0,3", that this process may use and to which no cgroup below `top` (instance/node/attempt) is pinned.
+ * Returns NULL if fewer cores are free. The list is malloc'ed. */
 char *cgroups_cores_pick(const char *top, int count);
 
 #endif

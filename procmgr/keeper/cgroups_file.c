@@ -1,10 +1,10 @@
-/* cgroups_file.c - reads and writes files of cgroups, and keeps those of one cgroup open.
+/* cgroups_file.c - reads and writes files of cgroups, and keeps the files of one cgroup open.
  *
  * Called by: cgroups.c. To find a file by its path costs more than to read it, and a keeper's attempts use the same few files of
  * one cgroup, which stay the same when the cgroup is renamed.
  * Invariants:
  * - The open files are of one cgroup, which this process has made.
- * - A child that shares the memory of the keeper may use the open files, but changes nothing here.
+ * - A child that shares the memory of the keeper may use the open files, but does not change the list of them.
  * - The list of processes is never kept open: a second read of the same descriptor can return the old list. */
 #include "procmgr/keeper/cgroups_file.h"
 
@@ -20,9 +20,9 @@
 enum { OPEN_MOST = 16 };
 
 static struct {
-	char key[RECORD_KEY_SIZE]; /* "": no file is open */
+	char key[RECORD_KEY_SIZE]; /* name of the cgroup whose files are open; "" if no file is open */
 	struct open_file {
-		const char *dir, *name; /* name NULL: `dir` itself */
+		const char *dir, *name; /* if `name` is NULL, `fd` is of the folder `dir` */
 		bool reads, writes;
 		int fd;
 	} files[OPEN_MOST];
@@ -41,7 +41,7 @@ static int find_open(const char *dir, const char *key, const char *name, bool wr
 	return -1;
 }
 
-/* -1 where `dir` itself is not open. */
+/* Returns the open descriptor of the folder `dir`, or -1 if the folder is not open. */
 static int find_open_folder(const char *dir)
 {
 	for (int i = 0; i < kept.count; i++)

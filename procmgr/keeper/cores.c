@@ -1,11 +1,12 @@
-/* cores.c - claims cores for a step where no cpuset pins it.
+/* cores.c - claims cores for a step that no cpuset pins.
  *
  * Called by: the keeper, before and after the tasks of an attempt.
  * Invariants:
- * - A claim is a bound abstract socket, rota-core-N. The kernel gives a name to one process of the machine, and takes it back
+ * - A claim is a bound abstract socket, rota-core-N. The kernel gives a name to one process of the machine, and frees the name
  *   when the keeper dies.
- * - A step gets as many cores as it has CPUs, or none. With none it runs on any core.
- * - Affinity protects nothing: a program may change its own, and any account can bind these names. Either costs only the pinning. */
+ * - A step gets as many cores as it has CPUs, or none. A step with none runs on any core.
+ * - Affinity is no protection: a program may change its own affinity, and any account can bind these names. Either only undoes
+ *   the pinning. */
 #include "procmgr/keeper/cores.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 #include "lib/err.h"
 
-/* The socket; -1 where another process has the core. */
+/* Claim a core. Returns the bound socket, or -1 if another process has claimed the core. */
 static int claim_core(int core)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};

@@ -1,6 +1,7 @@
 /* descendants.c - finds the descendants of processes in /proc, and signals them.
  *
- * Called by: a keeper for its own descendants, to signal and to measure them; the launcher for what a dead keeper has left.
+ * Called by: a keeper for its own descendants, to signal and to measure them; the launcher for processes that a dead keeper has
+ * left.
  * Invariants: only roots and their descendants are signalled. */
 #include "procmgr/keeper/descendants.h"
 
@@ -27,7 +28,8 @@ struct process_list {
 	int count, capacity;
 };
 
-/* The kB after `name`, which begins with a newline; 0 where the line is missing, as in a process without memory of its own. */
+/* Read a number in kB from the text of /proc/PID/status. `name` begins with a newline. Returns 0 if the line is missing, as for a
+ * kernel thread. */
 static int64_t kilobytes(const char *status, const char *name)
 {
 	const char *at = strstr(status, name);
@@ -72,7 +74,7 @@ static void read_processes(struct process_list *all, descendants_root *root, voi
 		closedir(dir);
 }
 
-/* Choose the children of chosen processes, generation by generation. */
+/* Mark the children of chosen processes as chosen, generation by generation. */
 static void choose_descendants(struct process_list *all)
 {
 	bool more = true;
@@ -120,7 +122,7 @@ int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal
 	return s.count;
 }
 
-/* Stop them first, until no new process appears. */
+/* Stop the processes with SIGSTOP first, until no new process appears. Then kill them. */
 bool descendants_kill(descendants_root *root, void *arg, uid_t only)
 {
 	int before = -1, now = descendants_signal(root, arg, only, 0);

@@ -1,4 +1,4 @@
-/* descendants.h - processes and all their descendants, in whichever session. */
+/* descendants.h - finds and signals processes with all their descendants, in any session. */
 #ifndef ROTA_PROCMGR_DESCENDANTS_H
 #define ROTA_PROCMGR_DESCENDANTS_H
 
@@ -11,20 +11,22 @@
 struct descendants_process {
 	pid_t pid, parent;
 	uid_t uid;
-	int64_t resident_kb; /* anonymous and shared memory; a shared page counts in each process */
+	int64_t resident_kb; /* resident anonymous and shared memory; a shared page counts in each process */
 };
 
-/* Is this process a root? The caller's own process is never asked about. */
+/* Is the process a root, whose descendants are wanted? The function is never called for the caller's own process. */
 typedef bool descendants_root(const struct descendants_process *p, void *arg);
 
-/* Call `each` for the roots and all their descendants, of the user `only`. */
+/* Call `each` for the roots and all their descendants that run as the user `only`. */
 void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each)(const struct descendants_process *p, void *sum),
 		      void *sum);
 
-/* Send a signal (0: only count) to the roots and all their descendants, of the user `only`; returns how many. */
+/* Send a signal to the roots and all their descendants that run as the user `only`. Signal 0 only counts. Returns the number of
+ * processes. */
 int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal);
 
-/* Kill them so that no fork escapes; false where there was none. */
+/* Kill the roots and all their descendants that run as the user `only`, so that no fork escapes. Returns false if there was no
+ * process. */
 bool descendants_kill(descendants_root *root, void *arg, uid_t only);
 
 #endif

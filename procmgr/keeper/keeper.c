@@ -1,10 +1,11 @@
-/* keeper.c - the sequence of one step attempt on one node, from the signed order to the last record.
+/* keeper.c - runs one step attempt on one node, from the signed launch request to the last record.
  *
- * Called by: the launcher, which forks into keeper_run. From then on the keeper depends on no daemon. It leads its own session
- * and is the subreaper of its tasks' descendants. After an attempt it offers itself for another one (keeper_next.c).
+ * Called by: the launcher, which forks into keeper_run. From then on the keeper depends on no daemon. The keeper leads its own
+ * session and is the subreaper of its tasks' descendants. After an attempt it offers itself for another attempt (keeper_next.c).
  * Invariants:
- * - `done` is written once, when no process of the user is left; `end` once, when no process is left at all.
- * - An error before or between them only changes what these two records say. */
+ * - The record `done` is written once, when no process of the user is left. The record `end` is written once, when no process of
+ *   the attempt is left.
+ * - An error before or between these two records only changes their content. */
 #include "procmgr/keeper/keeper.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static void leave_launcher(const struct keeper_job *job)
 		close_range((unsigned)kept[i] + 1, i + 1 < count ? (unsigned)kept[i + 1] - 1 : ~0U, 0);
 }
 
-/* Returns the descriptor that says when a child has ended. */
+/* Turn the forked child into a keeper. Returns the signalfd that reports ended children. */
 static int become_keeper(const struct keeper_job *job)
 {
 	sigset_t children;
@@ -73,21 +74,22 @@ static int become_keeper(const struct keeper_job *job)
 	return signals;
 }
 
-/* Take the attempt: the launcher sees by the locked pid file that it has a keeper. */
+/* Lock and write the attempt's pid file, by which the launcher sees that the attempt has a keeper. */
 static void announce_attempt(struct keeper *k, bool again)
 {
 	struct err e;
 	char path[RECORD_KEY_SIZE + 16];
 	snprintf(path, sizeof path, "spool/%s/pid", k->name);
 	if ((!again && !daemon_lock(path, &e)) || !keeper_lease_note(k, k->order->spec.fence, &e)) {
-		log_error("attempt %s is not run: %s", k->name, e.message); /* a launcher has given the attempt up, or will */
+		/* A launcher has ended the attempt without a keeper, or will. */
+		log_error("attempt %s is not run: %s", k->name, e.message);
 		_exit(1);
 	}
 	crash_point(CRASH_keeper_locked);
 	keeper_record_keeper(k, getpid());
 }
 
-/* Reuse the cgroup of the attempt before, if it has the same limit. */
+/* Reuse the cgroup of the keeper's last attempt, if the memory limit is the same. */
 static bool reuse_cgroups(struct keeper *k, struct keeper_cache *cache)
 {
 	bool fits = *cache->group && cache->group_mem_mb == k->order->mem_mb;
@@ -114,8 +116,7 @@ static void make_cgroups(struct keeper *k, struct keeper_cache *cache)
 	}
 }
 
-/* Find the user that the tasks run as. Accounts and groups seldom change, so the name service is not asked for each short
- * step. */
+/* Find the user that runs the tasks. Accounts and groups seldom change, so the result of the name service is cached for 30 s. */
 static bool find_owner(struct keeper *k, struct keeper_cache *cache, struct err *e)
 {
 	const struct task_owner *o = &cache->owner;
@@ -132,7 +133,8 @@ static bool find_owner(struct keeper *k, struct keeper_cache *cache, struct err 
 	return true;
 }
 
-/* Read and make all that the tasks need. What is missing is the node's fault; invalid limits are the step's. */
+/* Make cgroups and read the files that the tasks need. A missing file or user is the node's fault, an invalid resource limit the
+ * step's. */
 static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 {
 	struct err e;
@@ -149,13 +151,13 @@ static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 	return false;
 }
 
-/* Does this step run prolog and epilog for the other steps of its group? */
+/* Does this step run the prolog and the epilog for the other steps of its job group? */
 static bool owns_prolog(const struct keeper *k)
 {
 	return k->order->prolog && *k->order->spec.group;
 }
 
-/* False where the tasks must not start. */
+/* Run the prologs, or wait for the prolog of the job group. Returns false if the tasks must not start. */
 static bool run_prologs(struct keeper *k)
 {
 	struct err e;
@@ -195,7 +197,7 @@ static bool is_over(const struct keeper *k)
 	return k->live == 0;
 }
 
-/* Run the tasks, after the other nodes of the step are ready. A node without tasks waits until the step has ended. */
+/* Run the tasks, after the other nodes of the step are ready. On a node without tasks, wait until the step has ended. */
 static void run_tasks(struct keeper *k)
 {
 	keeper_task_clear(k);
@@ -228,7 +230,7 @@ static void finish_tasks(struct keeper *k)
 {
 	bool expected = k->order->spec.per_task ? k->order->tasks > 0 : k->order->node_index == 0;
 	if (expected && k->task_count == 0 && k->failure != KEEPER_FAILURE_UP_TO_DATE && !*k->cause)
-		snprintf(k->cause, sizeof k->cause, "cancelled"); /* it ends before its tasks have started */
+		snprintf(k->cause, sizeof k->cause, "cancelled"); /* the attempt ends before its tasks have started */
 	sweep_processes(k, keeper_sweep_user);
 	if (k->cgroups)
 		cgroups_read(k->cgroups, k->name, &k->figures);
@@ -263,20 +265,20 @@ static void remove_folder(const struct keeper *k)
 		log_warning("could not remove \"%s\": %m", path);
 }
 
-/* May the next attempt reuse the cgroup? Not if it was killed in, suspended or out of memory. */
+/* May the keeper's next attempt reuse the cgroup? Not if this attempt was ended early, suspended or out of memory. */
 static bool release_cgroups(const struct keeper *k)
 {
 	return k->cgroups && k->job->launcher > 0 && k->clean && !*k->cause && !k->suspended && k->figures.oom_kills == 0 &&
 	       cgroups_release(k->cgroups, k->name, k->job->cores);
 }
 
-/* The folder stays until `end` is written: by it the launcher finds an attempt whose keeper has died. True where keeper and
- * folder are free for another attempt. */
+/* Write the record `end`, then give up the spool folder: until then, the launcher finds by the folder that an attempt's keeper
+ * has died. Returns true if keeper and folder are free for another attempt. */
 static bool end_attempt(struct keeper *k, struct keeper_cache *cache)
 {
-	cores_release(&k->cores); /* before the next step with these CPUs can start */
+	cores_release(&k->cores); /* release the cores before another step can get these CPUs */
 	if (k->cgroups && *k->order->spec.user_epilog)
-		cgroups_read(k->cgroups, k->name, &k->figures); /* the epilog ran in the cgroup after `done` */
+		cgroups_read(k->cgroups, k->name, &k->figures); /* the user epilog ran in the cgroup after the record `done` */
 	bool kept = release_cgroups(k), removed = !k->cgroups || kept || cgroups_remove(k->cgroups, k->name, 0);
 	if (!removed) {
 		keeper_record_flush(k); /* removing the cgroup may take a while */
@@ -314,7 +316,8 @@ static const struct keeper_handlers handlers = {
 	.task_reap = keeper_task_reap,
 };
 
-/* Run one attempt from start to end. again: this keeper had others before. True where it may have another one. */
+/* Run one attempt from start to end. `again` is true if this keeper has run another attempt before. Returns true if the keeper
+ * may get another attempt. */
 static bool run_attempt(const struct keeper_job *job, int signals, struct keeper_cache *cache, bool again)
 {
 	struct keeper k = {.job = job, .handlers = &handlers, .journal = job->journal, .signals = signals, .order = job->order};

@@ -9,38 +9,40 @@
 
 struct keeper_job {
 	const struct conf *conf;
-	const char *dir; /* the node's folder, absolute; it is the working directory, and all other paths are relative to it */
-	struct journal *journal;       /* open for writing */
-	const struct cgroups *cgroups; /* NULL: there are none */
+	/* The node's folder, as an absolute path. It is the working directory, and all other paths are relative to it. */
+	const char *dir;
+	struct journal *journal;       /* the node's journal, open for writing */
+	const struct cgroups *cgroups; /* NULL if the machine has no cgroups */
 	const struct order *order;
-	const char *cores; /* to pin it to, "0,3"; NULL: any */
+	const char *cores; /* cores to which the attempt is pinned, such as "0,3"; NULL for any core */
 	int ctl;	   /* the bound datagram socket on which control messages arrive */
-	int idle;	   /* socket on which the keeper says to the launcher that it is idle */
-	pid_t launcher;	   /* it may give the keeper another attempt; 0: the keeper ends with its attempt */
+	int idle;	   /* socket on which the keeper reports to the launcher that it is idle */
+	/* Pid of the launcher if it may give the keeper another attempt; 0 if the keeper ends with its attempt. */
+	pid_t launcher;
 };
 
-/* The message of an idle keeper: its folder is spare/<key> now. */
+/* The message by which a keeper reports that it is idle and that its folder is now spare/<key>. */
 struct keeper_idle {
 	pid_t pid;
 	struct record_key key;
 };
 
-enum { KEEPER_ORDER_LARGEST = 144 * 1024 }; /* of the message with an order to an idle keeper */
+enum { KEEPER_ORDER_LARGEST = 144 * 1024 }; /* largest message with a launch request to an idle keeper, in bytes */
 
-/* Become the keeper: called in a freshly forked child of the launcher, never returns. Needs nothing of its parent from then
- * on. */
+/* Become the keeper of an attempt. The launcher calls this function in a freshly forked child; it never returns. From then on the
+ * keeper does not need the launcher. */
 void keeper_run(const struct keeper_job *job) __attribute__((noreturn));
 
-/* The journal space in bytes that all records of an attempt take at most. */
+/* Returns the most bytes that all records of an attempt can take in the journal. */
 int64_t keeper_record_space(const struct order *order);
 
 /* keeper_dry.c: writes a keeper's records, but runs nothing. */
 struct keeper_dry;
 
-/* Start the attempt; NULL where it has ended already, else it waits for a control message. */
+/* Start an attempt of a dry run. Returns NULL if the attempt has already ended; otherwise it waits for a control message. */
 struct keeper_dry *keeper_dry_start(const struct order *o, const struct record_key *key, struct journal *journal);
 
-/* Apply a checked control message to a waiting attempt; true when it has ended and is freed. */
+/* Apply a checked control message to a waiting attempt of a dry run. Returns true if the attempt has ended and is freed. */
 bool keeper_dry_control(struct keeper_dry *d, const struct fields *message);
 
 #endif

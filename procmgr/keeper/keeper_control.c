@@ -1,7 +1,7 @@
 /* keeper_control.c - applies control messages and timers to a step.
  *
- * Called by: the keeper's loop. Messages come from the launcher through the socket in the spool folder, to which only root (in a
- * private instance: the user) can write.
+ * Called by: the keeper's loop. Messages come from the launcher through the socket in the spool folder. Only root, or the user of
+ * a private instance, can write to that socket.
  * Invariants: the time limit does not run while the step is suspended. */
 #include <errno.h>
 #include <limits.h>
@@ -15,10 +15,10 @@
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { MESSAGE_SIZE = 4096 };
-enum { LIMIT_ENDLESS = INT_MAX }; /* a limit of so many seconds means none */
+enum { LIMIT_ENDLESS = INT_MAX }; /* a time limit of INT_MAX seconds or more means no limit */
 
-/* The warning signal moves with the limit. If it was sent, it is sent again only for a limit that is later by more than the
- * warning's lead. */
+/* Set the time of the warning signal (--signal) from the time limit. A warning that was sent is sent again only if its new time
+ * is later than the last warning. */
 static void set_warning(struct keeper *k)
 {
 	const struct order_spec *spec = &k->order->spec;
@@ -55,8 +55,8 @@ static void resume_step(struct keeper *k)
 	keeper_record_plain(k, "resumed");
 }
 
-/* As Slurm: with B:, signal the batch shell alone; else signal all but the shell, since a shell without a trap would end. A
- * script that runs once for each task is like a task of srun. */
+/* Send the warning signal as Slurm does. With `B:`, signal only the batch shell. Without it, signal all processes but the shell,
+ * since a shell without a trap would end. A script that runs once for each task is signalled too, like a task of srun. */
 static void send_warning(struct keeper *k, int64_t now)
 {
 	const struct order_spec *spec = &k->order->spec;
@@ -85,7 +85,7 @@ void keeper_control_timers(struct keeper *k)
 	keeper_ending_timer(k, now);
 }
 
-/* The earlier of two times; 0 = never. */
+/* Returns the earlier of two times; 0 means never. */
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a == 0 || (b > 0 && b < a) ? b : a;
@@ -111,7 +111,7 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 		k->go = true;
 	} else if (strcmp(action, "end") == 0) {
 		k->epilogs = k->epilogs && epilog;
-		k->end_asked = true; /* running tasks go on, but nothing waits after them */
+		k->end_asked = true; /* running tasks go on, but the keeper waits for nothing after them */
 	} else if (strcmp(action, "kill") == 0) {
 		keeper_ending_ask(k, cause ? cause : "");
 	} else if (strcmp(action, "signal") == 0) {

@@ -1,8 +1,8 @@
-/* keeper_dry.c - an attempt that runs nothing: writes the records of a step that succeeds at once.
+/* keeper_dry.c - an attempt of a dry run: writes the records of a step that succeeds at once, but runs nothing.
  *
  * Called by: the launcher instead of a fork when launcher.dry_run is set, to measure all but the running of programs.
  * Invariants:
- * - Kinds, order and fields of the records are those of a keeper, since the same functions write them.
+ * - Kinds, sequence and fields of the records are the same as a keeper's, since the same functions write the records.
  * - An attempt waits for `go` and `end` where a keeper waits. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 struct keeper_dry {
 	struct record_key key;
 	struct journal *journal;
-	int first_task, tasks; /* those that run on this node */
-	bool owns_prolog;      /* it waits for its group after its tasks */
+	int first_task, tasks; /* tasks that would run on this node */
+	bool owns_prolog;      /* after its tasks, the attempt waits for its job group */
 	bool done;
 };
 
@@ -31,7 +31,7 @@ static bool end_attempt(struct keeper_dry *d, struct keeper *k)
 	return true;
 }
 
-/* Run the tasks, if there are any; true when the attempt has ended. */
+/* Write the records of the tasks, if there are tasks. Returns true if the attempt has ended. */
 static bool run_tasks(struct keeper_dry *d, struct keeper *k)
 {
 	static const struct stats nothing;
@@ -70,7 +70,7 @@ static bool handle_message(struct keeper_dry *d, struct keeper *k, const struct 
 	if (strcmp(action, "go") == 0)
 		return !d->done && run_tasks(d, k);
 	if (!kill && strcmp(action, "end") != 0)
-		return false; /* nothing runs that could be signalled or stopped */
+		return false; /* an attempt of a dry run has no process to signal or suspend */
 	if (!d->done) {
 		snprintf(k->cause, sizeof k->cause, "%s",
 			 kill && cause && *cause ? cause

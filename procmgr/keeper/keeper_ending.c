@@ -1,6 +1,6 @@
 /* keeper_ending.c - ends a step before its tasks end by themselves.
  *
- * Called by: keeper_control.c, keeper_lease.c and keeper_memory.c, each with its cause.
+ * Called by: keeper_control.c, keeper_lease.c and keeper_memory.c, each with a cause of its own.
  * Invariants:
  * - The first cause is the step's cause.
  * - SIGTERM, the grace time and SIGKILL follow each other without another message.

@@ -1,11 +1,12 @@
 /* keeper_file.c - reads files of the cache, and writes the script into the spool folder.
  *
- * Called by: keeper.c for each attempt. Consecutive attempts of a keeper are often of one array, so a file that the order before
- * named too is not read again.
+ * Called by: keeper.c for each attempt. Consecutive attempts of a keeper are often of one array, so a file that the last launch
+ * request named too is not read again.
  * Invariants:
- * - procmgrd can write to the cache, so it is not trusted: no symbolic link is followed, only a plain file of bounded size is
- *   read, and its hash has to be the one in the signed order.
- * - A script in the spool can be read and executed by its owner alone, and has the lines that the order names when a task starts. */
+ * - procmgrd can write to the cache, so the cache is not trusted: no symbolic link is followed, only plain files of limited size
+ *   are read, and a file's hash must be the one in the signed launch request.
+ * - Only its owner can read and execute a script in the spool. When a task starts, the script has the lines that the launch
+ *   request names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -110,13 +111,14 @@ static bool write_text(int fd, mode_t mode, const char *text, size_t length, con
 	return fchmod(fd, mode) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
 }
 
-/* Do type, mode and owner fit a script of a keeper? Only its owner can have changed it, and it runs as that owner. */
+/* Do type, mode and owner of a file fit a script that a keeper wrote? Only the owner can have changed such a script, and it runs
+ * as that owner. */
 static bool is_script(const struct stat *st, const struct task_owner *owner)
 {
 	return st->st_mode == (S_IFREG | 0500) && st->st_uid == owner->uid && st->st_gid == owner->gid && st->st_nlink == 1;
 }
 
-/* Is the last change long enough ago that another change would have given the file another time, even with a coarse clock? */
+/* Was the last change of the file so long ago that another change would show in its time, even with a coarse clock? */
 static bool is_old_enough(const struct stat *st, const struct timespec *now)
 {
 	return (now->tv_sec - st->st_ctim.tv_sec) * 1000 + (now->tv_nsec - st->st_ctim.tv_nsec) / 1000000 > UNCHANGED_MS;
@@ -135,7 +137,7 @@ static bool is_same_state(const struct keeper_script_state *a, const struct keep
 	       a->from == b->from && a->to == b->to;
 }
 
-/* Is the file still the one that was read for the attempt before, with the same lines? */
+/* Is the script file unchanged since the keeper's last attempt, and are the same lines wanted? */
 static bool is_unchanged(const char *path, const struct keeper *k, const struct keeper_script_state *state)
 {
 	struct stat st;
@@ -145,7 +147,7 @@ static bool is_unchanged(const char *path, const struct keeper *k, const struct 
 	return is_same_state(&now, state);
 }
 
-/* Has an earlier attempt in this folder left the same script? */
+/* Has the keeper's last attempt left the same script in its folder? */
 static bool has_script(const char *path, const char *text, size_t length, const struct keeper *k,
 		       struct keeper_script_state *state)
 {
@@ -166,7 +168,7 @@ static bool has_script(const char *path, const char *text, size_t length, const 
 	return same;
 }
 
-/* Make a new file in the spool folder that belongs to the owner. */
+/* Make a new file in the spool folder, owned by the user of the step. */
 static bool make_file(const char *path, mode_t mode, const char *text, size_t length, const struct task_owner *owner)
 {
 	if (unlink(path) < 0 && errno != ENOENT)
@@ -178,7 +180,7 @@ static bool make_file(const char *path, mode_t mode, const char *text, size_t le
 	return written;
 }
 
-/* Provide the lines of the step: there already, or written now. */
+/* Write the step's script into the spool folder, unless the folder already has the same script. */
 static bool put_script(const struct keeper *k, const char *path, struct keeper_cache *cache, struct err *e)
 {
 	size_t length;
@@ -201,7 +203,8 @@ bool keeper_file_script(struct keeper *k, struct keeper_cache *cache, struct err
 	       (keeper_file_read(&cache->script, k->order->script_hash, e) && put_script(k, path, cache, e));
 }
 
-/* One line for each task, the name of its node. Tasks are dealt out in blocks; the first nodes get one more. malloc'ed. */
+/* Make a text with one line for each task, which has the name of the task's node. Nodes get blocks of tasks, and the first nodes
+ * one task more if the tasks do not divide evenly. malloc'ed. */
 static char *node_lines(const struct order *order, size_t *length)
 {
 	char *names = *order->nodes ? hosts_expand(order->nodes) : xstrdup(order->node), *lines = NULL, *rest = NULL;

@@ -1,8 +1,8 @@
-/* keeper_group.c - shares one prolog between all steps of a group on this node.
+/* keeper_group.c - shares one prolog between all steps of a job group on this node.
  *
- * Called by: keeper.c. The prolog's owner (the step whose order says prolog) writes the result to the file
- * spool/group.<job>.<group>. The other steps of the group wait for it before their tasks and run no prolog or epilog.
- * Invariants: the file exists only between the end of the owner's prolog and the start of its epilog. */
+ * Called by: keeper.c. The prolog's owner, which is the step whose launch request says prolog, writes the result to the file
+ * spool/group.<job>.<group>. The other steps of the group wait for that file before their tasks and run no prolog or epilog.
+ * Invariants: the file exists only from the end of the owner's prolog to the start of the owner's epilog. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static bool is_ended(const struct keeper *k)
 	return k->end_asked;
 }
 
-/* False while the owner has not written the result. */
+/* Read the result of the group's prolog. Returns false until the prolog's owner has written the result. */
 static bool read_result(const char *path, bool *good)
 {
 	char word[8];

@@ -1,9 +1,9 @@
-/* keeper_hook.c - runs one prolog or epilog with a time limit, and records its end and the end of its output.
+/* keeper_hook.c - runs one prolog or epilog with a time limit, and records its exit status and the end of its output.
  *
  * Called by: keeper.c and keeper_if_changed.c.
  * Invariants:
- * - Site hooks run as root with a clean environment, outside the step's cgroup. User hooks run as the user, inside it.
- * - A hook is killed when its time is over. */
+ * - Site hooks run as root with a clean environment, outside the step's cgroup. User hooks run as the user, inside the cgroup.
+ * - A hook is killed at its time limit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -70,7 +70,8 @@ static bool is_over(const struct keeper *k)
 	return k->hook->pid == 0;
 }
 
-/* Keep the last KEEPER_TAIL_SIZE bytes as clean text. An error before the program ran replaces them. */
+/* Keep the last KEEPER_TAIL_SIZE bytes of a hook's output as clean text. If the hook did not start, its error replaces the
+ * output. */
 static void finish_tail(struct keeper_hook *h)
 {
 	if (*h->error)
@@ -87,11 +88,11 @@ static void close_hook(struct keeper_hook *h)
 	h->report = h->output = -1;
 }
 
-/* Start it and wait for its end; false where it could not be forked. */
+/* Start a hook and wait for its end. Returns false if the hook could not be forked. */
 static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start *start, struct err *e)
 {
 	int ends[2];
-	bool in_use; /* does not matter: all that `start` points to stays until the hook has ended */
+	bool in_use; /* not needed: all that `start` points to stays until the hook has ended */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "could not make a pipe");
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -117,7 +118,7 @@ static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start 
 	return true;
 }
 
-/* Run it and record it. Where it fails, k->message says how. */
+/* Run a hook and write its record. If the hook fails, k->message has the reason. */
 static bool run_recorded(struct keeper *k, const char *name, struct task_start *start)
 {
 	struct err e;

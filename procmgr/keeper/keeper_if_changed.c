@@ -1,9 +1,9 @@
-/* keeper_if_changed.c - --if-changed: a step whose outputs are not older than its inputs is skipped.
+/* keeper_if_changed.c - implements --if-changed, which skips a step whose outputs are not older than its inputs.
  *
  * Called by the keeper's sequence, between prolog and tasks, on the first node of the step.
  * Invariants:
- * - A child that has become the user compares the files. Root neither splits the text nor touches what it names.
- * - Only the first attempt is skipped: an attempt before this one may have left outputs that are not complete. */
+ * - A child that has become the user compares the files. Root neither parses the file names nor touches the files.
+ * - Only a step's first attempt is skipped: an earlier attempt may have left incomplete outputs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct check {
 	const char *home;
 };
 
-/* A file. Its name is as in the option, with patterns expanded. */
+/* An input or output file of --if-changed. Patterns in the name are expanded. */
 struct file {
 	char *name; /* never freed: the process ends soon */
 	struct timespec changed;
@@ -33,7 +33,7 @@ static bool is_older(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }
 
-/* The working directory of this process is the step's. */
+/* Read the time of a file's last change. The process has the step's working directory. */
 static bool read_file_time(const struct check *c, const char *pattern, struct file *file)
 {
 	struct stat st;
@@ -45,7 +45,8 @@ static bool read_file_time(const struct check *c, const char *pattern, struct fi
 	return good;
 }
 
-/* Runs as the user, in a process of its own. A missing input is an error even where no output exists. */
+/* Compare the times of outputs and inputs, as the user, in a child process. A missing input is an error even if no output
+ * exists. */
 static int compare_files(const void *argument)
 {
 	const struct check *c = argument;

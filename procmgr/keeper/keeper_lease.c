@@ -1,12 +1,11 @@
-/* keeper_lease.c - ends a step with the node's lease, if its node-loss policy says so (order: fence).
+/* keeper_lease.c - ends a step with the node's lease, if its node-loss policy says so (`fence` in the launch request).
  *
  * Called by: keeper.c at the start and end of an attempt, keeper_control.c from the loop.
  * Invariants:
  * - No step starts without a lease.
- * - With that policy, a step gets SIGTERM when the lease has run out by this node's clock, also if the keeper slept meanwhile;
- *   SIGKILL comes early enough that all processes are dead when the margin is over, and nothing of the user is started any more.
- *   This needs no daemon.
- * - The attempt's pid file tells the launcher that there may be something to end. */
+ * - With that policy, a step gets SIGTERM when the lease has run out by this node's clock. SIGKILL follows early enough for all
+ *   processes to be dead at the end of the margin. No process of the user is started after the lease. No daemon is needed.
+ * - The attempt's pid file shows the launcher that the attempt may still have to end with the lease. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -36,7 +35,7 @@ void keeper_lease_poll(struct keeper *k)
 	int64_t now = clock_boot_us();
 	if (k->lease_at == 0 || now < k->lease_at)
 		return;
-	/* A lease that began after the end of the last one comes too late. */
+	/* A lease that began after the end of the last lease comes too late. */
 	if (!lease_read(&lease) || lease.since > k->lease.until || now >= lease.until) {
 		end_with_lease(k);
 		return;

@@ -1,11 +1,11 @@
-/* keeper_memory.c - the memory limit of a step, where no control group holds it.
+/* keeper_memory.c - enforces the memory limit of a step by measuring, if no cgroup limits memory.
  *
- * Called by: the keeper, from its clocks and when it starts something of the user's.
+ * Called by: the keeper, by its timers and when it starts a process of the user.
  * Invariants:
- * - A step is killed only for what it has at one moment: resident anonymous and shared memory. Pages of files, which the kernel can drop,
- *   do not count. A page that several processes share counts once: the cheap sum, in which it counts in each, only says that a
- *   exact sum is worth its cost.
- * - A keeper spends at most a hundredth of a CPU on it, however many processes the machine has. */
+ * - A step is killed only for the resident anonymous and shared memory that it has at one moment. Pages of files, which the
+ *   kernel can drop, do not count. A page that several processes share counts once. A cheap sum, in which such a page counts in
+ *   each process, only shows when the exact sum is needed.
+ * - A keeper spends at most a hundredth of a CPU on measuring, however many processes the machine has. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void add_resident(const struct descendants_process *p, void *sum)
 	*(int64_t *)sum += p->resident_kb;
 }
 
-/* A process that ends meanwhile, or cannot be read, counts as 0. */
+/* Add a process's share of resident memory. A process that ends meanwhile, or cannot be read, counts as 0. */
 static void add_share(const struct descendants_process *p, void *sum)
 {
 	static const char *const names[] = {"\nPss_Anon:", "\nPss_Shmem:"};
@@ -60,7 +60,7 @@ static int64_t sum_kb(const struct keeper *k, void (*add)(const struct descendan
 	return sum;
 }
 
-/* Kill at once, as the kernel does: memory would go on growing through the grace time. */
+/* Kill a step over its memory limit at once, as the kernel does. Its memory could go on growing through the grace time. */
 static void end_step(struct keeper *k, int64_t used_kb)
 {
 	k->figures.peak_mb = (used_kb + 1023) / 1024;

@@ -1,12 +1,14 @@
-/* keeper_next.c - gives a keeper whose attempt has ended another one. To fork a keeper and to end it costs more than all that it
- * does for a short step.
+/* keeper_next.c - gives an idle keeper its next attempt. To fork and end a keeper costs more than all of its work for a short
+ * step.
  *
  * Called by: keeper.c.
  * Invariants:
- * - An idle keeper has written all records, has no child and nothing of the last attempt, and its folder is in spare/.
- * - It holds the lock of its pid file all the time. So a folder that the launcher has moved back to spool/ is an attempt with a
- *   keeper.
- * - It ends when its launcher has ended. An attempt whose order did not reach it is then ended like any other without a keeper. */
+ * - An idle keeper has written all records and has no child. No process of the last attempt is left, and the keeper's folder is
+ *   in spare/.
+ * - An idle keeper keeps the lock of its pid file. So a folder that the launcher has moved back to spool/ belongs to an attempt
+ *   with a keeper.
+ * - An idle keeper ends when its launcher has ended. An attempt whose launch request did not reach the keeper is then recovered
+ *   like any attempt without a keeper. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -20,7 +22,8 @@
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-/* These came too late for the attempt. The socket's name is gone, so no more can come. */
+/* Drop control messages that came too late for the ended attempt. The socket has been moved away with its folder, so no more can
+ * come. */
 static void drop_messages(int ctl)
 {
 	char byte;
@@ -44,11 +47,11 @@ bool keeper_next_offer(const struct keeper *k)
 	idle.pid = getpid();
 	idle.key = k->key;
 	if (send(k->job->idle, &idle, sizeof idle, MSG_NOSIGNAL) != (ssize_t)sizeof idle)
-		_exit(0); /* the launcher has ended; the next one removes the folder */
+		_exit(0); /* the launcher has ended; the next launcher removes the folder */
 	return true;
 }
 
-/* Receive the next order; -1: the launcher has ended and has sent nothing. */
+/* Receive the next launch request. Returns its size, or -1 if the launcher has ended without sending one. */
 static ssize_t receive_order(const struct keeper_job *job, char *text, size_t size)
 {
 	struct pollfd fds[] = {{.fd = job->ctl, .events = POLLIN}, {.fd = job->idle}};
@@ -60,7 +63,8 @@ static ssize_t receive_order(const struct keeper_job *job, char *text, size_t si
 	}
 }
 
-/* The launcher has verified the order, and only root or this account can send to the socket. */
+/* Read a launch request without its signature: the launcher has verified it, and only root or this account can send to the
+ * socket. */
 static bool read_order(struct keeper_job *job, struct order *order, const struct fields *message, struct err *e)
 {
 	const char *text = fields_get(message, "order"), *cores = fields_get(message, "cores"),

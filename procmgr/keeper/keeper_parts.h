@@ -1,7 +1,7 @@
 /* keeper_parts.h - the keeper's object, and the functions of its files.
  *
  * Calls go one way: keeper.c (the sequence) calls all others; keeper_task.c and keeper_hook.c start processes; keeper_control.c
- * and keeper_lease.c act on them through keeper_ending.c and keeper_sweep.c; keeper_wait.c (the loop) calls none of them, but the
+ * and keeper_lease.c act on these processes through keeper_ending.c and keeper_sweep.c; keeper_wait.c (the loop) calls only the
  * handlers that keeper.c registers; keeper_record.c writes the journal. */
 #ifndef ROTA_PROCMGR_KEEPER_PARTS_H
 #define ROTA_PROCMGR_KEEPER_PARTS_H
@@ -23,33 +23,34 @@ enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32, KEEPER_RECORDS_MOST = 8 
 enum { KEEPER_RECORD_KEEPER = 1, KEEPER_RECORD_RUN = 2, KEEPER_RECORD_TASK = 4, KEEPER_RECORD_DONE = 8 };
 
 struct keeper_task {
-	pid_t pid;  /* 0: it has ended */
-	int report; /* -1: the program runs */
-	int counts; /* of stats_open */
+	pid_t pid;  /* the task's process; 0 if it has ended */
+	int report; /* descriptor of task_start that reports the start; -1 once the program runs */
+	int counts; /* descriptor of stats_open with the byte counts */
 	int rank;
 	int64_t started_at;
-	char error[512]; /* why the program did not start */
+	char error[512]; /* why the task's program did not start; "" if it started */
 };
 
-/* A hook that runs. */
+/* A hook that the keeper runs. */
 struct keeper_hook {
 	pid_t pid;
-	bool users;	    /* runs as the user */
-	int report, output; /* -1: closed */
+	bool users;	    /* the hook runs as the user, not as root */
+	int report, output; /* descriptors of the hook's start report and output; -1 if closed */
 	int status;
 	char error[512];
 	char tail[2 * KEEPER_TAIL_SIZE];
 	size_t tail_length;
 };
 
-/* A file of the cache whose hash is verified. */
+/* A cached script or environment whose hash has been verified. */
 struct keeper_blob {
-	char hash[SEAL_HEX_SIZE]; /* "": none */
+	char hash[SEAL_HEX_SIZE]; /* hash of the content; "" if there is no content */
 	char *bytes;		  /* NUL-terminated */
 	size_t size;
 };
 
-/* The state of a script file when its lines were verified, long after its last change. */
+/* The state of a script file when its lines were verified. The last change was then long enough ago for another change to show in
+ * the time. */
 struct keeper_script_state {
 	dev_t device;
 	ino_t inode;
@@ -57,41 +58,42 @@ struct keeper_script_state {
 	int pre_from, pre_to, from, to;
 };
 
-/* Cached from an attempt for the keeper's next one. */
+/* What a keeper caches from an attempt for its next attempt. */
 struct keeper_cache {
-	struct keeper_blob environment, script; /* of the last attempt, unless they are large */
-	struct keeper_script_state state;	/* of the script in its folder; all 0: unknown */
-	bool pbs;				/* the script has lines for PBS */
-	bool brief;				/* the tasks of the last attempt took a moment only */
+	struct keeper_blob environment, script; /* files of the last attempt, unless they are large */
+	struct keeper_script_state state;	/* state of the script in the keeper's spool folder; all 0 if unknown */
+	bool pbs;				/* the script has #PBS lines */
+	bool brief;				/* the tasks of the last attempt took less than a quarter of a second */
 
-	struct task_owner owner;     /* of the last attempt */
-	int64_t owner_until;	     /* when to look it up again; 0: it is unknown */
-	char group[RECORD_KEY_SIZE]; /* the attempt whose released cgroup can be reused; "": none */
-	int64_t group_mem_mb;	     /* its memory limit */
+	struct task_owner owner;     /* the user that ran the last attempt */
+	int64_t owner_until;	     /* when to look up the owner again; 0 if the owner is unknown */
+	char group[RECORD_KEY_SIZE]; /* name of the attempt whose released cgroup can be reused; "" if there is none */
+	int64_t group_mem_mb;	     /* memory limit of the released cgroup, in MiB */
 };
 
-/* Why tasks were not started. */
+/* Why the tasks of an attempt were not started. */
 enum keeper_failure {
 	KEEPER_FAILURE_NONE,
 	KEEPER_FAILURE_USER_PROLOG,
-	KEEPER_FAILURE_SITE_PROLOG, /* here or at the prolog's owner */
+	KEEPER_FAILURE_SITE_PROLOG, /* the site prolog failed here, or for the step that runs the group's prolog */
 	KEEPER_FAILURE_NODE,	    /* the node is at fault */
 	KEEPER_FAILURE_LAUNCH,	    /* the step is at fault */
-	KEEPER_FAILURE_UP_TO_DATE,  /* --if-changed: not a failure, its outputs are newer than its inputs */
+	KEEPER_FAILURE_UP_TO_DATE,  /* no failure: by --if-changed, the outputs are up to date */
 };
 
 struct keeper;
 
-/* Callbacks of the loop (keeper_wait.c). keeper.c registers them, so the loop calls none of the files that wait in it. */
+/* Callbacks of the keeper's loop (keeper_wait.c). keeper.c registers them, so the loop does not depend on the files that wait in
+ * it. */
 struct keeper_handlers {
 	void (*control)(struct keeper *k);	 /* the control socket can be read */
 	void (*timers)(struct keeper *k);	 /* after every poll: timers that may have run out */
-	int64_t (*next)(const struct keeper *k); /* when the next timer runs out, 0 = never */
-	void (*hook_report)(struct keeper *k);	 /* the hook's process reports its start, or why it failed */
+	int64_t (*next)(const struct keeper *k); /* returns when the next timer runs out; 0 means never */
+	void (*hook_report)(struct keeper *k);	 /* the hook's process has reported its start, or why it failed */
 	void (*hook_output)(struct keeper *k);	 /* the hook has written something */
 	void (*task_report)(struct keeper *k, struct keeper_task *t);
-	bool (*task_reap)(struct keeper *k, pid_t pid); /* a child has ended; false: it is not a task */
-	bool (*hook_reap)(struct keeper *k, pid_t pid); /* false: it is not the hook */
+	bool (*task_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not a task */
+	bool (*hook_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not the hook */
 };
 
 struct keeper {
@@ -99,112 +101,117 @@ struct keeper {
 	const struct keeper_handlers *handlers;
 	const struct order *order;
 	struct record_key key;
-	char name[RECORD_KEY_SIZE];    /* of spool folder and cgroup */
-	char tag[RECORD_TAG_SIZE];     /* in the environment of its processes */
-	const struct cgroups *cgroups; /* NULL: there are none, or the attempt's cgroup could not be made */
-	struct cores cores;	       /* that it has claimed, where no cpuset pins it */
+	char name[RECORD_KEY_SIZE];    /* name of the attempt's spool folder and cgroup */
+	char tag[RECORD_TAG_SIZE];     /* tag in the environment of the attempt's processes */
+	const struct cgroups *cgroups; /* NULL if there are no cgroups, or the attempt's cgroup could not be made */
+	struct cores cores;	       /* cores that the keeper has claimed, if no cpuset pins the attempt */
 	struct journal *journal;
 	struct fields *records[KEEPER_RECORDS_MOST]; /* records that are not in the journal yet */
 	int record_count;
-	unsigned record_kinds;	 /* which of them have crash points */
-	int64_t write_at;	 /* until when they may wait for the tasks' end; 0: not at all */
-	bool brief;		 /* the tasks of the attempt before took a moment only */
+	unsigned record_kinds;	 /* kinds of the buffered records that have crash points */
+	int64_t write_at;	 /* until when buffered records may wait for the tasks' end; 0 if they may not wait */
+	bool brief;		 /* the tasks of the keeper's last attempt took less than a quarter of a second */
 	int signals;		 /* signalfd of SIGCHLD */
 	struct task_owner owner; /* borrowed from keeper_cache */
 	struct task_limit limits[TASK_LIMIT_MOST];
 	int limit_count;
-	char *script_path; /* absolute */
-	char *node_file;   /* absolute; NULL: the script does not need it */
+	char *script_path; /* absolute path of the step's script */
+	char *node_file;   /* absolute path of the node file; NULL if the script does not need it */
 	const struct keeper_blob *environment;
 
 	struct keeper_task *tasks;
 	int task_count, live;
-	struct keeper_hook *hook; /* NULL: none runs */
+	struct keeper_hook *hook; /* the hook that runs; NULL if there is none */
 
-	bool go;	/* control message `go` came */
-	bool end_asked; /* control message `end` came, or another reason not to wait any more */
-	bool epilogs;	/* epilogs are to run */
+	bool go;	/* the control message `go` came */
+	bool end_asked; /* the control message `end` came, or the attempt is to end for another reason */
+	bool epilogs;	/* epilogs run after the tasks */
 	bool running;	/* the record `run` is written */
 	bool suspended;
 	bool cleared;			/* the output files of the first task are empty already */
-	bool clean;			/* no process of the user is left, and none was started since */
-	bool has_slow_start;		/* a task's process was slow to start, so the memory it reads is not freed */
+	bool clean;			/* no process of the user is left */
+	bool has_slow_start;		/* a task's process was slow to start, so the memory that it reads is never freed */
 	bool done;			/* the record `done` is written: every task has ended */
-	char cause[KEEPER_CAUSE_SIZE];	/* why it is being ended; "": it is not */
-	int64_t kill_at;		/* when SIGKILL follows, 0 = never */
-	int64_t limit_at;		/* when the time limit is reached, 0 = never, or suspended */
-	int64_t limit_s;		/* the current time limit, 0 = none */
-	int64_t warn_at;		/* when the warning signal is due, 0 = never, or it was sent */
-	int64_t warned_at;		/* when it was sent, 0 = not yet */
-	int64_t warned_paused;		/* the value of `paused` then */
-	int64_t memory_at;		/* when to measure memory, 0 = never */
-	int64_t memory_pause;		/* before the next measurement */
-	int64_t paused, paused_at;	/* how long it was suspended, and since when it is */
-	struct lease lease;		/* of the node, as last read */
-	int64_t lease_at;		/* when to read it again, 0 = never */
-	bool lease_lost;		/* the lease has run out: nothing of the user is started any more */
-	struct cgroups_figures figures; /* as last read */
+	char cause[KEEPER_CAUSE_SIZE];	/* why the attempt is being ended; "" if it is not */
+	int64_t kill_at;		/* when SIGKILL is due; 0 means never */
+	int64_t limit_at;		/* when the time limit is reached; 0 means never, or while the step is suspended */
+	int64_t limit_s;		/* the current time limit in seconds; 0 means none */
+	int64_t warn_at;		/* when the warning signal is due; 0 means never, or after it was sent */
+	int64_t warned_at;		/* when the warning signal was sent; 0 means not yet */
+	int64_t warned_paused;		/* value of `paused` when the warning signal was sent */
+	int64_t memory_at;		/* when to measure memory next; 0 means never */
+	int64_t memory_pause;		/* pause before the next measurement of memory */
+	int64_t paused, paused_at;	/* microseconds for which the step was suspended, and start of the current suspension */
+	struct lease lease;		/* the node's lease as last read */
+	int64_t lease_at;		/* when to read the node's lease again; 0 means never */
+	bool lease_lost;		/* the node's lease has run out, so no process of the user is started any more */
+	struct cgroups_figures figures; /* figures of the attempt's cgroup as last read */
 
-	int exit_code, signal; /* of the step on this node */
+	int exit_code, signal; /* exit code and signal of the step on this node */
 	enum keeper_failure failure;
 	char message[512];
 	char drain[512];
 };
 
-/* keeper_wait.c: handle events, at least once, until over(k) or until `deadline` (clock_boot_us; 0 = none). Returns over(k). */
+/* keeper_wait.c: handle events until over(k) is true or until `deadline` (clock_boot_us; 0 means none). Returns over(k). */
 bool keeper_wait(struct keeper *k, bool (*over)(const struct keeper *k), int64_t deadline);
 
-/* keeper_next.c: offer keeper and folder to the launcher. False where that is not possible; the caller removes the folder. */
+/* keeper_next.c: offer the keeper and its folder to the launcher for another attempt. Returns false if that fails; the caller
+ * then removes the folder. */
 bool keeper_next_offer(const struct keeper *k);
-/* Wait for the next attempt and read its order into `order`; false where there will be none. */
+/* Wait for the next attempt and read its launch request into `order`. Returns false if the launcher has ended or the request is
+ * invalid. */
 bool keeper_next_take(struct keeper_job *job, struct order *order);
 
 /* keeper_control.c */
 void keeper_control_read(struct keeper *k);
 void keeper_control_timers(struct keeper *k);
-int64_t keeper_control_next_timer(const struct keeper *k); /* when keeper_control_timers has something to do, 0 = never */
-void keeper_control_limit(struct keeper *k,
-			  int64_t limit_s); /* counts from the start of the tasks, without suspensions; 0 = none */
+int64_t keeper_control_next_timer(const struct keeper *k); /* returns when to call keeper_control_timers; 0 means never */
+/* Set the time limit in seconds from the start of the tasks, without suspensions; 0 means no limit. */
+void keeper_control_limit(struct keeper *k, int64_t limit_s);
 
 /* keeper_ending.c */
-/* Does something of the user's run that signals and endings are for? The site's hooks have a time limit of their own. So have
- * the epilogs, except at the end of the node's lease. */
+/* Is a process of the user running that a signal or an ending concerns? Site hooks are not concerned, since they have a time
+ * limit of their own. Nor are user epilogs, unless the node's lease has run out. */
 bool keeper_ending_is_busy(const struct keeper *k);
-void keeper_ending_ask(struct keeper *k, const char *cause);  /* SIGTERM now, SIGKILL after the grace time; "": cancelled */
-void keeper_ending_kill(struct keeper *k, const char *cause); /* SIGKILL now */
-void keeper_ending_timer(struct keeper *k, int64_t now);      /* SIGKILL where the grace time is over */
+/* Send SIGTERM now and SIGKILL after the grace time; a cause of "" means cancelled. */
+void keeper_ending_ask(struct keeper *k, const char *cause);
+void keeper_ending_kill(struct keeper *k, const char *cause); /* send SIGKILL to the step now */
+void keeper_ending_timer(struct keeper *k, int64_t now);      /* send SIGKILL if the grace time is over */
 
 /* keeper_memory.c */
-void keeper_memory_begin(struct keeper *k); /* a process of the user starts */
+void keeper_memory_begin(struct keeper *k); /* start to measure memory, since a process of the user starts */
 void keeper_memory_poll(struct keeper *k);
 
 /* keeper_lease.c */
-/* Write into the pid file which attempt this is, whether it has to end with the lease, and how much journal space its records
- * take. */
+/* Write into the pid file the attempt's name, whether the attempt has to end with the lease, and the journal space of its
+ * records. */
 bool keeper_lease_note(const struct keeper *k, bool ends_with_lease, struct err *e);
-void keeper_lease_begin(struct keeper *k); /* without a lease, the attempt ends before it starts */
+void keeper_lease_begin(struct keeper *k); /* read the node's lease; without a lease, the attempt ends before it starts */
 void keeper_lease_poll(struct keeper *k);
-void keeper_lease_release(struct keeper *k); /* no process of the user is left, or will be started */
+void keeper_lease_release(struct keeper *k); /* call when no process of the user is left or will be started */
 
 /* keeper_task.c */
-void keeper_task_start(struct keeper *k); /* all tasks of this node */
+void keeper_task_start(struct keeper *k); /* start all tasks of the step on this node */
 void keeper_task_report(struct keeper *k, struct keeper_task *t);
-bool keeper_task_reap(struct keeper *k, pid_t pid); /* false: it is not a task */
+bool keeper_task_reap(struct keeper *k, pid_t pid); /* returns false if the child is not a task */
 /* Empty the output files that several tasks share, before any of them can write. */
 void keeper_task_clear(struct keeper *k);
 
-struct pattern_facts keeper_task_facts(const struct keeper *k, int rank); /* values for the patterns in paths of the task */
+/* Returns the values for patterns in the file paths of a task. */
+struct pattern_facts keeper_task_facts(const struct keeper *k, int rank);
 
-/* keeper_if_changed.c: are the tasks to run? False where the outputs are up to date, or where the check failed. */
+/* keeper_if_changed.c: do the tasks have to run? Returns false if the outputs are up to date by --if-changed, or if the check
+ * failed. */
 bool keeper_if_changed(struct keeper *k);
 
-/* keeper_hook.c: false where the hook failed; an empty path is success. */
+/* keeper_hook.c: run a site hook or a user hook. Returns false if the hook failed. An empty path counts as success. */
 bool keeper_hook_site(struct keeper *k, const char *name, const char *path);
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path);
-/* Run a program as the user without a record. */
+/* Run a program as the user, without a record in the journal. */
 bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start);
-/* Call a function as the user in a process of its own. Returns its result, and in `text` what it wrote to descriptor 1. -1: it
- * was not called, and `text` says why. */
+/* Call a function as the user in a process of its own. Returns the result of the function, and in `text` its output to descriptor
+ * 1. Returns -1 if the function was not called; `text` then has the reason. */
 int keeper_hook_call(struct keeper *k, int (*function)(const void *argument), const void *argument, char text[KEEPER_TAIL_SIZE]);
 void keeper_hook_output(struct keeper *k);
 void keeper_hook_report(struct keeper *k);
@@ -216,18 +223,19 @@ void keeper_group_publish(struct keeper *k, bool good);
 void keeper_group_remove(struct keeper *k);
 
 /* keeper_sweep.c */
-void keeper_sweep_signal(const struct keeper *k, int signal);			/* to every process of the step */
-void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but); /* except `but` */
+void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal to every process of the step */
+/* Send a signal to every process of the step except `but`. */
+void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
 void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let them go on */
 void keeper_sweep_kill(const struct keeper *k);
-bool keeper_sweep_user(struct keeper *k); /* until no process of the user is left */
-bool keeper_sweep_all(struct keeper *k);  /* until no process is left at all */
+bool keeper_sweep_user(struct keeper *k); /* kill processes until no process of the user is left */
+bool keeper_sweep_all(struct keeper *k);  /* kill processes until no process of the attempt is left */
 
-/* keeper_record.c: records are buffered, and written together by keeper_record_flush. */
+/* keeper_record.c: records are buffered, and keeper_record_flush writes them together. */
 void keeper_record_flush(struct keeper *k);
-/* The tasks run: if the last attempt was brief, that record may wait for the tasks' end. */
+/* After the tasks have started: if the last attempt was brief, let the record `run` wait for the tasks' end. */
 void keeper_record_delay(struct keeper *k);
-/* Did the tasks take less time than such a record waits? */
+/* Did the tasks take less time than the record `run` may wait? */
 bool keeper_record_is_brief(const struct keeper *k);
 void keeper_record_plain(struct keeper *k, const char *kind);
 void keeper_record_keeper(struct keeper *k, pid_t pid);
@@ -237,16 +245,17 @@ void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid
 			const struct stats *stats);
 void keeper_record_done(struct keeper *k);
 void keeper_record_end(struct keeper *k);
-/* The cause and the outcome of the attempt, for the record `done`. */
+/* Find the cause and the outcome of the attempt for the record `done`. */
 void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome);
 
-/* keeper_file.c: read cache/<hash> whole, unless the blob has it. Refuses a file that is too large or has another hash. */
+/* keeper_file.c: read the whole file cache/<hash>, unless `blob` already has it. Refuses a file that is too large or has another
+ * hash. */
 bool keeper_file_read(struct keeper_blob *blob, const char *hash, struct err *e);
 /* Write the step's script into the spool folder, owned by the user, mode 0500. */
 bool keeper_file_script(struct keeper *k, struct keeper_cache *cache, struct err *e);
-/* Then, if the script has lines for PBS, write a file that names the node of each task. */
+/* If the script has #PBS lines, write a file that names the node of each task. Call after keeper_file_script. */
 bool keeper_file_nodes(struct keeper *k, const struct keeper_cache *cache, struct err *e);
-/* The attempt has ended: drop large files from the cache. */
+/* Drop large files from the keeper's cache, after an attempt has ended. */
 void keeper_file_trim(struct keeper_cache *cache);
 
 #endif

@@ -1,10 +1,10 @@
-/* keeper_record.c - writes a keeper's records: what happened, once each, in the order in which it happened.
+/* keeper_record.c - writes a keeper's journal records: each event of the attempt once, in the sequence of the events.
  *
  * Called by: all other files of the keeper.
  * Invariants:
  * - The fields are those of docs/formats.md.
  * - Records are buffered and written together, before the keeper waits for anything. Only the records of the tasks' start may
- *   wait for the tasks' end, if the tasks of the attempt before were brief: each write makes other processes of the node wait for
+ *   wait for the tasks' end, if the tasks of the last attempt were brief. Each write makes other processes of the node wait for
  *   the journal, and wakes procmgrd. */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,8 @@
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { DELAY_USEC = 250000 };
-/* each hook has up to 4 KiB of output; plain: all records that are not about one task; task: the end of one task */
+/* Bytes of journal space. SPACE_HOOK covers a hook with 4 KiB of output, SPACE_TASK the end of a task, SPACE_PLAIN all other
+ * records. */
 enum { HOOKS = 4, SPACE_HOOK = 5 * 1024, SPACE_PLAIN = 6 * 1024, SPACE_TASK = 640 };
 
 int64_t keeper_record_space(const struct order *order)
@@ -26,7 +27,7 @@ int64_t keeper_record_space(const struct order *order)
 	return HOOKS * SPACE_HOOK + SPACE_PLAIN + tasks * SPACE_TASK;
 }
 
-/* They are written by keeper_record_flush. */
+/* Buffer a record. keeper_record_flush writes it to the journal. */
 static void add_record(struct keeper *k, struct fields *record)
 {
 	k->write_at = 0;
@@ -35,7 +36,7 @@ static void add_record(struct keeper *k, struct fields *record)
 	k->records[k->record_count++] = record;
 }
 
-/* A crash point that is named after a record (lib/crash.def) comes when the record is in the journal. */
+/* Pass the crash points (lib/crash.def) of the records that have just been written to the journal. */
 static void crash_points(unsigned kinds)
 {
 	if (kinds & KEEPER_RECORD_KEEPER)
@@ -139,7 +140,7 @@ void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid
 	k->record_kinds |= KEEPER_RECORD_TASK;
 }
 
-/* The outcome of a step that was ended by a message or a timer. */
+/* Returns the outcome of a step that a control message or a timer ended. */
 static const char *outcome_of_cause(const char *cause)
 {
 	if (strcmp(cause, "time_limit") == 0)
@@ -175,7 +176,7 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 	}
 }
 
-/* Say how much memory it had, and how much it was allowed. */
+/* Write into the step's message its peak memory and its memory limit. */
 static void describe_memory(struct keeper *k)
 {
 	char limit[48] = "no limit of its own", peak[48] = "";

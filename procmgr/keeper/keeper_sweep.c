@@ -1,9 +1,9 @@
 /* keeper_sweep.c - signals, stops and kills all processes of a step.
  *
- * Called by: keeper.c, keeper_ending.c, keeper_control.c, keeper_task.c and keeper_lease.c.
- * With a cgroup, its processes are those in the cgroup, also those that left for another PID namespace. Without one, they are the
- * keeper's descendants in whichever session: the keeper is a subreaper, so every orphan becomes its child.
- * Invariants: nothing outside the cgroup, or that is no descendant of the keeper, is signalled. */
+ * Called by: keeper.c, keeper_ending.c, keeper_control.c, keeper_task.c and keeper_lease.c. With a cgroup, the step's processes
+ * are those in the cgroup, even in another PID namespace. Without a cgroup, they are the keeper's descendants in any session: the
+ * keeper is a subreaper, so every orphan becomes its child.
+ * Invariants: with a cgroup, no process outside it is signalled; without one, only descendants of the keeper are signalled. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,7 +67,7 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Write the records first, since the kill may take a moment. */
+/* Kill the processes left in the cgroup. Buffered records are written first, since the kill may take a moment. */
 static bool kill_left_in_cgroups(struct keeper *k)
 {
 	if (cgroups_are_empty(k->cgroups, k->name))
@@ -76,7 +76,7 @@ static bool kill_left_in_cgroups(struct keeper *k)
 	return cgroups_kill(k->cgroups, k->name);
 }
 
-/* True where there was a process of the user. It is killed, but may not be dead yet. */
+/* Kill the processes of the user that are left. Returns true if there was such a process; it may not be dead yet. */
 static bool kill_left_of_user(struct keeper *k)
 {
 	return k->cgroups ? kill_left_in_cgroups(k) : has_children() && descendants_kill(is_child, NULL, k->owner.uid);
@@ -102,7 +102,7 @@ static bool kill_all(struct keeper *k, bool (*kill_some)(struct keeper *k))
 {
 	int64_t deadline = clock_boot_us() + SWEEP_MOST_USEC, pause = PAUSE_USEC;
 	if (has_children())
-		keeper_wait(k, never, clock_boot_us()); /* reaps those that have ended already */
+		keeper_wait(k, never, clock_boot_us()); /* reap children that have already ended */
 	while (kill_some(k)) {
 		if (clock_boot_us() >= deadline)
 			return false;

@@ -2,7 +2,7 @@
  *
  * Called by: keeper.c and, through the handlers, the loop.
  * Invariants:
- * - `run` is in the journal before any `task`.
+ * - The record `run` is in the journal before any record `task`.
  * - A task whose program never started has the cause `launch`, and ends the other tasks. */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "procmgr/keeper/keeper_parts.h"
 
 struct streams {
-	char *input, *output, *error; /* NULL: none of its own */
+	char *input, *output, *error; /* paths of a task's files; `input` and `error` may be NULL */
 };
 
 struct pattern_facts keeper_task_facts(const struct keeper *k, int rank)
@@ -59,7 +59,7 @@ static void streams_free(struct streams *s)
 	free(s->error);
 }
 
-/* Does this task open the file before any other task of the step, on whichever node? */
+/* Is this task the first of the step, on any node, to open the output file `path`? */
 static bool opens_first(const struct keeper *k, int rank, const char *path, char *(*path_of)(const struct keeper *, int, bool))
 {
 	bool first = true;
@@ -77,7 +77,7 @@ static bool opens_first(const struct keeper *k, int rank, const char *path, char
 	return first;
 }
 
-/* The pattern facts of another task: of this node, or (head) of the step's first task. */
+/* Returns the pattern facts of another task on this node, or of the step's first task if `head`. */
 static struct pattern_facts facts_of_other(const struct keeper *k, int rank, bool head, char node[HOSTS_NAME_SIZE])
 {
 	struct pattern_facts facts = keeper_task_facts(k, rank);
@@ -122,10 +122,10 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
 }
 
-/* Memory that a task's process reads until it has executed its program. */
+/* Memory that a task's process reads until the process has executed its program. */
 struct command {
 	char **argv, first[PATH_MAX];
-	struct fields *arguments; /* NULL: the script has none */
+	struct fields *arguments; /* NULL if the script has no arguments */
 	struct streams streams;
 	char **environment;
 };
@@ -139,7 +139,7 @@ static void command_free(struct command *c)
 	free(c);
 }
 
-/* The program to execute, and its arguments. A '-' before its name makes the owner's shell a login shell. */
+/* Choose a task's program and its arguments. A '-' before the name of the owner's shell makes it a login shell. */
 static const char *choose_program(const struct keeper *k, struct command *c)
 {
 	const char *shell = k->order->spec.shell, *path = *shell ? shell : k->script_path, *slash;
@@ -230,7 +230,7 @@ void keeper_task_start(struct keeper *k)
 		k->task_count = i + 1;
 		if (start_task(k, t, &e)) {
 			k->live++;
-			keeper_task_report(k, t); /* usually the program runs already */
+			keeper_task_report(k, t); /* usually the program runs already, so read the report at once */
 		} else {
 			fail_start(k, true, e.message);
 		}
@@ -241,12 +241,13 @@ void keeper_task_start(struct keeper *k)
 		keeper_record_delay(k);
 }
 
-/* Why the task ended. */
+/* Returns the cause for which the task ended, such as "exit", "signal" or "out_of_memory". */
 static const char *task_cause(struct keeper *k, const struct keeper_task *t, int status)
 {
 	int64_t kills = k->figures.oom_kills;
 	bool killed = WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 128 + SIGKILL;
-	if (k->cgroups && (killed || k->live > 0)) /* so that a later task does not get the cause of this one */
+	/* Read the count now, so that a later task does not get the cause of this task. */
+	if (k->cgroups && (killed || k->live > 0))
 		cgroups_read(k->cgroups, k->name, &k->figures);
 	bool bad = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
 	if (*t->error)

@@ -1,8 +1,8 @@
 /* keeper_wait.c - the keeper's loop: handles control messages, ended children, output of hooks, and timers.
  *
  * Called by: keeper.c and others wherever the keeper waits.
- * Invariants: every wait handles every event. So a message that comes early, as during the prolog, changes the keeper's state and
- * is not lost. */
+ * Invariants: every wait handles every event. So a message that comes early, for example during the prolog, changes the keeper's
+ * state and is not lost. */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
@@ -12,7 +12,8 @@
 #include "lib/clock.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { FIXED_COUNT = 4 }; /* descriptors before those of the tasks: control, signals, the hook's report, the hook's output */
+/* Polled descriptors before those of the tasks: control, signals, the hook's report, the hook's output. */
+enum { FIXED_COUNT = 4 };
 
 static void drain_signals(const struct keeper *k)
 {
@@ -21,7 +22,7 @@ static void drain_signals(const struct keeper *k)
 		continue;
 }
 
-/* A child that is neither task nor hook was left behind by one. */
+/* Reap ended children. A child that is neither a task nor a hook is an orphan that a task or a hook has left. */
 static void reap_children(struct keeper *k)
 {
 	siginfo_t info = {.si_pid = 0};
@@ -45,7 +46,8 @@ static int timeout_ms(const struct keeper *k, int64_t deadline)
 	return ms > 3600000 ? 3600000 : (int)ms;
 }
 
-/* Shorten the timeout to the time when delayed records are due. Records that may not wait are written before the keeper does. */
+/* Shorten the timeout to the time when delayed records are due. Records that may not be delayed are written before the keeper
+ * waits. */
 static int write_ms(struct keeper *k, int timeout)
 {
 	int64_t wait = k->record_count > 0 && k->write_at > 0 ? (k->write_at - clock_boot_us()) / 1000 : 0;

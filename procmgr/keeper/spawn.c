@@ -1,12 +1,11 @@
 /* spawn.c - starts a child that executes a program, without a copy of the keeper's memory.
  *
- * Called by: task.c for each task and hook. To copy the memory, and to copy pages that both write, costs as much as all else that
- * a keeper does for a short step. A child that shares the memory costs nothing, but its parent thread stops until the child has
- * executed its program, and that may block: a FIFO, a file server that is away. So a thread starts the child, and the keeper
- * waits for it a moment only.
+ * Called by: task.c for each task and hook. Copying the memory costs as much as all other work of a keeper for a short step. A
+ * child that shares the memory costs nothing, but its parent thread stops until the child has executed its program. That may
+ * block on a FIFO or a file server. So a thread starts the child, and the keeper waits only a moment for the thread.
  * Invariants:
- * - The child changes only its own stack and what it was given.
- * - One child at a time shares the memory. Where the thread is busy, the child is forked. */
+ * - The child changes only its own stack and the argument that it was given.
+ * - One child at a time shares the memory. While the thread is busy, further children are forked. */
 #include "procmgr/keeper/spawn.h"
 
 #include <errno.h>
@@ -25,7 +24,7 @@ static struct {
 	bool started, asked, busy;
 	int (*child)(void *arg);
 	void *arg;
-	pid_t pid; /* set by the kernel when the child exists; -1: it could not be made */
+	pid_t pid; /* set by the kernel when the child exists; -1 if no child could be made */
 	_Alignas(16) char stack[STACK];
 } s = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -48,7 +47,7 @@ static void *run_thread(void *unused)
 	return NULL;
 }
 
-/* The thread has all signals blocked. */
+/* Start the thread that makes children, with all signals blocked. */
 static bool start_thread(void)
 {
 	pthread_t thread;
@@ -60,7 +59,7 @@ static bool start_thread(void)
 	return s.started;
 }
 
-/* The lock is held. Wait for a change, for at most `ms`. */
+/* Wait at most `ms` milliseconds for a change of the thread's state. The caller holds the lock. */
 static bool wait_ms(int ms)
 {
 	struct timespec until;
@@ -85,7 +84,7 @@ static pid_t spawn_shared(bool *in_use)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-enum { CAN_SHARE = false }; /* AddressSanitizer's data about the stack would be shared too */
+enum { CAN_SHARE = false }; /* the child would share AddressSanitizer's data about the stack too */
 #else
 enum { CAN_SHARE = true };
 #endif

@@ -1,7 +1,8 @@
 /* stats.c - reads the resource usage of ended processes.
  *
  * Called by: the keeper for each task.
- * Invariants: the byte counts are read before the process is reaped, when they are complete and its pid is not reused. */
+ * Invariants: the byte counts are read before the process is reaped, when the counts are complete and the pid is not reused
+ * yet. */
 #include "procmgr/keeper/stats.h"
 
 #include <fcntl.h>

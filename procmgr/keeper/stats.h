@@ -1,4 +1,4 @@
-/* stats.h - the resource usage of a process and of the children that it waited for. */
+/* stats.h - the resource usage of a process and of the children that the process waited for. */
 #ifndef ROTA_PROCMGR_STATS_H
 #define ROTA_PROCMGR_STATS_H
 
@@ -8,18 +8,18 @@
 
 struct stats {
 	int64_t user_usec, system_usec;
-	int64_t max_rss_kb; /* of the largest process */
+	int64_t max_rss_kb; /* resident memory of the largest process */
 	int64_t minflt, majflt;
-	int64_t read_bytes, write_bytes; /* through read and write calls on any file; -1 = unknown */
+	int64_t read_bytes, write_bytes; /* bytes of read and write calls on any file; -1 if unknown */
 	int64_t nvcsw, nivcsw;
 };
 
-/* Open the byte counts of a child that was just forked; -1 where there are none. After the child has ended, only root could
- * open them. */
+/* Open the byte counts (/proc/PID/io) of a child that was just forked. Returns the descriptor, or -1 if it cannot be opened.
+ * After the child has ended, only root could open the file. */
 int stats_open(pid_t pid);
 
-/* Reap the child `pid`, which has ended: its wait status and its usage. Closes `counts`, which stats_open returned. False
- * where it is not a child. */
+/* Reap the ended child `pid`, and return its wait status and its resource usage. Closes `counts`, which stats_open returned.
+ * Returns false if `pid` is not a child. */
 bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats);
 
 #endif

@@ -1,9 +1,8 @@
 /* task.c - starts one process of a step.
  *
- * Called by: the keeper for tasks and hooks.
- * Invariants, in this order:
- * - Limits and cgroups are set as root. Then groups, gid and uid of the user are set for good.
- * - Only then the folder is entered and files are opened, so the kernel checks every path of the user as the user.
+ * Called by: the keeper for tasks and hooks. Invariants, in this order:
+ * - Limits and cgroups are set as root. Then the groups, gid and uid of the user are set, and root cannot be regained.
+ * - Only after that, the folder is entered and files are opened, so the kernel checks every path with the user's rights.
  * - The program gets no descriptor but 0, 1 and 2, and no signal setting of the keeper. */
 #include "procmgr/keeper/task.h"
 
@@ -25,7 +24,7 @@
 
 #include "procmgr/keeper/spawn.h"
 
-/* Find all groups, as initgroups does. A keeper that is not root sets none. */
+/* Find all groups of the user, as initgroups() does. A keeper that is not root sets no groups. */
 static bool find_groups(struct task_owner *owner, struct err *e)
 {
 	int capacity = 32, count = capacity;
@@ -86,18 +85,19 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The kernel must not choose a keeper when memory is out, but may choose its tasks. */
+/* Reset the OOM score of a task: the kernel must not kill the keeper when memory is out, but may kill tasks. */
 static void reset_oom_score(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (write(fd, "0", 1) < 0)
-			errno = 0; /* a kernel without the file has nothing to reset */
+			errno = 0; /* a kernel without oom_score_adj has nothing to reset */
 		close(fd);
 	}
 }
 
-/* Use system calls: the C library's functions would change all threads, and the child has only one. */
+/* Become the user by system calls. The C library's functions would try to change all threads of the keeper, whose memory the
+ * child may share. */
 static bool become_owner(const struct task_owner *owner, struct err *e)
 {
 	uid_t uid = owner->uid;
@@ -112,8 +112,8 @@ static bool become_owner(const struct task_owner *owner, struct err *e)
 	return true;
 }
 
-/* Open `path` as descriptor `fd`. An output FIFO without a reader is an error: a step that waits for one looks like a step
- * that works. */
+/* Open `path` as descriptor `fd`. An output FIFO without a reader is an error: a step that waits for a reader would look like a
+ * step that works. */
 static bool open_as(int fd, const char *path, int flags, const char *what, struct err *e)
 {
 	int wait = flags & O_ACCMODE ? O_NONBLOCK : 0;
@@ -153,10 +153,10 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 		return false;
 	if (s->cores)
 		sched_setaffinity(0, sizeof *s->cores,
-				  s->cores); /* fails where a core has gone offline; then the task runs on any core */
+				  s->cores); /* fails if a core has gone offline; then the task runs on any core */
 	if (!task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
 		return false;
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* set after the change of user, which clears this setting */
 	if (getppid() != keeper)
 		return err_set(e, "the keeper died");
 	umask((mode_t)s->umask);
@@ -165,7 +165,7 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 	return open_streams(s, e);
 }
 
-/* The program that the first line of a script names; false where it names none. */
+/* Read the interpreter from the first line of a script. Returns false if the script names none. */
 static bool read_interpreter(const char *path, char interpreter[PATH_MAX])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -181,8 +181,8 @@ static bool read_interpreter(const char *path, char interpreter[PATH_MAX])
 	return *interpreter != '\0';
 }
 
-/* execve gives the same error for a missing script and for its missing interpreter. This runs as the user, so it can open
- * nothing else. */
+/* Describe why execve() failed. A missing script and a missing interpreter give the same error. The function runs as the user, so
+ * it opens no file that the user cannot open. */
 static void describe_failure(const struct task_start *s, struct err *e)
 {
 	char interpreter[PATH_MAX];
@@ -198,7 +198,7 @@ static void describe_failure(const struct task_start *s, struct err *e)
 	err_sys(e, "could not execute \"%s\"", s->path);
 }
 
-/* The argument of the child. */
+/* The argument of run_child. */
 struct child_start {
 	struct task_start start;
 	pid_t keeper;

@@ -2,9 +2,9 @@
  *
  * Called by: the keeper before each start.
  * Invariants:
- * - A name is there once. Rota's values replace those that the user exported.
- * - Nothing of the user's environment reaches a site hook.
- * - The variables are a table (task_variable.def), of which the manual's list is made too. */
+ * - Each variable occurs once. Rota's values replace those that the user exported.
+ * - No variable of the user's environment reaches a site hook.
+ * - Rota's variables are in the table task_variable.def, from which the manual's list is made too. */
 #include "procmgr/keeper/task_environment.h"
 
 #include <inttypes.h>
@@ -21,10 +21,11 @@ static const char site_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 struct list {
 	char **items;
 	int count, capacity;
-	int sorted; /* so many, from the first, are sorted by name */
+	int sorted; /* number of items, from the first, that are sorted by name */
 };
 
-/* The devices of one generic resource in "gpu:0+3,fpga:1" as "0,3"; NULL where there are none. malloc'ed. */
+/* Returns the devices of one generic resource, such as "0,3" for gpu in "gpu:0+3,fpga:1", malloc'ed. Returns NULL if there are
+ * none. */
 static char *gres_units(const char *gres, const char *kind)
 {
 	size_t length = strlen(kind);
@@ -66,7 +67,7 @@ static char *number_text(int64_t n)
 		return text_or_none(expression);                                                                                 \
 	}
 
-/* Orders of an earlier version do not have these fields. */
+/* Is the step an element of an array with known range? Launch requests of an earlier version do not have the range. */
 static bool is_range(const struct order *order)
 {
 	return order->array_index >= 0 && order->spec.array_step > 0;
@@ -149,13 +150,13 @@ static char *value_gpus(const struct task_facts *f)
 	return gres_units(f->order->gres, "gpu");
 }
 
-/* As Slurm writes it: "2(x3)", "1", or "". */
+/* Format a number of tasks on several nodes as Slurm does: "2(x3)", "1", or "" for no node. */
 static char *format_times(int tasks, int nodes)
 {
 	return nodes > 1 ? xasprintf("%d(x%d)", tasks, nodes) : nodes == 1 ? number_text(tasks) : xstrdup("");
 }
 
-/* Tasks are dealt out in blocks; the first nodes get one more where they do not divide evenly. */
+/* Returns the numbers of tasks on each node. If the tasks do not divide evenly, the first nodes have one task more. */
 static char *value_tasks_per_node(const struct task_facts *f)
 {
 	int nodes = f->order->node_count, each = f->order->task_count / nodes, more = f->order->task_count % nodes;
@@ -187,7 +188,7 @@ static void list_add(struct list *l, char *item)
 	l->items[l->count] = NULL;
 }
 
-/* Compare the name of an item with `name`. */
+/* Compare the name of an item "NAME=value" with `name`. */
 static int compare_name(const char *item, const char *name)
 {
 	while (*item == *name && *item != '=')
@@ -195,7 +196,7 @@ static int compare_name(const char *item, const char *name)
 	return (*item == '=' ? 0 : *item) - (*name == '=' ? 0 : *name);
 }
 
-/* Search the sorted items. */
+/* Search the sorted items for a variable. Returns its index, or -1 if there is none. */
 static int list_find_sorted(const struct list *l, const char *name)
 {
 	int low = 0, high = l->sorted;
@@ -227,7 +228,7 @@ static char *join_variable(const char *name, const char *value)
 	return both;
 }
 
-/* Set the variable at index `at` (-1: it is new), or remove it where `value` is NULL. Takes `value`. */
+/* Set the variable at index `at`, or add it if `at` is -1. If `value` is NULL, remove the variable. Frees `value`. */
 static void list_put(struct list *l, int at, const char *name, char *value)
 {
 	if (at >= 0)
@@ -249,7 +250,7 @@ static void list_set(struct list *l, const char *name, char *value)
 	list_put(l, list_find(l, name), name, value);
 }
 
-/* The table has each name once, so only a variable of the user can be there already. */
+/* Add Rota's variables to the list. The table has each name once, so only variables of the user can be replaced. */
 static void add_variables(struct list *l, const struct task_facts *facts)
 {
 	for (int i = 0; i < VARIABLE_COUNT; i++)
@@ -261,7 +262,7 @@ static int compare_names(const void *a, const void *b)
 	return compare_name(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sort the items by name, and keep one of each name. */
+/* Sort the items by name, and keep one item of each name. */
 static void list_unique(struct list *l)
 {
 	int kept = 0;
@@ -290,7 +291,7 @@ static void add_blob(struct list *l, const char *blob, size_t size)
 	list_unique(l);
 }
 
-/* The host that the submitting client has exported; NULL where it has not. malloc'ed. */
+/* Returns the host name that the submitting client has exported, malloc'ed, or NULL if there is none. */
 static char *find_submit_host(const struct list *l)
 {
 	int at = list_find(l, "ROTA_SUBMIT_HOST");

@@ -10,7 +10,7 @@
 /* The user that runs the tasks, from this node's password database. */
 struct task_owner {
 	uid_t uid;
-	gid_t gid;	 /* under which the job was submitted */
+	gid_t gid;	 /* group under which the job was submitted */
 	gid_t login_gid; /* the user's primary group */
 	char *user, *home, *shell;
 	gid_t *groups; /* all groups of the user */
@@ -20,18 +20,19 @@ struct task_owner {
 struct task_facts {
 	const struct order *order;
 	const struct task_owner *owner;
-	const char *cluster;	 /* name of the instance */
-	const char *tag;	 /* of the attempt on this machine; see record_tag */
-	int rank;		 /* of the task; -1: a hook */
-	const char *node_file;	 /* file that names the node of each task; NULL: there is none */
-	const char *submit_host; /* set by task_environment */
+	const char *cluster;	 /* cluster name, which is the name of the instance */
+	const char *tag;	 /* environment tag of the attempt; see record_tag */
+	int rank;		 /* rank of the task; -1 for a hook */
+	const char *node_file;	 /* path of the file that names the node of each task; NULL if there is none */
+	const char *submit_host; /* host of the submitting client; set by task_environment */
 };
 
-/* For programs of the user: `blob` ("NAME=value\0...", as exported at submission), then HOME, USER, LOGNAME and SHELL of the
- * owner, then Rota's variables (task_variable.def), then the devices of the generic resources. NULL-terminated, malloc'ed. */
+/* Make the environment for programs of the user: the variables exported at submission (`blob`, "NAME=value\0..."), then HOME,
+ * USER, LOGNAME and SHELL of the owner, then Rota's variables (task_variable.def), then the devices of the generic resources.
+ * NULL-terminated, malloc'ed. */
 char **task_environment(const char *blob, size_t size, const struct task_facts *facts);
 
-/* For programs of root: a fixed PATH and Rota's variables; nothing that a user could have named. */
+/* Make the environment for site hooks, which run as root: a fixed PATH and Rota's variables, but no variable of the user. */
 char **task_site_environment(const struct task_facts *facts);
 
 void task_environment_free(char **environment);

@@ -1,8 +1,8 @@
 /* task_limit.c - parses and sets resource limits of tasks.
  *
- * Called by: the keeper to parse once, the process of each task to set them.
- * Invariants: a soft limit never exceeds the hard limit that the launcher was started with, so a job cannot raise what the site
- * gave. */
+ * Called by: the keeper to parse the limits once, the process of each task to set them.
+ * Invariants: a soft limit never exceeds the hard limit that the launcher was started with, so a job cannot raise the site's
+ * limits. */
 #include "procmgr/keeper/task_limit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* task_limit.h - resource limits as a text, "nofile=1024,core=0,stack=unlimited", and their use. */
+/* task_limit.h - parses and sets resource limits, written as "nofile=1024,core=0,stack=unlimited". */
 #ifndef ROTA_PROCMGR_TASK_LIMIT_H
 #define ROTA_PROCMGR_TASK_LIMIT_H
 
@@ -8,16 +8,17 @@
 #include "lib/err.h"
 
 struct task_limit {
-	int resource; /* RLIMIT_... */
-	rlim_t soft;  /* as requested */
+	int resource; /* a resource of setrlimit, RLIMIT_... */
+	rlim_t soft;  /* soft limit as requested by the user */
 };
 
 enum { TASK_LIMIT_MOST = 16 };
 
-/* Parse the text. Refuses an unknown name, a name that is given twice, and a value that is no number. */
+/* Parse a text of resource limits. Refuses an unknown name, a name that occurs twice, and a value that is neither a number nor
+ * "unlimited". */
 bool task_limit_parse(const char *text, struct task_limit limits[TASK_LIMIT_MOST], int *count, struct err *e);
 
-/* Set the soft limits of the calling process, none above its hard limit. */
+/* Set the soft resource limits of the calling process, none of them above its hard limit. */
 bool task_limit_apply(const struct task_limit *limits, int count, struct err *e);
 
 #endif

@@ -6,9 +6,9 @@
 
 #include "lib/order.h"
 
-/* Keep the `#!` line, the preamble's lines and the step's lines. Every other line becomes empty, so the line numbers in a
- * shell's messages are those of the user's file. A spec without lines means the whole script. malloc'ed, NUL-terminated;
- * *length without the NUL. */
+/* Cut the script of a step from the job's script: the `#!` line, the preamble and the step's lines. Every other line becomes
+ * empty, so the line numbers in a shell's messages are those of the user's file. If `spec` has no line numbers, the whole script
+ * is kept. The result is malloc'ed and NUL-terminated; *length is without the NUL. */
 char *task_script_cut(const char *script, size_t size, const struct order_spec *spec, size_t *length);
 
 #endif
