@@ -1,4 +1,4 @@
-/* gate.h - the HTTP API of jobmgrd, on a Unix socket and, where it is configured, over TLS: each request calls one api function. */
+/* gate.h - the HTTP API of jobmgrd, on a Unix socket and, if configured, over TLS. Each request calls one api function. */
 #ifndef ROTA_GATE_H
 #define ROTA_GATE_H
 
@@ -11,8 +11,8 @@
 
 struct gate;
 
-/* Open the API; the caller keeps `conf` and `key` until gate_close. Where another process of this host serves the Unix socket, the API
- * waits as a standby and takes the socket over when that process has ended. */
+/* Open the HTTP API; the caller keeps `conf` and `key` until gate_close. If another process of this host serves the Unix socket,
+ * the API waits as a standby and takes the socket over when that process has ended. */
 struct gate *gate_open(struct event_base *base, const struct conf *conf, const struct seal_mac_key *key, struct err *e);
 
 /* Set what /v1/ping answers: does this process lead? */

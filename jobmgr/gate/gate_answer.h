@@ -10,18 +10,18 @@
 /* Set an error of the API itself. `code` is an SQLSTATE of Rota's class: "RT" and the HTTP status. Returns false, as err_set does. */
 bool gate_refuse(struct err *e, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The HTTP status of an SQLSTATE. */
+/* Returns the HTTP status for an SQLSTATE. */
 int gate_answer_status(const char *code);
 
-/* The reason phrase of an HTTP status. */
+/* Returns the reason phrase of an HTTP status. */
 const char *gate_answer_reason(int status);
 
-/* The value of a member of the outermost object of a JSON text, which it points into; NULL: none. It makes no JSON values, so a long
- * answer takes no memory, and it reads each byte once. */
+/* Returns a pointer to the value of a member of the outermost object of a JSON text, or NULL if there is no such member. The
+ * function makes no JSON values, so a long answer takes no memory, and it reads each byte once. */
 const char *gate_answer_member(const char *text, const char *name);
 
-/* {"error":{"code","message","hint"}}; hint null where there is none, malloc'ed. `problems` (stolen, may be NULL) becomes a
- * member of "error". */
+/* Returns an error as JSON text, {"error":{"code","message","hint"}}, malloc'ed. "hint" is null if the error has none. `problems`
+ * (stolen, may be NULL) becomes a member of "error". */
 char *gate_answer_error(const struct err *e, json_t *problems);
 
 #endif

@@ -12,34 +12,34 @@
 
 enum { GATE_USER_SIZE = 256 };
 
-/* The credential of one request. The loop fills the first part (all malloc'ed), the worker the second. */
+/* The credential of one request. The event loop fills the first part (all malloc'ed), the worker thread the second. */
 struct gate_credential {
 	char *text, *method, *target, *body;
-	size_t size;	 /* of the body */
-	bool ask_groups; /* read the groups, too */
+	size_t size;	 /* size of the request's body in bytes */
+	bool ask_groups; /* the worker also reads the groups of the user */
 
 	uid_t uid;
 	gid_t gid;
 	char user[GATE_USER_SIZE]; /* login name of uid */
-	char *home;		   /* home folder of uid */
-	json_t *groups;		   /* names of its groups; NULL: not asked for */
+	char *home;		   /* home directory of uid */
+	json_t *groups;		   /* names of the groups of uid; NULL: they were not asked for */
 };
 
 void gate_credential_free(struct gate_credential *credential);
 
 struct gate_auth;
 
-/* Called on the loop, once for each credential. The handler owns `credential`, which is NULL after a timeout. `e` is NULL where the
- * credential is valid. */
+/* Handler of a checked credential, called in the event loop once for each credential. The handler owns `credential`, which is
+ * NULL after a timeout. `e` is NULL if the credential is valid. */
 typedef void gate_auth_answer(struct gate_credential *credential, const struct err *e, void *arg);
 
-/* Start the worker, which uses the munged at `socket`. */
+/* Start the worker thread, which checks credentials with the munged at `socket`. */
 struct gate_auth *gate_auth_new(struct event_base *base, const char *socket);
 
-/* End the worker; no handler is called any more. */
+/* End the worker thread. No handler is called any more. */
 void gate_auth_free(struct gate_auth *a);
 
-/* Check a credential; the worker owns it until the answer. */
+/* Check a credential. The worker thread owns the credential until `answer` is called. */
 void gate_auth_check(struct gate_auth *a, struct gate_credential *credential, gate_auth_answer *answer, void *arg);
 
 #endif

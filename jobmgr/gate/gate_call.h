@@ -22,7 +22,7 @@ struct gate_call;
 struct gate_waits;
 TAILQ_HEAD(gate_calls, gate_call);
 
-/* The server context: what all calls share. gate.c owns it. */
+/* The server context: the data that all requests share. gate.c owns the context. */
 struct gate_server {
 	struct event_base *base;
 	const struct conf *conf;
@@ -30,72 +30,75 @@ struct gate_server {
 	struct gate_sessions *sessions;
 	struct gate_auth *auth;
 	struct gate_connections *connections;
-	struct translate_limits *limits; /* the last answer of api.submit_limits; NULL: none yet */
-	int64_t limits_at;		 /* when it came, clock_ms() */
-	struct gate_calls calls;	 /* under way */
+	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
+	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */
+	struct gate_calls calls;	 /* requests under way */
 	struct gate_waits *waits;	 /* long polls */
 	bool leader, draining;
 };
 
-/* Called with the answer of the database: the text of its one value, or an error. Neither outlives the call back. */
+/* Handler of the answer of a database query: the text of its one value, or an error. Text and error do not outlive the
+ * handler. */
 typedef void gate_answer_handler(struct gate_call *c, const char *text, const struct err *e);
 
-/* What a verb adds to the life of a call. The core calls these, and so it depends on no verb. */
+/* Callbacks by which a verb takes part in the life of a request. With them, the code common to all verbs depends on no verb. */
 struct gate_verb {
-	void (*lose_client)(struct gate_call *c); /* the client has its answer, or is gone; NULL: nothing to do */
-	void (*free)(struct gate_call *c);	  /* release c->state */
+	/* called when the client has its answer or is gone; NULL: the verb has nothing to do then */
+	void (*lose_client)(struct gate_call *c);
+	void (*free)(struct gate_call *c); /* frees the verb's state of a request, c->state */
 };
 
-/* One request. Exactly one party has the next move: the worker of gate_auth, the database, or a timer of the verb. It ends the call, so
- * `c` is valid in every call back, even when the client is gone by then (http NULL). */
+/* One request. Exactly one party has the next move: the worker thread of gate_auth, the database, or a timer of the verb. Only
+ * that party ends the request, so `c` is valid in every callback, even if the client is gone by then (http NULL). */
 struct gate_call {
 	struct gate_server *server;
-	struct evhttp_request *http; /* NULL: answered, or the client is gone */
+	struct evhttp_request *http; /* HTTP request; NULL: it is answered, or the client is gone */
 	const struct gate_route *route;
-	struct gate_quota *quota; /* of its client; NULL: it does not count */
-	size_t size;		  /* bytes that count to the quota */
+	struct gate_quota *quota; /* quota of the client; NULL: the request counts to no quota */
+	size_t size;		  /* bytes of the request that count to the client's quota */
 	struct gate_credential *credential;
 	json_t *request;
 	const struct gate_verb *verb; /* NULL: the verb keeps no state */
-	void *state;		      /* of the verb */
+	void *state;		      /* state that the verb keeps for the request */
 	struct event *timer;	      /* bounds the time of the query under way */
-	struct gate_query *query;     /* the query under way */
+	struct gate_query *query;     /* database query of the request that is under way */
 	int retries;
-	void (*send)(struct gate_call *c);   /* sends the query; repeated after a rollback */
-	void (*resume)(struct gate_call *c); /* after the limits are read; NULL: this call has not asked for them */
-	gate_answer_handler *then;	     /* of the query under way */
+	void (*send)(struct gate_call *c); /* sends the database query; called again after a rollback */
+	/* called when the limits of submissions are read; NULL: the request did not ask for limits */
+	void (*resume)(struct gate_call *c);
+	gate_answer_handler *then; /* handler of the answer of the query under way */
 	TAILQ_ENTRY(gate_call) link;
 };
 
-/* Make a call for a request. */
+/* Make a struct gate_call for an HTTP request. */
 struct gate_call *gate_call_new(struct gate_server *server, struct evhttp_request *http);
 
-/* Call an api function; `params` as in db_call. `then` is called with the answer, unless the client is gone. */
+/* Call an api function for a request; `params` are as in db_call. `then` is called with the answer, unless the client is gone. */
 void gate_call_db(struct gate_call *c, enum api_function function, const struct db_param *params, int count,
 		  gate_answer_handler *then);
 
-/* The same with the usual parameters: the caller's uid and name, and a request. */
+/* Call an api function with the usual parameters: uid and name of the client's user, and a JSON request. */
 void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_answer_handler *then);
 
-/* Call the function of the route with the request, and pass its answer on: what most verbs do. */
+/* Call the api function of the route with the request, and pass the answer to the client. Most verbs do only this. */
 void gate_call_forward(struct gate_call *c);
 
-/* Answer 200 with a JSON text and end the call. */
+/* Answer a request with status 200 and a JSON text, and end it. */
 void gate_call_reply(struct gate_call *c, const char *text);
 
-/* Answer with an error and end the call; `problems` as in gate_answer_error. */
+/* Answer a request with an error and end it; `problems` are as in gate_answer_error. */
 void gate_call_fail(struct gate_call *c, const struct err *e, json_t *problems);
 
-/* End the call of a client that has hung up. */
+/* End the request of a client that has closed its connection. */
 void gate_call_abandon(struct gate_call *c);
 
-/* A gate_answer_handler that replies with the answer. */
+/* A gate_answer_handler that passes the answer of the database to the client. */
 void gate_call_pass(struct gate_call *c, const char *text, const struct err *e);
 
-/* A connection of a client has ended: its requests have no client any more. */
+/* Note that a client's connection has ended: the requests of the connection have no client any more. */
 void gate_calls_lost(struct gate_server *server, struct evhttp_connection *connection);
 
-/* At shutdown: free all calls. None has a client any more. */
+/* Free all requests at shutdown. None of them has a client any more. */
 void gate_calls_free(struct gate_server *server);
 
 #endif

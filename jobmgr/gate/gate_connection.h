@@ -11,28 +11,29 @@
 
 struct gate_connections;
 
-/* What one client uses. A client is a user of this host (Unix socket) or an address (TLS). */
+/* Connections, requests and bytes that one client uses. A client is a user of this host (Unix socket) or an address (TLS). */
 struct gate_quota;
 
 /* At most `bound` connections at once: one user has at most half of them, all addresses together half, one address a quarter.
  * The requests of one client that are under way have at most `most` bytes. */
 struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound, size_t most);
 
-/* After evhttp has freed all connections, and all requests are over. */
+/* Free all quotas. Call it after evhttp has freed all connections and all requests have ended. */
 void gate_connections_free(struct gate_connections *connections);
 
-/* Count a connection that evhttp is making. It is admitted or shut down before evhttp reads from it. */
+/* Count a connection that evhttp is making. The connection is admitted or shut down before evhttp reads from it. */
 void gate_connection_add(struct gate_connections *connections, struct bufferevent *buffer);
 
-/* Count a request of `size` bytes to the quota of its connection, until gate_quota_release. NULL with RT429: the quota is used up. */
+/* Count a request of `size` bytes to the quota of its connection, until gate_quota_release. Returns NULL with the error RT429 if
+ * the quota is used up. */
 struct gate_quota *gate_quota_take(struct gate_connections *connections, const struct bufferevent *buffer, size_t size,
 				   struct err *e);
 void gate_quota_release(struct gate_quota *quota, size_t size);
 
-/* The number of the client's queries under way; gate_session.c counts them. */
+/* Returns the counter of the client's database queries under way. gate_session.c counts. */
 unsigned *gate_quota_queries(struct gate_quota *quota);
 
-/* Are all answers written to their sockets? */
+/* Are all answers to clients written to their sockets? */
 bool gate_connections_flushed(const struct gate_connections *connections);
 
 #endif

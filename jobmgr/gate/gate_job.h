@@ -5,21 +5,21 @@
 #include "jobmgr/gate/gate_call.h"
 
 struct gate_job {
-	json_t *request;   /* the members of the request that concern it */
-	char *label;	   /* its name in errors; NULL: it is the only job */
-	json_t *plan;	   /* NULL: not made yet */
-	json_t *warnings;  /* for the user; NULL: none */
-	char *environment; /* packed; NULL: the same as of the job before */
+	json_t *request;   /* members of the submission that concern this job */
+	char *label;	   /* name of the job in error messages; NULL: the submission has only one job */
+	json_t *plan;	   /* plan of the job's steps; NULL: not made yet */
+	json_t *warnings;  /* warnings for the user; NULL: no warnings */
+	char *environment; /* packed environment; NULL: the environment of the job before is the same */
 	size_t environment_size;
-	size_t size; /* bytes of script and environment that were read for it */
+	size_t size; /* bytes of script and environment that were read for the job */
 	char environment_hash[SEAL_HEX_SIZE];
 };
 
-/* The request for one job of a list: its own members, and those beside the list that it does not have. */
+/* Returns the request for one job of a list: the job's own members, and the common members that the job does not have. */
 json_t *gate_job_request(const json_t *own, const json_t *common);
 
-/* Make plan and environment of a job. `before` is the job before it in a list, or NULL. False with an error (its code is not ""), or with
- * the problems of its script. */
+/* Make plan and environment of a job. `before` is the job before it in a list, or NULL. Returns false with an error (its code is
+ * not ""), or with the problems of the job's script. */
 bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
 		   struct translate_problems *problems, struct err *e);
 

@@ -1,4 +1,4 @@
-/* gate_request.h - a request as a JSON object: parsing it, and reading its members. For gate*.c only. */
+/* gate_request.h - parses requests into JSON objects, and reads members of requests. For gate*.c only. */
 #ifndef ROTA_GATE_REQUEST_H
 #define ROTA_GATE_REQUEST_H
 
@@ -8,19 +8,22 @@
 
 #include "lib/err.h"
 
-/* Parse the query of a URI (NULL: none); a name that is given more than once becomes a list. NULL with an error. */
+/* Parse the query of a URI, which may be NULL, into a JSON object. A name that is given more than once becomes a list. Returns
+ * NULL with an error. */
 json_t *gate_request_parse_query(const char *query, struct err *e);
 
-/* Parse a body; an empty one is an empty object. NULL with an error. */
+/* Parse the body of a request as JSON. An empty body is an empty object. Returns NULL with an error. */
 json_t *gate_request_parse_body(const char *body, size_t size, struct err *e);
 
-/* A member of a request; NULL also for JSON null. */
+/* Returns a member of a request, or NULL if the member is absent or JSON null. */
 json_t *gate_request_member(const json_t *request, const char *name);
 
-/* The text of a member that must be a string; `otherwise` where it is absent. False with an error where it is no string. */
+/* Get the text of a member that must be a string, or `otherwise` if the member is absent. Returns false with an error if it is no
+ * string. */
 bool gate_request_text(const json_t *request, const char *name, const char *otherwise, const char **text, struct err *e);
 
-/* The texts of a member that must be a list of strings; empty where it is absent. *texts is malloc'ed, its strings are the request's. */
+/* Get the texts of a member that must be a list of strings; an absent member gives an empty list. *texts is malloc'ed, its
+ * strings belong to the request. Returns false with an error if the member is anything else. */
 bool gate_request_texts(const json_t *request, const char *name, const char ***texts, int *count, struct err *e);
 
 /* Refuse a member that is not one of `names` (separated by blanks), because a misspelt one would have no effect. */

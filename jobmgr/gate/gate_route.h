@@ -1,4 +1,4 @@
-/* gate_route.h - the verbs of the HTTP API: which one a path means, its api function and the members of its request. */
+/* gate_route.h - the verbs of the HTTP API: the verb that a path names, its api function, and the members of its request. */
 #ifndef ROTA_GATE_ROUTE_H
 #define ROTA_GATE_ROUTE_H
 
@@ -17,14 +17,14 @@ struct gate_route {
 	const char *verb;
 	enum api_function function;
 	unsigned flags;
-	const char *members; /* that its request may have, separated by blanks */
+	const char *members; /* members that a request of the verb may have, separated by blanks */
 	const char *help;
 };
 
-/* The route of `path` ("/v1/queue"), or NULL and an error that names the nearest verb. */
+/* Returns the route of a path such as "/v1/queue", or NULL with an error that names the nearest verb. */
 const struct gate_route *gate_route_find(const char *path, struct err *e);
 
-/* {"verbs":[{"verb","methods","members","help"}]}: what GET /v1/ answers. */
+/* Returns the answer of GET /v1/: {"verbs":[{"verb","methods","members","help"}]}. */
 json_t *gate_route_list(void);
 
 #endif

@@ -9,24 +9,25 @@
 #include "lib/db.h"
 
 struct gate_sessions;
-struct gate_query; /* from gate_session_query to its answer */
+struct gate_query; /* a database query, from gate_session_query until it is answered */
 
-/* Connect. `notified` is called after each notification, and after each reconnect, because notifications may have been lost. */
+/* Open the sessions. `notified` is called after each notification, and after each reconnect, because notifications may have been
+ * lost. */
 struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, void (*notified)(void *arg),
 					 void *arg);
 
-/* Queries under way fail first, as in db_close; queued ones are dropped without an answer. */
+/* Close all sessions. Queries under way fail first, as in db_close. Queued queries are dropped without an answer. */
 void gate_sessions_close(struct gate_sessions *sessions);
 
-/* Is any of them connected? */
+/* Is any of the sessions connected to PostgreSQL? */
 bool gate_sessions_are_up(const struct gate_sessions *sessions);
 
-/* Call an api function as db_call does, as soon as a session is free. `running` counts the queries of one client that are under way, which
- * are fewer than there are sessions; NULL: of no client. */
+/* Call an api function as db_call does, as soon as a session is free. `running` counts the queries of one client that are under
+ * way. It stays below the number of sessions. NULL: the query is of no client. */
 struct gate_query *gate_session_query(struct gate_sessions *sessions, unsigned *running, enum api_function function,
 				      const struct db_param *params, int count, db_answer *answer, void *arg);
 
-/* Cancel a query that is still queued; it is not answered. False: it is under way. */
+/* Cancel a query that is still queued. A cancelled query is not answered. Returns false if the query is already under way. */
 bool gate_session_cancel(struct gate_query *query);
 
 #endif

@@ -4,19 +4,19 @@
 
 #include "jobmgr/gate/gate_call.h"
 
-/* All long polls of the server. */
+/* Make the list of all long polls of the server. */
 struct gate_waits *gate_waits_new(void);
 
-/* After all calls are freed. */
+/* Free the list of long polls. Call it after all requests are freed. */
 void gate_waits_free(struct gate_waits *waits);
 
-/* Carry out a request whose route has GATE_WAIT. */
+/* Carry out a long poll: a request whose route has GATE_WAIT. */
 void gate_wait(struct gate_call *c);
 
-/* PostgreSQL sent a notification: each long poll polls again as soon as it may. */
+/* Note a notification from PostgreSQL: each long poll queries the database again as soon as it may. */
 void gate_waits_notify(struct gate_waits *waits);
 
-/* Answer each long poll with what its next poll returns. */
+/* Let each long poll query the database once more and answer with the result, whatever it is. */
 void gate_waits_release(struct gate_waits *waits);
 
 #endif

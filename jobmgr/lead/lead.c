@@ -2,14 +2,14 @@
  *
  * Called by: bin/jobmgrd.c.
  * Invariants:
- *  - The database ties a term to this connection: a lost connection ends the term, and with it everything that cycles cached.
+ *  - The database ties a term to this connection: a lost connection ends the term and drops all cached data.
  *  - One cycle runs at a time.
  *  - The leader renews its claim LEAD_RENEWALS times within its lease; other daemons try every LEAD_CLAIM_MS. A daemon that was
  *    frozen may learn late that it was deposed: the database rejects calls of an old term (sql/schedule/leader.sql).
  *  - Cycles never spin: a cycle follows at once only after one that moved steps out of `pending`, after a notification, or where
  *    starts were postponed. Cycles in a row that move nothing wait LEAD_GAP_MS more each time, after the first LEAD_IDLE_FREE.
  *  - A start that fails stops only itself: after LEAD_TRIES failures in a row each start is committed on its own.
- *  - A locked job stops only itself: its steps are skipped until it is free. A timer looks again, since no notification comes. */
+ *  - A locked job stops only itself: its steps are skipped until the job is unlocked. A timer runs the next cycle. */
 #include "jobmgr/lead/lead.h"
 
 #include <math.h>
@@ -27,19 +27,20 @@
 #include "lib/log.h"
 
 enum {
-	LEAD_CLAIM_MS = 250,	  /* between claims of a daemon that does not lead */
-	LEAD_RENEWALS = 3,	  /* claims of the leader within its lease */
-	LEAD_TRIES = 3,		  /* immediate repetitions after the database found stale data */
-	LEAD_DELAY_MOST_S = 30,	  /* between repetitions after other errors, at the most */
-	LEAD_LOOK_AGAIN_MS = 300, /* until a cycle for a postponed plan, or for jobs that were locked */
-	LEAD_IDLE_FREE = 4,	  /* a step that starts and ends causes as many notifications */
-	LEAD_GAP_MS = 5,	  /* for each further idle cycle */
+	LEAD_CLAIM_MS = 250,	  /* time between claims of leadership by a daemon that does not lead */
+	LEAD_RENEWALS = 3,	  /* number of claims by which the leader renews its lease within one lease */
+	LEAD_TRIES = 3,		  /* immediate repetitions of a cycle after the database found its data stale */
+	LEAD_DELAY_MOST_S = 30,	  /* longest time between repetitions of a cycle after other errors */
+	LEAD_LOOK_AGAIN_MS = 300, /* time until the next cycle if the plan was postponed or jobs were locked */
+	/* idle cycles in a row without a gap: a step that starts and ends causes as many notifications */
+	LEAD_IDLE_FREE = 4,
+	LEAD_GAP_MS = 5, /* gap added for each further idle cycle in a row */
 	LEAD_GAP_MOST_MS = 100,
-	LEAD_TOOK_SHARE = 3 /* the gap after a cycle that moved something: its duration divided by this */
+	LEAD_TOOK_SHARE = 3 /* the gap after a cycle that moved steps is the duration of the cycle divided by this */
 };
 
 static const double session_period = 1;	  /* seconds between checks of the sessions of other daemons */
-static const double register_period = 10; /* seconds */
+static const double register_period = 10; /* seconds between registrations of this daemon in the database */
 
 struct lead {
 	struct event_base *base;
@@ -52,16 +53,17 @@ struct lead {
 	struct event *cycle_timer; /* starts the next cycle */
 	void (*changed)(bool leader, void *arg);
 	void *arg;
-	int64_t term;			   /* 0: this daemon does not lead */
-	bool claiming;			   /* a claim is not answered yet */
-	bool notified;			   /* since the last cycle began */
-	bool one_by_one;		   /* starts failed together, or one by one and not all did: commit each on its own */
-	bool skip_locked;		   /* some jobs stay locked: leave their steps out */
-	int failures;			   /* cycles in a row */
-	int idle;			   /* cycles in a row that moved nothing */
-	bool resting;			   /* only the heartbeat starts the next cycle */
-	double began_at, ended_at;	   /* the last cycle; monotonic seconds */
-	double sessions_at, registered_at; /* when it was last done */
+	int64_t term;		   /* the leader's term; 0: this daemon does not lead */
+	bool claiming;		   /* a claim of leadership is not answered yet */
+	bool notified;		   /* a notification came since the last cycle began */
+	bool one_by_one;	   /* commit each start on its own, because a common commit or some single ones failed */
+	bool skip_locked;	   /* leave out the steps of locked jobs, because some jobs stay locked */
+	int failures;		   /* number of cycles in a row that failed */
+	int idle;		   /* number of cycles in a row that moved no step out of `pending` */
+	bool resting;		   /* only the heartbeat starts the next cycle */
+	double began_at, ended_at; /* begin and end of the last cycle, in monotonic seconds */
+	/* time of the last check of sessions, and of the last registration, in monotonic seconds */
+	double sessions_at, registered_at;
 };
 
 static void lead_start_cycle(struct lead *lead)
@@ -86,7 +88,8 @@ static void lead_cycle_due(evutil_socket_t fd, short what, void *arg)
 		lead_start_cycle(lead);
 }
 
-/* A cycle that is due after schedule.period or later is left to the heartbeat: an idle leader has one timer. */
+/* Set the timer of the next cycle. A cycle that is due after schedule.period or later is left to the heartbeat: an idle leader
+ * has one timer. */
 static void lead_set_timer(struct lead *lead, double seconds)
 {
 	struct timeval wait;
@@ -103,8 +106,8 @@ static void lead_set_timer(struct lead *lead, double seconds)
 	event_add(lead->cycle_timer, &wait);
 }
 
-/* Another cycle soon. After a cycle that moved something the gap is a share of its duration, so a busy database gets fewer and
- * larger cycles; after idle ones the gap grows. */
+/* Start another cycle after a short gap. After a cycle that moved steps, the gap is a share of the cycle's duration, so a busy
+ * database gets fewer and larger cycles. After idle cycles the gap grows. */
 static void lead_set_gap(struct lead *lead)
 {
 	int idle = lead->idle > LEAD_IDLE_FREE ? lead->idle - LEAD_IDLE_FREE : 0;
@@ -142,13 +145,13 @@ static void lead_drop_term(struct lead *lead, const char *why)
 	lead_cycle_reset(lead->cycle);
 }
 
-/* After such an error database_down() is called, and logs it. */
+/* Is it an error of the connection? database_down() is called after these errors and logs them. */
 static bool is_connection_error(const struct err *e)
 {
 	return strncmp(e->code, "08", 2) == 0;
 }
 
-/* The cycle's data was stale: a cycle that reads again may succeed. */
+/* Does the error say that the cycle's data was stale? Then a cycle that reads again may succeed. */
 static bool is_stale_error(const struct err *e)
 {
 	static const char *const codes[] = {"23505", "23514", "40001", "40P01"};
@@ -187,7 +190,7 @@ static void lead_handle_failure(struct lead *lead, const struct err *e)
 	lead_set_timer(lead, delay);
 }
 
-/* Set the time of the next cycle. */
+/* Set the time of the next cycle by the outcome of this one. */
 static void lead_cycle_ended(const struct lead_outcome *outcome, void *arg)
 {
 	struct lead *lead = arg;
@@ -207,7 +210,7 @@ static void lead_cycle_ended(const struct lead_outcome *outcome, void *arg)
 		lead_set_gap(lead);
 	else if (outcome->plan_postponed || outcome->skipped_locked)
 		lead_set_timer(lead, LEAD_LOOK_AGAIN_MS / 1000.0);
-	else /* a transition that was due and did not happen is tried again after a second */
+	else /* a timer-driven transition that was due and did not happen is tried again after a second */
 		lead_set_timer(lead, fmin(outcome->transition_in > 0 ? outcome->transition_in : 1, outcome->full_scan_in));
 }
 
@@ -240,8 +243,8 @@ static void claim_answered(struct db *db, PGresult *result, const struct err *e,
 		lead_win(lead, term);
 }
 
-/* The leader's claim renews its lease. A daemon deposed during a cycle claims again after that cycle, since one runs at a time.
- * */
+/* Claim leadership. The leader's claim renews its lease. A daemon that was deposed during a cycle claims again after that cycle,
+ * since one cycle runs at a time. */
 static void lead_claim(struct lead *lead)
 {
 	char lease[16];
@@ -272,7 +275,8 @@ static void lead_check_sessions(struct lead *lead)
 {
 	char silence[16];
 
-	/* A daemon that is silent for the lease within a transaction may hold locks that the next leader waits for. */
+	/* A daemon whose session is silent for the whole lease within a transaction may hold locks that the next leader waits
+	 * for. */
 	snprintf(silence, sizeof silence, "%d", lead->conf->schedule_lease);
 	db_call(lead->db, API_session_judge, (struct db_param[]){{silence, -1}}, 1, sessions_answered, lead);
 }
@@ -295,7 +299,7 @@ static void lead_register(struct lead *lead)
 		lead);
 }
 
-/* Has the period passed since *at? If so, *at becomes now. */
+/* Has `period` passed since the time *at? If so, *at is set to the present time. */
 static bool is_due(double *at, double period)
 {
 	double now = clock_seconds();
@@ -384,7 +388,7 @@ void lead_close(struct lead *lead)
 	if (!lead)
 		return;
 	lead_drop_term(lead, "shutting down");
-	db_close(lead->db); /* ends a running cycle */
+	db_close(lead->db); /* db_close() ends a running cycle */
 	lead_cycle_free(lead->cycle);
 	event_free(lead->heartbeat);
 	event_free(lead->cycle_timer);

@@ -6,11 +6,11 @@
 
 struct lead_array;
 
-/* Parse [[low, high, step], ...]. A malformed text has no indices. */
+/* Parse the array indices [[low, high, step], ...]. A malformed text gives an array without indices. */
 struct lead_array *lead_array_new(const char *indices);
 void lead_array_free(struct lead_array *array);
 
-/* The index at a position; false if there is none. */
+/* Get the array index at a position. Returns false if the array has no such position. */
 bool lead_array_index(const struct lead_array *array, int position, int *index);
 
 #endif

@@ -1,11 +1,11 @@
-/* lead_cycle.c - the stages of a scheduling cycle. Each stage sends its calls in one round; the next one begins when all are
- * answered.
+/* lead_cycle.c - the stages of a scheduling cycle. Each stage sends its SQL calls in one round; the next stage begins when all
+ * calls are answered.
  *
  * Called by: lead.c, one cycle at a time.
  * Invariants:
- *  - Every call that changes something carries the term, so the database rejects what a deposed leader commits.
+ *  - Every SQL call that changes something carries the leader's term, so the database rejects what a deposed leader commits.
  *  - Decisions rest on the snapshot of this cycle and on cached rows of the same version.
- *  - The first error ends the cycle after its stage; the next cycle decides again from what the database then answers. */
+ *  - The first error ends the cycle after the stage in which it occurred. The next cycle reads again and decides again. */
 #include "jobmgr/lead/lead_cycle.h"
 
 #include <math.h>
@@ -30,13 +30,13 @@ static const double cache_age = 300; /* seconds after which cached requests and 
 
 enum stage {
 	STAGE_IDLE,	/* no cycle runs */
-	STAGE_QUEUE,	/* tick and queue: without a pending step, the rest of the snapshot is not needed */
-	STAGE_SNAPSHOT, /* tick, the whole snapshot, and launch rows that the signer will most likely need */
-	STAGE_REQUESTS, /* requests of the queue that are not cached; after STAGE_QUEUE also the rest of the snapshot */
-	STAGE_DECIDE,	/* the scheduler runs; no call */
-	STAGE_LAUNCH,	/* launch rows of the starts, unless they were prefetched */
-	STAGE_COMMIT,	/* starts with their signed orders; refusals of rows that fail verification */
-	STAGE_PLAN	/* the changes of the plan, after a full scan */
+	STAGE_QUEUE,	/* read tick and queue: without a pending step, the rest of the snapshot is not needed */
+	STAGE_SNAPSHOT, /* read tick, the whole snapshot, and launch rows that the signer will most likely need */
+	STAGE_REQUESTS, /* read requests of queued steps that are not cached; after STAGE_QUEUE also the rest of the snapshot */
+	STAGE_DECIDE,	/* run the scheduler, without SQL calls */
+	STAGE_LAUNCH,	/* read the launch rows of the starts, unless they were prefetched */
+	STAGE_COMMIT,	/* commit starts with their signed launch requests, and refusals of rows that fail verification */
+	STAGE_PLAN	/* write the changes of the plan, after a full scan */
 };
 
 struct read {
@@ -53,23 +53,24 @@ struct lead_cycle {
 	void *arg;
 	struct read reads[LEAD_LAUNCH + 1];
 
-	/* from cycle to cycle */
+	/* Members that are kept from cycle to cycle: */
 	struct lead_plan *plan;
 	double plan_at; /* when the plan was last written; monotonic seconds */
 	struct lead_scan_limit scan_limit;
 	struct lead_queue *queue;
 	struct lead_prefetch prefetch;
 	struct lead_rate rate;
-	double cached_at;	/* when the caches were last empty; monotonic seconds */
-	enum stage first_stage; /* STAGE_SNAPSHOT after a cycle that left steps pending, else STAGE_QUEUE */
-	size_t partition_count; /* in the last snapshot */
+	double cached_at; /* when the cached requests and the cached plan were last dropped; monotonic seconds */
+	/* stage with which the next cycle begins: STAGE_SNAPSHOT after a cycle that left steps pending, else STAGE_QUEUE */
+	enum stage first_stage;
+	size_t partition_count; /* number of partitions in the last snapshot */
 
-	/* of the running cycle */
+	/* Members of the running cycle: */
 	enum stage stage;
 	enum lead_commit_mode mode;
 	char term[24];
-	int waiting; /* calls of the stage that are not answered yet */
-	size_t left; /* starts and refusals that the database has not confirmed; it skips those of locked jobs */
+	int waiting; /* number of SQL calls of the stage that are not answered yet */
+	size_t left; /* number of starts and refusals that the database has not confirmed; it skips steps of locked jobs */
 	struct lead_rows *rows;
 	struct schedule_result *result;
 	struct lead_outcome outcome;
@@ -100,7 +101,7 @@ static void cycle_end(struct lead_cycle *c)
 	c->done(&outcome, c->arg);
 }
 
-/* Keep the first error. */
+/* Fail the cycle with an error. Only the first error is kept. */
 static void cycle_fail(struct lead_cycle *c, const struct err *e)
 {
 	if (c->outcome.good)
@@ -108,18 +109,18 @@ static void cycle_fail(struct lead_cycle *c, const struct err *e)
 	c->outcome.good = false;
 }
 
-/* read */
+/* Stages that read: queue, snapshot, requests. */
 
 static void cycle_advance(struct lead_cycle *c);
 
-/* A call of the stage was answered. */
+/* Note that one SQL call of the stage was answered. The last answer begins the next stage. */
 static void cycle_answered(struct lead_cycle *c)
 {
 	if (--c->waiting == 0)
 		cycle_advance(c);
 }
 
-/* A read of the stage was answered, and its rows are loaded unless it failed with `e`. */
+/* Note that a read of the stage was answered. Its rows are loaded, unless it failed with `e`. */
 static void cycle_loaded(struct lead_cycle *c, bool loaded, const struct err *e)
 {
 	if (!loaded)
@@ -166,7 +167,7 @@ static void cycle_call_tick(struct lead_cycle *c)
 	db_call(c->db, API_schedule_tick, (struct db_param[]){{c->term, -1}}, 1, tick_answered, c);
 }
 
-/* Read the sets from `first` on, before `end`. */
+/* Read the result sets from `first` on, up to the one before `end`. */
 static void cycle_call_sets(struct lead_cycle *c, int first, int end)
 {
 	char rows[16];
@@ -180,7 +181,7 @@ static void cycle_call_sets(struct lead_cycle *c, int first, int end)
 	}
 }
 
-/* Read a set for `count` steps, unless there are none. Frees the arrays. */
+/* Read a result set for `count` steps, unless `count` is 0. Frees the arrays `jobs` and `steps`. */
 static void cycle_call_for(struct lead_cycle *c, enum lead_set set, size_t count, struct db_array *jobs, struct db_array *steps,
 			   db_answer *answer, void *arg)
 {
@@ -205,7 +206,7 @@ static void cycle_read_queue(struct lead_cycle *c)
 	cycle_call_sets(c, LEAD_QUEUE, LEAD_SNAPSHOT_SETS);
 }
 
-/* The launch rows are read after the queue, so that they are not older than it. */
+/* Read the snapshot. Launch rows are read after the queue, so that they are not older than the queue. */
 static void cycle_read_snapshot(struct lead_cycle *c)
 {
 	struct db_array *jobs = db_array_new(), *requests = db_array_new();
@@ -228,14 +229,14 @@ static void cycle_read_requests(struct lead_cycle *c)
 		       c);
 }
 
-/* decide */
+/* Stage that decides: the scheduler runs. */
 
 static void cycle_decide(struct lead_cycle *c)
 {
 	struct schedule_policy policy = schedule_policy_default;
 
 	lead_queue_fill(c->queue, c->rows);
-	if (!*c->conf->controller_prolog) /* a pre-dispatched order would not wait for the controller's prolog */
+	if (!*c->conf->controller_prolog) /* a pre-dispatched launch request would not wait for the controller's prolog */
 		lead_rate_update(&c->rate, c->rows, clock_seconds());
 	policy.backfill = c->conf->schedule_backfill > 0;
 	policy.reservations = c->conf->schedule_backfill > 0 ? c->conf->schedule_backfill : 1;
@@ -243,13 +244,13 @@ static void cycle_decide(struct lead_cycle *c)
 	c->result = schedule_run(&c->rows->snapshot, &policy);
 	lead_scan_limit_pause(&c->scan_limit, clock_seconds());
 	lead_scan_limit_note_rows(&c->scan_limit, c->rows->snapshot.pending_count);
-	/* Where every step starts, the next queue is mostly empty. */
+	/* If every pending step starts, the next queue is mostly empty. */
 	c->first_stage = c->result->wait_count > 0 ? STAGE_SNAPSHOT : STAGE_QUEUE;
 	log_debug("scheduling cycle: %zu pending, %zu running, %zu starts, %zu waits", c->rows->snapshot.pending_count,
 		  c->rows->snapshot.running_count, c->result->start_count, c->result->wait_count);
 }
 
-/* launch */
+/* Stage that reads launch rows. */
 
 static void cycle_read_launch(struct lead_cycle *c)
 {
@@ -268,9 +269,9 @@ static void cycle_read_launch(struct lead_cycle *c)
 	cycle_call_launch(c, c->result->start_count, jobs, requests);
 }
 
-/* commit */
+/* Stage that commits starts and refusals. */
 
-/* The answer has a row for each step that has started. */
+/* Note the started steps. The answer has a row for each step that has started. */
 static void cycle_note_started(struct lead_cycle *c, const PGresult *result)
 {
 	int count = PQntuples(result);
@@ -338,7 +339,7 @@ static void cycle_call_refuse(struct lead_cycle *c, const struct lead_orders *or
 static void cycle_call_commit(struct lead_cycle *c, const struct lead_commit *commit)
 {
 	char *starts = json_dumps(commit->starts, JSON_COMPACT), *signed_orders = json_dumps(commit->orders, JSON_COMPACT);
-	bool waits = c->mode == LEAD_TOGETHER; /* for locks, up to the database's lock timeout */
+	bool waits = c->mode == LEAD_TOGETHER; /* the commit waits for locks of jobs, up to the database's lock timeout */
 
 	if (!starts || !signed_orders)
 		die("could not write starts and orders as JSON");
@@ -359,7 +360,8 @@ static void cycle_commit(struct lead_cycle *c)
 		.sign = c->sign,
 		.grace_s = c->conf->node_grace,
 		.expires_at = (int64_t)time(NULL) + c->conf->schedule_order_lifetime +
-			      (*c->conf->controller_prolog ? c->conf->controller_hook_timeout : 0), /* the order waits for it */
+			      /* the launch request waits for the controller's prolog */
+			      (*c->conf->controller_prolog ? c->conf->controller_hook_timeout : 0),
 		.separate = *c->conf->controller_prolog != '\0',
 	};
 	struct lead_orders *orders = lead_orders_make(c->rows, c->result, &signer, c->mode == LEAD_ONE_BY_ONE);
@@ -373,7 +375,7 @@ static void cycle_commit(struct lead_cycle *c)
 	lead_orders_free(orders);
 }
 
-/* plan */
+/* Stage that writes the plan. */
 
 static void plan_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
@@ -405,7 +407,7 @@ static void cycle_call_plan(struct lead_cycle *c, const struct lead_plan_changes
 	free(waits);
 }
 
-/* A short scan does not see every waiting step, so it writes no plan. */
+/* Write the changes of the plan. A short scan does not see every waiting step, so it writes no plan. */
 static void cycle_write_plan(struct lead_cycle *c)
 {
 	if (!c->scan_limit.full)
@@ -422,7 +424,7 @@ static void cycle_write_plan(struct lead_cycle *c)
 	lead_plan_changes_free(changes);
 }
 
-/* the stages */
+/* Order of the stages. */
 
 static enum stage stage_after(const struct lead_cycle *c)
 {
@@ -458,7 +460,7 @@ static void (*const stage_begin[])(struct lead_cycle *c) = {
 	[STAGE_PLAN] = cycle_write_plan,
 };
 
-/* Begin the next stage, and those after it for as long as they send no call. */
+/* Begin the next stage. If it sends no SQL call, begin the one after it, and so on. */
 static void cycle_advance(struct lead_cycle *c)
 {
 	do {

@@ -15,36 +15,36 @@ struct lead_cycle;
 
 /* How the starts of a cycle are committed. */
 enum lead_commit_mode {
-	LEAD_TOGETHER,	  /* many in one call; a job that stays locked fails the cycle with 55P03 */
-	LEAD_SKIP_LOCKED, /* many in one call; steps of locked jobs are left out */
+	LEAD_TOGETHER,	  /* many starts in one call; a job that stays locked fails the cycle with SQLSTATE 55P03 */
+	LEAD_SKIP_LOCKED, /* many starts in one call; steps of locked jobs are left out */
 	LEAD_ONE_BY_ONE	  /* each start, or gang, in its own call; steps of locked jobs are left out */
 };
 
 /* How a cycle ended. */
 struct lead_outcome {
-	bool good; /* false: a call failed, `e` is its error; calls that succeeded stay committed */
+	bool good; /* false: an SQL call failed with the error `e`; earlier calls stay committed */
 	struct err e;
-	size_t moved;	      /* steps started or refused: they are no longer pending */
-	bool partial_failure; /* mode LEAD_ONE_BY_ONE: a start was not committed, others may have been */
+	size_t moved;	      /* number of steps that were started or refused, and so are no longer pending */
+	bool partial_failure; /* in mode LEAD_ONE_BY_ONE: a start was not committed, other starts may have been */
 	bool postponed;	      /* starts were postponed to the next cycle on purpose */
-	bool skipped_locked;  /* starts were left out, since their jobs are locked */
-	bool plan_postponed;  /* the plan has changed, and the last write is too recent for another one */
-	double transition_in; /* seconds until the next timer-driven transition, INFINITY: none is known */
-	double full_scan_in;  /* seconds until a full scan is due, INFINITY: this cycle was one */
+	bool skipped_locked;  /* starts were left out because their jobs were locked */
+	bool plan_postponed;  /* the plan has changed, but was written too recently to be written again */
+	double transition_in; /* seconds until the next timer-driven transition of a step; INFINITY: none is known */
+	double full_scan_in;  /* seconds until the next full scan of the queue is due; INFINITY: this cycle was a full scan */
 };
 
 typedef void lead_cycle_done(const struct lead_outcome *outcome, void *arg);
 
-/* All arguments stay the caller's and outlive the cycle. */
+/* Make a scheduling cycle. All arguments stay the caller's and outlive the cycle. */
 struct lead_cycle *lead_cycle_new(struct db *db, const struct conf *conf, const struct seal_mac_key *mac,
 				  const struct seal_sign_key *sign, lead_cycle_done *done, void *arg);
 void lead_cycle_free(struct lead_cycle *cycle);
 
-/* Run a cycle in this term; `done` is called once, from the event loop. */
+/* Run one scheduling cycle in the leader's term `term`. `done` is called once, from the event loop. */
 void lead_cycle_run(struct lead_cycle *cycle, int64_t term, enum lead_commit_mode mode);
 bool lead_cycle_is_running(const struct lead_cycle *cycle);
 
-/* Drop what earlier cycles cached. Call it when a term ends. */
+/* Drop what earlier scheduling cycles cached. Call this function when the leader's term ends. */
 void lead_cycle_reset(struct lead_cycle *cycle);
 
 #endif

@@ -1,8 +1,8 @@
-/* lead_draft.c - merges and signs the orders of one commit.
+/* lead_draft.c - merges and signs the launch requests of one commit.
  *
- * A signature, its verification and a row on its way to the node cost more than most other work for a short step. Elements of an
- * array that start on one node are mostly alike, and so are the nodes of a wide step: these become one order. All orders
- * together are signed in batches (lib/seal_tree.h).
+ * A signature, its verification and a row on its way to the node cost more than most other work for a short step. Elements of
+ * an array that start on one node are mostly alike, and so are the nodes of a wide step. Alike elements or nodes get one
+ * launch request. All launch requests of a commit are signed in batches (lib/seal_tree.h).
  * Called by: lead_order.c. */
 #include "jobmgr/lead/lead_draft.h"
 
@@ -17,7 +17,7 @@ struct draft {
 	int node_count, node_capacity;
 	const char *spec;
 	struct lead_hint hint;
-	struct order order; /* for the first element, on the first node */
+	struct order order; /* launch request for the first element, on the first node */
 	struct order_element elements[ORDER_ELEMENTS_MOST];
 	int count;
 };
@@ -25,7 +25,7 @@ struct draft {
 struct lead_drafts {
 	struct draft **drafts;
 	size_t count, capacity;
-	size_t *latest; /* by node: 1 + index of its latest draft, 0: none yet */
+	size_t *latest; /* by node index: 1 + index of the node's latest draft; 0: no draft yet */
 	size_t node_count;
 	bool separate;
 };
@@ -60,14 +60,15 @@ void lead_drafts_free(struct lead_drafts *d)
 	free(d);
 }
 
-/* Do both get the same on their nodes? */
+/* Do both launch requests get the same resources on their nodes? */
 static bool has_same_share(const struct order *a, const struct order *o)
 {
 	return a->tasks == o->tasks && a->cpus == o->cpus && a->mem_mb == o->mem_mb && strcmp(a->gres, o->gres) == 0 &&
 	       a->prolog == o->prolog;
 }
 
-/* Do both differ in nothing but the element? All that depends on request, node and cycle alone is equal anyway. */
+/* Do both launch requests differ only in the array element? Members that depend only on array, node and cycle are equal
+ * anyway. */
 static bool differs_in_element_only(const struct draft *x, const struct order *o, const char *spec, const struct lead_hint *hint)
 {
 	const struct order *a = &x->order;
@@ -78,7 +79,7 @@ static bool differs_in_element_only(const struct draft *x, const struct order *o
 	       x->elements[x->count - 1].step_id < o->step_id;
 }
 
-/* Is `o` for the next node of the attempt in the draft, with the same share? */
+/* Is the launch request `o` for the next node of the attempt in the draft, with the same resources? */
 static bool draft_is_of_next_node(const struct draft *x, const struct order *o)
 {
 	const struct order *a = &x->order;
@@ -124,7 +125,7 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 	x->elements[x->count++] = (struct order_element){order->step_id, order->array_index};
 }
 
-/* The text to sign. */
+/* Returns the text of the launch request to sign. */
 static struct fields *draft_write(struct draft *x)
 {
 	char *also = x->count > 1 ? order_elements_text(x->elements + 1, x->count - 1) : NULL;
@@ -138,7 +139,7 @@ static struct fields *draft_write(struct draft *x)
 	return fields;
 }
 
-/* Fields that are 0 are left out. */
+/* Returns the hints for procmgrd as JSON. Members that are 0 are left out. */
 static json_t *hint_json(const struct lead_hint *hint)
 {
 	json_t *json = json_object();

@@ -1,6 +1,5 @@
-/* lead_draft.h - the orders of one commit until they are signed. Orders that differ only in the array element, or only in the
- * node of a
- * step, become one. */
+/* lead_draft.h - the launch requests of one commit until they are signed. Launch requests that differ only in the array
+ * element, or only in the node, become one. */
 #ifndef ROTA_LEAD_DRAFT_H
 #define ROTA_LEAD_DRAFT_H
 
@@ -13,23 +12,25 @@
 
 struct lead_drafts;
 
-/* node_count: nodes are numbered from 0 on. `separate`: each element has its own order. */
+/* Make an empty list of launch requests. `node_count` is the number of node indices. With `separate`, each array element has a
+ * launch request of its own. */
 struct lead_drafts *lead_drafts_new(size_t node_count, bool separate);
 void lead_drafts_free(struct lead_drafts *d);
 
-/* What procmgrd gets with an order. It is not signed, so the launcher never uses it. */
+/* Hints for procmgrd beside a launch request. The signature does not cover hints, so the launcher never uses them. */
 struct lead_hint {
-	int sample_s;	 /* seconds between samples of the step's use, 0: no samples */
-	int first, last; /* pre-dispatched: first and last step id of the array's elements; 0: it begins at once */
+	int sample_s; /* seconds between samples of the step's resource use; 0: no samples */
+	/* of a pre-dispatched element: first and last step id of the elements of its array; 0: the element begins at once */
+	int first, last;
 };
 
-/* Add an order for a node. Its strings and the spec must stay until it is signed. Orders of one request have the same `spec`
- * pointer. */
+/* Add a launch request for a node. The strings of `order` and the spec must stay until the launch request is signed. Elements
+ * of one array must have the same `spec` pointer. */
 void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec,
 		     const struct lead_hint *hint);
 
-/* Sign all orders: [{node_ids, kind, job_id, step_id, attempt, also, body, signature, args}], as api.schedule_commit takes them.
- * Afterwards there are none. */
+/* Sign all launch requests and remove them from the list. Returns [{node_ids, kind, job_id, step_id, attempt, also, body,
+ * signature, args}], as api.schedule_commit takes them. */
 json_t *lead_drafts_sign(struct lead_drafts *d, const struct seal_sign_key *key);
 
 #endif

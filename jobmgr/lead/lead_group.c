@@ -1,9 +1,9 @@
-/* lead_group.c - the prolog owners of job groups that a cycle makes, beside those that the database has.
+/* lead_group.c - the prolog owners of job groups that a scheduling cycle appoints, beside the owners in the database.
  *
  * Called by: lead_order.c, for each node of each start.
  * Invariants:
- *  - On each node, at most one start of a cycle becomes the owner of a group's prolog, and none if the group has an owner there.
- *    */
+ *  - On each node, at most one start of a cycle becomes the owner of a group's prolog. No start does if the group already has
+ *    an owner on the node. */
 #include "jobmgr/lead/lead_group.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ void lead_groups_free(struct lead_groups *groups)
 	free(groups);
 }
 
-/* Did the group have a prolog owner on the node before this cycle? */
+/* Did the job group have a prolog owner on the node before this scheduling cycle? */
 static bool group_has_owner(const struct lead_launch *launch, int node_id)
 {
 	for (size_t i = 0; i < launch->group_node_count; i++) {

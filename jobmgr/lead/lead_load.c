@@ -3,8 +3,8 @@
  * Called by: lead_cycle.c and lead_queue.c, once for each result.
  * Invariants:
  *  - Columns are found by name. A missing column is an error: daemon and database have different versions.
- *  - All that is read is in the arena of the rows, and each reader writes only its own member.
- * To add a column, add a line to its table. */
+ *  - All values that are read are in the arena of the rows. Each reader writes only one struct member.
+ * To add a column, add a line to the table of its result set. */
 #include "jobmgr/lead/lead_load.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "jobmgr/lead/lead_value.h"
 #include "jobmgr/schedule/schedule_arena.h"
 
-/* A column and the member it is read into. */
+/* A column of a result set, and the struct member that it is read into. */
 struct column {
 	const char *name;
 	lead_reader *read;
@@ -22,7 +22,7 @@ struct column {
 
 /* A result set: its rows become an array of structs, stored as a pointer and a count in struct lead_rows. */
 struct target {
-	size_t size; /* of one struct */
+	size_t size; /* size of the struct that one row becomes */
 	size_t array, count;
 	const struct column *columns;
 	size_t column_count;
@@ -206,7 +206,7 @@ void lead_rows_free(struct lead_rows *rows)
 	free(rows);
 }
 
-/* Read one column of all rows. */
+/* Read one column of a result into all structs. */
 static bool load_column(struct lead_rows *rows, const struct column *column, const PGresult *result, char *structs, size_t size,
 			struct err *e)
 {

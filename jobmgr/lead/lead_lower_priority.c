@@ -1,10 +1,10 @@
 /* lead_lower_priority.c - lowers the CPU priority of backends that serve analysts and readers.
  *
- * A query of an analyst may use a CPU for minutes, and PostgreSQL has no priorities. The system's idle class runs a process only
- * when no other needs the CPU.
+ * A query of an analyst may use a CPU for minutes, and PostgreSQL has no priorities. Linux's idle class runs a process only
+ * when no other process needs the CPU.
  * Called by: lead.c, about once a second.
  * Invariants:
- *  - Only children of the server that our own connection uses are changed, and only those that the database names. */
+ *  - Only children of the PostgreSQL server of our own connection are changed, and only processes that the database names. */
 #include "jobmgr/lead/lead_lower_priority.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include "lib/log.h"
 
-enum { NICE_LOWEST = 19 }; /* of autogroups, which have no idle class */
+enum { NICE_LOWEST = 19 }; /* nice value of autogroups, which have no idle class */
 
 static int process_parent(int pid)
 {
@@ -34,9 +34,8 @@ static int process_parent(int pid)
 	return parent;
 }
 
-/* Linux may share CPUs between sessions first (autogroup), and each backend is a session of its own, so its session is lowered,
- * too.
- * Linux allows that ten times a second; false: try again at the next call. */
+/* Linux may share CPUs between sessions first (autogroup), and each backend is a session of its own, so its session is
+ * lowered, too. Linux allows this ten times a second. Returns false if the next call has to try again. */
 static bool process_lower_session(int pid)
 {
 	char path[32];

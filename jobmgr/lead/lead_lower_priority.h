@@ -4,7 +4,8 @@
 
 #include "lib/db.h"
 
-/* Lower all such backends, new ones included. Does nothing if the server runs on another host or as another user. */
+/* Lower the CPU priority of all backends of analysts and readers, new backends included. Does nothing if the PostgreSQL server
+ * runs on another host or as another user. */
 void lead_lower_priority(struct db *db);
 
 #endif

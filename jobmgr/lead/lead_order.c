@@ -1,11 +1,11 @@
-/* lead_order.c - turns each start into a row of the commit and an order for each of its nodes.
+/* lead_order.c - turns each start into a row of the commit and a launch request for each of its nodes.
  *
  * Called by: lead_cycle.c, when the launch rows are loaded.
  * Invariants:
- *  - Nothing is signed for a step whose authenticator does not fit its row.
- *  - A start and its orders are in the same commit, and so are all members of a gang.
- *  - Of the steps of a job group on a node, one owns the prolog. Its start is committed before the others start, except within
- *    a gang. */
+ *  - No launch request is signed for a step whose authenticator does not match its row.
+ *  - A start and its launch requests are in one commit, and so are all members of a gang.
+ *  - Of the steps of a job group on a node, one owns the prolog. Its start is committed before the other steps start, except
+ *    within a gang. */
 #include "jobmgr/lead/lead_order.h"
 
 #include <stdlib.h>
@@ -26,14 +26,14 @@ struct maker {
 	const struct lead_signer *signer;
 	struct lead_orders *orders;
 	struct lead_verified *verified;
-	const struct schedule_node **nodes; /* by id */
+	const struct schedule_node **nodes; /* nodes of the snapshot, sorted by id */
 	struct lead_groups *groups;
-	struct lead_drafts *drafts; /* of the open commit */
-	const char *indices;	    /* the text that `array` was parsed from; NULL: none */
+	struct lead_drafts *drafts; /* launch requests of the open commit */
+	const char *indices;	    /* array indices that `array` was parsed from; NULL: no array was parsed yet */
 	struct lead_array *array;
 };
 
-/* A start with all that its orders need. */
+/* A start with all data that its launch requests need. */
 struct start {
 	const struct schedule_start *decided;
 	const struct lead_key *key;
@@ -41,7 +41,7 @@ struct start {
 	int step_id, attempt, array_index; /* array_index -1: no array element */
 	const char *nodes, *failing, *label;
 	int task_count;
-	bool ends_on_node_loss; /* the order's policy for a lost node */
+	bool ends_on_node_loss; /* the attempt ends on a node that is lost (node-loss policy) */
 };
 
 static int compare_node_ids(const void *a, const void *b)
@@ -61,7 +61,7 @@ static void maker_index_nodes(struct maker *m)
 	qsort(m->nodes, s->node_count, sizeof *m->nodes, compare_node_ids);
 }
 
-/* The index of a node in m->nodes. */
+/* Returns the index in m->nodes of the node with this id. */
 static size_t maker_node_index(const struct maker *m, int id)
 {
 	const struct schedule_node wanted = {.id = id}, *key = &wanted;
@@ -78,7 +78,8 @@ static const struct schedule_node *maker_node(const struct maker *m, int id)
 	return m->nodes[maker_node_index(m, id)];
 }
 
-/* The array index at a position. Mostly it is of the same array as that of the start before. */
+/* Get the array index at a position of an array. The parsed indices are kept, since the next start is mostly of the same
+ * array. Returns false if there is no such index. */
 static bool maker_index(struct maker *m, const char *indices, int position, int *index)
 {
 	if (!indices)
@@ -99,7 +100,7 @@ static const char *start_label(const struct maker *m, const struct start *s)
 	return schedule_arena_print(m->rows->arena, "%lld.%s", (long long)s->decided->job, s->key->name);
 }
 
-/* The names of the nodes, head node first; or only those of failing nodes. */
+/* Returns the names of a start's nodes, head node first. With `only_failing`, returns only the names of failing nodes. */
 static const char **start_nodes(const struct maker *m, const struct schedule_start *decided, bool only_failing, size_t *count)
 {
 	const char **names = schedule_arena_take(m->rows->arena, decided->share_count, sizeof *names);
@@ -114,7 +115,8 @@ static const char **start_nodes(const struct maker *m, const struct schedule_sta
 	return names;
 }
 
-/* Each order has the names of all nodes, so they are packed. */
+/* Returns the names of a start's nodes as one packed text. Each launch request has the names of all nodes, so the text should
+ * be short. */
 static const char *start_list(const struct maker *m, const struct schedule_start *decided)
 {
 	size_t count;
@@ -143,7 +145,8 @@ static const char *start_failing(const struct maker *m, const struct schedule_st
 	return list;
 }
 
-/* Does the node end the step when its lease runs out? The launcher refuses a malformed spec. */
+/* Does the spec say that a node ends the step when the node's lease runs out? Returns false if the spec is malformed, which
+ * the launcher refuses. */
 static bool spec_ends_on_node_loss(const char *spec)
 {
 	struct order_spec parsed;
@@ -181,7 +184,7 @@ static bool start_fill(struct maker *m, const struct schedule_start *decided, st
 	return true;
 }
 
-/* Does another start of this cycle become the prolog owner of the group on one of the nodes? */
+/* Has another start of this cycle become the prolog owner of the step's job group on one of the step's nodes? */
 static bool start_waits_for_group(const struct maker *m, const struct start *s)
 {
 	for (size_t i = 0; i < s->decided->share_count; i++) {
@@ -191,7 +194,7 @@ static bool start_waits_for_group(const struct maker *m, const struct start *s)
 	return false;
 }
 
-/* JSON and orders */
+/* From starts to JSON and launch requests. */
 
 static json_t *devices_json(const struct schedule_share *share)
 {
@@ -207,7 +210,7 @@ static json_t *devices_json(const struct schedule_share *share)
 	return object;
 }
 
-/* "gpu:0+3,fpga:1" */
+/* Returns the devices of a step on one node as text, such as "gpu:0+3,fpga:1". */
 static const char *devices_text(const struct maker *m, const struct schedule_share *share)
 {
 	const char *text = "";
@@ -220,7 +223,7 @@ static const char *devices_text(const struct maker *m, const struct schedule_sha
 	return text;
 }
 
-/* Add the order for one node of a start. */
+/* Add the launch request for one node of a start. */
 static void start_add_order(const struct maker *m, const struct start *s, int index, int first_task, bool owner)
 {
 	const struct schedule_share *share = &s->decided->shares[index];
@@ -265,7 +268,7 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec, &hint);
 }
 
-/* Add a start and its orders to a commit. */
+/* Add a start and its launch requests to a commit. */
 static void commit_add_start(struct maker *m, struct lead_commit *commit, const struct start *s)
 {
 	const struct schedule_start *decided = s->decided;
@@ -290,12 +293,12 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 				  decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
 				  (json_int_t)decided->time_limit_s, "ends_on_node_loss", s->ends_on_node_loss, "nodes", nodes,
 				  "allocations", allocations);
-	if (!s->key->steady) /* it has peers, so the commit compares their nodes */
+	if (!s->key->steady) /* the step has peers, so the commit compares the nodes of the peers */
 		json_object_set_new(start, "bound", json_true());
 	json_array_append_new(commit->starts, start);
 }
 
-/* The number of starts from `first` on that belong to one gang; 1: a single step. */
+/* Returns the number of starts from `first` on that belong to one gang, or 1 for a single step. */
 static size_t gang_length(const struct maker *m, size_t first)
 {
 	const struct schedule_pending *pending = m->rows->snapshot.pending;
@@ -315,7 +318,7 @@ static size_t gang_length(const struct maker *m, size_t first)
 	return length;
 }
 
-/* Add all starts of a gang, or none. */
+/* Add all starts of a gang to a commit, or none of them. */
 static void maker_add_gang(struct maker *m, struct lead_commit *commit, size_t first, size_t length)
 {
 	struct start *gang = xcalloc(length, sizeof *gang);
@@ -341,7 +344,8 @@ static struct lead_commit *maker_open_commit(struct maker *m)
 	return commit;
 }
 
-/* Sign the orders of a commit (NULL: there is none). A commit without a start is dropped: all its steps were refused. */
+/* Sign the launch requests of a commit, which may be NULL. A commit without a start is dropped, since all its steps were
+ * refused. */
 static void maker_close_commit(struct maker *m, struct lead_commit *commit)
 {
 	if (!commit)

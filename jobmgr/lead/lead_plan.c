@@ -1,9 +1,9 @@
-/* lead_plan.c - compares the waits of a cycle with the plan that was written last, and writes the changes as JSON.
+/* lead_plan.c - compares the waiting steps of a cycle with the plan that was written last, and writes the changes as JSON.
  *
  * Called by: lead_cycle.c, after a full scan and for each start.
  * Invariants:
- *  - Times are whole seconds, so a plan changes only when something did.
- *  - An unchanged wait is not written again. */
+ *  - Expected starts are whole seconds, so that rounding does not change the plan.
+ *  - An unchanged row of the plan is not written again. */
 #include "jobmgr/lead/lead_plan.h"
 
 #include <jansson.h>
@@ -14,31 +14,32 @@
 #include "jobmgr/schedule/schedule_arena.h"
 #include "lib/err.h"
 
-/* The sort key of lists, and the first member of their items. */
+/* Sort key of the lists of waiting steps and of blockers. It is the first member of their items. */
 struct key {
 	int64_t job;
 	int step;
 };
 
-/* A step that waits. */
+/* A step that waits, with its row of the plan. */
 struct known_wait {
 	struct key key;
-	const struct schedule_wait *wait; /* NULL: it was deleted */
+	const struct schedule_wait *wait; /* NULL: the row of the plan was deleted */
 };
 
 /* A step that another one waits for. */
 struct blocker {
 	struct key key;
-	const char *label;			/* of a running step; NULL: not running */
-	const struct schedule_pending *pending; /* of a pending step; NULL: not pending */
-	int array_index;			/* of an element with a row of its own, -1: no such element */
+	const char *label;			/* name of the blocking step, if it is running; NULL: not running */
+	const struct schedule_pending *pending; /* the blocking step, if it is pending; NULL: not pending */
+	/* array index of a blocking element that has a row of its own; -1: no such element */
+	int array_index;
 };
 
 struct lead_plan {
-	struct schedule_arena *arena; /* NULL: the written plan is not known */
+	struct schedule_arena *arena; /* memory of the written plan; NULL: the plan in the database is not known */
 	struct known_wait *steps;
 	size_t count;
-	size_t live_count; /* waits that were not deleted */
+	size_t live_count; /* number of waiting steps whose row of the plan was not deleted */
 };
 
 struct lead_plan *lead_plan_new(void)
@@ -84,7 +85,7 @@ void lead_plan_note_start(struct lead_plan *plan, int64_t job, int step)
 	plan->live_count--;
 }
 
-/* The expected start, rounded up to a second; -1: not known. */
+/* Returns the expected start, rounded up to a second, or -1 if it is not known. */
 static int64_t plan_second(const struct schedule_wait *wait)
 {
 	return isfinite(wait->expected_at) ? (int64_t)ceil(wait->expected_at) : -1;
@@ -140,7 +141,7 @@ struct lead_plan_changes *lead_plan_compare(const struct lead_plan *plan, const 
 		if (!before || !before->wait || !is_same_wait(before->wait, wait))
 			changes->waits[changes->wait_count++] = wait;
 	}
-	if (known < plan->live_count) /* a step has at most one wait in a result */
+	if (known < plan->live_count) /* a step has at most one row of the plan in a result */
 		changes_add_gone(changes, plan, result);
 	return changes;
 }
@@ -197,7 +198,7 @@ static struct blocker *find_blocker(const struct blockers *b, int64_t job, int s
 	return b->count > 0 ? bsearch(&wanted, b->list, b->count, sizeof *b->list, compare_keys) : NULL;
 }
 
-/* The blockers that the waits name. */
+/* Returns the steps that the changed rows of the plan name as blockers. */
 static struct blockers blockers_list(const struct lead_plan_changes *changes)
 {
 	struct blockers b = {xcalloc(changes->wait_count + 1, sizeof *b.list), 0};
@@ -215,7 +216,7 @@ static struct blockers blockers_list(const struct lead_plan_changes *changes)
 	return b;
 }
 
-/* Find their labels. */
+/* Returns the blockers of the changed rows of the plan, each with its label or its pending step. */
 static struct blockers blockers_resolve(const struct lead_plan_changes *changes, const struct lead_rows *rows)
 {
 	const struct schedule_snapshot *s = &rows->snapshot;

@@ -1,8 +1,8 @@
-/* lead_prefetch.c - lists the requests of arrays that started elements in the last cycle.
+/* lead_prefetch.c - lists the launch rows of arrays that started elements in the last cycle.
  *
  * Called by: lead_cycle.c: list with the snapshot, is_complete after the decision, note before the commit; lead_rate.c.
  * Invariants:
- *  - A prefetched row that is not needed is ignored. A row that is missing is read after the decision. */
+ *  - A prefetched launch row that is not needed is ignored. A launch row that is missing is read after the decision. */
 #include "jobmgr/lead/lead_prefetch.h"
 
 static int start_request(const struct lead_rows *rows, const struct schedule_start *start)

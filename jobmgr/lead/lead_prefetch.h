@@ -1,5 +1,5 @@
-/* lead_prefetch.h - lists the launch rows that the next cycle will most likely need. Read with its snapshot, they cost no
- * round trip.
+/* lead_prefetch.h - lists the launch rows that the next cycle will most likely need. Launch rows that are read with the
+ * snapshot cost no round trip.
  *
  * An array that started elements mostly starts more of them. */
 #ifndef ROTA_LEAD_PREFETCH_H
@@ -24,15 +24,14 @@ struct lead_prefetch {
 	size_t count;
 };
 
-/* Note the arrays that start in this cycle, at most LEAD_PREFETCH_MOST. Arrays of job groups are left out: their launch rows
- * tell where
- * the group's prolog has an owner, so these have to be read after the decision. */
+/* Note the arrays that start in this scheduling cycle, at most LEAD_PREFETCH_MOST. Arrays of job groups are left out. Their
+ * launch rows say on which nodes the group's prolog has an owner, so they must be read after the decision. */
 void lead_prefetch_note(struct lead_prefetch *prefetch, const struct lead_rows *rows, const struct schedule_result *result);
 
-/* Add the noted jobs and requests. Returns their number. */
+/* Add the noted arrays to `jobs` and `requests`. Returns the number of noted arrays. */
 size_t lead_prefetch_list(const struct lead_prefetch *prefetch, struct db_array *jobs, struct db_array *requests);
 
-/* Is start `i` the first one of its request? Elements of an array are adjacent and have one request. */
+/* Is start `i` the first start of its array or step? Elements of an array are adjacent. */
 bool lead_prefetch_is_first(const struct lead_rows *rows, const struct schedule_result *result, size_t i);
 
 /* Is the launch row of this request loaded? */

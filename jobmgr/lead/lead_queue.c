@@ -5,8 +5,7 @@
  *  - A request that is used was read under the version and the stamp of the cycle's queue, or later.
  *  - The request of a step that is not steady is read in each cycle.
  *  - The cache may be dropped between cycles at any time, which costs one longer read. It is dropped when the stamp changes,
- *    when much
- *    of it is waste, and from time to time. So no one has to tell it which steps are gone. */
+ *    when much of it is waste, and from time to time. So the cache need not be notified of steps that are gone. */
 #include "jobmgr/lead/lead_queue.h"
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@ struct cached {
 	int64_t job; /* 0: the entry is empty */
 	int step;
 	int64_t version;
-	const struct schedule_pending *pending; /* NULL: has to be read */
+	const struct schedule_pending *pending; /* cached request of the step; NULL: it has to be read */
 	const struct lead_key *key;
 	bool steady;
 };
@@ -29,7 +28,7 @@ struct cached {
 struct lead_queue {
 	struct cached *table; /* `capacity` entries, a power of two; at most half of them used */
 	size_t capacity, used;
-	size_t waste; /* rows in the arena without an entry */
+	size_t waste; /* number of rows in the arena that no entry of the table refers to */
 	size_t most;  /* the longest queue of a cycle since the cache was empty */
 	int64_t stamp;
 	struct lead_rows *rows; /* the cached rows */
@@ -71,7 +70,7 @@ void lead_queue_drop(struct lead_queue *q)
 	queue_init(q);
 }
 
-/* The entry of the step, or the empty one where it belongs. */
+/* Returns the table entry of a step, or the empty entry where the step belongs. */
 static struct cached *queue_find(const struct lead_queue *q, int64_t job, int step)
 {
 	uint64_t hash = ((uint64_t)job * 0x9e3779b97f4a7c15u) ^ ((uint64_t)step * 0xc2b2ae3d27d4eb4fu);
@@ -96,7 +95,7 @@ static void queue_grow(struct lead_queue *q)
 	free(before);
 }
 
-/* The entry of the step, created if missing. */
+/* Returns the table entry of a step. A missing entry is created. */
 static struct cached *queue_entry(struct lead_queue *q, int64_t job, int step)
 {
 	struct cached *cached = queue_find(q, job, step);
@@ -111,7 +110,7 @@ static struct cached *queue_entry(struct lead_queue *q, int64_t job, int step)
 	return cached;
 }
 
-/* Is more than half of the cache of no use to a full scan? */
+/* Is more than half of the cached requests of no use to a full scan? */
 static bool queue_is_wasteful(const struct lead_queue *q)
 {
 	return q->used + q->waste > 2 * q->most + WASTE_LEAST;
@@ -161,7 +160,7 @@ bool lead_queue_load(struct lead_queue *q, const PGresult *result, struct err *e
 	return true;
 }
 
-/* The cached request, with what the queue tells of the array. */
+/* Set `pending` to the cached request, with the state of the array from the row of the queue. */
 static void queue_fill_one(struct schedule_pending *pending, const struct cached *cached, const struct lead_queued *queued)
 {
 	*pending = *cached->pending;

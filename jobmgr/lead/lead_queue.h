@@ -19,17 +19,19 @@ struct lead_queue;
 struct lead_queue *lead_queue_new(void);
 void lead_queue_free(struct lead_queue *queue);
 
-/* Drop the cache. Only between cycles: a running cycle's snapshot refers to it. */
+/* Drop the cached requests of pending steps. Call it only between cycles, since the snapshot of a running cycle refers to the
+ * cache. */
 void lead_queue_drop(struct lead_queue *queue);
 
-/* Add the jobs and steps of rows->queue whose requests are not cached. Returns their number. */
+/* Add the jobs and steps of rows->queue whose requests are not cached. Returns the number of these steps. */
 size_t lead_queue_list_missing(struct lead_queue *queue, const struct lead_rows *rows, struct db_array *jobs,
 			       struct db_array *steps);
 
-/* Load the requests that were missing. */
+/* Add the requests in `result` to the cache. Returns false if the result does not have the expected form. */
 bool lead_queue_load(struct lead_queue *queue, const PGresult *result, struct err *e);
 
-/* Set the cycle's pending steps and their keys, in the order of rows->queue. Steps without a request are left out. */
+/* Set the pending steps of the cycle's snapshot and their keys, in the order of rows->queue. Steps without a cached request
+ * are left out. */
 void lead_queue_fill(struct lead_queue *queue, struct lead_rows *rows);
 
 #endif

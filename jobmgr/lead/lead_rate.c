@@ -7,8 +7,8 @@
 
 #include "jobmgr/lead/lead_prefetch.h"
 
-static const double memory_s = 0.5; /* an end so long ago counts 1/e */
-static const double reach_s = 0.25; /* as many elements as end in this time may be pre-dispatched */
+static const double memory_s = 0.5; /* time constant in seconds: an element that ended this long ago counts 1/e */
+static const double reach_s = 0.25; /* seconds: as many elements as end in this time may be pre-dispatched */
 
 static struct schedule_pending *rate_first_array(struct lead_rows *rows)
 {
@@ -30,9 +30,8 @@ void lead_rate_update(struct lead_rate *rate, struct lead_rows *rows, double now
 	rate->ended_recently = rate->ended_recently * exp((rate->at - now) / memory_s) + (array->array_ended - rate->ended_total);
 	rate->ended_total = array->array_ended;
 	rate->at = now;
-	/* Only an array whose launch row was prefetched started elements in the last cycle and is in no job group. In a group,
-	 * the step that owns
-	 * the prolog must not wait on its node behind steps that wait for the prolog. */
+	/* A prefetched launch row means that the array started elements in the last cycle and is in no job group. In a job
+	 * group, the step that owns the prolog must not wait on its node behind steps that wait for the prolog. */
 	if (lead_prefetch_has(rows, array->job, array->step))
 		array->array_predispatch = (int)(rate->ended_recently * reach_s / memory_s);
 }

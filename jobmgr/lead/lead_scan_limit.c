@@ -1,21 +1,21 @@
-/* lead_scan_limit.c - alternates full and short scans by the cost of full ones.
+/* lead_scan_limit.c - alternates full and short scans of the queue, by the cost of full ones.
  *
  * Called by: lead_cycle.c. */
 #include "jobmgr/lead/lead_scan_limit.h"
 
 #include <math.h>
 
-/* While a full scan of a short queue takes less than this, it gets no short scans. */
+/* Seconds: while a full scan takes less than this and the queue is short, there are no short scans. */
 static const double cheap_s = 0.1;
 
-enum { FULL_SHARE = 9, ROWS_LEAST = 64 }; /* the time between full scans, in durations of one */
+enum { FULL_SHARE = 9, ROWS_LEAST = 64 }; /* FULL_SHARE: time between full scans, in durations of one full scan */
 
 static double full_due_at(const struct lead_scan_limit *limit)
 {
 	return limit->full_at + FULL_SHARE * limit->full_took;
 }
 
-/* The next cycle rarely starts twice as many steps as the last one did. */
+/* Returns the rows to read in a short scan. The next cycle rarely starts twice as many steps as the last cycle did. */
 static int short_rows(const struct lead_scan_limit *limit, int most)
 {
 	size_t wanted = 2 * limit->started + ROWS_LEAST + limit->reserving;
@@ -23,7 +23,7 @@ static int short_rows(const struct lead_scan_limit *limit, int most)
 	return wanted < (size_t)most ? (int)wanted : most;
 }
 
-/* Would a short scan see all rows? */
+/* Would a short scan read the whole queue, and are full scans cheap? */
 static bool queue_is_short(const struct lead_scan_limit *limit, int most)
 {
 	return limit->seen <= (size_t)short_rows(limit, most) && limit->full_took < cheap_s;

@@ -113,7 +113,7 @@ bool lead_read_state(struct schedule_arena *arena, const char *text, void *targe
 	return true;
 }
 
-/* An upper bound of the number of elements in an array literal. */
+/* Returns an upper bound of the number of elements in an array literal. */
 static size_t array_bound(const char *text)
 {
 	size_t bound = 1;
@@ -147,7 +147,7 @@ bool lead_read_ints(struct schedule_arena *arena, const char *text, void *target
 	return strcmp(text, "}") == 0;
 }
 
-/* Copy one element of a text[] literal to `to`. Returns the text after it, NULL if it is malformed. */
+/* Copy one element of a text[] literal to `to`. Returns the text after the element, or NULL if it is malformed. */
 static const char *array_text(const char *text, char *to)
 {
 	bool quoted = *text == '"';
@@ -187,7 +187,7 @@ bool lead_read_texts(struct schedule_arena *arena, const char *text, void *targe
 	return strcmp(text, "}") == 0;
 }
 
-/* A jsonb object, an empty one for null. NULL: it is no object. */
+/* Returns a jsonb object, an empty one for SQL null. Returns NULL if the value is no object. */
 static json_t *read_object(const char *text)
 {
 	json_t *object = json_loads(text ? text : "{}", 0, NULL);

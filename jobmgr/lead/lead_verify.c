@@ -1,4 +1,4 @@
-/* lead_verify.c - verifies launch rows.
+/* lead_verify.c - verifies the authenticators of launch rows.
  *
  * Called by: lead_order.c, once for each cycle with starts. */
 #include "jobmgr/lead/lead_verify.h"
@@ -16,7 +16,7 @@ struct row {
 
 struct lead_verified {
 	size_t count;
-	struct row rows[]; /* by job and request */
+	struct row rows[]; /* launch rows and their verification, sorted by job and request */
 };
 
 static int compare_rows(const void *a, const void *b)

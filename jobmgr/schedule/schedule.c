@@ -2,7 +2,7 @@
  *
  * Called by: lead_cycle.c through schedule_run().
  * Invariants:
- *  - A step that no free resource could help (partition, limit, deadline, nodes, missing peers) waits and blocks no other step.
+ *  - A step that no free resource could start (partition, limit, deadline, nodes, missing peers) waits and blocks no other step.
  *  - The first step of a partition that does not fit blocks the partition. The first `reservations` waiting steps get backfill
  *    reservations, which bind all partitions. Without backfill nothing starts behind a blocking step.
  *  - A step that only an outage delays gets a reservation after the outage and blocks nothing: steps that end before it may
@@ -19,9 +19,10 @@
 
 const struct schedule_policy schedule_policy_default = {.backfill = true, .reservations = 8};
 
-/* does a gang start now, and if not, why */
+/* Part 1: decide whether a gang starts now, and if not, why. */
 
-/* The next attempt uses the full time limits of the members, or the least they accept (--time-min). */
+/* Set the time limits with which the members of a gang are placed next: the full ones, or the shortest that they accept
+ * (--time-min). */
 static void gang_set_time_limits(struct schedule_gang *gang, bool full)
 {
 	for (size_t i = 0; i < gang->count; i++)
@@ -51,7 +52,8 @@ static bool decide_licenses_closed(struct schedule_cycle *cycle, const struct sc
 	return false;
 }
 
-/* Without backfill nothing starts before a waiting step of its partition. */
+/* Does a waiting step of a partition of the gang come first? Without backfill no step starts before a waiting step of its
+ * partition. */
 static bool decide_partition_blocked(struct schedule_cycle *cycle, const struct schedule_gang *gang, size_t *stuck,
 				     struct schedule_cause *cause)
 {
@@ -70,7 +72,7 @@ static bool decide_partition_blocked(struct schedule_cycle *cycle, const struct 
 	return false;
 }
 
-/* The latest start of a reservation or outage that was not tried yet. *reservation and *outage count down. */
+/* Returns the latest begin of a backfill reservation or outage that was not tried yet. *reservation and *outage count down. */
 static double decide_previous_start(const struct schedule_profile *profile, size_t *reservation, size_t *outage)
 {
 	double from = *reservation ? profile->by_from[*reservation - 1]->from : -INFINITY;
@@ -80,8 +82,8 @@ static double decide_previous_start(const struct schedule_profile *profile, size
 	return from;
 }
 
-/* Try the longest time limit that ends before a reservation or an outage. Only steps with --time-min accept less than their full
- * limit. */
+/* Try to place a step with the longest time limit that ends before a backfill reservation or an outage. Only steps with
+ * --time-min accept less than their full limit. */
 static bool decide_try_shortened(struct schedule_cycle *cycle, struct schedule_gang *gang)
 {
 	struct schedule_profile *profile = cycle->profile;
@@ -107,7 +109,7 @@ static bool decide_try_shortened(struct schedule_cycle *cycle, struct schedule_g
 	return schedule_placement_try(cycle->placement, &profile->live, gang);
 }
 
-/* Note when the taken resources become free. The amounts are copied, since the placement uses its own again. */
+/* Note when the resources of a placed step become free. The amounts are copied, since the next placement overwrites them. */
 static void decide_add_ends(struct schedule_cycle *cycle, const struct schedule_member *member,
 			    const struct schedule_placed *placed, const struct schedule_taken *taken)
 {
@@ -152,7 +154,7 @@ static bool decide_try_start(struct schedule_cycle *cycle, struct schedule_gang 
 	return true;
 }
 
-/* Does the gang fit in the view? A single step needs no best nodes for that, so the first nodes found are enough. */
+/* Does the gang fit in the view? For a single step the first nodes found are enough, since the best ones are not needed. */
 static bool decide_fits_view(struct schedule_cycle *cycle, struct schedule_view *view, const struct schedule_gang *gang)
 {
 	cycle->fit->any_nodes = gang->count == 1;
@@ -175,8 +177,8 @@ static bool decide_fits_empty(struct schedule_cycle *cycle, struct schedule_gang
 	return possible;
 }
 
-/* Why the gang does not start: missing resources, or a reservation or an outage in its way. `stuck`: the member that does not
- * fit. */
+/* Returns why the gang does not start: missing resources, a backfill reservation, or an outage. `stuck` is set to the member that
+ * does not fit. */
 static struct schedule_cause decide_find_cause(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck)
 {
 	struct schedule_arena *arena = cycle->cluster->arena;
@@ -205,7 +207,7 @@ static struct schedule_cause decide_find_cause(struct schedule_cycle *cycle, str
 	return schedule_explain_resources(arena, cycle->profile, gang->member[*stuck].request, nodes_free);
 }
 
-/* Start the gang. False: it waits for `cause`, and `stuck` is the member that does not fit. */
+/* Start the gang. Returns false if the gang waits for `cause`; then `stuck` is the member that does not fit. */
 static bool decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck, struct schedule_cause *cause)
 {
 	struct schedule_request *request = gang->member[0].request;
@@ -227,9 +229,9 @@ static bool decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang
 	return false;
 }
 
-/* a gang waits */
+/* Part 2: a gang waits. */
 
-/* The other members wait for the one that is stuck. */
+/* Record why the members of a gang wait: the member that is stuck for `cause`, the others for that member. */
 static void wait_record_gang(struct schedule_cycle *cycle, const struct schedule_gang *gang, size_t stuck,
 			     const struct schedule_cause *cause)
 {
@@ -245,8 +247,8 @@ static void wait_record_gang(struct schedule_cycle *cycle, const struct schedule
 			schedule_record_wait(cycle->record, gang->member[i].pending, &peer);
 }
 
-/* May the start of this gang be worked out? It may where one of its partitions has not used up its number of them; counts the
- * gang. */
+/* May the expected start of this gang be worked out? Each partition has a limit of such gangs, and one of the gang's partitions
+ * must not have reached it. Counts the gang. */
 static bool wait_count_gang(struct schedule_cycle *cycle, const struct schedule_gang *gang, bool reserves)
 {
 	bool counts = false;
@@ -260,7 +262,7 @@ static bool wait_count_gang(struct schedule_cycle *cycle, const struct schedule_
 	return counts;
 }
 
-/* With a start so late that a member misses its deadline, a reservation is of no use. */
+/* Would a member of the gang miss its deadline with a start at `at`? Then a backfill reservation is of no use. */
 static bool wait_misses_deadline(const struct schedule_gang *gang, double at)
 {
 	for (size_t i = 0; i < gang->count; i++)
@@ -270,7 +272,7 @@ static bool wait_misses_deadline(const struct schedule_gang *gang, double at)
 	return false;
 }
 
-/* Work out the earliest start of a waiting gang. `reserves`: also make it a backfill reservation. */
+/* Work out the earliest start of a waiting gang. With `reserves`, also make a backfill reservation for the gang. */
 static void wait_find_start(struct schedule_cycle *cycle, struct schedule_gang *gang, bool reserves)
 {
 	struct schedule_moment moment;
@@ -296,7 +298,7 @@ static void wait_find_start(struct schedule_cycle *cycle, struct schedule_gang *
 		schedule_placement_undo(cycle->placement, moment.view);
 }
 
-/* Close the licences that the step lacks to later steps. Where it lacks none by itself, close all that it asks for. */
+/* Close the licences that the step lacks to later steps. If the step alone lacks none, close all licences that it asks for. */
 static void wait_close_licenses(struct schedule_cycle *cycle, const struct schedule_member *member)
 {
 	const struct schedule_cluster *c = cycle->cluster;
@@ -313,7 +315,7 @@ static void wait_close_licenses(struct schedule_cycle *cycle, const struct sched
 	}
 }
 
-/* Record why the gang waits, block its partitions and close licences as the cause says, and work out its start. */
+/* Record why the gang waits, block its partitions and close licences as the cause says, and work out its expected start. */
 static void wait_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t stuck, const struct schedule_cause *cause)
 {
 	wait_record_gang(cycle, gang, stuck, cause);
@@ -329,9 +331,9 @@ static void wait_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, 
 		wait_find_start(cycle, gang, cause->blocks);
 }
 
-/* the queue */
+/* Part 3: go through the queue. */
 
-/* Does the gang wait for a reason that no free resource could help? Then record that. */
+/* Does the gang wait for a reason that free resources cannot remove? If so, the reason is recorded. */
 static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang *gang)
 {
 	struct schedule_cause cause = {.reason = SCHEDULE_PEER, .step = -1};
@@ -360,8 +362,7 @@ static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang
 	return true;
 }
 
-/* Resources reserved for a started step that it did not take are freed by the commit of its start: count them as free in a
- * second. */
+/* Count reserved resources that a started step did not take as free in a second. The commit of the start frees them. */
 static void cycle_release_reserved(struct schedule_cycle *cycle, const struct schedule_member *member)
 {
 	for (struct schedule_reserved *reserved = member->request->reserved; reserved; reserved = reserved->next) {
@@ -372,7 +373,7 @@ static void cycle_release_reserved(struct schedule_cycle *cycle, const struct sc
 	}
 }
 
-/* Start elements until one does not fit; the rest waits for the same cause. */
+/* Start elements of an array until one does not fit. The other elements wait for the same cause. */
 static void cycle_run_array(struct schedule_cycle *cycle, struct schedule_gang *gang)
 {
 	struct schedule_member *member = &gang->member[0];

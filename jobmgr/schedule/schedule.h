@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A count of something with a name: generic resources per node, licences. */
+/* A named count: of a generic resource per node, or of a licence. */
 struct schedule_amount {
 	const char *name;
 	int64_t count;
@@ -42,8 +42,8 @@ struct schedule_node {
 	const char *name;
 	int cpus, cpus_used; /* cpus_used, mem_used_mb and the free devices take reserved allocations into account */
 	int64_t mem_mb, mem_used_mb;
-	bool usable;  /* up, and neither drained nor lost; nothing starts on other nodes */
-	bool failing; /* expected to fail: chosen last */
+	bool usable;  /* the node is up, and neither drained nor lost; nothing starts on a node that is not usable */
+	bool failing; /* the node is expected to fail, so it is chosen last */
 	const char *const *features;
 	size_t feature_count;
 	const struct schedule_gres *gres;
@@ -51,15 +51,15 @@ struct schedule_node {
 	int weight; /* nodes of lower weight are chosen first */
 };
 
-/* up: submit and start. down: submit only. drain: start only. inactive: neither. */
+/* State of a partition. Up: steps can be submitted and started. Down: submitted only. Drain: started only. Inactive: neither. */
 enum schedule_state { SCHEDULE_UP, SCHEDULE_DOWN, SCHEDULE_DRAIN, SCHEDULE_INACTIVE };
 
 struct schedule_partition {
 	const char *name;
-	int priority; /* steps of the partition with the higher one go first */
+	int priority; /* steps of a partition with a higher priority go first */
 	enum schedule_state state;
-	int64_t max_time_s; /* 0: no limit */
-	int max_nodes;	    /* 0: no limit */
+	int64_t max_time_s; /* longest time limit of a step; 0: no limit */
+	int max_nodes;	    /* most nodes of a step; 0: no limit */
 	const int *node_ids;
 	size_t node_count;
 };
@@ -71,68 +71,69 @@ struct schedule_license {
 
 /* A time in which nodes must not be used: a maintenance, an administrative reservation, or the time after a drain's deadline. */
 struct schedule_outage {
-	int id;		     /* of the administrative reservation; 0: no step is admitted */
-	const int *node_ids; /* none: the nodes of the previous outage, which has the same id */
+	int id;		     /* id of the administrative reservation; 0: an outage that admits no step */
+	const int *node_ids; /* ids of the outage's nodes; NULL: the nodes of the previous outage, which has the same id */
 	size_t node_count;
-	double from, to;	 /* INFINITY: no known end */
-	const char *description; /* for messages: what it is, and when */
+	double from, to;	 /* `to` is INFINITY if the outage has no known end */
+	const char *description; /* name and time of the outage, for messages */
 };
 
 /* One allocation: a live step on one node, or resources that an ended step left there for its successor `reserved_for` of the
- * same
- * job (--same-nodes). Only that step may use them, and its start takes them over. Whoever commits the start therefore
- * frees the rows reserved for (job, reserved_for) in the same transaction. */
+ * same job (--same-nodes). Only the successor may use these resources, and its start takes them over. So the transaction that
+ * commits its start also frees the rows reserved for (job, reserved_for). */
 struct schedule_running {
 	int64_t job;
 	int step;
-	const char *label; /* for messages, such as "812.solve[7]"; NULL: job and step as numbers */
+	const char *label; /* name of the step in messages, such as "812.solve[7]"; NULL: messages have job and step as numbers */
 	int attempt;
 	int node_id;
 	int cpus;
 	int64_t mem_mb;
 	const struct schedule_devices *gres;
 	size_t gres_count;
-	double ends_at; /* the latest end; INFINITY: no time limit */
+	double ends_at; /* time at which the step ends at the latest; INFINITY: no time limit */
 	bool reserved;
 	int reserved_for;
-	int request;	    /* the array that the step is an element of, or the step itself */
-	bool predispatched; /* it waits on its node for the CPUs of another element of its array, and holds none yet */
-	const struct schedule_amount *licenses; /* on one row of each step only */
+	int request; /* step id of the array that the step is an element of, or of the step itself */
+	/* the element waits on its node for the CPUs of another element of its array, and holds no CPUs yet */
+	bool predispatched;
+	const struct schedule_amount *licenses; /* licences of the step, given on only one of its rows */
 	size_t license_count;
 };
 
 /* One step whose dependencies, hold and begin time allow it to start. Counts of 0 mean "not given". */
 struct schedule_pending {
 	int64_t job;
-	int step; /* of an array: its head row */
+	int step; /* step id; of an array, that of its head row */
 	const char *name;
 	const char *partition;
-	int nodes_min;	     /* 0 counts as 1 */
-	int nodes_max;	     /* 0: as many as the tasks need */
-	int ntasks;	     /* less than nodes_min counts as nodes_min */
-	int ntasks_per_node; /* at most; 0: no limit */
-	int cpus_per_task;   /* 0 counts as 1 */
-	int64_t mem_mb;	     /* per node; -1: all memory of the node; 0: mem_per_cpu_mb counts */
+	int nodes_min;	     /* fewest nodes; 0 counts as 1 */
+	int nodes_max;	     /* most nodes; 0: as many nodes as the tasks need */
+	int ntasks;	     /* number of tasks; less than nodes_min counts as nodes_min */
+	int ntasks_per_node; /* most tasks on a node; 0: no limit */
+	int cpus_per_task;   /* CPUs of each task; 0 counts as 1 */
+	int64_t mem_mb;	     /* MiB per node; -1: all memory of the node; 0: mem_per_cpu_mb counts */
 	int64_t mem_per_cpu_mb;
-	const struct schedule_amount *gres; /* per node */
+	const struct schedule_amount *gres; /* generic resources per node */
 	size_t gres_count;
 	const struct schedule_amount *licenses;
 	size_t license_count;
-	bool exclusive;		     /* whole free nodes, with all their CPUs and memory */
-	const char *constraint;	     /* features with & | ! and parentheses; NULL or "": any */
-	const char *const *nodelist; /* names; if given, only these nodes */
+	bool exclusive;		     /* the step needs free nodes and gets all their CPUs and memory */
+	const char *constraint;	     /* expression over node features with & | ! and parentheses; NULL or "": any node */
+	const char *const *nodelist; /* names of the only nodes that the step may use; none: all nodes */
 	size_t nodelist_count;
-	const char *const *exclude; /* names; never these nodes */
+	const char *const *exclude; /* names of nodes that the step must not use */
 	size_t exclude_count;
-	int64_t time_limit_s; /* 0: unlimited */
-	int64_t time_min_s;   /* 0: the time limit must not be shortened */
-	double deadline_at;   /* 0: none; on the clock of `now` */
-	const int *admitted;  /* ids of the outages that admit it */
+	int64_t time_limit_s; /* time limit in seconds; 0: unlimited */
+	int64_t time_min_s;   /* shortest time limit that the step accepts; 0: the time limit must not be shortened */
+	double deadline_at;   /* time by which the step must have ended, on the clock of `now`; 0: no deadline */
+	const int *admitted;  /* ids of the outages that admit the step */
 	size_t admitted_count;
-	int reservation; /* id of the administrative reservation it asks for; 0: none; -1: gone, or not for its user */
+	/* id of the administrative reservation that the step asks for; 0: none; -1: it is deleted, or does not admit the user */
+	int reservation;
 
-	/* A gang (--with): steps of one job with the same with_set (>= 0). with_count is their number, 0: no gang.
-	 * same_as and other_than are --same-nodes and --other-nodes between members, as their step ids. */
+	/* A gang (--with) is the steps of one job with the same with_set (>= 0). with_count is the number of its members; 0:
+	 * the step is in no gang. same_as and other_than are the step ids of members that --same-nodes and --other-nodes name. */
 	int with_set;
 	int with_count;
 	const int *same_as;
@@ -140,24 +141,24 @@ struct schedule_pending {
 	const int *other_than;
 	size_t other_than_count;
 
-	const int *same_nodes; /* node ids in the order of the peer: exactly these nodes, all of them */
+	const int *same_nodes; /* ids of the nodes that the step must use, all of them, in the order of its peer */
 	size_t same_nodes_count;
-	const int *other_nodes; /* node ids: none of these nodes */
+	const int *other_nodes; /* ids of nodes of peers that the step must not use */
 	size_t other_nodes_count;
 
 	/* An array: positions array_next..array_size-1 without those in array_skip (ascending) have not started. At most
-	 * array_free_slots of them may start now (< 0: no %limit). In a gang all of them are members. */
-	int array_size; /* 0: no array */
+	 * array_free_slots of them may start now (< 0: no %limit). If the array is in a gang, all these elements are members. */
+	int array_size; /* number of elements of the array; 0: the step is no array */
 	int array_next;
 	int array_free_slots;
 	const int *array_skip;
 	size_t array_skip_count;
-	int array_ended;       /* elements that have ended */
-	int array_predispatch; /* limit of pre-dispatched elements, with those that are already */
+	int array_ended;       /* number of array elements that have ended */
+	int array_predispatch; /* most pre-dispatched elements of the array, those that are already pre-dispatched included */
 };
 
 struct schedule_snapshot {
-	double now; /* seconds since 1970, as all times here */
+	double now; /* time of the snapshot, in seconds since 1970, as all times of a snapshot */
 	const struct schedule_node *nodes;
 	size_t node_count;
 	const struct schedule_partition *partitions;
@@ -173,13 +174,14 @@ struct schedule_snapshot {
 };
 
 struct schedule_policy {
-	bool backfill;	  /* false: strict order, no step starts before a waiting one */
+	bool backfill;	  /* false: strict order, no step starts before a waiting step */
 	int reservations; /* backfill reservations per partition, at least 1 */
 };
 
-extern const struct schedule_policy schedule_policy_default; /* backfill, with 8 reservations per partition */
+/* default policy: backfill, with 8 backfill reservations per partition */
+extern const struct schedule_policy schedule_policy_default;
 
-/* What a start gets on one node. */
+/* Resources that a started step gets on one node. */
 struct schedule_share {
 	int node_id;
 	int cpus;
@@ -193,26 +195,26 @@ struct schedule_start {
 	size_t pending; /* index in the snapshot */
 	int64_t job;
 	int step;
-	int position;			     /* of the array element, -1: no array */
-	int64_t time_limit_s;		     /* 0: unlimited */
-	bool backfilled;		     /* started before a waiting step of its partition */
-	bool predispatched;		     /* begins when another element of its array ends on its node */
-	const struct schedule_share *shares; /* the head node first, then in the order of names */
+	int position;			     /* position of the array element; -1: the step is no array */
+	int64_t time_limit_s;		     /* time limit of the started step in seconds; 0: unlimited */
+	bool backfilled;		     /* the step starts before a waiting step of its partition */
+	bool predispatched;		     /* the element begins when another element of its array ends on its node */
+	const struct schedule_share *shares; /* resources on each node: the head node first, then in the order of node names */
 	size_t share_count;
 };
 
 enum schedule_reason {
-	SCHEDULE_RESOURCES,   /* not enough is free */
-	SCHEDULE_PRIORITY,    /* enough is free, but a step before it needs it */
-	SCHEDULE_PARTITION,   /* its partition starts nothing, or does not exist */
+	SCHEDULE_RESOURCES,   /* not enough CPUs, memory or devices are free */
+	SCHEDULE_PRIORITY,    /* enough resources are free, but a step ahead in the queue needs them */
+	SCHEDULE_PARTITION,   /* the step's partition starts no steps, or does not exist */
 	SCHEDULE_LICENSE,     /* only a licence is missing */
-	SCHEDULE_NODE,	      /* the usable nodes could never run it */
-	SCHEDULE_PEER,	      /* a member of its gang cannot start */
-	SCHEDULE_DEADLINE,    /* it can no longer end before its deadline */
-	SCHEDULE_LIMIT,	      /* it asks for more than its partition allows */
-	SCHEDULE_ARRAY_LIMIT, /* %limit elements run */
-	SCHEDULE_MAINTENANCE, /* enough is free, but it would run into an outage */
-	SCHEDULE_RESERVATION, /* its administrative reservation has not begun, or is over */
+	SCHEDULE_NODE,	      /* the usable nodes could never run the step, even if they were free */
+	SCHEDULE_PEER,	      /* another member of the step's gang cannot start */
+	SCHEDULE_DEADLINE,    /* the step can no longer end before its deadline */
+	SCHEDULE_LIMIT,	      /* the step asks for more than its partition allows */
+	SCHEDULE_ARRAY_LIMIT, /* as many elements of the array run as its %limit allows */
+	SCHEDULE_MAINTENANCE, /* enough resources are free, but the step would run into an outage */
+	SCHEDULE_RESERVATION, /* the step's administrative reservation has not begun, or is over */
 };
 
 /* Why a pending step did not start; of an array, why its next element did not. */
@@ -221,12 +223,12 @@ struct schedule_wait {
 	int64_t job;
 	int step;
 	enum schedule_reason reason;
-	int64_t blocker_job; /* the step it waits for; blocker_step -1: none is known */
+	int64_t blocker_job; /* job and step that the pending step waits for; blocker_step -1: no such step is known */
 	int blocker_step;
-	double expected_at;  /* NAN: not known */
-	const int *node_ids; /* its expected nodes, NULL: not known */
+	double expected_at;  /* expected start; NAN: not known */
+	const int *node_ids; /* ids of the nodes on which the step is expected to start; NULL: not known */
 	size_t node_count;
-	const char *message; /* one line */
+	const char *message; /* reason for the wait in one line, for users */
 };
 
 struct schedule_result {
@@ -240,10 +242,10 @@ struct schedule_result {
 struct schedule_result *schedule_run(const struct schedule_snapshot *snapshot, const struct schedule_policy *policy);
 void schedule_result_free(struct schedule_result *result);
 
-/* The reason as api.schedule_plan takes it: "resources", "array_limit", ... */
+/* Returns the name of a reason as api.schedule_plan takes it: "resources", "array_limit", ... */
 const char *schedule_reason_name(enum schedule_reason reason);
 
-/* "up", "down", "drain" or "inactive"; any other text counts as inactive. */
+/* Returns the partition state with the name "up", "down", "drain" or "inactive". Any other text counts as inactive. */
 enum schedule_state schedule_state_of(const char *word);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Called by: all of the scheduler and the leader.
  * Invariants:
- *  - Nothing is freed by itself, so no function of the scheduler has to free anything on its way out. */
+ *  - No block is freed alone, so no function of the scheduler has to free memory before it returns. */
 #include "jobmgr/schedule/schedule_arena.h"
 
 #include <stdarg.h>

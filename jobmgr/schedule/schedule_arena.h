@@ -9,7 +9,7 @@ struct schedule_arena;
 struct schedule_arena *schedule_arena_new(void);
 void schedule_arena_free(struct schedule_arena *arena);
 
-/* Zeroed memory, aligned for any type; never NULL. */
+/* Returns zeroed memory of the arena, aligned for any type. It is never NULL. */
 void *schedule_arena_take(struct schedule_arena *arena, size_t count, size_t size);
 
 const char *schedule_arena_print(struct schedule_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

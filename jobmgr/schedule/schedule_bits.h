@@ -1,4 +1,5 @@
-/* schedule_bits.h - sets of node indices as 64-bit words. The cluster's `words` is the length of each set. */
+/* schedule_bits.h - sets of node indices as 64-bit words. Each set has as many words as the member `words` of struct
+ * schedule_cluster says. */
 #ifndef ROTA_SCHEDULE_BITS_H
 #define ROTA_SCHEDULE_BITS_H
 

@@ -2,7 +2,7 @@
  *
  * Called by: schedule.c, once at the start.
  * Invariants:
- *  - Afterwards only the free amounts and the taken devices change. */
+ *  - After the index is made, only the free amounts and the taken devices change. */
 #include "jobmgr/schedule/schedule_cluster.h"
 
 #include <ctype.h>
@@ -152,7 +152,7 @@ static void cluster_index_nodes(struct schedule_cluster *c)
 		qsort(c->index_of_id, c->nodes, sizeof *c->index_of_id, compare_numbers);
 }
 
-/* Rank the weights, with failing nodes last, so that rank, free CPUs and node index fit into one number. */
+/* Rank the weights of nodes, with failing nodes last, so that rank, free CPUs and node index fit into one number. */
 static void cluster_rank_nodes(struct schedule_cluster *c)
 {
 	struct schedule_number *order = schedule_arena_take(c->arena, c->nodes, sizeof *order);

@@ -6,12 +6,14 @@
 #include "jobmgr/schedule/schedule_gang.h"
 #include "jobmgr/schedule/schedule_record.h"
 
-/* State of a partition in this run. */
+/* State of a partition in one run of the scheduler. */
 struct schedule_partition_state {
 	bool blocked;
-	size_t first_blocked;  /* index of the pending step that blocked it */
-	int expected_count[2]; /* waiting gangs with a worked-out start: [0] for licences, [1] for nodes */
-	size_t last_gang;      /* the last gang counted there */
+	size_t first_blocked; /* index of the pending step that blocked the partition */
+	/* number of waiting gangs whose expected start was worked out: [0] gangs that wait for licences, [1] gangs that wait
+	 * for nodes */
+	int expected_count[2];
+	size_t last_gang; /* number of the gang that was last counted in expected_count */
 };
 
 struct schedule_cycle {
@@ -25,9 +27,10 @@ struct schedule_cycle {
 	struct schedule_earliest *earliest;
 	struct schedule_record *record;
 	struct schedule_view empty;
-	struct schedule_partition_state *partition_state; /* by partition */
-	size_t *closed_by; /* by licence: 1 + index of the pending step it is closed for, 0: open */
-	size_t gang_count; /* gangs decided so far */
+	struct schedule_partition_state *partition_state; /* by index of the partition in the snapshot */
+	/* by licence: 1 + index of the pending step that the licence is kept for; 0: the licence is open to all */
+	size_t *closed_by;
+	size_t gang_count; /* number of gangs decided so far in this run */
 };
 
 static inline struct schedule_partition_state *schedule_cycle_partition(struct schedule_cycle *cycle,
@@ -36,7 +39,7 @@ static inline struct schedule_partition_state *schedule_cycle_partition(struct s
 	return &cycle->partition_state[member->request->partition];
 }
 
-/* Pre-dispatch elements of an array that waits for `cause`. At most free_slots more may start (< 0: any number). */
+/* Pre-dispatch elements of an array that waits for `cause`. At most free_slots more elements may start (< 0: any number). */
 void schedule_predispatch(struct schedule_cycle *cycle, struct schedule_member *member, const struct schedule_cause *cause,
 			  int free_slots);
 

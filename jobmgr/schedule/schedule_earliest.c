@@ -2,9 +2,8 @@
  *
  * Called by: schedule.c, for the first waiting gangs of each partition.
  * Invariants:
- *  - A gang can only begin to fit when something ends (a step, a backfill reservation, an outage), so only these moments are
- *    looked at.
- *  - At each of them only the nodes that changed are counted again. The gang is placed only if the counts allow it. */
+ *  - A gang can begin to fit only when a step, a backfill reservation or an outage ends, so only the moments of ends are tried.
+ *  - At each end only the nodes that changed are counted again. The gang is placed only if the counts allow it. */
 #include "jobmgr/schedule/schedule_earliest.h"
 
 #include <math.h>
@@ -13,14 +12,15 @@
 
 #include "jobmgr/schedule/schedule_bits.h"
 
-/* Counts of one member over all nodes. */
+/* Tasks of one gang member that fit on the nodes, counted over all nodes. */
 struct counts {
 	const struct schedule_request *request;
 	int64_t seconds;
-	int *tasks;		   /* by node index: the tasks it takes now */
-	size_t nodes, large_nodes; /* nodes with at least one task; nodes with at least `large_tasks` */
-	int64_t sum;		   /* tasks of all nodes */
-	int large_tasks;	   /* at least one node has to take so many */
+	int *tasks; /* by node index: number of tasks that the node takes now */
+	/* number of nodes that take at least one task, and of nodes that take at least `large_tasks` */
+	size_t nodes, large_nodes;
+	int64_t sum;	 /* number of tasks that all nodes take together */
+	int large_tasks; /* number of tasks that at least one node has to take */
 	double until;
 	size_t reservations_met; /* backfill reservations that begin before `until` */
 	size_t outages_met;	 /* outages that begin before `until` */
@@ -64,7 +64,7 @@ static void earliest_update_node(struct schedule_earliest *r, size_t node_index)
 		counts_update_node(r, &r->counts[i], node_index);
 }
 
-/* Count again on the nodes of reservations that now begin within the member's time. */
+/* Count tasks again on the nodes of backfill reservations that now begin within the member's time limit. */
 static void counts_meet_reservations(struct schedule_earliest *r, struct counts *counts)
 {
 	for (; counts->reservations_met < r->profile->reservation_count; counts->reservations_met++) {
@@ -84,7 +84,7 @@ static void counts_update_outage(struct schedule_earliest *r, struct counts *cou
 			counts_update_node(r, counts, w * 64 + schedule_bits_pop(&word));
 }
 
-/* The same for outages. */
+/* Count tasks again on the nodes of outages that now begin within the member's time limit. */
 static void counts_meet_outages(struct schedule_earliest *r, struct counts *counts)
 {
 	const struct schedule_outage_list *all = &r->profile->outages;
@@ -134,7 +134,7 @@ static void earliest_shift(struct schedule_earliest *r, const struct schedule_re
 	}
 }
 
-/* Move the view to the next end of a step, a reservation or an outage; false: there is none. */
+/* Move the view to the next end of a step, a backfill reservation or an outage. Returns false if there is none. */
 static bool earliest_move(struct schedule_earliest *r)
 {
 	const struct schedule_profile *p = r->profile;
@@ -184,7 +184,7 @@ static bool earliest_uses_node(const struct schedule_earliest *r, int node_index
 	return false;
 }
 
-/* What ends at this moment: if possible, on a node that the gang takes. */
+/* Returns the source of an end at the view's moment, if possible of one on a node that the gang takes. */
 static int earliest_source(const struct schedule_earliest *r)
 {
 	for (size_t i = r->end_before; i < r->end; i++)

@@ -8,8 +8,8 @@
 
 struct schedule_moment {
 	double at;
-	int source;		    /* what ends then, as in struct schedule_end */
-	struct schedule_view *view; /* the cluster then, with the gang taken from it */
+	int source;		    /* the step or outage that ends at `at`, as in struct schedule_end */
+	struct schedule_view *view; /* the cluster at `at`, after the resources of the gang were taken */
 };
 
 struct schedule_earliest; /* working space of a run */
@@ -17,8 +17,8 @@ struct schedule_earliest; /* working space of a run */
 struct schedule_earliest *schedule_earliest_new(struct schedule_profile *profile, struct schedule_placement *placement);
 
 /* Find the earliest moment after now at which the gang fits, with all running steps and backfill reservations. The caller then
- * calls schedule_placement_reserve() or schedule_placement_undo() before anything else is tried. False: there is no such moment.
- * */
+ * calls schedule_placement_reserve() or schedule_placement_undo() before anything else is tried. Returns false if there is no
+ * such moment. */
 bool schedule_earliest_find(struct schedule_earliest *earliest, const struct schedule_gang *gang, struct schedule_moment *moment);
 
 #endif

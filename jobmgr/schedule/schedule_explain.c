@@ -89,7 +89,7 @@ const char *schedule_explain_at(struct schedule_arena *arena, double at)
 	return schedule_arena_print(arena, "at %s", text);
 }
 
-/* The node of the request that becomes free first, -1: nothing runs on them. */
+/* Returns the index of the first node of the request to become free, or -1 if nothing runs on its nodes. */
 static int explain_find_first(const struct schedule_profile *profile, const struct schedule_request *request)
 {
 	const struct schedule_cluster *c = profile->cluster;
@@ -106,7 +106,8 @@ static int explain_find_first(const struct schedule_profile *profile, const stru
 	return first;
 }
 
-/* "; first to end: 812.solve at 2000-01-01 00:00:00". The step's ids go into the cause. */
+/* Returns which step on a node ends first, as "; first to end: 812.solve at 2000-01-01 00:00:00". The ids of the step go into
+ * `cause`. */
 static const char *explain_end(struct schedule_arena *arena, const struct schedule_profile *profile, int node_index,
 			       struct schedule_cause *cause)
 {
@@ -163,7 +164,7 @@ struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, co
 	return cause;
 }
 
-/* The first outage on nodes of the request within its time limit. */
+/* Returns the first outage on nodes of the request that begins within the time limit of the request. */
 static const struct schedule_node_outage *explain_find_outage(const struct schedule_profile *profile,
 							      const struct schedule_request *request)
 {

@@ -2,7 +2,8 @@
  *
  * Called by: schedule_request.c, once for each distinct request.
  * Invariants:
- *  - A malformed expression matches no node. Submissions with one are refused, so a stored one was altered. */
+ *  - A malformed expression matches no node. Submissions with a malformed expression are refused, so a stored one was altered in
+ *    the database. */
 #include "jobmgr/schedule/schedule_feature.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include "jobmgr/schedule/schedule_cluster.h"
 
-/* Narrow `set` to the nodes that match. `!` binds before `&`, `&` before `|`; parentheses group. False, and `set` is
- * empty, if the expression is malformed. A feature that no node has matches none. */
+/* Remove from `set` the nodes that do not match the constraint expression. `!` binds before `&`, `&` before `|`; parentheses
+ * group. If the expression is malformed, returns false and makes `set` empty. A feature that no node has matches no node. */
 bool schedule_feature_match(const struct schedule_cluster *cluster, const char *expression, uint64_t *set);
 
 #endif

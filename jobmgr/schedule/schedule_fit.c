@@ -1,8 +1,9 @@
-/* schedule_fit.c - finds the nodes for one step at one moment: the fewest that take all its tasks, preferred ones first.
+/* schedule_fit.c - finds the nodes for one step at one moment: the fewest nodes that take all tasks of the step, preferred nodes
+ * first.
  *
  * Called by: schedule_placement.c and schedule_earliest.c.
  * Invariants:
- *  - Nothing is taken here. The caller takes what was found. */
+ *  - No resources are taken here. The caller takes the resources of the nodes found. */
 #include "jobmgr/schedule/schedule_fit.h"
 
 #include <limits.h>
@@ -94,7 +95,8 @@ static uint64_t fit_preference(const struct schedule_profile *profile, const str
 	return profile->cluster->preference[node_index] | (uint64_t)cpus << SCHEDULE_NODE_BITS;
 }
 
-/* One word of the nodes to look at. Nodes without a free CPU are skipped, unless the request has reserved resources. */
+/* Returns one word of the set of nodes to try. Nodes without a free CPU are skipped, unless the request has reserved
+ * resources. */
 static uint64_t fit_node_word(const struct schedule_view *view, const struct schedule_request *request,
 			      const struct schedule_terms *terms, size_t w)
 {
@@ -104,15 +106,15 @@ static uint64_t fit_node_word(const struct schedule_view *view, const struct sch
 	return terms && terms->ban ? word & ~terms->ban[w] : word;
 }
 
-/* Candidates, and the preferred one of those that take all tasks. */
+/* A search for candidate nodes, and the preferred node of those that take all tasks. */
 struct scan {
 	const struct schedule_view *view;
 	const struct schedule_request *request;
 	double until;
 	const int64_t *extra;
 	uint64_t best;
-	int best_node;	   /* -1: none */
-	int64_t sum, most; /* tasks of all candidates; of the largest one */
+	int best_node;	   /* index of the preferred node that takes all tasks; -1: no such node */
+	int64_t sum, most; /* number of tasks that all candidates take, and that the largest candidate takes */
 };
 
 static void scan_node(struct schedule_fit *fit, struct scan *scan, size_t node_index)
@@ -152,7 +154,7 @@ static void fit_scan_nodes(struct schedule_fit *fit, struct scan *scan, const st
 	}
 }
 
-/* which of the candidates to use */
+/* Choice among the candidate nodes. */
 
 static int compare_preference(const void *a, const void *b)
 {
@@ -172,7 +174,7 @@ static int compare_descending(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The least number of nodes that take all tasks, 0: there is none. Leaves fit->tasks in descending order. */
+/* Returns the least number of nodes that take all tasks, or 0 if the tasks do not fit. Leaves fit->tasks in descending order. */
 static size_t choose_fewest(struct schedule_fit *fit, const struct schedule_request *request)
 {
 	int64_t sum = 0;
@@ -187,8 +189,8 @@ static size_t choose_fewest(struct schedule_fit *fit, const struct schedule_requ
 	return 0;
 }
 
-/* Tasks that the largest `most` of `count` candidates take. `tasks` is in descending order; one entry equal to `without` is
- * skipped. */
+/* Returns the number of tasks that the largest `most` of `count` candidates take. `tasks` is in descending order; one entry equal
+ * to `without` is skipped. */
 static int64_t choose_best(const int *tasks, size_t count, size_t most, int without)
 {
 	int64_t sum = 0;
@@ -213,8 +215,8 @@ static void choose_drop(int *tasks, size_t *count, int value)
 		tasks[at] = tasks[at + 1];
 }
 
-/* Use a candidate, in the order of preference, if the largest remaining ones can take what is left then. A candidate that is not
- * used once cannot be used later, so one pass is enough. */
+/* Choose candidates in the order of preference. A candidate is chosen if the largest remaining candidates can take the tasks that
+ * are then left. A candidate that was skipped cannot be chosen later, so one pass is enough. */
 static void choose_walk(struct schedule_fit *fit, const struct schedule_request *request, size_t nodes)
 {
 	size_t undecided = fit->candidate_count;
@@ -232,7 +234,8 @@ static void choose_walk(struct schedule_fit *fit, const struct schedule_request 
 	}
 }
 
-/* Use the first nodes in the order of preference. True if they take all tasks; that is then what choose_walk() would find. */
+/* Choose the first nodes in the order of preference. Returns true if they take all tasks; choose_walk() would then choose the
+ * same nodes. */
 static bool choose_first(struct schedule_fit *fit, const struct schedule_request *request, size_t nodes)
 {
 	int64_t sum = 0;
@@ -244,8 +247,8 @@ static bool choose_first(struct schedule_fit *fit, const struct schedule_request
 	return sum >= request->ntasks;
 }
 
-/* Spread the tasks over the nodes in order. On entry chosen[i].tasks is what node i can take. Each is filled in turn, but
- * every node gets at least one task. False if they do not take all. */
+/* Spread the tasks over the nodes in order. On entry chosen[i].tasks is the number of tasks that node i can take. The nodes are
+ * filled in turn, but every node gets at least one task. Returns false if the nodes cannot take all tasks. */
 static bool choose_spread(struct schedule_node_tasks *chosen, size_t count, int ntasks)
 {
 	int64_t rest = ntasks > (int)count ? ntasks : (int64_t)count;

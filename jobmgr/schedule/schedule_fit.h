@@ -17,20 +17,20 @@ struct schedule_node_tasks {
 
 /* A node that can take at least one task. */
 struct schedule_candidate {
-	uint64_t preference; /* the lowest is chosen first */
+	uint64_t preference; /* the candidate with the lowest preference is chosen first */
 	int node_index;
 	int tasks;
 };
 
-/* What the other members of its gang demand of a step's nodes. All may be NULL. */
+/* Demands that other members of a gang make on the nodes of one member. All pointers may be NULL. */
 struct schedule_terms {
-	const uint64_t *ban;			  /* none of these nodes */
-	const struct schedule_node_tasks *forced; /* exactly these nodes */
+	const uint64_t *ban;			  /* set of nodes that must not be used */
+	const struct schedule_node_tasks *forced; /* the nodes that must be used, and no others */
 	size_t forced_count;
-	const int64_t *extra; /* leave so much free on each node */
+	const int64_t *extra; /* amounts that must stay free on each node, for other members of the gang */
 };
 
-/* Working space of a run, and the nodes that were found last. */
+/* Working space of one run of the scheduler for finding nodes, and the nodes that were found last. */
 struct schedule_fit {
 	const struct schedule_profile *profile;
 	struct schedule_candidate *candidates;
@@ -39,10 +39,10 @@ struct schedule_fit {
 	struct schedule_node_tasks *chosen;
 	size_t chosen_count;
 	size_t evaluations;
-	bool any_nodes; /* any nodes will do: the caller only asks whether the step fits */
+	bool any_nodes; /* the caller asks only whether the step fits, so any nodes will do */
 
-	/* The last start, if it was on one node. That node was the best for its request and now has fewer free CPUs, so it
-	 * stays the best for the same request as long as it fits. */
+	/* The request and the node of the last start, if that start was on one node. That node was the best for the request
+	 * and now has fewer free CPUs. So it stays the best for an equal request as long as that fits. */
 	const struct schedule_request *last_request;
 	int last_node;
 	double last_until;
@@ -50,11 +50,11 @@ struct schedule_fit {
 
 struct schedule_fit *schedule_fit_new(const struct schedule_profile *profile);
 
-/* The tasks that a node can take from the view's moment until `until`. */
+/* Returns the number of tasks that a node can take from the view's moment until `until`. */
 int schedule_fit_tasks(const struct schedule_profile *profile, const struct schedule_view *view,
 		       const struct schedule_request *request, size_t node_index, double until, const int64_t *extra);
 
-/* Are the licences of the request free for all that time? */
+/* Are the licences of the request free from the view's moment until `until`? */
 bool schedule_fit_licenses(const struct schedule_profile *profile, const struct schedule_view *view,
 			   const struct schedule_request *request, double until);
 

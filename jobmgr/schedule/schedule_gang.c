@@ -1,4 +1,4 @@
-/* schedule_gang.c - turns the pending steps into a queue of gangs, and orders the members of each for placement.
+/* schedule_gang.c - turns the pending steps into a queue of gangs, and orders the members of each gang for placement.
  *
  * Called by: schedule.c.
  * Invariants:
@@ -22,7 +22,7 @@ bool schedule_gang_next_position(struct schedule_member *member)
 	return member->position < step->array_size;
 }
 
-/* the order of placement within a gang */
+/* Part 1: the order of placement within a gang. */
 
 static bool members_share_nodes(const struct schedule_pending *a, const struct schedule_pending *b)
 {
@@ -35,7 +35,7 @@ static bool members_share_nodes(const struct schedule_pending *a, const struct s
 	return false;
 }
 
-/* Members that share nodes, directly or through others, get the lowest index among them as their root. */
+/* Set the roots of members that share nodes, directly or through other members: the root is the member with the lowest index. */
 static void order_find_roots(struct schedule_gang *gang)
 {
 	bool changed = false;
@@ -57,7 +57,7 @@ static void order_find_roots(struct schedule_gang *gang)
 	}
 }
 
-/* A member bound to nodes of a step outside the gang becomes the root. */
+/* Make a member that is bound to the nodes of a step outside the gang the root of the members on its nodes. */
 static void order_move_roots(struct schedule_gang *gang)
 {
 	for (size_t i = 0; i < gang->count; i++) {
@@ -70,7 +70,7 @@ static void order_move_roots(struct schedule_gang *gang)
 	}
 }
 
-/* Add what a member needs on each of so many nodes, if its tasks are spread evenly. */
+/* Add to `extra` the amounts that a member needs on each of `nodes` nodes, if its tasks are spread evenly. */
 static void order_add_need(const struct schedule_cluster *c, const struct schedule_member *member, int nodes, int64_t *extra)
 {
 	int64_t need[c->kinds];
@@ -149,11 +149,11 @@ static void order_members(const struct schedule_cluster *cluster, struct schedul
 		gang->order[i] = rank[i].member;
 }
 
-/* the queue */
+/* Part 2: the queue of gangs. */
 
 struct turn {
 	size_t pending;
-	int priority; /* of the partition */
+	int priority; /* priority of the step's partition */
 	size_t gang;  /* index of the gang's first entry in gang_members; SIZE_MAX: a single step */
 };
 
@@ -161,7 +161,8 @@ struct gang_member {
 	int64_t job;
 	int set;
 	size_t turn, pending;
-	size_t count, seen; /* of the whole gang, in its first entry */
+	/* in the first entry of a gang: number of members of the gang, and of those seen in the queue so far */
+	size_t count, seen;
 };
 
 struct schedule_gang_queue {

@@ -12,13 +12,14 @@ struct schedule_member {
 	size_t pending;
 	const struct schedule_pending *step;
 	struct schedule_request *request;
-	int64_t seconds;		/* the time limit of the next attempt */
-	int position;			/* of the next array element, -1: no array */
-	size_t skip;			/* entries of array_skip before it */
-	int elements;			/* elements that start together */
-	size_t root;			/* --same-nodes: the member that is placed first, for all on its nodes */
-	struct schedule_request *joint; /* of a root: the combined request of all members on its nodes */
-	const int64_t *extra;		/* of a root: what the others need on each node */
+	int64_t seconds; /* the time limit of the next attempt */
+	int position;	 /* position of the next array element; -1: the step is no array */
+	size_t skip;	 /* number of entries of array_skip before `position` */
+	int elements;	 /* number of array elements that start together */
+	/* index of the root: of all members on the same nodes (--same-nodes), the one that is placed first */
+	size_t root;
+	struct schedule_request *joint; /* of a root: the combined request of all members on the same nodes */
+	const int64_t *extra;		/* of a root: amounts that the other members on its nodes need on each node */
 };
 
 /* Steps that start together or not at all. `order` is the order of placement. */
@@ -28,20 +29,20 @@ struct schedule_gang {
 	size_t *order;
 };
 
-/* Advance member->position to the next array element that has not started; false: there is none. */
+/* Advance member->position to the next array element that has not started. Returns false if there is none. */
 bool schedule_gang_next_position(struct schedule_member *member);
 
 struct schedule_gang_queue;
 
 struct schedule_gang_queue *schedule_gang_queue_new(const struct schedule_cluster *cluster, struct schedule_requests *requests);
 
-/* The next gang, NULL at the end. Valid until the next call. */
+/* Returns the next gang of the queue, or NULL at the end. The gang is valid until the next call. */
 struct schedule_gang *schedule_gang_queue_next(struct schedule_gang_queue *queue);
 
-/* The number of gang members that are not in the queue. */
+/* Returns the number of members of the gang that are not in the queue. */
 int schedule_gang_count_missing(const struct schedule_gang *gang);
 
-/* The array elements from member->position on that have not started. */
+/* Returns the number of array elements from member->position on that have not started. */
 int schedule_gang_count_elements(const struct schedule_member *member);
 
 #endif

@@ -1,8 +1,9 @@
-/* schedule_outage.c - indexes outages, and tells whether a step would run into one.
+/* schedule_outage.c - indexes outages, and finds the outage that a step would run into.
  *
  * Called by: schedule_profile.c at the start; schedule_fit.c and schedule_explain.c.
  * Invariants:
- *  - The list is in the order of starts. There are few outages with many nodes each, so a search tests one bit of each. */
+ *  - The list of outages is in the order of their starts. There are few outages with many nodes each, so a search tests one bit
+ *    of each outage. */
 #include "jobmgr/schedule/schedule_outage.h"
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static int compare_ends(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The nodes of an outage; those of the previous one if it has none of its own. */
+/* Returns the nodes of an outage. An outage without nodes of its own has those of the previous outage. */
 static uint64_t *outage_nodes(const struct schedule_cluster *c, const struct schedule_outage *outage, uint64_t *before)
 {
 	if (!outage->node_count && before && outage[-1].id == outage->id)

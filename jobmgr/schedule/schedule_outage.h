@@ -12,15 +12,16 @@ struct schedule_node_outage {
 };
 
 struct schedule_outage_list {
-	struct schedule_node_outage *list;	   /* in the order of their starts */
-	const struct schedule_node_outage **by_to; /* in the order of their ends */
+	struct schedule_node_outage *list;	   /* outages in the order of their starts */
+	const struct schedule_node_outage **by_to; /* outages in the order of their ends */
 	size_t count;
 };
 
-/* The outages of the snapshot that have not ended. */
+/* Returns the outages of the snapshot that have not ended. */
 struct schedule_outage_list schedule_outage_list_make(const struct schedule_cluster *cluster);
 
-/* The first outage that a step on a node would run into from `at` until `until`, unless it admits the step; NULL: none. */
+/* Returns the first outage that does not admit the step and that the step would run into on a node from `at` until `until`.
+ * Returns NULL if there is none. */
 const struct schedule_node_outage *schedule_outage_find(const struct schedule_outage_list *outages,
 							const struct schedule_pending *step, size_t node_index, double at,
 							double until);

@@ -1,4 +1,5 @@
-/* schedule_placement.c - places the members of a gang one after the other, and undoes all of it if one does not fit.
+/* schedule_placement.c - places the members of a gang one after the other, and undoes the whole placement if one member does not
+ * fit.
  *
  * Called by: schedule.c and schedule_earliest.c.
  * Invariants:
@@ -45,7 +46,7 @@ void schedule_placement_free(struct schedule_placement *placement)
 	free(placement);
 }
 
-/* The next entry of `taken`. Its amounts are reused by later attempts. */
+/* Returns the next entry of the list `taken`. Later placements reuse the memory of its amounts. */
 static struct schedule_taken *placement_add_taken(struct schedule_placement *placement)
 {
 	if (placement->taken_count == placement->taken_capacity) {
@@ -76,7 +77,7 @@ static void placement_take(struct schedule_placement *placement, struct schedule
 	schedule_profile_take(placement->profile, view, (size_t)taken->node_index, taken->draw, placed->until);
 }
 
-/* Take the nodes found by the last schedule_fit_nodes(), and the licences. */
+/* Take the resources of a member on the nodes found by the last schedule_fit_nodes(), and its licences. */
 static void placement_record_member(struct schedule_placement *placement, struct schedule_view *view,
 				    const struct schedule_gang *gang, size_t member, int position, double until)
 {
@@ -120,7 +121,7 @@ static bool members_exclude(const struct schedule_pending *a, const struct sched
 	       list_has_step(b->other_than, b->other_than_count, a->step);
 }
 
-/* The nodes of placed members that this member must not share. */
+/* Returns the set of nodes of placed members that this member must not share (--other-nodes). */
 static const uint64_t *placement_ban(struct schedule_placement *placement, const struct schedule_gang *gang, size_t member)
 {
 	bool any = false;
@@ -137,7 +138,7 @@ static const uint64_t *placement_ban(struct schedule_placement *placement, const
 	return any ? placement->ban : NULL;
 }
 
-/* Bind the member to the nodes of its root. */
+/* Bind a gang member to the nodes of its root. */
 static void placement_follow_root(struct schedule_placement *placement, const struct schedule_gang *gang, size_t member,
 				  struct schedule_terms *terms)
 {

@@ -9,7 +9,7 @@
 #include "jobmgr/schedule/schedule_fit.h"
 #include "jobmgr/schedule/schedule_gang.h"
 
-/* Where one step, or one array element, runs. */
+/* The nodes on which one step or one array element is placed, and for how long. */
 struct schedule_placed {
 	size_t member;
 	int position;
@@ -17,34 +17,37 @@ struct schedule_placed {
 	double until;
 	struct schedule_reserved *reserved;
 	bool predispatched;
-	size_t first, node_count; /* entries of schedule_placement_taken(); one for the licences follows, if `licensed` */
+	/* the step's entries in the list of struct schedule_taken; if `licensed`, one more entry is for its licences */
+	size_t first, node_count;
 	bool licensed;
 };
 
 /* Resources of a placed step on one node. */
 struct schedule_taken {
 	int node_index, tasks;
-	int64_t *need; /* from reserved and free resources together */
-	int64_t *draw; /* from free resources alone */
+	int64_t *need; /* amounts taken from reserved and free resources together */
+	int64_t *draw; /* amounts taken from free resources alone */
 };
 
-struct schedule_placement; /* working space of a run */
+struct schedule_placement; /* working space of one run of the scheduler */
 
 struct schedule_placement *schedule_placement_new(struct schedule_profile *profile, struct schedule_fit *fit);
 void schedule_placement_free(struct schedule_placement *placement);
 
-/* Place the gang at the view's moment. On success all of it is taken from the view, until schedule_placement_undo(). Otherwise
- * nothing is, and schedule_placement_stuck() tells the member that did not fit, and whether only its licences were short. */
+/* Place the gang at the view's moment. On success all its resources are taken from the view, until schedule_placement_undo().
+ * On failure none are taken, and schedule_placement_stuck() returns the member that did not fit and whether only its licences
+ * were short. */
 bool schedule_placement_try(struct schedule_placement *placement, struct schedule_view *view, const struct schedule_gang *gang);
 void schedule_placement_undo(struct schedule_placement *placement, struct schedule_view *view);
 size_t schedule_placement_stuck(const struct schedule_placement *placement, bool *for_licenses);
 
-/* What the last success placed. */
+/* Returns the placed steps and array elements of the last successful schedule_placement_try(), and their resources on each
+ * node. */
 const struct schedule_placed *schedule_placement_placed(const struct schedule_placement *placement, size_t *count);
 const struct schedule_taken *schedule_placement_taken(const struct schedule_placement *placement,
 						      const struct schedule_placed *placed);
 
-/* Turn the last success, in a view of the future, into backfill reservations. */
+/* Turn the last successful placement, made in a view of the future, into backfill reservations. */
 void schedule_placement_reserve(struct schedule_placement *placement, struct schedule_view *view,
 				const struct schedule_gang *gang);
 

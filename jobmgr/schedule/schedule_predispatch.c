@@ -2,15 +2,15 @@
  *
  * Called by: schedule.c, when an array has filled the nodes and has elements left.
  * Invariants:
- *  - Only the first step that waits for resources is pre-dispatched, so it overtakes no other step.
- *  - A node that runs no element of the array gets none.
+ *  - Only elements of the first step that waits for resources are pre-dispatched, so they overtake no other step.
+ *  - A node that runs no element of the array gets no pre-dispatched one.
  *  - Only CPUs are promised twice; memory is not. */
 #include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_cycle.h"
 
-enum { PREDISPATCH_PER_ELEMENT = 8 }; /* pre-dispatched at most, for each running element */
+enum { PREDISPATCH_PER_ELEMENT = 8 }; /* most pre-dispatched elements on a node for each element that runs there */
 
-/* Elements of the array on one node. */
+/* Number of running and pre-dispatched elements of an array on one node. */
 struct node_elements {
 	int running, predispatched;
 };
@@ -23,11 +23,11 @@ static bool predispatch_is_allowed(const struct schedule_cycle *cycle, const str
 		     !request->reserved && !request->forced_count && !request->gres_count && !request->license_count &&
 		     member->step->deadline_at <= 0;
 	bool first = cause->reason == SCHEDULE_RESOURCES && !cycle->profile->reservation_count && !cycle->profile->outages.count;
-	/* Pre-dispatched elements count towards limits, so they must not use up slots that running elements need. */
+	/* Pre-dispatched elements count towards limits, so there are none unless the limits allow all remaining elements. */
 	return plain && first && (free_slots < 0 || free_slots >= schedule_gang_count_elements(member));
 }
 
-/* Count the elements on each node. Returns how many are pre-dispatched already. */
+/* Count the elements of an array on each node. Returns the number of elements that are pre-dispatched already. */
 static int predispatch_count(const struct schedule_cycle *cycle, const struct schedule_member *member,
 			     struct node_elements *nodes)
 {
@@ -52,7 +52,7 @@ static int predispatch_count(const struct schedule_cycle *cycle, const struct sc
 	return predispatched;
 }
 
-/* Pre-dispatch the next element to this node, if it has enough memory. */
+/* Pre-dispatch the next element of an array to a node. Returns false if the node has too little free memory. */
 static bool predispatch_one(struct schedule_cycle *cycle, struct schedule_member *member, int node_index,
 			    struct node_elements *nodes)
 {
@@ -81,7 +81,7 @@ void schedule_predispatch(struct schedule_cycle *cycle, struct schedule_member *
 		return;
 	struct node_elements *nodes = schedule_arena_take(cluster->arena, cluster->nodes, sizeof *nodes);
 	int left = member->step->array_predispatch - predispatch_count(cycle, member, nodes);
-	/* One element for each node in turn. */
+	/* Pre-dispatch one element to each node in turn. */
 	for (bool any = true; any;) {
 		any = false;
 		for (size_t node_index = 0; node_index < cluster->nodes; node_index++) {

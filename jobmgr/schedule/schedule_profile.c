@@ -1,4 +1,4 @@
-/* schedule_profile.c - keeps ends, backfill reservations and the live view consistent.
+/* schedule_profile.c - keeps ends of steps, backfill reservations and the live view of the cluster consistent.
  *
  * Called by: schedule.c, schedule_placement.c, schedule_earliest.c and schedule_fit.c. */
 #include "jobmgr/schedule/schedule_profile.h"
@@ -105,7 +105,7 @@ static int compare_ends(const void *a, const void *b)
 	return (x->source > y->source) - (x->source < y->source);
 }
 
-/* Sort only the ends that were added since the last call, and merge them with the others. */
+/* Sort the ends that were added since the last call, and merge them with the sorted ends. */
 void schedule_profile_sort(struct schedule_profile *profile)
 {
 	struct schedule_end *a = profile->end, *b = a + profile->sorted, *out = profile->merged;
@@ -157,7 +157,8 @@ static void reservations_insert(struct schedule_profile *profile, struct schedul
 	profile->by_from[from] = profile->by_to[to] = profile->reservations[profile->reservation_count++] = reservation;
 }
 
-/* Where several parts begin together on a node, the last one has the least left; it is the one that counts. */
+/* Add the parts of a backfill reservation to their nodes. If several parts begin together on a node, the last part has the least
+ * left free, and counts. */
 static void reservation_add_parts(struct schedule_profile *profile, const struct schedule_view *view,
 				  struct schedule_reservation *reservation)
 {
@@ -182,7 +183,8 @@ void schedule_profile_reserve(struct schedule_profile *profile, const struct sch
 	}
 }
 
-/* A running row frees its resources at its end. A step that is past its limit is expected to end within a second. */
+/* Add the end of a running step, which frees its resources. A step that is past its time limit is expected to end within a
+ * second. */
 static void profile_add_running(struct schedule_profile *profile, int index)
 {
 	const struct schedule_cluster *c = profile->cluster;

@@ -2,7 +2,7 @@
  *
  * Called by: schedule.c and schedule_predispatch.c, for each decision.
  * Invariants:
- *  - The result is in the arena of the run, and owns it. */
+ *  - The result is in the arena of the run, and owns the arena. */
 #include "jobmgr/schedule/schedule_record.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "jobmgr/schedule/schedule_explain.h"
 
 struct result {
-	struct schedule_result result; /* first member: what the caller has a pointer to */
+	struct schedule_result result; /* must be the first member, since the caller has a pointer to the result */
 	struct schedule_arena *arena;
 };
 
@@ -19,7 +19,7 @@ struct schedule_record {
 	const struct schedule_cluster *cluster;
 	struct schedule_start *start;
 	size_t starts, start_capacity;
-	struct schedule_wait *wait; /* by pending step; without a message: no wait */
+	struct schedule_wait *wait; /* waits by index of the pending step; without a message: the step does not wait */
 };
 
 struct schedule_record *schedule_record_new(const struct schedule_cluster *cluster)
@@ -30,7 +30,8 @@ struct schedule_record *schedule_record_new(const struct schedule_cluster *clust
 	return record;
 }
 
-/* The devices a start gets of one generic resource of a node: reserved ones first, then the lowest free numbers. */
+/* Choose the devices that a start gets of one generic resource of a node: reserved devices first, then the lowest free
+ * numbers. */
 static void record_devices(const struct schedule_cluster *c, const struct schedule_reserved *reserved,
 			   const struct schedule_taken *taken, size_t gres, struct schedule_devices *devices)
 {
@@ -128,7 +129,7 @@ void schedule_record_expected_start(struct schedule_record *record, size_t pendi
 	wait->node_ids = node;
 	wait->node_count = placed->node_count;
 	wait->message = schedule_arena_print(c->arena, "%s; expected %s", wait->message, schedule_explain_at(c->arena, at));
-	/* The message names the outage already. */
+	/* A message about a maintenance already names the outage, so the end of the outage is not added. */
 	if (wait->reason != SCHEDULE_MAINTENANCE || after->step >= 0)
 		wait->message = schedule_arena_print(c->arena, "%s after %s", wait->message, after->message);
 	if (wait->reason != SCHEDULE_RESOURCES && wait->reason != SCHEDULE_LICENSE)

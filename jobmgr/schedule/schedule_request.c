@@ -1,10 +1,10 @@
-/* schedule_request.c - the table of distinct requests, each evaluated once as far as that needs no placement.
+/* schedule_request.c - the table of distinct requests. Each request is evaluated once, as far as that needs no placement.
  *
  * Called by: schedule_gang.c for each pending step.
  * Invariants:
- *  - A request's key has the bytes of all that decides where and when it fits. A step with reserved resources has its own
- *    request.
- *  - A refused request blocks nothing: it gets no reservation, and the next step is considered. */
+ *  - The key of a request has the bytes of all values that decide where and when it fits. A step with reserved resources has its
+ *    own request.
+ *  - A refused request blocks nothing: it gets no backfill reservation, and the next step is considered. */
 #include "jobmgr/schedule/schedule_request.h"
 
 #include <limits.h>
@@ -22,7 +22,7 @@ struct schedule_requests {
 	const struct schedule_reserved_index *reserved_index;
 	struct schedule_request **bucket;
 	size_t mask;
-	char *key; /* the key being looked up */
+	char *key; /* key of the request being looked up */
 	size_t length, capacity;
 };
 
@@ -134,7 +134,7 @@ static void judge_refuse(struct schedule_request *r, enum schedule_reason reason
 	r->cause = (struct schedule_cause){.reason = reason, .step = -1, .message = message};
 }
 
-/* The amounts asked for, each kind once; false if one of them exists nowhere. */
+/* List the amounts that a step asks for, each kind of resource once. Returns false if one of the names is unknown. */
 static bool judge_needs(const struct schedule_cluster *c, const struct schedule_names *names, size_t first,
 			const struct schedule_amount *amount, size_t count, struct schedule_need **need, size_t *needs)
 {
@@ -197,7 +197,8 @@ static void judge_partition(const struct schedule_cluster *c, struct schedule_re
 		r->nodes_max = partition->max_nodes;
 }
 
-/* The time limit as asked, cut to what partition and deadline allow if --time-min permits that. */
+/* Set the time limit of a request. With --time-min, partition and deadline may shorten the limit. A deadline also limits a step
+ * without a time limit. */
 static void judge_time(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	const struct schedule_pending *p = r->step;
@@ -286,7 +287,7 @@ static void judge_gres(const struct schedule_cluster *c, struct schedule_request
 		judge_refuse(r, SCHEDULE_NODE, "asks for a generic resource that no node has");
 }
 
-/* A step that asks for an administrative reservation runs on its nodes only, and during it only. */
+/* Restrict a step that asks for an administrative reservation to the nodes and the time of the reservation. */
 static void judge_reservation(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	const struct schedule_snapshot *s = c->snapshot;

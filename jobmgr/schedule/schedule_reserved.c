@@ -1,4 +1,4 @@
-/* schedule_reserved.c - indexes reserved allocations by the step they are reserved for.
+/* schedule_reserved.c - indexes reserved allocations by the step that they are reserved for.
  *
  * Called by: schedule.c once at the start; placements take reserved resources before free ones. */
 #include "jobmgr/schedule/schedule_reserved.h"
@@ -13,7 +13,7 @@ struct successor {
 };
 
 struct schedule_reserved_index {
-	struct successor *successor; /* ascending; only steps with reserved resources */
+	struct successor *successor; /* steps with reserved resources, ascending by job and step */
 	size_t count;
 };
 
@@ -42,7 +42,7 @@ struct schedule_reserved *schedule_reserved_for(const struct schedule_reserved_i
 	return successor ? successor->reserved : NULL;
 }
 
-/* The entry of a node, created if missing. */
+/* Returns the resources reserved for a step on a node. A missing entry is created. */
 static struct schedule_reserved *successor_node(const struct schedule_cluster *c, struct successor *successor, int node_index)
 {
 	for (struct schedule_reserved *reserved = successor->reserved; reserved; reserved = reserved->next)

@@ -8,7 +8,7 @@
 
 #include "jobmgr/schedule/schedule_cluster.h"
 
-/* Numbered devices of one generic resource, ascending. The first `taken` are given away. */
+/* Numbered devices of one generic resource, ascending. The first `taken` devices of the list are given to steps. */
 struct schedule_pool {
 	int *device;
 	size_t count, taken;
@@ -18,26 +18,27 @@ struct schedule_pool {
 struct schedule_reserved {
 	int node_index;
 	int64_t *amount;
-	struct schedule_pool *pool;	/* by generic resource */
-	struct schedule_reserved *next; /* the next node of the same step */
+	struct schedule_pool *pool;	/* reserved devices, by generic resource */
+	struct schedule_reserved *next; /* resources reserved for the same step on its next node */
 };
 
-struct schedule_reserved_index; /* all reserved resources */
+struct schedule_reserved_index; /* all resources that are reserved for successors */
 
 struct schedule_reserved_index *schedule_reserved_index_new(const struct schedule_cluster *cluster);
 
-/* The first node with resources reserved for a pending step, or NULL. Rows reserved for a step that is not pending count as
- * running. */
+/* Returns the first node with resources reserved for a pending step, or NULL if there is none. Rows reserved for a step that
+ * is not pending count as running. */
 struct schedule_reserved *schedule_reserved_for(const struct schedule_reserved_index *reserved_index, int64_t job, int step);
 
-/* The reserved amount of a kind on a node. */
+/* Returns the reserved amount of one kind of resource on a node. */
 int64_t schedule_reserved_amount(const struct schedule_reserved *reserved, int node_index, size_t kind);
 
-/* Take as much of `need` as possible from the reserved amounts; `draw` is the rest, to be taken from what is free. */
+/* Take as much of `need` as possible from the reserved amounts. `draw` is set to the rest, which must be taken from free
+ * resources. */
 void schedule_reserved_draw(const struct schedule_cluster *cluster, struct schedule_reserved *reserved, int node_index,
 			    const int64_t *need, int64_t *draw);
 
-/* Undo schedule_reserved_draw(). */
+/* Undo schedule_reserved_draw(): give the amounts back to the reserved ones. */
 void schedule_reserved_return(const struct schedule_cluster *cluster, struct schedule_reserved *reserved, int node_index,
 			      const int64_t *need, const int64_t *draw);
 

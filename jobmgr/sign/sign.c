@@ -1,7 +1,7 @@
 /* sign.c - authenticators: what jobmgrd binds to the owner of a step when the step is submitted.
  *
- * Called by: gate_job.c and gate_modify.c, which make one from a munge credential; lead_order.c, which checks it before it signs an
- * order.
+ * Called by: gate_job.c and gate_modify.c, which make an authenticator when a step is submitted or changed; lead_verify.c,
+ * which checks it before a launch request is signed.
  * Invariants:
  * - An authenticator covers one exact text: owner, script, environment and spec. A row that was altered in the database fits
  *   no authenticator, and the leader does not sign it. */

@@ -8,17 +8,19 @@
 
 #include "lib/seal.h"
 
-/* One step of one user's job. The HTTP API makes its authenticator at submission; the leader checks it before launch. */
+/* One step of a user's job, for its authenticator. The HTTP API makes the authenticator at submission; the leader checks it
+ * before launch. */
 struct sign_subject {
 	uid_t uid;
 	gid_t gid;
 	const char *user;
-	const char *script_hash;      /* SHA-256, hex */
-	const char *environment_hash; /* SHA-256, hex */
-	const char *spec;	      /* the fields of an order_spec */
+	const char *script_hash;      /* SHA-256 of the script, in hex */
+	const char *environment_hash; /* SHA-256 of the environment, in hex */
+	const char *spec;	      /* fields of a struct order_spec, as text */
 };
 
-/* HMAC-SHA-256, in hex, over the fields uid, gid, user, script, environment, spec in this order. */
+/* Make the authenticator of a step: HMAC-SHA-256, in hex, over the fields uid, gid, user, script, environment, spec in this
+ * order. */
 void sign_authenticator(const struct seal_mac_key *key, const struct sign_subject *subject, char hex[SEAL_HEX_SIZE]);
 
 /* Is `hex` the authenticator of `subject`? Compares in constant time. */
