@@ -24,17 +24,17 @@
 #include "lib/log.h"
 
 enum {
-	GATE_CONNECTIONS = 2000,   /* at most; fewer where the limit of open files is low */
-	GATE_FILES_RESERVED = 100, /* open files that are no connections */
-	GATE_HEADERS = 64 * 1024,  /* bytes */
+	GATE_CONNECTIONS = 2000,   /* most connections at once; fewer if the limit of open files is low */
+	GATE_FILES_RESERVED = 100, /* number of open files that are kept free for other uses than connections */
+	GATE_HEADERS = 64 * 1024,  /* most bytes of the headers of a request */
 	GATE_BODIES = 4,	   /* request bodies of the largest size that one client may have under way */
 	GATE_TIMEOUT = 60,	   /* seconds without progress in reading or writing */
 	GATE_RETRY = 1,		   /* seconds between tries for the socket's lock */
 	GATE_PAUSE = 100,	   /* milliseconds without accepting after accept() failed */
-	GATE_DRAIN_POLL = 10	   /* milliseconds */
+	GATE_DRAIN_POLL = 10	   /* milliseconds between checks whether all requests have ended */
 };
 
-/* Methods that evhttp passes on. gate_dispatch.c accepts the first two and refuses the others in JSON. */
+/* Methods that evhttp passes on. gate_dispatch.c accepts GET and POST and refuses the others in JSON. */
 #define GATE_METHODS                                                                                                             \
 	(EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_PATCH |            \
 	 EVHTTP_REQ_OPTIONS)
@@ -43,7 +43,7 @@ enum {
 struct gate_listener {
 	struct gate *gate;
 	struct evhttp *http;
-	SSL_CTX *tls; /* NULL: the Unix socket */
+	SSL_CTX *tls; /* TLS context; NULL: the listener serves the Unix socket */
 	struct evconnlistener *listener;
 };
 
@@ -52,9 +52,9 @@ struct gate {
 	struct gate_listener plain, tls;
 	char *lock;	     /* path of the Unix socket's lock */
 	bool is_standby;     /* another process serves the Unix socket */
-	bool owns_socket;    /* its file is removed at the end */
-	struct event *retry; /* tries for the lock */
-	struct event *drain; /* polls whether all requests are over */
+	bool owns_socket;    /* this process serves the Unix socket and removes its file at the end */
+	struct event *retry; /* timer of tries for the Unix socket's lock */
+	struct event *drain; /* timer that checks whether all requests have ended */
 	void (*done)(void *arg);
 	void *done_arg;
 };
@@ -84,7 +84,7 @@ static void gate_take_request(struct evhttp_request *http, void *arg)
 	gate_dispatch(&gate->server, http);
 }
 
-/* listeners */
+/* Listening sockets. */
 
 static void listener_resume(evutil_socket_t fd, short what, void *listener)
 {
@@ -98,7 +98,7 @@ static void listener_pause(struct evconnlistener *listener, void *arg)
 {
 	struct timeval pause = {.tv_usec = GATE_PAUSE * 1000};
 
-	(void)arg; /* evhttp's */
+	(void)arg; /* `arg` is evhttp's */
 	log_warning("could not accept a connection: %s; trying again in %d ms", strerror(errno), GATE_PAUSE);
 	evconnlistener_disable(listener);
 	event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, listener_resume, listener, &pause);
@@ -134,7 +134,7 @@ static void listener_close(struct gate_listener *l)
 	SSL_CTX_free(l->tls);
 }
 
-/* Serve the Unix socket, unless another process does. */
+/* Serve the Unix socket, unless another process serves it. */
 static bool gate_take_socket(struct gate *gate, struct err *e)
 {
 	const char *path = gate->server.conf->gate_socket;
@@ -197,7 +197,7 @@ static void gate_take_notification(void *arg)
 	gate_waits_notify(gate->server.waits);
 }
 
-/* The most connections that the limit of open files allows. */
+/* Returns the number of connections that the limit of open files allows. */
 static unsigned gate_read_bound(void)
 {
 	struct rlimit files;
@@ -234,7 +234,7 @@ void gate_set_leader(struct gate *gate, bool leader)
 	gate->server.leader = leader;
 }
 
-/* shutdown */
+/* Shutdown of the HTTP API. */
 
 static void gate_poll_drained(evutil_socket_t fd, short what, void *arg)
 {
@@ -278,11 +278,11 @@ void gate_close(struct gate *gate)
 	if (!gate)
 		return;
 	gate_unlink_socket(gate);
-	listener_close(&gate->plain); /* takes the clients from all calls */
+	listener_close(&gate->plain); /* closing the listeners takes the clients from all requests */
 	listener_close(&gate->tls);
-	gate_sessions_close(gate->server.sessions); /* ends calls with a query under way */
+	gate_sessions_close(gate->server.sessions); /* closing the sessions ends requests with a query under way */
 	gate_auth_free(gate->server.auth);
-	gate_calls_free(&gate->server); /* those that wait for munge, a session or a notification */
+	gate_calls_free(&gate->server); /* frees the requests that wait for munge, a session or a notification */
 	gate_waits_free(gate->server.waits);
 	gate_connections_free(gate->server.connections);
 	event_free(gate->retry);

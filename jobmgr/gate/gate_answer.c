@@ -11,17 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Classes of SQLSTATE, the longest prefix first. RTnnn has its status in it. */
+/* Classes of SQLSTATE, the longest prefix first. An SQLSTATE RTnnn contains the HTTP status. */
 static const struct {
 	const char *prefix;
 	int status;
 } statuses[] = {
 	{"57014", 504}, /* cancelled by a statement timeout */
-	{"22", 422},	/* data: a value out of range, a bad number */
-	{"23", 422},	/* a constraint */
-	{"28", 401},	/* a credential */
-	{"40", 503},	/* rolled back: serialization, deadlock */
-	{"08", 503},	/* no connection */
+	{"22", 422},	/* data exception: a value out of range, a bad number */
+	{"23", 422},	/* integrity constraint violation */
+	{"28", 401},	/* invalid authorization: a credential */
+	{"40", 503},	/* transaction rolled back: serialization failure, deadlock */
+	{"08", 503},	/* no connection to the database */
 	{"53", 503},	/* the database lacks a resource */
 	{"57", 503},	/* the database shuts down */
 };
@@ -82,7 +82,7 @@ const char *gate_answer_reason(int status)
 	return "Error";
 }
 
-/* The text after the JSON string that begins at `c`. */
+/* Returns the text after the JSON string that begins at `c`. */
 static const char *answer_skip_string(const char *c)
 {
 	for (c++; *c && *c != '"'; c++)
@@ -114,7 +114,8 @@ const char *gate_answer_member(const char *text, const char *name)
 	return NULL;
 }
 
-/* A JSON string of any bytes. Where they are not UTF-8 (a message was cut within a character), each byte above 0x7f becomes "?". */
+/* Makes a JSON string of any bytes. If the bytes are not UTF-8 (a message was cut within a character), each byte above 0x7f
+ * becomes "?". */
 static json_t *answer_make_string(const char *text)
 {
 	json_t *value = json_string(text);

@@ -1,10 +1,10 @@
 /* gate_auth.c - a thread that decodes munge credentials and reads names of users, one credential after the other.
  *
- * Called by: gate_dispatch.c, on the loop; the answer comes back to the loop through an eventfd.
+ * Called by: gate_dispatch.c, in the event loop. The answer comes back to the loop through an eventfd.
  * Invariants:
- * - A credential belongs to one side at a time: to the worker between the two queues, else to the loop.
- * - A credential is answered exactly once, after GATE_AUTH_TIMEOUT with an error. So a munged that hangs costs a client an error and
- *   the daemon nothing.
+ * - A credential belongs to one side at a time: to the worker thread between the two queues, else to the event loop.
+ * - A credential is answered exactly once, after GATE_AUTH_TIMEOUT with an error. So a munged that hangs gives clients an error
+ *   and does not block the daemon.
  * - An entry of the name service is used for GATE_AUTH_USER_AGE, because reading it takes as many system calls as the rest of a
  *   request. */
 #include "jobmgr/gate/gate_auth.h"
@@ -27,31 +27,31 @@
 #include "lib/log.h"
 
 enum {
-	GATE_AUTH_TIMEOUT = 10, /* seconds */
+	GATE_AUTH_TIMEOUT = 10, /* seconds until a credential that is not checked is answered with an error */
 	GATE_AUTH_ENTRY_SIZE = 65536,
 	GATE_AUTH_GROUPS = 1024,
-	GATE_AUTH_USER_AGE = 1000, /* milliseconds */
-	GATE_AUTH_USERS = 64	   /* entries in the cache */
+	GATE_AUTH_USER_AGE = 1000, /* milliseconds for which a cached entry of the name service is used */
+	GATE_AUTH_USERS = 64	   /* number of entries in the cache of users */
 };
 
-/* A cached entry of the name service; only the worker uses it. */
+/* A cached entry of the name service. Only the worker thread uses the cache. */
 struct auth_user {
 	uid_t uid;
-	gid_t gid; /* of the credential that `groups` were read for */
+	gid_t gid; /* gid of the credential that `groups` were read for */
 	char user[GATE_USER_SIZE];
 	char *home;
-	json_t *groups; /* NULL: not read yet */
-	int64_t until;	/* by clock_ms(); 0: the entry is empty */
+	json_t *groups; /* names of the user's groups; NULL: not read yet */
+	int64_t until;	/* end of the entry's validity, by clock_ms(); 0: the entry is empty */
 };
 
-/* A credential that is being checked. `answer` is NULL after the timeout; only the loop reads it. */
+/* A credential that is being checked. `answer` is NULL after the timeout; only the event loop reads `answer`. */
 struct auth_task {
 	struct gate_auth *auth;
 	struct gate_credential *credential;
 	gate_auth_answer *answer;
 	void *arg;
 	struct event *timeout;
-	bool abandoned; /* under the lock: the timeout is over, so the worker skips it */
+	bool abandoned; /* guarded by the lock: the credential's timeout is over, so the worker skips the task */
 	bool valid;
 	struct err e;
 	STAILQ_ENTRY(auth_task) link;
@@ -62,14 +62,14 @@ STAILQ_HEAD(auth_queue, auth_task);
 struct gate_auth {
 	struct event_base *base;
 	char *socket;
-	int wake; /* eventfd: `done` is not empty */
+	int wake; /* eventfd that reports that `done` is not empty */
 	struct event *event;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	struct auth_queue queued, done;		 /* under the lock */
-	bool busy, stop;			 /* under the lock */
-	struct auth_user users[GATE_AUTH_USERS]; /* the worker's; a user's index is its uid modulo the size */
+	struct auth_queue queued, done;		 /* guarded by the lock: tasks for the worker, and checked tasks */
+	bool busy, stop;			 /* guarded by the lock: the worker checks a credential; the worker has to end */
+	struct auth_user users[GATE_AUTH_USERS]; /* cache of the worker thread; the index of a user is its uid modulo the size */
 };
 
 void gate_credential_free(struct gate_credential *credential)
@@ -93,7 +93,7 @@ static void auth_free_task(struct auth_task *t)
 	free(t);
 }
 
-/* Read login name and home of the credential's uid. A uid without a name is refused. */
+/* Read login name and home directory of the credential's uid. A uid without a name is refused. */
 static bool auth_read_user(struct gate_credential *credential, struct err *e)
 {
 	char *space = xmalloc(GATE_AUTH_ENTRY_SIZE);
@@ -118,7 +118,7 @@ static bool auth_read_user(struct gate_credential *credential, struct err *e)
 	return ok;
 }
 
-/* The names of all groups of the credential's user; a group without a name is left out. */
+/* Returns the names of all groups of the credential's user. A group without a name is left out. */
 static json_t *auth_read_groups(const struct gate_credential *credential)
 {
 	gid_t *gids = xcalloc(GATE_AUTH_GROUPS, sizeof *gids);
@@ -128,7 +128,7 @@ static json_t *auth_read_groups(const struct gate_credential *credential)
 	int count = GATE_AUTH_GROUPS;
 
 	if (getgrouplist(credential->user, credential->gid, gids, &count) < 0)
-		count = GATE_AUTH_GROUPS; /* more groups are left out */
+		count = GATE_AUTH_GROUPS; /* groups beyond GATE_AUTH_GROUPS are left out */
 	for (int i = 0; i < count; i++) {
 		if (getgrgid_r(gids[i], &entry, space, GATE_AUTH_ENTRY_SIZE, &found) == 0 && found)
 			json_array_append_new(group_names, json_string(entry.gr_name));
@@ -145,7 +145,7 @@ static void auth_clear_user(struct auth_user *user)
 	*user = (struct auth_user){0};
 }
 
-/* Fill in the user of the credential, from the cache where the entry is fresh. */
+/* Fill in the user of the credential, from the cache if the entry is still valid. */
 static bool auth_find_user(struct gate_auth *a, struct gate_credential *credential, struct err *e)
 {
 	struct auth_user *user = &a->users[credential->uid % GATE_AUTH_USERS];
@@ -169,7 +169,8 @@ static bool auth_find_user(struct gate_auth *a, struct gate_credential *credenti
 		user->groups = auth_read_groups(credential);
 	if (credential->ask_groups)
 		credential->groups =
-			json_deep_copy(user->groups); /* a copy: reference counts of JSON values are not thread-safe */
+			/* copy the groups, since reference counts of JSON values are not thread-safe */
+			json_deep_copy(user->groups);
 	return true;
 }
 
@@ -221,7 +222,7 @@ static void *auth_run_worker(void *arg)
 	return NULL;
 }
 
-/* On the loop: pass each checked credential to its handler. */
+/* In the event loop: pass each checked credential to its handler. */
 static void auth_deliver_answers(evutil_socket_t fd, short what, void *arg)
 {
 	struct gate_auth *a = arg;
@@ -281,7 +282,7 @@ struct gate_auth *gate_auth_new(struct event_base *base, const char *socket)
 	pthread_cond_init(&a->work, NULL);
 	a->event = event_new(base, a->wake, EV_READ | EV_PERSIST, auth_deliver_answers, a);
 	event_add(a->event, NULL);
-	sigfillset(&all); /* the loop handles signals */
+	sigfillset(&all); /* the event loop handles signals, so the worker thread blocks them */
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	if ((errno = pthread_create(&a->thread, NULL, auth_run_worker, a)) != 0)
 		die("could not start a thread: %s", strerror(errno));
@@ -311,7 +312,7 @@ void gate_auth_free(struct gate_auth *a)
 	busy = a->busy;
 	pthread_cond_signal(&a->work);
 	pthread_mutex_unlock(&a->lock);
-	if (busy) { /* it may hang in libmunge: leave its memory allocated, because the process ends now */
+	if (busy) { /* the worker may hang in libmunge: leave its memory allocated, because the process ends now */
 		pthread_detach(a->thread);
 		return;
 	}
@@ -341,5 +342,5 @@ void gate_auth_check(struct gate_auth *a, struct gate_credential *credential, ga
 	pthread_mutex_lock(&a->lock);
 	STAILQ_INSERT_TAIL(&a->queued, t, link);
 	pthread_mutex_unlock(&a->lock);
-	pthread_cond_signal(&a->work); /* after unlocking, or the worker would wake up and wait for the lock */
+	pthread_cond_signal(&a->work); /* signal after unlocking, or the worker would wake up and wait for the lock */
 }

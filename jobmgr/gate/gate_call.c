@@ -1,6 +1,7 @@
 /* gate_call.c - the life of one request, from its first query to its answer and its end.
  *
- * Called by: gate_dispatch.c, which makes calls; the verbs gate_submit.c, gate_modify.c and gate_wait.c.
+ * Called by: gate_dispatch.c, which makes a struct gate_call for each request; the verbs gate_submit.c, gate_modify.c and
+ * gate_wait.c.
  * Invariants:
  * - Nothing here blocks.
  * - Each request is answered at most once. */
@@ -29,7 +30,7 @@ static void call_free(struct gate_call *c)
 	free(c);
 }
 
-/* The client is answered, or gone. */
+/* Note that the client of a request is answered, or gone. */
 static void call_lose_client(struct gate_call *c)
 {
 	c->http = NULL;
@@ -37,7 +38,7 @@ static void call_lose_client(struct gate_call *c)
 		c->verb->lose_client(c);
 }
 
-/* Send the answer. The call has no client from now on. */
+/* Send the answer of a request. The request has no client from now on. */
 static void call_answer(struct gate_call *c, int status, const char *text)
 {
 	struct evhttp_request *http = c->http;
@@ -115,10 +116,10 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 	}
 	gate_refuse(&e, "RT504", "the database did not answer within %d s", CALL_TIMEOUT);
 	err_hint(&e, "It is not known whether the request took effect; check before you repeat it.");
-	call_answer_error(c, &e, NULL); /* the call itself ends when the database answers */
+	call_answer_error(c, &e, NULL); /* the client is answered now; the request ends when the database answers */
 }
 
-/* Add a hint to an error of the connection: did the request take effect? */
+/* Add a hint to an error of the database connection that says whether the request took effect. */
 static void call_explain(const struct gate_call *c, struct err *e)
 {
 	if (strncmp(e->code, "08", 2) != 0 || e->hint[0])
@@ -211,7 +212,7 @@ void gate_calls_lost(struct gate_server *server, struct evhttp_connection *conne
 
 	TAILQ_FOREACH(c, &server->calls, link)
 	{
-		/* evhttp may have detached a request from its connection before; such a call ends with its reply */
+		/* evhttp may have detached a request from its connection before; such a request ends with its answer */
 		if (!c->http || evhttp_request_get_connection(c->http) != connection)
 			continue;
 		call_lose_client(c);

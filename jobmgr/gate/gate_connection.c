@@ -3,11 +3,11 @@
  * Called by: gate.c for each connection; gate_dispatch.c and gate_call.c for each request.
  * Invariants:
  * - From its first byte on, a connection counts to the quota of a user (Unix socket) or of an address (TLS).
- * - A connection beyond the bounds is shut down in the same iteration of the loop, and so is one whose client has too many
- *   unanswered bytes.
- * - A request counts until it is over, even when its client hangs up.
- * - All clients together may have QUOTAS times the bytes of one; small requests are always accepted.
- * - evhttp does not report the end of a connection, but takes its call backs off the buffer. The sweep frees such buffers. */
+ * - A connection beyond the bounds is shut down in the same iteration of the loop, and so is a connection whose client has too
+ *   many unanswered bytes.
+ * - A request counts until it has ended, even if its client hangs up.
+ * - All clients together may have QUOTAS times the bytes of one client; small requests are always accepted.
+ * - evhttp does not report the end of a connection, but removes its callbacks from the buffer. The sweep frees such buffers. */
 #include "jobmgr/gate/gate_connection.h"
 
 #include <arpa/inet.h>
@@ -23,25 +23,27 @@
 #include "lib/log.h"
 
 enum {
-	CONNECTION_SWEEP = 1,	   /* seconds */
-	QUOTAS = 4,		   /* so many times the bytes of one client are accepted of all clients together */
-	QUOTA_SMALL = 1024 * 1024, /* bytes that are accepted whatever other clients have */
+	CONNECTION_SWEEP = 1,	   /* seconds between sweeps of ended connections */
+	QUOTAS = 4,		   /* bytes of requests that all clients together may have under way, in quotas of one client */
+	QUOTA_SMALL = 1024 * 1024, /* requests of at most this many bytes are accepted whatever other clients have under way */
 	QUOTA_NAME = 64
 };
 
 struct gate_quota {
 	struct gate_connections *all;
-	char name[QUOTA_NAME]; /* "uid 1000", "10.0.0.7" */
+	char name[QUOTA_NAME]; /* name of the client: "uid 1000", "10.0.0.7" */
 	bool is_remote;
-	unsigned connections, requests, queries; /* open; under way; under way in the database */
-	size_t unanswered, request_bytes;	 /* bytes read since the last answer; bytes of requests under way */
+	/* the client's open connections, its requests under way, its database queries under way */
+	unsigned connections, requests, queries;
+	/* bytes read since the last answer to the client; bytes of its requests under way */
+	size_t unanswered, request_bytes;
 	TAILQ_ENTRY(gate_quota) link;
 };
 
 struct connection {
 	struct gate_connections *all;
 	struct bufferevent *buffer;
-	struct gate_quota *quota; /* NULL: nothing was read yet, or refused */
+	struct gate_quota *quota; /* quota of the client; NULL: nothing was read from the connection yet, or it was refused */
 	size_t unanswered;
 	bool refused;
 	TAILQ_ENTRY(connection) link;
@@ -50,16 +52,16 @@ struct connection {
 struct gate_connections {
 	TAILQ_HEAD(, connection) list;
 	TAILQ_HEAD(, gate_quota) quotas;
-	unsigned count, remote, bound; /* admitted connections; those by TLS; the most */
-	unsigned refused;	       /* since the last log line about refusals */
+	unsigned count, remote, bound; /* number of admitted connections; of admitted TLS connections; limit of connections */
+	unsigned refused;	       /* number of connections refused since the last log line about refusals */
 	size_t most, unanswered, request_bytes;
 	struct event *sweep;
 };
 
-/* quotas */
+/* Quotas of clients. */
 
-/* The client at the other end. False: a user of this host. An IPv6 network of /64 is one client, because a provider gives each
- * customer at least that. */
+/* Set `name` to the name of the client at the other end of a connection. Returns true for an address, false for a user of this
+ * host. An IPv6 network of /64 is one client, because providers give each customer at least a /64. */
 static bool quota_read_name(int fd, char name[QUOTA_NAME])
 {
 	struct sockaddr_storage address = {0};
@@ -111,7 +113,7 @@ static void quota_drop_unused(struct gate_quota *quota)
 	free(quota);
 }
 
-/* How many connections a client may have, and how many requests under way. */
+/* Returns how many connections a client may have, and also how many requests under way. */
 static unsigned quota_bound(const struct gate_quota *quota)
 {
 	return quota->is_remote ? quota->all->bound / 4 : quota->all->bound / 2;
@@ -151,7 +153,7 @@ unsigned *gate_quota_queries(struct gate_quota *quota)
 	return &quota->queries;
 }
 
-/* connections */
+/* Connections of clients. */
 
 static bool connection_is_dead(const struct connection *c)
 {
@@ -161,7 +163,7 @@ static bool connection_is_dead(const struct connection *c)
 	return owner == NULL;
 }
 
-/* evhttp then reads the end of the connection and frees it. */
+/* Refuse a connection by shutting it down. evhttp then reads the end of the connection and frees it. */
 static void connection_refuse(struct connection *c)
 {
 	c->refused = true;
@@ -264,7 +266,7 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 	if (all->refused > 1)
 		log_warning("%u connections were refused within %d s", all->refused, CONNECTION_SWEEP);
 	all->refused = 0;
-	if (TAILQ_EMPTY(&all->list)) /* refused connections were in the list until now */
+	if (TAILQ_EMPTY(&all->list)) /* the last connection is gone; refused connections were in the list, too */
 		event_del(all->sweep);
 }
 
@@ -301,7 +303,7 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	evbuffer_add_cb(bufferevent_get_input(buffer), connection_input_changed, c);
 	evbuffer_add_cb(bufferevent_get_output(buffer), connection_output_changed, c);
 	TAILQ_INSERT_TAIL(&all->list, c, link);
-	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* it does not run without connections */
+	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* the sweep does not run while there are no connections */
 		event_add(all->sweep, &often);
 	event_active(all->sweep, 0, 0);
 }

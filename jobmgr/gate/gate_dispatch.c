@@ -17,7 +17,7 @@
 #include "jobmgr/gate/gate_submit.h"
 #include "jobmgr/gate/gate_wait.h"
 
-enum { DISPATCH_LARGEST = 1024 * 1024 /* bytes of a request without a script */ };
+enum { DISPATCH_LARGEST = 1024 * 1024 /* most bytes of a request that has no script */ };
 
 static void dispatch_to_verb(struct gate_call *c)
 {
@@ -63,7 +63,7 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 	}
 }
 
-/* The credential of the Authorization header, after "Munge "; NULL: there is none. */
+/* Returns the credential in the Authorization header, after "Munge ", or NULL if there is none. */
 static const char *dispatch_find_credential(struct evhttp_request *http)
 {
 	const char *header = evhttp_find_header(evhttp_request_get_input_headers(http), "Authorization");
@@ -87,7 +87,7 @@ static void dispatch_identify(struct gate_call *c, const char *method, const cha
 	gate_auth_check(c->server->auth, credential, dispatch_identified, c);
 }
 
-/* The answers that need no credential, malloc'ed; NULL for any other path. */
+/* Returns the answer for a path that needs no credential, malloc'ed, or NULL for any other path. */
 static char *dispatch_make_public_answer(const struct gate_server *server, const char *path)
 {
 	json_t *answer = NULL;

@@ -28,7 +28,7 @@ json_t *gate_job_request(const json_t *own, const json_t *common)
 	return whole;
 }
 
-/* The umask of a request: a number, or octal digits. */
+/* Read the umask of a submission: a number, or octal digits. */
 static bool job_read_umask(const json_t *request, int *mask, struct err *e)
 {
 	const json_t *value = gate_request_member(request, "umask");
@@ -46,7 +46,7 @@ static bool job_read_umask(const json_t *request, int *mask, struct err *e)
 	return true;
 }
 
-/* The members of a request, without the environment, for the translator; `options` and `arguments` are malloc'ed. */
+/* Read the members of a submission, without the environment, for the translator. `options` and `arguments` are malloc'ed. */
 static bool job_read_request(const json_t *request, struct translate_request *r, const char ***options, const char ***arguments,
 			     struct err *e)
 {
@@ -70,7 +70,7 @@ static bool job_read_request(const json_t *request, struct translate_request *r,
 	return true;
 }
 
-/* The environment as a list of "NAME=value". */
+/* Returns the environment of a submission as a list of "NAME=value". */
 static json_t *job_read_environment(const json_t *request, struct err *e)
 {
 	json_t *given = gate_request_member(request, "environment"), *value, *list;
@@ -105,7 +105,8 @@ static size_t job_environment_size(const json_t *list)
 	return size;
 }
 
-/* Pack the NAME=value strings, each with its NUL, as database and node read them. A string without a name is left out. */
+/* Pack the "NAME=value" strings of the job's environment, each with its NUL, as database and node read them. A string without a
+ * name is left out. */
 static void job_pack_environment(struct gate_job *job, const json_t *list)
 {
 	const json_t *value;
@@ -123,7 +124,7 @@ static void job_pack_environment(struct gate_job *job, const json_t *list)
 	}
 }
 
-/* The value of --export. */
+/* Returns the value of the job's option --export. */
 static const char *job_export_list(const struct gate_job *job)
 {
 	const char *list = json_string_value(json_object_get(json_object_get(job->plan, "job"), "export"));
@@ -131,7 +132,8 @@ static const char *job_export_list(const struct gate_job *job)
 	return list ? list : "ALL";
 }
 
-/* Set the environment to what --export lets through. Where the job before it in the list has the same, it stays NULL. */
+/* Set the job's environment to the variables that --export lets through. If the job before it in the list has the same
+ * environment, it stays NULL. */
 static bool job_export_environment(struct gate_job *job, const struct gate_job *before, struct err *e)
 {
 	json_t *environment, *exported;
@@ -157,7 +159,7 @@ static bool job_export_environment(struct gate_job *job, const struct gate_job *
 	return true;
 }
 
-/* Add its authenticator to each step of the plan. */
+/* Add an authenticator to each step of the plan. */
 static void job_authenticate(const struct gate_call *c, const struct translate_request *r, struct gate_job *job)
 {
 	char script[SEAL_HEX_SIZE], hex[SEAL_HEX_SIZE];
@@ -182,7 +184,7 @@ static void job_authenticate(const struct gate_call *c, const struct translate_r
 	json_object_set(json_object_get(job->plan, "job"), "groups", c->credential->groups);
 }
 
-/* Delete empty members: the database reads them the same as absent ones. */
+/* Delete empty members of a JSON object, since the database reads empty members as absent ones. */
 static void job_delete_empty(json_t *object)
 {
 	json_t *value;
@@ -197,7 +199,7 @@ static void job_delete_empty(json_t *object)
 	}
 }
 
-/* Warn where the job asks for mail and this instance has no program to send it. */
+/* Warn if the job asks for mail and this instance has no program to send mail. */
 static void job_warn_mail(const struct gate_call *c, struct gate_job *job)
 {
 	const char *types = json_string_value(json_object_get(json_object_get(job->plan, "job"), "mail_type"));

@@ -3,7 +3,7 @@
  * Called by: gate.c, at the start and for each connection.
  * Invariants:
  * - The mode of the Unix socket is 0666: the credential of each request identifies the client, not the connection.
- * - Only the owner of its lock removes a socket file. */
+ * - Only the owner of the lock of a socket file removes the file. */
 #include "jobmgr/gate/gate_listen.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 enum { LISTEN_BACKLOG = 512 };
 
-/* Remove the socket of an earlier process. */
+/* Remove the socket file that an earlier process left. */
 static bool listen_unlink_stale(const char *path, struct err *e)
 {
 	struct stat found;
@@ -85,7 +85,8 @@ static void listen_log_address(int fd)
 	}
 }
 
-/* Parse "0.0.0.0:6820" or "[::]:6820"; port 0: the kernel chooses one. Free with freeaddrinfo. */
+/* Parse an address such as "0.0.0.0:6820" or "[::]:6820". With port 0 the kernel chooses the port. Free the result with
+ * freeaddrinfo. */
 static struct addrinfo *listen_parse_address(const char *text, struct err *e)
 {
 	const struct addrinfo hints = {

@@ -1,8 +1,8 @@
-/* gate_modify.c - modification: read the steps, let the translator change them, authenticate them anew.
+/* gate_modify.c - modifies submitted steps: read them, let the translator change them, make new authenticators.
  *
  * Called by: gate_dispatch.c.
  * Invariants:
- * - Only a step whose authenticator is valid gets a new one, so a modify never makes a row good that was altered in the database.
+ * - Only a step whose authenticator is valid gets a new one, so a row that was altered in the database never becomes valid.
  * - Only the owner, or root, changes what a step runs and how. An operator changes where and when. */
 #include "jobmgr/gate/gate_modify.h"
 
@@ -16,7 +16,7 @@
 #include "jobmgr/sign/sign.h"
 #include "lib/fields.h"
 
-/* Fields of a spec that place or name a step; only the owner changes any other. */
+/* Fields of a spec that place or name a step. Only the owner of the step may change the other fields. */
 static const char *const placement_fields[] = {"job_name", "account", "partition", "submit_ntasks", "cpus_per_task"};
 
 static bool modify_is_placement(const char *name)
@@ -43,7 +43,7 @@ bool gate_modify_runs_alike(const char *before, const char *after)
 	return is_alike;
 }
 
-/* The subject of a step's authenticator, from an answer of api.job_spec; false: a member is missing. */
+/* Read the subject of a step's authenticator from an answer of api.job_spec. Returns false if a member is missing. */
 static bool modify_read_subject(const json_t *step, struct sign_subject *s, struct err *e)
 {
 	s->uid = (uid_t)json_integer_value(json_object_get(step, "uid"));
@@ -58,7 +58,7 @@ static bool modify_read_subject(const json_t *step, struct sign_subject *s, stru
 	return gate_refuse(e, "RT500", "api.job_spec: a step of the answer lacks a member");
 }
 
-/* The members of the changed step that differ from the step before. */
+/* Returns the members of a step, except "spec", whose values differ before and after the change. */
 static json_t *modify_list_changes(const json_t *before, const json_t *after)
 {
 	json_t *changes = json_object(), *value;
@@ -71,7 +71,8 @@ static json_t *modify_list_changes(const json_t *before, const json_t *after)
 	return changes;
 }
 
-/* A changed step as api.job_modify takes it; NULL with an error where the caller may not change it so. */
+/* Returns a changed step, with its new authenticator, as api.job_modify takes it. Returns NULL with an error if the caller may
+ * not make this change. */
 static json_t *modify_authenticate_step(const struct gate_call *c, const json_t *before, const json_t *after, struct err *e)
 {
 	const char *auth = json_string_value(json_object_get(before, "auth"));
@@ -100,7 +101,7 @@ static json_t *modify_authenticate_step(const struct gate_call *c, const json_t 
 
 static void modify_begin(struct gate_call *c);
 
-/* The state of the verb is the request of api.job_modify, NULL until it is made. */
+/* Free the state of a modify request: the request of api.job_modify, or NULL if that is not made yet. */
 static void modify_free(struct gate_call *c)
 {
 	json_decref(c->state);
@@ -111,7 +112,7 @@ static void modify_store(struct gate_call *c)
 	gate_call_request(c, API_job_modify, c->state, gate_call_pass);
 }
 
-/* Change each step; false: a step was refused, and the call has ended. */
+/* Change each step. Returns false if a step was refused; the client's request has then been answered. */
 static bool modify_steps(struct gate_call *c, const json_t *steps, const struct translate_request *request, json_t *changed)
 {
 	struct translate_problems problems = {0};
@@ -141,7 +142,7 @@ static bool modify_steps(struct gate_call *c, const json_t *steps, const struct 
 	return true;
 }
 
-/* The request of api.job_modify: the client's selection of jobs, and no steps yet. */
+/* Returns the request of api.job_modify with the client's selection of jobs, and no steps yet. */
 static json_t *modify_make_request(const struct gate_call *c)
 {
 	json_t *request = json_copy(c->request);

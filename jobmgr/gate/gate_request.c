@@ -2,7 +2,8 @@
  *
  * Called by: gate_dispatch.c, which parses; the verbs, which read members.
  * Invariants:
- * - A parsed request is a JSON object without a NUL and without duplicate members, so each api function sees what the client wrote.
+ * - A parsed request is a JSON object without a NUL and without duplicate members, so each api function gets the values that the
+ *   client wrote.
  * - A member that is null counts as absent. */
 #include "jobmgr/gate/gate_request.h"
 
@@ -17,7 +18,7 @@
 
 enum { REQUEST_VALUES = 200000 };
 
-/* Add a parameter of the query to the request; false: it is not UTF-8. */
+/* Add a parameter of a URI's query to the request. Returns false if the parameter is not UTF-8. */
 static bool request_add_parameter(json_t *object, const char *name, const char *text)
 {
 	json_t *value = json_string(text), *old = json_object_get(object, name);
@@ -28,7 +29,7 @@ static bool request_add_parameter(json_t *object, const char *name, const char *
 		return json_array_append_new(old, value) == 0;
 	if (old)
 		value = json_pack("[O, o]", old, value);
-	return json_object_set_new(object, name, value) == 0; /* fails for a name that is not UTF-8 */
+	return json_object_set_new(object, name, value) == 0; /* json_object_set_new() fails for a name that is not UTF-8 */
 }
 
 json_t *gate_request_parse_query(const char *query, struct err *e)
@@ -56,7 +57,8 @@ json_t *gate_request_parse_query(const char *query, struct err *e)
 	return NULL;
 }
 
-/* An upper bound on the number of values of a JSON text: commas outside of strings. A value takes many times the memory of its text. */
+/* Returns an upper bound of the number of values in a JSON text: commas outside of strings. A JSON value takes many times the
+ * memory of its text. */
 static int request_count_values(const char *body, size_t size)
 {
 	bool inside = false;

@@ -1,11 +1,11 @@
-/* gate_session.c - sessions of the HTTP API in PostgreSQL; a query that finds none free waits in a queue.
+/* gate_session.c - sessions of the HTTP API in PostgreSQL. A query that finds no free session waits in a queue.
  *
- * Called by: gate.c, which opens and closes them; gate_call.c, which sends queries.
+ * Called by: gate.c, which opens and closes the sessions; gate_call.c, which sends queries.
  * Invariants:
- * - A session has one query under way, so a slow query delays no other.
+ * - A session has one query under way, so a slow query delays no other query.
  * - One client has at most CLIENT_MOST queries under way, so other clients find a free session.
  * - Notifications have a session of their own, because PostgreSQL delivers them between queries only.
- * - Queries of one client need no order: it sends the next request when it has the answer, and that is committed by then. */
+ * - Queries of one client need no order: a client sends the next request when it has the answer, which is committed by then. */
 #include "jobmgr/gate/gate_session.h"
 
 #include <stdlib.h>
@@ -21,15 +21,16 @@ struct session {
 	struct gate_sessions *all;
 	struct db *db;
 	struct db_watcher watcher;
-	unsigned queries; /* under way: at most one; while the session is down, all that are about to fail */
+	/* number of queries under way: at most one; while the session is down, all queries that are about to fail */
+	unsigned queries;
 };
 
 struct gate_query {
 	struct gate_sessions *all;
-	struct session *session; /* NULL: queued */
-	unsigned *running;	 /* queries of the same client that are under way; NULL: of no client */
+	struct session *session; /* session of the query; NULL: the query is queued */
+	unsigned *running;	 /* counter of queries of the same client that are under way; NULL: the query is of no client */
 	enum api_function function;
-	struct db_param *params; /* while it is queued */
+	struct db_param *params; /* copy of the parameters while the query is queued */
 	int count;
 	db_answer *answer;
 	void *arg;
@@ -40,12 +41,12 @@ struct gate_sessions {
 	struct session session[SESSIONS];
 	struct db *listener;
 	struct db_watcher watcher;
-	TAILQ_HEAD(, gate_query) queue; /* first in, first out */
+	TAILQ_HEAD(, gate_query) queue; /* queued queries, first in, first out */
 	void (*notified)(void *arg);
 	void *arg;
 };
 
-/* queries */
+/* Queries. */
 
 static struct db_param query_copy_param(const struct db_param *param)
 {
@@ -81,14 +82,15 @@ static bool query_is_allowed(const struct gate_query *query)
 	return !query->running || *query->running < CLIENT_MOST;
 }
 
-/* Remove a query from the queue; it is never answered. */
+/* Remove a query from the queue. A removed query is never answered. */
 static void query_dequeue(struct gate_query *query)
 {
 	TAILQ_REMOVE(&query->all->queue, query, link);
 	query_free(query);
 }
 
-/* A free session; NULL: all are busy. If none is connected, it is the first one, on which the query fails. */
+/* Returns a free session, or NULL if all connected sessions are busy. If none is connected, returns the first session, on which
+ * the query fails. */
 static struct session *session_find_free(struct gate_sessions *sessions)
 {
 	struct session *pick = sessions->session;
@@ -170,14 +172,14 @@ bool gate_session_cancel(struct gate_query *query)
 	return true;
 }
 
-/* sessions */
+/* Sessions. */
 
 static void session_up(struct db *db, void *arg)
 {
 	struct session *session = arg;
 
 	(void)db;
-	if (session == session->all->session) /* the first one logs for all */
+	if (session == session->all->session) /* the first session logs for all sessions */
 		log_info("HTTP API: connected to the database");
 	sessions_send_queued(session->all);
 }
@@ -193,10 +195,10 @@ static void session_down(struct db *db, const struct err *e, void *arg)
 
 static void session_notified(struct db *db, const char *channel, void *arg)
 {
-	(void)db, (void)channel, (void)arg; /* it listens to no channel */
+	(void)db, (void)channel, (void)arg; /* the session listens to no channel */
 }
 
-/* Notifications are lost while there is no connection. */
+/* Call `notified` when the listening session is connected again, since notifications are lost without a connection. */
 static void listener_up(struct db *db, void *arg)
 {
 	struct gate_sessions *sessions = arg;
@@ -207,7 +209,7 @@ static void listener_up(struct db *db, void *arg)
 
 static void listener_down(struct db *db, const struct err *e, void *arg)
 {
-	(void)db, (void)e, (void)arg; /* session_down logs it */
+	(void)db, (void)e, (void)arg; /* session_down logs the error */
 }
 
 static void listener_notified(struct db *db, const char *channel, void *arg)

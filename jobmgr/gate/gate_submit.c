@@ -1,4 +1,4 @@
-/* gate_submit.c - submission: plan each job of a request, then store all of them by one call of the database.
+/* gate_submit.c - submission: plan each job of a request, then store all jobs by one call of the database.
  *
  * Called by: gate_dispatch.c.
  * Invariants:
@@ -13,15 +13,15 @@
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_translate.h"
 
-enum { SUBMIT_JOBS = 1000 /* at most, of one request */ };
+enum { SUBMIT_JOBS = 1000 /* most jobs of one request */ };
 
 struct submission {
-	bool list; /* the request has "jobs" */
+	bool list; /* the request has a list "jobs" */
 	size_t count;
 	struct gate_job jobs[];
 };
 
-/* The name of a job in errors: that of its script where it has its own, else its index. */
+/* Returns the name of a job for errors: the name of its own script, or else its index in the list. */
 static char *submission_make_label(const json_t *own, size_t i)
 {
 	const char *name = json_string_value(json_object_get(own, "script_name"));
@@ -55,7 +55,7 @@ static void submission_free(struct submission *s)
 	free(s);
 }
 
-/* The jobs of a request; NULL with an error. */
+/* Returns the jobs of a submission, or NULL with an error. */
 static struct submission *submission_new(json_t *request, struct err *e)
 {
 	const json_t *list = gate_request_member(request, "jobs");
@@ -119,7 +119,7 @@ static void submit_answer(struct gate_call *c, const char *text, const struct er
 	free(whole);
 }
 
-/* Send plans, scripts and environments of all jobs. A null script or environment is the same as that of the job before. */
+/* Send plans, scripts and environments of all jobs. A null script or environment means: as of the job before. */
 static void submit_store_list(struct gate_call *c, const char *uid, const char *gid)
 {
 	const struct submission *s = c->state;
@@ -204,7 +204,8 @@ static void submit_refuse(struct gate_call *c, const struct gate_job *job, const
 	gate_call_fail(c, &e, NULL);
 }
 
-/* Count a job to the size of the request. All its jobs together may be as large as one job may be; what they share counts for each. */
+/* Count a job to the size of the request. All jobs of a request together may be as large as one job may be. Members that jobs
+ * share count for each job. */
 static bool submission_count_job(const struct gate_call *c, const struct gate_job *job, size_t *size, size_t *steps,
 				 struct err *e)
 {

@@ -1,8 +1,8 @@
-/* gate_translate.c - the cluster's limits, cached for a second, and the problems of a translation as an answer.
+/* gate_translate.c - caches the cluster's limits for a second, and answers a request with the problems of its translation.
  *
  * Called by: gate_submit.c, gate_modify.c.
  * Invariants:
- * - Limits serve to refuse early, and with a line, what can never run; api.job_submit checks them again.
+ * - By the limits, a step that can never run is refused early and with its line. api.job_submit checks the limits again.
  * - A request that cached limits refuse is translated again with new ones. */
 #include "jobmgr/gate/gate_translate.h"
 
@@ -11,7 +11,7 @@
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/clock.h"
 
-enum { TRANSLATE_LIMITS_AGE = 1000 /* milliseconds */ };
+enum { TRANSLATE_LIMITS_AGE = 1000 /* milliseconds for which limits of the cluster are used */ };
 
 void gate_translate_free_limits(struct gate_server *server)
 {

@@ -1,13 +1,14 @@
-/* gate_wait.c - long polls: call the api function again after each notification until it has something to report.
+/* gate_wait.c - long polls: call the api function of a request again after each notification until it reports something.
  *
  * Called by: gate_dispatch.c with requests of routes with GATE_WAIT; gate.c with notifications and at shutdown.
  * Invariants:
- * - A long poll has at most one query under way. It polls once more when its time is over and is then answered, so a lost
+ * - A long poll has at most one query under way. When its time is over, it polls once more and is answered. So a lost
  *   notification costs latency only.
  * - Polls of one request are WAIT_GAP ms apart, or a hundredth of the time it has waited; after a pause a few may follow at once,
  *   because the end of a job causes several notifications. All long polls together poll at most a thousand times a second, and
  *   each uses at most a fifth of a connection.
- * - A long poll whose client hung up ends. One that loses its connection to the database polls again, for a poll changes nothing. */
+ * - A long poll whose client hung up ends. A long poll whose database connection is lost polls again, since a poll changes
+ *   nothing. */
 #include "jobmgr/gate/gate_wait.h"
 
 #include <event2/bufferevent.h>
@@ -19,31 +20,31 @@
 #include "lib/clock.h"
 
 enum {
-	WAIT_GAP = 20,	   /* milliseconds */
-	WAIT_BURST = 5,	   /* polls that need not keep the gap; each gap without a poll adds one */
-	WAIT_REST = 5,	   /* a poll is followed by a pause of so many times its duration */
-	WAIT_DEFAULT = 30, /* seconds */
+	WAIT_GAP = 20,	   /* least time between two polls of one long poll, in milliseconds */
+	WAIT_BURST = 5,	   /* most polls that may follow without a gap; each gap without a poll adds one such poll */
+	WAIT_REST = 5,	   /* length of the pause after a poll, in durations of the poll */
+	WAIT_DEFAULT = 30, /* seconds that a long poll waits if the request has no "timeout_s" */
 	WAIT_LONGEST = 3600,
-	WAIT_RETRY = 500 /* milliseconds, after the connection to the database was lost */
+	WAIT_RETRY = 500 /* milliseconds until a poll is repeated after the connection to the database was lost */
 };
 
 enum wait_state {
-	WAIT_POLLING,	    /* its query is under way */
-	WAIT_POLLING_AGAIN, /* its query is under way, and a notification has come since */
-	WAIT_ABANDONED,	    /* its query is under way, and the client has hung up */
-	WAIT_SLEEPING,	    /* until its time is over or a notification comes */
-	WAIT_SCHEDULED	    /* until it may poll again */
+	WAIT_POLLING,	    /* the query of the long poll is under way */
+	WAIT_POLLING_AGAIN, /* the query of the long poll is under way, and a notification has come since it was sent */
+	WAIT_ABANDONED,	    /* the query of the long poll is under way, and the client has hung up */
+	WAIT_SLEEPING,	    /* the long poll waits until its time is over or a notification comes */
+	WAIT_SCHEDULED	    /* the long poll waits until it may poll again */
 };
 
 struct gate_wait {
 	struct gate_waits *all;
 	struct gate_call *call;
 	enum wait_state state;
-	struct event *timer;	 /* ends the states WAIT_SLEEPING and WAIT_SCHEDULED */
-	struct event *hangup;	 /* the client closed its connection; NULL: answered */
-	int64_t since, until;	 /* clock_ms() */
-	int64_t polled_at, took; /* the last poll, and how many milliseconds it took */
-	int burst;		 /* polls that need not keep the gap now */
+	struct event *timer;	 /* timer that ends the states WAIT_SLEEPING and WAIT_SCHEDULED */
+	struct event *hangup;	 /* event: the client closed its connection; NULL: the client is answered */
+	int64_t since, until;	 /* begin and end of the time of the long poll, by clock_ms() */
+	int64_t polled_at, took; /* time of the last poll, and its duration in milliseconds */
+	int burst;		 /* number of polls that may now follow without a gap */
 	TAILQ_ENTRY(gate_wait) link;
 };
 
@@ -52,7 +53,7 @@ struct gate_waits {
 	unsigned count;
 };
 
-/* timeout_s of a request: a number, or a string of digits (of a query). */
+/* Read the member "timeout_s" of a request: a number, or a string of digits from the query of a URI. */
 static bool wait_read_timeout(const json_t *request, int64_t *seconds, struct err *e)
 {
 	const json_t *value = gate_request_member(request, "timeout_s");
@@ -81,7 +82,8 @@ static bool wait_is_false(const char *text, const char *name)
 	return value && strncmp(value, "false", 5) == 0;
 }
 
-/* Does the answer report something? Its member "done" or "changed" says so; an answer without them always does. */
+/* Does the answer of the database report something? The member "done" or "changed" says so. An answer without these members
+ * always reports something. */
 static bool wait_is_final(const char *text)
 {
 	return !wait_is_false(text, "done") && !wait_is_false(text, "changed");
@@ -105,7 +107,7 @@ static void wait_sleep(struct gate_wait *w, enum wait_state state, int64_t wake_
 	event_add(w->timer, &time);
 }
 
-/* The least time between two polls. */
+/* Returns the least time between two polls of a long poll, in milliseconds. */
 static int64_t wait_gap(const struct gate_wait *w)
 {
 	int64_t gap = (clock_ms() - w->since) / 100;
@@ -113,7 +115,7 @@ static int64_t wait_gap(const struct gate_wait *w)
 	return gap > WAIT_GAP ? gap : WAIT_GAP;
 }
 
-/* When it may poll again after its last poll. */
+/* Returns the time at which a long poll may poll again, by clock_ms(). */
 static int64_t wait_next_poll(const struct gate_wait *w)
 {
 	int64_t least = w->burst > 0 ? 0 : wait_gap(w), gap = w->all->count > least ? w->all->count : least;
@@ -149,7 +151,7 @@ static void wait_poll(struct gate_call *c)
 	int64_t now = clock_ms(), pauses = (now - w->polled_at) / wait_gap(w);
 
 	event_del(w->timer);
-	if (w->state != WAIT_ABANDONED) /* a poll is repeated after a rollback, too */
+	if (w->state != WAIT_ABANDONED) /* gate_call.c repeats a poll after a rollback, so the state may be WAIT_ABANDONED */
 		w->state = WAIT_POLLING;
 	w->burst = w->burst + pauses < WAIT_BURST ? w->burst + (int)pauses : WAIT_BURST;
 	w->burst -= w->burst > 0;
@@ -169,7 +171,7 @@ static void wait_wake(evutil_socket_t fd, short what, void *arg)
 		wait_poll(w->call);
 }
 
-/* The client hung up. evhttp does not read while a request is served, so it does not notice. */
+/* Note that the client hung up. evhttp does not read while a request is served, so it does not notice a hangup. */
 static void wait_hangup(evutil_socket_t fd, short what, void *arg)
 {
 	struct gate_wait *w = arg;
@@ -182,7 +184,7 @@ static void wait_hangup(evutil_socket_t fd, short what, void *arg)
 		gate_call_abandon(w->call);
 }
 
-/* The connection of the client may serve other requests from now on, or close. */
+/* Stop watching the client's connection. From now on it may serve other requests, or close. */
 static void wait_lose_client(struct gate_call *c)
 {
 	struct gate_wait *w = c->state;
@@ -230,14 +232,14 @@ void gate_wait(struct gate_call *c)
 	struct err e;
 
 	if (c->route->function == API_job_show && !json_object_get(c->request, "since"))
-		gate_call_forward(c); /* a plain show waits for nothing */
+		gate_call_forward(c); /* a request "show" that does not ask to wait is answered at once */
 	else if (!wait_read_timeout(c->request, &seconds, &e))
 		gate_call_fail(c, &e, NULL);
 	else
 		wait_begin(c, seconds);
 }
 
-/* all of them */
+/* All long polls of the server. */
 
 struct gate_waits *gate_waits_new(void)
 {
@@ -262,7 +264,7 @@ void gate_waits_notify(struct gate_waits *all)
 			w->state = WAIT_POLLING_AGAIN;
 		if (w->state != WAIT_SLEEPING)
 			continue;
-		/* One without a client ends at its timer, not while the list is walked. */
+		/* A long poll without a client ends at its timer, not while the list is walked. */
 		if (w->call->http && wait_next_poll(w) <= clock_ms())
 			wait_poll(w->call);
 		else

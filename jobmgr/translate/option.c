@@ -1,8 +1,8 @@
-/* option.c - the table of options, and looking up a row by any of its names.
+/* option.c - the table of options, and looking up a row by any name of its option.
  *
  * Called by: the translator; clients, for help, completion and to separate options from operands.
  * Invariants:
- * - In a spelling, a name means one row (option_test.c). */
+ * - In each spelling, a name means one row of the table (option_test.c). */
 #include "jobmgr/translate/option.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ bool option_takes_value(const struct option_row *row)
 	return row->argument[0] && row->argument[0] != '[';
 }
 
-/* The row of a long option, also of --no-NAME. */
+/* Returns the row of a long option, also of --no-NAME, or NULL. */
 static const struct option_row *option_find_long_argument(const char *argument)
 {
 	char name[64];

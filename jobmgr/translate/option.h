@@ -8,10 +8,10 @@
 
 #include "lib/err.h"
 
-enum option_kind {		    /* what the value is: in the option's text, then in JSON */
-		   OPTION_FLAG,	    /* nothing, yes or no: boolean */
-		   OPTION_TEXT,	    /* any UTF-8 without control characters but tab: string */
-		   OPTION_TITLE,    /* the same on one line, not empty: string */
+enum option_kind {		    /* form of an option's value: in the text of the option, then in JSON */
+		   OPTION_FLAG,	    /* no text, "yes" or "no": boolean */
+		   OPTION_TEXT,	    /* any UTF-8 text without control characters except tab: string */
+		   OPTION_TITLE,    /* UTF-8 text on one line, not empty: string */
 		   OPTION_NAME,	    /* letters, digits, _ . @ -: string */
 		   OPTION_LABEL,    /* a letter, then letters, digits, _ -: string */
 		   OPTION_NATURAL,  /* a number from 0 on: integer */
@@ -22,9 +22,10 @@ enum option_kind {		    /* what the value is: in the option's text, then in JSON
 		   OPTION_NODES,  /* 2, 2-4: [lowest, highest] */
 		   OPTION_HOSTS,  /* n[1-4,7],m2, none: list of strings */
 		   OPTION_FEATURES, /* a&(b|!c), none: string */
-		   OPTION_SIZE,	    /* MiB, or with K, M, G, T: integer, MiB; 0 only where it means all of the node */
+		   /* number of MiB, or with K, M, G, T: integer, MiB; 0 only if that means all memory of the node */
+		   OPTION_SIZE,
 		   OPTION_GRES,	    /* gpu:2,fpga, none: {"gpu": 2, "fpga": 1} */
-		   OPTION_LICENSES, /* matlab:2,abaqus, none: the same */
+		   OPTION_LICENSES, /* matlab:2,abaqus, none: {"matlab": 2, "abaqus": 1} */
 		   OPTION_GPUS,	    /* a number from 0 on: integer */
 		   OPTION_PATTERN,  /* a path with %-letters: string */
 		   OPTION_PATH,	    /* a path: string */
@@ -38,14 +39,14 @@ enum option_kind {		    /* what the value is: in the option's text, then in JSON
 		   OPTION_ADDRESS,  /* mail addresses, with commas between: string */
 		   OPTION_IF_CHANGED, /* OUT[,OUT]...:IN[,IN]..., none: string; or null */
 		   OPTION_MAIL,	    /* BEGIN,END,...: string in capitals */
-		   OPTION_AFTER,    /* left to the translator: string */
-		   OPTION_PEERS,    /* left to the translator: string */
-		   OPTION_IGNORED,  /* any text: no value; the help says what is not done */
+		   OPTION_AFTER,    /* list of steps to wait for, which translate_peer.c parses: string */
+		   OPTION_PEERS,    /* list of other steps, which translate_peer.c parses: string */
+		   OPTION_IGNORED,  /* any text: no value; the help says which effect the option does not have */
 };
 
 enum option_level { OPTION_JOB, OPTION_STEP, OPTION_PEER };
 
-/* Which spellings are known. OPTION_ROTA: Rota's names, short letters, and Slurm's long names. */
+/* Spellings of options. OPTION_ROTA has Rota's names, short letters, and Slurm's long names. */
 enum option_spelling { OPTION_ROTA, OPTION_SLURM, OPTION_PBS };
 
 enum option_id {
@@ -58,41 +59,42 @@ enum option_id {
 struct option_row {
 	enum option_id id;
 	const char *name, *alias;
-	char letter; /* 0: none */
+	char letter; /* short letter of the option; 0: it has none */
 	enum option_kind kind;
 	enum option_level level;
-	const char *slurm, *pbs, *key, *argument, *help; /* see options.def */
+	const char *slurm, *pbs, *key, *argument, *help; /* columns of the table, see options.def */
 };
 
-/* The table, in the order in which help shows it. */
+/* Returns the table of options, in the order in which help shows them. */
 const struct option_row *option_rows(int *count);
 const struct option_row *option_row(enum option_id id);
 
-/* The row with this long name (without dashes) or short letter in a spelling (ROTA or SLURM), or NULL. */
+/* Returns the row of an option by its long name (without dashes) or short letter in a spelling (ROTA or SLURM), or NULL. */
 const struct option_row *option_find(const char *name, enum option_spelling spelling);
 const struct option_row *option_find_letter(char letter, enum option_spelling spelling);
 
-/* The row with this spelling of PBS ("-N", "-l walltime"), or NULL. */
+/* Returns the row of an option by its PBS spelling ("-N", "-l walltime"), or NULL. */
 const struct option_row *option_find_pbs(const char *spelling);
 
-/* The long name nearest to `name`, NULL where none is near. */
+/* Returns the long name of an option nearest to `name`, or NULL if none is near. */
 const char *option_nearest(const char *name, enum option_spelling spelling);
 
-/* Must the option have a value? Then "--name value" is one option. */
+/* Must the option have a value? If so, "--name value" is one option. */
 bool option_takes_value(const struct option_row *row);
 
-/* How many arguments, from arguments[0] on, are one option of the table ("--time=5", "-t5": 1; "--time 5", "-t 5": 2); 0: arguments[0] is
- * none. For clients that separate options from operands. */
+/* Returns how many arguments, from arguments[0] on, are one option of the table: 1 for "--time=5" or "-t5", 2 for "--time 5" or
+ * "-t 5". Returns 0 if arguments[0] is no option. For clients that separate options from operands. */
 int option_span(const char *const *arguments, int count);
 
-/* The context of parsers. */
+/* Data that parsers of option values need beside the text. */
 struct option_context {
 	int64_t now;	   /* seconds since 1970, for "tomorrow" and "now+1hour" */
-	int64_t array_max; /* most elements of an array */
-	int items_left;	   /* how many host names and index ranges may still be made, because a short text can make a long list */
+	int64_t array_max; /* most elements that an array may have */
+	/* number of host names and index ranges that may still be made, because a short text can make a long list */
+	int items_left;
 };
 
-/* The value of a row's text as JSON; NULL with an error. */
+/* Returns the value of an option as JSON, from its text, or NULL with an error. */
 json_t *option_value(const struct option_row *row, const char *text, struct option_context *context, struct err *e);
 
 #endif

@@ -51,7 +51,7 @@ static int range_compare(const void *a, const void *b)
 	return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Read and sort the ranges of a list. Returns their number; 0 with an error. */
+/* Read and sort the index ranges of a list. Returns the number of ranges, or 0 with an error. */
 static int ranges_read(const char *text, struct range *ranges, struct err *e)
 {
 	int count = 0;
@@ -81,7 +81,7 @@ static void runs_emit(json_t *list, struct range *r)
 	r->count = 0;
 }
 
-/* The ranges as the longest runs of one step, from the lowest index on, so the list is canonical. */
+/* Returns the index ranges as a canonical list: the longest runs of one step, from the lowest index on. */
 static json_t *ranges_make_runs(const struct range *ranges, int count)
 {
 	json_t *list = json_array();

@@ -2,7 +2,7 @@
  *
  * Called by: option_value.c; translate_export.c, which applies the list.
  * Invariants:
- * - Both read the list by option_export_next, so each list that is accepted can be applied. */
+ * - option_value.c and translate_export.c read the list by option_export_next, so each accepted list can be applied. */
 #include <stdlib.h>
 #include <string.h>
 

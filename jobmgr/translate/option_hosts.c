@@ -2,7 +2,7 @@
  *
  * Called by: option_value.c.
  * Invariants:
- * - context->items_left bounds the number of names over all lists of a script. */
+ * - context->items_left bounds the number of node names in all lists of a script together. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static bool hosts_is_character(char c)
 
 static bool hosts_expand(struct hosts *h, size_t length, const char *text, int brackets);
 
-/* Expand one "7" or "1-4" of a bracket; `after` follows the bracket. */
+/* Expand one "7" or "1-4" of a bracket in a list of nodes. `after` is the text that follows the bracket. */
 static bool hosts_expand_range(struct hosts *h, size_t length, const char *range, const char *after, int brackets)
 {
 	const char *c = range;
@@ -67,7 +67,7 @@ static bool hosts_expand_range(struct hosts *h, size_t length, const char *range
 	return true;
 }
 
-/* Append text to the name, which has `length` characters so far, and add the names that it makes. */
+/* Append `text` to the node name, which has `length` characters so far, and add all names that result. */
 static bool hosts_expand(struct hosts *h, size_t length, const char *text, int brackets)
 {
 	for (; *text && *text != '['; text++) {
@@ -94,7 +94,7 @@ static bool hosts_expand(struct hosts *h, size_t length, const char *text, int b
 	return good;
 }
 
-/* The next host or bracketed hosts: up to a comma outside brackets. */
+/* Returns the next item of a list of nodes, up to a comma outside brackets, or NULL at the end. */
 static char *hosts_next(const char **text)
 {
 	if (!*text)

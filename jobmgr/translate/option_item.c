@@ -1,4 +1,4 @@
-/* option_item.c - what parsers of values share: digits, items of lists, and JSON containers. */
+/* option_item.c - functions that parsers of option values share: digits, items of lists, and JSON containers. */
 #include "jobmgr/translate/option_item.h"
 
 #include <string.h>

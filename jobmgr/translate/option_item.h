@@ -1,4 +1,4 @@
-/* option_item.h - what parsers of values share: digits, items of lists, and JSON containers. */
+/* option_item.h - functions that parsers of option values share: digits, items of lists, and JSON containers. */
 #ifndef ROTA_OPTION_ITEM_H
 #define ROTA_OPTION_ITEM_H
 
@@ -6,17 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A whole text as a number within [lowest, highest]. */
+/* Read a whole text as a number within [lowest, highest]. Returns false if it is none. */
 bool option_number(const char *text, int64_t lowest, int64_t highest, int64_t *number);
 
-/* Read digits at *text and move it after them. False: there are none, or the number is above `highest`. */
+/* Read a number in digits at *text, and move *text after the digits. Returns false if there are no digits or the number is above
+ * `highest`. */
 bool option_digits(const char **text, int64_t highest, int64_t *number);
 
-/* Add a value, which the container takes over. Out of memory ends the process. */
+/* Add a value to a JSON object or list, which takes the value over. Out of memory ends the process. */
 void option_put(json_t *object, const char *key, json_t *value);
 void option_append(json_t *list, json_t *value);
 
-/* A copy of the first item of a list; moves *text after its separator. NULL at the end. An empty item is an item. */
+/* Returns a copy of the first item of the list at *text, and moves *text after the item's separator. Returns NULL at the end. An
+ * empty item is an item. */
 char *option_item(const char **text, char separator);
 
 #endif

@@ -1,8 +1,9 @@
-/* option_list.c - values that are lists of names: generic resources, licences, what a suspended step keeps, mail events.
+/* option_list.c - option values that are lists of names: generic resources, licences, resources that a suspended step keeps, mail
+ * events.
  *
  * Called by: option_value.c.
  * Invariants:
- * - No list of amounts names a thing twice. */
+ * - No list of amounts has a name twice. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,7 +14,8 @@
 
 enum { AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
 
-/* Add NAME or NAME:N. An amount of 0 is kept, because it displaces the amount of a weaker setting. */
+/* Add the amount NAME or NAME:N to a JSON object. An amount of 0 is kept, because it displaces the amount of a setting of lower
+ * precedence. */
 static bool list_read_amount(json_t *object, char *item, const char *extra, struct err *e)
 {
 	int64_t count = 1;

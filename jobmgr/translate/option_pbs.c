@@ -1,10 +1,10 @@
-/* option_pbs.c - #PBS options as Rota's options: letters, and the resources of -l, with those of chunks (select, nodes).
+/* option_pbs.c - #PBS options as Rota's options: letters, and the resources of -l, also in chunks (select, nodes).
  *
  * Called by: translate_set.c.
  * Invariants:
  * - An option without a counterpart is refused, never left out.
- * - The column `pbs` of the table finds the row. Where PBS writes values in another way, the kind of the row says how they are
- *   rewritten. */
+ * - The column `pbs` of the table of options finds the row. If PBS writes values in another form, the kind of the row decides how
+ *   values are rewritten. */
 #include "jobmgr/translate/option_pbs.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static bool pbs_set_number(const struct option_pbs *pbs, enum option_id id, int6
 	return pbs_set(pbs, id, text);
 }
 
-/* Rewrite [[h:]m:]s as 0:s. */
+/* Rewrite a PBS duration [[h:]m:]s as 0:s. */
 static bool pbs_rewrite_duration(const char *value, char *text, size_t size, struct err *e)
 {
 	int64_t total = 0, number;
@@ -51,7 +51,7 @@ static bool pbs_rewrite_duration(const char *value, char *text, size_t size, str
 	return err_set(e, "\"%s\" is not a duration as PBS writes it: h:m:s or seconds", OPTION_QUOTE(value));
 }
 
-/* Rewrite bytes, or words of eight bytes, as K. */
+/* Rewrite a PBS size, in bytes or words of eight bytes, as a number of K. */
 static bool pbs_rewrite_size(const char *value, char *text, size_t size, struct err *e)
 {
 	static const char letters[] = "kmgt";
@@ -73,7 +73,7 @@ static bool pbs_rewrite_size(const char *value, char *text, size_t size, struct 
 	return true;
 }
 
-/* a, b, e: mail on failure, at the beginning, at the end. */
+/* Rewrite the PBS letters a, b, e, n as mail events: FAIL, BEGIN, END, NONE. */
 static bool pbs_rewrite_mail(const char *value, char *text, size_t size, struct err *e)
 {
 	text[0] = '\0';
@@ -87,11 +87,12 @@ static bool pbs_rewrite_mail(const char *value, char *text, size_t size, struct 
 	return *text || err_set(e, "its value is empty");
 }
 
-/* Rewrite [[[[CC]YY]MM]DD]hhmm[.SS] as YYYY-MM-DDThh:mm:ss, the next such time. */
+/* Rewrite a PBS time [[[[CC]YY]MM]DD]hhmm[.SS] as YYYY-MM-DDThh:mm:ss. Missing parts are chosen so that the time is the next
+ * one. */
 static bool pbs_rewrite_moment(const char *value, int64_t now, char *text, size_t size, struct err *e)
 {
 	size_t digits = strspn(value, "0123456789");
-	int n[7] = {0}; /* CC YY MM DD hh mm SS */
+	int n[7] = {0}; /* numbers of the time: CC YY MM DD hh mm SS */
 	bool seconds = value[digits] == '.' && strspn(value + digits + 1, "0123456789") == 2 && !value[digits + 3];
 	if (digits < 4 || digits > 12 || digits % 2 != 0 || (value[digits] && !seconds))
 		return err_set(e, "\"%s\" is not a time as PBS writes it: [[[[CC]YY]MM]DD]hhmm[.SS]", OPTION_QUOTE(value));
@@ -122,7 +123,7 @@ static bool pbs_rewrite_moment(const char *value, int64_t now, char *text, size_
 	return true;
 }
 
-/* Set a row from a value as PBS writes it. */
+/* Set an option of Rota from a value as PBS writes it. */
 static bool pbs_set_row(const struct option_pbs *pbs, const struct option_row *row, const char *value, bool total, struct err *e)
 {
 	char text[64];
@@ -141,7 +142,7 @@ static bool pbs_set_row(const struct option_pbs *pbs, const struct option_row *r
 	case OPTION_MAIL:
 		good = pbs_rewrite_mail(value, text, sizeof text, e);
 		break;
-	case OPTION_NICE: /* -p raises the priority, --nice lowers it */
+	case OPTION_NICE: /* a higher -p of PBS raises the priority, a higher --nice lowers it */
 		good = option_number(value, -1024, 1023, &number) ||
 		       err_set(e, "\"%s\" is not a number from -1024 to 1023", OPTION_QUOTE(value));
 		snprintf(text, sizeof text, "%" PRId64, good ? -number : 0);
@@ -186,7 +187,7 @@ static bool pbs_set_resource(const struct option_pbs *pbs, const char *name, con
 
 /* The CPUs of a chunk, which its processes share evenly. */
 struct chunk {
-	int64_t ncpus, mpiprocs, ompthreads; /* 0: not given */
+	int64_t ncpus, mpiprocs, ompthreads; /* numbers of the chunk; 0: not given */
 };
 
 static int64_t *chunk_number(struct chunk *chunk, const char *name)
@@ -211,7 +212,7 @@ static bool chunk_end(const struct option_pbs *pbs, const struct chunk *chunk, s
 	return !chunk->ncpus || pbs_set_number(pbs, OPTION_ID_CPUS_PER_TASK, cpus);
 }
 
-/* Read one "name=value" of a chunk, or a property (Torque). */
+/* Read one "name=value" of a PBS chunk, or a property of nodes (Torque). */
 static bool chunk_part(const struct option_pbs *pbs, struct chunk *chunk, char *part, struct err *e)
 {
 	char *value = strchr(part, '=');
@@ -225,7 +226,7 @@ static bool chunk_part(const struct option_pbs *pbs, struct chunk *chunk, char *
 	       err_set(e, "\"%s\" is not a number from 1 to %d", OPTION_QUOTE(value), NUMBER_HIGHEST);
 }
 
-/* Read select=2:ncpus=4:mem=4gb, nodes=2:ppn=4 or nodes=n7:ppn=4. */
+/* Read a PBS chunk such as select=2:ncpus=4:mem=4gb, nodes=2:ppn=4 or nodes=n7:ppn=4. */
 static bool pbs_read_chunk(const struct option_pbs *pbs, const char *value, struct err *e)
 {
 	struct chunk chunk = {0};

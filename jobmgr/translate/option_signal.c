@@ -14,7 +14,7 @@
 
 enum { SECONDS_DEFAULT = 60 };
 
-/* The signal of a name, with or without SIG, or of a number; 0: there is none. */
+/* Returns the number of a signal, given by name with or without SIG, or by number. Returns 0 if there is no such signal. */
 static int signal_find(const char *word)
 {
 	int64_t number;
@@ -27,7 +27,7 @@ static int signal_find(const char *word)
 	return 0;
 }
 
-/* Read the letters before the colon; false: one is neither R nor B. */
+/* Read the letters before the colon of --signal. Returns false if one of them is neither R nor B. */
 static bool signal_read_prefix(const char *text, size_t length, bool *shell)
 {
 	for (size_t i = 0; i < length; i++) {

@@ -11,7 +11,7 @@
 
 enum { NAME_LONGEST = 64 };
 
-/* The length of the UTF-8 sequence at s, and its code point; 0: it is none. */
+/* Returns the length of the UTF-8 sequence at `s` and its code point. Returns 0 if there is no valid sequence. */
 static int text_read_sequence(const unsigned char *s, unsigned *point)
 {
 	static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -49,7 +49,7 @@ bool option_text_clean(const char *text, bool tabs)
 	return true;
 }
 
-/* The same, where the text has only `left` more bytes. */
+/* Read a UTF-8 sequence as text_read_sequence() does, at the end of a text with only `left` more bytes. */
 static int text_read_sequence_within(const char *text, size_t left, unsigned *point)
 {
 	unsigned char unit[5] = {0};

@@ -12,9 +12,9 @@
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/option_value.h"
 
-#define LONGEST (INT64_C(100) * 366 * 86400) /* a hundred years */
+#define LONGEST (INT64_C(100) * 366 * 86400) /* longest duration, in seconds: a hundred years */
 
-/* Read up to `most` numbers separated by ':'. Returns how many there are; 0: the text is none. */
+/* Read up to `most` numbers separated by ':'. Returns the number of numbers, or 0 if the text has another form. */
 static int time_read_clock(const char *text, int64_t *numbers, int most)
 {
 	int count = 0;
@@ -28,7 +28,7 @@ static int time_read_clock(const char *text, int64_t *numbers, int most)
 	return 0;
 }
 
-/* d-h, d-h:m, d-h:m:s; m, m:s, h:m:s. */
+/* Returns the seconds of a duration d-h, d-h:m, d-h:m:s, m, m:s or h:m:s, or -1 if the text is none. */
 static int64_t time_read_duration(const char *text)
 {
 	static const int64_t after_days[] = {3600, 60, 1}, alone[][3] = {{60}, {60, 1}, {3600, 60, 1}};
@@ -64,7 +64,7 @@ json_t *option_duration(const char *text, struct err *e)
 	return NULL;
 }
 
-/* The seconds that now, now+N or now+Nunit adds; -1: it is none of these. */
+/* Returns the seconds that the text after "now" adds: "", "+N" or "+Nunit". Returns -1 if the text has another form. */
 static int64_t time_read_offset(const char *text)
 {
 	static const struct {
@@ -110,7 +110,7 @@ static bool moment_set_date(struct moment *m, int64_t year, int64_t month, int64
 	return m->has_date = true;
 }
 
-/* Read HH:MM[:SS], also with AM or PM at its end. */
+/* Read a time of day HH:MM[:SS], also with AM or PM at its end. Returns false if the text has another form. */
 static bool moment_read_clock(struct moment *m, const char *word)
 {
 	char digits[16];
@@ -127,7 +127,7 @@ static bool moment_read_clock(struct moment *m, const char *word)
 	return (!word[length] || m->is_am || m->is_pm) && moment_set_clock(m, n[0], n[1], n[2]);
 }
 
-/* Read YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY] or MMDDYY. */
+/* Read a date YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY] or MMDDYY. Returns false if the text has another form. */
 static bool moment_read_date(struct moment *m, const char *word)
 {
 	const char *c = word;

@@ -1,4 +1,4 @@
-/* option_value.c - from the text of an option to its value: the parser of each kind, and the small parsers.
+/* option_value.c - from the text of an option to its value: chooses the parser for each kind, and has the small parsers.
  *
  * Called by: translate_set.c, for each option.
  * Invariants:
@@ -18,7 +18,7 @@
 enum { TITLE_LONGEST = 255, TEXT_LONGEST = 1024, PATH_LONGEST = 1023 };
 enum { COUNT_HIGHEST = 1000000, NICE_DEFAULT = 100 };
 #define NICE_HIGHEST 2147483645LL
-#define SIZE_HIGHEST (INT64_C(2048) << 30) /* KiB */
+#define SIZE_HIGHEST (INT64_C(2048) << 30) /* highest value of a size, in KiB */
 
 static json_t *value_read_number(const char *text, int64_t lowest, int64_t highest, struct err *e)
 {
@@ -91,7 +91,8 @@ static json_t *value_read_nodes(const char *text, struct err *e)
 	return NULL;
 }
 
-/* The KiB of a unit: "", K, M, G or T, also followed by B or iB, also in lower case; 0: there is no such unit. */
+/* Returns the KiB of a unit of size: "" (MiB), K, M, G or T, also followed by B or iB, also in lower case. Returns 0 if there is
+ * no such unit. */
 static int64_t value_read_unit(const char *text)
 {
 	static const char letters[] = "kmgt";
@@ -101,7 +102,7 @@ static int64_t value_read_unit(const char *text)
 	return good ? INT64_C(1) << 10 * (letter - letters) : 0;
 }
 
-/* `zero`: it may be 0. */
+/* Returns the MiB of a size as JSON, or NULL with an error. The size may be 0 only with `zero`. */
 static json_t *value_read_size(const char *text, bool zero, struct err *e)
 {
 	const char *c = text;
@@ -155,7 +156,8 @@ static json_t *value_read_if_changed(const char *text, struct err *e)
 	return NULL;
 }
 
-/* A pattern; for --input it must not be a folder, because there is no default name of an input file. */
+/* Returns the value of an option that is a path pattern. For --input it must not be a directory, because an input file has no
+ * default name. */
 static json_t *value_read_pattern_of(const struct option_row *row, const char *text, struct err *e)
 {
 	size_t length = strlen(text);
@@ -196,7 +198,7 @@ static json_t *value_read_shell(const char *text, struct err *e)
 	return NULL;
 }
 
-/* Kinds that need no context. */
+/* Returns the value of an option whose kind needs no context. */
 static json_t *value_read_text(const struct option_row *row, const char *text, struct err *e)
 {
 	switch (row->kind) {
@@ -224,7 +226,7 @@ static json_t *value_read_text(const struct option_row *row, const char *text, s
 		return option_mail(text, e);
 	case OPTION_FEATURES:
 		return option_features(text, e);
-	default: /* OPTION_AFTER, OPTION_PEERS: translate_peer.c reads the list, which may be long */
+	default: /* OPTION_AFTER, OPTION_PEERS: translate_peer.c reads the list of steps, which may be long */
 		return value_read_filled(text, INT_MAX, e);
 	}
 }

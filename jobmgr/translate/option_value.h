@@ -23,10 +23,11 @@ json_t *option_export(const char *text, struct err *e);
 /* One item of an export list: a name, NAME=value with the value unquoted, or ALL or NONE alone. */
 struct option_export_item {
 	char *name;
-	char *value; /* NULL: that of the environment */
+	char *value; /* value of the variable; NULL: the value in the environment */
 };
 
-/* Read the next item and move *text after it (NULL at the end); the caller frees name and value. False with an error where it is none. */
+/* Read the next item of an export list and move *text after the item (NULL at the end). The caller frees name and value. Returns
+ * false with an error if the item is malformed. */
 bool option_export_next(const char **text, struct option_export_item *item, struct err *e);
 
 #endif

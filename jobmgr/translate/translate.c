@@ -1,4 +1,4 @@
-/* translate.c - translates a script: checks what comes with it, and runs the stages in their order.
+/* translate.c - translates a script: checks the data beside the script, and runs the stages in their order.
  *
  * Called by: gate_job.c for each submission; `rota check`.
  * Invariants:
@@ -31,7 +31,7 @@ void translate_check_folder(struct translation *t)
 		translate_refuse(t, 0, "", "the working directory \"%s\" is not an absolute path", OPTION_QUOTE(folder));
 }
 
-/* The arguments are in the spec of each step, so their size is bounded. */
+/* Check the arguments of the script. They are in the spec of each step, so their total size is limited. */
 static void translate_check_arguments(struct translation *t)
 {
 	const struct translate_request *q = t->request;
@@ -52,7 +52,7 @@ static void translate_check_arguments(struct translation *t)
 	translate_hint(t, "write them to a file that the script reads");
 }
 
-/* Check what the client sends beside script and options. */
+/* Check the data that the client sends beside script and options. */
 static void translate_check_request(struct translation *t)
 {
 	const struct translate_request *q = t->request;

@@ -2,7 +2,7 @@
  *
  * Called by: gate_job.c for each submission.
  * Invariants:
- * - Each variable is in the answer once, and each entry has a name and a '='. */
+ * - Each variable is in the result once, and each entry has a name and a '='. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static size_t export_name_length(const char *entry)
 	return equals ? (size_t)(equals - entry) : 0;
 }
 
-/* The environment as an object: name to entry. */
+/* Returns the environment as an object, from the name of a variable to its entry "NAME=value". */
 static json_t *export_index(const json_t *environment)
 {
 	json_t *variables = json_object(), *entry;
@@ -47,7 +47,7 @@ static void export_take(json_t *chosen, const json_t *variables, const struct op
 	}
 }
 
-/* ROTA_SUBMIT_HOST is kept even for NONE: it is a fact of the submission, not a setting of the user. */
+/* Let ROTA_SUBMIT_HOST through, even for --export=NONE: the variable is a fact of the submission, not a setting of the user. */
 static void export_take_host(json_t *chosen, const json_t *variables)
 {
 	json_t *entry = json_object_get(variables, "ROTA_SUBMIT_HOST");

@@ -1,7 +1,7 @@
 /* translate_feature.c - does a node with given features meet an expression of --constraint?
  *
- * Called by: translate_fit.c, with expressions that option_features.c has checked. The scheduler evaluates them over sets of nodes
- * (schedule_feature.c). */
+ * Called by: translate_fit.c, with expressions that option_features.c has checked. The scheduler evaluates expressions over sets
+ * of nodes (schedule_feature.c). */
 #include <string.h>
 
 #include "jobmgr/translate/translate_parts.h"

@@ -1,6 +1,7 @@
 /* translate_fit.c - could a partition with all its nodes free run a step? A step that can never run is refused at once.
  *
- * Called by: translate.c and translate_modify.c, after the sizes are known and there is no problem; it needs the partitions. */
+ * Called by: translate.c and translate_modify.c, after the sizes of steps are known, if there is no problem and the partitions
+ * are known. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static int fit_find_partition(const struct translation *t, const char *name)
 	return -1;
 }
 
-/* The index of a step's partition; -1 with a problem. */
+/* Returns the index of a step's partition, or -1 after adding a problem. */
 static int fit_choose_partition(struct translation *t, const struct translate_step *s)
 {
 	const char *name = json_string_value(translate_value(t, s, OPTION_ID_PARTITION));
@@ -42,7 +43,7 @@ static int fit_choose_partition(struct translation *t, const struct translate_st
 	return -1;
 }
 
-/* Refuse an option that requests more than `most` of `what`. */
+/* Refuse an option that requests more than `most` of the resource `what`. Returns false if it was refused. */
 static bool fit_check_most(struct fit *f, enum option_id id, int64_t asked, int64_t most, const char *what)
 {
 	char option[64] = "--";
@@ -100,7 +101,7 @@ static void fit_check_memory(struct fit *f)
 	fit_check_most(f, (enum option_id)which, asked, f->partition->node_mem_mb, "MiB on a node");
 }
 
-/* Check nodes, tasks and CPUs. */
+/* Check the nodes, tasks and CPUs of a step against its partition. */
 static void fit_check_cpus(struct fit *f)
 {
 	const struct translate_step *s = f->s;
@@ -125,7 +126,7 @@ static void fit_check_cpus(struct fit *f)
 				 s->ntasks, nodes, f->partition->name, on_a_node);
 }
 
-/* Check that enough nodes have the features. */
+/* Check that enough nodes of the partition have the features that a step asks for. */
 static void fit_check_features(struct fit *f)
 {
 	const char *expression = json_string_value(translate_value(f->t, f->s, OPTION_ID_CONSTRAINT));
@@ -144,7 +145,7 @@ static void fit_check_features(struct fit *f)
 				 expression, nodes, f->partition->name, f->s->nodes_min);
 }
 
-/* Check what the steps of a gang need together in each partition. */
+/* Check the nodes and CPUs that the steps of a gang need together in each partition. */
 static void fit_check_set(struct translation *t, int first, const int *partitions)
 {
 	struct need {

@@ -1,10 +1,11 @@
-/* translate_fit_others.c - refuses steps that exclude each other's nodes (--other-nodes) and need more nodes than the partition has.
+/* translate_fit_others.c - refuses steps that exclude each other's nodes (--other-nodes) if together they need more nodes than
+ * the partition has.
  *
- * Called by: translate_fit(), once each step fits by itself.
+ * Called by: translate_fit(), after each step was found to fit alone.
  * Invariants:
- * - What is refused can never run: steps that exclude each other need the sum of their nodes, at the same time or not.
- * - The search for such a set is greedy, so it may miss one.
- * - Steps on the same nodes (--same-nodes) are one vertex of the graph; steps of other partitions are none. */
+ * - A refused step can never run: steps that exclude each other need the sum of their nodes, at the same time or not.
+ * - The search for a set of such steps is greedy, so it may miss one.
+ * - Steps on the same nodes (--same-nodes) are one vertex of the graph; steps of other partitions are no vertices. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static bool others_are_apart(const struct translation *t, int a, int b)
 	return others_names(t, &t->steps[a], b) || others_names(t, &t->steps[b], a);
 }
 
-/* Add a step to the clique if it excludes all its members. */
+/* Add a step to the clique if the step and all members exclude each other's nodes. */
 static void clique_add(struct others *o, int step)
 {
 	if (o->count == CLIQUE_MOST || o->partitions[step] != o->partitions[o->members[0]])
@@ -54,7 +55,7 @@ static int64_t clique_nodes(const struct others *o)
 	return nodes;
 }
 
-/* The member that names most of the others, the later one of two. Its line is refused. */
+/* Returns the member of the clique that names most other members; of two such members, the later one. Its line is refused. */
 static int clique_speaker(const struct others *o)
 {
 	int speaker = o->members[0], most = -1;
@@ -75,7 +76,7 @@ static int others_compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* "a,b": the names of the members except `but`, in the order of the script; malloc'ed. */
+/* Returns the names of the clique's members except `but`, in the order of the script, as "a,b"; malloc'ed. */
 static char *clique_names(struct others *o, int but)
 {
 	char *text = xstrdup("");
@@ -111,7 +112,8 @@ static void clique_refuse(struct others *o, int nodes)
 	free(others);
 }
 
-/* Grow a clique from a step over those that it names and those that name it. True: it was too large, and refused. */
+/* Grow a clique from a step, over the steps that it names and the steps that name it. Returns true if the clique needs too many
+ * nodes and was refused. */
 static bool clique_grow(struct others *o, int first)
 {
 	struct translation *t = o->t;

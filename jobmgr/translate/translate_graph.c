@@ -1,10 +1,11 @@
 /* translate_graph.c - the graph of steps: gangs, sets on the same nodes, a topological order, and cycles.
  *
- * Called by: translate.c after the edges are known. Steps bound by --with are one vertex. A vertex waits for another by --after, and by
- * --same-nodes or --other-nodes, which need the other's nodes. One depth-first search without recursion finds order and cycles.
+ * Called by: translate.c after the edges are known. Steps bound by --with are one vertex. A vertex waits for another by --after,
+ * and by --same-nodes or --other-nodes, which need the nodes of the other step. One depth-first search without recursion finds
+ * order and cycles.
  * Invariants:
  * - The work is linear in steps and edges.
- * - Without a problem, `topo` ascends along each such edge. */
+ * - If there is no problem, a vertex has a higher `topo` than each vertex that it waits for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 enum { CYCLES_MOST = 5, CYCLE_WIDTH = 360 };
 
-/* Disjoint sets as trees of parents. The root is the lowest index of its set. */
+/* Returns the root of a step's set. Disjoint sets of steps are trees of parents; the root is the lowest index of its set. */
 static int graph_find_root(int *parents, int i)
 {
 	while (parents[i] != i)
@@ -67,16 +68,16 @@ static void graph_check_nodes(struct translation *t)
 	}
 }
 
-/* A vertex on the path of the search: the current member of its set, and the current edge. */
+/* A vertex on the path of the search: the current step of its gang, and the current edge. */
 struct frame {
-	int member, edge; /* edge: index in t->edges */
+	int member, edge; /* indices of the current member of the vertex, and of its current edge in t->edges */
 };
 
 struct search {
 	struct translation *t;
 	struct frame *path;
 	int depth;
-	char *state; /* of each set, by its root: 0 not seen, 1 on the path, 2 done */
+	char *state; /* state of each vertex, by index of its root: 0 not seen, 1 on the path, 2 done */
 	int topo, cycles;
 };
 
@@ -93,7 +94,7 @@ static bool graph_is_order(const struct translation *t, const struct translate_e
 	return edge->kind == TRANSLATE_AFTER || t->steps[edge->step].with != t->steps[edge->peer].with;
 }
 
-/* The next edge, from the current one on, that makes the top vertex wait; NULL after those of its last member. */
+/* Returns the next edge, from the current one on, that makes the top vertex of the path wait, or NULL if there are no more. */
 static const struct translate_edge *search_next_edge(struct search *s)
 {
 	struct translation *t = s->t;
@@ -139,7 +140,8 @@ static void search_print_cycle(const struct search *s, int first, char *text, si
 		snprintf(text + used, size - used, " = %s", begin);
 }
 
-/* The edge whose line is reported: one that the script has. Most edges of a plain sequence are not written. */
+/* Returns the edge of a cycle whose line is reported. Its option must be in the script, and most edges of a plain sequence are
+ * not. */
 static const struct translate_edge *search_find_cause(const struct search *s, int first, const struct translate_edge *closing)
 {
 	for (int i = s->depth - 1; s->t->sequence && closing->kind == TRANSLATE_AFTER && i >= first; i--)

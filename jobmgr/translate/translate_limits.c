@@ -13,7 +13,7 @@ enum { STEPS = 10000, EDGES = 100000, ELEMENTS = 10000000 };
 const struct translate_limits translate_limits_default = {
 	.script_bytes = SCRIPT_BYTES, .steps = STEPS, .edges = EDGES, .array = ELEMENTS};
 
-/* Read an integer from `lowest` to `highest`; `otherwise` where the member is absent or null. */
+/* Read a member of a JSON object as an integer from `lowest` to `highest`. An absent or null member gives `otherwise`. */
 static bool limits_read_member(const json_t *object, const char *key, int64_t lowest, int64_t highest, int64_t otherwise,
 			       int64_t *value, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* translate_modify.c - changes a submitted step: reads it back as settings of its own line, adds the options, and runs the stages of a
- * submission on the result.
+/* translate_modify.c - changes a submitted step: reads the step back as settings of its own line, adds the new options, and runs
+ * the stages of a submission on the result.
  *
  * Called by: gate_modify.c, for each step that `rota modify` names. The database judges which changes a running step allows. */
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/order.h"
 
-/* Members of the step that are values of settings without a change. */
+/* Members of a stored step whose values are values of settings, without conversion. */
 static const struct {
 	enum option_id id;
 	const char *key;
@@ -45,7 +45,7 @@ static bool modify_is_type(const json_t *value, json_type type)
 	return type == JSON_TRUE ? json_is_boolean(value) : json_typeof(value) == type;
 }
 
-/* Seconds may come as a float (an epoch from SQL). */
+/* Returns a number as an integer. Seconds may come as a float (an epoch from SQL). */
 static json_t *modify_as_integer(json_t *value)
 {
 	return json_is_real(value) ? json_integer((json_int_t)json_real_value(value)) : json_incref(value);
@@ -57,7 +57,7 @@ static void modify_set_text(struct translate_set *own, enum option_id id, const 
 		own->of[id].value = json_string(text);
 }
 
-/* Read the step and its spec back as settings of its own line. */
+/* Read a stored step and its spec back as settings of the step's own line. */
 static bool modify_read_step(struct translation *t, const json_t *json, const struct order_spec *spec)
 {
 	struct translate_step *s = translation_add_step(t, spec->step_name, 0);
@@ -145,7 +145,8 @@ static json_t *modify_make_answer(struct translation *t, const json_t *before, c
 	option_put(step, "spec", json_sprintf("%s%s", json_string_value(own), json_string_value(end)));
 	json_decref(own);
 	json_decref(end);
-	json_object_del(step, "lines"); /* unchanged, as are all members that no option sets */
+	/* remove "lines" from the new members, so that the stored value stays, as for all members that no option sets */
+	json_object_del(step, "lines");
 	for (size_t i = 0; !modify_changes_size(t) && i < sizeof sizes / sizeof *sizes; i++)
 		json_object_del(step, sizes[i]);
 	if (json_object_update_missing(step, (json_t *)before) != 0)

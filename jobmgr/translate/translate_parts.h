@@ -6,11 +6,11 @@
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/translate.h"
 
-/* One option that was given. */
+/* The setting of one option, on the command line or in the script. */
 struct translate_setting {
-	json_t *value; /* from option_value, which may be JSON null; NULL: not given */
-	int line;      /* 0 = command line */
-	bool total;    /* memory of all nodes together (PBS) */
+	json_t *value; /* value from option_value, may be JSON null; NULL: the option was not given */
+	int line;      /* line of the script; 0: command line */
+	bool total;    /* the value is the memory of all nodes together, as PBS counts it */
 };
 
 struct translate_set {
@@ -23,29 +23,30 @@ enum translate_condition { TRANSLATE_OK, TRANSLATE_ANY, TRANSLATE_FAIL, TRANSLAT
 struct translate_edge {
 	enum translate_kind kind;
 	enum translate_condition condition;
-	int step;	    /* index of the step that has the edge */
-	int peer;	    /* index of the peer; -1: in another job */
-	int64_t peer_job;   /* 0: this job; of a singleton, the jobs of its name */
-	char *peer_name;    /* step of another job; NULL: the whole job */
-	const char *option; /* that names the peer; "": none, in a plain sequence */
+	int step;	    /* index of the step that names the peer */
+	int peer;	    /* index of the peer; -1: the peer is in another job */
+	int64_t peer_job;   /* job of the peer; 0: the same job or, for a singleton, all jobs of the same name */
+	char *peer_name;    /* name of the peer in another job; NULL: the whole job is the peer */
+	const char *option; /* option that names the peer; "": no option, in a plain sequence of steps */
 	int line;
 };
 
 struct translate_step {
 	char name[65];
 	int line, last_line;
-	struct translate_set own; /* from its own line */
+	struct translate_set own; /* settings from the step's own line */
 	bool deps_any;
-	int first_edge, edge_count; /* its edges in `edges` */
-	int with;		    /* its gang: the lowest index of the steps that it starts with, itself included */
-	int same;		    /* the lowest index of the steps on the same nodes, itself included */
-	int next_with;		    /* next step of its gang; -1: the last one */
-	int topo;		    /* position in a topological order: higher than those of the steps it waits for */
+	int first_edge, edge_count; /* index and number of the step's edges in t->edges */
+	int with;		    /* gang of the step: the lowest index of the steps that start with it, itself included */
+	int same;		    /* lowest index of the steps on the same nodes, this step included */
+	int next_with;		    /* index of the next step of the same gang; -1: this step is the last one */
+	/* position in a topological order: higher than the positions of all steps that this step waits for */
+	int topo;
 	int id;
-	int64_t elements; /* of an array; 0 = none */
+	int64_t elements; /* number of elements of an array; 0: the step is no array */
 	bool nodes_named;
-	int64_t nodes_min, nodes_max;			/* nodes_max 0 = as many as the tasks need */
-	int64_t ntasks, ntasks_per_node, cpus_per_task; /* 0 = not given, until translate_sizes is done */
+	int64_t nodes_min, nodes_max;			/* fewest and most nodes; nodes_max 0: as many nodes as the tasks need */
+	int64_t ntasks, ntasks_per_node, cpus_per_task; /* until translate_size_steps is done, 0: not given */
 };
 
 struct translation {
@@ -57,13 +58,13 @@ struct translation {
 	struct translate_set command, rota, slurm, pbs;
 	bool has_steps;	 /* the script has a line #ROTA step */
 	bool modifies;	 /* a submitted step is being changed */
-	bool sequence;	 /* no step names peers, so each waits for the one before it */
-	int header_last; /* last line before the first step */
+	bool sequence;	 /* no step names peers, so each step waits for the step before it */
+	int header_last; /* number of the last line before the first step */
 	struct translate_step *steps;
 	int step_count, step_capacity;
-	char *arguments; /* of the script, as in a spec; NULL: none */
-	int refused;	 /* number of refusals, with those of problems that are listed already */
-	int latest;	 /* index of the problem of the latest refusal; -1: it was listed already */
+	char *arguments; /* arguments of the script, as in a spec; NULL: no arguments */
+	int refused;	 /* number of refusals, repeated ones of one problem included */
+	int latest;	 /* index of the problem of the latest refusal; -1: the problem was listed before */
 	struct translate_edge *edges;
 	int edge_count, edge_capacity;
 };
@@ -74,28 +75,28 @@ void translation_init(struct translation *t, const struct translate_request *req
 void translation_clear(struct translation *t);
 struct translate_step *translation_add_step(struct translation *t, const char *name, int line);
 
-/* translate_problem.c: add a problem with the text of an error, or with its own. Line 0 and option "": none. True: it is listed now, so a
- * hint is useful. */
+/* translate_problem.c: add a problem with the text of an error, or with a text of its own. Line 0 and option "" mean no line and
+ * no option. Returns true if the problem is now listed, so that a hint is useful. */
 bool translate_problem(struct translation *t, int line, const char *option, const struct err *e);
 bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Were there so many refusals that reading stops? Readers of long lists ask before each item. */
+/* Were there so many refusals that reading stops? Readers of long lists call this before each item. */
 bool translate_has_enough_problems(const struct translation *t);
 
-/* Warn of an option that has another effect than the user may expect; --strict refuses it. */
+/* Warn of an option that has another effect than the user may expect. With --strict the option is refused. */
 void translate_warn(struct translation *t, int line, const char *option, const char *what, const char *why);
 
 /* Turn each warning into a refusal. */
 void translate_refuse_warnings(struct translation *t);
 
-/* The warnings as JSON, in the form of a refusal's problems. */
+/* Returns the warnings as JSON, in the form of the problems of a refusal. */
 json_t *translate_warnings_json(struct translation *t);
 
-/* Add a hint to the latest problem, unless it was listed before. */
+/* Add a hint to the problem that was added last, unless it had been listed before. */
 void translate_hint(struct translation *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Sort by line. Problems of one line stay in the order in which they were found. */
+/* Sort problems by line. Problems of one line stay in the order in which they were found. */
 void translate_problems_sort(struct translate_problems *problems);
 
 /* translate_words.c: the words of a directive, malloc'ed. */
@@ -109,19 +110,19 @@ void translate_words_free(struct translate_words *words);
 
 /* translate_shell.c: the state of a reader of a shell script that finds here-documents; all 0 at the beginning. */
 struct translate_document {
-	char word[64]; /* the line that ends it */
-	bool tabs;     /* "<<-": the line may begin with tabs */
+	char word[64]; /* the line that ends the here-document */
+	bool tabs;     /* begun by "<<-": the line that ends the here-document may begin with tabs */
 };
 struct translate_shell {
-	char stack[64]; /* quotes and parentheses that are open */
+	char stack[64]; /* quotes and parentheses that are open at this point of the script */
 	int depth;
-	struct translate_document documents[8]; /* that begin after this line */
+	struct translate_document documents[8]; /* here-documents that begin after the line being read */
 	int count, misses;
 };
-/* Close all that is open: a directive was read. */
+/* Close all open quotes and parentheses after a directive was read. */
 void translate_shell_reset(struct translate_shell *s);
-/* Read a line of `size` bytes, which `text` follows. Returns the text after the here-documents that it begins, and adds their lines to
- * *number. */
+/* Read a line of `size` bytes, which is followed by `text`. Returns the text after the here-documents that the line begins, and
+ * adds the number of their lines to *number. */
 const char *translate_shell_read(struct translate_shell *s, const char *line, size_t size, const char *text, const char *end,
 				 int *number);
 
@@ -130,58 +131,63 @@ void translate_set_read(struct translation *t, struct translate_set *set, enum o
 			int count, int line, bool own);
 void translate_set_clear(struct translate_set *set);
 
-/* The setting that counts for a step, and its rank (0: highest precedence); NULL: not given. */
+/* Returns the setting of an option that counts for a step, and its rank (0: highest precedence), or NULL if the option was not
+ * given. */
 const struct translate_setting *translate_find_setting(const struct translation *t, const struct translate_step *s,
 						       enum option_id id, int *rank);
-/* Its value, NULL also for JSON null; its value as a number. */
+/* Returns the value of the setting that counts for a step, or NULL if it is absent or JSON null. translate_number() returns it as
+ * a number. */
 json_t *translate_value(const struct translation *t, const struct translate_step *s, enum option_id id);
 int64_t translate_number(const struct translation *t, const struct translate_step *s, enum option_id id, int64_t otherwise);
 int translate_find_line(const struct translation *t, const struct translate_step *s, enum option_id id);
 
-/* Refuse all warnings where --strict was given, or where a submitted step is changed. */
+/* Turn all warnings into refusals if --strict was given or a submitted step is changed. */
 void translate_strict(struct translation *t);
 
-/* Which of two options that displace each other counts; -1: neither was given. A problem where both have the same rank. */
+/* Returns which of two options that displace each other counts for a step, or -1 if neither was given. Adds a problem if both
+ * have the same rank. */
 int translate_choose_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b);
 
 /* translate.c: check the client's working directory. */
 void translate_check_folder(struct translation *t);
 
-/* The stages, in their order. */
-void translate_read(struct translation *t);	  /* translate_read.c: lines to sets and steps */
-void translate_peers(struct translation *t);	  /* translate_peer.c: steps' settings to edges */
-void translate_graph(struct translation *t);	  /* translate_graph.c: sets, cycles, topo */
-void translate_size_steps(struct translation *t); /* translate_size.c: nodes, tasks, arrays, ids, times */
-void translate_fit(struct translation *t);	  /* translate_fit.c: against the partitions */
-json_t *translate_plan(struct translation *t);	  /* translate_plan.c */
+/* The stages of a translation, in their order. */
+void translate_read(struct translation *t);	  /* translate_read.c: from lines of the script to sets of options and steps */
+void translate_peers(struct translation *t);	  /* translate_peer.c: from settings of steps to edges */
+void translate_graph(struct translation *t);	  /* translate_graph.c: gangs, cycles, topological order */
+void translate_size_steps(struct translation *t); /* translate_size.c: nodes, tasks, arrays, ids and times of steps */
+void translate_fit(struct translation *t);	  /* translate_fit.c: checks steps against the partitions */
+json_t *translate_plan(struct translation *t);	  /* translate_plan.c: the plan as JSON */
 
-/* translate_fit_others.c: --other-nodes against the nodes of the partitions; called by translate_fit. */
+/* translate_fit_others.c: checks --other-nodes against the nodes of the partitions. Called by translate_fit. */
 void translate_fit_others(struct translation *t, const int *partitions);
 
-/* translate_plan.c: put the job's members, those that were given or all. */
+/* translate_plan.c: put the members of the job, all of them or only those that were given. */
 void translate_job_json(struct translation *t, json_t *job, bool only_given);
 
-/* translate_step.c: what a step requests, without its spec. */
+/* translate_step.c: returns the members of the plan with the requests of a step, without its spec. */
 json_t *translate_step_asks(struct translation *t, const struct translate_step *s);
-/* Has its own line only options that name peers? Do two steps request the same, because that is so and they have the same size? */
+/* Does the step's own line have only options that name peers? Do two steps have such lines and the same size, and so request the
+ * same? */
 bool translate_step_asks_nothing(const struct translate_step *s);
 bool translate_step_asks_alike(const struct translate_step *a, const struct translate_step *b);
-/* The lines of options that only the database can check, where they were given: {"licenses": 3}; 0: command line. */
+/* Returns the lines of those given options that only the database can check, such as {"licenses": 3}. Line 0 is the command
+ * line. */
 json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids,
 			     size_t count);
 
-/* The GPUs that a step requests on each node. */
+/* Returns the number of GPUs that a step requests on each node. */
 int64_t translate_gpus(struct translation *t, const struct translate_step *s);
 
-/* translate_feature.c: does a node with these features (a list of strings) meet a valid --constraint? */
+/* translate_feature.c: does a node with these features (a list of strings) meet the expression of a valid --constraint? */
 bool translate_feature_met(const char *expression, const json_t *features);
 
-/* translate_spec.c: the spec of a step in its two parts (lib/order.h); `base` has the lines and rlimits. */
+/* translate_spec.c: returns the two parts of a step's spec (lib/order.h). `base` has the lines of the step and the rlimits. */
 struct order_spec;
 json_t *translate_spec_own(const struct translation *t, const struct translate_step *s, const struct order_spec *base);
 json_t *translate_spec_end(struct translation *t, const struct translate_step *s, const struct order_spec *base,
 			   const char *job_name, const char *account);
-/* `path` made absolute: from the home directory for ~/, else from `folder`. malloc'ed. */
+/* Returns `path` made absolute, malloc'ed: from the home directory if it begins with ~/, else from `folder`. */
 char *translate_path(const struct translation *t, const char *folder, const char *path);
 
 const char *translate_kind_name(enum translate_kind kind);

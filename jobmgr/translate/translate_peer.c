@@ -1,9 +1,9 @@
-/* translate_peer.c - edges between steps, from --after, --dependency, --with, --same-nodes and --other-nodes; where no step names peers,
- * each waits for the step before it.
+/* translate_peer.c - edges between steps, from --after, --dependency, --with, --same-nodes and --other-nodes; if no step names
+ * peers, each step waits for the step before it.
  *
  * Called by: translate.c, after the script is read.
  * Invariants:
- * - Afterwards the edges of a step stand together, in the order of steps.
+ * - After this stage, the edges of a step are adjacent, in the order of steps.
  * - No step has two edges of one kind to one peer. */
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 struct peers {
 	struct translation *t;
 	int *by_name; /* indices of steps, sorted by name */
-	bool full;    /* the limit of edges is reached, and reported */
+	bool full;    /* the limit of edges was reached and reported as a problem */
 };
 
 /* The option whose list is being read, and for which step. */
@@ -26,9 +26,9 @@ struct peer_list {
 	struct peers *p;
 	struct translate_step *s;
 	enum translate_kind kind;
-	const char *option; /* static */
+	const char *option; /* name of the option, a static string */
 	int line;
-	bool own; /* from the step's own line, so it may name steps of the script */
+	bool own; /* the option is on the step's own line, so it may name steps of the script */
 };
 
 static const char *const kinds[] = {"after", "with", "same_nodes", "other_nodes"};
@@ -116,7 +116,7 @@ static void peer_refuse_unknown(struct peer_list *l, const char *name)
 		translate_hint(t, "peers are steps of this script, or jobs by their number: 812, 812.solve");
 }
 
-/* Add a step of this script. */
+/* Add an edge to a peer that is a step of this script. */
 static void peer_add_step(struct peer_list *l, const char *name, enum translate_condition condition)
 {
 	struct translation *t = l->p->t;
@@ -132,7 +132,7 @@ static void peer_add_step(struct peer_list *l, const char *name, enum translate_
 		peer_add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = condition, .peer = peer});
 }
 
-/* Add STEP, JOB or JOB.STEP. */
+/* Add an edge to a peer given as STEP, JOB or JOB.STEP. */
 static void peer_add(struct peer_list *l, const char *name, enum translate_condition condition)
 {
 	struct translate_edge edge = {.kind = l->kind, .condition = condition, .peer = -1};
@@ -174,7 +174,7 @@ static bool peer_refuse_delay(struct peer_list *l, char *text)
 	return false;
 }
 
-/* Read X[:condition] of --after. */
+/* Read one item of --after: a peer X, or X:condition. */
 static void peer_read_after(struct peer_list *l, char *text)
 {
 	char *colon = strchr(text, ':');
@@ -194,7 +194,7 @@ static void peer_read_after(struct peer_list *l, char *text)
 	translate_hint(l->p->t, "the conditions are ok, any, fail, start and corr");
 }
 
-/* Read type:X[:X]... of --dependency, or X alone. */
+/* Read one item of --dependency: type:X[:X]... with peers X, or a peer alone. */
 static void peer_read_dependency(struct peer_list *l, char *text)
 {
 	static const char *const types[] = {"afterok", "afterany", "afternotok", "after", "aftercorr"};
@@ -305,7 +305,7 @@ static void peer_check_twice(struct translation *t, const struct translate_step 
 	free(sorted);
 }
 
-/* Refuse --same-nodes where it names several steps, or an array. */
+/* Refuse a --same-nodes that names several steps or an array. */
 static void peer_check_same_nodes(struct translation *t, const struct translate_step *s)
 {
 	int count = 0;
@@ -323,7 +323,7 @@ static void peer_check_same_nodes(struct translation *t, const struct translate_
 	}
 }
 
-/* --after=none for all steps: they are no sequence. */
+/* Is there an --after=none for all steps? Then the steps are no sequence. */
 static bool peer_frees_all(const struct translate_set *set)
 {
 	const json_t *value = set->of[OPTION_ID_AFTER].value;
@@ -335,7 +335,8 @@ static bool peer_is_named(const struct translate_step *s)
 	return s->own.of[OPTION_ID_AFTER].value || s->own.of[OPTION_ID_DEPENDENCY].value || s->own.of[OPTION_ID_WITH].value;
 }
 
-/* Read what a step waits for: what its own line names; else the step before it in a plain sequence; else what the job waits for. */
+/* Read the peers that a step waits for: those on its own line, or else the step before it in a plain sequence, or else the peers
+ * of the job. */
 static void peer_read_step_after(struct peers *p, struct translate_step *s)
 {
 	struct translation *t = p->t;

@@ -1,9 +1,9 @@
 /* translate_plan.c - the plan as JSON: job, steps and edges.
  *
- * Called by: translate.c, as the last stage, where there is no problem.
+ * Called by: translate.c, as the last stage, if there is no problem.
  * Invariants:
- * - What most steps have in common is in the plan once, and a step has only the members in which it differs. translate_plan_whole
- *   gives each step and edge all members. */
+ * - Members that most steps have in common are in the plan once. A step has only members in which it differs.
+ *   translate_plan_whole gives each step and edge all members. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static json_t *plan_make_edge(const struct translation *t, const struct translat
 /* Members of the plan's job that options set, and their defaults. */
 static const struct {
 	enum option_id id;
-	const char *otherwise; /* JSON */
+	const char *otherwise; /* default value of the member, as JSON */
 } job_members[] = {
 	{OPTION_ID_JOB_NAME, NULL},  {OPTION_ID_ACCOUNT, "null"},   {OPTION_ID_QOS, "null"},
 	{OPTION_ID_COMMENT, "null"}, {OPTION_ID_MAIL_USER, "null"}, {OPTION_ID_MAIL_TYPE, "null"},
@@ -88,7 +88,8 @@ static json_t *plan_make_job(struct translation *t)
 	return job;
 }
 
-/* A spec with the lines of a step and those of the preamble: all before the first step, with the #! line. */
+/* Returns a spec with the line numbers of a step and of the preamble. The preamble is all lines before the first step, the #!
+ * line included. */
 static struct order_spec plan_base_spec(const struct translation *t, const struct translate_step *s)
 {
 	struct order_spec spec = {.from = s->line, .to = s->last_line, .umask = t->request->umask};
@@ -107,7 +108,7 @@ static json_t *plan_make_spec_end(struct translation *t, const struct translate_
 	return translate_spec_end(t, s, &base, name, account ? account : "");
 }
 
-/* The lines that both texts end with, as the end of `a`. */
+/* Returns the lines at the end of text `a` with which `b` ends, too. */
 static const char *plan_find_shared_end(const char *a, const char *b)
 {
 	const char *at = a + strlen(a), *of = b + strlen(b), *found = at;
@@ -125,7 +126,7 @@ static bool plan_begins_character(char byte)
 	return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
-/* Put the part of a step's spec that the end of the plan's spec does not have. */
+/* Put the part of a step's spec that is not in the plan's "spec_end". */
 static void plan_put_spec(struct translation *t, json_t *json, const struct translate_step *s, const json_t *plan)
 {
 	json_t *end = plan_make_spec_end(t, s, json_object_get(plan, "job"));
@@ -141,7 +142,7 @@ static void plan_put_spec(struct translation *t, json_t *json, const struct tran
 	json_decref(end);
 }
 
-/* The members that each step has for itself; "common" has the rest. */
+/* Returns the members of the plan that each step has for itself. The other members are in "common". */
 static json_t *plan_make_own(const struct translation *t, const struct translate_step *s)
 {
 	struct order_spec base = plan_base_spec(t, s);
@@ -158,7 +159,7 @@ static json_t *plan_make_own(const struct translation *t, const struct translate
 	return json;
 }
 
-/* A step of the plan, which has "common" and "spec_end" already. */
+/* Returns a step as a member of the plan. The plan must have "common" and "spec_end" already. */
 static json_t *plan_make_step(struct translation *t, const struct translate_step *s, const struct translate_step *usual,
 			      const json_t *plan)
 {
@@ -176,7 +177,8 @@ static json_t *plan_make_step(struct translation *t, const struct translate_step
 	return json;
 }
 
-/* The step that "common" is made of: the first one whose own line requests nothing, and whose nodes no other step determines. */
+/* Returns the step that the plan's "common" is made of: the first step whose own line requests nothing and whose nodes no other
+ * step determines. */
 static const struct translate_step *plan_find_usual_step(const struct translation *t)
 {
 	for (int i = 0; i < t->step_count; i++)

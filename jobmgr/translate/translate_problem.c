@@ -21,7 +21,8 @@ static bool problem_is_known(const struct translate_problems *p, const struct tr
 	return false;
 }
 
-/* Append to a list, unless it is there: a line before the first step has the same problem for each step. */
+/* Append a problem to a list, unless the list has it: a line before the first step has the same problem for each step. Returns
+ * true if the problem was appended. */
 static bool problem_append(struct translate_problems *p, const struct translate_problem *problem)
 {
 	if (problem_is_known(p, problem))
@@ -112,7 +113,8 @@ void translate_problems_free(struct translate_problems *problems)
 	memset(problems, 0, sizeof *problems);
 }
 
-/* "heat.sh:12: --tme: unknown option". A problem of the command line has no file, unless the job has a label. */
+/* Set an error to the text of a problem, such as "heat.sh:12: --tme: unknown option". A problem of the command line has no file,
+ * unless the job has a label. */
 static void problem_write_error(const char *file, const char *label, const struct translate_problem *problem, struct err *e)
 {
 	char where[300] = "";
@@ -142,7 +144,7 @@ json_t *translate_warnings_json(struct translation *t)
 	translate_problems_sort(&t->warnings);
 	for (int i = 0; i < t->warnings.count; i++) {
 		json_t *warning = problem_make_json(t->request->script_name, NULL, &t->warnings.list[i]);
-		if (warning) /* NULL: its option is not UTF-8 */
+		if (warning) /* json_pack() returns NULL if the option of the warning is not UTF-8 */
 			json_array_append_new(list, warning);
 	}
 	return list;
@@ -153,7 +155,7 @@ json_t *translate_problems_refusal(const struct translate_problems *problems, co
 	json_t *list = json_array();
 	for (int i = 0; i < problems->count; i++) {
 		json_t *problem = problem_make_json(file, label, &problems->list[i]);
-		if (problem) /* NULL: it is not UTF-8; the first problem is in the error, too */
+		if (problem) /* json_pack() returns NULL if the problem is not UTF-8; the first problem is in the error, too */
 			json_array_append_new(list, problem);
 	}
 	if (problems->count > 0)

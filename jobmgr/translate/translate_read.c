@@ -3,11 +3,12 @@
  * Called by: translate.c, as the first stage. Directives stand at the beginning of a line:
  *   #ROTA step NAME [OPTION]...  begins a step, anywhere
  *   #ROTA OPTION...              before the first step, or anywhere in a script without steps
- *   #SBATCH, #PBS OPTION...      before the first line that is neither empty nor a comment, and before the first step; elsewhere they
+ *   #SBATCH, #PBS OPTION...      before the first line that is neither empty nor a comment, and before the first step; elsewhere
+ *   they
  *                                are comments, as they are for Slurm and PBS
- * In a here-document of a shell script nothing is a directive.
+ * In a here-document of a shell script, no line is a directive.
  * Invariants:
- * - Afterwards there is at least one step. Lines are numbered from 1. */
+ * - After this stage there is at least one step. Lines are numbered from 1. */
 #include <string.h>
 
 #include "jobmgr/translate/option_text.h"
@@ -18,11 +19,11 @@ struct reader {
 	struct translation *t;
 	int line;
 	bool commands; /* a line that is neither empty nor a comment was seen */
-	bool too_many; /* too many steps: reported once */
+	bool too_many; /* the script has too many steps, which was reported */
 	struct translate_shell shell;
 };
 
-/* The text after `word`; NULL where the line does not begin with it. */
+/* Returns the text of a line after `word`, or NULL if the line does not begin with `word`. */
 static const char *read_after_word(const char *text, size_t size, const char *word, size_t *left)
 {
 	size_t length = strlen(word);
@@ -123,7 +124,7 @@ static void read_line(struct reader *r, const char *text, size_t size)
 	}
 }
 
-/* Refuse the script because of a byte, on its line. Returns false. */
+/* Refuse the script because of a byte, and report the line of the byte. Returns false. */
 static bool read_refuse_byte(struct translation *t, const char *byte, const char *message, const char *hint)
 {
 	int line = 1;
@@ -134,7 +135,7 @@ static bool read_refuse_byte(struct translation *t, const char *byte, const char
 	return false;
 }
 
-/* Check the first line, which has `size` bytes. */
+/* Check the first line of the script, which has `size` bytes. */
 static bool read_check_first_line(struct translation *t, const char *line, size_t size)
 {
 	if (size < 2 || memcmp(line, "#!", 2) != 0)
@@ -151,7 +152,7 @@ static bool read_check_first_line(struct translation *t, const char *line, size_
 	return true;
 }
 
-/* Check the bytes of the script; false: its lines are not read. */
+/* Check the bytes of the script. Returns false if its lines must not be read. */
 static bool read_check_bytes(struct translation *t)
 {
 	const char *script = t->request->script, *byte;
@@ -173,7 +174,7 @@ static bool read_check_bytes(struct translation *t)
 	return read_check_first_line(t, script, byte ? (size_t)(byte - script) : size);
 }
 
-/* Refuse options that name peers of one step where the script has several steps. */
+/* Refuse options before the first step that name peers of one step, if the script has several steps. */
 static void read_check_header(struct translation *t, const struct translate_set *set)
 {
 	for (int i = 0; t->step_count > 1 && i < OPTION_ROWS; i++) {

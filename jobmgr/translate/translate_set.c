@@ -1,4 +1,4 @@
-/* translate_set.c - settings: from options as written to sets of values, and which of several sets counts for a step.
+/* translate_set.c - settings: from options as written to sets of values, and which of several sets of settings counts for a step.
  *
  * Called by: translate.c, translate_modify.c and translate_read.c, which read options; all later stages, which read settings.
  * Invariants:
@@ -12,7 +12,7 @@
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
 
-/* The set that the options of one line are read into. */
+/* A set of settings into which the options of one line are read. */
 struct set_target {
 	struct translation *t;
 	struct translate_set *set;
@@ -50,7 +50,7 @@ static void set_put(struct set_target *p, const struct option_row *row, const ch
 	*setting = (struct translate_setting){value, p->line, total};
 }
 
-/* -j oe: errors go with the output, whatever other #PBS lines say. */
+/* Note #PBS -j oe: errors go with the output, whatever other #PBS lines say. */
 static void set_join_errors(struct set_target *p)
 {
 	struct translate_setting *setting = &p->set->of[OPTION_ID_ERROR];
@@ -58,10 +58,10 @@ static void set_join_errors(struct set_target *p)
 	*setting = (struct translate_setting){json_null(), p->line, false};
 }
 
-/* Set an option of #PBS. Where the option is a list, those of several lines are joined. */
+/* Set an option of Rota from a #PBS option. If it is a list, the lists of several lines are joined. */
 static void set_put_pbs(void *to, const struct option_row *row, const char *text, bool total)
 {
-	enum { LONGEST = 4096 }; /* each addition reads the whole list again */
+	enum { LONGEST = 4096 }; /* longest list in characters, since each addition reads the whole list again */
 	struct set_target *p = to;
 	const json_t *before = p->set->of[row->id].value;
 	char separator = row->kind == OPTION_EXPORT ? ',' : row->kind == OPTION_FEATURES ? '&' : '\0';
@@ -95,7 +95,7 @@ static bool set_is_option(const char *word)
 	return word[0] == '-' && word[1] && !(word[1] >= '0' && word[1] <= '9');
 }
 
-/* Set an option with its value: attached to it, or the next word. Returns how many words it took. */
+/* Set an option with its value, which is attached to the option or is the next word. Returns the number of words taken. */
 static int set_put_valued(struct set_target *p, const struct option_row *row, const char *attached, const char *const *words,
 			  int count)
 {
@@ -150,7 +150,7 @@ static int set_read_short(struct set_target *p, const char *const *words, int co
 	return 1;
 }
 
-/* Set one letter of PBS with its value. Messages about -l and -W name the resource or attribute, too. */
+/* Set one #PBS option, given by letter and value. Messages about -l and -W name the resource or attribute, too. */
 static void set_put_pbs_letter(struct set_target *p, char letter, const char *value)
 {
 	struct option_pbs pbs = {set_put_pbs, p, p->t->context.now};

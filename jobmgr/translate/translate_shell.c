@@ -1,6 +1,6 @@
-/* translate_shell.c - finds the here-documents of a shell script, because a directive in one has no effect.
+/* translate_shell.c - finds the here-documents of a shell script, because a directive in a here-document has no effect.
  *
- * Called by: translate_read.c, for each line that is in none.
+ * Called by: translate_read.c, for each line outside here-documents.
  * Invariants:
  * - A here-document whose end is not in the script counts as none, so a wrong guess never hides the rest of the script.
  * - The work is linear in the script: skipped lines are not read again, and searches without a result are bounded. */
@@ -8,7 +8,7 @@
 
 #include "jobmgr/translate/translate_parts.h"
 
-/* What encloses the current character, innermost on top. */
+/* Kinds of quotes and parentheses on the stack, innermost on top; MISSES_MOST: limit of searches without a result. */
 enum { CODE = 'c', SINGLE = 's', DOUBLE = 'd', ARITHMETIC = 'a', MISSES_MOST = 32 };
 
 static char shell_top(const struct translate_shell *s)
@@ -50,7 +50,7 @@ void translate_shell_reset(struct translate_shell *s)
 	s->depth = s->count = 0;
 }
 
-/* Read the word after "<<": the line that ends the document. Returns the text after it. */
+/* Read the word after "<<", which is the line that ends the here-document. Returns the text after the word. */
 static const char *shell_take_word(struct translate_shell *s, const char *c, const char *end)
 {
 	struct translate_document *d = &s->documents[s->count];
@@ -76,7 +76,8 @@ static const char *shell_take_word(struct translate_shell *s, const char *c, con
 	return c;
 }
 
-/* Read a character of code; `word`: a word begins here. Returns the text after what it begins. */
+/* Read one character of shell code, and what it begins: a comment, quote, parenthesis or here-document. `word`: a word begins at
+ * the character. Returns the text after it. */
 static const char *shell_take_code(struct translate_shell *s, const char *c, const char *end, bool word)
 {
 	bool twice = c + 1 < end && c[1] == c[0];
@@ -101,7 +102,8 @@ static const char *shell_take_code(struct translate_shell *s, const char *c, con
 	return c + 1;
 }
 
-/* Read a line; true: it continues on the next line, so no document begins after it. */
+/* Read a line of a shell script. Returns true if the line continues on the next line, so that no here-document begins after
+ * it. */
 static bool shell_take_line(struct translate_shell *s, const char *c, const char *end)
 {
 	bool word = true;
@@ -123,7 +125,8 @@ static bool shell_take_line(struct translate_shell *s, const char *c, const char
 	return shell_top(s) == SINGLE || shell_top(s) == DOUBLE;
 }
 
-/* The text after the line that ends the document; NULL: there is none. `lines`: how many lines it has. */
+/* Returns the text after the line that ends the here-document, or NULL if there is no such line. `lines` is set to the number of
+ * its lines. */
 static const char *shell_find_end(const struct translate_document *d, const char *text, const char *end, int *lines)
 {
 	size_t length = strlen(d->word);

@@ -1,6 +1,7 @@
-/* translate_size.c - the size of each step: nodes, tasks, elements of arrays, and with these the ids; whether its requests agree.
+/* translate_size.c - the size of each step: nodes, tasks, elements of arrays. Sets the step ids by size, and checks that the
+ * requests of a step agree.
  *
- * Called by: translate.c after the graph is known, and translate_modify.c, both where there is no problem.
+ * Called by: translate.c after the graph is known, and translate_modify.c, both only if there is no problem.
  * Invariants:
  * - Without a problem, each node has a task, and ntasks * cpus_per_task and all ids fit an int. */
 #include <inttypes.h>
@@ -62,7 +63,8 @@ static void size_refuse_difference(struct translation *t, const struct translate
 	translate_hint(t, "remove --nodes from one of them; it then has the nodes of the other");
 }
 
-/* Steps on the same nodes have equally many nodes: what one of them requests, else what the largest needs. */
+/* Give steps on the same nodes the same number of nodes: the number that one of them requests, or else what the largest step
+ * needs. */
 static void size_share_nodes(struct translation *t)
 {
 	struct translate_step **named = xcalloc((size_t)t->step_count, sizeof(struct translate_step *));
@@ -85,7 +87,7 @@ static void size_share_nodes(struct translation *t)
 	free(named);
 }
 
-/* Check the number of tasks against nodes, and set it where it was not given. */
+/* Check the number of a step's tasks against its nodes. Set the number if it was not given. */
 static void size_place_tasks(struct translation *t, struct translate_step *s)
 {
 	int64_t asked = s->ntasks;
@@ -177,7 +179,7 @@ static void size_check_times(struct translation *t, const struct translate_step 
 	}
 }
 
-/* A hash of the indices of an array (FNV-1a). */
+/* Returns a hash of the indices of an array (FNV-1a). */
 static uint64_t size_hash_indices(const struct translation *t, const struct translate_step *s)
 {
 	const json_t *list = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
@@ -226,7 +228,7 @@ static void size_number_steps(struct translation *t)
 	}
 }
 
-/* About how many bytes the value of an option takes. */
+/* Returns about how many bytes the value of an option takes. */
 static size_t size_weigh(const json_t *value)
 {
 	enum { ITEM = 32, MEMBER = 96 };
@@ -234,7 +236,7 @@ static size_t size_weigh(const json_t *value)
 	return json_string_length(value) + ITEM * (json_array_size(value) + indices) + MEMBER * json_object_size(value);
 }
 
-/* Refuse a script whose options take too much space: those before the first step are stored for each step. */
+/* Refuse a script whose options take too much space. Options before the first step are stored for each step. */
 static bool size_check_weight(struct translation *t)
 {
 	enum { MOST = 32 << 20, STEP = 1024 };

@@ -1,4 +1,5 @@
-/* translate_spec.c - the spec of a step (lib/order.h): what a node runs, and what the owner's authenticator covers.
+/* translate_spec.c - makes the spec of a step (lib/order.h): the text by which a node runs the step, and which the authenticator
+ * covers.
  *
  * Called by: translate_plan.c, translate_modify.c.
  * Invariants:
@@ -16,7 +17,7 @@ static const char *spec_home(const struct translation *t, const char *path)
 	return strncmp(path, "~/", 2) == 0 ? t->request->home : NULL;
 }
 
-/* `path` with ~/ at its beginning replaced; malloc'ed. */
+/* Returns `path` with ~/ at its beginning replaced by the home directory, malloc'ed. */
 static char *spec_expand_home(const struct translation *t, const char *path)
 {
 	const char *home = spec_home(t, path);
@@ -37,8 +38,8 @@ static const char *spec_text(const struct translation *t, const struct translate
 	return value ? value : "";
 }
 
-/* The path pattern of an output file; "" for the default. A folder gets the default name appended. The default name is also written out
- * where the step is named like the step of a plain script. malloc'ed. */
+/* Returns the path pattern of an output file, malloc'ed; "" for the default. The default name is appended to a directory. It is
+ * also written out if the step is named like the step of a plain script. */
 static char *spec_output(const struct translation *t, const struct translate_step *s, const struct order_spec *base,
 			 enum option_id id, const char *ending)
 {
@@ -53,14 +54,15 @@ static char *spec_output(const struct translation *t, const struct translate_ste
 	return whole;
 }
 
-/* Must the step end with the lease of its node? The default for a step that may run again, because it must not run twice. */
+/* Must the step end when the lease of its node runs out? This is the default for a step that may be requeued, because it must not
+ * run twice. */
 static bool spec_is_fenced(const struct translation *t, const struct translate_step *s)
 {
 	const char *given = spec_text(t, s, OPTION_ID_NODE_LOSS);
 	return *given ? strcmp(given, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
 }
 
-/* Put lowest and highest index of an array, and the step between two indices; 1 where it differs. */
+/* Put the lowest and highest index of an array into the spec, and the distance between two indices, or 1 if distances differ. */
 static void spec_put_array(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
 {
 	const json_t *range, *indices = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
@@ -85,7 +87,7 @@ static void spec_put_signal(const struct translation *t, const struct translate_
 	spec->signal_shell = json_is_true(json_object_get(asked, "shell"));
 }
 
-/* The text of the fields as JSON; frees them. */
+/* Returns the text of the fields of a spec as JSON. Frees the fields. */
 static json_t *spec_make_json(struct fields *fields)
 {
 	json_t *value = json_string(fields_text(fields, NULL));
@@ -103,7 +105,8 @@ json_t *translate_spec_own(const struct translation *t, const struct translate_s
 	return spec_make_json(order_spec_write_own(&spec));
 }
 
-/* The directory of the submission; NULL where the working directory is the same. A modified step keeps its own. */
+/* Returns the directory of the submission, or NULL if the working directory is the same. A modified step keeps its directory of
+ * submission. */
 static const char *spec_submit_dir(const struct translation *t, const struct order_spec *base, const char *folder)
 {
 	const char *before = base->submit_dir ? base->submit_dir : base->workdir;

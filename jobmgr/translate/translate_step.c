@@ -1,8 +1,8 @@
-/* translate_step.c - what a step requests, as members of the plan.
+/* translate_step.c - writes the requests of a step as members of the plan.
  *
- * Called by: translate_plan.c, translate_modify.c, where there is no problem.
+ * Called by: translate_plan.c, translate_modify.c, if there is no problem.
  * Invariants:
- * - Each member that options set is there, null or empty where no option was given.
+ * - Each member that options set is present. It is null or empty if no option was given.
  * - Steps of one size whose own lines request nothing have equal members. */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/pattern.h"
 
-/* The value of a step's setting, shared with it; else `otherwise`, which it takes over. */
+/* Returns the value of a step's setting as another reference, or else `otherwise`, which the function takes over. */
 static json_t *step_value_or(struct translation *t, const struct translate_step *s, enum option_id id, json_t *otherwise)
 {
 	json_t *value = translate_value(t, s, id);
@@ -25,7 +25,7 @@ static json_t *step_number_or_null(int64_t number)
 	return number ? json_integer(number) : json_null();
 }
 
-/* Amounts by name, without those of 0. */
+/* Returns the amounts that a step requests by name, without amounts of 0. */
 static json_t *step_make_amounts(struct translation *t, const struct translate_step *s, enum option_id id)
 {
 	json_t *amounts = json_object(), *amount;
@@ -126,7 +126,7 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 
 bool translate_step_asks_nothing(const struct translate_step *s)
 {
-	if (strcmp(s->name, PATTERN_PLAIN) == 0) /* its spec names the output */
+	if (strcmp(s->name, PATTERN_PLAIN) == 0) /* the spec of a step with this name has the name of the output file */
 		return false;
 	for (int id = 0; id < OPTION_ROWS; id++) {
 		const struct option_row *row = option_row((enum option_id)id);

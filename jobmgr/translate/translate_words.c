@@ -18,7 +18,7 @@ static bool words_is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Copy a quoted part, from after its opening quote; false: it has no end. */
+/* Copy a quoted part of a directive, from after its opening quote. Returns false if the quote is not closed. */
 static bool words_copy_quoted(struct splitter *s, char quote)
 {
 	while (s->in < s->end && *s->in != quote) {
@@ -29,7 +29,8 @@ static bool words_copy_quoted(struct splitter *s, char quote)
 	return s->in < s->end && *s->in++ == quote;
 }
 
-/* Copy one word, and a NUL. */
+/* Copy one word of a directive, and a NUL. Returns false with an error if a quote is not closed or the directive ends in a
+ * backslash. */
 static bool words_copy_word(struct splitter *s, struct err *e)
 {
 	while (s->in < s->end && !words_is_blank(*s->in)) {
