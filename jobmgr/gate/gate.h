@@ -15,7 +15,7 @@ struct gate;
  * the API waits as a standby and takes the socket over when that process has ended. */
 struct gate *gate_open(struct event_base *base, const struct conf *conf, const struct seal_mac_key *key, struct err *e);
 
-/* Set what /v1/ping answers: does this process lead? */
+/* Set whether /v1/ping answers that this process is the leader. */
 void gate_set_leader(struct gate *gate, bool leader);
 
 /* Accept no more connections, answer long polls, and finish requests under way; then call `done`. */

@@ -67,7 +67,7 @@ struct lead_rows {
 	const struct lead_queued *queue; /* rows of the queue, from which lead_queue.c makes snapshot.pending */
 	size_t queue_count;
 	struct schedule_pending *pending; /* snapshot.pending, writable */
-	const struct lead_key *keys;	  /* by index of the pending step in the snapshot */
+	const struct lead_key *keys;	  /* keys of the pending steps, by index of the step in the snapshot */
 	const struct lead_launch *launches;
 	size_t launch_count;
 	struct schedule_arena *arena;

@@ -169,7 +169,7 @@ struct schedule_snapshot {
 	size_t outage_count;
 	const struct schedule_running *running;
 	size_t running_count;
-	const struct schedule_pending *pending; /* in queue order: highest priority first */
+	const struct schedule_pending *pending; /* pending steps in queue order: highest priority first */
 	size_t pending_count;
 };
 
@@ -217,7 +217,7 @@ enum schedule_reason {
 	SCHEDULE_RESERVATION, /* the step's administrative reservation has not begun, or is over */
 };
 
-/* Why a pending step did not start; of an array, why its next element did not. */
+/* Why a pending step did not start; of an array, why its next element did not start. */
 struct schedule_wait {
 	size_t pending; /* index in the snapshot */
 	int64_t job;
@@ -232,9 +232,9 @@ struct schedule_wait {
 };
 
 struct schedule_result {
-	const struct schedule_start *starts; /* in the order of decision; members of a gang are adjacent */
+	const struct schedule_start *starts; /* starts in the order of decision; members of a gang are adjacent */
 	size_t start_count;
-	const struct schedule_wait *waits; /* in queue order */
+	const struct schedule_wait *waits; /* waits of steps that did not start, in queue order */
 	size_t wait_count;
 	size_t evaluations; /* placement attempts: the cost of the cycle */
 };

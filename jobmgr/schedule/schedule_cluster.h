@@ -33,7 +33,7 @@ struct schedule_cluster {
 	const struct schedule_snapshot *snapshot;
 	struct schedule_arena *arena;
 	size_t nodes, words, kinds;
-	const struct schedule_node **node; /* by node index */
+	const struct schedule_node **node; /* nodes of the snapshot, by node index */
 	uint64_t *preference;		   /* by node index: the constant parts of its preference, rank and node index */
 	int64_t *total, *free;		   /* amounts of each kind of resource, by node index and kind */
 	int **devices;			   /* by node index and generic resource: free devices, ascending */

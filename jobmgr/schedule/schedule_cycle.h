@@ -27,7 +27,7 @@ struct schedule_cycle {
 	struct schedule_earliest *earliest;
 	struct schedule_record *record;
 	struct schedule_view empty;
-	struct schedule_partition_state *partition_state; /* by index of the partition in the snapshot */
+	struct schedule_partition_state *partition_state; /* state of each partition, by its index in the snapshot */
 	/* by licence: 1 + index of the pending step that the licence is kept for; 0: the licence is open to all */
 	size_t *closed_by;
 	size_t gang_count; /* number of gangs decided so far in this run */

@@ -1,10 +1,10 @@
-/* sign.c - authenticators: what jobmgrd binds to the owner of a step when the step is submitted.
+/* sign.c - makes and checks authenticators, by which jobmgrd verifies that a step is as its owner submitted it.
  *
- * Called by: gate_job.c and gate_modify.c, which make an authenticator when a step is submitted or changed; lead_verify.c,
- * which checks it before a launch request is signed.
+ * Called by: gate_job.c and gate_modify.c, which make an authenticator when a step is submitted or changed; lead_verify.c, which
+ * checks it before a launch request is signed.
  * Invariants:
- * - An authenticator covers one exact text: owner, script, environment and spec. A row that was altered in the database fits
- *   no authenticator, and the leader does not sign it. */
+ * - An authenticator covers one exact text: owner, script, environment and spec. A row that was altered in the database fits no
+ *   authenticator, and the leader does not sign it. */
 #include "jobmgr/sign/sign.h"
 
 #include "lib/fields.h"

@@ -29,7 +29,7 @@ enum option_kind {		    /* form of an option's value: in the text of the option,
 		   OPTION_GPUS,	    /* a number from 0 on: integer */
 		   OPTION_PATTERN,  /* a path with %-letters: string */
 		   OPTION_PATH,	    /* a path: string */
-		   OPTION_CHOICE,   /* one of the words of `argument`: string */
+		   OPTION_CHOICE,   /* one of the words in the column `argument` of the table: string */
 		   OPTION_EXPORT,   /* ALL, NONE, names, NAME=value: string */
 		   OPTION_UMASK,    /* octal: integer */
 		   OPTION_SHELL,    /* an absolute path or "login": string */

@@ -144,7 +144,7 @@ json_t *translate_warnings_json(struct translation *t)
 	translate_problems_sort(&t->warnings);
 	for (int i = 0; i < t->warnings.count; i++) {
 		json_t *warning = problem_make_json(t->request->script_name, NULL, &t->warnings.list[i]);
-		if (warning) /* json_pack() returns NULL if the option of the warning is not UTF-8 */
+		if (warning) /* problem_make_json() returns NULL if the option of the warning is not UTF-8 */
 			json_array_append_new(list, warning);
 	}
 	return list;
@@ -155,7 +155,8 @@ json_t *translate_problems_refusal(const struct translate_problems *problems, co
 	json_t *list = json_array();
 	for (int i = 0; i < problems->count; i++) {
 		json_t *problem = problem_make_json(file, label, &problems->list[i]);
-		if (problem) /* json_pack() returns NULL if the problem is not UTF-8; the first problem is in the error, too */
+		/* problem_make_json() returns NULL if the problem is not UTF-8; the first problem is in the error, too */
+		if (problem)
 			json_array_append_new(list, problem);
 	}
 	if (problems->count > 0)

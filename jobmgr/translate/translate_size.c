@@ -1,4 +1,4 @@
-/* translate_size.c - the size of each step: nodes, tasks, elements of arrays. Sets the step ids by size, and checks that the
+/* translate_size.c - the size of each step: nodes, tasks, elements of arrays. Also numbers the steps, and checks that the
  * requests of a step agree.
  *
  * Called by: translate.c after the graph is known, and translate_modify.c, both only if there is no problem.
