@@ -1,4 +1,4 @@
-/* csv.c - values for spreadsheets, one rule in one place. */
+/* csv.c - writes texts and JSON values as fields of CSV (RFC 4180), for spreadsheets. */
 #include "acct/csv.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-/* export.c - accounting rows for programs: lines of fields that a spreadsheet, awk or another accounting reads. */
+/* export.c - writes accounting rows as lines of fields, which a spreadsheet, awk or another accounting program reads. */
 #include "acct/export.h"
 
 #include "acct/csv.h"
 
-/* A value as it is, with what would part fields or lines replaced. */
+/* Print a JSON value. "|" and control characters in a text become spaces, and a real number has up to 6 significant digits. */
 static void raw_print(FILE *to, const json_t *value)
 {
 	const char *text = json_string_value(value);

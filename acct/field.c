@@ -1,4 +1,4 @@
-/* field.c - the one table of accounting's fields; `rota acct` reads it for its columns, its help and its exports. */
+/* field.c - the table of accounting fields, from which `rota acct` takes its columns, its help and its exports. */
 #include "acct/field.h"
 
 #include <stddef.h>

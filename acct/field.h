@@ -1,23 +1,23 @@
-/* field.h - the fields of accounting: what a row of `rota acct` has, in the words of GET /v1/acct and schema acct. */
+/* field.h - the fields of an accounting row of `rota acct`, with their names in GET /v1/acct, in schema acct and in sacct. */
 #ifndef ROTA_ACCT_FIELD_H
 #define ROTA_ACCT_FIELD_H
 
-/* What a field's value is, and so how people read it. */
+/* Kind of value of an accounting field. It decides how the value is printed for people. */
 enum acct_kind { ACCT_TEXT, ACCT_LABEL, ACCT_NUMBER, ACCT_SECONDS, ACCT_WHEN, ACCT_KILOBYTES, ACCT_BYTES, ACCT_EXIT, ACCT_STATE };
 
 struct acct_field {
-	const char *name;  /* as in the answer of the gate */
-	const char *slurm; /* what sacct calls it, in upper or lower case; NULL where it has no such field */
-	const char *title; /* of its column */
+	const char *name;  /* name of the field in the answer of GET /v1/acct */
+	const char *slurm; /* name of the field in sacct, matched in upper or lower case; NULL: sacct has no such field */
+	const char *title; /* title of the column in a table */
 	enum acct_kind kind;
-	int shrink; /* fewest columns of a terminal it may be cut to, 0 = never cut */
+	int shrink; /* least width to which the column may be cut on a terminal, 0 = never cut */
 	const char *help;
 };
 
-/* All fields, and how many. */
+/* Returns the table of all accounting fields, and sets *count to their number. */
 const struct acct_field *acct_fields(int *count);
 
-/* The field of that name, ours or Slurm's, NULL where there is none. */
+/* Returns the accounting field with that name, or with that name in sacct. Returns NULL if there is none. */
 const struct acct_field *acct_field(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* arguments.c - the arguments of a script as fields that are named by their numbers, from 1 on.
  *
  * Called by the translator, which writes them into a spec, and by the keeper, which starts tasks with them.
- * Invariants: one list has one text; a text stands for at least one argument. */
+ * Invariants: one list of arguments has one text; a text has at least one argument. */
 #include "lib/arguments.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ struct number {
 	char text[12];
 };
 
-/* The name of field i. */
+/* Returns the name of field `i`, which is i + 1 in decimal. */
 static struct number number_of(int i)
 {
 	struct number number;

@@ -1,4 +1,4 @@
-/* arguments.h - the arguments of a script as one text: what a spec has in its field "arguments". See docs/formats.md. */
+/* arguments.h - the arguments of a script as one text, as the field "arguments" of a spec has them. See docs/formats.md. */
 #ifndef ROTA_ARGUMENTS_H
 #define ROTA_ARGUMENTS_H
 
@@ -8,13 +8,14 @@
 
 enum { ARGUMENTS_MOST = 1000 };
 
-/* At most ARGUMENTS_MOST of them as a text, malloc'ed; NULL for none. */
+/* Write the arguments in `list`, ARGUMENTS_MOST at most, as one malloc'ed text. Returns NULL if `count` is 0. */
 char *arguments_write(const char *const *list, int count);
 
-/* The text read back: argument i of fields_count() is fields_value(i). NULL where it is not such a text. */
+/* Parse a text of arguments. Argument i is fields_value(i), and fields_count() is their number. Returns NULL if `text` is
+ * malformed. */
 struct fields *arguments_parse(const char *text);
 
-/* Whether it is such a text. */
+/* Returns true if arguments_parse() accepts `text`. */
 bool arguments_valid(const char *text);
 
 #endif

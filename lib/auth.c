@@ -17,7 +17,8 @@ static const char payload_head[] = "rota1:";
 
 enum { PAYLOAD_SIZE = sizeof payload_head - 1 + SEAL_HEX_SIZE - 1 };
 
-/* "rota1:" and the hex SHA-256 of "METHOD TARGET\n" with the body behind it; without NUL. */
+/* Write the payload of a credential: "rota1:" and the hex SHA-256 of "METHOD TARGET\n" + body. PAYLOAD_SIZE does not count the
+ * NUL. */
 static void auth_payload(const char *method, const char *target, const void *body, size_t size, char payload[PAYLOAD_SIZE + 1])
 {
 	unsigned char hash[SEAL_HASH_SIZE];
@@ -41,7 +42,7 @@ static munge_ctx_t auth_context(const char *socket)
 	return context;
 }
 
-/* What munge says, and what to do about it. */
+/* Set the error for a failure of munge, with advice to the user. */
 static bool auth_fail(munge_ctx_t context, munge_err_t code, const char *socket, struct err *e)
 {
 	switch (code) {
@@ -74,7 +75,7 @@ char *auth_encode(const char *socket, const char *method, const char *target, co
 	char *credential = NULL;
 	munge_ctx_t context = auth_context(socket);
 	auth_payload(method, target, body, size, payload);
-	/* the payload is no secret, and a third of the time goes into hiding it */
+	/* Do not encrypt the payload: it is no secret, and encryption takes a third of the time of a credential. */
 	munge_ctx_set(context, MUNGE_OPT_CIPHER_TYPE, MUNGE_CIPHER_NONE);
 	munge_err_t code = munge_encode(&credential, context, payload, PAYLOAD_SIZE);
 	if (code != EMUNGE_SUCCESS) {

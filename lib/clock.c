@@ -1,4 +1,4 @@
-/* clock.c - the clocks that nobody sets: times between two moments, never the time of day. */
+/* clock.c - reads clocks that are never set. They measure durations, not the time of day. */
 #include "lib/clock.h"
 
 #include <time.h>

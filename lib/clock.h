@@ -1,13 +1,13 @@
-/* clock.h - the clocks that nobody sets. */
+/* clock.h - reads clocks that are never set: time since boot, and monotonic time. */
 #ifndef ROTA_CLOCK_H
 #define ROTA_CLOCK_H
 
 #include <stdint.h>
 
-/* Microseconds since the machine started, those in which it slept among them (CLOCK_BOOTTIME). */
+/* Microseconds since the machine started, including the time for which it was suspended (CLOCK_BOOTTIME). */
 int64_t clock_boot_us(void);
 
-/* Milliseconds, and seconds, of the monotonic clock, which stands still while the machine sleeps. */
+/* The monotonic clock in milliseconds and in seconds. It stands still while the machine is suspended. */
 int64_t clock_ms(void);
 double clock_seconds(void);
 

@@ -2,8 +2,8 @@
  *
  * Called by: every program, through conf_load().
  * Invariants:
- * - After conf_load(), every text is set (not NULL), every number is in its range, every enumerated text is valid, and every path is
- *   absolute.
+ * - After conf_load(), every text is set (not NULL), every number is in its range, every enumerated text is valid, and every path
+ *   is absolute.
  * - conf_load() reads back exactly what conf_save() wrote. Comments have lines of their own, so a value may have ";" and "#". */
 #include "lib/conf.h"
 
@@ -20,7 +20,7 @@
 
 #include "lib/nearest.h"
 
-enum { CONF_LONGEST = 4096 }; /* line */
+enum { CONF_LONGEST = 4096 }; /* most bytes of a line of rota.conf */
 
 struct conf_key {
 	const char *section, *name, *text, *words, *help;
@@ -81,7 +81,7 @@ char *conf_home(void)
 	return home && *home == '/' ? xasprintf("%s/.local/state/rota", home) : home_of(getpwuid(geteuid()));
 }
 
-/* Where the file is, when the caller did not say; what was asked for by the environment is never replaced by a default. */
+/* Find rota.conf if the caller gave no path. A path that the environment asks for is never replaced by a default. */
 static char *conf_find(struct err *e)
 {
 	const char *asked = getenv("ROTA_CONFIG"), *home = getenv("ROTA_HOME");
@@ -104,7 +104,7 @@ static char *conf_find(struct err *e)
 
 static int __attribute__((format(printf, 2, 3))) reading_fail(struct reading *r, const char *format, ...)
 {
-	if (r->failed) /* the first error is the one to tell */
+	if (r->failed) /* report only the first error */
 		return 0;
 	char text[256];
 	va_list args;
@@ -158,7 +158,7 @@ static int text_set(struct reading *r, const struct conf_key *key, const char *v
 	return 1;
 }
 
-/* A name that no key of its section has: with the nearest that one has, or the section that was meant. */
+/* Report an unknown key. The hint names the nearest key of the section, or else the section that has a key of that name. */
 static int key_unknown(struct reading *r, const char *section, const char *name)
 {
 	struct nearest key = NEAREST(name), other = NEAREST(section);
@@ -178,7 +178,7 @@ static int key_unknown(struct reading *r, const char *section, const char *name)
 	return 0;
 }
 
-/* inih calls this for each `name = value`; 0 is its word for an error. */
+/* Callback of inih for each line `name = value`. Returns 0 on error, as inih expects. */
 static int on_value(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reading *r = arg;
@@ -194,7 +194,7 @@ static int on_value(void *arg, const char *section, const char *name, const char
 	return key_unknown(r, section, name);
 }
 
-/* inih's reader: fgets that counts lines and refuses one that is too long. */
+/* Line reader for inih: fgets() that counts lines and refuses a line that is too long. */
 static char *on_line(char *line, int room, void *arg)
 {
 	struct reading *r = arg;
@@ -269,7 +269,7 @@ void conf_clear(struct conf *c)
 	memset(c, 0, sizeof *c);
 }
 
-/* A value that would not read back the same. */
+/* Returns true if conf_load() would not read `value` back as it was written. */
 static bool text_is_lossy(const char *value)
 {
 	size_t length = strlen(value);
@@ -302,7 +302,7 @@ static bool conf_write(struct conf *c, FILE *file, struct err *e)
 bool conf_save(const struct conf *c, const char *path, struct err *e)
 {
 	char *beside = xasprintf("%s.%ld", path, (long)getpid());
-	struct conf copy = *c; /* of the pointers: the accessors serve reading and writing */
+	struct conf copy = *c; /* copies only the pointers; text_of() and int_of() take a struct that is not const */
 	FILE *file = fopen(beside, "we");
 	bool ok = false;
 	if (!file)

@@ -1,6 +1,6 @@
-/* conf.h - one configuration file for an instance, INI form, read by every program: rota.conf.
+/* conf.h - reads and writes rota.conf, the one configuration file of an instance, in INI form. Every program reads it.
  *
- * Where it is: --config, else $ROTA_CONFIG, else $ROTA_HOME/etc/rota.conf, else ~/.local/state/rota/etc/rota.conf (for
+ * Path of rota.conf: --config, else $ROTA_CONFIG, else $ROTA_HOME/etc/rota.conf, else ~/.local/state/rota/etc/rota.conf (for
  * root: that of the account `rota`), else /etc/rota/rota.conf. Keys are described once, in conf.def; an unknown key, a bad
  * value or a missing file is an error that names file and line. */
 #ifndef ROTA_CONF_H
@@ -16,23 +16,23 @@ struct conf {
 #include "lib/conf.def"
 #undef CONF_TEXT
 #undef CONF_INT
-	char *path; /* the file that was read */
+	char *path; /* of the configuration file that was read */
 };
 
-/* The state folder of the instance the caller means: $ROTA_HOME or its default; malloc'ed. */
+/* Returns the malloc'ed path of the state folder of an instance: $ROTA_HOME, or else the default for the current user. */
 char *conf_home(void);
 
-/* Is it one of the words "a, b, c"? */
+/* Returns true if `value` is one of the words in `words`, which is a list like "a, b, c". */
 bool conf_word_is(const char *words, const char *value);
 
-/* Is it a path from the root, or empty where the key's default is? */
+/* Returns true if `value` is an absolute path. An empty value is valid too if `otherwise`, the default of the key, is empty. */
 bool conf_path_is(const char *otherwise, const char *value);
 
-/* Read the file (path NULL: searched as said above). */
+/* Read the configuration file `path`. If `path` is NULL, search for rota.conf in the usual places. */
 bool conf_load(struct conf *c, const char *path, struct err *e);
 void conf_clear(struct conf *c);
 
-/* Write a file with the values in `c` and each key's help as comment above it. */
+/* Write the configuration `c` to the file `path`, with the help of each key as a comment above the key. */
 bool conf_save(const struct conf *c, const char *path, struct err *e);
 
 #endif

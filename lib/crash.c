@@ -27,7 +27,7 @@ static const char *const names[CRASH_COUNT] = {
 #undef CRASH_CALL
 };
 
-/* Put `text` in the place of what the file holds; one that is empty is removed. */
+/* Replace the content of the crash file by `text`. If `text` is empty, remove the file. */
 static void file_write(int fd, const char *path, const char *text)
 {
 	size_t length = strlen(text);
@@ -36,7 +36,8 @@ static void file_write(int fd, const char *path, const char *text)
 		log_error("could not change \"%s\": %m", path);
 }
 
-/* Under the file's lock: is the first line `name` with a count of 1? Count down. */
+/* If the first line of the crash file is the place `name`, count it down. Returns true if its count was 1. The caller has locked
+ * the file. */
 static bool is_turn(int fd, const char *path, const char *name)
 {
 	char text[FILE_SIZE], rest[FILE_SIZE + 128], point[64];

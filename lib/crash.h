@@ -1,6 +1,6 @@
 /* crash.h - named places at which a process of a crash build kills itself, for tests/fault/crash.
  *
- * In an ordinary build all of this is nothing. Configured with -DROTA_CRASH=ON (preset `crash`), the environment variable
+ * In an ordinary build these functions do nothing. Configured with -DROTA_CRASH=ON (preset `crash`), the environment variable
  * ROTA_CRASH names a file of lines "point count": the process that comes to the point of the first line for the count-th time,
  * counted over all processes, takes the line out and dies as by kill -9. The places are listed in crash.def. */
 #ifndef ROTA_CRASH_H
@@ -18,11 +18,12 @@ enum crash_place {
 };
 
 #ifdef ROTA_CRASH
-/* Die here, if it is this place's turn. */
+/* Kill this process if the crash file says that it is the turn of `place`. */
 void crash_point(enum crash_place place);
-/* The same for a call of the database: `moment` is before, sent or after. */
+/* Kill this process if it is the turn of FUNCTION_MOMENT, where `function` is a database function and `moment` is before, sent or
+ * after. */
 void crash_call(const char *function, const char *moment);
-/* Is it this place's turn? The caller does something by halves and dies by crash_now. */
+/* Returns true if it is the turn of `place`. The caller then does half of its work and calls crash_now(). */
 bool crash_is_due(enum crash_place place);
 void crash_now(void) __attribute__((noreturn));
 #else

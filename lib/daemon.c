@@ -1,11 +1,13 @@
-/* daemon.c - one instance a name, and the step down from root.
+/* daemon.c - pid files, which let only one daemon of a name run, and the change of a daemon from root to its account.
  *
  * Called by: every daemon's main (daemon_lock once, behind its last fork; daemon_become once, where root started it);
  * `rota status` and `rota down` (daemon_holder).
  * Invariants:
- * - The lock is a POSIX record lock: children (the launcher's keepers) do not inherit it, so it ends with the daemon's own process.
- * - The kernel names the process that has the lock. The number in the file is for people only.
- * - Nobody else may open the file: a reader could take a shared lock, and so keep a daemon from starting or pass for it. */
+ * - The lock is a POSIX record lock: children (the launcher's keepers) do not inherit it, so it ends with the daemon's own
+ *   process.
+ * - The kernel names the process that has the lock. The pid in the file is for people only.
+ * - Other users may not open the pid file: a reader could take a shared lock, and so prevent the start of a daemon or pass for
+ *   it. */
 #include "lib/daemon.h"
 
 #include <errno.h>
@@ -22,7 +24,8 @@ enum { NOTE_SIZE = 128 };
 
 static const struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-/* Closing any descriptor of a file drops the process's record locks on it, so our own pid file is never opened again. */
+/* The pid file that this process has locked. It is never opened again, since closing any descriptor of a file drops the record
+ * locks that the process has on it. */
 static struct {
 	dev_t device;
 	ino_t inode;
@@ -30,7 +33,8 @@ static struct {
 	int fd;
 } held;
 
-/* Open PATH and lock it; -1 where that fails or the name stands for another file by now, its owner having removed it. */
+/* Open and lock the pid file PATH. Returns -1 if that fails, or if the file was removed meanwhile, so that PATH names no file or
+ * another one. */
 static int file_lock(const char *path, struct err *e)
 {
 	struct stat named, opened;
@@ -124,7 +128,7 @@ char *daemon_version(const char *path)
 	return xstrdup(text);
 }
 
-/* The environment of the account, as a login would set it. */
+/* Set HOME, USER and LOGNAME for an account, as a login does. */
 static void become_environment(const struct passwd *pw)
 {
 	setenv("HOME", pw->pw_dir, 1);

@@ -1,4 +1,4 @@
-/* daemon.h - what every daemon does once at its start: one instance a name, found by others. */
+/* daemon.h - starts a daemon: pid file, change of user, command line. Only one daemon of a name runs, and others can find it. */
 #ifndef ROTA_DAEMON_H
 #define ROTA_DAEMON_H
 
@@ -8,40 +8,45 @@
 #include "lib/conf.h"
 #include "lib/err.h"
 
-/* Take PATH as the pid file of this process: locked for the life of the process (the lock, not the number, says that it
- * lives), our pid and version written into it. Fails where another process holds it, and names its pid. */
+/* Lock PATH as the pid file of this process until the process ends, and write its pid and version into the file. The lock, not
+ * the written pid, says that the process is alive. If another process has the lock, daemon_lock fails and names the pid of that
+ * process. */
 bool daemon_lock(const char *path, struct err *e);
 
-/* Write something behind pid and version into the pid file that we hold, in place of what stood there. */
+/* Write a note after the pid and version in the pid file of this process. It replaces the previous note. */
 bool daemon_note(const char *text, struct err *e);
 
-/* The pid of the process that holds PATH, 0 where none does. */
+/* Returns the pid of the process that has the pid file PATH locked, or 0 if none has. */
 pid_t daemon_holder(const char *path);
 
-/* Hold PATH in the place of a process that is gone: until the descriptor is closed nobody can take it, and who had it open before
- * it was removed never can. -1 where a process holds it. */
+/* Lock the pid file PATH of a process that has ended. Returns a descriptor that keeps the lock until it is closed, or -1 if
+ * another process has the lock. Once the caller has removed the file, no process that opened it before can take it with
+ * daemon_lock(). */
 int daemon_seize(const char *path);
 
-/* The version of Rota that this process has written beside its pid; malloc'ed, "" where none holds PATH. Only for the files of
- * others: reading one's own would give its lock away. */
+/* Returns the malloc'ed version of Rota in the pid file PATH, or "" if no process has the file locked. PATH must be the pid file
+ * of another process: a process that opens and closes its own pid file loses the lock. */
 char *daemon_version(const char *path);
 
-/* As root, become `account` for good (groups, gid, uid); "" and the account we already are: nothing. */
+/* Change the groups, gid and uid of this process from root to those of `account`, irrevocably. If `account` is empty or is
+ * already the user of this process, do nothing. */
 bool daemon_become(const char *account, struct err *e);
 
-/* PROGRAM-NAME.pid in run/ of a private instance, locked as above; a system installation has systemd instead. */
+/* In a private instance, lock the pid file run/PROGRAM-NAME.pid. In a system installation do nothing, since systemd keeps daemons
+ * single. */
 bool daemon_lock_instance(const struct conf *conf, const char *program, const char *name, struct err *e);
 
-/* What the four daemons differ in at their start. */
+/* The properties of a daemon that daemon_main() needs. */
 struct daemon_program {
 	const char *name;
-	const char *usage;	/* --help, and what misuse prints */
-	const char *names;	/* the option that names this one: "name" (else it is host:pid) or "node" (must be given) */
-	bool (*run)(const struct conf *conf, const char *name, int launcher_fd, struct err *e); /* returns at the end */
+	const char *usage; /* text for --help and after a wrong command line */
+	const char *names; /* option that names the daemon: "name" (default HOST:PID) or "node" (required) */
+	bool (*run)(const struct conf *conf, const char *name, int launcher_fd, struct err *e); /* returns when the daemon ends */
 };
 
-/* A daemon's main: its command line (--config, --name or --node, --launcher-fd, --dry-run, --virtual, --verbose, --help, --version), its log, its
- * configuration, its run. Returns the exit status. */
+/* The main function of a daemon: reads the command line (--config, --name or --node, --launcher-fd, --dry-run, --virtual,
+ * --verbose, --help, --version), opens the log, loads the configuration and calls `run` of the program. Returns the exit
+ * status. */
 int daemon_main(const struct daemon_program *program, int argc, char **argv);
 
 #endif

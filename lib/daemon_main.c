@@ -17,11 +17,11 @@
 
 struct line {
 	const char *config, *name;
-	int launcher_fd, virtual; /* nodes; -1: as the configuration says */
+	int launcher_fd, virtual; /* virtual: number of virtual nodes; -1: as the configuration says */
 	bool verbose, dry_run;
 };
 
-/* Read the command line; the exit status, or -1 to go on. */
+/* Parse the command line of a daemon. Returns the exit status, or -1 if the daemon is to start. */
 static int line_read(const struct daemon_program *program, struct line *line, int argc, char **argv)
 {
 	const struct option options[] = {
@@ -67,7 +67,7 @@ static char *default_name(void)
 	return xasprintf("%s:%d", host, (int)getpid());
 }
 
-/* What the command line says against the configuration. */
+/* Let options of the command line override the configuration. */
 static void overrule(const struct line *line, struct conf *conf)
 {
 	if (line->virtual >= 0)

@@ -5,7 +5,7 @@
  * - Nothing blocks.
  * - `sent` has the calls under way, each followed by one sync, in the order in which their answers come.
  * - The callbacks (answers and the watcher's) run from the event loop or db_close(), never from db_call().
- * - Between a loss and `up` no call is sent. */
+ * - Between the loss of a connection and the next callback `up` no call is sent. */
 #include "lib/db_inside.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ const struct db_function db_functions[API_COUNT] = {
 #undef API
 };
 
-/* queues */
+/* queues of calls */
 
 void db_queue_reset(struct db_queue *q)
 {
@@ -68,7 +68,7 @@ static void queue_fail(struct db *db, struct db_queue *q, const struct err *e)
 	}
 }
 
-/* the connection's end */
+/* the end of a connection */
 
 static void db_disconnect(struct db *db)
 {
@@ -96,7 +96,7 @@ void db_leave(struct db *db)
 	db_disconnect(db);
 	queue_fail(db, &db->sent, &e);
 	queue_fail(db, &db->unsent, &e);
-	while (db->unsent.head) /* made by those answers */
+	while (db->unsent.head) /* calls that the callbacks made */
 		sent_free(queue_take(&db->unsent));
 	event_free(db->connect);
 	event_free(db->deferred);
@@ -109,7 +109,7 @@ void db_leave(struct db *db)
 	free(db);
 }
 
-/* libpq's error message as one line. */
+/* Set the error to the first line of libpq's error message. */
 static void conn_error(const PGconn *conn, struct err *e)
 {
 	char text[sizeof e->message];
@@ -119,8 +119,8 @@ static void conn_error(const PGconn *conn, struct err *e)
 	strcpy(e->code, "08006");
 }
 
-/* Schedule the next attempt: at the next host at once, after a round of all hosts with a growing pause. A random part of the pause keeps
- * the daemons from connecting to a server that comes back all at the same moment. */
+/* Schedule the next attempt to connect: to the next host at once, after a round of all hosts with a growing pause. A part of the
+ * pause is random, so that not all daemons connect at the same moment when a server comes back. */
 static void db_schedule_attempt(struct db *db)
 {
 	struct timeval wait = {0, 0};
@@ -133,7 +133,7 @@ static void db_schedule_attempt(struct db *db)
 	evtimer_add(db->connect, &wait);
 }
 
-/* Report the loss to the watcher, unless the last report had the same reason. */
+/* Report the loss of the connection to the watcher, unless the last report had the same reason. */
 static void db_report_down(struct db *db, const struct err *e)
 {
 	if (strcmp(db->reported, e->message) == 0)
@@ -142,7 +142,7 @@ static void db_report_down(struct db *db, const struct err *e)
 	db->watcher->down(db, e, db->watcher->arg);
 }
 
-/* No connection to this host. Report that when no host of the round could be reached. */
+/* Record the error of a host that could not be reached. After the last host of a round, report the errors of all hosts. */
 static void db_place_failed(struct db *db, const struct err *e)
 {
 	struct err all = *e;
@@ -177,9 +177,9 @@ void db_lost_conn(struct db *db)
 	db_lost(db, &e);
 }
 
-/* sending */
+/* sending of calls */
 
-/* Send what libpq has buffered. The write event is on only while the socket takes no more. */
+/* Send the data that libpq has buffered. The write event is active only while the socket takes no more data. */
 static bool db_flush(struct db *db)
 {
 	int rest = PQflush(db->conn);
@@ -260,7 +260,7 @@ void db_listen(struct db *db, const char *channel)
 		db_send_end(db, db_send_listen(db, channel), on_listening, NULL);
 }
 
-/* receiving */
+/* receiving of answers and notifications */
 
 static void result_error(const PGresult *result, struct err *e)
 {
@@ -279,7 +279,8 @@ static bool result_is_good(const PGresult *result)
 	return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
 }
 
-/* The sync of the oldest call came: the call is committed or has failed. */
+/* Pass the answer of the oldest call to its callback. The sync of the call has arrived, so the call is committed or has
+ * failed. */
 static void db_answer_oldest(struct db *db)
 {
 	struct db_sent *call = queue_take(&db->sent);
@@ -309,7 +310,7 @@ static void db_results(struct db *db)
 		PGresult *result = PQgetResult(db->conn);
 		if (!result && PQstatus(db->conn) != CONNECTION_OK)
 			break;
-		if (!result) /* end of one statement; its sync follows */
+		if (!result) /* end of one statement; the sync of the call follows */
 			continue;
 		struct db_sent *call = db->sent.head;
 		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
@@ -328,7 +329,7 @@ static void db_hand_out_notifications(struct db *db)
 	char last[CHANNEL_LONGEST + 1] = "";
 	PGnotify *notify;
 	while (db->state != DB_CLOSED && (notify = PQnotifies(db->conn))) {
-		if (strcmp(last, notify->relname) != 0) /* equal ones in a row count as one */
+		if (strcmp(last, notify->relname) != 0) /* consecutive notifications of a channel count as one */
 			db->watcher->notified(db, notify->relname, db->watcher->arg);
 		snprintf(last, sizeof last, "%s", notify->relname);
 		PQfreemem(notify);
@@ -341,7 +342,7 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	struct db *db = arg;
 	db_enter(db);
 	bool alive = !(what & EV_READ) || PQconsumeInput(db->conn);
-	db_results(db); /* also answers that a lost connection had sent */
+	db_results(db); /* also answers that arrived before the connection was lost */
 	if (db->state != DB_CLOSED && db->state != DB_DOWN)
 		db_hand_out_notifications(db);
 	if (db->state != DB_CLOSED && db->state != DB_DOWN && (!alive || PQstatus(db->conn) != CONNECTION_OK || !db_flush(db)))
@@ -349,7 +350,7 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	db_leave(db);
 }
 
-/* Fail calls that db_call() could not send, since no callback may run inside it. */
+/* Handle a broken connection, and fail calls that db_call() could not send. No callback may run inside db_call(). */
 void db_on_deferred(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;

@@ -2,10 +2,11 @@
  *
  * Invariants:
  * - Calls are pipelined: each is sent with one sync after it, and answered in the order of the calls.
- * - api.def has the functions that C may call. Each is prepared at connect, so a daemon detects a database of another version at once.
+ * - api.def has the functions that C may call. Each is prepared at connect, so a daemon detects a database of another version at
+ *   once.
  * - A lost connection fails every call under way. The connection is made again; no call is sent twice.
- * - Where the connection string has several hosts, each is tried in turn for at most connect_timeout. The pause after a round is 50 ms and
- *   doubles up to 500 ms. */
+ * - Where the connection string has several hosts, each is tried in turn for at most connect_timeout. The pause after a round is
+ *   50 ms and doubles up to 500 ms. */
 #ifndef ROTA_DB_H
 #define ROTA_DB_H
 
@@ -25,65 +26,72 @@ enum api_function {
 	API_COUNT
 };
 
-/* Who connects. A daemon prepares the functions whose `users` in api.def has its bit. */
+/* Kinds of programs that connect. A daemon prepares the functions whose `users` in api.def has the bit of its kind. */
 enum api_user { API_JOBMGR = 1, API_NODE = 2, API_NODEMGR = 4, API_RUNNER = 8 };
 
 struct db;
 
 struct db_watcher {
-	void (*up)(struct db *db, void *arg);				 /* connected and prepared */
-	void (*down)(struct db *db, const struct err *e, void *arg);	 /* connection lost (its calls have failed already), or no
-									    connection possible; called once for each new reason */
-	void (*notified)(struct db *db, const char *channel, void *arg); /* NOTIFY; payloads are ignored */
+	/* The connection is made, and all functions are prepared. */
+	void (*up)(struct db *db, void *arg);
+	/* The connection was lost, or could not be made. Calls under way have failed already. Called once for each new reason. */
+	void (*down)(struct db *db, const struct err *e, void *arg);
+	/* A NOTIFY arrived on `channel`. Its payload is ignored. */
+	void (*notified)(struct db *db, const char *channel, void *arg);
 	void *arg;
 };
 
-/* The connection string of a daemon: the configured one with the daemon's role and name. Where it does not set them, it gets
- * target_session_attrs for a writable server and the parameters that detect a dead one; malloc'ed. */
+/* Make the malloc'ed connection string of a daemon: the configured string with the role and name of the daemon. Unless the
+ * configured string sets them, parameters are added that require a writable server and detect a dead server. */
 char *db_conninfo(const struct conf *conf, const char *role, const char *application);
 
-/* The same for interactive use: the primary instead of a writable server, since a role may be read-only by default. */
+/* Make the connection string of an interactive program. It replaces target_session_attrs=read-write by primary, since the
+ * sessions of a role may be read-only by default. */
 char *db_conninfo_reader(const struct conf *conf, const char *role);
 
-/* Start to connect. `channels` is NULL-terminated and may be empty; LISTEN is sent before `up`. The caller keeps `watcher` alive. */
+/* Start to connect. `channels` is a NULL-terminated list of channels to LISTEN on, which happens before `up` is called. The
+ * caller keeps `watcher` alive. */
 struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,
 		   const struct db_watcher *watcher);
 
-/* Close the connection: calls under way fail first, as on a loss; no other callback follows. May be called in any callback. */
+/* Close the connection. The callbacks of calls under way get an error, and no other callback follows. May be called in any
+ * callback. */
 void db_close(struct db *db);
 bool db_is_up(const struct db *db);
 
-/* The pid of the postmaster, where it runs on this host as the same user and the connection is a Unix socket; else 0. */
+/* Returns the pid of the postmaster if the connection is a Unix socket and the postmaster runs as the same user, else 0. */
 int db_server(const struct db *db);
 
-/* Also LISTEN to `channel`, on this and every later connection. */
+/* LISTEN on another channel, on the present connection and every later one. */
 void db_listen(struct db *db, const char *channel);
 
-/* A parameter: text form; binary bytes for bytea when `size` >= 0. NULL value = SQL null. */
+/* A parameter of an api function. A `value` of NULL is SQL null. */
 struct db_param {
 	const char *value;
-	int size; /* -1: NUL-terminated text; else that many raw bytes, sent in binary */
+	int size; /* -1: value is NUL-terminated text; else the number of raw bytes in value, which are sent in binary */
 };
 
-/* The answer of a call. `result` is valid during the callback; its transaction is committed. NULL: the call failed, and `e` has the
- * SQLSTATE in e->code. "08006": the connection was lost and the outcome is unknown. "08003": there was no connection to a writable server, and
- * nothing was done. The callback never runs before db_call returns. */
+/* Callback for the answer of a call. `result` is valid during the callback, and the transaction of the call is committed. If
+ * `result` is NULL, the call failed, and e->code is the SQLSTATE. "08006": the connection was lost, and the outcome of the call
+ * is unknown. "08003": there was no connection to a writable server, and the call did nothing. The callback never runs before
+ * db_call() returns. */
 typedef void db_answer(struct db *db, PGresult *result, const struct err *e, void *arg);
 
-/* A column of an answer as text, "" for null. A missing column ends the process: the database is of another version. */
+/* Returns the value of a column of an answer as text, "" for null. A missing column ends the process, since the database then has
+ * functions of another version. */
 const char *db_text(const PGresult *result, int row, const char *column);
 bool db_is_null(const PGresult *result, int row, const char *column);
 
-/* Call one api function. It copies the parameters. */
+/* Call one function of schema `api`. db_call() copies the parameters. */
 void db_call(struct db *db, enum api_function function, const struct db_param *params, int count, db_answer *answer, void *arg);
 
 /* Build a PostgreSQL array literal for a parameter in text form: db_array_new, add the elements in order, db_array_literal. */
 struct db_array;
 struct db_array *db_array_new(void);
 void db_array_int(struct db_array *a, int64_t value);
-void db_array_text(struct db_array *a, const char *value);  /* NULL = null element */
+void db_array_text(struct db_array *a, const char *value);	     /* NULL = null element */
 void db_array_bytes(struct db_array *a, const void *data, int size); /* as bytea hex */
-const char *db_array_literal(struct db_array *a);	     /* owned by a, valid until the next add */
+const char *db_array_literal(struct db_array *a);		     /* owned by a, valid until the next add */
 void db_array_free(struct db_array *a);
 
 #endif

@@ -13,13 +13,13 @@
 #include "lib/seal.h"
 
 struct db_array {
-	char *text; /* "{1,2" and a NUL; the brace is added when the literal is taken */
+	char *text; /* the literal without its closing brace, such as "{1,2"; db_array_literal() adds the brace */
 	size_t length, room;
 };
 
 static void array_append(struct db_array *a, const char *bytes, size_t size)
 {
-	if (a->length + size + 2 > a->room) { /* the brace and the NUL always fit */
+	if (a->length + size + 2 > a->room) { /* 2: the closing brace and the NUL */
 		a->room = (a->length + size + 2) * 2;
 		a->text = xrealloc(a->text, a->room);
 	}

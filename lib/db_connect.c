@@ -2,9 +2,9 @@
  *
  * Called by: daemons, through db_open(); then the event loop, and again after each loss.
  * Invariants:
- * - While connecting, only `read` watches the socket.
- * - Each attempt is at one host and has a deadline of its own, since libpq's connect_timeout does not apply to PQconnectPoll(). So a host
- *   that does not answer does not keep the others from being tried.
+ * - While connecting, only the event `read` watches the socket.
+ * - Each attempt is at one host and has a deadline of its own, since libpq's connect_timeout does not apply to PQconnectPoll().
+ *   So a host that does not answer does not keep the others from being tried.
  * - libpq blocks to resolve host names. Where that is slow, the connection string should have hostaddr. */
 #include "lib/db_inside.h"
 
@@ -18,7 +18,7 @@
 
 enum { CONNECT_SECONDS = 10 };
 
-/* Everything is prepared, or the database is of another version. */
+/* Callback after all functions are prepared. On failure the database may have functions of another version. */
 static void on_prepared(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)arg;
@@ -63,7 +63,7 @@ static void on_notice(void *arg, const PGresult *result)
 	log_debug("database: %s", message ? message : "notice");
 }
 
-/* Prepare and LISTEN in one round trip. */
+/* Prepare all functions and LISTEN on all channels in one round trip. */
 static void db_prepare(struct db *db)
 {
 	int fd = PQsocket(db->conn);
@@ -84,7 +84,7 @@ static void db_prepare(struct db *db)
 
 static void on_connecting(evutil_socket_t fd, short what, void *arg);
 
-/* libpq may use another socket in each step of connecting. */
+/* Wait for the socket of libpq. Each step of connecting may use another socket, and so needs a new event. */
 static void connect_wait(struct db *db, short what)
 {
 	db->read = event_new(db->base, PQsocket(db->conn), what, on_connecting, db);
@@ -109,7 +109,7 @@ static void on_connecting(evutil_socket_t fd, short what, void *arg)
 	db_leave(db);
 }
 
-/* Time limit of an attempt, until everything is prepared. */
+/* Returns the seconds within which a connection must be made and all its functions prepared. */
 static int connect_seconds(PGconn *conn)
 {
 	PQconninfoOption *options = PQconninfo(conn);

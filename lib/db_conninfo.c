@@ -1,4 +1,4 @@
-/* db_conninfo.c - makes the connection string of a program from the configured one, and that of one host from one with several.
+/* db_conninfo.c - makes the connection string of a program from the configured one, and splits a string with several hosts.
  *
  * Called by: daemons, verbs that connect to PostgreSQL, db_connect.c.
  * Invariants:
@@ -16,15 +16,15 @@ struct setting {
 	const char *keyword, *value;
 };
 
-/* A daemon writes. It notices a server that is gone without a word within half a minute, also with a call under way: the system's
- * own limit is hours. These two say nothing of Unix sockets. */
+/* Default parameters of the connections of daemons. Daemons need a writable server. The TCP parameters detect a dead server
+ * within half a minute, also during a call; the default of the system is hours. They have no effect on Unix sockets. */
 static const struct setting daemon_defaults[] = {
 	{"target_session_attrs", "read-write"}, {"keepalives_idle", "10"},
 	{"keepalives_interval", "5"},		{"keepalives_count", "3"},
 	{"tcp_user_timeout", "25000"},		{NULL, NULL},
 };
 
-/* " keyword='value'", quoted as libpq wants it. */
+/* Append " keyword='value'" to a connection string, with `value` quoted for libpq. */
 static void conninfo_add(FILE *out, const char *keyword, const char *value)
 {
 	char *quoted = text_quoted(value);
@@ -55,7 +55,7 @@ static const char *option_value(const PQconninfoOption *options, const char *key
 	return NULL;
 }
 
-/* The first of these settings with this keyword, NULL: none. */
+/* Returns the first of the settings that has `keyword`, or NULL if there is none. */
 static const struct setting *setting_find(const struct setting *settings, const char *keyword)
 {
 	for (; settings->keyword; settings++)
@@ -64,7 +64,8 @@ static const struct setting *setting_find(const struct setting *settings, const 
 	return NULL;
 }
 
-/* The configured string with `ours` instead of what it says of these. */
+/* Make a connection string from the parsed `options`, in which the settings in `ours` replace those with the same keyword. If
+ * `options` is NULL, libpq could not parse `conninfo`, and the result is a copy of `conninfo`. */
 static char *conninfo_make(const char *conninfo, PQconninfoOption *options, const struct setting *ours)
 {
 	if (!options)
@@ -102,7 +103,8 @@ char *db_conninfo_reader(const struct conf *conf, const char *role)
 	return conninfo_make(conf->database_conninfo, options, ours);
 }
 
-/* The part of a list, "a,b,c", at `place`; the only one of a list of one. False behind the end. */
+/* Find part number `place` of a list like "a,b,c". A list with one part has that part at every place. Returns false after the
+ * last part. */
 static bool list_part(const char *list, int place, const char **part, int *length)
 {
 	bool only = !strchr(list, ',');

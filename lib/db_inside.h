@@ -1,4 +1,4 @@
-/* db_inside.h - the inside of a connection, for db.c and db_connect.c only. */
+/* db_inside.h - the private structures of a database connection, for db.c, db_connect.c and db_conninfo.c only. */
 #ifndef ROTA_DB_INSIDE_H
 #define ROTA_DB_INSIDE_H
 
@@ -7,7 +7,7 @@
 enum { DB_BACKOFF_FIRST_MS = 50, DB_BACKOFF_MOST_MS = 500 };
 
 struct db_function {
-	const char *name, *parameters; /* as in api.def */
+	const char *name, *parameters; /* as api.def has them */
 	unsigned users;
 };
 
@@ -17,56 +17,59 @@ struct db_sent {
 	struct db_sent *next;
 	db_answer *answer;
 	void *arg;
-	PGresult *result; /* received so far; an error is never replaced */
-	const char *function; /* NULL: no function of schema api */
+	PGresult *result;     /* latest result received; an error is never replaced by a later result */
+	const char *function; /* name of the api function; NULL: the call is none of schema api */
 };
 
 struct db_queue {
 	struct db_sent *head, **tail;
 };
 
-/* DB_BROKEN: a send failed; the event loop handles the loss next. */
+/* DB_BROKEN: the connection is unusable, and the event loop handles its loss next. */
 enum db_state { DB_DOWN, DB_CONNECTING, DB_PREPARING, DB_UP, DB_BROKEN, DB_CLOSED };
 
 struct db {
 	struct event_base *base;
-	char **places; /* a connection string for each host that the configured one names */
+	char **places; /* one connection string for each host in the configured connection string */
 	int place_count, place;
-	int tried; /* failed attempts since the last success */
+	int tried; /* failed attempts to connect since the last success */
 	enum api_user user;
 	const struct db_watcher *watcher;
 	char **channels;
 	int channel_count;
 	PGconn *conn;
 	enum db_state state;
-	struct event *read, *write; /* of conn's socket */
-	struct event *connect;	    /* timer: next attempt; while connecting, the end of this one */
-	struct event *deferred;	    /* runs callbacks for db_call() */
+	struct event *read, *write; /* events of the socket of `conn` */
+	struct event *connect;	    /* timer for the next attempt to connect, and for the deadline of the present one */
+	struct event *deferred;	    /* runs the callbacks of calls that db_call() could not send */
 	struct db_queue sent, unsent;
 	int backoff_ms;
-	char failed[512]; /* why each place of this round failed */
-	char reported[512]; /* the last reason that `down` received */
-	int depth;	/* event handlers on the stack: db_close waits for the last */
+	char failed[512];   /* error of each host that was tried in the present round */
+	char reported[512]; /* latest error message that was passed to the callback `down` */
+	int depth;	    /* event handlers on the stack; the connection is freed only after the outermost one */
 };
 
-/* Every event handler calls db_enter first and db_leave last. db_leave may free db. */
+/* Every event handler calls db_enter() first and db_leave() last. db_leave() may free `db`. */
 void db_enter(struct db *db);
 void db_leave(struct db *db);
 
-/* Close the connection, fail its calls, report the loss, and schedule the next attempt. */
+/* Close a connection that was lost, fail the calls under way, report the loss, and schedule the next attempt to connect. */
 void db_lost(struct db *db, const struct err *e);
-void db_lost_conn(struct db *db); /* with libpq's error message */
+/* Do the same as db_lost(), with the error message of libpq. */
+void db_lost_conn(struct db *db);
 
-/* Send a sync after what was sent; `answer` is called when it comes back. */
+/* Send a sync after a call; `answer` is called when the sync comes back. `sent` is false if sending the call failed. */
 struct db_sent *db_send_end(struct db *db, bool sent, db_answer *answer, void *arg);
 bool db_send_listen(struct db *db, const char *channel);
 
-/* The connection string of the host at `place` alone, malloc'ed; NULL behind the last. */
+/* Returns a malloc'ed connection string that has only host number `place` of those in `conninfo`. Returns NULL after the last
+ * host. */
 char *db_conninfo_place(const char *conninfo, int place);
 
 void db_queue_reset(struct db_queue *q);
 
-/* Callbacks of events: the connected socket is readable or writable; run the callbacks that db_call() may not run. */
+/* Event handlers. db_on_socket: the socket is readable or writable. db_on_deferred: fail the calls that db_call() could not
+ * send. */
 void db_on_socket(evutil_socket_t fd, short what, void *arg);
 void db_on_deferred(evutil_socket_t fd, short what, void *arg);
 

@@ -19,7 +19,7 @@ bool err_set(struct err *e, const char *format, ...)
 {
 	if (!e)
 		return false;
-	/* an argument may lie in *e itself ("%s", e->message), so the text is made beside it */
+	/* An argument may point into *e, as in ("%s", e->message), so the message is first written to `fresh`. */
 	struct err fresh = {0};
 	va_list args;
 	va_start(args, format);

@@ -1,29 +1,29 @@
-/* err.h - one error, written once by the callee that fails, in PostgreSQL's message style:
- * lower case, no full stop, the thing at fault in double quotes. The one who decides logs it. */
+/* err.h - errors and fatal errors. The function that fails writes the message once, in PostgreSQL's style: lower case, no full
+ * stop, the object at fault in double quotes. The caller that decides what to do logs the message. */
 #ifndef ROTA_ERR_H
 #define ROTA_ERR_H
 
 #include <stdbool.h>
 
 struct err {
-	char code[6];	   /* SQLSTATE of the failure, "" where none applies */
-	char message[512]; /* what failed */
-	char hint[256];	   /* what to do next, "" where there is nothing to say */
+	char code[6];	   /* SQLSTATE of the failure, "" if none applies */
+	char message[512]; /* description of the failure */
+	char hint[256];	   /* advice to the user, "" if there is none */
 };
 
-/* Set the message and return false, so that a callee can `return err_set(e, ...)`. */
+/* Set the error message and return false, so that a failing function can `return err_set(e, ...)`. */
 bool err_set(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same, with ": <strerror(errno)>" behind the message. */
+/* Set the error message, followed by ": <strerror(errno)>", and return false. */
 bool err_sys(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add what to do next to an error already set; returns false too. */
+/* Add advice to the user to an error that is already set, and return false. */
 bool err_hint(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* End the process at a broken invariant or where memory is out: log, then abort. */
+/* Log a message and abort the process, after a broken invariant or out of memory. */
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* Allocation that dies instead of failing. */
+/* Allocate memory, or end the process if there is none. */
 void *xmalloc(unsigned long size);
 void *xcalloc(unsigned long count, unsigned long size);
 void *xrealloc(void *old, unsigned long size);

@@ -1,6 +1,6 @@
 /* fields.c - the field format of launch requests, journal records and launcher messages.
  *
- * Called by: writers and readers of these. An attacker may have written what is parsed.
+ * Called by: writers and readers of such texts. An attacker may have written the text that is parsed.
  * Invariants:
  * - `text` is the exact spelling of the entries in their order. Any other spelling is refused.
  * - No name occurs twice.
@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS_MOST = 1024, NAME_LONGEST = 63 }; /* more is a mistake or an attack; bounds the search for doubles */
+enum { FIELDS_MOST = 1024, NAME_LONGEST = 63 }; /* more fields are a mistake or an attack; bounds the search for duplicates */
 
 struct entry {
 	const char *name, *value;
-	uint32_t hash; /* of the name: most names differ in it */
+	uint32_t hash; /* hash of the name, which tells most names apart */
 };
 
-/* Names and values, NUL-terminated. */
+/* A block of memory for NUL-terminated names and values of fields. It never moves. */
 struct block {
 	struct block *next;
 	size_t used, room;
@@ -33,7 +33,7 @@ struct fields {
 	struct block *blocks;
 	struct entry *entries;
 	int count, entry_room;
-	int owners; /* besides the first */
+	int owners; /* number of owners besides the first */
 };
 
 struct fields *fields_new(void)
@@ -97,7 +97,7 @@ static void block_add(struct fields *f, size_t room)
 	f->blocks = b;
 }
 
-/* Room that stays where it is. */
+/* Returns memory for `size` bytes that never moves. */
 static char *block_take(struct fields *f, size_t size)
 {
 	if (!f->blocks || f->blocks->room - f->blocks->used < size)
@@ -141,7 +141,8 @@ static void entry_append(struct fields *f, const char *name, size_t name_length,
 	f->entries[f->count++] = (struct entry){its, beside, hash_of(name, name_length)};
 }
 
-/* Decimal digits, written to end before `end`; where they begin. A plan, a journal or an order is mostly such numbers. */
+/* Write `number` in decimal so that its last digit is before `end`. Returns its first digit. Most of a plan, journal or launch
+ * request is numbers, so this replaces snprintf(). */
 static char *digits(char *end, uint64_t number)
 {
 	do
@@ -160,7 +161,7 @@ void fields_add(struct fields *f, const char *name, const char *value)
 	text_append(f, name, name_length);
 	text_append(f, "=", 1);
 	text_append(f, first, (size_t)(length + sizeof length - first));
-	text_append(f, fields_value(f, f->count - 1), value_length); /* `value` may lie in the text that moves */
+	text_append(f, fields_value(f, f->count - 1), value_length); /* `value` may lie in f->text, which moves */
 	text_append(f, "\n", 1);
 }
 
@@ -179,7 +180,7 @@ const char *fields_text(const struct fields *f, size_t *length)
 	return f->text;
 }
 
-/* The length at *at, "0" or digits without a leading zero, and the colon behind it; *at moves behind the colon. */
+/* Parse the length of a field at *at: "0" or digits without a leading zero, then a colon. Moves *at to after the colon. */
 static bool parse_length(const char **at, const char *end, size_t *value)
 {
 	const char *p = *at;
@@ -190,7 +191,7 @@ static bool parse_length(const char **at, const char *end, size_t *value)
 		return false;
 	for (; p < end && *p >= '0' && *p <= '9'; p++) {
 		n = n * 10 + (size_t)(*p - '0');
-		if (n > (size_t)(end - *at)) /* longer than the whole text: also keeps n from overflowing */
+		if (n > (size_t)(end - *at)) /* longer than the rest of the text; also prevents overflow of n */
 			return false;
 	}
 	if (p == end || *p != ':')
@@ -200,7 +201,7 @@ static bool parse_length(const char **at, const char *end, size_t *value)
 	return true;
 }
 
-/* One field at *at; *at moves behind its newline. */
+/* Parse one field at *at, and move *at to after its newline. */
 static bool parse_field(struct fields *f, const char **at, const char *end, struct err *e)
 {
 	const char *name = *at;
@@ -228,7 +229,7 @@ struct fields *fields_parse(const char *text, size_t length, struct err *e)
 {
 	struct fields *f = fields_new();
 	const char *at = text, *end = text + length;
-	block_add(f, length); /* no field takes more there than it takes of the text */
+	block_add(f, length); /* no field needs more bytes in the block than in the text */
 	while (at < end)
 		if (!parse_field(f, &at, end, e)) {
 			fields_free(f);
@@ -260,7 +261,7 @@ const char *fields_value(const struct fields *f, int i)
 	return f->entries[i].value;
 }
 
-/* The one spelling of an integer: no sign but '-', no leading zero, no "-0". */
+/* Parse an integer in its only valid spelling: no sign but '-', no leading zero, no "-0". */
 static bool parse_int(const char *text, int64_t *value)
 {
 	const char *digits = text + (*text == '-');

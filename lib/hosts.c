@@ -15,11 +15,12 @@ enum { RUN_LEAST = 8, DIGITS_MOST = 9, NAME_MOST = 253 };
 /* One item of a list: a name, or names that differ in the number at their end. */
 struct item {
 	const char *text;
-	int length; /* of the name, or of what stands before the number */
-	int low, high; /* -1, -1: a single name */
+	int length;    /* length of the name, or of its part before the number */
+	int low, high; /* lowest and highest number; -1 and -1: a single name */
 };
 
-/* The number at a name's end, where it is one that needs no zeros before it; *length is of what stands before it. */
+/* Returns the number at the end of a node name, or -1 if there is none or it has leading zeros. *length is the length of the part
+ * of the name before the number. */
 static int number_of(const char *name, int *length)
 {
 	int end = (int)strlen(name), at = end;
@@ -30,7 +31,7 @@ static int number_of(const char *name, int *length)
 	return plain ? atoi(name + at) : -1;
 }
 
-/* How many names from the first one on differ in a number that counts up by one. */
+/* Returns how many names from the first one on differ only in a number that counts up by one. */
 static size_t run_of(const char *const *names, size_t count)
 {
 	int length, other, first = number_of(names[0], &length);
@@ -62,7 +63,8 @@ char *hosts_pack(const char *const *names, size_t count)
 	return list;
 }
 
-/* Digits and what follows them; -1 where they are none, too many, or begin with zeros. */
+/* Parse digits and the character `behind` after them. Returns the number, or -1 if there are no digits, too many, or leading
+ * zeros. */
 static int digits(const char **c, char behind)
 {
 	size_t length = strspn(*c, "0123456789");
@@ -71,7 +73,8 @@ static int digits(const char **c, char behind)
 	return value;
 }
 
-/* Take one item; false at the end, and, with *list NULL, where something is wrong. */
+/* Parse the next item of a list of node names. Returns false at the end of the list and on a syntax error, which sets *list to
+ * NULL. */
 static bool take(const char **list, struct item *item)
 {
 	const char *c = *list;
@@ -124,7 +127,7 @@ bool hosts_at(const char *list, int index, char name[HOSTS_NAME_SIZE])
 	return false;
 }
 
-/* The place of a name in an item; -1 where it is another's. */
+/* Returns the position of `name` among the node names of an item, or -1 if the item does not have the name. */
 static int place_in(const struct item *item, const char *name)
 {
 	char other[HOSTS_NAME_SIZE];

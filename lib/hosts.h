@@ -1,5 +1,5 @@
-/* hosts.h - a list of node names in short: "n[1-10000],m3". Names whose numbers count up by one share an item; what the number is has
- * no zeros before it. */
+/* hosts.h - short lists of node names, such as "n[1-10000],m3". Consecutive names whose numbers count up by one share an item.
+ * Such a number has no leading zeros. */
 #ifndef ROTA_HOSTS_H
 #define ROTA_HOSTS_H
 
@@ -11,22 +11,22 @@
 
 enum { HOSTS_NAME_SIZE = 256 };
 
-/* malloc'ed. Few of a kind are written out, so that a short list is names with commas between. */
+/* Write node names as a malloc'ed short list. Fewer than eight consecutive names are written out with commas between them. */
 char *hosts_pack(const char *const *names, size_t count);
 
-/* How many names; -1 where it is not such a list. */
+/* Returns the number of names in a short list, or -1 if `list` is malformed. */
 int hosts_count(const char *list);
 
-/* The name at `index`; false where there is none. */
+/* Copy the name at position `index` of a short list. Returns false if the list has no such position. */
 bool hosts_at(const char *list, int index, char name[HOSTS_NAME_SIZE]);
 
-/* Where the name stands; -1 where it is not among them. */
+/* Returns the position of `name` in a short list, or -1 if `name` is not in the list. */
 int hosts_find(const char *list, const char *name);
 
-/* All names, with commas between; malloc'ed. */
+/* Returns all names of a short list, separated by commas; malloc'ed. */
 char *hosts_expand(const char *list);
 
-/* Names with commas between, as Slurm writes them: "n[1-3,5],m[07-09]"; malloc'ed. */
+/* Returns comma-separated node names in the form of Slurm, such as "n[1-3,5],m[07-09]"; malloc'ed. */
 char *hosts_fold(const char *names);
 
 #endif

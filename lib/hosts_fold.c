@@ -1,7 +1,8 @@
 /* hosts_fold.c - node names as Slurm writes them: "n[1-3,5],m[07-09]".
  *
  * Called by: the keeper for SLURM_JOB_NODELIST, `rota up`.
- * Invariants: the names keep their order, which says where tasks are; a number keeps its width, since n07 and n7 are two nodes. */
+ * Invariants: node names keep their order, which tells where tasks run; a number keeps its width, since n07 and n7 are two
+ * nodes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,11 @@
 
 enum { DIGITS_MOST = 9 };
 
-/* A name, as far as the list has been read. */
+/* One node name in a comma-separated list. */
 struct name {
 	const char *text;
-	int length; /* of what stands before the number */
-	int digits; /* of the number, 0: none */
+	int length; /* length of the part of the name before the number */
+	int digits; /* number of digits at the end of the name */
 	int number;
 };
 
@@ -50,7 +51,7 @@ static bool follows(const struct name *a, const struct name *b)
 	return same_kind(a, b) && b->number == a->number + 1 && width;
 }
 
-/* The last of the names that count up by one from this on. */
+/* Returns the last of the consecutive node names that count up by one from `n` on. */
 static struct name run_end(struct name n)
 {
 	for (struct name next = name_at(behind(&n)); follows(&n, &next); next = name_at(behind(&n)))
@@ -58,7 +59,7 @@ static struct name run_end(struct name n)
 	return n;
 }
 
-/* All names of one kind that stand together; what follows them. */
+/* Write consecutive node names that differ only in their numbers as one item. Returns the rest of the list after these names. */
 static const char *write_kind(FILE *out, const char *text)
 {
 	struct name first = name_at(text), last, next = name_at(behind(&first));

@@ -2,7 +2,8 @@
  *
  * Called by: `rota`. Calls block.
  * Invariants:
- * - After a failure or "Connection: close", the next request opens a new connection, so no answer can be taken for that of another request.
+ * - After a failure or "Connection: close", the next request opens a new connection, so no answer can be taken for that of
+ *   another request.
  * - Only a GET is sent twice, with a new credential, and only if a kept connection turned out to be closed.
  * - An answer has at most HTTP_MOST bytes. */
 #include "lib/http.h"
@@ -18,21 +19,21 @@
 
 enum { HEAD_MOST = 65536, HTTP_MOST = 1 << 30 };
 
-enum outcome { ANSWERED, FAILED, UNANSWERED /* closed before its first byte */ };
+enum outcome { ANSWERED, FAILED, UNANSWERED /* connection closed before the first byte of an answer */ };
 
 struct http {
-	struct http_stream *stream; /* NULL: to be made by the next request */
+	struct http_stream *stream; /* NULL: not connected; the next request connects */
 	const struct conf *conf;
-	bool used; /* this stream has answered before */
+	bool used; /* the stream has served a request before */
 	char in[16384];
-	size_t at, end; /* of what `in` holds unread */
+	size_t at, end; /* begin and end of the unread bytes in `in` */
 };
 
 struct head {
 	int status;
-	long long length; /* -1: unknown */
+	long long length; /* bytes of the body, -1: unknown */
 	bool chunked, keep;
-	size_t budget; /* bytes that the head may still have */
+	size_t budget; /* bytes by which the head may still grow */
 };
 
 struct body {
@@ -73,9 +74,9 @@ void http_close(struct http *h)
 	free(h);
 }
 
-/* reading */
+/* reading of answers */
 
-/* More bytes into `in`: 1, or 0 at the end of the connection, or -1; *e tells of both. */
+/* Read more bytes into `in`. Returns 1, or 0 at the end of the connection, or -1 on failure. *e is set for 0 and -1. */
 static int in_fill(struct http *h, struct err *e)
 {
 	ssize_t n = http_stream_read(h->stream, h->in, sizeof h->in, e);
@@ -86,7 +87,7 @@ static int in_fill(struct http *h, struct err *e)
 	return n > 0 ? 1 : (int)n;
 }
 
-/* One line of the head without its end; malloc'ed. */
+/* Read one line of the head of an answer. Returns it malloc'ed without its line end, or NULL on failure. */
 static char *line_get(struct http *h, size_t *budget, struct err *e)
 {
 	struct body line = {0};
@@ -113,7 +114,7 @@ static char *line_get(struct http *h, size_t *budget, struct err *e)
 	return NULL;
 }
 
-/* `size` bytes behind what the body holds. */
+/* Read `size` bytes of an answer and append them to the body. */
 static bool body_take(struct http *h, struct body *body, size_t size, struct err *e)
 {
 	if (size > HTTP_MOST - body->size)
@@ -134,7 +135,7 @@ static bool body_take(struct http *h, struct body *body, size_t size, struct err
 	return true;
 }
 
-/* Decimal or hexadecimal digits and nothing before them; -1 for anything else. */
+/* Parse a decimal or hexadecimal number up to the end of `text` or a character of `ends`. Returns -1 for anything else. */
 static long long digits(const char *text, int base, const char *ends)
 {
 	char *end;
@@ -166,7 +167,7 @@ static bool head_line(struct head *head, char *line, struct err *e)
 	return true;
 }
 
-/* Status line and head lines up to the empty one. */
+/* Read the status line and the head lines of an answer, up to the empty line. */
 static bool head_read(struct http *h, struct head *head, struct err *e)
 {
 	*head = (struct head){.length = -1, .budget = HEAD_MOST};
@@ -211,7 +212,7 @@ static bool chunks_read(struct http *h, struct body *body, size_t budget, struct
 		if (!ended)
 			return err_set(e, "the gate's answer has a malformed chunk");
 	}
-	for (bool more = true; more;) { /* trailers */
+	for (bool more = true; more;) { /* skip trailers */
 		char *line = line_get(h, &budget, e);
 		if (!line)
 			return false;
@@ -221,7 +222,7 @@ static bool chunks_read(struct http *h, struct body *body, size_t budget, struct
 	return true;
 }
 
-/* A body without a length ends with the connection. */
+/* Read a body without a length, which ends with the connection. */
 static bool rest_read(struct http *h, struct body *body, struct err *e)
 {
 	int more;
@@ -245,7 +246,7 @@ static bool body_read(struct http *h, struct head *head, struct body *body, stru
 	return rest_read(h, body, e);
 }
 
-/* sending */
+/* sending of requests */
 
 static char *request_head(struct http *h, const char *method, const char *target, const void *body, size_t size, struct err *e)
 {
@@ -266,7 +267,8 @@ static enum outcome http_exchange(struct http *h, const char *method, const char
 	char *text = request_head(h, method, target, body, size, e);
 	if (!text)
 		return FAILED;
-	/* a gate that refuses a request may answer and close before it has read all of it: read in any case */
+	/* jobmgrd may refuse a request, and answer and close before it has read all of the request. So read an answer in any
+	 * case. */
 	bool sent =
 		http_stream_write(h->stream, text, strlen(text), &unsent) && http_stream_write(h->stream, body, size, &unsent);
 	free(text);
@@ -278,7 +280,7 @@ static enum outcome http_exchange(struct http *h, const char *method, const char
 	do {
 		if (!head_read(h, head, e))
 			return FAILED;
-	} while (head->status < 200); /* 100 Continue */
+	} while (head->status < 200); /* skip 100 Continue */
 	return body_read(h, head, answer, e) ? ANSWERED : FAILED;
 }
 

@@ -1,4 +1,4 @@
-/* http.h - a client's one HTTP/1.1 connection to the gate, over a Unix socket or TLS; blocking, for command-line programs. */
+/* http.h - the HTTP/1.1 connection of a command-line program to jobmgrd, over a Unix socket or TLS. All calls block. */
 #ifndef ROTA_HTTP_H
 #define ROTA_HTTP_H
 
@@ -10,12 +10,12 @@
 
 struct http;
 
-/* Connect to the gate that `conf` names: gate.url where set, else gate.socket. The caller keeps `conf`. */
+/* Connect to jobmgrd at gate.url of the configuration if that is set, else at gate.socket. The caller keeps `conf`. */
 struct http *http_open(const struct conf *conf, struct err *e);
 void http_close(struct http *h);
 
-/* Send one request (signed by munge) and read the whole answer; the connection is kept alive. *answer is malloc'ed and
- * NUL-terminated. False only when no answer came; an HTTP error is an answer. */
+/* Send one HTTP request with a munge credential and read the whole answer. The connection is kept alive. *answer is malloc'ed and
+ * NUL-terminated. Returns false only if no complete answer came; an HTTP error status is an answer. */
 bool http_request(struct http *h, const char *method, const char *target, const void *body, size_t size, int *status, char **answer,
 		  size_t *answer_size, struct err *e);
 

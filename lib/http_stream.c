@@ -4,7 +4,8 @@
  * Invariants:
  * - No write raises SIGPIPE.
  * - A read or write without progress for HTTP_SILENCE_SECONDS fails.
- * - TLS is used only after http_tls_use(). Other programs do not load its libraries, which takes longer than a request. */
+ * - TLS is used only after http_tls_use(). Other programs do not load the libraries of TLS, since that takes longer than a
+ *   request. */
 #include "lib/http_stream.h"
 
 #include <errno.h>
@@ -20,13 +21,13 @@
 
 struct http_stream {
 	int fd;
-	struct http_tls *tls; /* NULL: plain */
+	struct http_tls *tls; /* NULL: the stream has no TLS */
 };
 
 static const char start_hint[] = "start it with \"rota up\", or set ROTA_HOME";
 const struct http_tls_way *http_stream_tls;
 
-/* Our own limits show as EAGAIN. */
+/* Set the error for a failed read or write. EAGAIN means that the time limit of the socket has run out. */
 bool http_stream_fail(struct err *e, const char *what)
 {
 	if (errno == EAGAIN || errno == EWOULDBLOCK)

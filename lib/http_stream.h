@@ -1,4 +1,5 @@
-/* http_stream.h - the bytes under lib/http.c: a Unix socket, or TLS over TCP; blocking, with a limit on silence. */
+/* http_stream.h - the byte stream under lib/http.c: a Unix socket, or TLS over TCP. Calls block and fail after a time without
+ * progress. */
 #ifndef ROTA_HTTP_STREAM_H
 #define ROTA_HTTP_STREAM_H
 
@@ -11,15 +12,15 @@
 
 struct http_stream;
 
-/* To gate.url where set, else to gate.socket. */
+/* Connect to jobmgrd at gate.url of the configuration if that is set, else at gate.socket. */
 struct http_stream *http_stream_open(const struct conf *conf, struct err *e);
 void http_stream_close(struct http_stream *s);
 
-/* Some bytes; 0 at the end, -1 on failure. */
+/* Read up to `size` bytes. Returns the number of bytes, 0 at the end of the stream, -1 on failure. */
 ssize_t http_stream_read(struct http_stream *s, void *data, size_t size, struct err *e);
 bool http_stream_write(struct http_stream *s, const void *data, size_t size, struct err *e);
 
-/* Closed by the other side, or with bytes to read that nobody asked for: of no use for another request. */
+/* Returns true if the stream cannot serve another request, since the peer closed it or sent bytes without a request. */
 bool http_stream_is_stale(struct http_stream *s);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Called by: http_stream.c, in programs that called http_tls_use().
  * Invariants:
- * - TLS is 1.2 or newer, and the certificate is valid for that host.
+ * - TLS is 1.2 or newer, and the certificate is valid for the host of gate.url.
  * - No write raises SIGPIPE. */
 #include "lib/http_tls.h"
 
@@ -27,7 +27,7 @@ struct http_tls {
 	SSL *ssl;
 };
 
-/* "https://host[:port]" or "https://[address]:port" into its parts, malloc'ed. */
+/* Split "https://host[:port]" or "https://[address][:port]" into malloc'ed host and port. */
 static bool url_split(const char *url, char **host, char **port, struct err *e)
 {
 	static const char scheme[] = "https://";
@@ -60,7 +60,7 @@ fail:
 	return err_set(e, "gate url \"%s\" is not like https://host:6820", url);
 }
 
-/* The connected socket, -1 with an error. */
+/* Connect to `host` by TCP. Returns the connected socket, or -1 on failure. */
 static int tcp_connect(const char *host, const char *port, struct err *e)
 {
 	struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found, *a;
@@ -101,7 +101,8 @@ static bool tls_fail(struct http_tls *t, const char *what, struct err *e)
 	return false;
 }
 
-/* Trust the configured authority and nobody else for this host. */
+/* Set up TLS so that only a certificate for `host` by the certificate authority `authority` is accepted. If `authority` is empty,
+ * those of the system are trusted. */
 static bool tls_prepare(struct http_tls *t, int fd, const char *host, const char *authority, struct err *e)
 {
 	t->context = SSL_CTX_new(TLS_client_method());
@@ -118,11 +119,12 @@ static bool tls_prepare(struct http_tls *t, int fd, const char *host, const char
 	bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(t->ssl), host);
 	if (!is_address && (!SSL_set1_host(t->ssl, host) || !SSL_set_tlsext_host_name(t->ssl, host)))
 		return tls_fail(t, "could not set up TLS", e);
-	ERR_clear_error(); /* of the attempt to read the host as an address */
+	ERR_clear_error(); /* from the attempt to parse the host as an IP address */
 	return true;
 }
 
-/* OpenSSL writes without MSG_NOSIGNAL: hold SIGPIPE back and take away the one that came. */
+/* Write to the TLS connection. OpenSSL does not use MSG_NOSIGNAL, so block SIGPIPE during the write and remove one that is
+ * pending. */
 static bool tls_send(SSL *ssl, const void *data, size_t size)
 {
 	sigset_t pipe_signal, before, pending;

@@ -1,4 +1,4 @@
-/* http_tls.h - TLS under lib/http_stream.c, for programs that link it. */
+/* http_tls.h - TLS for the byte stream in lib/http_stream.c, in programs that link OpenSSL. */
 #ifndef ROTA_HTTP_TLS_H
 #define ROTA_HTTP_TLS_H
 
@@ -9,10 +9,10 @@
 #include "lib/conf.h"
 #include "lib/err.h"
 
-/* From now on this program reaches gates that have an URL. */
+/* Let this program use TLS, so that it can connect to jobmgrd at gate.url. */
 void http_tls_use(void);
 
-/* How http_stream.c calls it; `open` gives the socket too, which stays the caller's to close. */
+/* Functions by which http_stream.c calls TLS. `open` also sets *fd to the connected socket, which the caller closes. */
 struct http_tls;
 struct http_tls_way {
 	struct http_tls *(*open)(const struct conf *conf, int *fd, struct err *e);
@@ -22,7 +22,8 @@ struct http_tls_way {
 };
 extern const struct http_tls_way *http_stream_tls;
 
-/* What both say of a failure, and their sockets, which give up when nothing moves. */
+/* Error messages and sockets that http_stream.c and http_tls.c share. Reads and writes without progress for HTTP_SILENCE_SECONDS
+ * fail. */
 #define HTTP_READING "could not read the gate's answer"
 #define HTTP_WRITING "could not send the request to the gate"
 enum { HTTP_SILENCE_SECONDS = 600 };

@@ -62,7 +62,7 @@ ssize_t journal_read_at(int fd, void *data, size_t size, off_t at)
 	return (ssize_t)done;
 }
 
-/* the file and its head */
+/* the journal file and its head */
 
 bool journal_head_write(int fd, int64_t base)
 {
@@ -71,7 +71,7 @@ bool journal_head_write(int fd, int64_t base)
 	return journal_write_at(fd, &head, sizeof head, 0);
 }
 
-/* A new file is readable by the group that owns the folder: procmgrd's. */
+/* Make a new journal file readable by the group of its folder, which is that of procmgrd. */
 bool journal_file_prepare(int fd, const char *path)
 {
 	char *copy = xstrdup(path);
@@ -82,7 +82,8 @@ bool journal_file_prepare(int fd, const char *path)
 	return ok;
 }
 
-/* Read the head. A writer, which holds the lock, writes it where the file is new or a crash left it without one. */
+/* Read the head of a journal file. A writer, which holds the lock, writes the head if the file is new or a crash left it without
+ * one. */
 static bool head_check(struct journal *j, int fd, struct err *e)
 {
 	static const struct file_head nothing;
@@ -130,7 +131,8 @@ static bool file_open(struct journal *j, struct err *e)
 	return false;
 }
 
-/* Open the file that PATH names now: a truncation replaces the file. No other file can have the inode number of one that is open. */
+/* Open the file that PATH names now, since a truncation replaces the file. No other file can have the inode number of an open
+ * file. */
 bool journal_follow(struct journal *j, struct stat *st, struct err *e)
 {
 	j->window_size = 0;
@@ -141,7 +143,7 @@ bool journal_follow(struct journal *j, struct stat *st, struct err *e)
 	return true;
 }
 
-/* The descriptor that this process locks with. */
+/* Open PATH.lock, unless this process has opened it before. A forked child needs a descriptor of its own. */
 static bool lock_open(struct journal *j, struct err *e)
 {
 	if (j->lock >= 0 && j->locker == getpid())
@@ -172,7 +174,8 @@ void journal_end(struct journal *j)
 
 /* records */
 
-/* `size` bytes at `position`, valid until the next call. NULL: the file had fewer when journal_follow() read its size. */
+/* Returns `size` bytes of the journal at `position`, valid until the next call. Returns NULL if the file had fewer bytes when
+ * journal_follow() read its size. */
 static const char *window_get(struct journal *j, int64_t position, size_t size)
 {
 	if (position < j->window_at || position + (int64_t)size > j->window_at + (int64_t)j->window_size) {
@@ -191,7 +194,7 @@ static const char *window_get(struct journal *j, int64_t position, size_t size)
 	return j->window + (position - j->window_at);
 }
 
-/* The payload of the whole record at `position`; NULL at the end and at a torn one. */
+/* Returns the payload of the record at `position`, or NULL at the end of the journal and at a torn record. */
 const char *journal_record(struct journal *j, int64_t position, uint32_t *length)
 {
 	uint32_t head[2];
@@ -208,7 +211,7 @@ const char *journal_record(struct journal *j, int64_t position, uint32_t *length
 	return bytes + RECORD_HEAD;
 }
 
-/* Cut the file at `end`. That frees the reservation behind it, so take it again. */
+/* Cut the journal file at `end`. Cutting frees the disk space that is reserved after `end`, so reserve it again. */
 static bool tail_cut(struct journal *j, const struct stat *st, off_t end)
 {
 	int64_t reserved = journal_reservation_behind(st, end);
@@ -237,7 +240,7 @@ static bool tail_check(struct journal *j, const struct stat *st, struct err *e)
 	return tail_cut(j, st, end) || err_sys(e, "could not cut journal \"%s\"", j->path);
 }
 
-/* Every writer starts here. */
+/* Start to write: take the lock, open the file that PATH names now, and cut a torn tail. */
 bool journal_begin(struct journal *j, struct err *e)
 {
 	struct stat st;
@@ -284,7 +287,7 @@ void journal_close(struct journal *j)
 	free(j);
 }
 
-/* Under the lock: write at the end, or cut the part of a record that was written before an error. */
+/* Under the lock: write records at the end of the journal. If that fails, cut the part that was written. */
 static bool record_put(struct journal *j, const char *bytes, size_t size, struct err *e)
 {
 	off_t end = journal_offset(j, j->checked);
@@ -304,7 +307,7 @@ static bool record_put(struct journal *j, const char *bytes, size_t size, struct
 	return false;
 }
 
-/* Add a record to the buffer. */
+/* Append a record to a buffer, in the format of the journal file. */
 static bool record_gather(struct journal_bytes *g, const struct fields *record, struct err *e)
 {
 	size_t length;
@@ -395,7 +398,7 @@ bool journal_reserve(struct journal *j, int64_t bytes, struct err *e)
 	off_t end = journal_offset(j, j->checked);
 	j->reservation = bytes;
 	bool reserved = fstat(j->fd, &st) == 0 && journal_reservation_behind(&st, end) >= bytes;
-	/* Try to take more than needed, so that not every start of an attempt has to reserve. */
+	/* Try to reserve more than needed, so that not every start of an attempt has to reserve disk space. */
 	reserved = reserved || journal_reservation_take(j->fd, end, bytes + RESERVE_EXTRA, e) ||
 		   journal_reservation_take(j->fd, end, bytes, e);
 	journal_end(j);

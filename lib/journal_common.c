@@ -1,18 +1,19 @@
 /* journal_common.c - the position up to which a journal is checked, in memory that all its writers share.
  *
- * The launcher and all keepers that it forks append to one file. A writer need not read records that another one wrote or checked.
+ * The launcher and all keepers that it forks append to one file. A writer need not read records that another one wrote or
+ * checked.
  * Called by: journal.c, under the lock.
  * Invariants:
  * - A position is stored only when every record before it is whole. A writer that dies earlier leaves the previous position.
- * - The position counts only for the file that it was stored for: same device, inode and base. The base is needed too, because a new file
- *   may get the inode number of one that nobody has open any more. */
+ * - The position counts only for the file that it was stored for: same device, inode and base. The base is needed too, because a
+ *   new file may get the inode number of one that nobody has open any more. */
 #include "lib/journal_inside.h"
 
 #include <sys/mman.h>
 
 struct journal_common {
-	int64_t checked; /* as in struct journal */
-	int64_t base;	 /* of the file for which `checked` counts */
+	int64_t checked; /* every record before this position is whole */
+	int64_t base;	 /* base of the journal file for which `checked` counts */
 	dev_t device;
 	ino_t inode;
 };
@@ -43,7 +44,7 @@ void journal_common_read(struct journal *j)
 		j->checked = checked;
 }
 
-/* The writer may be killed between any two of these stores: `checked` is 0 while the others change. */
+/* The writer may be killed between any two stores, so `checked` is 0 while the other members change. */
 void journal_common_write(struct journal *j)
 {
 	struct journal_common *c = j->common;

@@ -17,7 +17,7 @@
 
 static const struct {
 	const char *name;
-	int priority; /* of syslog, as systemd's journal reads it */
+	int priority; /* priority number of syslog, which systemd's journal reads */
 } levels[] = {
 	[LOG_LEVEL_DEBUG] = {"debug", 7},
 	[LOG_LEVEL_INFO] = {"info", 6},
@@ -57,7 +57,7 @@ static void __attribute__((format(printf, 2, 0))) log_write(enum log_level level
 	int number = errno;
 	char line[2048];
 	size_t head = (size_t)log_head(line, sizeof line, level);
-	errno = number; /* for %m */
+	errno = number; /* for %m in the format */
 	vsnprintf(line + head, sizeof line - head - 1, format, args);
 	size_t length = strlen(line);
 	for (size_t i = head; i < length; i++)
@@ -65,7 +65,7 @@ static void __attribute__((format(printf, 2, 0))) log_write(enum log_level level
 			line[i] = ' ';
 	line[length++] = '\n';
 	if (write(STDERR_FILENO, line, length) < 0) {
-		/* nobody is left to tell */
+		/* a failure of the log cannot be logged */
 	}
 	errno = number;
 }

@@ -1,10 +1,10 @@
-/* log.h - a daemon's log: one line an entry on standard error, `<priority>` first when systemd reads it. */
+/* log.h - the log of a daemon: one line for each entry on standard error, with `<priority>` in front if systemd reads the log. */
 #ifndef ROTA_LOG_H
 #define ROTA_LOG_H
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR };
 
-/* Name the program (and node, or NULL) at the head of each line, and set the lowest level that is written. */
+/* Set the names of the program and the node (or NULL) at the head of each log line, and the lowest level that is written. */
 void log_open(const char *program, const char *node, enum log_level lowest);
 
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,6 +1,6 @@
-/* loop.c - the loop of nodemgrd and runnerd, which keep nothing: on SIGTERM or SIGINT they end at once.
+/* loop.c - the event loop of nodemgrd and runnerd. These daemons have no state to save, so they end at once on SIGTERM or SIGINT.
  *
- * Called by their mains, when they are who they are to be and hold their lock. */
+ * Called by: nodemgrd and runnerd, after the change of user and the lock of the pid file. */
 #include "lib/loop.h"
 
 #include <signal.h>

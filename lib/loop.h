@@ -1,4 +1,4 @@
-/* loop.h - a daemon that is one part on one event loop. */
+/* loop.h - runs a daemon that consists of one part on one event loop. */
 #ifndef ROTA_LOOP_H
 #define ROTA_LOOP_H
 
@@ -13,7 +13,7 @@ struct loop_part {
 	void (*close)(void *part);
 };
 
-/* Open the part, serve until SIGTERM or SIGINT, close it. */
+/* Open the part, run the event loop until SIGTERM or SIGINT, and close the part. */
 bool loop_serve(const struct loop_part *part, const char *program, const struct conf *conf, const char *name, struct err *e);
 
 #endif

@@ -1,9 +1,9 @@
-/* mail.c - whom mail about jobs may go to, and whether this machine can send it.
+/* mail.c - checks the recipients of mail about jobs, and whether this machine can send mail.
  *
  * Called by: the translator, at submission; runnerd, for each mail; `rota up` and jobmgrd (mail_can_send).
  * Invariants:
- * - a recipient has letters, digits and a few signs, none of which means anything to a shell, a header or a mail program
- * - none begins with "-" */
+ * - A recipient has only letters, digits and a few other characters that have no meaning in a mail header or to a mail program.
+ * - No recipient begins with "-". */
 #include "lib/mail.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* mail.h - whom mail about jobs may go to, and whether this machine can send it. */
+/* mail.h - checks the recipients of mail about jobs, and whether this machine can send mail. */
 #ifndef ROTA_MAIL_H
 #define ROTA_MAIL_H
 
@@ -9,15 +9,15 @@
 
 enum { MAIL_RECIPIENTS_MOST = 10 };
 
-/* Whether the text names recipients: local names or NAME@DOMAIN, with commas between. What a mail program might take for an option, a
- * program, a file or a route is none. */
+/* Returns true if `text` is a comma-separated list of recipients, each a local name or NAME@DOMAIN. A text that a mail program
+ * might take for an option, a program, a file or a route is not a recipient. */
 bool mail_recipients_valid(const char *text, struct err *e);
 
-/* The recipients of a valid text, each by itself; NULL-terminated, for mail_recipients_free. */
+/* Split a valid list of recipients. Returns a NULL-terminated array, which the caller frees with mail_recipients_free(). */
 char **mail_recipients(const char *text);
 void mail_recipients_free(char **recipients);
 
-/* Whether mail.program is an executable file here. */
+/* Returns true if mail.program of the configuration is an executable file on this machine. */
 bool mail_can_send(const struct conf *conf);
 
 #endif

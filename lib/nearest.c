@@ -1,4 +1,5 @@
-/* nearest.c - which known word a misspelt one was probably meant to be. Called wherever a word is looked up and not found. */
+/* nearest.c - finds the known word that a misspelt word was probably meant to be. Called wherever a word is looked up and not
+ * found. */
 #include "lib/nearest.h"
 
 #include <stdbool.h>
@@ -17,8 +18,8 @@ static int least_of(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Edit distance with transpositions (optimal string alignment) of two words of at most WORD_LONGEST characters; some number
- * above `enough` where it is more than that. */
+/* Returns the edit distance with transpositions (optimal string alignment) of two words of at most WORD_LONGEST characters.
+ * Returns some number above `enough` if the distance is above `enough`. */
 static int distance(const char *a, int m, const char *b, int n, int enough)
 {
 	int rows[3][WORD_LONGEST + 1];
@@ -34,7 +35,7 @@ static int distance(const char *a, int m, const char *b, int n, int enough)
 				row[j] = least_of(row[j], higher[j - 2] + 1);
 			least = least_of(least, row[j]);
 		}
-		if (least > enough) /* it can only grow */
+		if (least > enough) /* the distance can only grow from row to row */
 			return least;
 	}
 	return rows[m % 3][n];

@@ -1,23 +1,23 @@
-/* nearest.h - which known word a misspelt one was probably meant to be: for the hints of errors. */
+/* nearest.h - finds the known word that a misspelt word was probably meant to be, for the hints of errors. */
 #ifndef ROTA_NEAREST_H
 #define ROTA_NEAREST_H
 
-/* A search: try each known word, then read `best`, the first of the nearest (NULL = none is near). */
+/* A search for the known word nearest to `word`: call nearest_try() for each known word, then read `best`. */
 struct nearest {
 	const char *word;
-	const char *best;
-	int distance; /* what is as far away as this, or further, is not near */
+	const char *best; /* the nearest known word so far, the first of several; NULL: none is near */
+	int distance;	  /* only a known word at a smaller edit distance from `word` becomes `best` */
 };
 #define NEAREST(word)                                                                                                            \
 	{                                                                                                                        \
 		(word), NULL, nearest_reach(word) + 1                                                                            \
 	}
 
-/* How many letters may be wrong in a word of this length. */
+/* Returns how many letters may be wrong in `word`, which depends on its length. */
 int nearest_reach(const char *word);
 void nearest_try(struct nearest *nearest, const char *known);
 
-/* The nearest of a list that ends with NULL, NULL where none is near. */
+/* Returns the word in the NULL-terminated list `known` that is nearest to `word`, or NULL if none is near. */
 const char *nearest_of(const char *word, const char *const *known);
 
 #endif

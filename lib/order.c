@@ -1,9 +1,11 @@
-/* order.c - launch requests and specs as fields: two tables have the fields, their order and valid values; one loop writes and one parses.
+/* order.c - launch requests and specs as fields: two tables have the fields, their order and valid values; one loop writes and
+ * one parses.
  *
- * Called by: the translator (specs), the signer, and the launcher, which does not trust a launch request before its signature is verified.
+ * Called by: the translator (specs), the signer, and the launcher, which does not trust a launch request before its signature is
+ * verified.
  * Invariants:
- * - A parsed launch request has every field of the table (marks and extras are optional) in order, each valid, and no other. So one
- *   content has one text. */
+ * - A parsed launch request has every field of the table in order, each valid, and no other. Fields that may_lack() names are
+ *   optional. So one content has one text. */
 #include "lib/order.h"
 
 #include <inttypes.h>
@@ -20,10 +22,10 @@ enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_SOME, KIND
 struct order_field {
 	const char *name;
 	enum kind kind;
-	size_t offset;			  /* of the member in struct order or struct order_spec */
-	int64_t lowest, highest;	  /* of a number */
-	bool (*check)(const char *value); /* of a text */
-	const char *what;		  /* that check wants */
+	size_t offset;			  /* offset of the member in struct order or struct order_spec */
+	int64_t lowest, highest;	  /* range of a number */
+	bool (*check)(const char *value); /* returns true if a text is valid */
+	const char *what;		  /* description of a valid text, for error messages */
 };
 
 static bool only(const char *text, const char *extra)
@@ -160,12 +162,12 @@ bool order_if_changed_valid(const char *text)
 	{                                                                                                                        \
 #member, KIND_BOOL, offsetof(struct type, member), 0, 1, NULL, NULL                                              \
 	}
-/* A bool whose field is there only where it is true. */
+/* A bool whose field is written only if the bool is true. */
 #define MARK(type, member)                                                                                                       \
 	{                                                                                                                        \
 #member, KIND_MARK, offsetof(struct type, member), 1, 1, NULL, NULL                                              \
 	}
-/* A number whose field is there only where it is not 0. */
+/* A number whose field is written only if the number is above 0. */
 #define SOME(type, member, highest)                                                                                              \
 	{                                                                                                                        \
 #member, KIND_SOME, offsetof(struct type, member), 1, highest, NULL, NULL                                        \
@@ -175,7 +177,7 @@ bool order_if_changed_valid(const char *text)
 #member, KIND_TEXT, offsetof(struct type, member), 0, 0, check, what                                             \
 	}
 
-/* A text whose field is there only where it is not NULL. */
+/* A text whose field is written only if the text is not NULL. */
 #define EXTRA(type, member, check, what)                                                                                         \
 	{                                                                                                                        \
 #member, KIND_EXTRA, offsetof(struct type, member), 0, 0, check, what                                            \
@@ -252,13 +254,13 @@ static const struct order_field order_table[] = {
 
 enum {
 	SPEC_COUNT = sizeof spec_table / sizeof *spec_table,
-	SPEC_OWN = 6, /* up to step_name */
+	SPEC_OWN = 6, /* number of fields up to step_name */
 	ORDER_COUNT = sizeof order_table / sizeof *order_table
 };
 
 _Static_assert(sizeof(uid_t) == 4 && sizeof(gid_t) == 4, "KIND_ID stands for 32 bits");
 
-/* Set one member from its text; the bounds are checked first. */
+/* Read one field, check it, and set its member in `object`. */
 static bool member_read(const struct order_field *field, const struct fields *f, void *object, struct err *e)
 {
 	void *member = (char *)object + field->offset;
@@ -288,13 +290,14 @@ static bool member_read(const struct order_field *field, const struct fields *f,
 	return true;
 }
 
-/* Absent, such a field stands for its least: false, 0 or NULL. */
+/* Returns true if a field of this kind may be absent. An absent field means false, 0 or NULL. */
 static bool may_lack(enum kind kind)
 {
 	return kind == KIND_MARK || kind == KIND_SOME || kind == KIND_EXTRA;
 }
 
-/* Every field of the table, in its order, from the front of `f`; how many there are, -1 where one is not as it should be. */
+/* Read the fields of the table, in their order, from the front of `f`. Returns how many fields were read, or -1 if a field is
+ * wrong or missing. */
 static int table_read(const struct order_field *table, int count, const struct fields *f, void *object, struct err *e)
 {
 	int at = 0;
@@ -409,7 +412,8 @@ struct fields *order_spec_write_end(const struct order_spec *spec)
 	return spec_write(SPEC_OWN, SPEC_COUNT, spec);
 }
 
-/* `nodes` has node_count names and `node` is the one at node_index; empty means that there is only this node. */
+/* Returns true if `nodes` has node_count names and `node` is the one at node_index. If `nodes` is empty, `node` must be the only
+ * node. */
 static bool nodes_fit(const struct order *order)
 {
 	if (!*order->nodes)
@@ -419,7 +423,7 @@ static bool nodes_fit(const struct order *order)
 	       strcmp(order->node, name) == 0;
 }
 
-/* What no single field shows. */
+/* Check the fields of a launch request against each other, and fill in its array elements. */
 static bool order_fits(struct order *order, struct err *e)
 {
 	if (!nodes_fit(order))

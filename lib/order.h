@@ -1,4 +1,4 @@
-/* order.h - a launch order: what the signer writes and the launcher verifies. See docs/formats.md for every field. */
+/* order.h - a launch request: jobmgrd writes and signs it, the launcher verifies it. See docs/formats.md for every field. */
 #ifndef ROTA_ORDER_H
 #define ROTA_ORDER_H
 
@@ -12,101 +12,104 @@
 
 enum { ORDER_SIGNAL_MOST = 64, ORDER_SIGNAL_AHEAD_MOST = 65535 };
 
-/* What is to be run, said by the translator and covered by the owner's authenticator. */
+/* The spec of a step: what the step runs. The translator writes it, and the authenticator covers it. */
 struct order_spec {
-	int pre_from, pre_to;  /* the preamble's lines in the script: first and last, 0 and 0 where there is none */
-	int from, to;	       /* the step's lines, the same way */
+	int pre_from, pre_to;  /* first and last line of the preamble in the script, 0 and 0 = no preamble */
+	int from, to;	       /* first and last line of the step in the script */
 	bool per_task;	       /* true: the script runs once for each task; false: once, on the step's first node */
-	const char *step_name; /* as in the script */
+	const char *step_name; /* name of the step in the script */
 	const char *job_name;
-	const char *account, *partition;    /* "" where none */
-	const char *output, *error, *input; /* patterns (docs/formats.md), "" = the default */
+	const char *account, *partition;    /* "" = none */
+	const char *output, *error, *input; /* patterns of file names (docs/formats.md), "" = the default */
 	bool append;			    /* --open-mode=append */
-	const char *workdir;		    /* absolute */
+	const char *workdir;		    /* absolute path */
 	int umask;
 	const char *shell; /* "" = the script's own #! line; "login" = the owner's login shell with -l; else a path */
 	const char *user_prolog, *user_epilog; /* absolute paths, "" = none */
 	const char *group;		       /* job group, "" = none */
-	const char *rlimits; /* "nofile=1024,core=0,stack=unlimited", soft limits of the submitting shell; "" = the node's */
-	int submit_ntasks;   /* --ntasks as asked */
+	const char *rlimits; /* soft limits of the submitting shell, "nofile=1024,core=0,stack=unlimited"; "" = the node's */
+	int submit_ntasks;   /* --ntasks as the user asked */
 	int cpus_per_task;
-	/* The fields of these are there only where they are true, so that specs from before there were any have them false. */
-	bool fence;   /* the node ends it when its lease has run out */
-	bool no_kill; /* it goes on when it loses a node, as long as it has its first */
-	/* The same of what follows, where it is 0 or NULL. */
-	const char *submit_dir; /* where it was submitted from, absolute; NULL: workdir */
-	int array_min, array_max, array_step; /* of an array's indices; array_step 0: no array */
-	int signal;	   /* to be sent ahead of the time limit; 0: none */
-	int signal_s;	   /* so many seconds ahead */
-	bool signal_shell; /* to the process of each task alone; else to all but a script that runs once */
-	const char *arguments; /* of the script (lib/arguments.h); NULL: none */
-	const char *if_changed; /* OUT[,OUT]...:IN[,IN]..., patterns of paths; NULL: it runs whatever is there */
+	/* Each member from here on has a field in the text only if it is not false, 0 or NULL. Specs of older versions lack it. */
+	bool fence;			      /* the node ends the attempt when its lease has run out */
+	bool no_kill;			      /* the attempt goes on when it loses a node other than its first */
+	const char *submit_dir;		      /* absolute path of the folder of submission; NULL: the same as workdir */
+	int array_min, array_max, array_step; /* lowest index, highest index, and distance of indices; array_step 0: no array */
+	int signal;			      /* number of the signal that is sent before the time limit; 0: none */
+	int signal_s;			      /* seconds before the time limit at which the signal is sent */
+	bool signal_shell; /* true: signal only the process of each task; false: all processes except a script that runs once */
+	const char *arguments; /* arguments of the script as lib/arguments.h writes them; NULL: none */
+	/* OUT[,OUT]...:IN[,IN]..., path patterns. The step is skipped if no OUT is older than any IN. NULL: the step always runs. */
+	const char *if_changed;
 };
 
-/* One step attempt on one node, or on several that differ in nothing but their place and the ranks of their tasks, or those of several
- * elements of an array that differ in nothing but their numbers. All strings are owned by the parsed fields. */
+/* A launch request for one attempt on one node. It may cover several nodes whose shares differ only in node index and task ranks,
+ * or several array elements that differ only in step id and index. All strings are owned by the parsed fields. */
 struct order {
 	int64_t job_id;
 	int step_id;
 	int attempt;
-	const char *node;  /* the node this order is for */
-	const char *nodes; /* in short (lib/hosts.h), first = head node; "" = wherever the process manager is */
+	const char *node;  /* name of the node that the launch request is for */
+	const char *nodes; /* short list of all nodes (lib/hosts.h), head node first; "" = only the node of the process manager */
 	int node_index;	   /* position of `node` in `nodes` */
 	int node_count;
-	int more_nodes; /* the order is as well for so many of `nodes` behind `node`, whose tasks' ranks go on where its own end */
-	int first_task, tasks; /* ranks of the tasks on this node */
-	int task_count;	       /* over all nodes */
-	int cpus;	       /* allocated on this node */
-	int64_t mem_mb;	       /* allocated on this node, 0 = no limit */
-	const char *gres;      /* "gpu:0+3,fpga:1", "" = none */
+	/* Number of nodes after `node` in `nodes` that the launch request also covers. The ranks of their tasks follow in order. */
+	int more_nodes;
+	int first_task, tasks; /* rank of the first task on this node, and number of tasks on this node */
+	int task_count;	       /* tasks on all nodes together */
+	int cpus;	       /* CPUs allocated on this node */
+	int64_t mem_mb;	       /* MiB of memory allocated on this node, 0 = no memory limit */
+	const char *gres;      /* devices allocated on this node, "gpu:0+3,fpga:1"; "" = none */
 	uid_t uid;
 	gid_t gid;
 	const char *user;
-	const char *script_hash;      /* SHA-256, hex */
-	const char *environment_hash; /* SHA-256, hex */
+	const char *script_hash;      /* SHA-256 of the script, hex */
+	const char *environment_hash; /* SHA-256 of the environment, hex */
 	int array_index;	      /* -1 = not an array element */
 	int array_size;
-	const char *step_label; /* "812.solve[7]" */
-	const char *also;	/* the elements besides this one, as order_element.h writes them; NULL: none */
-	int64_t time_limit_s;	/* 0 = none */
-	int grace_s;		/* between SIGTERM and SIGKILL */
-	bool prolog;		/* false: another step of the same group holds the prolog and the epilog on this node */
-	bool wait_for_go;	/* tasks start only when the control message `go` arrives (steps over several nodes) */
-	const char *partition;	/* where the step runs; NULL in orders from before there was this: what the spec says */
-	const char *failing;	/* those of `nodes` that were marked as failing, comma separated, "" = none */
-	int64_t expires_at;	/* Unix time behind which the launcher refuses */
+	const char *step_label; /* label of the step, "812.solve[7]" */
+	const char *also;	/* list of further array elements that the request covers (order_element.h); NULL: none */
+	int64_t time_limit_s;	/* time limit in seconds, 0 = none */
+	int grace_s;		/* seconds between SIGTERM and SIGKILL */
+	bool prolog;		/* false: another step of the job group runs the prolog and epilog on this node */
+	bool wait_for_go;	/* tasks start only when the control message `go` arrives (steps on several nodes) */
+	const char *partition;	/* partition in which the step runs; NULL (requests of older versions): that of the spec */
+	const char *failing;	/* nodes of the step that were marked as failing, comma separated, "" = none */
+	int64_t expires_at;	/* Unix time after which the launcher refuses the launch request */
 	struct order_spec spec;
-	struct order_element *elements; /* this one and what `also` says; of a parsed order */
+	struct order_element *elements; /* all array elements that a parsed launch request covers, this one first */
 	int element_count;
-	char *label;	       /* of an element that was picked; step_label is this then */
-	int first_index;       /* node_index as it was read; of a parsed order */
-	char *name;	       /* of a node that was picked; node is this then */
-	struct fields *fields; /* owner of every string here */
+	char *label;	       /* owns step_label after order_pick() chose another element; else NULL */
+	int first_index;       /* node_index before order_pick_node() changed it */
+	char *name;	       /* owns `node` after order_pick_node() chose another node; else NULL */
+	struct fields *fields; /* owner of every other string of the launch request */
 	struct fields *spec_fields;
 };
 
-/* Parse and check the text of an order; on success the caller frees it with order_free. */
+/* Parse and check the text of a launch request. After success the caller frees `order` with order_free(). */
 bool order_parse(const char *text, size_t length, struct order *order, struct err *e);
 void order_free(struct order *order);
 
-/* Fill in the elements, from `also` and the members for one. */
+/* Fill in `elements` of a parsed launch request: the element that its own members describe, and those in `also`. */
 bool order_elements_fill(struct order *order, struct err *e);
-/* Make step_id, array_index and step_label those of this step; false where the order is not for it. */
+/* Set step_id, array_index and step_label to the array element `step_id`. Returns false if the request does not cover the element. */
 bool order_pick(struct order *order, int step_id);
-/* Make node, node_index and first_task those of this node; false where the order is not for it. */
+/* Set node, node_index and first_task to the values for `node`. Returns false if the launch request does not cover that node. */
 bool order_pick_node(struct order *order, const char *node);
 
-/* The text of an order, spec included as its last field; `spec_text` is the very text that the authenticator covers. */
+/* Write a launch request with `spec_text` as its last field. `spec_text` must be the exact text that the authenticator covers. */
 struct fields *order_write(const struct order *order, const char *spec_text);
 
-/* Whether a text is what a spec has as its if_changed: one colon, and no path empty. */
+/* Returns true if `text` is valid as if_changed of a spec: one colon, no empty path, shorter than PATH_MAX. */
 bool order_if_changed_valid(const char *text);
 
-/* The same for a spec alone. order_spec_parse leaves strings owned by *owner. */
+/* Write a spec. */
 struct fields *order_spec_write(const struct order_spec *spec);
-/* It in two parts: up to the step's name, and what steps that ask for the same have alike. One behind the other they are the spec. */
+/* Write a spec in two parts, which are the whole spec one after the other: `own` has the fields up to the name of the step, `end`
+ * has the remaining fields, which are equal for steps with equal options. */
 struct fields *order_spec_write_own(const struct order_spec *spec);
 struct fields *order_spec_write_end(const struct order_spec *spec);
+/* Parse and check a spec. The strings in `spec` are owned by *owner. */
 bool order_spec_parse(const char *text, size_t length, struct order_spec *spec, struct fields **owner, struct err *e);
 
 #endif

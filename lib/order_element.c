@@ -1,8 +1,8 @@
-/* order_element.c - see order_element.h.
+/* order_element.c - the array elements of a launch request: reads and writes their list, and picks one element.
  *
- * Called by: the signer, which writes orders; all that parse an order.
+ * Called by: the signer, which writes launch requests; all parsers of launch requests.
  * Invariants:
- * - A list that was read is spelled as order_elements_text() spells it. */
+ * - A list that order_elements_read() accepts has the same spelling as order_elements_text() gives it. */
 #include "lib/order.h"
 
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The decimal number at *at, without a sign or leading zeros; moves behind it. */
+/* Parse a decimal number at *at, without a sign or leading zeros, and move *at to after it. Returns false if there is none. */
 static bool number(const char **at, int *n)
 {
 	char *end;
@@ -53,14 +53,16 @@ char *order_elements_text(const struct order_element *elements, int count)
 	return text;
 }
 
-/* The label of an element: "812.solve[7]" becomes "812.solve[8]"; NULL where it is no element's. */
+/* Returns the malloc'ed label of another element of the array: for index 8, "812.solve[7]" becomes "812.solve[8]". Returns NULL
+ * if step_label is not the label of an element. */
 static char *label_of(const struct order *order, int array_index)
 {
 	const char *bracket = strchr(order->step_label, '[');
 	return bracket ? xasprintf("%.*s[%d]", (int)(bracket - order->step_label), order->step_label, array_index) : NULL;
 }
 
-/* What is said for one element has to be sayable of the others. */
+/* Returns true if a launch request is for an array element whose label ends with its index, so that labels of further elements
+ * follow. */
 static bool others_fit(const struct order *order)
 {
 	char *label = label_of(order, order->array_index);

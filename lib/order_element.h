@@ -1,4 +1,4 @@
-/* order_element.h - an order may be for several elements of one array that differ in nothing else: which ones, besides the first. */
+/* order_element.h - the list of array elements that a launch request covers besides its first element. */
 #ifndef ROTA_ORDER_ELEMENT_H
 #define ROTA_ORDER_ELEMENT_H
 
@@ -10,12 +10,13 @@ struct order_element {
 	int step_id, array_index;
 };
 
-enum { ORDER_ELEMENTS_MOST = 64 }; /* in one order */
+enum { ORDER_ELEMENTS_MOST = 64 }; /* most array elements of one launch request */
 
-/* "18:8,19:9": step and index of each behind the *count there are in `elements` (room for ORDER_ELEMENTS_MOST), the steps rising. */
+/* Parse a list "STEP:INDEX,...", such as "18:8,19:9", and append it to the *count elements in `elements`, which has room for
+ * ORDER_ELEMENTS_MOST. Step ids must rise, also from the elements that are there. */
 bool order_elements_read(const char *text, struct order_element *elements, int *count, struct err *e);
 
-/* That text of them; the caller frees it. */
+/* Returns the malloc'ed list "STEP:INDEX,..." of array elements. */
 char *order_elements_text(const struct order_element *elements, int count);
 
 #endif

@@ -1,8 +1,8 @@
-/* order_node.c - picks the part for one node out of an order for several nodes of one step that follow each other in its list (order.h).
+/* order_node.c - picks the part for one node from a launch request for several consecutive nodes of a step (order.h).
  *
- * Called by: whoever has verified an order, for the node it runs on.
+ * Called by: programs that have verified a launch request, for the node on which they run.
  * Invariants:
- *  - What is picked is one of the nodes that the order is for, with the ranks that the order gives it. */
+ * - The picked node is one that the launch request covers, and it has the task ranks that the launch request gives it. */
 #include <stdlib.h>
 #include <string.h>
 

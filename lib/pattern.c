@@ -29,7 +29,7 @@ static char *name(const char *value)
 	return copy;
 }
 
-/* The text for one letter, malloc'ed; NULL where the letter means nothing or its value is not known. */
+/* Returns the malloc'ed value of a %-letter. Returns NULL if the letter has no meaning or its value is not known. */
 static char *letter(char c, int width, const struct pattern_facts *f)
 {
 	switch (c) {
@@ -67,7 +67,8 @@ static char *letter(char c, int width, const struct pattern_facts *f)
 	}
 }
 
-/* One letter with its width at p, which stands on '%': its text (NULL: stays as written) and where the pattern goes on. */
+/* Expand the %-letter with its width at `p`, which points to '%'. Returns the text, or NULL if the letter stays as written in the
+ * pattern. *next is the position after the letter. */
 static char *one(const char *p, const struct pattern_facts *facts, const char **next)
 {
 	int width = 0;

@@ -1,7 +1,7 @@
 /* seal.c - authenticators, signatures and key files, with OpenSSL.
  *
- * Called by: jobmgrd (signs launch requests, makes and verifies authenticators), the launcher (verifies launch requests), `rota up` (makes
- * keys).
+ * Called by: jobmgrd (signs launch requests, makes and verifies authenticators), the launcher (verifies launch requests), `rota
+ * up` (makes keys).
  * Invariants:
  * - A key file is written whole or not at all, and never overwritten.
  * - No message has key material. Secrets are wiped before they are freed.
@@ -24,7 +24,8 @@
 
 enum { MAC_KEY_SIZE = 32 };
 
-/* Set up once: to find the algorithm and to take the key in takes longer than the MAC of a step. Of one thread at a time. */
+/* An HMAC key. It is set up once, because finding the algorithm and loading the key take longer than the MAC of a step. Only one
+ * thread at a time may use it. */
 struct seal_mac_key {
 	EVP_MAC_CTX *context;
 };
@@ -50,7 +51,8 @@ static bool write_whole(int fd, const char *text, size_t size)
 	return fsync(fd) == 0;
 }
 
-/* Put a new file at PATH: written beside it and linked, so that an existing file is kept and a half one never seen. */
+/* Write a new file at PATH: write a temporary file and link it, so that an existing file is kept and a half-written file is never
+ * seen. */
 static bool file_put(const char *path, const char *text, size_t size, mode_t mode, struct err *e)
 {
 	char *beside = xasprintf("%s.%ld", path, (long)getpid());
@@ -73,7 +75,7 @@ static bool file_put(const char *path, const char *text, size_t size, mode_t mod
 	return ok;
 }
 
-/* Open a key file; a private one that anybody may read is refused. */
+/* Open a key file. The file of a private key is refused if everybody has access to it. */
 static FILE *key_open(const char *path, bool private, struct err *e)
 {
 	FILE *file = fopen(path, "re");
@@ -137,7 +139,7 @@ static bool sign_key_make(const char *path, struct err *e)
 	return ok;
 }
 
-/* The public half belongs to the private one: written where it is absent, compared where it is there. */
+/* Write the file of the public key if it is absent, and check that the public key belongs to the private key. */
 static bool sign_pub_make(const char *key_path, const char *pub_path, struct err *e)
 {
 	struct seal_sign_key *sign = seal_sign_key_load(key_path, e);
@@ -175,7 +177,7 @@ static struct seal_mac_key *mac_key_new(const unsigned char bytes[MAC_KEY_SIZE])
 	struct seal_mac_key *key = xcalloc(1, sizeof *key);
 	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 	key->context = mac ? EVP_MAC_CTX_new(mac) : NULL;
-	EVP_MAC_free(mac); /* the context holds on to it */
+	EVP_MAC_free(mac); /* the context has a reference of its own */
 	if (!key->context || !EVP_MAC_init(key->context, bytes, MAC_KEY_SIZE, digest))
 		die("HMAC-SHA-256 failed");
 	return key;
@@ -235,7 +237,7 @@ static EVP_PKEY *ed25519_load(const char *path, bool private, struct err *e)
 	FILE *file = key_open(path, private, e);
 	if (!file)
 		return NULL;
-	/* an empty passphrase instead of OpenSSL's prompt on the terminal */
+	/* Give an empty passphrase, so that OpenSSL does not ask for one on the terminal. */
 	EVP_PKEY *key = private ? PEM_read_PrivateKey(file, NULL, NULL, "") : PEM_read_PUBKEY(file, NULL, NULL, "");
 	fclose(file);
 	if (key && EVP_PKEY_is_a(key, "ED25519"))

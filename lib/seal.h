@@ -1,4 +1,4 @@
-/* seal.h - hashes (ours), authenticators and signatures (OpenSSL's). Keys are files; nothing secret is ever logged. */
+/* seal.h - hashes by libmd, authenticators and signatures by OpenSSL. Keys are in files. No secret is ever logged. */
 #ifndef ROTA_SEAL_H
 #define ROTA_SEAL_H
 
@@ -11,7 +11,7 @@
 
 enum { SEAL_HASH_SIZE = 32, SEAL_MAC_SIZE = 32, SEAL_SIGNATURE_SIZE = 64, SEAL_HEX_SIZE = 65 };
 
-/* SHA-256 of bytes that come in pieces: begin, add what there is, end. */
+/* SHA-256 of data that comes in pieces: call seal_hash_begin(), seal_hash_add() for each piece, seal_hash_end(). */
 struct seal_hash {
 	SHA2_CTX state;
 };
@@ -19,17 +19,18 @@ void seal_hash_begin(struct seal_hash *h);
 void seal_hash_add(struct seal_hash *h, const void *data, size_t size);
 void seal_hash_end(struct seal_hash *h, unsigned char hash[SEAL_HASH_SIZE]);
 
-/* SHA-256, raw and as 64 lower-case hex digits with NUL. */
+/* SHA-256 of `data`, raw or as 64 lower-case hex digits with NUL. */
 void seal_hash(const void *data, size_t size, unsigned char hash[SEAL_HASH_SIZE]);
 void seal_hash_hex(const void *data, size_t size, char hex[SEAL_HEX_SIZE]);
 
-/* Bytes as lower-case hex with NUL (2 * size + 1 characters), and back: exactly `size` bytes or false. */
+/* Convert bytes to lower-case hex with NUL (2 * size + 1 characters), and back. seal_unhex() returns false unless `hex` is
+ * exactly `size` bytes. */
 void seal_hex(const void *bytes, size_t size, char *hex);
 bool seal_unhex(const char *hex, void *bytes, size_t size);
 
 struct seal_mac_key;	/* HMAC-SHA-256 */
-struct seal_sign_key;	/* Ed25519, the private half: jobmgrd alone reads it */
-struct seal_verify_key; /* Ed25519, the public half: on every node */
+struct seal_sign_key;	/* private half of the Ed25519 key, which only jobmgrd reads */
+struct seal_verify_key; /* public half of the Ed25519 key, which is on every node */
 
 /* Make the keys of a new instance: DIR/auth.key, DIR/sign.key (mode 0600) and DIR/sign.pub (0644). Keys that exist are kept. */
 bool seal_keys_make(const char *dir, struct err *e);

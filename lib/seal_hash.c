@@ -1,5 +1,5 @@
-/* seal_hash.c - SHA-256, and bytes as hexadecimal digits, by libmd: loading OpenSSL takes a short program such as `rota submit`
- * longer than all else it does.
+/* seal_hash.c - SHA-256 by libmd, and conversion of bytes to hexadecimal. OpenSSL is not used, since loading it takes longer than
+ * everything else in a short program such as `rota submit`.
  *
  * Called by: every part of Rota that hashes.
  * Invariants:

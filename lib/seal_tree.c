@@ -1,9 +1,9 @@
-/* seal_tree.c - see seal_tree.h.
+/* seal_tree.c - signs several launch requests with one signature, and verifies each of them by its proof.
  *
- * Called by: the leader, to sign launch orders; launchers, to check them.
+ * Called by: the leader, to sign launch requests; launchers, to verify them.
  * Invariants:
- * - What is hashed begins with one byte for texts, another for pairs of hashes; what is signed begins with a third. No text of
- *   fields begins with any of them, so none can pass for another. */
+ * - Hashed texts, hashed pairs of hashes and signed roots begin with three different bytes. No text of fields begins with one of
+ *   these bytes. So none of the four can pass for another. */
 #include "lib/seal_tree.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static void hash_pair(const hash left, const hash right, hash result)
 	seal_hash(both, sizeof both, result);
 }
 
-/* What is signed of a tree. */
+/* The bytes of a hash tree that are signed: ROOT and the hash of the root. */
 struct signed_root {
 	unsigned char bytes[1 + SEAL_HASH_SIZE];
 };
@@ -79,7 +79,7 @@ void seal_tree_sign(const struct seal_sign_key *key, const struct seal_text *tex
 		memcpy(proofs[i].bytes, proofs[0].bytes, SEAL_SIGNATURE_SIZE);
 }
 
-/* The root that the proof leads to from a text; false where it is not a proof. */
+/* Compute the root of a hash tree from a text and the proof of the text. Returns false if the proof is malformed. */
 static bool climb(const void *data, size_t size, const struct seal_proof *proof, hash root)
 {
 	if (proof->size <= PATH || proof->size > sizeof proof->bytes || (proof->size - PATH) % SEAL_HASH_SIZE)

@@ -1,8 +1,9 @@
-/* seal_tree.h - one signature for many texts, each of which can be checked without the others.
+/* seal_tree.h - one signature for several launch requests, each of which can be verified without the others.
  *
- * The texts' hashes are the leaves of a tree whose root is signed. A text's proof is the signature, a byte that says on which side each
- * neighbour stands (bit 0: that of the leaf; 1: to the left), and the neighbours' hashes from the leaf up. A text that is signed alone
- * has the plain signature of itself for a proof. */
+ * The hashes of the texts are the leaves of a hash tree, and the root is signed. The proof of a text consists of the signature,
+ * one byte of sides, and the hashes of the neighbours on the way from the leaf to the root. Bit i of the byte is 1 if neighbour i
+ * is on the left; neighbour 0 is that of the leaf. The proof of a text that is signed alone is the plain signature of the
+ * text. */
 #ifndef ROTA_SEAL_TREE_H
 #define ROTA_SEAL_TREE_H
 
@@ -20,14 +21,14 @@ struct seal_proof {
 	size_t size;
 };
 
-/* The root whose signature was found good last; begin with all 0. Of texts that were signed together only the first one checked costs
- * the check of a signature. */
+/* Cache of the root whose signature was verified last; initially all zero. Of texts that were signed together, only the first one
+ * costs the verification of a signature. */
 struct seal_root {
 	bool known;
 	unsigned char hash[SEAL_HASH_SIZE], signature[SEAL_SIGNATURE_SIZE];
 };
 
-/* Proofs for 1 to SEAL_TREE_MOST texts. */
+/* Sign 1 to SEAL_TREE_MOST texts together, and write one proof for each text. */
 void seal_tree_sign(const struct seal_sign_key *key, const struct seal_text *texts, int count, struct seal_proof *proofs);
 bool seal_tree_verify(const struct seal_verify_key *key, struct seal_root *root, const void *data, size_t size,
 		      const struct seal_proof *proof);

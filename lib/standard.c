@@ -1,4 +1,4 @@
-/* standard.c - see standard.h. Called by all mains. */
+/* standard.c - opens /dev/null for each of standard input, output and error that is closed. Called by all mains. */
 #include "lib/standard.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
-/* standard.h - the three files that every program begins with. */
+/* standard.h - makes sure that standard input, output and error are open. */
 #ifndef ROTA_STANDARD_H
 #define ROTA_STANDARD_H
 
-/* What a main does first: of standard input, output and error one that is closed becomes one that cannot be read or written. Else what
- * is opened next would take its number, and what is printed or logged would go there: into a connection, or a journal. */
+/* Open /dev/null for each of standard input, output and error that is closed, so that reading or writing it fails. Every main
+ * calls this first. Otherwise the next file that the program opens, such as a socket or a journal, would get the free descriptor,
+ * and log lines would be written into it. */
 void standard_files(void);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "lib/err.h"
 
-/* Length of the UTF-8 character at p, 0 where there is none. */
+/* Returns the length of the UTF-8 character at `p`, or 0 if there is no valid character. */
 static size_t character(const unsigned char *p)
 {
 	size_t length = p[0] < 0x80		      ? 1

@@ -1,16 +1,18 @@
-/* text.h - text made fit for where it is to stand: what a program printed, to be kept; a value, between quotes. */
+/* text.h - cleans the output of programs for storage, and quotes values for connection strings. */
 #ifndef ROTA_TEXT_H
 #define ROTA_TEXT_H
 
 #include <stddef.h>
 
-/* Make it UTF-8 without control characters other than tab and newline: each byte that is not becomes '?'. The length stays. */
+/* Make `text` valid UTF-8 without control characters other than tab and newline. Each offending byte becomes '?'. The length
+ * stays. */
 void text_clean(char *text);
 
-/* The last `most` bytes of these, clean and ended by a zero byte, for which there is room. */
+/* Cut `text` of `length` bytes to its last `most` bytes, add a NUL, and clean the text as text_clean() does. The buffer has room
+ * for the NUL after `length` or `most` bytes, whichever is less. */
 void text_tail(char *text, size_t length, size_t most);
 
-/* A value as it stands between single quotes in a connection string of libpq, and in postgresql.conf; malloc'ed. */
+/* Returns `text` escaped for use between single quotes in a connection string of libpq or in postgresql.conf; malloc'ed. */
 char *text_quoted(const char *text);
 
 #endif
