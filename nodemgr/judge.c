@@ -1,12 +1,13 @@
-/* judge.c - every nodemgr.period seconds, api.node_judge changes the states of nodes by their leases and health, and the log has the changes.
+/* judge.c - calls api.node_judge every nodemgr.period seconds, which changes the states of nodes by their leases and health, and
+ * logs the changes.
  *
  * Called by: nodemgr.c.
  * Invariants:
- * - The database decides. So any number of node managers may run, and none needs to know of the others.
+ * - The database decides. So any number of node managers may run, independently of each other.
  * - One poll is under way at a time.
- * - Leases are times of the database's clock. A node is not judged for a longer time than that clock has run as steadily as ours: since this
- *   connection was made, and since the clock was last set forward. While the database was away it received no lease; within one lease,
- *   every node that lives renews its own. */
+ * - Leases are times of the database's clock. A lease counts as missed only for the time for which the database's clock has run
+ *   as steadily as this machine's: since this connection was made, and since that clock was last set forward. While the database
+ *   was away, no lease could be renewed; within one lease, every living node renews its own. */
 #include "nodemgr/judge.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct judge {
 	struct db *db;
 	struct event *timer;
 	bool polling;
-	int64_t asked_at; /* when the poll under way was sent, by our clock */
+	int64_t asked_at; /* when the poll under way was sent (clock_boot_us) */
 	struct watch watch;
 };
 

@@ -1,4 +1,4 @@
-/* judge.h - lets the database judge leases and health of nodes, again and again, and logs the changes. */
+/* judge.h - lets the database judge leases and health of nodes at intervals, and logs the changes of state. */
 #ifndef ROTA_JUDGE_H
 #define ROTA_JUDGE_H
 
@@ -13,7 +13,7 @@ struct judge;
 struct judge *judge_new(struct event_base *base, const struct conf *conf, struct db *db);
 void judge_free(struct judge *judge);
 
-/* A new connection was made: observe the database's clock from now on. */
+/* Start to observe the database's clock anew, after a new connection was made. */
 void judge_reset(struct judge *judge);
 
 #endif

@@ -1,4 +1,4 @@
-/* nodemgr.c - connects the node manager to the database and registers it there; judge.c and upkeep.c do the work.
+/* nodemgr.c - connects the node manager to the database and registers it there. The work is in judge.c and upkeep.c.
  *
  * Called by: bin/nodemgrd.c. */
 #include "nodemgr/nodemgr.h"
@@ -13,7 +13,7 @@
 #include "nodemgr/judge.h"
 #include "nodemgr/upkeep.h"
 
-enum { NODEMGR_HEARTBEAT = 10 }; /* seconds between registrations */
+enum { NODEMGR_HEARTBEAT = 10 }; /* seconds between registrations of this daemon in the database */
 
 struct nodemgr {
 	char *name;

@@ -1,4 +1,4 @@
-/* nodemgr.h - the node manager: its connection to the database and its parts. */
+/* nodemgr.h - starts and ends the node manager, which judges nodes and keeps up tables. */
 #ifndef ROTA_NODEMGR_H
 #define ROTA_NODEMGR_H
 
@@ -8,7 +8,7 @@
 
 struct nodemgr;
 
-/* Start a node manager of this name. The caller keeps `conf` for as long as it lives. */
+/* Start a node manager with this name. The caller keeps `conf` for as long as the node manager lives. */
 struct nodemgr *nodemgr_open(struct event_base *base, const struct conf *conf, const char *name);
 void nodemgr_close(struct nodemgr *nodemgr);
 

@@ -1,9 +1,9 @@
-/* upkeep.c - every nodemgr.period seconds, api.usage_roll adds what has ended to the usage figures; every minute, api.range_ensure makes
- * table ranges ahead of need.
+/* upkeep.c - calls api.usage_roll every nodemgr.period seconds, which adds ended attempts to the usage figures, and
+ * api.range_ensure every minute, which makes table ranges ahead of need.
  *
  * Called by: nodemgr.c.
  * Invariants:
- * - Both calls do the same work whichever node manager makes them, so any number of these may run.
+ * - Both calls do the same work from whichever node manager, so any number of node managers may run.
  * - One call of api.usage_roll is under way at a time. */
 #include "nodemgr/upkeep.h"
 
@@ -14,7 +14,7 @@
 #include "lib/log.h"
 
 enum {
-	UPKEEP_ROLL = 1000, /* rows of rota.usage_pending in a call; each call costs a plan */
+	UPKEEP_ROLL = 1000, /* rows of rota.usage_pending in one call, since each call has the cost of a query plan */
 	UPKEEP_RANGES = 60  /* seconds between calls of api.range_ensure */
 };
 

@@ -13,7 +13,7 @@ struct upkeep;
 struct upkeep *upkeep_new(struct event_base *base, const struct conf *conf, struct db *db);
 void upkeep_free(struct upkeep *upkeep);
 
-/* A new connection was made: make table ranges now. */
+/* Make table ranges now, after a new connection was made. */
 void upkeep_start(struct upkeep *upkeep);
 
 #endif

@@ -1,8 +1,9 @@
-/* watch.c - compares the database's clock, which may be set, with ours, which may not.
+/* watch.c - compares the database's clock, which may be set, with clock_boot_us(), which cannot be set.
  *
  * Called by: judge.c before and after each poll.
  * Invariants:
- * - An interval of the database's clock since `since` is not longer than the same interval of our clock, plus WATCH_SLACK for each reading.
+ * - An interval of the database's clock since `since` is not longer than the same interval of clock_boot_us(), plus WATCH_SLACK
+ *   for each reading.
  * - A clock that is set back makes intervals seem shorter, which only delays the judgement. */
 #include "nodemgr/watch.h"
 

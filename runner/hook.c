@@ -2,7 +2,7 @@
  *
  * Called by: runner_child.c for hooks, runner_mail.c for the mail program.
  * Invariants:
- * - The supervisor has the process group from before the program runs until nothing of the group is left.
+ * - The supervisor has the process group on its list from before the program runs until no process of the group is left.
  * - Neither the program nor anything in its process group outlives the program's time limit.
  * - Only the end of the output is kept. */
 #include "runner/hook.h"
@@ -30,21 +30,21 @@
 enum { STACK = 64 * 1024 };
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SHARES = CLONE_VFORK }; /* with CLONE_VM, the child would change the sanitizer's shadow of the stack */
+enum { SHARES = CLONE_VFORK }; /* with CLONE_VM, the child would change AddressSanitizer's shadow of the stack */
 #else
-enum { SHARES = CLONE_VM | CLONE_VFORK }; /* no copy of the address space */
+enum { SHARES = CLONE_VM | CLONE_VFORK }; /* start programs without a copy of the address space */
 #endif
 
-/* Arguments and result of a child process. */
+/* Arguments and result of spawn_child. */
 struct spawn {
 	const char *path;
 	char **argv, **environment;
 	int input, output;
 	pid_t parent;
-	int *error; /* errno of a failed start, 0: the program runs; in memory shared with the child */
+	int *error; /* errno of a failed start, or 0 if the program runs; in memory shared with the child */
 };
 
-/* Runs in the child, which shares the parent's memory until it executes the program: it must change nothing but *error. */
+/* Execute the program, in a child that shares the parent's memory until then. The child must change nothing but *error. */
 static int spawn_child(void *arg)
 {
 	struct spawn *spawn = arg;
@@ -55,7 +55,7 @@ static int spawn_child(void *arg)
 	if (getppid() != spawn->parent)
 		_exit(127);
 	supervisor_report(getpid(), true);
-	signal(SIGPIPE, SIG_DFL); /* daemons ignore it; execve() resets the signals that have handlers */
+	signal(SIGPIPE, SIG_DFL); /* daemons ignore SIGPIPE; execve() resets only signals that have handlers */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(022);
@@ -68,8 +68,8 @@ static int spawn_child(void *arg)
 	_exit(127);
 }
 
-/* Returns when the child executes the program or has set *error. Signals are blocked, so that no handler runs in the child on the
- * parent's memory. */
+/* Start a child, and return when it executes the program or has set *error. Signals are blocked, so that no handler runs in the
+ * child on the parent's memory. */
 static pid_t spawn_run(struct spawn *spawn)
 {
 	static _Alignas(16) char stack[STACK];
@@ -144,7 +144,7 @@ static void hook_read_output(evutil_socket_t fd, short what, void *arg)
 		size = read(h->output, h->tail + h->tail_length, sizeof h->tail - 1 - h->tail_length);
 		h->tail_length += size > 0 ? (size_t)size : 0;
 	} while (size > 0);
-	if (size == 0) /* the output is closed, the process may still run */
+	if (size == 0) /* the program has closed its output but may still run */
 		event_del(h->readable);
 }
 
@@ -164,7 +164,7 @@ static void hook_set_message(struct hook *h, const char *how)
 	snprintf(h->message, sizeof h->message, "%s \"%.300s\" %s", h->kind, h->path, how);
 }
 
-/* The program's name and its arguments. Only the list is malloc'ed. */
+/* Make a list of the program's name and its arguments. Only the list is malloc'ed. */
 static char **hook_argv(const struct hook *h, char **arguments)
 {
 	size_t count = 0;
@@ -189,7 +189,7 @@ bool hook_start(struct hook *h, struct event_base *base, const struct hook_start
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		die("could not make a pipe: %s", strerror(errno));
-	fcntl(ends[1], F_SETFL, 0); /* programs expect a blocking output */
+	fcntl(ends[1], F_SETFL, 0); /* make the program's end of the pipe blocking, as programs expect */
 	if (!error)
 		error = spawn_shared_int();
 	struct spawn spawn = {h->path, argv, start->environment, start->input, ends[1], getpid(), error};
@@ -230,7 +230,7 @@ void hook_reap(struct hook *h)
 {
 	char how[64];
 
-	kill(-h->pid, SIGKILL); /* until the leader is reaped, no other group can have this number */
+	kill(-h->pid, SIGKILL); /* safe: until its leader is reaped, the process group's number is not reused */
 	waitpid(h->pid, &h->status, 0);
 	supervisor_report(h->pid, false);
 	h->pid = 0;

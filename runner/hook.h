@@ -1,4 +1,5 @@
-/* hook.h - one program of the site, a hook or the mail program: start it, limit its time, keep its end and the end of its output. */
+/* hook.h - runs a program of the site (a hook or the mail program), limits its time, and keeps its exit status and the end of its
+ * output. */
 #ifndef ROTA_RUNNER_HOOK_H
 #define ROTA_RUNNER_HOOK_H
 
@@ -10,16 +11,16 @@
 enum { HOOK_TAIL = 4096, HOOK_MESSAGE = 512 };
 
 struct hook {
-	struct hook *next; /* in one of the runner's lists */
-	int64_t id;	   /* of rota.hook_pending or rota.mail */
-	char *label;	   /* the step or the mail that it runs for */
+	struct hook *next; /* the next hook in one of the runner's lists */
+	int64_t id;	   /* id of the row in rota.hook_pending or rota.mail */
+	char *label;	   /* name of the step or the mail for which the program runs */
 	char *path;
-	const char *kind; /* in words, for messages; static */
-	pid_t pid;	  /* also its process group; 0: no process */
-	int status;	  /* as wait() returns it */
-	int64_t began_us, ran_us;   /* began_us: time since boot; ran_us: -1 if it did not run */
-	char message[HOOK_MESSAGE]; /* why it failed; "": it did not fail */
-	char tail[2 * HOOK_TAIL];   /* the end of its output */
+	const char *kind;	    /* kind of program in words, for messages; a static text */
+	pid_t pid;		    /* process and process group of the program; 0 if there is no process */
+	int status;		    /* exit status, as wait() returns it */
+	int64_t began_us, ran_us;   /* start in microseconds since boot, and run time; ran_us is -1 if the program did not run */
+	char message[HOOK_MESSAGE]; /* why the program failed; "" if it did not fail */
+	char tail[2 * HOOK_TAIL];   /* the end of the program's output */
 	size_t tail_length;
 	int output;
 	struct event *readable, *deadline;
@@ -29,34 +30,34 @@ struct hook {
 struct hook *hook_new(int64_t id, const char *label, const char *path, const char *kind);
 void hook_free(struct hook *h);
 
-/* How to start a program. NULL and -1 stand for "none". */
+/* How to start a program. NULL and -1 mean "none". */
 struct hook_start {
-	char **arguments; /* without the program's name; NULL-terminated */
+	char **arguments; /* arguments without the program's name; NULL-terminated */
 	char **environment;
-	int input; /* its standard input */
+	int input; /* descriptor for the program's standard input */
 	int timeout_s;
 };
 
-/* Start the program in a process group of its own. False: it did not start, and h->message says why. */
+/* Start the program in a process group of its own. Returns false if the program did not start; h->message then has the reason. */
 bool hook_start(struct hook *h, struct event_base *base, const struct hook_start *start);
 
 /* Kill the program's process group. `why` becomes the end of h->message. */
 void hook_kill(struct hook *h, const char *why);
 
-/* Reap the program, whose process has ended, kill the rest of its process group, and read the rest of its output. */
+/* Reap a program whose process has ended. Kill the rest of its process group, and read the rest of its output. */
 void hook_reap(struct hook *h);
 
 /* Lists of hooks, linked by `next`. */
 void hook_list_free(struct hook **list);
 void hook_list_add(struct hook **list, struct hook *h);
 
-/* Add a hook that needs nothing more but its report to the database; log why it failed. */
+/* Add a hook that has ended and only has to be reported to the database. If the hook failed, log the reason. */
 void hook_list_add_ended(struct hook **ended, struct hook *h);
 
-/* Move all of `from` to the end of `list`. */
+/* Move all hooks of `from` to the end of `list`. */
 void hook_list_append(struct hook **list, struct hook **from);
 
-/* Take the hook with this process out of the list; NULL: the list has none. */
+/* Remove the hook with this process from the list and return it. Returns NULL if the list has no such hook. */
 struct hook *hook_list_take(struct hook **list, pid_t pid);
 
 #endif

@@ -19,8 +19,10 @@
 
 enum {
 	WORD_BYTES = 39,
+	/* Bytes of an encoded word (RFC 2047) before and after encoding. A line with one has at most 76 characters, with the
+	 * header's name. */
 	WORD_CODED = 52
-}; /* size of an encoded word. A line with one has at most 76 characters, with the header's name. */
+};
 
 static bool is_plain(const char *text)
 {
@@ -30,7 +32,7 @@ static bool is_plain(const char *text)
 	return !strstr(text, "=?");
 }
 
-/* Number of bytes of a UTF-8 text that go into one encoded word: only whole characters. */
+/* Returns the number of bytes of a UTF-8 text that go into one encoded word, in whole characters. */
 static size_t word_length(const char *text)
 {
 	size_t length = strlen(text);
@@ -42,7 +44,7 @@ static size_t word_length(const char *text)
 	return length;
 }
 
-/* Free text as the value of a header; malloc'ed. */
+/* Encode free text as the value of a mail header, malloc'ed. */
 static char *header_text(const char *value)
 {
 	char *text = xstrdup(value), *coded, *end;

@@ -5,14 +5,14 @@
 #include <stdint.h>
 
 struct mail_message {
-	const char *recipients; /* valid (lib/mail.h) */
+	const char *recipients; /* recipients that mail_recipients_valid() has accepted (lib/mail.h) */
 	const char *subject, *body;
-	const char *key;     /* the same each time the mail is sent */
-	const char *cluster; /* the instance's name */
-	int64_t made_at;     /* seconds since 1970 */
+	const char *key;     /* key of the mail, which stays the same if the mail is sent again */
+	const char *cluster; /* cluster name, which is the instance's name */
+	int64_t made_at;     /* when the mail was made, in seconds since 1970 */
 };
 
-/* Headers, an empty line and the text; malloc'ed. */
+/* Write the headers, an empty line and the text of a mail into malloc'ed memory. */
 char *mail_message_write(const struct mail_message *m);
 
 #endif

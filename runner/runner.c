@@ -1,8 +1,8 @@
-/* runner.c - runs hooks and sends mail that are due in the database; start, end and events of the runner.
+/* runner.c - starts and ends the runner, and handles its events: notifications, timers and ended processes.
  *
  * Called by: bin/runnerd.c.
  * Invariants:
- * - Nothing is written when a hook starts. A hook without an end in the database is run again by the next leader.
+ * - Nothing is written to the database when a hook starts. The next leader runs a hook again that has no end in the database.
  * - A notification, a timer and the end of a process all lead to runner_poll(). A lost notification delays a hook by one beat. */
 #include "runner/runner.h"
 
@@ -19,8 +19,8 @@
 #include "runner/supervisor.h"
 
 enum {
-	RUNNER_BEAT = 1,     /* seconds between beats of a runner that does not lead or has work under way */
-	RUNNER_HEARTBEAT = 5 /* seconds between registrations, and between beats of an idle leader */
+	RUNNER_BEAT = 1,     /* seconds between beats while the runner does not lead or has work under way */
+	RUNNER_HEARTBEAT = 5 /* seconds between registrations in the database, and between beats of an idle leader */
 };
 
 static void runner_pause_over(evutil_socket_t fd, short what, void *arg)
@@ -55,7 +55,7 @@ static void runner_register(struct runner *r)
 		runner_register_answered, r);
 }
 
-/* Notifications wake an idle leader, so its beats are far apart. */
+/* Schedule the next beat. Notifications wake an idle leader, so its beats are far apart. */
 static void runner_next_beat(struct runner *r)
 {
 	bool idle = r->ready && !r->running && !r->ended && !r->reporting && !runner_mail_busy(r);
@@ -90,7 +90,7 @@ static void runner_reap(struct runner *r, pid_t pid)
 		waitpid(pid, NULL, 0);
 }
 
-/* SIGCHLD. */
+/* The handler of SIGCHLD: reap all ended children, then poll the database. */
 static void runner_children_ended(evutil_socket_t number, short what, void *arg)
 {
 	struct runner *r = arg;
@@ -161,7 +161,7 @@ void runner_close(struct runner *r)
 	runner_term_end(r, "shutting down");
 	db_close(r->db);
 	runner_mail_free(r->mail);
-	hook_list_free(&r->dying); /* the supervisor kills those that are left */
+	hook_list_free(&r->dying); /* the supervisor kills the hooks that are left */
 	event_free(r->beat);
 	event_free(r->pause);
 	event_free(r->children);

@@ -2,7 +2,7 @@
  *
  * Called by: runner_poll.c for each row of api.hook_take; runner.c when a process ended.
  * Invariants:
- * - A hook is in one of the runner's lists from the row that named it until its end is in the database. */
+ * - A hook is in one of the runner's lists from the row that named the hook until its end is in the database. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ void runner_child_apply(struct runner *r, const PGresult *result, int row)
 			hook_kill(h, unwanted);
 		return;
 	}
-	if (!*db_text(result, row, "label")) /* a row about a hook under way, which has ended since */
+	if (!*db_text(result, row, "label")) /* a row without a label is about a hook that was running but has ended since */
 		return;
 	h = hook_new(id, db_text(result, row, "label"), prolog ? r->conf->controller_prolog : r->conf->controller_epilog,
 		     prolog ? "controller prolog" : "controller epilog");

@@ -1,10 +1,10 @@
-/* runner_mail.c - mail about jobs: takes it from the database, gives it to the mail program, reports the outcome.
+/* runner_mail.c - takes mail about jobs from the database, passes it to the mail program, and reports the outcome.
  *
  * Called by: runner.c on each beat and when a process ended.
  * Invariants:
- * - A mail is sent at least once: api.mail_take() returns it again later, until its outcome is reported.
- * - Mail and hooks do not wait for each other: each has a limit of its own.
- * - Mail needs no term. A mail program goes on when the term or the connection is lost, and is reported later. */
+ * - A mail is sent at least once: api.mail_take() returns the mail again later, until its outcome is reported.
+ * - Mail and hooks do not wait for each other, since each has its own limit of processes.
+ * - Mail needs no term. A mail program continues when the term or the connection is lost, and its outcome is reported later. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +20,17 @@
 #include "runner/mail_message.h"
 #include "runner/runner_parts.h"
 
-enum { MAIL_STALE = 20 }; /* seconds, less than the margin of 30 s in api.mail_take(): another runnerd may have taken what is older */
+/* Seconds after which an answer of api.mail_take() is dropped, less than the margin of 30 s there: another runnerd may have taken
+ * older mail. */
+enum { MAIL_STALE = 20 };
 
 struct runner_mail {
 	struct hook *running, *ended;
-	struct hook *reporting; /* their report is under way */
+	struct hook *reporting; /* mails whose report to the database is under way */
 	int running_count;
-	bool taking;	       /* api.mail_take() is under way */
-	bool may_be_due;       /* there may be mail to take */
-	int64_t asked_at_us;   /* time since boot */
+	bool taking;	     /* a call of api.mail_take() is under way */
+	bool may_be_due;     /* the database may have mail to take */
+	int64_t asked_at_us; /* last call of api.mail_take(), as time since boot */
 };
 
 struct runner_mail *runner_mail_new(void)
@@ -59,13 +61,13 @@ static void mail_report_answered(struct db *db, PGresult *result, const struct e
 	(void)db;
 	if (result) {
 		hook_list_free(&m->reporting);
-	} else { /* the next beat tries again */
+	} else { /* the next beat reports these mails again */
 		hook_list_append(&m->ended, &m->reporting);
 		runner_term_failed(r, "could not report sent mail; trying again", e);
 	}
 }
 
-/* How the mail program failed and the end of its output, for the database; NULL: it accepted the mail. */
+/* Returns the mail program's error and the end of its output, for the database, or NULL if the program accepted the mail. */
 static char *mail_failure(const struct hook *h)
 {
 	if (!*h->message)
@@ -92,7 +94,7 @@ static void mail_report(struct runner *r)
 	db_array_free(failures);
 }
 
-/* A file with the text, open at its beginning. A pipe may be too small for the text. */
+/* Write a mail to a memory file and return its descriptor, at the beginning. A pipe may be too small for the text. */
 static int mail_open_text(const char *text)
 {
 	size_t length = strlen(text), done = 0;
@@ -110,12 +112,12 @@ static int mail_open_text(const char *text)
 	return fd;
 }
 
-/* PROGRAM -i -- RECIPIENT... */
+/* Make the arguments of the mail program: -i -- RECIPIENT... */
 static char **mail_arguments(char **recipients)
 {
 	char **arguments = xcalloc(MAIL_RECIPIENTS_MOST + 3, sizeof *arguments);
 
-	arguments[0] = "-i"; /* a line with a single dot does not end the text */
+	arguments[0] = "-i"; /* by -i, a line with a single dot does not end the text */
 	arguments[1] = "--";
 	for (int i = 0; recipients[i]; i++)
 		arguments[i + 2] = recipients[i];
@@ -154,7 +156,7 @@ static void mail_begin(struct runner *r, const PGresult *result, int row)
 				  r->conf->mail_program, "mail program");
 	struct err e;
 
-	/* Recipients become arguments of the program: do not trust the database with them. */
+	/* Verify the recipients, since they become arguments of the mail program and the database is not trusted. */
 	if (!mail_recipients_valid(message.recipients, &e)) {
 		snprintf(h->message, sizeof h->message, "not sent: %.400s", e.message);
 		hook_list_add_ended(&r->mail->ended, h);
@@ -204,7 +206,7 @@ static void mail_take(struct runner *r)
 	db_call(r->db, API_mail_take, (struct db_param[]){{slots, -1}, {timeout, -1}}, 2, mail_take_answered, r);
 }
 
-/* Report and take mail, as far as this is needed and not under way. */
+/* Report ended mails and take new ones, unless such a call is under way. */
 static void mail_exchange(struct runner *r)
 {
 	struct runner_mail *m = r->mail;

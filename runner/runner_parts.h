@@ -1,7 +1,8 @@
-/* runner_parts.h - what the files of the runner share. No other file includes it.
+/* runner_parts.h - what the files of the runner share. No other file includes this header.
  *
- * runner.c starts and ends it and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c does the same for mail;
- * runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never up. */
+ * runner.c starts and ends the runner and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c
+ * exchanges mail with it; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never
+ * up. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
 
@@ -22,41 +23,43 @@ struct runner {
 	struct db *db;
 	struct db_watcher watcher;
 	struct event *beat, *pause, *children, *poll_timer;
-	int64_t term; /* 0: this runner does not lead */
+	int64_t term; /* term of leadership; 0 if this runner does not lead */
 	char term_text[24];
-	bool ready;	    /* the pause after the claim is over */
-	bool claiming;	    /* a claim is under way */
-	bool may_be_due;    /* there may be hooks to take */
-	bool check_running; /* hooks under way may be unwanted by now */
-	int answers_pending;		  /* of the poll under way */
-	int64_t polled_at_us, poll_us;	  /* when the last poll began (time since boot), and how long the database took for it */
+	bool ready;	     /* the pause after the claim of a term is over, so hooks may start */
+	bool claiming;	     /* a claim of leadership is under way */
+	bool may_be_due;     /* the database may have hooks to take */
+	bool check_running;  /* running hooks may not be wanted any more */
+	int answers_pending; /* database answers that the poll under way still waits for */
+	/* Start of the last poll (time since boot), and the time that the database took for it. */
+	int64_t polled_at_us, poll_us;
 	struct hook *running, *ended;
-	struct hook *reporting; /* their report is under way */
-	struct hook *dying;	/* of an old term, killed, not reaped yet */
+	struct hook *reporting; /* hooks whose report to the database is under way */
+	struct hook *dying;	/* hooks of an old term that are killed but not reaped yet */
 	int running_count;
 	struct runner_mail *mail;
-	int64_t registered_at_us; /* time since boot */
+	int64_t registered_at_us; /* last registration of this daemon, as time since boot */
 };
 
 /* runner_term.c: claim leadership, or renew the claim. */
 void runner_term_claim(struct runner *r);
 
-/* Wait before the first hook of a term. */
+/* Start the pause between claiming a term and running the first hook of that term. */
 void runner_term_pause(struct runner *r);
 
-/* End the term, if there is one: kill its hooks, report nothing of them. */
+/* End the term of this runner, if there is one. Kill its hooks without reporting them. */
 void runner_term_end(struct runner *r, const char *why);
 
-/* Log a failed call, and end the term if another runner leads. */
+/* Log a failed database call, and end the term if another runner leads. */
 void runner_term_failed(struct runner *r, const char *what, const struct err *e);
 
 /* runner_child.c: start or kill the hook that one row of api.hook_take names. */
 void runner_child_apply(struct runner *r, const PGresult *result, int row);
 
-/* Reap this process if it is a hook's. False: it is not. */
+/* Reap the process if it is a hook's. Returns false if it is not. */
 bool runner_child_reap(struct runner *r, pid_t pid);
 
-/* runner_poll.c: report hooks that ended and take new ones, now or as soon as a poll may begin. May be called at any time. */
+/* runner_poll.c: report ended hooks to the database and take new hooks, now or as soon as a poll may begin. May be called at any
+ * time. */
 void runner_poll(struct runner *r);
 
 /* The callback of poll_timer. */
@@ -66,13 +69,13 @@ void runner_poll_timer(evutil_socket_t fd, short what, void *arg);
 struct runner_mail *runner_mail_new(void);
 void runner_mail_free(struct runner_mail *m);
 
-/* Take mail that is due, and report what was sent. */
+/* Take mail that is due from the database, and report sent mail. */
 void runner_mail_beat(struct runner *r);
 
 /* Is a mail being sent or not reported yet? */
 bool runner_mail_busy(const struct runner *r);
 
-/* Reap this process if it is a mail program's. False: it is not. */
+/* Reap the process if it is a mail program's. Returns false if it is not. */
 bool runner_mail_reap(struct runner *r, pid_t pid);
 
 #endif

@@ -1,10 +1,12 @@
-/* runner_poll.c - one poll of the database: one call reports all hooks that ended, another takes all that are due and have a free slot.
+/* runner_poll.c - polls the database: one call reports all ended hooks, another takes the hooks that are due, as many as there
+ * are free slots.
  *
  * Called by: runner.c on notifications, on the end of hooks and on each beat.
  * Invariants:
  * - One poll is under way at a time.
- * - While hooks run, the pause between two polls is as long as the database took for the last one, up to POLL_GAP_MOST. Hooks that end
- *   in the pause are reported together, so a busy database gets fewer and larger calls. While none runs, there is no pause. */
+ * - While hooks run, the pause between two polls is as long as the database took for the last poll, up to POLL_GAP_MOST. Hooks
+ *   that end in the pause are reported together, so a busy database gets fewer and larger calls. While no hook runs, there is no
+ *   pause. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,8 +16,10 @@
 #include "runner/runner_parts.h"
 
 enum {
-	POLL_GAP_MOST = 50 * 1000, /* microseconds */
-	POLL_STALE = 8		   /* seconds beyond a hook's time limit; the hooks of an older answer may be another leader's by now */
+	POLL_GAP_MOST = 50 * 1000, /* longest pause between two polls, in microseconds */
+	/* Answers of api.hook_take are dropped this many seconds after a hook's time limit: another leader may run their hooks by
+	 * then. */
+	POLL_STALE = 8
 };
 
 static void poll_answered(struct runner *r)
@@ -60,7 +64,7 @@ static void poll_report(struct runner *r)
 
 		db_array_int(columns[IDS], h->id);
 		array_add_number(columns[EXITS], ran && WIFEXITED(h->status) && !(*h->message && WEXITSTATUS(h->status) == 0),
-			   WEXITSTATUS(h->status));
+				 WEXITSTATUS(h->status));
 		array_add_number(columns[SIGNALS], ran && WIFSIGNALED(h->status), WTERMSIG(h->status));
 		array_add_number(columns[USECS], ran, h->ran_us);
 		db_array_text(columns[MESSAGES], *h->message ? h->message : NULL);
@@ -85,7 +89,7 @@ static void poll_take_answered(struct db *db, PGresult *result, const struct err
 	} else if (r->ready && clock_boot_us() - r->polled_at_us < (r->conf->controller_hook_timeout + POLL_STALE) * 1000000LL) {
 		for (int i = 0; i < PQntuples(result); i++)
 			runner_child_apply(r, result, i);
-		r->may_be_due = r->may_be_due || PQntuples(result) > 0; /* more may be due than one answer has */
+		r->may_be_due = r->may_be_due || PQntuples(result) > 0; /* more hooks may be due than one answer has */
 	} else
 		r->may_be_due = true;
 	poll_answered(r);
@@ -138,7 +142,8 @@ void runner_poll(struct runner *r)
 	int64_t gap = r->poll_us < POLL_GAP_MOST ? r->poll_us : POLL_GAP_MOST;
 	int64_t wait = r->running ? r->polled_at_us + r->poll_us + gap - clock_boot_us() : 0;
 
-	if (!r->ready || r->answers_pending > 0 || !db_is_up(r->db) || !(r->ended || r->check_running || (r->may_be_due && poll_free_slots(r) > 0)))
+	if (!r->ready || r->answers_pending > 0 || !db_is_up(r->db) ||
+	    !(r->ended || r->check_running || (r->may_be_due && poll_free_slots(r) > 0)))
 		return;
 	if (wait <= 0)
 		poll_begin(r);

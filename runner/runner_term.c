@@ -3,8 +3,9 @@
  * Called by: runner.c on each beat; runner_poll.c and runner_mail.c when a call failed.
  * Invariants:
  * - Hooks run within a term only. When the term or the connection is lost, they are killed at once.
- * - A new term waits RUNNER_PAUSE before its first hook, so that the hooks of the old one are gone.
- * - The lease is longer than a hook may run. So a leader whose connection lives is deposed only after its hooks must have ended. */
+ * - A new term waits RUNNER_PAUSE before its first hook, so that the hooks of the old term are gone.
+ * - The leader's lease is longer than a hook's time limit. So a leader whose connection lives is deposed only after its hooks
+ *   have ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #include "runner/runner_parts.h"
 
 enum {
-	RUNNER_PAUSE = 500, /* milliseconds */
-	RUNNER_MARGIN = 10  /* seconds by which the lease is longer than a hook may run */
+	RUNNER_PAUSE = 500, /* pause before the first hook of a new term, in milliseconds */
+	RUNNER_MARGIN = 10  /* seconds by which the leader's lease is longer than a hook's time limit */
 };
 
 void runner_term_end(struct runner *r, const char *why)
@@ -41,7 +42,7 @@ void runner_term_failed(struct runner *r, const char *what, const struct err *e)
 {
 	if (strcmp(e->code, "RT412") == 0)
 		runner_term_end(r, e->message);
-	else if (strncmp(e->code, "08", 2) != 0) /* database_down() logs a lost connection */
+	else if (strncmp(e->code, "08", 2) != 0) /* runner_database_down() logs a lost connection */
 		log_error("%s: %s %s", what, e->code, e->message);
 }
 

@@ -1,11 +1,12 @@
 /* supervisor.c - kills the hooks of a runner that died, however it died.
  *
- * The kernel kills a hook's first process with the runner (PR_SET_PDEATHSIG), but not the processes that it started. So the runner
- * reports each process group through a pipe. When the pipe is closed, the supervisor kills the groups that are left and ends.
+ * The kernel kills a hook's first process with the runner (PR_SET_PDEATHSIG), but not the processes that it started. So the
+ * runner reports each process group through a pipe. When the pipe is closed, the supervisor kills the groups that are left and
+ * ends.
  * Called by: bin/runnerd.c at the start; hook.c for each process group.
  * Invariants:
- * - The supervisor's list has no group that is gone, so it kills nobody else's process.
- * - The supervisor holds no descriptor but its end of the pipe and what it inherited. */
+ * - The supervisor's list has no process group that is gone, so the supervisor kills no unrelated process.
+ * - The supervisor holds no descriptors except its end of the pipe and those that it inherited. */
 #include "runner/supervisor.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* What the pipe carries. */
+/* A message on the pipe from the runner to the supervisor. */
 struct group_report {
 	pid_t group;
 	bool running;
@@ -51,7 +52,7 @@ static void group_remove(struct group_list *list, pid_t group)
 	}
 }
 
-/* The supervisor's process: returns never. */
+/* Run the supervisor's process. Never returns. */
 static void supervisor_run(int fd)
 {
 	struct group_list list = {0};
@@ -84,7 +85,7 @@ bool supervisor_start(struct err *e)
 		return err_sys(e, "could not fork");
 	if (supervisor.pid == 0) {
 		close(ends[1]);
-		prctl(PR_SET_NAME, "rota-supervisor"); /* 15 characters, the most that a name may have */
+		prctl(PR_SET_NAME, "rota-supervisor"); /* a process name has at most 15 characters */
 		for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
 			signal(ignored[i], SIG_IGN);
 		supervisor_run(ends[0]);
@@ -104,7 +105,7 @@ void supervisor_report(pid_t group, bool running)
 {
 	struct group_report report;
 
-	memset(&report, 0, sizeof report); /* the padding is written too */
+	memset(&report, 0, sizeof report); /* clear the padding, which is written too */
 	report.group = group;
 	report.running = running;
 	if (write(supervisor.fd, &report, sizeof report) != sizeof report)

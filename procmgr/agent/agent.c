@@ -240,7 +240,7 @@ static void handle_tick(evutil_socket_t fd, short what, void *arg)
 	struct agent *a = arg;
 	a->quiet_ticks = is_quiet(a) ? a->quiet_ticks + 1 : 0;
 	if (clock_boot_us() / 1000000 % ASK_TICKS == 0) {
-		/* No notification says that the node was added to the database. */
+		/* Register at intervals too, since no notification reports that the node was added to the database. */
 		if (agent_node_count(a->context.nodes) == 0 && db_is_up(a->context.db))
 			register_nodes(a);
 		agent_order_ask(a->orders);
@@ -278,7 +278,7 @@ static void stop_now(evutil_socket_t fd, short what, void *arg)
 	event_base_loopbreak(((struct agent *)arg)->context.base);
 }
 
-/* SIGTERM: report what is in the journal, but end after STOP_S seconds at most. */
+/* The handler of SIGTERM: report the rest of the journal, but end procmgrd after STOP_S seconds at most. */
 static void stop(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;

@@ -6,7 +6,7 @@
 
 enum { AGENT_BLOB_MOST = 16 };
 
-/* Hashes of files, for one call of the database. */
+/* Hashes of files that one database call fetches. */
 struct agent_blob_list {
 	char hashes[AGENT_BLOB_MOST][65];
 	int count;

@@ -14,7 +14,7 @@ static bool is_of_keeper(const struct agent_sampled *one, const struct figures_p
 	return one->keeper > 0 && p->root == one->keeper;
 }
 
-/* The keeper holds the lock of the attempt's pid file. */
+/* Find the attempt's keeper, which is the process that has locked the attempt's pid file. */
 static void find_keeper(struct agent_measurement *m, struct agent_sampled *one)
 {
 	char key[RECORD_KEY_SIZE];
@@ -99,7 +99,7 @@ static json_t *make_row(const struct agent_sampled *one, int task, const struct 
 	return row;
 }
 
-/* A process whose parent has ended is still in the task's session. */
+/* Is the process one of the task's? If its parent has ended, the process is still in the task's session. */
 static bool is_of_task(const struct agent_sampled *one, const struct figures_process *p, pid_t task)
 {
 	return is_of_keeper(one, p) && (p->task == task || p->session == task);

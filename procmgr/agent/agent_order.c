@@ -198,7 +198,8 @@ static void send_launch(struct agent_orders *os, struct agent_order *o)
 	int count = 0, left = 0, slots = limited ? agent_predispatch_free_slots(os->predispatch, &o->array) : o->start_count;
 	for (int i = 0; i < o->start_count; i++) {
 		struct record_key key = agent_order_key(o, &o->starts[i]);
-		/* Once the order is late, an attempt that was sent and not answered was either accepted or never will be. */
+		/* Once a launch request is late, an attempt that was sent but not answered has been accepted, or never will
+		 * be. */
 		o->starts[i].sent |= o->starts[i].answered || (limited && agent_predispatch_runs(os->predispatch, &key));
 		if (o->starts[i].sent)
 			continue;

@@ -156,7 +156,7 @@ static void handle_end(evutil_socket_t fd, short what, void *arg)
 	done(figures, arg_done);
 }
 
-/* posix_spawn does not copy the memory of this process. */
+/* Start the site's program by posix_spawn, which does not copy the memory of procmgrd. */
 static pid_t spawn_plugin(const char *command, const char *node, int out)
 {
 	posix_spawn_file_actions_t actions;

@@ -14,7 +14,7 @@ typedef void agent_plugin_done(json_t *figures, void *arg);
 
 /* Start the site's program. Logs a warning and returns NULL if the program cannot be started. */
 struct agent_plugin *agent_plugin_start(const struct agent_context *c, agent_plugin_done *done, void *arg);
-void agent_plugin_free(struct agent_plugin *p); /* kills the program if it still runs */
+void agent_plugin_free(struct agent_plugin *p); /* kills the site's program if the program still runs */
 
 /* Parse the program's output, a JSON object or lines of NAME=number. Modifies `text`. Returns a new reference. */
 json_t *agent_plugin_read(char *text);

@@ -82,7 +82,8 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 		json_object_set_new(json, "clock", json_integer(strtoll(at, NULL, 10)));
 	for (int i = 0; i < fields_count(record); i++)
 		add_field(json, fields_name(record, i), fields_value(record, i), now);
-	json_object_set_new(json, "node", json_integer(node_id)); /* replaces the number of a virtual node */
+	/* The node's database id replaces the number of a virtual node. */
+	json_object_set_new(json, "node", json_integer(node_id));
 	return json;
 }
 

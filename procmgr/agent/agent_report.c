@@ -56,7 +56,7 @@ struct agent_report {
 	int under_way;	      /* attempts that have started and not ended, since procmgrd started */
 	int ended;	      /* attempts that have ended since the last report was made */
 
-	bool is_reporting; /* a report is under way */
+	bool is_reporting; /* a report to the database is under way */
 	/* Most records in a report: RECORDS_MOST, or 1 after the database rejected a report. Each accepted report doubles it. */
 	int most;
 	int rejected;	       /* times in a row that the database rejected a single record */

@@ -295,7 +295,7 @@ static bool is_keeper(const pid_t *keepers, int count, pid_t pid)
 
 void figures_find_keepers(struct figures_processes *all, const pid_t *keepers, int count)
 {
-	enum { DEEPEST = 1000 }; /* processes change while they are read, so parents may form a circle */
+	enum { DEEPEST = 1000 }; /* processes change while /proc is read, so parents may seem to form a circle */
 	for (int i = 0; i < all->count; i++) {
 		struct figures_process *p = &all->list[i], *up = p;
 		for (int depth = 0; up && depth < DEEPEST && !p->root; depth++) {

@@ -33,7 +33,7 @@ bool figures_of_group(const struct figures_mounts *m, const char *group, struct 
 /* Figures of a process from /proc/PID/stat. All but `rss_kb` and `threads` include its ended children that were waited for. */
 struct figures_process {
 	pid_t pid, parent, session;
-	int64_t started; /* clock ticks since boot */
+	int64_t started; /* start of the process in clock ticks since boot */
 	int64_t cpu_usec, minor_faults, major_faults, threads, rss_kb;
 	pid_t root, task; /* set by figures_find_keepers */
 };

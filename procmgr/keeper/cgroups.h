@@ -68,8 +68,8 @@ bool cgroups_are_empty(const struct cgroups *f, const char *key);
 bool cgroups_kill(const struct cgroups *f, const char *key);
 
 struct cgroups_figures {
-	int64_t peak_mb;   /* -1 = unknown */
-	int64_t cpu_usec;  /* -1 = unknown */
+	int64_t peak_mb;   /* peak memory of the cgroup; -1 if unknown */
+	int64_t cpu_usec;  /* CPU time of the cgroup; -1 if unknown */
 	int64_t oom_kills; /* processes killed for memory; 0 also if the number is unknown */
 };
 

@@ -281,7 +281,7 @@ static bool end_attempt(struct keeper *k, struct keeper_cache *cache)
 		cgroups_read(k->cgroups, k->name, &k->figures); /* the user epilog ran in the cgroup after the record `done` */
 	bool kept = release_cgroups(k), removed = !k->cgroups || kept || cgroups_remove(k->cgroups, k->name, 0);
 	if (!removed) {
-		keeper_record_flush(k); /* removing the cgroup may take a while */
+		keeper_record_flush(k); /* flush records first: removing the cgroup may take a while */
 		removed = cgroups_remove(k->cgroups, k->name, REMOVE_USEC);
 	}
 	keeper_record_end(k);

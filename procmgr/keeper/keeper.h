@@ -36,7 +36,7 @@ void keeper_run(const struct keeper_job *job) __attribute__((noreturn));
 /* Returns the most bytes that all records of an attempt can take in the journal. */
 int64_t keeper_record_space(const struct order *order);
 
-/* keeper_dry.c: writes a keeper's records, but runs nothing. */
+/* keeper_dry.c: an attempt of a dry run, which writes a keeper's records but runs no process. */
 struct keeper_dry;
 
 /* Start an attempt of a dry run. Returns NULL if the attempt has already ended; otherwise it waits for a control message. */

@@ -24,7 +24,7 @@ struct check {
 
 /* An input or output file of --if-changed. Patterns in the name are expanded. */
 struct file {
-	char *name; /* never freed: the process ends soon */
+	char *name; /* name of the file; never freed, since the process ends soon */
 	struct timespec changed;
 };
 

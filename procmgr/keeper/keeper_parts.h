@@ -45,7 +45,7 @@ struct keeper_hook {
 /* A cached script or environment whose hash has been verified. */
 struct keeper_blob {
 	char hash[SEAL_HEX_SIZE]; /* hash of the content; "" if there is no content */
-	char *bytes;		  /* NUL-terminated */
+	char *bytes;		  /* content of the file, NUL-terminated */
 	size_t size;
 };
 
@@ -76,8 +76,8 @@ enum keeper_failure {
 	KEEPER_FAILURE_NONE,
 	KEEPER_FAILURE_USER_PROLOG,
 	KEEPER_FAILURE_SITE_PROLOG, /* the site prolog failed here, or for the step that runs the group's prolog */
-	KEEPER_FAILURE_NODE,	    /* the node is at fault */
-	KEEPER_FAILURE_LAUNCH,	    /* the step is at fault */
+	KEEPER_FAILURE_NODE,	    /* the tasks could not be started, and the node is at fault */
+	KEEPER_FAILURE_LAUNCH,	    /* the tasks could not be started, and the step is at fault */
 	KEEPER_FAILURE_UP_TO_DATE,  /* no failure: by --if-changed, the outputs are up to date */
 };
 
@@ -90,7 +90,7 @@ struct keeper_handlers {
 	void (*timers)(struct keeper *k);	 /* after every poll: timers that may have run out */
 	int64_t (*next)(const struct keeper *k); /* returns when the next timer runs out; 0 means never */
 	void (*hook_report)(struct keeper *k);	 /* the hook's process has reported its start, or why it failed */
-	void (*hook_output)(struct keeper *k);	 /* the hook has written something */
+	void (*hook_output)(struct keeper *k);	 /* the hook has written output */
 	void (*task_report)(struct keeper *k, struct keeper_task *t);
 	bool (*task_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not a task */
 	bool (*hook_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not the hook */
@@ -112,7 +112,7 @@ struct keeper {
 	int64_t write_at;	 /* until when buffered records may wait for the tasks' end; 0 if they may not wait */
 	bool brief;		 /* the tasks of the keeper's last attempt took less than a quarter of a second */
 	int signals;		 /* signalfd of SIGCHLD */
-	struct task_owner owner; /* borrowed from keeper_cache */
+	struct task_owner owner; /* the user that runs the tasks; borrowed from keeper_cache */
 	struct task_limit limits[TASK_LIMIT_MOST];
 	int limit_count;
 	char *script_path; /* absolute path of the step's script */
@@ -226,7 +226,7 @@ void keeper_group_remove(struct keeper *k);
 void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal to every process of the step */
 /* Send a signal to every process of the step except `but`. */
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
-void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let them go on */
+void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let all of them continue */
 void keeper_sweep_kill(const struct keeper *k);
 bool keeper_sweep_user(struct keeper *k); /* kill processes until no process of the user is left */
 bool keeper_sweep_all(struct keeper *k);  /* kill processes until no process of the attempt is left */

@@ -23,7 +23,7 @@ struct task_start {
 	char *const *environment;
 	const char *folder;		    /* folder in which the program starts */
 	const char *input, *output, *error; /* paths; NULL means /dev/null for input, and `out` for output and error */
-	int out;			    /* descriptor for output and error without a path */
+	int out;			    /* descriptor for output and error if they have no path */
 	bool truncate_output, truncate_error;
 	int umask;
 	const struct task_limit *limits;

@@ -1,5 +1,5 @@
-/* launcher_lease.c - kills keepers that have not ended their attempts with the node's lease, if their node-loss policy
- * says so (order: fence).
+/* launcher_lease.c - kills keepers that have not ended their attempts with the node's lease, if their node-loss policy says so
+ * (`fence` in the launch request).
  *
  * Called by: launcher.c from its loop.
  * Invariants: when seven eighths of the margin after the lease are over, a keeper whose pid file says that its attempt must not
@@ -25,7 +25,7 @@ static void kill_overdue(struct launcher *l, const struct record_key *key)
 		log_error("the keeper of attempt %s is killed: it has not ended the attempt with the node's lease", name);
 		kill(keeper, SIGKILL);
 	}
-	/* A child is reaped, and its attempt is recovered then. */
+	/* The attempt of a child is recovered when the launcher reaps the killed keeper. */
 	if (!launcher_child_has(l, key))
 		launcher_lost_recover(l, key);
 }

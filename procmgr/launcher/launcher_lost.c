@@ -64,7 +64,7 @@ struct search {
 	uid_t owner;
 };
 
-/* Is the attempt's tag in the environment of the process? */
+/* Does the environment of the process have the attempt's tag? */
 static bool has_tag(const struct search *s, const struct descendants_process *p)
 {
 	char *path = xasprintf("/proc/%ld/environ", (long)p->pid), *variable = NULL;

@@ -40,19 +40,19 @@ typedef void launcher_take(struct launcher *l, const char *text, size_t size);
 struct launcher {
 	const struct conf *conf;
 	const char *node;
-	char *dir; /* the node's folder, absolute; also the working directory */
+	char *dir; /* absolute path of the node's folder, which is also the working directory */
 	uid_t agent_uid;
 	gid_t agent_gid;
 	struct journal *journal;
 	struct seal_verify_key *key;
 	struct seal_root root;	      /* the signed root that was verified last; one root covers many orders */
 	struct cgroups *cgroups;      /* NULL if this machine has no cgroups, or node.cgroup is off */
-	struct attempt_set *accepted; /* attempts whose orders were accepted and have not expired */
+	struct attempt_set *accepted; /* attempts whose launch requests were accepted and have not expired */
 	struct launcher_child *children;
 	int child_count, child_capacity;
 	struct launcher_idle idle[LAUNCHER_IDLE_MOST];
 	int idle_count, reusable_count; /* idle keepers, and children that may become idle */
-	int idle_least;			/* the lowest idle_count since the last poll */
+	int idle_least;			/* the lowest value of `idle_count` since the last poll */
 	int idle_sockets[2];		/* a socket pair: idle keepers write to the second socket, the launcher reads the first */
 	int adopted;			/* attempts of an earlier launcher that the last poll found */
 	int64_t space_adopted;		/* known journal space of the adopted attempts' records */

@@ -204,7 +204,7 @@ bool launcher_spool_has(const struct record_key *key)
 
 /* The content of an attempt's pid file. */
 struct note {
-	bool locked;	      /* a keeper has written its pid */
+	bool locked;	      /* a keeper has written its pid into the file */
 	bool named;	      /* the keeper has also written the name of an attempt */
 	bool its;	      /* the name is that of the attempt to which the pid file belongs */
 	bool ends_with_lease; /* the named attempt must not outlive the node's lease */
