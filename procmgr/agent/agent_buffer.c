@@ -21,7 +21,7 @@ struct buffered {
 
 struct agent_buffer {
 	struct buffered *first, *last;
-	void *by_key; /* tree of tsearch with the same entries */
+	void *by_key; /* tree of tsearch with the buffered attempts */
 	int64_t due;
 	int count; /* number of records of all attempts */
 };

@@ -40,7 +40,7 @@ void agent_order_recall(struct agent_orders *os, const struct fields *record);
 void agent_order_answered(struct agent_orders *os, int64_t id, bool taken);
 
 void agent_order_disconnected(struct agent_orders *os);
-void agent_order_drop_waiting(struct agent_orders *os); /* drop unsent orders; the database lists the valid ones again */
+void agent_order_drop_waiting(struct agent_orders *os); /* drop unsent orders; the database lists valid orders again */
 
 /* Returns the ids of finished orders, for a report, as a new reference. */
 json_t *agent_order_report(struct agent_orders *os);

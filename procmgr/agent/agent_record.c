@@ -156,7 +156,7 @@ static bool can_coalesce(struct fields *const *records, int count)
 	return had[KIND_DONE] && had[KIND_END];
 }
 
-/* Add the fields that only this kind of record has. The pid is left out, since `session` has the same number. */
+/* Add the fields of a record that not all kinds of records have. The pid is left out, since `session` has the same number. */
 static void add_own_fields(json_t *one, const struct fields *record, int64_t now)
 {
 	static const char *const left_out[] = {"kind", "job", "step", "attempt", "node", "at", "pid"};

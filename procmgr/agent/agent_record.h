@@ -13,8 +13,8 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
  * step. */
 bool agent_record_add_ready(json_t *ready, int64_t node_id, struct fields *const *records, int count, int64_t now);
 
-/* Add all records as one entry to `coalesced` if they cover the attempt from start to end. Returns false if not, or if one of
- * them is of a hook, a pause or a second task. */
+/* Add all records as one entry to `coalesced` if the records cover the attempt from start to end. Returns false if they do not,
+ * or if a record is of a hook, a suspension or a second task. */
 bool agent_record_add_coalesced(json_t *coalesced, int64_t node_id, struct fields *const *records, int count, int64_t now);
 
 #endif

@@ -57,14 +57,16 @@ struct agent_report {
 	int ended;	      /* attempts that have ended since the last report was made */
 
 	bool is_reporting; /* a report to the database is under way */
-	/* Most records in a report: RECORDS_MOST, or 1 after the database rejected a report. Each accepted report doubles it. */
+	/* Most records in a report: RECORDS_MOST, or 1 after the database rejected a report. Each accepted report doubles the
+	 * number. */
 	int most;
 	int rejected;	       /* times in a row that the database rejected a single record */
 	int64_t due;	       /* when a report has to be sent even without records; `never` if no such report is needed */
 	int64_t not_before;    /* earliest time of the next report, after an error */
 	int64_t collect_until; /* no report before that time while attempts are under way */
-	int64_t made_at;       /* When the last report was made. Unless it was full, it has all records that were due then. */
-	int ends;	       /* number of `end` records in the last report */
+	/* When the last report was made. Unless that report was full, it has all records that were due at that time. */
+	int64_t made_at;
+	int ends; /* number of `end` records in the last report */
 };
 
 /* A report to the database that is being made. */
@@ -256,7 +258,8 @@ static void handle_failure(struct agent_report *r, const struct err *e)
 
 static db_answer handle_answer;
 
-/* Apply all deferred reports about these jobs. The database only stored the last report, because the jobs were locked. */
+/* Apply all deferred reports about the jobs of the last report. The database only stored that report, because the jobs were
+ * locked. */
 static void apply_deferred(struct agent_report *r, const char *jobs)
 {
 	set_reporting(r, true);

@@ -176,7 +176,7 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 	}
 }
 
-/* Write into the step's message its peak memory and its memory limit. */
+/* Write the step's peak memory and memory limit into the step's message. */
 static void describe_memory(struct keeper *k)
 {
 	char limit[48] = "no limit of its own", peak[48] = "";

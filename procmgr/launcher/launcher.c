@@ -98,7 +98,7 @@ static bool open_signals(struct launcher *l, struct err *e)
 		sigaddset(&set, wanted[i]);
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL); /* an ignored signal would never arrive here, and tasks inherit these settings */
+		signal(i, SIG_DFL); /* an ignored signal would never arrive here, and tasks inherit the signal settings */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -243,8 +243,8 @@ bool launcher_spool_ends_with_lease(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
 	struct note note = open_note(key);
-	/* A pid file that still names the keeper's last attempt means that this attempt has not started. It then counts as ending
-	 * with the lease. */
+	/* A pid file that still names the keeper's last attempt means that the new attempt has not started. The new attempt then
+	 * counts as ending with the lease. */
 	if (note.named)
 		return note.ends_with_lease || !note.its;
 	spool_path(key, "fence", path); /* keepers of an earlier version marked such an attempt with this file */
@@ -296,7 +296,7 @@ enum launcher_sent launcher_spool_send(const struct record_key *key, const struc
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (send_from(fd, key, message))
 		return LAUNCHER_SENT;
-	/* These two errors mean that the keeper's socket is removed or no longer open. All other errors are temporary. */
+	/* ENOENT and ECONNREFUSED mean that the keeper's socket is removed or no longer open. All other errors are temporary. */
 	bool never = errno == ENOENT || errno == ECONNREFUSED;
 	err_sys(e, "could not reach the keeper at \"%s\"", address_of(key).sun_path);
 	return never ? LAUNCHER_SENT_NEVER : LAUNCHER_SENT_LATER;

@@ -12,7 +12,7 @@
 struct lease {
 	int64_t since;	 /* start of the time for which leases were valid without a gap */
 	int64_t until;	 /* end of the lease: the node then ends attempts whose node-loss policy says so */
-	int64_t dead_by; /* end of the margin: by then no process of these attempts is left */
+	int64_t dead_by; /* end of the margin: by then no process of attempts that end with the lease is left */
 };
 
 enum { LEASE_BOOT_SIZE = 64 };
