@@ -1,5 +1,5 @@
 -- The states of a step and the transitions between them. The domains rota.step_valid, rota.attempt_valid and rota.event_valid are
--- made from these rows, so a state or a transition stands here only.
+-- made from the rows of these tables, so a state or a transition is written only once.
 
 create table rota.step_state (
 	state text primary key,
@@ -8,14 +8,14 @@ create table rota.step_state (
 	spec_name text,
 	help text not null
 );
-comment on table rota.step_state is 'The states a step can be in.';
+comment on table rota.step_state is 'The states in which a step can be.';
 comment on column rota.step_state.state is 'Name of the state.';
 comment on column rota.step_state.stage is
 	'waiting: holds no node; live: holds its allocation; final: the end, which only the requeue of its job leaves.';
 comment on column rota.step_state.severity is
 	'Order in which states of steps decide the state of an array or a job: the highest one wins.';
-comment on column rota.step_state.spec_name is 'The word of the Job Manager Spec for it, where that differs.';
-comment on column rota.step_state.help is 'What it means, for people.';
+comment on column rota.step_state.spec_name is 'Name of the state in the Job Manager Spec; null: the same as state.';
+comment on column rota.step_state.help is 'Meaning of the state, for people.';
 insert into rota.step_state (state, stage, severity, spec_name, help) values
 	('skipped', 'final', 5, null, 'it need not run: what it was meant for did not happen, or its outputs are up to date'),
 	('completed', 'final', 10, null, 'every task ended with exit code 0'),
@@ -42,11 +42,12 @@ create table rota.step_transition (
 	unique (from_state, event, to_state)
 );
 comment on table rota.step_transition is
-	'The state machine: in from_state, event leads to to_state; what is not here cannot happen.';
+	'The state machine of steps. In from_state, event leads to to_state. A transition that is not in this table '
+	'cannot happen.';
 comment on column rota.step_transition.from_state is
-	'State before; the submission of a step is an event from pending to pending.';
-comment on column rota.step_transition.event is 'What happened.';
-comment on column rota.step_transition.to_state is 'State after.';
+	'State of the step before the event. The submission of a step is an event from pending to pending.';
+comment on column rota.step_transition.event is 'Event that causes the transition.';
+comment on column rota.step_transition.to_state is 'State of the step after the event.';
 insert into rota.step_transition (from_state, event, to_state) values
 	('pending', 'submit', 'pending'),
 	('pending', 'start', 'starting'),
@@ -64,8 +65,8 @@ insert into rota.step_transition (from_state, event, to_state) values
 	('prolog', 'end', 'ending'),
 	('running', 'end', 'ending'),
 	('suspended', 'end', 'ending'),
-	-- The head of an array is running while its elements come and go. An event that applies to elements without a row is the
-	-- head's.
+	-- The head of an array is in state running while its elements start and end. An event of elements that have no row of
+	-- their own is recorded for the head.
 	('running', 'hold', 'running'),
 	('running', 'release', 'running'),
 	('running', 'dependency_fail', 'dependency_failed');
@@ -77,12 +78,12 @@ cross join lateral (values ('complete', 'completed'), ('skip', 'skipped'), ('fai
 	('oom', 'out_of_memory'), ('preempt', 'preempted'), ('node_fail', 'node_fail'),
 	('cancel', 'cancelled'), ('deadline', 'deadline'), ('modify', s.state)) as e (event, to_state)
 where s.stage <> 'final';
--- A run that ends without a result leads back into the queue.
+-- A step whose attempt ended without a result goes back into the queue.
 insert into rota.step_transition (from_state, event, to_state)
 select s.state, e.event, 'pending'
 from rota.step_state s
 cross join (values ('requeue'), ('prolog_fail')) as e (event)
 where s.stage = 'live';
--- A job that has ended may be requeued: the only event that leaves a final state.
+-- A step of a job that has ended may be requeued. The event rerun is the only one that leaves a final state.
 insert into rota.step_transition (from_state, event, to_state)
 select s.state, 'rerun', 'pending' from rota.step_state s where s.stage = 'final';

@@ -6,11 +6,11 @@ create table rota.setting (
 	kind text not null check (kind in ('int', 'bool', 'text')),
 	help text not null
 );
-comment on table rota.setting is 'What a site decides; changed by "rota admin setting change".';
+comment on table rota.setting is 'Settings of the site, changed by "rota admin setting change".';
 comment on column rota.setting.name is 'Name of the setting.';
-comment on column rota.setting.value is 'Its value, as text.';
-comment on column rota.setting.kind is 'What the text must be: int, bool (true or false) or text.';
-comment on column rota.setting.help is 'What it does, with its unit.';
+comment on column rota.setting.value is 'Value of the setting, as text.';
+comment on column rota.setting.kind is 'Type of the value: int, bool (true or false) or text.';
+comment on column rota.setting.help is 'What the setting does, with the unit of its value.';
 insert into rota.setting (name, value, kind, help) values
 	('queue_visible', 'true', 'bool',
 		'whether users see the jobs of others in lists; scripts and environments stay private either way'),
@@ -65,17 +65,17 @@ create table rota.admin_event (
 	after jsonb
 );
 create index admin_event_by_object on rota.admin_event (object, name, at);
-comment on table rota.admin_event is 'Every change of the cluster''s objects, append-only.';
-comment on column rota.admin_event.admin_event_id is 'Order of the changes.';
-comment on column rota.admin_event.at is 'When.';
-comment on column rota.admin_event.actor is 'Login name of who did it.';
+comment on table rota.admin_event is 'Changes of objects by administrators: one row each, append-only.';
+comment on column rota.admin_event.admin_event_id is 'Key; later changes have higher ids.';
+comment on column rota.admin_event.at is 'When the change was made.';
+comment on column rota.admin_event.actor is 'Login name of the user who made the change.';
 comment on column rota.admin_event.object is
-	'Kind of object: partition, node, account, user, qos, license, setting, reservation.';
-comment on column rota.admin_event.action is 'create, change, delete, drain, resume or dead.';
-comment on column rota.admin_event.name is 'Name of the object.';
-comment on column rota.admin_event.given is 'Keys and values as they were given.';
-comment on column rota.admin_event.before is 'The object''s row before; null: there was none.';
-comment on column rota.admin_event.after is 'The object''s row after; null: there is none.';
+	'Kind of object that was changed: partition, node, account, user, qos, license, setting, reservation.';
+comment on column rota.admin_event.action is 'What was done to the object: create, change, delete, drain, resume or dead.';
+comment on column rota.admin_event.name is 'Name of the object that was changed.';
+comment on column rota.admin_event.given is 'Keys and values of the change, as the user gave them.';
+comment on column rota.admin_event.before is 'Row of the object before the change; null: the object did not exist.';
+comment on column rota.admin_event.after is 'Row of the object after the change; null: the object does not exist any more.';
 create trigger admin_event_never_deleted before delete or truncate on rota.admin_event
 	for each statement execute function rota.never_deleted();
 create trigger admin_event_never_changed before update on rota.admin_event

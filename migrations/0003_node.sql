@@ -1,4 +1,4 @@
--- Nodes, what they have and what of it is in use, their leases and notices, and licences.
+-- Nodes: their hardware, the part of it that is in use, their leases and announcements. Licences.
 
 create table rota.node (
 	node_id int generated always as identity primary key,
@@ -18,32 +18,34 @@ create table rota.node (
 	version text
 ) with (fillfactor = 50);
 comment on table rota.node is 'A machine (or a part of one) that runs steps, served by one process manager.';
-comment on column rota.node.node_id is 'Key; never reused.';
-comment on column rota.node.name is 'Name that its process manager registers with.';
-comment on column rota.node.cpus is 'CPUs that may be allocated, as configured.';
-comment on column rota.node.mem_mb is 'Memory that may be allocated, in MiB.';
-comment on column rota.node.features is 'Features that --constraint can ask for.';
-comment on column rota.node.weight is 'Nodes of lower weight are used first.';
-comment on column rota.node.hardware_check is 'Whether a node that has less than configured is taken out of use (state invalid).';
+comment on column rota.node.node_id is 'Key of the node; never reused.';
+comment on column rota.node.name is 'Name with which the process manager of the node registers.';
+comment on column rota.node.cpus is 'CPUs of the node that may be allocated, as configured.';
+comment on column rota.node.mem_mb is 'Memory of the node that may be allocated, in MiB, as configured.';
+comment on column rota.node.features is 'Features of the node that --constraint can ask for.';
+comment on column rota.node.weight is 'Weight of the node; the scheduler uses nodes of lower weight first.';
+comment on column rota.node.hardware_check is
+	'Whether the node is taken out of use (state invalid) if it has less hardware than configured.';
 comment on column rota.node.state is
-	'unknown: never registered; up: serves; down: lost; drain: no new steps, by an operator or a failed prolog or epilog; '
-	'invalid: less found than configured.';
-comment on column rota.node.reason is 'Why it is not up.';
-comment on column rota.node.reason_by is 'Who set the state: a user''s name or a daemon.';
-comment on column rota.node.reason_at is 'When the state was set.';
-comment on column rota.node.found is 'Hardware as its process manager found it: cpus, cores, sockets, mem_mb, arch, os.';
-comment on column rota.node.boot_id is 'The kernel''s boot id at the last registration.';
-comment on column rota.node.address is 'Host name of the machine.';
-comment on column rota.node.version is 'Version of its process manager.';
+	'State of the node. unknown: never registered; up: runs steps; down: lost; drain: gets no new steps, because of '
+	'an operator or a failed prolog or epilog; invalid: has less hardware than configured.';
+comment on column rota.node.reason is 'Why the node is not up.';
+comment on column rota.node.reason_by is 'Who set the state of the node: a user''s name or a daemon.';
+comment on column rota.node.reason_at is 'When the state of the node was set.';
+comment on column rota.node.found is
+	'Hardware of the node as its process manager found it: cpus, cores, sockets, mem_mb, arch, os.';
+comment on column rota.node.boot_id is 'Boot id of the node''s kernel at the latest registration.';
+comment on column rota.node.address is 'Host name of the machine that the node is on.';
+comment on column rota.node.version is 'Version of the node''s process manager.';
 
--- What is in use on a node changes with each decision and each report. It is a table of its own, so that the row of the node,
--- which each allocation and order looks up by its foreign key, has no new version each time.
+-- The amounts in use on a node change with each scheduling decision and each report. They are in a table of their own, so that
+-- the row in rota.node does not get a new version each time. Foreign keys of allocations and orders look that row up.
 create type rota.node_used_checked as (cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint);
 comment on type rota.node_used_checked is 'The columns of rota.node_used that the constraint node_used_is_valid checks.';
 create domain rota.node_used_valid as rota.node_used_checked
 	constraint node_cpus_not_overbooked check ((value).cpus_used between 0 and (value).cpus)
 	constraint node_mem_not_overbooked check ((value).mem_used_mb between 0 and (value).mem_mb);
-comment on domain rota.node_used_valid is 'No more of a node is in use than it has.';
+comment on domain rota.node_used_valid is 'Open allocations hold no more CPUs and memory of a node than the node has.';
 create table rota.node_used (
 	node_id int primary key references rota.node on delete cascade,
 	cpus int not null,
@@ -55,11 +57,13 @@ create table rota.node_used (
 ) with (fillfactor = 50);
 comment on table rota.node_used is
 	'What open allocations hold on each node; written under the lock of the node''s row (internal.node_lock).';
-comment on column rota.node_used.node_id is 'The node.';
-comment on column rota.node_used.cpus is 'CPUs it has, as in rota.node (rota.node_sized).';
-comment on column rota.node_used.mem_mb is 'Memory it has, likewise, in MiB.';
-comment on column rota.node_used.cpus_used is 'CPUs held by open allocations.';
-comment on column rota.node_used.mem_used_mb is 'Memory held by open allocations, in MiB.';
+comment on column rota.node_used.node_id is 'Node whose use this row counts.';
+comment on column rota.node_used.cpus is
+	'CPUs that the node has, copied from rota.node by the trigger function rota.node_sized.';
+comment on column rota.node_used.mem_mb is
+	'Memory that the node has, in MiB, copied from rota.node by the trigger function rota.node_sized.';
+comment on column rota.node_used.cpus_used is 'CPUs of the node that open allocations hold.';
+comment on column rota.node_used.mem_used_mb is 'Memory of the node that open allocations hold, in MiB.';
 create function rota.node_sized() returns trigger
 language plpgsql set search_path = rota, pg_temp as $$
 begin
@@ -71,10 +75,11 @@ begin
 	return null;
 end $$;
 comment on function rota.node_sized() is
-	'Trigger function: copies the size of nodes to rota.node_used, where a check compares it with what is in use.';
+	'Trigger function: copies CPUs and memory of nodes to rota.node_used, where a check compares them with the '
+	'amounts in use.';
 create trigger node_sized after insert or update of cpus,
 	mem_mb on rota.node for each statement execute function rota.node_sized();
--- It also fires where a dump is loaded with session_replication_role = replica.
+-- Let the trigger node_sized also fire when a dump is loaded with session_replication_role = replica.
 alter table rota.node enable always trigger node_sized;
 
 create table rota.node_lease (
@@ -89,25 +94,26 @@ create table rota.node_lease (
 	notify_node_id int
 ) with (fillfactor = 50);
 comment on table rota.node_lease is
-	'Until when each node counts as alive; renewed by its process manager, which counts its own lease from before it asked, '
-	'so that ends first.';
-comment on column rota.node_lease.node_id is 'The node.';
-comment on column rota.node_lease.renewed_at is 'When it was last renewed.';
-comment on column rota.node_lease.expires_at is 'When it counts as lost.';
-comment on column rota.node_lease.lease_s is 'Seconds that a renewal lasts, as the node registered it.';
+	'The lease of each node: the time until which the node counts as alive. The node''s process manager renews the '
+	'lease. It counts its own copy of the lease from before its request, so that copy ends first.';
+comment on column rota.node_lease.node_id is 'Node that has the lease.';
+comment on column rota.node_lease.renewed_at is 'When the lease was last renewed.';
+comment on column rota.node_lease.expires_at is 'When the lease ends and the node counts as lost.';
+comment on column rota.node_lease.lease_s is 'Seconds for which a renewal of the lease lasts, as the node registered them.';
 comment on column rota.node_lease.margin_s is
-	'Seconds after the end of the lease in which the node ends the tasks of steps that end on node loss, as the node '
-	'registered it.';
+	'Seconds after the end of the lease within which the node kills the tasks of steps that end on node loss, as the '
+	'node registered them.';
 comment on column rota.node_lease.lost_at is
-	'Since when the node counts as lost; null: alive. A lost lease is not renewed; a registration begins another one.';
+	'Since when the node counts as lost; null: it is alive. A lost lease is not renewed; a registration of the node '
+	'begins a new lease.';
 comment on column rota.node_lease.loss_ended_at is
-	'When the attempts that the node ends by itself were ended here; null: not yet, or the node is not lost.';
+	'When the database ended the attempts that a lost node ends by itself; null: not yet, or the node is not lost.';
 comment on column rota.node_lease.orphans is
-	'Orphaned attempts: those given up here that the node still had at its latest registration. The node serves again when '
-	'there are none.';
+	'Number of orphaned attempts: attempts that the database had ended and the node still had at its latest '
+	'registration. The node gets steps again when there are none.';
 comment on column rota.node_lease.notify_node_id is
-	'The node whose channel gets NOTIFY for this one: of the nodes that its process manager registered with it, the one '
-	'with the lowest number. Null: itself.';
+	'The node whose channel gets NOTIFY for this node: of all nodes that the same process manager registered, the one '
+	'with the lowest number. Null: this node itself.';
 
 create table rota.node_event (
 	node_event_id bigint generated always as identity primary key,
@@ -121,14 +127,14 @@ create table rota.node_event (
 );
 create index node_event_by_node on rota.node_event (node_id, at);
 comment on table rota.node_event is 'Every change of a node''s state, append-only.';
-comment on column rota.node_event.node_event_id is 'Order of the changes.';
-comment on column rota.node_event.node_id is 'The node (which may have been deleted since).';
-comment on column rota.node_event.node is 'Its name then.';
-comment on column rota.node_event.at is 'When.';
-comment on column rota.node_event.from_state is 'State before.';
-comment on column rota.node_event.to_state is 'State after.';
-comment on column rota.node_event.actor is 'Who did it: a user''s name or a daemon.';
-comment on column rota.node_event.reason is 'Why.';
+comment on column rota.node_event.node_event_id is 'Key; later changes have higher ids.';
+comment on column rota.node_event.node_id is 'Node whose state changed; it may have been deleted since.';
+comment on column rota.node_event.node is 'Name of the node when its state changed.';
+comment on column rota.node_event.at is 'When the state of the node changed.';
+comment on column rota.node_event.from_state is 'State of the node before the change.';
+comment on column rota.node_event.to_state is 'State of the node after the change.';
+comment on column rota.node_event.actor is 'Who changed the state of the node: a user''s name or a daemon.';
+comment on column rota.node_event.reason is 'Why the state of the node changed.';
 
 create table rota.node_gres (
 	node_id int not null references rota.node on delete cascade,
@@ -142,12 +148,14 @@ create table rota.node_gres (
 ) with (fillfactor = 70);
 comment on table rota.node_gres is
 	'Devices of generic resources, one row each. A device belongs to one step or to none, so it cannot be allocated twice.';
-comment on column rota.node_gres.node_id is 'The node that has it.';
-comment on column rota.node_gres.gres is 'Kind, for example gpu.';
+comment on column rota.node_gres.node_id is 'Node that has the device.';
+comment on column rota.node_gres.gres is 'Kind of the device, for example gpu.';
 comment on column rota.node_gres.unit is 'Number of the device on its node, from 0.';
-comment on column rota.node_gres.job_id is 'Job of the step that holds it; null: free.';
-comment on column rota.node_gres.step_id is 'Step that holds it.';
-comment on column rota.node_gres.attempt is 'Attempt that holds it; 0: reserved for a step that follows on the same node.';
+comment on column rota.node_gres.job_id is 'Job of the step that holds the device; null: the device is free.';
+comment on column rota.node_gres.step_id is 'Step that holds the device; null: the device is free.';
+comment on column rota.node_gres.attempt is
+	'Attempt that holds the device; 0: it is reserved for a step that follows on the same node; null: the device is '
+	'free.';
 
 create table rota.node_notice (
 	node_id int not null references rota.node on delete cascade,
@@ -162,15 +170,19 @@ create table rota.node_notice (
 	constraint node_notice_only_drain_ends_steps check (kind = 'drain' or not end_steps)
 );
 comment on table rota.node_notice is
-	'Announcements about a node: drain, it is to be drained at a deadline; failing, it is expected to fail.';
-comment on column rota.node_notice.node_id is 'The node.';
+	'Announcements about nodes. drain: the node will be drained at a given time; failing: the node is expected to '
+	'fail.';
+comment on column rota.node_notice.node_id is 'Node that the announcement is about.';
 comment on column rota.node_notice.kind is
-	'drain: steps start only where they end before that time, then it is drained; failing: it is used last.';
-comment on column rota.node_notice.at is 'When; null (failing only): at any time.';
-comment on column rota.node_notice.reason is 'Why.';
-comment on column rota.node_notice.actor is 'Login name of who announced it.';
-comment on column rota.node_notice.said_at is 'When it was announced.';
-comment on column rota.node_notice.end_steps is 'drain: whether steps that still run at that time are ended.';
+	'drain: only steps that end before the announced time start on the node, and then the node is drained; failing: '
+	'the scheduler uses the node last.';
+comment on column rota.node_notice.at is
+	'When the node will be drained or is expected to fail; null (failing only): at any time.';
+comment on column rota.node_notice.reason is 'Why the node will be drained or is expected to fail.';
+comment on column rota.node_notice.actor is 'Login name of the user who made the announcement.';
+comment on column rota.node_notice.said_at is 'When the announcement was made.';
+comment on column rota.node_notice.end_steps is
+	'Of kind drain: whether steps that still run on the node at the announced time are ended.';
 
 create table rota.license (
 	license text primary key check (license ~ '^[A-Za-z][A-Za-z0-9_.-]*$'),
@@ -179,6 +191,6 @@ create table rota.license (
 	constraint license_not_overbooked check (used between 0 and total)
 );
 comment on table rota.license is 'Licences that steps take while they run.';
-comment on column rota.license.license is 'Name.';
-comment on column rota.license.total is 'How many there are.';
-comment on column rota.license.used is 'How many are in use; never above total.';
+comment on column rota.license.license is 'Name of the licence.';
+comment on column rota.license.total is 'Number of licences of this name.';
+comment on column rota.license.used is 'Number of licences of this name in use; never above total.';

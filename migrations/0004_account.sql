@@ -1,4 +1,4 @@
--- Accounts, qualities of service, and people.
+-- Accounts, qualities of service, and users with their roles and associations.
 
 create table rota.account (
 	account text primary key check (account ~ '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
@@ -6,19 +6,21 @@ create table rota.account (
 	description text,
 	shares int not null default 1 check (shares >= 0)
 );
-comment on table rota.account is 'Who pays: accounts form a tree.';
-comment on column rota.account.account is 'Name.';
-comment on column rota.account.parent is 'The account above; null: the top.';
-comment on column rota.account.description is 'For people.';
-comment on column rota.account.shares is 'Its part of what its parent may use, among the accounts and users there; 0: none.';
+comment on table rota.account is 'Accounts, which pay for jobs and form a tree.';
+comment on column rota.account.account is 'Name of the account.';
+comment on column rota.account.parent is 'Parent of the account in the tree; null: the account is at the top.';
+comment on column rota.account.description is 'Description of the account, for people.';
+comment on column rota.account.shares is
+	'The account''s part of what its parent may use, relative to the shares of the other accounts and users of that '
+	'parent; 0: no part.';
 
 create table rota.qos (
 	qos text primary key check (qos ~ '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 	priority int not null default 0
 );
-comment on table rota.qos is 'Qualities of service a job can ask for.';
-comment on column rota.qos.qos is 'Name.';
-comment on column rota.qos.priority is 'Points of priority that it adds.';
+comment on table rota.qos is 'Qualities of service that a job can ask for.';
+comment on column rota.qos.qos is 'Name of the quality of service.';
+comment on column rota.qos.priority is 'Points of priority that the quality of service adds to a job.';
 insert into rota.qos (qos, priority) values ('normal', 0);
 
 create table rota.person (
@@ -28,13 +30,15 @@ create table rota.person (
 	analyst boolean not null default false,
 	reader boolean not null default false
 );
-comment on table rota.person is 'Users with something special about them; anyone else is an ordinary user.';
-comment on column rota.person.user_name is 'Login name.';
-comment on column rota.person.role is 'user: own jobs; operator: all jobs; admin: all jobs and the cluster.';
-comment on column rota.person.default_account is 'Account of jobs that name none.';
-comment on column rota.person.analyst is 'Whether a database login of this name reads schema acct.';
+comment on table rota.person is 'Users with a role, a default account or a database login. Anyone else is an ordinary user.';
+comment on column rota.person.user_name is 'Login name of the user.';
+comment on column rota.person.role is
+	'Role of the user. user: may control own jobs; operator: all jobs; admin: all jobs and the cluster.';
+comment on column rota.person.default_account is 'Account of the user''s jobs that name no account.';
+comment on column rota.person.analyst is 'Whether a database login of this name may read all rows of schema acct.';
 comment on column rota.person.reader is
-	'Whether a database login of this name reads schema acct: own rows, and those of accounts that it coordinates.';
+	'Whether a database login of this name may read schema acct: the rows of the user''s own jobs, and those of '
+	'accounts that the user coordinates.';
 
 create table rota.association (
 	account text not null references rota.account on delete cascade,
@@ -42,17 +46,18 @@ create table rota.association (
 	shares int not null default 1 check (shares >= 0),
 	primary key (account, user_name)
 );
-comment on table rota.association is 'Who may use an account. An account without any row is open to all.';
-comment on column rota.association.account is 'The account.';
-comment on column rota.association.user_name is 'Who may use it.';
+comment on table rota.association is 'Users who may use an account. An account without any row is open to all users.';
+comment on column rota.association.account is 'Account that the user may use.';
+comment on column rota.association.user_name is 'Login name of the user who may use the account.';
 comment on column rota.association.shares is
-	'The user''s part of what the account may use, among its users and the accounts below it; 0: none.';
+	'The user''s part of what the account may use, relative to the shares of its other users and of the accounts '
+	'below it; 0: no part.';
 
 create table rota.coordinator (
 	account text not null references rota.account on delete cascade,
 	user_name text not null,
 	primary key (account, user_name)
 );
-comment on table rota.coordinator is 'Who sees the accounting of an account, and of all accounts below it.';
-comment on column rota.coordinator.account is 'The account.';
-comment on column rota.coordinator.user_name is 'Login name of who sees it.';
+comment on table rota.coordinator is 'Users who see the accounting of an account and of all accounts below it.';
+comment on column rota.coordinator.account is 'Account whose accounting the user sees.';
+comment on column rota.coordinator.user_name is 'Login name of the user who sees the accounting.';

@@ -15,31 +15,36 @@ create table rota.partition (
 	sample_s int not null default 30 check (sample_s between 0 and 86400)
 );
 create unique index partition_one_default on rota.partition (is_default) where is_default;
-comment on table rota.partition is 'A queue: a set of nodes (sets may overlap), limits and who may use it.';
-comment on column rota.partition.partition is 'Name.';
+comment on table rota.partition is
+	'Partitions: sets of nodes, which may overlap, with limits and access rules, in which steps queue.';
+comment on column rota.partition.partition is 'Name of the partition.';
 comment on column rota.partition.state is
-	'up: accepts and starts; down: accepts, starts nothing; drain: starts what is there, accepts nothing; inactive: neither.';
-comment on column rota.partition.is_default is 'Whether jobs that name no partition go here; one at most.';
-comment on column rota.partition.priority is 'Partitions of higher priority are served first.';
-comment on column rota.partition.max_time_s is 'Longest time limit in seconds; null: none.';
-comment on column rota.partition.default_time_s is 'Time limit of steps that name none, in seconds; null: max_time_s.';
-comment on column rota.partition.max_nodes is 'Most nodes of one step; null: all.';
+	'State of the partition. up: accepts and starts steps; down: accepts steps and starts none; drain: starts the '
+	'queued steps and accepts no new ones; inactive: neither accepts nor starts steps.';
+comment on column rota.partition.is_default is
+	'Whether jobs that name no partition go to this partition; at most one is the default.';
+comment on column rota.partition.priority is
+	'Priority of the partition; the scheduler serves partitions of higher priority first.';
+comment on column rota.partition.max_time_s is 'Longest time limit of a step in the partition, in seconds; null: none.';
+comment on column rota.partition.default_time_s is 'Time limit of steps that ask for none, in seconds; null: max_time_s.';
+comment on column rota.partition.max_nodes is 'Most nodes of one step in the partition; null: all nodes.';
 comment on column rota.partition.default_mem_per_cpu_mb is
-	'Memory per CPU of steps that name none, in MiB; null: memory is not tracked for them.';
-comment on column rota.partition.allow_users is 'Login names that may use it; null: all.';
-comment on column rota.partition.allow_groups is 'Unix groups whose members may use it; null: all.';
-comment on column rota.partition.allow_accounts is 'Accounts that may use it; null: all.';
+	'Memory per CPU of steps that ask for no memory, in MiB; null: the memory of such steps is not tracked.';
+comment on column rota.partition.allow_users is 'Login names of users who may use the partition; null: all users.';
+comment on column rota.partition.allow_groups is 'Unix groups whose members may use the partition; null: all users.';
+comment on column rota.partition.allow_accounts is 'Accounts that may use the partition; null: all accounts.';
 comment on column rota.partition.sample_s is
-	'Seconds between samples of what its steps use, where a step does not ask for another interval; 0: no samples.';
+	'Seconds between samples of the resource use of steps in the partition, unless a step asks for another interval; '
+	'0: no samples.';
 
 create table rota.partition_node (
 	partition text not null references rota.partition on delete cascade,
 	node_id int not null references rota.node on delete cascade,
 	primary key (partition, node_id)
 );
-comment on table rota.partition_node is 'Which nodes a partition has.';
-comment on column rota.partition_node.partition is 'The partition.';
-comment on column rota.partition_node.node_id is 'A node of it.';
+comment on table rota.partition_node is 'Nodes of each partition.';
+comment on column rota.partition_node.partition is 'Partition that has the node.';
+comment on column rota.partition_node.node_id is 'Node that is in the partition.';
 
 create table rota.reservation (
 	reservation_id int generated always as identity primary key,
@@ -58,23 +63,26 @@ create table rota.reservation (
 	constraint reservation_recurs_after_its_end check (recurs > interval '0' and ends_at - starts_at <= recurs)
 );
 comment on table rota.reservation is
-	'Times in which nodes are reserved for maintenance or for a list of users and accounts. No other step starts there '
-	'whose time limit reaches into such a time.';
-comment on column rota.reservation.reservation_id is 'Key; never reused.';
-comment on column rota.reservation.name is 'Name.';
-comment on column rota.reservation.starts_at is 'When it begins; the first time, where it recurs.';
-comment on column rota.reservation.ends_at is 'When it ends; the first time, where it recurs.';
+	'Reservations: times in which nodes are kept free for maintenance, or for a list of users and accounts. No other '
+	'step starts on these nodes if its time limit reaches into such a time.';
+comment on column rota.reservation.reservation_id is 'Key of the reservation; never reused.';
+comment on column rota.reservation.name is 'Name of the reservation.';
+comment on column rota.reservation.starts_at is 'When the reservation begins; if it recurs, when it first begins.';
+comment on column rota.reservation.ends_at is 'When the reservation ends; if it recurs, when it first ends.';
 comment on column rota.reservation.recurs is
-	'Interval after which it recurs; null: it does not. Days, weeks and months are those of time_zone, so the hour of the '
-	'day stays.';
+	'Interval after which the reservation recurs; null: it does not. Days, weeks and months are those of time_zone, '
+	'so the hour of the day stays.';
 comment on column rota.reservation.time_zone is 'Time zone in which a recurring reservation is computed.';
-comment on column rota.reservation.users is 'Login names whose steps run there if they ask for it (--reservation).';
-comment on column rota.reservation.accounts is 'Accounts whose steps run there if they ask for it (--reservation).';
+comment on column rota.reservation.users is
+	'Login names of users whose steps may run in the reservation if they ask for it (--reservation).';
+comment on column rota.reservation.accounts is
+	'Accounts whose steps may run in the reservation if they ask for it (--reservation).';
 comment on column rota.reservation.end_steps is
-	'Whether steps that still run there when it begins are ended; false: they run to their own end.';
-comment on column rota.reservation.reason is 'Why, for people.';
-comment on column rota.reservation.created_by is 'Login name of who made it.';
-comment on column rota.reservation.created_at is 'When it was made.';
+	'Whether steps that still run on the nodes when the reservation begins are ended; false: they run to their own '
+	'end.';
+comment on column rota.reservation.reason is 'Why the reservation was made, for people.';
+comment on column rota.reservation.created_by is 'Login name of the user who made the reservation.';
+comment on column rota.reservation.created_at is 'When the reservation was made.';
 
 create table rota.reservation_node (
 	reservation_id int not null references rota.reservation on delete cascade,
@@ -82,6 +90,6 @@ create table rota.reservation_node (
 	primary key (reservation_id, node_id)
 );
 create index reservation_node_by_node on rota.reservation_node (node_id);
-comment on table rota.reservation_node is 'Which nodes a reservation has.';
-comment on column rota.reservation_node.reservation_id is 'The reservation.';
-comment on column rota.reservation_node.node_id is 'A node of it.';
+comment on table rota.reservation_node is 'Nodes of each reservation.';
+comment on column rota.reservation_node.reservation_id is 'Reservation that has the node.';
+comment on column rota.reservation_node.node_id is 'Node that is reserved.';

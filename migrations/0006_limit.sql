@@ -1,4 +1,4 @@
--- Limits of use, the associations that use counts for, and what the limits are compared with.
+-- Limits of use, associations with their fair share, and counts of live steps for limits on submission.
 
 create table rota.usage_limit (
 	limit_id int generated always as identity primary key,
@@ -18,21 +18,23 @@ create table rota.usage_limit (
 );
 create index usage_limit_by_user on rota.usage_limit (user_name);
 comment on table rota.usage_limit is
-	'How much may be used at once, or in a period: of all steps that fit account, user, quality of service and partition '
-	'together. A change is a new row.';
-comment on column rota.usage_limit.limit_id is 'Key; never reused.';
-comment on column rota.usage_limit.account is 'Of steps of this account and of all below it; null: of any.';
-comment on column rota.usage_limit.user_name is 'Of steps of this user; null: of any.';
-comment on column rota.usage_limit.qos is 'Of steps under this quality of service; null: under any.';
-comment on column rota.usage_limit.partition is 'Of steps in this partition; null: in any.';
-comment on column rota.usage_limit.each_user is 'Whether it holds for each user by itself, not for all of them together.';
+	'Limits of use, at once or in a period. A limit holds for all steps together that fit account, user, quality of '
+	'service and partition. Changing a limit makes a new row.';
+comment on column rota.usage_limit.limit_id is 'Key of the limit; never reused.';
+comment on column rota.usage_limit.account is
+	'The limit holds for steps of this account and of all accounts below it; null: of any account.';
+comment on column rota.usage_limit.user_name is 'The limit holds for steps of this user; null: of any user.';
+comment on column rota.usage_limit.qos is 'The limit holds for steps with this quality of service; null: with any.';
+comment on column rota.usage_limit.partition is 'The limit holds for steps in this partition; null: in any partition.';
+comment on column rota.usage_limit.each_user is
+	'Whether the limit holds for each user separately, not for all users together.';
 comment on column rota.usage_limit.measure is
-	'What is limited: running (steps under way), submitted (live steps), cpus, nodes and gres/KIND (held at once), '
-	'cpu_minutes (CPU-minutes held in a period), time (seconds of the time limit of one step).';
+	'Quantity that is limited: running (running steps), submitted (live steps), cpus, nodes and gres/KIND (held at '
+	'once), cpu_minutes (CPU-minutes held in a period), time (time limit of one step in seconds).';
 comment on column rota.usage_limit.period is
-	'Of cpu_minutes: the calendar day, week, month or year in the site''s time zone, or so many days up to today, like '
-	'30days; empty: no period.';
-comment on column rota.usage_limit.most is 'How much of it, in its unit.';
+	'Period of a limit of cpu_minutes: day, week, month or year (by the calendar, in the site''s time zone), or a '
+	'number of days up to today, like 30days. Empty for other measures.';
+comment on column rota.usage_limit.most is 'Highest value that the limited quantity may have, in its own unit.';
 
 create table rota.association_share (
 	association_id int generated always as identity primary key,
@@ -44,24 +46,26 @@ create table rota.association_share (
 	unique nulls not distinct (user_name, account, qos, gres)
 );
 comment on table rota.association_share is
-	'Associations: the sets of steps that limits and fair share tell apart. Steps of one association in one partition are '
-	'under the same limits and keep their order.';
-comment on column rota.association_share.association_id is 'Key; never reused, as rows are never deleted.';
-comment on column rota.association_share.user_name is 'Owner''s login name.';
-comment on column rota.association_share.account is 'Account that pays; null: none.';
-comment on column rota.association_share.qos is 'Quality of service.';
+	'Associations: sets of steps of one owner, account, quality of service and kinds of generic resources. Steps of '
+	'one association in one partition are under the same limits and keep their order.';
+comment on column rota.association_share.association_id is
+	'Key of the association; never reused, as rows are never deleted.';
+comment on column rota.association_share.user_name is 'Login name of the owner of the steps.';
+comment on column rota.association_share.account is 'Account that pays for the steps; null: none.';
+comment on column rota.association_share.qos is 'Quality of service of the steps.';
 comment on column rota.association_share.gres is
-	'Kinds of generic resources that the steps ask for, sorted, with commas; empty: none.';
+	'Kinds of generic resources that the steps ask for, sorted and separated by commas; empty: none.';
 comment on column rota.association_share.boost_ms is
-	'By how much its steps come forward in the queue for its fair share, in milliseconds of waiting; null: not computed yet.';
+	'Milliseconds of waiting by which fair share moves steps of the association forward in the queue; null: not '
+	'computed yet.';
 
 create table rota.share_state (
 	one boolean primary key default true check (one),
 	computed_at timestamptz
 );
-comment on table rota.share_state is 'When the fair share of associations was computed: one row.';
-comment on column rota.share_state.one is 'There is one row.';
-comment on column rota.share_state.computed_at is 'When; null: it is to be computed.';
+comment on table rota.share_state is 'The time at which the fair share of associations was last computed, in one row.';
+comment on column rota.share_state.one is 'Always true: the table has only one row.';
+comment on column rota.share_state.computed_at is 'When fair share was last computed; null: it has to be computed.';
 insert into rota.share_state default values;
 
 create table rota.submit_load (
@@ -70,8 +74,11 @@ create table rota.submit_load (
 	last_job bigint not null,
 	counted_at timestamptz not null default now()
 ) with (fillfactor = 50);
-comment on table rota.submit_load is 'Live steps as they were counted last: of each user near enough to a limit, and of all.';
-comment on column rota.submit_load.uid is 'The user; -1: all.';
-comment on column rota.submit_load.steps is 'Live steps then, an array being one.';
-comment on column rota.submit_load.last_job is 'The newest job that was counted. The count of later jobs is added to it.';
-comment on column rota.submit_load.counted_at is 'When.';
+comment on table rota.submit_load is
+	'Number of live steps at the latest count, for each user who is near a limit of submitted steps, and for all '
+	'users together.';
+comment on column rota.submit_load.uid is 'Uid of the user; -1: all users together.';
+comment on column rota.submit_load.steps is 'Live steps at the latest count; an array counts as one.';
+comment on column rota.submit_load.last_job is
+	'Newest job of the latest count. Steps of later jobs are counted and added when needed.';
+comment on column rota.submit_load.counted_at is 'When the live steps were last counted.';

@@ -1,8 +1,9 @@
--- What was submitted: jobs, their scripts, their steps as requested and as they stand, and the edges between them. The tables of
--- jobs are range-partitioned by job id; api.range_ensure makes ranges ahead of need (0014_range.sql).
+-- Jobs, their scripts, their steps as requested and with their present state, and the edges between steps. The tables of jobs are
+-- range-partitioned by job id; api.range_ensure makes ranges before they are needed (0014_range.sql).
 --
--- A plain check costs each statement 5 us a KiB of its stored text. The checks of busy tables are therefore domains over a
--- composite type, which a session reads once. The cast to the domain is the check: it fails, or its value is distinct from null.
+-- A plain check costs each statement 5 us for each KiB of the check's stored text. The checks of busy tables are therefore
+-- domains over a composite type, which a session reads once. Casting to the domain is the check: the cast fails, or its value is
+-- distinct from null.
 
 create table rota.script (
 	hash bytea primary key check (length(hash) = 32),
@@ -11,8 +12,8 @@ create table rota.script (
 );
 alter table rota.script alter column body set storage external;
 comment on table rota.script is 'Scripts, each stored once under its SHA-256.';
-comment on column rota.script.hash is 'SHA-256 of the body.';
-comment on column rota.script.body is 'The script''s bytes.';
+comment on column rota.script.hash is 'SHA-256 of the script.';
+comment on column rota.script.body is 'Bytes of the script.';
 
 create table rota.environment (
 	hash bytea primary key check (length(hash) = 32),
@@ -21,8 +22,8 @@ create table rota.environment (
 );
 comment on table rota.environment is
 	'Environments that jobs were submitted with, each stored once under its SHA-256; private to their owners.';
-comment on column rota.environment.hash is 'SHA-256 of the body.';
-comment on column rota.environment.body is 'NAME=value strings, each ended by a zero byte.';
+comment on column rota.environment.hash is 'SHA-256 of the environment.';
+comment on column rota.environment.body is 'The environment as NAME=value strings, each ended by a zero byte.';
 
 create type rota.job_checked as (steps_total int, steps_left int, ended_at timestamptz, state text);
 comment on type rota.job_checked is 'The columns of rota.job that the constraint job_is_valid checks.';
@@ -31,7 +32,7 @@ create domain rota.job_valid as rota.job_checked
 		(value).steps_left >= 0 and (value).steps_left <= (value).steps_total
 		and ((value).steps_left = 0) = ((value).ended_at is not null)
 		and ((value).ended_at is null) = ((value).state is null));
-comment on domain rota.job_valid is 'A job ends, in some state, when it has no steps left.';
+comment on domain rota.job_valid is 'A job has an end and a final state exactly when it has no steps left.';
 create table rota.job (
 	job_id bigint generated always as identity primary key,
 	name text not null,
@@ -69,38 +70,39 @@ create index job_by_time on rota.job using brin (submit_at);
 create index job_by_end on rota.job using brin (ended_at);
 create index job_by_account on rota.job (account, job_id) where ended_at is null;
 create index job_retry_key_idx on rota.job (retry_key);
-comment on table rota.job is 'What a user submitted: one script, one or more steps.';
-comment on column rota.job.job_id is 'Id, never reused: always generated, and its row is never deleted.';
-comment on column rota.job.name is 'Name for people.';
-comment on column rota.job.uid is 'Owner, from the munge credential.';
-comment on column rota.job.gid is 'Group of the owner when submitting, from the munge credential.';
-comment on column rota.job.user_name is 'Owner''s login name.';
-comment on column rota.job.account is 'Account that pays; null: none.';
-comment on column rota.job.qos is 'Quality of service.';
-comment on column rota.job.priority is 'Points of priority given by an operator.';
-comment on column rota.job.nice is 'Points of priority that the owner gave up.';
-comment on column rota.job.script_hash is 'The script, in rota.script.';
-comment on column rota.job.environment_hash is 'The environment, in rota.environment.';
+comment on table rota.job is 'Jobs: what users submitted, each one script with one or more steps.';
+comment on column rota.job.job_id is
+	'Number of the job, never reused: it is always generated, and the row is never deleted.';
+comment on column rota.job.name is 'Name of the job, for people.';
+comment on column rota.job.uid is 'Uid of the job''s owner, from the munge credential.';
+comment on column rota.job.gid is 'Gid of the job''s owner at submission, from the munge credential.';
+comment on column rota.job.user_name is 'Login name of the job''s owner.';
+comment on column rota.job.account is 'Account that pays for the job; null: none.';
+comment on column rota.job.qos is 'Quality of service of the job.';
+comment on column rota.job.priority is 'Points of priority that an operator gave the job.';
+comment on column rota.job.nice is 'Points of priority that the owner of the job gave up.';
+comment on column rota.job.script_hash is 'SHA-256 of the job''s script, which is in rota.script.';
+comment on column rota.job.environment_hash is 'SHA-256 of the job''s environment, which is in rota.environment.';
 comment on column rota.job.script_name is 'Name of the script file at submission.';
-comment on column rota.job.workdir is 'Working directory at submission.';
-comment on column rota.job.comment is 'The owner''s comment.';
+comment on column rota.job.workdir is 'Working directory of the submission.';
+comment on column rota.job.comment is 'Comment by the owner of the job.';
 comment on column rota.job.mail_user is 'Address for mail about the job.';
-comment on column rota.job.mail_type is 'Events the owner wants mail about, as written.';
-comment on column rota.job.submit_at is 'When it was submitted.';
-comment on column rota.job.steps_total is 'Steps of the script; an array counts as one.';
-comment on column rota.job.steps_left is 'Those of them that are not final.';
-comment on column rota.job.started_at is 'When its first step was started.';
-comment on column rota.job.ended_at is 'When its last step ended; null: live.';
-comment on column rota.job.state is 'Worst state of its steps, once it has ended.';
-comment on column rota.job.exit_code is 'Highest exit code of its steps, once it has ended.';
-comment on column rota.job.signal is 'Signal that ended the step with the worst state, once it has ended.';
-comment on column rota.job.cause is 'Cause of the step with the worst state, once it has ended.';
+comment on column rota.job.mail_type is 'Events about which the owner wants mail, as written in --mail-type.';
+comment on column rota.job.submit_at is 'When the job was submitted.';
+comment on column rota.job.steps_total is 'Steps of the job; an array counts as one.';
+comment on column rota.job.steps_left is 'Steps of the job that are not in a final state.';
+comment on column rota.job.started_at is 'When the first step of the job was started.';
+comment on column rota.job.ended_at is 'When the last step of the job ended; null: the job is live.';
+comment on column rota.job.state is 'Worst state of the job''s steps, once the job has ended.';
+comment on column rota.job.exit_code is 'Highest exit code of the job''s steps, once the job has ended.';
+comment on column rota.job.signal is 'Signal that ended the step with the worst state, once the job has ended.';
+comment on column rota.job.cause is 'Cause of the end of the step with the worst state, once the job has ended.';
 comment on column rota.job.retry_key is
-	'Key that the client makes for each submission, so that a repeated one is recognised for a day at least; null: none, or '
-	'one in rota.client_key.';
+	'Key that the client makes for each submission. It identifies a repeated submission for at least a day. Null: no '
+	'key, or one in rota.client_key.';
 comment on column rota.job.arguments is
-	'Arguments of the script, as submitted; null: none. What runs has them from step_request.spec, which the authenticator '
-	'covers.';
+	'Arguments of the script, as submitted; null: none. Tasks get their arguments from rota.step_request.spec, which '
+	'the authenticator covers.';
 
 create table rota.client_key (
 	uid int not null,
@@ -109,25 +111,25 @@ create table rota.client_key (
 	made_at timestamptz not null default now(),
 	primary key (uid, client_key)
 );
-comment on table rota.client_key is 'Keys that clients chose, by which a repeated submission is recognised.';
-comment on column rota.client_key.uid is 'Submitting user.';
-comment on column rota.client_key.client_key is 'Key that the client chose.';
-comment on column rota.client_key.job_id is 'Job that it made.';
-comment on column rota.client_key.made_at is 'When.';
+comment on table rota.client_key is 'Client keys, by which a repeated submission is recognised.';
+comment on column rota.client_key.uid is 'Uid of the user who submitted the job.';
+comment on column rota.client_key.client_key is 'Key that the client chose for the submission.';
+comment on column rota.client_key.job_id is 'Job that the submission made.';
+comment on column rota.client_key.made_at is 'When the job was submitted.';
 
 create type rota.step_request_checked as (step_id int, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int,
 	cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, time_limit_s bigint, time_min_s bigint, retry int, sample_s int,
 		auth bytea);
 comment on type rota.step_request_checked is 'The columns of rota.step_request that the constraint step_request_is_valid checks.';
 create domain rota.step_request_valid as rota.step_request_checked
-	-- least() ignores nulls.
+	-- least() ignores nulls, so columns that are null pass these comparisons.
 	constraint step_request_is_valid check (
 		least((value).nodes_min, (value).ntasks, (value).ntasks_per_node, (value).cpus_per_task) >= 1
 		and least((value).step_id, (value).retry, (value).sample_s, 86400 - (value).sample_s) >= 0
 		and least((value).mem_mb, (value).mem_per_cpu_mb, (value).time_limit_s, (value).time_min_s) >= 0
 		and (value).nodes_max >= (value).nodes_min
 		and length((value).auth) = 32);
-comment on domain rota.step_request_valid is 'What a step may ask for.';
+comment on domain rota.step_request_valid is 'The valid values of what a step may ask for.';
 create table rota.step_request (
 	job_id bigint not null,
 	step_id int not null,
@@ -169,53 +171,64 @@ create table rota.step_request (
 			time_min_s, retry, sample_s, auth)::rota.step_request_checked::rota.step_request_valid
 				is distinct from null)
 ) partition by range (job_id);
-comment on table rota.step_request is 'A step of a script as it was asked for; an array''s elements share one row.';
-comment on column rota.step_request.job_id is 'The job.';
-comment on column rota.step_request.step_id is 'The step; for an array, its head.';
-comment on column rota.step_request.name is 'Name in the script.';
-comment on column rota.step_request.line is 'Line of the script that begins it.';
+comment on table rota.step_request is 'Steps as they were asked for in the script. The elements of an array share one row.';
+comment on column rota.step_request.job_id is 'Job that has the step.';
+comment on column rota.step_request.step_id is 'Number of the step in its job; for an array, that of its head.';
+comment on column rota.step_request.name is 'Name of the step in the script.';
+comment on column rota.step_request.line is 'Line of the script on which the step begins.';
 comment on column rota.step_request.topo is
-	'Position in an order in which every step comes after those it waits for. Edges are checked by it, so no cycle can be '
-	'stored.';
-comment on column rota.step_request.partition is 'Partition it is to run in.';
-comment on column rota.step_request.nodes_min is 'Fewest nodes.';
-comment on column rota.step_request.nodes_max is 'Most nodes; null: as many as its tasks need.';
-comment on column rota.step_request.ntasks is 'Tasks, over all nodes.';
-comment on column rota.step_request.ntasks_per_node is 'Tasks on each node; null: as they fit.';
-comment on column rota.step_request.cpus_per_task is 'CPUs for each task.';
-comment on column rota.step_request.mem_mb is 'Memory on each node, in MiB; null: see mem_per_cpu_mb.';
+	'Position of the step in topological order: every step comes after the steps that it waits for. A check on edges '
+	'uses the position, so no cycle can be stored.';
+comment on column rota.step_request.partition is 'Partition in which the step is to run.';
+comment on column rota.step_request.nodes_min is 'Fewest nodes that the step needs.';
+comment on column rota.step_request.nodes_max is 'Most nodes that the step uses; null: as many as its tasks need.';
+comment on column rota.step_request.ntasks is 'Tasks of the step on all nodes together.';
+comment on column rota.step_request.ntasks_per_node is 'Tasks of the step on each node; null: as many as fit.';
+comment on column rota.step_request.cpus_per_task is 'CPUs for each task of the step.';
+comment on column rota.step_request.mem_mb is 'Memory for the step on each node, in MiB; null: mem_per_cpu_mb applies.';
 comment on column rota.step_request.mem_per_cpu_mb is
-	'Memory for each CPU, in MiB; null: memory is tracked only where mem_mb is given.';
-comment on column rota.step_request.gres is 'Generic resources on each node: {"gpu": 2}.';
-comment on column rota.step_request.licenses is 'Licences for the step: {"matlab": 1}.';
-comment on column rota.step_request.exclusive is 'Whether it wants its nodes for itself.';
-comment on column rota.step_request."constraint" is 'Expression over node features; empty: any node.';
-comment on column rota.step_request.nodelist is 'Nodes that must be among its nodes.';
-comment on column rota.step_request.exclude is 'Nodes it must not run on.';
-comment on column rota.step_request.time_limit_s is 'Time limit in seconds; 0: none; null: the partition''s.';
+	'Memory for each CPU of the step, in MiB; null: memory is tracked only if mem_mb is given.';
+comment on column rota.step_request.gres is 'Generic resources that the step needs on each node, for example {"gpu": 2}.';
+comment on column rota.step_request.licenses is 'Licences that the step needs, for example {"matlab": 1}.';
+comment on column rota.step_request.exclusive is 'Whether the step wants its nodes for itself.';
+comment on column rota.step_request."constraint" is
+	'Expression over node features that the step''s nodes must fulfil; empty: any node.';
+comment on column rota.step_request.nodelist is 'Nodes that must be among the nodes of the step.';
+comment on column rota.step_request.exclude is 'Nodes on which the step must not run.';
+comment on column rota.step_request.time_limit_s is
+	'Time limit of the step in seconds; 0: none; null: that of the partition.';
 comment on column rota.step_request.time_min_s is
-	'Shortest time limit with which it may be started by backfill; null: its limit is not shortened.';
-comment on column rota.step_request.begin_at is 'Not to be started before.';
-comment on column rota.step_request.deadline_at is 'To end before; a step that no longer can ends in state deadline.';
-comment on column rota.step_request.requeue is 'Whether it may run again after the loss of a node.';
-comment on column rota.step_request.retry is 'How often it is run again after a failure of its own.';
-comment on column rota.step_request.group_name is 'Job group: prolog and epilog run once on a node for all steps of it.';
+	'Shortest time limit in seconds with which backfill may start the step; null: the time limit is not shortened.';
+comment on column rota.step_request.begin_at is 'Earliest time at which the step may start; null: no such time.';
+comment on column rota.step_request.deadline_at is
+	'Time by which the step must end. A step that can no longer do so ends in state deadline. Null: no deadline.';
+comment on column rota.step_request.requeue is 'Whether the step may run again after the loss of a node.';
+comment on column rota.step_request.retry is 'How often the step is run again after a failure of its own.';
+comment on column rota.step_request.group_name is
+	'Job group of the step; null: none. Prolog and epilog run once on a node for all steps of a group.';
 comment on column rota.step_request.keep is
-	'What it keeps while suspended: {"mem": true, "gres": true, "licenses": true, "cpus": false}.';
-comment on column rota.step_request.deps_any is 'Whether one of its "after" edges is enough (?), instead of all (,).';
-comment on column rota.step_request.with_set is 'Steps of a job with the same number are started in one decision; null: alone.';
-comment on column rota.step_request.spec is 'What the node is to run, in the form of docs/formats.md; covered by auth.';
+	'Resources that the step keeps while it is suspended, for example {"mem": true, "gres": true, "licenses": true, '
+	'"cpus": false}.';
+comment on column rota.step_request.deps_any is
+	'Whether one "after" edge of the step is enough ("?" in the script), instead of all (",").';
+comment on column rota.step_request.with_set is
+	'Number of the step''s gang: steps of a job with the same number start in one scheduling decision; null: no gang.';
+comment on column rota.step_request.spec is
+	'Spec of the step, which says what the node is to run, in the form of docs/formats.md; auth covers it.';
 comment on column rota.step_request.auth is
-	'HMAC by jobmgrd over owner, script, environment and spec; without it no order is signed.';
+	'Authenticator: HMAC by jobmgrd over owner, script, environment and spec. jobmgrd signs no launch request if it '
+	'does not match.';
 comment on column rota.step_request.sample_s is
-	'Seconds between samples of what it uses; 0: none; null: as its partition has it.';
+	'Seconds between samples of the step''s resource use; 0: no samples; null: the interval of its partition.';
 comment on column rota.step_request.reservation is
-	'Reservation of nodes that it asks to run in; null: none. It runs on no other nodes, and starts only while that lasts.';
+	'Reservation in which the step asks to run; null: none. The step runs only on nodes of the reservation and starts '
+	'only while it lasts.';
 
 create type rota.step_checked as (step_id int, request_id int, array_index int, state text, held text, end_wanted text,
 	attempt int, deps_waiting int, retries int, requeues int);
 comment on type rota.step_checked is 'The columns of rota.step that the constraint step_is_valid checks.';
--- format() writes the states of rota.step_state into the check, which cannot read tables. The most frequent states come first.
+-- format() writes the states of rota.step_state into the check, since a check cannot read tables. The most frequent states come
+-- first.
 do $$
 begin
 	execute format($sql$create domain rota.step_valid as rota.step_checked constraint step_is_valid check (
@@ -230,8 +243,8 @@ begin
 			from rota.step_state s));
 end $$;
 comment on domain rota.step_valid is
-	'The states of rota.step_state, the known values of held and end_wanted (null: no end is wanted), and array elements '
-	'numbered after their head.';
+	'State, held and end_wanted have known values (end_wanted null: no end is wanted), and array elements have higher '
+	'numbers than their head.';
 create table rota.step (
 	job_id bigint not null,
 	step_id int not null,
@@ -274,40 +287,48 @@ create index step_eligible on rota.step (queue, rank desc, job_id, step_id)
 	where state = 'pending' and deps_waiting = 0 and held = '';
 create index step_by_association on rota.step (queue, association_id, rank desc, job_id, step_id)
 	where state = 'pending' and deps_waiting = 0 and held = '';
-comment on table rota.step is 'A step as it stands, with its state. An array element gets a row when it starts.';
-comment on column rota.step.job_id is 'The job.';
+comment on table rota.step is 'Steps with their current state. An array element gets a row when it starts.';
+comment on column rota.step.job_id is 'Job that has the step.';
 comment on column rota.step.step_id is
-	'The step in its job: script steps in order; the element at position p of an array has the head''s number + 1 + p.';
-comment on column rota.step.request_id is 'Its row in rota.step_request: itself, or the head of its array.';
-comment on column rota.step.array_index is 'Index of an array element; null: not an element.';
+	'Number of the step in its job. Steps of the script are numbered in order; the array element at position p has '
+	'the number of its head + 1 + p.';
+comment on column rota.step.request_id is
+	'Number of the step in rota.step_request: the step itself, or the head of its array.';
+comment on column rota.step.array_index is 'Index of an array element; null: the step is not an element.';
 comment on column rota.step.state is
-	'Its state. internal.step_write changes it; internal.array_expand makes rows of elements that start.';
+	'State of the step. internal.step_write changes it; internal.array_expand makes the rows of elements that start.';
 comment on column rota.step.attempt is
-	'Its latest attempt; 0: never started. Orders and reports name it, and what names another one is rejected.';
-comment on column rota.step.held is 'By whom it is held: empty, user, admin or system.';
-comment on column rota.step.held_reason is 'Why it is held.';
-comment on column rota.step.deps_waiting is 'Unresolved dependencies; 0: none.';
+	'Number of the step''s latest attempt; 0: never started. Orders and reports name an attempt, and those that name '
+	'another one are rejected.';
+comment on column rota.step.held is 'Who holds the step: user, admin or system; empty: the step is not held.';
+comment on column rota.step.held_reason is 'Why the step is held.';
+comment on column rota.step.deps_waiting is 'Number of unresolved dependencies of the step.';
 comment on column rota.step.rank is
-	'Position in the queue, higher first: seconds of priority less the time of submission. It does not change with time.';
-comment on column rota.step.begin_at is 'Not to be started before: as asked for, or after a requeue.';
-comment on column rota.step.start_by is 'Latest start with which it can still end before its deadline; null: no deadline.';
-comment on column rota.step.eligible_at is 'Since when it waits for nothing but resources.';
-comment on column rota.step.retries is 'How often it was run again after a failure of its own.';
-comment on column rota.step.requeues is 'How often it was run again for another reason.';
-comment on column rota.step.ordered_at is 'When the scheduler placed its latest attempt.';
-comment on column rota.step.started_at is 'When the first task of its latest attempt started.';
-comment on column rota.step.ended_at is 'When it reached a final state.';
-comment on column rota.step.exit_code is 'Highest exit code of its tasks, 0 to 255.';
-comment on column rota.step.signal is 'Signal that ended a task of it; null: none.';
+	'Position of the step in the queue, higher first: seconds of priority minus the time of submission. It does not '
+	'change with time.';
+comment on column rota.step.begin_at is
+	'Earliest time at which the step may start, as asked for or after a requeue; null: any time.';
+comment on column rota.step.start_by is
+	'Latest start with which the step can still end before its deadline; null: no deadline.';
+comment on column rota.step.eligible_at is 'Since when the step waits only for resources.';
+comment on column rota.step.retries is 'How often the step was run again after a failure of its own.';
+comment on column rota.step.requeues is 'How often the step was run again for another reason than a failure of its own.';
+comment on column rota.step.ordered_at is 'When the scheduler placed the latest attempt of the step.';
+comment on column rota.step.started_at is 'When the first task of the step''s latest attempt started.';
+comment on column rota.step.ended_at is 'When the step reached a final state.';
+comment on column rota.step.exit_code is 'Highest exit code of the step''s tasks, 0 to 255.';
+comment on column rota.step.signal is 'Signal that ended a task of the step; null: none.';
 comment on column rota.step.cause is
-	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '
-	'withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
-comment on column rota.step.message is 'The cause in words.';
-comment on column rota.step.end_wanted is 'The event that its end will count as, where somebody asked for that end.';
-comment on column rota.step.resume_wanted is 'Whether a suspended step is to go on as soon as its CPUs are free.';
-comment on column rota.step.queue is 'The partition in whose queue it is, as its request says.';
-comment on column rota.step.is_array is 'Whether it is the head of an array.';
-comment on column rota.step.association_id is 'Its association, in rota.association_share.';
+	'What ended the step: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, '
+	'refused, withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
+comment on column rota.step.message is 'Cause of the step''s end in words.';
+comment on column rota.step.end_wanted is
+	'Event as which the end of the step will count, if somebody asked for that end (cancel, preempt, deadline, '
+	'requeue); null: nobody did.';
+comment on column rota.step.resume_wanted is 'Whether the suspended step is to resume as soon as its CPUs are free.';
+comment on column rota.step.queue is 'Partition in whose queue the step is, as its request says.';
+comment on column rota.step.is_array is 'Whether the step is the head of an array.';
+comment on column rota.step.association_id is 'Association of the step, in rota.association_share.';
 create function rota.step_references() returns trigger
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -326,7 +347,8 @@ begin
 	end if;
 	return null;
 end $$;
-comment on function rota.step_references() is 'Trigger function: refuses steps whose request, or its job, does not exist.';
+comment on function rota.step_references() is
+	'Trigger function: refuses steps whose row in rota.step_request or rota.job does not exist.';
 
 create type rota.step_array_checked as (size int, next int, running int, completed int, failed int, max_running int);
 comment on type rota.step_array_checked is 'The columns of rota.step_array that the constraint step_array_is_valid checks.';
@@ -335,7 +357,8 @@ create domain rota.step_array_valid as rota.step_array_checked
 		(value).size >= 1 and (value).next between 0 and (value).size and (value).max_running >= 1
 		and least((value).running, (value).completed, (value).failed) >= 0
 		and (value).running + (value).completed + (value).failed <= (value).size);
-comment on domain rota.step_array_valid is 'How far an array may have come; max_running null: any number at once.';
+comment on domain rota.step_array_valid is
+	'Limits on the progress of an array; max_running null: any number of elements may run at once.';
 create table rota.step_array (
 	job_id bigint not null,
 	step_id int not null,
@@ -354,20 +377,22 @@ create table rota.step_array (
 		row(size, next, running, completed, failed, max_running)::rota.step_array_checked::rota.step_array_valid
 			is distinct from null)
 ) partition by range (job_id);
-comment on table rota.step_array is 'The progress of an array: its elements are rows only from their start on.';
-comment on column rota.step_array.job_id is 'The job.';
-comment on column rota.step_array.step_id is 'The array''s head.';
-comment on column rota.step_array.indices is 'Its indices, as ranges [low, high, step] in the order of positions.';
-comment on column rota.step_array.size is 'Number of elements.';
-comment on column rota.step_array.max_running is 'Most elements at once; null: any number.';
+comment on table rota.step_array is 'Progress of each array. Elements have rows in rota.step only from their start on.';
+comment on column rota.step_array.job_id is 'Job that has the array.';
+comment on column rota.step_array.step_id is 'Number of the step that is the array''s head.';
+comment on column rota.step_array.indices is 'Indices of the array, as ranges [low, high, step] in the order of positions.';
+comment on column rota.step_array.size is 'Number of elements of the array.';
+comment on column rota.step_array.max_running is 'Most elements of the array that may run at once; null: any number.';
 comment on column rota.step_array.by_corr is
-	'Whether elements become rows when their corresponding element has ended, instead of when they start.';
-comment on column rota.step_array.next is 'First position that has not become a row in order.';
-comment on column rota.step_array.skip is 'Positions from next on that have become rows out of order (by a cancel, say).';
-comment on column rota.step_array.running is 'Elements that are rows and hold an allocation.';
-comment on column rota.step_array.completed is 'Elements that completed.';
-comment on column rota.step_array.failed is 'Elements that ended in any other way.';
-comment on column rota.step_array.rest_state is 'State of the elements that ended before they became rows; null: there are none.';
+	'Whether elements get rows when the corresponding element of another array has ended, instead of when they start.';
+comment on column rota.step_array.next is 'First position whose element has not got a row in order.';
+comment on column rota.step_array.skip is
+	'Positions from next on whose elements have got rows out of order, for example by a cancel.';
+comment on column rota.step_array.running is 'Number of elements that have rows and hold an allocation.';
+comment on column rota.step_array.completed is 'Number of elements that ended in state completed.';
+comment on column rota.step_array.failed is 'Number of elements that ended in any other state than completed.';
+comment on column rota.step_array.rest_state is
+	'Final state of the elements that ended without getting rows; null: there are none.';
 
 create type rota.step_edge_checked as (job_id bigint, step_id int, kind text, peer_job_id bigint, peer_step_id int,
 	condition text, topo int, peer_topo int, state text);
@@ -383,7 +408,8 @@ create domain rota.step_edge_valid as rota.step_edge_checked
 			and (value).peer_step_id <> (value).step_id
 			and ((value).kind <> 'after' or (value).peer_topo < (value).topo)));
 comment on domain rota.step_edge_valid is
-	'The kinds, conditions and states of edges. No edge leads to a later job, or back within a job.';
+	'Edges have known kinds, conditions and states. No edge leads to a later job, and no "after" edge leads to a '
+	'later step of its job.';
 create table rota.step_edge (
 	job_id bigint not null,
 	step_id int not null,
@@ -407,25 +433,31 @@ create index step_edge_by_peer on rota.step_edge (peer_job_id, peer_step_id);
 create index step_edge_out on rota.step_edge (peer_job_id, job_id) where peer_job_id <> job_id and state = 'waiting';
 create index step_edge_corr on rota.step_edge (job_id) where condition = 'corr';
 create index step_edge_corr_peer on rota.step_edge (peer_job_id) where condition = 'corr';
-comment on table rota.step_edge is 'Peer constraints: this step runs after, with, on the same or on other nodes than its peer.';
-comment on column rota.step_edge.job_id is 'Job of the step that is bound.';
-comment on column rota.step_edge.step_id is 'The step that is bound.';
+comment on table rota.step_edge is
+	'Edges: peer constraints of steps. A step runs after its peer, with its peer, or on the same or on other nodes.';
+comment on column rota.step_edge.job_id is 'Job of the step that has the constraint.';
+comment on column rota.step_edge.step_id is 'Number of the step that has the constraint.';
 comment on column rota.step_edge.edge is 'Number of the edge within its step.';
-comment on column rota.step_edge.kind is 'after: order; with: started in one decision; same_nodes; other_nodes.';
-comment on column rota.step_edge.peer_job_id is 'Job of the peer: this one, or an earlier one.';
-comment on column rota.step_edge.peer_step_id is 'The peer; -1: the whole of another job.';
+comment on column rota.step_edge.kind is
+	'Kind of the constraint. after: the step runs after its peer; with: both start in one decision; same_nodes, '
+	'other_nodes: the step runs on the nodes of its peer, or on others.';
+comment on column rota.step_edge.peer_job_id is 'Job of the peer: the job of the step, or an earlier one.';
+comment on column rota.step_edge.peer_step_id is 'Number of the peer in its job; -1: the whole job.';
 comment on column rota.step_edge.condition is
-	'For after: ok (completed), any (ended), fail (ended otherwise than completed), start (has started), corr (element by '
-	'element).';
-comment on column rota.step_edge.topo is 'The step''s position in topological order.';
-comment on column rota.step_edge.peer_topo is 'The peer''s; for after within a job it is smaller, so a cycle cannot be stored.';
+	'For kind after, what must happen to the peer: ok (it completes), any (it ends), fail (it ends in another state '
+	'than completed), start (it starts), corr (each element waits for the corresponding element).';
+comment on column rota.step_edge.topo is 'Position of the step in the topological order of its job.';
+comment on column rota.step_edge.peer_topo is
+	'Position of the peer in the topological order of its job. For kind after within a job it is smaller than topo, '
+	'so no cycle can be stored.';
 comment on column rota.step_edge.gates is
-	'Whether the step is not eligible before the edge is met; false: the placement itself sees to it (with, nodes of such '
-	'peers, and corr, which is resolved element by element).';
+	'Whether the step is not eligible before the edge is met; false: the scheduler considers the edge when it places '
+	'the step (kind with, nodes of such peers, and corr, which is resolved element by element).';
 comment on column rota.step_edge.state is
-	'waiting, met, failed (can never be met), or not_needed (can never be met because its peer ended well, or was skipped).';
-comment on column rota.step_edge.resolved_at is 'When it was met or failed; null: it waits.';
-comment on column rota.step_edge.line is 'Line of the script that asks for it.';
+	'State of the edge: waiting, met, failed (can never be met), or not_needed (can never be met because the peer '
+	'ended well or was skipped).';
+comment on column rota.step_edge.resolved_at is 'When the edge was met or failed; null: the edge is waiting.';
+comment on column rota.step_edge.line is 'Line of the script that asks for the edge.';
 create function rota.step_edge_references() returns trigger
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -452,4 +484,4 @@ begin
 	return null;
 end $$;
 comment on function rota.step_edge_references() is
-	'Trigger function: refuses edges whose step or peer does not exist or has another position.';
+	'Trigger function: refuses edges whose step or peer does not exist or has another position in topological order.';

@@ -1,9 +1,9 @@
--- What happened: attempts, allocations, ends of tasks, hooks on nodes, and the event log.
+-- History of steps: attempts, allocations, ends of tasks, prologs and epilogs on nodes, and the event log.
 
 create type rota.attempt_checked as (attempt int, state text, ended_at timestamptz);
 comment on type rota.attempt_checked is 'The columns of rota.attempt that the constraint attempt_is_valid checks.';
--- format() writes final states of rota.step_state into the check, which cannot read tables. An attempt was started, so no
--- dependency of it failed.
+-- format() writes final states of rota.step_state into the check, since a check cannot read tables. State dependency_failed is
+-- left out, because the dependencies of a started attempt did not fail.
 do $$
 begin
 	execute format($sql$create domain rota.attempt_valid as rota.attempt_checked constraint attempt_is_valid check (
@@ -16,7 +16,8 @@ begin
 			where s.stage = 'final' and s.state <> 'dependency_failed'));
 end $$;
 comment on domain rota.attempt_valid is
-	'An attempt ends in one of the states in which a started step can end, and has none before.';
+	'An attempt that has ended is in a final state in which a started step can end. An attempt that has not ended has '
+	'no state.';
 create table rota.attempt (
 	job_id bigint not null,
 	step_id int not null,
@@ -44,32 +45,32 @@ create table rota.attempt (
 		row(attempt, state, ended_at)::rota.attempt_checked::rota.attempt_valid is distinct from null)
 ) partition by range (job_id);
 create unique index attempt_one_live on rota.attempt (job_id, step_id) where ended_at is null;
-comment on table rota.attempt is 'One run of a step. A step has one live attempt at most.';
-comment on column rota.attempt.job_id is 'The job.';
-comment on column rota.attempt.step_id is 'The step.';
-comment on column rota.attempt.attempt is 'Number of the run, from 1.';
-comment on column rota.attempt.state is 'How it ended; null: live.';
-comment on column rota.attempt.time_limit_s is 'Its time limit in seconds; 0: none.';
-comment on column rota.attempt.node_ids is 'Its nodes, the one that runs the script first.';
-comment on column rota.attempt.nodes is 'Their names.';
-comment on column rota.attempt.ordered_at is 'When the scheduler placed it.';
-comment on column rota.attempt.started_at is 'When its first task started.';
-comment on column rota.attempt.suspended_at is 'Since when it is suspended; null: it is not.';
-comment on column rota.attempt.suspended_s is 'Seconds that it was suspended before.';
-comment on column rota.attempt.done_at is 'When its last task ended.';
-comment on column rota.attempt.ended_at is 'When all of its nodes had finished with it; null: live.';
-comment on column rota.attempt.outcome is 'The event that its end is to be, once known.';
-comment on column rota.attempt.exit_code is 'Highest exit code of its tasks.';
-comment on column rota.attempt.signal is 'Signal that ended a task of it.';
-comment on column rota.attempt.cause is 'What ended it; see rota.step.cause.';
-comment on column rota.attempt.message is 'The cause in words.';
-comment on column rota.attempt.session_id is 'Session id of its first task on its first node.';
+comment on table rota.attempt is 'Attempts: each is one run of a step. A step has at most one live attempt.';
+comment on column rota.attempt.job_id is 'Job of the step that the attempt runs.';
+comment on column rota.attempt.step_id is 'Step that the attempt runs.';
+comment on column rota.attempt.attempt is 'Number of the attempt among those of its step, from 1.';
+comment on column rota.attempt.state is 'Final state of the attempt; null: it is live.';
+comment on column rota.attempt.time_limit_s is 'Time limit of the attempt in seconds; 0: none.';
+comment on column rota.attempt.node_ids is 'Nodes of the attempt, the one that runs the script first.';
+comment on column rota.attempt.nodes is 'Names of the attempt''s nodes, in the order of node_ids.';
+comment on column rota.attempt.ordered_at is 'When the scheduler placed the attempt.';
+comment on column rota.attempt.started_at is 'When the first task of the attempt started.';
+comment on column rota.attempt.suspended_at is 'Since when the attempt is suspended; null: it is not.';
+comment on column rota.attempt.suspended_s is 'Seconds for which the attempt was suspended in earlier suspensions.';
+comment on column rota.attempt.done_at is 'When the last task of the attempt ended.';
+comment on column rota.attempt.ended_at is 'When all nodes of the attempt had reported its end; null: the attempt is live.';
+comment on column rota.attempt.outcome is 'Event as which the end of the attempt will count, once known.';
+comment on column rota.attempt.exit_code is 'Highest exit code of the attempt''s tasks.';
+comment on column rota.attempt.signal is 'Signal that ended a task of the attempt; null: none.';
+comment on column rota.attempt.cause is 'What ended the attempt; the values are those of rota.step.cause.';
+comment on column rota.attempt.message is 'Cause of the attempt''s end in words.';
+comment on column rota.attempt.session_id is 'Session id of the attempt''s first task on its first node.';
 comment on column rota.attempt.ends_on_node_loss is
-	'Node-loss policy: whether a node that loses its lease ends the attempt by itself; false: the attempt goes on, and the '
-	'step does not run again before the node is back or declared dead.';
+	'Node-loss policy: whether a node that loses its lease ends the attempt by itself; false: the attempt goes on, '
+	'and the step does not run again before the node is back or declared dead.';
 comment on column rota.attempt.pause_clock is
-	'The first node''s clock (microseconds since its boot) at the latest suspension or continuation that was applied. '
-	'Earlier records are ignored.';
+	'Clock of the attempt''s first node (microseconds since its boot) at the latest suspension or resumption that was '
+	'applied. Earlier records are ignored.';
 
 create type rota.allocation_checked as (attempt int, tasks int, cpus int, cpus_held int, mem_mb bigint, phase text);
 comment on type rota.allocation_checked is 'The columns of rota.allocation that the constraint allocation_is_valid checks.';
@@ -79,7 +80,7 @@ create domain rota.allocation_valid as rota.allocation_checked
 		and (value).cpus_held <= (value).cpus
 		and (value).phase in ('reserved', 'ordered', 'prolog', 'ready', 'running', 'done', 'ended'));
 comment on domain rota.allocation_valid is
-	'No amount is negative, no more CPUs are held than allocated, and the phase is a known one.';
+	'No amount of an allocation is negative, it holds no more CPUs than allocated, and its phase has a known value.';
 create table rota.allocation (
 	job_id bigint not null,
 	step_id int not null,
@@ -108,33 +109,40 @@ create table rota.allocation (
 ) partition by range (job_id);
 create index allocation_open on rota.allocation (node_id) where ended_at is null or (prolog_owner and gone_at is null);
 comment on table rota.allocation is
-	'What an attempt holds on a node, and from when to when. All usage figures are computed from these rows.';
-comment on column rota.allocation.job_id is 'The job.';
-comment on column rota.allocation.step_id is 'The step that holds it.';
-comment on column rota.allocation.attempt is 'The attempt; 0: reserved on the same nodes for a step that follows there.';
-comment on column rota.allocation.node_id is 'The node.';
-comment on column rota.allocation.node_index is 'Index of the node among those of the attempt; 0: the one that runs the script.';
-comment on column rota.allocation.cpus is 'CPUs held.';
-comment on column rota.allocation.mem_mb is 'Memory held, in MiB.';
-comment on column rota.allocation.gres is 'Devices of generic resources held: {"gpu": [0, 3]}.';
-comment on column rota.allocation.licenses is 'Licences held by the step, on the row of its first node.';
+	'Allocations: what an attempt holds on a node, and from when to when. All usage figures are computed from these '
+	'rows.';
+comment on column rota.allocation.job_id is 'Job of the step that holds the allocation.';
+comment on column rota.allocation.step_id is 'Step that holds the allocation.';
+comment on column rota.allocation.attempt is
+	'Attempt that holds the allocation; 0: it is reserved for a step that follows on the same nodes.';
+comment on column rota.allocation.node_id is 'Node on which the resources are held.';
+comment on column rota.allocation.node_index is
+	'Index of the node among the nodes of the attempt; 0: the node that runs the script.';
+comment on column rota.allocation.cpus is 'CPUs of the allocation.';
+comment on column rota.allocation.mem_mb is 'Memory of the allocation, in MiB.';
+comment on column rota.allocation.gres is 'Devices of generic resources in the allocation, for example {"gpu": [0, 3]}.';
+comment on column rota.allocation.licenses is 'Licences that the step holds, in the allocation on its first node.';
 comment on column rota.allocation.tasks is 'Tasks of the step on this node.';
 comment on column rota.allocation.prolog_owner is
-	'Whether the prolog and the epilog of its job group run with it on this node; true without a group.';
-comment on column rota.allocation.phase is 'How far the attempt is on the node; reserved: attempt 0.';
-comment on column rota.allocation.cpus_held is 'CPUs it holds now: 0 while it is suspended or pre-dispatched.';
+	'Whether the attempt runs the prolog and epilog of its job group on this node; true if the step has no group.';
+comment on column rota.allocation.phase is
+	'Phase of the attempt on the node: reserved (attempt 0), ordered, prolog, ready, running, done, ended.';
+comment on column rota.allocation.cpus_held is
+	'CPUs that the allocation holds now: 0 while the attempt is suspended or pre-dispatched.';
 comment on column rota.allocation.started_at is
-	'From when it is held; null: it is pre-dispatched, and takes the CPUs of the next element of its array that ends on the '
-	'node.';
-comment on column rota.allocation.ended_at is 'Until when; null: it is held now.';
+	'When the allocation began; null: the attempt is pre-dispatched, and takes the CPUs of the next element of its '
+	'array that ends on the node.';
+comment on column rota.allocation.ended_at is 'When the allocation ended; null: it is held now.';
 comment on column rota.allocation.gone_at is
-	'When nothing of it was left on the node; later than ended_at where the epilog of a group waits.';
-comment on column rota.allocation.peak_mb is 'Highest memory use on the node, in MiB; null: unknown.';
-comment on column rota.allocation.cpu_usec is 'CPU time used on the node, in microseconds; null: unknown.';
+	'When nothing of the attempt was left on the node; later than ended_at if the epilog of a job group waits.';
+comment on column rota.allocation.peak_mb is 'Highest memory use of the attempt on the node, in MiB; null: unknown.';
+comment on column rota.allocation.cpu_usec is 'CPU time that the attempt used on the node, in microseconds; null: unknown.';
 comment on column rota.allocation.lost_at is
-	'When it was given up with its node. Later reports of it go to rota.rejected_report and change nothing.';
+	'When the allocation was given up because its node was lost; null: it was not. Later reports about it go to '
+	'rota.rejected_report and change nothing.';
 comment on column rota.allocation.partition is
-	'Partition in which it was held, where its step has been moved to another one since; null: that of its step.';
+	'Partition of the allocation, if its step has been moved to another partition since; null: the partition of the '
+	'step.';
 
 create table rota.task_end (
 	job_id bigint not null,
@@ -159,27 +167,29 @@ create table rota.task_end (
 	involuntary_switches bigint,
 	primary key (job_id, step_id, attempt, task)
 ) partition by range (job_id);
-comment on table rota.task_end is 'The end of each task, with what the kernel counted for it. Null: unknown.';
-comment on column rota.task_end.job_id is 'The job.';
-comment on column rota.task_end.step_id is 'The step.';
-comment on column rota.task_end.attempt is 'The attempt.';
+comment on table rota.task_end is
+	'Ends of tasks, with the resource use that the kernel counted for each task. Null: unknown.';
+comment on column rota.task_end.job_id is 'Job of the task''s step.';
+comment on column rota.task_end.step_id is 'Step of the task.';
+comment on column rota.task_end.attempt is 'Attempt of the task.';
 comment on column rota.task_end.task is 'Rank of the task, from 0.';
-comment on column rota.task_end.node_id is 'Node it ran on.';
-comment on column rota.task_end.pid is 'Process id there.';
-comment on column rota.task_end.started_at is 'When it started.';
-comment on column rota.task_end.ended_at is 'When it ended.';
-comment on column rota.task_end.exit_code is 'Exit code, 0 to 255; null: ended by a signal or never started.';
-comment on column rota.task_end.signal is 'Signal that ended it; null: none.';
-comment on column rota.task_end.cause is 'What ended it; see rota.step.cause.';
-comment on column rota.task_end.user_usec is 'CPU time in user mode, in microseconds.';
-comment on column rota.task_end.system_usec is 'CPU time in the kernel, in microseconds.';
-comment on column rota.task_end.max_rss_kb is 'Highest resident memory of one of its processes, in KiB.';
-comment on column rota.task_end.minor_faults is 'Page faults without I/O.';
-comment on column rota.task_end.major_faults is 'Page faults with I/O.';
-comment on column rota.task_end.read_bytes is 'Bytes read from storage.';
-comment on column rota.task_end.write_bytes is 'Bytes written to storage.';
-comment on column rota.task_end.voluntary_switches is 'Voluntary context switches.';
-comment on column rota.task_end.involuntary_switches is 'Involuntary context switches.';
+comment on column rota.task_end.node_id is 'Node on which the task ran.';
+comment on column rota.task_end.pid is 'Process id of the task on its node.';
+comment on column rota.task_end.started_at is 'When the task started.';
+comment on column rota.task_end.ended_at is 'When the task ended.';
+comment on column rota.task_end.exit_code is
+	'Exit code of the task, 0 to 255; null: a signal ended it, or it never started.';
+comment on column rota.task_end.signal is 'Signal that ended the task; null: none.';
+comment on column rota.task_end.cause is 'What ended the task; the values are those of rota.step.cause.';
+comment on column rota.task_end.user_usec is 'CPU time of the task in user mode, in microseconds.';
+comment on column rota.task_end.system_usec is 'CPU time of the task in the kernel, in microseconds.';
+comment on column rota.task_end.max_rss_kb is 'Highest resident memory of one process of the task, in KiB.';
+comment on column rota.task_end.minor_faults is 'Page faults of the task without I/O.';
+comment on column rota.task_end.major_faults is 'Page faults of the task with I/O.';
+comment on column rota.task_end.read_bytes is 'Bytes that the task read from storage.';
+comment on column rota.task_end.write_bytes is 'Bytes that the task wrote to storage.';
+comment on column rota.task_end.voluntary_switches is 'Voluntary context switches of the task.';
+comment on column rota.task_end.involuntary_switches is 'Involuntary context switches of the task.';
 
 create table rota.hook_run (
 	job_id bigint not null,
@@ -194,21 +204,22 @@ create table rota.hook_run (
 	output text,
 	primary key (job_id, step_id, attempt, node_id, hook)
 ) partition by range (job_id);
-comment on table rota.hook_run is 'Each prolog and epilog that ran.';
-comment on column rota.hook_run.job_id is 'The job.';
-comment on column rota.hook_run.step_id is 'The step.';
-comment on column rota.hook_run.attempt is 'The attempt.';
-comment on column rota.hook_run.node_id is 'Node it ran on.';
-comment on column rota.hook_run.hook is 'Which one.';
-comment on column rota.hook_run.ended_at is 'When it ended.';
-comment on column rota.hook_run.exit_code is 'Exit code; null: ended by a signal.';
-comment on column rota.hook_run.signal is 'Signal that ended it; null: none.';
-comment on column rota.hook_run.usec is 'How long it ran, in microseconds.';
-comment on column rota.hook_run.output is 'End of what it printed.';
+comment on table rota.hook_run is 'Runs of prologs and epilogs on nodes.';
+comment on column rota.hook_run.job_id is 'Job for which the prolog or epilog ran.';
+comment on column rota.hook_run.step_id is 'Step for which the prolog or epilog ran.';
+comment on column rota.hook_run.attempt is 'Attempt for which the prolog or epilog ran.';
+comment on column rota.hook_run.node_id is 'Node on which the prolog or epilog ran.';
+comment on column rota.hook_run.hook is 'Which prolog or epilog ran: site_prolog, user_prolog, user_epilog or site_epilog.';
+comment on column rota.hook_run.ended_at is 'When the prolog or epilog ended.';
+comment on column rota.hook_run.exit_code is 'Exit code of the prolog or epilog; null: a signal ended it.';
+comment on column rota.hook_run.signal is 'Signal that ended the prolog or epilog; null: none.';
+comment on column rota.hook_run.usec is 'How long the prolog or epilog ran, in microseconds.';
+comment on column rota.hook_run.output is 'Last part of what the prolog or epilog printed.';
 
 create type rota.event_checked as (from_state text, event text, to_state text);
 comment on type rota.event_checked is 'The columns of rota.event that the constraint event_is_valid checks.';
--- format() writes the rows of rota.step_transition into the check, which cannot read tables. The most frequent events come first.
+-- format() writes the rows of rota.step_transition into the check, since a check cannot read tables. The most frequent events
+-- come first.
 do $$
 begin
 	execute format($sql$create domain rota.event_valid as rota.event_checked constraint event_is_valid check (
@@ -236,17 +247,20 @@ create table rota.event (
 	constraint event_is_valid check (
 		row(from_state, event, to_state)::rota.event_checked::rota.event_valid is distinct from null)
 ) partition by range (job_id);
-comment on table rota.event is 'Every transition that happened, append-only; a check keeps it to the state machine.';
-comment on column rota.event.job_id is 'The job.';
-comment on column rota.event.event_id is 'Order of insertion.';
-comment on column rota.event.step_id is 'The step.';
-comment on column rota.event.attempt is 'Its attempt then.';
-comment on column rota.event.at is 'When, by the database''s clock.';
-comment on column rota.event.from_state is 'State before.';
-comment on column rota.event.event is 'What happened.';
-comment on column rota.event.to_state is 'State after.';
-comment on column rota.event.actor is 'Who did it: a user''s name, schedule, or node:NAME.';
-comment on column rota.event.cause is 'Why; see rota.step.cause.';
-comment on column rota.event.detail is 'More, in words.';
+comment on table rota.event is
+	'Events: the transitions of steps that happened, append-only. A check admits only transitions of the state '
+	'machine.';
+comment on column rota.event.job_id is 'Job of the step.';
+comment on column rota.event.event_id is 'Number of the event, in the order of insertion.';
+comment on column rota.event.step_id is 'Step whose state changed.';
+comment on column rota.event.attempt is 'Latest attempt of the step at the time of the event; 0: none.';
+comment on column rota.event.at is 'When the event happened, by the clock of the database.';
+comment on column rota.event.from_state is 'State of the step before the event.';
+comment on column rota.event.event is 'Name of the event, as in rota.step_transition.';
+comment on column rota.event.to_state is 'State of the step after the event.';
+comment on column rota.event.actor is 'Who caused the event: a user''s name, schedule, or node:NAME.';
+comment on column rota.event.cause is 'Why the event happened; the values are those of rota.step.cause.';
+comment on column rota.event.detail is 'More about the event, in words.';
 comment on column rota.event.xid is
-	'Transaction that wrote it; readers take those below their snapshot''s xmin and miss nothing that commits late.';
+	'Transaction that wrote the event. Readers take only events of transactions below the xmin of their snapshot, so '
+	'they miss none that commits late.';

@@ -1,4 +1,4 @@
--- Orders on their way to nodes, reports on their way from them.
+-- Orders on their way to nodes, and deferred and rejected reports from nodes.
 
 create type rota.node_order_checked as (kind text, body text, signature bytea, text_node int, also int[]);
 comment on type rota.node_order_checked is 'The columns of rota.node_order that the constraint node_order_is_valid checks.';
@@ -10,8 +10,8 @@ create domain rota.node_order_valid as rota.node_order_checked
 		and ((value).kind = 'launch') = (coalesce((value).body, (value).text_node::text) is not null)
 		and ((value).also = '{}' or (value).kind = 'launch'));
 comment on domain rota.node_order_valid is
-	'The kinds of orders. A launch, and no other order, has a text, its own or that of another node''s row, and may be for '
-	'further steps. A text is signed.';
+	'Orders have known kinds. Only a launch request has a text, its own or that of another node''s row, and may be '
+	'for further steps. A text is signed.';
 create table rota.node_order (
 	order_id bigint generated always as identity primary key,
 	node_id int not null references rota.node on delete cascade,
@@ -29,23 +29,27 @@ create table rota.node_order (
 		row(kind, body, signature, text_node, also)::rota.node_order_checked::rota.node_order_valid is distinct from null)
 );
 create index node_order_by_node on rota.node_order (node_id, order_id);
-comment on table rota.node_order is 'Orders on their way to nodes. A row goes when its node has fetched it.';
-comment on column rota.node_order.order_id is 'Order of making.';
-comment on column rota.node_order.node_id is 'The node.';
+comment on table rota.node_order is 'Orders on their way to nodes. A row is deleted when its node has fetched the order.';
+comment on column rota.node_order.order_id is 'Number of the order, in the order of making.';
+comment on column rota.node_order.node_id is 'Node that the order is for.';
 comment on column rota.node_order.kind is
-	'launch: run an attempt (signed); go: its peers are ready; end: finish; kill, signal, suspend, resume; limit: another '
-	'time limit.';
-comment on column rota.node_order.job_id is 'The job.';
-comment on column rota.node_order.step_id is 'The step.';
-comment on column rota.node_order.attempt is 'The attempt.';
-comment on column rota.node_order.body is 'Text of a launch order.';
-comment on column rota.node_order.signature is 'Ed25519 over it, by jobmgrd.';
+	'Kind of order. launch: run an attempt (signed); go: start the tasks, since the other nodes are ready; end: '
+	'finish the attempt; kill, signal, suspend, resume: act on its processes; limit: change its time limit.';
+comment on column rota.node_order.job_id is 'Job that the order is about.';
+comment on column rota.node_order.step_id is 'Step that the order is about.';
+comment on column rota.node_order.attempt is 'Attempt that the order is about.';
+comment on column rota.node_order.body is
+	'Text of a launch request; null: the order is no launch request, or text_node has the text.';
+comment on column rota.node_order.signature is 'Ed25519 signature by jobmgrd of the launch request in body.';
 comment on column rota.node_order.args is
-	'Arguments: signal, cause, epilog, time_limit_s; of a launch sample_s, the seconds between samples.';
-comment on column rota.node_order.made_at is 'When.';
+	'Arguments of the order: signal, cause, epilog, time_limit_s; of a launch request sample_s, the seconds between '
+	'samples.';
+comment on column rota.node_order.made_at is 'When the order was made.';
 comment on column rota.node_order.also is
-	'Launch: further steps that it is for, elements of the same array with the same number of attempt.';
-comment on column rota.node_order.text_node is 'Launch without a body: it is that of the attempt''s launch_text with this node.';
+	'Of a launch request: further steps that it starts, which are elements of the same array with the same attempt '
+	'number.';
+comment on column rota.node_order.text_node is
+	'Of a launch request without a body: node_id of the row of the attempt in rota.launch_text that has its text.';
 
 create table rota.launch_text (
 	job_id bigint not null,
@@ -57,13 +61,13 @@ create table rota.launch_text (
 	primary key (job_id, step_id, attempt, node_id)
 );
 comment on table rota.launch_text is
-	'Texts of launch orders that are for several nodes of an attempt. A row goes when the attempt is over.';
-comment on column rota.launch_text.job_id is 'The job.';
-comment on column rota.launch_text.step_id is 'The step.';
-comment on column rota.launch_text.attempt is 'The attempt.';
-comment on column rota.launch_text.node_id is 'The first of the nodes.';
-comment on column rota.launch_text.body is 'Text of the order.';
-comment on column rota.launch_text.signature is 'By jobmgrd, as in rota.node_order.';
+	'Texts of launch requests that are for several nodes of an attempt. A row is deleted when the attempt is over.';
+comment on column rota.launch_text.job_id is 'Job that the launch request is for.';
+comment on column rota.launch_text.step_id is 'Step that the launch request is for.';
+comment on column rota.launch_text.attempt is 'Attempt that the launch request is for.';
+comment on column rota.launch_text.node_id is 'First of the nodes that the launch request is for.';
+comment on column rota.launch_text.body is 'Text of the launch request.';
+comment on column rota.launch_text.signature is 'Ed25519 signature by jobmgrd of the launch request.';
 
 create unlogged table rota.report_deferred (
 	deferred_id bigint generated always as identity primary key,
@@ -74,13 +78,15 @@ create unlogged table rota.report_deferred (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 alter table rota.report_deferred alter column report set storage external;
 comment on table rota.report_deferred is
-	'Deferred reports: those that wait to be applied, because another session had locked their jobs. A row goes when it is '
-	'applied. The table is not logged, since a node repeats what was not acknowledged.';
-comment on column rota.report_deferred.deferred_id is 'Order of arrival.';
-comment on column rota.report_deferred.node_id is 'The node, or one of those whose process manager sent it.';
-comment on column rota.report_deferred.job_ids is 'Jobs that it is about.';
-comment on column rota.report_deferred.reported_at is 'When it was received. The ages in it count from here.';
-comment on column rota.report_deferred.report is 'The report, as api.node_report takes it, with its coalesced records.';
+	'Deferred reports: they wait to be applied, because another session had locked their jobs. A row is deleted when '
+	'it is applied. The table is unlogged, since nodes repeat reports that were not acknowledged.';
+comment on column rota.report_deferred.deferred_id is 'Number of the report, in the order of arrival.';
+comment on column rota.report_deferred.node_id is
+	'Node that sent the report, or one of several nodes whose process manager sent it.';
+comment on column rota.report_deferred.job_ids is 'Jobs that the report is about.';
+comment on column rota.report_deferred.reported_at is
+	'When the report was received. The ages in the report count back from this time.';
+comment on column rota.report_deferred.report is 'The report as api.node_report takes it, with coalesced records.';
 
 create table rota.rejected_report (
 	rejected_report_id bigint generated always as identity,
@@ -90,9 +96,9 @@ create table rota.rejected_report (
 	primary key (rejected_report_id, at)
 ) partition by range (at);
 comment on table rota.rejected_report is
-	'Records that were late or fitted no attempt. They changed nothing and are kept for as many days as the setting '
-	'rejected_report_days says.';
-comment on column rota.rejected_report.rejected_report_id is 'Order of arrival.';
-comment on column rota.rejected_report.at is 'When it was received.';
-comment on column rota.rejected_report.actor is 'Who sent it.';
-comment on column rota.rejected_report.what is 'The records, as they were sent.';
+	'Rejected reports: records that were late or fitted no attempt, and changed nothing. They are kept for as many '
+	'days as the setting rejected_report_days says.';
+comment on column rota.rejected_report.rejected_report_id is 'Number of the rejected report, in the order of arrival.';
+comment on column rota.rejected_report.at is 'When the report was received.';
+comment on column rota.rejected_report.actor is 'Who sent the report.';
+comment on column rota.rejected_report.what is 'Records of the report, as they were sent.';

@@ -1,4 +1,4 @@
--- What steps use while they run: samples, and their totals.
+-- Samples of the resource use of running steps, and totals of the samples.
 
 create table rota.sample (
 	at timestamptz not null,
@@ -20,23 +20,27 @@ create table rota.sample (
 ) partition by range (at);
 create index sample_of_step on rota.sample (job_id, step_id, attempt, at);
 comment on table rota.sample is
-	'What the processes of running steps used at a moment; one partition for each day (UTC). Null: unknown.';
-comment on column rota.sample.at is 'When, by the database''s clock.';
-comment on column rota.sample.job_id is 'The job.';
-comment on column rota.sample.step_id is 'The step.';
-comment on column rota.sample.attempt is 'The attempt.';
-comment on column rota.sample.node_id is 'The node.';
-comment on column rota.sample.task is 'Rank of a task, where a node has several; -1: all processes of the step on the node.';
-comment on column rota.sample.cpu_usec is 'CPU time used so far, in microseconds.';
-comment on column rota.sample.rss_kb is 'Resident memory, in KiB.';
-comment on column rota.sample.swap_kb is 'Memory swapped out, in KiB.';
-comment on column rota.sample.minor_faults is 'Page faults without I/O so far.';
-comment on column rota.sample.major_faults is 'Page faults with I/O so far.';
-comment on column rota.sample.read_bytes is 'Bytes read so far.';
-comment on column rota.sample.write_bytes is 'Bytes written so far.';
-comment on column rota.sample.processes is 'Processes.';
-comment on column rota.sample.threads is 'Threads of them.';
-comment on column rota.sample.gauges is 'Figures of the site''s plug-in for the units held, as in {"gpu0.util": 35}.';
+	'Samples: resource use of the processes of running steps at a moment. One partition for each day (UTC). Null: '
+	'unknown.';
+comment on column rota.sample.at is 'When the sample was taken, by the clock of the database.';
+comment on column rota.sample.job_id is 'Job of the sampled step.';
+comment on column rota.sample.step_id is 'Step that was sampled.';
+comment on column rota.sample.attempt is 'Attempt that was sampled.';
+comment on column rota.sample.node_id is 'Node on which the sample was taken.';
+comment on column rota.sample.task is
+	'Rank of the sampled task, if the step has several tasks on the node; -1: all processes of the step on the node '
+	'together.';
+comment on column rota.sample.cpu_usec is 'CPU time that the processes had used so far, in microseconds.';
+comment on column rota.sample.rss_kb is 'Resident memory of the processes, in KiB.';
+comment on column rota.sample.swap_kb is 'Memory of the processes that is swapped out, in KiB.';
+comment on column rota.sample.minor_faults is 'Page faults without I/O of the processes so far.';
+comment on column rota.sample.major_faults is 'Page faults with I/O of the processes so far.';
+comment on column rota.sample.read_bytes is 'Bytes that the processes had read so far.';
+comment on column rota.sample.write_bytes is 'Bytes that the processes had written so far.';
+comment on column rota.sample.processes is 'Number of processes.';
+comment on column rota.sample.threads is 'Number of threads of all processes together.';
+comment on column rota.sample.gauges is
+	'Figures that the site''s sample command gave for the devices of the step, as in {"gpu0.util": 35}.';
 
 create table rota.sample_total (
 	job_id bigint not null,
@@ -80,46 +84,51 @@ create table rota.sample_total (
 	primary key (job_id, step_id, attempt, node_id, task)
 ) partition by range (job_id);
 comment on table rota.sample_total is
-	'Totals of the samples of an attempt on a node, which stay when the samples are dropped. The clock in it lets each '
-	'sample count once. Null: unknown.';
-comment on column rota.sample_total.job_id is 'The job.';
-comment on column rota.sample_total.step_id is 'The step.';
-comment on column rota.sample_total.attempt is 'The attempt.';
-comment on column rota.sample_total.node_id is 'The node.';
+	'Totals of the samples of an attempt on a node, which are kept when the samples are dropped. The column clock '
+	'ensures that each sample counts once. Null: unknown.';
+comment on column rota.sample_total.job_id is 'Job of the sampled step.';
+comment on column rota.sample_total.step_id is 'Step that was sampled.';
+comment on column rota.sample_total.attempt is 'Attempt that was sampled.';
+comment on column rota.sample_total.node_id is 'Node on which the samples were taken.';
 comment on column rota.sample_total.task is
-	'Rank of a task, where a node has several; -1: all processes of the step on the node.';
-comment on column rota.sample_total.only_task is 'Rank of the task, where it is the only one on the node.';
-comment on column rota.sample_total.samples is 'How many there were.';
-comment on column rota.sample_total.first_clock is 'The first one, in microseconds of the node''s CLOCK_BOOTTIME.';
-comment on column rota.sample_total.clock is 'The same of the latest sample. A sample that is not later was counted before.';
-comment on column rota.sample_total.first_at is 'The first one, by the database''s clock.';
-comment on column rota.sample_total.last_at is 'The last one.';
-comment on column rota.sample_total.cpu_usec is 'CPU time used by the last one, in microseconds.';
-comment on column rota.sample_total.cpu_usec_first is 'The same by the first one.';
-comment on column rota.sample_total.cpu_rate is 'CPUs busy between the last two.';
-comment on column rota.sample_total.cpu_rate_max is 'Most CPUs busy between any two.';
-comment on column rota.sample_total.read_bytes is 'Bytes read by the last one.';
-comment on column rota.sample_total.read_bytes_first is 'The same by the first one.';
-comment on column rota.sample_total.read_rate is 'Bytes read each second between the last two.';
-comment on column rota.sample_total.read_rate_max is 'Most bytes read each second between any two.';
-comment on column rota.sample_total.write_bytes is 'Bytes written by the last one.';
-comment on column rota.sample_total.write_bytes_first is 'The same by the first one.';
-comment on column rota.sample_total.write_rate is 'Bytes written each second between the last two.';
-comment on column rota.sample_total.write_rate_max is 'Most bytes written each second between any two.';
-comment on column rota.sample_total.minor_faults is 'Page faults without I/O by the last one.';
-comment on column rota.sample_total.major_faults is 'Page faults with I/O by the last one.';
-comment on column rota.sample_total.rss_kb is 'Resident memory in the last one, in KiB.';
-comment on column rota.sample_total.rss_kb_max is 'The most there was.';
-comment on column rota.sample_total.rss_kb_sum is 'The sum of all; divided by samples: the mean.';
-comment on column rota.sample_total.swap_kb is 'Memory swapped out in the last one, in KiB.';
-comment on column rota.sample_total.swap_kb_max is 'The most there was.';
-comment on column rota.sample_total.swap_kb_sum is 'The sum of all.';
-comment on column rota.sample_total.processes is 'Processes in the last one.';
-comment on column rota.sample_total.processes_max is 'The most there were.';
-comment on column rota.sample_total.processes_sum is 'The sum of all.';
-comment on column rota.sample_total.threads is 'Threads in the last one.';
-comment on column rota.sample_total.threads_max is 'The most there were.';
-comment on column rota.sample_total.threads_sum is 'The sum of all.';
+	'Rank of the sampled task, if the step has several tasks on the node; -1: all processes of the step on the node '
+	'together.';
+comment on column rota.sample_total.only_task is 'Rank of the task, if it is the only task of the step on the node.';
+comment on column rota.sample_total.samples is 'Number of samples.';
+comment on column rota.sample_total.first_clock is
+	'Time of the first sample, in microseconds of the node''s CLOCK_BOOTTIME.';
+comment on column rota.sample_total.clock is
+	'Time of the latest sample, in microseconds of the node''s CLOCK_BOOTTIME. A sample that is not later was counted '
+	'before.';
+comment on column rota.sample_total.first_at is 'Time of the first sample, by the clock of the database.';
+comment on column rota.sample_total.last_at is 'Time of the latest sample, by the clock of the database.';
+comment on column rota.sample_total.cpu_usec is 'CPU time used up to the latest sample, in microseconds.';
+comment on column rota.sample_total.cpu_usec_first is 'CPU time used up to the first sample, in microseconds.';
+comment on column rota.sample_total.cpu_rate is 'Mean number of busy CPUs between the latest two samples.';
+comment on column rota.sample_total.cpu_rate_max is 'Highest mean number of busy CPUs between two consecutive samples.';
+comment on column rota.sample_total.read_bytes is 'Bytes read up to the latest sample.';
+comment on column rota.sample_total.read_bytes_first is 'Bytes read up to the first sample.';
+comment on column rota.sample_total.read_rate is 'Bytes read each second between the latest two samples.';
+comment on column rota.sample_total.read_rate_max is 'Most bytes read each second between two consecutive samples.';
+comment on column rota.sample_total.write_bytes is 'Bytes written up to the latest sample.';
+comment on column rota.sample_total.write_bytes_first is 'Bytes written up to the first sample.';
+comment on column rota.sample_total.write_rate is 'Bytes written each second between the latest two samples.';
+comment on column rota.sample_total.write_rate_max is 'Most bytes written each second between two consecutive samples.';
+comment on column rota.sample_total.minor_faults is 'Page faults without I/O up to the latest sample.';
+comment on column rota.sample_total.major_faults is 'Page faults with I/O up to the latest sample.';
+comment on column rota.sample_total.rss_kb is 'Resident memory in the latest sample, in KiB.';
+comment on column rota.sample_total.rss_kb_max is 'Highest resident memory in any sample, in KiB.';
+comment on column rota.sample_total.rss_kb_sum is
+	'Sum of resident memory over all samples, in KiB; divided by samples it is the mean.';
+comment on column rota.sample_total.swap_kb is 'Memory swapped out in the latest sample, in KiB.';
+comment on column rota.sample_total.swap_kb_max is 'Most memory swapped out in any sample, in KiB.';
+comment on column rota.sample_total.swap_kb_sum is 'Sum of memory swapped out over all samples, in KiB.';
+comment on column rota.sample_total.processes is 'Number of processes in the latest sample.';
+comment on column rota.sample_total.processes_max is 'Highest number of processes in any sample.';
+comment on column rota.sample_total.processes_sum is 'Sum of the number of processes over all samples.';
+comment on column rota.sample_total.threads is 'Number of threads in the latest sample.';
+comment on column rota.sample_total.threads_max is 'Highest number of threads in any sample.';
+comment on column rota.sample_total.threads_sum is 'Sum of the number of threads over all samples.';
 comment on column rota.sample_total.gauges is
-	'Of each figure of the site''s plug-in the last, the highest, the sum and the number of all: {"gpu0.util": [35, 80, '
-	'1200, 20]}.';
+	'For each figure of the site''s sample command: its latest value, highest value, sum and number of values, as in '
+	'{"gpu0.util": [35, 80, 1200, 20]}.';

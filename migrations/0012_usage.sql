@@ -1,5 +1,5 @@
--- What was used, by hour, day and month. Each transaction that ends something notes it in rota.usage_pending; api.usage_roll adds
--- it up later, exactly once.
+-- Use of resources by hour, day and month. Each transaction that ends steps or allocations notes them in rota.usage_pending.
+-- api.usage_roll adds them up later, exactly once.
 
 create type rota.usage_pending_checked as (job_ids bigint[], step_ids int[], attempts int[], node_ids int[], held boolean,
 	used boolean);
@@ -13,7 +13,7 @@ create domain rota.usage_pending_valid as rota.usage_pending_checked
 		and cardinality((value).attempts) = cardinality((value).job_ids)
 		and cardinality((value).node_ids) = cardinality((value).job_ids));
 comment on domain rota.usage_pending_valid is
-	'Either ended steps, or allocations whose time or use is to be added up; each with all of its key.';
+	'A row has either ended steps, or allocations whose time or use is to be added up. Its arrays have equal lengths.';
 create table rota.usage_pending (
 	pending_id bigint generated always as identity primary key,
 	job_ids bigint[] not null,
@@ -28,32 +28,36 @@ create table rota.usage_pending (
 			is distinct from null)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_threshold = -1);
 comment on table rota.usage_pending is
-	'What has ended and is not in the usage figures yet: a row for each transaction that ended something, and, during a '
-	'rebuild, rows for what had ended before. A row goes in the transaction that adds it up.';
+	'Steps and allocations that have ended and are not in the usage figures yet: a row for each transaction that '
+	'ended some, and during a rebuild rows for those that had ended before. The transaction that adds a row up '
+	'deletes it.';
 comment on column rota.usage_pending.pending_id is
-	'The order in which rows are added up: what has just ended from 1 on; after that the rows of a rebuild, from -1 down.';
-comment on column rota.usage_pending.job_ids is 'Job of each.';
-comment on column rota.usage_pending.step_ids is 'Step of each.';
-comment on column rota.usage_pending.attempts is
-	'Of allocations, the attempt of each. Null: the row names steps that have reached their end.';
-comment on column rota.usage_pending.node_ids is 'The node of each, likewise.';
-comment on column rota.usage_pending.held is 'Allocations that have ended: what was held.';
+	'Position of the row in the order of adding up: rows of new ends from 1 up; after them rows of a rebuild, from -1 '
+	'down.';
+comment on column rota.usage_pending.job_ids is 'Job of each step or allocation.';
+comment on column rota.usage_pending.step_ids is 'Step, or step of each allocation.';
+comment on column rota.usage_pending.attempts is 'Attempt of each allocation; null: the row has steps that ended.';
+comment on column rota.usage_pending.node_ids is 'Node of each allocation; null: the row has steps that ended.';
+comment on column rota.usage_pending.held is
+	'Whether the allocations have ended, so that the resources held by them are to be added up.';
 comment on column rota.usage_pending.used is
-	'Allocations whose use has become known, because nothing of them is left on the node.';
+	'Whether the use of the allocations has become known, because nothing of them is left on their nodes, so that it '
+	'is to be added up.';
 comment on column rota.usage_pending.rebuild is
-	'Whether it had been added up before, and is again. Views leave it out until then.';
+	'Whether the row had been added up before and is added up again by a rebuild. Views leave it out until then.';
 
 create table rota.usage_state (
 	one boolean primary key default true check (one),
 	time_zone text not null,
 	rebuild_at timestamptz
 );
-comment on table rota.usage_state is 'How the usage figures are made: one row.';
-comment on column rota.usage_state.one is 'There is one row.';
+comment on table rota.usage_state is 'State of the usage figures, in one row.';
+comment on column rota.usage_state.one is 'Always true: the table has only one row.';
 comment on column rota.usage_state.time_zone is
-	'Time zone by which days and months are added up; another setting counts from the next rebuild on.';
+	'Time zone by which days and months are added up. A change of the setting time_zone takes effect at the next '
+	'rebuild.';
 comment on column rota.usage_state.rebuild_at is
-	'When a rebuild was asked for; null: none, or it has begun (rota.usage_pending.rebuild).';
+	'When a rebuild of the usage figures was requested; null: none was, or it has begun (rota.usage_pending.rebuild).';
 insert into rota.usage_state (time_zone) values (current_setting('TimeZone'));
 
 create table rota.usage_hour (
@@ -78,41 +82,49 @@ create table rota.usage_hour (
 ) with (fillfactor = 80);
 create index usage_hour_by_account on rota.usage_hour (nullif(account, ''), hour);
 comment on table rota.usage_hour is
-	'What accounts, users, partitions and qualities of service used, hour by hour; of what has ended and is not in '
-	'rota.usage_pending any more.';
-comment on column rota.usage_hour.hour is 'Start of the hour, a full one in UTC.';
-comment on column rota.usage_hour.account is 'Account that pays; empty: none.';
-comment on column rota.usage_hour.user_name is 'Owner''s login name.';
-comment on column rota.usage_hour.partition is 'Partition.';
-comment on column rota.usage_hour.qos is 'Quality of service.';
-comment on column rota.usage_hour.cpu_s is 'CPU-seconds held.';
+	'Use of resources by account, user, partition and quality of service in each hour, of steps and allocations that '
+	'have ended and are not in rota.usage_pending any more.';
+comment on column rota.usage_hour.hour is 'Start of the hour, a full hour in UTC.';
+comment on column rota.usage_hour.account is 'Account that pays for the use; empty: none.';
+comment on column rota.usage_hour.user_name is 'Login name of the owner of the steps.';
+comment on column rota.usage_hour.partition is 'Partition of the steps.';
+comment on column rota.usage_hour.qos is 'Quality of service of the steps.';
+comment on column rota.usage_hour.cpu_s is 'CPU-seconds held by allocations.';
 comment on column rota.usage_hour.node_s is
-	'Seconds in which something was held on a node: two nodes held for one second are two.';
-comment on column rota.usage_hour.mem_mb_s is 'MiB-seconds of memory held.';
-comment on column rota.usage_hour.gres_s is 'Unit-seconds of generic resources held: {"gpu": 7200}.';
+	'Node-seconds in which allocations held anything: two nodes held for one second are two.';
+comment on column rota.usage_hour.mem_mb_s is 'MiB-seconds of memory held by allocations.';
+comment on column rota.usage_hour.gres_s is 'Device-seconds of generic resources held by allocations, as in {"gpu": 7200}.';
 comment on column rota.usage_hour.cpu_used_s is
-	'CPU-seconds that processes used, of allocations that ended in the period and were measured.';
+	'CPU-seconds that processes used, of allocations that ended in the period and whose use was measured.';
 comment on column rota.usage_hour.cpu_measured_s is
-	'CPU-seconds held by these same allocations, from their first moment to their last.';
-comment on column rota.usage_hour.steps_ended is 'Steps that ended in the period; elements count, their array does not.';
-comment on column rota.usage_hour.steps_completed is 'Those of them that completed.';
-comment on column rota.usage_hour.steps_failed is 'Those that failed, by themselves, by a limit or with their node.';
-comment on column rota.usage_hour.steps_cancelled is 'The rest: cancelled, preempted, skipped, or never able to start.';
-comment on column rota.usage_hour.steps_waited is 'Those that had started.';
-comment on column rota.usage_hour.wait_s is 'Seconds that these had waited, from when they were eligible to their start.';
+	'CPU-seconds held from begin to end by the allocations that cpu_used_s counts.';
+comment on column rota.usage_hour.steps_ended is
+	'Steps that ended in the period. Elements of an array count, the array does not.';
+comment on column rota.usage_hour.steps_completed is 'Steps that ended in the period in state completed.';
+comment on column rota.usage_hour.steps_failed is
+	'Steps that ended in the period by a failure of their own, by a limit or with their node.';
+comment on column rota.usage_hour.steps_cancelled is
+	'All other steps that ended in the period: cancelled, preempted, skipped, or never able to start.';
+comment on column rota.usage_hour.steps_waited is 'Steps that ended in the period and had started.';
+comment on column rota.usage_hour.wait_s is
+	'Seconds that the steps counted in steps_waited had waited, from when they were eligible to their start.';
 
 create table rota.usage_day (like rota.usage_hour including all excluding indexes) with (fillfactor = 80);
 alter table rota.usage_day rename hour to day;
 alter table rota.usage_day alter day type date;
 alter table rota.usage_day add primary key (day, account, user_name, partition, qos);
 create index usage_day_by_account on rota.usage_day (nullif(account, ''), day);
-comment on table rota.usage_day is 'The same day by day.';
-comment on column rota.usage_day.day is 'The day, in the site''s time zone.';
+comment on table rota.usage_day is
+	'Use of resources by account, user, partition and quality of service on each day, as rota.usage_hour has it for '
+	'hours.';
+comment on column rota.usage_day.day is 'The day, in the time zone of the site.';
 create table rota.usage_month (like rota.usage_day including all excluding indexes) with (fillfactor = 80);
 alter table rota.usage_month rename day to month;
 alter table rota.usage_month add primary key (month, account, user_name, partition, qos);
-comment on table rota.usage_month is 'The same month by month.';
-comment on column rota.usage_month.month is 'First day of the month, in the site''s time zone.';
+comment on table rota.usage_month is
+	'Use of resources by account, user, partition and quality of service in each month, as rota.usage_hour has it for '
+	'hours.';
+comment on column rota.usage_month.month is 'First day of the month, in the time zone of the site.';
 
 create table rota.node_usage_hour (
 	hour timestamptz not null,
@@ -126,27 +138,27 @@ create table rota.node_usage_hour (
 	primary key (hour, node_id)
 ) with (fillfactor = 80);
 comment on table rota.node_usage_hour is
-	'What was used of each node, hour by hour; of what has ended and is not in rota.usage_pending any more.';
-comment on column rota.node_usage_hour.hour is 'Start of the hour, a full one in UTC.';
-comment on column rota.node_usage_hour.node_id is 'The node.';
-comment on column rota.node_usage_hour.cpu_s is 'CPU-seconds held.';
-comment on column rota.node_usage_hour.node_s is
-	'Seconds in which something was held on a node: two nodes held for one second are two.';
-comment on column rota.node_usage_hour.mem_mb_s is 'MiB-seconds of memory held.';
-comment on column rota.node_usage_hour.gres_s is 'Unit-seconds of generic resources held: {"gpu": 7200}.';
+	'Use of each node in each hour, by allocations that have ended and are not in rota.usage_pending any more.';
+comment on column rota.node_usage_hour.hour is 'Start of the hour, a full hour in UTC.';
+comment on column rota.node_usage_hour.node_id is 'Node whose use is counted.';
+comment on column rota.node_usage_hour.cpu_s is 'CPU-seconds held by allocations.';
+comment on column rota.node_usage_hour.node_s is 'Seconds in which allocations held anything on the node.';
+comment on column rota.node_usage_hour.mem_mb_s is 'MiB-seconds of memory held by allocations.';
+comment on column rota.node_usage_hour.gres_s is
+	'Device-seconds of generic resources held by allocations, as in {"gpu": 7200}.';
 comment on column rota.node_usage_hour.cpu_used_s is
-	'CPU-seconds that processes used, of allocations that ended in the period and were measured.';
+	'CPU-seconds that processes used, of allocations that ended in the period and whose use was measured.';
 comment on column rota.node_usage_hour.cpu_measured_s is
-	'CPU-seconds held by these same allocations, from their first moment to their last.';
+	'CPU-seconds held from begin to end by the allocations that cpu_used_s counts.';
 
 create table rota.node_usage_day (like rota.node_usage_hour including all excluding indexes) with (fillfactor = 80);
 alter table rota.node_usage_day rename hour to day;
 alter table rota.node_usage_day alter day type date;
 alter table rota.node_usage_day add primary key (day, node_id);
-comment on table rota.node_usage_day is 'The same day by day.';
-comment on column rota.node_usage_day.day is 'The day, in the site''s time zone.';
+comment on table rota.node_usage_day is 'Use of each node on each day, as rota.node_usage_hour has it for hours.';
+comment on column rota.node_usage_day.day is 'The day, in the time zone of the site.';
 create table rota.node_usage_month (like rota.node_usage_day including all excluding indexes) with (fillfactor = 80);
 alter table rota.node_usage_month rename day to month;
 alter table rota.node_usage_month add primary key (month, node_id);
-comment on table rota.node_usage_month is 'The same month by month.';
-comment on column rota.node_usage_month.month is 'First day of the month, in the site''s time zone.';
+comment on table rota.node_usage_month is 'Use of each node in each month, as rota.node_usage_hour has it for hours.';
+comment on column rota.node_usage_month.month is 'First day of the month, in the time zone of the site.';

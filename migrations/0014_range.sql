@@ -1,7 +1,7 @@
--- Ranges of the tables of jobs, and tables of a day.
+-- Ranges of the tables of jobs, and partitions of one day.
 --
--- A job's rows lie in one range, so a foreign key within a job is one between two partitions (rota.range_keys). A foreign key
--- costs 9 us a row: where many rows come in one statement, a trigger looks all of them up at once (rota.guard_rows).
+-- All rows of a job are in one range, so a foreign key within a job connects two partitions (rota.range_keys). A foreign key
+-- costs 9 us a row. If a statement inserts many rows, a trigger looks up all rows that they refer to at once (rota.guard_rows).
 
 create table rota.live_from (
 	job_id bigint not null,
@@ -10,12 +10,12 @@ create table rota.live_from (
 	constraint live_from_recent_is_not_later check (recent_id <= job_id)
 );
 comment on table rota.live_from is
-	'Where the views of schema live begin. No job before that is live or will be. The limit only moves forward '
-	'(internal.live_advance).';
-comment on column rota.live_from.job_id is 'The first job of the oldest range with anything live in it.';
-comment on column rota.live_from.only_row is 'There is one row.';
+	'First job numbers that the views of schema live show. No job with a lower number is live or will become live. '
+	'The numbers only grow (internal.live_advance).';
+comment on column rota.live_from.job_id is 'First job number of the oldest range with a live job.';
+comment on column rota.live_from.only_row is 'Always true: the table has only one row.';
 comment on column rota.live_from.recent_id is
-	'The first job of the oldest range with anything that is live or was submitted within the last day.';
+	'First job number of the oldest range with a job that is live or was submitted within the last day.';
 insert into rota.live_from (job_id) values (0);
 
 create function rota.guard_rows(p_table text) returns void
@@ -27,7 +27,8 @@ declare
 		when 'step' then 'job_id, step_id, request_id'
 		when 'step_edge' then 'job_id, step_id, topo, peer_job_id, peer_step_id, peer_topo' end;
 begin
-	-- A statement trigger of a partitioned table does not fire for its partitions, so each partition gets its own.
+	-- A statement trigger of a partitioned table does not fire for statements on its partitions, so each partition has its own
+	-- trigger.
 	if v_base in ('job', 'step', 'step_request', 'event') then
 		execute format('create or replace trigger never_deleted before delete or truncate on rota.%I '
 			'for each statement execute function rota.never_deleted()', p_table);
@@ -47,14 +48,14 @@ begin
 	end if;
 end $$;
 comment on function rota.guard_rows(text) is
-	'Make the triggers of a table, or of a partition of it: rows that others refer to for ever are not deleted and keep '
-	'their keys, and a new row refers to rows that exist.';
+	'Make the triggers of a table or of one of its partitions. Rows that others refer to are never deleted and keep '
+	'their keys, and a new row may refer only to rows that exist.';
 
 create function rota.range_options(p_table text) returns text
 language sql immutable set search_path = rota, pg_temp as $$
-	-- Half of each page stays free for new versions of rows that change while a step runs. Autovacuum comes after a number of
-	-- dead rows: an index over what is live keeps the size that it had at its largest. There are fewer jobs and arrays than
-	-- steps.
+	-- Half of each page stays free for new versions of rows that change while a step runs. Autovacuum runs after a number of
+	-- dead rows that hardly grows with the table, because an index over live rows keeps its largest size. Jobs and arrays have
+	-- a lower threshold, since there are fewer of them than steps.
 	select format('fillfactor = 50, autovacuum_vacuum_threshold = %s, autovacuum_vacuum_scale_factor = 0.001, '
 		'vacuum_index_cleanup = on', x.threshold)
 	from (values
@@ -63,7 +64,7 @@ language sql immutable set search_path = rota, pg_temp as $$
 	where x.name = p_table;
 $$;
 comment on function rota.range_options(text) is
-	'Storage parameters of the partitions of a table; null: the defaults of PostgreSQL.';
+	'Returns the storage parameters for partitions of a table, or null for the defaults of PostgreSQL.';
 
 create function rota.range_parts(p_from bigint, p_to bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -77,8 +78,8 @@ begin
 		if to_regclass(format('rota.%I', v_table || '_' || p_from)) is not null then
 			continue;
 		end if;
-		-- A partition is made first and attached then, because nobody who reads or writes its table waits for an
-		-- attachment.
+		-- The partition is created first and then attached, because attaching does not block sessions that read or write
+		-- the partitioned table.
 		execute format('create table rota.%I (like rota.%I including all excluding identity)%s', v_table || '_' || p_from,
 			v_table, ' with (' || rota.range_options(v_table) || ')');
 		execute format('alter table rota.%I attach partition rota.%I for values from (%s) to (%s)', v_table,
@@ -87,8 +88,8 @@ begin
 	end loop;
 end $$;
 comment on function rota.range_parts(bigint, bigint) is
-	'Make the partitions for job ids from p_from (included) to p_to (excluded), where they are missing, without keys '
-	'between them.';
+	'Make the missing partitions for job ids from p_from (included) to p_to (excluded), without foreign keys between '
+	'them.';
 
 create function rota.range_keys(p_from bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -112,8 +113,8 @@ begin
 	end loop;
 end $$;
 comment on function rota.range_keys(bigint) is
-	'Make the foreign keys within the range that begins with a job, where they are missing. References that '
-	'rota.step_references and rota.step_edge_references look up have none.';
+	'Make the missing foreign keys within the range of job ids that begins with p_from. References that '
+	'rota.step_references and rota.step_edge_references check have no foreign key.';
 
 create function rota.range_make(p_from bigint, p_to bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -122,8 +123,8 @@ begin
 	perform rota.range_keys(p_from);
 end $$;
 comment on function rota.range_make(bigint, bigint) is
-	'Make the range of job ids from p_from (included) to p_to (excluded): its partitions, and the keys within it, where '
-	'they are missing.';
+	'Make the range of job ids from p_from (included) to p_to (excluded): missing partitions and missing foreign keys '
+	'within the range.';
 
 create function rota.day_range(p_table text, p_day date) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -134,17 +135,17 @@ begin
 		return;
 	end if;
 	perform pg_advisory_xact_lock(hashtext('rota day_range'));
-	-- Another session may have made it while this one waited for the lock. to_regclass may answer from this session's cache;
-	-- a query of the catalog does not.
+	-- Another session may have made the partition while this session waited for the lock. Query the catalog, since
+	-- to_regclass may answer from the cache of this session.
 	if exists (select from pg_class c where c.relnamespace = 'rota'::regnamespace and c.relname = v_name) then
 		return;
 	end if;
-	-- As in rota.range_parts, made first and attached then.
+	-- Create the partition first and then attach it, since attaching does not block other sessions (rota.range_parts).
 	execute format('create table rota.%I (like rota.%I including all excluding identity)', v_name, p_table);
 	execute format('alter table rota.%I attach partition rota.%I for values from (%L) to (%L)', p_table, v_name,
 		to_char(p_day, 'YYYY-MM-DD') || ' 00:00:00+00', to_char(p_day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
 end $$;
-comment on function rota.day_range(text, date) is 'Make the partition of a table for a day (UTC), where it is missing.';
+comment on function rota.day_range(text, date) is 'Make the partition of a table for one day (UTC) if it is missing.';
 
 do $$
 begin
