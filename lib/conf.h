@@ -16,7 +16,7 @@ struct conf {
 #include "lib/conf.def"
 #undef CONF_TEXT
 #undef CONF_INT
-	char *path; /* of the configuration file that was read */
+	char *path; /* path of the configuration file that was read */
 };
 
 /* Returns the malloc'ed path of the state folder of an instance: $ROTA_HOME, or else the default for the current user. */

@@ -18,12 +18,12 @@ enum crash_place {
 };
 
 #ifdef ROTA_CRASH
-/* Kill this process if the crash file says that it is the turn of `place`. */
+/* Kill this process if the first line of the crash file names `place` and its count is reached. */
 void crash_point(enum crash_place place);
-/* Kill this process if it is the turn of FUNCTION_MOMENT, where `function` is a database function and `moment` is before, sent or
- * after. */
+/* Kill this process if the first line of the crash file names the place FUNCTION_MOMENT and its count is reached. `moment` of a
+ * call of the database function is "before", "sent" or "after". */
 void crash_call(const char *function, const char *moment);
-/* Returns true if it is the turn of `place`. The caller then does half of its work and calls crash_now(). */
+/* Returns true if the process is to die at `place`. The caller then does half of its work and calls crash_now(). */
 bool crash_is_due(enum crash_place place);
 void crash_now(void) __attribute__((noreturn));
 #else

@@ -7,7 +7,7 @@
 enum { DB_BACKOFF_FIRST_MS = 50, DB_BACKOFF_MOST_MS = 500 };
 
 struct db_function {
-	const char *name, *parameters; /* as api.def has them */
+	const char *name, *parameters; /* name and parameter types of an api function, as in api.def */
 	unsigned users;
 };
 
@@ -17,7 +17,7 @@ struct db_sent {
 	struct db_sent *next;
 	db_answer *answer;
 	void *arg;
-	PGresult *result;     /* latest result received; an error is never replaced by a later result */
+	PGresult *result;     /* latest result of the call; an error is never replaced by a later result */
 	const char *function; /* name of the api function; NULL: the call is none of schema api */
 };
 

@@ -64,7 +64,7 @@ static bool rest_write(struct journal *j, int fd, int64_t position, const struct
 	return true;
 }
 
-/* Write the new file `beside` and rename it to the old one's name. */
+/* Write the new journal file `beside` and rename it to the name of the journal. */
 static bool file_swap(struct journal *j, int fd, const char *beside, int64_t position, const struct rewriting *r, struct err *e)
 {
 	struct stat st;

@@ -77,7 +77,7 @@ struct order {
 	const char *failing;	/* nodes of the step that were marked as failing, comma separated, "" = none */
 	int64_t expires_at;	/* Unix time after which the launcher refuses the launch request */
 	struct order_spec spec;
-	struct order_element *elements; /* all array elements that a parsed launch request covers, this one first */
+	struct order_element *elements; /* all array elements that a parsed launch request covers, first that of step_id */
 	int element_count;
 	char *label;	       /* owns step_label after order_pick() chose another element; else NULL */
 	int first_index;       /* node_index before order_pick_node() changed it */

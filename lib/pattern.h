@@ -16,7 +16,7 @@ struct pattern_facts {
 	const char *step_name, *job_name, *user;
 	bool array;	  /* the step is an array (or an element of one) */
 	int array_index;  /* -1 = not known */
-	int attempt;	  /* 0 = not known; else 1 for the first run */
+	int attempt;	  /* number of the attempt, from 1; 0 = not known */
 	bool append;	  /* the file is opened for appending, so all attempts write the same file */
 	const char *node; /* NULL = not known */
 	int node_index;	  /* -1 = not known */

@@ -114,7 +114,7 @@ static bool auth_key_make(const char *path, struct err *e)
 	return ok;
 }
 
-/* Write the PEM of `key`, its private or its public half, as a new file. */
+/* Write the private or the public half of `key` as PEM to a new file. */
 static bool pem_put(const char *path, EVP_PKEY *key, bool private, struct err *e)
 {
 	BIO *bio = BIO_new(BIO_s_secmem());
@@ -190,7 +190,7 @@ struct seal_mac_key *seal_mac_key_load(const char *path, struct err *e)
 		return NULL;
 	unsigned char bytes[MAC_KEY_SIZE];
 	char text[2 * sizeof bytes + 2]; /* 64 digits, a newline, NUL */
-	setvbuf(file, NULL, _IONBF, 0);	 /* no copy of the key in stdio's buffer */
+	setvbuf(file, NULL, _IONBF, 0);	 /* keep the key out of the buffer of stdio */
 	size_t size = fread(text, 1, sizeof text, file);
 	fclose(file);
 	bool ok = size < sizeof text;

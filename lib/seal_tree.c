@@ -61,7 +61,7 @@ void seal_tree_sign(const struct seal_sign_key *key, const struct seal_text *tex
 		hash_leaf(texts[i].data, texts[i].size, level[i]);
 		proofs[i] = (struct seal_proof){.size = PATH};
 	}
-	/* At height h text i is below node i >> h; a node without a neighbour goes up as it is. */
+	/* At height h of the tree, text i is below node i >> h. A node without a neighbour moves up unchanged. */
 	for (int height = 0, nodes = count; nodes > 1; height++, nodes = (nodes + 1) / 2) {
 		for (int i = 0; i < count; i++) {
 			int beside = (i >> height) ^ 1;

@@ -27,8 +27,8 @@ declare
 		when 'step' then 'job_id, step_id, request_id'
 		when 'step_edge' then 'job_id, step_id, topo, peer_job_id, peer_step_id, peer_topo' end;
 begin
-	-- A statement trigger of a partitioned table does not fire for statements on its partitions, so each partition has its own
-	-- trigger.
+	-- A statement trigger of a partitioned table does not fire for statements on its partitions, so each partition has its
+	-- own trigger.
 	if v_base in ('job', 'step', 'step_request', 'event') then
 		execute format('create or replace trigger never_deleted before delete or truncate on rota.%I '
 			'for each statement execute function rota.never_deleted()', p_table);
@@ -54,8 +54,8 @@ comment on function rota.guard_rows(text) is
 create function rota.range_options(p_table text) returns text
 language sql immutable set search_path = rota, pg_temp as $$
 	-- Half of each page stays free for new versions of rows that change while a step runs. Autovacuum runs after a number of
-	-- dead rows that hardly grows with the table, because an index over live rows keeps its largest size. Jobs and arrays have
-	-- a lower threshold, since there are fewer of them than steps.
+	-- dead rows that hardly grows with the table, because an index over live rows keeps its largest size. Jobs and arrays
+	-- have a lower threshold, since there are fewer of them than steps.
 	select format('fillfactor = 50, autovacuum_vacuum_threshold = %s, autovacuum_vacuum_scale_factor = 0.001, '
 		'vacuum_index_cleanup = on', x.threshold)
 	from (values
