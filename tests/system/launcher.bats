@@ -358,23 +358,31 @@ daemon_script() {
 	[[ $output == *"signal=15 cause=time_limit outcome=timeout message=time limit of 1 seconds reached"* ]]
 }
 
-# suspend_and_resume JOB: the step counts until its file is there, so it cannot end before it is suspended.
+# counted JOB: number of the last line that the step of suspend_and_resume() has printed.
+counted() {
+	tail -n 1 "$DIR/work/$1.out"
+}
+
+# suspend_and_resume JOB: the step counts until its file exists, so it cannot end before it is suspended.
 suspend_and_resume() {
 	launch "$1" time_limit_s=10 <<-END
 		#!/bin/bash
-		until [ -e "$DIR/work/$1.enough" ]; do echo; sleep 0.1; done
+		until [ -e "$DIR/work/$1.enough" ]; do echo \$((++i)); sleep 0.1; done
+		echo \$((++i))
 	END
 	record "$1" run
 	control "$1" suspend
 	record "$1" suspended
-	before=$(wc -l <"$DIR/work/$1.out")
+	before=$(counted "$1")
 	sleep 10.5
-	[ "$(wc -l <"$DIR/work/$1.out")" = "$before" ]
+	[ "$(counted "$1")" = "$before" ]
 	control "$1" resume
 	record "$1" resumed
 	touch "$DIR/work/$1.enough"
 	record "$1" done
 	[[ $output == *"outcome=complete"* ]]
+	[ "$(counted "$1")" -gt "$before" ]
+	seq "$(counted "$1")" | diff - "$DIR/work/$1.out"
 }
 
 @test "a signal before the time limit: to the batch shell's processes, with B: to the shell alone, or to whole tasks" {
