@@ -1,6 +1,6 @@
 -- Planner settings, and what `offset 0` is for.
 --
--- Functions that daemons call start from a few rows (a request, a report, what is live) and go on by key in memory:
+-- Functions that daemons call read a few rows first (a request, a report, live steps), and then look up rows by key:
 -- - enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material = off: they never read a table of history as a whole, also
 --   where statistics are missing or old.
 -- - random_page_cost = 1.1: what they read is in memory.
@@ -12,8 +12,8 @@
 -- Settings in the head of one function:
 -- - plan_cache_mode = force_generic_plan: by key there is one good plan, so a session makes it once.
 -- - plan_cache_mode = force_custom_plan: the arguments are arrays, and their lengths decide which plan is good.
--- - enable_hashjoin, enable_material = on: both sides of a join may be long (arrays, what is live), where the caller's setting
---   (off, as above) would compare each row of one with each of the other.
+-- - enable_hashjoin, enable_material = on: both sides of a join may be long lists (arrays, live steps). With the settings
+--   above, the planner would compare each row of one list with each row of the other.
 --
 -- `offset 0` keeps the planner from merging a subquery with the query around it. The comment behind it gives the reason:
 -- - by key: for each row outside, the subquery looks its rows up in an index. Merged, it could become a join that reads a table

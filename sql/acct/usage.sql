@@ -9,13 +9,7 @@ where p.ended_at is null
 union all
 select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s,
 	null, null
-from internal.usage_pending_key k
-cross join lateral (
-	select * from internal.usage_piece p
-	where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id
-	offset 0 -- by key
-) p
-where k.held and not k.rebuild
+from internal.usage_pending_piece p
 union all
 select u.hour, u.day, u.month, u.node_id, u.account, u.user_name, u.partition, u.qos, null, null, null, null,
 	u.cpu_used_s, u.cpu_measured_s
@@ -67,8 +61,8 @@ where (select m.reads_all from acct.me m) or x.user_name = current_user
 	or x.account = any ((select m.accounts from acct.me m)::text[])
 group by x.hour, nullif(x.account, ''), x.user_name, x.partition, x.qos;
 comment on view acct.usage_hour is
-	'What accounts, users, partitions and qualities of service used, hour by hour, up to now: of what runs, the part until '
-	'now; what ended is here at once.';
+	'Usage of accounts, users, partitions and qualities of service, hour by hour. It includes allocations that have just '
+	'ended, and live ones up to now.';
 
 create view acct.usage_day with (security_barrier) as
 select x.day, nullif(x.account, '') as account, x.user_name, x.partition, x.qos,
@@ -95,8 +89,8 @@ where (select m.reads_all from acct.me m) or x.user_name = current_user
 	or x.account = any ((select m.accounts from acct.me m)::text[])
 group by x.day, nullif(x.account, ''), x.user_name, x.partition, x.qos;
 comment on view acct.usage_day is
-	'What accounts, users, partitions and qualities of service used, day by day, up to now: of what runs, the part until '
-	'now; what ended is here at once.';
+	'Usage of accounts, users, partitions and qualities of service, day by day. It includes allocations that have just '
+	'ended, and live ones up to now.';
 
 create view acct.usage_month with (security_barrier) as
 select x.month, nullif(x.account, '') as account, x.user_name, x.partition, x.qos,
@@ -123,8 +117,8 @@ where (select m.reads_all from acct.me m) or x.user_name = current_user
 	or x.account = any ((select m.accounts from acct.me m)::text[])
 group by x.month, nullif(x.account, ''), x.user_name, x.partition, x.qos;
 comment on view acct.usage_month is
-	'What accounts, users, partitions and qualities of service used, month by month, up to now: of what runs, the part until '
-	'now; what ended is here at once.';
+	'Usage of accounts, users, partitions and qualities of service, month by month. It includes allocations that have just '
+	'ended, and live ones up to now.';
 
 create view acct.node_usage_hour with (security_barrier) as
 select x.hour, n.name as node,
@@ -141,7 +135,7 @@ from (
 join rota.node n on n.node_id = x.node_id
 group by x.hour, n.name;
 comment on view acct.node_usage_hour is
-	'What was used of each node, hour by hour, up to now: of what runs, the part until now; what ended is here at once.';
+	'Usage of each node, hour by hour. It includes allocations that have just ended, and live ones up to now.';
 
 create view acct.node_usage_day with (security_barrier) as
 select x.day, n.name as node,
@@ -158,7 +152,7 @@ from (
 join rota.node n on n.node_id = x.node_id
 group by x.day, n.name;
 comment on view acct.node_usage_day is
-	'What was used of each node, day by day, up to now: of what runs, the part until now; what ended is here at once.';
+	'Usage of each node, day by day. It includes allocations that have just ended, and live ones up to now.';
 
 create view acct.node_usage_month with (security_barrier) as
 select x.month, n.name as node,
@@ -175,7 +169,7 @@ from (
 join rota.node n on n.node_id = x.node_id
 group by x.month, n.name;
 comment on view acct.node_usage_month is
-	'What was used of each node, month by month, up to now: of what runs, the part until now; what ended is here at once.';
+	'Usage of each node, month by month. It includes allocations that have just ended, and live ones up to now.';
 
 -- Each column gets the comment of the table's column.
 do $$

@@ -138,15 +138,8 @@ from (
 		select d.account, d.user_name, d.partition, d.qos, d.cpu_s from rota.usage_day d
 			where l.period not in ('month', 'year') and d.day >= p.first_day
 		union all
-		-- Allocations that have ended and are not in the usage figures yet.
-		select x.account, x.user_name, x.partition, x.qos, x.cpu_s
-		from internal.usage_pending_key k
-		cross join lateral (
-			select * from internal.usage_piece x
-				where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt
-				and x.node_id = k.node_id offset 0 -- by key
-		) x
-		where k.held and not k.rebuild and x.day >= p.first_day
+		select x.account, x.user_name, x.partition, x.qos, x.cpu_s from internal.usage_pending_piece x
+			where x.day >= p.first_day
 	) u
 	where coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true)
 		and coalesce(l.partition = u.partition, true)

@@ -228,7 +228,7 @@ create function internal.pending_within(p_limit int) returns setof internal.offe
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 declare
 	v_lines internal.line_scan[] := array(select r::internal.line_scan from internal.pending_reach(p_limit) r);
-	v_begin numeric[]; -- by limit index: what is left of the limit
+	v_begin numeric[]; -- amount of each limit that is still free, by limit index
 	v_left numeric[];
 	v_rows internal.candidate[];
 	v_free_slots int[];

@@ -64,7 +64,7 @@ from rota.step s
 join rota.job j on j.job_id = s.job_id;
 comment on view internal.usage_step is 'Steps, and whose they are; account empty: none.';
 
--- A join of whole tables would read all history for what runs now.
+-- Without `offset 0`, the planner could join whole tables and read all history to find live allocations.
 create view internal.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
 	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at,
@@ -150,3 +150,16 @@ select d.pending_id, d.held, d.used, d.rebuild, k.job_id, k.step_id, k.attempt, 
 from rota.usage_pending d
 cross join lateral unnest(d.job_ids, d.step_ids, d.attempts, d.node_ids) k (job_id, step_id, attempt, node_id);
 comment on view internal.usage_pending_key is 'What is in rota.usage_pending, one by one.';
+
+create view internal.usage_pending_piece as
+select p.*
+from internal.usage_pending_key k
+cross join lateral (
+	select * from internal.usage_piece p
+	where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id
+	offset 0 -- by key
+) p
+where k.held and not k.rebuild;
+comment on view internal.usage_pending_piece is
+	'Allocations that have ended and whose time is not in the usage figures yet, cut at each full hour (UTC) and at each '
+	'midnight of the site.';
