@@ -2,7 +2,7 @@
  *
  * Two lists describe the future: *ends*, when running steps free their resources, and *backfill reservations* of waiting
  * steps. During a step's time, a node has least free either at its beginning or where a reservation begins. So each part of a
- * reservation stores what is left on its node at that moment, and a query about a span of time looks at few numbers.
+ * reservation stores the free resources of its node when it begins, and a query about a span of time reads few numbers.
  *
  * A *view* is the cluster at one moment: the live one (now), a copy moved into the future, or the empty cluster. */
 #ifndef ROTA_SCHEDULE_PROFILE_H
