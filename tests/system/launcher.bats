@@ -358,31 +358,39 @@ daemon_script() {
 	[[ $output == *"signal=15 cause=time_limit outcome=timeout message=time limit of 1 seconds reached"* ]]
 }
 
-# counted JOB: number of the last line that the step of suspend_and_resume() has printed.
-counted() {
-	tail -n 1 "$DIR/work/$1.out"
+lines_of() { # JOB: number of lines in its output
+	wc -l <"$DIR/work/$1.out"
+}
+
+# suspend_past_limit JOB SINCE: suspend a step that was launched after SINCE ($SECONDS), and wait until its time limit would have
+# passed if it had not been suspended; it prints nothing meanwhile. The limit is set while the step is suspended and leaves it at
+# least three seconds. The number of lines that it has printed is in $before.
+suspend_past_limit() {
+	control "$1" suspend
+	record "$1" suspended
+	before=$(lines_of "$1")
+	control "$1" limit limit=$((SECONDS - $2 + 4))
+	sleep 6
+	[ "$(lines_of "$1")" = "$before" ]
 }
 
 # suspend_and_resume JOB: the step counts until its file exists, so it cannot end before it is suspended.
 suspend_and_resume() {
-	launch "$1" time_limit_s=10 <<-END
+	local since=$SECONDS before
+	launch "$1" time_limit_s=1000 <<-END
 		#!/bin/bash
 		until [ -e "$DIR/work/$1.enough" ]; do echo \$((++i)); sleep 0.1; done
 		echo \$((++i))
 	END
 	record "$1" run
-	control "$1" suspend
-	record "$1" suspended
-	before=$(counted "$1")
-	sleep 10.5
-	[ "$(counted "$1")" = "$before" ]
+	suspend_past_limit "$1" "$since"
+	touch "$DIR/work/$1.enough"
 	control "$1" resume
 	record "$1" resumed
-	touch "$DIR/work/$1.enough"
 	record "$1" done
 	[[ $output == *"outcome=complete"* ]]
-	[ "$(counted "$1")" -gt "$before" ]
-	seq "$(counted "$1")" | diff - "$DIR/work/$1.out"
+	[ "$(lines_of "$1")" -gt "$before" ]
+	seq "$(lines_of "$1")" | diff - "$DIR/work/$1.out"
 }
 
 @test "a signal before the time limit: to the batch shell's processes, with B: to the shell alone, or to whole tasks" {
@@ -402,32 +410,31 @@ suspend_and_resume() {
 }
 
 @test "the signal before the time limit moves with the limit, and waits while the step is suspended" {
-	# Once for each limit.
+	# Once for each limit. The second limit is later than the first warning, however late that came.
+	local since=$SECONDS before
 	printf '#!/bin/bash\ntrap "echo warned" USR1\nwhile :; do sleep 0.05; done\n' | launch 1343 time_limit_s=1000 grace_s=1 signal=10 signal_s=900 signal_shell=1
 	record 1343 run
 	warned() { for i in $(seq 1200); do [ "$(grep -c warned "$DIR/work/1343.out")" = "$1" ] && return; sleep 0.05; done; return 1; }
 	control 1343 limit limit=901
 	warned 1
-	control 1343 limit limit=902
+	control 1343 limit limit=$((900 + SECONDS - since + 2))
 	warned 2
 	control 1343 limit limit=800
 	control 1343 limit limit=600
 	control 1343 kill cause=cancelled
 	record 1343 done
 	warned 2
-	# A limit of three seconds, a signal after two, and a suspension that is longer.
+	# A signal one second before the limit, and a suspension that ends after the limit.
+	since=$SECONDS
 	printf '#!/usr/bin/perl\n$| = 1; $SIG{USR1} = sub { print "warned\\n"; exit 0 };\nwhile (1) { print "tick\\n"; select undef, undef, undef, 0.05 }\n' |
-		launch 1344 time_limit_s=3 signal=10 signal_s=1 per_task=1
+		launch 1344 time_limit_s=1000 signal=10 signal_s=1 per_task=1
 	record 1344 run
-	control 1344 suspend
-	record 1344 suspended
-	sleep 3.5
-	local before=$(wc -l <"$DIR/work/1344.out")
+	suspend_past_limit 1344 "$since"
 	control 1344 resume
 	record 1344 done
 	[[ $output == *"outcome=complete"* ]]
 	[ "$(tail -n1 "$DIR/work/1344.out")" = warned ]
-	[ "$(wc -l <"$DIR/work/1344.out")" -gt $((before + 5)) ]
+	[ "$(lines_of 1344)" -gt $((before + 5)) ]
 }
 
 @test "suspended tasks do nothing, and their time limit waits" {
