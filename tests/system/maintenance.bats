@@ -142,7 +142,8 @@ node_is() {
 @test "a drain with a deadline: steps that end before it start, then the node is drained and running steps go on" {
 	running=$(submit 'until [ -e go ]; do sleep 0.1; done' --time=5 --nodelist=n1)
 	eventually is "$running" running
-	rota admin node drain n1 --deadline=now+8seconds --reason=fan
+	# Before the time limit of the waiting step, and so late that the short one can start and end on a slow machine.
+	rota admin node drain n1 --deadline=now+55seconds --reason=fan
 	node_is n1 up
 	run -0 rota nodes n1
 	[[ $output == *"drain at "*"(fan)"* ]]
@@ -152,6 +153,7 @@ node_is() {
 	eventually waits_for "$waiting" maintenance
 	run -0 rota why "$waiting"
 	[[ $output == *"which would run into drain at "*"(fan)"* ]]
+	rota admin node drain n1 --deadline=now+1seconds --reason=fan
 	eventually node_is n1 drain
 	is "$running" running
 	is "$waiting" pending
