@@ -299,3 +299,46 @@ comment on type internal.planned_step is
 	'A step as the translator plans it: a member of "steps" of a plan, and of "common" where it does not say otherwise. '
 	'Members are called like columns of rota.step_request. Times are seconds since 1970, auth is hex. spec goes on with the '
 	'last spec_end characters of the plan''s "spec_end" (null: with all of it).';
+
+create type internal.submit_facts as (
+	job_id bigint,
+	account text,
+	points int,
+	point_ms bigint,
+	association_id int,
+	script_hash bytea,
+	script boolean,
+	environment_hash bytea,
+	environment boolean,
+	limited boolean,
+	free bigint
+);
+comment on type internal.submit_facts is
+	'What there is before a submission is stored. job_id: the job that its key has made already; account: the one named, or '
+	'the owner''s default; points: of its quality of service, and point_ms, how many milliseconds each weighs; '
+	'association_id: of steps without generic resources; script_hash, environment_hash: SHA-256 of both, and whether each '
+	'is stored already (script, environment); limited: there are limits of submitted steps; free: how many more steps the '
+	'limits of the site admit at least, null: unknown.';
+
+create type internal.submit_queue as (partition text, association_id int, associations jsonb, rank bigint);
+comment on type internal.submit_queue is
+	'The place of a submission in the queue. partition: of steps that name none; association_id: whose usage all steps are, '
+	'or associations: by what generic resources each asks for.';
+
+create type internal.acct_filter as (
+	uid int,
+	users text[],
+	accounts text[],
+	qoses text[],
+	names text[],
+	nodes text[],
+	partitions text[],
+	states text[],
+	in_steps boolean,
+	in_attempts boolean,
+	since timestamptz,
+	until timestamptz
+);
+comment on type internal.acct_filter is
+	'Which jobs the accounting is asked for; null: all. uid: of this owner; in_steps, in_attempts: also jobs of which only a '
+	'step, or an attempt, is in one of the states; since, until: the job existed at any time between them.';

@@ -120,41 +120,19 @@ end $$;
 comment on function internal.submit_singleton(int, text, jsonb) is
 	'The edges of a new job, those of a singleton to all live jobs of its owner that have its name.';
 
-create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
--- For partitioned tables, plans for the actual values look cheaper than cached ones, and would be made for every submission.
-language plpgsql security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
+create function internal.submit_known(p_uid int, p_user text, p_head jsonb, p_script bytea, p_environment bytea)
+	returns internal.submit_facts
+language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_head constant jsonb := p_plan -> 'job';
-	v_key constant text := v_head ->> 'client_key';
-	v_retry constant uuid := v_head ->> 'retry_key';
+	v_key constant text := p_head ->> 'client_key';
+	v_retry constant uuid := p_head ->> 'retry_key';
 	v_lock constant bigint := hashtextextended(p_uid || ' ' || coalesce(v_key, v_retry::text), 0);
-	v_script text := v_head ->> 'script_name';
-	v_account text := v_head ->> 'account';
-	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
-	v_edges jsonb := p_plan -> 'edges';
-	-- "common" has what most steps request, once.
-	v_steps constant internal.planned_step[] := array(select s
-		from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'),
-		p_plan -> 'steps') s);
-	v_spec_end constant text := coalesce(p_plan ->> 'spec_end', '');
-	v_count constant int := cardinality(v_steps);
-	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
-	v_priority constant int := (v_head ->> 'priority')::int;
-	v_peers step_edge[];
-	v_waits jsonb; -- for how much each step waits
-	v_partition text;
-	v_known record; -- what there is already
-	v_job bigint;
-	v_rank bigint;
-	v_most bigint;
-	v_association int;
-	v_associations jsonb; -- by what generic resources steps ask for, where any does
-	v_within text;
+	v_qos constant text := coalesce(p_head ->> 'qos', 'normal');
+	v_account text := p_head ->> 'account';
 	v_script_hash constant bytea := sha256(p_script);
 	v_environment_hash constant bytea := sha256(p_environment);
+	v_known internal.submit_facts;
 	c_newer constant int := 32; -- jobs
-	v_try constant bigint := nullif(current_setting('rota.try', true),
-		''); -- the job's number where it is only tried (api.job_try)
 begin
 	-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
 	if v_lock is not null and not pg_try_advisory_xact_lock(v_lock) then
@@ -165,17 +143,18 @@ begin
 	end if;
 	-- All lookups are by key and in one statement, because starting a statement takes longer than finding a row.
 	select case when v_retry is null then (select k.job_id from client_key k where k.uid = p_uid and k.client_key = v_key)
-			else (select j.job_id from live.recent_job j where j.retry_key = v_retry and j.uid = p_uid) end as job_id,
-		(select q.priority from qos q where q.qos = v_qos) as points,
-		(select s.value::bigint * 1000 from setting s where s.name = 'age_weight_s') as point_ms,
+			else (select j.job_id from live.recent_job j where j.retry_key = v_retry and j.uid = p_uid) end,
+		v_account,
+		(select q.priority from qos q where q.qos = v_qos),
+		(select s.value::bigint * 1000 from setting s where s.name = 'age_weight_s'),
 		(select c.association_id from association_share c
 		where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos
-		and c.gres = '') as association_id,
-		exists (select from script s where s.hash = v_script_hash) as script,
-		exists (select from environment n where n.hash = v_environment_hash) as environment,
-		exists (select from usage_limit l where l.measure = 'submitted') as limited,
-		-- How many more steps the limits admit at least. The latest count plus all that came since is an upper bound:
-		-- ends only lower it, and a job that has ended has no steps left. Null: only internal.submit_fits can tell.
+		and c.gres = ''),
+		v_script_hash, exists (select from script s where s.hash = v_script_hash),
+		v_environment_hash, exists (select from environment n where n.hash = v_environment_hash),
+		exists (select from usage_limit l where l.measure = 'submitted'),
+		-- The latest count plus all that came since is an upper bound: ends only lower it, and a job that has ended has
+		-- no steps left. Null: only internal.submit_fits can tell.
 		(select case when n.jobs < c_newer then o.free - n.steps end
 			from (
 				select case
@@ -191,136 +170,248 @@ begin
 				select coalesce(sum(x.steps_left), 0) as steps, count(*) as jobs
 				from (select j.steps_left from live.job j
 					where j.job_id > o.last_job order by j.job_id limit c_newer) x
-			) n) as free
+			) n)
 	into v_known;
-	if v_known.job_id is not null then
-		return jsonb_build_object('job_id', v_known.job_id, 'steps',
-			(select j.steps_total from job j where j.job_id = v_known.job_id), 'known', true);
+	return v_known;
+end $$;
+comment on function internal.submit_known(int, text, jsonb, bytea, bytea) is
+	'Take the lock of a submission''s key and look up what there is already; p_head: "job" of its plan.';
+
+create function internal.submit_check_count(p_uid int, p_user text, p_steps int) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_most bigint := internal.submit_fits(-1, p_steps);
+begin
+	if v_most is not null then
+		raise exception 'all users together would have more than % live steps', v_most using errcode = 'RT429',
+			hint = 'Try again when some have ended, or use arrays: an array is one.';
 	end if;
-	if v_account is not null or v_known.points is null or v_priority is not null or v_nice < 0 then
+	v_most := internal.submit_fits(p_uid, p_steps);
+	if v_most is not null then
+		raise exception 'user "%" would have more than % live steps', p_user, v_most using errcode = 'RT429',
+			hint = 'Wait until some have ended, or use arrays: an array is one.';
+	end if;
+end $$;
+comment on function internal.submit_check_count(int, text, int) is
+	'Refuse (RT429) so many more steps where they would break the site''s limits of live steps.';
+
+create function internal.submit_admit(p_uid int, p_user text, p_head jsonb, p_steps internal.planned_step[], p_gres boolean,
+	p_known internal.submit_facts) returns internal.submit_queue
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_script constant text := p_head ->> 'script_name';
+	v_qos constant text := coalesce(p_head ->> 'qos', 'normal');
+	v_nice constant int := coalesce((p_head ->> 'nice')::int, 0);
+	v_priority constant int := (p_head ->> 'priority')::int;
+	v_queue internal.submit_queue;
+	v_within text;
+begin
+	if p_known.account is not null or p_known.points is null or v_priority is not null or v_nice < 0 then
 		perform internal.submit_check_job(p_user,
-			case when v_priority is not null or v_nice < 0 then internal.caller_role(p_uid, p_user) end, v_account,
-			v_qos, v_nice, v_priority, v_script, v_head -> 'lines');
+			case when v_priority is not null or v_nice < 0 then internal.caller_role(p_uid, p_user) end,
+			p_known.account, v_qos, v_nice, v_priority, v_script, p_head -> 'lines');
 	end if;
-	v_partition := internal.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
-	if p_plan @? '$.*[*].gres' then
-		v_associations := (
-			select jsonb_object_agg(g.gres::text, internal.association_of(v_account, p_user, v_qos, g.gres))
-			from (select distinct coalesce(s.gres, '{}') as gres from unnest(v_steps) s order by 1) g);
+	v_queue.partition := internal.submit_check(p_user, p_known.account, v_qos, p_head -> 'groups', v_script, p_steps);
+	if p_gres then
+		v_queue.associations := (
+			select jsonb_object_agg(g.gres::text, internal.association_of(p_known.account, p_user, v_qos, g.gres))
+			from (select distinct coalesce(s.gres, '{}') as gres from unnest(p_steps) s order by 1) g);
 	else
-		v_association := coalesce(v_known.association_id, internal.association_of(v_account, p_user, v_qos, '{}'));
+		v_queue.association_id := coalesce(p_known.association_id,
+			internal.association_of(p_known.account, p_user, v_qos, '{}'));
 	end if;
-	if v_known.limited then
-		v_within := internal.submit_within(array(select coalesce(v_association,
-			(v_associations ->> coalesce(s.gres, '{}')::text)::int) from unnest(v_steps) s),
-			array(select coalesce(s.partition, v_partition) from unnest(v_steps) s), v_count);
+	-- The same formula as in internal.submit_rank().
+	v_queue.rank := (coalesce(v_priority, 0) - v_nice + p_known.points) * p_known.point_ms
+		- (extract(epoch from now()) * 1000)::bigint;
+	if p_known.limited then
+		v_within := internal.submit_within(array(select coalesce(v_queue.association_id,
+			(v_queue.associations ->> coalesce(s.gres, '{}')::text)::int) from unnest(p_steps) s),
+			array(select coalesce(s.partition, v_queue.partition) from unnest(p_steps) s), cardinality(p_steps));
 		if v_within is not null then
 			raise exception '%', v_within using errcode = 'RT429',
 				hint = 'Wait until some have ended, or use arrays: an array is one.';
 		end if;
 	end if;
-	if coalesce(v_count > v_known.free, true) then
-		v_most := internal.submit_fits(-1, v_count);
-		if v_most is not null then
-			raise exception 'all users together would have more than % live steps', v_most using errcode = 'RT429',
-				hint = 'Try again when some have ended, or use arrays: an array is one.';
-		end if;
-		v_most := internal.submit_fits(p_uid, v_count);
-		if v_most is not null then
-			raise exception 'user "%" would have more than % live steps', p_user, v_most using errcode = 'RT429',
-				hint = 'Wait until some have ended, or use arrays: an array is one.';
-		end if;
+	if coalesce(cardinality(p_steps) > p_known.free, true) then
+		perform internal.submit_check_count(p_uid, p_user, cardinality(p_steps));
 	end if;
+	return v_queue;
+end $$;
+comment on function internal.submit_admit(int, text, jsonb, internal.planned_step[], boolean, internal.submit_facts) is
+	'Refuse a submission that may not or cannot run, or exceeds limits; p_head: "job" of its plan; p_gres: some steps ask '
+	'for generic resources. Answers its place in the queue.';
 
-	if v_edges @? '$[*] ? (@.condition == "singleton")' then
-		v_edges := internal.submit_singleton(p_uid, v_head ->> 'name', v_edges);
+create function internal.submit_texts(p_known internal.submit_facts, p_script bytea, p_environment bytea) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if not p_known.script then
+		insert into script (hash, body) values (p_known.script_hash, p_script) on conflict do nothing;
 	end if;
+	if not p_known.environment then
+		insert into environment (hash, body) values (p_known.environment_hash, p_environment) on conflict do nothing;
+	end if;
+end $$;
+comment on function internal.submit_texts(internal.submit_facts, bytea, bytea) is
+	'Store the script and the environment of a submission, unless they are stored already.';
 
-	-- Most scripts and environments are stored already, and an insert that conflicts takes longer than a lookup.
-	if not v_known.script then
-		insert into script (hash, body) values (v_script_hash, p_script) on conflict do nothing;
-	end if;
-	if not v_known.environment then
-		insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
-	end if;
-	insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash,
-		script_name, workdir, comment,
-		mail_user, mail_type, steps_total, steps_left, retry_key, arguments)
-	overriding system value
-	values (coalesce(v_try, nextval('job_job_id_seq')), v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos,
-		coalesce(v_priority, 0), v_nice,
-		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user',
-		v_head ->> 'mail_type', v_count, v_count, v_retry,
-		case when v_head ? 'arguments' then array(select jsonb_array_elements_text(v_head -> 'arguments')) end)
-	returning job_id into v_job;
-	-- The same formula as in internal.submit_rank().
-	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms
-		- (extract(epoch from now()) * 1000)::bigint;
-	if v_edges <> '[]' then
-		-- Edges to other jobs are resolved against history at once; those within this job wait. The share lock keeps a
-		-- peer from ending between this look-up and the commit, when its transaction could not see the edge.
-		perform 1 from job j
-		where j.job_id in (select e.peer_job from jsonb_to_recordset(v_edges) as e (peer_job bigint))
-		order by j.job_id
-		for share;
-		v_peers := internal.submit_edges(p_uid, p_user, v_script, v_job, v_steps, v_edges);
-		v_waits := internal.submit_waits(v_steps, v_peers);
-	end if;
-	with asked as materialized (
-		select s.* from unnest(v_steps) s
+create function internal.submit_job(p_uid int, p_gid int, p_user text, p_head jsonb, p_known internal.submit_facts, p_steps int,
+	p_try bigint) returns bigint
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_job bigint;
+begin
+	with made as (
+		insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash,
+			script_name, workdir, comment, mail_user, mail_type, steps_total, steps_left, retry_key, arguments)
+		overriding system value
+		values (coalesce(p_try, nextval('job_job_id_seq')), p_head ->> 'name', p_uid, p_gid, p_user, p_known.account,
+			coalesce(p_head ->> 'qos', 'normal'), coalesce((p_head ->> 'priority')::int, 0),
+			coalesce((p_head ->> 'nice')::int, 0), p_known.script_hash, p_known.environment_hash,
+			p_head ->> 'script_name', p_head ->> 'workdir', p_head ->> 'comment', p_head ->> 'mail_user',
+			p_head ->> 'mail_type', p_steps, p_steps, (p_head ->> 'retry_key')::uuid, case when p_head ? 'arguments'
+				then array(select jsonb_array_elements_text(p_head -> 'arguments')) end)
+		returning job_id
 	), keyed as (
-		insert into client_key (uid, client_key, job_id) select p_uid, v_key, v_job where v_key is not null
+		insert into client_key (uid, client_key, job_id)
+		select p_uid, p_head ->> 'client_key', m.job_id from made m where p_head ->> 'client_key' is not null
+	)
+	select m.job_id into v_job from made m;
+	return v_job;
+end $$;
+comment on function internal.submit_job(int, int, text, jsonb, internal.submit_facts, int, bigint) is
+	'Write the row of a new job of so many steps, and its key; p_head: "job" of its plan; p_try: its number where it is only '
+	'tried. Answers its number.';
+
+create function internal.submit_peers_lock(p_edges jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	-- Edges to other jobs are resolved against history at once; those within this job wait. The share lock keeps a peer
+	-- from ending between this look-up and the commit, when its transaction could not see the edge.
+	perform 1 from job j
+	where j.job_id in (select e.peer_job from jsonb_to_recordset(p_edges) as e (peer_job bigint))
+	order by j.job_id
+	for share;
+end $$;
+comment on function internal.submit_peers_lock(jsonb) is
+	'Keep the jobs that edges of a new job name from ending until it is stored.';
+
+create function internal.submit_steps(p_job bigint, p_actor text, p_steps internal.planned_step[], p_spec_end text,
+	p_queue internal.submit_queue, p_waits jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	with asked as materialized (
+		select s.* from unnest(p_steps) s
 	), requested as (
 		insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks,
 			ntasks_per_node, cpus_per_task, mem_mb,
 			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s,
 			begin_at, deadline_at, requeue, retry,
 			group_name, keep, deps_any, with_set, spec, auth, sample_s, reservation)
-		select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max,
-			s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
+		select p_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, p_queue.partition), s.nodes_min,
+			s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 			s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive,
 			coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
 			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at),
 			to_timestamp(s.deadline_at), s.requeue, s.retry,
 			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set,
-			s.spec || case when s.spec_end is null then v_spec_end else right(v_spec_end, s.spec_end) end,
+			s.spec || case when s.spec_end is null then p_spec_end else right(p_spec_end, s.spec_end) end,
 			decode(s.auth, 'hex'), s.sample_s, s.reservation
 		from asked s
 	), queued as (
 		insert into step (job_id, step_id, request_id, association_id, queue, is_array, rank, begin_at, start_by, held,
 			held_reason, deps_waiting, eligible_at)
-		select v_job, s.step_id, s.step_id,
-			coalesce(v_association, (v_associations ->> coalesce(s.gres, '{}')::text)::int),
-			coalesce(s.partition, v_partition),
-			s."array" is not null, v_rank, to_timestamp(s.begin_at),
+		select p_job, s.step_id, s.step_id,
+			coalesce(p_queue.association_id, (p_queue.associations ->> coalesce(s.gres, '{}')::text)::int),
+			coalesce(s.partition, p_queue.partition),
+			s."array" is not null, p_queue.rank, to_timestamp(s.begin_at),
 			case
 			when s.deadline_at is not null
 			then internal.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
 			case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting,
 			case when x.waiting = 0 then now() end
 		from asked s
-		cross join lateral (select coalesce((v_waits ->> s.step_id::text)::int, 0) as waiting) x
+		cross join lateral (select coalesce((p_waits ->> s.step_id::text)::int, 0) as waiting) x
 	)
 	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
-	select v_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from asked s where v_try is null;
+	select p_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_actor from asked s where p_actor is not null;
+end $$;
+comment on function internal.submit_steps(bigint, text, internal.planned_step[], text, internal.submit_queue, jsonb) is
+	'Write the steps of a new job: what they request, their place in the queue and their first event. p_actor: who submits; '
+	'null: the job is only tried; p_spec_end: of its plan; p_waits: for how many edges each step waits.';
+
+create function internal.submit_arrays(p_job bigint, p_steps internal.planned_step[], p_edges rota.step_edge[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
+	select p_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
+		s.step_id = any (array(select e.step_id from unnest(p_edges) e where e."condition" = 'corr'))
+	from unnest(p_steps) s
+	where s."array" is not null;
+end $$;
+comment on function internal.submit_arrays(bigint, internal.planned_step[], rota.step_edge[]) is
+	'Write the arrays among the steps of a new job.';
+
+create function internal.submit_bonds(p_job bigint, p_script text, p_edges rota.step_edge[], p_try bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	insert into step_edge select * from unnest(p_edges);
+	if exists (select from unnest(p_edges) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
+		perform internal.submit_check_peers(p_job, p_script);
+	end if;
+	-- A dry run skips this, because it refuses nothing.
+	if p_try is null
+		and exists (select from unnest(p_edges) e where e.peer_job_id <> p_job or e."condition" = 'corr') then
+		perform internal.submit_bind(p_edges);
+		perform internal.submit_resolve(p_job);
+	end if;
+end $$;
+comment on function internal.submit_bonds(bigint, text, rota.step_edge[], bigint) is
+	'Write the edges of a new job and resolve those whose peers have ended; p_try: not null where the job is only tried.';
+
+create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
+-- For partitioned tables, plans for the actual values look cheaper than cached ones, and would be made for every submission.
+language plpgsql security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
+declare
+	v_head constant jsonb := p_plan -> 'job';
+	v_edges jsonb := p_plan -> 'edges';
+	-- "common" has what most steps request, once.
+	v_steps constant internal.planned_step[] := array(select s
+		from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'),
+		p_plan -> 'steps') s);
+	-- The job's number where it is only tried (api.job_try).
+	v_try constant bigint := nullif(current_setting('rota.try', true), '');
+	v_known internal.submit_facts;
+	v_queue internal.submit_queue;
+	v_job bigint;
+	v_peers step_edge[];
+	v_waits jsonb; -- for how much each step waits
+begin
+	v_known := internal.submit_known(p_uid, p_user, v_head, p_script, p_environment);
+	if v_known.job_id is not null then
+		return jsonb_build_object('job_id', v_known.job_id, 'steps',
+			(select j.steps_total from job j where j.job_id = v_known.job_id), 'known', true);
+	end if;
+	v_queue := internal.submit_admit(p_uid, p_user, v_head, v_steps, p_plan @? '$.*[*].gres', v_known);
+	if v_edges @? '$[*] ? (@.condition == "singleton")' then
+		v_edges := internal.submit_singleton(p_uid, v_head ->> 'name', v_edges);
+	end if;
+	-- Most scripts and environments are stored already, and an insert that conflicts takes longer than a lookup.
+	if not (v_known.script and v_known.environment) then
+		perform internal.submit_texts(v_known, p_script, p_environment);
+	end if;
+	v_job := internal.submit_job(p_uid, p_gid, p_user, v_head, v_known, cardinality(v_steps), v_try);
+	if v_edges <> '[]' then
+		perform internal.submit_peers_lock(v_edges);
+		v_peers := internal.submit_edges(p_uid, p_user, v_head ->> 'script_name', v_job, v_steps, v_edges);
+		v_waits := internal.submit_waits(v_steps, v_peers);
+	end if;
+	perform internal.submit_steps(v_job, case when v_try is null then p_user end, v_steps,
+		coalesce(p_plan ->> 'spec_end', ''), v_queue, v_waits);
 	if p_plan @? '$.*[*].array.size' then
-		insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
-		select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
-			s.step_id = any (array(select e.step_id from unnest(v_peers) e where e."condition" = 'corr'))
-		from unnest(v_steps) s
-		where s."array" is not null;
+		perform internal.submit_arrays(v_job, v_steps, v_peers);
 	end if;
 	if v_peers is not null then
-		insert into step_edge select * from unnest(v_peers);
-		if exists (select from unnest(v_peers) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
-			perform internal.submit_check_peers(v_job, v_script);
-		end if;
-		-- A dry run skips this, because it refuses nothing.
-		if v_try is null
-			and exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
-			perform internal.submit_bind(v_peers);
-			perform internal.submit_resolve(v_job);
-		end if;
+		perform internal.submit_bonds(v_job, v_head ->> 'script_name', v_peers, v_try);
 	end if;
 	if v_head ->> 'mail_type' is not null then
 		perform internal.mail_watched(v_job, v_head ->> 'mail_type');
@@ -334,22 +425,14 @@ begin
 	if v_try is not null then
 		raise exception 'tried' using errcode = 'RT200';
 	end if;
-	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);
+	return jsonb_build_object('job_id', v_job, 'steps', cardinality(v_steps), 'known', false);
 end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
 	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. Answers {job_id, '
 	'steps, known}. RT422 names script, line and option; RT429: too many.';
 
-create function api.job_submit_list(p_uid int, p_gid int, p_user text, p_plans jsonb, p_scripts bytea[], p_environments bytea[])
-	returns jsonb
-language plpgsql security definer set search_path = rota, pg_temp as $$
-declare
-	v_one record;
-	v_script bytea;
-	v_environment bytea;
-	v_jobs jsonb[] := '{}';
-	v_message text;
-	v_hint text;
+create function internal.submit_list_lock(p_uid int, p_plans jsonb, p_scripts bytea[], p_environments bytea[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
 begin
 	-- The locks that one submission takes one after the other are taken here for all jobs at once, each kind in one order:
 	-- keys, limits, counts of live steps, the default partition (it stays the same for all of them), scripts and
@@ -393,6 +476,22 @@ begin
 		order by j.job_id
 		for share;
 	end if;
+end $$;
+comment on function internal.submit_list_lock(int, jsonb, bytea[], bytea[]) is
+	'Take the locks of several submissions before the first of them, and store their scripts and environments.';
+
+create function api.job_submit_list(p_uid int, p_gid int, p_user text, p_plans jsonb, p_scripts bytea[], p_environments bytea[])
+	returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+	v_script bytea;
+	v_environment bytea;
+	v_jobs jsonb[] := '{}';
+	v_message text;
+	v_hint text;
+begin
+	perform internal.submit_list_lock(p_uid, p_plans, p_scripts, p_environments);
 	for v_one in select *
 		from rows from (jsonb_array_elements(p_plans), unnest(p_scripts), unnest(p_environments)) x (plan, script,
 		environment) loop

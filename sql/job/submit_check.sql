@@ -128,40 +128,220 @@ end $$;
 comment on function internal.submit_check_reservation(text, text, text, text, internal.planned_step[], internal.planned_step) is
 	'Refuse a reservation that is none, is over, is closed to the owner, or has too few nodes of the partition.';
 
+create function internal.submit_distinct(p_steps internal.planned_step[]) returns internal.planned_step[]
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return array(
+		select p_steps[x.nr]
+		from (
+			select min(s.nr) as nr
+			from unnest(p_steps) with ordinality s (step_id, name, line, lines, topo, partition, nodes_min,
+				nodes_max, ntasks, ntasks_per_node, cpus_per_task,
+				mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude,
+				time_limit_s, time_min_s, begin_at, deadline_at, "array",
+				requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s,
+				reservation, nr)
+			group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
+				s.mem_per_cpu_mb, s.gres, s.licenses,
+				s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive,
+				s.nodes_max, s.sample_s, s.reservation
+		) x
+		order by x.nr);
+end $$;
+comment on function internal.submit_distinct(internal.planned_step[]) is
+	'Of steps with the same request, the first: what holds for it holds for all of them.';
+
+create function internal.submit_check_partition(p_user text, p_account text, p_groups jsonb, p_script text,
+	p_steps internal.planned_step[], p_step internal.planned_step, p_partition rota.partition) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_line constant int := internal.submit_line(p_steps, p_step.line, 'partition');
+begin
+	if p_partition.partition is null then
+		perform internal.submit_refuse(p_script, v_line, 'partition',
+			case when p_step.partition is null then 'no partition named, and there is no default one'
+			else format('there is no partition "%s"', p_step.partition) end,
+			'Partitions: ' || coalesce((select string_agg(p.partition, ', ' order by p.partition) from partition p),
+			'none') || '.');
+	elsif p_partition.state in ('drain', 'inactive') then
+		perform internal.submit_refuse(p_script, v_line, 'partition',
+			format('partition "%s" accepts no jobs now (%s)', p_partition.partition, p_partition.state), null);
+	elsif not coalesce(p_user = any (p_partition.allow_users), true)
+		or not coalesce(p_account = any (p_partition.allow_accounts), p_partition.allow_accounts is null)
+		or (p_partition.allow_groups is not null and not coalesce(p_groups ?| p_partition.allow_groups, false)) then
+		perform internal.submit_refuse(p_script, v_line, 'partition',
+			format('you may not use partition "%s"', p_partition.partition),
+			'It is open to some users, groups or accounts only; see "rota partitions".');
+	end if;
+end $$;
+comment on function internal.submit_check_partition(text, text, jsonb, text, internal.planned_step[], internal.planned_step,
+	rota.partition) is
+	'Refuse a partition that does not exist (null), accepts no jobs, or is closed to the owner.';
+
+create function internal.submit_check_times(p_limit bigint, p_script text, p_steps internal.planned_step[],
+	p_step internal.planned_step) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_sample int;
+begin
+	if p_limit is not null and (p_step.time_limit_s > p_limit or p_step.time_limit_s = 0) then
+		perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, 'time'), 'time',
+			format('the time limit is longer than the %s s allowed here', p_limit), null);
+	end if;
+	if p_step.deadline_at is not null
+		and to_timestamp(p_step.deadline_at) <= now() + make_interval(secs => coalesce(p_step.time_min_s,
+		p_step.time_limit_s, 0)) then
+		perform internal.submit_refuse(p_script, p_step.line, 'deadline', 'the step cannot end before its deadline',
+			null);
+	end if;
+	if p_step.sample_s > 0 then
+		select x.value::int into v_sample from setting x where x.name = 'sample_min_s';
+		if p_step.sample_s > 86400 or p_step.sample_s < v_sample then
+			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, 'sample'), 'sample',
+				format('must be 0 or between %s and 86400 seconds, not %s', v_sample, p_step.sample_s),
+				'Give 0 for none.');
+		end if;
+	end if;
+end $$;
+comment on function internal.submit_check_times(bigint, text, internal.planned_step[], internal.planned_step) is
+	'Refuse a time limit above p_limit (null: any is allowed), a deadline that cannot be met, and a sample period out of '
+	'range.';
+
+create function internal.submit_check_size(p_partition rota.partition, p_script text, p_step internal.planned_step) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_cpus constant int := p_step.cpus_per_task * coalesce(p_step.ntasks_per_node, 1); -- on one node
+	v_all_cpus constant bigint := p_step.cpus_per_task::bigint * p_step.ntasks;
+	v_mem constant bigint := coalesce(p_step.mem_mb, p_step.mem_per_cpu_mb * p_step.cpus_per_task);
+	v_fit record;
+begin
+	if p_step.nodes_min > p_partition.max_nodes then
+		perform internal.submit_refuse(p_script, p_step.line, 'nodes',
+			format('%s nodes asked for, partition "%s" allows %s', p_step.nodes_min, p_partition.partition,
+			p_partition.max_nodes), null);
+	end if;
+	-- What the partition has when nothing is in use or down. Mostly its largest nodes are enough for the step; otherwise all
+	-- are read.
+	select count(*) as nodes, sum(x.cpus) as cpus into v_fit
+	from (
+		select n.cpus from partition_node pn join node n on n.node_id = pn.node_id
+		where pn.partition = p_partition.partition and n.cpus >= v_cpus and n.mem_mb >= coalesce(v_mem, 0)
+		limit p_step.nodes_min
+	) x;
+	if v_fit.nodes = p_step.nodes_min and v_fit.cpus >= v_all_cpus then
+		return;
+	end if;
+	select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, max(n.cpus) as most_cpus, max(n.mem_mb) as most_mem into v_fit
+	from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = p_partition.partition;
+	if p_step.nodes_min > v_fit.nodes then
+		perform internal.submit_refuse(p_script, p_step.line, 'nodes',
+			format('%s nodes asked for, partition "%s" has %s', p_step.nodes_min, p_partition.partition,
+			v_fit.nodes), null);
+	elsif v_cpus > v_fit.most_cpus then
+		perform internal.submit_refuse(p_script, p_step.line, 'cpus-per-task',
+			format('%s cpus on one node asked for, the largest node of partition "%s" has %s', v_cpus,
+			p_partition.partition, v_fit.most_cpus), null);
+	elsif v_all_cpus > v_fit.cpus then
+		perform internal.submit_refuse(p_script, p_step.line, 'ntasks',
+			format('%s cpus asked for, partition "%s" has %s', v_all_cpus, p_partition.partition, v_fit.cpus), null);
+	elsif v_mem > v_fit.most_mem then
+		perform internal.submit_refuse(p_script, p_step.line, 'mem',
+			format('%s MiB on one node asked for, the largest node of partition "%s" has %s', v_mem,
+			p_partition.partition, v_fit.most_mem), null);
+	end if;
+end $$;
+comment on function internal.submit_check_size(rota.partition, text, internal.planned_step) is
+	'Refuse a step that needs more nodes, CPUs or memory than its partition has or allows.';
+
+create function internal.submit_check_gres(p_partition text, p_script text, p_step internal.planned_step) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_short record;
+begin
+	select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_short
+	from jsonb_each_text(p_step.gres) x
+	left join (select u.gres, u.node_id,
+		count(*) as n from node_gres u join partition_node pn on pn.node_id = u.node_id
+		where pn.partition = p_partition group by u.gres, u.node_id) g on g.gres = x.key
+	group by x.key, x.value having coalesce(max(g.n), 0) < x.value::int limit 1;
+	if found then
+		perform internal.submit_refuse(p_script, p_step.line, 'gres',
+			format('%s of "%s" on one node asked for, the best node of partition "%s" has %s', v_short.n,
+			v_short.key, p_partition, v_short.most), null);
+	end if;
+end $$;
+comment on function internal.submit_check_gres(text, text, internal.planned_step) is
+	'Refuse more generic resources on one node than any node of the partition has.';
+
+create function internal.submit_check_licenses(p_script text, p_steps internal.planned_step[], p_step internal.planned_step)
+	returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_short record;
+begin
+	select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_short
+	from jsonb_each_text(p_step.licenses) x left join license l on l.license = x.key
+		where coalesce(l.total, 0) < x.value::int limit 1;
+	if found then
+		perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, 'licenses'), 'licenses',
+			format('%s of licence "%s" asked for, there are %s', v_short.n, v_short.key, v_short.total), null);
+	end if;
+end $$;
+comment on function internal.submit_check_licenses(text, internal.planned_step[], internal.planned_step) is
+	'Refuse more licences than there are.';
+
+create function internal.submit_check_nodes(p_partition text, p_script text, p_steps internal.planned_step[],
+	p_step internal.planned_step) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_name text;
+	v_nodes bigint;
+begin
+	if p_step.nodelist <> '{}' then
+		select x.name into v_name from unnest(p_step.nodelist) x (name)
+		where not exists (select from node n join partition_node pn on pn.node_id = n.node_id
+			where n.name = x.name and pn.partition = p_partition) limit 1;
+		if found then
+			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, 'nodelist'),
+				'nodelist', format('partition "%s" has no node "%s"', p_partition, v_name), null);
+		end if;
+	end if;
+	if p_step.exclude <> '{}' then
+		select x.name into v_name from unnest(p_step.exclude) x (name)
+			where not exists (select from node n where n.name = x.name) limit 1;
+		if found then
+			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, 'exclude'),
+				'exclude', format('there is no node "%s"', v_name), null);
+		end if;
+		select count(*) into v_nodes
+		from partition_node pn join node n on n.node_id = pn.node_id
+		where pn.partition = p_partition and n.name <> all (p_step.exclude)
+			and (coalesce(p_step.nodelist, '{}') = '{}' or n.name = any (p_step.nodelist));
+		if p_step.nodes_min > v_nodes then
+			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, 'exclude'),
+				'exclude', format('%s nodes asked for, it leaves %s of partition "%s"', p_step.nodes_min,
+				v_nodes, p_partition), null);
+		end if;
+	end if;
+end $$;
+comment on function internal.submit_check_nodes(text, text, internal.planned_step[], internal.planned_step) is
+	'Refuse nodes by name that the partition does not have, and excluded ones without which it has too few.';
+
 create function internal.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text,
 	p_steps internal.planned_step[]) returns text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_steps internal.planned_step[] := p_steps;
+	-- Steps with the same request are checked once, by the first of them.
+	v_steps internal.planned_step[] := case when cardinality(p_steps) > 1 then internal.submit_distinct(p_steps)
+		else p_steps end;
 	v_step internal.planned_step;
 	v_part partition;
 	v_default text;
 	v_limit bigint;
-	v_sample int;
-	v_fit record;
 	v_limited boolean := exists (select from usage_limit);
 	v_association int;
 	v_tops jsonb;
 begin
-	-- Steps with the same request are checked once, by the first of them.
-	if cardinality(p_steps) > 1 then
-		v_steps := array(
-			select p_steps[x.nr]
-			from (
-				select min(s.nr) as nr
-				from unnest(p_steps) with ordinality s (step_id, name, line, lines, topo, partition, nodes_min,
-					nodes_max, ntasks, ntasks_per_node, cpus_per_task,
-					mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude,
-					time_limit_s, time_min_s, begin_at, deadline_at, "array",
-					requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s,
-					reservation, nr)
-				group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
-					s.mem_per_cpu_mb, s.gres, s.licenses,
-					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive,
-					s.nodes_max, s.sample_s, s.reservation
-			) x
-			order by x.nr);
-	end if;
 	foreach v_step in array v_steps loop
 		if v_step.partition is not null then
 			select * into v_part from partition p where p.partition = v_step.partition;
@@ -169,26 +349,10 @@ begin
 			select * into v_part from partition p where p.is_default;
 			v_default := v_part.partition;
 		end if;
-		if not found then
-			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'),
-				'partition', case when v_step.partition is null
-				then 'no partition named, and there is no default one'
-					else format('there is no partition "%s"', v_step.partition) end,
-				'Partitions: '
-					|| coalesce((select string_agg(p.partition, ', ' order by p.partition) from partition p),
-					'none') || '.');
-		end if;
-		if v_part.state in ('drain', 'inactive') then
-			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'),
-				'partition', format('partition "%s" accepts no jobs now (%s)', v_part.partition, v_part.state),
-				null);
-		end if;
-		if not coalesce(p_user = any (v_part.allow_users), true)
-			or not coalesce(p_account = any (v_part.allow_accounts), v_part.allow_accounts is null)
-			or (v_part.allow_groups is not null and not coalesce(p_groups ?| v_part.allow_groups, false)) then
-			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'),
-				'partition', format('you may not use partition "%s"', v_part.partition),
-				'It is open to some users, groups or accounts only; see "rota partitions".');
+		-- Most partitions are open to all.
+		if v_part.state is distinct from 'up'
+			or num_nonnulls(v_part.allow_users, v_part.allow_accounts, v_part.allow_groups) > 0 then
+			perform internal.submit_check_partition(p_user, p_account, p_groups, p_script, p_steps, v_step, v_part);
 		end if;
 		if v_limited then
 			v_association := internal.association_of(p_account, p_user, p_qos, v_step.gres);
@@ -196,65 +360,10 @@ begin
 				from internal.limit_tops(array[(v_association, v_part.partition)::internal.queue_line]) t;
 		end if;
 		v_limit := least(v_part.max_time_s, (v_tops ->> 'time')::bigint);
-		if v_limit is not null and (v_step.time_limit_s > v_limit or v_step.time_limit_s = 0) then
-			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'time'), 'time',
-				format('the time limit is longer than the %s s allowed here', v_limit), null);
+		if num_nonnulls(v_limit, v_step.deadline_at, v_step.sample_s) > 0 then
+			perform internal.submit_check_times(v_limit, p_script, p_steps, v_step);
 		end if;
-		if v_step.deadline_at is not null
-			and to_timestamp(v_step.deadline_at) <= now() + make_interval(secs => coalesce(v_step.time_min_s,
-			v_step.time_limit_s, 0)) then
-			perform internal.submit_refuse(p_script, v_step.line, 'deadline',
-				'the step cannot end before its deadline', null);
-		end if;
-		if v_step.sample_s > 0 then
-			select x.value::int into v_sample from setting x where x.name = 'sample_min_s';
-			if v_step.sample_s > 86400 or v_step.sample_s < v_sample then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'sample'),
-					'sample', format('must be 0 or between %s and 86400 seconds, not %s',
-					v_sample, v_step.sample_s), 'Give 0 for none.');
-			end if;
-		end if;
-		if v_step.nodes_min > v_part.max_nodes then
-			perform internal.submit_refuse(p_script, v_step.line, 'nodes',
-				format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition,
-				v_part.max_nodes), null);
-		end if;
-		-- What the partition has when nothing is in use or down. Mostly its largest nodes are enough for the step;
-		-- otherwise all are read.
-		select count(*) as nodes, sum(x.cpus) as cpus into v_fit
-		from (
-			select n.cpus from partition_node pn join node n on n.node_id = pn.node_id
-			where pn.partition = v_part.partition
-				and n.cpus >= v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1)
-				and n.mem_mb >= coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task, 0)
-			limit v_step.nodes_min
-		) x;
-		if not coalesce(v_fit.nodes = v_step.nodes_min and v_fit.cpus >= v_step.cpus_per_task::bigint * v_step.ntasks,
-			false) then
-			select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, max(n.cpus) as most_cpus,
-				max(n.mem_mb) as most_mem into v_fit
-			from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = v_part.partition;
-			if v_step.nodes_min > v_fit.nodes then
-				perform internal.submit_refuse(p_script, v_step.line, 'nodes',
-					format('%s nodes asked for, partition "%s" has %s', v_step.nodes_min, v_part.partition,
-					v_fit.nodes), null);
-			elsif v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1) > v_fit.most_cpus then
-				perform internal.submit_refuse(p_script, v_step.line, 'cpus-per-task',
-					format('%s cpus on one node asked for, the largest node of partition "%s" has %s',
-					v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1), v_part.partition,
-					v_fit.most_cpus), null);
-			elsif v_step.cpus_per_task::bigint * v_step.ntasks > v_fit.cpus then
-				perform internal.submit_refuse(p_script, v_step.line, 'ntasks',
-					format('%s cpus asked for, partition "%s" has %s',
-					v_step.cpus_per_task::bigint * v_step.ntasks,
-					v_part.partition, v_fit.cpus), null);
-			elsif coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task) > v_fit.most_mem then
-				perform internal.submit_refuse(p_script, v_step.line, 'mem',
-					format('%s MiB on one node asked for, the largest node of partition "%s" has %s',
-					coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task), v_part.partition,
-					v_fit.most_mem), null);
-			end if;
-		end if;
+		perform internal.submit_check_size(v_part, p_script, v_step);
 		-- Most steps request none of the rest.
 		continue
 			when v_tops is null
@@ -263,64 +372,18 @@ begin
 			perform internal.submit_check_reservation(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
 		end if;
 		if v_step.gres <> '{}' then
-			select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_fit
-			from jsonb_each_text(v_step.gres) x
-			left join (select u.gres, u.node_id,
-				count(*) as n from node_gres u join partition_node pn on pn.node_id = u.node_id
-				where pn.partition = v_part.partition group by u.gres, u.node_id) g on g.gres = x.key
-			group by x.key, x.value having coalesce(max(g.n), 0) < x.value::int limit 1;
-			if found then
-				perform internal.submit_refuse(p_script, v_step.line, 'gres',
-					format('%s of "%s" on one node asked for, the best node of partition "%s" has %s',
-					v_fit.n, v_fit.key, v_part.partition, v_fit.most), null);
-			end if;
+			perform internal.submit_check_gres(v_part.partition, p_script, v_step);
 		end if;
 		if v_tops is not null then
 			perform internal.submit_check_limits(v_association, v_tops, v_part, p_script, p_steps, v_step);
 		end if;
 		if v_step.licenses <> '{}' then
-			select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
-			from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key
-				where coalesce(l.total, 0) < x.value::int limit 1;
-			if found then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'licenses'),
-					'licenses',
-					format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total),
-					null);
-			end if;
+			perform internal.submit_check_licenses(p_script, p_steps, v_step);
 		end if;
-		if v_step.nodelist <> '{}' then
-			select x.name into v_fit from unnest(v_step.nodelist) x (name)
-			where not exists (select from node n join partition_node pn on pn.node_id = n.node_id
-				where n.name = x.name and pn.partition = v_part.partition) limit 1;
-			if found then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'nodelist'),
-					'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name),
-					null);
-			end if;
-		end if;
-		if v_step.exclude <> '{}' then
-			select x.name into v_fit from unnest(v_step.exclude) x (name)
-				where not exists (select from node n where n.name = x.name) limit 1;
-			if found then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'exclude'),
-					'exclude', format('there is no node "%s"', v_fit.name), null);
-			end if;
-			select count(*) as nodes into v_fit
-			from partition_node pn join node n on n.node_id = pn.node_id
-			where pn.partition = v_part.partition and n.name <> all (v_step.exclude)
-				and (coalesce(v_step.nodelist, '{}') = '{}' or n.name = any (v_step.nodelist));
-			if v_step.nodes_min > v_fit.nodes then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'exclude'),
-					'exclude', format('%s nodes asked for, it leaves %s of partition "%s"',
-					v_step.nodes_min, v_fit.nodes, v_part.partition), null);
-			end if;
-		end if;
+		perform internal.submit_check_nodes(v_part.partition, p_script, p_steps, v_step);
 	end loop;
-	if v_limited then
-		if exists (select from unnest(p_steps) s where s.with_set is not null) then
-			perform internal.submit_check_sets(p_user, p_account, p_qos, p_script, p_steps);
-		end if;
+	if v_limited and exists (select from unnest(p_steps) s where s.with_set is not null) then
+		perform internal.submit_check_sets(p_user, p_account, p_qos, p_script, p_steps);
 	end if;
 	return v_default;
 end $$;
