@@ -32,30 +32,12 @@ comment on function internal.step_only(bigint, text) is
 	'The name of the one step of a job, for a label that names an element and no step. The caller has seen to it that the '
 	'job may be read.';
 
--- Which steps a request means: "812", "812.solve", "812.solve[7]", "812.solve[3-9]", and of a job of one step "812[7]" or
--- "812_7".
-create function internal.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
-returns table (job_id bigint, step_id int, pos int, whole_job boolean, index int)
-language plpgsql set search_path = rota, pg_temp as $$
-#variable_conflict use_column
+create function internal.target_names(p_request jsonb) returns text[]
+language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_text text;
-	v_part text[];
-	v_job job;
-	v_request step_request;
-	v_array step_array;
-	v_spans internal.index_ranges;
-	v_spans_of text := '';
-	v_positions int[];
 	v_names constant text[] := coalesce(internal.request_list(p_request, 'jobs'), '{}');
-	-- A limit on the names in one request, so that one user cannot keep the database busy.
+	-- So that one user cannot keep the database busy.
 	c_names constant int := 10000;
-	c_steps constant int := 1000000;
-	-- Each becomes a row, while its job is locked.
-	c_elements constant int := 10000;
-	v_steps bigint := 0;
-	v_elements bigint := 0;
-	v_found bigint;
 begin
 	if v_names = '{}' then
 		raise exception 'no job named' using errcode = 'RT422', hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
@@ -63,76 +45,151 @@ begin
 		raise exception 'more than % jobs and steps named', c_names using errcode = 'RT422',
 			hint = 'Ask in several requests.';
 	end if;
+	return v_names;
+end $$;
+comment on function internal.target_names(jsonb) is 'What a request''s "jobs" names; RT422: nothing, or too much.';
+
+create function internal.target_parts(p_name text) returns text[]
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+	v_part constant text[] := coalesce(
+		regexp_match(p_name, '^([0-9]{1,18})(?:\.([A-Za-z][A-Za-z0-9_-]*)(?:\[([0-9]{1,9})(?:-([0-9]{1,9}))?\])?)?$'),
+		regexp_match(p_name, '^([0-9]{1,18})()_?\[([0-9]{1,9})(?:-([0-9]{1,9}))?\]$'),
+		regexp_match(p_name, '^([0-9]{1,18})()_([0-9]{1,9})()$'));
+begin
+	if v_part is null then
+		raise exception '"%" does not name a job', p_name using errcode = 'RT422',
+			hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
+	end if;
+	return v_part;
+end $$;
+comment on function internal.target_parts(text) is
+	'The parts of what a request names: job, step, first and last index. The step is null for a whole job and empty for '
+	'elements of its one step, "812[7]" or "812_7".';
+
+create function internal.target_job(p_uid int, p_user text, p_job bigint, p_write boolean) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_job job;
+begin
+	select * into v_job from job j where j.job_id = p_job;
+	if not found then
+		raise exception 'there is no job %', p_job using errcode = 'RT404';
+	end if;
+	if v_job.uid <> p_uid and internal.caller_role(p_uid, p_user) = 'user'
+		and (p_write or not internal.setting_bool('queue_visible')) then
+		raise exception 'job % belongs to %', v_job.job_id,
+			case when internal.setting_bool('queue_visible') then '"' || v_job.user_name || '"'
+				else 'somebody else' end
+			using errcode = 'RT403', hint = 'Only its owner and operators may do that.';
+	end if;
+end $$;
+comment on function internal.target_job(int, text, bigint, boolean) is
+	'Refuse a job that does not exist (RT404), or that the caller may not read or (p_write) change (RT403).';
+
+create function internal.target_request(p_job bigint, p_name text) returns rota.step_request
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_request step_request;
+begin
+	select * into v_request from step_request r where r.job_id = p_job and r.name = p_name;
+	if not found then
+		raise exception 'job % has no step "%"', p_job, p_name using errcode = 'RT404',
+			hint = (select 'Its steps: ' || string_agg(r.name, ', ' order by r.step_id) from step_request r
+				where r.job_id = p_job);
+	end if;
+	return v_request;
+end $$;
+comment on function internal.target_request(bigint, text) is 'The step of a job by its name; RT404: it has none.';
+
+create function internal.target_spans(p_request rota.step_request) returns internal.index_ranges
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_array step_array;
+begin
+	select * into v_array from step_array a where a.job_id = p_request.job_id and a.step_id = p_request.step_id;
+	if not found then
+		raise exception 'step "%" of job % is not an array', p_request.name, p_request.job_id using errcode = 'RT422';
+	end if;
+	return internal.array_spans(v_array.indices);
+end $$;
+comment on function internal.target_spans(rota.step_request) is 'The indices of the array that a step is; RT422: it is none.';
+
+create function internal.target_elements(p_name text, p_low int, p_high int, p_before bigint) returns bigint
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+	-- Each becomes a row, while its job is locked.
+	c_elements constant int := 10000;
+begin
+	if p_high - p_low not between 0 and c_elements - 1 then
+		raise exception '"%" names no elements, or too many', p_name using errcode = 'RT422',
+			hint = format('Name at most %s elements in one request, or the whole array.', c_elements);
+	elsif p_before + p_high - p_low + 1 > c_elements then
+		raise exception 'more than % elements of arrays named', c_elements using errcode = 'RT422',
+			hint = 'Ask in several requests, or name the whole array.';
+	end if;
+	return p_before + p_high - p_low + 1;
+end $$;
+comment on function internal.target_elements(text, int, int, bigint) is
+	'How many elements a request names with those of one more range of indices; RT422: too many.';
+
+create function internal.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
+returns table (job_id bigint, step_id int, pos int, whole_job boolean, index int)
+language plpgsql set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_text text;
+	v_part text[];
+	v_job bigint;
+	v_request step_request;
+	v_spans internal.index_ranges;
+	v_spans_of text := '';
+	v_low int;
+	v_high int;
+	v_positions int[];
+	c_steps constant int := 1000000;
+	v_steps bigint := 0;
+	v_elements bigint := 0;
+	v_found bigint;
+begin
 	-- In order, so that what is known of an array serves for all of its elements that are named.
-	for v_text in select distinct coalesce(x, '') from unnest(v_names) x order by 1 loop
+	for v_text in select distinct coalesce(x, '') from unnest(internal.target_names(p_request)) x order by 1 loop
 		if v_steps > c_steps then
 			raise exception 'the jobs named have more than % steps', c_steps using errcode = 'RT422',
 				hint = 'Ask in several requests.';
 		end if;
-		v_part := coalesce(
-			regexp_match(v_text,
-				'^([0-9]{1,18})(?:\.([A-Za-z][A-Za-z0-9_-]*)(?:\[([0-9]{1,9})(?:-([0-9]{1,9}))?\])?)?$'),
-			regexp_match(v_text, '^([0-9]{1,18})()_?\[([0-9]{1,9})(?:-([0-9]{1,9}))?\]$'),
-			regexp_match(v_text, '^([0-9]{1,18})()_([0-9]{1,9})()$'));
-		if v_part is null then
-			raise exception '"%" does not name a job', v_text using errcode = 'RT422',
-				hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
-		end if;
-		select * into v_job from job j where j.job_id = v_part[1]::bigint;
-		if not found then
-			raise exception 'there is no job %', v_part[1] using errcode = 'RT404';
-		end if;
-		if v_job.uid <> p_uid and internal.caller_role(p_uid, p_user) = 'user'
-			and (p_write or not internal.setting_bool('queue_visible')) then
-			raise exception 'job % belongs to %', v_job.job_id,
-				case when internal.setting_bool('queue_visible') then '"' || v_job.user_name || '"'
-					else 'somebody else' end
-				using errcode = 'RT403', hint = 'Only its owner and operators may do that.';
-		end if;
+		v_part := internal.target_parts(v_text);
+		v_job := v_part[1];
+		perform internal.target_job(p_uid, p_user, v_job, p_write);
 		if v_part[2] = '' then
-			v_part := array[v_part[1], internal.step_only(v_job.job_id, v_text), v_part[3], nullif(v_part[4], '')];
+			v_part := array[v_part[1], internal.step_only(v_job, v_text), v_part[3], nullif(v_part[4], '')];
 		end if;
 		if v_part[2] is null then
 			return query select r.job_id, r.step_id, null::int, true, null::int from step_request r
-				where r.job_id = v_job.job_id order by r.step_id;
+				where r.job_id = v_job order by r.step_id;
 			get diagnostics v_found = row_count;
 			v_steps := v_steps + v_found;
 			continue;
 		end if;
-		select * into v_request from step_request r where r.job_id = v_job.job_id and r.name = v_part[2];
-		if not found then
-			raise exception 'job % has no step "%"', v_job.job_id, v_part[2] using errcode = 'RT404',
-				hint = (select 'Its steps: ' || string_agg(r.name, ', ' order by r.step_id) from step_request r
-					where r.job_id = v_job.job_id);
-		end if;
+		v_request := internal.target_request(v_job, v_part[2]);
 		if v_part[3] is null then
 			return query select v_request.job_id, v_request.step_id, null::int, false, null::int;
 			continue;
 		end if;
-		select * into v_array from step_array a where a.job_id = v_job.job_id and a.step_id = v_request.step_id;
-		if not found then
-			raise exception 'step "%" of job % is not an array', v_request.name, v_job.job_id using errcode = 'RT422';
-		end if;
-		if coalesce(v_part[4], v_part[3])::int - v_part[3]::int not between 0 and c_elements - 1 then
-			raise exception '"%" names no elements, or too many', v_text using errcode = 'RT422',
-				hint = format('Name at most %s elements in one request, or the whole array.', c_elements);
-		end if;
-		v_elements := v_elements + coalesce(v_part[4], v_part[3])::int - v_part[3]::int + 1;
-		if v_elements > c_elements then
-			raise exception 'more than % elements of arrays named', c_elements using errcode = 'RT422',
-				hint = 'Ask in several requests, or name the whole array.';
-		end if;
 		if v_spans_of <> v_part[1] || '.' || v_part[2] then
-			v_spans := internal.array_spans(v_array.indices);
+			v_spans := internal.target_spans(v_request);
 			v_spans_of := v_part[1] || '.' || v_part[2];
 		end if;
-		v_positions := internal.array_positions(v_spans, v_part[3]::int, coalesce(v_part[4], v_part[3])::int);
+		v_low := v_part[3];
+		v_high := coalesce(v_part[4], v_part[3]);
+		v_elements := internal.target_elements(v_text, v_low, v_high, v_elements);
+		v_positions := internal.array_positions(v_spans, v_low, v_high);
 		if array_position(v_positions, null) is not null then
-			raise exception 'array "%" of job % has no index %', v_request.name, v_job.job_id,
-				v_part[3]::int + array_position(v_positions, null) - 1 using errcode = 'RT404';
+			raise exception 'array "%" of job % has no index %', v_request.name, v_job,
+				v_low + array_position(v_positions, null) - 1 using errcode = 'RT404';
 		end if;
 		return query
-			select v_request.job_id, v_request.step_id + 1 + x.pos, x.pos, false, (v_part[3]::int + x.nr - 1)::int
+			select v_request.job_id, v_request.step_id + 1 + x.pos, x.pos, false, (v_low + x.nr - 1)::int
 			from unnest(v_positions) with ordinality x (pos, nr);
 	end loop;
 end $$;

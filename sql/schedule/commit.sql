@@ -48,6 +48,106 @@ end $$;
 comment on function internal.schedule_begin(internal.start_decision[], timestamptz) is
 	'Move the steps of a decision that are still free to go to starting; answers these moves.';
 
+create function internal.commit_narrow(p_began internal.move_made[], p_decided internal.start_decision[], p_starts jsonb,
+	p_orders jsonb, out decided internal.start_decision[], out starts jsonb, out orders jsonb)
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_keys jsonb;
+begin
+	select jsonb_object_agg(b.job_id || '.' || b.step_id, null) into v_keys from unnest(p_began) b;
+	decided := array(select v::internal.start_decision from unnest(p_decided) v
+		where v_keys ? (v.job_id || '.' || v.step_id));
+	starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v
+		where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
+	orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o
+		where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
+	-- A launch request for several elements is signed as a whole: all of them start, or none.
+	if exists (
+		select from jsonb_array_elements(p_orders) o
+		cross join lateral (select count(*) filter (where v_keys ? ((o ->> 'job_id') || '.' || x)) as began,
+			count(*) as asked
+			from jsonb_array_elements_text(jsonb_build_array(o -> 'step_id')
+				|| coalesce(o -> 'also', '[]')) x) n
+		where n.began between 1 and n.asked - 1
+	) then
+		raise exception 'an element of an array is no longer free to go' using errcode = '40001',
+			hint = 'Read again and decide anew.';
+	end if;
+end $$;
+comment on function internal.commit_narrow(internal.move_made[], internal.start_decision[], jsonb, jsonb) is
+	'Of a decision, as api.schedule_commit takes it, only what belongs to the steps that have started.';
+
+create function internal.commit_check_sets(p_began internal.move_made[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	if exists (
+		select from unnest(p_began) b
+		join step_request r on r.job_id = b.job_id and r.step_id = b.step_id and r.with_set is not null
+		join step_request o on o.job_id = r.job_id and o.with_set = r.with_set
+		join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.state = 'pending'
+		where b.array_index is null
+	) then
+		raise exception 'a step would start without its peers' using errcode = '40001',
+			hint = 'Read again and decide anew.';
+	end if;
+end $$;
+comment on function internal.commit_check_sets(internal.move_made[]) is
+	'Refuse (40001) to start a step without those that it starts together with.';
+
+create function internal.attempt_open(p_decided internal.start_decision[], p_at timestamptz) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, ends_on_node_loss, node_ids, nodes)
+	select v.job_id, v.step_id, v.attempt, p_at, v.time_limit_s, v.ends_on_node_loss, v.node_ids,
+		case when cardinality(v.node_ids) = 1 then array[h.name]
+		else array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id
+			order by x.nr) end
+	from unnest(p_decided) v
+	join node h on h.node_id = v.node_ids[1];
+
+	perform internal.allocation_take(array(
+		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres,
+			case when al.nr = 1 then r.licenses else '{}'::jsonb end,
+			al.tasks, coalesce(al.prolog_owner, true), 'ordered', p_at, al.predispatched)::internal.allocation_start
+		from unnest(p_decided) v
+		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
+		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb,
+			tasks int, prolog_owner boolean,
+			predispatched boolean)) with ordinality as al (node, cpus, mem_mb, gres, tasks, prolog_owner,
+			predispatched, nr)), true);
+end $$;
+comment on function internal.attempt_open(internal.start_decision[], timestamptz) is
+	'Open the attempts of steps that start, with their allocations.';
+
+create function internal.job_begin(p_began internal.move_made[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_mail bigint[];
+begin
+	with began as (
+		update job j set started_at = now()
+		where j.job_id in (select b.job_id from unnest(p_began) b) and j.started_at is null
+		returning j.job_id, j.mail_type
+	)
+	select array_agg(b.job_id) into v_mail from began b where b.mail_type is not null;
+	if v_mail is not null then
+		perform internal.mail_job(v_mail, true);
+	end if;
+end $$;
+comment on function internal.job_begin(internal.move_made[]) is 'Have the jobs of the first steps that start begin.';
+
+create function internal.plan_drop(p_began internal.move_made[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	delete from plan p
+	where p.ctid = any (array(
+		select o.ctid
+		from unnest(p_began) b
+		cross join lateral (select x.ctid from plan x
+			where x.job_id = b.job_id and x.step_id = b.step_id offset 0) o)); -- by key
+end $$;
+comment on function internal.plan_drop(internal.move_made[]) is 'Delete what was expected of steps that have started.';
+
 -- The decision of a cycle in one transaction: states, attempts, allocations, orders, notifications.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb, p_wait boolean default true)
 returns table (job_id bigint, step_id int, attempt int)
@@ -64,12 +164,9 @@ declare
 			allocations jsonb, bound boolean));
 	v_asked int := cardinality(v_decided);
 	v_jobs bigint[] := array(select distinct v.job_id from unnest(v_decided) v);
-	v_nodes int[];
 	v_began internal.move_made[];
-	v_keys jsonb;
 	v_at timestamptz;
 	v_serve boolean;
-	v_mail bigint[];
 begin
 	perform internal.leader_check(p_term);
 	if p_wait then
@@ -78,13 +175,11 @@ begin
 		v_jobs := internal.job_lock_free(v_jobs);
 		v_decided := array(select v::internal.start_decision from unnest(v_decided) v where v.job_id = any (v_jobs));
 	end if;
-	v_nodes := array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n);
-	v_serve := internal.node_lock(v_nodes);
+	v_serve := internal.node_lock(array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n));
 	v_at := clock_timestamp(); -- see internal.allocation_take
 	if not v_serve then
 		raise exception 'a node does not serve any more' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
-
 	-- The leader's row is locked, so what any decision before this one has started is seen here.
 	if exists (select from usage_limit l where l.measure <> 'submitted') then
 		v_decided := internal.limit_admit(v_decided);
@@ -98,75 +193,16 @@ begin
 	end if;
 	-- From here on, only those steps of the decision that have started count.
 	if cardinality(v_began) < v_asked then
-		select jsonb_object_agg(b.job_id || '.' || b.step_id, null) into v_keys from unnest(v_began) b;
-		v_decided := array(select v::internal.start_decision from unnest(v_decided) v
-			where v_keys ? (v.job_id || '.' || v.step_id));
-		v_starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v
-			where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
-		v_orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o
-			where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
-		-- A launch request for several elements is signed as a whole: all of them start, or none.
-		if exists (
-			select from jsonb_array_elements(p_orders) o
-			cross join lateral (select count(*) filter (where v_keys ? ((o ->> 'job_id') || '.' || x)) as began,
-				count(*) as asked
-				from jsonb_array_elements_text(jsonb_build_array(o -> 'step_id')
-					|| coalesce(o -> 'also', '[]')) x) n
-			where n.began between 1 and n.asked - 1
-		) then
-			raise exception 'an element of an array is no longer free to go' using errcode = '40001',
-				hint = 'Read again and decide anew.';
-		end if;
+		select c.decided, c.starts, c.orders into v_decided, v_starts, v_orders
+		from internal.commit_narrow(v_began, v_decided, p_starts, p_orders) c;
 	end if;
 	perform internal.outage_check(v_starts);
-	if exists (
-		select from unnest(v_began) b
-		join step_request r on r.job_id = b.job_id and r.step_id = b.step_id and r.with_set is not null
-		join step_request o on o.job_id = r.job_id and o.with_set = r.with_set
-		join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.state = 'pending'
-		where b.array_index is null
-	) then
-		raise exception 'a step would start without its peers' using errcode = '40001',
-			hint = 'Read again and decide anew.';
-	end if;
-
+	perform internal.commit_check_sets(v_began);
 	perform internal.allocation_unreserve(array(select distinct (b.job_id, b.request_id, 0)::internal.attempt_key
 		from unnest(v_began) b));
-
-	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, ends_on_node_loss, node_ids, nodes)
-	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.ends_on_node_loss, v.node_ids,
-		case when cardinality(v.node_ids) = 1 then array[h.name]
-		else array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id
-			order by x.nr) end
-	from unnest(v_decided) v
-	join node h on h.node_id = v.node_ids[1];
-
-	perform internal.allocation_take(array(
-		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres,
-			case when al.nr = 1 then r.licenses else '{}'::jsonb end,
-			al.tasks, coalesce(al.prolog_owner, true), 'ordered', v_at, al.predispatched)::internal.allocation_start
-		from unnest(v_decided) v
-		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
-		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb,
-			tasks int, prolog_owner boolean,
-			predispatched boolean)) with ordinality as al (node, cpus, mem_mb, gres, tasks, prolog_owner,
-			predispatched, nr)), true);
-
-	with began as (
-		update job j set started_at = now()
-		where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null
-		returning j.job_id, j.mail_type
-	)
-	select array_agg(b.job_id) into v_mail from began b where b.mail_type is not null;
-	if v_mail is not null then
-		perform internal.mail_job(v_mail, true);
-	end if;
-	delete from plan p
-	where p.ctid = any (array(
-		select o.ctid
-		from unnest(v_began) b
-		cross join lateral (select x.ctid from plan x
-			where x.job_id = b.job_id and x.step_id = b.step_id offset 0) o)); -- by key
+	perform internal.attempt_open(v_decided, v_at);
+	perform internal.job_begin(v_began);
+	perform internal.plan_drop(v_began);
 	perform internal.order_put(v_orders, not internal.hook_prolog(v_decided));
 	notify rota_event;
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
@@ -232,13 +268,43 @@ comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
 	'What a cycle expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects '
 	'nothing any more; null: of all others. Rows that say the same are not rewritten.';
 
+create function internal.deadline_expire(p_jobs bigint[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_due bigint[];
+begin
+	select array_agg(distinct s.job_id) into v_due
+	from step s
+	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
+		and s.job_id = any (p_jobs);
+	if v_due is null then
+		return;
+	end if;
+	perform internal.step_move('schedule', array(
+		select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null,
+			'could not end before its deadline')::internal.move
+		from step s
+		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+		where s.job_id = any (v_due) and s.state = 'pending' and a.size is null and s.start_by <= now()
+			and s.ended_at is null));
+	perform internal.step_move('schedule', array(
+		select m::internal.move
+		from step s
+		join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+		cross join lateral internal.array_give_up(s.job_id, s.step_id, 'deadline', 'deadline',
+			'could not end before its deadline') m
+		where s.job_id = any (v_due) and s.ended_at is null and a.next < a.size and s.start_by <= now()));
+	notify rota_event;
+end $$;
+comment on function internal.deadline_expire(bigint[]) is
+	'End those steps of jobs that wait past the moment from which they could still end before their deadline.';
+
 -- Timer-driven moves: outages begin, deadlines pass, suspended steps resume where CPUs are free.
 create function internal.schedule_timers() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_wanted bigint[];
 	v_free bigint[];
-	v_due bigint[];
 	v_ending bigint[];
 	v_drained int[];
 	v_one record;
@@ -265,28 +331,7 @@ begin
 			and coalesce(a.ended_at, 'infinity') = 'infinity'
 		where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
 	perform internal.outage_begin(array(select x from unnest(v_ending) x where x = any (v_free)), v_drained);
-	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.
-	select array_agg(distinct s.job_id) into v_due
-	from step s
-	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
-		and s.job_id = any (v_free);
-	if v_due is not null then
-		perform internal.step_move('schedule', array(
-			select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null,
-				'could not end before its deadline')::internal.move
-			from step s
-			left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-			where s.job_id = any (v_due) and s.state = 'pending' and a.size is null and s.start_by <= now()
-				and s.ended_at is null));
-		perform internal.step_move('schedule', array(
-			select m::internal.move
-			from step s
-			join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-			cross join lateral internal.array_give_up(s.job_id, s.step_id, 'deadline', 'deadline',
-				'could not end before its deadline') m
-			where s.job_id = any (v_due) and s.ended_at is null and a.next < a.size and s.start_by <= now()));
-		notify rota_event;
-	end if;
+	perform internal.deadline_expire(v_free);
 	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
 	perform internal.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
 		from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));

@@ -146,39 +146,54 @@ begin
 end $$;
 comment on function internal.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under.';
 
+create function internal.pending_read(p_lines internal.line_scan[])
+returns table (job_id bigint, step_id int, association_id int, partition text, priority int, rank bigint, version xid,
+	free_slots int, line int, part int, unread boolean, at int, with_set int, limits internal.limit_index[], takes int[],
+	needs numeric[], fits boolean)
+language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select o.job_id, o.step_id, o.association_id, o.partition, o.priority, o.rank, o.version, o.free_slots, o.nr::int, o.part,
+		o.unread, row_number() over (order by o.priority desc, o.rank desc, o.job_id, o.step_id)::int, n.with_set,
+		o.limits, coalesce(n.limits, '{}'), coalesce(n.needs, '{}'), coalesce(n.fits, true)
+	from (
+		select f.*, l.nr, l.part, l.limits, l.tops, coalesce(l.rows < l.most, true)
+			and count(*) over w >= l.rows
+				and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
+		from unnest(p_lines) with ordinality l (association_id, partition, part, priority, boost_ms, rows, most,
+			limits, tops, nr)
+		join internal.pending_free(null, p_lines) f on f.association_id = l.association_id
+			and f.partition = l.partition
+		window w as (partition by l.nr)
+	) o
+	left join lateral (
+		select min(z.with_set) as with_set, array_agg(x.limit_index) filter (where x.measure <> 'time') as limits,
+			array_agg(x.need) filter (where x.measure <> 'time') as needs,
+			bool_and(x.need <= x.most) as fits
+		from (
+			select internal.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres,
+				r.exclusive, r.time_limit_s, p) as size, r.with_set
+			from step_request r
+			join partition p on p.partition = r.partition
+			where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
+			offset 0 -- once a request
+		) z
+		cross join lateral (select y.limit_index, y.measure, y.most,
+			internal.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.limits) y) x
+	) n on true;
+end $$;
+comment on function internal.pending_read(internal.line_scan[]) is
+	'The steps of lines, as far as these are read. at: position in the order of the queue; limits: those of the line; takes, '
+	'needs: how much the step by itself needs of which of them.';
+
 create function internal.pending_candidates(p_lines internal.line_scan[]) returns setof internal.candidate
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	with read as materialized (
-		select o.*, row_number() over (order by o.priority desc, o.rank desc, o.job_id, o.step_id)::int as at, n.with_set,
-			coalesce(n.limits, '{}') as takes, coalesce(n.needs, '{}') as needs, coalesce(n.fits, true) as fits
-		from (
-			select f.*, l.nr, l.part, l.limits, l.tops, coalesce(l.rows < l.most, true)
-				and count(*) over w >= l.rows
-					and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
-			from unnest(p_lines) with ordinality l (association_id, partition, part, priority, boost_ms, rows, most,
-				limits, tops, nr)
-			join internal.pending_free(null, p_lines) f on f.association_id = l.association_id
-				and f.partition = l.partition
-			window w as (partition by l.nr)
-		) o
-		left join lateral (
-			select min(z.with_set) as with_set, array_agg(x.limit_index) filter (where x.measure <> 'time') as limits,
-				array_agg(x.need) filter (where x.measure <> 'time') as needs,
-				bool_and(x.need <= x.most) as fits
-			from (
-				select internal.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres,
-					r.exclusive, r.time_limit_s, p) as size, r.with_set
-				from step_request r
-				join partition p on p.partition = r.partition
-				where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
-				offset 0 -- once a request
-			) z
-			cross join lateral (select y.limit_index, y.measure, y.most,
-				internal.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.limits) y) x
-		) n on true
+		select * from internal.pending_read(p_lines)
 	), member as (
 		select r.job_id, r.with_set, min(r.at) over w as lead, bool_and(r.fits) over w as fits, r.free_slots, r.limits,
 			r.takes, r.needs
@@ -214,7 +229,7 @@ begin
 		) g
 		where g.free is not null
 	)
-	select r.job_id, r.step_id, r.association_id, r.partition, r.priority, r.rank, r.version, r.free_slots, r.nr::int, r.part,
+	select r.job_id, r.step_id, r.association_id, r.partition, r.priority, r.rank, r.version, r.free_slots, r.line, r.part,
 		r.unread, r.takes, g.lead,
 		coalesce(g.takes, r.takes), coalesce(g.needs, r.needs), coalesce(g.fits, r.fits)
 	from read r
@@ -224,90 +239,107 @@ end $$;
 comment on function internal.pending_candidates(internal.line_scan[]) is
 	'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits.';
 
+create function internal.pending_left(p_lines internal.line_scan[]) returns numeric[]
+language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
+begin
+	return array(
+		select coalesce(max(x.most - x.held), 0)
+		from generate_series(1, (select max(x.limit_index) from unnest(p_lines) l
+			cross join lateral unnest(l.limits) x)) i
+		left join (select x.* from unnest(p_lines) l cross join lateral unnest(l.limits) x) x on x.limit_index = i
+		group by i
+		order by i);
+end $$;
+comment on function internal.pending_left(internal.line_scan[]) is 'How much of each limit of lines is free, by limit index.';
+
+create function internal.pending_admit(p_rows internal.candidate[], p_left numeric[], p_parts int, p_limit int,
+	out free_slots int[], out more int[])
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	v_left numeric[] := p_left;
+	v_one internal.candidate;
+	v_count int[] := array_fill(0, array[p_parts]); -- by partition: how many are offered
+	v_last bigint[] := array_fill(0::bigint, array[p_parts]); -- and the job of the last one
+	v_full boolean;
+	v_open boolean;
+	v_wants int;
+	v_free int;
+begin
+	free_slots := array_fill(0, array[cardinality(p_rows)]);
+	more := '{}';
+	for i in 1 .. cardinality(p_rows) loop
+		v_one := p_rows[i];
+		v_full := v_count[v_one.part] >= p_limit and v_last[v_one.part] <> v_one.job_id;
+		v_wants := case when v_one.lead is null then v_one.free_slots else 1 end;
+		v_free := v_wants;
+		if v_one.lead < i then
+			-- The first of those it starts with took it for all of them.
+			v_free := v_wants * sign(free_slots[v_one.lead]);
+			v_open := v_free > 0 and not v_full;
+		else
+			v_open := v_one.fits and not v_full;
+			for k in 1 .. cardinality(v_one.takes) loop
+				exit when not v_open;
+				v_open := v_left[v_one.takes[k]] > 0;
+				if v_one.needs[k] > 0 then
+					v_free := least(v_free, floor(v_left[v_one.takes[k]] / v_one.needs[k]));
+				end if;
+			end loop;
+			-- A step that needs more than is left reserves what is left: a step that needs less does not pass it.
+			if v_open then
+				for k in 1 .. cardinality(v_one.takes) loop
+					v_left[v_one.takes[k]] := case when v_free < v_wants
+						and floor(v_left[v_one.takes[k]] / nullif(v_one.needs[k], 0)) = v_free then 0
+						else v_left[v_one.takes[k]] - v_free * v_one.needs[k] end;
+				end loop;
+			end if;
+		end if;
+		if v_open and v_free > 0 then
+			free_slots[i] := case when v_one.lead is null then v_free else v_one.free_slots end;
+			v_count[v_one.part] := v_count[v_one.part] + 1;
+			v_last[v_one.part] := v_one.job_id;
+		end if;
+		-- After the last row that was read there may be more that precede others.
+		if v_one.unread and not v_full then
+			v_open := true;
+			for k in 1 .. cardinality(v_one.limits) loop
+				v_open := v_open and v_left[v_one.limits[k]] > 0;
+			end loop;
+			if v_open then
+				more := more || v_one.line;
+			end if;
+		end if;
+	end loop;
+end $$;
+comment on function internal.pending_admit(internal.candidate[], numeric[], int, int) is
+	'Which of the candidates, in their order, limits admit, up to p_limit of each of p_parts partitions; p_left: how much of '
+	'each limit is free. free_slots: how many elements of each candidate may start; more: lines that were not read far '
+	'enough.';
+
 create function internal.pending_within(p_limit int) returns setof internal.offer
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 declare
 	v_lines internal.line_scan[] := array(select r::internal.line_scan from internal.pending_reach(p_limit) r);
-	v_begin numeric[]; -- amount of each limit that is still free, by limit index
+	v_parts int := (select max(l.part) from unnest(v_lines) l);
 	v_left numeric[];
 	v_rows internal.candidate[];
 	v_free_slots int[];
-	v_one internal.candidate;
-	v_count int[]; -- by partition: how many are offered
-	v_last bigint[]; -- and the job of the last one
-	v_parts int := (select max(l.part) from unnest(v_lines) l);
-	v_full boolean;
-	v_open boolean;
-	v_short boolean;
-	v_wants int;
-	v_free int;
+	v_more int[];
+	v_line int;
 begin
 	if v_lines = '{}' then
 		return;
 	end if;
-	v_begin := array(
-		select coalesce(max(x.most - x.held), 0)
-		from generate_series(1, (select max(x.limit_index) from unnest(v_lines) l
-			cross join lateral unnest(l.limits) x)) i
-		left join (select x.* from unnest(v_lines) l cross join lateral unnest(l.limits) x) x on x.limit_index = i
-		group by i
-		order by i);
+	v_left := internal.pending_left(v_lines);
 	loop
 		v_rows := array(select c::internal.candidate from internal.pending_candidates(v_lines) c);
-		v_left := v_begin;
-		v_free_slots := array_fill(0, array[cardinality(v_rows)]);
-		v_count := array_fill(0, array[v_parts]);
-		v_last := array_fill(0::bigint, array[v_parts]);
-		v_short := false;
-		for i in 1 .. cardinality(v_rows) loop
-			v_one := v_rows[i];
-			v_full := v_count[v_one.part] >= p_limit and v_last[v_one.part] <> v_one.job_id;
-			v_wants := case when v_one.lead is null then v_one.free_slots else 1 end;
-			v_free := v_wants;
-			if v_one.lead < i then
-				-- The first of those it starts with took it for all of them.
-				v_free := v_wants * sign(v_free_slots[v_one.lead]);
-				v_open := v_free > 0 and not v_full;
-			else
-				v_open := v_one.fits and not v_full;
-				for k in 1 .. cardinality(v_one.takes) loop
-					exit when not v_open;
-					v_open := v_left[v_one.takes[k]] > 0;
-					if v_one.needs[k] > 0 then
-						v_free := least(v_free, floor(v_left[v_one.takes[k]] / v_one.needs[k]));
-					end if;
-				end loop;
-				if v_open then
-					-- A step that needs more than is left reserves what is left: a step that needs less does
-					-- not pass it.
-					for k in 1 .. cardinality(v_one.takes) loop
-						v_left[v_one.takes[k]] := case
-							when v_free < v_wants
-							and floor(v_left[v_one.takes[k]] / nullif(v_one.needs[k], 0)) = v_free
-							then 0
-							else v_left[v_one.takes[k]] - v_free * v_one.needs[k] end;
-					end loop;
-				end if;
-			end if;
-			if v_open and v_free > 0 then
-				v_free_slots[i] := case when v_one.lead is null then v_free else v_one.free_slots end;
-				v_count[v_one.part] := v_count[v_one.part] + 1;
-				v_last[v_one.part] := v_one.job_id;
-			end if;
-			-- After the last row that was read there may be more that precede others.
-			if v_one.unread and not v_full then
-				v_open := true;
-				for k in 1 .. cardinality(v_one.limits) loop
-					v_open := v_open and v_left[v_one.limits[k]] > 0;
-				end loop;
-				if v_open then
-					v_short := true;
-					v_lines[v_one.line].rows := least(v_lines[v_one.line].rows::bigint * 4,
-						coalesce(v_lines[v_one.line].most, 2000000000))::int;
-				end if;
-			end if;
+		select a.free_slots, a.more into v_free_slots, v_more
+		from internal.pending_admit(v_rows, v_left, v_parts, p_limit) a;
+		exit when v_more = '{}';
+		foreach v_line in array v_more loop
+			v_lines[v_line].rows := least(v_lines[v_line].rows::bigint * 4,
+				coalesce(v_lines[v_line].most, 2000000000))::int;
 		end loop;
-		exit when not v_short;
 	end loop;
 	return query
 	select x.job_id, x.step_id, null::int, x.association_id, x.partition, x.priority, x.rank, x.version, a.next, a.skip,
@@ -361,42 +393,61 @@ comment on function api.schedule_queue(int) is
 	'array_skip: which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds as '
 	'long as version and stamp are the same.';
 
-create function api.schedule_pending(p_jobs bigint[], p_steps int[])
-returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text,
-	user_name text, qos text, rank bigint,
-	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint,
-	gres jsonb,
-	licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
-	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int[],
-	other_than_step int[],
-	array_size int, admitted int[], reservation int, steady boolean)
-language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
-#variable_conflict use_column
-declare
+create function internal.pending_tops(p_jobs bigint[], p_steps int[]) returns jsonb
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
 	-- Most clusters have no limits.
-	v_tops jsonb := case when exists (select from usage_limit) then (
+	return case when exists (select from usage_limit) then (
 		select jsonb_object_agg(t.association_id || ' ' || t.partition, t.tops) from internal.limit_tops(array(
 			select distinct (s.association_id, s.queue)::internal.queue_line
 			from unnest(p_jobs, p_steps) as o (job_id, step_id)
 			join step s on s.job_id = o.job_id and s.step_id = o.step_id)) t) end;
+end $$;
+comment on function internal.pending_tops(bigint[], int[]) is
+	'The lowest limits of each measure of the lines of steps, by "association partition"; null: there are no limits.';
+
+create function internal.pending_peers(p_job bigint, p_step int, out same_nodes int[], out other_nodes int[],
+	out same_as_step int[], out other_than_step int[])
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	same_nodes := internal.peer_same(p_job, p_step);
+	other_nodes := internal.peer_other(p_job, p_step);
+	select array_agg(e.peer_step_id order by e.peer_step_id) filter (where e.kind = 'same_nodes'),
+		array_agg(e.peer_step_id order by e.peer_step_id) filter (where e.kind = 'other_nodes')
+	into same_as_step, other_than_step
+	from step_edge e
+	where e.job_id = p_job and e.step_id = p_step and e.kind in ('same_nodes', 'other_nodes') and not e.gates;
+end $$;
+comment on function internal.pending_peers(bigint, int) is
+	'The nodes that a step has to be on, and to keep off, because of its peers, and those steps of its job that start '
+	'together with it and bind it so.';
+
+create function api.schedule_pending(p_jobs bigint[], p_steps int[])
+returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text,
+	user_name text, qos text, rank bigint, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int,
+	mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, features text, nodelist text[],
+	exclude text[], time_limit_s bigint, time_min_s bigint, deadline_at double precision, with_set int, with_count int,
+	same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[], array_size int, admitted int[],
+	reservation int, steady boolean)
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_tops jsonb := internal.pending_tops(p_jobs, p_steps);
 begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
 		-- Fewer nodes than the step asks for at most, if limits allow no more.
-		r.nodes_min,
-			case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes
+		r.nodes_min, case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes
 			else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,
 		case r.mem_mb when 0 then -1 else r.mem_mb end,
 			coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
 		r.licenses, r.exclusive, r."constraint", r.nodelist, r.exclude,
 		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s,
-		extract(epoch from r.deadline_at)::double precision,
-		r.with_set,
+		extract(epoch from r.deadline_at)::double precision, r.with_set,
 		case
 		when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)
 			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end,
-		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step,
-		a.size,
+		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step, a.size,
 		case when e.reservation_id is not null then array[e.reservation_id] end,
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
 		r.with_set is null and not b.bound
@@ -414,8 +465,7 @@ begin
 	left join lateral (select v.reservation_id from reservation v
 		where r.reservation is not null and v.name = r.reservation
 			and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true
-	left join lateral (select x.size from step_array x where s.is_array and x.job_id = s.job_id and x.step_id = s.step_id) a
-		on true
+	left join step_array a on s.is_array and a.job_id = s.job_id and a.step_id = s.step_id
 	cross join lateral (select exists (
 		select from step_edge e
 			where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes'))
@@ -426,14 +476,7 @@ begin
 				where e.peer_job_id = r.job_id and e.peer_step_id = r.step_id
 				and e.kind in ('same_nodes', 'other_nodes')) else false end as bound) b
 	left join lateral (
-		select internal.peer_same(r.job_id, r.step_id) as same_nodes,
-			internal.peer_other(r.job_id, r.step_id) as other_nodes,
-			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes'
-					and not e.gates) as same_as_step,
-			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes'
-					and not e.gates) as other_than_step
+		select x.* from internal.pending_peers(r.job_id, r.step_id) x
 		where b.bound
 		offset 0 -- once a row, and only where b.bound
 	) peers on true
