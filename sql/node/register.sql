@@ -145,15 +145,39 @@ begin
 end $$;
 comment on function internal.node_flaps(int) is 'Why a node that was lost several times is to be drained; null: it is not.';
 
+create function internal.node_admit(p_node rota.node, p_rebooted boolean, p_orphans int) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_actor constant text := 'node:' || p_node.name;
+	v_short text;
+	v_flaps text;
+begin
+	if p_rebooted and p_node.state = 'up' then
+		perform internal.node_state_set(p_node.node_id, 'down', v_actor, 'rebooted');
+	end if;
+	v_short := internal.node_shortfall(p_node.node_id);
+	v_flaps := internal.node_flaps(p_node.node_id);
+	if p_orphans > 0 then
+		perform internal.node_state_set(p_node.node_id, 'down', v_actor,
+			format('what was given up here is being ended: %s left', p_orphans));
+	elsif v_short is not null then
+		perform internal.node_state_set(p_node.node_id, 'invalid', v_actor, v_short);
+	elsif v_flaps is not null then
+		perform internal.node_state_set(p_node.node_id, 'drain', v_actor, v_flaps);
+	else
+		perform internal.node_state_set(p_node.node_id, 'up', v_actor, case when p_rebooted then 'rebooted' end);
+	end if;
+end $$;
+comment on function internal.node_admit(rota.node, boolean, int) is
+	'Give a node that registers, and is not drained, the state that follows from its boot, the number of orphaned attempts '
+	'on it, its hardware, and how often it was lost.';
+
 create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_one record;
 	v_unexpected jsonb;
-	v_short text;
-	v_flaps text;
-	v_actor text;
 begin
 	perform internal.node_reclaim(p_facts);
 	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'orphans', p.orphans)), '{}')
@@ -178,7 +202,7 @@ begin
 		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null;
 	-- Nodes that served and go on as before need no check.
 	for v_one in
-		select n.node_id, n.name, n.state, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted,
+		select n as node, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted,
 			coalesce((o.unexpected ->> 'orphans')::int, 0) as orphans
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
@@ -188,23 +212,7 @@ begin
 				or internal.node_flaps(n.node_id) is not null)
 		order by n.node_id
 	loop
-		v_actor := 'node:' || v_one.name;
-		if v_one.rebooted and v_one.state = 'up' then
-			perform internal.node_state_set(v_one.node_id, 'down', v_actor, 'rebooted');
-		end if;
-		v_short := internal.node_shortfall(v_one.node_id);
-		v_flaps := internal.node_flaps(v_one.node_id);
-		if v_one.orphans > 0 then
-			perform internal.node_state_set(v_one.node_id, 'down', v_actor,
-				format('what was given up here is being ended: %s left', v_one.orphans));
-		elsif v_short is not null then
-			perform internal.node_state_set(v_one.node_id, 'invalid', v_actor, v_short);
-		elsif v_flaps is not null then
-			perform internal.node_state_set(v_one.node_id, 'drain', v_actor, v_flaps);
-		else
-			perform internal.node_state_set(v_one.node_id, 'up', v_actor,
-				case when v_one.rebooted then 'rebooted' end);
-		end if;
+		perform internal.node_admit(v_one.node, v_one.rebooted, v_one.orphans);
 	end loop;
 	-- Reports that were deferred on a lost connection and not applied are repeated by the node. On this connection, the
 	-- answer is still awaited.

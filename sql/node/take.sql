@@ -1,17 +1,12 @@
-create function api.node_orders(p_nodes int[], p_known bigint[], p_most int)
-returns table (order_ids bigint[], node_ids int[], kind text, job_id bigint, step_id int, attempt int, also int[], body text,
-	signature text, args jsonb)
-language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
+create function internal.node_orders_next(p_nodes int[], p_known bigint[], p_most int, out alone bigint[], out several bigint[])
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
-declare
-	v_orders bigint[];
-	v_several bigint[];
 begin
 	-- A caller with many nodes has most of the orders: these are read in sequence, not node by node. With "is true", the
 	-- filter becomes a hash. An order for several nodes is answered once.
 	if cardinality(p_nodes) <= 100 then
 		select array_agg(w.order_id) filter (where w.alone),
-			array_agg(w.order_id) filter (where not w.alone) into v_orders, v_several
+			array_agg(w.order_id) filter (where not w.alone) into alone, several
 		from (
 			select o.order_id, o.kind = 'launch' and o.text_node is null as alone
 			from node_order o
@@ -23,7 +18,7 @@ begin
 		) w;
 	else
 		select array_agg(w.order_id) filter (where w.alone),
-			array_agg(w.order_id) filter (where not w.alone) into v_orders, v_several
+			array_agg(w.order_id) filter (where not w.alone) into alone, several
 		from (
 			select o.order_id, o.kind = 'launch' and o.text_node is null as alone
 			from node_order o
@@ -35,15 +30,29 @@ begin
 			order by o.order_id limit p_most
 		) w;
 	end if;
-	if v_orders is not null then
+end $$;
+comment on function internal.node_orders_next(int[], bigint[], int) is
+	'The next orders for nodes, as api.node_orders is asked for them: those for one node, and those that may be the same for '
+	'several.';
+
+create function api.node_orders(p_nodes int[], p_known bigint[], p_most int)
+returns table (order_ids bigint[], node_ids int[], kind text, job_id bigint, step_id int, attempt int, also int[], body text,
+	signature text, args jsonb)
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_next record;
+begin
+	v_next := internal.node_orders_next(p_nodes, p_known, p_most);
+	if v_next.alone is not null then
 		return query
 		select array[o.order_id], array[o.node_id], o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body,
 			encode(o.signature, 'hex'), o.args
 		from node_order o
-		where o.order_id = any (v_orders)
+		where o.order_id = any (v_next.alone)
 		order by o.order_id;
 	end if;
-	if v_several is not null then
+	if v_next.several is not null then
 		return query
 		select g.orders, g.nodes, g.kind, g.job_id, g.step_id, g.attempt, '{}'::int[], l.body, encode(l.signature, 'hex'),
 			g.args
@@ -53,7 +62,7 @@ begin
 				array_agg(o.node_id order by o.order_id) as nodes, o.kind, o.job_id, o.step_id,
 				o.attempt, o.args, o.text_node
 			from node_order o
-			where o.order_id = any (v_several)
+			where o.order_id = any (v_next.several)
 			group by o.kind, o.job_id, o.step_id, o.attempt, o.args, o.text_node, o.made_at
 		) g
 		left join launch_text l on l.job_id = g.job_id and l.step_id = g.step_id and l.attempt = g.attempt

@@ -79,15 +79,15 @@ begin
 		join step_request r on r.job_id = c.job_id and r.step_id = c.step_id
 	), released as (
 		update step s
-		set deps_waiting = s.deps_waiting - j.peer_met
-				- case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1
-					else 0 end,
+		set deps_waiting = s.deps_waiting - j.met,
 			-- Once: what is met later ("?"), or after the end, was not waited for.
-			eligible_at = case when s.ended_at is null and s.deps_waiting > 0 and s.deps_waiting = j.peer_met
-				+ case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1
-					else 0 end
-				then now() else s.eligible_at end
-		from judged j
+			eligible_at = case when s.ended_at is null and s.deps_waiting > 0 and s.deps_waiting = j.met then now()
+				else s.eligible_at end
+		from (
+			select x.job_id, x.step_id, x.peer_met + case when not x.deps_any then x.after_met
+				when x.after_met > 0 and not x.met_before then 1 else 0 end as met
+			from judged x
+		) j
 		where s.job_id = j.job_id and s.step_id = j.step_id
 	)
 	select j.job_id, j.step_id, case when j.bad then 'dependency_fail' else 'skip' end, null::timestamptz,
@@ -168,15 +168,11 @@ end $$;
 comment on function internal.job_end(internal.move_made[]) is
 	'Count ended steps of scripts off their jobs; answers the jobs that are over with them.';
 
-create function internal.step_resolve_end(p_final internal.move_made[], p_bound boolean) returns setof internal.move
+create function internal.array_count(p_final internal.move_made[]) returns internal.attempt_key[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_script internal.move_made[] := array(select v::internal.move_made from unnest(p_final) v where v.array_index is null);
 	v_over internal.attempt_key[];
-	v_edges jsonb;
-	v_jobs bigint[];
 begin
-	-- Array elements count for their head; the head ends with the worst of them when the last one has.
 	with ended as (
 		select v.job_id, v.request_id, count(*) filter (where v.to_state in ('completed', 'skipped')) as ok,
 			count(*) as n, count(*) filter (where v.from_state <> 'pending') as ran
@@ -191,6 +187,21 @@ begin
 		returning a.job_id, a.step_id, a.completed + a.failed = a.size as over
 	)
 	select array_agg((c.job_id, c.step_id, 0)::internal.attempt_key) into v_over from counted c where c.over;
+	return v_over;
+end $$;
+comment on function internal.array_count(internal.move_made[]) is
+	'Count ended elements for the heads of their arrays; answers the heads whose last element has ended.';
+
+create function internal.step_resolve_end(p_final internal.move_made[], p_bound boolean) returns setof internal.move
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_script internal.move_made[] := array(select v::internal.move_made from unnest(p_final) v where v.array_index is null);
+	v_over internal.attempt_key[];
+	v_edges jsonb;
+	v_jobs bigint[];
+begin
+	-- The head of an array ends with the worst of its elements when the last one has.
+	v_over := internal.array_count(p_final);
 	if v_over is not null then
 		return query select m.* from unnest(v_over) o cross join lateral internal.array_finish(o.job_id, o.step_id) m;
 	end if;
