@@ -89,8 +89,8 @@ comment on function internal.acct_attempts(bigint, boolean, boolean) is
 
 create function internal.acct_lines(p_jobs bigint[]) returns text
 -- In the order of their keys rows of several tables are joined without a copy of any.
-language plpgsql stable set search_path = rota,
-	pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_hashagg = off as $$
+language plpgsql stable set search_path = rota, pg_temp
+	set enable_mergejoin = on set enable_hashjoin = off set enable_hashagg = off as $$
 declare
 	-- The list is in order, one way or the other. Between its ends tables are read in the order of their keys, where it is
 	-- most of what is there.
@@ -104,11 +104,9 @@ begin
 		-- tstzrange_subdiff is the only difference of two times that is a plain number of seconds. date_part takes ten
 		-- times as long.
 		select concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name,
-			v.state,
-			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
+			v.state, coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
 			coalesce(floor(tstzrange_subdiff(j.started_at, to_timestamp(0)))::bigint::text, ''),
-			coalesce(case when v.state <> 'pending'
-			or j.steps_left < j.steps_total
+			coalesce(case when v.state <> 'pending' or j.steps_left < j.steps_total
 			then tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at)::bigint::text end, ''),
 			coalesce((case when x.several then m.cpu_usec else coalesce(c.cpu_usec, e.cpu_usec)::bigint end)::text,
 			''),
@@ -134,8 +132,8 @@ begin
 		) e on e.job_id = s.job_id
 		left join (
 			select a.job_id,
-				case
-				when count(a.cpu_usec) = count(a.ended_at) then sum(a.cpu_usec::double precision) end as cpu_usec
+				case when count(a.cpu_usec) = count(a.ended_at)
+				then sum(a.cpu_usec::double precision) end as cpu_usec
 			from allocation a
 			where a.step_id = 0 and a.attempt > 0 and a.job_id between v_from and v_to
 				and (v_to - v_from < 8 * cardinality(p_jobs) or a.job_id = any (p_jobs))
@@ -157,101 +155,82 @@ begin
 end $$;
 comment on function internal.acct_lines(bigint[]) is 'What jobs used as text, a line a job, the newest first; null: no job.';
 
-create function api.job_acct(p_uid int, p_user text, p_request jsonb) returns json
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+create function internal.acct_asked(p_uid int, p_user text, p_request jsonb) returns internal.acct_filter
+language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_since constant timestamptz := coalesce(internal.request_time(p_request, 'since'), '-infinity');
-	v_until constant timestamptz := coalesce(internal.request_time(p_request, 'until'), 'infinity');
-	v_states constant text[] := internal.request_states(p_request);
-	v_users constant text[] := internal.request_list(p_request, 'user');
-	v_qoses constant text[] := internal.request_list(p_request, 'qos');
-	v_names constant text[] := internal.request_list(p_request, 'name');
-	v_nodes constant text[] := internal.request_list(p_request, 'nodes');
-	v_accounts constant text[] := internal.request_list(p_request, 'account');
-	v_partitions constant text[] := internal.request_list(p_request, 'partition');
-	v_attempts constant boolean := internal.request_bool(p_request, 'attempts');
-	v_steps constant boolean := internal.request_bool(p_request, 'steps') or v_attempts;
-	v_operator constant boolean := internal.caller_role(p_uid, p_user) <> 'user';
-	v_all constant boolean := internal.sees_all(p_uid, p_user);
-	v_limit constant int := coalesce(internal.request_int(p_request, 'limit'), 10000);
-	v_after constant bigint := internal.request_int(p_request, 'after', 9223372036854775807);
-	-- A live job has no final state, though some of its steps may.
-	v_live constant boolean := v_states is null or v_steps
-		or exists (select from step_state s where s.state = any (v_states) and s.stage <> 'final');
-	v_named bigint[];
-	v_jobs bigint[];
-	v_rows jsonb;
+	v_filter internal.acct_filter;
 begin
-	-- A long list is joined with tables as a whole, where that is cheaper.
-	perform internal.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
-	if internal.request_list(p_request, 'jobs') is not null then
-		v_named := array(select t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
-	end if;
-	-- Jobs that existed at any time between since and until. With "after", the oldest come first.
-	if v_after is not null and v_named is null then
-		v_jobs := array(
+	v_filter.uid := case when not internal.sees_all(p_uid, p_user) then p_uid end;
+	v_filter.users := internal.request_list(p_request, 'user');
+	v_filter.accounts := internal.request_list(p_request, 'account');
+	v_filter.qoses := internal.request_list(p_request, 'qos');
+	v_filter.names := internal.request_list(p_request, 'name');
+	v_filter.nodes := internal.request_list(p_request, 'nodes');
+	v_filter.partitions := internal.request_list(p_request, 'partition');
+	v_filter.states := internal.request_states(p_request);
+	v_filter.in_attempts := internal.request_bool(p_request, 'attempts');
+	v_filter.in_steps := internal.request_bool(p_request, 'steps') or v_filter.in_attempts;
+	v_filter.since := coalesce(internal.request_time(p_request, 'since'), '-infinity');
+	v_filter.until := coalesce(internal.request_time(p_request, 'until'), 'infinity');
+	return v_filter;
+end $$;
+comment on function internal.acct_asked(int, text, jsonb) is 'What a request wants of the accounting and the caller may see.';
+
+create function internal.acct_jobs(p_filter internal.acct_filter, p_named bigint[], p_after bigint, p_limit int) returns bigint[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	-- With "after", jobs are read in the order of their numbers.
+	v_onward constant boolean := p_after is not null and p_named is null;
+	-- A live job has no final state, though some of its steps may.
+	v_live constant boolean := p_filter.states is null or p_filter.in_steps
+		or exists (select from step_state s where s.state = any (p_filter.states) and s.stage <> 'final');
+	v_jobs bigint[];
+begin
+	-- The filter is the same for all sources, and each of them has an index of its own to begin from.
+	execute format($q$
+		select array(
 			select p.job_id
-			from job p
-			where p.job_id > v_after and p.submit_at < v_until and coalesce(p.ended_at, 'infinity') >= v_since
-				and (p.uid = p_uid or v_all)
-				and (v_users is null or p.user_name = any (v_users))
-					and (v_accounts is null or p.account = any (v_accounts))
-				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
-				and (v_nodes is null
+			from (%s) p
+			where ($1.uid is null or p.uid = $1.uid) and ($1.users is null or p.user_name = any ($1.users))
+				and ($1.accounts is null or p.account = any ($1.accounts))
+				and ($1.qoses is null or p.qos = any ($1.qoses)) and ($1.names is null or p.name = any ($1.names))
+				and ($1.nodes is null
 					or exists (select from allocation l join node n on n.node_id = l.node_id
-					where l.job_id = p.job_id and n.name = any (v_nodes)))
-				and (v_partitions is null
+					where l.job_id = p.job_id and n.name = any ($1.nodes)))
+				and ($1.partitions is null
 					or exists (select from step_request r
-					where r.job_id = p.job_id and r.partition = any (v_partitions)))
-				and (v_states is null or coalesce(p.state, internal.job_state(p)) = any (v_states)
-					or (v_steps
-						and exists (select from step s
-						where s.job_id = p.job_id and s.state = any (v_states)))
-					or (v_attempts
-						and exists (select from attempt t
-						where t.job_id = p.job_id and t.state = any (v_states))))
-			order by p.job_id
-			limit v_limit);
-	else
-		v_jobs := array(
-			select p.job_id
-			from (
-				select j.* from job j where v_named is null and j.ended_at >= v_since and j.submit_at < v_until
-				union all
-				select j.* from job j
-					where v_named is null and v_live and j.ended_at is null and j.submit_at < v_until
-				union all
-				select j.* from job j
-					where j.job_id = any (v_named) and j.submit_at < v_until
-					and coalesce(j.ended_at, 'infinity') >= v_since
-			) p
-			where (p.uid = p_uid or v_all)
-				and (v_users is null or p.user_name = any (v_users))
-					and (v_accounts is null or p.account = any (v_accounts))
-				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
-				and (v_nodes is null
-					or exists (select from allocation l join node n on n.node_id = l.node_id
-					where l.job_id = p.job_id and n.name = any (v_nodes)))
-				and (v_partitions is null
-					or exists (select from step_request r
-					where r.job_id = p.job_id and r.partition = any (v_partitions)))
-				and (v_states is null or coalesce(p.state, internal.job_state(p)) = any (v_states)
-					or (v_steps
-						and exists (select from step s
-						where s.job_id = p.job_id and s.state = any (v_states)))
-					or (v_attempts
-						and exists (select from attempt t
-						where t.job_id = p.job_id and t.state = any (v_states))))
-			order by p.job_id desc
-			limit v_limit);
-	end if;
-	if v_jobs = '{}' and coalesce(v_after, 0) = 0 then
-		perform internal.request_known(p_uid, p_user, p_request);
-	end if;
-	if internal.request_bool(p_request, 'lines') then
-		return json_build_object('lines', coalesce(internal.acct_lines(v_jobs), ''));
-	end if;
-	select jsonb_agg(t.facts order by t.job_id, t.step_id::int, (t.facts ->> 'attempt')::int) into v_rows
+					where r.job_id = p.job_id and r.partition = any ($1.partitions)))
+				and ($1.states is null or coalesce(p.state, internal.job_state(p)) = any ($1.states)
+					or ($1.in_steps and exists (select from step s
+						where s.job_id = p.job_id and s.state = any ($1.states)))
+					or ($1.in_attempts and exists (select from attempt t
+						where t.job_id = p.job_id and t.state = any ($1.states))))
+			order by p.job_id %s
+			limit $4)$q$,
+		case
+			when v_onward then 'select j.* from job j where j.job_id > $3 and j.submit_at < $1.until '
+				'and coalesce(j.ended_at, ''infinity'') >= $1.since'
+			when p_named is not null then 'select j.* from job j where j.job_id = any ($2) '
+				'and j.submit_at < $1.until and coalesce(j.ended_at, ''infinity'') >= $1.since'
+			else 'select j.* from job j where j.ended_at >= $1.since and j.submit_at < $1.until'
+				|| case when v_live then ' union all select j.* from job j where j.ended_at is null '
+				'and j.submit_at < $1.until' else '' end
+		end, case when v_onward then '' else 'desc' end)
+	into v_jobs using p_filter, p_named, p_after, p_limit;
+	return v_jobs;
+end $$;
+comment on function internal.acct_jobs(internal.acct_filter, bigint[], bigint, int) is
+	'The jobs that a filter admits, p_limit at most: of those named; with p_after, of those behind that one, the oldest '
+	'first; else the newest first.';
+
+create function internal.acct_rows(p_jobs bigint[], p_states text[], p_steps boolean, p_attempts boolean, p_uid int, p_user text)
+	returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_operator constant boolean := internal.caller_role(p_uid, p_user) <> 'user';
+begin
+	return (
+	select jsonb_agg(t.facts order by t.job_id, t.step_id::int, (t.facts ->> 'attempt')::int)
 	from (
 		select c.job_id, u.facts ->> 'step_id' as step_id,
 			jsonb_build_object('job_id', c.job_id, 'label', c.job_id::text, 'name', c.name, 'user', c.user_name,
@@ -267,13 +246,40 @@ begin
 		from job c
 		cross join lateral (select coalesce(c.state, internal.job_state(c)) as state offset 0) v -- once a row
 		cross join lateral (
-			select x from internal.acct_steps(c.job_id, v_steps) x where not v_attempts
+			select x from internal.acct_steps(c.job_id, p_steps) x where not p_attempts
 			union all
-			select x from internal.acct_attempts(c.job_id, c.uid = p_uid or v_operator, false) x where v_attempts
+			select x from internal.acct_attempts(c.job_id, c.uid = p_uid or v_operator, false) x where p_attempts
 		) u (facts)
-		where c.job_id = any (v_jobs)
+		where c.job_id = any (p_jobs)
 	) t
-	where v_states is null or t.facts ->> 'state' = any (v_states);
+	where p_states is null or t.facts ->> 'state' = any (p_states));
+end $$;
+comment on function internal.acct_rows(bigint[], text[], boolean, boolean, int, text) is
+	'What jobs used: a row for each job, step (p_steps) or attempt (p_attempts) that is in one of the states (null: any).';
+
+create function api.job_acct(p_uid int, p_user text, p_request jsonb) returns json
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+declare
+	v_filter constant internal.acct_filter := internal.acct_asked(p_uid, p_user, p_request);
+	v_limit constant int := coalesce(internal.request_int(p_request, 'limit'), 10000);
+	v_after constant bigint := internal.request_int(p_request, 'after', 9223372036854775807);
+	v_named bigint[];
+	v_jobs bigint[];
+	v_rows jsonb;
+begin
+	-- A long list is joined with tables as a whole, where that is cheaper.
+	perform internal.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
+	if internal.request_list(p_request, 'jobs') is not null then
+		v_named := array(select t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
+	end if;
+	v_jobs := internal.acct_jobs(v_filter, v_named, v_after, v_limit);
+	if v_jobs = '{}' and coalesce(v_after, 0) = 0 then
+		perform internal.request_known(p_uid, p_user, p_request);
+	end if;
+	if internal.request_bool(p_request, 'lines') then
+		return json_build_object('lines', coalesce(internal.acct_lines(v_jobs), ''));
+	end if;
+	v_rows := internal.acct_rows(v_jobs, v_filter.states, v_filter.in_steps, v_filter.in_attempts, p_uid, p_user);
 	return case when v_after is not null and cardinality(v_jobs) = v_limit
 		then json_build_object('rows', coalesce(v_rows, '[]'), 'next', v_jobs[v_limit])
 		else json_build_object('rows', coalesce(v_rows, '[]')) end;

@@ -104,6 +104,55 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function internal.modify_begun(bigint, int) is 'Whether a step, or an element of it, runs or is about to.';
 
+create function internal.modify_check_begun(p_job bigint, p_request int, p_changed jsonb, p_old_spec text, p_spec text)
+	returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_key text;
+begin
+	-- A running step keeps what it has. Its time limit, the number of elements at once and whether it runs again can
+	-- change. Of nodes and tasks, the one that was given determines the other.
+	select k into v_key from jsonb_object_keys(p_changed) k
+		where k not in ('time_limit_s', 'array', 'retry', 'requeue')
+	order by k = 'ntasks', k like 'nodes%' limit 1;
+	if not found then
+		-- A field may exist only before, or only after. A spec from before a field existed does not have it.
+		select k into v_key
+		from internal.spec_fields(p_old_spec) o, internal.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
+		where o -> k is distinct from n -> k
+			and k not in ('job_name', 'account', 'partition', 'array_min', 'array_max', 'array_step') limit 1;
+	end if;
+	if v_key is not null then
+		perform internal.modify_refuse(p_job, p_request,
+			format('it has started, so %s cannot be modified any more', internal.modify_option(v_key)),
+			'What has started takes --time, --retry, --requeue and the %limit of --array; its job '
+				'--job-name, --comment, --nice and --mail-*.');
+	end if;
+end $$;
+comment on function internal.modify_check_begun(bigint, int, jsonb, text, text) is
+	'Refuse what can no longer be changed in a step that has started.';
+
+create function internal.modify_check_time(p_role text, p_job bigint, p_request int, p_new bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_limit bigint;
+begin
+	if p_role = 'user' then
+		select max(case t.time_limit_s when 0 then 9223372036854775807 else t.time_limit_s end) into v_limit
+		from step s join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
+		where s.job_id = p_job and s.request_id = p_request;
+		if v_limit is not null and (p_new = 0 or p_new > v_limit) then
+			raise exception '%: only operators raise the time limit of a step that has started',
+				internal.step_label(p_job, p_request) using errcode = 'RT403';
+		end if;
+	end if;
+	if p_role <> 'admin' then
+		perform internal.limit_check(p_job, p_request, p_new);
+	end if;
+end $$;
+comment on function internal.modify_check_time(text, bigint, int, bigint) is
+	'Refuse a new time limit (0: none) of a step that has started, if the caller may not raise it or limits do not allow it.';
+
 create function internal.modify_check(p_role text, p_groups jsonb, p_job bigint, p_request int, p_changed jsonb, p_spec text)
 	returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -112,8 +161,6 @@ declare
 	v_owner job;
 	v_key text;
 	v_begun boolean := internal.modify_begun(p_job, p_request);
-	v_limit bigint;
-	v_new bigint;
 begin
 	select * into v_request from step_request r where r.job_id = p_job and r.step_id = p_request;
 	select * into v_owner from job j where j.job_id = p_job;
@@ -124,24 +171,7 @@ begin
 			case v_key when 'hold' then 'Use hold and release.' else 'Submit it anew.' end);
 	end if;
 	if v_begun then
-		-- A running step keeps what it has. Its time limit, the number of elements at once and whether it runs again can
-		-- change. Of nodes and tasks, the one that was given determines the other.
-		select k into v_key from jsonb_object_keys(p_changed) k
-			where k not in ('time_limit_s', 'array', 'retry', 'requeue')
-		order by k = 'ntasks', k like 'nodes%' limit 1;
-		if not found then
-			-- A field may exist only before, or only after. A spec from before a field existed does not have it.
-			select k into v_key
-			from internal.spec_fields(v_request.spec) o, internal.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
-			where o -> k is distinct from n -> k
-				and k not in ('job_name', 'account', 'partition', 'array_min', 'array_max', 'array_step') limit 1;
-		end if;
-		if v_key is not null then
-			perform internal.modify_refuse(p_job, p_request,
-				format('it has started, so %s cannot be modified any more', internal.modify_option(v_key)),
-				'What has started takes --time, --retry, --requeue and the %limit of --array; its job '
-					'--job-name, --comment, --nice and --mail-*.');
-		end if;
+		perform internal.modify_check_begun(p_job, p_request, p_changed, v_request.spec, p_spec);
 	end if;
 	if p_changed ? 'array'
 		and ((p_changed -> 'array') - 'limit') is distinct from (internal.step_plan(p_job, p_request) -> 'array')
@@ -158,18 +188,8 @@ begin
 		perform internal.modify_refuse(p_job, p_request, 'its number of nodes is bound to that of a peer (same-nodes)',
 			null);
 	end if;
-	if v_begun and p_changed ? 'time_limit_s' and p_role = 'user' then
-		select max(case t.time_limit_s when 0 then 9223372036854775807 else t.time_limit_s end) into v_limit
-		from step s join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
-		where s.job_id = p_job and s.request_id = p_request;
-		v_new := coalesce((p_changed ->> 'time_limit_s')::bigint, 0);
-		if v_limit is not null and (v_new = 0 or v_new > v_limit) then
-			raise exception '%: only operators raise the time limit of a step that has started',
-				internal.step_label(p_job, p_request) using errcode = 'RT403';
-		end if;
-	end if;
-	if v_begun and p_changed ? 'time_limit_s' and p_role <> 'admin' then
-		perform internal.limit_check(p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
+	if v_begun and p_changed ? 'time_limit_s' then
+		perform internal.modify_check_time(p_role, p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
 	end if;
 	perform internal.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
 		-- The owner's groups were checked at submission; they are checked again for another partition only.
@@ -183,11 +203,33 @@ comment on function internal.modify_check(text, jsonb, bigint, int, jsonb, text)
 	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where '
 	'another one asks.';
 
+create function internal.modify_attempts(p_job bigint, p_request int) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+begin
+	for v_one in
+		update attempt t
+		set time_limit_s = coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0)
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		left join partition p on p.partition = r.partition
+		where s.job_id = p_job and s.request_id = p_request and t.job_id = s.job_id and t.step_id = s.step_id
+			and t.ended_at is null
+		returning t.job_id, t.step_id, t.time_limit_s
+	loop
+		-- The node enforces the time limit, so the new limit is sent to it.
+		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id,
+			jsonb_build_object('time_limit_s', v_one.time_limit_s));
+	end loop;
+end $$;
+comment on function internal.modify_attempts(bigint, int) is
+	'Give the running attempts of a step the time limit that it asks for now, and send it to their nodes.';
+
 create function internal.modify_step(p_job bigint, p_request int, p_changed jsonb, p_spec text, p_auth text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_plan jsonb := internal.step_plan(p_job, p_request) || p_changed;
-	v_one record;
 begin
 	-- Allocations made so far keep the old partition.
 	update allocation a
@@ -230,23 +272,9 @@ begin
 	update step_array a
 	set max_running = (p_changed -> 'array' ->> 'limit')::int
 	where p_changed ? 'array' and a.job_id = p_job and a.step_id = p_request;
-	if not p_changed ? 'time_limit_s' then
-		return;
+	if p_changed ? 'time_limit_s' then
+		perform internal.modify_attempts(p_job, p_request);
 	end if;
-	for v_one in
-		update attempt t
-		set time_limit_s = coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0)
-		from step s
-		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		left join partition p on p.partition = r.partition
-		where s.job_id = p_job and s.request_id = p_request and t.job_id = s.job_id and t.step_id = s.step_id
-			and t.ended_at is null
-		returning t.job_id, t.step_id, t.time_limit_s
-	loop
-		-- The node enforces the time limit, so the new limit is sent to it.
-		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id,
-			jsonb_build_object('time_limit_s', v_one.time_limit_s));
-	end loop;
 end $$;
 comment on function internal.modify_step(bigint, int, jsonb, text, text) is
 	'Write a changed step, and tell the nodes of what runs its new time limit.';

@@ -52,40 +52,67 @@ $$;
 comment on function internal.element_json(rota.step, rota.step_array, int) is
 	'What is different of the element at a place of an array, while it is no row yet.';
 
+create function internal.steps_shown(p_job bigint, p_steps int[], p_elements boolean) returns table (row_id int, step_id int)
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select s.step_id, s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
+	where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
+	union
+	-- Elements, where they are requested. An element without a row is like its array, but has not begun.
+	select s.step_id, s.step_id from step s
+		where s.job_id = p_job and p_elements and s.array_index is not null
+		and (p_steps is null or s.request_id = any (p_steps))
+	union
+	select coalesce(s.step_id, r.step_id), v.step_id
+	from unnest(p_steps) as v (step_id)
+	left join step s on s.job_id = p_job and s.step_id = v.step_id
+	left join lateral (select max(a.step_id) as step_id from step_array a
+		where a.job_id = p_job and a.step_id < v.step_id) r on true;
+end $$;
+comment on function internal.steps_shown(bigint, int[], boolean) is
+	'The steps and elements of a job to be shown, as for internal.steps_json. row_id: the row in which an element is found, '
+	'its own or that of its array.';
+
+create function internal.request_json(p_request rota.step_request, p_spec jsonb) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select jsonb_build_object('name', p_request.name, 'line', p_request.line, 'retry', p_request.retry, 'requeue',
+		p_request.requeue, 'deadline_at', p_request.deadline_at, 'time_min_s', p_request.time_min_s,
+		'ntasks', p_request.ntasks, 'cpus_per_task', p_request.cpus_per_task, 'nodes_min', p_request.nodes_min,
+		'nodes_max', p_request.nodes_max, 'gres', p_request.gres, 'licenses', p_request.licenses,
+		'constraint', nullif(p_request."constraint", ''), 'exclusive', p_request.exclusive,
+		'nodelist', p_request.nodelist, 'exclude', p_request.exclude, 'partition', p_request.partition,
+		'reservation', p_request.reservation, 'group', p_request.group_name, 'deps_any', p_request.deps_any,
+		'keep', p_request.keep, 'sample_s', p_request.sample_s,
+		'workdir', p_spec ->> 'workdir', 'output', p_spec ->> 'output', 'error', p_spec ->> 'error',
+		'input', p_spec ->> 'input', 'open_mode',
+		case p_spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
+		'job_name', p_spec ->> 'job_name', 'prolog', p_spec ->> 'user_prolog', 'epilog', p_spec ->> 'user_epilog',
+		'if_changed', p_spec ->> 'if_changed',
+		'limit_signal', nullif(concat(case when p_spec ? 'signal_shell' then 'B:' end, p_spec ->> 'signal',
+		'@' || coalesce(p_spec ->> 'signal_s', case when p_spec ? 'signal' then '0' end)), ''));
+$$;
+comment on function internal.request_json(rota.step_request, jsonb) is
+	'What a step asks for, with what its spec says (p_spec: internal.spec_fields; null: for others than its owner).';
+
 create function internal.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 	with full_line as materialized (
 		select * from internal.full_lines()
-	), one as (
-		select s.step_id as row_id,
-			s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
-		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
-		union
-		-- Elements, where they are requested. An element without a row is like its array, but has not begun.
-		select s.step_id, s.step_id from step s
-			where s.job_id = p_job and p_elements and s.array_index is not null
-			and (p_steps is null or s.request_id = any (p_steps))
-		union
-		select coalesce(s.step_id, r.step_id), v.step_id
-		from unnest(p_steps) as v (step_id)
-		left join step s on s.job_id = p_job and s.step_id = v.step_id
-		left join lateral (select max(a.step_id) as step_id from step_array a
-			where a.job_id = p_job and a.step_id < v.step_id) r on true
 	)
-	select coalesce(jsonb_agg(jsonb_build_object(
-		'step_id', s.step_id, 'label', internal.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state',
-			w.state,
+	select coalesce(jsonb_agg(internal.request_json(r, f.spec) || jsonb_build_object(
+		'step_id', s.step_id, 'label', internal.step_label(s.job_id, s.step_id), 'state', w.state,
 		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
 		'reason',
 		case
 		when w.reason = 'scheduler'
 		and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue)
 		then 'limit' else w.reason end,
-		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at,
-		'eligible_at', s.eligible_at,
-		'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at, 'deadline_at', r.deadline_at,
+		'attempt', s.attempt, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at',
+		s.eligible_at, 'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at,
 		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint, 'suspended_s',
 		coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0)::bigint,
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
@@ -93,41 +120,24 @@ begin
 		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings',
 		case when s.ended_at is null and s.attempt > 0 then internal.step_warnings(s.job_id, s.step_id, s.attempt)
 		else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
-		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks,
-		'cpus_per_task', r.cpus_per_task,
-		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint',
-		nullif(r."constraint", ''),
-		'exclusive', r.exclusive, 'group', r.group_name, 'partition', r.partition,
-		'workdir', f.spec ->> 'workdir', 'output', f.spec ->> 'output', 'error', f.spec ->> 'error',
+		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task),
 		'array_index', s.array_index,
 		'array',
 		case
 		when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed',
-		a.completed,
-			'failed', a.failed, 'limit', a.max_running, 'indices', a.indices) end,
+		a.completed, 'failed', a.failed, 'limit', a.max_running, 'indices', a.indices) end,
 		'after', case when s.array_index is null then internal.edges_json(s.job_id, s.step_id) else '[]' end,
 		'tasks', internal.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks',
-		internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own))
-		|| jsonb_build_object('job_name', f.spec ->> 'job_name', 'deps_any', r.deps_any, 'nodelist', r.nodelist,
-			'exclude', r.exclude, 'time_min_s', r.time_min_s, 'keep', r.keep, 'sample_s', r.sample_s, 'reservation',
-			r.reservation,
-			'requeue', r.requeue, 'input', f.spec ->> 'input', 'open_mode',
-			case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
-			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog', 'if_changed',
-			f.spec ->> 'if_changed',
-			'limit_signal',
-			nullif(concat(case when f.spec ? 'signal_shell' then 'B:' end, f.spec ->> 'signal',
-			'@' || coalesce(f.spec ->> 'signal_s', case when f.spec ? 'signal' then '0' end)), ''),
-			-- Most steps have one attempt, which is at hand.
-			'attempts',
-				case
-				when s.attempt > 1
-				then (select jsonb_agg(internal.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a
-					where a.job_id = p_job and a.step_id = s.step_id and a.attempt > 0)
-				when t.attempt > 0 then jsonb_build_array(internal.attempt_json(t, w.state, p_own)) else '[]' end)
+		internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own),
+		-- Most steps have one attempt, which is at hand.
+		'attempts',
+		case when s.attempt > 1
+		then (select jsonb_agg(internal.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a
+			where a.job_id = p_job and a.step_id = s.step_id and a.attempt > 0)
+		when t.attempt > 0 then jsonb_build_array(internal.attempt_json(t, w.state, p_own)) else '[]' end)
 		|| case when o.step_id <> o.row_id then internal.element_json(s, a, o.step_id - o.row_id - 1) else '{}' end
 			order by o.step_id), '[]')
-	from one o
+	from internal.steps_shown(p_job, p_steps, p_elements) o
 	join step s on s.job_id = p_job and s.step_id = o.row_id
 	join step_request r on r.job_id = p_job and r.step_id = s.request_id
 	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f -- once a row

@@ -136,10 +136,67 @@ comment on function api.job_stats(int, text, jsonb) is
 	'end. Request {jobs}. Answer {steps: [{label, state, samples, cpu_s, cpus_max, rss_kb_max, ..., tasks: [...]}]}; null: '
 	'unknown.';
 
+create function internal.top_lines(p_uid int, p_users text[], p_nodes int[], p_jobs bigint[], p_steps jsonb)
+returns table (label text, name text, "user" text, state text, started_at timestamptz, elapsed_s bigint, sampled boolean,
+	nodes text, node_ids int[], cpus bigint, mem_mb numeric, cpus_used numeric, cpu_s numeric, rss_kb numeric,
+	swap_kb numeric, processes bigint, threads bigint, read_rate numeric, write_rate numeric, sampled_at timestamptz,
+	age_s bigint, gauges jsonb)
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	with live as materialized (
+		select a.job_id, a.step_id, a.attempt, a.node_id, a.cpus, a.mem_mb
+		from allocation a
+		where a.ended_at is null and a.attempt > 0 and a.started_at is not null
+			and (p_nodes is null or a.node_id = any (p_nodes)) and (p_jobs is null or a.job_id = any (p_jobs))
+	)
+	select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name,
+		j.user_name as "user", s.state, s.started_at,
+		-- Time in which the step was suspended does not count.
+		greatest(extract(epoch from coalesce(t.suspended_at, now()) - s.started_at) - t.suspended_s,
+			0)::bigint as elapsed_s,
+		coalesce(r.sample_s, p.sample_s, 0) > 0 as sampled,
+		-- For one job, or one node, each node has a line of its own.
+		string_agg(n.name, ',' order by n.name) as nodes, array_agg(l.node_id) as node_ids, sum(l.cpus) as cpus,
+			nullif(sum(l.mem_mb), 0) as mem_mb,
+		case when count(x.cpu_rate) = count(*) then round(sum(x.cpu_rate)::numeric, 3) end as cpus_used,
+		case when count(x.cpu_usec) = count(*) then round(sum(x.cpu_usec) / 1e6, 3) end as cpu_s,
+		case when count(x.rss_kb) = count(*) then sum(x.rss_kb) end as rss_kb,
+		case when count(x.swap_kb) = count(*) then sum(x.swap_kb) end as swap_kb,
+		case when count(x.processes) = count(*) then sum(x.processes) end as processes,
+		case when count(x.threads) = count(*) then sum(x.threads) end as threads,
+		case when count(x.read_rate) = count(*) then round(sum(x.read_rate)::numeric) end as read_rate,
+		case when count(x.write_rate) = count(*) then round(sum(x.write_rate)::numeric) end as write_rate,
+		min(x.last_at) as sampled_at, extract(epoch from now() - min(x.last_at))::bigint as age_s,
+		-- The names of a step's units are those of its nodes.
+		jsonb_object_agg(n.name,
+			(select jsonb_object_agg(g.key, g.value -> 0)
+			from jsonb_each(x.gauges) g)) filter (where x.gauges is not null) as gauges
+	from live l
+	join step s on s.job_id = l.job_id and s.step_id = l.step_id and s.attempt = l.attempt
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	join attempt t on t.job_id = l.job_id and t.step_id = l.step_id and t.attempt = l.attempt
+	join job j on j.job_id = l.job_id
+	left join partition p on p.partition = r.partition
+	join node n on n.node_id = l.node_id
+	left join sample_total x on x.job_id = l.job_id and x.step_id = l.step_id and x.attempt = l.attempt
+		and x.node_id = l.node_id and x.task = -1
+	where (p_uid is null or j.uid = p_uid) and (p_users is null or j.user_name = any (p_users))
+		and (p_steps is null or p_steps ? (l.job_id || '.' || l.step_id)
+			or (p_steps ->> (l.job_id || '.' || s.request_id))::boolean)
+	group by l.job_id, l.step_id, r.name, r.sample_s, p.sample_s, s.array_index, j.name, j.user_name, s.state,
+		s.started_at, t.suspended_at, t.suspended_s,
+		case when p_nodes is not null or p_jobs is not null then l.node_id end;
+end $$;
+comment on function internal.top_lines(int, text[], int[], bigint[], jsonb) is
+	'What running steps use now, by their latest samples: those of an owner, of users, on nodes, of jobs (null: all), and '
+	'of these jobs the steps that p_steps names: {"job.step": true for all elements}. With nodes or jobs, a row for each '
+	'node of a step. sampled: its nodes take samples.';
+
 create function api.job_top(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
-	v_all boolean := internal.sees_all(p_uid, p_user);
 	v_names text[] := internal.request_list(p_request, 'nodes');
 	v_users text[] := internal.request_list(p_request, 'user');
 	v_limit int := least(coalesce(internal.request_int(p_request, 'limit'), 1000), 10000);
@@ -158,49 +215,9 @@ begin
 			v_steps
 		from internal.job_target(p_uid, p_user, p_request, false) t;
 	end if;
-	with live as materialized (
-		select a.job_id, a.step_id, a.attempt, a.node_id, a.cpus, a.mem_mb
-		from allocation a
-		where a.ended_at is null and a.attempt > 0 and a.started_at is not null
-			and (v_nodes is null or a.node_id = any (v_nodes)) and (v_jobs is null or a.job_id = any (v_jobs))
-	), line as (
-		select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name,
-			j.user_name as "user", s.state, s.started_at,
-			-- Time in which the step was suspended does not count.
-			greatest(extract(epoch from coalesce(t.suspended_at, now()) - s.started_at) - t.suspended_s,
-				0)::bigint as elapsed_s,
-			coalesce(r.sample_s, p.sample_s, 0) > 0 as sampled,
-			-- For one job, or one node, each node has a line of its own.
-			string_agg(n.name, ',' order by n.name) as nodes, array_agg(l.node_id) as node_ids, sum(l.cpus) as cpus,
-				nullif(sum(l.mem_mb), 0) as mem_mb,
-			case when count(x.cpu_rate) = count(*) then round(sum(x.cpu_rate)::numeric, 3) end as cpus_used,
-			case when count(x.cpu_usec) = count(*) then round(sum(x.cpu_usec) / 1e6, 3) end as cpu_s,
-			case when count(x.rss_kb) = count(*) then sum(x.rss_kb) end as rss_kb,
-			case when count(x.swap_kb) = count(*) then sum(x.swap_kb) end as swap_kb,
-			case when count(x.processes) = count(*) then sum(x.processes) end as processes,
-			case when count(x.threads) = count(*) then sum(x.threads) end as threads,
-			case when count(x.read_rate) = count(*) then round(sum(x.read_rate)::numeric) end as read_rate,
-			case when count(x.write_rate) = count(*) then round(sum(x.write_rate)::numeric) end as write_rate,
-			min(x.last_at) as sampled_at, extract(epoch from now() - min(x.last_at))::bigint as age_s,
-			-- The names of a step's units are those of its nodes.
-			jsonb_object_agg(n.name,
-				(select jsonb_object_agg(g.key, g.value -> 0)
-				from jsonb_each(x.gauges) g)) filter (where x.gauges is not null) as gauges
-		from live l
-		join step s on s.job_id = l.job_id and s.step_id = l.step_id and s.attempt = l.attempt
-		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		join attempt t on t.job_id = l.job_id and t.step_id = l.step_id and t.attempt = l.attempt
-		join job j on j.job_id = l.job_id
-		left join partition p on p.partition = r.partition
-		join node n on n.node_id = l.node_id
-		left join sample_total x on x.job_id = l.job_id and x.step_id = l.step_id and x.attempt = l.attempt
-			and x.node_id = l.node_id and x.task = -1
-		where (v_all or j.uid = p_uid) and (v_users is null or j.user_name = any (v_users))
-			and (v_steps is null or v_steps ? (l.job_id || '.' || l.step_id)
-				or (v_steps ->> (l.job_id || '.' || s.request_id))::boolean)
-		group by l.job_id, l.step_id, r.name, r.sample_s, p.sample_s, s.array_index, j.name, j.user_name, s.state,
-			s.started_at, t.suspended_at, t.suspended_s,
-			case when v_nodes is not null or v_jobs is not null then l.node_id end
+	with line as materialized (
+		select * from internal.top_lines(case when not internal.sees_all(p_uid, p_user) then p_uid end, v_users,
+			v_nodes, v_jobs, v_steps)
 	), best as (
 		select * from line r order by r.cpus_used desc nulls last, r.label, r.nodes limit v_limit
 	)

@@ -179,6 +179,27 @@ begin
 end $$;
 comment on function internal.why_step(bigint, int) is 'All that keeps a waiting step from starting.';
 
+create function internal.why_running(p_step rota.step, p_array rota.step_array, p_state text, p_lost text) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_attempt attempt;
+begin
+	select * into v_attempt from attempt n
+	where n.job_id = p_step.job_id and n.step_id = p_step.step_id and n.attempt = p_step.attempt;
+	return internal.why_row('running', concat_ws(', ', p_state,
+		'since ' || to_char(case when p_step.state = 'suspended' then v_attempt.suspended_at else p_step.started_at end,
+			'YYYY-MM-DD HH24:MI:SS TZ'),
+		'on ' || array_to_string(v_attempt.nodes, ','),
+		case when p_array.size is not null then format('%s of %s elements run, %s have ended', p_array.running,
+			p_array.size, p_array.completed + p_array.failed) end,
+		case when p_step.state = 'suspended' and p_step.resume_wanted then 'goes on when its CPUs are free' end,
+		p_lost,
+		case when p_step.end_wanted is not null then 'is being ended (' || p_step.end_wanted || ')' end), null, null);
+end $$;
+comment on function internal.why_running(rota.step, rota.step_array, text, text) is
+	'Since when and where a step runs, as an answer to "why". p_array: the array that it is; p_lost: what lost nodes mean '
+	'for it, as text.';
+
 create function internal.why_ended(p_step rota.step, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select internal.why_row('ended',
@@ -229,25 +250,7 @@ begin
 				when s.ended_at is not null
 					then jsonb_build_array(internal.why_ended(s,
 					j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user'))
-				else jsonb_build_array(internal.why_row('running', concat_ws(', ', x.state,
-					'since '
-						|| to_char(case
-						when s.state = 'suspended'
-						then (select n.suspended_at from attempt n
-						where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt)
-						else s.started_at end, 'YYYY-MM-DD HH24:MI:SS TZ'),
-					(select 'on ' || array_to_string(n.nodes, ',') from attempt n
-						where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt),
-					case
-						when a.size is not null
-						then format('%s of %s elements run, %s have ended', a.running, a.size,
-						a.completed + a.failed) end,
-					case
-						when s.state = 'suspended'
-						and s.resume_wanted then 'goes on when its CPUs are free' end,
-					x.lost,
-					case when s.end_wanted is not null then 'is being ended (' || s.end_wanted || ')' end),
-					null, null)) end as conditions,
+				else jsonb_build_array(internal.why_running(s, a, x.state, x.lost)) end as conditions,
 			pl.expected_at
 		from shown t
 		join step s on s.job_id = t.job_id and s.step_id = t.row_id

@@ -1,3 +1,82 @@
+create function internal.report_job_columns() returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select jsonb_build_array(internal.report_column('label', 'STEP', 'text', 'The step.'),
+		internal.report_column('state', 'STATE', 'text', 'Its state.'),
+		internal.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'),
+		internal.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
+		internal.report_column('cpus', 'CPUS', 'count', 'CPUs held.'),
+		internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used, of all tasks.'),
+		internal.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
+		internal.report_column('max_rss_mb', 'MEMORY', 'mib', 'Most memory of a task, MiB.'),
+		internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.'));
+$$;
+comment on function internal.report_job_columns() is 'The columns of a report about one job.';
+
+create function internal.report_job_steps(p_job bigint, p_limit int) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (select coalesce(jsonb_agg(to_jsonb(s) order by s.step_id), '[]') from (
+		select s.step_id, s.request_id, s.array_index, r.name || coalesce('[' || s.array_index || ']', '') as label,
+			s.state, s.cause, s.is_array, s.eligible_at, s.started_at, s.ended_at,
+			round(extract(epoch from s.started_at - s.eligible_at), 1) as wait_s,
+			case
+			when not s.is_array
+			then round(extract(epoch from coalesce(s.ended_at, now()) - s.started_at), 1) end as elapsed_s,
+			h.cpus, round(e.cpu_usec / 1e6, 1) as cpu_s,
+			case
+			when s.ended_at is not null
+			then round(100 * e.cpu_usec / 1e6 / nullif(h.cpu_s, 0), 1) end as percent,
+			e.max_rss_kb / 1024 as max_rss_mb, h.nodes
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		left join lateral (
+			select sum(a.cpus) as cpus, string_agg(n.name, ',' order by a.node_index) as nodes,
+				sum(a.cpus * extract(epoch from coalesce(a.ended_at, now()) - a.started_at)) as cpu_s
+			from allocation a join node n on n.node_id = a.node_id
+			where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
+		) h on true
+		left join lateral (
+			select sum(coalesce(t.user_usec, 0) + coalesce(t.system_usec, 0)) as cpu_usec,
+				max(t.max_rss_kb) as max_rss_kb
+			from task_end t
+			where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+		) e on true
+		where s.job_id = p_job
+		order by s.step_id
+		limit p_limit
+	) s);
+end $$;
+comment on function internal.report_job_steps(bigint, int) is
+	'The first p_limit steps and elements of a job: when each waited and ran, and what its latest attempt held and used.';
+
+create function internal.report_job_edges(p_job bigint) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (select coalesce(jsonb_agg(jsonb_build_object('from', p.name, 'to', r.name, 'kind', e.kind, 'condition',
+		e."condition", 'state', e.state) order by e.step_id, e.edge), '[]')
+		from step_edge e
+		join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
+		join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
+		where e.job_id = p_job and e.peer_job_id = p_job);
+end $$;
+comment on function internal.report_job_edges(bigint) is 'What the steps of a job wait for within it.';
+
+create function internal.report_job_held(p_job bigint, p_limit int) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (select coalesce(jsonb_agg(to_jsonb(a) order by a.started_at, a.step_id, a.node), '[]') from (
+		select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state
+		from allocation a
+		join node n on n.node_id = a.node_id
+		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+		where a.job_id = p_job and a.started_at is not null
+		order by a.started_at, a.step_id, a.node_index
+		limit p_limit
+	) a);
+end $$;
+comment on function internal.report_job_held(bigint, int) is
+	'Where and when the attempts of a job held CPUs, the first p_limit allocations.';
+
 create function internal.report_job(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
@@ -11,63 +90,12 @@ begin
 	end if;
 	return (
 		select jsonb_build_object('report', 'job', 'title', format('Job %s: %s', j.job_id, j.name), 'job_id', j.job_id,
-			'name', j.name, 'user', j.user_name,
-			'account', j.account, 'state',
+			'name', j.name, 'user', j.user_name, 'account', j.account, 'state',
 			coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end), 'submit_at',
-			j.submit_at,
-			'started_at', j.started_at, 'ended_at', j.ended_at, 'now', now(),
-			'columns', jsonb_build_array(
-				internal.report_column('label', 'STEP', 'text', 'The step.'),
-					internal.report_column('state', 'STATE', 'text', 'Its state.'),
-				internal.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'),
-					internal.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
-				internal.report_column('cpus', 'CPUS', 'count', 'CPUs held.'),
-					internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used, of all tasks.'),
-				internal.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
-				internal.report_column('max_rss_mb', 'MEMORY', 'mib', 'Most memory of a task, MiB.'),
-				internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.')),
-			'rows', (select coalesce(jsonb_agg(to_jsonb(s) order by s.step_id), '[]') from (
-				select s.step_id, s.request_id, s.array_index,
-					r.name || coalesce('[' || s.array_index || ']', '') as label, s.state, s.cause,
-					s.is_array, s.eligible_at, s.started_at, s.ended_at,
-					round(extract(epoch from s.started_at - s.eligible_at), 1) as wait_s,
-					case
-					when not s.is_array
-					then round(extract(epoch from coalesce(s.ended_at, now()) - s.started_at),
-					1) end as elapsed_s,
-					h.cpus, round(e.cpu_usec / 1e6, 1) as cpu_s,
-					case
-					when s.ended_at is not null
-					then round(100 * e.cpu_usec / 1e6 / nullif(h.cpu_s, 0), 1) end as percent,
-					e.max_rss_kb / 1024 as max_rss_mb, h.nodes
-				from step s
-				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-				left join lateral (
-					select sum(a.cpus) as cpus, string_agg(n.name, ',' order by a.node_index) as nodes,
-						sum(a.cpus * extract(epoch from coalesce(a.ended_at, now())
-							- a.started_at)) as cpu_s
-					from allocation a join node n on n.node_id = a.node_id
-					where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
-						and a.attempt > 0
-				) h on true
-				left join lateral (
-					select sum(coalesce(t.user_usec, 0) + coalesce(t.system_usec, 0)) as cpu_usec,
-						max(t.max_rss_kb) as max_rss_kb
-					from task_end t
-						where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
-				) e on true
-				where s.job_id = j.job_id
-				order by s.step_id
-				limit v_limit
-			) s),
-			'edges',
-			(select coalesce(jsonb_agg(jsonb_build_object('from', p.name, 'to', r.name, 'kind', e.kind, 'condition',
-			e."condition", 'state', e.state)
-					order by e.step_id, e.edge), '[]')
-				from step_edge e
-				join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
-				join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
-				where e.job_id = j.job_id and e.peer_job_id = j.job_id),
+			j.submit_at, 'started_at', j.started_at, 'ended_at', j.ended_at, 'now', now(),
+			'columns', internal.report_job_columns(),
+			'rows', internal.report_job_steps(v_job, v_limit),
+			'edges', internal.report_job_edges(v_job),
 			'requests',
 				(select jsonb_agg(jsonb_build_object('name', r.name, 'step_id', r.step_id, 'topo', r.topo,
 				'state', s.state) order by r.topo)
@@ -81,15 +109,7 @@ begin
 					j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user', true) f (facts)
 					limit v_limit
 			) x),
-			'held', (select coalesce(jsonb_agg(to_jsonb(a) order by a.started_at, a.step_id, a.node), '[]') from (
-				select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state
-				from allocation a
-				join node n on n.node_id = a.node_id
-				left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-				where a.job_id = j.job_id and a.started_at is not null
-				order by a.started_at, a.step_id, a.node_index
-				limit v_limit
-			) a))
+			'held', internal.report_job_held(v_job, v_limit))
 		from job j where j.job_id = v_job);
 end $$;
 comment on function internal.report_job(int, text, jsonb) is

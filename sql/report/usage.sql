@@ -139,33 +139,19 @@ end $$;
 comment on function internal.report_failures(int, text, jsonb) is
 	'Report: what did not complete, by cause or by whose it was. See api.report.';
 
-create function internal.report_utilization(p_uid int, p_user text, p_request jsonb) returns jsonb
+create function internal.report_nodes(p_request jsonb, p_by text[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_by constant text[] := internal.report_by(p_request, '{node,partition}', 'node');
-	v_span record;
-	v_hours boolean;
-	v_clock text;
-	v_keys text;
-	v_whose text;
+	v_span record := internal.report_span(p_request);
+	-- Hours are those of UTC, days and months those of the site.
+	v_hours boolean := v_span.grain = 'hour';
+	v_clock text := case when v_hours then 'UTC' else v_span.zone end;
+	v_keys text := concat_ws(', ', case when v_span.period = 'hour' then 'b.at as hour'
+		when v_span.period is not null then format('(b.at at time zone $3)::date as %I', v_span.period) end,
+		case p_by[1] when 'node' then 'b.node' when 'partition' then 'p.partition' end);
 	v_rows jsonb;
 begin
-	select * into v_span from internal.report_span(p_request);
-	if cardinality(v_by) > 1 then
-		raise exception 'utilization is made by node or by partition' using errcode = 'RT422';
-	end if;
-	select k into v_whose from unnest('{user,account,qos}'::text[]) k
-		where internal.request_list(p_request, k) is not null limit 1;
-	if found then
-		raise exception 'utilization is of nodes, whoever uses them: it is not narrowed by "%"',
-			v_whose using errcode = 'RT422', hint = 'See "rota report usage".';
-	end if;
-	-- Hours are those of UTC, days and months those of the site.
-	v_hours := v_span.grain = 'hour';
-	v_clock := case when v_hours then 'UTC' else v_span.zone end;
-	v_keys := concat_ws(', ', case when v_span.period = 'hour' then 'b.at as hour'
-		when v_span.period is not null then format('(b.at at time zone $3)::date as %I', v_span.period) end,
-		case v_by[1] when 'node' then 'b.node' when 'partition' then 'p.partition' end);
+	-- Tables, keys and the join with partitions depend on the periods and on what the rows are for.
 	execute format($q$
 		with bucket as (
 			select g.local at time zone $3 as at, least((g.local + interval '1 %1$s') at time zone $3, $2) as until_at
@@ -177,22 +163,20 @@ begin
 			group by 1, 2
 		), there as (
 			select b.at, n.node, sum(n.cpus * h.hours) as cpu_h,
-				coalesce(sum(n.cpus * h.hours) filter (where n.state in ('unknown', 'down', 'invalid')),
-				0) as down_h,
-				coalesce(sum(n.cpus * h.hours) filter (where n.state = 'drain'), 0) as drain_h
+				sum(n.cpus * h.hours) filter (where n.state in ('unknown', 'down', 'invalid')) as down_h,
+				sum(n.cpus * h.hours) filter (where n.state = 'drain') as drain_h
 			from bucket b
 			join acct.node_state n on n.from_at < b.until_at and n.until_at > b.at
-				and ($4 is null
-					or n.node in (select m.name from node m join partition_node p on p.node_id = m.node_id
-					where p.partition = any ($4)))
+				and ($4 is null or n.node in (select m.name from node m
+					join partition_node p on p.node_id = m.node_id where p.partition = any ($4)))
 			cross join lateral (select extract(epoch from least(n.until_at, b.until_at)
 				- greatest(n.from_at, b.at)) / 3600 as hours) h
 			group by b.at, n.node
 		)
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]')
 		from (
-			select %5$s round(coalesce(sum(u.cpu_s), 0) / 3600, 2) as cpu_h, round(sum(b.down_h), 2) as down_h,
-				round(sum(b.drain_h), 2) as drain_h,
+			select %5$s round(coalesce(sum(u.cpu_s), 0) / 3600, 2) as cpu_h,
+				round(coalesce(sum(b.down_h), 0), 2) as down_h, round(coalesce(sum(b.drain_h), 0), 2) as drain_h,
 				round(sum(b.cpu_h), 2) as capacity_h,
 				round(100 * coalesce(sum(u.cpu_s), 0) / 3600 / nullif(sum(b.cpu_h), 0), 1) as percent
 			from there b
@@ -204,16 +188,34 @@ begin
 		v_span.grain, case when v_hours then 'u.hour' else format('u.%I::timestamp at time zone $3', v_span.grain) end,
 		case when v_hours then '$1' else '($1 at time zone $3)::date' end,
 		case when v_hours then '$2' else '($2 at time zone $3)' end,
-		nullif(v_keys, '') || ',',
-		case
-		when v_by = '{partition}'
-		then 'join node n on n.name = b.node join partition_node p on p.node_id = n.node_id and ($4 is null or '
-			'p.partition = any ($4))' end,
+		nullif(v_keys, '') || ',', case when p_by = '{partition}' then 'join node n on n.name = b.node '
+			'join partition_node p on p.node_id = n.node_id and ($4 is null or p.partition = any ($4))' end,
 		(select 'group by ' || k || ' order by ' || k
 		from (select string_agg(x::text, ', ') as k
-		from generate_series(1, cardinality(v_by) + (v_span.period is not null)::int) x) t))
+		from generate_series(1, cardinality(p_by) + (v_span.period is not null)::int) x) t))
 	into v_rows using v_span.from_at, v_span.until_at, v_clock, internal.request_list(p_request, 'partition'),
 		internal.request_int(p_request, 'limit');
+	return v_rows;
+end $$;
+comment on function internal.report_nodes(jsonb, text[]) is
+	'Rows of utilization for a request: for each period and what it is made by, the CPU-hours held, down, drained, and of '
+	'those that nodes had.';
+
+create function internal.report_utilization(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_by constant text[] := internal.report_by(p_request, '{node,partition}', 'node');
+	v_whose text;
+begin
+	if cardinality(v_by) > 1 then
+		raise exception 'utilization is made by node or by partition' using errcode = 'RT422';
+	end if;
+	select k into v_whose from unnest('{user,account,qos}'::text[]) k
+		where internal.request_list(p_request, k) is not null limit 1;
+	if found then
+		raise exception 'utilization is of nodes, whoever uses them: it is not narrowed by "%"',
+			v_whose using errcode = 'RT422', hint = 'See "rota report usage".';
+	end if;
 	return internal.report_answer('utilization', 'CPUs held, of those there were', p_request, v_by, 'percent',
 		jsonb_build_array(
 		internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held.'),
@@ -223,7 +225,8 @@ begin
 		'CPU-hours of nodes that took no new steps; what still ran there is in those held, too.'),
 		internal.report_column('capacity_h', 'AVAILABLE', 'h',
 		'CPU-hours there were, whatever the nodes'' state: the CPUs they had then.'),
-		internal.report_column('percent', 'HELD', 'percent', 'Held, of those there were.')), v_rows);
+		internal.report_column('percent', 'HELD', 'percent', 'Held, of those there were.')),
+		internal.report_nodes(p_request, v_by));
 end $$;
 comment on function internal.report_utilization(int, text, jsonb) is
 	'Report: CPU-hours held, down and drained, of those that nodes had; by partition, or for one, of the nodes that are in '
