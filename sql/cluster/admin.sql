@@ -74,18 +74,14 @@ end $$;
 comment on function internal.admin_check(text, text, jsonb) is
 	'Refuse values that what runs now, or other objects, do not allow.';
 
-create function internal.admin_write(p_object text, p_name text, p_set jsonb, p_new boolean) returns void
+create function internal.admin_columns(p_object text, p_relation text, p_set jsonb, p_new boolean) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_table record;
-	v_columns text;
-	v_row jsonb;
 	v_bare text;
 begin
-	select * into v_table from internal.admin_table(p_object);
 	select min(k.key) into v_bare
 	from jsonb_each(p_set) s
-	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key
+	join pg_attribute a on a.attrelid = format('rota.%I', p_relation)::regclass and a.attname = s.key
 		and not a.attisdropped
 	join internal.admin_key_list() k on k.object = p_object and k.member = s.key
 	where s.value = 'null' and a.attnotnull and a.atttypid <> 'text[]'::regtype and not (p_new and a.atthasdef);
@@ -94,27 +90,21 @@ begin
 	end if;
 	-- In a new row absent and null alike mean the column's default, where it must have a value; a list that must be there is
 	-- empty.
-	select coalesce(jsonb_object_agg(s.key,
-		case when a.attnotnull and s.value = 'null' and a.atttypid = 'text[]'::regtype then '[]' else s.value end), '{}')
-		into v_row
-	from jsonb_each(p_set) s
-	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key
-		and not a.attisdropped
-	where not (a.attnotnull and s.value = 'null' and p_new);
-	if p_new then
-		v_row := v_row || case
-			when p_object = 'association'
-			then jsonb_build_object('account', split_part(p_name, '/', 1), 'user_name', split_part(p_name, '/', 2))
-			else jsonb_build_object(v_table.name_is, p_name) end;
-		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
-		execute format('insert into rota.%1$I (%2$s) select %2$s from jsonb_populate_record(null::rota.%1$I, $1)',
-			v_table.relation, v_columns) using v_row;
-	elsif v_row <> '{}' then
-		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
-		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) '
-			'where %3$s = $2',
-			v_table.relation, v_columns, v_table.name_is) using v_row, p_name;
-	end if;
+	return (
+		select coalesce(jsonb_object_agg(s.key, case when a.attnotnull and s.value = 'null'
+			and a.atttypid = 'text[]'::regtype then '[]' else s.value end), '{}')
+		from jsonb_each(p_set) s
+		join pg_attribute a on a.attrelid = format('rota.%I', p_relation)::regclass and a.attname = s.key
+			and not a.attisdropped
+		where not (a.attnotnull and s.value = 'null' and p_new));
+end $$;
+comment on function internal.admin_columns(text, text, jsonb, boolean) is
+	'Those of the values given to an object that are columns of its row, new or not, after refusing null for one that '
+	'needs a value.';
+
+create function internal.admin_write_parts(p_object text, p_name text, p_set jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
 	if p_set ? '+nodes' and p_object = 'partition' then
 		perform internal.admin_partition_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
 	elsif p_set ? '+nodes' then
@@ -144,6 +134,34 @@ begin
 		from person p
 		where p.user_name = p_name;
 	end if;
+end $$;
+comment on function internal.admin_write_parts(text, text, jsonb) is
+	'Write what belongs to an object and is not in its row: members, limits, logins.';
+
+create function internal.admin_write(p_object text, p_name text, p_set jsonb, p_new boolean) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_table record;
+	v_columns text;
+	v_row jsonb;
+begin
+	select * into v_table from internal.admin_table(p_object);
+	v_row := internal.admin_columns(p_object, v_table.relation, p_set, p_new);
+	if p_new then
+		v_row := v_row || case
+			when p_object = 'association'
+			then jsonb_build_object('account', split_part(p_name, '/', 1), 'user_name', split_part(p_name, '/', 2))
+			else jsonb_build_object(v_table.name_is, p_name) end;
+		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
+		execute format('insert into rota.%1$I (%2$s) select %2$s from jsonb_populate_record(null::rota.%1$I, $1)',
+			v_table.relation, v_columns) using v_row;
+	elsif v_row <> '{}' then
+		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
+		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) '
+			'where %3$s = $2',
+			v_table.relation, v_columns, v_table.name_is) using v_row, p_name;
+	end if;
+	perform internal.admin_write_parts(p_object, p_name, p_set);
 exception
 	when check_violation or not_null_violation or numeric_value_out_of_range then
 		raise exception 'that is not possible for % "%": %', p_object, p_name, sqlerrm using errcode = 'RT422';
@@ -300,6 +318,56 @@ end $$;
 comment on function internal.admin_opened(text[]) is
 	'Refuse a change by which one of these accounts, which had users, has lost the last one.';
 
+create function internal.admin_check_name(p_object text, p_name text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if not exists (select from internal.admin_table(p_object) t where p_name ~ t.name_like) then
+		raise exception 'no % can have the name "%"', p_object, p_name using errcode = 'RT422', hint = case p_object
+			when 'association' then 'Write it like physics/alice: an account and a user of it.'
+			when 'user' then 'Names of users are of letters, digits, "_", ".", "-", "@" and "\", and begin with a '
+				'letter, a digit or "_".'
+			else 'Names are of letters, digits, "_", "." and "-"' || case
+				when p_object in ('node', 'reservation') then ', 63 at most,'
+				else '' end || ' and begin with a letter'
+				|| case p_object when 'license' then '.' else ' or digit.' end end;
+	end if;
+end $$;
+comment on function internal.admin_check_name(text, text) is 'Refuse a name that no object of a kind can have.';
+
+create function internal.admin_check_action(p_object text, p_action text, p_name text, p_set jsonb, p_exists boolean) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if p_action = 'create' and p_exists then
+		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409',
+			hint = 'Use "change" for what is there.';
+	elsif p_action = 'create' then
+		perform internal.admin_check_name(p_object, p_name);
+	elsif not p_exists then
+		perform internal.object_need(p_object, array[p_name]);
+	end if;
+	if p_action = 'create' and p_object = 'setting' then
+		raise exception 'settings are there; they can only be changed' using errcode = 'RT422';
+	elsif p_object = 'node' and p_action in ('create', 'change') and p_set ?| array['+reason', '+deadline', '+end_steps'] then
+		raise exception 'a % belongs to drain',
+			case when p_set ? '+reason' then 'reason' when p_set ? '+deadline' then 'deadline'
+			else 'choice of ending steps' end
+			using errcode = 'RT422';
+	elsif p_action = 'create' and p_object = 'node' and not (p_set ? 'cpus' and p_set ? 'mem_mb') then
+		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
+	elsif p_action = 'create' and p_object = 'license' and not p_set ? 'total' then
+		raise exception 'a licence needs "total"' using errcode = 'RT422';
+	elsif p_action in ('delete', 'resume') and p_set <> '{}' then
+		raise exception '"%" takes no values', p_action using errcode = 'RT422';
+	elsif p_action = 'drain' and p_set - array['+reason', '+deadline', '+end_steps'] <> '{}' then
+		raise exception '"drain" takes a reason and a deadline only' using errcode = 'RT422';
+	elsif p_action = 'dead' and (p_set ->> '+reason' is null or p_set - '+reason' <> '{}') then
+		raise exception 'say how you know that node "%" is dead, and nothing else', p_name using errcode = 'RT422',
+			hint = 'Give a reason.';
+	end if;
+end $$;
+comment on function internal.admin_check_action(text, text, text, jsonb, boolean) is
+	'Refuse an action on an object that is there already (p_exists), or is not, and values that do not belong to the action.';
+
 create function internal.admin_one(p_user text, p_object text, p_action text, p_name text, p_values jsonb) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -313,39 +381,7 @@ begin
 		v_closed := array(select distinct s.account from association s
 			where s.user_name = case p_object when 'user' then p_name else split_part(p_name, '/', 2) end);
 	end if;
-	if p_action = 'create' and v_before is not null then
-		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409',
-			hint = 'Use "change" for what is there.';
-	elsif p_action <> 'create' and v_before is null then
-		perform internal.object_need(p_object, array[p_name]);
-	elsif p_action = 'create' and not exists (select from internal.admin_table(p_object) t where p_name ~ t.name_like) then
-		raise exception 'no % can have the name "%"', p_object, p_name using errcode = 'RT422', hint = case p_object
-			when 'association' then 'Write it like physics/alice: an account and a user of it.'
-			when 'user' then 'Names of users are of letters, digits, "_", ".", "-", "@" and "\", and begin with a '
-				'letter, a digit or "_".'
-			else 'Names are of letters, digits, "_", "." and "-"' || case
-				when p_object in ('node', 'reservation') then ', 63 at most,'
-				else '' end || ' and begin with a letter'
-				|| case p_object when 'license' then '.' else ' or digit.' end end;
-	elsif p_action = 'create' and p_object = 'setting' then
-		raise exception 'settings are there; they can only be changed' using errcode = 'RT422';
-	elsif p_object = 'node' and p_action in ('create', 'change') and v_set ?| array['+reason', '+deadline', '+end_steps'] then
-		raise exception 'a % belongs to drain',
-			case when v_set ? '+reason' then 'reason' when v_set ? '+deadline' then 'deadline'
-			else 'choice of ending steps' end
-			using errcode = 'RT422';
-	elsif p_action = 'create' and p_object = 'node' and not (v_set ? 'cpus' and v_set ? 'mem_mb') then
-		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
-	elsif p_action = 'create' and p_object = 'license' and not v_set ? 'total' then
-		raise exception 'a licence needs "total"' using errcode = 'RT422';
-	elsif p_action in ('delete', 'resume') and v_set <> '{}' then
-		raise exception '"%" takes no values', p_action using errcode = 'RT422';
-	elsif p_action = 'drain' and v_set - array['+reason', '+deadline', '+end_steps'] <> '{}' then
-		raise exception '"drain" takes a reason and a deadline only' using errcode = 'RT422';
-	elsif p_action = 'dead' and (v_set ->> '+reason' is null or v_set - '+reason' <> '{}') then
-		raise exception 'say how you know that node "%" is dead, and nothing else', p_name using errcode = 'RT422',
-			hint = 'Give a reason.';
-	end if;
+	perform internal.admin_check_action(p_object, p_action, p_name, v_set, v_before is not null);
 	if p_action in ('create', 'change') then
 		if p_object = 'reservation' then
 			v_set := internal.admin_reservation(p_user, p_name, v_set);

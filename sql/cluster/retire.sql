@@ -125,6 +125,25 @@ comment on function api.range_list(int, text, jsonb) is
 	'Ranges of jobs. Answer {ranges: [{from_job, to_job (the first after it; null: detached), attached, jobs, live, '
 	'first_at, last_at, bytes}]}.';
 
+create function internal.range_detach_table(p_table text, p_from bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_part constant text := p_table || '_' || p_from;
+begin
+	if to_regclass(format('rota.%I', v_part)) is null then
+		return;
+	end if;
+	execute format('alter table rota.%I detach partition rota.%I', p_table, v_part);
+	-- Drop the detached table's own foreign keys, so that rows it refers to can be deleted.
+	execute (select coalesce(string_agg(format('alter table rota.%I drop constraint %I;', v_part, k.conname), ''), '')
+		from pg_constraint k
+		where k.conrelid = format('rota.%I', v_part)::regclass and k.contype = 'f' and k.conparentid = 0);
+	execute format('grant select (%s) on rota.%I to rota_admin',
+		replace(internal.export_columns(format('rota.%I', v_part)::regclass), 't.', ''), v_part);
+end $$;
+comment on function internal.range_detach_table(text, bigint) is
+	'Detach the part of a table that begins with a job, if it has one, and let administrators read it on.';
+
 create function api.range_detach(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
@@ -166,18 +185,7 @@ begin
 	-- The queue must not wait behind this lock, so it is tried with a short timeout.
 	perform set_config('lock_timeout', '2s', true);
 	for v_table in select * from internal.range_tables() loop
-		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
-			execute format('alter table rota.%I detach partition rota.%I', v_table, v_table || '_' || v_from);
-			-- Drop the detached table's own foreign keys, so that rows it refers to can be deleted.
-			execute (select coalesce(string_agg(format('alter table rota.%I drop constraint %I;',
-				v_table || '_' || v_from, k.conname), ''), '')
-				from pg_constraint k
-					where k.conrelid = format('rota.%I', v_table || '_' || v_from)::regclass
-					and k.contype = 'f' and k.conparentid = 0);
-			execute format('grant select (%s) on rota.%I to rota_admin',
-				replace(internal.export_columns(format('rota.%I', v_table || '_' || v_from)::regclass), 't.', ''),
-					v_table || '_' || v_from);
-		end if;
+		perform internal.range_detach_table(v_table, v_from);
 	end loop;
 	delete from client_key k where k.job_id >= v_from and k.job_id < v_to;
 	insert into admin_event (actor, object, action, name, given)
