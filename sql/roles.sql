@@ -103,7 +103,7 @@ declare
 		limit 1);
 begin
 	if p_role not in ('rota_analyst', 'rota_reader') then
-		raise exception '"%" is no role of people who read', p_role using errcode = 'RT422';
+		raise exception '"%" is not rota_analyst or rota_reader', p_role using errcode = 'RT422';
 	elsif p_role is not distinct from v_ours then
 		return false;
 	elsif p_role is not null

@@ -67,7 +67,7 @@ begin
 			)
 			select from above where account = p_name
 		) then
-			raise exception 'account "%" would stand above itself', p_name using errcode = 'RT422';
+			raise exception 'account "%" would be its own ancestor', p_name using errcode = 'RT422';
 		end if;
 	end if;
 end $$;
@@ -231,7 +231,7 @@ begin
 				(p_set ->> '+deadline')::timestamptz, coalesce((p_set ->> '+end_steps')::boolean, false));
 			return;
 		elsif p_set ->> '+end_steps' = 'true' then
-			raise exception 'to end what runs takes a deadline' using errcode = 'RT422',
+			raise exception 'ending the steps that run needs a deadline' using errcode = 'RT422',
 				hint = 'Give one; "now" will do.';
 		end if;
 		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
@@ -346,9 +346,9 @@ begin
 		perform internal.object_need(p_object, array[p_name]);
 	end if;
 	if p_action = 'create' and p_object = 'setting' then
-		raise exception 'settings are there; they can only be changed' using errcode = 'RT422';
+		raise exception 'settings exist from the start; they can only be shown and changed' using errcode = 'RT422';
 	elsif p_object = 'node' and p_action in ('create', 'change') and p_set ?| array['+reason', '+deadline', '+end_steps'] then
-		raise exception 'a % belongs to drain',
+		raise exception 'a % can be given with "drain" only',
 			case when p_set ? '+reason' then 'reason' when p_set ? '+deadline' then 'deadline'
 			else 'choice of ending steps' end
 			using errcode = 'RT422';
@@ -359,10 +359,10 @@ begin
 	elsif p_action in ('delete', 'resume') and p_set <> '{}' then
 		raise exception '"%" takes no values', p_action using errcode = 'RT422';
 	elsif p_action = 'drain' and p_set - array['+reason', '+deadline', '+end_steps'] <> '{}' then
-		raise exception '"drain" takes a reason and a deadline only' using errcode = 'RT422';
+		raise exception '"drain" takes only a reason, a deadline, and whether to end steps' using errcode = 'RT422';
 	elsif p_action = 'dead' and (p_set ->> '+reason' is null or p_set - '+reason' <> '{}') then
-		raise exception 'say how you know that node "%" is dead, and nothing else', p_name using errcode = 'RT422',
-			hint = 'Give a reason.';
+		raise exception '"dead" of node "%" takes a reason and nothing else', p_name using errcode = 'RT422',
+			hint = 'Say in the reason how you know that it is dead.';
 	end if;
 end $$;
 comment on function internal.admin_check_action(text, text, text, jsonb, boolean) is
@@ -459,7 +459,7 @@ begin
 	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('show', 'drain', 'resume', 'dead')
 			or (v_object = 'node' and v_action = 'change'
 				and coalesce(p_request -> 'values', '{}') - array['failing', 'failing_at'] = '{}'))) then
-		raise exception 'you may not administer' using errcode = 'RT403',
+		raise exception 'you may not do this to the cluster' using errcode = 'RT403',
 			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and '
 				'declare them dead.';
 	end if;

@@ -75,7 +75,7 @@ begin
 	where g.node_id = v_node and g.job_id is not null and g.unit >= coalesce((v_want ->> g.gres)::int, 0)
 	limit 1;
 	if found then
-		raise exception 'unit % of "%" on node "%" is in use by %', v_busy.unit, v_busy.gres, p_node,
+		raise exception 'device % of "%" on node "%" is in use by %', v_busy.unit, v_busy.gres, p_node,
 			v_busy.label using errcode = 'RT409',
 			hint = 'Drain the node and wait, or cancel the step.';
 	end if;

@@ -293,7 +293,7 @@ begin
 	limit 1;
 	if found then
 		raise exception '%: with that time limit it would run into %', internal.step_label(p_job, p_request), v_message
-			using errcode = 'RT403', hint = 'Only admins let what runs reach into it.';
+			using errcode = 'RT403', hint = 'Only admins may let a running step reach into it.';
 	end if;
 end $$;
 comment on function internal.limit_check(bigint, int, bigint) is

@@ -26,7 +26,7 @@ declare
 begin
 	select * into v_old from reservation r where r.name = p_name;
 	if p_set ?& array['ends_at', '+duration'] then
-		raise exception 'give an end or a duration, not both' using errcode = 'RT422';
+		raise exception 'a reservation takes an end or a duration, not both' using errcode = 'RT422';
 	elsif v_old.name is null
 		and (p_set ->> 'starts_at' is null or not p_set ? '+nodes'
 		or coalesce(p_set ->> 'ends_at', p_set ->> '+duration') is null) then
@@ -38,13 +38,13 @@ begin
 		v_starts_at + make_interval(secs => (p_set ->> '+duration')::bigint),
 		v_starts_at + (v_old.ends_at - v_old.starts_at));
 	if v_ends_at <= v_starts_at then
-		raise exception 'it would end before it begins' using errcode = 'RT422';
+		raise exception 'the reservation would end before it begins' using errcode = 'RT422';
 	elsif v_ends_at <= now() and p_set ?| array['starts_at', 'ends_at', '+duration']
 		and coalesce(p_set -> 'recurs', to_jsonb(v_old.recurs), 'null') = 'null' then
-		raise exception 'it would be over already' using errcode = 'RT422';
+		raise exception 'the reservation would be over already' using errcode = 'RT422';
 	elsif v_ends_at
 		- v_starts_at > (case when p_set ? 'recurs' then (p_set ->> 'recurs')::interval else v_old.recurs end) then
-		raise exception 'it would come again before it is over' using errcode = 'RT422';
+		raise exception 'the reservation would recur before it is over' using errcode = 'RT422';
 	elsif p_set ->> 'time_zone' is not null
 		and not exists (select from pg_timezone_names z where z.name = p_set ->> 'time_zone') then
 		raise exception 'there is no time zone "%"', p_set ->> 'time_zone' using errcode = 'RT422',

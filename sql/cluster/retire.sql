@@ -174,11 +174,11 @@ begin
 			select 'its usage has not been added up' from usage_pending d
 				where exists (select from unnest(d.job_ids) x where x >= v_from and x < v_to)
 			union all
-			select 'usage is to be added up anew' from usage_state z where z.rebuild_at is not null
+			select 'usage is being computed anew' from usage_state z where z.rebuild_at is not null
 		) x limit 1));
 	if v_why is not null then
 		raise exception 'the range from job % is in use: %', v_from, v_why using errcode = 'RT409',
-			hint = 'A range goes when all of it is over.';
+			hint = 'A range can be removed when all its jobs have ended and their usage is computed.';
 	end if;
 	select jsonb_strip_nulls(jsonb_build_object('first_at', min(j.submit_at), 'last_at', max(j.ended_at))) into v_times
 		from job j where j.job_id >= v_from and j.job_id < v_to;
@@ -192,7 +192,7 @@ begin
 		values (p_user, 'range', 'detach', v_from::text, v_times || jsonb_build_object('to', v_to));
 	return jsonb_build_object('from', v_from, 'to', v_to, 'detached', true);
 exception when lock_not_available then
-	raise exception 'the tables are busy' using errcode = 'RT409', hint = 'Try again in a moment.';
+	raise exception 'the job tables are locked by other sessions' using errcode = 'RT409', hint = 'Try again in a moment.';
 end $$;
 comment on function api.range_detach(int, text, jsonb) is
 	'Take the range that begins with a job {from} out of the tables: its jobs are no longer visible, nor found by their '

@@ -201,7 +201,7 @@ begin
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.held = 'admin'
 		where v.named
 	) then
-		raise exception 'held by an operator' using errcode = 'RT403', hint = 'Ask an operator to release it.';
+		raise exception 'a step that you named is held by an operator' using errcode = 'RT403', hint = 'Ask an operator to release it.';
 	end if;
 	with released as (
 		update step s

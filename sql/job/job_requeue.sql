@@ -152,8 +152,8 @@ declare
 	v_most bigint;
 begin
 	if exists (select from jsonb_array_elements_text(p_request -> 'jobs') x where x !~ '^[0-9]+$') then
-		raise exception 'a job is requeued as a whole' using errcode = 'RT422',
-			hint = 'Name its number; --failed runs only what failed again.';
+		raise exception 'only whole jobs can be requeued, not steps' using errcode = 'RT422',
+			hint = 'Name the number of the job; with --failed only its failed steps run again.';
 	end if;
 	v_jobs := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t order by 1);
 	-- Other jobs that its steps depend on could end meanwhile: they are locked, too, and all in order.

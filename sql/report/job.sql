@@ -86,7 +86,7 @@ begin
 	-- Refuses callers who may not see the job.
 	select distinct t.job_id into v_job from internal.job_target(p_uid, p_user, p_request, false) t;
 	if v_job is null then
-		raise exception 'which job?' using errcode = 'RT422';
+		raise exception 'name the job of the report' using errcode = 'RT422';
 	end if;
 	return (
 		select jsonb_build_object('report', 'job', 'title', format('Job %s: %s', j.job_id, j.name), 'job_id', j.job_id,

@@ -20,11 +20,11 @@ begin
 	end if;
 	select x into v_bad from unnest(v_by) x where x <> all (p_known) limit 1;
 	if found then
-		raise exception 'this report is not made by "%"', v_bad using errcode = 'RT422',
-			hint = 'It is made by ' || array_to_string(p_known, ', ') || ' or none.';
+		raise exception 'this report cannot be grouped by "%"', v_bad using errcode = 'RT422',
+			hint = 'It can be grouped by ' || array_to_string(p_known, ', ') || ' or none.';
 	end if;
 	if cardinality(v_by) <> (select count(distinct x) from unnest(v_by) x) then
-		raise exception 'a report is made by the same only once' using errcode = 'RT422';
+		raise exception 'a report can be grouped by the same only once' using errcode = 'RT422';
 	end if;
 	return v_by;
 end $$;
@@ -49,7 +49,7 @@ begin
 		when 'hour' then date_trunc('hour', until_at) - interval '1 day'
 		else (date_trunc('day', until_at at time zone zone) - interval '30 days') at time zone zone end);
 	if from_at >= until_at then
-		raise exception 'a report from % until % has no time in it', from_at, until_at using errcode = 'RT422';
+		raise exception 'a report must end after it begins: from % until %', from_at, until_at using errcode = 'RT422';
 	end if;
 	-- Whole days by days and whole months by months: years are a few thousand rows then. Parts of days by hours, unless these
 	-- are too many.

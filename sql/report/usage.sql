@@ -87,7 +87,7 @@ begin
 	if v_by = '{cause}' then
 		select * into v_span from internal.report_span(p_request);
 		if v_span.period is not null then
-			raise exception 'failures by cause are those of all the time asked for' using errcode = 'RT422',
+			raise exception 'failures by cause cannot be split into periods' using errcode = 'RT422',
 				hint = 'Say --period=none, or --by=account, for example.';
 		end if;
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_rows
@@ -123,7 +123,7 @@ begin
 			internal.report_column('example', 'EXAMPLE', 'text', 'The latest of them.')), v_rows);
 	end if;
 	if 'cause' = any (v_by) then
-		raise exception 'failures by cause are made by nothing else' using errcode = 'RT422';
+		raise exception 'failures by cause cannot be grouped by anything else too' using errcode = 'RT422';
 	end if;
 	return internal.report_answer('failures', 'Steps that did not complete', p_request, v_by, 'percent', jsonb_build_array(
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that ended.'),
@@ -208,12 +208,12 @@ declare
 	v_whose text;
 begin
 	if cardinality(v_by) > 1 then
-		raise exception 'utilization is made by node or by partition' using errcode = 'RT422';
+		raise exception 'utilization can be grouped by node or by partition, not by both' using errcode = 'RT422';
 	end if;
 	select k into v_whose from unnest('{user,account,qos}'::text[]) k
 		where internal.request_list(p_request, k) is not null limit 1;
 	if found then
-		raise exception 'utilization is of nodes, whoever uses them: it is not narrowed by "%"',
+		raise exception 'utilization is of nodes, whoever uses them, so it takes no "%"',
 			v_whose using errcode = 'RT422', hint = 'See "rota report usage".';
 	end if;
 	return internal.report_answer('utilization', 'CPUs held, of those there were', p_request, v_by, 'percent',

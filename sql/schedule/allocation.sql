@@ -238,7 +238,7 @@ begin
 	)
 	select (select count(*) from asked), (select count(*) from held) into v_asked, v_got;
 	if v_asked <> v_got then
-		raise exception 'a unit of a generic resource is held already' using errcode = '40001',
+		raise exception 'a device of a generic resource is allocated already' using errcode = '40001',
 			hint = 'Read again and decide anew.';
 	end if;
 end $$;

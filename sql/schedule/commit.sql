@@ -70,7 +70,7 @@ begin
 				|| coalesce(o -> 'also', '[]')) x) n
 		where n.began between 1 and n.asked - 1
 	) then
-		raise exception 'an element of an array is no longer free to go' using errcode = '40001',
+		raise exception 'an element of an array can no longer start' using errcode = '40001',
 			hint = 'Read again and decide anew.';
 	end if;
 end $$;
@@ -178,7 +178,7 @@ begin
 	v_serve := internal.node_lock(array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n));
 	v_at := clock_timestamp(); -- see internal.allocation_take
 	if not v_serve then
-		raise exception 'a node does not serve any more' using errcode = '40001', hint = 'Read again and decide anew.';
+		raise exception 'a node of the start is no longer ready to run steps' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 	-- The leader's row is locked, so what any decision before this one has started is seen here.
 	if exists (select from usage_limit l where l.measure <> 'submitted') then

@@ -215,10 +215,10 @@ create function api.usage_rebuild(p_uid int, p_user text, p_request jsonb) retur
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	if internal.caller_role(p_uid, p_user) <> 'admin' then
-		raise exception 'only administrators have usage figures added up anew' using errcode = 'RT403';
+		raise exception 'only administrators may have usage figures computed anew' using errcode = 'RT403';
 	end if;
 	if exists (select from admin_event e where e.object = 'range' and e.action = 'detach') then
-		raise exception 'jobs have left the database: their usage could not be added up again' using errcode = 'RT409';
+		raise exception 'ranges of jobs were detached, so the usage of their jobs cannot be computed anew' using errcode = 'RT409';
 	end if;
 	update usage_state z set rebuild_at = coalesce(z.rebuild_at, now());
 	insert into admin_event (actor, object, action, name, given) values (p_user, 'usage', 'rebuild', 'all', '{}');

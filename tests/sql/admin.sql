@@ -51,7 +51,7 @@ select matches(t.admin('partition', 'create', 'p', '{"nodes": "n[1-9]"}'), '^RT4
 select matches(t.admin('partition', 'create', 'p', '{"nodes": "n[1-"}'), '^RT422', 'not a list of nodes');
 select matches(t.admin('node', 'create', 'm1'), '^RT422.*needs "cpus" and "mem"', 'a node without a size');
 select matches(t.admin('node', 'create', 'm1', '{"cpus": 0, "mem": 1}'), '^RT422.*no value for "cpus".*from 1 to 65536', 'a node without CPUs');
-select matches(t.admin('node', 'change', 'n1', '{"reason": "x"}'), '^RT422.*belongs to drain', 'a reason for nothing');
+select matches(t.admin('node', 'change', 'n1', '{"reason": "x"}'), '^RT422.*can be given with "drain" only', 'a reason for nothing');
 select matches(t.admin('node', 'drain', 'n1'), '^RT422.*say why', 'no reason');
 select matches(t.admin('node', 'drain', 'n1', '{"reason": "x", "cpus": 3}'), '^RT422', 'drain changes nothing else');
 select matches(t.admin('license', 'create', 'x'), '^RT422.*needs "total"', 'a licence without a number');
@@ -114,7 +114,7 @@ select t.submit('alice', '[{"name": "a", "cpus_per_task": 3, "mem_mb": 1000}]') 
 select t.start(:'j' || '.a', '{2}', '{"gres": {"gpu": [1]}}') \g /dev/null
 select matches(t.admin('node', 'change', 'n2', '{"cpus": 2}'), '^RT409.*3 cpus of node "n2" are in use', 'CPUs in use');
 select matches(t.admin('node', 'change', 'n2', '{"mem": "999"}'), '^RT409.*1000 MiB of node "n2" are in use', 'memory in use');
-select matches(t.admin('node', 'change', 'n2', '{"gres": "gpu:1"}'), '^RT409.*unit 1 of "gpu" on node "n2" is in use by ' || :'j' || '.a', 'a unit in use');
+select matches(t.admin('node', 'change', 'n2', '{"gres": "gpu:1"}'), '^RT409.*device 1 of "gpu" on node "n2" is in use by ' || :'j' || '.a', 'a unit in use');
 select matches(t.admin('node', 'delete', 'n2'), '^RT409.*in use by ' || :'j' || '.a', 'a node in use');
 select is(t.admin('node', 'change', 'n2', '{"cpus": 3, "mem": 1000, "gres": "gpu:2,fpga:1"}'), 'true', 'down to what is used');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
@@ -131,7 +131,7 @@ select t.admin('node', 'change', 'n3', '{"cpus": 4, "hardware_check": "true"}') 
 select is(t.admin('account', 'create', 'uni', '{"description": "the university"}'), 'true', 'an account');
 select is(t.admin('account', 'create', 'phys', '{"parent": "uni", "users": "alice,bob:5"}'), 'true', 'below it another, for two users');
 select is((select array_agg(user_name || coalesce(':' || most, '') order by user_name) from rota.association left join rota.usage_limit using (account, user_name) where account = 'phys'), '{alice,bob:5}', 'with limits');
-select matches(t.admin('account', 'change', 'uni', '{"parent": "phys"}'), '^RT422.*above itself', 'no circles');
+select matches(t.admin('account', 'change', 'uni', '{"parent": "phys"}'), '^RT422.*own ancestor', 'no circles');
 select matches(t.admin('account', 'create', 'x', '{"parent": "nix"}'), '^RT404', 'no such parent');
 select matches(t.admin('account', 'delete', 'uni'), '^RT409', 'a parent stays');
 select matches(t.admin('account', 'change', 'phys', '{"users": "a b"}'), '^RT422', 'not a name');

@@ -207,7 +207,7 @@ create function t.together(p_job bigint, variadic p_positions int[]) returns int
 $$;
 create function t.launches(p_job bigint) returns text language sql as $$ select string_agg(step_id || ' ' || also::text, ', ' order by order_id) from rota.node_order where job_id = p_job and kind = 'launch' $$;
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.a[1]')) \g /dev/null
-select throws_ok(format('select t.together(%s, 0, 1, 2)', :j), '40001', 'an element of an array is no longer free to go', 'one of them is not free: none begins');
+select throws_ok(format('select t.together(%s, 0, 1, 2)', :j), '40001', 'an element of an array can no longer start', 'one of them is not free: none begins');
 select is(t.states(:j), 'a:pending a[1]:cancelled', 'nothing has begun');
 select is(t.together(:j, 0, 2, 3), 3, 'all of them');
 select is(t.launches(:j), '1 {3,4}', 'by one order');

@@ -74,7 +74,7 @@ select throws_ok(format($$select t.act('cancel', 'alice', '%s.nix')$$, :j), 'RT4
 select throws_ok($$select t.act('cancel', 'alice', 'one; drop')$$, 'RT422', null, 'not a label');
 select throws_ok($$select api.job_cancel(1, 'alice', '{}')$$, 'RT422', null, 'no job named');
 select is(t.act('hold', 'olga', :'j'), 'held', 'an operator holds');
-select throws_ok(format($$select t.act('release', 'alice', %L)$$, :j), 'RT403', 'held by an operator', 'which the owner cannot undo');
+select throws_ok(format($$select t.act('release', 'alice', %L)$$, :j), 'RT403', 'a step that you named is held by an operator', 'which the owner cannot undo');
 select is(t.pending(), null, 'held');
 select is(api.job_why(t.uid('alice'), 'alice', t.request(:'j')) #>> '{steps,0,conditions,0,message}', 'held by an operator: held by olga', 'why names who');
 select is(t.act('release', 'olga', :'j'), 'released', 'the operator can');

@@ -45,7 +45,7 @@ select is(api.job_show(0, 'root', t.request(:'j')) #>> '{jobs,0,steps,0,reason}'
 select matches(api.job_why(0, 'root', t.request(:'j')) #>> '{steps,0,conditions,0,message}', 'n3 is lost: it is ended there', 'why says what becomes of it');
 select matches(api.job_why(0, 'root', t.request(:'k')) #>> '{steps,0,conditions,0,message}', 'n3 is lost: it may still run there', 'and what becomes of a kept one');
 select is((select facts ->> 'reason' from internal.job_summary(array[t.going('{}', '{1}')])), null, 'others are not affected');
-select throws_ok(format('select t.start(%L, %L)', t.submit('alice', '[{"name": "a"}]') || '.a', '{3}'), '40001', 'a node does not serve any more', 'nothing is placed there');
+select throws_ok(format('select t.start(%L, %L)', t.submit('alice', '[{"name": "a"}]') || '.a', '{3}'), '40001', 'a node of the start is no longer ready to run steps', 'nothing is placed there');
 select t.ended(3, 11) \g /dev/null
 select t.look(t.usec('1 second'), 39) \g /dev/null
 select is(t.state(:'j' || '.a'), 'running', 'who has watched for less than lease and margin does not end anything');

@@ -55,7 +55,7 @@ from (values
 	('{"start": "now", "nodes": "n1", "duration": "5", "end": "now+1hours"}', '^RT422.*not both'),
 	('{"start": "now", "nodes": "n1", "end": "now-1hours"}', '^RT422.*end before it begins'),
 	('{"start": "now-2hours", "nodes": "n1", "end": "now-1hours"}', '^RT422.*over already'),
-	('{"start": "now", "nodes": "n1", "duration": "2-0", "recurs": "daily"}', '^RT422.*again before it is over'),
+	('{"start": "now", "nodes": "n1", "duration": "2-0", "recurs": "daily"}', '^RT422.*recur before it is over'),
 	('{"start": "now", "nodes": "n1", "duration": "5", "recurs": "often"}', '^RT422.*"often" is no value for "recurs"'),
 	('{"start": "soon", "nodes": "n1", "duration": "5"}', '^RT422.*must be a time'),
 	('{"start": "now", "nodes": "n1", "duration": "long"}', '^RT422.*no value for "duration"'),
@@ -127,9 +127,9 @@ select t.tick() \g /dev/null
 select is(t.node('n1'), 'drain fan olga', 'at the deadline it is drained, by whom who said so');
 select is_empty('select * from rota.node_notice', 'and nothing is planned any more');
 select matches(t.admin('node', 'drain', 'n1', '{"deadline": "now+1hours", "reason": "x"}'), '^RT409.*drained already', 'a drained node has no deadline');
-select matches(t.admin('node', 'drain', 'n2', '{"end_steps": "yes", "reason": "x"}'), '^RT422.*takes a deadline', 'steps are ended at a deadline only');
+select matches(t.admin('node', 'drain', 'n2', '{"end_steps": "yes", "reason": "x"}'), '^RT422.*needs a deadline', 'steps are ended at a deadline only');
 select matches(t.admin('node', 'drain', 'n2', '{"deadline": "now+1hours"}'), '^RT422.*say why', 'not without a reason');
-select matches(t.admin('node', 'change', 'n2', '{"deadline": "now+1hours"}'), '^RT422.*belongs to drain', 'not by change');
+select matches(t.admin('node', 'change', 'n2', '{"deadline": "now+1hours"}'), '^RT422.*can be given with "drain" only', 'not by change');
 select t.admin('node', 'drain', 'n2', '{"deadline": "now+1hours", "reason": "x"}') \g /dev/null
 select is(t.admin('node', 'drain', 'n2', '{"reason": "now"}'), 'true', 'drained at once');
 select is_empty('select * from rota.node_notice', 'is not drained again');

@@ -211,5 +211,5 @@ node_is() {
 	run -1 rota admin reservation create x --start=now --duration=5 --nodes=n9
 	[[ $output == *'no node "n9"'* ]]
 	run -1 rota admin node drain n1 --end-steps=true --reason=x
-	[[ $output == *"takes a deadline"* ]]
+	[[ $output == *"needs a deadline"* ]]
 }

@@ -90,8 +90,8 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	refused "which report?" rota report
 	refused "there is no report \"usages\"" rota report usages
 	refused "there is no period \"week\"" rota report usage --period=week
-	refused "not made by \"node\"" rota report usage --by=node
-	refused "no time in it" rota report usage --since=2026-10-02 --until=2026-10-01
+	refused "cannot be grouped by \"node\"" rota report usage --by=node
+	refused "must end after it begins" rota report usage --since=2026-10-02 --until=2026-10-01
 	refused "there is no job 999999" rota report job 999999
 	refused "name one job" rota report job
 }

@@ -145,7 +145,7 @@ runs() {
 	run -0 rota shares --limits --all
 	[[ $output =~ account\ arts\ +time\ +7-00:00:00 ]]
 	rota admin account change arts --max_time=none
-	refused "may not administer" as "$ALICE" rota admin account show physics
+	refused "may not do this to the cluster" as "$ALICE" rota admin account show physics
 	run -0 as "$OLGA" rota admin account show physics
 	[[ $output == *'max_cpu_minutes'*'"month": 1000'* ]]
 	run -0 rota admin association change "arts/$BOB" --max_running=2 --shares=7
