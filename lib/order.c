@@ -307,7 +307,8 @@ static int table_read(const struct order_field *table, int count, const struct f
 			return -1;
 		if (!here && !may_lack(table[i].kind)) {
 			if (more)
-				err_set(e, "field \"%s\" stands where \"%s\" belongs", fields_name(f, at), table[i].name);
+				err_set(e, "field \"%s\" is out of place: field \"%s\" is expected there", fields_name(f, at),
+					table[i].name);
 			else
 				err_set(e, "field \"%s\" is missing", table[i].name);
 			return -1;
@@ -369,13 +370,13 @@ static bool spec_read(const struct fields *f, struct order_spec *spec, struct er
 	if (count < 0 || !table_end(f, count, e))
 		return false;
 	if (!range_is_good(spec->pre_from, spec->pre_to))
-		return err_set(e, "preamble of lines %d to %d", spec->pre_from, spec->pre_to);
+		return err_set(e, "the preamble's lines %d to %d are not a range", spec->pre_from, spec->pre_to);
 	if (!range_is_good(spec->from, spec->to))
-		return err_set(e, "step of lines %d to %d", spec->from, spec->to);
+		return err_set(e, "the step's lines %d to %d are not a range", spec->from, spec->to);
 	if (spec->signal == 0 && (spec->signal_s > 0 || spec->signal_shell))
-		return err_set(e, "which signal is not said");
+		return err_set(e, "the signal before the time limit has no number");
 	if (spec->array_step == 0 ? spec->array_min > 0 || spec->array_max > 0 : spec->array_min > spec->array_max)
-		return err_set(e, "array of indices %d to %d", spec->array_min, spec->array_max);
+		return err_set(e, "the array's indices %d to %d are not a range", spec->array_min, spec->array_max);
 	return true;
 }
 
@@ -430,11 +431,12 @@ static bool order_fits(struct order *order, struct err *e)
 		return err_set(e, "node \"%s\" is not number %d of the %d nodes \"%.200s\"", order->node, order->node_index,
 			       order->node_count, order->nodes);
 	if (order->more_nodes >= order->node_count - order->node_index || (order->more_nodes > 0 && order->also))
-		return err_set(e, "%d nodes behind number %d of %d are not as one", order->more_nodes, order->node_index,
-			       order->node_count);
+		return err_set(e, "the %d further nodes after node number %d do not fit a step of %d nodes", order->more_nodes,
+			       order->node_index, order->node_count);
 	if (order->first_task > order->task_count ||
 	    (int64_t)order->tasks * (1 + (int64_t)order->more_nodes) > order->task_count - order->first_task)
-		return err_set(e, "tasks %d and %d on are not among %d", order->first_task, order->tasks, order->task_count);
+		return err_set(e, "first task %d and task count %d do not fit a step of %d tasks", order->first_task,
+			       order->tasks, order->task_count);
 	order->first_index = order->node_index;
 	return order_elements_fill(order, e);
 }

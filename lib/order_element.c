@@ -40,7 +40,7 @@ bool order_elements_read(const char *text, struct order_element *elements, int *
 		n++;
 	} while (*at++ == ',');
 	*count = n;
-	return !at[-1] || err_set(e, "elements end with \"%.80s\"", at - 1);
+	return !at[-1] || err_set(e, "the list of elements ends with \"%.80s\"", at - 1);
 }
 
 char *order_elements_text(const struct order_element *elements, int count)

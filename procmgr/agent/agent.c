@@ -395,7 +395,7 @@ bool agent_run(const struct conf *conf, const char *node, int launcher_fd, struc
 	struct agent a = {.context = {.conf = conf, .node = node, .base = event_base_new()}};
 	const struct db_watcher watcher = {handle_connected, handle_disconnected, handle_notification, &a};
 	if (!a.context.base)
-		return err_set(e, "could not make an event loop");
+		return err_set(e, "could not make an event loop; raise the limit of open files (ulimit -n)");
 	struct event *term = evsignal_new(a.context.base, SIGTERM, stop, &a);
 	event_add(term, NULL);
 	bool opened = open_all(&a, launcher_fd, &watcher, e);

@@ -98,7 +98,7 @@ static void handle_blobs(struct db *db, PGresult *result, const struct err *e, v
 	struct agent_blobs *b = arg;
 	b->is_asking = b->is_full = b->is_gone = false;
 	if (!result) {
-		log_warning("could not read scripts from the database: %s", e->message);
+		log_warning("could not read scripts and environments from the database: %s", e->message);
 		b->gone_since = 0;
 		return;
 	}

@@ -99,7 +99,7 @@ bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct er
 {
 	char path[PATH_SIZE], fresh[] = "cache/fresh.XXXXXX";
 	if (!agent_cache_matches(hash, bytes, size))
-		return err_set(e, "the database has other content than its hash says: \"%.64s\"", hash);
+		return err_set(e, "a script or environment in the database does not match its hash \"%.64s\"", hash);
 	make_path(hash, path);
 	int fd = mkostemp(fresh, O_CLOEXEC);
 	if (fd < 0)

@@ -80,7 +80,7 @@ struct agent_launcher *agent_launcher_new(struct event_base *base, int fd, agent
 					  struct err *e)
 {
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
-		err_sys(e, "descriptor %d is not a socket of the launcher", fd);
+		err_sys(e, "descriptor %d is not a socket of rota-launcher, which starts procmgrd", fd);
 		return NULL;
 	}
 	struct agent_launcher *l = xcalloc(1, sizeof *l);

@@ -40,5 +40,5 @@ void agent_lease_grant(struct agent_lease *l, int64_t sent)
 	l->lease = lease_extended(l->granted ? &l->lease : NULL, sent, l->conf->node_lease, l->conf->node_lease_margin);
 	l->granted = true;
 	if (!lease_write(&l->lease, &e))
-		log_error("keepers cannot read the node's new lease: %s", e.message);
+		log_error("could not write the node's new lease for the keepers of its attempts: %s", e.message);
 }

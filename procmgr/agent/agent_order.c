@@ -101,7 +101,7 @@ static void handle_orders(struct db *db, PGresult *result, const struct err *e, 
 	struct agent_orders *os = arg;
 	os->is_asking = false;
 	if (!result) {
-		log_warning("could not read orders from the database: %s", e->message);
+		log_warning("could not read launch requests and control messages from the database: %s", e->message);
 		return;
 	}
 	int count = 0;
@@ -384,7 +384,7 @@ static void delay_order(struct agent_order *o)
 	char name[RECORD_KEY_SIZE];
 	record_key_text(&o->key, name);
 	if (!o->is_delay_logged)
-		log_warning("order \"%s\" for %s is delayed: the keeper's socket is full", o->kind, name);
+		log_warning("control message \"%s\" for attempt %s is delayed: the keeper's socket is full", o->kind, name);
 	o->is_delay_logged = true;
 	o->state = AGENT_ORDER_WAITING;
 }

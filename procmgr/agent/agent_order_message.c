@@ -33,7 +33,7 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 	json_error_t wrong;
 	json_t *json = json_loads(args && *args ? args : "{}", 0, &wrong);
 	if (!json) {
-		err_set(e, "the arguments of the order \"%s\" are not JSON: %s", kind, wrong.text);
+		err_set(e, "the arguments of control message \"%s\" are not JSON: %s", kind, wrong.text);
 		return NULL;
 	}
 	json_t *epilog = json_object_get(json, "epilog");
@@ -89,7 +89,7 @@ int agent_order_send(struct agent_launcher *l, const struct agent_order *o, cons
 		struct fields *message =
 			o->is_launch ? launch_message(o, &key, cancelled) : agent_order_control(o->kind, &key, o->args, &e);
 		if (!message) {
-			log_error("order %lld is dropped: %s", (long long)o->id, e.message);
+			log_error("control message %lld is dropped: %s", (long long)o->id, e.message);
 			break;
 		}
 		if (!o->is_launch)

@@ -70,7 +70,7 @@ static int become_keeper(const struct keeper_job *job)
 	sigprocmask(SIG_SETMASK, &children, NULL);
 	int signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
-		die("could not make a signal descriptor: %m");
+		die("the keeper could not make a signal descriptor: %m");
 	return signals;
 }
 
@@ -243,7 +243,7 @@ static void run_epilogs(struct keeper *k)
 	if (owns_prolog(k))
 		keeper_group_remove(k);
 	if (k->epilogs && !k->lease_lost && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
-		log_info("attempt %s: %s", k->name, k->message);
+		log_info("attempt %s: its user epilog failed: %s", k->name, k->message);
 	sweep_processes(k, keeper_sweep_user);
 	keeper_lease_release(k);
 	if (k->epilogs && !keeper_hook_site(k, "site_epilog", k->job->conf->node_site_epilog))

@@ -94,7 +94,7 @@ static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start 
 	int ends[2];
 	bool in_use; /* not needed: all that `start` points to stays until the hook has ended */
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_sys(e, "could not make a pipe");
+		return err_sys(e, "could not make a pipe for its output");
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	start->out = ends[1];
 	h->users = start->owner != NULL;

@@ -65,5 +65,5 @@ void keeper_lease_release(struct keeper *k)
 	struct err e;
 	k->lease_at = 0;
 	if (k->order->spec.fence && !keeper_lease_note(k, false, &e))
-		log_warning("attempt %s: %s", k->name, e.message);
+		log_warning("attempt %s: could not note that its epilog may outlive the node's lease: %s", k->name, e.message);
 }

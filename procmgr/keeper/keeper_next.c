@@ -71,12 +71,12 @@ static bool read_order(struct keeper_job *job, struct order *order, const struct
 		   *node = fields_get(message, "node");
 	int64_t step;
 	if (!text || !cores || !node || !fields_int(message, "step", 0, INT_MAX, &step, e))
-		return err_set(e, "the message has no order");
+		return err_set(e, "the message has no launch request");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;
 	if (!order_pick(order, (int)step) || !order_pick_node(order, node)) {
 		order_free(order);
-		return err_set(e, "it is not for step %lld on node \"%s\"", (long long)step, node);
+		return err_set(e, "the launch request is not for step %lld on node \"%s\"", (long long)step, node);
 	}
 	free((char *)job->cores);
 	job->order = order;
@@ -94,7 +94,7 @@ bool keeper_next_take(struct keeper_job *job, struct order *order)
 	struct fields *message = size < 0 ? NULL : fields_parse(text, (size_t)size, &e);
 	bool taken = message && read_order(job, order, message, &e);
 	if (size >= 0 && !taken)
-		log_error("an idle keeper ends: it could not read its order: %s", e.message);
+		log_error("an idle keeper ends: it could not read its launch request: %s", e.message);
 	fields_free(message);
 	return taken;
 }

@@ -136,11 +136,11 @@ static bool open_streams(const struct task_start *s, struct err *e)
 	if (!open_as(0, s->input ? s->input : "/dev/null", O_RDONLY, "input file", e))
 		return false;
 	if (s->output ? !open_as(1, s->output, flags | (s->truncate_output ? O_TRUNC : 0), "output file", e)
-		      : dup2(s->out, 1) < 0 && !err_sys(e, "could not set up output"))
+		      : dup2(s->out, 1) < 0 && !err_sys(e, "could not set up standard output"))
 		return false;
 	if (s->error)
 		return open_as(2, s->error, flags | (s->truncate_error ? O_TRUNC : 0), "error file", e);
-	return dup2(1, 2) >= 0 || err_sys(e, "could not set up error output");
+	return dup2(1, 2) >= 0 || err_sys(e, "could not set up standard error");
 }
 
 static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
@@ -229,7 +229,7 @@ pid_t task_start(const struct task_start *start, int *report, bool *in_use, stru
 	int ends[2];
 	*in_use = false;
 	if (pipe2(ends, O_CLOEXEC) < 0) {
-		err_sys(e, "could not make a pipe");
+		err_sys(e, "could not make a pipe on node %s", start->node);
 		return -1;
 	}
 	struct child_start *b = xmalloc(sizeof *b);
@@ -238,7 +238,7 @@ pid_t task_start(const struct task_start *start, int *report, bool *in_use, stru
 	if (start->function && pid == 0)
 		_exit(run_child(b));
 	if (pid < 0)
-		err_sys(e, "could not fork");
+		err_sys(e, "could not fork a process on node %s", start->node);
 	if (!*in_use)
 		free(b);
 	close(ends[1]);

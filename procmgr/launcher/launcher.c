@@ -265,7 +265,7 @@ bool launcher_run(const struct conf *conf, const char *node, struct err *e)
 		return err_set(e, "\"%s\" is not a node name", node);
 	bool served = open_all(&l, e);
 	if (served) {
-		log_info("serves node \"%s\" in \"%s\"%s", node, l.dir, l.cgroups ? ", with cgroups" : "");
+		log_info("serving node \"%s\" in \"%s\"%s", node, l.dir, l.cgroups ? ", with cgroups" : "");
 		serve(&l);
 		launcher_dry_end_all(&l);
 		launcher_agent_stop(&l);

@@ -74,7 +74,7 @@ static void start_agent(struct launcher *l)
 {
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
-		log_error("could not make a socket pair: %m");
+		log_error("could not make a socket pair for procmgrd: %m");
 		return;
 	}
 	l->agent_pid = fork();

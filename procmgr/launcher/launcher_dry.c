@@ -24,7 +24,7 @@ struct launcher_dry {
 
 struct launcher_dry *launcher_dry_new(void)
 {
-	log_warning("dry run: every order is reported as done, and nothing is run");
+	log_warning("dry run: nothing is run, and every step is reported as completed at once");
 	return xcalloc(1, sizeof(struct launcher_dry));
 }
 

@@ -24,7 +24,7 @@
 bool launcher_idle_open(struct launcher *l, struct err *e)
 {
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->idle_sockets) == 0 ||
-	       err_sys(e, "could not make a socket pair");
+	       err_sys(e, "could not make a socket pair for idle keepers");
 }
 
 bool launcher_idle_is_wanted(const struct launcher *l)

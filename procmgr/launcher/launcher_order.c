@@ -35,20 +35,23 @@ static bool verify_order(const struct launcher *l, struct order *o, const struct
 {
 	char node[256];
 	if (o->job_id != asked->job_id || o->attempt != asked->attempt || !order_pick(o, asked->step_id))
-		return err_set(e, "order is for another step than the message says");
+		return err_set(e, "the launch request is for another step than procmgrd's message says");
 	if (!make_node_name(l, asked->node, node, sizeof node) || !order_pick_node(o, node))
-		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, node);
+		return err_set(e, "the launch request is for node \"%s\", this is \"%s\"", o->node, node);
 	if (geteuid() != 0 && o->uid != geteuid())
-		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
+		return err_set(
+			e,
+			"the launch request is for uid %ld, and only a launcher that runs as root can start steps of other users",
+			(long)o->uid);
 	if (*fault == LAUNCHER_FAULT_AGAIN)
-		return err_set(e, "order was accepted before");
+		return err_set(e, "the launch request was accepted before");
 	if (attempt_set_newest(l->accepted, asked) > asked->attempt)
-		return err_set(e, "order is for an old attempt, attempt %d was accepted here",
+		return err_set(e, "the launch request is for an old attempt, attempt %d was accepted here",
 			       attempt_set_newest(l->accepted, asked));
 	if (o->expires_at > now)
 		return true;
 	*fault = LAUNCHER_FAULT_LATE;
-	return err_set(e, "order has expired %lld seconds ago", (long long)(now - o->expires_at));
+	return err_set(e, "the launch request expired %lld seconds ago", (long long)(now - o->expires_at));
 }
 
 /* Returns false if the message of procmgrd names a file that the database does not have. */
@@ -57,7 +60,7 @@ static bool has_files(const struct fields *message, struct err *e)
 	const char *lacks = fields_get(message, "lacks");
 	if (!lacks || strcmp(lacks, "room") == 0)
 		return true;
-	return err_set(e, "the database does not have the %s that the order names",
+	return err_set(e, "the database does not have the %s that the launch request names",
 		       strcmp(lacks, "script") == 0 ? lacks : "environment");
 }
 
@@ -73,9 +76,9 @@ bool launcher_order_read(struct launcher *l, const struct fields *message, struc
 	struct seal_proof signature;
 	const char *text = fields_get(message, "order"), *hex = fields_get(message, "signature");
 	if (!text || !hex || !read_signature(hex, &signature))
-		return err_set(e, "the message has no order or no signature");
+		return err_set(e, "the message has no launch request or no signature");
 	if (!seal_tree_verify(l->key, &l->root, text, strlen(text), &signature))
-		return err_set(e, "signature does not match the order");
+		return err_set(e, "the signature does not match the launch request");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;
 	if (has_files(message, e))
@@ -96,7 +99,7 @@ static void refuse_attempt(struct launcher *l, const struct record_key *key, enu
 {
 	char name[RECORD_KEY_SIZE];
 	record_key_text(key, name);
-	log_warning("order for attempt %s refused: %s", name, why->message);
+	log_warning("launch request for attempt %s refused: %s", name, why->message);
 	struct fields *record = record_new("refused", key);
 	fields_add(record, "reason", why->message);
 	fields_add_int(record, "again", fault == LAUNCHER_FAULT_AGAIN);
@@ -137,7 +140,7 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 	if (pid == 0)
 		keeper_run(&job);
 	if (pid < 0)
-		log_error("could not fork a keeper: %m");
+		log_error("could not fork the keeper of an attempt: %m");
 	if (pid < 0 || !idle)
 		close(ctl);
 	if (pid > 0)
@@ -221,7 +224,7 @@ static bool has_space(struct launcher *l, const struct fields *message, const st
 {
 	const char *lacks = fields_get(message, "lacks");
 	return launcher_reservation_make(l, o, e) &&
-	       (!lacks || err_set(e, "procmgrd cannot store what is to be run; see its log"));
+	       (!lacks || err_set(e, "procmgrd cannot store the script or the environment; see its log"));
 }
 
 /* Handle one attempt of a launch message. `why` has the error if the launch request could not be read. */
@@ -267,11 +270,11 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 	const char *also = fields_get(message, "also"), *nodes = fields_get(message, "nodes");
 	crash_point(CRASH_order_received);
 	if (!record_key_read(message, &key, &e)) {
-		log_warning("launch message ignored: %s", e.message);
+		log_warning("a launch request is ignored: its message is malformed: %s", e.message);
 		return;
 	}
 	if (l->end_all) {
-		log_info("launch message ignored: this node is shutting down");
+		log_info("a launch request is ignored: this node is shutting down");
 		return;
 	}
 	launcher_order_read(l, message, &order, &e);

@@ -387,12 +387,12 @@ orders_taken() {
 	# While it runs, and after it.
 	for when in now then; do
 		play "$job" "node_id, kind, job_id, step_id, attempt, body, signature" "accepted before"
-		play "$job" "3 - node_id, kind, job_id, step_id, attempt, body, signature" "order is for node"
+		play "$job" "3 - node_id, kind, job_id, step_id, attempt, body, signature" "the launch request is for node"
 		play "$job" "node_id, kind, job_id, step_id, attempt + 1, body, signature" "for another step"
 		play "$job" "node_id, kind, job_id, step_id, attempt + 1, replace(body, 'attempt=1:1', 'attempt=1:2'), signature" "signature does not match"
 		play "$job" "node_id, kind, job_id, step_id, attempt, replace(body, 'uid=', 'gid='), signature" "signature does not match"
 		play "$job" "node_id, kind, job_id, step_id, attempt, body, decode(repeat('5a', 64), 'hex')" "signature does not match"
-		play "$job" "node_id, kind, job_id, step_id, attempt, body, ''" "no order or no signature"
+		play "$job" "node_id, kind, job_id, step_id, attempt, body, ''" "no launch request or no signature"
 		play "$job" "node_id, kind, job_id + 100000, step_id, attempt, 'garbage', signature" "signature does not match"
 		touch "$ROTA_TEST_DIR/$VIC/mark.enough"
 		run ended "$job"
@@ -443,7 +443,7 @@ orders_taken() {
 		'[{\"job\":$job,\"step\":0,\"request\":0,\"attempt\":1,\"time_limit_s\":0,\"nodes\":[$node],\"allocations\":[{\"node\":$node,\"cpus\":1,\"mem_mb\":0,\"tasks\":1,\"gres\":{},\"prolog_owner\":true}]}]',
 		jsonb_build_array(jsonb_build_object('node_id', $node, 'kind', 'launch', 'job_id', $job, 'step_id', 0, 'attempt', 1, 'body', \$body\$${body%.}\$body\$, 'signature', repeat('5a', 64))))"
 	run ended "$job"
-	[[ $output == "failed|refused|signature does not match"* ]]
+	[[ $output == "failed|refused|the signature does not match"* ]]
 	rota admin partition delete closed
 	[ ! -e "$ROTA_TEST_DIR/$VIC/mark.$job.out" ]
 	[ ! -e /tmp/evil ]
@@ -696,11 +696,11 @@ bombs() {
 	while [ $(($(date +%s) - since)) -lt 12 ]; do sleep 0.2; done
 	step_is "$late" starting
 	superuser "delete from public.take"
-	play "$late" "node_id, kind, job_id, step_id, attempt, body, signature" "order has expired"
+	play "$late" "node_id, kind, job_id, step_id, attempt, body, signature" "the launch request expired"
 	# Only the request's age was wrong: the leader signs another one, for the next attempt.
 	run ended "$late"
 	[[ $output == "completed|exit|"* ]]
-	[[ $(superuser "select concat_ws('|', state, cause, message) from rota.attempt where job_id = $late and attempt = 1") == "node_fail|refused|order has expired"* ]]
+	[[ $(superuser "select concat_ws('|', state, cause, message) from rota.attempt where job_id = $late and attempt = 1") == "node_fail|refused|the launch request expired"* ]]
 	[ "$(cat "$ROTA_TEST_DIR/$VIC/mark.$late.out")" = "ran 2 as $VIC" ]
 }
 

@@ -174,7 +174,7 @@ while :; do sleep 0.1; done')
 	eventually test -e "$BATS_TEST_TMPDIR/trapped"
 	spool=$(echo "$ROTA_HOME"/node/*/spool/"$job.0.1")
 	keeper=$(sed 's/ .*//' "$spool/pid")
-	waits() { grep -q "for $job.0.1 is delayed: the keeper's socket is full" "$ROTA_HOME"/log/launcher.*.log; }
+	waits() { grep -q "for attempt $job.0.1 is delayed: the keeper's socket is full" "$ROTA_HOME"/log/launcher.*.log; }
 	ordered() { superuser "select coalesce(string_agg(distinct kind, ' ' order by kind), '') from rota.node_order where job_id = $job"; }
 	kill -STOP "$keeper"
 	for i in $(seq 8); do # more than the kernel lets wait in a socket, twice

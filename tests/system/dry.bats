@@ -21,7 +21,7 @@ rows() {
 }
 
 @test "a dry instance is reported as one" {
-	grep -q 'nothing that is submitted will be run' "$ROTA_TEST_DIR/up.log"
+	grep -q 'steps are reported as completed, but nothing is run' "$ROTA_TEST_DIR/up.log"
 	[ "$(rota status --json | jq '[.processes[] | select(.role == "procmgrd" and (.version | contains("dry run")))] | length')" = 3 ]
 	grep -q 'dry run' "$ROTA_HOME/log/launcher.n1.log"
 }

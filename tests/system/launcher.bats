@@ -169,19 +169,19 @@ has_cgroup() {
 @test "a forged, altered, expired or misdirected order is refused" {
 	echo '#!/bin/true' | launch 110 attack:signature
 	record 110 refused
-	[[ $output == *"reason=signature does not match the order"* ]]
+	[[ $output == *"reason=the signature does not match the launch request"* ]]
 	echo '#!/bin/true' | launch 111 account=alpha attack:from=alpha attack:to=betas
 	record 111 refused
-	[[ $output == *"reason=signature does not match"* ]]
+	[[ $output == *"reason=the signature does not match"* ]]
 	echo '#!/bin/true' | launch 112 expires_at=1000
 	record 112 refused
-	[[ $output == *"reason=order has expired"*"again=0 retry=1 drain="* ]]
+	[[ $output == *"reason=the launch request expired"*"again=0 retry=1 drain="* ]]
 	echo '#!/bin/true' | launch 113 node=n2 nodes=n2
 	record 113 refused
-	[[ $output == *'reason=order is for node "n2"'* ]]
+	[[ $output == *'reason=the launch request is for node "n2"'* ]]
 	echo '#!/bin/true' | launch 114 attack:claim=115
 	record 115 refused
-	[[ $output == *"reason=order is for another step"* ]]
+	[[ $output == *"reason=the launch request is for another step"* ]]
 	run drive journal
 	[[ $output != *"kind=used job=11"* ]]
 	[ ! -e "$DIR/work/110.out" ]
@@ -192,7 +192,7 @@ has_cgroup() {
 	record 120 end
 	echo '#!/bin/true' | launch 120
 	record 120 refused
-	[[ $output == *"reason=order was accepted before again=1"* ]]
+	[[ $output == *"reason=the launch request was accepted before again=1"* ]]
 	[ "$(drive journal 120.0.1 used | wc -l)" = 1 ]
 }
 
@@ -200,7 +200,7 @@ has_cgroup() {
 	[ "$(id -u)" != 0 ] || skip "the launcher is root here"
 	echo '#!/bin/true' | launch 125 uid=0 user=root
 	record 125 refused
-	[[ $output == *"only root can launch for others"* ]]
+	[[ $output == *"can start steps of other users"* ]]
 }
 
 @test "an order without a host list runs on the node that gets it" {
@@ -766,7 +766,7 @@ lose_keepers() {
 	run drive wait 295.0.3 run
 	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 295 attempt=2
 	run drive wait 295.0.2 refused
-	[[ $output == *"reason=order is for an old attempt, attempt 3 was accepted here again=0 retry=0 drain="* ]]
+	[[ $output == *"reason=the launch request is for an old attempt, attempt 3 was accepted here again=0 retry=0 drain="* ]]
 	[ ! -e "$DIR/work/295.out" ] || [ ! -s "$DIR/work/295.out" ]
 	drive send op=control job=295 step=0 attempt=2 action=kill cause=cancelled
 	run drive wait 295.0.2 late

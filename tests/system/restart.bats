@@ -77,7 +77,7 @@ ran_once() {
 	job=$(submit)
 	eventually running "$job"
 	keeper=$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$job".*/pid)
-	waits() { grep -q "for $job.0.1 is delayed: the keeper's socket is full" "$ROTA_HOME/log/launcher.n1.log"; }
+	waits() { grep -q "for attempt $job.0.1 is delayed: the keeper's socket is full" "$ROTA_HOME/log/launcher.n1.log"; }
 	kill -STOP "$keeper"
 	for i in $(seq 12); do rota signal CONT "$job" || true; done
 	rota cancel "$job" || true
@@ -179,7 +179,7 @@ kill_keeper() {
 	rm -r "$cache"
 	: >"$cache"
 	job=$(submit)
-	drained() { [ "$(sql "select concat_ws(' ', state, reason) from rota.node")" = "drain procmgrd cannot store what is to be run; see its log" ]; }
+	drained() { [ "$(sql "select concat_ws(' ', state, reason) from rota.node")" = "drain procmgrd cannot store the script or the environment; see its log" ]; }
 	eventually drained
 	rm "$cache"
 	rota admin node resume n1

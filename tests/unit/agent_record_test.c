@@ -75,7 +75,7 @@ static void test_not_reported(void **state)
 {
 	(void)state;
 	struct fields *f = record_at("refused", 1);
-	fields_add(f, "reason", "order was accepted before");
+	fields_add(f, "reason", "the launch request was accepted before");
 	fields_add_int(f, "again", 1);
 	assert_null(agent_record_json(f, 7, 1500));
 	fields_free(f);

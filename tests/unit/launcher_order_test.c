@@ -224,7 +224,7 @@ static void test_used(void **state)
 	attempt_set_add(launcher.accepted, &other, NOW + 100, NOW);
 	judge_order(&good, NULL);
 	attempt_set_add(launcher.accepted, &newer, NOW + 100, NOW);
-	judge_order(&good, "order is for an old attempt, attempt 2 was accepted here");
+	judge_order(&good, "the launch request is for an old attempt, attempt 2 was accepted here");
 	attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
 	judge_order(&good, "accepted before");
 	good.expires_at = NOW - 5; /* checked first, since the attempt ran */
@@ -332,7 +332,7 @@ static void test_owner(void **state)
 	if (geteuid() == 0)
 		skip();
 	good.uid = 0;
-	judge_order(&good, "only root can launch for others");
+	judge_order(&good, "can start steps of other users");
 }
 
 static void test_malformed(void **state)
@@ -347,9 +347,9 @@ static void test_malformed(void **state)
 		fields_add_int(message, "attempt", 1);
 		fields_add(message, "order", text);
 		fields_add(message, "signature", signatures[i]);
-		judge(message, "no order or no signature");
+		judge(message, "no launch request or no signature");
 	}
-	judge(fields_new(), "no order or no signature");
+	judge(fields_new(), "no launch request or no signature");
 	judge(message_of("garbage", "garbage", 812), "");
 	free(text);
 }

@@ -137,7 +137,7 @@ static void test_later_fields_invalid(void **state)
 	(void)state;
 	struct order_spec spec = sample_spec();
 	spec.signal_s = 60;
-	spec_is_refused(spec, "which signal is not said");
+	spec_is_refused(spec, "the signal before the time limit has no number");
 	spec = sample_spec();
 	spec.signal = 65;
 	spec_is_refused(spec, "signal");
@@ -145,9 +145,9 @@ static void test_later_fields_invalid(void **state)
 	spec.array_min = 5;
 	spec.array_max = 4;
 	spec.array_step = 1;
-	spec_is_refused(spec, "array of indices 5 to 4");
+	spec_is_refused(spec, "the array's indices 5 to 4 are not a range");
 	spec.array_step = 0;
-	spec_is_refused(spec, "array of indices");
+	spec_is_refused(spec, "the array's indices");
 	spec = sample_spec();
 	spec.submit_dir = "from";
 	spec_is_refused(spec, "submit_dir");
@@ -244,8 +244,8 @@ static void test_spec_bounds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_spec_alone),	   cmocka_unit_test(test_spec_flags),
-					   cmocka_unit_test(test_spec_if_changed), cmocka_unit_test(test_later_fields),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_spec_alone),		cmocka_unit_test(test_spec_flags),
+					   cmocka_unit_test(test_spec_if_changed),	cmocka_unit_test(test_later_fields),
 					   cmocka_unit_test(test_later_fields_invalid), cmocka_unit_test(test_spec_arguments),
 					   cmocka_unit_test(test_spec_bounds)};
 

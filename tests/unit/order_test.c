@@ -68,7 +68,7 @@ static void test_unknown_and_swapped(void **state)
 	}
 	text = fields_text(swapped, &length);
 	assert_false(order_parse(text, length, &got, &e));
-	assert_string_equal(e.message, "field \"attempt\" stands where \"step_id\" belongs");
+	assert_string_equal(e.message, "field \"attempt\" is out of place: field \"step_id\" is expected there");
 	fields_free(swapped);
 	fields_free(spec_fields);
 	fields_free(f);
