@@ -30,14 +30,15 @@ struct jobmgrd {
 	bool ending;
 };
 
-static const char usage[] = "usage: jobmgrd [--config FILE] [--name NAME] [--verbose]\n\n"
-			    "The job manager: serves the HTTP API, schedules while it leads, signs launch orders.\n\n"
-			    "Options:\n"
-			    "  --config FILE  configuration (default: as for every program of Rota)\n"
-			    "  --name NAME    name of this process among several (default: host:pid)\n"
-			    "  --verbose      log more\n"
-			    "  --help         print this help\n"
-			    "  --version      print the version\n";
+static const char usage[] =
+	"usage: jobmgrd [--config FILE] [--name NAME] [--verbose]\n\n"
+	"The job manager: serves the HTTP API. One jobmgrd leads: it schedules steps and signs launch requests.\n\n"
+	"Options:\n"
+	"  --config FILE  configuration (default: $ROTA_HOME/etc/rota.conf, else /etc/rota/rota.conf)\n"
+	"  --name NAME    name of this process among several (default: host:pid)\n"
+	"  --verbose      log debug messages too\n"
+	"  --help         print this help\n"
+	"  --version      print the version\n";
 
 static void jobmgrd_stop_loop(void *arg)
 {
@@ -50,7 +51,8 @@ static void jobmgrd_force_end(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	log_warning("ending although requests are still under way after %d s", JOBMGRD_SHUTDOWN);
+	log_warning("ending with unanswered requests: they did not end within %d s; their clients send them again",
+		    JOBMGRD_SHUTDOWN);
 	jobmgrd_stop_loop(arg);
 }
 
@@ -105,7 +107,7 @@ static bool jobmgrd_serve(struct jobmgrd *j, struct err *e)
 
 	j->base = event_base_new();
 	if (!j->base)
-		return err_set(e, "could not make an event loop");
+		return err_set(e, "could not make an event loop; raise the limit of open files (ulimit -n)");
 	j->gate = gate_open(j->base, j->conf, j->mac, e);
 	if (!j->gate)
 		return false;

@@ -9,11 +9,12 @@
 #include "nodemgr/nodemgr.h"
 
 static const char usage[] = "usage: nodemgrd [--config FILE] [--name NAME] [--verbose]\n\n"
-			    "The node manager: judges nodes by their leases and health, adds up usage, makes table ranges.\n\n"
+			    "The node manager: marks nodes as down when their leases run out, adds up usage, and makes the\n"
+			    "next ranges of the job tables.\n\n"
 			    "Options:\n"
-			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
-			    "  --name NAME    name of this one among several (else host:pid)\n"
-			    "  --verbose      log more\n"
+			    "  --config FILE  configuration (default: $ROTA_HOME/etc/rota.conf, else /etc/rota/rota.conf)\n"
+			    "  --name NAME    name of this process among several (default: host:pid)\n"
+			    "  --verbose      log debug messages too\n"
 			    "  --help         print this help\n"
 			    "  --version      print the version\n";
 

@@ -2,10 +2,12 @@
 #include "lib/daemon.h"
 #include "procmgr/agent/agent.h"
 
-static const char usage[] = "Usage: procmgrd [--config FILE] --node NAME [--launcher-fd N] [--dry-run] [--virtual N] [--verbose]\n"
-			    "Take the orders of node NAME from the database to its launcher, and its journal back.\n"
-			    "rota-launcher starts it, with a socket as descriptor N (3), and with --dry-run where it runs nothing.\n"
-			    "With --virtual it serves N nodes, NAME1 to NAMEN, over one connection.\n";
+static const char usage[] =
+	"Usage: procmgrd [--config FILE] --node NAME [--launcher-fd N] [--dry-run] [--virtual N] [--verbose]\n"
+	"The unprivileged agent of node NAME: fetches launch requests and control messages from the database for\n"
+	"rota-launcher, and reports to the database what happens to steps on the node.\n"
+	"rota-launcher starts it, with a socket as descriptor N (3). Do not start it yourself.\n"
+	"With --dry-run it serves a launcher that runs nothing. With --virtual it serves N nodes, NAME1 to NAMEN.\n";
 
 int main(int argc, char **argv)
 {

@@ -4,11 +4,12 @@
 #include "lib/daemon.h"
 #include "procmgr/launcher/launcher.h"
 
-static const char usage[] = "Usage: rota-launcher [--config FILE] --node NAME [--dry-run] [--virtual N] [--verbose]\n"
-			    "Start what signed orders say on node NAME and keep its procmgrd running.\n"
-			    "With --dry-run (or launcher.dry_run in rota.conf) it starts nothing and reports every order as done at once.\n"
-			    "With --virtual (or launcher.virtual) it does so for N nodes, NAME1 to NAMEN, at once.\n"
-			    "SIGTERM ends it and leaves running steps alone; SIGUSR1 ends them first.\n";
+static const char usage[] =
+	"Usage: rota-launcher [--config FILE] --node NAME [--dry-run] [--virtual N] [--verbose]\n"
+	"The launcher of node NAME: verifies signed launch requests, starts their steps, and keeps procmgrd running.\n"
+	"With --dry-run (or launcher.dry_run in rota.conf) it runs nothing and reports every step as completed at once.\n"
+	"With --virtual (or launcher.virtual) it makes such a dry run for N nodes, NAME1 to NAMEN.\n"
+	"SIGTERM ends it, and running steps continue; SIGUSR1 ends them first.\n";
 
 static bool run(const struct conf *conf, const char *node, int launcher_fd, struct err *e)
 {

@@ -9,15 +9,16 @@
 #include "runner/runner.h"
 #include "runner/supervisor.h"
 
-static const char usage[] = "usage: runnerd [--config FILE] [--name NAME] [--verbose]\n\n"
-			    "The script runner: runs the controller's prolog and epilog of each attempt of a step, and sends mail\n"
-			    "about jobs.\n\n"
-			    "Options:\n"
-			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
-			    "  --name NAME    name of this one among several (else host:pid)\n"
-			    "  --verbose      log more\n"
-			    "  --help         print this help\n"
-			    "  --version      print the version\n";
+static const char usage[] =
+	"usage: runnerd [--config FILE] [--name NAME] [--verbose]\n\n"
+	"The script runner: runs the controller's prolog and epilog of each attempt of a step, and sends mail\n"
+	"about jobs.\n\n"
+	"Options:\n"
+	"  --config FILE  configuration (default: $ROTA_HOME/etc/rota.conf, else /etc/rota/rota.conf)\n"
+	"  --name NAME    name of this process among several (default: host:pid)\n"
+	"  --verbose      log debug messages too\n"
+	"  --help         print this help\n"
+	"  --version      print the version\n";
 
 static void *part_open(struct event_base *base, const struct conf *conf, const char *name)
 {
@@ -34,8 +35,8 @@ static const struct loop_part part = {part_open, part_close};
 static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
-	return daemon_become(conf->instance_account, e) && supervisor_start(e) && daemon_lock_instance(conf, "runnerd", name, e) &&
-	       loop_serve(&part, "runnerd", conf, name, e);
+	return daemon_become(conf->instance_account, e) && supervisor_start(e) &&
+	       daemon_lock_instance(conf, "runnerd", name, e) && loop_serve(&part, "runnerd", conf, name, e);
 }
 
 int main(int argc, char **argv)

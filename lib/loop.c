@@ -21,7 +21,7 @@ bool loop_serve(const struct loop_part *part, const char *program, const struct 
 	void *opened;
 
 	if (!base)
-		return err_set(e, "could not make an event loop");
+		return err_set(e, "could not make an event loop; raise the limit of open files (ulimit -n)");
 	opened = part->open(base, conf, name);
 	term = evsignal_new(base, SIGTERM, loop_end, base);
 	interrupt = evsignal_new(base, SIGINT, loop_end, base);
