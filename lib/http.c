@@ -81,7 +81,7 @@ static int in_fill(struct http *h, struct err *e)
 {
 	ssize_t n = http_stream_read(h->stream, h->in, sizeof h->in, e);
 	if (n == 0)
-		err_set(e, "the gate closed the connection before its answer was complete");
+		err_set(e, "jobmgrd closed the connection before its answer was complete");
 	h->at = 0;
 	h->end = n > 0 ? (size_t)n : 0;
 	return n > 0 ? 1 : (int)n;
@@ -100,7 +100,7 @@ static char *line_get(struct http *h, size_t *budget, struct err *e)
 		}
 		char c = h->in[h->at++];
 		if (c == '\0' || (*budget)-- == 0) {
-			err_set(e, "the gate's answer has a malformed or too long head");
+			err_set(e, "jobmgrd's answer has a malformed or too long head");
 			break;
 		}
 		if (c == '\n') {
@@ -118,7 +118,7 @@ static char *line_get(struct http *h, size_t *budget, struct err *e)
 static bool body_take(struct http *h, struct body *body, size_t size, struct err *e)
 {
 	if (size > HTTP_MOST - body->size)
-		return err_set(e, "the gate's answer is larger than %d bytes", HTTP_MOST);
+		return err_set(e, "jobmgrd's answer is larger than %d bytes", HTTP_MOST);
 	while (size > 0) {
 		if (h->at == h->end && in_fill(h, e) <= 0)
 			return false;
@@ -150,17 +150,17 @@ static bool head_line(struct head *head, char *line, struct err *e)
 {
 	char *value = strchr(line, ':');
 	if (!value || value == line)
-		return err_set(e, "the gate's answer has a malformed head: \"%.80s\"", line);
+		return err_set(e, "jobmgrd's answer has a malformed head: \"%.80s\"", line);
 	*value++ = '\0';
 	value += strspn(value, " \t");
 	if (strcasecmp(line, "Content-Length") == 0) {
 		long long length = digits(value, 10, " \t");
 		if (length < 0 || (head->length >= 0 && head->length != length))
-			return err_set(e, "the gate's answer has a bad length: \"%.80s\"", value);
+			return err_set(e, "jobmgrd's answer has a bad length: \"%.80s\"", value);
 		head->length = length;
 	} else if (strcasecmp(line, "Transfer-Encoding") == 0) {
 		if (strcasecmp(value, "chunked") != 0)
-			return err_set(e, "the gate's answer has an unknown encoding: \"%.80s\"", value);
+			return err_set(e, "jobmgrd's answer has an unknown encoding: \"%.80s\"", value);
 		head->chunked = true;
 	} else if (strcasecmp(line, "Connection") == 0)
 		head->keep = strcasecmp(value, "close") != 0;
@@ -178,7 +178,7 @@ static bool head_read(struct http *h, struct head *head, struct err *e)
 	bool ok = sscanf(line, "HTTP/1.%1d %3d%n", &minor, &head->status, &behind) == 2 && head->status >= 100 &&
 		  (line[behind] == ' ' || line[behind] == '\0');
 	if (!ok)
-		err_set(e, "the gate does not speak HTTP: \"%.80s\"", line);
+		err_set(e, "jobmgrd's answer is not HTTP: \"%.80s\"", line);
 	head->keep = minor >= 1;
 	while (ok) {
 		free(line);
@@ -202,7 +202,7 @@ static bool chunks_read(struct http *h, struct body *body, size_t budget, struct
 		long long size = digits(line, 16, "; \t");
 		free(line);
 		if (size < 0)
-			return err_set(e, "the gate's answer has a malformed chunk");
+			return err_set(e, "jobmgrd's answer has a malformed chunk");
 		if (size == 0)
 			break;
 		if (!body_take(h, body, (size_t)size, e) || !(line = line_get(h, &room, e)))
@@ -210,7 +210,7 @@ static bool chunks_read(struct http *h, struct body *body, size_t budget, struct
 		bool ended = *line == '\0';
 		free(line);
 		if (!ended)
-			return err_set(e, "the gate's answer has a malformed chunk");
+			return err_set(e, "jobmgrd's answer has a malformed chunk");
 	}
 	for (bool more = true; more;) { /* skip trailers */
 		char *line = line_get(h, &budget, e);

@@ -31,7 +31,7 @@ const struct http_tls_way *http_stream_tls;
 bool http_stream_fail(struct err *e, const char *what)
 {
 	if (errno == EAGAIN || errno == EWOULDBLOCK)
-		return err_set(e, "%s: nothing moved for %d seconds", what, (int)HTTP_SILENCE_SECONDS);
+		return err_set(e, "%s: no data within %d seconds", what, (int)HTTP_SILENCE_SECONDS);
 	return err_sys(e, "%s", what);
 }
 
@@ -50,13 +50,16 @@ static bool unix_connect(struct http_stream *s, const char *path, struct err *e)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof address.sun_path)
-		return err_set(e, "gate socket \"%s\" has too long a path", path);
+		return err_set(e,
+			       "the path of jobmgrd's socket is too long: \"%s\"; set a shorter one as \"socket\" in section "
+			       "\"gate\" of rota.conf",
+			       path);
 	strcpy(address.sun_path, path);
 	s->fd = http_stream_socket(AF_UNIX, 0);
 	if (s->fd >= 0 && connect(s->fd, (const struct sockaddr *)&address, sizeof address) == 0)
 		return true;
 	bool absent = errno == ENOENT || errno == ECONNREFUSED;
-	err_sys(e, "could not reach the gate at \"%s\"", path);
+	err_sys(e, "could not reach jobmgrd at \"%s\"", path);
 	return absent ? err_hint(e, "%s", start_hint) : false;
 }
 
@@ -71,7 +74,8 @@ struct http_stream *http_stream_open(const struct conf *conf, struct err *e)
 	else if (http_stream_tls)
 		ok = (s->tls = http_stream_tls->open(conf, &s->fd, e)) != NULL;
 	else
-		ok = err_set(e, "this program does not speak TLS, which gate url \"%s\" asks for", conf->gate_url);
+		ok = err_set(e, "this program has no TLS, which \"%s\" needs (\"url\" in section \"gate\" of rota.conf)",
+			     conf->gate_url);
 	if (ok)
 		return s;
 	http_stream_close(s);

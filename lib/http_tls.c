@@ -57,7 +57,7 @@ static bool url_split(const char *url, char **host, char **port, struct err *e)
 fail:
 	free(*host);
 	free(*port);
-	return err_set(e, "gate url \"%s\" is not like https://host:6820", url);
+	return err_set(e, "\"url\" in section \"gate\": \"%s\" is not like https://host:6820", url);
 }
 
 /* Connect to `host` by TCP. Returns the connected socket, or -1 on failure. */
@@ -73,7 +73,7 @@ static int tcp_connect(const char *host, const char *port, struct err *e)
 		fd = http_stream_socket(a->ai_family, a->ai_protocol);
 		if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0)
 			break;
-		err_sys(e, "could not reach the gate at %s port %s", host, port);
+		err_sys(e, "could not reach jobmgrd at %s port %s", host, port);
 		if (fd >= 0)
 			close(fd);
 		fd = -1;
@@ -107,18 +107,19 @@ static bool tls_prepare(struct http_tls *t, int fd, const char *host, const char
 {
 	t->context = SSL_CTX_new(TLS_client_method());
 	if (!t->context || !SSL_CTX_set_min_proto_version(t->context, TLS1_2_VERSION))
-		return tls_fail(t, "could not set up TLS", e);
+		return tls_fail(t, "could not set up TLS to reach jobmgrd", e);
 	SSL_CTX_set_verify(t->context, SSL_VERIFY_PEER, NULL);
 	bool trusted =
 		*authority ? SSL_CTX_load_verify_file(t->context, authority) : SSL_CTX_set_default_verify_paths(t->context);
 	if (!trusted)
-		return tls_fail(t, "could not read the certificate authority of the gate", e);
+		return tls_fail(t, "could not read the certificate authority (\"authority\" in section \"gate\" of rota.conf)",
+				e);
 	t->ssl = SSL_new(t->context);
 	if (!t->ssl || !SSL_set_fd(t->ssl, fd))
-		return tls_fail(t, "could not set up TLS", e);
+		return tls_fail(t, "could not set up TLS to reach jobmgrd", e);
 	bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(t->ssl), host);
 	if (!is_address && (!SSL_set1_host(t->ssl, host) || !SSL_set_tlsext_host_name(t->ssl, host)))
-		return tls_fail(t, "could not set up TLS", e);
+		return tls_fail(t, "could not set up TLS to reach jobmgrd", e);
 	ERR_clear_error(); /* from the attempt to parse the host as an IP address */
 	return true;
 }
@@ -160,7 +161,7 @@ static struct http_tls *tls_open(const struct conf *conf, int *fd, struct err *e
 		*fd = tcp_connect(host, port, e);
 		ok = *fd >= 0 && tls_prepare(t, *fd, host, conf->gate_authority, e);
 		if (ok && SSL_connect(t->ssl) != 1)
-			ok = tls_fail(t, "TLS with the gate failed", e);
+			ok = tls_fail(t, "TLS with jobmgrd failed", e);
 		free(host);
 		free(port);
 	}

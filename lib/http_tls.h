@@ -24,8 +24,8 @@ extern const struct http_tls_way *http_stream_tls;
 
 /* Error messages and sockets that http_stream.c and http_tls.c share. Reads and writes without progress for HTTP_SILENCE_SECONDS
  * fail. */
-#define HTTP_READING "could not read the gate's answer"
-#define HTTP_WRITING "could not send the request to the gate"
+#define HTTP_READING "could not read jobmgrd's answer"
+#define HTTP_WRITING "could not send the request to jobmgrd"
 enum { HTTP_SILENCE_SECONDS = 600 };
 bool http_stream_fail(struct err *e, const char *what);
 int http_stream_socket(int family, int protocol);

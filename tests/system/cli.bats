@@ -224,7 +224,7 @@ pwd'
 	rmdir "$BATS_TEST_TMPDIR/gone"
 	for verb in submit check "submit --workdir=sub"; do
 		run -1 rota $verb "$BATS_TEST_TMPDIR/job.sh"
-		[[ $output == *"could not tell the working directory"*--workdir* ]]
+		[[ $output == *"could not find the path of the working directory"*--workdir* ]]
 	done
 	run -0 rota check --workdir="$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/job.sh"
 	job=$(rota submit --parsable -D "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/job.sh")

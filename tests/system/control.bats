@@ -207,7 +207,7 @@ echo "$PWD"' --hold)
 	mkdir "$BATS_TEST_TMPDIR/elsewhere"
 	mkdir "$BATS_TEST_TMPDIR/gone"
 	(cd "$BATS_TEST_TMPDIR/gone" && rmdir ../gone && rota modify "$job" --time=4:00 && rota modify "$job" --workdir=/ &&
-		refused "could not tell the working directory" rota modify "$job" --workdir=elsewhere)
+		refused "could not find the path of the working directory" rota modify "$job" --workdir=elsewhere)
 	(cd "$BATS_TEST_TMPDIR" && rota modify "$job" --time=5:00 --cpus-per-task=2 --output="$BATS_TEST_TMPDIR/changed.out" --workdir=elsewhere)
 	rota release "$job"
 	eventually is "$job" completed

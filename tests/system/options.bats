@@ -195,7 +195,7 @@ post() {
 	run -1 rota submit --each -a params.txt --time='{1}' run.sh
 	[[ $output == *--time* ]]
 	run -1 rota submit --each -a /dev/null run.sh
-	[[ $output == *"has no line"* ]]
+	[[ $output == *"has only blank lines"* ]]
 	printf 'a\0b\n' >zero.txt
 	run -1 rota submit --each -a zero.txt run.sh
 	[[ $output == *"has a NUL byte"* ]]

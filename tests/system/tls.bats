@@ -138,7 +138,7 @@ let_go() {
 	for who in nobody other name; do
 		run by "$who" rota queue
 		[ "$status" -ne 0 ]
-		[[ $output == *"TLS with the gate failed"* && $output == *authority* ]]
+		[[ $output == *"TLS with jobmgrd failed"* && $output == *authority* ]]
 	done
 }
 

@@ -43,7 +43,7 @@ static bool database_error(PGconn *db, struct err *e)
 {
 	const char *message = PQerrorMessage(db);
 
-	return err_set(e, "the database says: %.*s", (int)strcspn(message, "\n"), message);
+	return err_set(e, "could not copy tables of the database: %.*s", (int)strcspn(message, "\n"), message);
 }
 
 /* Run SQL statements. Returns the first value of the last result, malloc'ed; "" if that result has no rows; NULL with an error
@@ -72,7 +72,7 @@ static char *lane_open(struct lane *l, const char *conninfo, const char *snapsho
 	l->db = PQconnectdb(conninfo);
 	if (PQstatus(l->db) != CONNECTION_OK) {
 		database_error(l->db, e);
-		err_hint(e, "Only root and the account of the instance may do that.");
+		err_hint(e, "Only root and the account of the instance may copy them: run the command as one of these.");
 		return NULL;
 	}
 	begin = snapshot ? xasprintf("%s; set transaction snapshot '%s'", BEGIN, snapshot) : xstrdup(BEGIN);
@@ -227,7 +227,7 @@ static bool lanes_run(struct copying *c, struct err *e)
 		if (!any)
 			return true;
 		if (poll(wait, LANES, -1) < 0)
-			return err_sys(e, "could not wait for the database");
+			return err_sys(e, "could not wait for the database's answer while copying tables");
 		for (int i = 0; i < LANES; i++)
 			if (wait[i].revents && !lane_take(c, &c->lanes[i], e))
 				return false;

@@ -104,7 +104,7 @@ static void refusal(const json_t *answer, int status, struct err *e)
 	if (message)
 		err_set(e, "%s", message);
 	else if (status == 413) /* the HTTP library refuses with a page of its own */
-		err_set(e, "the request is larger than jobmgrd accepts (gate.max_body)");
+		err_set(e, "the request is larger than jobmgrd accepts (gate.max_body in rota.conf)");
 	else
 		err_set(e, "jobmgrd answered with HTTP status %d", status);
 	e->hint[0] = '\0';

@@ -161,11 +161,11 @@ bool instance_lock(struct instance *in, struct err *e)
 	if (!flock(in->lock, LOCK_EX | LOCK_NB))
 		return true;
 	if (errno != EWOULDBLOCK)
-		return err_sys(e, "could not lock the instance");
+		return err_sys(e, "could not lock \"%s/up.lock\"", in->home);
 	instance_say(in, "waiting for another `rota up` or `rota down` of this instance to end");
 	while (flock(in->lock, LOCK_EX))
 		if (errno != EINTR)
-			return err_sys(e, "could not lock the instance");
+			return err_sys(e, "could not lock \"%s/up.lock\"", in->home);
 	return true;
 }
 

@@ -93,7 +93,7 @@ static void child(const struct instance *in, const char *const *argv, bool as_ro
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
 	if (null < 0 || report < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || chdir(in->home))
-		err_sys(&e, "could not set up the process");
+		err_sys(&e, "could not set up its standard streams, or enter \"%s\"", in->home);
 	else if (in->root && !as_root && !daemon_become(in->account, &e))
 		;
 	else {
@@ -117,7 +117,7 @@ pid_t process_start(const struct instance *in, const char *name, const char *con
 	if (log < 0)
 		return -1;
 	if (pipe2(ends, O_CLOEXEC))
-		die("could not make a pipe: %s", strerror(errno));
+		die("could not make a pipe to start %s: %s", name, strerror(errno));
 	pid = fork();
 	if (pid == 0)
 		child(in, argv, as_root, log, ends[1]);
@@ -125,7 +125,7 @@ pid_t process_start(const struct instance *in, const char *name, const char *con
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
-		err_sys(e, "could not fork");
+		err_sys(e, "could not fork a process for %s", name);
 		return -1;
 	}
 	do
@@ -167,10 +167,10 @@ bool process_as_account(const struct instance *in, bool (*work)(const struct ins
 	if (!in->root)
 		return work(in, e);
 	if (pipe2(ends, O_CLOEXEC))
-		die("could not make a pipe: %s", strerror(errno));
+		die("could not make a pipe to a process of account \"%s\": %s", in->account, strerror(errno));
 	pid = fork();
 	if (pid < 0)
-		die("could not fork: %s", strerror(errno));
+		die("could not fork a process of account \"%s\": %s", in->account, strerror(errno));
 	if (pid == 0) {
 		bool ok = daemon_become(in->account, e) && work(in, e);
 

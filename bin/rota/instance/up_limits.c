@@ -79,7 +79,7 @@ json_t *up_limits(const struct instance *in)
 static const struct {
 	const char *word, *text;
 } texts[] = {
-	{"cgroup", "by control groups"},
+	{"cgroup", "by cgroups"},
 	{"sampling", "by sampling (at least each second)"},
 	{"affinity", "by affinity"},
 	{"none", "not at all"},

@@ -61,7 +61,7 @@ static bool daemon_have(const struct instance *in, const char *kind, bool (*read
 			       e);
 
 	if (!ok && daemon.last.message[0])
-		fprintf(stderr, "rota: the gate does not answer: %s\n", daemon.last.message);
+		fprintf(stderr, "rota: jobmgrd does not answer: %s\n", daemon.last.message);
 	free(daemon.name);
 	free(config);
 	free(program);
@@ -129,8 +129,8 @@ static bool nodes_make(const struct instance *in, const struct up_wish *wish, co
 	int count = wish->nodes ? wish->nodes : json_array_size(existing) ? 0 : 1;
 
 	if (!count && (wish->cpus || wish->mem_mb)) {
-		err_set(e, "there are nodes already: how many of them are to have these CPUs, or this memory?");
-		return err_hint(e, "Say it by --nodes: 2 are n1 and n2.");
+		err_set(e, "--cpus and --mem need --nodes, because the instance has nodes already");
+		return err_hint(e, "Say how many nodes to change: --nodes=2 changes n1 and n2.");
 	}
 	for (int i = 1; i <= count; i++) {
 		char name[16];
@@ -243,7 +243,7 @@ static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 		process_log_tail(in, name);
 		free(name);
 	}
-	err_set(e, "not every node serves after %d seconds: %s", READY_SECONDS, missing);
+	err_set(e, "nodes are not ready after %d seconds: %s", READY_SECONDS, missing);
 	return err_hint(e, "The logs of the nodes are %s/log/launcher.*.log.", in->home);
 }
 
@@ -260,7 +260,8 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	json_decref(nodes);
 	nodes = ok ? list(in, "nodes", e) : NULL;
 	if (ok && (in->conf.launcher_dry_run || in->conf.launcher_virtual > 0))
-		instance_say(in, "dry run (see section launcher of rota.conf): nothing that is submitted will be run");
+		instance_say(in,
+			     "dry run (see section launcher of rota.conf): steps are reported as completed, but nothing is run");
 	if (in->conf.launcher_virtual > 0) /* one launcher for n1, n2 and so on */
 		ok = ok && launcher_start(in, "n", seen, e);
 	json_array_foreach (nodes, i, row)

@@ -220,7 +220,8 @@ static void source_read(struct many *m, struct source *s, size_t number)
 	bool last = s->file.ended || !m->log->follow;
 
 	if (!s->file.path) {
-		fprintf(stderr, "rota: the output of %s is private: only its owner may read it\n", json_string_value(json_array_get(m->log->operands, 0)));
+		fprintf(stderr, "rota: the output of %s is private: only its owner may read it\n",
+			json_string_value(json_array_get(m->log->operands, 0)));
 		m->status = EXIT_REFUSED;
 		m->failed = true;
 	} else if (m->log->attempt && !s->file.opened && !log_attempt_check(m->log, s->file.job, s->file.step, s->file.path)) {
@@ -290,7 +291,8 @@ static void nothing_say(const struct log *log)
 	if (log->attempt)
 		fprintf(stderr, "rota: no step of %s has had an attempt %ld\n", label, log->attempt);
 	else
-		fprintf(stderr, "rota: no step of %s has started\n%s", label, log->follow ? "" : "hint: -f waits for them.\n");
+		fprintf(stderr, "rota: no step of %s has started\n%s", label,
+			log->follow ? "" : "hint: `rota log -f` waits for them.\n");
 }
 
 static bool has_sources(const struct many *m)

@@ -45,8 +45,8 @@ static json_t *environment(void)
 	for (char **variable = environ; *variable; variable++)
 		if (strchr(*variable, '=') && strncmp(*variable, host_name, strlen(host_name)) &&
 		    json_array_append_new(list, json_string(*variable)))
-			fprintf(stderr, "rota: left out variable \"%.*s\", whose value is not UTF-8\n", (int)strcspn(*variable, "="),
-				*variable);
+			fprintf(stderr, "rota: left out variable \"%.*s\", whose value is not UTF-8\n",
+				(int)strcspn(*variable, "="), *variable);
 	return list;
 }
 
@@ -94,7 +94,7 @@ json_t *origin_folder(const json_t *options, bool always, struct err *e)
 	if (!folder && name)
 		err_set(e, "the name of the working directory is not UTF-8");
 	else if (!folder)
-		err_sys(e, "could not tell the working directory");
+		err_sys(e, "could not find the path of the working directory");
 	if (!folder)
 		err_hint(e, "change to another folder, or name one by --workdir");
 	free(name);

@@ -43,7 +43,7 @@ json_t *submit_each_lines(const char *path, struct err *e)
 	}
 	if (!text || json_array_size(lines) == 0) {
 		if (text)
-			err_set(e, "%s has no line", path);
+			err_set(e, "%s has only blank lines", path);
 		json_decref(lines);
 		lines = NULL;
 	}

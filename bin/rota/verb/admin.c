@@ -53,7 +53,7 @@ static const char *word_read(const struct verb *verb, const char *what, const ch
 	near = nearest_of(given, words);
 	if (near)
 		verb_misuse(verb, "there is no %s \"%s\"; did you mean \"%s\"?", what, given, near);
-	verb_misuse(verb, "there is no %s \"%s\"; say %s", what, given, words_join(words));
+	verb_misuse(verb, "there is no %s \"%s\"; name one of %s", what, given, words_join(words));
 }
 
 /* The command line of `rota admin`. */
@@ -190,8 +190,8 @@ static int usage_rebuild(const struct verb *verb, const struct admin_line *line)
 	if (line->json)
 		call_print_json();
 	else
-		printf("usage is being added up anew, by the days of %s; until acct.site.rebuild_left is 0, figures are too "
-		       "small\n",
+		printf("usage is being computed anew, with days of time zone %s; figures are too low until "
+		       "acct.site.rebuild_left is 0\n",
 		       json_string_value(json_object_get(answer, "time_zone")));
 	json_decref(answer);
 	return EXIT_OK;
@@ -203,7 +203,7 @@ static const char *folder_read(const struct verb *verb, const struct admin_line 
 	const char *folder = json_string_value(json_object_get(line->values, "to"));
 
 	if (!folder)
-		verb_misuse(verb, "where to? Name a folder: --to=DIR");
+		verb_misuse(verb, "name the folder for the files: --to=DIR");
 	return folder;
 }
 
@@ -284,9 +284,9 @@ static bool object_change(const struct admin_line *line, const char *object, con
 static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
 	if (line->count < 3)
-		verb_misuse(verb, "name the %s", object);
+		verb_misuse(verb, "name the %s: rota admin %s %s NAME", object, object, action);
 	if ((!strcmp(action, "drain") || !strcmp(action, "dead")) && !json_object_get(line->values, "reason"))
-		verb_misuse(verb, "say why: add --reason=TEXT");
+		verb_misuse(verb, "\"%s\" of a node needs a reason: add --reason=TEXT", action);
 	return object_change(line, object, action, line->operands[2]) ? EXIT_OK : call_status();
 }
 

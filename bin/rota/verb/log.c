@@ -109,7 +109,7 @@ static int once(struct log_file *f)
 		return ok ? EXIT_OK : EXIT_REFUSED;
 	log_file_print_error(f, ok ? ENOENT : errno);
 	if (ok && !strcmp(format_text(f->step, "state"), "pending"))
-		fputs("hint: The step has not started; -f waits for it.\n", stderr);
+		fputs("hint: The step has not started; `rota log -f` waits for it.\n", stderr);
 	return EXIT_REFUSED;
 }
 
@@ -120,7 +120,8 @@ static bool is_private(const struct log *log, const json_t *answer)
 	char *path = log_path(log, job, json_array_get(json_object_get(job, "steps"), 0), 0);
 
 	if (!path)
-		fprintf(stderr, "rota: the output of %s is private: only its owner may read it\n", json_string_value(json_array_get(log->operands, 0)));
+		fprintf(stderr, "rota: the output of %s is private: only its owner may read it\n",
+			json_string_value(json_array_get(log->operands, 0)));
 	free(path);
 	return !path;
 }

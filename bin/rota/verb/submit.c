@@ -46,7 +46,8 @@ const struct verb_option submit_options[] = {
 	 "words"},
 	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own; all are accepted or none"},
 	{SUBMIT_KEY, "client-key", "KEY",
-	 "name of this submission; another one with the same key returns the same job (with --each, for each script by its name)"},
+	 "name of this submission; another one with the same key returns the same job (with --each, for each script by its "
+	 "name)"},
 	VERB_OPTION_JSON,
 #define OPTION SUBMIT_OPTIONS_ROW
 #include "jobmgr/translate/options.def"
@@ -91,7 +92,8 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	if (!strcmp(argv[0], "--each"))
 		return line->each = line->several = true;
 	/* after --each, -a with digits, as in -a 0-3, is still --array */
-	if (line->each && !strcmp(argv[0], "-a") && left > 1 && (!strcmp(argv[1], "-") || argv[1][strspn(argv[1], "0123456789-,:%")])) {
+	if (line->each && !strcmp(argv[0], "-a") && left > 1 &&
+	    (!strcmp(argv[1], "-") || argv[1][strspn(argv[1], "0123456789-,:%")])) {
 		line->list = argv[1];
 		line->several = false;
 		return 2;
@@ -114,7 +116,7 @@ static char *key_make(void)
 	struct timespec now;
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		die("no random numbers: %s", strerror(errno));
+		die("could not get random bytes for the key of the submission: %s", strerror(errno));
 	clock_gettime(CLOCK_REALTIME, &now);
 	for (uint64_t i = 6, ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000; i > 0; ms >>= 8)
 		bytes[--i] = (unsigned char)ms;
