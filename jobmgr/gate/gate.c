@@ -99,7 +99,7 @@ static void listener_pause(struct evconnlistener *listener, void *arg)
 	struct timeval pause = {.tv_usec = GATE_PAUSE * 1000};
 
 	(void)arg; /* `arg` is evhttp's */
-	log_warning("could not accept a connection: %s; trying again in %d ms", strerror(errno), GATE_PAUSE);
+	log_warning("HTTP API: could not accept a connection: %s; trying again in %d ms", strerror(errno), GATE_PAUSE);
 	evconnlistener_disable(listener);
 	event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, listener_resume, listener, &pause);
 }
@@ -113,7 +113,7 @@ static void listener_open(struct gate_listener *l, struct gate *gate, int fd)
 	l->gate = gate;
 	l->http = evhttp_new(base);
 	if (!l->http)
-		die("could not make an HTTP server");
+		die("HTTP API: could not make an HTTP server");
 	evhttp_set_allowed_methods(l->http, GATE_METHODS);
 	evhttp_set_max_headers_size(l->http, GATE_HEADERS);
 	evhttp_set_max_body_size(l->http, gate->server.conf->gate_max_body);
@@ -122,7 +122,7 @@ static void listener_open(struct gate_listener *l, struct gate *gate, int fd)
 	evhttp_set_gencb(l->http, gate_take_request, gate);
 	bound = evhttp_accept_socket_with_handle(l->http, fd);
 	if (!bound)
-		die("could not serve HTTP on a socket");
+		die("HTTP API: could not serve a listening socket");
 	l->listener = evhttp_bound_socket_get_listener(bound);
 	evconnlistener_set_error_cb(l->listener, listener_pause);
 }
@@ -146,7 +146,7 @@ static bool gate_take_socket(struct gate *gate, struct err *e)
 		if (owner == 0)
 			return false;
 		if (!gate->is_standby)
-			log_info("process %d serves \"%s\"; waiting as a standby", (int)owner, path);
+			log_info("another jobmgrd (process %d) serves \"%s\"; this one waits as its standby", (int)owner, path);
 		gate->is_standby = true;
 		return true;
 	}

@@ -71,7 +71,7 @@ static void call_answer_error(struct gate_call *c, const struct err *e, json_t *
 	int status = gate_answer_status(e->code);
 
 	if (status == 500)
-		log_error("%s: %s %s", c->route ? c->route->verb : "request", e->code, e->message);
+		log_error("request \"%s\" failed: %s %s", c->route ? c->route->verb : "unknown", e->code, e->message);
 	call_answer(c, status, text);
 	free(text);
 }
@@ -156,7 +156,7 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 		gate_refuse(&e, "RT413", "the answer would be longer than %d MiB", ANSWER_LARGEST >> 20);
 		err_hint(&e, "Ask for fewer jobs or elements at a time.");
 	} else {
-		gate_refuse(&e, "RT500", "the database did not answer with one value");
+		gate_refuse(&e, "RT500", "the database's answer to \"%s\" is not one value", c->route->verb);
 	}
 	call_explain(c, &e);
 	c->then(c, NULL, &e);

@@ -185,7 +185,7 @@ static void connection_admit(struct connection *c)
 		return;
 	}
 	if (all->refused++ == 0)
-		log_warning("a connection of %s was refused: %u are open", quota->name, all->count);
+		log_warning("HTTP API: a connection of %s was refused: %u of this client are open", quota->name, all->count);
 	quota_drop_unused(quota);
 	connection_refuse(c);
 }
@@ -214,7 +214,8 @@ static void connection_input_changed(struct evbuffer *input, const struct evbuff
 	if (quota->unanswered <= c->all->most &&
 	    (quota->unanswered <= QUOTA_SMALL || c->all->unanswered <= QUOTAS * c->all->most))
 		return;
-	log_warning("a connection of %s was closed: %zu bytes of its requests are unanswered", quota->name, quota->unanswered);
+	log_warning("HTTP API: a connection of %s was closed: %zu bytes of its requests are unanswered", quota->name,
+		    quota->unanswered);
 	connection_refuse(c);
 }
 
@@ -264,7 +265,7 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 	if (!(what & EV_TIMEOUT))
 		return;
 	if (all->refused > 1)
-		log_warning("%u connections were refused within %d s", all->refused, CONNECTION_SWEEP);
+		log_warning("HTTP API: %u connections were refused within %d s", all->refused, CONNECTION_SWEEP);
 	all->refused = 0;
 	if (TAILQ_EMPTY(&all->list)) /* the last connection is gone; refused connections were in the list, too */
 		event_del(all->sweep);

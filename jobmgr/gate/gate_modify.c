@@ -55,7 +55,8 @@ static bool modify_read_subject(const json_t *step, struct sign_subject *s, stru
 	if (json_is_integer(json_object_get(step, "uid")) && json_is_integer(json_object_get(step, "gid")) && s->user &&
 	    s->script_hash && s->environment_hash && s->spec)
 		return true;
-	return gate_refuse(e, "RT500", "api.job_spec: a step of the answer lacks a member");
+	return gate_refuse(e, "RT500",
+			   "the database's answer about a step is incomplete (api.job_spec); run \"rota admin db upgrade\"");
 }
 
 /* Returns the members of a step, except "spec", whose values differ before and after the change. */
@@ -187,7 +188,8 @@ static void modify_read(struct gate_call *c, const char *text, const struct err 
 	if (failure) {
 		gate_call_fail(c, failure, NULL);
 	} else if (!json_is_array(steps)) {
-		gate_refuse(&e, "RT500", "api.job_spec: the answer has no list of steps");
+		gate_refuse(&e, "RT500",
+			    "the database's answer has no list of steps (api.job_spec); run \"rota admin db upgrade\"");
 		gate_call_fail(c, &e, NULL);
 	} else {
 		modify_translate(c, steps);

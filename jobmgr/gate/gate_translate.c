@@ -39,7 +39,7 @@ static void translate_take_limits(struct gate_call *c, const char *text, const s
 	if (failure)
 		e = *failure;
 	else if (!facts)
-		gate_refuse(&e, "RT500", "api.submit_limits: the answer is not JSON");
+		gate_refuse(&e, "RT500", "the database's answer is not JSON (api.submit_limits); run \"rota admin db upgrade\"");
 	json_decref(facts);
 	if (!is_valid) {
 		gate_call_fail(c, &e, NULL);

@@ -217,7 +217,7 @@ static void lead_cycle_ended(const struct lead_outcome *outcome, void *arg)
 static void lead_win(struct lead *lead, int64_t term)
 {
 	lead->term = term;
-	log_info("leader of term %lld", (long long)term);
+	log_info("this jobmgrd is the leader of term %lld", (long long)term);
 	lead->changed(true, lead->arg);
 	lead_set_heartbeat(lead);
 	lead_set_timer(lead, 0);
@@ -266,9 +266,9 @@ static void sessions_answered(struct db *db, PGresult *result, const struct err 
 	(void)db;
 	(void)arg;
 	if (!result && !is_connection_error(e))
-		log_warning("could not check the sessions of the database: %s %s", e->code, e->message);
+		log_warning("could not check which database sessions have long transactions: %s %s", e->code, e->message);
 	for (int i = 0; result && i < PQntuples(result); i++)
-		log_warning("session of %s ended: its transaction was open for too long", PQgetvalue(result, i, 0));
+		log_warning("database session of %s ended: its transaction was open for too long", PQgetvalue(result, i, 0));
 }
 
 static void lead_check_sessions(struct lead *lead)

@@ -294,7 +294,8 @@ static void commit_answered(struct db *db, PGresult *result, const struct err *e
 		cycle_fail(c, e);
 	} else {
 		c->outcome.partial_failure = true;
-		log_warning("one start was not committed, the next cycle decides again: %s %s", e->code, e->message);
+		log_warning("the start of a step was not committed, the next scheduling cycle decides again: %s %s", e->code,
+			    e->message);
 	}
 	cycle_answered(c);
 }
@@ -320,7 +321,8 @@ static void cycle_call_refuse(struct lead_cycle *c, const struct lead_orders *or
 		db_array_int(jobs, orders->refused_jobs[i]);
 		db_array_int(requests, orders->refused_requests[i]);
 		db_array_text(reasons, "authenticator mismatch: the stored row is not what its owner submitted");
-		log_error("job %lld step %d refused: authenticator mismatch, its stored row is not what its owner submitted",
+		log_error("job %lld: step number %d is not run: authenticator mismatch, its stored row is not what its owner "
+			  "submitted",
 			  (long long)orders->refused_jobs[i], orders->refused_requests[i]);
 	}
 	c->left += orders->refused_count;

@@ -40,7 +40,7 @@ static bool range_read(const char *text, struct range *r, struct err *e)
 		return err_hint(e, "write indices from 0 on, as in 0-15, 0-15:4, 1,3,7 or 0-99%%10");
 	}
 	if (last < r->low)
-		return err_set(e, "\"%s\" ends before it begins", OPTION_QUOTE(text));
+		return err_set(e, "the range \"%s\" ends before it begins", OPTION_QUOTE(text));
 	r->count = (last - r->low) / r->step + 1;
 	return true;
 }

@@ -124,8 +124,7 @@ static void peer_add_step(struct peer_list *l, const char *name, enum translate_
 	if (peer < 0)
 		peer_refuse_unknown(l, name);
 	else if (!l->own)
-		translate_refuse(t, l->line, l->option, "each step would wait for step \"%s\", and so would that step itself",
-				 name);
+		translate_refuse(t, l->line, l->option, "this line is for all steps, so step \"%s\" would wait for itself", name);
 	else if (&t->steps[peer] == l->s)
 		translate_refuse(t, l->line, l->option, "cycle: %s -> %s", name, name);
 	else
@@ -204,7 +203,8 @@ static void peer_read_dependency(struct peer_list *l, char *text)
 		return;
 	if (strcmp(text, "singleton") == 0) {
 		if (l->s->deps_any)
-			translate_refuse(l->p->t, l->line, l->option, "singleton cannot be one of several (?)");
+			translate_refuse(l->p->t, l->line, l->option,
+					 "singleton cannot be joined to other conditions by \"?\" (any)");
 		peer_add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = TRANSLATE_SINGLETON, .peer = -1});
 		return;
 	}

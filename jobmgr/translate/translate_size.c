@@ -103,7 +103,7 @@ static void size_place_tasks(struct translation *t, struct translate_step *s)
 				 s->ntasks_per_node, s->nodes_max);
 	} else if (s->ntasks > INT_MAX / s->cpus_per_task) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CPUS_PER_TASK), "--cpus-per-task",
-				 "%" PRId64 " tasks of %" PRId64 " CPUs are more than can be counted", s->ntasks,
+				 "%" PRId64 " tasks of %" PRId64 " CPUs are more than a step can have", s->ntasks,
 				 s->cpus_per_task);
 	}
 	if (asked && s->nodes_max > asked && asked >= s->nodes_min)
@@ -202,13 +202,13 @@ static void size_check_corr(struct translation *t)
 		if (edge->condition != TRANSLATE_CORR || edge->kind != TRANSLATE_AFTER)
 			continue;
 		if (!s->elements || (peer && !peer->elements)) {
-			translate_refuse(t, edge->line, edge->option, "\"%s\" is not an array, as :corr needs",
+			translate_refuse(t, edge->line, edge->option, "\"%s\" is not an array, but \"corr\" is for two arrays",
 					 !s->elements ? s->name : peer->name);
-			translate_hint(t, ":corr binds each element to the one of the same index");
+			translate_hint(t, "with \"corr\", each element waits for the element of the same index");
 		} else if (peer && (s->elements != peer->elements || numbers[edge->step] != numbers[edge->peer])) {
 			translate_refuse(t, edge->line, edge->option, "\"%s\" and \"%s\" have different indices", s->name,
 					 peer->name);
-			translate_hint(t, ":corr binds each element to the one of the same index");
+			translate_hint(t, "with \"corr\", each element waits for the element of the same index");
 		}
 	}
 	free(numbers);

@@ -222,7 +222,7 @@ static void arrays(void **state)
 		{OPTION_ID_ARRAY, "the ranges that begin at 0 and 5 overlap", {"0-5,5-9"}},
 		{OPTION_ID_ARRAY, "overlap", {"0-10:2,1", "3,3"}},
 		{OPTION_ID_ARRAY, "\"-3\" is not an index", {"-3"}},
-		{OPTION_ID_ARRAY, "\"5-1\" ends before it begins", {"5-1"}},
+		{OPTION_ID_ARRAY, "the range \"5-1\" ends before it begins", {"5-1"}},
 		{OPTION_ID_ARRAY, "\"%0\" is not a number of elements", {"0-5%0"}},
 		{OPTION_ID_ARRAY, "is not a number of elements", {"0-5%", "0-5%2%3"}},
 	};
