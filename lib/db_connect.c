@@ -27,7 +27,8 @@ static void on_prepared(struct db *db, PGresult *result, const struct err *e, vo
 	if (!result) {
 		struct err misfit = *e;
 		if (strncmp(e->code, "42", 2) == 0) { /* a function is missing, or this role may not call it */
-			err_set(&misfit, "the functions of the database are not those of this program: %.400s", e->message);
+			err_set(&misfit, "the functions of the database are of another version than this program: %.400s",
+				e->message);
 			err_hint(&misfit, "bring it up to date with \"rota admin db upgrade\"");
 			memcpy(misfit.code, e->code, sizeof misfit.code);
 		}

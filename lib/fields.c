@@ -208,11 +208,11 @@ static bool parse_field(struct fields *f, const char **at, const char *end, stru
 	const char *equals = memchr(name, '=', (size_t)(end - name));
 	size_t name_length = equals ? (size_t)(equals - name) : 0;
 	if (!name_is_good(name, name_length))
-		return err_set(e, "field %d has no good name", f->count + 1);
+		return err_set(e, "field number %d has an invalid name", f->count + 1);
 	const char *value = equals + 1;
 	size_t length;
 	if (!parse_length(&value, end, &length) || length >= (size_t)(end - value) || value[length] != '\n')
-		return err_set(e, "field \"%.*s\" has a wrong length", (int)name_length, name);
+		return err_set(e, "field \"%.*s\" has an invalid length", (int)name_length, name);
 	if (memchr(value, '\0', length))
 		return err_set(e, "field \"%.*s\" holds a NUL byte", (int)name_length, name);
 	if (f->count == FIELDS_MOST)

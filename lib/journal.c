@@ -235,7 +235,7 @@ static bool tail_check(struct journal *j, const struct stat *st, struct err *e)
 	off_t end = journal_offset(j, j->checked);
 	if (st->st_size <= end)
 		return true;
-	log_warning("journal \"%s\": cut a torn tail of %" PRId64 " bytes at position %" PRId64, j->path,
+	log_warning("journal \"%s\": removed an incomplete record of %" PRId64 " bytes at position %" PRId64, j->path,
 		    (int64_t)(st->st_size - end), j->checked);
 	return tail_cut(j, st, end) || err_sys(e, "could not cut journal \"%s\"", j->path);
 }
@@ -303,7 +303,7 @@ static bool record_put(struct journal *j, const char *bytes, size_t size, struct
 	err_sys(e, "could not write journal \"%s\"", j->path);
 	struct stat st;
 	if (fstat(j->fd, &st) < 0 || (st.st_size > end && !tail_cut(j, &st, end)))
-		log_warning("journal \"%s\" keeps a torn tail", j->path);
+		log_warning("journal \"%s\" has an incomplete record at its end; the next write removes it", j->path);
 	return false;
 }
 

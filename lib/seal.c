@@ -89,7 +89,7 @@ static FILE *key_open(const char *path, bool private, struct err *e)
 		goto fail;
 	}
 	if (private && (st.st_mode & S_IRWXO)) {
-		err_set(e, "key file \"%s\" is open to everybody", path);
+		err_set(e, "key file \"%s\" is accessible to all users", path);
 		err_hint(e, "give it to the account of the daemons alone: chmod 0600");
 		goto fail;
 	}

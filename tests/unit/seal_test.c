@@ -111,7 +111,7 @@ static void test_open_to_everybody(void **state)
 	chmod(unit_path("auth.key"), 0604);
 	chmod(unit_path("sign.key"), 0604);
 	assert_null(seal_mac_key_load(unit_path("auth.key"), &e));
-	assert_non_null(strstr(e.message, "open to everybody"));
+	assert_non_null(strstr(e.message, "accessible to all users"));
 	assert_null(seal_sign_key_load(unit_path("sign.key"), &e));
 }
 
