@@ -29,7 +29,7 @@ struct judge {
 static void judge_read_clock(struct judge *judge, int64_t clock)
 {
 	if (!watch_read(&judge->watch, clock, judge->asked_at, clock_boot_us()))
-		log_warning("the database's clock was set forward; leases count from now on");
+		log_warning("the database's clock was set forward; leases of nodes count anew from now on");
 }
 
 static void judge_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -39,7 +39,7 @@ static void judge_answered(struct db *db, PGresult *result, const struct err *e,
 	(void)db;
 	judge->polling = false;
 	if (!result) {
-		log_error("could not judge the nodes: %s %s", e->code, e->message);
+		log_error("could not check the leases and the health of nodes: %s %s", e->code, e->message);
 		return;
 	}
 	for (int i = 0; i < PQntuples(result); i++) {
@@ -49,7 +49,7 @@ static void judge_answered(struct db *db, PGresult *result, const struct err *e,
 			judge_read_clock(judge, strtoll(db_text(result, i, "clock"), NULL, 10));
 		if (!*db_text(result, i, "node"))
 			continue;
-		log_info("node %s: %s, was %s%s%s", db_text(result, i, "node"), db_text(result, i, "to_state"),
+		log_info("node %s is %s, was %s%s%s", db_text(result, i, "node"), db_text(result, i, "to_state"),
 			 db_text(result, i, "from_state"), *reason ? ": " : "", reason);
 	}
 }

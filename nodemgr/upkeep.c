@@ -61,7 +61,7 @@ static void upkeep_ranges_answered(struct db *db, PGresult *result, const struct
 	(void)db;
 	(void)arg;
 	if (!result)
-		log_error("could not make table ranges: %s %s", e->code, e->message);
+		log_error("could not make the next ranges of the job tables: %s %s", e->code, e->message);
 }
 
 static void upkeep_ranges(evutil_socket_t fd, short what, void *arg)

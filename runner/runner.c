@@ -84,7 +84,8 @@ static void runner_reap(struct runner *r, pid_t pid)
 {
 	if (pid == supervisor_pid()) {
 		runner_term_end(r, "the supervisor has ended");
-		die("the supervisor (process %d) has ended, so hooks could outlive runnerd: runnerd ends too", (int)pid);
+		die("the supervisor (process %d) has ended, so prologs and epilogs could outlive runnerd: runnerd ends too",
+		    (int)pid);
 	}
 	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid))
 		waitpid(pid, NULL, 0);

@@ -63,7 +63,7 @@ static void mail_report_answered(struct db *db, PGresult *result, const struct e
 		hook_list_free(&m->reporting);
 	} else { /* the next beat reports these mails again */
 		hook_list_append(&m->ended, &m->reporting);
-		runner_term_failed(r, "could not report sent mail; trying again", e);
+		runner_term_failed(r, "could not report sent mail to the database; trying again", e);
 	}
 }
 
@@ -183,7 +183,7 @@ static void mail_take_answered(struct db *db, PGresult *result, const struct err
 	(void)db;
 	m->taking = false;
 	if (!result) {
-		runner_term_failed(r, "could not take mail; trying again", e);
+		runner_term_failed(r, "could not read mail to send from the database; trying again", e);
 		return;
 	}
 	m->may_be_due = PQntuples(result) > 0;

@@ -38,7 +38,7 @@ static void poll_report_answered(struct db *db, PGresult *result, const struct e
 		hook_list_free(&r->reporting);
 	} else {
 		hook_list_append(&r->ended, &r->reporting);
-		runner_term_failed(r, "could not report the end of hooks; trying again", e);
+		runner_term_failed(r, "could not report ended prologs and epilogs to the database; trying again", e);
 	}
 	poll_answered(r);
 }
@@ -85,7 +85,7 @@ static void poll_take_answered(struct db *db, PGresult *result, const struct err
 	(void)db;
 	r->poll_us = clock_boot_us() - r->polled_at_us;
 	if (!result) {
-		runner_term_failed(r, "could not take hooks; trying again", e);
+		runner_term_failed(r, "could not read prologs and epilogs to run from the database; trying again", e);
 	} else if (r->ready && clock_boot_us() - r->polled_at_us < (r->conf->controller_hook_timeout + POLL_STALE) * 1000000LL) {
 		for (int i = 0; i < PQntuples(result); i++)
 			runner_child_apply(r, result, i);

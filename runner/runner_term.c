@@ -21,11 +21,11 @@ enum {
 void runner_term_end(struct runner *r, const char *why)
 {
 	if (r->term)
-		log_info("stopped running hooks: %s", why);
+		log_info("stopped running prologs and epilogs: %s", why);
 	while (r->running) {
 		struct hook *h = r->running;
 
-		hook_kill(h, "was killed because its runnerd lost its term");
+		hook_kill(h, "was killed because its runnerd lost the leadership");
 		r->running = h->next;
 		hook_list_add(&r->dying, h);
 	}
@@ -59,17 +59,17 @@ static void term_claim_answered(struct db *db, PGresult *result, const struct er
 	(void)db;
 	r->claiming = false;
 	if (!result) {
-		runner_term_failed(r, "could not claim the term for hooks", e);
+		runner_term_failed(r, "could not claim leadership for prologs and epilogs", e);
 		return;
 	}
 	if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
 		term = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
 	if (r->term && term != r->term)
-		runner_term_end(r, "another runnerd runs them now");
+		runner_term_end(r, "another runnerd leads");
 	if (term && term != r->term) {
 		r->term = term;
 		snprintf(r->term_text, sizeof r->term_text, "%lld", (long long)term);
-		log_info("runs hooks in term %lld", (long long)term);
+		log_info("running prologs and epilogs as leader of term %lld", (long long)term);
 		runner_term_pause(r);
 	}
 }

@@ -79,10 +79,10 @@ bool supervisor_start(struct err *e)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
-		return err_sys(e, "could not make a pipe");
+		return err_sys(e, "could not make a pipe to the supervisor process");
 	supervisor.pid = fork();
 	if (supervisor.pid < 0)
-		return err_sys(e, "could not fork");
+		return err_sys(e, "could not fork the supervisor process");
 	if (supervisor.pid == 0) {
 		close(ends[1]);
 		prctl(PR_SET_NAME, "rota-supervisor"); /* a process name has at most 15 characters */

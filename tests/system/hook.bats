@@ -242,9 +242,9 @@ true' --array=0-9)
 	rota wait --timeout=120 "$job"
 	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 10 ]
-	run ! grep "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
+	run ! grep "running prologs and epilogs" "$ROTA_TEST_DIR/runnerd-2.log"
 	kill -9 "$(cut -d' ' -f1 "$ROTA_HOME/run/runnerd-1.pid")"
-	eventually grep -q "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
+	eventually grep -q "running prologs and epilogs" "$ROTA_TEST_DIR/runnerd-2.log"
 	job=$(submit other '#!/bin/bash
 true')
 	rota wait --timeout=120 "$job"
