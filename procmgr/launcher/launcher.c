@@ -28,6 +28,12 @@
 enum { POLL_MS = 10000, ENDING_MS = 20 };
 #define NEVER INT64_MAX
 
+struct launcher_loop {
+	int signals;	 /* descriptor of signalfd */
+	int64_t poll_at; /* when to poll for changes that cause no event */
+	int adopted;	 /* attempts of an earlier launcher that the last poll found */
+};
+
 static bool recall_accepted(const struct fields *record, void *arg)
 {
 	struct launcher *l = arg;
@@ -101,8 +107,8 @@ static bool open_signals(struct launcher *l, struct err *e)
 		signal(i, SIG_DFL); /* an ignored signal would never arrive here, and tasks inherit the signal settings */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return l->signals >= 0 || err_sys(e, "could not make a signal descriptor");
+	l->loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return l->loop->signals >= 0 || err_sys(e, "could not make a signal descriptor");
 }
 
 static void poll_attempt(struct launcher *l, const struct record_key *key)
@@ -111,7 +117,7 @@ static void poll_attempt(struct launcher *l, const struct record_key *key)
 		return;
 	launcher_lost_recover(l, key);
 	if (launcher_spool_has(key)) {
-		l->adopted++;
+		l->loop->adopted++;
 		launcher_reservation_adopt(l, key);
 	}
 }
@@ -120,9 +126,8 @@ static void poll_attempt(struct launcher *l, const struct record_key *key)
  * the number of attempts. */
 static int poll_attempts(struct launcher *l)
 {
-	l->adopted = 0;
-	l->space_adopted = 0;
-	l->space_is_unknown = false;
+	l->loop->adopted = 0;
+	launcher_reservation_reset(l);
 	return launcher_spool_each(l, poll_attempt);
 }
 
@@ -146,7 +151,8 @@ static bool open_all(struct launcher *l, struct err *e)
 
 static void close_all(struct launcher *l)
 {
-	launcher_idle_clear(l);
+	if (l->idle)
+		launcher_idle_clear(l);
 	if (l->cgroups) {
 		cgroups_remove_unused(l->cgroups, is_in_use);
 		cgroups_remove_node(l->cgroups);
@@ -156,8 +162,12 @@ static void close_all(struct launcher *l)
 	seal_verify_key_free(l->key);
 	attempt_set_free(l->accepted);
 	free(l->dry);
-	free(l->children);
-	free(l->agent_path);
+	launcher_child_free(l->children);
+	launcher_agent_free(l);
+	free(l->idle);
+	free(l->reservation);
+	free(l->lease);
+	free(l->control);
 	free(l->dir);
 }
 
@@ -165,7 +175,7 @@ static void reap_children(struct launcher *l)
 {
 	pid_t pid;
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-		if (pid == l->agent_pid)
+		if (pid == launcher_agent_pid(l))
 			launcher_agent_reaped(l);
 		else
 			launcher_order_reaped(l, pid);
@@ -175,7 +185,7 @@ static void reap_children(struct launcher *l)
 static void take_signals(struct launcher *l)
 {
 	struct signalfd_siginfo info;
-	while (read(l->signals, &info, sizeof info) == sizeof info) {
+	while (read(l->loop->signals, &info, sizeof info) == sizeof info) {
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
 			l->stop = true;
 		if (info.ssi_signo == SIGUSR1 && !l->end_all) {
@@ -196,11 +206,9 @@ static int timeout_ms(const struct launcher *l)
 {
 	if (l->end_all)
 		return ENDING_MS;
-	int64_t next = l->poll_at;
-	if (l->agent_pid == 0)
-		next = earlier(next, l->agent_start_at);
-	if (l->child_count > 0 || l->adopted > 0)
-		next = earlier(next, l->lease_at);
+	int64_t next = earlier(l->loop->poll_at, launcher_agent_next(l));
+	if (launcher_child_count(l) > 0 || l->loop->adopted > 0)
+		next = earlier(next, launcher_lease_next(l));
 	if (next == NEVER)
 		return -1;
 	int64_t wait = (next - clock_boot_us()) / 1000 + 1;
@@ -210,15 +218,15 @@ static int timeout_ms(const struct launcher *l)
 /* Schedule a poll for attempts, cgroups and idle keepers that an event may leave to clean up. */
 static void poll_later(struct launcher *l)
 {
-	l->poll_at = earlier(l->poll_at, clock_boot_us() + POLL_MS * 1000LL);
+	l->loop->poll_at = earlier(l->loop->poll_at, clock_boot_us() + POLL_MS * 1000LL);
 }
 
 static void poll_once(struct launcher *l)
 {
 	struct pollfd fds[] = {
-		{.fd = l->signals, .events = POLLIN},
-		{.fd = l->agent_socket, .events = POLLIN},
-		{.fd = l->idle_sockets[0], .events = POLLIN},
+		{.fd = l->loop->signals, .events = POLLIN},
+		{.fd = launcher_agent_socket(l), .events = POLLIN},
+		{.fd = launcher_idle_socket(l), .events = POLLIN},
 	};
 	int ready = poll(fds, 3, timeout_ms(l));
 	if (ready > 0)
@@ -238,12 +246,12 @@ static void poll_once(struct launcher *l)
 static int poll_attempts_again(struct launcher *l)
 {
 	launcher_idle_trim(l);
-	if (l->end_again)
+	if (launcher_control_is_end_unsent(l))
 		launcher_control_end_all(l);
 	bool left = l->cgroups && !l->end_all && cgroups_remove_unused(l->cgroups, is_in_use);
 	int count = poll_attempts(l);
-	l->poll_at = NEVER;
-	if (left || l->adopted > 0 || l->idle_count > 0)
+	l->loop->poll_at = NEVER;
+	if (left || l->loop->adopted > 0 || launcher_idle_count(l) > 0)
 		poll_later(l);
 	return count;
 }
@@ -253,21 +261,29 @@ static void serve(struct launcher *l)
 	poll_later(l);
 	while (!l->stop) {
 		poll_once(l);
-		if ((clock_boot_us() >= l->poll_at || l->end_all) && poll_attempts_again(l) == 0 && l->end_all)
+		if ((clock_boot_us() >= l->loop->poll_at || l->end_all) && poll_attempts_again(l) == 0 && l->end_all)
 			break;
 	}
 }
 
 bool launcher_run(const struct conf *conf, const char *node, struct err *e)
 {
-	struct launcher l = {.conf = conf, .node = node, .agent_socket = -1, .poll_at = NEVER};
 	if (!*node || *node == '.' || strchr(node, '/'))
 		return err_set(e, "\"%s\" is not a node name", node);
+	struct launcher_loop loop = {.poll_at = NEVER};
+	struct launcher l = {.conf = conf,
+			     .node = node,
+			     .loop = &loop,
+			     .children = launcher_child_new(),
+			     .reservation = launcher_reservation_new(),
+			     .lease = launcher_lease_new(),
+			     .control = launcher_control_new()};
 	bool served = open_all(&l, e);
 	if (served) {
 		log_info("serving node \"%s\" in \"%s\"%s", node, l.dir, l.cgroups ? ", with cgroups" : "");
 		serve(&l);
 		launcher_dry_end_all(&l);
+		l.stop = true;
 		launcher_agent_stop(&l);
 		log_info("%s", l.end_all ? "the launcher ends; every step has been ended"
 					 : "the launcher ends; running steps continue");

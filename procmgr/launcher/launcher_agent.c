@@ -25,6 +25,16 @@
 
 enum { AGENT_FD = 3, PAUSE_FIRST = 100000, PAUSE_LONGEST = 5000000, STAYED_UP = 2000000, STOP_TRIES = 500, AT_ONCE = 256 };
 
+struct launcher_agent {
+	char *program;	     /* path of procmgrd */
+	launcher_take *take; /* the function for messages of procmgrd */
+	pid_t pid;	     /* process of procmgrd; 0 if it does not run */
+	int socket;	     /* socket to procmgrd; -1 if it does not run */
+	int64_t started_at;
+	int64_t start_at; /* when procmgrd may be started again */
+	int64_t pause;	  /* pause before the next start */
+};
+
 bool launcher_agent_find(struct launcher *l, launcher_take *take, struct err *e)
 {
 	char self[PATH_MAX];
@@ -33,11 +43,34 @@ bool launcher_agent_find(struct launcher *l, launcher_take *take, struct err *e)
 		return err_sys(e, "could not find the launcher's own program");
 	self[length] = '\0';
 	*strrchr(self, '/') = '\0';
-	l->agent_path = xasprintf("%s/procmgrd", self);
-	l->agent_take = take;
-	l->agent_pause = PAUSE_FIRST;
-	l->agent_socket = -1;
-	return access(l->agent_path, X_OK) == 0 || err_sys(e, "could not find \"%s\"", l->agent_path);
+	l->agent = xcalloc(1, sizeof *l->agent);
+	l->agent->program = xasprintf("%s/procmgrd", self);
+	l->agent->take = take;
+	l->agent->pause = PAUSE_FIRST;
+	l->agent->socket = -1;
+	return access(l->agent->program, X_OK) == 0 || err_sys(e, "could not find \"%s\"", l->agent->program);
+}
+
+void launcher_agent_free(struct launcher *l)
+{
+	if (l->agent)
+		free(l->agent->program);
+	free(l->agent);
+}
+
+pid_t launcher_agent_pid(const struct launcher *l)
+{
+	return l->agent->pid;
+}
+
+int launcher_agent_socket(const struct launcher *l)
+{
+	return l->agent->socket;
+}
+
+int64_t launcher_agent_next(const struct launcher *l)
+{
+	return l->agent->pid > 0 ? INT64_MAX : l->agent->start_at;
 }
 
 static bool become_agent(const struct launcher *l, int fd, struct err *e)
@@ -66,8 +99,8 @@ static bool become_agent(const struct launcher *l, int fd, struct err *e)
 	if (!daemon_become(l->conf->instance_account, e))
 		return false;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	execv(l->agent_path, argv);
-	return err_sys(e, "could not execute \"%s\"", l->agent_path);
+	execv(l->agent->program, argv);
+	return err_sys(e, "could not execute \"%s\"", l->agent->program);
 }
 
 static void start_agent(struct launcher *l)
@@ -77,67 +110,67 @@ static void start_agent(struct launcher *l)
 		log_error("could not make a socket pair for procmgrd: %m");
 		return;
 	}
-	l->agent_pid = fork();
-	if (l->agent_pid == 0) {
+	l->agent->pid = fork();
+	if (l->agent->pid == 0) {
 		struct err e;
 		become_agent(l, ends[1], &e);
 		log_error("%s", e.message);
 		_exit(1);
 	}
 	close(ends[1]);
-	if (l->agent_pid < 0) {
+	if (l->agent->pid < 0) {
 		log_error("could not fork procmgrd: %m");
 		close(ends[0]);
-		l->agent_pid = 0;
+		l->agent->pid = 0;
 		return;
 	}
-	l->agent_socket = ends[0];
-	l->agent_started_at = clock_boot_us();
+	l->agent->socket = ends[0];
+	l->agent->started_at = clock_boot_us();
 }
 
 void launcher_agent_poll(struct launcher *l)
 {
-	if (l->agent_pid > 0 || l->stop || clock_boot_us() < l->agent_start_at)
+	if (l->agent->pid > 0 || l->stop || clock_boot_us() < l->agent->start_at)
 		return;
 	start_agent(l);
-	l->agent_start_at = clock_boot_us() + l->agent_pause;
+	l->agent->start_at = clock_boot_us() + l->agent->pause;
 }
 
 void launcher_agent_reaped(struct launcher *l)
 {
 	launcher_agent_read(l, true);
-	l->agent_pid = 0;
-	if (l->agent_socket >= 0)
-		close(l->agent_socket);
-	l->agent_socket = -1;
+	l->agent->pid = 0;
+	if (l->agent->socket >= 0)
+		close(l->agent->socket);
+	l->agent->socket = -1;
 	if (l->stop)
 		return;
 	int64_t now = clock_boot_us();
-	bool stayed = now - l->agent_started_at >= STAYED_UP;
-	l->agent_pause = stayed ? PAUSE_FIRST : l->agent_pause * 2 < PAUSE_LONGEST ? l->agent_pause * 2 : PAUSE_LONGEST;
-	l->agent_start_at = now + l->agent_pause;
-	log_warning("procmgrd has ended; it is restarted in %lld ms", (long long)l->agent_pause / 1000);
+	bool stayed = now - l->agent->started_at >= STAYED_UP;
+	l->agent->pause = stayed ? PAUSE_FIRST : l->agent->pause * 2 < PAUSE_LONGEST ? l->agent->pause * 2 : PAUSE_LONGEST;
+	l->agent->start_at = now + l->agent->pause;
+	log_warning("procmgrd has ended; it is restarted in %lld ms", (long long)l->agent->pause / 1000);
 }
 
 /* Read messages of procmgrd: all of them, or at most AT_ONCE. */
 void launcher_agent_read(struct launcher *l, bool all)
 {
 	static char text[LAUNCHER_MESSAGE_LARGEST + 1];
-	for (int i = 0; l->agent_socket >= 0 && (all || i < AT_ONCE); i++) {
-		ssize_t size = recv(l->agent_socket, text, sizeof text, MSG_DONTWAIT);
+	for (int i = 0; l->agent->socket >= 0 && (all || i < AT_ONCE); i++) {
+		ssize_t size = recv(l->agent->socket, text, sizeof text, MSG_DONTWAIT);
 		if (size < 0 && errno == EINTR)
 			continue;
 		if (size < 0 && errno == EAGAIN)
 			return;
 		if (size <= 0) {
-			close(l->agent_socket);
-			l->agent_socket = -1;
+			close(l->agent->socket);
+			l->agent->socket = -1;
 			return;
 		}
 		if (size > LAUNCHER_MESSAGE_LARGEST)
 			log_warning("message of procmgrd ignored: it has more than %d bytes", LAUNCHER_MESSAGE_LARGEST);
 		else
-			l->agent_take(l, text, (size_t)size);
+			l->agent->take(l, text, (size_t)size);
 	}
 }
 
@@ -150,26 +183,25 @@ void launcher_agent_answer(const struct launcher *l, int64_t id, bool taken)
 	fields_add_int(message, "id", id);
 	fields_add_int(message, "taken", taken);
 	const char *text = fields_text(message, &size);
-	if (send(l->agent_socket, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (send(l->agent->socket, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_debug("could not answer procmgrd: %m");
 	fields_free(message);
 }
 
 void launcher_agent_stop(struct launcher *l)
 {
-	l->stop = true;
-	if (l->agent_pid > 0)
-		kill(l->agent_pid, SIGTERM);
-	for (int try = 0; l->agent_pid > 0 && try < STOP_TRIES; try++) {
+	if (l->agent->pid > 0)
+		kill(l->agent->pid, SIGTERM);
+	for (int try = 0; l->agent->pid > 0 && try < STOP_TRIES; try++) {
 		launcher_agent_read(l, true);
-		if (waitpid(l->agent_pid, NULL, WNOHANG) == l->agent_pid)
+		if (waitpid(l->agent->pid, NULL, WNOHANG) == l->agent->pid)
 			launcher_agent_reaped(l);
 		else
 			usleep(10000);
 	}
-	if (l->agent_pid > 0) {
-		kill(l->agent_pid, SIGKILL);
-		waitpid(l->agent_pid, NULL, 0);
+	if (l->agent->pid > 0) {
+		kill(l->agent->pid, SIGKILL);
+		waitpid(l->agent->pid, NULL, 0);
 		launcher_agent_reaped(l);
 	}
 }

@@ -26,6 +26,21 @@ static const char *known_action(const char *action)
 	return NULL;
 }
 
+struct launcher_control {
+	int64_t truncate_from; /* lowest journal position up to which truncation pays */
+	bool end_again;	       /* a keeper's socket was full, so the message to end has to be sent again */
+};
+
+struct launcher_control *launcher_control_new(void)
+{
+	return xcalloc(1, sizeof(struct launcher_control));
+}
+
+bool launcher_control_is_end_unsent(const struct launcher *l)
+{
+	return l->control->end_again;
+}
+
 static bool is_cause(const char *text)
 {
 	return strlen(text) <= CAUSE_LONGEST && strspn(text, "abcdefghijklmnopqrstuvwxyz_") == strlen(text);
@@ -122,7 +137,8 @@ static bool is_needed(const struct fields *record, void *arg)
  * of a record then does not grow with the number of accepted orders. A half full journal is truncated anyway. */
 static bool is_truncation_due(const struct launcher *l, int64_t position)
 {
-	return position >= l->truncate_from || journal_size(l->journal) > (int64_t)l->conf->node_journal_mb * (1024 * 1024 / 2);
+	return position >= l->control->truncate_from ||
+	       journal_size(l->journal) > (int64_t)l->conf->node_journal_mb * (1024 * 1024 / 2);
 }
 
 static void truncate_journal(struct launcher *l, const struct fields *message)
@@ -135,7 +151,7 @@ static void truncate_journal(struct launcher *l, const struct fields *message)
 	if (!read || !journal_truncate(l->journal, position, is_needed, &now, &e))
 		log_warning("could not truncate the journal: %s", e.message);
 	else
-		l->truncate_from = position + journal_kept(l->journal, position);
+		l->control->truncate_from = position + journal_kept(l->journal, position);
 }
 
 /* Make procmgrd's cache folder, which procmgrd has reported as missing. */
@@ -177,13 +193,13 @@ static void end_attempt(struct launcher *l, const struct record_key *key)
 	enum launcher_sent sent = launcher_spool_send(key, message, &e);
 	if (sent == LAUNCHER_SENT_NEVER)
 		log_warning("%s", e.message);
-	l->end_again = l->end_again || sent == LAUNCHER_SENT_LATER;
+	l->control->end_again = l->control->end_again || sent == LAUNCHER_SENT_LATER;
 	fields_free(message);
 }
 
 void launcher_control_end_all(struct launcher *l)
 {
-	l->end_again = false;
+	l->control->end_again = false;
 	launcher_dry_end_all(l);
 	launcher_spool_each(l, end_attempt);
 }

@@ -21,23 +21,48 @@
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/launcher/launcher_parts.h"
 
+enum { IDLE_MOST = 64 };
+
+struct launcher_idle_list {
+	struct launcher_idle rows[IDLE_MOST];
+	int count;
+	int least;	/* the lowest value of `count` since the last launcher_idle_trim */
+	int sockets[2]; /* a socket pair: idle keepers write to the second socket, the launcher reads the first */
+};
+
 bool launcher_idle_open(struct launcher *l, struct err *e)
 {
-	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->idle_sockets) == 0 ||
+	l->idle = xcalloc(1, sizeof *l->idle);
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->idle->sockets) == 0 ||
 	       err_sys(e, "could not make a socket pair for idle keepers");
+}
+
+int launcher_idle_count(const struct launcher *l)
+{
+	return l->idle->count;
+}
+
+int launcher_idle_socket(const struct launcher *l)
+{
+	return l->idle->sockets[0];
+}
+
+int launcher_idle_keeper_socket(const struct launcher *l)
+{
+	return l->idle->sockets[1];
 }
 
 bool launcher_idle_is_wanted(const struct launcher *l)
 {
-	return l->idle_count + l->reusable_count < LAUNCHER_IDLE_MOST;
+	return l->idle->count + launcher_child_reusable(l) < IDLE_MOST;
 }
 
 static void remove_index(struct launcher *l, int i)
 {
-	l->idle_count--;
-	memmove(&l->idle[i], &l->idle[i + 1], (size_t)(l->idle_count - i) * sizeof *l->idle);
-	if (l->idle_least > l->idle_count)
-		l->idle_least = l->idle_count;
+	l->idle->count--;
+	memmove(&l->idle->rows[i], &l->idle->rows[i + 1], (size_t)(l->idle->count - i) * sizeof *l->idle->rows);
+	if (l->idle->least > l->idle->count)
+		l->idle->least = l->idle->count;
 }
 
 void launcher_idle_end(const struct launcher_idle *idle)
@@ -54,10 +79,10 @@ static void discard_folder(const struct launcher_idle *idle)
 
 bool launcher_idle_take(struct launcher *l, const struct record_key *key, struct launcher_idle *idle)
 {
-	while (l->idle_count > 0) {
+	while (l->idle->count > 0) {
 		char from[LAUNCHER_PATH_SIZE], to[LAUNCHER_PATH_SIZE];
-		*idle = l->idle[l->idle_count - 1];
-		remove_index(l, l->idle_count - 1);
+		*idle = l->idle->rows[l->idle->count - 1];
+		remove_index(l, l->idle->count - 1);
 		launcher_spool_path("spare", &idle->key, "", from);
 		launcher_spool_path("spool", key, "", to);
 		if (rename(from, to) == 0)
@@ -86,17 +111,17 @@ bool launcher_idle_order(const struct record_key *key, const char *order, const 
 void launcher_idle_read(struct launcher *l)
 {
 	struct keeper_idle offer;
-	while (recv(l->idle_sockets[0], &offer, sizeof offer, MSG_DONTWAIT) == sizeof offer) {
+	while (recv(l->idle->sockets[0], &offer, sizeof offer, MSG_DONTWAIT) == sizeof offer) {
 		struct launcher_child child;
 		if (launcher_child_remove(l, offer.pid, &offer.key, &child) && child.ctl >= 0)
-			l->idle[l->idle_count++] = (struct launcher_idle){offer.pid, offer.key, child.ctl};
+			l->idle->rows[l->idle->count++] = (struct launcher_idle){offer.pid, offer.key, child.ctl};
 	}
 }
 
 static int find_index(const struct launcher *l, pid_t pid)
 {
-	int i = l->idle_count - 1;
-	while (i >= 0 && l->idle[i].pid != pid)
+	int i = l->idle->count - 1;
+	while (i >= 0 && l->idle->rows[i].pid != pid)
 		i--;
 	return i;
 }
@@ -118,30 +143,30 @@ bool launcher_idle_reaped(struct launcher *l, pid_t pid)
 	int i = find_index(l, pid);
 	if (i < 0)
 		return false;
-	discard_folder(&l->idle[i]);
+	discard_folder(&l->idle->rows[i]);
 	remove_index(l, i);
 	return true;
 }
 
 void launcher_idle_trim(struct launcher *l)
 {
-	for (int unused = l->idle_least; unused > 0; unused--) {
-		struct launcher_idle idle = l->idle[0];
+	for (int unused = l->idle->least; unused > 0; unused--) {
+		struct launcher_idle idle = l->idle->rows[0];
 		remove_index(l, 0);
 		launcher_idle_end(&idle);
 		discard_folder(&idle);
 	}
-	l->idle_least = l->idle_count;
+	l->idle->least = l->idle->count;
 }
 
 void launcher_idle_clear(struct launcher *l)
 {
 	struct record_key key;
-	while (l->idle_count > 0) {
-		launcher_idle_end(&l->idle[l->idle_count - 1]);
-		close(l->idle[--l->idle_count].ctl);
+	while (l->idle->count > 0) {
+		launcher_idle_end(&l->idle->rows[l->idle->count - 1]);
+		close(l->idle->rows[--l->idle->count].ctl);
 	}
-	l->idle_least = 0;
+	l->idle->least = 0;
 	DIR *dir = opendir("spare");
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
 		if (record_key_parse(entry->d_name, &key))

@@ -10,8 +10,24 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
+#include "procmgr/record/lease.h"
 
 enum { AGAIN_USEC = 500000 };
+
+struct launcher_lease {
+	struct lease last; /* the node's lease as last read; all 0 before the first lease of this boot */
+	int64_t at;	   /* when to read the node's lease again */
+};
+
+struct launcher_lease *launcher_lease_new(void)
+{
+	return xcalloc(1, sizeof(struct launcher_lease));
+}
+
+int64_t launcher_lease_next(const struct launcher *l)
+{
+	return l->lease->at;
+}
 
 static void kill_overdue(struct launcher *l, const struct record_key *key)
 {
@@ -34,12 +50,12 @@ void launcher_lease_poll(struct launcher *l)
 {
 	struct lease lease;
 	int64_t now = clock_boot_us();
-	if (now < l->lease_at)
+	if (now < l->lease->at)
 		return;
 	if (lease_read(&lease))
-		l->lease = lease;
-	int64_t sweep_at = lease_sweep_at(&l->lease);
-	l->lease_at = sweep_at > now ? sweep_at : now + AGAIN_USEC;
-	if (l->lease.until > 0 && sweep_at <= now)
+		l->lease->last = lease;
+	int64_t sweep_at = lease_sweep_at(&l->lease->last);
+	l->lease->at = sweep_at > now ? sweep_at : now + AGAIN_USEC;
+	if (l->lease->last.until > 0 && sweep_at <= now)
 		launcher_spool_each(l, kill_overdue);
 }

@@ -85,7 +85,8 @@ static bool has_tag(const struct search *s, const struct descendants_process *p)
 static bool is_orphan(const struct descendants_process *p, void *arg)
 {
 	const struct search *s = arg;
-	bool known = p->pid == s->l->agent_pid || launcher_child_is_keeper(s->l, p->pid) || launcher_idle_is_keeper(s->l, p->pid);
+	bool known = p->pid == launcher_agent_pid(s->l) || launcher_child_is_keeper(s->l, p->pid) ||
+		     launcher_idle_is_keeper(s->l, p->pid);
 	return !known && (p->parent == getpid() || has_tag(s, p));
 }
 

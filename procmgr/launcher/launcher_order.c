@@ -135,7 +135,8 @@ static bool write_accepted(struct launcher *l, const struct order *o, const stru
 static void fork_keeper(struct launcher *l, const struct order *o, const struct record_key *key, const char *cores, int ctl)
 {
 	bool idle = launcher_idle_is_wanted(l);
-	struct keeper_job job = {l->conf, l->dir, l->journal, l->cgroups, o, cores, ctl, l->idle_sockets[1], idle ? getpid() : 0};
+	struct keeper_job job = {
+		l->conf, l->dir, l->journal, l->cgroups, o, cores, ctl, launcher_idle_keeper_socket(l), idle ? getpid() : 0};
 	pid_t pid = fork();
 	if (pid == 0)
 		keeper_run(&job);
@@ -161,7 +162,7 @@ static bool find_keeper(struct launcher *l, const struct record_key *key, struct
 static void start_keeper(struct launcher *l, const struct order *o, const char *text, const struct record_key *key,
 			 const struct launcher_idle *keeper)
 {
-	char *cores = l->cgroups ? cgroups_pick_cores(l->cgroups, o->cpus, l->cpus) : NULL;
+	char *cores = l->cgroups ? cgroups_pick_cores(l->cgroups, o->cpus, launcher_child_cpus(l)) : NULL;
 	if (keeper->pid > 0 && launcher_idle_order(key, text, o->node, cores)) {
 		launcher_child_add(l, &(struct launcher_child){keeper->pid, *key, keeper_record_space(o), o->cpus, keeper->ctl});
 	} else {

@@ -12,11 +12,10 @@
 #include "lib/seal_tree.h"
 #include "procmgr/launcher/launcher.h"
 #include "procmgr/keeper/cgroups.h"
-#include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
 #include "procmgr/record/attempt_set.h"
 
-enum { LAUNCHER_MESSAGE_LARGEST = 128 * 1024, LAUNCHER_IDLE_MOST = 64, LAUNCHER_PATH_SIZE = RECORD_KEY_SIZE + 32 };
+enum { LAUNCHER_MESSAGE_LARGEST = 128 * 1024, LAUNCHER_PATH_SIZE = RECORD_KEY_SIZE + 32 };
 
 /* A keeper that this launcher forked and that runs an attempt. */
 struct launcher_child {
@@ -37,45 +36,39 @@ struct launcher_idle {
 struct launcher;
 typedef void launcher_take(struct launcher *l, const char *text, size_t size);
 
-struct launcher {
-	const struct conf *conf;
-	const char *node;
-	char *dir; /* absolute path of the node's folder, which is also the working directory */
-	uid_t agent_uid;
-	gid_t agent_gid;
-	struct journal *journal;
-	struct seal_verify_key *key;
-	struct seal_root root;	      /* the signed root that was verified last; one root covers many orders */
-	struct cgroups *cgroups;      /* NULL if this machine has no cgroups, or node.cgroup is off */
-	struct attempt_set *accepted; /* attempts whose launch requests were accepted and have not expired */
-	struct launcher_child *children;
-	int child_count, child_capacity;
-	struct launcher_idle idle[LAUNCHER_IDLE_MOST];
-	int idle_count, reusable_count; /* idle keepers, and children that may become idle */
-	int idle_least;			/* the lowest value of `idle_count` since the last poll */
-	int idle_sockets[2];		/* a socket pair: idle keepers write to the second socket, the launcher reads the first */
-	int adopted;			/* attempts of an earlier launcher that the last poll found */
-	int64_t space_adopted;		/* known journal space of the adopted attempts' records */
-	bool space_is_unknown;		/* the journal space of at least one adopted attempt is unknown */
-	int64_t space_found;		/* journal space that was reserved when this launcher started */
-	int64_t space;			/* journal space that is reserved for the records of `children` */
-	int cpus;			/* CPUs of the attempts of `children` */
-	int64_t truncate_from;		/* lowest journal position up to which truncation pays */
-	struct lease lease;		/* the node's lease as last read; all 0 before the first lease of this boot */
-	int64_t lease_at;		/* when to read the node's lease again */
-	int64_t poll_at;		/* when to poll for changes that cause no event */
-	struct launcher_dry *dry;	/* attempts of a dry run; NULL if this launcher forks keepers */
-	int signals;			/* descriptor of signalfd */
-	bool stop;			/* SIGTERM came: the launcher ends and keepers continue */
-	bool end_all;			/* SIGUSR1 came: the launcher ends all attempts, then itself */
-	bool end_again;			/* a keeper's socket was full, so the message to end has to be sent again */
+/* Data of one file each: the file defines the struct, and no other file reads or writes its members. */
+struct launcher_agent;	     /* launcher_agent.c: procmgrd's process and socket */
+struct launcher_children;    /* launcher_child.c: keepers that have an attempt */
+struct launcher_control;     /* launcher_control.c: what is left to send, and when to truncate the journal */
+struct launcher_dry;	     /* launcher_dry.c: attempts of a dry run */
+struct launcher_idle_list;   /* launcher_idle.c: idle keepers */
+struct launcher_lease;	     /* launcher_lease.c: the node's lease as last read */
+struct launcher_loop;	     /* launcher.c: signals, and the time of the next poll */
+struct launcher_reservation; /* launcher_reservation.c: journal space of attempts of an earlier launcher */
 
-	char *agent_path;
-	launcher_take *agent_take;
-	pid_t agent_pid;
-	int agent_socket; /* socket to procmgrd; -1 if procmgrd does not run */
-	int64_t agent_started_at, agent_start_at;
-	int64_t agent_pause; /* pause before procmgrd is started again */
+/* What all files share. Each member names the file that writes it; the others only read it. */
+struct launcher {
+	const struct conf *conf;      /* launcher.c, once */
+	const char *node;	      /* launcher.c, once */
+	char *dir;		      /* launcher_spool.c, once: absolute path of the node's folder, the working directory */
+	uid_t agent_uid;	      /* launcher_spool.c, once */
+	gid_t agent_gid;	      /* launcher_spool.c, once */
+	struct journal *journal;      /* launcher.c, once */
+	struct seal_verify_key *key;  /* launcher.c, once */
+	struct seal_root root;	      /* launcher_order.c: the signed root that was verified last; one root covers many orders */
+	struct cgroups *cgroups;      /* launcher.c, once; NULL if this machine has no cgroups, or node.cgroup is off */
+	struct attempt_set *accepted; /* launcher.c and launcher_order.c: attempts that were accepted and have not expired */
+	bool stop;		      /* launcher.c: SIGTERM came, so the launcher ends and keepers continue */
+	bool end_all;		      /* launcher.c: SIGUSR1 came, so the launcher ends all attempts, then itself */
+
+	struct launcher_agent *agent;
+	struct launcher_children *children;
+	struct launcher_control *control;
+	struct launcher_dry *dry;	 /* NULL if this launcher forks keepers */
+	struct launcher_idle_list *idle; /* NULL before launcher_idle_open */
+	struct launcher_lease *lease;
+	struct launcher_loop *loop;
+	struct launcher_reservation *reservation;
 };
 
 /* launcher_spool.c: make the node's folders if they are missing, verify their owners, and change to the node's folder. */
@@ -111,6 +104,11 @@ uid_t launcher_spool_owner(const struct record_key *key);
 
 /* launcher_idle.c */
 bool launcher_idle_open(struct launcher *l, struct err *e);
+int launcher_idle_count(const struct launcher *l);
+/* Returns the descriptor that can be read when a keeper has become idle. */
+int launcher_idle_socket(const struct launcher *l);
+/* Returns the descriptor to which keepers write when they become idle. */
+int launcher_idle_keeper_socket(const struct launcher *l);
 /* Returns true if the next keeper may become idle after its attempt. */
 bool launcher_idle_is_wanted(const struct launcher *l);
 /* Take an idle keeper and rename its folder to the attempt's spool folder. Returns false if no keeper is idle. */
@@ -137,8 +135,11 @@ void launcher_lost_recover(struct launcher *l, const struct record_key *key);
 /* launcher_reservation.c: reserve journal space for another attempt. Returns false if the disk or the journal is full; `e` has
  * the reason. */
 bool launcher_reservation_make(struct launcher *l, const struct order *o, struct err *e);
+struct launcher_reservation *launcher_reservation_new(void);
 /* Reserve journal space for the attempts of an earlier launcher. */
 void launcher_reservation_open(struct launcher *l);
+/* Count the attempts of an earlier launcher anew: launcher_reservation_adopt adds each of them. */
+void launcher_reservation_reset(struct launcher *l);
 /* Add the journal space of an attempt of an earlier launcher. */
 void launcher_reservation_adopt(struct launcher *l, const struct record_key *key);
 
@@ -146,9 +147,17 @@ void launcher_reservation_adopt(struct launcher *l, const struct record_key *key
 void launcher_limits_write(const struct launcher *l);
 
 /* launcher_lease.c: kill keepers that have not ended their attempts with the node's lease. */
+struct launcher_lease *launcher_lease_new(void);
 void launcher_lease_poll(struct launcher *l);
+int64_t launcher_lease_next(const struct launcher *l); /* returns when to call launcher_lease_poll */
 
 /* launcher_child.c */
+struct launcher_children *launcher_child_new(void);
+void launcher_child_free(struct launcher_children *children);
+int launcher_child_count(const struct launcher *l);
+int launcher_child_reusable(const struct launcher *l);	/* number of keepers that may become idle */
+int64_t launcher_child_space(const struct launcher *l); /* journal space that is reserved for the keepers' records */
+int launcher_child_cpus(const struct launcher *l);	/* CPUs of the keepers' attempts */
 void launcher_child_add(struct launcher *l, const struct launcher_child *child);
 bool launcher_child_has(const struct launcher *l, const struct record_key *key);
 bool launcher_child_is_keeper(const struct launcher *l, pid_t pid);
@@ -188,6 +197,9 @@ void launcher_dry_gather(struct launcher *l, bool more); /* gather the journal r
 void launcher_dry_end_all(struct launcher *l);		 /* end all waiting attempts of a dry run */
 
 /* launcher_control.c */
+struct launcher_control *launcher_control_new(void);
+/* Has launcher_control_end_all to be called again, because a keeper's socket was full? */
+bool launcher_control_is_end_unsent(const struct launcher *l);
 void launcher_control_take(struct launcher *l, const char *text, size_t size);
 void launcher_control_end_all(struct launcher *l);
 /* Make the control message for keepers from a message of procmgrd. Returns NULL if the message is invalid; `e` has the reason. */
@@ -196,7 +208,11 @@ struct fields *launcher_control_check(const struct fields *message, struct err *
 /* launcher_agent.c */
 /* Find the program procmgrd, and register `take` as the function for its messages. */
 bool launcher_agent_find(struct launcher *l, launcher_take *take, struct err *e);
-void launcher_agent_poll(struct launcher *l); /* start procmgrd if its next start is due */
+void launcher_agent_free(struct launcher *l);
+pid_t launcher_agent_pid(const struct launcher *l);    /* returns 0 if procmgrd does not run */
+int launcher_agent_socket(const struct launcher *l);   /* returns -1 if procmgrd does not run */
+int64_t launcher_agent_next(const struct launcher *l); /* returns when to start procmgrd; INT64_MAX if it runs */
+void launcher_agent_poll(struct launcher *l);	       /* start procmgrd if its next start is due */
 void launcher_agent_read(struct launcher *l, bool all);
 /* Answer procmgrd's control message `id`. If `taken` is false, not every keeper has the message, and procmgrd sends it again. */
 void launcher_agent_answer(const struct launcher *l, int64_t id, bool taken);

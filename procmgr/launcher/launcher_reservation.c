@@ -15,6 +15,17 @@
 
 enum { SPACE_OTHER = 128 * 1024, MB = 1024 * 1024 }; /* SPACE_OTHER is for records of refusals and of late control messages */
 
+struct launcher_reservation {
+	int64_t adopted; /* known journal space of the records of attempts of an earlier launcher */
+	bool is_unknown; /* the journal space of at least one of these attempts is unknown */
+	int64_t found;	 /* journal space that was reserved when this launcher started */
+};
+
+struct launcher_reservation *launcher_reservation_new(void)
+{
+	return xcalloc(1, sizeof(struct launcher_reservation));
+}
+
 static bool check_floor(const struct launcher *l, struct err *e)
 {
 	struct statvfs st;
@@ -28,12 +39,12 @@ static bool check_floor(const struct launcher *l, struct err *e)
 
 static int64_t space_wanted(const struct launcher *l)
 {
-	int64_t adopted = l->space_adopted;
+	int64_t adopted = l->reservation->adopted;
 	/* The space that was reserved at the start covers keepers that have not written their pid file yet, or are of an earlier
 	 * version. */
-	if (l->space_is_unknown && adopted < l->space_found)
-		adopted = l->space_found;
-	return SPACE_OTHER + adopted + l->space;
+	if (l->reservation->is_unknown && adopted < l->reservation->found)
+		adopted = l->reservation->found;
+	return SPACE_OTHER + adopted + launcher_child_space(l);
 }
 
 bool launcher_reservation_make(struct launcher *l, const struct order *o, struct err *e)
@@ -47,17 +58,23 @@ bool launcher_reservation_make(struct launcher *l, const struct order *o, struct
 	return journal_reserve(l->journal, space, &why) || err_set(e, "no disk space for the journal: %.300s", why.message);
 }
 
+void launcher_reservation_reset(struct launcher *l)
+{
+	l->reservation->adopted = 0;
+	l->reservation->is_unknown = false;
+}
+
 void launcher_reservation_adopt(struct launcher *l, const struct record_key *key)
 {
 	int64_t space = launcher_spool_space(key);
-	l->space_adopted += space;
-	l->space_is_unknown |= space == 0;
+	l->reservation->adopted += space;
+	l->reservation->is_unknown |= space == 0;
 }
 
 void launcher_reservation_open(struct launcher *l)
 {
 	struct err e;
-	l->space_found = journal_reserved(l->journal) - SPACE_OTHER;
+	l->reservation->found = journal_reserved(l->journal) - SPACE_OTHER;
 	if (!journal_reserve(l->journal, space_wanted(l), &e))
 		log_warning("%s", e.message);
 }

@@ -22,6 +22,7 @@
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
+#include "procmgr/record/lease.h"
 
 static bool make_path(const char *path, struct err *e)
 {
