@@ -184,12 +184,12 @@ static bool run_prologs(struct keeper *k)
 
 static bool may_go(const struct keeper *k)
 {
-	return k->go || k->end_asked;
+	return k->request >= KEEPER_REQUEST_GO;
 }
 
 static bool is_ended(const struct keeper *k)
 {
-	return k->end_asked;
+	return k->request == KEEPER_REQUEST_END;
 }
 
 static bool is_over(const struct keeper *k)
@@ -206,7 +206,7 @@ static void run_tasks(struct keeper *k)
 		crash_point(CRASH_keeper_ready);
 		keeper_wait(k, may_go, 0);
 	}
-	if (k->end_asked)
+	if (k->request == KEEPER_REQUEST_END)
 		return;
 	keeper_task_start(k);
 	keeper_wait(k, is_over, 0);
@@ -235,7 +235,6 @@ static void finish_tasks(struct keeper *k)
 	if (k->cgroups)
 		cgroups_read(k->cgroups, k->name, &k->figures);
 	keeper_record_done(k);
-	k->done = true;
 }
 
 static void run_epilogs(struct keeper *k)
@@ -268,8 +267,8 @@ static void remove_folder(const struct keeper *k)
 /* May the keeper's next attempt reuse the cgroup? Not if this attempt was ended early, suspended or out of memory. */
 static bool release_cgroups(const struct keeper *k)
 {
-	return k->cgroups && k->job->launcher > 0 && k->clean && !*k->cause && !k->suspended && k->figures.oom_kills == 0 &&
-	       cgroups_release(k->cgroups, k->name, k->job->cores);
+	return k->cgroups && k->job->launcher > 0 && !k->has_user_processes && !*k->cause && !k->suspended &&
+	       k->figures.oom_kills == 0 && cgroups_release(k->cgroups, k->name, k->job->cores);
 }
 
 /* Write the record `end`, then give up the spool folder: until then, the launcher finds by the folder that an attempt's keeper
@@ -303,6 +302,10 @@ static void free_attempt(struct keeper *k)
 	free(k->script_path);
 	free(k->node_file);
 	free(k->tasks);
+	free(k->records);
+	free(k->timers);
+	free(k->memory);
+	free(k->lease);
 }
 
 static const struct keeper_handlers handlers = {
@@ -320,11 +323,10 @@ static const struct keeper_handlers handlers = {
  * may get another attempt. */
 static bool run_attempt(const struct keeper_job *job, int signals, struct keeper_cache *cache, bool again)
 {
-	struct keeper k = {.job = job, .handlers = &handlers, .journal = job->journal, .signals = signals, .order = job->order};
-	k.limit_s = job->order->time_limit_s;
+	struct keeper k = {.job = job, .handlers = &handlers, .signals = signals, .order = job->order};
+	k.records = keeper_record_new(job->journal, cache->brief);
+	keeper_control_open(&k);
 	k.figures = (struct cgroups_figures){-1, -1, 0};
-	k.clean = true;
-	k.brief = cache->brief;
 	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt, 0};
 	record_key_text(&k.key, k.name);
 	record_tag(job->dir, &k.key, k.tag);
@@ -334,7 +336,7 @@ static bool run_attempt(const struct keeper_job *job, int signals, struct keeper
 	crash_point(CRASH_keeper_prepared);
 	bool good = prepared && !k.lease_lost && run_prologs(&k);
 	crash_point(CRASH_keeper_prolog);
-	if (good && !k.end_asked && keeper_if_changed(&k))
+	if (good && k.request < KEEPER_REQUEST_END && keeper_if_changed(&k))
 		run_tasks(&k);
 	finish_tasks(&k);
 	if (owns_prolog(&k) && good)

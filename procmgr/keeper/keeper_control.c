@@ -17,22 +17,49 @@
 enum { MESSAGE_SIZE = 4096 };
 enum { LIMIT_ENDLESS = INT_MAX }; /* a time limit of INT_MAX seconds or more means no limit */
 
+struct keeper_timers {
+	int64_t limit_s;	   /* the current time limit in seconds; 0 means none */
+	int64_t limit_at;	   /* when the time limit is reached; 0 means never, or while the step is suspended */
+	int64_t warn_at;	   /* when the warning signal is due; 0 means never, or after it was sent */
+	int64_t warned_at;	   /* when the warning signal was sent; 0 means not yet */
+	int64_t warned_paused;	   /* value of `paused` when the warning signal was sent */
+	int64_t paused, paused_at; /* microseconds for which the step was suspended, and start of the current suspension */
+};
+
 /* Set the time of the warning signal (--signal) from the time limit. A warning that was sent is sent again only if its new time
  * is later than the last warning. */
 static void set_warning(struct keeper *k)
 {
 	const struct order_spec *spec = &k->order->spec;
-	int64_t at = k->limit_at - (int64_t)spec->signal_s * 1000000;
-	bool sent = k->warned_at > 0 && at <= k->warned_at + k->paused - k->warned_paused;
-	k->warn_at = spec->signal > 0 && k->limit_at > 0 && !sent ? (at > 0 ? at : 1) : 0;
+	int64_t at = k->timers->limit_at - (int64_t)spec->signal_s * 1000000;
+	bool sent = k->timers->warned_at > 0 && at <= k->timers->warned_at + k->timers->paused - k->timers->warned_paused;
+	k->timers->warn_at = spec->signal > 0 && k->timers->limit_at > 0 && !sent ? (at > 0 ? at : 1) : 0;
 }
 
-void keeper_control_limit(struct keeper *k, int64_t limit_s)
+/* Set the time limit in seconds from the start of the tasks, without suspensions; 0 means no limit. */
+static void set_limit(struct keeper *k, int64_t limit_s)
 {
 	bool runs = k->live > 0 && !k->suspended && !*k->cause && limit_s > 0 && limit_s < LIMIT_ENDLESS;
-	k->limit_s = limit_s;
-	k->limit_at = runs ? k->tasks[0].started_at + limit_s * 1000000 + k->paused : 0;
+	k->timers->limit_s = limit_s;
+	k->timers->limit_at = runs ? k->tasks[0].started_at + limit_s * 1000000 + k->timers->paused : 0;
 	set_warning(k);
+}
+
+void keeper_control_open(struct keeper *k)
+{
+	k->timers = xcalloc(1, sizeof *k->timers);
+	k->timers->limit_s = k->order->time_limit_s;
+}
+
+void keeper_control_start(struct keeper *k)
+{
+	set_limit(k, k->timers->limit_s);
+}
+
+/* Do the time limit and its warning still count? Not once the attempt is being ended. */
+static bool has_limit(const struct keeper *k)
+{
+	return k->live > 0 && !*k->cause;
 }
 
 static void suspend_step(struct keeper *k)
@@ -40,8 +67,8 @@ static void suspend_step(struct keeper *k)
 	if (k->suspended || k->live == 0 || *k->cause)
 		return;
 	keeper_sweep_freeze(k, true);
-	k->paused_at = clock_boot_us();
-	keeper_control_limit(k, k->limit_s);
+	k->timers->paused_at = clock_boot_us();
+	set_limit(k, k->timers->limit_s);
 	keeper_record_plain(k, "suspended");
 }
 
@@ -50,8 +77,8 @@ static void resume_step(struct keeper *k)
 	if (!k->suspended)
 		return;
 	keeper_sweep_freeze(k, false);
-	k->paused += clock_boot_us() - k->paused_at;
-	keeper_control_limit(k, k->limit_s);
+	k->timers->paused += clock_boot_us() - k->timers->paused_at;
+	set_limit(k, k->timers->limit_s);
 	keeper_record_plain(k, "resumed");
 }
 
@@ -60,9 +87,9 @@ static void resume_step(struct keeper *k)
 static void send_warning(struct keeper *k, int64_t now)
 {
 	const struct order_spec *spec = &k->order->spec;
-	k->warn_at = 0;
-	k->warned_at = now;
-	k->warned_paused = k->paused;
+	k->timers->warn_at = 0;
+	k->timers->warned_at = now;
+	k->timers->warned_paused = k->timers->paused;
 	for (int i = 0; spec->signal_shell && i < k->task_count; i++)
 		if (k->tasks[i].pid > 0)
 			kill(k->tasks[i].pid, spec->signal);
@@ -76,10 +103,10 @@ void keeper_control_timers(struct keeper *k)
 	keeper_lease_poll(k);
 	if (keeper_ending_is_busy(k))
 		keeper_memory_poll(k);
-	if (k->warn_at > 0 && now >= k->warn_at && k->live > 0)
+	if (has_limit(k) && k->timers->warn_at > 0 && now >= k->timers->warn_at)
 		send_warning(k, now);
-	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
-		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->limit_s);
+	if (has_limit(k) && k->timers->limit_at > 0 && now >= k->timers->limit_at) {
+		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->timers->limit_s);
 		keeper_ending_ask(k, "time_limit");
 	}
 	keeper_ending_timer(k, now);
@@ -93,8 +120,9 @@ static int64_t earlier(int64_t a, int64_t b)
 
 int64_t keeper_control_next_timer(const struct keeper *k)
 {
-	int64_t clock = earlier(earlier(k->memory_at, k->warn_at), earlier(k->kill_at, k->limit_at));
-	return keeper_ending_is_busy(k) ? earlier(k->lease_at, clock) : k->lease_at;
+	int64_t limit = has_limit(k) ? earlier(k->timers->warn_at, k->timers->limit_at) : 0;
+	int64_t clock = earlier(earlier(keeper_memory_next(k), k->kill_at), limit);
+	return keeper_ending_is_busy(k) ? earlier(keeper_lease_next(k), clock) : keeper_lease_next(k);
 }
 
 static bool handle_message(struct keeper *k, const struct fields *message, struct err *e)
@@ -108,17 +136,18 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 	    !fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e))
 		return false;
 	if (strcmp(action, "go") == 0) {
-		k->go = true;
+		keeper_ending_request(k, KEEPER_REQUEST_GO);
 	} else if (strcmp(action, "end") == 0) {
 		k->epilogs = k->epilogs && epilog;
-		k->end_asked = true; /* running tasks go on, but the keeper waits for nothing after them */
+		/* Running tasks go on, but the keeper waits for nothing after them. */
+		keeper_ending_request(k, KEEPER_REQUEST_END);
 	} else if (strcmp(action, "kill") == 0) {
 		keeper_ending_ask(k, cause ? cause : "");
 	} else if (strcmp(action, "signal") == 0) {
 		if (keeper_ending_is_busy(k))
 			keeper_sweep_signal(k, (int)signal);
 	} else if (strcmp(action, "limit") == 0) {
-		keeper_control_limit(k, limit);
+		set_limit(k, limit);
 	} else if (strcmp(action, "suspend") == 0) {
 		suspend_step(k);
 	} else if (strcmp(action, "resume") == 0) {

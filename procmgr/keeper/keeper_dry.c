@@ -21,7 +21,7 @@ struct keeper_dry {
 
 static struct keeper make_keeper(const struct keeper_dry *d)
 {
-	return (struct keeper){.key = d->key, .journal = d->journal, .figures = {-1, -1, 0}};
+	return (struct keeper){.key = d->key, .records = keeper_record_new(d->journal, false), .figures = {-1, -1, 0}};
 }
 
 static bool end_attempt(struct keeper_dry *d, struct keeper *k)
@@ -37,7 +37,7 @@ static bool run_tasks(struct keeper_dry *d, struct keeper *k)
 	static const struct stats nothing;
 	for (int i = 0; i < d->tasks; i++) {
 		struct keeper_task task = {.rank = d->first_task + i, .started_at = clock_boot_us()};
-		if (!k->running)
+		if (k->phase == KEEPER_PREPARING)
 			keeper_record_run(k, 0);
 		keeper_record_task(k, &task, 0, 0, "exit", &nothing);
 	}
@@ -60,6 +60,7 @@ struct keeper_dry *keeper_dry_start(const struct order *o, const struct record_k
 		keeper_record_plain(&k, "ready");
 	bool ended = !o->wait_for_go && run_tasks(d, &k);
 	keeper_record_flush(&k);
+	free(k.records);
 	return ended ? NULL : d;
 }
 
@@ -86,5 +87,6 @@ bool keeper_dry_control(struct keeper_dry *d, const struct fields *message)
 	struct keeper k = make_keeper(d);
 	bool ended = handle_message(d, &k, message);
 	keeper_record_flush(&k);
+	free(k.records);
 	return ended;
 }

@@ -15,16 +15,27 @@ enum { AGAIN_USEC = 1000000 };
 
 bool keeper_ending_is_busy(const struct keeper *k)
 {
-	return k->live > 0 || (k->hook && k->hook->users && (!k->done || k->lease_lost));
+	return k->live > 0 || (k->hook && k->hook->users && (k->phase < KEEPER_DONE || k->lease_lost));
+}
+
+void keeper_ending_request(struct keeper *k, enum keeper_request request)
+{
+	if (request > k->request)
+		k->request = request;
+}
+
+void keeper_ending_kill_by(struct keeper *k, int64_t at)
+{
+	if (k->kill_at == 0 || k->kill_at > at)
+		k->kill_at = at;
 }
 
 void keeper_ending_ask(struct keeper *k, const char *cause)
 {
-	k->end_asked = true;
-	if (*k->cause || k->done)
+	keeper_ending_request(k, KEEPER_REQUEST_END);
+	if (*k->cause || k->phase == KEEPER_DONE)
 		return;
 	snprintf(k->cause, sizeof k->cause, "%s", *cause ? cause : "cancelled");
-	k->limit_at = k->warn_at = 0;
 	if (keeper_ending_is_busy(k))
 		keeper_sweep_signal(k, SIGTERM);
 	if (k->suspended)
@@ -36,8 +47,7 @@ void keeper_ending_ask(struct keeper *k, const char *cause)
 
 void keeper_ending_kill(struct keeper *k, const char *cause)
 {
-	k->end_asked = true;
-	k->limit_at = k->warn_at = 0;
+	keeper_ending_request(k, KEEPER_REQUEST_END);
 	if (!*k->cause)
 		snprintf(k->cause, sizeof k->cause, "%s", cause);
 	keeper_sweep_kill(k);

@@ -23,7 +23,7 @@ static char *group_path(const struct keeper *k)
 
 static bool is_ended(const struct keeper *k)
 {
-	return k->end_asked;
+	return k->request == KEEPER_REQUEST_END;
 }
 
 /* Read the result of the group's prolog. Returns false until the prolog's owner has written the result. */
@@ -51,7 +51,8 @@ bool keeper_group_wait(struct keeper *k, struct err *e)
 	free(path);
 	if (known && !good)
 		return err_set(e, "the prolog of group \"%s\" failed", k->order->spec.group);
-	return known || k->end_asked || err_set(e, "the prolog of group \"%s\" did not run", k->order->spec.group);
+	return known || k->request == KEEPER_REQUEST_END ||
+	       err_set(e, "the prolog of group \"%s\" did not run", k->order->spec.group);
 }
 
 void keeper_group_publish(struct keeper *k, bool good)

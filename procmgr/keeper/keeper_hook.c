@@ -99,7 +99,8 @@ static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start 
 	start->out = ends[1];
 	h->users = start->owner != NULL;
 	h->output = ends[0];
-	k->clean = k->clean && !h->users;
+	if (h->users)
+		keeper_sweep_expect(k);
 	h->pid = task_start(start, &h->report, &in_use, e);
 	close(ends[1]);
 	if (h->pid < 0) {

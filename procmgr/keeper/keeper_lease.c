@@ -13,43 +13,54 @@
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
+#include "procmgr/record/lease.h"
+
+struct keeper_lease {
+	struct lease last; /* the node's lease as last read */
+	int64_t at;	   /* when to read the node's lease again; 0 means never */
+};
+
+int64_t keeper_lease_next(const struct keeper *k)
+{
+	return k->lease->at;
+}
 
 static void end_with_lease(struct keeper *k)
 {
-	int64_t kill_at = lease_kill_at(&k->lease);
-	k->lease_at = 0;
+	int64_t kill_at = lease_kill_at(&k->lease->last);
+	k->lease->at = 0;
 	k->lease_lost = true;
 	if (!*k->cause)
 		snprintf(k->message, sizeof k->message, "the node's lease has run out");
 	log_warning("attempt %s is ended: the node's lease has run out", k->name);
 	keeper_ending_ask(k, "node_lost");
-	if (k->done && k->hook && k->hook->users)
+	if (k->phase == KEEPER_DONE && k->hook && k->hook->users)
 		keeper_sweep_signal(k, SIGTERM);
-	if (k->kill_at == 0 || k->kill_at > kill_at)
-		k->kill_at = kill_at;
+	keeper_ending_kill_by(k, kill_at);
 }
 
 void keeper_lease_poll(struct keeper *k)
 {
 	struct lease lease;
 	int64_t now = clock_boot_us();
-	if (k->lease_at == 0 || now < k->lease_at)
+	if (k->lease->at == 0 || now < k->lease->at)
 		return;
 	/* A lease that began after the end of the last lease comes too late. */
-	if (!lease_read(&lease) || lease.since > k->lease.until || now >= lease.until) {
+	if (!lease_read(&lease) || lease.since > k->lease->last.until || now >= lease.until) {
 		end_with_lease(k);
 		return;
 	}
-	k->lease = lease;
-	k->lease_at = lease.until;
+	k->lease->last = lease;
+	k->lease->at = lease.until;
 }
 
 void keeper_lease_begin(struct keeper *k)
 {
-	if (!lease_read(&k->lease) || clock_boot_us() >= k->lease.until)
+	k->lease = xcalloc(1, sizeof *k->lease);
+	if (!lease_read(&k->lease->last) || clock_boot_us() >= k->lease->last.until)
 		end_with_lease(k);
 	else if (k->order->spec.fence)
-		k->lease_at = k->lease.until;
+		k->lease->at = k->lease->last.until;
 }
 
 bool keeper_lease_note(const struct keeper *k, bool ends_with_lease, struct err *e)
@@ -63,7 +74,7 @@ bool keeper_lease_note(const struct keeper *k, bool ends_with_lease, struct err 
 void keeper_lease_release(struct keeper *k)
 {
 	struct err e;
-	k->lease_at = 0;
+	k->lease->at = 0;
 	if (k->order->spec.fence && !keeper_lease_note(k, false, &e))
 		log_warning("attempt %s: could not note that its epilog may outlive the node's lease: %s", k->name, e.message);
 }

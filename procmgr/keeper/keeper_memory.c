@@ -18,11 +18,23 @@
 
 enum { PAUSE_LEAST_USEC = 100000, PAUSE_MOST_USEC = 1000000, COST_FACTOR = 100 };
 
+struct keeper_memory {
+	int64_t at;    /* when to measure next; 0 means never */
+	int64_t pause; /* pause before the next measurement */
+};
+
+int64_t keeper_memory_next(const struct keeper *k)
+{
+	return k->memory ? k->memory->at : 0;
+}
+
 void keeper_memory_begin(struct keeper *k)
 {
 	bool samples = k->order->mem_mb > 0 && !cgroups_limit_memory(k->cgroups);
-	k->memory_pause = PAUSE_LEAST_USEC;
-	k->memory_at = samples ? clock_boot_us() + PAUSE_LEAST_USEC : 0;
+	if (!k->memory)
+		k->memory = xcalloc(1, sizeof *k->memory);
+	k->memory->pause = PAUSE_LEAST_USEC;
+	k->memory->at = samples ? clock_boot_us() + PAUSE_LEAST_USEC : 0;
 }
 
 static bool is_child(const struct descendants_process *p, void *arg)
@@ -64,14 +76,14 @@ static int64_t sum_kb(const struct keeper *k, void (*add)(const struct descendan
 static void end_step(struct keeper *k, int64_t used_kb)
 {
 	k->figures.peak_mb = (used_kb + 1023) / 1024;
-	k->memory_at = 0;
+	k->memory->at = 0;
 	keeper_ending_kill(k, "out_of_memory");
 }
 
 void keeper_memory_poll(struct keeper *k)
 {
 	int64_t began = clock_boot_us(), limit_kb = k->order->mem_mb * 1024;
-	if (k->memory_at == 0 || began < k->memory_at)
+	if (!k->memory || k->memory->at == 0 || began < k->memory->at)
 		return;
 	int64_t most_kb = sum_kb(k, add_resident), used_kb = most_kb > limit_kb ? sum_kb(k, add_share) : most_kb;
 	if (used_kb > limit_kb) {
@@ -79,7 +91,7 @@ void keeper_memory_poll(struct keeper *k)
 		return;
 	}
 	int64_t now = clock_boot_us(), cost = (now - began) * COST_FACTOR;
-	k->memory_pause = used_kb > limit_kb / 2 ? PAUSE_LEAST_USEC : k->memory_pause * 2;
-	k->memory_pause = k->memory_pause < PAUSE_MOST_USEC ? k->memory_pause : PAUSE_MOST_USEC;
-	k->memory_at = now + (cost > k->memory_pause ? cost : k->memory_pause);
+	k->memory->pause = used_kb > limit_kb / 2 ? PAUSE_LEAST_USEC : k->memory->pause * 2;
+	k->memory->pause = k->memory->pause < PAUSE_MOST_USEC ? k->memory->pause : PAUSE_MOST_USEC;
+	k->memory->at = now + (cost > k->memory->pause ? cost : k->memory->pause);
 }

@@ -14,13 +14,11 @@
 #include "lib/seal.h"
 #include "procmgr/keeper/cores.h"
 #include "procmgr/keeper/keeper.h"
-#include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
 #include "procmgr/keeper/stats.h"
 #include "procmgr/keeper/task.h"
 
-enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32, KEEPER_RECORDS_MOST = 8 };
-enum { KEEPER_RECORD_KEEPER = 1, KEEPER_RECORD_RUN = 2, KEEPER_RECORD_TASK = 4, KEEPER_RECORD_DONE = 8 };
+enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32 };
 
 struct keeper_task {
 	pid_t pid;  /* the task's process; 0 if it has ended */
@@ -96,61 +94,70 @@ struct keeper_handlers {
 	bool (*hook_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not the hook */
 };
 
+/* How far the attempt is, by its records. The phase only advances; keeper_record.c writes it. */
+enum keeper_phase {
+	KEEPER_PREPARING, /* no task has started */
+	KEEPER_RUNNING,	  /* the record `run` is made: a task has started */
+	KEEPER_DONE,	  /* the record `done` is made: every task has ended, or none was started */
+};
+
+/* The most that was requested of the attempt. A request only rises: after END, GO changes nothing. */
+enum keeper_request {
+	KEEPER_REQUEST_NONE,
+	KEEPER_REQUEST_GO,  /* the control message `go` came: the tasks may start */
+	KEEPER_REQUEST_END, /* the control message `end` came, or the attempt is to end for another reason */
+};
+
+/* Data of one file each: the file defines the struct, and no other file reads or writes its members. All are malloc'ed. */
+struct keeper_records; /* keeper_record.c: records that are not in the journal yet */
+struct keeper_timers;  /* keeper_control.c: time limit, warning signal and suspensions */
+struct keeper_memory;  /* keeper_memory.c: when to measure memory */
+struct keeper_lease;   /* keeper_lease.c: the node's lease as last read */
+
+/* What all files share. Each member names the file that writes it; the others only read it. */
 struct keeper {
-	const struct keeper_job *job;
-	const struct keeper_handlers *handlers;
-	const struct order *order;
-	struct record_key key;
-	char name[RECORD_KEY_SIZE];    /* name of the attempt's spool folder and cgroup */
-	char tag[RECORD_TAG_SIZE];     /* tag in the environment of the attempt's processes */
-	const struct cgroups *cgroups; /* NULL if there are no cgroups, or the attempt's cgroup could not be made */
-	struct cores cores;	       /* cores that the keeper has claimed, if no cpuset pins the attempt */
-	struct journal *journal;
-	struct fields *records[KEEPER_RECORDS_MOST]; /* records that are not in the journal yet */
-	int record_count;
-	unsigned record_kinds;	 /* kinds of the buffered records that have crash points */
-	int64_t write_at;	 /* until when buffered records may wait for the tasks' end; 0 if they may not wait */
-	bool brief;		 /* the tasks of the keeper's last attempt took less than a quarter of a second */
-	int signals;		 /* signalfd of SIGCHLD */
-	struct task_owner owner; /* the user that runs the tasks; borrowed from keeper_cache */
-	struct task_limit limits[TASK_LIMIT_MOST];
-	int limit_count;
-	char *script_path; /* absolute path of the step's script */
-	char *node_file;   /* absolute path of the node file; NULL if the script does not need it */
-	const struct keeper_blob *environment;
+	const struct keeper_job *job;		/* keeper.c, once */
+	const struct keeper_handlers *handlers; /* keeper.c, once */
+	const struct order *order;		/* keeper.c, once */
+	struct record_key key;			/* keeper.c, once */
+	char name[RECORD_KEY_SIZE];		/* keeper.c, once: name of the attempt's spool folder and cgroup */
+	char tag[RECORD_TAG_SIZE];		/* keeper.c, once: tag in the environment of the attempt's processes */
+	int signals;				/* keeper.c, once: signalfd of SIGCHLD */
+	const struct cgroups *cgroups;		/* keeper.c; NULL if there are none, or the attempt's could not be made */
+	struct cores cores;			/* keeper.c: cores that the keeper has claimed, if no cpuset pins the attempt */
+	struct task_owner owner;		/* keeper.c: the user that runs the tasks; borrowed from keeper_cache */
+	struct task_limit limits[TASK_LIMIT_MOST]; /* keeper.c */
+	int limit_count;			   /* keeper.c */
+	const struct keeper_blob *environment;	   /* keeper.c */
+	char *script_path;			   /* keeper_file.c: absolute path of the step's script */
+	char *node_file; /* keeper_file.c: absolute path of the node file; NULL if the script does not need it */
 
-	struct keeper_task *tasks;
-	int task_count, live;
-	struct keeper_hook *hook; /* the hook that runs; NULL if there is none */
+	struct keeper_records *records;
+	struct keeper_timers *timers;
+	struct keeper_memory *memory; /* NULL before keeper_memory_begin */
+	struct keeper_lease *lease;   /* NULL before keeper_lease_begin */
 
-	bool go;	/* the control message `go` came */
-	bool end_asked; /* the control message `end` came, or the attempt is to end for another reason */
-	bool epilogs;	/* epilogs run after the tasks */
-	bool running;	/* the record `run` is written */
-	bool suspended;
-	bool cleared;			/* the output files of the first task are empty already */
-	bool clean;			/* no process of the user is left */
-	bool has_slow_start;		/* a task's process was slow to start, so the memory that it reads is never freed */
-	bool done;			/* the record `done` is written: every task has ended */
-	char cause[KEEPER_CAUSE_SIZE];	/* why the attempt is being ended; "" if it is not */
-	int64_t kill_at;		/* when SIGKILL is due; 0 means never */
-	int64_t limit_at;		/* when the time limit is reached; 0 means never, or while the step is suspended */
-	int64_t limit_s;		/* the current time limit in seconds; 0 means none */
-	int64_t warn_at;		/* when the warning signal is due; 0 means never, or after it was sent */
-	int64_t warned_at;		/* when the warning signal was sent; 0 means not yet */
-	int64_t warned_paused;		/* value of `paused` when the warning signal was sent */
-	int64_t memory_at;		/* when to measure memory next; 0 means never */
-	int64_t memory_pause;		/* pause before the next measurement of memory */
-	int64_t paused, paused_at;	/* microseconds for which the step was suspended, and start of the current suspension */
-	struct lease lease;		/* the node's lease as last read */
-	int64_t lease_at;		/* when to read the node's lease again; 0 means never */
-	bool lease_lost;		/* the node's lease has run out, so no process of the user is started any more */
-	struct cgroups_figures figures; /* figures of the attempt's cgroup as last read */
+	struct keeper_task *tasks; /* keeper_task.c */
+	int task_count;		   /* keeper_task.c */
+	int live;		   /* keeper_task.c: tasks whose processes have not ended */
+	bool cleared;		   /* keeper_task.c: the output files of the first task are empty already */
+	bool has_slow_start;	   /* keeper_task.c: a task was slow to start, so the memory that it reads is never freed */
+	int exit_code, signal;	   /* keeper_task.c: exit code and signal of the step on this node */
+	struct keeper_hook *hook;  /* keeper_hook.c: the hook that runs; NULL if there is none */
 
-	int exit_code, signal; /* exit code and signal of the step on this node */
-	enum keeper_failure failure;
-	char message[512];
-	char drain[512];
+	enum keeper_phase phase;     /* keeper_record.c */
+	enum keeper_request request; /* keeper_ending.c */
+	int64_t kill_at;	     /* keeper_ending.c: when SIGKILL is due; 0 means never */
+	bool suspended;		     /* keeper_sweep.c */
+	bool has_user_processes;     /* keeper_sweep.c: a process of the user may be left */
+	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
+	bool epilogs;	 /* keeper.c sets it after the prolog, keeper_control.c clears it: epilogs run after the tasks */
+
+	char cause[KEEPER_CAUSE_SIZE];	/* keeper_ending.c, and keeper.c before `done`: why the attempt is being ended, or "" */
+	struct cgroups_figures figures; /* keeper.c, keeper_task.c, keeper_memory.c: last figures of the attempt's cgroup */
+	enum keeper_failure failure;	/* keeper.c, keeper_task.c, keeper_if_changed.c: the first failure */
+	char message[512];		/* written with `cause`, `failure` or a hook's failure: the reason for the user */
+	char drain[512];		/* keeper.c: why the node is to be drained; "" if it is not */
 };
 
 /* keeper_wait.c: handle events until over(k) is true or until `deadline` (clock_boot_us; 0 means none). Returns over(k). */
@@ -167,13 +174,16 @@ bool keeper_next_take(struct keeper_job *job, struct order *order);
 void keeper_control_read(struct keeper *k);
 void keeper_control_timers(struct keeper *k);
 int64_t keeper_control_next_timer(const struct keeper *k); /* returns when to call keeper_control_timers; 0 means never */
-/* Set the time limit in seconds from the start of the tasks, without suspensions; 0 means no limit. */
-void keeper_control_limit(struct keeper *k, int64_t limit_s);
+void keeper_control_open(struct keeper *k);		   /* take the time limit from the launch request */
+void keeper_control_start(struct keeper *k);		   /* let the time limit run, since the tasks have started */
 
 /* keeper_ending.c */
 /* Is a process of the user running that a signal or an ending concerns? Site hooks are not concerned, since they have a time
  * limit of their own. Nor are user epilogs, unless the node's lease has run out. */
 bool keeper_ending_is_busy(const struct keeper *k);
+/* Raise k->request. */
+void keeper_ending_request(struct keeper *k, enum keeper_request request);
+void keeper_ending_kill_by(struct keeper *k, int64_t at); /* send SIGKILL at this time, or when it is due before */
 /* Send SIGTERM now and SIGKILL after the grace time; a cause of "" means cancelled. */
 void keeper_ending_ask(struct keeper *k, const char *cause);
 void keeper_ending_kill(struct keeper *k, const char *cause); /* send SIGKILL to the step now */
@@ -182,6 +192,7 @@ void keeper_ending_timer(struct keeper *k, int64_t now);      /* send SIGKILL if
 /* keeper_memory.c */
 void keeper_memory_begin(struct keeper *k); /* start to measure memory, since a process of the user starts */
 void keeper_memory_poll(struct keeper *k);
+int64_t keeper_memory_next(const struct keeper *k); /* returns when to call keeper_memory_poll; 0 means never */
 
 /* keeper_lease.c */
 /* Write into the pid file the attempt's name, whether the attempt has to end with the lease, and the journal space of its
@@ -189,7 +200,8 @@ void keeper_memory_poll(struct keeper *k);
 bool keeper_lease_note(const struct keeper *k, bool ends_with_lease, struct err *e);
 void keeper_lease_begin(struct keeper *k); /* read the node's lease; without a lease, the attempt ends before it starts */
 void keeper_lease_poll(struct keeper *k);
-void keeper_lease_release(struct keeper *k); /* call when no process of the user is left or will be started */
+int64_t keeper_lease_next(const struct keeper *k); /* returns when to call keeper_lease_poll; 0 means never */
+void keeper_lease_release(struct keeper *k);	   /* call when no process of the user is left or will be started */
 
 /* keeper_task.c */
 void keeper_task_start(struct keeper *k); /* start all tasks of the step on this node */
@@ -228,10 +240,15 @@ void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal t
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
 void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let all of them continue */
 void keeper_sweep_kill(const struct keeper *k);
-bool keeper_sweep_user(struct keeper *k); /* kill processes until no process of the user is left */
-bool keeper_sweep_all(struct keeper *k);  /* kill processes until no process of the attempt is left */
+void keeper_sweep_expect(struct keeper *k); /* call before a process of the user starts */
+bool keeper_sweep_user(struct keeper *k);   /* kill processes until no process of the user is left */
+bool keeper_sweep_all(struct keeper *k);    /* kill processes until no process of the attempt is left */
 
-/* keeper_record.c: records are buffered, and keeper_record_flush writes them together. */
+/* keeper_record.c: records are buffered, and keeper_record_flush writes them together. `brief`: the tasks of the keeper's last
+ * attempt were brief. */
+struct keeper_records *keeper_record_new(struct journal *journal, bool brief);
+/* Returns until when buffered records may wait; 0 if there are none, or they may not wait. */
+int64_t keeper_record_due(const struct keeper *k);
 void keeper_record_flush(struct keeper *k);
 /* After the tasks have started: if the last attempt was brief, let the record `run` wait for the tasks' end. */
 void keeper_record_delay(struct keeper *k);

@@ -16,7 +16,20 @@
 #include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { DELAY_USEC = 250000 };
+enum { DELAY_USEC = 250000, RECORDS_MOST = 8 };
+
+/* Kinds of records that have a crash point. */
+enum { KIND_KEEPER = 1, KIND_RUN = 2, KIND_TASK = 4, KIND_DONE = 8 };
+
+struct keeper_records {
+	struct journal *journal;
+	struct fields *rows[RECORDS_MOST]; /* records that are not in the journal yet */
+	int count;
+	unsigned kinds;	  /* kinds of these records */
+	int64_t write_at; /* until when these records may wait for the tasks' end; 0 if they may not wait */
+	bool brief;	  /* the tasks of the keeper's last attempt took less than a quarter of a second */
+};
+
 /* Bytes of journal space. SPACE_HOOK covers a hook with 4 KiB of output, SPACE_TASK the end of a task, SPACE_PLAIN all other
  * records. */
 enum { HOOKS = 4, SPACE_HOOK = 5 * 1024, SPACE_PLAIN = 6 * 1024, SPACE_TASK = 640 };
@@ -27,43 +40,64 @@ int64_t keeper_record_space(const struct order *order)
 	return HOOKS * SPACE_HOOK + SPACE_PLAIN + tasks * SPACE_TASK;
 }
 
+struct keeper_records *keeper_record_new(struct journal *journal, bool brief)
+{
+	struct keeper_records *records = xcalloc(1, sizeof *records);
+	records->journal = journal;
+	records->brief = brief;
+	return records;
+}
+
+int64_t keeper_record_due(const struct keeper *k)
+{
+	return k->records->count > 0 ? k->records->write_at : 0;
+}
+
+/* The only function that changes the phase. An attempt whose tasks were not started goes from KEEPER_PREPARING to KEEPER_DONE. */
+static void enter_phase(struct keeper *k, enum keeper_phase phase)
+{
+	if (phase <= k->phase)
+		die("attempt %s cannot go from phase %d to phase %d", k->name, k->phase, phase);
+	k->phase = phase;
+}
+
 /* Buffer a record. keeper_record_flush writes it to the journal. */
 static void add_record(struct keeper *k, struct fields *record)
 {
-	k->write_at = 0;
-	if (k->record_count == KEEPER_RECORDS_MOST)
+	k->records->write_at = 0;
+	if (k->records->count == RECORDS_MOST)
 		keeper_record_flush(k);
-	k->records[k->record_count++] = record;
+	k->records->rows[k->records->count++] = record;
 }
 
 /* Pass the crash points (lib/crash.def) of the records that have just been written to the journal. */
 static void crash_points(unsigned kinds)
 {
-	if (kinds & KEEPER_RECORD_KEEPER)
+	if (kinds & KIND_KEEPER)
 		crash_point(CRASH_keeper_announced);
-	if (kinds & KEEPER_RECORD_RUN)
+	if (kinds & KIND_RUN)
 		crash_point(CRASH_keeper_run);
-	if (kinds & KEEPER_RECORD_TASK)
+	if (kinds & KIND_TASK)
 		crash_point(CRASH_keeper_task);
-	if (kinds & KEEPER_RECORD_DONE)
+	if (kinds & KIND_DONE)
 		crash_point(CRASH_keeper_done);
 }
 
 void keeper_record_flush(struct keeper *k)
 {
-	if (k->record_count == 0)
+	if (k->records->count == 0)
 		return;
-	record_must(k->journal, k->records, k->record_count);
-	k->record_count = 0;
-	k->write_at = 0;
-	crash_points(k->record_kinds);
-	k->record_kinds = 0;
+	record_must(k->records->journal, k->records->rows, k->records->count);
+	k->records->count = 0;
+	k->records->write_at = 0;
+	crash_points(k->records->kinds);
+	k->records->kinds = 0;
 }
 
 void keeper_record_delay(struct keeper *k)
 {
-	if (k->brief)
-		k->write_at = clock_boot_us() + DELAY_USEC;
+	if (k->records->brief)
+		k->records->write_at = clock_boot_us() + DELAY_USEC;
 }
 
 bool keeper_record_is_brief(const struct keeper *k)
@@ -92,7 +126,7 @@ void keeper_record_keeper(struct keeper *k, pid_t pid)
 	struct fields *record = make_record(k, "keeper");
 	fields_add_int(record, "pid", pid);
 	add_record(k, record);
-	k->record_kinds |= KEEPER_RECORD_KEEPER;
+	k->records->kinds |= KIND_KEEPER;
 }
 
 void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
@@ -109,13 +143,13 @@ void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
 void keeper_record_run(struct keeper *k, pid_t pid)
 {
 	struct fields *record = make_record(k, "run");
-	int64_t write_at = k->write_at;
+	int64_t write_at = k->records->write_at;
 	fields_add_int(record, "pid", pid);
 	fields_add_int(record, "session", pid);
 	add_record(k, record);
-	k->write_at = write_at;
-	k->record_kinds |= KEEPER_RECORD_RUN;
-	k->running = true;
+	k->records->write_at = write_at;
+	k->records->kinds |= KIND_RUN;
+	enter_phase(k, KEEPER_RUNNING);
 }
 
 void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid, int status, const char *cause,
@@ -137,7 +171,7 @@ void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid
 	fields_add_int(record, "nvcsw", stats->nvcsw);
 	fields_add_int(record, "nivcsw", stats->nivcsw);
 	add_record(k, record);
-	k->record_kinds |= KEEPER_RECORD_TASK;
+	k->records->kinds |= KIND_TASK;
 }
 
 /* Returns the outcome of a step that a control message or a timer ended. */
@@ -201,7 +235,8 @@ void keeper_record_done(struct keeper *k)
 	fields_add(record, "outcome", outcome);
 	fields_add(record, "message", k->message);
 	add_record(k, record);
-	k->record_kinds |= KEEPER_RECORD_DONE;
+	k->records->kinds |= KIND_DONE;
+	enter_phase(k, KEEPER_DONE);
 }
 
 void keeper_record_end(struct keeper *k)

@@ -84,7 +84,7 @@ static bool kill_left_of_user(struct keeper *k)
 
 static bool kill_left(struct keeper *k)
 {
-	bool any = k->cgroups && !k->clean && kill_left_in_cgroups(k);
+	bool any = k->cgroups && k->has_user_processes && kill_left_in_cgroups(k);
 	if (!has_children())
 		return any;
 	keeper_record_flush(k);
@@ -112,10 +112,15 @@ static bool kill_all(struct keeper *k, bool (*kill_some)(struct keeper *k))
 	return true;
 }
 
+void keeper_sweep_expect(struct keeper *k)
+{
+	k->has_user_processes = true;
+}
+
 bool keeper_sweep_user(struct keeper *k)
 {
-	k->clean = k->clean || kill_all(k, kill_left_of_user);
-	return k->clean;
+	k->has_user_processes = k->has_user_processes && !kill_all(k, kill_left_of_user);
+	return !k->has_user_processes;
 }
 
 bool keeper_sweep_all(struct keeper *k)

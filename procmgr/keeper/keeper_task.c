@@ -172,7 +172,7 @@ static bool start_task(struct keeper *k, struct keeper_task *t, struct err *e)
 	bool in_use;
 	fill_start(k, &start, &c->streams, t->rank);
 	t->started_at = clock_boot_us();
-	k->clean = false;
+	keeper_sweep_expect(k);
 	t->pid = task_start(&start, &t->report, &in_use, e);
 	t->counts = t->pid > 0 ? stats_open(t->pid) : -1;
 	if (in_use)
@@ -214,7 +214,7 @@ void keeper_task_report(struct keeper *k, struct keeper_task *t)
 	t->error[size > 0 ? size : 0] = '\0';
 	close(t->report);
 	t->report = -1;
-	if (!*t->error && !k->running)
+	if (!*t->error && k->phase == KEEPER_PREPARING)
 		keeper_record_run(k, t->pid);
 }
 
@@ -235,7 +235,7 @@ void keeper_task_start(struct keeper *k)
 			fail_start(k, true, e.message);
 		}
 	}
-	keeper_control_limit(k, k->limit_s);
+	keeper_control_start(k);
 	keeper_memory_begin(k);
 	if (k->live > 0 && k->failure == KEEPER_FAILURE_NONE)
 		keeper_record_delay(k);

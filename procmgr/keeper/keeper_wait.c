@@ -50,7 +50,7 @@ static int timeout_ms(const struct keeper *k, int64_t deadline)
  * waits. */
 static int write_ms(struct keeper *k, int timeout)
 {
-	int64_t wait = k->record_count > 0 && k->write_at > 0 ? (k->write_at - clock_boot_us()) / 1000 : 0;
+	int64_t due = keeper_record_due(k), wait = due > 0 ? (due - clock_boot_us()) / 1000 : 0;
 	if (wait > 0)
 		return timeout < 0 || timeout > wait ? (int)wait : timeout;
 	if (timeout != 0)
