@@ -17,7 +17,7 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 #variable_conflict use_column
 begin
 	if not exists (select from leader l where l.name = 'hook' and l.term = p_term) then
-		raise exception 'term % is over', p_term using errcode = 'RT412', hint = 'Another runnerd runs hooks now.';
+		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412', hint = 'Another runnerd leads now.';
 	end if;
 	if p_poll then
 		return query
@@ -154,7 +154,7 @@ declare
 begin
 	perform from leader l where l.name = 'hook' and l.term = p_term for no key update;
 	if not found then
-		raise exception 'term % is over', p_term using errcode = 'RT412', hint = 'Another runnerd runs hooks now.';
+		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412', hint = 'Another runnerd leads now.';
 	end if;
 	v_stop := array(
 		select d.hook_id

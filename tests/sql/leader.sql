@@ -7,7 +7,7 @@ select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.term() as term \gset
 select is(api.leader_claim('schedule', 3), :term::bigint, 'claimed again by the same session: the same term');
 update rota.leader set term = term + 1;
-select throws_ok(format('select api.schedule_commit(%s, %L, %L)', :term, '[]', '[]'), 'RT412', 'term ' || :term || ' is over', 'commit under an old term');
+select throws_ok(format('select api.schedule_commit(%s, %L, %L)', :term, '[]', '[]'), 'RT412', 'the leadership of term ' || :term || ' has passed to another process', 'commit under an old term');
 select throws_ok(format('select api.schedule_tick(%s)', :term), 'RT412', null, 'tick under an old term');
 select throws_ok(format('select api.schedule_plan(%s, %L, null, null)', :term, '[]'), 'RT412', null, 'plan under an old term');
 select throws_ok(format('select api.schedule_refuse(%s, %L, %L, %L)', :term, '{}', '{}', '{}'), 'RT412', null, 'refuse under an old term');
