@@ -344,7 +344,7 @@ static void cycle_call_commit(struct lead_cycle *c, const struct lead_commit *co
 	bool waits = c->mode == LEAD_TOGETHER; /* the commit waits for locks of jobs, up to the database's lock timeout */
 
 	if (!starts || !signed_orders)
-		die("could not write starts and orders as JSON");
+		die("could not write starts and launch requests as JSON");
 	c->waiting++;
 	if (!waits)
 		c->left += json_array_size(commit->starts);

@@ -165,7 +165,7 @@ static json_t *draft_json(const struct draft *x, const struct seal_text *text, c
 			 (json_int_t)x->order.job_id, "step_id", x->order.step_id, "attempt", x->order.attempt, "also", steps,
 			 "body", text->data, text->size, "signature", signature);
 	if (!json)
-		die("could not write the order for step %s as JSON", x->order.step_label);
+		die("could not write the launch request of step %s as JSON", x->order.step_label);
 	if (x->hint.sample_s > 0 || x->hint.first > 0)
 		json_object_set_new(json, "args", hint_json(&x->hint));
 	return json;

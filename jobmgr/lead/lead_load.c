@@ -88,10 +88,10 @@ static const struct column outage_columns[] = {
 };
 
 static const struct column queue_columns[] = {
-	{"job_id", lead_read_int64, AT(lead_queued, job)},	{"step_id", lead_read_int, AT(lead_queued, step)},
-	{"version", lead_read_int64, AT(lead_queued, version)}, {"stamp", lead_read_int64, AT(lead_queued, stamp)},
-	{"free_slots", lead_read_int, AT(lead_queued, free_slots)},	{"array_next", lead_read_int, AT(lead_queued, next)},
-	{"array_skip", lead_read_ints, AT(lead_queued, skip)},	{"array_over", lead_read_int, AT(lead_queued, ended)},
+	{"job_id", lead_read_int64, AT(lead_queued, job)},	    {"step_id", lead_read_int, AT(lead_queued, step)},
+	{"version", lead_read_int64, AT(lead_queued, version)},	    {"stamp", lead_read_int64, AT(lead_queued, stamp)},
+	{"free_slots", lead_read_int, AT(lead_queued, free_slots)}, {"array_next", lead_read_int, AT(lead_queued, next)},
+	{"array_skip", lead_read_ints, AT(lead_queued, skip)},	    {"array_over", lead_read_int, AT(lead_queued, ended)},
 };
 
 static const struct column pending_columns[] = {
