@@ -48,9 +48,9 @@ static bool is_cause(const char *text)
 
 struct fields *launcher_control_check(const struct fields *message, struct err *e)
 {
-	const char *action = known_action(fields_get(message, "action")), *cause = fields_get(message, "cause");
+	const char *asked = fields_get(message, "action"), *action = known_action(asked), *cause = fields_get(message, "cause");
 	int64_t signal, epilog, limit;
-	bool understood = action || err_set(e, "unknown action");
+	bool understood = action || err_set(e, "unknown action \"%.32s\"", asked ? asked : "");
 	understood = understood && fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) &&
 		     fields_int_or(message, "epilog", 0, 1, 1, &epilog, e) &&
 		     fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e);
