@@ -149,7 +149,7 @@ verbs() {
 	END
 	while read -r object; do
 		run -2 rota admin "$object" cheese
-		[[ $output == *'there is no action "cheese"; say '* ]] || [[ $object == export && $output == *'where to?'* ]]
+		[[ $output == *'there is no action "cheese"; name '* ]] || [[ $object == export && $output == *'where to?'* ]]
 	done < <(rota completion object)
 	run -2 rota admin partition drain p
 	[[ $output == *'there is no action "drain"; say create, change, show or delete'* ]]
@@ -456,13 +456,20 @@ waits_since() {
 
 @test "watch of several jobs redraws a line a job, prints JSON, and is ended by q" {
 	job=$(submit '#!/bin/sh
-sleep 1')
+until [ -e drawn ]; do sleep 0.1; done')
 	other=$(submit '#!/bin/sh
 #ROTA step a
-sleep 2
+until [ -e drawn ]; do sleep 0.1; done
 #ROTA step b --after=a
 exit 4')
-	run -4 script -qec "stty rows 24 cols 120; rota watch $job $other" /dev/null
+	rm -f "$BATS_TEST_TMPDIR/drawn"
+	script -qec "stty rows 24 cols 120; rota watch $job $other" /dev/null >"$BATS_TEST_TMPDIR/screen" 3>&- </dev/null &
+	eventually grep -q "$other" "$BATS_TEST_TMPDIR/screen"
+	touch "$BATS_TEST_TMPDIR/drawn"
+	status=0
+	wait $! || status=$?
+	[ "$status" = 4 ]
+	output=$(<"$BATS_TEST_TMPDIR/screen")
 	[[ $output == *"JOB"*"STATE"*"NODES/REASON"*$'\033['*A*"$job"*completed*"$other"*failed*2/2* ]]
 	run -4 --separate-stderr rota watch --json "$job" "$other"
 	[ "$(jq -sc 'map([.job_id, .state])' <<<"$output")" = "[[$job,\"completed\"],[$other,\"failed\"]]" ]
@@ -547,7 +554,7 @@ sleep 60')
 	name=$(printf 'long-%.0s' {1..12})
 	job=$(submit '#!/bin/bash
 #ROTA step first
-sleep 60
+sleep 1000
 #ROTA step second-with-quite-a-long-name --after=first
 true' --job-name="$name")
 	for command in "queue" "queue --start" "show $job" "show $job.first" "nodes" "reservations" "partitions" "status" "acct $job" "acct --steps $job"; do
@@ -566,7 +573,7 @@ true' --job-name="$name")
 	name=$(printf 'long-%.0s' {1..20})
 	job=$(submit '#!/bin/bash
 #ROTA step first
-sleep 60
+sleep 1000
 #ROTA step second-with-quite-a-long-name --after=first
 true' --job-name="$name" --time=300-00:00:00 --hold)
 	rota admin reservation create maintenance-of-the-cooling-towers --start="now+400days" --duration=1:00:00 --nodes=all
@@ -658,8 +665,14 @@ echo later' --hold)
 	job=$(submit '#!/bin/sh
 #ROTA --retry=1
 echo "attempt $ROTA_ATTEMPT"
+until [ -e followed ]; do sleep 0.1; done
 [ "$ROTA_ATTEMPT" = 2 ]')
-	run -0 rota log -f "$job"
+	rm -f "$BATS_TEST_TMPDIR/followed"
+	rota log -f "$job" >"$BATS_TEST_TMPDIR/log" 3>&- &
+	eventually is_followed $!
+	touch "$BATS_TEST_TMPDIR/followed"
+	wait $!
+	output=$(<"$BATS_TEST_TMPDIR/log")
 	[ "$output" = "attempt 1"$'\n'"attempt 2" ]
 }
 

@@ -145,10 +145,11 @@ attempts() {
 	node=$(node_of 1)
 	cut_off "$node"
 	eventually node_is "$node" down
-	# First, because it is refused only until the margin is over.
+	superuser "update rota.node_lease l set margin_s = 1000 from rota.node n where n.node_id = l.node_id and n.name = '$node'"
 	run rota admin node dead "$node" --reason="pulled the plug"
 	[ "$status" -ne 0 ]
 	[[ $output == *"may still be ending its steps"* ]]
+	superuser "update rota.node_lease l set margin_s = 4 from rota.node n where n.node_id = l.node_id and n.name = '$node'"
 	[ "$(rota queue --json | jq -r '.jobs[0] | .state + " " + .reason')" = "running node_lost" ]
 	rota why "$job" | grep -q "$node is lost"
 	over() { [ "$(sql "select loss_ended_at is not null from rota.node_lease join rota.node using (node_id) where name = '$node'")" = t ]; }
