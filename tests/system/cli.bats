@@ -149,10 +149,10 @@ verbs() {
 	END
 	while read -r object; do
 		run -2 rota admin "$object" cheese
-		[[ $output == *'there is no action "cheese"; name '* ]] || [[ $object == export && $output == *'where to?'* ]]
+		[[ $output == *'there is no action "cheese"; name '* ]] || [[ $object == export && $output == *'--to=DIR'* ]]
 	done < <(rota completion object)
 	run -2 rota admin partition drain p
-	[[ $output == *'there is no action "drain"; say create, change, show or delete'* ]]
+	[[ $output == *'there is no action "drain"; name one of create, change, show or delete'* ]]
 	job=$(submit '#!/bin/sh
 sleep 30')
 	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota show "$job"
@@ -761,7 +761,7 @@ echo from a
 echo from b')
 	echo another job >"$BATS_TEST_TMPDIR/old.out"
 	run -1 --separate-stderr rota log "$job"
-	[[ -z $output && $stderr == "rota: no step of $job has started"*"-f waits"* ]]
+	[[ -z $output && $stderr == "rota: no step of $job has started"*"rota log -f\` waits"* ]]
 	rota cancel -q "$job"
 	run -1 --separate-stderr rota log -f "$job"
 	[[ -z $output && $stderr == "rota: no step of $job has started" ]]
@@ -1188,5 +1188,5 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	[[ $output != *started* ]]
 	[ "$before" = "$(rota status --json | jq -c '[.processes[] | {role, name, pid}]')" ]
 	run -1 rota up --cpus 3
-	[[ $output == *"there are nodes already"*--nodes* ]]
+	[[ $output == *"the instance has nodes already"*--nodes=* ]]
 }

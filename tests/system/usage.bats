@@ -84,7 +84,7 @@ true')
 	right
 	[ "$(rota sql -Atc "select sum(cpu_s), sum(steps_ended) from acct.usage_hour")" = "$before" ]
 	[ "$(rota sql -Atc "select max(day) = (now() at time zone 'Asia/Tokyo')::date from acct.usage_day")" = t ]
-	refused 'there is no action "delete"; say rebuild' rota admin usage delete
+	refused 'there is no action "delete"; name rebuild' rota admin usage delete
 }
 
 @test "the past: the queue, the nodes and the use of a moment" {
