@@ -53,7 +53,7 @@ static const char *word_read(const struct verb *verb, const char *what, const ch
 	near = nearest_of(given, words);
 	if (near)
 		verb_misuse(verb, "there is no %s \"%s\"; did you mean \"%s\"?", what, given, near);
-	verb_misuse(verb, "there is no %s \"%s\"; name one of %s", what, given, words_join(words));
+	verb_misuse(verb, "there is no %s \"%s\"; name %s%s", what, given, words[1] ? "one of " : "", words_join(words));
 }
 
 /* The command line of `rota admin`. */
