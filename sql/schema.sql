@@ -130,19 +130,27 @@ create type internal.allocation_end as (
 	gone boolean,
 	peak_mb bigint,
 	cpu_usec bigint,
-	began_at timestamptz
+	began_at timestamptz,
+	boot_at timestamptz
 );
 comment on type internal.allocation_end is
 	'An allocation that ends. at: when (null: now); gone: nothing of it is left on the node; peak_mb, cpu_usec: what it '
-	'used; began_at: when it began there (null: it never did), if it was pre-dispatched.';
-create type internal.freed_slots as (
-	node_id int,
+	'used; began_at: when its keeper started on the node (null: that is not reported here, and known before if it did); '
+	'boot_at: as in '
+	'rota.allocation.';
+create type internal.slot_move as (
 	job_id bigint,
-	request_id int,
-	n int,
-	free_at timestamptz[]
+	step_id int,
+	attempt int,
+	node_id int,
+	ended boolean,
+	slot_at timestamptz,
+	boot_at timestamptz
 );
-comment on type internal.freed_slots is 'The CPUs of n elements of an array that have become free on a node, the latest first.';
+comment on type internal.slot_move is
+	'A pre-dispatched allocation and the CPUs that it takes over from another element of its array. ended: the allocation '
+	'ends with this report; slot_at: since when the CPUs are free for it (null: it has none); boot_at: that of the '
+	'allocation that had the CPUs before.';
 
 create type internal.allocation_start as (
 	job_id bigint,
@@ -158,11 +166,12 @@ create type internal.allocation_start as (
 	prolog_owner boolean,
 	phase text,
 	started_at timestamptz,
-	predispatched boolean
+	predispatched boolean,
+	waits boolean
 );
 comment on type internal.allocation_start is
-	'An allocation that begins: columns of rota.allocation. predispatched: it may be pre-dispatched, where the node has no '
-	'CPUs for it yet.';
+	'An allocation that begins: columns of rota.allocation. waits: it is pre-dispatched, and the node has no CPUs for it '
+	'yet.';
 
 create type internal.attempt_fact as (
 	job_id bigint,
@@ -200,6 +209,7 @@ create type internal.attempt_report as (
 	step_id int,
 	attempt int,
 	seq bigint,
+	boot_at timestamptz,
 	keeper_at timestamptz,
 	ready boolean,
 	run_at timestamptz,
@@ -220,6 +230,7 @@ create type internal.attempt_report as (
 	open boolean,
 	single boolean,
 	brief boolean,
+	waits boolean,
 	paused boolean,
 	tasked boolean,
 	hooked boolean,
@@ -228,18 +239,19 @@ create type internal.attempt_report as (
 );
 comment on type internal.attempt_report is
 	'What one report says of an attempt on a node, in one row, with what was known before. phase, open: of the allocation; '
-	'live, single: the attempt is live and has one node only; brief: the report has its end and no pause; paused, tasked, '
+	'live, single: the attempt is live and has one node only; brief: the report has its end and no pause; waits: it is '
+	'pre-dispatched and was not known to have started; boot_at: as in rota.allocation, all times are computed with it; paused, tasked, '
 	'hooked: it has records of pauses, tasks, hooks; new_count: number of new records; unexpected: some records may have to '
 	'be rejected.';
 
 create type internal.report_content as (
-	at timestamptz,
+	boot_at timestamptz,
 	records jsonb,
 	coalesced jsonb
 );
 comment on type internal.report_content is
-	'Records and coalesced records of a report, as api.node_report takes them. at: when it was received; ages in it count '
-	'from there.';
+	'Records and coalesced records of a report, as api.node_report takes them. boot_at: when the clock of the node was 0, '
+	'as the node estimated it for this report; clocks in it count from there.';
 
 create type internal.start_decision as (
 	job_id bigint,

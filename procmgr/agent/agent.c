@@ -17,6 +17,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/agent/agent_cache.h"
+#include "procmgr/agent/agent_db.h"
 #include "procmgr/agent/agent_hardware.h"
 #include "procmgr/agent/agent_inventory.h"
 #include "procmgr/agent/agent_launcher.h"
@@ -39,6 +40,7 @@ struct agent {
 	struct agent_orders *orders;
 	struct agent_samples *samples;
 	struct agent_report *report;
+	struct agent_clock clock;
 	bool is_registering;
 	bool is_unknown; /* a missing node in the database has been logged */
 	int quiet_ticks; /* ticks in a row with nothing to do */
@@ -76,12 +78,14 @@ static struct lease_call *lease_call_new(struct agent *a)
 	return call;
 }
 
-/* Free the lease call that has been answered. Returns its agent. */
-static struct agent *lease_call_end(void *arg, int64_t *sent)
+/* Free the lease call that has been answered, and compare the clocks. Returns its agent. */
+static struct agent *lease_call_end(void *arg, const PGresult *result, int64_t *sent)
 {
 	struct lease_call *call = arg;
 	struct agent *a = call->agent;
 	*sent = call->sent;
+	if (result && PQntuples(result) > 0)
+		agent_clock_compare(&a->clock, *sent, clock_boot_us(), strtoll(agent_db_text(result, 0, "server_us"), NULL, 10));
 	free(call);
 	return a;
 }
@@ -109,7 +113,7 @@ static void handle_registered(struct db *db, PGresult *result, const struct err 
 {
 	(void)db;
 	int64_t sent;
-	struct agent *a = lease_call_end(arg, &sent);
+	struct agent *a = lease_call_end(arg, result, &sent);
 	const struct agent_context *c = &a->context;
 	a->is_registering = false;
 	if (!result) {
@@ -200,7 +204,7 @@ static void handle_renewed(struct db *db, PGresult *result, const struct err *e,
 {
 	(void)db;
 	int64_t sent;
-	struct agent *a = lease_call_end(arg, &sent);
+	struct agent *a = lease_call_end(arg, result, &sent);
 	const struct agent_nodes *nodes = a->context.nodes;
 	if (!result)
 		log_warning("could not renew the lease of node \"%s\": %s", a->context.node, e->message);
@@ -362,6 +366,7 @@ static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *
 	c->lease = agent_lease_new(c->conf);
 	a->orders = agent_order_new(c, &a->watcher);
 	a->samples = agent_sample_new(c);
+	c->clock = &a->clock;
 	a->report = agent_report_new(c, a->orders, a->samples);
 	if (!agent_report_open(a->report, e))
 		return false;

@@ -1,4 +1,4 @@
-/* agent_context.h - objects that all files of the agent use; only agent.c changes them. */
+/* agent_context.h - objects that all files of the agent use. Only agent.c changes them, except for `clock`. */
 #ifndef ROTA_PROCMGR_AGENT_CONTEXT_H
 #define ROTA_PROCMGR_AGENT_CONTEXT_H
 
@@ -6,6 +6,7 @@
 
 #include "lib/conf.h"
 #include "lib/db.h"
+#include "procmgr/agent/agent_clock.h"
 
 struct agent_context {
 	const struct conf *conf;
@@ -15,7 +16,8 @@ struct agent_context {
 	struct agent_launcher *launcher; /* the connection to the launcher */
 	struct agent_nodes *nodes;	 /* this agent's nodes that are registered in the database */
 	struct agent_lease *lease;
-	bool stopping; /* SIGTERM came: report the rest of the journal, then exit */
+	struct agent_clock *clock; /* the clock of the database; compared with each answer that has it */
+	bool stopping;		   /* SIGTERM came: report the rest of the journal, then exit */
 };
 
 #endif

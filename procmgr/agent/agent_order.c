@@ -75,6 +75,7 @@ static int add_row(struct agent_orders *os, const PGresult *result, int row)
 	}
 	struct agent_order *o = insert_order(os, at, &one);
 	agent_order_read(os->context, o, result, row);
+	agent_predispatch_adopt(os->predispatch, &o->array);
 	return o->id_count;
 }
 
@@ -189,6 +190,14 @@ static void recall_answers(const struct agent_orders *os, struct agent_order *o)
 	}
 }
 
+/* Note that an element starts with CPUs of its own. Later orders of pre-dispatched elements count it already. */
+static void raise_limits(struct agent_orders *os, const struct agent_order *starting, const struct record_key *key)
+{
+	for (int i = 0; &os->list[i] != starting; i++)
+		if (os->list[i].array.last > 0)
+			agent_predispatch_raise(&os->list[i].array, key);
+}
+
 /* Send a launch request for all of its attempts, or for as many pre-dispatched elements as may start now. */
 static void send_launch(struct agent_orders *os, struct agent_order *o)
 {
@@ -207,6 +216,8 @@ static void send_launch(struct agent_orders *os, struct agent_order *o)
 			left++;
 			continue;
 		}
+		if (!predispatched && !agent_predispatch_runs(os->predispatch, &key))
+			raise_limits(os, o, &key);
 		if (!late)
 			agent_predispatch_start(os->predispatch, &key);
 		o->starts[i].sent = true;

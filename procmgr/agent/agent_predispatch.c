@@ -3,7 +3,7 @@
  * Called by: agent_order.c. An order of pre-dispatched elements names the steps of its array and its concurrency limit: the
  * number of elements that had CPUs when the order was committed. When an element ends, the database gives its CPUs to a
  * pre-dispatched element (sql/schedule/allocation.sql). The limit stays the same, and the agent starts the next element without
- * asking.
+ * asking. An element that is started with CPUs of its own raises the limit of earlier orders.
  * Invariants: an attempt counts as running from before its launch request is sent to the launcher until its record `end` or
  * `refused` is in the journal, also across a restart of procmgrd. */
 #include "procmgr/agent/agent_predispatch.h"
@@ -93,14 +93,33 @@ static bool is_element(const struct agent_array *array, const struct record_key 
 	return key->job_id == array->job_id && key->step_id >= array->first && key->step_id <= array->last;
 }
 
-int agent_predispatch_free_slots(const struct agent_predispatch *p, const struct agent_array *array)
+static int count_running(const struct agent_predispatch *p, const struct agent_array *array)
 {
 	int running = 0;
-	if (p->unlimited)
-		return INT_MAX;
 	for (int i = 0; i < p->count; i++)
 		running += is_element(array, &p->running[i].key);
+	return running;
+}
+
+int agent_predispatch_free_slots(const struct agent_predispatch *p, const struct agent_array *array)
+{
+	if (p->unlimited)
+		return INT_MAX;
+	int running = count_running(p, array);
 	return running < array->concurrency ? array->concurrency - running : 0;
+}
+
+void agent_predispatch_adopt(const struct agent_predispatch *p, struct agent_array *array)
+{
+	int running = array->last > 0 ? count_running(p, array) : 0;
+	if (running > array->concurrency)
+		array->concurrency = running;
+}
+
+void agent_predispatch_raise(struct agent_array *array, const struct record_key *key)
+{
+	if (array->concurrency > 0 && is_element(array, key))
+		array->concurrency++;
 }
 
 void agent_predispatch_lower(struct agent_array *array, const struct record_key *key)

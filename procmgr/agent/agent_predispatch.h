@@ -30,6 +30,13 @@ bool agent_predispatch_runs(const struct agent_predispatch *p, const struct reco
 /* Returns the number of further elements of the array that may start now. */
 int agent_predispatch_free_slots(const struct agent_predispatch *p, const struct agent_array *array);
 
+/* Set the concurrency limit of an array whose launch request was just read to at least the number of its running elements: some
+ * may have got CPUs after the request was committed, and the requests that said so are done. */
+void agent_predispatch_adopt(const struct agent_predispatch *p, struct agent_array *array);
+
+/* Raise the array's concurrency limit if the attempt, which starts with CPUs of its own, is an element of the array. */
+void agent_predispatch_raise(struct agent_array *array, const struct record_key *key);
+
 /* After an attempt has ended while suspended, lower the array's concurrency limit if the attempt is an element of the array. */
 void agent_predispatch_lower(struct agent_array *array, const struct record_key *key);
 

@@ -2,8 +2,8 @@
  *
  * Called by: agent_report.c.
  * Invariants:
- * - Times are sent as ages, since the database uses only its own clock. A suspension also has the node's clock, by which the
- *   database recognizes a suspension that it has already recorded.
+ * - Times are sent by the node's clock. The database converts them (internal.report_read), and recognizes by them a suspension
+ *   that it has already recorded.
  * - Numbers are JSON numbers. Text is valid UTF-8 whatever bytes the record had. */
 #include "procmgr/agent/agent_record.h"
 
@@ -38,10 +38,9 @@ static json_t *text_json(const char *value)
 	return json;
 }
 
-static json_t *age_json(const char *at, int64_t now)
+static json_t *number_json(const char *value)
 {
-	int64_t usec = now - strtoll(at, NULL, 10);
-	return json_integer(usec > 0 ? usec : 0);
+	return json_integer(strtoll(value, NULL, 10));
 }
 
 /* Is the value of a field empty or unknown? Such a field is left out of the JSON. */
@@ -50,23 +49,23 @@ static bool is_empty(const char *name, const char *value)
 	return !*value || strcmp(value, "-1") == 0 || (strcmp(value, "0") == 0 && strcmp(name, "signal") == 0);
 }
 
-static void add_field(json_t *json, const char *name, const char *value, int64_t now)
+static void add_field(json_t *json, const char *name, const char *value)
 {
 	if (is_empty(name, value))
 		return;
 	if (strcmp(name, "at") == 0)
-		json_object_set_new(json, "age_us", age_json(value, now));
+		json_object_set_new(json, "at_us", number_json(value));
 	else if (strcmp(name, "start_usec") == 0)
-		json_object_set_new(json, "started_age_us", age_json(value, now));
+		json_object_set_new(json, "started_us", number_json(value));
 	else if (is_number(name))
-		json_object_set_new(json, name, json_integer(strtoll(value, NULL, 10)));
+		json_object_set_new(json, name, number_json(value));
 	else
 		json_object_set_new(json, name, text_json(value));
 }
 
-json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t now)
+json_t *agent_record_json(const struct fields *record, int64_t node_id)
 {
-	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again"), *at = fields_get(record, "at");
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
 	struct record_key key;
 	struct err e;
 	if (!kind || !record_key_read(record, &key, &e))
@@ -78,10 +77,8 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 	if (strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0)
 		return NULL;
 	json_t *json = json_object();
-	if (at && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0))
-		json_object_set_new(json, "clock", json_integer(strtoll(at, NULL, 10)));
 	for (int i = 0; i < fields_count(record); i++)
-		add_field(json, fields_name(record, i), fields_value(record, i), now);
+		add_field(json, fields_name(record, i), fields_value(record, i));
 	/* The node's database id replaces the number of a virtual node. */
 	json_object_set_new(json, "node", json_integer(node_id));
 	return json;
@@ -114,7 +111,7 @@ static json_t *find_attempt(const json_t *ready, const struct record_key *key)
 	return same ? last : NULL;
 }
 
-bool agent_record_add_ready(json_t *ready, int64_t node_id, struct fields *const *records, int count, int64_t now)
+bool agent_record_add_ready(json_t *ready, int64_t node_id, struct fields *const *records, int count)
 {
 	struct record_key key;
 	struct err e;
@@ -124,7 +121,7 @@ bool agent_record_add_ready(json_t *ready, int64_t node_id, struct fields *const
 	json_t *one = find_attempt(ready, &key);
 	if (!one) {
 		one = json_pack("{s:I, s:i, s:i, s:o, s:[]}", "job", (json_int_t)key.job_id, "step", key.step_id, "attempt",
-				key.attempt, "age_us", age_json(at, now), "nodes");
+				key.attempt, "at_us", number_json(at), "nodes");
 		json_array_append_new(ready, one);
 	}
 	json_array_append_new(json_object_get(one, "nodes"), json_integer(node_id));
@@ -157,7 +154,7 @@ static bool can_coalesce(struct fields *const *records, int count)
 }
 
 /* Add the fields of a record that not all kinds of records have. The pid is left out, since `session` has the same number. */
-static void add_own_fields(json_t *one, const struct fields *record, int64_t now)
+static void add_own_fields(json_t *one, const struct fields *record)
 {
 	static const char *const left_out[] = {"kind", "job", "step", "attempt", "node", "at", "pid"};
 	for (int i = 0; i < fields_count(record); i++) {
@@ -165,28 +162,28 @@ static void add_own_fields(json_t *one, const struct fields *record, int64_t now
 		while (k < sizeof left_out / sizeof *left_out && strcmp(left_out[k], fields_name(record, i)) != 0)
 			k++;
 		if (k == sizeof left_out / sizeof *left_out)
-			add_field(one, fields_name(record, i), fields_value(record, i), now);
+			add_field(one, fields_name(record, i), fields_value(record, i));
 	}
 }
 
-static void coalesce_record(json_t *one, const struct fields *record, int64_t node_id, int64_t now)
+static void coalesce_record(json_t *one, const struct fields *record, int64_t node_id)
 {
 	const char *kind = fields_get(record, "kind"), *at = fields_get(record, "at");
 	char name[16];
 	if (strcmp(kind, "used") == 0)
 		return;
 	if (strcmp(kind, "task") == 0) {
-		json_object_set_new(one, kind, agent_record_json(record, node_id, now));
+		json_object_set_new(one, kind, agent_record_json(record, node_id));
 	} else if (strcmp(kind, "ready") == 0) {
 		json_object_set_new(one, kind, json_true());
 	} else {
 		snprintf(name, sizeof name, "%s_us", kind);
-		json_object_set_new(one, name, age_json(at ? at : "0", now));
-		add_own_fields(one, record, now);
+		json_object_set_new(one, name, number_json(at ? at : "0"));
+		add_own_fields(one, record);
 	}
 }
 
-bool agent_record_add_coalesced(json_t *coalesced, int64_t node_id, struct fields *const *records, int count, int64_t now)
+bool agent_record_add_coalesced(json_t *coalesced, int64_t node_id, struct fields *const *records, int count)
 {
 	struct record_key key;
 	struct err e;
@@ -195,7 +192,7 @@ bool agent_record_add_coalesced(json_t *coalesced, int64_t node_id, struct field
 	json_t *one = json_pack("{s:s, s:I, s:I, s:i, s:i}", "kind", "life", "node", (json_int_t)node_id, "job",
 				(json_int_t)key.job_id, "step", key.step_id, "attempt", key.attempt);
 	for (int i = 0; i < count; i++)
-		coalesce_record(one, records[i], node_id, now);
+		coalesce_record(one, records[i], node_id);
 	json_array_append_new(coalesced, one);
 	return true;
 }

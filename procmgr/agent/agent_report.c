@@ -66,7 +66,8 @@ struct agent_report {
 	int64_t collect_until; /* no report before that time while attempts are under way */
 	/* When the last report was made. Unless that report was full, it has all records that were due at that time. */
 	int64_t made_at;
-	int ends; /* number of `end` records in the last report */
+	int64_t sent_at; /* when the call that is under way was sent: the last report, or its application */
+	int ends;	 /* number of `end` records in the last report */
 };
 
 /* A report to the database that is being made. */
@@ -86,7 +87,7 @@ static bool is_kind(const struct fields *record, const char *kind)
 
 static void add_record(struct batch *b, const struct fields *record)
 {
-	json_t *json = agent_record_json(record, agent_node_id(b->report->context->nodes, record), b->now);
+	json_t *json = agent_record_json(record, agent_node_id(b->report->context->nodes, record));
 	if (json)
 		json_array_append_new(b->records, json);
 }
@@ -98,9 +99,9 @@ static int add_attempt(const struct record_key *key, struct fields *const *recor
 	struct batch *b = arg;
 	int64_t node_id = agent_node_id(b->report->context->nodes, records[0]);
 	b->count += count;
-	if (agent_record_add_ready(b->ready, node_id, records, count, b->now))
+	if (agent_record_add_ready(b->ready, node_id, records, count))
 		return 0;
-	bool coalesced = agent_record_add_coalesced(b->coalesced, node_id, records, count, b->now);
+	bool coalesced = agent_record_add_coalesced(b->coalesced, node_id, records, count);
 	for (int i = 0; i < count; i++) {
 		if (!coalesced)
 			add_record(b, records[i]);
@@ -263,6 +264,7 @@ static db_answer handle_answer;
 static void apply_deferred(struct agent_report *r, const char *jobs)
 {
 	set_reporting(r, true);
+	r->sent_at = clock_boot_us();
 	db_call(r->context->db, API_node_apply, (struct db_param[]){{jobs, -1}}, 1, handle_answer, r);
 }
 
@@ -276,6 +278,7 @@ static void handle_answer(struct db *db, PGresult *result, const struct err *e, 
 		handle_failure(r, e);
 		return;
 	}
+	agent_clock_compare(r->context->clock, r->sent_at, now, strtoll(agent_db_text(result, 0, "server_us"), NULL, 10));
 	if (!PQgetisnull(result, 0, 1)) {
 		apply_deferred(r, PQgetvalue(result, 0, 1));
 		return;
@@ -295,7 +298,8 @@ static void handle_answer(struct db *db, PGresult *result, const struct err *e, 
 
 static void send_report(struct agent_report *r, const struct batch *b, json_t *done)
 {
-	json_t *report = json_pack("{s:O, s:O}", "records", b->records, "orders_done", done);
+	json_t *report = json_pack("{s:I, s:O, s:O}", "boot_us", (json_int_t)r->context->clock->boot_us, "records", b->records,
+				   "orders_done", done);
 	if (json_array_size(b->ready) > 0)
 		json_object_set(report, "ready", b->ready);
 	char *text = json_dumps(report, JSON_COMPACT), *coalesced = json_dumps(b->coalesced, JSON_COMPACT);
@@ -303,7 +307,7 @@ static void send_report(struct agent_report *r, const struct batch *b, json_t *d
 		die("a report cannot be written as JSON");
 	const struct db_param params[] = {{text, -1}, {coalesced, -1}, {is_batching(r) ? "false" : "true", -1}};
 	set_reporting(r, true);
-	r->made_at = b->now;
+	r->made_at = r->sent_at = b->now;
 	db_call(r->context->db, API_node_report, params, 3, handle_answer, r);
 	free(coalesced);
 	free(text);

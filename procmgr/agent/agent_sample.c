@@ -107,13 +107,10 @@ static void send_rounds(struct agent_samples *s)
 		return;
 	s->sending = count < ROUNDS_AT_ONCE ? count : ROUNDS_AT_ONCE;
 	json_t *rounds = json_array();
-	for (size_t i = 0; i < s->sending; i++) {
-		json_t *round = json_copy(json_array_get(s->rounds, i));
-		json_object_set_new(round, "age_us",
-				    json_integer(clock_boot_us() - json_integer_value(json_object_get(round, "clock"))));
-		json_array_append_new(rounds, round);
-	}
-	json_t *report = json_pack("{s:I, s:o}", "node", (json_int_t)agent_node_own_id(c->nodes), "rounds", rounds);
+	for (size_t i = 0; i < s->sending; i++)
+		json_array_append(rounds, json_array_get(s->rounds, i));
+	json_t *report = json_pack("{s:I, s:I, s:o}", "node", (json_int_t)agent_node_own_id(c->nodes), "boot_us",
+				   (json_int_t)c->clock->boot_us, "rounds", rounds);
 	char *text = json_dumps(report, JSON_COMPACT);
 	if (!text)
 		die("samples cannot be written as JSON");

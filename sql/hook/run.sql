@@ -17,7 +17,8 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 #variable_conflict use_column
 begin
 	if not exists (select from leader l where l.name = 'hook' and l.term = p_term) then
-		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412', hint = 'Another runnerd leads now.';
+		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412',
+			hint = 'Another runnerd leads now.';
 	end if;
 	if p_poll then
 		return query
@@ -103,7 +104,7 @@ begin
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 		cross join lateral unnest(t.node_ids) n));
 	perform internal.allocation_free(array(
-		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::internal.allocation_end
+		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null, null)::internal.allocation_end
 		from unnest(v_facts) v
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
 			and coalesce(a.ended_at, 'infinity') = 'infinity'));
@@ -154,7 +155,8 @@ declare
 begin
 	perform from leader l where l.name = 'hook' and l.term = p_term for no key update;
 	if not found then
-		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412', hint = 'Another runnerd leads now.';
+		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412',
+			hint = 'Another runnerd leads now.';
 	end if;
 	v_stop := array(
 		select d.hook_id

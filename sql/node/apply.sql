@@ -1,7 +1,8 @@
 -- Applies reports of nodes. Reports about the same jobs are applied one after the other, and those that arrived meanwhile
 -- together.
 
-create function internal.report_apply(p_reported internal.report_content[], p_ready jsonb, p_done bigint[]) returns int
+create function internal.report_apply(p_reported internal.report_content[], p_ready jsonb, p_boot_at timestamptz, p_done bigint[])
+	returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_reported internal.report_content[] := p_reported;
@@ -36,8 +37,8 @@ begin
 		cross join lateral unnest(t.node_ids) n));
 	perform internal.license_lock(v_attempts);
 	if p_ready is not null then
-		select r.new_count, v_reported || (now(), r.rest, null)::internal.report_content into v_ready,
-			v_reported from internal.report_ready(p_ready) r;
+		select r.new_count, v_reported || (p_boot_at, r.rest, null)::internal.report_content into v_ready,
+			v_reported from internal.report_ready(p_ready, p_boot_at) r;
 	end if;
 	v_seen := internal.report_read(v_reported);
 	-- Find out what the reports contain, so that only that is processed.
@@ -60,16 +61,16 @@ begin
 		return v_ready;
 	end if;
 	if v_tasked then
-		perform internal.report_task(v_reported);
+		perform internal.report_task(v_reported, v_new);
 	end if;
 	if v_hooked then
-		perform internal.report_hook(v_reported);
+		perform internal.report_hook(v_reported, v_new);
 	end if;
 	if v_long then
 		perform internal.report_run(v_new);
 	end if;
 	if v_paused then
-		perform internal.report_pause(v_reported);
+		perform internal.report_pause(v_reported, v_new);
 	end if;
 	perform internal.report_done(v_new);
 	perform internal.attempt_close(internal.report_facts(v_new), 'node');
@@ -82,7 +83,7 @@ begin
 	notify rota_event;
 	return v_new_count + v_ready;
 end $$;
-comment on function internal.report_apply(internal.report_content[], jsonb, bigint[]) is
+comment on function internal.report_apply(internal.report_content[], jsonb, timestamptz, bigint[]) is
 	'Apply reports: their records, the attempts that became ready as in internal.report_ready (null: none), orders that '
 	'were fetched. The caller has locked the jobs. Answers the number of new records.';
 
@@ -103,9 +104,10 @@ begin
 		delete from report_deferred l
 		where l.deferred_id >= v_from and l.job_ids <@ p_jobs
 			and (l.deferred_id = p_own or l.reported_at > now() - interval '10 s')
-		returning l.deferred_id, l.reported_at, l.report
+		returning l.deferred_id, l.report
 	)
-	select coalesce(array_agg((t.reported_at, t.report -> 'records', t.report -> 'coalesced')::internal.report_content
+	select coalesce(array_agg((internal.report_boot(t.report), t.report -> 'records',
+		t.report -> 'coalesced')::internal.report_content
 		order by t.deferred_id), '{}'),
 		array(select x::bigint from taken o cross join lateral jsonb_array_elements_text(o.report -> 'orders_done') x)
 	into reported, done
@@ -115,12 +117,14 @@ comment on function internal.report_take(bigint, bigint[]) is
 	'Take the deferred reports about no other than these jobs, which the caller has locked, and with them its own (null: it '
 	'has none).';
 
-create function api.node_report(p_report jsonb, p_coalesced jsonb, p_alone boolean, out new_count int, out deferred_as bigint)
+create function api.node_report(p_report jsonb, p_coalesced jsonb, p_alone boolean, out new_count int, out deferred_as bigint,
+	out server_us bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[] := array(
 		select distinct (x.value ->> 'job')::bigint
 		from jsonb_array_elements((p_report -> 'records') || p_coalesced || coalesce(p_report -> 'ready', '[]')) x);
+	v_boot_at constant timestamptz := internal.report_boot(p_report);
 	v_reported internal.report_content[] := '{}';
 	v_done bigint[] := '{}';
 begin
@@ -132,31 +136,36 @@ begin
 		values (coalesce(p_report #>> '{records,0,node}', p_coalesced #>> '{0,node}')::int, v_jobs,
 			p_report || jsonb_build_object('coalesced', p_coalesced))
 		returning deferred_id into deferred_as;
+		server_us := internal.clock_us();
 		return;
 	end if;
 	if not p_alone then
 		select o.reported, o.done into v_reported, v_done from internal.report_take(null, v_jobs) o;
 	end if;
-	new_count := internal.report_apply((now(), p_report -> 'records', p_coalesced)::internal.report_content || v_reported,
-		p_report -> 'ready',
+	new_count := internal.report_apply((v_boot_at, p_report -> 'records', p_coalesced)::internal.report_content || v_reported,
+		p_report -> 'ready', v_boot_at,
 		array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x) || v_done);
+	server_us := internal.clock_us();
 end $$;
 comment on function api.node_report(jsonb, jsonb, boolean) is
-	'Records of a node''s journal and orders it has fetched: {"records": [{node, job, step, attempt, kind, age_us, ...}], '
-	'"ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; ready, which may be absent: keeper and ready of '
-	'an attempt on so many nodes. p_coalesced [{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, '
-	'task, done_us, exit, ..., end_us, ...}]: all records of an attempt on a node up to its end as one: their ages by kind, '
-	'their members, and the record of its one task. Idempotent. Answers the number of new records; or, where another '
-	'session has locked the jobs and not p_alone, the number that the report was deferred as: nothing of it counts until '
-	'api.node_apply has answered for that number.';
+	'Records of a node''s journal and orders it has fetched: {"boot_us", "records": [{node, job, step, attempt, kind, at_us, '
+	'...}], "ready": [{job, step, attempt, at_us, nodes}], "orders_done": [id]}. boot_us: the time of the database '
+	'(microseconds since 1970) at which the clock of the node was 0, as the node estimates it; at_us and its likes: that '
+	'clock, in microseconds. ready, which may be absent: keeper and ready of an attempt on so many nodes. p_coalesced '
+	'[{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, ..., end_us, ...}]: '
+	'all records of an attempt on a node up to its end as one: their clocks by kind, their members, and the record of its '
+	'one task. Idempotent. Answers the number of new records; or, where another session has locked the jobs and not '
+	'p_alone, the number that the report was deferred as: nothing of it counts until api.node_apply has answered for that '
+	'number. server_us: the time of the database at the end of the call, in microseconds since 1970.';
 
-create function api.node_apply(p_left bigint, out new_count int, out deferred_as bigint)
+create function api.node_apply(p_left bigint, out new_count int, out deferred_as bigint, out server_us bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[] := (select l.job_ids from report_deferred l where l.deferred_id = p_left);
 	v_all record;
 begin
 	new_count := 0;
+	server_us := internal.clock_us();
 	if v_jobs is null then
 		return;
 	end if;
@@ -164,8 +173,9 @@ begin
 	-- Either the session with the lock has taken it, or none has.
 	if exists (select from report_deferred l where l.deferred_id = p_left) then
 		select * into v_all from internal.report_take(p_left, v_jobs);
-		new_count := internal.report_apply(v_all.reported, null, v_all.done);
+		new_count := internal.report_apply(v_all.reported, null, null, v_all.done);
 	end if;
+	server_us := internal.clock_us();
 end $$;
 comment on function api.node_apply(bigint) is
 	'Wait until a deferred report is applied: by the session that had locked its jobs, or else by this call, together with '

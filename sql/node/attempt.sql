@@ -11,21 +11,32 @@ declare
 begin
 	with known as (
 		select t.job_id, t.step_id, t.attempt, s.request_id, s.array_index,
-			coalesce(t.started_at, v.started_at) as started_at, coalesce(t.session_id, v.session_id) as session_id,
-			greatest(t.done_at, v.done_at) as done_at, coalesce(t.outcome, v.outcome) as outcome,
+			x.started_at, coalesce(t.session_id, v.session_id) as session_id,
+			-- On one node the times are in order. The clocks of several may disagree.
+			greatest(x.done_at, case when x.done_at is not null then coalesce(x.started_at,
+				t.ordered_at) end) as done_at,
+			greatest(held.at, x.done_at, x.started_at, t.ordered_at) as at,
+			t.clamped or x.early or x.done_at < coalesce(x.started_at, t.ordered_at)
+				or held.over and held.at < greatest(x.done_at, x.started_at, t.ordered_at) as clamped,
+			coalesce(t.outcome, v.outcome) as outcome,
 			case when t.outcome is null and v.outcome is not null then v.cause
 			else coalesce(t.cause, v.cause) end as cause,
 			case when t.outcome is null and v.outcome is not null then v.message
 			else coalesce(t.message, v.message) end as message,
 			greatest(t.exit_code, v.exit_code) as exit_code, coalesce(t.signal, v.signal) as signal,
 			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as new_count,
-			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over, held.at,
+			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over,
 			cardinality(t.node_ids) > 1 as wide
 		from unnest(p_facts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 			and coalesce(t.ended_at, 'infinity') = 'infinity'
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		cross join lateral (
+			select coalesce(t.started_at, greatest(v.started_at, case when v.started_at is not null
+				then t.ordered_at end)) as started_at,
+				coalesce(t.started_at, v.started_at) < t.ordered_at as early,
+				greatest(t.done_at, v.done_at) as done_at) x
 		cross join lateral (
 			select bool_and(a.ended_at is not null) as over, max(a.ended_at) as at
 			from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
@@ -54,7 +65,7 @@ begin
 				when 'cancel' then case j.end_wanted when 'preempt' then 'preempted'
 					when 'deadline' then 'deadline' else 'cancelled' end
 				else 'failed' end end,
-			ended_at = case when j.over then j.at end,
+			ended_at = case when j.over then j.at end, clamped = coalesce(j.clamped, false),
 				suspended_at = case when j.over then null else t.suspended_at end,
 			suspended_s = t.suspended_s + case when j.over then coalesce(extract(epoch from j.at - t.suspended_at), 0)
 				else 0 end
@@ -181,7 +192,7 @@ begin
 		select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key
 			from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
 	perform internal.allocation_free(array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::internal.allocation_end
+		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null, null)::internal.allocation_end
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));
 	update allocation a
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()

@@ -6,7 +6,7 @@
 -- - A node counts its lease from before it asked for it, so the lease ends on the node first.
 -- - When the margin after that is over, the node has ended the tasks of attempts with ends_on_node_loss.
 
-create function api.node_renew(p_nodes int[]) returns table (node_id int)
+create function api.node_renew(p_nodes int[]) returns table (node_id int, server_us bigint)
 language sql security definer set search_path = live, rota, pg_temp as $$
 	-- A lost lease stays lost: its node registers anew, and so proves what it still has. Leases are locked in order of nodes.
 	with mine as materialized (
@@ -17,15 +17,16 @@ language sql security definer set search_path = live, rota, pg_temp as $$
 	set renewed_at = now(), expires_at = now() + make_interval(secs => l.lease_s)
 	from mine
 	where l.node_id = mine.node_id
-	returning l.node_id;
+	returning l.node_id, internal.clock_us();
 $$;
-comment on function api.node_renew(int[]) is 'Renew the leases of nodes; answers those that have one. The others register.';
+comment on function api.node_renew(int[]) is
+	'Renew the leases of nodes; answers those that have one. The others register. server_us: as in api.node_report.';
 
 create function internal.prolog_owner_lost(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update allocation a
-	set gone_at = now(), phase = 'ended', lost_at = now()
+	set gone_at = greatest(a.ended_at, now()), phase = 'ended', lost_at = now()
 	from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 		and a.prolog_owner and a.gone_at is null and a.ended_at is not null;
@@ -93,7 +94,7 @@ begin
 		and l.lease_s + l.margin_s <= p_watched_s);
 	-- Nothing is reserved there for followers any more.
 	perform internal.allocation_free(array(
-		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
+		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null, null, null)::internal.allocation_end
 		from allocation a
 		where a.node_id = any (v_fresh) and a.ended_at is null and a.attempt = 0));
 	if v_over <> '{}' then

@@ -172,7 +172,8 @@ comment on function internal.node_admit(rota.node, boolean, int) is
 	'Give a node that registers, and is not drained, the state that follows from its boot, the number of orphaned attempts '
 	'on it, its hardware, and how often it was lost.';
 
-create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int)
+create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int,
+	server_us bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -225,7 +226,7 @@ begin
 			and l.reported_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
 		for update of l skip locked);
 	return query
-		select n.node_id, n.name, l.lease_s, l.orphans
+		select n.node_id, n.name, l.lease_s, l.orphans, internal.clock_us()
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
 		join node_lease l on l.node_id = n.node_id;
@@ -234,4 +235,4 @@ comment on function api.node_register(jsonb) is
 	'Register the nodes of a process manager, the hardware it found and the attempts it has: {"nodes": [{name, boot_id, '
 	'version, address, found, lease_s, margin_s, attempts: ["812.0.1"], reported: [...]}]}; reported: only its journal has '
 	'more of them. Answers the nodes that exist (a name without a row is none), and the number of orphaned attempts of '
-	'each. A node serves when there are none, and has to register again then.';
+	'each. A node serves when there are none, and has to register again then. server_us: as in api.node_report.';

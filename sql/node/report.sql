@@ -6,102 +6,132 @@
 -- - All records of one attempt on one node become one row (internal.attempt_report), and each table is written once for all rows.
 --   Of an attempt that lies in one report as a whole, prolog and run are not written as states.
 
-create function internal.report_read(p_reported internal.report_content[]) returns internal.attempt_report[]
+-- Times of an attempt on a node are differences on the node's clock, which is never set. Its first report fixes boot_at, the time
+-- of the database at which that clock was 0, and every later time of it is computed with the same boot_at.
+create function internal.report_digest(p_reported internal.report_content[])
+	returns table (node int, job bigint, step int, attempt int, seq bigint, boot_at timestamptz, first_us bigint,
+		last_us bigint, keeper_us bigint, ready boolean, run_us bigint, session_id int, done_us bigint,
+		refused boolean, outcome text, cause text, message text, exit_code int, signal int, end_us bigint,
+		peak_mb bigint, cpu_usec bigint, drain text, paused boolean, tasked boolean, hooked boolean, said bigint,
+		closing bigint, unexpected boolean)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
+	return query
+	with record as (
+		select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq, w.boot_at, s.at_us as first_us,
+			s.at_us as last_us,
+			case s.kind when 'keeper' then s.at_us end as keeper_us, s.kind = 'ready' as ready,
+			case s.kind when 'run' then s.at_us end as run_us,
+			case s.kind when 'run' then s.session end as session_id,
+			-- done: the tasks on the node have ended; refused: they never were. Refused as too late, or
+			-- because the node cannot: nothing was run, so another order may always follow.
+			case when s.kind in ('done', 'refused') then s.at_us end as done_us, s.kind = 'refused' as refused,
+			case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail'
+			else 'fail' end end as outcome,
+			case s.kind when 'done' then s.cause
+			when 'refused' then coalesce(nullif(s.cause, ''), 'refused') end as cause,
+			nullif(case s.kind when 'done' then s.message when 'refused' then s.reason end, '') as message,
+			case s.kind when 'done' then nullif(s.exit, -1) end as exit_code,
+			case s.kind when 'done' then nullif(s.signal, 0) end as signal,
+			case s.kind when 'end' then s.at_us end as end_us,
+			case s.kind when 'end' then nullif(s.peak_mb, -1) end as peak_mb,
+			case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
+			case when s.kind in ('refused', 'end') then nullif(s.drain, '') end as drain,
+			s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked,
+			s.kind = 'hook' as hooked,
+			(s.kind <> 'late')::int as said, (s.kind in ('end', 'hook', 'task'))::int as closing,
+			s.kind in ('late', 'refused') as unexpected
+		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
+		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int,
+			attempt int, kind text, at_us bigint,
+			exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text,
+			session int, peak_mb bigint, cpu_usec bigint))
+			with ordinality as s (node, job, step, attempt, kind, at_us,
+			exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, nr)
+		union all
+		select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr, w.boot_at,
+			least(l.keeper_us, l.run_us, l.done_us, l.end_us), l.end_us,
+			l.keeper_us, coalesce(l.ready, false), l.run_us, l.session, l.done_us, false,
+			l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0),
+			l.end_us, nullif(l.peak_mb, -1), nullif(l.cpu_usec, -1), nullif(l.drain, ''),
+			false, l.task is not null, false,
+			2 + (l.keeper_us is not null)::int + coalesce(l.ready,
+			false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
+			1 + (l.task is not null)::int, false
+		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
+		cross join lateral rows from (jsonb_to_recordset(w.coalesced) as (node int, job bigint, step int,
+			attempt int, keeper_us bigint, ready boolean,
+			run_us bigint, session int, task jsonb, done_us bigint, exit int, signal int,
+			cause text, outcome text, message text,
+			end_us bigint, drain text, peak_mb bigint, cpu_usec bigint))
+			with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us,
+				exit, signal, cause, outcome, message,
+			end_us, drain, peak_mb, cpu_usec, nr)
+	)
+	-- Coalesced records of an attempt mostly occur once. A deferred report of a process manager that is gone may have the
+	-- same ones.
+	select h.node, h.job, h.step, h.attempt, min(h.seq), max(h.boot_at), min(h.first_us), max(h.last_us), min(h.keeper_us),
+		bool_or(h.ready), min(h.run_us), min(h.session_id), min(h.done_us), bool_or(h.refused), min(h.outcome),
+		min(h.cause), min(h.message), max(h.exit_code), max(h.signal), min(h.end_us), max(h.peak_mb), max(h.cpu_usec),
+		min(h.drain), bool_or(h.paused), bool_or(h.tasked), bool_or(h.hooked), sum(h.said), sum(h.closing),
+		bool_or(h.unexpected)
+	from record h
+	group by h.node, h.job, h.step, h.attempt;
+end $$;
+comment on function internal.report_digest(internal.report_content[]) is
+	'Records of reports by attempt and node: what they say, one row each. first_us to last_us: the earliest and the latest '
+	'clock of the records; said, closing: number of records, and of those that may follow the end of the attempt.';
+
+create function internal.report_read(p_reported internal.report_content[]) returns internal.attempt_report[]
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	c_us constant interval := '1 microsecond';
+begin
 	return array(
-		with record as (
-			select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq,
-				case s.kind when 'keeper' then x.at end as keeper_at, s.kind = 'ready' as ready,
-				case s.kind when 'run' then x.at end as run_at,
-				case s.kind when 'run' then s.session end as session_id,
-				-- done: the tasks on the node have ended; refused: they never were. Refused as too late, or
-				-- because the node cannot: nothing was run, so another order may always follow.
-				case when s.kind in ('done', 'refused') then x.at end as done_at, s.kind = 'refused' as refused,
-				case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail'
-				else 'fail' end end as outcome,
-				case s.kind when 'done' then s.cause
-				when 'refused' then coalesce(nullif(s.cause, ''), 'refused') end as cause,
-				nullif(case s.kind when 'done' then s.message when 'refused' then s.reason end, '') as message,
-				case s.kind when 'done' then nullif(s.exit, -1) end as exit_code,
-				case s.kind when 'done' then nullif(s.signal, 0) end as signal,
-				case s.kind when 'end' then x.at end as end_at,
-				case s.kind when 'end' then nullif(s.peak_mb, -1) end as peak_mb,
-				case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
-				case when s.kind in ('refused', 'end') then nullif(s.drain, '') end as drain,
-				s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked,
-				s.kind = 'hook' as hooked,
-				(s.kind <> 'late')::int as said, (s.kind in ('end', 'hook', 'task'))::int as closing,
-				s.kind in ('late', 'refused') as unexpected
-			from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
-			cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int,
-				attempt int, kind text, age_us double precision,
-				exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text,
-				session int, peak_mb bigint, cpu_usec bigint))
-				with ordinality as s (node, job, step, attempt, kind, age_us,
-				exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, nr)
-			cross join lateral (select w.at - make_interval(secs => s.age_us / 1e6) as at) x
-			union all
-			select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr,
-				w.at - make_interval(secs => l.keeper_us / 1e6), coalesce(l.ready, false),
-				w.at - make_interval(secs => l.run_us / 1e6), l.session,
-				w.at - make_interval(secs => l.done_us / 1e6), false,
-				l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0),
-				w.at - make_interval(secs => l.end_us / 1e6),
-				nullif(l.peak_mb, -1), nullif(l.cpu_usec, -1), nullif(l.drain, ''),
-				false, l.task is not null, false,
-				2 + (l.keeper_us is not null)::int + coalesce(l.ready,
-				false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
-				1 + (l.task is not null)::int, false
-			from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
-			cross join lateral rows from (jsonb_to_recordset(w.coalesced) as (node int, job bigint, step int,
-				attempt int, keeper_us double precision, ready boolean,
-				run_us double precision, session int, task jsonb, done_us double precision, exit int, signal int,
-				cause text, outcome text, message text,
-				end_us double precision, drain text, peak_mb bigint, cpu_usec bigint))
-				with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us,
-					exit, signal, cause, outcome, message,
-				end_us, drain, peak_mb, cpu_usec, nr)
-		), digest as (
-			-- Coalesced records of an attempt mostly occur once. A deferred report of a process manager that is gone
-			-- may have the same ones.
-			select h.node, h.job, h.step, h.attempt, min(h.seq) as seq, min(h.keeper_at) as keeper_at,
-				bool_or(h.ready) as ready, min(h.run_at) as run_at,
-				min(h.session_id) as session_id, min(h.done_at) as done_at, bool_or(h.refused) as refused,
-				min(h.outcome) as outcome, min(h.cause) as cause,
-				min(h.message) as message, max(h.exit_code) as exit_code, max(h.signal) as signal,
-				min(h.end_at) as end_at, max(h.peak_mb) as peak_mb,
-				max(h.cpu_usec) as cpu_usec, min(h.drain) as drain, bool_or(h.paused) as paused,
-				bool_or(h.tasked) as tasked, bool_or(h.hooked) as hooked,
-				sum(h.said) as said, sum(h.closing) as closing, bool_or(h.unexpected) as unexpected
-			from record h
-			group by h.node, h.job, h.step, h.attempt
-		)
-		select r::internal.attempt_report
-		from (
-			select d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at,
-				d.refused, d.outcome, d.cause, d.message, d.exit_code, d.signal, d.end_at, d.peak_mb, d.cpu_usec,
-				d.drain, a.phase, t.ended_at is null as live, a.ended_at is null as open,
+		with known as (
+			select d.*, a.phase, a.boot_at as fixed_at, a.ended_at is null as open, a.job_id is null as unknown,
+				a.gone_at is not null as gone, a.lost_at is not null as lost, t.ended_at is null as live,
+				coalesce(a.predispatched and a.phase = 'ordered', false) as waits,
+				-- Nothing of an attempt comes before its order.
+				greatest(a.started_at, t.ordered_at) - d.first_us * c_us as earliest, d.last_us * c_us as last,
 				-- Only the first node can be the only one: of a wide attempt, the long list is not read for each
 				-- node.
-				x.single, x.single and d.end_at is not null and not d.paused as brief, d.paused, d.tasked,
-				d.hooked,
-				-- Of an attempt that is over on its node everything was reported before. Of one that is over
-				-- elsewhere, records of the prolog owner are new.
-				case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said
-					else d.closing end as new_count,
-				d.unexpected or a.job_id is null or a.lost_at is not null as unexpected
-			from digest d
+				x.single
+			from internal.report_digest(p_reported) d
 			left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt
 				and a.node_id = d.node
 			left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 			cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single
 				offset 0) x -- once a row
+		), clocked as (
+			-- Attempts of one job on one node whose times are fixed in one report share boot_at, and none of it is
+			-- before that of an earlier attempt in the report: CPUs pass between elements of an array in order.
+			select k.*, coalesce(k.fixed_at, greatest(least(k.boot_at, now() - max(k.last) over o),
+				max(k.fixed_at) over o,
+				max(k.earliest) filter (where k.fixed_at is null) over o)) as fix
+			from known k
+			window o as (partition by k.node, k.job)
+		)
+		select r::internal.attempt_report
+		from (
+			select c.node, c.job, c.step, c.attempt, c.seq, c.fix as boot_at,
+				c.fix + c.keeper_us * c_us as keeper_at, c.ready,
+				c.fix + c.run_us * c_us as run_at, c.session_id, c.fix + c.done_us * c_us as done_at, c.refused,
+				c.outcome, c.cause, c.message, c.exit_code, c.signal, c.fix + c.end_us * c_us as end_at,
+					c.peak_mb,
+				c.cpu_usec, c.drain, c.phase, c.live, c.open, c.single,
+				c.single and c.end_us is not null and not c.paused as brief, c.waits, c.paused, c.tasked,
+					c.hooked,
+				-- Of an attempt that is over on its node everything was reported before. Of one that is over
+				-- elsewhere, records of the prolog owner are new.
+				case when c.unknown or c.gone then 0 when c.live then c.said else c.closing end as new_count,
+				c.unexpected or c.unknown or c.lost as unexpected
+			from clocked c
 		) r
 		order by r.seq);
 end $$;
 comment on function internal.report_read(internal.report_content[]) is
-	'Records by attempt and node, with what is known of these.';
+	'Records by attempt and node, with what is known of these, and their times by the clock of the database.';
 
 create function internal.report_reject(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -111,7 +141,7 @@ declare
 	-- (refused), changed nothing on the node.
 	v_rejected jsonb := (
 		select jsonb_agg(r.value order by w.nr, r.nr)
-		from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
+		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
 		cross join lateral jsonb_array_elements(w.records || coalesce(w.coalesced, '[]')) with ordinality as r (value, nr)
 		left join allocation a on a.job_id = (r.value ->> 'job')::bigint and a.step_id = (r.value ->> 'step')::int
 			and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
@@ -183,7 +213,8 @@ begin
 	end if;
 	-- The keeper is there, or the tasks are.
 	update allocation a
-	set phase = case when v.run_at is not null then 'running' when v.ready then 'ready' else 'prolog' end
+	set phase = case when v.run_at is not null then 'running' when v.ready then 'ready' else 'prolog' end,
+		boot_at = coalesce(a.boot_at, v.boot_at)
 	from unnest(v_seen) v
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 		and (a.phase = 'ordered' or (a.phase in ('prolog', 'ready') and (v.run_at is not null or v.ready)));
@@ -201,18 +232,19 @@ begin
 end $$;
 comment on function internal.report_run(internal.attempt_report[]) is 'Keepers, readiness and starts of tasks.';
 
-create function internal.report_pause(p_reported internal.report_content[]) returns void
+create function internal.report_pause(p_reported internal.report_content[], p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_last record;
 begin
 	-- The first node speaks for the step.
 	for v_last in
-		select x.job, x.step, x.attempt, x.kind, w.at - make_interval(secs => x.age_us / 1e6) as at, x.clock
-		from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
+		select x.job, x.step, x.attempt, x.kind, v.boot_at + x.at_us * interval '1 microsecond' as at, x.at_us as clock
+		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
 		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int,
-			kind text, age_us double precision, clock bigint))
-			with ordinality as x (node, job, step, attempt, kind, age_us, clock, nr)
+			kind text, at_us bigint))
+			with ordinality as x (node, job, step, attempt, kind, at_us, nr)
+		join unnest(p_seen) v on v.job_id = x.job and v.step_id = x.step and v.attempt = x.attempt and v.node_id = x.node
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
 			and a.node_index = 0 and a.gone_at is null
 		where x.kind in ('suspended', 'resumed')
@@ -235,16 +267,17 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function internal.report_pause(internal.report_content[]) is 'Records of kinds suspended and resumed.';
+comment on function internal.report_pause(internal.report_content[], internal.attempt_report[]) is
+	'Records of kinds suspended and resumed of attempts in p_seen.';
 
-create function internal.report_task(p_reported internal.report_content[]) returns void
+create function internal.report_task(p_reported internal.report_content[], p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause,
 		user_usec, system_usec,
 		max_rss_kb, minor_faults, major_faults, read_bytes, write_bytes, voluntary_switches, involuntary_switches)
-	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), w.at - make_interval(secs => x.started_age_us / 1e6),
-		w.at - make_interval(secs => x.age_us / 1e6),
+	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0),
+		v.boot_at + x.started_us * interval '1 microsecond', v.boot_at + x.at_us * interval '1 microsecond',
 		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
 		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1),
 		nullif(x.minflt, -1),
@@ -256,11 +289,12 @@ begin
 		union all
 		select l -> 'task' from jsonb_array_elements(w.coalesced) l where l ? 'task'
 	) r
-	cross join lateral jsonb_to_record(r.record) as x (node int, job bigint, step int, attempt int, age_us double precision,
-		started_age_us double precision, task int, pid int,
+	cross join lateral jsonb_to_record(r.record) as x (node int, job bigint, step int, attempt int, at_us bigint,
+		started_us bigint, task int, pid int,
 		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint,
 		majflt bigint,
 		read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
+	join unnest(p_seen) v on v.job_id = x.job and v.step_id = x.step and v.attempt = x.attempt and v.node_id = x.node
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
 		and a.gone_at is null
 	where (select o.task from task_end o
@@ -268,19 +302,20 @@ begin
 	-- A deferred report and one that repeats it may be applied together.
 	on conflict do nothing;
 end $$;
-comment on function internal.report_task(internal.report_content[]) is
-	'Apply records of kind task, and those of coalesced records.';
+comment on function internal.report_task(internal.report_content[], internal.attempt_report[]) is
+	'Apply records of kind task, and those of coalesced records, of attempts in p_seen.';
 
-create function internal.report_hook(p_reported internal.report_content[]) returns void
+create function internal.report_hook(p_reported internal.report_content[], p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, exit_code, signal, usec, output)
-	select x.job, x.step, x.attempt, x.node, x.hook, w.at - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1),
+	select x.job, x.step, x.attempt, x.node, x.hook, v.boot_at + x.at_us * interval '1 microsecond', nullif(x.exit, -1),
 		nullif(x.signal, 0), x.usec, x.output
 	from unnest(p_reported) w
 	cross join lateral jsonb_array_elements(w.records) r
-	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision,
+	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, at_us bigint,
 		hook text, exit int, signal int, usec bigint, output text)
+	join unnest(p_seen) v on v.job_id = x.job and v.step_id = x.step and v.attempt = x.attempt and v.node_id = x.node
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
 		and a.gone_at is null
 	where r ->> 'kind' = 'hook'
@@ -289,7 +324,8 @@ begin
 			and o.hook = x.hook) is null
 	on conflict do nothing;
 end $$;
-comment on function internal.report_hook(internal.report_content[]) is 'Records of kind hook.';
+comment on function internal.report_hook(internal.report_content[], internal.attempt_report[]) is
+	'Records of kind hook of attempts in p_seen.';
 
 create function internal.report_done(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -300,13 +336,16 @@ begin
 	-- for the epilog.
 	v_freed := array(
 		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at),
-			v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::internal.allocation_end
+			v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec,
+			coalesce(v.keeper_at, case when not v.refused then v.done_at end), v.boot_at)::internal.allocation_end
 		from unnest(p_seen) v
 		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
 			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 			where s.job_id = v.job_id and s.step_id = v.step_id and r.group_name is not null))));
 	if v_freed <> '{}' then
-		perform internal.allocation_free(v_freed);
+		perform internal.allocation_free(v_freed, p_seen);
+	else
+		perform internal.slot_begin(p_seen);
 	end if;
 	if cardinality(v_freed) = cardinality(p_seen) then
 		return;
@@ -316,7 +355,7 @@ begin
 		update allocation a
 		set phase = case when v.end_at is null then 'done' else 'ended' end,
 			gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
-			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
+			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec, boot_at = coalesce(a.boot_at, v.boot_at)
 		from unnest(p_seen) v
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and a.gone_at is null
@@ -449,43 +488,45 @@ comment on function internal.report_drain(internal.attempt_report[]) is
 	'Nodes whose records say why they should take no more steps.';
 
 -- In short, since of a wide step there are as many of these as it has nodes: keepers that are there and ready.
-create function internal.report_ready(p_ready jsonb, out new_count int, out rest jsonb)
+create function internal.report_ready(p_ready jsonb, p_boot_at timestamptz, out new_count int, out rest jsonb)
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_one record;
 	v_ready int[];
+	v_at timestamptz;
 begin
 	new_count := 0;
 	rest := '[]';
 	for v_one in
-		select x.job, x.step, x.attempt, x.age_us, x.nodes
-		from jsonb_to_recordset(p_ready) as x (job bigint, step int, attempt int, age_us double precision, nodes int[])
+		select x.job, x.step, x.attempt, x.at_us, x.at_us * interval '1 microsecond' as clock, x.nodes
+		from jsonb_to_recordset(p_ready) as x (job bigint, step int, attempt int, at_us bigint, nodes int[])
 	loop
 		with made as (
 			update allocation a
-			set phase = 'ready'
+			set phase = 'ready',
+				boot_at = coalesce(a.boot_at, greatest(least(p_boot_at, now() - v_one.clock),
+					a.started_at - v_one.clock))
 			where a.job_id = v_one.job and a.step_id = v_one.step and a.attempt = v_one.attempt
 				and a.node_id = any (v_one.nodes) and a.phase in ('ordered', 'prolog')
-			returning a.node_id
+			returning a.node_id, a.boot_at
 		)
-		select coalesce(array_agg(m.node_id), '{}') into v_ready from made m;
+		select coalesce(array_agg(m.node_id), '{}'), min(m.boot_at) + v_one.clock into v_ready, v_at from made m;
 		-- Records that were reported before, or fit no attempt, are checked one by one.
 		if cardinality(v_ready) < cardinality(v_one.nodes) then
 			rest := rest || (
 				select coalesce(jsonb_agg(jsonb_build_object('node', n.node, 'job', v_one.job, 'step', v_one.step,
-					'attempt', v_one.attempt, 'kind', k, 'age_us', v_one.age_us)), '[]')
+					'attempt', v_one.attempt, 'kind', k, 'at_us', v_one.at_us)), '[]')
 				from (select unnest(v_one.nodes) except select unnest(v_ready)) n (node)
 				cross join unnest('{keeper,ready}'::text[]) k);
 		end if;
 		if v_ready <> '{}' then
 			new_count := new_count + 2 * cardinality(v_ready);
 			perform internal.step_move('node',
-				array[(v_one.job, v_one.step, 'prolog', now() - make_interval(secs => v_one.age_us / 1e6), null,
-				null, null, null)::internal.move]);
+				array[(v_one.job, v_one.step, 'prolog', v_at, null, null, null, null)::internal.move]);
 			perform internal.report_go(array[(v_one.job, v_one.step, v_one.attempt)::internal.attempt_key]);
 		end if;
 	end loop;
 end $$;
-comment on function internal.report_ready(jsonb) is
-	'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are ready on these nodes. Answers the number of new '
+comment on function internal.report_ready(jsonb, timestamptz) is
+	'Attempts [{job, step, attempt, at_us, nodes}] whose keepers are ready on these nodes. Answers the number of new '
 	'records, and those that are to be read as others are.';

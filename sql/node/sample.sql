@@ -149,19 +149,19 @@ declare
 	v_new int := 0;
 begin
 	for v_round in
-		select x.clock, x.age_us, x.figures, x.steps, coalesce(x.look, false) as look
-		from jsonb_to_recordset(p_report -> 'rounds') as x (clock bigint, age_us bigint, look boolean, figures jsonb,
+		select x.clock, x.figures, x.steps, coalesce(x.look, false) as look
+		from jsonb_to_recordset(p_report -> 'rounds') as x (clock bigint, look boolean, figures jsonb,
 			steps jsonb)
 		order by x.clock
 	loop
 		v_new := v_new + internal.sample_put((p_report ->> 'node')::int, v_round.clock,
-			now() - make_interval(secs => greatest(v_round.age_us, 0) / 1e6), v_round.figures,
+			least(now(), internal.report_boot(p_report) + v_round.clock * interval '1 microsecond'), v_round.figures,
 			v_round.steps, v_round.look);
 	end loop;
 	return v_new;
 end $$;
 comment on function api.node_sample(jsonb) is
-	'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "look", "figures": {"gpu0.util": 35}, "steps": '
+	'Samples of steps on a node: {"node", "boot_us", "rounds": [{"clock", "look", "figures": {"gpu0.util": 35}, "steps": '
 	'[{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because a user watches '
 	'(internal.sample_poll), which counts as a sample only where it is the first. A repeated sample changes nothing. '
 	'Answers the number of new samples.';

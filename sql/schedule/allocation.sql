@@ -36,53 +36,165 @@ comment on function internal.license_lock(internal.attempt_key[]) is
 	'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (internal.node_lock).';
 
 -- Pre-dispatch: elements of an array are ordered to a node beyond its CPUs, as many as would otherwise run out of work before the
--- leader has read the ends and committed others. Such an allocation holds memory and no CPUs, and has not begun. The CPUs of an
--- element that ends pass to the next pre-dispatched one in the same transaction, so what is held on a node does not change and
--- never exceeds what it has. The node starts them in turn (procmgr/agent/agent_predispatch.c), mostly before the end is reported.
-create function internal.allocation_pass_on(p_rooms internal.freed_slots[]) returns void
+-- leader has read the ends and committed others. Such an allocation holds memory and no CPUs, and has not begun. The node starts
+-- them in turn (procmgr/agent/agent_predispatch.c), each when an element ends there, mostly before the end is reported. All
+-- elements of an array have the same number of CPUs. An element that starts takes those that were freed last before. CPUs
+-- that are free after that are kept for the next elements, in the order in which the node starts them, and pass to another
+-- element if that one starts before.
+create function internal.slot_moves(p_ended internal.allocation_end[], p_begun internal.attempt_report[])
+	returns setof internal.slot_move
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return query
+	with ended as (
+		select v.job_id, v.step_id, v.attempt, v.node_id, s.request_id, coalesce(v.at, now()) as at,
+			coalesce(a.boot_at, v.boot_at) as boot_at, v.began_at, a.started_at, a.cpus_held > 0 as held,
+			-- What is kept for an element passes to whichever starts first.
+			a.predispatched and a.phase = 'ordered' as kept,
+			v.began_at is not null or a.phase <> 'ordered' as begun
+		from unnest(p_ended) v
+		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+			and a.node_id = v.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
+		cross join lateral (select x.request_id from step x
+			where x.job_id = v.job_id and x.step_id = v.step_id and x.array_index is not null offset 0) s -- by key
+	), array_on_node as (
+		select e.node_id, e.job_id, e.request_id from ended e
+		union
+		select v.node_id, v.job_id, s.request_id
+		from unnest(p_begun) v
+		cross join lateral (select x.request_id from step x
+			where x.job_id = v.job_id and x.step_id = v.step_id offset 0) s -- by key
+		where v.waits
+	), open as (
+		select a.job_id, a.step_id, a.attempt, a.node_id, n.request_id, a.started_at, a.boot_at,
+			a.cpus_held > 0 as held, a.phase <> 'ordered' as begun, b.keeper_at as began_at
+		from array_on_node n
+		join step_array r on r.job_id = n.job_id and r.step_id = n.request_id
+		-- Live allocations of the node are few, while a job may have many.
+		cross join lateral (select o.* from allocation o
+			where o.node_id = n.node_id and o.ended_at is null and o.predispatched offset 0) a -- by node
+		left join unnest(p_begun) b on b.job_id = a.job_id and b.step_id = a.step_id and b.attempt = a.attempt
+			and b.node_id = a.node_id
+		where a.job_id = n.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
+			-- Not elements of which it was known that they run.
+			and (a.started_at is null or a.phase = 'ordered' or b.waits)
+			and not exists (select from ended e where e.job_id = a.job_id and e.step_id = a.step_id
+				and e.attempt = a.attempt and e.node_id = a.node_id)
+	), slot as (
+		select e.node_id, e.job_id, e.request_id, e.boot_at, e.started_at as free_at from ended e where e.held and e.kept
+		union all
+		select o.node_id, o.job_id, o.request_id, o.boot_at, o.started_at from open o where o.held
+		union all
+		select e.node_id, e.job_id, e.request_id, e.boot_at, greatest(e.at, e.started_at)
+		from ended e
+		where case when e.kept then e.begun else e.held or e.started_at is null end
+	), starting as (
+		select e.node_id, e.job_id, e.request_id, e.step_id, e.attempt, true as ended, e.began_at
+		from ended e
+		where e.begun and (e.started_at is null or (e.held and e.kept))
+		union all
+		select o.node_id, o.job_id, o.request_id, o.step_id, o.attempt, false, o.began_at
+		from open o
+		where o.begun and o.began_at is not null
+	), waiting as (
+		select o.*, row_number() over (partition by o.node_id, o.job_id, o.request_id
+			order by not o.begun, o.step_id) as nr
+		from open o
+		where not o.begun or o.began_at is null
+	), moment as (
+		-- Like brackets: the CPUs that an element takes are those with as many others free below them.
+		select x.*, row_number() over o as nr, sum(x.free) over (o rows unbounded preceding) + (x.free < 0)::int as level
+		from (
+			select l.node_id, l.job_id, l.request_id, l.free_at as at, 1 as free, l.boot_at, null::int as step_id,
+				null::int as attempt, null::boolean as ended
+			from slot l
+			union all
+			select t.node_id, t.job_id, t.request_id, t.began_at, -1, null, t.step_id, t.attempt, t.ended
+				from starting t
+		) x
+		window o as (partition by x.node_id, x.job_id, x.request_id order by x.at, x.free desc)
+	), paired as (
+		select m.*, lag(m.free) over o as before, lag(m.at) over o as free_at, lag(m.boot_at) over o as free_boot_at,
+			lead(m.free) over o as behind
+		from moment m
+		window o as (partition by m.node_id, m.job_id, m.request_id, m.level order by m.nr)
+	), kept as (
+		-- What nobody took is kept, the earliest first: the start of an element may be reported later than that of
+		-- another
+		-- which started after it.
+		select p.node_id, p.job_id, p.request_id, p.at, p.boot_at,
+			row_number() over (partition by p.node_id, p.job_id, p.request_id order by p.at) as nr
+		from paired p
+		where p.free > 0 and p.behind is null
+	), move as (
+		select p.node_id, p.job_id, p.step_id, p.attempt, p.ended, p.free_at, p.free_boot_at as boot_at
+		from paired p
+		where p.free < 0 and p.before > 0
+		union all
+		select w.node_id, w.job_id, w.step_id, w.attempt, false, k.at, k.boot_at
+		from waiting w
+		left join kept k on k.node_id = w.node_id and k.job_id = w.job_id and k.request_id = w.request_id and k.nr = w.nr
+		where k.at is not null or w.held
+	)
+	select m.job_id, m.step_id, m.attempt, m.node_id, m.ended,
+		case when m.free_at is not null then greatest(m.free_at, y.ordered_at) end, m.boot_at
+	from move m
+	cross join lateral (select x.ordered_at from attempt x
+		where x.job_id = m.job_id and x.step_id = m.step_id and x.attempt = m.attempt offset 0) y; -- by key
+end $$;
+comment on function internal.slot_moves(internal.allocation_end[], internal.attempt_report[]) is
+	'Which pre-dispatched elements take over CPUs of their array, when allocations on nodes end (p_ended) and elements have '
+	'started there (p_begun: records of the same report; it need not have others).';
+
+create function internal.slot_pass_on(p_moves internal.slot_move[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	with next as (
-		select x.job_id, x.step_id, x.attempt, x.node_id, greatest(v.free_at[v.n + 1 - x.nr], t.ordered_at) as at
-		from unnest(p_rooms) v
-		join step_array r on r.job_id = v.job_id and r.step_id = v.request_id
-		cross join lateral (
-			select a.job_id, a.step_id, a.attempt, a.node_id,
-				row_number() over (order by a.phase = 'ordered', a.step_id) as nr
-			-- Live allocations of the node are few, while a job may have many.
-			from (select o.* from allocation o
-				where o.node_id = v.node_id and o.ended_at is null and o.started_at is null
-				and o.cpus_held = 0 offset 0) a -- by node
-			where a.job_id = v.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
-			-- First elements whose start was reported, then the others in the order in which the node starts
-			-- them.
-			order by a.phase = 'ordered', a.step_id
-			limit v.n
-		) x
-		cross join lateral (select y.ordered_at from attempt y
-			where y.job_id = x.job_id and y.step_id = x.step_id and y.attempt = x.attempt offset 0) t -- by key
-	), begun as (
+	with moved as (
 		update allocation a
-		set started_at = n.at, cpus_held = a.cpus
-		from next n
-		where a.job_id = n.job_id and a.step_id = n.step_id and a.attempt = n.attempt and a.node_id = n.node_id
-		returning a.node_id, a.cpus
+		set started_at = v.slot_at, cpus_held = case when v.slot_at is null then 0 else a.cpus end,
+			-- The times of an element that has not started continue those of the one before it.
+			boot_at = case when a.phase = 'ordered' then v.boot_at else a.boot_at end
+		from unnest(p_moves) v
+		join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
+			and o.node_id = v.node_id
+		where not v.ended and a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+			and a.node_id = v.node_id
+			and coalesce(a.ended_at, 'infinity') = 'infinity'
+			and a.started_at is distinct from v.slot_at
+		returning a.node_id, a.cpus_held - o.cpus_held as cpus
 	)
 	update node_used u
-	set cpus_used = u.cpus_used + b.cpus
-	from (select b.node_id, sum(b.cpus) as cpus from begun b group by b.node_id) b
-	where u.node_id = b.node_id;
+	set cpus_used = u.cpus_used + m.cpus
+	from (select m.node_id, sum(m.cpus) as cpus from moved m group by m.node_id) m
+	where u.node_id = m.node_id and m.cpus <> 0;
 end $$;
-comment on function internal.allocation_pass_on(internal.freed_slots[]) is
-	'Give what ended elements held to pre-dispatched ones of their arrays.';
+comment on function internal.slot_pass_on(internal.slot_move[]) is
+	'Give pre-dispatched elements that have not ended the CPUs that internal.slot_moves found for them.';
 
-create function internal.allocation_free(p_held internal.allocation_end[]) returns void
+create function internal.slot_begin(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_predispatched boolean := exists (
+	v_begun internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v
+		where v.waits and v.open and v.keeper_at is not null);
+begin
+	if v_begun <> '{}' then
+		perform internal.slot_pass_on(array(select m::internal.slot_move from internal.slot_moves('{}', v_begun) m));
+	end if;
+end $$;
+comment on function internal.slot_begin(internal.attempt_report[]) is
+	'Where pre-dispatched elements have started on their nodes, find out whose CPUs they took. No allocation ends in the '
+	'same '
+	'report.';
+
+create function internal.allocation_free(p_held internal.allocation_end[], p_begun internal.attempt_report[] default '{}')
+	returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	-- Most nodes have no pre-dispatched elements. Then no array is looked at.
+	v_moves internal.slot_move[] := case when exists (
 		select from (select distinct v.node_id from unnest(p_held) v) n
-		join allocation a on a.node_id = n.node_id and a.ended_at is null and a.started_at is null);
-	v_free_slots internal.freed_slots[];
+		join allocation a on a.node_id = n.node_id and a.ended_at is null and a.predispatched) then
+			array(select m::internal.slot_move from internal.slot_moves(p_held, p_begun) m) end;
 begin
 	with ended as (
 		update allocation a
@@ -90,24 +202,23 @@ begin
 			-- A reservation has nothing on the node.
 			gone_at = case when v.gone or a.attempt = 0 then x.ended_at else a.gone_at end,
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
-			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
+			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec, boot_at = coalesce(a.boot_at, v.boot_at)
 		from (
-			select v.*, o.started_at as held_from, o.cpus_held as held,
-				max(o.started_at) over (partition by v.node_id, v.job_id) as node_from
+			select v.*, o.started_at as held_from, o.cpus_held as held, m.slot_at,
+				-- What was kept for an element that never began passes on: the element held nothing.
+				o.predispatched and o.phase = 'ordered' and v.began_at is null as unused
 			from unnest(p_held) v
 			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
 				and o.node_id = v.node_id
+			left join unnest(v_moves) m on m.job_id = v.job_id and m.step_id = v.step_id and m.attempt = v.attempt
+				and m.node_id = v.node_id
 		) v
-		-- An element that was pre-dispatched until now and is reported as begun began when an element had ended that is
-		-- reported as well, so not before any of those: the times of two reports differ.
-		cross join lateral (select greatest(coalesce(v.at, now()),
-			coalesce(v.held_from, v.node_from)) as ended_at offset 0) e -- once a row
 		cross join lateral (
-			select e.ended_at,
-				coalesce(v.held_from,
-				case when v.began_at is not null then least(greatest(v.began_at, v.node_from), e.ended_at)
-				else e.ended_at end)
-				as started_at offset 0) x -- once a row
+			select greatest(coalesce(v.at, now()), v.held_from) as ended_at offset 0) e -- once a row
+		cross join lateral (
+			select e.ended_at, case when v.unused then e.ended_at
+				else least(coalesce(v.slot_at, v.held_from), e.ended_at) end as started_at
+			offset 0) x -- once a row
 		-- By key: with the plain condition, the planner would read all that is open.
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and coalesce(a.ended_at, 'infinity') = 'infinity'
@@ -128,40 +239,26 @@ begin
 		from (select x.key, sum(x.value::int) as n from ended e cross join lateral jsonb_each_text(e.licenses) x
 			where e.licenses <> '{}' group by x.key) f
 		where l.license = f.key
-	), given as (
-		update node_gres g
-		set job_id = null, step_id = null, attempt = null
-		from ended e
-		where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id
-			and g.attempt = e.attempt
 	)
-	-- As many as held CPUs. Pre-dispatched elements that are over had them in between, so the latest ends are when these
-	-- became free.
-	select array_agg(r::internal.freed_slots) into v_free_slots
-	from (
-		select e.node_id, e.job_id, s.request_id, count(*) filter (where e.cpus_held > 0)::int as n,
-			array_agg(e.ended_at order by e.ended_at desc)
-		from ended e
-		cross join lateral (select x.request_id from step x
-			where x.job_id = e.job_id and x.step_id = e.step_id offset 0) s -- by key
-		where v_predispatched
-		group by e.node_id, e.job_id, s.request_id
-	) r
-	where r.n > 0;
-	if v_free_slots is not null then
-		perform internal.allocation_pass_on(v_free_slots);
+	update node_gres g
+	set job_id = null, step_id = null, attempt = null
+	from ended e
+	where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id
+		and g.attempt = e.attempt;
+	if v_moves is not null then
+		perform internal.slot_pass_on(v_moves);
 	end if;
 end $$;
-comment on function internal.allocation_free(internal.allocation_end[]) is
+comment on function internal.allocation_free(internal.allocation_end[], internal.attempt_report[]) is
 	'End open allocations, give back what they hold, or pass it on to pre-dispatched elements of their arrays, and note '
-	'them for the usage figures. Ended ones are left unchanged, so a call may be repeated. The caller holds the locks of '
-	'nodes and licences.';
+	'them for the usage figures. p_begun: elements that the same report says have started. Ended allocations are left '
+	'unchanged, so a call may be repeated. The caller holds the locks of nodes and licences.';
 
 create function internal.allocation_unreserve(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_reserved internal.allocation_end[] := array(
-		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
+		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null, null)::internal.allocation_end
 		from unnest(p_steps) as v
 		-- From the steps to their allocations: while statistics know of few allocations, reading all of them looks as
 		-- cheap.
@@ -194,7 +291,7 @@ begin
 	if exists (select from unnest(p_taken) v where v.predispatched) then
 		v_taken := array(
 			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses,
-				v.tasks, v.prolog_owner, v.phase, v.started_at,
+				v.tasks, v.prolog_owner, v.phase, v.started_at, v.predispatched,
 				v.predispatched and v.cpus_before + v.cpus > u.cpus - u.cpus_used)::internal.allocation_start
 			from (
 				select x.*,
@@ -204,17 +301,18 @@ begin
 			join node_used u on u.node_id = v.node_id);
 	end if;
 	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, prolog_owner,
-		phase, cpus_held, started_at)
+		phase, cpus_held, started_at, predispatched)
 	-- What is taken begins under the nodes' locks, so after the end of what held it before, whichever transaction began
 	-- first.
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'),
 		coalesce(v.licenses, '{}'),
-		v.tasks, coalesce(v.prolog_owner, true), v.phase, case when v.predispatched then 0 else v.cpus end,
-		case when not coalesce(v.predispatched, false) then coalesce(v.started_at, clock_timestamp()) end
+		v.tasks, coalesce(v.prolog_owner, true), v.phase, case when v.waits then 0 else v.cpus end,
+		case when not coalesce(v.waits, false) then coalesce(v.started_at, clock_timestamp()) end,
+		coalesce(v.predispatched, false)
 	from unnest(v_taken) v;
 	update node_used n
 	set cpus_used = n.cpus_used + t.cpus, mem_used_mb = n.mem_used_mb + t.mem
-	from (select v.node_id, sum(case when v.predispatched then 0 else v.cpus end) as cpus,
+	from (select v.node_id, sum(case when v.waits then 0 else v.cpus end) as cpus,
 		sum(v.mem_mb) as mem from unnest(v_taken) v group by v.node_id) t
 	where n.node_id = t.node_id;
 	update license l
@@ -273,7 +371,7 @@ begin
 				least(case v_follower.mem_mb when 0 then a.mem_mb
 					else coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0) end,
 					u.mem_mb - u.mem_used_mb, a.mem_mb),
-				null, null, 0, null, 'reserved', null, null)::internal.allocation_start)
+				null, null, 0, null, 'reserved', null, null, null)::internal.allocation_start)
 		into v_taken
 		from step p
 		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt

@@ -108,7 +108,8 @@ begin
 	perform internal.allocation_take(array(
 		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres,
 			case when al.nr = 1 then r.licenses else '{}'::jsonb end,
-			al.tasks, coalesce(al.prolog_owner, true), 'ordered', p_at, al.predispatched)::internal.allocation_start
+			al.tasks, coalesce(al.prolog_owner, true), 'ordered', p_at, al.predispatched,
+			null)::internal.allocation_start
 		from unnest(p_decided) v
 		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
 		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb,

@@ -4,13 +4,6 @@ begin;
 select * from no_plan();
 select api.admin_change(0, 'root', '{"object": "user", "action": "create", "name": "olga", "values": {"role": "operator"}}') \g /dev/null
 select api.admin_change(0, 'root', '{"object": "license", "action": "create", "name": "lic", "values": {"total": 2}}') \g /dev/null
-create function t.act(p_verb text, p_user text, p_label text, p_more jsonb default '{}') returns text language plpgsql as $$
-declare
-	v_answer jsonb;
-begin
-	execute format('select api.job_%s($1, $2, $3)', p_verb) into v_answer using t.uid(p_user), p_user, t.request(p_label, p_more);
-	return (select string_agg(x ->> 'action', ' ' order by nr) from jsonb_array_elements(v_answer -> 'steps') with ordinality y (x, nr));
-end $$;
 
 -- Cancel a step in each state, one after the other.
 create function t.bring(p_state text) returns bigint language plpgsql as $$

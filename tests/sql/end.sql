@@ -93,19 +93,19 @@ create function t.waited(p_begin interval) returns text language plpgsql as $$
 declare
 	v_job bigint := t.one('{"retry": 1}');
 begin
-	update rota.step set eligible_at = now() - interval '10 minutes' where job_id = v_job;
+	update rota.step set eligible_at = clock_timestamp() - interval '10 minutes' where job_id = v_job;
 	perform t.start(v_job || '.a'), t.run(v_job || '.a'), t.fail(v_job || '.a');
-	update rota.step set begin_at = now() + p_begin where job_id = v_job and p_begin is not null;
+	update rota.step set begin_at = clock_timestamp() + p_begin where job_id = v_job and p_begin is not null;
 	if p_begin is not null then
 		perform t.start(v_job || '.a'), t.run(v_job || '.a'), t.finish(v_job || '.a');
 	else
 		perform api.job_cancel(0, 'root', t.request(v_job || '.a'));
 	end if;
-	return (select concat_ws(' ', s.state, round(greatest(s.wait_s, 0)), round(u.wait_s)) from acct.step s join internal.usage_end u on u.job_id = s.job_id where s.job_id = v_job);
+	return (select concat_ws(' ', s.state, round(greatest(s.wait_s, 0) / 60), round(u.wait_s / 60)) from acct.step s join internal.usage_end u on u.job_id = s.job_id where s.job_id = v_job);
 end $$;
-select is(t.waited('-1 minute'), 'completed 60 60', 'waited since it was to run again');
+select is(t.waited('-1 minute'), 'completed 1 1', 'waited since it was to run again');
 select is(t.waited('1 minute'), 'completed 0 0', 'let go before that: not at all');
-select is(t.waited(null), 'cancelled 600 600', 'taken back before that: as long as for the first');
+select is(t.waited(null), 'cancelled 10 10', 'taken back before that: as long as for the first');
 select t.right('waiting');
 
 -- The loss of a node: requeued, unless it is not to be; and not for ever.

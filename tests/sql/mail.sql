@@ -87,7 +87,7 @@ select t.asking('TIME_LIMIT_50,TIME_LIMIT_80,TIME_LIMIT_90', '[{"name": "a", "ti
 select t.commit(t.decision(:'j' || '.a'), t.decision(:'j' || '.none')), t.run(:'j' || '.a'), t.run(:'j' || '.none') \g /dev/null
 create function t.used(p_label text, p_s int) returns text language plpgsql as $$
 begin
-	update rota.attempt t set started_at = now() - make_interval(secs => p_s) from t.step(p_label) s where t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null;
+	update rota.attempt t set ordered_at = now() - make_interval(secs => p_s), started_at = now() - make_interval(secs => p_s) from t.step(p_label) s where t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null;
 	perform internal.mail_poll();
 	return t.mailed(split_part(p_label, '.', 1)::bigint);
 end $$;

@@ -24,8 +24,8 @@ update rota.step_array set next = 4000, completed = 4000 where job_id = :w;
 insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo, state)
 select r.job_id, r.step_id, 1, 'after', r.job_id, r.step_id - 1, r.topo, r.topo - 1, 'met' from rota.step_request r join rota.job j on j.job_id = r.job_id and j.name = 'old' where r.step_id > 0;
 create temporary view over as select s.* from rota.step s where s.job_id >= :w and s.ended_at is not null;
-insert into rota.attempt (job_id, step_id, attempt, state, time_limit_s, node_ids, nodes, started_at, ended_at)
-select s.job_id, s.step_id, 1, 'completed', 60, '{1}', '{n1}', s.started_at, s.ended_at from over s;
+insert into rota.attempt (job_id, step_id, attempt, state, time_limit_s, node_ids, nodes, ordered_at, started_at, ended_at)
+select s.job_id, s.step_id, 1, 'completed', 60, '{1}', '{n1}', s.started_at, s.started_at, s.ended_at from over s;
 insert into rota.allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, tasks, phase, cpus_held, started_at, ended_at, gone_at)
 select s.job_id, s.step_id, 1, 1, 0, 1, 0, 1, 'ended', 0, s.started_at, s.ended_at, s.ended_at from over s;
 insert into rota.task_end (job_id, step_id, attempt, task, node_id, ended_at, cause) select s.job_id, s.step_id, 1, 0, 1, s.ended_at, 'exit' from over s;

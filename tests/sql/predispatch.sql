@@ -28,18 +28,19 @@ select is(t.used(1), '4 400', 'as many are used as before');
 select t.right('one passed on');
 
 select t.run(:'j' || '.a[4]') \g /dev/null
-select is(t.held(:j), '0:over 1:2 2:2 3:ahead 4:ahead', 'one may be reported before what it follows');
+select is(t.held(:j), '0:over 1:2 2:ahead 3:ahead 4:2', 'what starts takes the CPUs that were kept for another one');
 select t.finish(:'j' || '.a[1]') \g /dev/null
-select is(t.held(:j), '0:over 1:over 2:2 3:ahead 4:2', 'then it is the next');
+select is(t.held(:j), '0:over 1:over 2:2 3:ahead 4:2', 'which has the next');
 select t.right('out of turn');
 
 -- In one report: 2 ends, 3 follows it and ends as well.
 update rota.allocation set started_at = started_at - interval '1 minute' where job_id = :j and ended_at is null;
-select t.report(t.say(:'j' || '.a[2]', 'task'), t.say(:'j' || '.a[2]', 'done'), t.say(:'j' || '.a[2]', 'end', '{"age_us": 3000000}'),
+update rota.attempt set ordered_at = ordered_at - interval '1 minute' where job_id = :j and ended_at is null;
+select t.report(t.say(:'j' || '.a[2]', 'task', '{"age_us": 3100000}'), t.say(:'j' || '.a[2]', 'done', '{"age_us": 3100000}'), t.say(:'j' || '.a[2]', 'end', '{"age_us": 3000000}'),
 	t.say(:'j' || '.a[3]', 'keeper', '{"age_us": 2000000}'), t.say(:'j' || '.a[3]', 'run', '{"age_us": 2000000}'), t.say(:'j' || '.a[3]', 'task'), t.say(:'j' || '.a[3]', 'done'),
 	t.say(:'j' || '.a[3]', 'end', '{"age_us": 1000000}')) \g /dev/null
 select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2', 'what is reported from its begin to its end never stood ahead');
-select is((select extract(epoch from a.ended_at - a.started_at)::int from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[3]')).step_id), 1, 'and was held from its begin on');
+select is((select extract(epoch from a.ended_at - a.started_at)::int from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[3]')).step_id), 2, 'and held its CPUs from the end of the element before it');
 select is(t.used(1), '2 100', 'two CPUs are free again');
 select t.right('a whole life ahead');
 
@@ -76,5 +77,90 @@ select is(t.held(:j), '0:over 1:over 2:over', 'the node is lost');
 select is((select string_agg(s.state, ' ') from rota.step s where s.job_id = :j and s.array_index is not null), 'pending pending pending', 'all of it is queued again');
 select is(t.used(1), '0 0', 'nothing is held there');
 select t.right('a lost node');
+
+-- A node that runs an array for random times. It starts an element with CPUs of its own at once, and a pre-dispatched one when fewer run
+-- than the limit of its launch request says, mostly in their order; it reports now and then. What is held must be what ran.
+create table t.element (step_id int, position int, most int, started_at timestamptz, ended_at timestamptz, start_sent boolean default false, end_sent boolean default false);
+create table t.clock_now (at timestamptz);
+insert into t.clock_now values (now());
+create function t.moment() returns timestamptz language sql as $$ select at from t.clock_now $$;
+create function t.at(p_at timestamptz) returns jsonb language sql as $$ select jsonb_build_object('age_us', (extract(epoch from now() - p_at) * 1000000)::bigint) $$;
+create function t.node_start(p_step int) returns void language sql as $$
+	update t.element e set started_at = t.moment() + random() * interval '2 ms', ended_at = t.moment() + interval '3 ms' + random() * interval '1 s' where e.step_id = p_step $$;
+-- The leader commits the element at a position at the moment of the play.
+create function t.node_given(p_job bigint, p_position int, p_predispatched boolean) returns void language plpgsql as $$
+declare
+	v_waits boolean;
+begin
+	perform t.commit(t.decision(p_job || '.a', '{2}', jsonb_build_object('position', p_position, 'predispatched', p_predispatched)));
+	update rota.attempt a set ordered_at = t.moment() where a.job_id = p_job and a.step_id = p_position + 1;
+	update rota.allocation a set started_at = case when a.started_at is not null then t.moment() end where a.job_id = p_job and a.step_id = p_position + 1 returning a.started_at is null into v_waits;
+	insert into t.element (step_id, position, most)
+	select p_position + 1, p_position, count(*) from rota.allocation a where a.job_id = p_job and a.ended_at is null and a.cpus_held > 0;
+	if not v_waits then
+		update t.element e set most = e.most + 1 where e.started_at is null and p_predispatched;
+		perform t.node_start(p_position + 1);
+	end if;
+end $$;
+create function t.node_report(p_job bigint) returns void language plpgsql as $$
+declare
+	v_one t.element;
+	v_label text;
+	v_records jsonb[] := '{}';
+begin
+	for v_one in select * from t.element e where e.started_at <= t.moment() and not e.end_sent order by e.started_at loop
+		v_label := p_job || '.a[' || v_one.position || ']';
+		if not v_one.start_sent then
+			v_records := v_records || t.say(v_label, 'keeper', t.at(v_one.started_at)) || t.say(v_label, 'run', t.at(v_one.started_at));
+		end if;
+		if v_one.ended_at <= t.moment() then
+			v_records := v_records || t.say(v_label, 'task', t.at(v_one.ended_at)) || t.say(v_label, 'done', t.at(v_one.ended_at)) || t.say(v_label, 'end', t.at(v_one.ended_at));
+		end if;
+	end loop;
+	update t.element e set start_sent = true, end_sent = e.ended_at <= t.moment() where e.started_at <= t.moment();
+	if v_records <> '{}' then
+		perform t.report(variadic v_records);
+	end if;
+end $$;
+create function t.play_array(p_seed double precision) returns text language plpgsql as $$
+declare
+	v_job bigint := t.submit('alice', '[{"name": "a", "cpus_per_task": 1, "mem_mb": 1, "array": {"indices": [[0,39,1]], "size": 40}}]');
+	v_next int := 0;
+	v_step int;
+begin
+	perform setseed(p_seed);
+	delete from t.element;
+	update t.clock_now set at = now() - interval '1 hour';
+	while v_next < 40 or exists (select from t.element e where not e.end_sent) loop
+		while v_next < 40 and (v_next < 4 or v_next - (select count(*) from t.element e where e.ended_at <= t.moment()) < 4 + random() * 6) loop
+			perform t.node_given(v_job, v_next, v_next >= 4);
+			v_next := v_next + 1;
+		end loop;
+		for i in 1 .. 1 + (random() * 5)::int loop
+			loop
+				select e.step_id into v_step from t.element e
+				where e.started_at is null and e.most > (select count(*) from t.element r where r.ended_at > t.moment())
+				order by e.step_id + case when random() < 0.2 then 3 else 0 end limit 1;
+				exit when not found;
+				perform t.node_start(v_step);
+			end loop;
+			update t.clock_now set at = coalesce((select min(e.ended_at) from t.element e where e.ended_at > t.moment()), t.moment() + interval '1 ms');
+		end loop;
+		perform t.node_report(v_job);
+	end loop;
+	return (select string_agg(w, ', ') from (
+		select format('%s held %s to %s, ran %s to %s', e.position, a.started_at, a.ended_at, e.started_at, e.ended_at) as w
+		from t.element e join rota.allocation a on a.job_id = v_job and a.step_id = e.step_id
+		where a.started_at > e.started_at or a.ended_at < e.ended_at or a.ended_at is null
+		union all
+		select format('%s CPUs at %s', n, at) from (
+			select x.at, sum(sum(x.n)) over (order by x.at) as n
+			from rota.allocation a cross join lateral (values (a.started_at, 1), (a.ended_at, -1)) x (at, n)
+			where a.job_id = v_job and a.ended_at > a.started_at group by x.at) m where m.n > 4
+		limit 3) x);
+end $$;
+select is(t.play_array(i / 20.0), null, 'play ' || i || ': held as it ran') from generate_series(1, 12) i;
+select cmp_ok((select count(*) from rota.allocation where predispatched), '>', 100::bigint, 'most of them were pre-dispatched');
+select t.right('plays');
 select * from finish();
 rollback;

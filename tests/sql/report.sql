@@ -48,16 +48,17 @@ declare
 	v_job bigint := t.submit('alice', '[{"name": "a"}]');
 	v_a text := v_job || '.a';
 	v_new_count int;
+	v_when constant jsonb := '{"keeper": {"age_us": 9000, "pid": 5}, "run": {"age_us": 8000}, "task": {"age_us": 7000, "started_age_us": 7900}}';
 begin
 	perform t.start(v_a);
 	if p_before <> '' then
-		perform t.report(t.say(v_a, k)) from unnest(p_before::text[]) k;
+		perform t.report(t.say(v_a, k, v_when -> k)) from unnest(p_before::text[]) k;
 	end if;
-	v_new_count := t.tell(t.reports(p_lives, t.say(v_a, 'keeper', '{"age_us": 9000, "pid": 5}'), t.say(v_a, 'run', '{"age_us": 8000}'), t.say(v_a, 'task', '{"age_us": 7000}'),
+	v_new_count := t.tell(t.reports(p_lives, t.say(v_a, 'keeper', v_when -> 'keeper'), t.say(v_a, 'run', v_when -> 'run'), t.say(v_a, 'task', v_when -> 'task'),
 		t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
 	perform t.tell(t.reports(p_lives, t.say(v_a, 'task'), t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
-	return concat_ws('|', v_new_count, t.digest(v_job), (select to_jsonb(x) - '{job_id,ordered_at,done_at,ended_at,started_at,node_ids,nodes,suspended_at}'::text[] || jsonb_build_object('ran', x.done_at - x.started_at)
-		from rota.attempt x where x.job_id = v_job), (select to_jsonb(x) - '{job_id,started_at,ended_at}'::text[] || jsonb_build_object('ran', x.ended_at - x.started_at) from rota.task_end x where x.job_id = v_job),
+	return concat_ws('|', v_new_count, t.digest(v_job), (select to_jsonb(x) - '{job_id,ordered_at,done_at,ended_at,started_at,node_ids,nodes,suspended_at}'::text[] || jsonb_build_object('ran', date_trunc('milliseconds', x.done_at - x.started_at))
+		from rota.attempt x where x.job_id = v_job), (select to_jsonb(x) - '{job_id,started_at,ended_at}'::text[] || jsonb_build_object('ran', date_trunc('milliseconds', x.ended_at - x.started_at + interval '100 us')) from rota.task_end x where x.job_id = v_job),
 		(select n.state || coalesce(n.reason, '') from rota.node n where n.node_id = 1));
 end $$;
 select is(t.lived(true, b, d::jsonb, e::jsonb), t.lived(false, b, d::jsonb, e::jsonb), 'a life: ' || d || e || ' behind ' || b)

@@ -39,25 +39,25 @@ static void test_task(void **state)
 	fields_add_int(f, "signal", 0);
 	fields_add_int(f, "minflt", 0);
 	fields_add(f, "message", "");
-	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"task\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":500,"
-					  "\"task\":0,\"exit\":3,\"cause\":\"exit\","
-					  "\"started_age_us\":1100,\"minflt\":0}");
+	is(agent_record_json(f, 7), "{\"node\":7,\"kind\":\"task\",\"job\":812,\"step\":3,\"attempt\":1,\"at_us\":1000,"
+				    "\"task\":0,\"exit\":3,\"cause\":\"exit\","
+				    "\"started_us\":400,\"minflt\":0}");
 	fields_free(f);
 }
 
 static void test_text(void **state)
 {
 	(void)state;
-	struct fields *f = record_at("done", 2000); /* of another boot: later than now */
+	struct fields *f = record_at("done", 2000);
 	fields_add(f, "message", "caf\xc3\xa9 \"x\"");
 	fields_add(f, "outcome", "12");
-	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"done\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":0,"
-					  "\"message\":\"caf\xc3\xa9 \\\"x\\\"\",\"outcome\":\"12\"}");
+	is(agent_record_json(f, 7), "{\"node\":7,\"kind\":\"done\",\"job\":812,\"step\":3,\"attempt\":1,\"at_us\":2000,"
+				    "\"message\":\"caf\xc3\xa9 \\\"x\\\"\",\"outcome\":\"12\"}");
 	fields_free(f);
 	f = record_at("done", 1500);
 	fields_add(f, "message", "broken \xff\xfe");
-	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"done\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":0,"
-					  "\"message\":\"broken ??\"}");
+	is(agent_record_json(f, 7), "{\"node\":7,\"kind\":\"done\",\"job\":812,\"step\":3,\"attempt\":1,\"at_us\":1500,"
+				    "\"message\":\"broken ??\"}");
 	fields_free(f);
 }
 
@@ -65,9 +65,7 @@ static void test_pause(void **state)
 {
 	(void)state;
 	struct fields *f = record_at("suspended", 1000);
-	is(agent_record_json(f, 7, 1500),
-	   "{\"node\":7,\"kind\":\"suspended\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":500,"
-	   "\"clock\":1000}");
+	is(agent_record_json(f, 7), "{\"node\":7,\"kind\":\"suspended\",\"job\":812,\"step\":3,\"attempt\":1,\"at_us\":1000}");
 	fields_free(f);
 }
 
@@ -77,20 +75,20 @@ static void test_not_reported(void **state)
 	struct fields *f = record_at("refused", 1);
 	fields_add(f, "reason", "the launch request was accepted before");
 	fields_add_int(f, "again", 1);
-	assert_null(agent_record_json(f, 7, 1500));
+	assert_null(agent_record_json(f, 7));
 	fields_free(f);
 	f = record_at("refused", 1);
 	fields_add_int(f, "again", 0);
-	json_t *json = agent_record_json(f, 7, 1500);
+	json_t *json = agent_record_json(f, 7);
 	assert_non_null(json);
 	json_decref(json);
 	fields_free(f);
 	f = record_at("used", 1);
-	assert_null(agent_record_json(f, 7, 1500));
+	assert_null(agent_record_json(f, 7));
 	fields_free(f);
 	f = fields_new();
 	fields_add(f, "kind", "done");
-	assert_null(agent_record_json(f, 7, 1500));
+	assert_null(agent_record_json(f, 7));
 	fields_free(f);
 }
 
@@ -132,7 +130,7 @@ static bool adds(json_t *ready, int64_t node, const char *const *kinds, int coun
 	struct fields *records[4];
 	for (int i = 0; i < count; i++)
 		records[i] = record_at(kinds[i], 1000 + i);
-	bool added = agent_record_add_ready(ready, node, records, count, 3001);
+	bool added = agent_record_add_ready(ready, node, records, count);
 	for (int i = 0; i < count; i++)
 		fields_free(records[i]);
 	return added;
@@ -149,7 +147,7 @@ static void test_ready(void **state)
 	assert_false(adds(ready, 6, kinds, 2));
 	assert_false(adds(ready, 6, kinds, 4));
 	assert_false(adds(ready, 6, kinds + 2, 1));
-	is(ready, "[{\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":2000,\"nodes\":[7,5]}]");
+	is(ready, "[{\"job\":812,\"step\":3,\"attempt\":1,\"at_us\":1001,\"nodes\":[7,5]}]");
 }
 
 static bool coalesce(json_t *list, const char *const *kinds, int count)
@@ -165,7 +163,7 @@ static bool coalesce(json_t *list, const char *const *kinds, int count)
 		if (strcmp(kinds[i], "end") == 0)
 			fields_add_int(records[i], "peak_mb", 5);
 	}
-	bool coalesced = agent_record_add_coalesced(list, 7, records, count, 3000);
+	bool coalesced = agent_record_add_coalesced(list, 7, records, count);
 	for (int i = 0; i < count; i++)
 		fields_free(records[i]);
 	return coalesced;
@@ -188,10 +186,10 @@ static void test_coalesced(void **state)
 	assert_true(coalesce(list, kinds, 6));
 	assert_true(coalesce(list, kinds + 4, 2));
 	is(list,
-	   "[{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"keeper_us\":1999,\"run_us\":1998,\"session\":9,"
-	   "\"task\":{\"kind\":\"task\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":1997,\"pid\":73,\"exit\":3},"
-	   "\"done_us\":1996,\"end_us\":1995,\"peak_mb\":5},"
-	   "{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"done_us\":2000,\"end_us\":1999,\"peak_mb\":5}]");
+	   "[{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"keeper_us\":1001,\"run_us\":1002,\"session\":9,"
+	   "\"task\":{\"kind\":\"task\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"at_us\":1003,\"pid\":73,\"exit\":3},"
+	   "\"done_us\":1004,\"end_us\":1005,\"peak_mb\":5},"
+	   "{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"done_us\":1000,\"end_us\":1001,\"peak_mb\":5}]");
 }
 
 int main(void)

@@ -1,0 +1,53 @@
+-- Times of attempts: differences on one clock, whenever and through whichever delay they are reported.
+begin;
+\ir world.psql
+select * from no_plan();
+-- A report of a node whose estimate of the time when it booted is so much later than that of the other tests.
+create function t.tell_later(p_later interval, variadic p_records jsonb[]) returns int language plpgsql as $$
+declare
+	v_report jsonb := t.reports(false, variadic p_records);
+begin
+	return (select r.new_count from api.node_report(t.booted(v_report) || jsonb_build_object('boot_us', (extract(epoch from timestamptz '2020-01-01 00:00 UTC' + p_later) * 1000000)::bigint), '[]', false) r);
+end $$;
+create function t.times(p_job bigint) returns text language sql as $$
+	select format('%s %s %s', round(extract(epoch from t.done_at - t.started_at), 3), round(extract(epoch from t.ended_at - t.done_at), 3), t.clamped) from rota.attempt t where t.job_id = p_job $$;
+create function t.started(p_nodes int[] default '{1}') returns bigint language plpgsql as $$
+declare
+	v_job bigint := t.submit('alice', jsonb_build_array(jsonb_build_object('name', 'a', 'nodes_min', cardinality(p_nodes), 'nodes_max', cardinality(p_nodes), 'ntasks', cardinality(p_nodes))));
+begin
+	perform t.start(v_job || '.a', p_nodes);
+	return v_job;
+end $$;
+
+-- Each report comes later than the one before by more than what it reports took: a delay is no duration.
+select t.started() as j \gset
+select t.tell_later('0', t.say(:'j' || '.a', 'keeper', '{"age_us": 5000000}')),
+	t.tell_later('1 hour', t.say(:'j' || '.a', 'run', '{"age_us": 4000000}')),
+	t.tell_later('-1 hour', t.say(:'j' || '.a', 'task', '{"age_us": 1500000, "started_age_us": 4000000}'), t.say(:'j' || '.a', 'done', '{"age_us": 1500000}')),
+	t.tell_later('7 days', t.say(:'j' || '.a', 'end', '{"age_us": 1000000}')) \g /dev/null
+select is(t.times(:j), '2.500 0.500 f', 'times are differences on the clock of the node, whatever it thinks of the time later');
+select is((select extract(epoch from e.ended_at - e.started_at) from rota.task_end e where e.job_id = :j), 2.5, 'those of tasks too');
+select is((select count(distinct a.boot_at) from rota.allocation a where a.job_id = :j), 1::bigint, 'and one estimate counts');
+select ok((select bool_and(e.at >= e.before) from (select x.at, lag(x.at, 1, x.at) over (order by x.event_id) as before from rota.event x where x.job_id = :j) e), 'no event is before the one before');
+
+-- A node that thinks of a time before its order is corrected by the order; one that thinks of a time to come, by now.
+select t.started() as j, t.started() as k \gset
+select t.tell_later('-1 day', t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run'), t.say(:'j' || '.a', 'done', '{"clock": 2000000}')) \g /dev/null
+select ok((select t.started_at >= t.ordered_at and t.started_at - t.ordered_at < interval '1 s' from rota.attempt t where t.job_id = :j), 'nothing is before its order');
+select t.tell_later('1 day', t.say(:'k' || '.a', 'keeper'), t.say(:'k' || '.a', 'run'), t.say(:'k' || '.a', 'done'), t.say(:'k' || '.a', 'end')) \g /dev/null
+select ok((select t.ended_at <= clock_timestamp() from rota.attempt t where t.job_id = :k), 'nor after its report');
+select t.report(t.say(:'j' || '.a', 'end', '{"clock": 3000000}')) \g /dev/null
+select is(t.times(:j), left(t.times(:j), 5) || ' 1.000 f', 'what was fixed by the order stays');
+
+-- Two nodes that disagree by an hour: the attempt ends when the last of them says so, in order, and it is marked.
+select t.started('{1,2}') as j \gset
+\set wide :j
+select t.tell_later('0', t.say(:'j' || '.a', 'keeper', '{"age_us": 0}'), t.say(:'j' || '.a', 'ready')) \g /dev/null
+update rota.allocation set boot_at = boot_at - interval '1 hour' where job_id = :j and node_id = 2;
+select t.report(t.say(:'j' || '.a', 'run')), t.report(t.say(:'j' || '.a', 'task')), t.report(t.say(:'j' || '.a', 'done')), t.report(t.say(:'j' || '.a', 'end')) \g /dev/null
+select is((select array[t.state, (t.ordered_at <= t.started_at and t.started_at <= t.done_at and t.done_at <= t.ended_at)::text] from rota.attempt t where t.job_id = :j), '{completed,true}', 'clocks that disagree leave the times in order');
+select is((select t.clamped from rota.attempt t where t.job_id = :j), true, 'and are marked');
+
+select t.right('all of it');
+select * from finish();
+rollback;
