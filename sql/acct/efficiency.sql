@@ -9,7 +9,8 @@ from rota.step s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
 cross join lateral (
-	select sum(a.cpus * p.s) filter (where a.cpu_usec is not null) as cpu_held_s,
+	select sum(acct.cpu_held_s(a.cpus, a.started_at, a.ended_at,
+		a.without_cpus)) filter (where a.cpu_usec is not null) as cpu_held_s,
 		sum(a.cpu_usec) / 1e6::numeric as cpu_used_s,
 		max(a.mem_mb) filter (where a.peak_mb is not null and a.mem_mb > 0) as mem_held_mb, max(a.peak_mb) as mem_peak_mb,
 		sum(greatest(a.mem_mb - a.peak_mb, 0) * p.s) as mem_unused_mb_s
@@ -51,7 +52,7 @@ join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = t.job_id
 cross join lateral (
-	select sum(a.cpus * extract(epoch from a.ended_at - a.started_at)) as cpu_held_s,
+	select sum(acct.cpu_held_s(a.cpus, a.started_at, a.ended_at, a.without_cpus)) as cpu_held_s,
 		sum(extract(epoch from a.ended_at - a.started_at)) as node_s
 	from rota.allocation a
 	where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt

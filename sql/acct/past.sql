@@ -30,7 +30,8 @@ begin
 			x.event_id desc
 	) e
 	left join lateral (
-		select string_agg(x.node, ',' order by x.node_index) as nodes, sum(x.cpus) as cpus
+		select string_agg(x.node, ',' order by x.node_index) as nodes, sum(case when x.without_cpus @> p_at then 0
+			else x.cpus end) as cpus
 		from allocation x
 		where x.job_id = j.job_id and x.step_id = e.step_id and x.attempt = e.attempt and x.started_at <= p_at
 			and coalesce(x.ended_at, 'infinity') > p_at
@@ -50,7 +51,8 @@ language plpgsql stable set search_path = acct, pg_temp as $$
 begin
 	return query
 	with held as (
-		select x.node, count(distinct (x.job_id, x.step_id)) as steps, sum(x.cpus) as cpus,
+		select x.node, count(distinct (x.job_id, x.step_id)) as steps, sum(case when x.without_cpus @> p_at then 0
+			else x.cpus end) as cpus,
 			sum(x.mem_mb)::bigint as mem_mb
 		from acct.jobs_between(p_at, p_at) j
 		-- Few jobs were live.
@@ -138,15 +140,18 @@ begin
 		cross join lateral (select * from usage_hour h
 			where h.hour >= lower(r) and h.hour < upper(r) offset 0) u -- by key
 		union all
-		select a.account, a.user_name, a.partition, a.qos, a.cpus * p.s, p.s, a.mem_mb * p.s,
-			acct.gres_units(nullif(a.gres, '{}'), p.s)
+		select a.account, a.user_name, a.partition, a.qos, acct.cpu_held_s(a.cpus, p.begins_at, p.ends_at,
+			a.without_cpus),
+			s.s, a.mem_mb * s.s,
+			acct.gres_units(nullif(a.gres, '{}'), s.s)
 		from unnest(v_left) r
 		cross join lateral acct.jobs_between(lower(r), upper(r)) j
 		cross join lateral (select * from allocation y
 			where y.job_id = j.job_id and y.started_at < upper(r)
 			and coalesce(y.ended_at, now()) > lower(r) offset 0) a -- by key
-		cross join lateral (select extract(epoch from least(coalesce(a.ended_at, now()), upper(r))
-			- greatest(a.started_at, lower(r))) as s) p
+		cross join lateral (select greatest(a.started_at, lower(r)) as begins_at,
+			least(coalesce(a.ended_at, now()), upper(r)) as ends_at) p
+		cross join lateral (select extract(epoch from p.ends_at - p.begins_at) as s) s
 	) x
 	group by x.account, x.user_name, x.partition, x.qos
 	order by 5 desc;

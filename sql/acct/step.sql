@@ -21,7 +21,7 @@ left join lateral (
 	select count(*) filter (where x.attempt = s.attempt) as node_count,
 		sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
 		sum(x.mem_mb) filter (where x.attempt = s.attempt) as mem_mb, max(x.peak_mb) as peak_mb,
-		sum(x.cpus * extract(epoch from coalesce(x.ended_at, now()) - x.started_at)) as cpu_held_s
+		sum(acct.cpu_held_s(x.cpus, x.started_at, coalesce(x.ended_at, now()), x.without_cpus)) as cpu_held_s
 	from rota.allocation x
 	where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
 ) l on true

@@ -31,7 +31,7 @@ begin
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join lateral (
 			select sum(a.cpus) as cpus, string_agg(n.name, ',' order by a.node_index) as nodes,
-				sum(a.cpus * extract(epoch from coalesce(a.ended_at, now()) - a.started_at)) as cpu_s
+				sum(acct.cpu_held_s(a.cpus, a.started_at, coalesce(a.ended_at, now()), a.without_cpus)) as cpu_s
 			from allocation a join node n on n.node_id = a.node_id
 			where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
 		) h on true

@@ -202,7 +202,8 @@ begin
 			-- A reservation has nothing on the node.
 			gone_at = case when v.gone or a.attempt = 0 then x.ended_at else a.gone_at end,
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
-			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec, boot_at = coalesce(a.boot_at, v.boot_at)
+			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec, boot_at = coalesce(a.boot_at, v.boot_at),
+			without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, x.ended_at))
 		from (
 			select v.*, o.started_at as held_from, o.cpus_held as held, m.slot_at,
 				-- What was kept for an element that never began passes on: the element held nothing.

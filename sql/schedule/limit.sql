@@ -115,7 +115,9 @@ from (
 	-- Running steps count with the most that they can use within the period.
 	select c.limit_id, c.whose,
 		a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s)
-		- extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))) as cpu_s
+		- extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))
+		- case when isempty(a.without_cpus) then 0
+			else acct.range_s(a.without_cpus * tstzmultirange(tstzrange(p.starts_at, now()))) end) as cpu_s
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
 	join live.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt

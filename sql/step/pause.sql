@@ -14,7 +14,8 @@ begin
 	perform internal.license_lock(array[(p_job, p_step, p_attempt)::internal.attempt_key]);
 	with given as (
 		update allocation a
-		set cpus_held = 0, started_at = coalesce(a.started_at, p_at) -- it does not wait for CPUs of its array any more
+		set cpus_held = 0, started_at = coalesce(a.started_at, p_at), -- it does not wait for CPUs of its array any more
+			without_cpus = a.without_cpus + tstzmultirange(tstzrange(greatest(p_at, a.started_at), null))
 		from allocation o, step s, step_request r
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.ended_at is null
 			and o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt and o.node_id = a.node_id
@@ -61,6 +62,8 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempt int;
 	v_licenses jsonb;
+	-- Its CPUs are found free under the locks, perhaps while these are waited for: they are held from then on.
+	v_at timestamptz;
 begin
 	select s.attempt, r.licenses into v_attempt, v_licenses
 	from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -81,6 +84,7 @@ begin
 	) then
 		return false;
 	end if;
+	v_at := clock_timestamp();
 	update node_used n set cpus_used = n.cpus_used + a.cpus - a.cpus_held
 	from allocation a
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null and n.node_id = a.node_id;
@@ -89,12 +93,11 @@ begin
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}'
 		and l.license = x.key;
 	update allocation a
-	set cpus_held = a.cpus, started_at = coalesce(a.started_at, clock_timestamp()),
+	set cpus_held = a.cpus, started_at = coalesce(a.started_at, v_at),
+		without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, v_at)),
 		licenses = case when a.node_index = 0 then v_licenses else a.licenses end
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null;
-	-- Its CPUs were found free under the locks, perhaps while these were waited for: they are held from now.
-	perform internal.step_move('schedule',
-		array[(p_job, p_step, 'resume', clock_timestamp(), null, null, null, null)::internal.move]);
+	perform internal.step_move('schedule', array[(p_job, p_step, 'resume', v_at, null, null, null, null)::internal.move]);
 	perform internal.attempt_order('resume', p_job, p_step, '{}');
 	notify rota_event;
 	return true;

@@ -1,6 +1,22 @@
 -- What usage figures are made of: each allocation, cut at the hours and at the days of the site. The figures, what is not in them
 -- yet, and the audit sum up these same rows.
 
+create function acct.range_s(p_ranges tstzmultirange) returns numeric
+language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+begin
+	return (select coalesce(sum(extract(epoch from upper(r) - lower(r))), 0) from unnest(p_ranges) r);
+end $$;
+comment on function acct.range_s(tstzmultirange) is 'How long these times are together, in seconds.';
+
+create function acct.cpu_held_s(p_cpus int, p_from timestamptz, p_until timestamptz, p_without tstzmultirange) returns numeric
+language sql immutable parallel safe
+-- Bound when it is made and written into the queries that use it: it is computed for every row of the history.
+return p_cpus * case when isempty(p_without) then extract(epoch from p_until - p_from)
+	else extract(epoch from p_until - p_from) - acct.range_s(p_without * tstzmultirange(tstzrange(p_from, p_until))) end;
+comment on function acct.cpu_held_s(int, timestamptz, timestamptz, tstzmultirange) is
+	'CPU-seconds that an allocation of so many CPUs held between two moments, without the times at which it had given them '
+	'back.';
+
 create function acct.gres_units(p_gres jsonb, p_seconds numeric) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
@@ -67,10 +83,11 @@ comment on view internal.usage_step is 'Steps, and whose they are; account empty
 -- Without `offset 0`, the planner could join whole tables and read all history to find live allocations.
 create view internal.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
-	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at,
+	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.without_cpus, a.started_at, a.ended_at,
 		greatest(coalesce(a.ended_at, now()), a.started_at) as until,
 	a.cpu_usec / 1e6::numeric as cpu_used_s,
-	case when a.cpu_usec is not null then a.cpus * extract(epoch from a.ended_at - a.started_at) end as cpu_measured_s
+	case when a.cpu_usec is not null then acct.cpu_held_s(a.cpus, a.started_at, a.ended_at,
+		a.without_cpus) end as cpu_measured_s
 from rota.allocation a
 cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s
 	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w; -- by key
@@ -80,13 +97,14 @@ comment on view internal.usage_held is 'What was held, and by whom.';
 create view internal.usage_part as
 select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour, x.day,
 	x.day - extract(day from x.day)::int + 1 as month, h.node_id, h.account,
-	h.user_name, h.partition, h.qos, h.cpus * x.s as cpu_s, x.s as node_s, h.mem_mb * x.s as mem_mb_s,
+	h.user_name, h.partition, h.qos, acct.cpu_held_s(h.cpus, x.begins_at, x.ends_at, h.without_cpus) as cpu_s, x.s as node_s,
+		h.mem_mb * x.s as mem_mb_s,
 	acct.gres_units(h.gres, x.s) as gres_s,
 	case when x.used then h.cpu_used_s end as cpu_used_s, case when x.used then h.cpu_measured_s end as cpu_measured_s
 from (select z.time_zone as zone from rota.usage_state z) z
 cross join internal.usage_held h
 cross join lateral (
-	select false as used, g.hour, d.day, extract(epoch from c.ends_at - c.begins_at) as s
+	select false as used, g.hour, d.day, extract(epoch from c.ends_at - c.begins_at) as s, c.begins_at, c.ends_at
 	-- Series in the list of a select, of one row nearly always, need no table each.
 	from (
 		select generate_series(date_trunc('hour', h.started_at, 'UTC'),
@@ -107,7 +125,7 @@ cross join lateral (
 			else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
 	) c
 	union all
-	select true, date_trunc('hour', h.ended_at, 'UTC'), (h.ended_at at time zone z.zone)::date, null
+	select true, date_trunc('hour', h.ended_at, 'UTC'), (h.ended_at at time zone z.zone)::date, null, null, null
 	where h.ended_at is not null and h.cpu_used_s is not null
 ) x;
 comment on view internal.usage_part is

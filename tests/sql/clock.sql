@@ -1,4 +1,5 @@
--- Times of attempts: differences on one clock, whenever and through whichever delay they are reported.
+-- Times of attempts: differences on one clock, whenever and through whichever delay they are reported; and what is charged for a suspended
+-- step.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -48,6 +49,26 @@ select t.report(t.say(:'j' || '.a', 'run')), t.report(t.say(:'j' || '.a', 'task'
 select is((select array[t.state, (t.ordered_at <= t.started_at and t.started_at <= t.done_at and t.done_at <= t.ended_at)::text] from rota.attempt t where t.job_id = :j), '{completed,true}', 'clocks that disagree leave the times in order');
 select is((select t.clamped from rota.attempt t where t.job_id = :j), true, 'and are marked');
 
+-- A suspended step: its CPUs are charged to who has them.
+select t.started() as j, t.started('{2}') as k \gset
+select t.run(:'j' || '.a'), t.run(:'k' || '.a') \g /dev/null
+select t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended')) \g /dev/null
+select is((select (a.cpus_held, isempty(a.without_cpus), upper_inf(a.without_cpus))::text from rota.allocation a where a.job_id = :j), '(0,f,t)', 'it holds none from then on');
+select is((select n.cpus_held from acct.nodes_at(clock_timestamp()) n where n.node = 'n1'), 0::bigint, 'nor does the node');
+update rota.allocation a set started_at = a.started_at - interval '100 s', without_cpus = tstzmultirange(tstzrange(lower(a.without_cpus) - interval '60 s', null)) where a.job_id = :j;
+update rota.attempt a set ordered_at = a.ordered_at - interval '100 s' where a.job_id = :j;
+select t.act('resume', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'resumed')) \g /dev/null
+select is((select (a.cpus_held, upper_inf(a.without_cpus))::text from rota.allocation a where a.job_id = :j), '(1,f)', 'it has them again');
+select t.finish(:'j' || '.a') \g /dev/null
+select is((select round(a.cpu_held_s::numeric / 10) || ' of ' || round(a.held_s::numeric / 10) from acct.allocation a where a.job_id = :j), '4 of 10', 'the minute between is not charged');
+select is((select round(s.cpu_held_s::numeric, 6) from acct.step s where s.job_id = :j), (select round(a.cpu_held_s::numeric, 6) from acct.allocation a where a.job_id = :j), 'nor to the step');
+select is((select round(h.held::numeric, 3) from (select sum(p.cpu_s) as held from internal.usage_piece p where p.job_id = :j) h), (select round(a.cpu_held_s::numeric, 3) from acct.allocation a where a.job_id = :j), 'nor in the usage');
+select t.act('suspend', 'alice', :'k'), t.report(t.say(:'k' || '.a', 'suspended')), t.act('cancel', 'alice', :'k'), t.finish(:'k' || '.a', '{"outcome": "cancel", "cause": "cancelled"}') \g /dev/null
+select is((select upper(a.without_cpus) = a.ended_at from rota.allocation a where a.job_id = :k), true, 'an end while suspended ends that as well');
+select t.submit('alice', '[{"name": "a", "keep": {"cpus": true}}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended')) \g /dev/null
+select is((select (a.cpus_held, a.without_cpus)::text from rota.allocation a where a.job_id = :j), '(1,{})', 'CPUs that are kept are charged');
+select is_empty(format('select * from acct.usage_audit(''2000-01-01'', ''2100-01-01'') where figures in (''node_size'', ''task_end'') and (key ->> ''job_id'') is distinct from %L', :wide), 'and no moment has more than there is');
 select t.right('all of it');
 select * from finish();
 rollback;
