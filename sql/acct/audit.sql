@@ -1,4 +1,52 @@
--- Compares the usage figures with the rows that they are computed from. jit = off: compiling takes longer than what it saves.
+-- Compares the usage figures with the rows that they are computed from, and those rows with what nodes have and what tasks ran.
+-- jit = off: compiling takes longer than what it saves.
+
+-- Allocations cannot be proven right by sums of themselves. Two other witnesses are the sizes of nodes and the times of tasks.
+create function internal.usage_witness(p_from timestamptz, p_to timestamptz)
+	returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
+	with held as materialized (
+		select a.* from allocation a where a.started_at < p_to and coalesce(a.ended_at, 'infinity') > p_from
+	), flow as (
+		select h.node_id, h.started_at as at, h.cpus, h.mem_mb from held h
+		union all
+		select h.node_id, h.ended_at, -h.cpus, -h.mem_mb from held h where h.ended_at is not null
+		union all
+		select h.node_id, x.at, x.cpus, 0
+		from held h
+		cross join lateral unnest(h.without_cpus) r
+		cross join lateral (values (lower(r), -h.cpus), (upper(r), h.cpus)) x (at, cpus)
+		where x.at is not null
+	), moment as (
+		-- What ends and what begins at one moment is added up.
+		select f.node_id, f.at, sum(sum(f.cpus)) over o as cpus, sum(sum(f.mem_mb)) over o as mem_mb
+		from flow f
+		group by f.node_id, f.at
+		window o as (partition by f.node_id order by f.at)
+	)
+	select 'node_size', jsonb_build_object('node', n.name, 'at', m.at), 
+		jsonb_build_object('cpus', m.cpus, 'mem_mb', m.mem_mb), jsonb_build_object('cpus', s.cpus, 'mem_mb', s.mem_mb)
+	from moment m
+	join node n on n.node_id = m.node_id
+	-- A node that was made smaller may hold more for a while.
+	cross join lateral (select max(x.cpus) as cpus, max(x.mem_mb) as mem_mb from acct.node_state x
+		where x.node = n.name and x.from_at < p_to and x.until_at > p_from offset 0) s -- once a row
+	where m.cpus > s.cpus or m.mem_mb > s.mem_mb
+	union all
+	select 'task_end', jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'attempt', e.attempt, 'task', e.task),
+		jsonb_build_object('started_at', h.started_at, 'ended_at', h.ended_at),
+		jsonb_build_object('started_at', e.started_at, 'ended_at', e.ended_at)
+	from held h
+	join task_end e on e.job_id = h.job_id and e.step_id = h.step_id and e.attempt = h.attempt and e.node_id = h.node_id
+	-- Of a lost node it is not known until when tasks ran.
+	where h.lost_at is null and (e.started_at < h.started_at or e.ended_at > h.ended_at);
+end $$;
+comment on function internal.usage_witness(timestamptz, timestamptz) is
+	'Moments at which more was held on a node than it has (figures: node_size), and tasks that ran while nothing was held '
+	'for them (task_end), within a time. added_up: what the allocations say; raw: the size of the node, the time of the task.';
+
 create function acct.usage_audit(p_from date, p_to date) returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
 language plpgsql stable security definer set search_path = rota, pg_temp set jit = off as $$
 declare
@@ -75,9 +123,14 @@ begin
 					where d.job_id = e.job_id and d.step_id = e.step_id and d.node_id is null)
 		) $audit$ || v_compare
 	using p_from, p_to, v_gone;
+	return query
+	select w.* from usage_state z
+	cross join internal.usage_witness(p_from::timestamp at time zone z.time_zone, p_to::timestamp at time zone z.time_zone) w;
 end $$;
 comment on function acct.usage_audit(date, date) is
 	'Hold the usage figures of the days from p_from (included) to p_to (excluded), and of the months that lie in them, '
 	'against what was held and what ended, row by row. Answers what differs: the figures, their key, what was added up and '
-	'what comes out now. There must be no row. Hours, days and months in which jobs lived that have left the database since '
+	'what comes out now. Besides, moments at which more was held on a node than it has (node_size), and tasks that ran while '
+	'nothing was held for them (task_end). There must be no row. Hours, days and months in which jobs lived that have left '
+	'the database since '
 	'are not compared.';

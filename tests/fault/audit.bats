@@ -38,6 +38,8 @@ damaged() {
 		set local search_path = rota;
 		alter table node_used drop constraint node_used_is_valid;
 		alter table license drop constraint license_not_overbooked;
+		alter table allocation drop constraint allocation_times_are_in_order;
+		alter table attempt drop constraint attempt_times_are_in_order;
 		$1;
 		\\i $ROTA_SOURCE/tests/fault/audit.sql
 		rollback;
@@ -98,6 +100,17 @@ seen() {
 	seen "delete from allocation where job_id = 1 and step_id = 1 and node_index = 1" "not one allocation for each node"
 	seen "delete from task_end where job_id = 1 and step_id = 1 and task = 1" "completed, but not all of its tasks"
 	seen "update step set array_index = 0 where array_index = 1" "elements of an array share"
+}
+
+@test "times that run backwards, or do not lie in what was held, are found" {
+	seen "update attempt set started_at = ordered_at - interval '1 s' where job_id = 1 and step_id = 0" "the times of an attempt are out of order"
+	seen "update event set at = at - interval '1 hour' where job_id = 1 and step_id = 0 and event_id = (select max(event_id) from event
+		where job_id = 1 and step_id = 0); insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
+		select job_id, step_id, attempt, at - interval '1 s', from_state, event, to_state, actor from event where job_id = 1 and step_id = 0 and actor = 'node'" \
+		"what a node reported of an attempt is out of order"
+	seen "update task_end set ended_at = ended_at + interval '1 hour' where job_id = 1" "a task ran while nothing was held" "usage figures are not what was held|task_end"
+	seen "insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, usec) select job_id, step_id, attempt, node_id, 'site_prolog', started_at, 1000
+		from allocation where job_id = 1 and step_id = 0" "a hook ran while its attempt was not"
 }
 
 @test "peers that started before or without each other are found" {

@@ -22,20 +22,17 @@ move as (
 	from event e
 	window w as (partition by e.job_id, e.step_id order by e.event_id)
 ),
--- What each node gave and took back, moment by moment. Suspended attempts hold no CPUs unless they asked to keep them. Where
--- one ends and another begins in the same moment, the end comes first.
+-- What each node gave and took back, moment by moment. Where one ends and another begins in the same moment, the end comes first.
 flow as (
 	select a.node_id, a.started_at as at, a.cpus, a.mem_mb from allocation a
 	union all
 	select a.node_id, a.ended_at, -a.cpus, -a.mem_mb from allocation a where a.ended_at is not null
 	union all
-	select a.node_id, x.at, x.sign * a.cpus, 0
-	from move m
-	join allocation a on a.job_id = m.job_id and a.step_id = m.step_id and a.attempt = m.attempt
-	join step s on s.job_id = m.job_id and s.step_id = m.step_id
-	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and not coalesce((r.keep ->> 'cpus')::boolean, false)
-	cross join lateral (values (m.at, -1), (least(m.until, a.ended_at), 1)) x (at, sign)
-	where m.event = 'suspend' and x.at is not null
+	select a.node_id, x.at, x.cpus, 0
+	from allocation a
+	cross join lateral unnest(a.without_cpus) r
+	cross join lateral (values (lower(r), -a.cpus), (upper(r), a.cpus)) x (at, cpus)
+	where x.at is not null
 ),
 moment as (
 	select f.node_id, f.at, sum(sum(f.cpus)) over w as cpus, sum(sum(f.mem_mb)) over w as mem_mb
@@ -179,6 +176,30 @@ violation (what, who, detail) as (
 	-- An element of an array may have stood ahead.
 	where h.started_at < t.ordered_at or (h.started_at > t.ordered_at and (s.array_index is null or cardinality(t.node_ids) > 1))
 		or (h.started_at is null and h.open = 0) or (t.ended_at is not null and (h.open > 0 or h.ended_at <> t.ended_at))
+	union all
+	-- Times: of an attempt, of what its nodes reported, and of what ran within it. A lost node may have gone on for a while.
+	select 'the times of an attempt are out of order', internal.step_label(t.job_id, t.step_id), format('attempt %s: placed %s, started %s, done %s, ended %s',
+		t.attempt, t.ordered_at, t.started_at, t.done_at, t.ended_at)
+	from attempt t
+	where t.started_at < t.ordered_at or t.done_at < t.started_at or t.done_at < t.ordered_at or t.ended_at < t.done_at or t.ended_at < t.started_at
+	union all
+	select 'what a node reported of an attempt is out of order', internal.step_label(m.job_id, m.step_id), format('attempt %s: %s at %s, before that %s at %s',
+		m.attempt, m.event, m.at, m.event_before, m.at_before)
+	from (select x.*, lag(x.event) over o as event_before, lag(x.at) over o as at_before from event x
+		where x.actor = 'node' or x.actor like 'node:%' window o as (partition by x.job_id, x.step_id, x.attempt order by x.event_id)) m
+	where m.at < m.at_before
+	union all
+	select 'a task ran while nothing was held for it', internal.step_label(e.job_id, e.step_id), format('attempt %s task %s: %s to %s, held %s to %s',
+		e.attempt, e.task, e.started_at, e.ended_at, a.started_at, a.ended_at)
+	from task_end e
+	join allocation a on a.job_id = e.job_id and a.step_id = e.step_id and a.attempt = e.attempt and a.node_id = e.node_id
+	where a.lost_at is null and (e.started_at < a.started_at or e.ended_at > a.ended_at)
+	union all
+	select 'a hook ran while its attempt was not on the node', internal.step_label(h.job_id, h.step_id), format('attempt %s: %s until %s for %s us, there %s to %s',
+		h.attempt, h.hook, h.ended_at, h.usec, a.started_at, a.gone_at)
+	from hook_run h
+	join allocation a on a.job_id = h.job_id and a.step_id = h.step_id and a.attempt = h.attempt and a.node_id = h.node_id
+	where a.lost_at is null and (h.ended_at - h.usec * interval '1 us' < a.started_at or h.ended_at > a.gone_at)
 	union all
 	select 'an allocation of no attempt', internal.step_label(a.job_id, a.step_id), format('attempt %s', a.attempt)
 	from allocation a
