@@ -31,13 +31,7 @@ cross join lateral (
 	from internal.usage_held r where r.ended_at is null
 	union all
 	select p.account, p.user_name, p.cpu_s, p.hour + interval '1 hour'
-	from internal.usage_pending_key k
-	cross join lateral (
-		select * from internal.usage_piece p
-			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt
-			and p.node_id = k.node_id offset 0 -- by key
-	) p
-	where not k.rebuild
+	from internal.usage_pending_piece p
 ) x
 group by x.account, x.user_name;
 comment on view internal.share_use is 'CPU-seconds that users held on accounts (empty: none), each counting less the longer ago.';
