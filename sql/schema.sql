@@ -138,6 +138,24 @@ comment on type internal.allocation_end is
 	'used; began_at: when its keeper started on the node (null: that is not reported here, and known before if it did); '
 	'boot_at: as in '
 	'rota.allocation.';
+create type internal.slot_element as (
+	node_id int,
+	job_id bigint,
+	request_id int,
+	step_id int,
+	attempt int,
+	ended_at timestamptz,
+	boot_at timestamptz,
+	started_at timestamptz,
+	held boolean,
+	kept boolean,
+	begun boolean,
+	began_at timestamptz
+);
+comment on type internal.slot_element is
+	'An element of an array on a node, and its CPUs. ended_at: its allocation ends then (null: it does not end); held: it '
+	'holds CPUs; kept: it is not known to have used them before, so another element may have taken them; begun, began_at: '
+	'it has started, and when (null: unknown).';
 create type internal.slot_move as (
 	job_id bigint,
 	step_id int,
@@ -240,7 +258,8 @@ create type internal.attempt_report as (
 comment on type internal.attempt_report is
 	'What one report says of an attempt on a node, in one row, with what was known before. phase, open: of the allocation; '
 	'live, single: the attempt is live and has one node only; brief: the report has its end and no pause; waits: it is '
-	'pre-dispatched and was not known to have started; boot_at: as in rota.allocation, all times are computed with it; paused, tasked, '
+	'pre-dispatched and was not known to have started; boot_at: as in rota.allocation, all times are computed with it; '
+	'paused, tasked, '
 	'hooked: it has records of pauses, tasks, hooks; new_count: number of new records; unexpected: some records may have to '
 	'be rejected.';
 

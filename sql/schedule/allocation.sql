@@ -41,17 +41,16 @@ comment on function internal.license_lock(internal.attempt_key[]) is
 -- elements of an array have the same number of CPUs. An element that starts takes those that were freed last before. CPUs
 -- that are free after that are kept for the next elements, in the order in which the node starts them, and pass to another
 -- element if that one starts before.
-create function internal.slot_moves(p_ended internal.allocation_end[], p_begun internal.attempt_report[])
-	returns setof internal.slot_move
+create function internal.slot_elements(p_ended internal.allocation_end[], p_begun internal.attempt_report[])
+	returns setof internal.slot_element
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with ended as (
-		select v.job_id, v.step_id, v.attempt, v.node_id, s.request_id, coalesce(v.at, now()) as at,
-			coalesce(a.boot_at, v.boot_at) as boot_at, v.began_at, a.started_at, a.cpus_held > 0 as held,
-			-- What is kept for an element passes to whichever starts first.
+		select v.node_id, v.job_id, s.request_id, v.step_id, v.attempt, coalesce(v.at, now()) as ended_at,
+			coalesce(a.boot_at, v.boot_at) as boot_at, a.started_at, a.cpus_held > 0 as held,
 			a.predispatched and a.phase = 'ordered' as kept,
-			v.began_at is not null or a.phase <> 'ordered' as begun
+			v.began_at is not null or a.phase <> 'ordered' as begun, coalesce(v.began_at, v.at) as began_at
 		from unnest(p_ended) v
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
 			and a.node_id = v.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
@@ -65,55 +64,55 @@ begin
 		cross join lateral (select x.request_id from step x
 			where x.job_id = v.job_id and x.step_id = v.step_id offset 0) s -- by key
 		where v.waits
-	), open as (
-		select a.job_id, a.step_id, a.attempt, a.node_id, n.request_id, a.started_at, a.boot_at,
-			a.cpus_held > 0 as held, a.phase <> 'ordered' as begun, b.keeper_at as began_at
-		from array_on_node n
-		join step_array r on r.job_id = n.job_id and r.step_id = n.request_id
-		-- Live allocations of the node are few, while a job may have many.
-		cross join lateral (select o.* from allocation o
-			where o.node_id = n.node_id and o.ended_at is null and o.predispatched offset 0) a -- by node
-		left join unnest(p_begun) b on b.job_id = a.job_id and b.step_id = a.step_id and b.attempt = a.attempt
-			and b.node_id = a.node_id
-		where a.job_id = n.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
-			-- Not elements of which it was known that they run.
-			and (a.started_at is null or a.phase = 'ordered' or b.waits)
-			and not exists (select from ended e where e.job_id = a.job_id and e.step_id = a.step_id
-				and e.attempt = a.attempt and e.node_id = a.node_id)
-	), slot as (
-		select e.node_id, e.job_id, e.request_id, e.boot_at, e.started_at as free_at from ended e where e.held and e.kept
-		union all
-		select o.node_id, o.job_id, o.request_id, o.boot_at, o.started_at from open o where o.held
-		union all
-		select e.node_id, e.job_id, e.request_id, e.boot_at, greatest(e.at, e.started_at)
-		from ended e
-		where case when e.kept then e.begun else e.held or e.started_at is null end
-	), starting as (
-		select e.node_id, e.job_id, e.request_id, e.step_id, e.attempt, true as ended, e.began_at
-		from ended e
-		where e.begun and (e.started_at is null or (e.held and e.kept))
-		union all
-		select o.node_id, o.job_id, o.request_id, o.step_id, o.attempt, false, o.began_at
-		from open o
-		where o.begun and o.began_at is not null
-	), waiting as (
-		select o.*, row_number() over (partition by o.node_id, o.job_id, o.request_id
-			order by not o.begun, o.step_id) as nr
-		from open o
-		where not o.begun or o.began_at is null
+	)
+	select * from ended
+	union all
+	select n.node_id, n.job_id, n.request_id, a.step_id, a.attempt, null, a.boot_at, a.started_at, a.cpus_held > 0, true,
+		a.phase <> 'ordered', b.keeper_at
+	from array_on_node n
+	join step_array r on r.job_id = n.job_id and r.step_id = n.request_id
+	-- Live allocations of the node are few, while a job may have many.
+	cross join lateral (select o.* from allocation o
+		where o.node_id = n.node_id and o.ended_at is null and o.predispatched offset 0) a -- by node
+	left join unnest(p_begun) b on b.job_id = a.job_id and b.step_id = a.step_id and b.attempt = a.attempt
+		and b.node_id = a.node_id
+	where a.job_id = n.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
+		-- Not elements of which it was known that they run.
+		and (a.started_at is null or a.phase = 'ordered' or b.waits)
+		and not exists (select from ended e where e.job_id = a.job_id and e.step_id = a.step_id
+			and e.attempt = a.attempt and e.node_id = a.node_id);
+end $$;
+comment on function internal.slot_elements(internal.allocation_end[], internal.attempt_report[]) is
+	'Elements of arrays on nodes that give or take CPUs, when allocations end (p_ended) and elements have started '
+	'(p_begun): those that end, and all that were pre-dispatched there and not known to have started.';
+
+create function internal.slot_moves(p_ended internal.allocation_end[], p_begun internal.attempt_report[])
+	returns setof internal.slot_move
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return query
+	with element as materialized (
+		select * from internal.slot_elements(p_ended, p_begun)
 	), moment as (
-		-- Like brackets: the CPUs that an element takes are those with as many others free below them.
+		-- CPUs become free (1) and are taken (-1). An element that ends frees what it had, and what was kept for an
+		-- element
+		-- is free until one starts.
 		select x.*, row_number() over o as nr, sum(x.free) over (o rows unbounded preceding) + (x.free < 0)::int as level
 		from (
-			select l.node_id, l.job_id, l.request_id, l.free_at as at, 1 as free, l.boot_at, null::int as step_id,
-				null::int as attempt, null::boolean as ended
-			from slot l
+			select e.*, e.started_at as at, 1 as free from element e where e.held and e.kept
 			union all
-			select t.node_id, t.job_id, t.request_id, t.began_at, -1, null, t.step_id, t.attempt, t.ended
-				from starting t
+			select e.*, greatest(e.ended_at, e.started_at), 1
+			from element e
+			where e.ended_at is not null and case when e.kept then e.begun else e.held or e.started_at is null end
+			union all
+			select e.*, e.began_at, -1
+			from element e
+			where e.begun and e.began_at is not null
+				and (e.ended_at is null or e.started_at is null or (e.held and e.kept))
 		) x
 		window o as (partition by x.node_id, x.job_id, x.request_id order by x.at, x.free desc)
 	), paired as (
+		-- Like brackets: an element takes the CPUs that became free last before it started and are not taken yet.
 		select m.*, lag(m.free) over o as before, lag(m.at) over o as free_at, lag(m.boot_at) over o as free_boot_at,
 			lead(m.free) over o as behind
 		from moment m
@@ -126,8 +125,14 @@ begin
 			row_number() over (partition by p.node_id, p.job_id, p.request_id order by p.at) as nr
 		from paired p
 		where p.free > 0 and p.behind is null
+	), waiting as (
+		select e.*, row_number() over (partition by e.node_id, e.job_id, e.request_id
+			order by not e.begun, e.step_id) as nr
+		from element e
+		where e.ended_at is null and (not e.begun or e.began_at is null)
 	), move as (
-		select p.node_id, p.job_id, p.step_id, p.attempt, p.ended, p.free_at, p.free_boot_at as boot_at
+		select p.node_id, p.job_id, p.step_id, p.attempt, p.ended_at is not null as ended, p.free_at,
+			p.free_boot_at as boot_at
 		from paired p
 		where p.free < 0 and p.before > 0
 		union all
