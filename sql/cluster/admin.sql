@@ -290,7 +290,7 @@ begin
 		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'failing';
 		return;
 	elsif not p_set ? '+failing' and v_old.node_id is null then
-		raise exception 'say what is wrong with node "%"', p_name using errcode = 'RT422',
+		raise exception 'a reason is missing: what is wrong with node "%"', p_name using errcode = 'RT422',
 			hint = 'Give "failing" a reason.';
 	end if;
 	perform internal.admin_notice(p_user, v_node, 'failing', coalesce(p_set ->> '+failing', v_old.reason),

@@ -130,7 +130,7 @@ begin
 	where j.job_id = p_job;
 	perform internal.requeue_edges(p_job, p_steps);
 	perform internal.submit_resolve(p_job);
-	-- An array of which some elements are rows has begun.
+	-- Elements get rows when they start. So an array of which some elements have rows has begun.
 	perform internal.step_move(p_user, array(
 		select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::internal.move
 		from step h

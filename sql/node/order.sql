@@ -53,7 +53,7 @@ comment on function internal.order_put(jsonb, boolean) is
 create function internal.launch_forget(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	-- These launches are void. A row that another session deletes at this moment is not waited for.
+	-- The launch requests of a closed attempt are deleted. A row that another session is deleting is skipped.
 	delete from node_order o
 	where o.order_id in (
 		select w.order_id

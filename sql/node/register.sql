@@ -201,7 +201,7 @@ begin
 	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s,
 		margin_s = excluded.margin_s,
 		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null;
-	-- Nodes that served and go on as before need no check.
+	-- A node that was up, was not rebooted and has no orphaned attempts keeps its state without a check.
 	for v_one in
 		select n as node, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted,
 			coalesce((o.unexpected ->> 'orphans')::int, 0) as orphans

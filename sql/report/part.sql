@@ -146,4 +146,5 @@ begin
 		) k) || p_columns,
 		'rows', p_rows);
 end $$;
-comment on function internal.report_answer(text, text, jsonb, text[], text, jsonb, jsonb) is 'A report as it is answered.';
+comment on function internal.report_answer(text, text, jsonb, text[], text, jsonb, jsonb) is
+	'The JSON answer of a report, made of its title, period, columns and rows.';

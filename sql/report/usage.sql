@@ -123,7 +123,7 @@ begin
 			internal.report_column('example', 'EXAMPLE', 'text', 'The latest of them.')), v_rows);
 	end if;
 	if 'cause' = any (v_by) then
-		raise exception 'failures by cause cannot be grouped by anything else too' using errcode = 'RT422';
+		raise exception 'a report of failures by cause cannot be grouped by a second key' using errcode = 'RT422';
 	end if;
 	return internal.report_answer('failures', 'Steps that did not complete', p_request, v_by, 'percent', jsonb_build_array(
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that ended.'),
