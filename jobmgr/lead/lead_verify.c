@@ -16,7 +16,7 @@ struct row {
 
 struct lead_verified {
 	size_t count;
-	struct row rows[]; /* launch rows and their verification, sorted by job and request */
+	struct row rows[]; /* steps to launch, each with the verdict on its authenticator, sorted by job and step */
 };
 
 static int compare_rows(const void *a, const void *b)

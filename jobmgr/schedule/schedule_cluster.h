@@ -34,7 +34,7 @@ struct schedule_cluster {
 	struct schedule_arena *arena;
 	size_t nodes, words, kinds;
 	const struct schedule_node **node; /* nodes of the snapshot, by node index */
-	uint64_t *preference;		   /* by node index: the constant parts of its preference, rank and node index */
+	uint64_t *preference;		   /* by node index: rank and index of the node, by which steps prefer it */
 	int64_t *total, *free;		   /* amounts of each kind of resource, by node index and kind */
 	int **devices;			   /* by node index and generic resource: free devices, ascending */
 	size_t *devices_taken;		   /* number of free devices that were given to steps, from the front of the list */

@@ -37,7 +37,7 @@ static void set_put(struct set_target *p, const struct option_row *row, const ch
 		return;
 	}
 	if (setting->value && once) {
-		translate_refuse(p->t, p->line, p->written, "it is given twice");
+		translate_refuse(p->t, p->line, p->written, "the option is given twice");
 		translate_hint(p->t, "remove one of the two");
 		return;
 	}
