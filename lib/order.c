@@ -24,7 +24,7 @@ struct order_field {
 	enum kind kind;
 	size_t offset;			  /* offset of the member in struct order or struct order_spec */
 	int64_t lowest, highest;	  /* range of a number */
-	bool (*check)(const char *value); /* returns true if a text is valid */
+	bool (*check)(const char *value); /* whether a text is a valid value of the member */
 	const char *what;		  /* description of a valid text, for error messages */
 };
 

@@ -151,7 +151,7 @@ struct keeper {
 	bool suspended;		     /* keeper_sweep.c */
 	bool has_user_processes;     /* keeper_sweep.c: a process of the user may be left */
 	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
-	bool epilogs;	 /* keeper.c sets it after the prolog, keeper_control.c clears it: epilogs run after the tasks */
+	bool epilogs;	 /* whether epilogs run after the tasks; keeper.c sets this after the prolog, keeper_control.c clears it */
 
 	char cause[KEEPER_CAUSE_SIZE];	/* keeper_ending.c, and keeper.c before `done`: why the attempt is being ended, or "" */
 	struct cgroups_figures figures; /* keeper.c, keeper_task.c, keeper_memory.c: last figures of the attempt's cgroup */
