@@ -112,8 +112,10 @@ begin
 		) x
 		window o as (partition by x.node_id, x.job_id, x.request_id order by x.at, x.free desc)
 	), paired as (
-		-- Like brackets: an element takes the CPUs that became free last before it started and are not taken yet.
-		select m.*, lag(m.free) over o as before, lag(m.at) over o as free_at, lag(m.boot_at) over o as free_boot_at,
+		-- Like brackets: an element takes the CPUs that became free last before it started and are not taken yet. Below
+		-- level
+		-- 1 more elements run than have CPUs, as on virtual nodes: they take none, and free none.
+		select m.*, lag(m.at) over o as free_at, lag(m.boot_at) over o as free_boot_at,
 			lead(m.free) over o as behind
 		from moment m
 		window o as (partition by m.node_id, m.job_id, m.request_id, m.level order by m.nr)
@@ -124,7 +126,7 @@ begin
 		select p.node_id, p.job_id, p.request_id, p.at, p.boot_at,
 			row_number() over (partition by p.node_id, p.job_id, p.request_id order by p.at) as nr
 		from paired p
-		where p.free > 0 and p.behind is null
+		where p.free > 0 and p.behind is null and p.level > 0
 	), waiting as (
 		select e.*, row_number() over (partition by e.node_id, e.job_id, e.request_id
 			order by not e.begun, e.step_id) as nr
@@ -134,7 +136,7 @@ begin
 		select p.node_id, p.job_id, p.step_id, p.attempt, p.ended_at is not null as ended, p.free_at,
 			p.free_boot_at as boot_at
 		from paired p
-		where p.free < 0 and p.before > 0
+		where p.free < 0 and p.level > 0
 		union all
 		select w.node_id, w.job_id, w.step_id, w.attempt, false, k.at, k.boot_at
 		from waiting w

@@ -68,6 +68,16 @@ select is(t.job(:j), 'cancelled', 'and so is the job');
 select is(t.used(1), '0 0', 'nothing is held');
 select t.right('a cancelled job');
 
+-- A node that starts more than there are CPUs for, as virtual nodes do: what is held stays what there is.
+select t.submit('alice', :'array') as j \gset
+select t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decision(:'j' || '.a', '{1}', '{"position": 1}'), t.ahead(:'j' || '.a', 2), t.ahead(:'j' || '.a', 3), t.ahead(:'j' || '.a', 4), t.ahead(:'j' || '.a', 5)) \g /dev/null
+select t.report(t.say(:'j' || '.a[2]', 'keeper'), t.say(:'j' || '.a[3]', 'keeper')), t.report(t.say(:'j' || '.a[2]', 'done'), t.say(:'j' || '.a[2]', 'end'), t.say(:'j' || '.a[4]', 'keeper'), t.say(:'j' || '.a[4]', 'done'), t.say(:'j' || '.a[4]', 'end')) \g /dev/null
+select is(t.held(:j), '0:2 1:2 2:over 3:ahead 4:over 5:ahead', 'what ends without CPUs frees none');
+select t.run(:'j' || '.a[0]'), t.finish(:'j' || '.a[0]') \g /dev/null
+select is(t.used(1), '4 300', 'no more is held than there is');
+select t.right('too many at once');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.finish(:'j' || '.a[' || i || ']', '{"outcome": "cancel", "cause": "cancelled"}') from unnest('{1,3,5}'::int[]) i \g /dev/null
+
 -- A lost node has nothing left of what stood ahead there.
 select t.submit('alice', :'array') as j \gset
 select t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decision(:'j' || '.a', '{1}', '{"position": 1}'), t.ahead(:'j' || '.a', 2)) \g /dev/null
