@@ -361,14 +361,17 @@ static void test_inode_comes_again(void **state)
 	append(other, 4, 10);
 	for (int i = 0; i < 8 && (i == 0 || inode_now() != theirs); i++)
 		truncate_on(other);
-	if (inode_now() != theirs)
-		skip();
-	append(old, 9, 10);
-	struct journal *r = open_it(JOURNAL_READ);
-	expect(r, &at, 3, 2, 4, 9);
-	journal_close(r);
+	bool came_again = inode_now() == theirs;
+	if (came_again) {
+		append(old, 9, 10);
+		struct journal *r = open_it(JOURNAL_READ);
+		expect(r, &at, 3, 2, 4, 9);
+		journal_close(r);
+	}
 	journal_close(other);
 	journal_close(old);
+	if (!came_again)
+		skip();
 }
 
 /* Appenders in several processes, one handle shared through fork, while the parent truncates: each record is seen once. */
