@@ -14,9 +14,11 @@ comment on column rota.allocation.predispatched is
 	'Whether the attempt was pre-dispatched: it takes over the CPUs of another element of its array.';
 update rota.allocation set predispatched = true where started_at is null;
 
--- Attempts under way whose times run backwards are put in order; those that have ended keep what was recorded of them.
+-- Times of live attempts are put in order, since a check refuses any other order from now on. A time that is not known yet stays
+-- null. Attempts that have ended keep their times.
 update rota.attempt
-set started_at = greatest(started_at, ordered_at), done_at = greatest(done_at, started_at, ordered_at)
+set started_at = case when started_at is not null then greatest(started_at, ordered_at) end,
+	done_at = case when done_at is not null then greatest(done_at, started_at, ordered_at) end
 where ended_at is null;
 alter table rota.attempt
 	add column clamped boolean not null default false,
