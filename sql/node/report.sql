@@ -331,6 +331,9 @@ create function internal.report_done(p_seen internal.attempt_report[]) returns v
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_freed internal.allocation_end[];
+	-- Pre-dispatched elements that are now known to have started.
+	v_begun internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v
+		where v.waits and v.open and v.keeper_at is not null);
 begin
 	-- The end frees what is held. So does a refusal, and in a job group the end of the tasks, though the prolog owner stays
 	-- for the epilog.
@@ -343,9 +346,9 @@ begin
 			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 			where s.job_id = v.job_id and s.step_id = v.step_id and r.group_name is not null))));
 	if v_freed <> '{}' then
-		perform internal.allocation_free(v_freed, p_seen);
-	else
-		perform internal.slot_begin(p_seen);
+		perform internal.allocation_free(v_freed, v_begun);
+	elsif v_begun <> '{}' then
+		perform internal.slot_pass_on(array(select m::internal.slot_move from internal.slot_moves('{}', v_begun) m));
 	end if;
 	if cardinality(v_freed) = cardinality(p_seen) then
 		return;

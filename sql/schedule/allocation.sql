@@ -63,7 +63,6 @@ begin
 		from unnest(p_begun) v
 		cross join lateral (select x.request_id from step x
 			where x.job_id = v.job_id and x.step_id = v.step_id offset 0) s -- by key
-		where v.waits
 	)
 	select * from ended
 	union all
@@ -78,13 +77,13 @@ begin
 		and b.node_id = a.node_id
 	where a.job_id = n.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
 		-- Not elements of which it was known that they run.
-		and (a.started_at is null or a.phase = 'ordered' or b.waits)
+		and (a.started_at is null or a.phase = 'ordered' or b.job_id is not null)
 		and not exists (select from ended e where e.job_id = a.job_id and e.step_id = a.step_id
 			and e.attempt = a.attempt and e.node_id = a.node_id);
 end $$;
 comment on function internal.slot_elements(internal.allocation_end[], internal.attempt_report[]) is
-	'Elements of arrays on nodes that give or take CPUs, when allocations end (p_ended) and elements have started '
-	'(p_begun): those that end, and all that were pre-dispatched there and not known to have started.';
+	'Elements of arrays on nodes that free or take CPUs: those whose allocations end (p_ended), and the pre-dispatched ones '
+	'that were not known to have started, some of which have (p_begun).';
 
 create function internal.slot_moves(p_ended internal.allocation_end[], p_begun internal.attempt_report[])
 	returns setof internal.slot_move
@@ -94,9 +93,8 @@ begin
 	with element as materialized (
 		select * from internal.slot_elements(p_ended, p_begun)
 	), moment as (
-		-- CPUs become free (1) and are taken (-1). An element that ends frees what it had, and what was kept for an
-		-- element
-		-- is free until one starts.
+		-- Each row is a moment at which the CPUs of one element become free (1) or are taken by an element (-1). CPUs that are
+		-- kept for an element are free until some element starts.
 		select x.*, row_number() over o as nr, sum(x.free) over (o rows unbounded preceding) + (x.free < 0)::int as level
 		from (
 			select e.*, e.started_at as at, 1 as free from element e where e.held and e.kept
@@ -112,17 +110,15 @@ begin
 		) x
 		window o as (partition by x.node_id, x.job_id, x.request_id order by x.at, x.free desc)
 	), paired as (
-		-- Like brackets: an element takes the CPUs that became free last before it started and are not taken yet. Below
-		-- level
-		-- 1 more elements run than have CPUs, as on virtual nodes: they take none, and free none.
+		-- Like brackets: an element takes the CPUs that became free last before it started and are not taken yet. At a level
+		-- below 1, more elements run than have CPUs, as on virtual nodes. Such an element takes no CPUs and frees none.
 		select m.*, lag(m.at) over o as free_at, lag(m.boot_at) over o as free_boot_at,
 			lead(m.free) over o as behind
 		from moment m
 		window o as (partition by m.node_id, m.job_id, m.request_id, m.level order by m.nr)
 	), kept as (
-		-- What nobody took is kept, the earliest first: the start of an element may be reported later than that of
-		-- another
-		-- which started after it.
+		-- CPUs that no element took are kept, those that became free first for the first element: its start may be reported
+		-- later than the start of an element that started after it.
 		select p.node_id, p.job_id, p.request_id, p.at, p.boot_at,
 			row_number() over (partition by p.node_id, p.job_id, p.request_id order by p.at) as nr
 		from paired p
@@ -150,8 +146,8 @@ begin
 		where x.job_id = m.job_id and x.step_id = m.step_id and x.attempt = m.attempt offset 0) y; -- by key
 end $$;
 comment on function internal.slot_moves(internal.allocation_end[], internal.attempt_report[]) is
-	'Which pre-dispatched elements take over CPUs of their array, when allocations on nodes end (p_ended) and elements have '
-	'started there (p_begun: records of the same report; it need not have others).';
+	'Which pre-dispatched elements take over CPUs of their array, when allocations on nodes end (p_ended) and elements that '
+	'were not known to have started have started there (p_begun).';
 
 create function internal.slot_pass_on(p_moves internal.slot_move[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -178,27 +174,12 @@ end $$;
 comment on function internal.slot_pass_on(internal.slot_move[]) is
 	'Give pre-dispatched elements that have not ended the CPUs that internal.slot_moves found for them.';
 
-create function internal.slot_begin(p_seen internal.attempt_report[]) returns void
-language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_begun internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v
-		where v.waits and v.open and v.keeper_at is not null);
-begin
-	if v_begun <> '{}' then
-		perform internal.slot_pass_on(array(select m::internal.slot_move from internal.slot_moves('{}', v_begun) m));
-	end if;
-end $$;
-comment on function internal.slot_begin(internal.attempt_report[]) is
-	'Where pre-dispatched elements have started on their nodes, find out whose CPUs they took. No allocation ends in the '
-	'same '
-	'report.';
-
 create function internal.allocation_free(p_held internal.allocation_end[], p_begun internal.attempt_report[] default '{}')
 	returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	-- Most nodes have no pre-dispatched elements. Then no array is looked at.
-	v_moves internal.slot_move[] := case when exists (
+	v_moves internal.slot_move[] := case when p_begun <> '{}' or exists (
 		select from (select distinct v.node_id from unnest(p_held) v) n
 		join allocation a on a.node_id = n.node_id and a.ended_at is null and a.predispatched) then
 			array(select m::internal.slot_move from internal.slot_moves(p_held, p_begun) m) end;
@@ -213,7 +194,7 @@ begin
 			without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, x.ended_at))
 		from (
 			select v.*, o.started_at as held_from, o.cpus_held as held, m.slot_at,
-				-- What was kept for an element that never began passes on: the element held nothing.
+				-- An element that never started held nothing: the CPUs that were kept for it pass to another one.
 				o.predispatched and o.phase = 'ordered' and v.began_at is null as unused
 			from unnest(p_held) v
 			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
@@ -259,7 +240,7 @@ begin
 end $$;
 comment on function internal.allocation_free(internal.allocation_end[], internal.attempt_report[]) is
 	'End open allocations, give back what they hold, or pass it on to pre-dispatched elements of their arrays, and note '
-	'them for the usage figures. p_begun: elements that the same report says have started. Ended allocations are left '
+	'them for the usage figures. p_begun: as in internal.slot_moves. Ended allocations are left '
 	'unchanged, so a call may be repeated. The caller holds the locks of nodes and licences.';
 
 create function internal.allocation_unreserve(p_steps internal.attempt_key[]) returns void
