@@ -11,13 +11,8 @@ declare
 begin
 	with known as (
 		select t.job_id, t.step_id, t.attempt, s.request_id, s.array_index,
-			x.started_at, coalesce(t.session_id, v.session_id) as session_id,
-			-- On one node the times are in order. The clocks of several may disagree.
-			greatest(x.done_at, case when x.done_at is not null then coalesce(x.started_at,
-				t.ordered_at) end) as done_at,
-			greatest(held.at, x.done_at, x.started_at, t.ordered_at) as at,
-			t.clamped or x.early or x.done_at < coalesce(x.started_at, t.ordered_at)
-				or held.over and held.at < greatest(x.done_at, x.started_at, t.ordered_at) as clamped,
+			y.started_at, coalesce(t.session_id, v.session_id) as session_id, y.done_at, y.at,
+			t.clamped or (x.started_at, x.done_at, held.at) is distinct from (y.started_at, y.done_at, y.at) as clamped,
 			coalesce(t.outcome, v.outcome) as outcome,
 			case when t.outcome is null and v.outcome is not null then v.cause
 			else coalesce(t.cause, v.cause) end as cause,
@@ -33,14 +28,19 @@ begin
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		cross join lateral (
-			select coalesce(t.started_at, greatest(v.started_at, case when v.started_at is not null
-				then t.ordered_at end)) as started_at,
-				coalesce(t.started_at, v.started_at) < t.ordered_at as early,
-				greatest(t.done_at, v.done_at) as done_at) x
+			select coalesce(t.started_at, v.started_at) as started_at, greatest(t.done_at, v.done_at) as done_at) x
 		cross join lateral (
-			select bool_and(a.ended_at is not null) as over, max(a.ended_at) as at
-			from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+			select h.over, case when h.over then h.at end as at
+			from (select bool_and(a.ended_at is not null) as over, max(a.ended_at) as at
+				from allocation a
+				where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
 		) held
+		-- On one node the times are in order. The clocks of several may disagree.
+		cross join lateral (
+			select case when x.started_at is not null then greatest(x.started_at, t.ordered_at) end as started_at,
+				case when x.done_at is not null then greatest(x.done_at, x.started_at, t.ordered_at) end as done_at,
+				case when held.over then greatest(held.at, x.done_at, x.started_at, t.ordered_at) end as at
+		) y
 	), judged as (
 		-- What the attempt means for its step: a retry or a requeue that is left comes before the end of the step.
 		select k.*, x.result,
@@ -65,7 +65,7 @@ begin
 				when 'cancel' then case j.end_wanted when 'preempt' then 'preempted'
 					when 'deadline' then 'deadline' else 'cancelled' end
 				else 'failed' end end,
-			ended_at = case when j.over then j.at end, clamped = coalesce(j.clamped, false),
+			ended_at = case when j.over then j.at end, clamped = j.clamped,
 				suspended_at = case when j.over then null else t.suspended_at end,
 			suspended_s = t.suspended_s + case when j.over then coalesce(extract(epoch from j.at - t.suspended_at), 0)
 				else 0 end
