@@ -10,7 +10,6 @@
 void agent_clock_compare(struct agent_clock *c, int64_t sent, int64_t received, int64_t server_us)
 {
 	int64_t earliest = server_us - received, latest = server_us - sent;
-	if (!c->is_known || c->boot_us < earliest || c->boot_us > latest)
+	if (c->boot_us < earliest || c->boot_us > latest)
 		c->boot_us = earliest;
-	c->is_known = true;
 }

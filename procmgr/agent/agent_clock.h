@@ -2,12 +2,10 @@
 #ifndef ROTA_PROCMGR_AGENT_CLOCK_H
 #define ROTA_PROCMGR_AGENT_CLOCK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct agent_clock {
-	bool is_known;
-	int64_t boot_us; /* the estimate, in microseconds since 1970 by the clock of the database */
+	int64_t boot_us; /* the estimate, in microseconds since 1970 by the clock of the database; 0 before the first answer */
 };
 
 /* Compare the estimate with an answer of the database. The call was sent at `sent` and answered at `received` (clock_boot_us);
