@@ -30,15 +30,9 @@ struct jobmgrd {
 	bool ending;
 };
 
-static const char usage[] =
-	"usage: jobmgrd [--config FILE] [--name NAME] [--verbose]\n\n"
-	"The job manager: serves the HTTP API. One jobmgrd leads: it schedules steps and signs launch requests.\n\n"
-	"Options:\n"
-	"  --config FILE  configuration (default: $ROTA_HOME/etc/rota.conf, else /etc/rota/rota.conf)\n"
-	"  --name NAME    name of this process among several (default: host:pid)\n"
-	"  --verbose      log debug messages too\n"
-	"  --help         print this help\n"
-	"  --version      print the version\n";
+static const char usage[] = "usage: jobmgrd [--config FILE] [--name NAME] [--verbose]\n\n"
+			    "The job manager: serves the HTTP API. One jobmgrd leads: it schedules steps and signs launch "
+			    "requests.\n\n" DAEMON_NAME_OPTIONS;
 
 static void jobmgrd_stop_loop(void *arg)
 {

@@ -10,13 +10,7 @@
 
 static const char usage[] = "usage: nodemgrd [--config FILE] [--name NAME] [--verbose]\n\n"
 			    "The node manager: marks nodes as down when their leases run out, adds up usage, and makes the\n"
-			    "next ranges of the job tables.\n\n"
-			    "Options:\n"
-			    "  --config FILE  configuration (default: $ROTA_HOME/etc/rota.conf, else /etc/rota/rota.conf)\n"
-			    "  --name NAME    name of this process among several (default: host:pid)\n"
-			    "  --verbose      log debug messages too\n"
-			    "  --help         print this help\n"
-			    "  --version      print the version\n";
+			    "next ranges of the job tables.\n\n" DAEMON_NAME_OPTIONS;
 
 static void *part_open(struct event_base *base, const struct conf *conf, const char *name)
 {

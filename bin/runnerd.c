@@ -12,13 +12,7 @@
 static const char usage[] =
 	"usage: runnerd [--config FILE] [--name NAME] [--verbose]\n\n"
 	"The script runner: runs the controller's prolog and epilog of each attempt of a step, and sends mail\n"
-	"about jobs.\n\n"
-	"Options:\n"
-	"  --config FILE  configuration (default: $ROTA_HOME/etc/rota.conf, else /etc/rota/rota.conf)\n"
-	"  --name NAME    name of this process among several (default: host:pid)\n"
-	"  --verbose      log debug messages too\n"
-	"  --help         print this help\n"
-	"  --version      print the version\n";
+	"about jobs.\n\n" DAEMON_NAME_OPTIONS;
 
 static void *part_open(struct event_base *base, const struct conf *conf, const char *name)
 {

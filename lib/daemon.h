@@ -36,6 +36,15 @@ bool daemon_become(const char *account, struct err *e);
  * single. */
 bool daemon_lock_instance(const struct conf *conf, const char *program, const char *name, struct err *e);
 
+/* The options of a daemon that is named by --name, for its usage text. */
+#define DAEMON_NAME_OPTIONS                                                                                                      \
+	"Options:\n"                                                                                                             \
+	"  --config FILE  configuration (default: $ROTA_HOME/etc/rota.conf, else /etc/rota/rota.conf)\n"                         \
+	"  --name NAME    name of this process among several (default: host:pid)\n"                                              \
+	"  --verbose      log debug messages too\n"                                                                              \
+	"  --help         print this help\n"                                                                                     \
+	"  --version      print the version\n"
+
 /* The properties of a daemon that daemon_main() needs. */
 struct daemon_program {
 	const char *name;
