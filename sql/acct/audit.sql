@@ -20,7 +20,7 @@ begin
 		cross join lateral (values (lower(r), -h.cpus), (upper(r), h.cpus)) x (at, cpus)
 		where x.at is not null
 	), moment as (
-		-- What ends and what begins at one moment is added up.
+		-- Allocations that begin and that end at the same moment are summed up: the CPUs of one are those of the other.
 		select f.node_id, f.at, sum(sum(f.cpus)) over o as cpus, sum(sum(f.mem_mb)) over o as mem_mb
 		from flow f
 		group by f.node_id, f.at
@@ -128,9 +128,8 @@ begin
 	cross join internal.usage_witness(p_from::timestamp at time zone z.time_zone, p_to::timestamp at time zone z.time_zone) w;
 end $$;
 comment on function acct.usage_audit(date, date) is
-	'Hold the usage figures of the days from p_from (included) to p_to (excluded), and of the months that lie in them, '
-	'against what was held and what ended, row by row. Answers what differs: the figures, their key, what was added up and '
-	'what comes out now. Besides, moments at which more was held on a node than it has (node_size), and tasks that ran while '
-	'nothing was held for them (task_end). There must be no row. Hours, days and months in which jobs lived that have left '
-	'the database since '
-	'are not compared.';
+	'Compares the usage figures of the days from p_from (included) to p_to (excluded), and of the months within them, with '
+	'the allocations and the ends of steps. Each row of the answer is a figure that differs: its table, its key, the stored '
+	'value (added_up) and the value computed now (raw). Two more kinds of rows are moments at which more was held on a node '
+	'than it has (node_size), and tasks that ran while nothing was held for them (task_end). There must be no row. Periods '
+	'with jobs that have left the database are not compared.';
