@@ -1,4 +1,4 @@
-/* judge.c - calls api.node_judge every nodemgr.period seconds, which changes the states of nodes by their leases and health, and
+/* judge.c - calls api.node_judge every nodemgr.period seconds, which changes the states of nodes by their leases, and
  * logs the changes.
  *
  * Called by: nodemgr.c.

@@ -1,4 +1,4 @@
-/* judge.h - lets the database judge leases and health of nodes at intervals, and logs the changes of state. */
+/* judge.h - lets the database judge the leases of nodes at intervals, and logs the changes of state. */
 #ifndef ROTA_JUDGE_H
 #define ROTA_JUDGE_H
 

@@ -37,10 +37,10 @@ struct launcher;
 typedef void launcher_take(struct launcher *l, const char *text, size_t size);
 
 /* Data of one file each: the file defines the struct, and no other file reads or writes its members. */
-struct launcher_agent;	     /* launcher_agent.c: procmgrd's process and socket */
-struct launcher_children;    /* launcher_child.c: keepers that have an attempt */
-struct launcher_control;     /* launcher_control.c: what is left to send, and when to truncate the journal */
-struct launcher_dry;	     /* launcher_dry.c: attempts of a dry run */
+struct launcher_agent;	  /* launcher_agent.c: procmgrd's process and socket */
+struct launcher_children; /* launcher_child.c: keepers that have an attempt */
+struct launcher_control;  /* launcher_control.c: control messages that are not sent yet, and the next truncation of the journal */
+struct launcher_dry;	  /* launcher_dry.c: attempts of a dry run */
 struct launcher_idle_list;   /* launcher_idle.c: idle keepers */
 struct launcher_lease;	     /* launcher_lease.c: the node's lease as last read */
 struct launcher_loop;	     /* launcher.c: signals, and the time of the next poll */

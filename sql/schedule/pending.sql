@@ -285,7 +285,7 @@ begin
 					v_free := least(v_free, floor(v_left[v_one.takes[k]] / v_one.needs[k]));
 				end if;
 			end loop;
-			-- A step that needs more than is left reserves what is left: a step that needs less does not pass it.
+			-- A step that needs more of a limit than is left reserves the rest, so that no smaller step passes it.
 			if v_open then
 				for k in 1 .. cardinality(v_one.takes) loop
 					v_left[v_one.takes[k]] := case when v_free < v_wants
