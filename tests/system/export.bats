@@ -43,7 +43,7 @@ whole() {
 	refused "could not make the folder" rota admin export 2026-09 --to=out
 	refused "is not a month" rota admin export 2026-13 --to=out
 	refused "is not over" rota admin export 2999-01 --to=out
-	refused "where to?" rota admin export 2026-09
+	refused "name the folder" rota admin export 2026-09
 }
 
 @test "an export can be loaded again" {
@@ -131,7 +131,7 @@ attached() {
 	job=$(rota submit --parsable true.sh)
 	run -0 rota wait --timeout=120 "$job"
 	refused "there is no job 1" rota show 1
-	refused "jobs have left" rota admin usage rebuild
+	refused "were detached" rota admin usage rebuild
 }
 
 @test "a month's export without jobs of a dropped range says so" {

@@ -25,7 +25,7 @@ setup_file() {
 		mv "$site/box/$id.$try.part" "$site/box/$id.$try"
 	END
 	chmod 0755 "$SITE/sendmail"
-	instance_up 1 --cpus 8 --mem 4000 --set node.grace=1 --set mail.program="$SITE/sendmail" --set mail.timeout=3 --set mail.limit=2
+	instance_up 1 --cpus 8 --mem 4000 --set node.grace=1 --set mail.program="$SITE/sendmail" --set mail.limit=2
 	rota admin setting change mail_retry_s --value=0
 	rota admin setting change mail_tries --value=3
 	rota admin setting change requeue_delay_s --value=0
@@ -155,26 +155,6 @@ true' --mail-type=LUNCH
 	[[ $output == *"END to alice, not sent: mail program "*"exit code 69"* ]]
 }
 
-@test "a mail program that hangs is killed with its processes, and delays no step" {
-	jobs=()
-	for i in 1 2 3; do
-		job=$(held --mail-type=BEGIN)
-		echo 'sleep 1000 & echo $! >"$site/child.'"$job"'"; sleep 1000' >"$SITE/do.$job"
-		jobs+=("$job")
-	done
-	rota release "${jobs[@]}"
-	rota wait "${jobs[@]}"
-	eventually test -s "$SITE/child.${jobs[0]}"
-	job=$(submit '#!/bin/bash
-true')
-	rota wait "$job"
-	for job in "${jobs[@]}"; do
-		eventually sent_is "$job" "BEGIN|given up|3"
-		dead "$(cat "$SITE/child.$job")"
-	done
-	[[ $(sql "select message from rota.mail where job_id = ${jobs[0]}") == *"not finished after 3 seconds"* ]]
-}
-
 @test "runnerd killed while it sends: the program ends with it, and the next one sends the same mail" {
 	job=$(held --mail-type=END)
 	echo '[ "$try" -gt 1 ] || { echo $$ >"$site/pid.'"$job"'"; sleep 1000; }' >"$SITE/do.$job"
@@ -236,4 +216,26 @@ exit "$ROTA_ARRAY_INDEX"' --array=0-1 --mail-type=END,FAIL,ARRAY_TASKS)
 	sent_is "$job" "END|due|0"
 	mv "$SITE/away" "$SITE/sendmail"
 	eventually sent_is "$job" "END|sent|1"
+}
+
+@test "a mail program that hangs is killed with its processes, and delays no step" {
+	rota down -q
+	rota up -q --set mail.timeout=3
+	jobs=()
+	for i in 1 2 3; do
+		job=$(held --mail-type=BEGIN)
+		echo 'sleep 1000 & echo $! >"$site/child.'"$job"'"; sleep 1000' >"$SITE/do.$job"
+		jobs+=("$job")
+	done
+	rota release "${jobs[@]}"
+	rota wait "${jobs[@]}"
+	eventually test -s "$SITE/child.${jobs[0]}"
+	job=$(submit '#!/bin/bash
+true')
+	rota wait "$job"
+	for job in "${jobs[@]}"; do
+		eventually sent_is "$job" "BEGIN|given up|3"
+		dead "$(cat "$SITE/child.$job")"
+	done
+	[[ $(sql "select message from rota.mail where job_id = ${jobs[0]}") == *"not finished after 3 seconds"* ]]
 }
