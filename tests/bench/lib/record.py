@@ -3,7 +3,8 @@
 The server writes a line when a call begins, with its parameters, and another when it has ended; all lines go through one process, so
 a call whose end stands before another's beginning had really ended by then. Of that order only what one call may owe to another is
 kept, so that the replay is not slower than it must be: nobody waits for a call that writes nothing, and process managers do not wait
-for each other. A call that the database refused has changed nothing and is left out: sent again, behind other calls, it might be taken.
+for each other. A call that changed nothing is left out, for behind other calls it might: one that the database refused, and a commit
+that started nothing since a job was locked.
 """
 import json
 import re
@@ -56,9 +57,10 @@ class Session:
 class Record:
     """The calls of a log; .write() writes them in the form that replay.c reads."""
 
-    def __init__(self, log, begin, end):
+    def __init__(self, log, begin, end, started):
         self.log, self.marks = log, {begin: BEGIN, end: END}
         self.sessions, self.statements, self.calls, self.refused = {}, {}, [], []  # refused: (function, the database's words)
+        self.started = started  # the transactions that started steps
         self.spent = {}  # by function: (calls, milliseconds)
 
     def read(self):
@@ -81,13 +83,20 @@ class Record:
             self.calls.append(session.last)
         elif session.open and entry["error_severity"] == "ERROR":
             self.refused.append((function(session.open), entry["message"]))
-            self.calls.remove(session.last)
-            session.calls -= 1
-            session.open = ""
+            self.leave_out(session)
         elif session.open and entry["message"].startswith("duration:"):
-            self.spend(function(session.open), entry["message"])
-            session.ended = session.calls if function(session.open) in WAITED_FOR else session.ended
+            name = function(session.open)
+            self.spend(name, entry["message"])
+            if name == "schedule_commit" and str(entry["txid"]) not in self.started:
+                self.leave_out(session)
+            elif name in WAITED_FOR:
+                session.ended = session.calls
             session.open = ""
+
+    def leave_out(self, session):
+        self.calls.remove(session.last)
+        session.calls -= 1
+        session.open = ""
 
     def spend(self, name, message):
         count, spent = self.spent.get(name, (0, 0.0))
