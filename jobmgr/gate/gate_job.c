@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_request.h"
@@ -230,7 +229,7 @@ void gate_job_clear(struct gate_job *job)
 bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
 		   struct translate_problems *problems, struct err *e)
 {
-	struct translate_request request = {.home = c->credential->home, .now = (int64_t)time(NULL)};
+	struct translate_request request = {.home = c->credential->home, .now = translate_now()};
 	const char **options = NULL, **arguments = NULL;
 	bool ok = job_read_request(job->request, &request, &options, &arguments, e);
 

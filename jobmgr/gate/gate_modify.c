@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_request.h"
@@ -158,7 +157,7 @@ static json_t *modify_make_request(const struct gate_call *c)
 
 static void modify_translate(struct gate_call *c, const json_t *steps)
 {
-	struct translate_request request = {.home = c->credential->home, .now = (int64_t)time(NULL)};
+	struct translate_request request = {.home = c->credential->home, .now = translate_now()};
 	const char **options = NULL;
 	json_t *changed = modify_make_request(c);
 	struct err e;

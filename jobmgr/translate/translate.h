@@ -63,10 +63,13 @@ struct translate_request {
 	int umask;
 	const char *rlimits;	/* resource limits of the submitting process, see lib/order.h; NULL counts as "" */
 	const char *home;	/* home directory, for ~/ in paths; NULL: not known */
-	int64_t now;		/* seconds since 1970, for "tomorrow" */
+	int64_t now;		/* seconds since 1970, for "tomorrow"; see translate_now */
 	const char *client_key; /* client key of the submission; NULL: it has none */
 	const char *retry_key;	/* retry key of 32 hexadecimal digits, valid for a day; NULL: the submission has none */
 };
+
+/* Returns the time in seconds since 1970, rounded up, so that nothing begins earlier than "now+10seconds" says. */
+int64_t translate_now(void);
 
 struct translate_problem {
 	int line;	 /* line of the script; 0: the problem is on the command line, or on no line */

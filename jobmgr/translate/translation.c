@@ -2,10 +2,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "jobmgr/translate/translate_parts.h"
 
 enum { ITEMS_MOST = 100000 };
+
+int64_t translate_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec + (now.tv_nsec > 0);
+}
 
 void translation_init(struct translation *t, const struct translate_request *request, const struct translate_limits *limits,
 		      struct translate_problems *problems)

@@ -378,7 +378,7 @@ static json_t *translate(const struct check_line *line, const char *script, size
 					    .workdir = json_string_value(folder),
 					    .umask = (int)mask & 0777,
 					    .home = home && home[0] == '/' ? home : NULL,
-					    .now = (int64_t)time(NULL)};
+					    .now = translate_now()};
 	json_t *plan = translate_script(&request, limits, &problems);
 	if (!plan && line->json)
 		problems_json_print(name, &problems);
