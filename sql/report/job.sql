@@ -5,9 +5,9 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		internal.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'),
 		internal.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
 		internal.report_column('cpus', 'CPUS', 'count', 'CPUs held.'),
-		internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used, of all tasks.'),
+		internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used by all processes.'),
 		internal.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
-		internal.report_column('max_rss_mb', 'MEMORY', 'mib', 'Most memory of a task, MiB.'),
+		internal.report_column('peak_mb', 'MEMORY', 'mib', 'Most memory on a node, MiB.'),
 		internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.'));
 $$;
 comment on function internal.report_job_columns() is 'The columns of a report about one job.';
@@ -18,36 +18,25 @@ begin
 	return (select coalesce(jsonb_agg(to_jsonb(s) order by s.step_id), '[]') from (
 		select s.step_id, s.request_id, s.array_index, r.name || coalesce('[' || s.array_index || ']', '') as label,
 			s.state, s.cause, s.is_array, s.eligible_at, s.started_at, s.ended_at,
-			round(extract(epoch from s.started_at - s.eligible_at), 1) as wait_s,
+			extract(epoch from s.started_at - s.eligible_at) as wait_s,
 			case
 			when not s.is_array
-			then round(extract(epoch from coalesce(s.ended_at, now()) - s.started_at), 1) end as elapsed_s,
-			h.cpus, round(e.cpu_usec / 1e6, 1) as cpu_s,
+			then extract(epoch from coalesce(s.ended_at, now()) - s.started_at) end as elapsed_s,
+			s.cpus, s.cpu_usec / 1e6 as cpu_s,
 			case
 			when s.ended_at is not null
-			then round(100 * e.cpu_usec / 1e6 / nullif(h.cpu_s, 0), 1) end as percent,
-			e.max_rss_kb / 1024 as max_rss_mb, h.nodes
-		from step s
+			then 100 * s.cpu_usec / 1e6 / nullif(s.cpu_measured_s, 0) end as percent,
+			s.peak_mb, array_to_string(t.nodes, ',') as nodes
+		from internal.step_figures s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		left join lateral (
-			select sum(a.cpus) as cpus, string_agg(n.name, ',' order by a.node_index) as nodes,
-				sum(acct.cpu_held_s(a.cpus, a.started_at, coalesce(a.ended_at, now()), a.without_cpus)) as cpu_s
-			from allocation a join node n on n.node_id = a.node_id
-			where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
-		) h on true
-		left join lateral (
-			select sum(coalesce(t.user_usec, 0) + coalesce(t.system_usec, 0)) as cpu_usec,
-				max(t.max_rss_kb) as max_rss_kb
-			from task_end t
-			where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
-		) e on true
+		left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 		where s.job_id = p_job
 		order by s.step_id
 		limit p_limit
 	) s);
 end $$;
 comment on function internal.report_job_steps(bigint, int) is
-	'The first p_limit steps and elements of a job: when each waited and ran, and what its latest attempt held and used.';
+	'The first p_limit steps and elements of a job: when each waited and ran (the latest attempt), and what all its attempts used.';
 
 create function internal.report_job_edges(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$

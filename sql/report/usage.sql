@@ -14,10 +14,10 @@ begin
 			internal.report_column('mem_gb_h', 'GIB HOURS', 'h', 'GiB-hours of memory held.'),
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that ended.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
-			round(sum(u.cpu_s) / 3600, 2) as cpu_h,
-				round(100 * sum(u.cpu_s) / nullif(sum(sum(u.cpu_s)) over (), 0), 1) as percent,
-			round(coalesce((acct.gres_sum(u.gres_s) ->> 'gpu')::numeric, 0) / 3600, 2) as gpu_h,
-				round(sum(u.mem_mb_s) / 1024 / 3600, 2) as mem_gb_h,
+			sum(u.cpu_s) / 3600 as cpu_h,
+				100 * sum(u.cpu_s) / nullif(sum(sum(u.cpu_s)) over (), 0) as percent,
+			coalesce((acct.gres_sum(u.gres_s) ->> 'gpu')::numeric, 0) / 3600 as gpu_h,
+				sum(u.mem_mb_s) / 1024 / 3600 as mem_gb_h,
 			sum(u.steps_ended) as steps$m$, 'cpu_h'));
 end $$;
 comment on function internal.report_usage(int, text, jsonb) is 'Report: CPU-hours, GPU-hours and GiB-hours held. See api.report.';
@@ -34,9 +34,9 @@ begin
 			internal.report_column('percent', 'USED', 'percent', 'Used, of held.'),
 			internal.report_column('waste_h', 'WASTE H', 'h', 'CPU-hours held and not used.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
-			round(sum(u.cpu_measured_s) / 3600, 2) as held_h, round(sum(u.cpu_used_s) / 3600, 2) as used_h,
-			round(100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0), 1) as percent,
-			round((sum(u.cpu_measured_s) - sum(u.cpu_used_s)) / 3600, 2) as waste_h$m$, 'waste_h'));
+			sum(u.cpu_measured_s) / 3600 as held_h, sum(u.cpu_used_s) / 3600 as used_h,
+			100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0) as percent,
+			(sum(u.cpu_measured_s) - sum(u.cpu_used_s)) / 3600 as waste_h$m$, 'waste_h'));
 end $$;
 comment on function internal.report_efficiency(int, text, jsonb) is
 	'Report: CPU time used over CPU time held, what was wasted first. See api.report.';
@@ -52,8 +52,8 @@ begin
 			'Seconds from the moment that nothing but resources stood in the way to the start, the mean.'),
 			internal.report_column('total_h', 'TOTAL H', 'h', 'All of them together, in hours.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
-			sum(u.steps_waited) as steps, round(sum(u.wait_s) / nullif(sum(u.steps_waited), 0), 1) as mean_s,
-				round(sum(u.wait_s) / 3600, 2) as total_h$m$, 'mean_s'));
+			sum(u.steps_waited) as steps, sum(u.wait_s) / nullif(sum(u.steps_waited), 0) as mean_s,
+				sum(u.wait_s) / 3600 as total_h$m$, 'mean_s'));
 end $$;
 comment on function internal.report_wait(int, text, jsonb) is
 	'Report: how long steps waited, from eligible to started. See api.report.';
@@ -70,10 +70,10 @@ begin
 			internal.report_column('failed', 'FAILED', 'percent',
 			'Of them, those that failed, ran over their time or memory, or lost a node.')),
 		internal.report_rows(p_uid, p_user, jsonb_build_object('limit', 10) || p_request, v_by, $m$
-			round(sum(u.cpu_s) / 3600, 2) as cpu_h,
-				round(100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0), 1) as used,
+			sum(u.cpu_s) / 3600 as cpu_h,
+				100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0) as used,
 			sum(u.steps_ended) as steps,
-				round(100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0), 1) as failed$m$, 'cpu_h'));
+				100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0) as failed$m$, 'cpu_h'));
 end $$;
 comment on function internal.report_top(int, text, jsonb) is 'Report: the ten (limit) that held most. See api.report.';
 
@@ -93,9 +93,14 @@ begin
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_rows
 		from (
 			select coalesce(j.cause, '') as cause, j.state, count(*) as jobs, count(distinct j.user_name) as users,
-				round((sum(extract(epoch from j.ended_at - j.started_at)) / 3600)::numeric, 2) as lost_h,
-					max(j.job_id) as example
+				coalesce(sum(l.cpu_held_s), 0) / 3600 as lost_h, max(j.job_id) as example
 			from job j
+			cross join lateral (
+				select sum(acct.cpu_held_s(a.cpus, a.started_at, a.ended_at, a.without_cpus)) as cpu_held_s
+				from attempt t
+				join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+				where t.job_id = j.job_id and t.state not in ('completed', 'skipped')
+			) l
 			where j.ended_at >= v_span.from_at and j.ended_at < v_span.until_at
 				and j.state not in ('completed', 'skipped')
 				and (internal.sees_all(p_uid, p_user) or j.uid = p_uid
@@ -119,7 +124,8 @@ begin
 			internal.report_column('state', 'STATE', 'text', 'State they ended in.'),
 			internal.report_column('jobs', 'JOBS', 'count', 'Jobs.'),
 			internal.report_column('users', 'USERS', 'count', 'Users whose they were.'),
-			internal.report_column('lost_h', 'HOURS', 'h', 'Hours that they had run.'),
+			internal.report_column('lost_h', 'CPU HOURS', 'h',
+				'CPU-hours held by those of their attempts that did not complete, as in acct.failure.'),
 			internal.report_column('example', 'EXAMPLE', 'text', 'The latest of them.')), v_rows);
 	end if;
 	if 'cause' = any (v_by) then
@@ -134,7 +140,7 @@ begin
 			internal.report_column('percent', 'PART', 'percent', 'Failed, of all.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
 			sum(u.steps_ended) as steps, sum(u.steps_failed) as failed, sum(u.steps_cancelled) as cancelled,
-			round(100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0), 1) as percent$m$, 'failed'));
+			100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0) as percent$m$, 'failed'));
 end $$;
 comment on function internal.report_failures(int, text, jsonb) is
 	'Report: what did not complete, by cause or by whose it was. See api.report.';
@@ -175,10 +181,10 @@ begin
 		)
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]')
 		from (
-			select %5$s round(coalesce(sum(u.cpu_s), 0) / 3600, 2) as cpu_h,
-				round(coalesce(sum(b.down_h), 0), 2) as down_h, round(coalesce(sum(b.drain_h), 0), 2) as drain_h,
-				round(sum(b.cpu_h), 2) as capacity_h,
-				round(100 * coalesce(sum(u.cpu_s), 0) / 3600 / nullif(sum(b.cpu_h), 0), 1) as percent
+			select %5$s coalesce(sum(u.cpu_s), 0) / 3600 as cpu_h,
+				coalesce(sum(b.down_h), 0) as down_h, coalesce(sum(b.drain_h), 0) as drain_h,
+				sum(b.cpu_h) as capacity_h,
+				100 * coalesce(sum(u.cpu_s), 0) / 3600 / nullif(sum(b.cpu_h), 0) as percent
 			from there b
 			left join used u on u.at = b.at and u.node = b.node
 			%6$s

@@ -28,7 +28,7 @@ create function t.ask(p_uid int, p_user text, p_more jsonb) returns jsonb langua
 	select api.report(p_uid, p_user, '{"since": "2026-02-01T00:00:00Z", "until": "2026-04-01T00:00:00Z"}' || p_more) $$;
 -- The rows of a report: what of each, in the order in which they come.
 create function t.rows(p_more jsonb, variadic p_what text[]) returns text language sql as $$
-	select string_agg((select string_agg(coalesce(r ->> w, '-'), ' ' order by n) from unnest(p_what) with ordinality x (w, n)), ', ' order by nr)
+	select string_agg((select string_agg(coalesce(case when w like '%\_h' then round((r ->> w)::numeric, 2)::text when w in ('percent', 'failed', 'mean_s') and r ->> w like '%.%' then round((r ->> w)::numeric, 1)::text else r ->> w end, '-'), ' ' order by n) from unnest(p_what) with ordinality x (w, n)), ', ' order by nr)
 	from jsonb_array_elements(t.ask(0, 'root', p_more) -> 'rows') with ordinality y (r, nr) $$;
 
 select is(t.rows('{"report": "usage"}', 'account', 'cpu_h', 'gpu_h', 'mem_gb_h', 'steps'), 'bench 96.00 48.00 48.00 1, lab 46.00 16.00 16.00 2,  1.00 1.00 1.00 1', 'usage by account');
@@ -67,8 +67,8 @@ delete from rota.node where name = 'gone';
 -- The figures are those of the time that the report says it is of, which holds what was asked for and is no longer than it must be.
 create function t.span(p_since text, p_until text, p_more jsonb default '{}') returns text language sql as $$
 	select (r ->> 'since')::timestamptz at time zone 'UTC' || ' ' || ((r ->> 'until')::timestamptz at time zone 'UTC') || ' '
-		|| (select coalesce(sum((x ->> 'cpu_h')::numeric), 0) from jsonb_array_elements(r -> 'rows') x)
-		|| case when (select coalesce(sum((x ->> 'cpu_h')::numeric), 0) from jsonb_array_elements(r -> 'rows') x)
+		|| (select round(coalesce(sum((x ->> 'cpu_h')::numeric), 0), 2) from jsonb_array_elements(r -> 'rows') x)
+		|| case when (select round(coalesce(sum((x ->> 'cpu_h')::numeric), 0), 2) from jsonb_array_elements(r -> 'rows') x)
 			= (select round(coalesce(sum(u.cpu_s), 0) / 3600, 2) from acct.usage_between((r ->> 'since')::timestamptz, (r ->> 'until')::timestamptz) u) then '' else ' wrong' end
 	from (select api.report(0, 'root', jsonb_build_object('report', 'usage', 'by', 'none', 'since', p_since, 'until', p_until) || p_more) as r) q $$;
 select is(t.span(s, u, m), w, concat_ws(' ', s, 'to', u, m)) from (values

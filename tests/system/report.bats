@@ -31,9 +31,9 @@ page() {
 ALL=(--since=2026-08-01 --until=2026-11-10)
 
 @test "usage by month and account is that of SQL" {
-	rota report usage --period=month --by=account "${ALL[@]}" --csv | tail -n +2 | cut -d, -f1-3 | sort >"$BATS_TEST_TMPDIR/report"
+	rota report usage --period=month --by=account "${ALL[@]}" --csv | tail -n +2 | awk -F, '{ printf "%s,%s,%.2f\n", $1, $2, $3 }' | sort >"$BATS_TEST_TMPDIR/report"
 	superuser "set time zone 'UTC'; select month || ',' || coalesce(account, '') || ',' || round(sum(cpu_s) / 3600, 2) from acct.usage_month group by month, account" |
-		sed 's/\.\([0-9]\)0$/.\1/; s/\.0$//' | sort >"$BATS_TEST_TMPDIR/sql"
+		sort >"$BATS_TEST_TMPDIR/sql"
 	[ -s "$BATS_TEST_TMPDIR/sql" ]
 	run -0 diff "$BATS_TEST_TMPDIR/report" "$BATS_TEST_TMPDIR/sql"
 }
@@ -103,7 +103,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	grep -q '<canvas' "$BATS_TEST_TMPDIR/dom"
 	grep -q 'class="uplot' "$BATS_TEST_TMPDIR/dom"
 	grep -oE 'data-name="cpu_h" data-value="[0-9.]*"' "$BATS_TEST_TMPDIR/dom" | grep -oE '[0-9.]+' | awk '{ n += $1 } END { printf "%.1f\n", n }' >"$BATS_TEST_TMPDIR/sum"
-	[ "$(cat "$BATS_TEST_TMPDIR/sum")" = "$(superuser "select round(sum(x), 1) from (select round(sum(cpu_s) / 3600, 2) as x from acct.usage_month group by month, account) t")" ]
+	[ "$(cat "$BATS_TEST_TMPDIR/sum")" = "$(superuser "select round(sum(cpu_s) / 3600, 1) from acct.usage_month")" ]
 }
 
 @test "a page of one day has an axis of about a day" {

@@ -26,6 +26,8 @@ struct word report_word(const json_t *value, const char *unit)
 		return format_size_mb(value);
 	else if (!strcmp(unit, "percent"))
 		snprintf(w.s, sizeof(w.s), "%.1f%%", json_number_value(value));
+	else if (!strcmp(unit, "h"))
+		snprintf(w.s, sizeof(w.s), "%.2f", json_number_value(value));
 	else if (json_is_integer(value))
 		return format_count(value);
 	else
