@@ -3,7 +3,7 @@
 
 #include "acct/csv.h"
 
-/* Print a JSON value. "|" and control characters in a text become spaces, and a real number has up to 6 significant digits. */
+/* Print a JSON value. "|" and control characters in a text become spaces. A real number has all digits that it was stored with. */
 static void raw_print(FILE *to, const json_t *value)
 {
 	const char *text = json_string_value(value);
@@ -11,7 +11,7 @@ static void raw_print(FILE *to, const json_t *value)
 	if (json_is_integer(value))
 		fprintf(to, "%lld", (long long)json_integer_value(value));
 	else if (json_is_real(value))
-		fprintf(to, "%.6g", json_real_value(value));
+		fprintf(to, "%.15g", json_real_value(value));
 	for (; text && *text; text++)
 		putc(*text == '|' || (unsigned char)*text < 0x20 ? ' ' : *text, to);
 }

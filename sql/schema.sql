@@ -121,6 +121,15 @@ comment on type internal.candidate is
 create type internal.step_size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
 comment on type internal.step_size is 'How much a step needs: gres in all, {"gpu": 4}; a time limit of 0 is none.';
 
+create type internal.node_figures as (
+	peak_mb bigint,
+	cgroup_peak_mb bigint,
+	cpu_usec bigint,
+	system_usec bigint
+);
+comment on type internal.node_figures is
+	'What an attempt used on a node, as columns of rota.allocation of the same names have it. Null: unknown.';
+
 create type internal.allocation_end as (
 	job_id bigint,
 	step_id int,
@@ -128,16 +137,14 @@ create type internal.allocation_end as (
 	node_id int,
 	at timestamptz,
 	gone boolean,
-	peak_mb bigint,
-	cpu_usec bigint,
+	figures internal.node_figures,
 	began_at timestamptz,
 	boot_at timestamptz
 );
 comment on type internal.allocation_end is
-	'An allocation that ends. at: when (null: now); gone: nothing of it is left on the node; peak_mb, cpu_usec: what it '
-	'used; began_at: when its keeper started on the node (null: that is not reported here, and known before if it did); '
-	'boot_at: as in '
-	'rota.allocation.';
+	'An allocation that ends. at: when (null: now); gone: nothing of it is left on the node; figures: what it '
+	'used, null if the node does not report that; began_at: when its keeper started on the node (null: that is not '
+	'reported here, and known before if it did); boot_at: as in rota.allocation.';
 create type internal.slot_element as (
 	node_id int,
 	job_id bigint,
@@ -240,8 +247,7 @@ create type internal.attempt_report as (
 	exit_code int,
 	signal int,
 	end_at timestamptz,
-	peak_mb bigint,
-	cpu_usec bigint,
+	figures internal.node_figures,
 	drain text,
 	phase text,
 	live boolean,

@@ -92,6 +92,8 @@ static json_t *make_row(const struct agent_sampled *one, int task, const struct 
 	add_number(row, "swap_kb", f->swap_kb);
 	add_number(row, "minor_faults", f->minor_faults);
 	add_number(row, "major_faults", f->major_faults);
+	add_number(row, "rchar", f->rchar);
+	add_number(row, "wchar", f->wchar);
 	add_number(row, "read_bytes", f->read_bytes);
 	add_number(row, "write_bytes", f->write_bytes);
 	add_number(row, "processes", f->processes);

@@ -12,8 +12,9 @@
 #include <string.h>
 
 static const char *const numbers[] = {
-	"job",	       "step",	     "attempt", "task",	  "exit",	"signal",      "pid",	"session", "usec",    "user_usec",
-	"system_usec", "max_rss_kb", "minflt",	"majflt", "read_bytes", "write_bytes", "nvcsw", "nivcsw",  "peak_mb", "cpu_usec",
+	"job",	      "step",	     "attempt",	    "task",	  "exit",    "signal",	       "pid",	   "session",
+	"usec",	      "user_usec",   "system_usec", "max_rss_kb", "minflt",  "majflt",	       "rchar",	   "wchar",
+	"read_bytes", "write_bytes", "nvcsw",	    "nivcsw",	  "peak_mb", "cgroup_peak_mb", "cpu_usec",
 };
 
 static bool is_number(const char *name)

@@ -18,7 +18,7 @@
 
 void figures_set_unknown(struct figures *f)
 {
-	*f = (struct figures){-1, -1, -1, -1, -1, -1, -1, -1, -1};
+	*f = (struct figures){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 }
 
 void figures_set_zero(struct figures *f)
@@ -318,8 +318,10 @@ void figures_add(struct figures *f, const struct figures_process *p, const char 
 	f->swap_kb = add_known(f->swap_kb, status ? find_number(status, "VmSwap:") : -1);
 	f->minor_faults = add_known(f->minor_faults, p->minor_faults);
 	f->major_faults = add_known(f->major_faults, p->major_faults);
-	f->read_bytes = add_known(f->read_bytes, io ? find_number(io, "rchar:") : -1);
-	f->write_bytes = add_known(f->write_bytes, io ? find_number(io, "wchar:") : -1);
+	f->rchar = add_known(f->rchar, io ? find_number(io, "rchar:") : -1);
+	f->wchar = add_known(f->wchar, io ? find_number(io, "wchar:") : -1);
+	f->read_bytes = add_known(f->read_bytes, io ? find_number(io, "read_bytes:") : -1);
+	f->write_bytes = add_known(f->write_bytes, io ? find_number(io, "write_bytes:") : -1);
 	f->processes++;
 	f->threads += p->threads;
 	free(status);

@@ -11,7 +11,8 @@ struct figures {
 	int64_t cpu_usec;
 	int64_t rss_kb, swap_kb;
 	int64_t minor_faults, major_faults;
-	int64_t read_bytes, write_bytes;
+	int64_t rchar, wchar;		 /* bytes of read and write calls on any file (proc(5), /proc/PID/io) */
+	int64_t read_bytes, write_bytes; /* bytes from and to storage */
 	int64_t processes, threads;
 };
 

@@ -402,6 +402,22 @@ void cgroups_read(const struct cgroups *f, const char *key, struct cgroups_figur
 	figures->cpu_usec = cpu < 0 || !f->dir[CPUACCT] ? cpu : cpu / 1000;
 }
 
+int64_t cgroups_memory_kb(const struct cgroups *f, const char *key)
+{
+	static const char *const v1[] = {"total_rss", "total_shmem"}, *const v2[] = {"anon", "shmem", "kernel"};
+	char stat[CGROUPS_VALUE_SIZE];
+	bool is_v2 = f->is_v2[MEMORY];
+	if (!f->dir[MEMORY] || !cgroups_file_read(f->dir[MEMORY], key, "memory.stat", stat))
+		return -1;
+	int64_t bytes = 0;
+	for (size_t i = 0; i < (is_v2 ? sizeof v2 / sizeof *v2 : sizeof v1 / sizeof *v1); i++) {
+		int64_t number = cgroups_file_find(stat, is_v2 ? v2[i] : v1[i]);
+		bytes += number > 0 ? number : 0;
+	}
+	int64_t reclaimable = is_v2 ? cgroups_file_find(stat, "slab_reclaimable") : 0;
+	return (bytes - (reclaimable > 0 ? reclaimable : 0)) / 1024;
+}
+
 bool cgroups_remove(const struct cgroups *f, const char *key, int64_t wait_usec)
 {
 	bool removed = true;

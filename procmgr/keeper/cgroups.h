@@ -68,12 +68,16 @@ bool cgroups_are_empty(const struct cgroups *f, const char *key);
 bool cgroups_kill(const struct cgroups *f, const char *key);
 
 struct cgroups_figures {
-	int64_t peak_mb;   /* peak memory of the cgroup; -1 if unknown */
+	int64_t peak_mb;   /* most memory of the cgroup, cached pages of files included; -1 if unknown */
 	int64_t cpu_usec;  /* CPU time of the cgroup; -1 if unknown */
 	int64_t oom_kills; /* processes killed for memory; 0 also if the number is unknown */
 };
 
 void cgroups_read(const struct cgroups *f, const char *key, struct cgroups_figures *figures);
+
+/* Returns the memory of the cgroup that the kernel cannot drop, in KiB: anonymous and shared memory, and in version 2 also that of
+ * the kernel. -1 if unknown. */
+int64_t cgroups_memory_kb(const struct cgroups *f, const char *key);
 
 /* Remove the empty cgroup of an attempt. Wait up to `wait_usec` for the kernel to see that the cgroup is empty. Returns false if
  * the cgroup still exists. */

@@ -80,18 +80,21 @@ bool cgroups_file_write(const char *dir, const char *key, const char *name, cons
 	return written;
 }
 
-int64_t cgroups_file_number(const char *dir, const char *key, const char *name, const char *word)
+int64_t cgroups_file_find(const char *text, const char *word)
 {
-	char value[CGROUPS_VALUE_SIZE];
-	if (!dir || !cgroups_file_read(dir, key, name, value))
-		return -1;
-	const char *at = value;
+	const char *at = text;
 	size_t length = strlen(word);
 	while (length > 0 && at && !(strncmp(at, word, length) == 0 && at[length] == ' '))
 		at = (at = strchr(at, '\n')) ? at + 1 : NULL;
 	if (!at || !isdigit((unsigned char)at[length > 0 ? length + 1 : 0]))
 		return -1;
 	return strtoll(at + (length > 0 ? length + 1 : 0), NULL, 10);
+}
+
+int64_t cgroups_file_number(const char *dir, const char *key, const char *name, const char *word)
+{
+	char value[CGROUPS_VALUE_SIZE];
+	return dir && cgroups_file_read(dir, key, name, value) ? cgroups_file_find(value, word) : -1;
 }
 
 void cgroups_file_close(const char *key)

@@ -15,6 +15,9 @@ bool cgroups_file_write(const char *dir, const char *key, const char *name, cons
  * file. Returns -1 if there is no number, or if `dir` is NULL. */
 int64_t cgroups_file_number(const char *dir, const char *key, const char *name, const char *word);
 
+/* Returns the number after `word` in the text of such a file, or -1. */
+int64_t cgroups_file_find(const char *text, const char *word);
+
 /* Keep a file of the cgroup open, with `flags` as for open(). If `name` is NULL, keep open the parent folder of the cgroup, for
  * cgroups_file_rename. Only files of one cgroup are open at a time. `dir` and `name` must stay at their addresses. */
 void cgroups_file_keep_open(const char *dir, const char *key, const char *name, int flags);

@@ -56,7 +56,11 @@ bool keeper_hook_reap(struct keeper *k, pid_t pid)
 	struct keeper_hook *h = k->hook;
 	if (!h || h->pid != pid)
 		return false;
-	waitpid(pid, &h->status, 0);
+	struct stats stats;
+	if (!stats_reap(pid, -1, &h->status, &stats))
+		die("could not reap hook %ld of attempt %s", (long)pid, k->name);
+	if (h->users)
+		stats_add(&k->used, &stats);
 	h->pid = 0;
 	if (h->report >= 0)
 		keeper_hook_report(k);

@@ -1,10 +1,10 @@
-/* keeper_memory.c - enforces the memory limit of a step by measuring, if no cgroup limits memory.
+/* keeper_memory.c - measures the memory of a step now and then, for its peak, and to enforce its limit if no cgroup does.
  *
  * Called by: the keeper, by its timers and when it starts a process of the user.
  * Invariants:
- * - A step is killed only for the resident anonymous and shared memory that it has at one moment. Pages of files, which the
- *   kernel can drop, do not count. A page that several processes share counts once. A cheap sum, in which such a page counts in
- *   each process, only shows when the exact sum is needed.
+ * - Only memory that the kernel cannot drop counts: resident anonymous and shared memory. Pages of files do not.
+ * - Without a cgroup, a page that several processes share counts once. A cheap sum, in which such a page counts in each process,
+ *   shows when the exact sum is needed: when it could be a new peak. A step is killed only for an exact sum.
  * - A keeper spends at most a hundredth of a CPU on measuring, however many processes the machine has. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "procmgr/keeper/descendants.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { PAUSE_LEAST_USEC = 100000, PAUSE_MOST_USEC = 1000000, COST_FACTOR = 100 };
+enum { PAUSE_LEAST_USEC = 100000, PAUSE_MOST_USEC = 5000000, PAUSE_MOST_LIMITED_USEC = 1000000, COST_FACTOR = 100 };
 
 struct keeper_memory {
 	int64_t at;    /* when to measure next; 0 means never */
@@ -30,11 +30,16 @@ int64_t keeper_memory_next(const struct keeper *k)
 
 void keeper_memory_begin(struct keeper *k)
 {
-	bool samples = k->order->mem_mb > 0 && !cgroups_limit_memory(k->cgroups);
 	if (!k->memory)
 		k->memory = xcalloc(1, sizeof *k->memory);
 	k->memory->pause = PAUSE_LEAST_USEC;
-	k->memory->at = samples ? clock_boot_us() + PAUSE_LEAST_USEC : 0;
+	k->memory->at = clock_boot_us() + PAUSE_LEAST_USEC;
+}
+
+/* Must the keeper enforce the memory limit? */
+static bool has_to_enforce(const struct keeper *k)
+{
+	return k->order->mem_mb > 0 && !cgroups_limit_memory(k->cgroups);
 }
 
 static bool is_child(const struct descendants_process *p, void *arg)
@@ -72,26 +77,36 @@ static int64_t sum_kb(const struct keeper *k, void (*add)(const struct descendan
 	return sum;
 }
 
-/* Kill a step over its memory limit at once, as the kernel does. Its memory could go on growing through the grace time. */
-static void end_step(struct keeper *k, int64_t used_kb)
+/* Returns the memory that the step has now, or less if it is no more than the peak so far. */
+static int64_t measure_kb(const struct keeper *k)
 {
-	k->figures.peak_mb = (used_kb + 1023) / 1024;
-	k->memory->at = 0;
-	keeper_ending_kill(k, "out_of_memory");
+	if (cgroups_limit_memory(k->cgroups))
+		return cgroups_memory_kb(k->cgroups, k->name);
+	int64_t most_kb = sum_kb(k, add_resident);
+	return most_kb > k->peak_kb ? sum_kb(k, add_share) : most_kb;
+}
+
+/* Returns when to measure again: soon if the limit is near, and the later the more a measurement costs. */
+static int64_t next_time(const struct keeper *k, int64_t began, int64_t used_kb)
+{
+	bool enforced = has_to_enforce(k), near = enforced && used_kb > k->order->mem_mb * 1024 / 2;
+	int64_t now = clock_boot_us(), cost = (now - began) * COST_FACTOR,
+		most = enforced ? PAUSE_MOST_LIMITED_USEC : PAUSE_MOST_USEC;
+	k->memory->pause = near ? PAUSE_LEAST_USEC : k->memory->pause * 2;
+	k->memory->pause = k->memory->pause < most ? k->memory->pause : most;
+	return now + (cost > k->memory->pause ? cost : k->memory->pause);
 }
 
 void keeper_memory_poll(struct keeper *k)
 {
-	int64_t began = clock_boot_us(), limit_kb = k->order->mem_mb * 1024;
+	int64_t began = clock_boot_us();
 	if (!k->memory || k->memory->at == 0 || began < k->memory->at)
 		return;
-	int64_t most_kb = sum_kb(k, add_resident), used_kb = most_kb > limit_kb ? sum_kb(k, add_share) : most_kb;
-	if (used_kb > limit_kb) {
-		end_step(k, used_kb);
-		return;
-	}
-	int64_t now = clock_boot_us(), cost = (now - began) * COST_FACTOR;
-	k->memory->pause = used_kb > limit_kb / 2 ? PAUSE_LEAST_USEC : k->memory->pause * 2;
-	k->memory->pause = k->memory->pause < PAUSE_MOST_USEC ? k->memory->pause : PAUSE_MOST_USEC;
-	k->memory->at = now + (cost > k->memory->pause ? cost : k->memory->pause);
+	int64_t used_kb = measure_kb(k);
+	if (used_kb > k->peak_kb)
+		k->peak_kb = used_kb;
+	bool over = has_to_enforce(k) && used_kb > k->order->mem_mb * 1024;
+	k->memory->at = over || !k->has_user_processes ? 0 : next_time(k, began, used_kb);
+	if (over) /* at once, as the kernel does: the memory could go on growing through the grace time */
+		keeper_ending_kill(k, "out_of_memory");
 }

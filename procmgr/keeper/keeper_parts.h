@@ -151,13 +151,15 @@ struct keeper {
 	bool suspended;		     /* keeper_sweep.c */
 	bool has_user_processes;     /* keeper_sweep.c: a process of the user may be left */
 	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
-	bool epilogs;	 /* whether epilogs run after the tasks; keeper.c sets this after the prolog, keeper_control.c clears it */
+	bool epilogs; /* whether epilogs run after the tasks; keeper.c sets this after the prolog, keeper_control.c clears it */
 
 	char cause[KEEPER_CAUSE_SIZE];	/* keeper_ending.c, and keeper.c before `done`: why the attempt is being ended, or "" */
-	struct cgroups_figures figures; /* keeper.c, keeper_task.c, keeper_memory.c: last figures of the attempt's cgroup */
-	enum keeper_failure failure;	/* keeper.c, keeper_task.c, keeper_if_changed.c: the first failure */
-	char message[512];		/* written with `cause`, `failure` or a hook's failure: the reason for the user */
-	char drain[512];		/* keeper.c: why the node is to be drained; "" if it is not */
+	struct cgroups_figures figures; /* keeper.c, keeper_task.c: last figures of the attempt's cgroup */
+	struct stats used; /* keeper_task.c, keeper_hook.c, keeper_wait.c: sum of the user's processes that were reaped */
+	int64_t peak_kb; /* keeper_memory.c: most memory that counts against a limit, as measured now and then; 0: never measured */
+	enum keeper_failure failure; /* keeper.c, keeper_task.c, keeper_if_changed.c: the first failure */
+	char message[512];	     /* written with `cause`, `failure` or a hook's failure: the reason for the user */
+	char drain[512];	     /* keeper.c: why the node is to be drained; "" if it is not */
 };
 
 /* keeper_wait.c: handle events until over(k) is true or until `deadline` (clock_boot_us; 0 means none). Returns over(k). */
@@ -190,7 +192,7 @@ void keeper_ending_kill(struct keeper *k, const char *cause); /* send SIGKILL to
 void keeper_ending_timer(struct keeper *k, int64_t now);      /* send SIGKILL if the grace time is over */
 
 /* keeper_memory.c */
-void keeper_memory_begin(struct keeper *k); /* start to measure memory, since a process of the user starts */
+void keeper_memory_begin(struct keeper *k); /* measure memory from now on, since a process of the user starts */
 void keeper_memory_poll(struct keeper *k);
 int64_t keeper_memory_next(const struct keeper *k); /* returns when to call keeper_memory_poll; 0 means never */
 

@@ -32,7 +32,7 @@ struct keeper_records {
 
 /* Bytes of journal space. SPACE_HOOK covers a hook with 4 KiB of output, SPACE_TASK the end of a task, SPACE_PLAIN all other
  * records. */
-enum { HOOKS = 4, SPACE_HOOK = 5 * 1024, SPACE_PLAIN = 6 * 1024, SPACE_TASK = 640 };
+enum { HOOKS = 4, SPACE_HOOK = 5 * 1024, SPACE_PLAIN = 6 * 1024, SPACE_TASK = 704 };
 
 int64_t keeper_record_space(const struct order *order)
 {
@@ -166,6 +166,8 @@ void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid
 	fields_add_int(record, "max_rss_kb", stats->max_rss_kb);
 	fields_add_int(record, "minflt", stats->minflt);
 	fields_add_int(record, "majflt", stats->majflt);
+	fields_add_int(record, "rchar", stats->rchar);
+	fields_add_int(record, "wchar", stats->wchar);
 	fields_add_int(record, "read_bytes", stats->read_bytes);
 	fields_add_int(record, "write_bytes", stats->write_bytes);
 	fields_add_int(record, "nvcsw", stats->nvcsw);
@@ -210,14 +212,26 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 	}
 }
 
+/* Returns the most memory that counted against a limit, or -1. A process that lived too briefly to be measured counts by its own
+ * high-water mark, but pages of files in it do not count: the cgroup's own peak is never less than the figure. A step that was killed
+ * for memory has reached that peak. */
+static int64_t peak_mb(const struct keeper *k)
+{
+	int64_t kb = k->peak_kb > k->used.max_rss_kb ? k->peak_kb : k->used.max_rss_kb, mb = (kb + 1023) / 1024;
+	int64_t most = k->figures.peak_mb;
+	if (most >= 0 && (k->figures.oom_kills > 0 || mb > most))
+		mb = most;
+	return mb > 0 ? mb : -1;
+}
+
 /* Write the step's peak memory and memory limit into the step's message. */
 static void describe_memory(struct keeper *k)
 {
 	char limit[48] = "no limit of its own", peak[48] = "";
 	if (k->order->mem_mb > 0)
 		snprintf(limit, sizeof limit, "limit %lld MiB", (long long)k->order->mem_mb);
-	if (k->figures.peak_mb >= 0)
-		snprintf(peak, sizeof peak, ", peak %lld MiB", (long long)k->figures.peak_mb);
+	if (peak_mb(k) >= 0)
+		snprintf(peak, sizeof peak, ", peak %lld MiB", (long long)peak_mb(k));
 	snprintf(k->message, sizeof k->message, "out of memory on node %s: %s%s", k->order->node, limit, peak);
 }
 
@@ -239,11 +253,16 @@ void keeper_record_done(struct keeper *k)
 	enter_phase(k, KEEPER_DONE);
 }
 
+/* CPU time is that of the cgroup, which counts processes that nobody waited for too; without a cgroup, that of all processes that
+ * were waited for, by the keeper in the end. */
 void keeper_record_end(struct keeper *k)
 {
 	struct fields *record = make_record(k, "end");
 	fields_add(record, "drain", k->drain);
-	fields_add_int(record, "peak_mb", k->figures.peak_mb);
-	fields_add_int(record, "cpu_usec", k->figures.cpu_usec);
+	int64_t reaped = k->used.user_usec + k->used.system_usec, cpu = k->figures.cpu_usec < 0 ? reaped : k->figures.cpu_usec;
+	fields_add_int(record, "peak_mb", peak_mb(k));
+	fields_add_int(record, "cgroup_peak_mb", k->figures.peak_mb);
+	fields_add_int(record, "cpu_usec", cpu);
+	fields_add_int(record, "system_usec", k->used.system_usec < cpu ? k->used.system_usec : cpu);
 	add_record(k, record);
 }

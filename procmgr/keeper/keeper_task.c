@@ -273,6 +273,7 @@ bool keeper_task_reap(struct keeper *k, pid_t pid)
 	struct stats stats;
 	if (!stats_reap(pid, t->counts, &status, &stats))
 		die("could not reap task %ld of attempt %s", (long)pid, k->name);
+	stats_add(&k->used, &stats);
 	t->pid = 0;
 	k->live--;
 	keeper_record_task(k, t, pid, status, task_cause(k, t, status), &stats);

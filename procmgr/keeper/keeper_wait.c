@@ -22,13 +22,22 @@ static void drain_signals(const struct keeper *k)
 		continue;
 }
 
-/* Reap ended children. A child that is neither a task nor a hook is an orphan that a task or a hook has left. */
+/* Reap an orphan, which a task or a hook has left. The attempt does not pay for what a site hook leaves. */
+static void reap_orphan(struct keeper *k, pid_t pid)
+{
+	struct stats stats;
+	int status;
+	if (stats_reap(pid, -1, &status, &stats) && !(k->hook && !k->hook->users))
+		stats_add(&k->used, &stats);
+}
+
+/* Reap ended children. */
 static void reap_children(struct keeper *k)
 {
 	siginfo_t info = {.si_pid = 0};
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
 		if (!k->handlers->task_reap(k, info.si_pid) && !k->handlers->hook_reap(k, info.si_pid))
-			waitpid(info.si_pid, NULL, 0);
+			reap_orphan(k, info.si_pid);
 		info.si_pid = 0;
 	}
 }

@@ -1,6 +1,6 @@
 /* stats.c - reads the resource usage of ended processes.
  *
- * Called by: the keeper for each task.
+ * Called by: the keeper for each task, hook and orphan.
  * Invariants: the byte counts are read before the process is reaped, when the counts are complete and the pid is not reused
  * yet. */
 #include "procmgr/keeper/stats.h"
@@ -33,8 +33,10 @@ static void read_counts(int counts, struct stats *stats)
 	if (counts >= 0)
 		close(counts);
 	text[size > 0 ? size : 0] = '\0';
-	stats->read_bytes = find_number(text, "rchar: ");
-	stats->write_bytes = find_number(text, "wchar: ");
+	stats->rchar = find_number(text, "rchar: ");
+	stats->wchar = find_number(text, "wchar: ");
+	stats->read_bytes = find_number(text, "\nread_bytes: ");
+	stats->write_bytes = find_number(text, "\nwrite_bytes: ");
 }
 
 static int64_t to_usec(struct timeval t)
@@ -56,4 +58,12 @@ bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats)
 	stats->nvcsw = used.ru_nvcsw;
 	stats->nivcsw = used.ru_nivcsw;
 	return true;
+}
+
+void stats_add(struct stats *sum, const struct stats *one)
+{
+	sum->user_usec += one->user_usec;
+	sum->system_usec += one->system_usec;
+	if (one->max_rss_kb > sum->max_rss_kb)
+		sum->max_rss_kb = one->max_rss_kb;
 }

@@ -10,7 +10,8 @@ struct stats {
 	int64_t user_usec, system_usec;
 	int64_t max_rss_kb; /* resident memory of the largest process */
 	int64_t minflt, majflt;
-	int64_t read_bytes, write_bytes; /* bytes of read and write calls on any file; -1 if unknown */
+	int64_t rchar, wchar;		 /* bytes of read and write calls on any file; -1 if unknown (proc(5), /proc/PID/io) */
+	int64_t read_bytes, write_bytes; /* bytes from and to storage; -1 if unknown */
 	int64_t nvcsw, nivcsw;
 };
 
@@ -21,5 +22,8 @@ int stats_open(pid_t pid);
 /* Reap the ended child `pid`, and return its wait status and its resource usage. Closes `counts`, which stats_open returned.
  * Returns false if `pid` is not a child. */
 bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats);
+
+/* Add CPU times, and take the largest process of both. Faults, switches and bytes are not added. */
+void stats_add(struct stats *sum, const struct stats *one);
 
 #endif

@@ -54,7 +54,9 @@ static bool write_end(struct launcher *l, const struct record_key *key, const ch
 	struct fields *record = record_new("end", key);
 	fields_add(record, "drain", drain);
 	fields_add_int(record, "peak_mb", -1);
+	fields_add_int(record, "cgroup_peak_mb", -1);
 	fields_add_int(record, "cpu_usec", -1);
+	fields_add_int(record, "system_usec", -1);
 	return record_write(l->journal, record);
 }
 

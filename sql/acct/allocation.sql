@@ -4,7 +4,7 @@ select a.job_id, a.step_id, a.attempt, n.name as node, a.node_index, r.name as s
 	a.gres, a.licenses, a.tasks, a.started_at, a.ended_at,
 	extract(epoch from coalesce(a.ended_at, now()) - a.started_at)::double precision as held_s,
 	acct.cpu_held_s(a.cpus, a.started_at, coalesce(a.ended_at, now()), a.without_cpus)::double precision as cpu_held_s,
-		a.peak_mb,
+		a.peak_mb, a.cgroup_peak_mb,
 	(a.cpu_usec / 1e6)::double precision as cpu_s, a.without_cpus
 from rota.allocation a
 join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
@@ -39,7 +39,9 @@ comment on column acct.allocation.held_s is 'Seconds for which the allocation wa
 comment on column acct.allocation.cpu_held_s is
 	'CPUs of the allocation times the seconds for which they were held: not while the step was suspended and had given '
 	'them back.';
-comment on column acct.allocation.peak_mb is 'Highest memory use on the node, in MiB; null: not counted.';
+comment on column acct.allocation.peak_mb is 'Most memory on the node that counts against a limit, in MiB; null: unknown.';
+comment on column acct.allocation.cgroup_peak_mb is
+	'Most memory of the cgroup, cached pages of files included, in MiB; null: no cgroup.';
 comment on column acct.allocation.cpu_s is 'CPU seconds used on the node, all processes; null: not counted.';
 comment on column acct.allocation.without_cpus is
 	'Times at which it held no CPUs, because its step was suspended and had given them back.';

@@ -1,18 +1,19 @@
 -- How much of what was held was used, and what was held for steps that failed.
 create view acct.efficiency with (security_barrier) as
 select s.job_id, s.step_id, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, s.state, s.ended_at,
-	h.cpu_held_s, h.cpu_used_s,
-	h.cpu_held_s - h.cpu_used_s as cpu_unused_s, h.cpu_used_s / nullif(h.cpu_held_s, 0) as cpu_efficiency, h.mem_held_mb,
-	h.mem_peak_mb,
-	h.mem_peak_mb::numeric / nullif(h.mem_held_mb, 0) as mem_efficiency, h.mem_unused_mb_s
-from rota.step s
+	s.cpu_measured_s as cpu_held_s, s.cpu_usec / 1e6::numeric as cpu_used_s,
+	s.cpu_measured_s - s.cpu_usec / 1e6::numeric as cpu_unused_s,
+	s.cpu_usec / 1e6::numeric / nullif(s.cpu_measured_s, 0) as cpu_efficiency, h.mem_held_mb, s.peak_mb as mem_peak_mb,
+	s.peak_mb::numeric / nullif(h.mem_held_mb, 0) as mem_efficiency, h.mem_unused_mb_s, s.gpu_held_s,
+	(select avg((g.value ->> 2)::numeric / nullif((g.value ->> 3)::numeric, 0)) / 100
+		from rota.sample_total x cross join lateral jsonb_each(x.gauges) g
+		where x.job_id = s.job_id and x.step_id = s.step_id and x.task = -1 and g.key ~ '^gpu[0-9]+\.util$')
+		as gpu_efficiency
+from internal.step_figures s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
 cross join lateral (
-	select sum(acct.cpu_held_s(a.cpus, a.started_at, a.ended_at,
-		a.without_cpus)) filter (where a.cpu_usec is not null) as cpu_held_s,
-		sum(a.cpu_usec) / 1e6::numeric as cpu_used_s,
-		max(a.mem_mb) filter (where a.peak_mb is not null and a.mem_mb > 0) as mem_held_mb, max(a.peak_mb) as mem_peak_mb,
+	select max(a.mem_mb) filter (where a.peak_mb is not null and a.mem_mb > 0) as mem_held_mb,
 		sum(greatest(a.mem_mb - a.peak_mb, 0) * p.s) as mem_unused_mb_s
 	from rota.allocation a
 	cross join lateral (select extract(epoch from a.ended_at - a.started_at) as s) p
@@ -39,9 +40,13 @@ comment on column acct.efficiency.cpu_unused_s is 'CPU-seconds held and not used
 comment on column acct.efficiency.cpu_efficiency is 'Part of the CPU time held that was used; 1: all of it.';
 comment on column acct.efficiency.mem_held_mb is
 	'Memory held on a node, in MiB, the most where nodes differ; null: it held none, or its use was not measured.';
-comment on column acct.efficiency.mem_peak_mb is 'Highest use of memory on a node, in MiB.';
+comment on column acct.efficiency.mem_peak_mb is
+	'Most memory on a node that counts against a limit (anonymous and shared memory, not pages of files), in MiB.';
 comment on column acct.efficiency.mem_efficiency is 'Part of the memory held that was used at the highest; 1: all of it.';
 comment on column acct.efficiency.mem_unused_mb_s is 'MiB-seconds of memory held beyond the highest use.';
+comment on column acct.efficiency.gpu_held_s is 'GPU seconds held; null: none.';
+comment on column acct.efficiency.gpu_efficiency is
+	'Mean of the gauges gpuN.util of its samples, from 0 to 1: of all its GPUs, all attempts together; null: no such gauge.';
 
 create view acct.failure with (security_barrier) as
 select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, t.state,

@@ -4,8 +4,10 @@ select j.job_id, j.name, j.user_name, j.account, j.qos, j.priority, j.nice,
 	j.submit_at, j.started_at, j.ended_at,
 	extract(epoch from j.started_at - j.submit_at)::double precision as wait_s,
 	extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::double precision as elapsed_s,
-	j.exit_code, j.signal, j.cause, j.steps_total, j.steps_total - j.steps_left as steps_ended
+	j.exit_code, j.signal, j.cause, j.steps_total, j.steps_total - j.steps_left as steps_ended,
+	case when o.own then j.workdir end as workdir, case when o.own then j.comment end as comment
 from rota.job j
+cross join lateral (select (select m.reads_all from acct.me m) or j.user_name = current_user as own) o
 where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.job is 'Jobs, one row each.';
@@ -29,3 +31,7 @@ comment on column acct.job.cause is
 	'What ended the step with the worst state: exit, signal, time_limit, out_of_memory, cancelled, not_needed, and so on.';
 comment on column acct.job.steps_total is 'Steps of its script; an array counts as one.';
 comment on column acct.job.steps_ended is 'Those of them that have ended.';
+comment on column acct.job.workdir is
+	'Working directory of its tasks; null: you are neither its owner nor an analyst.';
+comment on column acct.job.comment is
+	'Comment of its owner; null: none, or you are neither its owner nor an analyst.';

@@ -27,10 +27,11 @@ select s.job_id || case when s.array_index is not null then '_' || s.array_index
 		when 'pending' then 'PENDING' when 'suspended' then 'SUSPENDED' when 'ending' then 'COMPLETING'
 			else 'RUNNING' end as state,
 	coalesce(s.node_count, 0) as nnodes, coalesce(s.cpus, 0) as ncpus, s.ntasks * s.cpus_per_task as reqcpus,
-		coalesce(s.mem_mb, 0) || 'M' as reqmem,
-	concat_ws(',', 'cpu=' || s.ntasks * s.cpus_per_task, 'mem=' || s.mem_mb || 'M', 'node=' || s.nodes_min) as reqtres,
-	case when s.cpus is not null then concat_ws(',', 'cpu=' || s.cpus, 'mem=' || s.mem_mb || 'M', 'node=' || s.node_count)
-	else '' end as alloctres,
+		coalesce(s.mem_requested_mb, 0) || 'M' as reqmem,
+	acct.slurm_tres(s.ntasks::bigint * s.cpus_per_task, s.mem_requested_mb, s.nodes_min,
+		(select jsonb_object_agg(g.key, g.value::bigint * s.nodes_min) from jsonb_each_text(s.gres_requested) g))
+		as reqtres,
+	case when s.cpus is not null then acct.slurm_tres(s.cpus, s.mem_mb, s.node_count, s.gres) else '' end as alloctres,
 	case when coalesce(s.time_limit_s, 0) = 0 then 'UNLIMITED' else acct.slurm_duration(s.time_limit_s) end as timelimit,
 	coalesce(s.nodes, 'None assigned') as nodelist,
 	j.name as jobname
@@ -68,8 +69,8 @@ comment on column acct.sacct.state is 'State, in Slurm''s word for it.';
 comment on column acct.sacct.nnodes is 'Nodes allocated.';
 comment on column acct.sacct.ncpus is 'CPUs allocated.';
 comment on column acct.sacct.reqcpus is 'CPUs asked for.';
-comment on column acct.sacct.reqmem is 'Memory allocated over all nodes, in MiB, with an M.';
-comment on column acct.sacct.reqtres is 'What was asked for: cpu=, mem=, node=.';
+comment on column acct.sacct.reqmem is 'Memory asked for, over all nodes, in MiB, with an M.';
+comment on column acct.sacct.reqtres is 'What was asked for: cpu=, mem=, node=, and gres/NAME= for each generic resource.';
 comment on column acct.sacct.alloctres is 'What was allocated, likewise; empty: nothing.';
 comment on column acct.sacct.timelimit is 'Time limit: [days-]hours:minutes:seconds, or UNLIMITED.';
 comment on column acct.sacct.nodelist is 'Names of the nodes, separated by commas.';

@@ -1,8 +1,8 @@
 create view acct.sample with (security_barrier) as
 select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node,
 	nullif(x.task, -1) as task, x.at,
-	(x.cpu_usec / 1e6)::double precision as cpu_s, x.rss_kb, x.swap_kb, x.minor_faults, x.major_faults, x.read_bytes,
-	x.write_bytes, x.processes, x.threads, x.gauges
+	(x.cpu_usec / 1e6)::double precision as cpu_s, x.rss_kb, x.swap_kb, x.minor_faults, x.major_faults, x.rchar, x.wchar,
+	x.read_bytes, x.write_bytes, x.processes, x.threads, x.gauges
 from rota.sample x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -28,6 +28,8 @@ comment on column acct.sample.rss_kb is 'Resident memory of the processes, in Ki
 comment on column acct.sample.swap_kb is 'Memory swapped out, in KiB.';
 comment on column acct.sample.minor_faults is 'Page faults without I/O so far.';
 comment on column acct.sample.major_faults is 'Page faults with I/O so far.';
+comment on column acct.sample.rchar is 'Bytes that read calls of the processes returned so far.';
+comment on column acct.sample.wchar is 'Bytes that the processes passed to write calls so far.';
 comment on column acct.sample.read_bytes is 'Bytes that the processes have read from storage so far.';
 comment on column acct.sample.write_bytes is 'Bytes that the processes have written to storage so far.';
 comment on column acct.sample.processes is 'Number of processes.';
@@ -38,8 +40,8 @@ create view acct.step_stats with (security_barrier) as
 select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition,
 	x.samples, x.nodes_sampled, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean,
 		x.cpus_max,
-	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max, x.peak_mb, x.max_rss_kb,
-	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.read_rate_last, x.read_rate_mean, x.read_rate_max,
+	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max, x.peak_mb, x.cgroup_peak_mb, x.max_rss_kb,
+	x.minor_faults, x.major_faults, x.rchar, x.wchar, x.read_bytes, x.write_bytes, x.read_rate_last, x.read_rate_mean, x.read_rate_max,
 	x.write_rate_last, x.write_rate_mean, x.write_rate_max,
 	x.processes_last, x.processes_mean, x.processes_max, x.threads_last, x.threads_mean, x.threads_max, x.gauges
 from internal.step_stats x
@@ -73,19 +75,22 @@ comment on column acct.step_stats.rss_kb_max is 'Most resident memory in a sampl
 comment on column acct.step_stats.swap_kb_last is 'Memory swapped out on all nodes in the last sample, in KiB.';
 comment on column acct.step_stats.swap_kb_mean is 'Mean memory swapped out on all nodes, in KiB.';
 comment on column acct.step_stats.swap_kb_max is 'Most memory swapped out in a sample, each node''s most added up, in KiB.';
-comment on column acct.step_stats.peak_mb is
-	'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB.';
+comment on column acct.step_stats.peak_mb is 'Most memory on one node that counts against a limit, in MiB.';
+comment on column acct.step_stats.cgroup_peak_mb is
+	'Most memory of the cgroup on one node, cached pages of files included, in MiB.';
 comment on column acct.step_stats.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.step_stats.minor_faults is 'Page faults of the processes without I/O.';
 comment on column acct.step_stats.major_faults is 'Page faults of the processes with I/O.';
+comment on column acct.step_stats.rchar is 'Bytes that read calls of the processes returned.';
+comment on column acct.step_stats.wchar is 'Bytes that the processes passed to write calls.';
 comment on column acct.step_stats.read_bytes is 'Bytes that the processes read from storage.';
 comment on column acct.step_stats.write_bytes is 'Bytes that the processes wrote to storage.';
-comment on column acct.step_stats.read_rate_last is 'Bytes read each second between the last two samples.';
-comment on column acct.step_stats.read_rate_mean is 'Bytes read each second on average.';
-comment on column acct.step_stats.read_rate_max is 'Most bytes read each second between two samples.';
-comment on column acct.step_stats.write_rate_last is 'Bytes written each second between the last two samples.';
-comment on column acct.step_stats.write_rate_mean is 'Bytes written each second on average.';
-comment on column acct.step_stats.write_rate_max is 'Most bytes written each second between two samples.';
+comment on column acct.step_stats.read_rate_last is 'Bytes read from storage each second between the last two samples.';
+comment on column acct.step_stats.read_rate_mean is 'Bytes read from storage each second on average.';
+comment on column acct.step_stats.read_rate_max is 'Most bytes read from storage each second between two samples.';
+comment on column acct.step_stats.write_rate_last is 'Bytes written to storage each second between the last two samples.';
+comment on column acct.step_stats.write_rate_mean is 'Bytes written to storage each second on average.';
+comment on column acct.step_stats.write_rate_max is 'Most bytes written to storage each second between two samples.';
 comment on column acct.step_stats.processes_last is 'Processes on all nodes in the last sample.';
 comment on column acct.step_stats.processes_mean is 'Mean number of processes on all nodes.';
 comment on column acct.step_stats.processes_max is 'Most processes, each node''s most added up.';
@@ -98,7 +103,7 @@ create view acct.task_stats with (security_barrier) as
 select x.job_id, x.step_id, x.attempt, x.task, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node,
 	x.samples, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean, x.cpus_max,
 	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max,
-	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.processes_last, x.processes_mean, x.processes_max,
+	x.minor_faults, x.major_faults, x.rchar, x.wchar, x.read_bytes, x.write_bytes, x.processes_last, x.processes_mean, x.processes_max,
 	x.threads_last, x.threads_mean, x.threads_max
 from internal.task_stats x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
@@ -134,6 +139,8 @@ comment on column acct.task_stats.swap_kb_mean is 'Mean memory swapped out, in K
 comment on column acct.task_stats.swap_kb_max is 'Most memory swapped out in a sample, in KiB.';
 comment on column acct.task_stats.minor_faults is 'Page faults of the processes without I/O.';
 comment on column acct.task_stats.major_faults is 'Page faults of the processes with I/O.';
+comment on column acct.task_stats.rchar is 'Bytes that read calls of the processes returned.';
+comment on column acct.task_stats.wchar is 'Bytes that the processes passed to write calls.';
 comment on column acct.task_stats.read_bytes is 'Bytes that the processes read from storage.';
 comment on column acct.task_stats.write_bytes is 'Bytes that the processes wrote to storage.';
 comment on column acct.task_stats.processes_last is 'Processes in the last sample.';
@@ -145,17 +152,18 @@ comment on column acct.task_stats.threads_max is 'Highest number of threads in a
 
 create view acct.job_stats with (security_barrier) as
 select j.job_id, j.name, j.user_name, j.account, x.samples, x.cpu_s, x.cpus_max, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_max,
-	x.peak_mb, x.max_rss_kb,
-	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.processes_max, x.threads_max, x.last_at
+	x.peak_mb, x.cgroup_peak_mb, x.max_rss_kb,
+	x.minor_faults, x.major_faults, x.rchar, x.wchar, x.read_bytes, x.write_bytes, x.processes_max, x.threads_max, x.last_at
 from rota.job j
 left join lateral (
 	select sum(y.samples)::bigint as samples, sum(y.cpu_s)::double precision as cpu_s, max(y.cpus_max) as cpus_max,
 		(sum(y.rss_kb_mean * y.samples) / nullif(sum(y.samples) filter (where y.rss_kb_mean is not null),
 			0))::bigint as rss_kb_mean,
 		max(y.rss_kb_max) as rss_kb_max, max(y.swap_kb_max) as swap_kb_max, max(y.peak_mb) as peak_mb,
+			max(y.cgroup_peak_mb) as cgroup_peak_mb,
 			max(y.max_rss_kb) as max_rss_kb,
 		sum(y.minor_faults)::bigint as minor_faults, sum(y.major_faults)::bigint as major_faults,
-			sum(y.read_bytes)::bigint as read_bytes,
+			sum(y.rchar)::bigint as rchar, sum(y.wchar)::bigint as wchar, sum(y.read_bytes)::bigint as read_bytes,
 		sum(y.write_bytes)::bigint as write_bytes, max(y.processes_max) as processes_max,
 			max(y.threads_max) as threads_max, max(y.last_at) as last_at
 	from internal.step_stats y
@@ -174,10 +182,14 @@ comment on column acct.job_stats.cpus_max is 'Most CPUs that one step had busy b
 comment on column acct.job_stats.rss_kb_mean is 'Mean resident memory of its steps while they ran, by their samples, in KiB.';
 comment on column acct.job_stats.rss_kb_max is 'Most resident memory of one step, each node''s most added up, in KiB.';
 comment on column acct.job_stats.swap_kb_max is 'Most memory of one step swapped out, each node''s most added up, in KiB.';
-comment on column acct.job_stats.peak_mb is 'Highest memory use of one step on one node as its control group counted it, in MiB.';
+comment on column acct.job_stats.peak_mb is 'Most memory of one step on one node that counts against a limit, in MiB.';
+comment on column acct.job_stats.cgroup_peak_mb is
+	'Most memory of the cgroup on one node, cached pages of files included, in MiB.';
 comment on column acct.job_stats.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.job_stats.minor_faults is 'Page faults of the processes without I/O.';
 comment on column acct.job_stats.major_faults is 'Page faults of the processes with I/O.';
+comment on column acct.job_stats.rchar is 'Bytes that read calls of the processes returned.';
+comment on column acct.job_stats.wchar is 'Bytes that the processes passed to write calls.';
 comment on column acct.job_stats.read_bytes is 'Bytes that the processes read from storage.';
 comment on column acct.job_stats.write_bytes is 'Bytes that the processes wrote to storage.';
 comment on column acct.job_stats.processes_max is 'Most processes of one step.';

@@ -1,39 +1,31 @@
 create view acct.step with (security_barrier) as
 select s.job_id, s.step_id, r.name as step, s.array_index,
 	s.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label,
-	a.size is not null as is_array, a.size as array_size, j.user_name, j.account, r.partition, s.state, s.attempt as attempts,
+	s.is_array, a.size as array_size, j.user_name, j.account, j.qos, r.partition, s.state, s.attempt as attempts,
 	s.retries, s.requeues,
-	r.nodes_min, r.ntasks, r.cpus_per_task, coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s,
-	array_to_string(t.nodes, ',') as nodes, l.node_count, l.cpus, l.mem_mb,
+	r.nodes_min, r.ntasks, r.cpus_per_task, coalesce(r.mem_mb * r.nodes_min, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task)
+		as mem_requested_mb, nullif(r.gres, '{}') as gres_requested, nullif(r.licenses, '{}') as licenses,
+	nullif(r."constraint", '') as node_constraint, coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s,
+	array_to_string(t.nodes, ',') as nodes, s.node_count, s.cpus, s.mem_mb, s.gpus, s.gres,
 	j.submit_at, s.eligible_at, s.started_at, s.ended_at,
 	extract(epoch from s.started_at - s.eligible_at)::double precision as wait_s,
 	extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::double precision as elapsed_s,
-	coalesce(l.cpu_held_s, 0)::double precision as cpu_held_s,
-	(e.user_usec / 1e6)::double precision as user_cpu_s, (e.system_usec / 1e6)::double precision as system_cpu_s,
-	e.max_rss_kb, case when l.peak_mb is not null then greatest(l.peak_mb, (e.max_rss_kb + 1023) / 1024) end as peak_mb,
-	e.read_bytes, e.write_bytes, s.exit_code, s.signal, s.cause, s.message
-from rota.step s
+	coalesce(s.cpu_held_s, 0)::double precision as cpu_held_s, s.gpu_held_s::double precision as gpu_held_s,
+	(s.cpu_usec / 1e6)::double precision as cpu_used_s,
+	((s.cpu_usec - s.system_usec) / 1e6)::double precision as user_cpu_s,
+	(s.system_usec / 1e6)::double precision as system_cpu_s, s.max_rss_kb, s.peak_mb, s.cgroup_peak_mb,
+	s.rchar, s.wchar, s.read_bytes, s.write_bytes, s.exit_code, s.signal, s.cause, s.message
+from internal.step_figures s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
 left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
-left join lateral (
-	select count(*) filter (where x.attempt = s.attempt) as node_count,
-		sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
-		sum(x.mem_mb) filter (where x.attempt = s.attempt) as mem_mb, max(x.peak_mb) as peak_mb,
-		sum(acct.cpu_held_s(x.cpus, x.started_at, coalesce(x.ended_at, now()), x.without_cpus)) as cpu_held_s
-	from rota.allocation x
-	where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
-) l on true
-left join lateral (
-	select sum(x.user_usec) as user_usec, sum(x.system_usec) as system_usec, max(x.max_rss_kb) as max_rss_kb,
-		sum(x.read_bytes)::bigint as read_bytes, sum(x.write_bytes)::bigint as write_bytes
-	from rota.task_end x
-	where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
-) e on true
 where (select m.reads_all from acct.me m) or j.user_name = current_user
 	or j.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.step is 'Steps, one row each; of an array, one for the array and one for each element that was started.';
+comment on view acct.step is
+	'Steps, one row each; of an array, one for the array and one for each element that was started. What a step held and '
+	'used is that of all its attempts together: amounts are added up, peaks are the highest. Times, nodes and what was '
+	'allocated are those of the latest attempt. acct.attempt has a row for each attempt. Null: unknown, or none.';
 comment on column acct.step.job_id is 'Number of the job.';
 comment on column acct.step.step_id is
 	'The step in its job; the element at position p of an array has the array''s number + 1 + p.';
@@ -45,6 +37,7 @@ comment on column acct.step.is_array is
 comment on column acct.step.array_size is 'Elements of the array; null: not an array.';
 comment on column acct.step.user_name is 'Login name of the job''s owner.';
 comment on column acct.step.account is 'Account that pays; null: none.';
+comment on column acct.step.qos is 'Quality of service of the job.';
 comment on column acct.step.partition is 'Partition of the step.';
 comment on column acct.step.state is 'Its state; see rota.step_state for what each means.';
 comment on column acct.step.attempts is 'How often it was started.';
@@ -53,11 +46,18 @@ comment on column acct.step.requeues is 'How often it ran again for another reas
 comment on column acct.step.nodes_min is 'Lowest number of nodes that the step asks for.';
 comment on column acct.step.ntasks is 'Tasks asked for, over all nodes.';
 comment on column acct.step.cpus_per_task is 'CPUs asked for each task.';
+comment on column acct.step.mem_requested_mb is 'Memory asked for, over all nodes, in MiB; null: none.';
+comment on column acct.step.gres_requested is 'Generic resources asked for on each node: {"gpu": 2}; null: none.';
+comment on column acct.step.licenses is 'Licences asked for: {"matlab": 1}; null: none.';
+comment on column acct.step.node_constraint is 'Features that its nodes must have, as it was asked for; null: none.';
 comment on column acct.step.time_limit_s is 'Time limit of the latest attempt in seconds; 0: none.';
 comment on column acct.step.nodes is 'Nodes of the latest attempt, comma separated, the one that runs the script first.';
 comment on column acct.step.node_count is 'Number of nodes of the latest attempt.';
 comment on column acct.step.cpus is 'CPUs allocated to the latest attempt, over all nodes.';
 comment on column acct.step.mem_mb is 'Memory allocated to the latest attempt, over all nodes, in MiB.';
+comment on column acct.step.gpus is 'GPUs allocated to the latest attempt, over all nodes; null: none.';
+comment on column acct.step.gres is
+	'Units of generic resources allocated to the latest attempt, over all nodes: {"gpu": 4}; null: none.';
 comment on column acct.step.submit_at is 'When its job was submitted.';
 comment on column acct.step.eligible_at is
 	'When nothing but resources stood in its way any more, before the latest attempt; what was not to start before a time '
@@ -70,14 +70,22 @@ comment on column acct.step.wait_s is
 comment on column acct.step.elapsed_s is 'Seconds from its start to its end, or to now.';
 comment on column acct.step.cpu_held_s is
 	'CPU seconds that it held, all attempts together: allocated CPUs times the seconds held.';
-comment on column acct.step.user_cpu_s is 'CPU seconds used in user mode by the tasks of the latest attempt.';
-comment on column acct.step.system_cpu_s is 'CPU seconds used in the kernel by the tasks of the latest attempt.';
-comment on column acct.step.max_rss_kb is 'Highest resident memory of one process, in KiB.';
+comment on column acct.step.gpu_held_s is 'GPU seconds that it held, all attempts together; null: none.';
+comment on column acct.step.cpu_used_s is
+	'CPU seconds used by all its processes, all attempts together; a node counts them when an attempt has ended on '
+	'it.';
+comment on column acct.step.user_cpu_s is 'Part of cpu_used_s that was spent in user mode.';
+comment on column acct.step.system_cpu_s is 'Part of cpu_used_s that was spent in the kernel.';
+comment on column acct.step.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.step.peak_mb is
-	'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB; '
-	'null: not counted.';
-comment on column acct.step.read_bytes is 'Bytes read from storage by the tasks of the latest attempt.';
-comment on column acct.step.write_bytes is 'Bytes written to storage by the tasks of the latest attempt.';
+	'Most memory on one node that counts against a limit (anonymous and shared memory, not pages of files), and at '
+	'least that of its largest process, in MiB.';
+comment on column acct.step.cgroup_peak_mb is
+	'Most memory of its cgroup on one node, cached pages of files included, in MiB; null: no cgroup.';
+comment on column acct.step.rchar is 'Bytes that read calls of its tasks returned, from any file, pipe or socket.';
+comment on column acct.step.wchar is 'Bytes that its tasks passed to write calls, to any file, pipe or socket.';
+comment on column acct.step.read_bytes is 'Bytes read from storage for its tasks.';
+comment on column acct.step.write_bytes is 'Bytes that its tasks caused to be written to storage.';
 comment on column acct.step.exit_code is 'Highest exit code of its tasks, 0 to 255.';
 comment on column acct.step.signal is 'Signal that ended a task of it; null: none.';
 comment on column acct.step.cause is

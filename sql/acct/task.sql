@@ -4,7 +4,7 @@ select e.job_id, e.step_id, e.attempt, e.task, r.name as step, s.array_index, j.
 	extract(epoch from e.ended_at - e.started_at)::double precision as elapsed_s, e.exit_code, e.signal, e.cause,
 	(e.user_usec / 1e6)::double precision as user_cpu_s, (e.system_usec / 1e6)::double precision as system_cpu_s,
 	e.max_rss_kb, e.minor_faults, e.major_faults,
-	e.read_bytes, e.write_bytes, e.voluntary_switches, e.involuntary_switches
+	e.rchar, e.wchar, e.read_bytes, e.write_bytes, e.voluntary_switches, e.involuntary_switches
 from rota.task_end e
 join rota.step s on s.job_id = e.job_id and s.step_id = e.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -34,7 +34,9 @@ comment on column acct.task.system_cpu_s is 'CPU seconds in the kernel.';
 comment on column acct.task.max_rss_kb is 'Highest resident memory of one of its processes, in KiB.';
 comment on column acct.task.minor_faults is 'Page faults of the processes without I/O.';
 comment on column acct.task.major_faults is 'Page faults of the processes with I/O.';
+comment on column acct.task.rchar is 'Bytes that its read calls returned, from any file, pipe or socket.';
+comment on column acct.task.wchar is 'Bytes that it passed to write calls, to any file, pipe or socket.';
 comment on column acct.task.read_bytes is 'Bytes read from storage.';
-comment on column acct.task.write_bytes is 'Bytes written to storage.';
+comment on column acct.task.write_bytes is 'Bytes that it caused to be written to storage.';
 comment on column acct.task.voluntary_switches is 'Voluntary context switches.';
 comment on column acct.task.involuntary_switches is 'Involuntary context switches.';

@@ -104,7 +104,7 @@ begin
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 		cross join lateral unnest(t.node_ids) n));
 	perform internal.allocation_free(array(
-		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null, null)::internal.allocation_end
+		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::internal.allocation_end
 		from unnest(v_facts) v
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
 			and coalesce(a.ended_at, 'infinity') = 'infinity'));

@@ -3,37 +3,32 @@ language sql stable set search_path = rota, pg_temp as $$
 	with one as (
 		select s.step_id, s.array_index, r.name, r.partition, s.state, s.exit_code, s.signal, s.cause, s.started_at,
 			s.ended_at, s.attempt, r.ntasks,
-			r.ntasks::bigint * r.cpus_per_task as cpus_asked, a.size is not null as is_array, l.cpus, l.nodes,
-			coalesce(l.cpu_usec, e.tasks_usec) as cpu_usec, e.*
-		from step s
+			r.ntasks::bigint * r.cpus_per_task as cpus_asked, s.is_array, s.cpus, s.mem_mb, s.node_count, s.gres,
+			t.nodes, coalesce(r.mem_mb * r.nodes_min, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task) as mem_requested_mb,
+			coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s, s.eligible_at,
+			(select sum(a.suspended_s) from attempt a where a.job_id = s.job_id and a.step_id = s.step_id) as suspended_s,
+			s.cpu_held_s, s.cpu_usec, s.system_usec, s.peak_mb, s.max_rss_kb, s.ave_rss_kb,
+			s.rchar, s.wchar, s.read_bytes, s.write_bytes
+		from internal.step_figures s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-		left join lateral (
-			select sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
-				array_agg(n.name order by x.node_index) filter (where x.attempt = s.attempt) as nodes,
-				-- Where a term of the sum is unknown, the sum over the tasks is the better figure.
-				case when count(x.cpu_usec) = count(x.ended_at) then sum(x.cpu_usec) end as cpu_usec
-			from allocation x join node n on n.node_id = x.node_id
-			where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
-		) l on true
-		left join lateral (
-			select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as tasks_usec,
-				max(x.max_rss_kb) as max_rss_kb, sum(x.read_bytes)::bigint as read_bytes,
-				sum(x.write_bytes)::bigint as write_bytes
-			from task_end x
-			where x.job_id = s.job_id and x.step_id = s.step_id
-		) e on true
+		left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 		where s.job_id = p_job
 	)
 	select jsonb_build_object('step', o.name, 'step_id', o.step_id, 'label',
 		p_job || '.' || o.name || coalesce('[' || o.array_index || ']', ''), 'partition', o.partition,
 		'state', o.state, 'exit_code', o.exit_code, 'signal', o.signal, 'cause', o.cause, 'started_at', o.started_at,
 		'ended_at', o.ended_at,
-		'elapsed_s', extract(epoch from coalesce(o.ended_at, now()) - o.started_at)::bigint, 'cpus',
+		'elapsed_s', extract(epoch from coalesce(o.ended_at, now()) - o.started_at), 'cpus',
 		coalesce(o.cpus, o.cpus_asked),
 		'cpu_s', trim_scale(o.cpu_usec / 1e6), 'max_rss_kb', o.max_rss_kb, 'nodes',
 		coalesce(array_to_string(o.nodes, ','), ''), 'attempts', o.attempt,
-		'ntasks', o.ntasks, 'read_bytes', o.read_bytes, 'write_bytes', o.write_bytes)
+		'ntasks', o.ntasks, 'rchar', o.rchar, 'wchar', o.wchar, 'read_bytes', o.read_bytes,
+		'write_bytes', o.write_bytes, 'user_s', trim_scale((o.cpu_usec - o.system_usec) / 1e6),
+		'system_s', trim_scale(o.system_usec / 1e6), 'cpu_held_s', trim_scale(o.cpu_held_s),
+		'wait_s', extract(epoch from o.started_at - o.eligible_at), 'suspended_s', o.suspended_s,
+		'time_limit_s', o.time_limit_s, 'mem_requested_mb', o.mem_requested_mb,
+		'alloc_tres', case when o.cpus is not null then acct.slurm_tres(o.cpus, o.mem_mb, o.node_count, o.gres) end,
+		'peak_mb', o.peak_mb, 'ave_rss_kb', o.ave_rss_kb)
 	from one o
 	where p_steps
 	union all
@@ -42,8 +37,11 @@ language sql stable set search_path = rota, pg_temp as $$
 		'cpu_s', trim_scale(sum(o.cpu_usec) / 1e6), 'max_rss_kb', max(o.max_rss_kb),
 		'nodes', coalesce((select string_agg(distinct x, ',') from one p cross join unnest(p.nodes) x), ''), 'attempts',
 		sum(o.attempt),
-		'ntasks', sum(o.ntasks) filter (where not o.is_array), 'read_bytes', sum(o.read_bytes), 'write_bytes',
-		sum(o.write_bytes))
+		'ntasks', sum(o.ntasks) filter (where not o.is_array), 'rchar', sum(o.rchar), 'wchar', sum(o.wchar),
+		'read_bytes', sum(o.read_bytes), 'write_bytes', sum(o.write_bytes),
+		'user_s', trim_scale((sum(o.cpu_usec) - sum(o.system_usec)) / 1e6), 'system_s', trim_scale(sum(o.system_usec) / 1e6),
+		'cpu_held_s', trim_scale(sum(o.cpu_held_s)), 'suspended_s', sum(o.suspended_s), 'peak_mb', max(o.peak_mb),
+		'mem_requested_mb', max(o.mem_requested_mb))
 	from one o
 	having not p_steps;
 $$;
@@ -58,9 +56,14 @@ begin
 	select internal.attempt_json(t, s.state, p_own)
 		|| jsonb_build_object('step', r.name, 'step_id', t.step_id, 'array_index', s.array_index,
 		'label', internal.step_label(t.job_id, t.step_id), 'partition', r.partition, 'attempts', s.attempt, 'ntasks',
-		r.ntasks, 'cpus', l.cpus,
-		'cpu_s', trim_scale(coalesce(l.cpu_usec, e.tasks_usec) / 1e6), 'max_rss_kb', e.max_rss_kb, 'read_bytes',
-		e.read_bytes, 'write_bytes', e.write_bytes,
+		r.ntasks, 'cpus', u.cpus, 'cpu_s', trim_scale(u.cpu_usec / 1e6), 'max_rss_kb', u.max_rss_kb, 'rchar', u.rchar,
+		'wchar', u.wchar, 'read_bytes', u.read_bytes, 'write_bytes', u.write_bytes,
+		'user_s', trim_scale((u.cpu_usec - u.system_usec) / 1e6), 'system_s', trim_scale(u.system_usec / 1e6),
+		'cpu_held_s', trim_scale(u.cpu_held_s), 'wait_s', extract(epoch from t.started_at - t.eligible_at),
+		'suspended_s', t.suspended_s, 'time_limit_s', t.time_limit_s,
+		'mem_requested_mb', coalesce(r.mem_mb * r.nodes_min, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task),
+		'alloc_tres', acct.slurm_tres(u.cpus, u.mem_mb, u.node_count, u.gres), 'peak_mb', u.peak_mb,
+		'ave_rss_kb', u.ave_rss_kb,
 		-- The path of the output file, for those who may see it (docs/formats.md).
 		'workdir', f.spec ->> 'workdir', 'job_name', f.spec ->> 'job_name', 'output', f.spec ->> 'output',
 		'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end)
@@ -68,18 +71,7 @@ begin
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f -- once a row
-	left join lateral (
-		select sum(x.cpus) as cpus, case when count(x.cpu_usec) = count(x.ended_at) then sum(x.cpu_usec) end as cpu_usec
-		from allocation x
-		where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
-	) l on true
-	left join lateral (
-		select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as tasks_usec, max(x.max_rss_kb) as max_rss_kb,
-			sum(x.read_bytes)::bigint as read_bytes,
-			sum(x.write_bytes)::bigint as write_bytes
-		from task_end x
-		where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
-	) e on true
+	join internal.attempt_figures u on u.job_id = t.job_id and u.step_id = t.step_id and u.attempt = t.attempt
 	where t.job_id = p_job and t.attempt > 0 and (s.attempt > 1 or not p_repeated)
 	order by t.step_id, t.attempt;
 end $$;
@@ -108,7 +100,7 @@ begin
 			coalesce(floor(tstzrange_subdiff(j.started_at, to_timestamp(0)))::bigint::text, ''),
 			coalesce(case when v.state <> 'pending' or j.steps_left < j.steps_total
 			then tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at)::bigint::text end, ''),
-			coalesce((case when x.several then m.cpu_usec else coalesce(c.cpu_usec, e.cpu_usec)::bigint end)::text,
+			coalesce((case when x.several then m.cpu_usec else c.cpu_usec::bigint end)::text,
 			''),
 			coalesce((case when x.several then m.max_rss_kb else e.max_rss_kb end)::text, ''),
 			coalesce(m.nodes, array_to_string(t.nodes, ','), '')) as line
@@ -119,11 +111,7 @@ begin
 		left join attempt t on t.job_id = s.job_id and t.step_id = 0 and (t.attempt = s.attempt) is true
 			and t.job_id between v_from and v_to
 		left join (
-			-- A sum of bigint is numeric, which takes longer than all else here. As double precision, microseconds of
-			-- 285 years are exact.
-			select u.job_id,
-				sum((coalesce(u.user_usec, 0) + coalesce(u.system_usec, 0))::double precision) as cpu_usec,
-				max(u.max_rss_kb) as max_rss_kb
+			select u.job_id, max(u.max_rss_kb) as max_rss_kb
 			from task_end u
 			where u.step_id = 0 and u.job_id between v_from and v_to
 				-- Job by job, where many jobs between those asked for do not match.
@@ -131,9 +119,9 @@ begin
 			group by u.job_id
 		) e on e.job_id = s.job_id
 		left join (
-			select a.job_id,
-				case when count(a.cpu_usec) = count(a.ended_at)
-				then sum(a.cpu_usec::double precision) end as cpu_usec
+			-- A sum of bigint is numeric, which takes longer than all else here. As double precision, microseconds of
+			-- 285 years are exact.
+			select a.job_id, sum(a.cpu_usec::double precision) as cpu_usec
 			from allocation a
 			where a.step_id = 0 and a.attempt > 0 and a.job_id between v_from and v_to
 				and (v_to - v_from < 8 * cardinality(p_jobs) or a.job_id = any (p_jobs))
@@ -234,7 +222,11 @@ begin
 	from (
 		select c.job_id, u.facts ->> 'step_id' as step_id,
 			jsonb_build_object('job_id', c.job_id, 'label', c.job_id::text, 'name', c.name, 'user', c.user_name,
-			'account', c.account, 'qos', c.qos, 'submit_at', c.submit_at,
+			'account', c.account, 'qos', c.qos, 'priority', c.priority - c.nice, 'submit_at', c.submit_at,
+			'wait_s', extract(epoch from c.started_at - c.submit_at),
+			'submit_line', case when c.uid = p_uid or v_operator
+				then concat_ws(' ', c.script_name, (select string_agg(case when a ~ '^[[:alnum:]_./=:,@%+-]+$' then a
+					else quote_literal(a) end, ' ' order by nr) from unnest(c.arguments) with ordinality u (a, nr))) end,
 			'state', v.state,
 			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at',
 			c.ended_at,
@@ -242,7 +234,7 @@ begin
 			case
 			when v.state <> 'pending'
 			or c.steps_left < c.steps_total
-			then extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint end) || u.facts as facts
+			then extract(epoch from coalesce(c.ended_at, now()) - c.started_at) end) || u.facts as facts
 		from job c
 		cross join lateral (select coalesce(c.state, internal.job_state(c)) as state offset 0) v -- once a row
 		cross join lateral (
@@ -290,5 +282,5 @@ comment on function api.job_acct(int, text, jsonb) is
 	'the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step, '
 	'with attempts one for each attempt of it; with lines {lines}: a line a job, the newest first, of its number, name, '
 	'user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), '
-	'nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts: CPU as nodes counted it for '
-	'all processes at the end of each, else what ended tasks used.';
+	'nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts; CPU as nodes counted it '
+	'for all processes at the end of each.';

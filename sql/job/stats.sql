@@ -2,31 +2,22 @@
 create view internal.step_stats as
 select t.job_id, t.step_id, t.attempt, t.node_ids, coalesce(m.samples, 0) as samples, coalesce(m.nodes, 0) as nodes_sampled,
 	m.first_at, m.last_at,
-	-- The CPU time that nodes counted for all processes; else the sum over ended tasks and samples.
-	trim_scale(coalesce(l.cpu_usec, case when t.ended_at is not null then e.cpu_usec end, m.cpu_usec) / 1e6) as cpu_s,
+	-- What nodes counted at the end; until then the latest samples.
+	trim_scale(coalesce(t.cpu_usec, m.cpu_usec) / 1e6) as cpu_s,
 	m.cpus_last, m.cpus_mean, m.cpus_max, m.rss_kb_last, m.rss_kb_mean, m.rss_kb_max, m.swap_kb_last, m.swap_kb_mean,
 	m.swap_kb_max,
-	-- A control group does not count pages of files, as of shared libraries, that something else had read before: each
-	-- process has them.
-	case when l.peak_mb is not null then greatest(l.peak_mb, (e.max_rss_kb + 1023) / 1024) end as peak_mb, e.max_rss_kb,
+	t.peak_mb, t.cgroup_peak_mb, t.max_rss_kb,
 	coalesce(case when t.ended_at is not null then e.minor_faults end, m.minor_faults) as minor_faults,
 	coalesce(case when t.ended_at is not null then e.major_faults end, m.major_faults) as major_faults,
-	coalesce(case when t.ended_at is not null then e.read_bytes end, m.read_bytes) as read_bytes,
-	coalesce(case when t.ended_at is not null then e.write_bytes end, m.write_bytes) as write_bytes,
+	coalesce(case when t.ended_at is not null then t.rchar end, m.rchar) as rchar,
+	coalesce(case when t.ended_at is not null then t.wchar end, m.wchar) as wchar,
+	coalesce(case when t.ended_at is not null then t.read_bytes end, m.read_bytes) as read_bytes,
+	coalesce(case when t.ended_at is not null then t.write_bytes end, m.write_bytes) as write_bytes,
 	m.read_rate_last, m.read_rate_mean, m.read_rate_max, m.write_rate_last, m.write_rate_mean, m.write_rate_max,
 	m.processes_last, m.processes_mean, m.processes_max, m.threads_last, m.threads_mean, m.threads_max, m.gauges
-from rota.attempt t
+from internal.attempt_figures t
 left join lateral (
-	-- A sum over nodes of which one lacks a part is not known.
-	select case when count(x.cpu_usec) = count(*) then sum(x.cpu_usec) end as cpu_usec, max(x.peak_mb) as peak_mb
-	from rota.allocation x
-	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
-) l on true
-left join lateral (
-	select sum(x.user_usec + x.system_usec) as cpu_usec, max(x.max_rss_kb) as max_rss_kb,
-		sum(x.minor_faults)::bigint as minor_faults,
-		sum(x.major_faults)::bigint as major_faults, sum(x.read_bytes)::bigint as read_bytes,
-		sum(x.write_bytes)::bigint as write_bytes
+	select sum(x.minor_faults)::bigint as minor_faults, sum(x.major_faults)::bigint as major_faults
 	from rota.task_end x
 	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
 ) e on true
@@ -47,6 +38,8 @@ left join lateral (
 		case when count(x.swap_kb_max) = count(*) then sum(x.swap_kb_max)::bigint end as swap_kb_max,
 		case when count(x.minor_faults) = count(*) then sum(x.minor_faults)::bigint end as minor_faults,
 		case when count(x.major_faults) = count(*) then sum(x.major_faults)::bigint end as major_faults,
+		case when count(x.rchar) = count(*) then sum(x.rchar)::bigint end as rchar,
+		case when count(x.wchar) = count(*) then sum(x.wchar)::bigint end as wchar,
 		case when count(x.read_bytes) = count(*) then sum(x.read_bytes)::bigint end as read_bytes,
 		case when count(x.write_bytes) = count(*) then sum(x.write_bytes)::bigint end as write_bytes,
 		case when count(x.read_rate) = count(*) then sum(x.read_rate) end as read_rate_last,
@@ -88,8 +81,8 @@ select x.job_id, x.step_id, x.attempt, case when x.task >= 0 then x.task else x.
 	then (x.cpu_usec - x.cpu_usec_first)::double precision / nullif(x.clock - x.first_clock, 0) end as cpus_mean,
 	x.cpu_rate_max as cpus_max, x.rss_kb as rss_kb_last, (x.rss_kb_sum / x.samples)::bigint as rss_kb_mean, x.rss_kb_max,
 	x.swap_kb as swap_kb_last,
-	(x.swap_kb_sum / x.samples)::bigint as swap_kb_mean, x.swap_kb_max, x.minor_faults, x.major_faults, x.read_bytes,
-	x.write_bytes,
+	(x.swap_kb_sum / x.samples)::bigint as swap_kb_mean, x.swap_kb_max, x.minor_faults, x.major_faults, x.rchar, x.wchar,
+	x.read_bytes, x.write_bytes,
 	x.processes as processes_last, x.processes_sum::double precision / x.samples as processes_mean, x.processes_max,
 	x.threads as threads_last, x.threads_sum::double precision / x.samples as threads_mean, x.threads_max
 from rota.sample_total x

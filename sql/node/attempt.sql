@@ -192,7 +192,7 @@ begin
 		select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key
 			from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
 	perform internal.allocation_free(array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null, null)::internal.allocation_end
+		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::internal.allocation_end
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));
 	update allocation a
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()

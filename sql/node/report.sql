@@ -12,7 +12,7 @@ create function internal.report_digest(p_reported internal.report_content[])
 	returns table (node int, job bigint, step int, attempt int, seq bigint, boot_at timestamptz, first_us bigint,
 		last_us bigint, keeper_us bigint, ready boolean, run_us bigint, session_id int, done_us bigint,
 		refused boolean, outcome text, cause text, message text, exit_code int, signal int, end_us bigint,
-		peak_mb bigint, cpu_usec bigint, drain text, paused boolean, tasked boolean, hooked boolean, said bigint,
+		peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, drain text, paused boolean, tasked boolean, hooked boolean, said bigint,
 		closing bigint, unexpected boolean)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
@@ -35,7 +35,9 @@ begin
 			case s.kind when 'done' then nullif(s.signal, 0) end as signal,
 			case s.kind when 'end' then s.at_us end as end_us,
 			case s.kind when 'end' then nullif(s.peak_mb, -1) end as peak_mb,
+			case s.kind when 'end' then nullif(s.cgroup_peak_mb, -1) end as cgroup_peak_mb,
 			case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
+			case s.kind when 'end' then nullif(s.system_usec, -1) end as system_usec,
 			case when s.kind in ('refused', 'end') then nullif(s.drain, '') end as drain,
 			s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked,
 			s.kind = 'hook' as hooked,
@@ -45,15 +47,17 @@ begin
 		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int,
 			attempt int, kind text, at_us bigint,
 			exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text,
-			session int, peak_mb bigint, cpu_usec bigint))
+			session int, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint))
 			with ordinality as s (node, job, step, attempt, kind, at_us,
-			exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, nr)
+			exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cgroup_peak_mb, cpu_usec,
+			system_usec, nr)
 		union all
 		select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr, w.boot_at,
 			least(l.keeper_us, l.run_us, l.done_us, l.end_us), l.end_us,
 			l.keeper_us, coalesce(l.ready, false), l.run_us, l.session, l.done_us, false,
 			l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0),
-			l.end_us, nullif(l.peak_mb, -1), nullif(l.cpu_usec, -1), nullif(l.drain, ''),
+			l.end_us, nullif(l.peak_mb, -1), nullif(l.cgroup_peak_mb, -1), nullif(l.cpu_usec, -1),
+			nullif(l.system_usec, -1), nullif(l.drain, ''),
 			false, l.task is not null, false,
 			2 + (l.keeper_us is not null)::int + coalesce(l.ready,
 			false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
@@ -63,17 +67,17 @@ begin
 			attempt int, keeper_us bigint, ready boolean,
 			run_us bigint, session int, task jsonb, done_us bigint, exit int, signal int,
 			cause text, outcome text, message text,
-			end_us bigint, drain text, peak_mb bigint, cpu_usec bigint))
+			end_us bigint, drain text, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint))
 			with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us,
 				exit, signal, cause, outcome, message,
-			end_us, drain, peak_mb, cpu_usec, nr)
+			end_us, drain, peak_mb, cgroup_peak_mb, cpu_usec, system_usec, nr)
 	)
 	-- Coalesced records of an attempt mostly occur once. A deferred report of a process manager that is gone may have the
 	-- same ones.
 	select h.node, h.job, h.step, h.attempt, min(h.seq), max(h.boot_at), min(h.first_us), max(h.last_us), min(h.keeper_us),
 		bool_or(h.ready), min(h.run_us), min(h.session_id), min(h.done_us), bool_or(h.refused), min(h.outcome),
-		min(h.cause), min(h.message), max(h.exit_code), max(h.signal), min(h.end_us), max(h.peak_mb), max(h.cpu_usec),
-		min(h.drain), bool_or(h.paused), bool_or(h.tasked), bool_or(h.hooked), sum(h.said), sum(h.closing),
+		min(h.cause), min(h.message), max(h.exit_code), max(h.signal), min(h.end_us), max(h.peak_mb),
+		max(h.cgroup_peak_mb), max(h.cpu_usec), max(h.system_usec), min(h.drain), bool_or(h.paused), bool_or(h.tasked), bool_or(h.hooked), sum(h.said), sum(h.closing),
 		bool_or(h.unexpected)
 	from record h
 	group by h.node, h.job, h.step, h.attempt;
@@ -118,8 +122,9 @@ begin
 				c.fix + c.keeper_us * c_us as keeper_at, c.ready,
 				c.fix + c.run_us * c_us as run_at, c.session_id, c.fix + c.done_us * c_us as done_at, c.refused,
 				c.outcome, c.cause, c.message, c.exit_code, c.signal, c.fix + c.end_us * c_us as end_at,
-					c.peak_mb,
-				c.cpu_usec, c.drain, c.phase, c.live, c.open, c.single,
+				case when c.end_us is not null
+					then (c.peak_mb, c.cgroup_peak_mb, c.cpu_usec, c.system_usec)::internal.node_figures end as figures,
+				c.drain, c.phase, c.live, c.open, c.single,
 				c.single and c.end_us is not null and not c.paused as brief, c.waits, c.paused, c.tasked,
 					c.hooked,
 				-- Of an attempt that is over on its node everything was reported before. Of one that is over
@@ -275,13 +280,14 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause,
 		user_usec, system_usec,
-		max_rss_kb, minor_faults, major_faults, read_bytes, write_bytes, voluntary_switches, involuntary_switches)
+		max_rss_kb, minor_faults, major_faults, rchar, wchar, read_bytes, write_bytes, voluntary_switches,
+		involuntary_switches)
 	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0),
 		v.boot_at + x.started_us * interval '1 microsecond', v.boot_at + x.at_us * interval '1 microsecond',
 		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
 		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1),
 		nullif(x.minflt, -1),
-		nullif(x.majflt, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1),
+		nullif(x.majflt, -1), nullif(x.rchar, -1), nullif(x.wchar, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1),
 		nullif(x.nivcsw, -1)
 	from unnest(p_reported) w
 	cross join lateral (
@@ -293,7 +299,7 @@ begin
 		started_us bigint, task int, pid int,
 		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint,
 		majflt bigint,
-		read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
+		rchar bigint, wchar bigint, read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
 	join unnest(p_seen) v on v.job_id = x.job and v.step_id = x.step and v.attempt = x.attempt and v.node_id = x.node
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
 		and a.gone_at is null
@@ -339,7 +345,7 @@ begin
 	-- for the epilog.
 	v_freed := array(
 		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at),
-			v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec,
+			v.end_at is not null or v.refused, v.figures,
 			coalesce(v.keeper_at, case when not v.refused then v.done_at end), v.boot_at)::internal.allocation_end
 		from unnest(p_seen) v
 		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
@@ -358,7 +364,9 @@ begin
 		update allocation a
 		set phase = case when v.end_at is null then 'done' else 'ended' end,
 			gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
-			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec, boot_at = coalesce(a.boot_at, v.boot_at)
+			peak_mb = (v.figures).peak_mb, cgroup_peak_mb = (v.figures).cgroup_peak_mb,
+			cpu_usec = (v.figures).cpu_usec, system_usec = (v.figures).system_usec,
+			boot_at = coalesce(a.boot_at, v.boot_at)
 		from unnest(p_seen) v
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and a.gone_at is null

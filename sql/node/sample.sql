@@ -73,19 +73,18 @@ begin
 	with said as (
 		select x.*, case when x.task = -1 then internal.gauges_of(a.gres, p_figures) end as gauges
 		from jsonb_to_recordset(p_steps) as x (job bigint, step int, attempt int, task int, only_task int,
-			cpu_usec bigint, rss_kb bigint, swap_kb bigint,
-			minor_faults bigint, major_faults bigint, read_bytes bigint, write_bytes bigint, processes int,
-			threads int)
+			cpu_usec bigint, rss_kb bigint, swap_kb bigint, minor_faults bigint, major_faults bigint, rchar bigint,
+			wchar bigint, read_bytes bigint, write_bytes bigint, processes int, threads int)
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = p_node
 			and a.lost_at is null
 	), counted as (
 		insert into sample_total as t (job_id, step_id, attempt, node_id, task, only_task, first_clock, clock, first_at,
-			last_at, cpu_usec, cpu_usec_first,
+			last_at, cpu_usec, cpu_usec_first, rchar, wchar,
 			read_bytes, read_bytes_first, write_bytes, write_bytes_first, minor_faults, major_faults, rss_kb,
 			rss_kb_max, rss_kb_sum, swap_kb, swap_kb_max,
 			swap_kb_sum, processes, processes_max, processes_sum, threads, threads_max, threads_sum, gauges)
 		select s.job, s.step, s.attempt, p_node, s.task, s.only_task, p_clock, p_clock, p_at, p_at, s.cpu_usec,
-			s.cpu_usec,
+			s.cpu_usec, s.rchar, s.wchar,
 			s.read_bytes, s.read_bytes, s.write_bytes, s.write_bytes, s.minor_faults, s.major_faults, s.rss_kb,
 			s.rss_kb, s.rss_kb, s.swap_kb, s.swap_kb,
 			s.swap_kb, s.processes, s.processes, s.processes, s.threads, s.threads, s.threads,
@@ -102,7 +101,7 @@ begin
 			cpu_rate = internal.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6,
 			cpu_rate_max = greatest(t.cpu_rate_max,
 			internal.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6),
-			read_bytes = excluded.read_bytes,
+			rchar = excluded.rchar, wchar = excluded.wchar, read_bytes = excluded.read_bytes,
 			read_rate = internal.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock),
 			read_rate_max = greatest(t.read_rate_max,
 			internal.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock)),
@@ -126,10 +125,10 @@ begin
 	), put as (
 		-- A day that has no partition is one of which samples are dropped already.
 		insert into sample (at, job_id, step_id, attempt, node_id, task, cpu_usec, rss_kb, swap_kb, minor_faults,
-			major_faults, read_bytes, write_bytes,
+			major_faults, rchar, wchar, read_bytes, write_bytes,
 			processes, threads, gauges)
 		select p_at, s.job, s.step, s.attempt, p_node, s.task, s.cpu_usec, s.rss_kb, s.swap_kb, s.minor_faults,
-			s.major_faults, s.read_bytes, s.write_bytes,
+			s.major_faults, s.rchar, s.wchar, s.read_bytes, s.write_bytes,
 			s.processes, s.threads, s.gauges
 		from said s
 		join counted c on c.job_id = s.job and c.step_id = s.step and c.attempt = s.attempt and c.task = s.task

@@ -190,10 +190,13 @@ begin
 			-- A reservation has nothing on the node.
 			gone_at = case when v.gone or a.attempt = 0 then x.ended_at else a.gone_at end,
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
-			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec, boot_at = coalesce(a.boot_at, v.boot_at),
+			peak_mb = (v.used).peak_mb, cgroup_peak_mb = (v.used).cgroup_peak_mb, cpu_usec = (v.used).cpu_usec,
+			system_usec = (v.used).system_usec, boot_at = coalesce(a.boot_at, v.boot_at),
 			without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, x.ended_at))
 		from (
-			select v.*, o.started_at as held_from, o.cpus_held as held, m.slot_at,
+			select v.*, coalesce(v.figures, case when v.gone
+				then internal.figures_known(v.job_id, v.step_id, v.attempt, v.node_id) end) as used,
+				o.started_at as held_from, o.cpus_held as held, m.slot_at,
 				-- An element that never started held nothing: the CPUs that were kept for it pass to another one.
 				o.predispatched and o.phase = 'ordered' and v.began_at is null as unused
 			from unnest(p_held) v
@@ -247,7 +250,7 @@ create function internal.allocation_unreserve(p_steps internal.attempt_key[]) re
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_reserved internal.allocation_end[] := array(
-		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null, null)::internal.allocation_end
+		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
 		from unnest(p_steps) as v
 		-- From the steps to their allocations: while statistics know of few allocations, reading all of them looks as
 		-- cheap.

@@ -97,8 +97,9 @@ comment on function internal.commit_check_sets(internal.move_made[]) is
 create function internal.attempt_open(p_decided internal.start_decision[], p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, ends_on_node_loss, node_ids, nodes)
-	select v.job_id, v.step_id, v.attempt, p_at, v.time_limit_s, v.ends_on_node_loss, v.node_ids,
+	insert into attempt (job_id, step_id, attempt, eligible_at, ordered_at, time_limit_s, ends_on_node_loss, node_ids, nodes)
+	select v.job_id, v.step_id, v.attempt,
+		(select s.eligible_at from step s where s.job_id = v.job_id and s.step_id = v.step_id), p_at, v.time_limit_s, v.ends_on_node_loss, v.node_ids,
 		case when cardinality(v.node_ids) = 1 then array[h.name]
 		else array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id
 			order by x.nr) end

@@ -12,10 +12,43 @@ create function acct.cpu_held_s(p_cpus int, p_from timestamptz, p_until timestam
 language sql immutable parallel safe
 -- Bound when it is made and written into the queries that use it: it is computed for every row of the history.
 return p_cpus * case when isempty(p_without) then extract(epoch from p_until - p_from)
-	else extract(epoch from p_until - p_from) - acct.range_s(p_without * tstzmultirange(tstzrange(p_from, p_until))) end;
+	else extract(epoch from p_until - p_from) - acct.range_s(
+		p_without * tstzmultirange(tstzrange(p_from, greatest(p_from, p_until)))) end;
 comment on function acct.cpu_held_s(int, timestamptz, timestamptz, tstzmultirange) is
 	'CPU-seconds that an allocation of so many CPUs held between two moments, without the times at which it had given them '
 	'back.';
+
+create function acct.cpu_used_before(p_cpu_s numeric, p_from timestamptz, p_until timestamptz, p_hours bigint[], p_at timestamptz)
+	returns numeric
+language sql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+	select case
+	when p_at >= p_until then p_cpu_s
+	when p_at <= p_from then 0
+	when p_hours is null then round(p_cpu_s * extract(epoch from p_at - p_from) / extract(epoch from p_until - p_from), 6)
+	else (
+		select round((coalesce((select sum(h) from unnest(p_hours[:x.nr]) h), 0)
+			+ p_hours[x.nr + 1] * extract(epoch from p_at - x.begins_at)
+			/ nullif(extract(epoch from x.ends_at - x.begins_at), 0)) / 1e6, 6)
+		from (
+			select nr, greatest(p_from, date_trunc('hour', p_at, 'UTC')) as begins_at,
+				least(p_until, date_trunc('hour', p_at, 'UTC') + interval '1 hour') as ends_at
+			from (select (extract(epoch from date_trunc('hour', p_at, 'UTC') - date_trunc('hour', p_from, 'UTC'))
+				/ 3600)::int as nr) n
+		) x)
+	end;
+$$;
+comment on function acct.cpu_used_before(numeric, timestamptz, timestamptz, bigint[], timestamptz) is
+	'Of the CPU-seconds that an allocation used from p_from until p_until, those used before a moment: by what it used in each '
+	'hour (as rota.allocation.cpu_hours), within an hour and where that is null evenly.';
+
+create function acct.slurm_tres(p_cpus bigint, p_mem_mb numeric, p_nodes bigint, p_gres jsonb) returns text
+language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+begin
+	return concat_ws(',', 'cpu=' || p_cpus, 'mem=' || p_mem_mb || 'M', 'node=' || p_nodes,
+		(select string_agg('gres/' || g.key || '=' || g.value, ',' order by g.key) from jsonb_each_text(p_gres) g));
+end $$;
+comment on function acct.slurm_tres(bigint, numeric, bigint, jsonb) is
+	'Resources as Slurm writes them, cpu=2,mem=100M,node=1,gres/gpu=4, of a number of units in all: {"gpu": 4}.';
 
 create function acct.gres_units(p_gres jsonb, p_seconds numeric) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -85,9 +118,7 @@ create view internal.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
 	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.without_cpus, a.started_at, a.ended_at,
 		greatest(coalesce(a.ended_at, now()), a.started_at) as until,
-	a.cpu_usec / 1e6::numeric as cpu_used_s,
-	case when a.cpu_usec is not null then acct.cpu_held_s(a.cpus, a.started_at, a.ended_at,
-		a.without_cpus) end as cpu_measured_s
+	a.cpu_usec / 1e6::numeric as cpu_used_s, a.cpu_hours
 from rota.allocation a
 cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s
 	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w; -- by key
@@ -97,14 +128,21 @@ comment on view internal.usage_held is 'What was held, and by whom.';
 create view internal.usage_part as
 select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour, x.day,
 	x.day - extract(day from x.day)::int + 1 as month, h.node_id, h.account,
-	h.user_name, h.partition, h.qos, acct.cpu_held_s(h.cpus, x.begins_at, x.ends_at, h.without_cpus) as cpu_s, x.s as node_s,
-		h.mem_mb * x.s as mem_mb_s,
-	acct.gres_units(h.gres, x.s) as gres_s,
-	case when x.used then h.cpu_used_s end as cpu_used_s, case when x.used then h.cpu_measured_s end as cpu_measured_s
+	h.user_name, h.partition, h.qos,
+	case when not x.used then acct.cpu_held_s(h.cpus, x.begins_at, x.ends_at, h.without_cpus) end as cpu_s,
+	case when not x.used then x.s end as node_s, case when not x.used then h.mem_mb * x.s end as mem_mb_s,
+	case when not x.used then acct.gres_units(h.gres, x.s) end as gres_s,
+	case
+	when not x.used then null
+	when x.begins_at = h.started_at and x.ends_at = h.until then h.cpu_used_s
+	else acct.cpu_used_before(h.cpu_used_s, h.started_at, h.until, h.cpu_hours, x.ends_at)
+		- acct.cpu_used_before(h.cpu_used_s, h.started_at, h.until, h.cpu_hours, x.begins_at)
+	end as cpu_used_s,
+	case when x.used then acct.cpu_held_s(h.cpus, x.begins_at, x.ends_at, h.without_cpus) end as cpu_measured_s
 from (select z.time_zone as zone from rota.usage_state z) z
 cross join internal.usage_held h
 cross join lateral (
-	select false as used, g.hour, d.day, extract(epoch from c.ends_at - c.begins_at) as s, c.begins_at, c.ends_at
+	select u.used, g.hour, d.day, extract(epoch from c.ends_at - c.begins_at) as s, c.begins_at, c.ends_at
 	-- Series in the list of a select, of one row nearly always, need no table each.
 	from (
 		select generate_series(date_trunc('hour', h.started_at, 'UTC'),
@@ -124,13 +162,15 @@ cross join lateral (
 			case when l.first = l.last then p.ends_at
 			else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
 	) c
-	union all
-	select true, date_trunc('hour', h.ended_at, 'UTC'), (h.ended_at at time zone z.zone)::date, null, null, null
-	where h.ended_at is not null and h.cpu_used_s is not null
+	-- What was used is known when the allocation has ended, and may be added up later than what was held.
+	cross join lateral (
+		select unnest(case when h.ended_at is not null and h.cpu_used_s is not null then '{f,t}'
+			else '{f}' end::boolean[]) as used
+	) u
 ) x;
 comment on view internal.usage_part is
-	'Allocations, cut at each full hour (UTC) and at each midnight of the site, and (used) what was used of those that have '
-	'ended, where it is known, with the hour, day and month in which they ended.';
+	'Allocations, cut at each full hour (UTC) and at each midnight of the site: what was held, and (used) what was used of '
+	'those that have ended, where it is known.';
 
 create view internal.usage_piece as
 select p.job_id, p.step_id, p.attempt, p.started_at, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name,
@@ -146,7 +186,8 @@ select p.job_id, p.step_id, p.attempt, p.ended_at, p.hour, p.day, p.month, p.nod
 from internal.usage_part p
 where p.used;
 comment on view internal.usage_used is
-	'What was used of allocations that have ended, where it is known, with the hour, day and month in which they ended.';
+	'What was used of allocations that have ended, where it is known, cut at each full hour (UTC) and at each midnight of '
+	'the site.';
 
 create view internal.usage_end as
 select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as hour, d.day,

@@ -94,6 +94,48 @@ end $$;
 comment on function internal.usage_add(internal.usage_pending_key[], internal.usage_pending_key[]) is
 	'Add what allocations held, what was used of them, and ends of steps, to the usage figures.';
 
+create function internal.cpu_hours(p_held rota.allocation) returns bigint[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_hours bigint[];
+begin
+	if not exists (select from sample_total m where m.job_id = p_held.job_id and m.step_id = p_held.step_id
+		and m.attempt = p_held.attempt and m.node_id = p_held.node_id and m.task = -1) then
+		return null;
+	end if;
+	-- CPU time so far, as a curve through the samples. A counter that went back counts as what it was before.
+	with point as (
+		select p_held.started_at as at, 0::bigint as cpu
+		union all
+		select x.at, least(max(x.cpu_usec) over (order by x.at), p_held.cpu_usec)
+		from sample x
+		where x.job_id = p_held.job_id and x.step_id = p_held.step_id and x.attempt = p_held.attempt
+			and x.node_id = p_held.node_id and x.task = -1 and x.cpu_usec is not null
+			and x.at > p_held.started_at and x.at < p_held.ended_at
+		union all
+		select p_held.ended_at, p_held.cpu_usec
+	), span as (
+		select p.at, p.cpu, lead(p.at) over o as until, lead(p.cpu) over o as cpu_until, count(*) over () as points
+		from point p
+		window o as (order by p.at, p.cpu)
+	), hour as (
+		select b.at as ends_at, (s.cpu + (s.cpu_until - s.cpu) * extract(epoch from b.at - s.at)
+			/ nullif(extract(epoch from s.until - s.at), 0))::bigint as cpu
+		from generate_series(date_trunc('hour', p_held.started_at, 'UTC') + interval '1 hour',
+			p_held.ended_at - interval '1 microsecond', interval '1 hour') b (at)
+		join span s on s.at <= b.at and b.at < s.until
+		where s.points > 2
+		union all
+		select p_held.ended_at, p_held.cpu_usec where exists (select from span s where s.points > 2)
+	)
+	select array_agg(c.used order by c.ends_at) into v_hours
+	from (select h.ends_at, h.cpu - lag(h.cpu, 1, 0::bigint) over (order by h.ends_at) as used from hour h) c;
+	return v_hours;
+end $$;
+comment on function internal.cpu_hours(rota.allocation) is
+	'CPU time that an ended allocation used in each hour (UTC) that it touches, in microseconds, by its samples; null: it has '
+	'none.';
+
 create function internal.usage_requeue() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
@@ -161,6 +203,13 @@ begin
 	into v_parts, v_ended
 	from internal.usage_pending_key k
 	where k.pending_id = any (v_due);
+	-- Samples are dropped after some days, so what they say of each hour is kept with the allocation.
+	update allocation a
+	set cpu_hours = internal.cpu_hours(a)
+	from unnest(v_parts) k
+	where k.used and a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt and a.node_id = k.node_id
+		and a.cpu_usec is not null and a.cpu_hours is null
+		and date_trunc('hour', a.started_at, 'UTC') < date_trunc('hour', a.ended_at - interval '1 microsecond', 'UTC');
 	perform internal.usage_add(v_parts, v_ended);
 	delete from usage_pending d where d.pending_id = any (v_due);
 	return cardinality(v_due);

@@ -198,6 +198,24 @@ select t.roll(), t.report(t.say(:'j' || '.a', 'end', '{"cpu_usec": 3000000, "pea
 select is((select concat_ws(' ', cpu_s::int, cpu_used_s::int, cpu_measured_s::int) from acct.usage_month where user_name = 'gina'), '20 3 20', 'and counted once');
 select is_empty(:'audit', 'and after');
 
+-- What was used counts in the hours in which it was used: evenly, or as samples say, also when the samples are gone.
+select t.submit('hans', '[{"name": "a"}, {"name": "b"}]') as j \gset
+select t.pass(:'j' || '.a'), t.pass(:'j' || '.b', '{2}') \g /dev/null
+update rota.allocation set started_at = '2027-03-01 10:30Z', ended_at = '2027-03-01 12:30Z', gone_at = '2027-03-01 12:30Z', cpu_usec = 4000000 where job_id = :j;
+update rota.task_end set started_at = '2027-03-01 10:30Z', ended_at = '2027-03-01 12:30Z' where job_id = :j;
+create table rota.sample_20270301 partition of rota.sample for values from ('2027-03-01 00:00Z') to ('2027-03-02 00:00Z');
+insert into rota.sample_total (job_id, step_id, attempt, node_id, task, first_clock, clock, first_at, last_at) values (:j, 1, 1, 2, -1, 1, 2, now(), now());
+insert into rota.sample (at, job_id, step_id, attempt, node_id, task, cpu_usec) values ('2027-03-01 10:45Z', :j, 1, 1, 2, -1, 3000000), ('2027-03-01 11:15Z', :j, 1, 1, 2, -1, 3400000), ('2027-03-01 12:00Z', :j, 1, 1, 2, -1, 3300000);
+select t.roll() \g /dev/null
+create function t.by_hour() returns text language sql as $$ select string_agg(concat_ws(' ', to_char(hour at time zone 'UTC', 'HH24'), n.name, trim_scale(cpu_used_s), trim_scale(cpu_measured_s)), ', ' order by n.name, hour)
+	from rota.node_usage_hour u join rota.node n using (node_id) where hour between '2027-03-01 10:00Z' and '2027-03-01 12:00Z' $$;
+select is(t.by_hour(), '10 n1 1 1800, 11 n1 2 3600, 12 n1 1 1800, 10 n2 3.2 1800, 11 n2 0.2 3600, 12 n2 0.6 1800', 'evenly, and by samples');
+select is((select cpu_hours::text from rota.allocation where job_id = :j and step_id = 1), '{3200000,200000,600000}', 'which are kept by the hour');
+select is_empty(:'audit', 'as the audit has it');
+drop table rota.sample_20270301;
+select api.usage_rebuild(0, 'root', '{}'), t.roll() \g /dev/null
+select is(t.by_hour(), '10 n1 1 1800, 11 n1 2 3600, 12 n1 1 1800, 10 n2 3.2 1800, 11 n2 0.2 3600, 12 n2 0.6 1800', 'added up anew without them');
+
 -- What is worked out of the same rows.
 select t.submit('fred', '[{"name": "a", "mem_mb": 100, "cpus_per_task": 2, "retry": 1}, {"name": "b"}, {"name": "c"}, {"name": "d"}]',
 	'[{"step": "b", "peer": "a"}, {"step": "c", "peer": "a"}, {"step": "d", "peer": "b"}, {"step": "d", "peer": "c"}]') as j \gset
@@ -250,6 +268,19 @@ create role ivan in role rota_reader;
 select is(t.waits(r), y, r || ' reads waits') from (values
 	('rota_analyst', '2027-01-31 main normal 2 50 50 90 99 100, 2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ines', '2027-01-31 main normal 2 50 50 90 99 100'),
 	('hugo', '2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ivan', '2027-02-01 lab main normal 11 5 5 9 9.9 10')) x (r, y);
+
+-- The directory and the comment of a job are its owner's and analysts', not those of who coordinates its account.
+update rota.job set comment = 'a secret' where job_id = :j;
+create function t.private(p_role text) returns text language plpgsql as $$
+declare
+	v_answer text;
+begin
+	execute format('set local role %I', p_role);
+	select count(*) || ' ' || coalesce(string_agg(x.workdir || ' ' || x.comment, ','), '-') into v_answer from acct.job x where x.user_name = 'hugo';
+	reset role;
+	return v_answer;
+end $$;
+select is(t.private(r), y, r || ' reads jobs') from (values ('rota_analyst', '1 /tmp a secret'), ('hugo', '1 /tmp a secret'), ('ivan', '1 -'), ('ines', '0 -')) x (r, y);
 
 -- The audit finds what is wrong. What was made up above is not what nodes have and tasks ran.
 create temporary view differing as select * from acct.usage_audit('2000-01-01', '2100-01-01') where figures not in ('node_size', 'task_end');

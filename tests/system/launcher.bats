@@ -158,7 +158,7 @@ has_cgroup() {
 	record 100 task
 	[ "$(field cause)" = exit ]
 	[ "$(field max_rss_kb)" -gt 100 ]
-	[ "$(field write_bytes)" -gt 10 ]
+	[ "$(field wchar)" -gt 10 ]
 	run cat "$DIR/work/100.out"
 	[ "${lines[0]}" = "100 script n1 0 100 bar 0,3 $WHO $DIR/work" ]
 	[ "${lines[1]}" = oops ]
@@ -472,7 +472,7 @@ suspend_and_resume() {
 	record 220 end 60
 	[ "$(stat -c %s "$DIR/work/220.out")" = 1000000000 ]
 	record 220 task
-	[ "$(field write_bytes)" -ge 1000000000 ]
+	[ "$(field wchar)" -ge 1000000000 ]
 	rm "$DIR/work/220.out"
 }
 

@@ -158,7 +158,7 @@ static void test_processes(void **state)
 	draw("proc/self/stat", "no process");
 	draw("proc/80/stat", "80 (torn) S 1");
 	draw("proc/51/status", "Name:\tx\nVmSwap:\t      12 kB\n");
-	draw("proc/51/io", "rchar: 100\nwchar: 200\nsyscr: 1\n");
+	draw("proc/51/io", "rchar: 100\nwchar: 200\nsyscr: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 5\n");
 	figures_processes_read(&all, proc);
 	assert_int_equal(all.count, 9);
 	figures_find_keepers(&all, keepers, 2);
@@ -179,8 +179,10 @@ static void test_processes(void **state)
 	assert_int_equal(f.swap_kb, 12);
 	assert_int_equal(f.minor_faults, 15);
 	assert_int_equal(f.major_faults, 3);
-	assert_int_equal(f.read_bytes, 100);
-	assert_int_equal(f.write_bytes, 200);
+	assert_int_equal(f.rchar, 100);
+	assert_int_equal(f.wchar, 200);
+	assert_int_equal(f.read_bytes, 4096);
+	assert_int_equal(f.write_bytes, 8192);
 	assert_int_equal(f.threads, 2);
 	figures_add(&f, process_of(&all, 52), proc); /* its swap and bytes cannot be read */
 	assert_int_equal(f.processes, 2);

@@ -153,9 +153,12 @@ static void print(const json_t *step, bool wide)
 									 : "all there is");
 	line("Memory peak", text);
 	line("Largest process", format_size_kb(json_object_get(step, "max_rss_kb")).s);
-	snprintf(text, sizeof(text), "%s, written %s", format_size_bytes(json_object_get(step, "read_bytes")).s,
+	snprintf(text, sizeof(text), "read %s, written %s", format_size_bytes(json_object_get(step, "read_bytes")).s,
 		 format_size_bytes(json_object_get(step, "write_bytes")).s);
-	line("Read", text);
+	line("Storage", text);
+	snprintf(text, sizeof(text), "read %s, written %s", format_size_bytes(json_object_get(step, "rchar")).s,
+		 format_size_bytes(json_object_get(step, "wchar")).s);
+	line("File calls", text);
 	snprintf(text, sizeof(text), "%s, with I/O %s", format_count(json_object_get(step, "minor_faults")).s,
 		 format_count(json_object_get(step, "major_faults")).s);
 	line("Page faults", text);

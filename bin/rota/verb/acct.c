@@ -20,7 +20,7 @@
 #include "lib/nearest.h"
 
 enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, ACCT_ATTEMPTS };
-enum { MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200 };
+enum { MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200, REAL_DIGITS = 15 };
 
 const struct verb_option acct_options[] = {
 	{'u', "user", "LIST", "only jobs of these users, separated by commas"},
@@ -36,6 +36,7 @@ const struct verb_option acct_options[] = {
 	{ACCT_LIMIT, "limit", "N", "at most N rows, the latest"},
 	{'s', "steps", NULL, "a row for each step, not only for each job"},
 	{ACCT_ATTEMPTS, "attempts", NULL, "a row for each attempt of each step, with retries and requeues"},
+	{'D', "duplicates", NULL, "the same as --attempts, as sacct has it"},
 	{'o', "fields", "LIST", "these fields, separated by commas; --fields=help lists them"},
 	{ACCT_FORMAT, "format", "LIST", "the same as --fields; names of sacct work too, as in JobID,State"},
 	{'P', "parsable", NULL, "fields separated by |, not shortened or rounded"},
@@ -103,7 +104,7 @@ static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 		json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
 	else if (id == 's')
 		json_object_set_new(request, "steps", json_true());
-	else if (id == ACCT_ATTEMPTS)
+	else if (id == ACCT_ATTEMPTS || id == 'D')
 		json_object_set_new(request, "attempts", json_true());
 	else
 		return false;
@@ -175,6 +176,8 @@ static struct word field_word(const struct acct_field *field, const json_t *valu
 		return format_when(value);
 	case ACCT_KILOBYTES:
 		return format_size_kb(value);
+	case ACCT_MEGABYTES:
+		return format_size_mb(value);
 	case ACCT_BYTES:
 		return format_size_bytes(value);
 	case ACCT_EXIT:
@@ -303,7 +306,7 @@ static void piece_print(const json_t *rows, const struct acct_line *line, const 
 	}
 	json_array_foreach (rows, i, row) {
 		fputs(first && !i ? "" : ", ", stdout);
-		json_dumpf(row, stdout, 0);
+		json_dumpf(row, stdout, JSON_REAL_PRECISION(REAL_DIGITS));
 	}
 }
 
@@ -355,7 +358,7 @@ static int ask(const struct acct_line *line, const struct acct_field **fields, i
 	}
 	files_add(json_object_get(answer, "rows"), line);
 	if (line->json && line->attempts) {
-		json_dumpf(answer, stdout, 0);
+		json_dumpf(answer, stdout, JSON_REAL_PRECISION(REAL_DIGITS));
 		putchar('\n');
 	} else if (line->json) {
 		call_print_json();

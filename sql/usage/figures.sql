@@ -1,0 +1,92 @@
+-- What attempts and steps used. All views and reports take their figures from here, so that they agree.
+--
+-- Invariants:
+-- - A figure of a step is that of its attempts together: sums, and of peaks the highest. An attempt's figure is its own.
+-- - CPU time is that of all processes, as nodes report it when an attempt has ended there. What is not known adds nothing; a sum
+--   of which no part is known is null.
+-- - CPUs, memory and nodes of a step are those of its latest attempt.
+
+create function internal.figures_known(p_job bigint, p_step int, p_attempt int, p_node int) returns internal.node_figures
+language sql stable set search_path = rota, pg_temp as $$
+	select (greatest(t.peak_mb, (m.rss_kb_max + 1023) / 1024), null, greatest(t.cpu_usec, m.cpu_usec),
+		t.system_usec)::internal.node_figures
+	from (
+		select sum(e.user_usec + e.system_usec)::bigint as cpu_usec, sum(e.system_usec)::bigint as system_usec,
+			(max(e.max_rss_kb) + 1023) / 1024 as peak_mb
+		from task_end e
+		where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt and e.node_id = p_node
+	) t
+	left join sample_total m on m.job_id = p_job and m.step_id = p_step and m.attempt = p_attempt and m.node_id = p_node
+		and m.task = -1;
+$$;
+comment on function internal.figures_known(bigint, int, int, int) is
+	'What is known of an attempt on a node that does not report its end: by its ended tasks and its latest sample.';
+
+create view internal.attempt_figures as
+select t.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
+	(select jsonb_object_agg(g.gres, g.units) from (
+		select x.key as gres, sum(jsonb_array_length(x.value)) as units
+		from rota.allocation l cross join lateral jsonb_each(l.gres) x
+		where l.job_id = t.job_id and l.step_id = t.step_id and l.attempt = t.attempt
+		group by x.key) g) as gres,
+	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb,
+	e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
+from rota.attempt t
+left join lateral (
+	select count(*) as node_count, sum(x.cpus) as cpus, sum(x.mem_mb) as mem_mb,
+		sum(jsonb_array_length(x.gres -> 'gpu')) as gpus,
+		sum(jsonb_array_length(x.gres -> 'gpu') * extract(epoch from coalesce(x.ended_at, now()) - x.started_at))
+			as gpu_held_s,
+		sum(acct.cpu_held_s(x.cpus, x.started_at, coalesce(x.ended_at, now()), x.without_cpus)) as cpu_held_s,
+		sum(acct.cpu_held_s(x.cpus, x.started_at, x.ended_at, x.without_cpus))
+			filter (where x.cpu_usec is not null) as cpu_measured_s,
+		sum(x.cpu_usec) as cpu_usec, sum(x.system_usec) as system_usec, max(x.peak_mb) as peak_mb,
+		max(x.cgroup_peak_mb) as cgroup_peak_mb
+	from rota.allocation x
+	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
+) l on true
+left join lateral (
+	select max(x.max_rss_kb) as max_rss_kb, avg(x.max_rss_kb)::bigint as ave_rss_kb, sum(x.rchar)::bigint as rchar, sum(x.wchar)::bigint as wchar,
+		sum(x.read_bytes)::bigint as read_bytes, sum(x.write_bytes)::bigint as write_bytes
+	from rota.task_end x
+	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
+) e on true
+where t.attempt > 0;
+comment on view internal.attempt_figures is
+	'Attempts with what each held and used, over all its nodes. cpu_measured_s: the part of cpu_held_s of which the use is '
+	'known; peaks: of the node that has most; ave_rss_kb: mean of the tasks'' max_rss_kb. Null: unknown, or no such device.';
+
+create view internal.step_figures as
+select s.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
+	(select jsonb_object_agg(g.gres, g.units) from (
+		select x.key as gres, sum(jsonb_array_length(x.value)) as units
+		from rota.allocation l cross join lateral jsonb_each(l.gres) x
+		where l.job_id = s.job_id and l.step_id = s.step_id and l.attempt = s.attempt and l.attempt > 0
+		group by x.key) g) as gres,
+	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb,
+	e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
+from rota.step s
+left join lateral (
+	select count(*) filter (where x.attempt = s.attempt) as node_count,
+		sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
+		sum(x.mem_mb) filter (where x.attempt = s.attempt) as mem_mb,
+		sum(jsonb_array_length(x.gres -> 'gpu')) filter (where x.attempt = s.attempt) as gpus,
+		sum(jsonb_array_length(x.gres -> 'gpu') * extract(epoch from coalesce(x.ended_at, now()) - x.started_at))
+			as gpu_held_s,
+		sum(acct.cpu_held_s(x.cpus, x.started_at, coalesce(x.ended_at, now()), x.without_cpus)) as cpu_held_s,
+		sum(acct.cpu_held_s(x.cpus, x.started_at, x.ended_at, x.without_cpus))
+			filter (where x.cpu_usec is not null) as cpu_measured_s,
+		sum(x.cpu_usec) as cpu_usec, sum(x.system_usec) as system_usec, max(x.peak_mb) as peak_mb,
+		max(x.cgroup_peak_mb) as cgroup_peak_mb
+	from rota.allocation x
+	where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
+) l on true
+left join lateral (
+	select max(x.max_rss_kb) as max_rss_kb, avg(x.max_rss_kb)::bigint as ave_rss_kb, sum(x.rchar)::bigint as rchar, sum(x.wchar)::bigint as wchar,
+		sum(x.read_bytes)::bigint as read_bytes, sum(x.write_bytes)::bigint as write_bytes
+	from rota.task_end x
+	where x.job_id = s.job_id and x.step_id = s.step_id
+) e on true;
+comment on view internal.step_figures is
+	'Steps and elements with what each held and used, all its attempts together; node_count, cpus, mem_mb, gpus, gres: of '
+	'the latest attempt. Otherwise as internal.attempt_figures.';

@@ -1,0 +1,152 @@
+#!/usr/bin/env bats
+# What programs say that they used, against what Rota says: CPU time, memory, I/O and times, with cgroups and without. The bounds
+# are those of the table in docs/reliability.md, "How figures are measured".
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1
+	rota admin setting change requeue_delay_s --value=0
+	WORK=$(mktemp -d /var/tmp/rota-truth.XXXXXX) # on storage: what is in /tmp may be in memory
+	export WORK
+	chmod 0777 "$WORK"
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	rm -rf -- "$WORK"
+	return "$status"
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+# consume WHAT... [-- OPTION...]: run a job of one step that consumes; its number is in $job, its own figures are in $said.
+consume() {
+	local words=()
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	shift || true
+	said=$(mktemp "$WORK/said.XXXXXX")
+	chmod 0666 "$said"
+	printf '#!/bin/bash\nexec "%s" "%s" %s\n' "$ROTA_SOURCE/tests/system/consume" "$said" "${words[*]}" >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR"
+	job=$(rota submit --parsable --output="$said.out" "$@" job.sh)
+	rota wait "$job" || { cat "$said.out"; return 1; }
+}
+
+# own FIGURE: the sum of it over all processes that reported.
+own() {
+	jq -s "map(.$1) | add" "$said"
+}
+
+# between FIGURE LOW HIGH: a figure of the job's step, in SQL, is in these bounds.
+between() {
+	local got
+	got=$(sql "select $1 from acct.step where job_id = $job and not is_array")
+	[ "$(awk -v x="$got" -v low="$2" -v high="$3" 'BEGIN { print (x != "" && x >= low && x <= high) }')" = 1 ] ||
+		{ echo "job $job: $1 is $got, not between $2 and $3"; return 1; }
+}
+
+# plus NUMBER NUMBER: their sum
+plus() {
+	awk -v x="$1" -v y="$2" 'BEGIN { printf "%.6f", x + y }'
+}
+
+has_cgroup() {
+	[ "$(sql "select cgroup_peak_mb is not null from acct.step where job_id = $job")" = t ]
+}
+
+figures() {
+	# CPU time: all of it, and no more than the shell's own beside it.
+	consume cpu=0.4
+	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.15)"
+	between 'cpu_used_s - user_cpu_s - system_cpu_s' -0.000002 0.000002
+	between elapsed_s "$(own elapsed)" 1000
+	# Processes that nobody waited for.
+	consume cpu=0.1 orphan=0.4
+	[ "$(wc -l <"$said")" = 2 ]
+	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.15)"
+	[ "$(sql "select t.user_cpu_s + t.system_cpu_s < s.cpu_used_s - 0.35 from acct.task t join acct.step s using (job_id) where job_id = $job")" = t ]
+	# Memory: what is touched counts, once, however many processes share it.
+	consume memory=120
+	between peak_mb 120 $(($(own rss_kb) / 1024 + 25))
+	consume share=120:3
+	between peak_mb 120 190
+	# Pages of files do not count.
+	consume "cache=160:$WORK/cache"
+	between peak_mb 1 60
+	! has_cgroup || between cgroup_peak_mb 100 400
+	rm "$WORK/cache"
+	# Bytes through calls, and bytes of storage. The script itself is read by a shell.
+	consume null=32
+	between wchar $((32 << 20)) $((33 << 20))
+	between write_bytes 0 $((1 << 20))
+	consume "store=16:$WORK/stored"
+	between wchar $((16 << 20)) $((17 << 20))
+	between write_bytes $((16 << 20)) $((18 << 20))
+	consume "map=$WORK/stored"
+	between rchar 0 $((8 << 20))
+	between read_bytes $((15 << 20)) $((32 << 20))
+	between rchar "$(own rchar)" "$(plus "$(own rchar)" 1048576)"
+	rm "$WORK/stored"
+}
+
+@test "with cgroups, where there are any" {
+	figures
+}
+
+@test "without cgroups" {
+	rota down -q
+	rota up -q --set node.cgroup=off
+	figures
+	run ! has_cgroup
+}
+
+@test "several nodes: each task's use counts" {
+	consume cpu=0.3 -- --nodes=2 --ntasks=2 --ntasks-per-node=1 --run=tasks
+	[ "$(wc -l <"$said")" = 2 ]
+	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.3)"
+	[ "$(sql "select count(*) from acct.allocation where job_id = $job and cpu_s >= 0.3")" = 2 ]
+}
+
+@test "attempts: each has its own, the step has all" {
+	said=$(mktemp "$WORK/said.XXXXXX")
+	chmod 0666 "$said"
+	printf '#!/bin/bash\n"%s" "%s" "cpu=0.$((ROTA_ATTEMPT * 2))"\n[ "$ROTA_ATTEMPT" = 2 ]\n' "$ROTA_SOURCE/tests/system/consume" "$said" >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR"
+	job=$(rota submit --parsable --retry=1 --output="$said.out" job.sh)
+	rota wait "$job"
+	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.3)"
+	[ "$(sql "select bool_and(a.cpu_used_s between x.cpu and x.cpu + 0.15) from acct.attempt a
+		join (values (1, $(jq -s '.[0].cpu' "$said")), (2, $(jq -s '.[1].cpu' "$said"))) x (attempt, cpu) using (attempt) where job_id = $job")" = t ]
+	[ "$(rota acct --duplicates --format=attempt,cpu_s --parsable --no-header "$job" | wc -l)" = 2 ]
+	[ "$(rota acct --steps --json "$job" | jq '[.rows[].cpu_s] | add')" = "$(sql "select cpu_used_s from acct.step where job_id = $job")" ]
+}
+
+@test "suspended time is neither run nor CPU time" {
+	said=$(mktemp "$WORK/said.XXXXXX")
+	chmod 0666 "$said"
+	printf '#!/bin/bash\nuntil [ -e "%s.go" ]; do sleep 0.1; done\n"%s" "%s" sleep=0.1\n' "$said" "$ROTA_SOURCE/tests/system/consume" "$said" >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR"
+	job=$(rota submit --parsable --output="$said.out" job.sh)
+	state_is() { [ "$(sql "select state from acct.step where job_id = $job")" = "$1" ]; }
+	eventually state_is running
+	before=$(date +%s.%N)
+	rota suspend "$job"
+	eventually state_is suspended
+	from=$(date +%s.%N)
+	sleep 2
+	to=$(date +%s.%N)
+	rota resume "$job"
+	eventually state_is running
+	after=$(date +%s.%N)
+	touch "$said.go"
+	rota wait "$job"
+	[ "$(sql "select suspended_s between $to - $from - 0.01 and $after - $before + 0.01 and elapsed_s > suspended_s from acct.attempt where job_id = $job")" = t ]
+	[ "$(sql "select cpu_held_s < elapsed_s from acct.attempt where job_id = $job")" = t ]
+}
