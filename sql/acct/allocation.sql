@@ -1,4 +1,4 @@
-create view acct.allocation with (security_barrier) as
+create view internal.acct_allocation as
 select a.job_id, a.step_id, a.attempt, n.name as node, a.node_index, r.name as step, s.array_index, j.user_name, j.account, j.qos,
 	coalesce(a.partition, r.partition) as partition, a.cpus, a.mem_mb,
 	a.gres, a.licenses, a.tasks, a.started_at, a.ended_at,
@@ -10,9 +10,8 @@ from rota.allocation a
 join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = a.job_id
-join rota.node n on n.node_id = a.node_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user
-	or j.account = any ((select m.accounts from acct.me m)::text[]);
+join rota.node n on n.node_id = a.node_id;
+select internal.owner_view('allocation');
 comment on view acct.allocation is
 	'What attempts held on nodes, and from when to when: the ground of all figures on the use of the cluster.';
 comment on column acct.allocation.job_id is 'Number of the job.';

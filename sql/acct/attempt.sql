@@ -1,4 +1,4 @@
-create view acct.attempt with (security_barrier) as
+create view internal.acct_attempt as
 select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition,
 	coalesce(t.state, 'live') as state,
 	array_to_string(t.nodes, ',') as nodes, t.node_count, t.cpus, t.mem_mb, t.gpus, t.gres,
@@ -14,9 +14,8 @@ select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_nam
 from internal.attempt_figures t
 join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-join rota.job j on j.job_id = t.job_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user
-	or j.account = any ((select m.accounts from acct.me m)::text[]);
+join rota.job j on j.job_id = t.job_id;
+select internal.owner_view('attempt');
 comment on view acct.attempt is
 	'Runs of steps, one row each: a step that was requeued or retried has several. Each row is about that run alone; those '
 	'of a step add up to its row in acct.step. Null: unknown, or none.';

@@ -1,5 +1,5 @@
 -- How much of what was held was used, and what was held for steps that failed.
-create view acct.efficiency with (security_barrier) as
+create view internal.acct_efficiency as
 select s.job_id, s.step_id, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, s.state, s.ended_at,
 	s.cpu_measured_s as cpu_held_s, s.cpu_usec / 1e6::numeric as cpu_used_s,
 	s.cpu_measured_s - s.cpu_usec / 1e6::numeric as cpu_unused_s,
@@ -19,9 +19,8 @@ cross join lateral (
 	cross join lateral (select extract(epoch from a.ended_at - a.started_at) as s) p
 	where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt > 0
 ) h
-where s.ended_at is not null and not s.is_array
-	and ((select m.reads_all from acct.me m) or j.user_name = current_user
-		or j.account = any ((select m.accounts from acct.me m)::text[]));
+where s.ended_at is not null and not s.is_array;
+select internal.owner_view('efficiency');
 comment on view acct.efficiency is
 	'Steps that have ended, and how much they used of what they held, all attempts together. Null: not measured.';
 comment on column acct.efficiency.job_id is 'Number of the job.';
@@ -48,7 +47,7 @@ comment on column acct.efficiency.gpu_held_s is 'GPU seconds held; null: none.';
 comment on column acct.efficiency.gpu_efficiency is
 	'Mean of the gauges gpuN.util of its samples, from 0 to 1: of all its GPUs, all attempts together; null: no such gauge.';
 
-create view acct.failure with (security_barrier) as
+create view internal.acct_failure as
 select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, t.state,
 	t.cause, t.message, t.exit_code, t.signal,
 	t.started_at, t.ended_at, s.attempt > t.attempt as ran_again, h.cpu_held_s, h.node_s
@@ -62,9 +61,8 @@ cross join lateral (
 	from rota.allocation a
 	where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
 ) h
-where t.state not in ('completed', 'skipped')
-	and ((select m.reads_all from acct.me m) or j.user_name = current_user
-		or j.account = any ((select m.accounts from acct.me m)::text[]));
+where t.state not in ('completed', 'skipped');
+select internal.owner_view('failure');
 comment on view acct.failure is 'Runs of steps that did not complete, and what was held for them.';
 comment on column acct.failure.job_id is 'Number of the job.';
 comment on column acct.failure.step_id is 'Number of the step in its job.';

@@ -1,4 +1,4 @@
-create view acct.job with (security_barrier) as
+create view internal.acct_job as
 select j.job_id, j.name, j.user_name, j.account, j.qos, j.priority, j.nice,
 	coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end) as state,
 	j.submit_at, j.started_at, j.ended_at,
@@ -7,9 +7,8 @@ select j.job_id, j.name, j.user_name, j.account, j.qos, j.priority, j.nice,
 	j.exit_code, j.signal, j.cause, j.steps_total, j.steps_total - j.steps_left as steps_ended,
 	case when o.own then j.workdir end as workdir, case when o.own then j.comment end as comment
 from rota.job j
-cross join lateral (select (select m.reads_all from acct.me m) or j.user_name = current_user as own) o
-where (select m.reads_all from acct.me m) or j.user_name = current_user
-	or j.account = any ((select m.accounts from acct.me m)::text[]);
+cross join lateral (select (select m.reads_all from acct.me m) or j.user_name = current_user as own) o;
+select internal.owner_view('job');
 comment on view acct.job is 'Jobs, one row each.';
 comment on column acct.job.job_id is 'Number of the job, never reused.';
 comment on column acct.job.name is 'Name that its owner gave it.';

@@ -2,7 +2,8 @@
 --
 -- Invariants:
 -- - Analysts and administrators see all rows; others see those of their own jobs and of accounts that they coordinate.
--- - Each view with rows of users has the same condition on acct.me, which is read once a statement.
+-- - Each view with rows of jobs is made by internal.owner_view, so that all have the same condition on acct.me, which is read once
+--   a statement. Views of other rows have a condition of their own.
 create view acct.me with (security_barrier) as
 select current_user::text as user_name,
 	pg_has_role('rota_analyst', 'member') or pg_has_role('rota_admin', 'member')
@@ -14,6 +15,26 @@ comment on column acct.me.user_name is 'Your login name.';
 comment on column acct.me.reads_all is
 	'Whether you see everybody''s rows, as analysts do; else you see those of your own jobs and of accounts.';
 comment on column acct.me.accounts is 'Accounts that you coordinate, with all below them: you see the rows of their jobs.';
+
+create function internal.owner_view(p_view text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+	-- In three parts, each with a plan of its own: the index on owners serves who sees few rows, and whole tables are read for who
+	-- sees all. (The index has the collation of type text, not that of type name.) A part that is not the caller's is not executed.
+	execute format($q$
+		create view acct.%1$I with (security_barrier) as
+		select v.* from internal.%2$I v where (select m.reads_all from acct.me m)
+		union all
+		select v.* from internal.%2$I v where not (select m.reads_all from acct.me m) and v.user_name = current_user::text collate "default"
+		union all
+		select v.* from internal.%2$I v where (select not m.reads_all and m.accounts <> '{}' from acct.me m)
+			and v.user_name <> current_user::text
+			and v.account = any ((select m.accounts from acct.me m)::text[])$q$, p_view, 'acct_' || p_view);
+	execute format('comment on view internal.%I is %L', 'acct_' || p_view, format('Rows of acct.%s, of all users.', p_view));
+end $$;
+comment on function internal.owner_view(text) is
+	'Make the view acct.NAME of internal.acct_NAME, with the rows that the caller may see: all, or those of his jobs and of the '
+	'accounts that he coordinates. Columns user_name and account say whose a row is.';
 
 create view acct.site with (security_barrier) as
 select z.time_zone,

@@ -17,13 +17,14 @@ comment on function acct.jobs_between(timestamptz, timestamptz) is
 create function acct.queue_at(p_at timestamptz)
 returns table (job_id bigint, step_id int, step text, array_index int, user_name text, account text, qos text, partition text,
 	state text, attempt int,
-	since timestamptz, submit_at timestamptz, nodes text, cpus bigint)
+	since timestamptz, submit_at timestamptz, nodes text, cpus bigint, cpus_requested bigint, mem_requested_mb bigint,
+	gres_requested jsonb)
 language plpgsql stable set search_path = acct, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	select j.job_id, e.step_id, e.step, e.array_index, j.user_name, j.account, j.qos, e.partition, e.to_state, e.attempt,
-		e.at, j.submit_at, a.nodes, a.cpus
+		e.at, j.submit_at, a.nodes, a.cpus, q.cpus_requested, q.mem_requested_mb, q.gres_requested
 	from acct.jobs_between(p_at, p_at) j
 	cross join lateral (
 		select distinct on (x.step_id) x.* from event x where x.job_id = j.job_id and x.at <= p_at order by x.step_id,
@@ -36,12 +37,16 @@ begin
 		where x.job_id = j.job_id and x.step_id = e.step_id and x.attempt = e.attempt and x.started_at <= p_at
 			and coalesce(x.ended_at, 'infinity') > p_at
 	) a on e.to_state <> 'pending'
+	left join lateral (
+		select r.cpus_requested, r.mem_requested_mb, r.gres_requested from request r
+		where r.job_id = j.job_id and r.step = e.step
+	) q on true
 	where e.to_state in ('pending', 'starting', 'prolog', 'running', 'suspended', 'ending')
 	order by j.job_id, e.step_id;
 end $$;
 comment on function acct.queue_at(timestamptz) is
 	'Steps that had been submitted and had not ended at a moment: their state then, since when they were in it, and what '
-	'they held (nodes, cpus; null: nothing). Elements of an array are there from their start on.';
+	'they held (nodes, cpus; null: nothing), and what they had asked for. Elements of an array are there from their start on.';
 
 create function acct.nodes_at(p_at timestamptz)
 returns table (node text, state text, reason text, since timestamptz, cpus int, mem_mb bigint, steps bigint, cpus_held bigint,

@@ -1,4 +1,4 @@
-create view acct.sample with (security_barrier) as
+create view internal.acct_sample as
 select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node,
 	nullif(x.task, -1) as task, x.at,
 	(x.cpu_usec / 1e6)::double precision as cpu_s, x.rss_kb, x.swap_kb, x.minor_faults, x.major_faults, x.rchar, x.wchar,
@@ -7,9 +7,8 @@ from rota.sample x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = x.job_id
-join rota.node n on n.node_id = x.node_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user
-	or j.account = any ((select m.accounts from acct.me m)::text[]);
+join rota.node n on n.node_id = x.node_id;
+select internal.owner_view('sample');
 comment on view acct.sample is
 	'What running steps used at a moment, for as many days as the setting sample_days says. Null: unknown.';
 comment on column acct.sample.job_id is 'Number of the job.';
@@ -36,7 +35,7 @@ comment on column acct.sample.processes is 'Number of processes.';
 comment on column acct.sample.threads is 'Number of threads of all processes.';
 comment on column acct.sample.gauges is 'Figures of the site''s plug-in for the units held: {"gpu0.util": 35}.';
 
-create view acct.step_stats with (security_barrier) as
+create view internal.acct_step_stats as
 select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition,
 	x.samples, x.nodes_sampled, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean,
 		x.cpus_max,
@@ -47,9 +46,8 @@ select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_nam
 from internal.step_stats x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-join rota.job j on j.job_id = x.job_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user
-	or j.account = any ((select m.accounts from acct.me m)::text[]);
+join rota.job j on j.job_id = x.job_id;
+select internal.owner_view('step_stats');
 comment on view acct.step_stats is
 	'What each attempt of a step used: highest, mean and last figures of its samples, and what was counted at its end. '
 	'Null: unknown.';
@@ -99,7 +97,7 @@ comment on column acct.step_stats.threads_mean is 'Mean number of threads on all
 comment on column acct.step_stats.threads_max is 'Most threads, each node''s most added up.';
 comment on column acct.step_stats.gauges is 'Figures of the site''s plug-in: {"n1:gpu0.util": {"last", "mean", "max"}}.';
 
-create view acct.task_stats with (security_barrier) as
+create view internal.acct_task_stats as
 select x.job_id, x.step_id, x.attempt, x.task, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node,
 	x.samples, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean, x.cpus_max,
 	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max,
@@ -109,9 +107,8 @@ from internal.task_stats x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = x.job_id
-join rota.node n on n.node_id = x.node_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user
-	or j.account = any ((select m.accounts from acct.me m)::text[]);
+join rota.node n on n.node_id = x.node_id;
+select internal.owner_view('task_stats');
 comment on view acct.task_stats is
 	'What each task used while it ran, by its samples; acct.task has what the kernel counted at its end. Null: unknown.';
 comment on column acct.task_stats.job_id is 'Number of the job.';
@@ -150,7 +147,7 @@ comment on column acct.task_stats.threads_last is 'Threads in the last sample.';
 comment on column acct.task_stats.threads_mean is 'Mean number of threads over the samples.';
 comment on column acct.task_stats.threads_max is 'Highest number of threads in a sample.';
 
-create view acct.job_stats with (security_barrier) as
+create view internal.acct_job_stats as
 select j.job_id, j.name, j.user_name, j.account, x.samples, x.cpu_s, x.cpus_max, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_max,
 	x.peak_mb, x.cgroup_peak_mb, x.max_rss_kb,
 	x.minor_faults, x.major_faults, x.rchar, x.wchar, x.read_bytes, x.write_bytes, x.processes_max, x.threads_max, x.last_at
@@ -168,9 +165,8 @@ left join lateral (
 			max(y.threads_max) as threads_max, max(y.last_at) as last_at
 	from internal.step_stats y
 	where y.job_id = j.job_id
-) x on true
-where (select m.reads_all from acct.me m) or j.user_name = current_user
-	or j.account = any ((select m.accounts from acct.me m)::text[]);
+) x on true;
+select internal.owner_view('job_stats');
 comment on view acct.job_stats is 'What each job used, all steps and attempts together. Null: unknown.';
 comment on column acct.job_stats.job_id is 'Number of the job.';
 comment on column acct.job_stats.name is 'Name of the job.';

@@ -1,4 +1,4 @@
-create view acct.step with (security_barrier) as
+create view internal.acct_step as
 select s.job_id, s.step_id, r.name as step, s.array_index,
 	s.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label,
 	s.is_array, a.size as array_size, j.user_name, j.account, j.qos, r.partition, s.state, s.attempt as attempts,
@@ -19,9 +19,8 @@ from internal.step_figures s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
 left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
-where (select m.reads_all from acct.me m) or j.user_name = current_user
-	or j.account = any ((select m.accounts from acct.me m)::text[]);
+left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt;
+select internal.owner_view('step');
 comment on view acct.step is
 	'Steps, one row each; of an array, one for the array and one for each element that was started. What a step held and '
 	'used is that of all its attempts together: amounts are added up, peaks are the highest. Times, nodes and what was '

@@ -141,14 +141,22 @@ comment on function internal.job_begin(internal.move_made[]) is 'Have the jobs o
 create function internal.plan_drop(p_began internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	delete from plan p
-	where p.ctid = any (array(
-		select o.ctid
-		from unnest(p_began) b
-		cross join lateral (select x.ctid from plan x
-			where x.job_id = b.job_id and x.step_id = b.step_id offset 0) o)); -- by key
+	with gone as (
+		delete from plan p
+		where p.ctid = any (array(
+			select o.ctid
+			from unnest(p_began) b
+			cross join lateral (select x.ctid from plan x
+				where x.job_id = b.job_id and x.step_id = b.step_id offset 0) o)) -- by key
+		returning p.*
+	)
+	insert into wait_reason (job_id, step_id, from_at, until_at, reason, blocker)
+	select g.job_id, g.step_id, g.since, clock_timestamp(), g.reason, g.blocker from gone g
+	where clock_timestamp() - g.since >= interval '1 second'
+	on conflict do nothing;
 end $$;
-comment on function internal.plan_drop(internal.move_made[]) is 'Delete what was expected of steps that have started.';
+comment on function internal.plan_drop(internal.move_made[]) is
+	'Delete what was expected of steps that have started, and keep why they had waited.';
 
 -- The decision of a cycle in one transaction: states, attempts, allocations, orders, notifications.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb, p_wait boolean default true)
@@ -253,22 +261,40 @@ begin
 	), gone as (
 		delete from plan p using unnest(p_gone_jobs, p_gone_steps) g (job_id, step_id)
 			where p.job_id = g.job_id and p.step_id = g.step_id
+		returning p.*
 	), others as (
 		delete from plan p
 			where p_gone_jobs is null
 			and not exists (select from said s where s.job_id = p.job_id and s.step_id = p.step_id)
+		returning p.*
+	), past as (
+		select g.* from gone g
+		union all
+		select o.* from others o
+		union all
+		select p.* from said s
+		join plan p on p.job_id = s.job_id and p.step_id = s.step_id
+		where (p.reason, p.blocker) is distinct from (s.reason, s.blocker)
+	), kept as (
+		insert into wait_reason (job_id, step_id, from_at, until_at, reason, blocker)
+		select p.job_id, p.step_id, p.since, now(), p.reason, p.blocker from past p
+		where now() - p.since >= interval '1 second'
+		on conflict do nothing
 	)
 	insert into plan as p (job_id, step_id, expected_at, nodes, reason, blocker, message)
 	select s.job_id, s.step_id, s.expected_at, s.nodes, s.reason, s.blocker, s.message from said s
 	on conflict (job_id, step_id) do update
 	set expected_at = excluded.expected_at, nodes = excluded.nodes, reason = excluded.reason, blocker = excluded.blocker,
-		message = excluded.message, made_at = now()
+		message = excluded.message, made_at = now(),
+		since = case when (p.reason, p.blocker) is distinct from (excluded.reason, excluded.blocker) then now()
+			else p.since end
 	where (p.expected_at, p.nodes, p.reason, p.blocker, p.message)
 		is distinct from (excluded.expected_at, excluded.nodes, excluded.reason, excluded.blocker, excluded.message);
 end $$;
 comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
 	'What a cycle expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects '
-	'nothing any more; null: of all others. Rows that say the same are not rewritten.';
+	'nothing any more; null: of all others. Rows that say the same are not rewritten. What a step waited for until now is kept '
+	'in rota.wait_reason.';
 
 create function internal.deadline_expire(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -23,9 +23,9 @@ ANALYST = "begin isolation level repeatable read; select count(*), sum(cpu_held_
 WHOLE = "-c enable_partitionwise_join=on -c enable_mergejoin=off -c enable_nestloop=off"
 
 
-def milliseconds(instance, text, count=5):
-    """The median, as an analyst; the first run fills caches."""
-    script = "set role rota_analyst;\nset time zone 'UTC';\n\\timing on\n\\o /dev/null\n" + f"{text};\n" * (count + 1)
+def milliseconds(instance, text, count=5, role="rota_analyst"):
+    """The median; the first run fills caches."""
+    script = f"set role {role};\nset time zone 'UTC';\n\\timing on\n\\o /dev/null\n" + f"{text};\n" * (count + 1)
     done = subprocess.run(["psql", "-XqAt", "-h", f"{instance.home}/run", "-d", "rota", "-U", "postgres", "-v", "ON_ERROR_STOP=1"],
                           input=script, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -50,6 +50,15 @@ def questions(bench, instance):
     moments = [row[0] for row in instance.sql("select from_at + (until_at - from_at) * x / 6 from (select min(submit_at) as from_at, max(submit_at) as until_at from rota.job) t,"
                                               " generate_series(1, 5) x")]
     bench.figure("queue_at, the slowest of five moments", max(milliseconds(instance, f"select * from acct.queue_at('{at}')") for at in moments), "ms", at_most=250)
+
+
+def own_questions(bench, instance):
+    """What an ordinary user asks of all his jobs costs what he has, not what there is."""
+    instance.sql("create role u001 in role rota_reader")
+    rows = int(instance.sql("select count(*) from rota.job where user_name = 'u001'"))
+    for name, text in (("a user's jobs by state", "select state, count(*) from acct.job group by state"),
+                       ("a user's CPU time", "select sum(cpu_used_s) from acct.step")):
+        bench.figure(f"{name}, all of {rows:,} jobs, a job", 1000 * milliseconds(instance, text, role="u001") / rows, "us", at_most=200)
 
 
 def copied(instance, text):
@@ -160,6 +169,7 @@ def run(bench):
                      f"truncate rota.usage_hour, rota.usage_day, rota.usage_month, rota.node_usage_hour, rota.node_usage_day, rota.node_usage_month; "
                      f"\\i {os.path.dirname(os.path.abspath(__file__))}/history/rollup.sql")
         questions(bench, instance)
+        own_questions(bench, instance)
         export(bench, instance)
         queue(bench, instance, size, count)
         rollup(bench, instance, load.script(instance), size)

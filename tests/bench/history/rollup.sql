@@ -14,7 +14,7 @@ join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join job j on j.job_id = s.job_id;
 create temp table held on commit drop as
 select a.node_id, o.account, o.user_name, coalesce(a.partition, o.partition) as partition, o.qos, a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at,
-	a.cpu_usec / 1e6::numeric as cpu_used_s, case when a.cpu_usec is not null then a.cpus * extract(epoch from a.ended_at - a.started_at) end as cpu_measured_s
+	a.cpu_usec / 1e6::numeric as cpu_used_s, a.cpu_hours
 from allocation a
 join owner o on o.job_id = a.job_id and o.step_id = a.step_id
 where a.ended_at is not null;
@@ -28,12 +28,15 @@ join owner o on o.job_id = e.job_id and o.step_id = e.step_id
 where e.ended_at is not null and not e.is_array
 group by 1, 2, 3, 4, 5;
 create temp view piece as
-select date_trunc('hour', h.started_at, 'UTC') + g.n * interval '1 hour' as hour, h.*, g.n = g.last as ends,
-	extract(epoch from least(h.ended_at, date_trunc('hour', h.started_at, 'UTC') + (g.n + 1) * interval '1 hour')
-		- greatest(h.started_at, date_trunc('hour', h.started_at, 'UTC') + g.n * interval '1 hour')) as s
+select p.hour, h.node_id, h.account, h.user_name, h.partition, h.qos, h.cpus, h.mem_mb, h.gres, extract(epoch from p.ends_at - p.begins_at) as s,
+	case when g.last = 0 then h.cpu_used_s else acct.cpu_used_before(h.cpu_used_s, h.started_at, h.ended_at, h.cpu_hours, p.ends_at)
+		- acct.cpu_used_before(h.cpu_used_s, h.started_at, h.ended_at, h.cpu_hours, p.begins_at) end as cpu_used_s,
+	case when h.cpu_used_s is not null then h.cpus * extract(epoch from p.ends_at - p.begins_at) end as cpu_measured_s
 from held h
 cross join lateral (select (extract(epoch from date_trunc('hour', h.ended_at, 'UTC') - date_trunc('hour', h.started_at, 'UTC')) / 3600)::int as last) l
-cross join lateral (select n, l.last from generate_series(0, l.last) n) g;
+cross join lateral (select n, l.last from generate_series(0, l.last) n) g
+cross join lateral (select date_trunc('hour', h.started_at, 'UTC') + g.n * interval '1 hour' as hour) w
+cross join lateral (select w.hour, greatest(h.started_at, w.hour) as begins_at, least(h.ended_at, w.hour + interval '1 hour') as ends_at) p;
 insert into usage_hour (hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, steps_ended, steps_completed,
 	steps_failed, steps_cancelled, steps_waited, wait_s)
 select hour, account, user_name, partition, qos, coalesce(h.cpu_s, 0), coalesce(h.node_s, 0), coalesce(h.mem_mb_s, 0), coalesce(h.gres_s, '{}'), coalesce(h.cpu_used_s, 0),
@@ -41,7 +44,7 @@ select hour, account, user_name, partition, qos, coalesce(h.cpu_s, 0), coalesce(
 	coalesce(e.steps_waited, 0), coalesce(e.wait_s, 0)
 from (
 	select p.hour, p.account, p.user_name, p.partition, p.qos, sum(p.cpus * p.s) as cpu_s, sum(p.s) as node_s, sum(p.mem_mb * p.s) as mem_mb_s,
-		acct.gres_sum(acct.gres_units(p.gres, p.s)) as gres_s, sum(p.cpu_used_s) filter (where p.ends) as cpu_used_s, sum(p.cpu_measured_s) filter (where p.ends) as cpu_measured_s
+		acct.gres_sum(acct.gres_units(p.gres, p.s)) as gres_s, sum(p.cpu_used_s) as cpu_used_s, sum(p.cpu_measured_s) as cpu_measured_s
 	from piece p
 	group by 1, 2, 3, 4, 5
 ) h
@@ -49,8 +52,7 @@ full join by_end e using (hour, account, user_name, partition, qos)
 -- In the order of time, as they come to be there.
 order by hour;
 insert into node_usage_hour (hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s)
-select p.hour, p.node_id, sum(p.cpus * p.s), sum(p.s), sum(p.mem_mb * p.s), acct.gres_sum(acct.gres_units(p.gres, p.s)), coalesce(sum(p.cpu_used_s) filter (where p.ends), 0),
-	coalesce(sum(p.cpu_measured_s) filter (where p.ends), 0)
+select p.hour, p.node_id, sum(p.cpus * p.s), sum(p.s), sum(p.mem_mb * p.s), acct.gres_sum(acct.gres_units(p.gres, p.s)), coalesce(sum(p.cpu_used_s), 0), coalesce(sum(p.cpu_measured_s), 0)
 from piece p
 group by 1, 2
 order by 1, 2;
