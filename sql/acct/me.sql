@@ -18,18 +18,28 @@ comment on column acct.me.accounts is 'Accounts that you coordinate, with all be
 
 create function internal.owner_view(p_view text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+	v_part record;
 begin
-	-- In three parts, each with a plan of its own: the index on owners serves who sees few rows, and whole tables are read for who
-	-- sees all. (The index has the collation of type text, not that of type name.) A part that is not the caller's is not executed.
-	execute format($q$
-		create view acct.%1$I with (security_barrier) as
-		select v.* from internal.%2$I v where (select m.reads_all from acct.me m)
-		union all
-		select v.* from internal.%2$I v where not (select m.reads_all from acct.me m) and v.user_name = current_user::text collate "default"
-		union all
-		select v.* from internal.%2$I v where (select not m.reads_all and m.accounts <> '{}' from acct.me m)
-			and v.user_name <> current_user::text
-			and v.account = any ((select m.accounts from acct.me m)::text[])$q$, p_view, 'acct_' || p_view);
+	-- In parts, each with a plan of its own: the index on owners serves who sees few rows, and whole tables are read for who sees
+	-- all. A part that is not the caller's is not executed. Each part is a security barrier; the view of all parts is not, so that
+	-- columns that a query does not use are not computed. The index has the collation of type text, not that of type name.
+	for v_part in
+		select format('acct_%s_%s', p_view, x.suffix) as name, x.condition
+		from (values
+			('all', '(select m.reads_all from acct.me m)'),
+			('own', 'not (select m.reads_all from acct.me m) and v.user_name = current_user::text collate "default"'),
+			('account', $q$(select not m.reads_all and m.accounts <> '{}' from acct.me m)
+				and v.user_name <> current_user::text collate "default"
+				and v.account = any ((select m.accounts from acct.me m)::text[])$q$)) x (suffix, condition)
+	loop
+		execute format('create view internal.%I with (security_barrier) as select v.* from internal.%I v where %s', v_part.name,
+			'acct_' || p_view, v_part.condition);
+		execute format('comment on view internal.%I is %L', v_part.name, format('Part of acct.%s.', p_view));
+	end loop;
+	execute format('create view acct.%I as select * from internal.%I union all select * from internal.%I '
+		'union all select * from internal.%I', p_view, format('acct_%s_all', p_view), format('acct_%s_own', p_view),
+		format('acct_%s_account', p_view));
 	execute format('comment on view internal.%I is %L', 'acct_' || p_view, format('Rows of acct.%s, of all users.', p_view));
 end $$;
 comment on function internal.owner_view(text) is

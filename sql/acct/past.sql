@@ -40,6 +40,7 @@ begin
 	left join lateral (
 		select r.cpus_requested, r.mem_requested_mb, r.gres_requested from request r
 		where r.job_id = j.job_id and r.step = e.step
+		offset 0 -- by key
 	) q on true
 	where e.to_state in ('pending', 'starting', 'prolog', 'running', 'suspended', 'ending')
 	order by j.job_id, e.step_id;
