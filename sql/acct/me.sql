@@ -2,8 +2,8 @@
 --
 -- Invariants:
 -- - Analysts and administrators see all rows; others see those of their own jobs and of accounts that they coordinate.
--- - Each view with rows of jobs is made by internal.owner_view, so that all have the same condition on acct.me, which is read once
---   a statement. Views of other rows have a condition of their own.
+-- - Each view with rows of jobs is made by internal.owner_view, so that all have the same condition on acct.me, which is read
+--   once a statement. Views of other rows have a condition of their own.
 create view acct.me with (security_barrier) as
 select current_user::text as user_name,
 	pg_has_role('rota_analyst', 'member') or pg_has_role('rota_admin', 'member')
@@ -21,9 +21,10 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
 	v_part record;
 begin
-	-- In parts, each with a plan of its own: the index on owners serves who sees few rows, and whole tables are read for who sees
-	-- all. A part that is not the caller's is not executed. Each part is a security barrier; the view of all parts is not, so that
-	-- columns that a query does not use are not computed. The index has the collation of type text, not that of type name.
+	-- In parts, each with a plan of its own: the index on owners serves who sees few rows, and whole tables are read for
+	-- who sees all. A part that is not the caller's is not executed. Each part is a security barrier; the view of all parts
+	-- is not, so that columns that a query does not use are not computed. The index has the collation of type text, not that
+	-- of type name.
 	for v_part in
 		select format('acct_%s_%s', p_view, x.suffix) as name, x.condition
 		from (values
@@ -33,18 +34,19 @@ begin
 				and v.user_name <> current_user::text collate "default"
 				and v.account = any ((select m.accounts from acct.me m)::text[])$q$)) x (suffix, condition)
 	loop
-		execute format('create view internal.%I with (security_barrier) as select v.* from internal.%I v where %s', v_part.name,
-			'acct_' || p_view, v_part.condition);
+		execute format('create view internal.%I with (security_barrier) as select v.* from internal.%I v where %s',
+			v_part.name, 'acct_' || p_view, v_part.condition);
 		execute format('comment on view internal.%I is %L', v_part.name, format('Part of acct.%s.', p_view));
 	end loop;
 	execute format('create view acct.%I as select * from internal.%I union all select * from internal.%I '
 		'union all select * from internal.%I', p_view, format('acct_%s_all', p_view), format('acct_%s_own', p_view),
 		format('acct_%s_account', p_view));
-	execute format('comment on view internal.%I is %L', 'acct_' || p_view, format('Rows of acct.%s, of all users.', p_view));
+	execute format('comment on view internal.%I is %L', 'acct_' || p_view,
+		format('Rows of acct.%s, of all users.', p_view));
 end $$;
 comment on function internal.owner_view(text) is
-	'Make the view acct.NAME of internal.acct_NAME, with the rows that the caller may see: all, or those of his jobs and of the '
-	'accounts that he coordinates. Columns user_name and account say whose a row is.';
+	'Make the view acct.NAME of internal.acct_NAME, with the rows that the caller may see: all, or those of his jobs and of '
+	'the accounts that he coordinates. Columns user_name and account say whose a row is.';
 
 create view acct.site with (security_barrier) as
 select z.time_zone,

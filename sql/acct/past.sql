@@ -17,8 +17,8 @@ comment on function acct.jobs_between(timestamptz, timestamptz) is
 create function acct.queue_at(p_at timestamptz)
 returns table (job_id bigint, step_id int, step text, array_index int, user_name text, account text, qos text, partition text,
 	state text, attempt int,
-	since timestamptz, submit_at timestamptz, nodes text, cpus bigint, cpus_requested bigint, mem_requested_mb bigint,
-	gres_requested jsonb)
+	since timestamptz, submit_at timestamptz, nodes text, cpus bigint, cpus_requested bigint,
+	mem_requested_mb bigint, gres_requested jsonb)
 language plpgsql stable set search_path = acct, pg_temp as $$
 #variable_conflict use_column
 begin

@@ -39,8 +39,9 @@ create view internal.acct_step_stats as
 select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition,
 	x.samples, x.nodes_sampled, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean,
 		x.cpus_max,
-	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max, x.peak_mb, x.cgroup_peak_mb, x.max_rss_kb,
-	x.minor_faults, x.major_faults, x.rchar, x.wchar, x.read_bytes, x.write_bytes, x.read_rate_last, x.read_rate_mean, x.read_rate_max,
+	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max, x.peak_mb,
+	x.cgroup_peak_mb, x.max_rss_kb, x.minor_faults, x.major_faults, x.rchar, x.wchar, x.read_bytes, x.write_bytes,
+	x.read_rate_last, x.read_rate_mean, x.read_rate_max,
 	x.write_rate_last, x.write_rate_mean, x.write_rate_max,
 	x.processes_last, x.processes_mean, x.processes_max, x.threads_last, x.threads_mean, x.threads_max, x.gauges
 from internal.step_stats x
@@ -101,7 +102,8 @@ create view internal.acct_task_stats as
 select x.job_id, x.step_id, x.attempt, x.task, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node,
 	x.samples, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean, x.cpus_max,
 	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max,
-	x.minor_faults, x.major_faults, x.rchar, x.wchar, x.read_bytes, x.write_bytes, x.processes_last, x.processes_mean, x.processes_max,
+	x.minor_faults, x.major_faults, x.rchar, x.wchar, x.read_bytes, x.write_bytes,
+	x.processes_last, x.processes_mean, x.processes_max,
 	x.threads_last, x.threads_mean, x.threads_max
 from internal.task_stats x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id

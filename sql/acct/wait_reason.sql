@@ -1,10 +1,10 @@
 -- What steps asked for, and why they waited.
 create view internal.acct_request as
-select r.job_id, r.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, a.size as array_size, r.nodes_min, r.ntasks,
-	r.cpus_per_task, r.ntasks::bigint * r.cpus_per_task as cpus_requested,
+select r.job_id, r.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, a.size as array_size, r.nodes_min,
+	r.ntasks, r.cpus_per_task, r.ntasks::bigint * r.cpus_per_task as cpus_requested,
 	coalesce(r.mem_mb * r.nodes_min, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task) as mem_requested_mb,
-	nullif(r.gres, '{}') as gres_requested, nullif(r.licenses, '{}') as licenses, nullif(r."constraint", '') as node_constraint,
-	r.time_limit_s, r.begin_at, r.deadline_at, j.submit_at
+	nullif(r.gres, '{}') as gres_requested, nullif(r.licenses, '{}') as licenses,
+	nullif(r."constraint", '') as node_constraint, r.time_limit_s, r.begin_at, r.deadline_at, j.submit_at
 from rota.step_request r
 join rota.job j on j.job_id = r.job_id
 left join rota.step_array a on a.job_id = r.job_id and a.step_id = r.step_id;
@@ -31,8 +31,8 @@ comment on column acct.request.begin_at is 'Before when it was not to start; nul
 comment on column acct.request.deadline_at is 'When it was to have ended; null: no such time.';
 comment on column acct.request.submit_at is 'When its job was submitted.';
 
--- Before a step is eligible, its own edges, dates and holds keep it back; then the scheduler says what does (rota.plan). A hold that
--- is over has left no trace.
+-- Before a step is eligible, its own edges, dates and holds keep it back; then the scheduler says what does (rota.plan). A hold
+-- that is over has left no trace.
 create view internal.acct_wait_reason as
 select w.job_id, w.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, w.from_at, w.until_at,
 	extract(epoch from coalesce(w.until_at, now()) - w.from_at)::double precision as wait_s, w.reason, w.blocker,
@@ -44,8 +44,8 @@ from (
 	union all
 	select s.job_id, s.step_id, o.submit_at, f.eligible_at as until_at,
 		case
-		when exists (select from rota.step_edge e where e.job_id = s.job_id and e.step_id = s.request_id and e.kind = 'after')
-			then 'dependency'
+		when exists (select from rota.step_edge e
+			where e.job_id = s.job_id and e.step_id = s.request_id and e.kind = 'after') then 'dependency'
 		when s.held <> '' then 'held'
 		else 'begin' end, null
 	from rota.step s
@@ -62,8 +62,8 @@ join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = w.job_id;
 select internal.owner_view('wait_reason');
 comment on view acct.wait_reason is
-	'Why steps waited, over time: one row for each reason and as long as it lasted, if that was a second at least. Until a step '
-	'is eligible for the first time, it waits for what its script said.';
+	'Why steps waited, over time: one row for each reason and as long as it lasted, if that was a second at least. Until a '
+	'step is eligible for the first time, it waits for what its script said.';
 comment on column acct.wait_reason.job_id is 'Number of the job.';
 comment on column acct.wait_reason.step_id is
 	'Number of the step in its job; of an array, that of the array for the elements that had not started.';

@@ -46,8 +46,8 @@ left join lateral (
 	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
 ) l on true
 left join lateral (
-	select max(x.max_rss_kb) as max_rss_kb, avg(x.max_rss_kb)::bigint as ave_rss_kb, sum(x.rchar)::bigint as rchar, sum(x.wchar)::bigint as wchar,
-		sum(x.read_bytes)::bigint as read_bytes, sum(x.write_bytes)::bigint as write_bytes
+	select max(x.max_rss_kb) as max_rss_kb, avg(x.max_rss_kb)::bigint as ave_rss_kb, sum(x.rchar)::bigint as rchar,
+		sum(x.wchar)::bigint as wchar, sum(x.read_bytes)::bigint as read_bytes, sum(x.write_bytes)::bigint as write_bytes
 	from rota.task_end x
 	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
 ) e on true
@@ -82,8 +82,8 @@ left join lateral (
 	where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
 ) l on true
 left join lateral (
-	select max(x.max_rss_kb) as max_rss_kb, avg(x.max_rss_kb)::bigint as ave_rss_kb, sum(x.rchar)::bigint as rchar, sum(x.wchar)::bigint as wchar,
-		sum(x.read_bytes)::bigint as read_bytes, sum(x.write_bytes)::bigint as write_bytes
+	select max(x.max_rss_kb) as max_rss_kb, avg(x.max_rss_kb)::bigint as ave_rss_kb, sum(x.rchar)::bigint as rchar,
+		sum(x.wchar)::bigint as wchar, sum(x.read_bytes)::bigint as read_bytes, sum(x.write_bytes)::bigint as write_bytes
 	from rota.task_end x
 	where x.job_id = s.job_id and x.step_id = s.step_id
 ) e on true;

@@ -38,8 +38,8 @@ language sql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
 	end;
 $$;
 comment on function acct.cpu_used_before(numeric, timestamptz, timestamptz, bigint[], timestamptz) is
-	'Of the CPU-seconds that an allocation used from p_from until p_until, those used before a moment: by what it used in each '
-	'hour (as rota.allocation.cpu_hours), within an hour and where that is null evenly.';
+	'Of the CPU-seconds that an allocation used from p_from until p_until, those used before a moment: by what it used in '
+	'each hour (as rota.allocation.cpu_hours), within an hour and where that is null evenly.';
 
 create function acct.slurm_tres(p_cpus bigint, p_mem_mb numeric, p_nodes bigint, p_gres jsonb) returns text
 language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$

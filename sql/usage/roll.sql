@@ -133,8 +133,8 @@ begin
 	return v_hours;
 end $$;
 comment on function internal.cpu_hours(rota.allocation) is
-	'CPU time that an ended allocation used in each hour (UTC) that it touches, in microseconds, by its samples; null: it has '
-	'none.';
+	'CPU time that an ended allocation used in each hour (UTC) that it touches, in microseconds, by its samples; null: it '
+	'has none.';
 
 create function internal.usage_requeue() returns void
 language plpgsql set search_path = rota, pg_temp as $$
