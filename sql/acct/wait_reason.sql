@@ -46,15 +46,15 @@ from (
 		case
 		when exists (select from rota.step_edge e
 			where e.job_id = s.job_id and e.step_id = s.request_id and e.kind = 'after') then 'dependency'
-		when s.held <> '' then 'held'
-		else 'begin' end, null
+		when s.held = '' and q.begin_at is not null then 'begin'
+		else 'held' end, null
 	from rota.step s
 	join rota.job o on o.job_id = s.job_id
 	join rota.step_request q on q.job_id = s.job_id and q.step_id = s.request_id
 	left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = 1
 	cross join lateral (select case
 		when s.ended_at is null and (s.held <> '' or q.begin_at > now()) then null
-		else coalesce(t.eligible_at, greatest(s.eligible_at, q.begin_at), s.ended_at) end as eligible_at) f
+		else coalesce(t.eligible_at, t.ordered_at, greatest(s.eligible_at, q.begin_at), s.ended_at) end as eligible_at) f
 	where s.array_index is null and coalesce(f.eligible_at, now()) - o.submit_at >= interval '1 second'
 ) w
 join rota.step s on s.job_id = w.job_id and s.step_id = w.step_id

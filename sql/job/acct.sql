@@ -150,7 +150,7 @@ declare
 begin
 	v_filter.uid := case when not internal.sees_all(p_uid, p_user) then p_uid end;
 	v_filter.users := internal.request_list(p_request, 'user');
-	v_filter.accounts := internal.request_list(p_request, 'account');
+	v_filter.accounts := internal.request_accounts(p_request);
 	v_filter.qoses := internal.request_list(p_request, 'qos');
 	v_filter.names := internal.request_list(p_request, 'name');
 	v_filter.nodes := internal.request_list(p_request, 'nodes');
@@ -277,7 +277,7 @@ begin
 		else json_build_object('rows', coalesce(v_rows, '[]')) end;
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, '
+	'What ran, when, and what it used. Request {user, account, only, qos, name, nodes, states, partition, since, until, jobs, '
 	'limit, steps, attempts, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is '
 	'the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step, '
 	'with attempts one for each attempt of it; with lines {lines}: a line a job, the newest first, of its number, name, '

@@ -17,6 +17,26 @@ end $$;
 comment on function internal.request_list(jsonb, text) is
 	'A member that is a list, or a string with commas; null where it is absent or empty.';
 
+create function internal.request_accounts(p_request jsonb) returns text[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_named constant text[] := internal.request_list(p_request, 'account');
+begin
+	if v_named is null or internal.request_bool(p_request, 'only') then
+		return v_named;
+	end if;
+	return array(
+		with recursive tree as (
+			select n as account from unnest(v_named) n
+			union
+			select a.account from account a join tree t on a.parent = t.account
+		)
+		select t.account from tree t);
+end $$;
+comment on function internal.request_accounts(jsonb) is
+	'The member account, a list of accounts, with all accounts below them; with the member only: they alone. Null where it '
+	'is absent.';
+
 create function internal.request_bool(p_request jsonb, p_key text) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin

@@ -117,7 +117,7 @@ begin
 	into v_rows
 	using v_span.from_at, v_span.until_at, internal.sees_all(p_uid, p_user), p_user, internal.report_accounts(p_user),
 		internal.request_list(p_request, 'user'),
-		internal.request_list(p_request, 'account'), internal.request_list(p_request, 'partition'),
+		internal.request_accounts(p_request), internal.request_list(p_request, 'partition'),
 		internal.request_list(p_request, 'qos'), v_span.zone,
 		internal.request_int(p_request, 'limit');
 	return v_rows;

@@ -107,8 +107,8 @@ begin
 					or j.account = any (internal.report_accounts(p_user)))
 				and (internal.request_list(p_request, 'user') is null
 					or j.user_name = any (internal.request_list(p_request, 'user')))
-				and (internal.request_list(p_request, 'account') is null
-					or j.account = any (internal.request_list(p_request, 'account')))
+				and (internal.request_accounts(p_request) is null
+					or j.account = any (internal.request_accounts(p_request)))
 				and (internal.request_list(p_request, 'qos') is null
 					or j.qos = any (internal.request_list(p_request, 'qos')))
 				and (internal.request_list(p_request, 'partition') is null or exists (

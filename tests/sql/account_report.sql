@@ -37,6 +37,11 @@ select is(t.rows('{"report": "usage", "by": "user", "period": "month"}', 'month'
 select is(t.rows('{"report": "usage", "by": "none", "period": "day", "user": "alice", "account": "bench"}', 'day', 'cpu_h'), '2026-02-27 24.00, 2026-02-28 48.00, 2026-03-01 24.00', 'days');
 select is(t.rows('{"report": "usage", "by": "none", "period": "hour", "since": "2026-02-10T05:00:00Z", "until": "2026-02-10T07:00:00Z"}', 'cpu_h'), '4.00, 5.00', 'hours');
 select is(t.rows('{"report": "efficiency"}', 'user', 'held_h', 'used_h', 'percent', 'waste_h'), 'alice 136.00 28.00 20.6 108.00, bob 7.00 6.00 85.7 1.00', 'efficiency');
+select is(t.rows('{"report": "usage", "account": "lab"}', 'account', 'cpu_h'), 'bench 96.00, lab 46.00', 'an account with those below it');
+select is(t.rows('{"report": "usage", "account": "lab", "only": true}', 'account', 'cpu_h'), 'lab 46.00', 'or alone');
+select is(t.rows('{"report": "usage", "account": "bench"}', 'account', 'cpu_h'), 'bench 96.00', 'and not those above it');
+select is((select string_agg(x ->> 'account', ' ' order by (x ->> 'job_id')::int) from jsonb_array_elements(api.job_acct(0, 'root', '{"account": "lab"}')::jsonb -> 'rows') x), 'bench lab lab', 'rows of jobs likewise');
+select is((select string_agg(x ->> 'account', ' ') from jsonb_array_elements(api.job_acct(0, 'root', '{"account": "lab", "only": "true"}')::jsonb -> 'rows') x), 'lab lab', 'and alone');
 select is(t.rows('{"report": "wait"}', 'partition', 'steps', 'mean_s'), 'main 4 30.0', 'wait');
 select is(t.rows('{"report": "top", "limit": "1"}', 'user', 'cpu_h', 'failed'), 'alice 136.00 0.0', 'top');
 select is(t.rows('{"report": "failures"}', 'cause', 'state', 'jobs', 'users', 'lost_h'), 'exit failed 1 1 6.00', 'failures by cause');

@@ -19,13 +19,14 @@
 #include "lib/err.h"
 #include "lib/nearest.h"
 
-enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, ACCT_ATTEMPTS };
+enum { ACCT_ME = 256, ACCT_ONLY, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, ACCT_ATTEMPTS };
 enum { MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200, REAL_DIGITS = 15 };
 
 const struct verb_option acct_options[] = {
 	{'u', "user", "LIST", "only jobs of these users, separated by commas"},
 	{ACCT_ME, "me", NULL, "only your own jobs"},
-	{'A', "account", "NAME", "only jobs of this account"},
+	{'A', "account", "NAME", "only jobs of this account and of those below it"},
+	{ACCT_ONLY, "only", NULL, "with --account: without the accounts below it"},
 	{'t', "states", "LIST", "only jobs or steps in these states, separated by commas"},
 	{'p', "partition", "NAME", "only this partition"},
 	{'q', "qos", "NAME", "only under this quality of service"},
@@ -100,6 +101,8 @@ static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 		json_object_set_new(request, "states", words_list(scan));
 	else if (id == ACCT_ME)
 		json_object_set_new(request, "user", json_string(words_me()));
+	else if (id == ACCT_ONLY)
+		json_object_set_new(request, "only", json_true());
 	else if (id == ACCT_LIMIT)
 		json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
 	else if (id == 's')

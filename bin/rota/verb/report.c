@@ -11,7 +11,7 @@
 #include "bin/rota/line/words.h"
 #include "lib/err.h"
 
-enum { REPORT_ME = 256, REPORT_BY, REPORT_PERIOD, REPORT_LIMIT, REPORT_CSV, REPORT_HTML };
+enum { REPORT_ME = 256, REPORT_ONLY, REPORT_BY, REPORT_PERIOD, REPORT_LIMIT, REPORT_CSV, REPORT_HTML };
 
 const struct verb_option report_options[] = {
 	{REPORT_BY, "by", "LIST",
@@ -21,7 +21,8 @@ const struct verb_option report_options[] = {
 	{'E', "until", "TIME", "end of the report; default: now"},
 	{'u', "user", "NAME", "only jobs of this user"},
 	{REPORT_ME, "me", NULL, "only your own jobs"},
-	{'A', "account", "NAME", "only this account"},
+	{'A', "account", "NAME", "only this account and those below it"},
+	{REPORT_ONLY, "only", NULL, "with --account: without the accounts below it"},
 	{'p', "partition", "NAME", "only this partition"},
 	{'q', "qos", "NAME", "only under this quality of service"},
 	{REPORT_LIMIT, "limit", "N", "at most N rows"},
@@ -55,6 +56,8 @@ static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 			return !json_object_set_new(request, TEXTS[i].key, words_text(scan));
 	if (id == REPORT_ME)
 		json_object_set_new(request, "user", json_string(words_me()));
+	else if (id == REPORT_ONLY)
+		json_object_set_new(request, "only", json_true());
 	else if (id == REPORT_LIMIT)
 		json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
 	else
