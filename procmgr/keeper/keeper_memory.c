@@ -5,7 +5,8 @@
  * - Only memory that the kernel cannot drop counts: resident anonymous and shared memory. Pages of files do not.
  * - Without a cgroup, a page that several processes share counts once. A cheap sum, in which such a page counts in each process,
  *   shows when the exact sum is needed: when it could be a new peak. A step is killed only for an exact sum.
- * - A keeper spends at most a hundredth of a CPU on measuring, however many processes the machine has. */
+ * - A keeper spends at most a hundredth of a CPU on measuring where it enforces a limit, and a thousandth elsewhere, however many
+ *   processes the machine has. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,12 @@
 #include "procmgr/keeper/descendants.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { PAUSE_LEAST_USEC = 100000, PAUSE_MOST_USEC = 5000000, PAUSE_MOST_LIMITED_USEC = 1000000, COST_FACTOR = 100 };
+enum { PAUSE_LEAST_USEC = 100000 };
+
+/* The longest pause between two measurements, and the pause for each unit of time that a measurement took. */
+static const struct pace {
+	int64_t most_usec, cost_factor;
+} enforcing = {1000000, 100}, watching = {5000000, 1000};
 
 struct keeper_memory {
 	int64_t at;    /* when to measure next; 0 means never */
@@ -90,10 +96,10 @@ static int64_t measure_kb(const struct keeper *k)
 static int64_t next_time(const struct keeper *k, int64_t began, int64_t used_kb)
 {
 	bool enforced = has_to_enforce(k), near = enforced && used_kb > k->order->mem_mb * 1024 / 2;
-	int64_t now = clock_boot_us(), cost = (now - began) * COST_FACTOR,
-		most = enforced ? PAUSE_MOST_LIMITED_USEC : PAUSE_MOST_USEC;
+	const struct pace *pace = enforced ? &enforcing : &watching;
+	int64_t now = clock_boot_us(), cost = (now - began) * pace->cost_factor;
 	k->memory->pause = near ? PAUSE_LEAST_USEC : k->memory->pause * 2;
-	k->memory->pause = k->memory->pause < most ? k->memory->pause : most;
+	k->memory->pause = k->memory->pause < pace->most_usec ? k->memory->pause : pace->most_usec;
 	return now + (cost > k->memory->pause ? cost : k->memory->pause);
 }
 
