@@ -44,7 +44,7 @@ class FigureTest(unittest.TestCase):
 
 
 def entry(session, message, **more):
-    return {"user": "rota_node", "session_id": session, "message": message, "error_severity": "LOG", **more}
+    return {"user": "rota_node", "session_id": session, "message": message, "error_severity": "LOG", "txid": 7, **more}
 
 
 def recorded(*entries):
@@ -52,7 +52,7 @@ def recorded(*entries):
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/log", "w", encoding="utf-8") as file:
             file.writelines(json.dumps(one) + "\n" for one in entries)
-        record = Record(f"{folder}/log", "job_submit", "node_report")
+        record = Record(f"{folder}/log", "job_submit", "node_report", {"7"})
         record.read()
         record.write(f"{folder}/calls")
         with open(f"{folder}/calls", "rb") as file:
@@ -76,6 +76,15 @@ class RecordTest(unittest.TestCase):
                          [(0, {0: 0}), (1, {0: 0}), (0, {0: 1, 1: 0}), (2, {0: 1}), (0, {0: 1, 1: 0, 2: 0})])
         self.assertEqual(record.refused, [("node_report", "no")])
         self.assertEqual(record.spent, {"schedule_commit": (1, 1.0), "node_orders": (1, 1.0), "schedule_nodes": (1, 1.0)})
+
+    def test_idle(self):
+        """A commit that started nothing is left out: nobody waits for it, and the next call of the session counts on."""
+        lead = {"user": "rota_jobmgr"}
+        record, _ = recorded(entry("a", "execute c: select * from api.schedule_commit()", **lead), entry("a", "duration: 1 ms", **(lead | {"txid": 8})),
+                             entry("b", "execute r: select * from api.node_report()"), entry("b", "duration: 1 ms"),
+                             entry("a", "execute c: select * from api.schedule_commit()", **lead), entry("a", "duration: 1 ms", **lead),
+                             entry("b", "execute r: select * from api.node_report()"))
+        self.assertEqual([(number, ended) for number, _, ended, _ in record.calls], [(1, {0: 0}), (0, {0: 0, 1: 1}), (1, {0: 1})])
 
     def test_others(self):
         """Sessions of users, and lines that are no call, are left out."""
