@@ -1,6 +1,7 @@
 # Write OUTPUT, a C file with migrations/*.sql (in order) and the files of sql/ (in the order of sql/install.list) as tables
-# of bytes. Run as: cmake -DSOURCE=... -DOUTPUT=... [-DNEXT=FOLDER] -P embed.cmake
-# NEXT, below SOURCE, has further migrations: tests/fault/upgrade uses it.
+# of bytes. Run as: cmake -DSOURCE=... -DOUTPUT=... [-DNEXT=FOLDER] [-DPAST=NUMBER] -P embed.cmake
+# NEXT, below SOURCE, has further migrations; PAST is the last migration of an earlier program, whose sql/ is not here, so that it has
+# none: tests/fault/upgrade uses both.
 function(embed_table table root names)
 	set(rows "")
 	set(number 0)
@@ -20,13 +21,23 @@ endfunction()
 file(WRITE ${OUTPUT}.new "/* Made by cmake/embed.cmake. */\n#include \"bin/rota/embed.h\"\n")
 file(GLOB migrations RELATIVE ${SOURCE}/migrations ${SOURCE}/migrations/[0-9][0-9][0-9][0-9]_*.sql)
 list(SORT migrations)
+if(PAST)
+	set(kept "")
+	foreach(name IN LISTS migrations)
+		string(REGEX MATCH "^[0-9]+" number "${name}")
+		if(NOT number STRGREATER PAST)
+			list(APPEND kept ${name})
+		endif()
+	endforeach()
+	set(migrations "${kept}")
+endif()
 if(NEXT)
 	file(GLOB next RELATIVE ${SOURCE}/migrations ${SOURCE}/${NEXT}/[0-9][0-9][0-9][0-9]_*.sql)
 	list(APPEND migrations ${next})
 endif()
 embed_table(EMBED_MIGRATIONS migrations "${migrations}")
 set(install "")
-if(EXISTS ${SOURCE}/sql/install.list)
+if(NOT PAST AND EXISTS ${SOURCE}/sql/install.list)
 	file(STRINGS ${SOURCE}/sql/install.list lines)
 	foreach(line IN LISTS lines)
 		string(REGEX REPLACE "#.*" "" line "${line}")
