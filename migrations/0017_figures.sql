@@ -93,7 +93,7 @@ set eligible_at = least(s.eligible_at, t.ordered_at)
 from rota.step s
 where s.job_id = t.job_id and s.step_id = t.step_id and s.attempt = t.attempt;
 
--- What was used counts in the hours in which it was used, so the figures are added up anew.
+-- CPU time counts in the hour in which it was used. So all usage figures are computed again.
 alter table rota.allocation add column cpu_hours bigint[];
 comment on column rota.allocation.cpu_hours is
 	'CPU time used in each hour (UTC) that the allocation touches, in microseconds, by its samples; null: within one hour, or '

@@ -70,50 +70,14 @@ comment on column acct.attempt.is_latest is
 create view acct.last_attempt with (security_barrier) as
 select t.* from acct.attempt t where t.is_latest;
 comment on view acct.last_attempt is 'The latest attempt of each step, with the columns of acct.attempt.';
-comment on column acct.last_attempt.job_id is 'Number of the job.';
-comment on column acct.last_attempt.step_id is 'Number of the step in its job.';
-comment on column acct.last_attempt.attempt is 'Number of the run, from 1.';
-comment on column acct.last_attempt.step is 'Name of the step in the script.';
-comment on column acct.last_attempt.array_index is 'Index of an array element; null: not an element.';
-comment on column acct.last_attempt.user_name is 'Login name of the job''s owner.';
-comment on column acct.last_attempt.account is 'Account that pays; null: none.';
-comment on column acct.last_attempt.qos is 'Quality of service of the job.';
-comment on column acct.last_attempt.partition is 'Partition of the step.';
-comment on column acct.last_attempt.state is 'How it ended, or live.';
-comment on column acct.last_attempt.nodes is 'Its nodes, comma separated, the one that runs the script first.';
-comment on column acct.last_attempt.node_count is 'Number of its nodes.';
-comment on column acct.last_attempt.cpus is 'CPUs allocated, over all nodes.';
-comment on column acct.last_attempt.mem_mb is 'Memory allocated, over all nodes, in MiB.';
-comment on column acct.last_attempt.gpus is 'GPUs allocated, over all nodes; null: none.';
-comment on column acct.last_attempt.gres is 'Units of generic resources allocated, over all nodes: {"gpu": 4}; null: none.';
-comment on column acct.last_attempt.time_limit_s is 'Time limit in seconds; 0: none.';
-comment on column acct.last_attempt.eligible_at is 'When nothing but resources stood in its way any more.';
-comment on column acct.last_attempt.ordered_at is 'When the scheduler placed it.';
-comment on column acct.last_attempt.started_at is 'When its first task started; null: none did.';
-comment on column acct.last_attempt.done_at is 'When its last task ended.';
-comment on column acct.last_attempt.ended_at is 'When all of its nodes had finished with it, epilogs included; null: live.';
-comment on column acct.last_attempt.suspended_s is 'Seconds that it was suspended.';
-comment on column acct.last_attempt.wait_s is 'Seconds from when it was eligible to its start.';
-comment on column acct.last_attempt.elapsed_s is 'Seconds from its start to the end of its last task, suspensions included.';
-comment on column acct.last_attempt.cpu_held_s is 'CPU seconds that it held: allocated CPUs times the seconds held.';
-comment on column acct.last_attempt.gpu_held_s is 'GPU seconds that it held; null: none.';
-comment on column acct.last_attempt.cpu_used_s is
-	'CPU seconds used by all its processes; each node counts them when the attempt has ended on it.';
-comment on column acct.last_attempt.user_cpu_s is 'Part of cpu_used_s that was spent in user mode.';
-comment on column acct.last_attempt.system_cpu_s is 'Part of cpu_used_s that was spent in the kernel.';
-comment on column acct.last_attempt.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
-comment on column acct.last_attempt.peak_mb is
-	'Most memory on one node that counts against a limit (anonymous and shared memory, not pages of files), and at '
-	'least that of its largest process, in MiB.';
-comment on column acct.last_attempt.cgroup_peak_mb is
-	'Most memory of its cgroup on one node, cached pages of files included, in MiB; null: no cgroup.';
-comment on column acct.last_attempt.rchar is 'Bytes that read calls of its tasks returned, from any file, pipe or socket.';
-comment on column acct.last_attempt.wchar is 'Bytes that its tasks passed to write calls, to any file, pipe or socket.';
-comment on column acct.last_attempt.read_bytes is 'Bytes read from storage for its tasks.';
-comment on column acct.last_attempt.write_bytes is 'Bytes that its tasks caused to be written to storage.';
-comment on column acct.last_attempt.exit_code is 'Highest exit code of its tasks, 0 to 255.';
-comment on column acct.last_attempt.signal is 'Signal that ended a task of it; null: none.';
-comment on column acct.last_attempt.cause is 'What ended it; see acct.step.cause.';
-comment on column acct.last_attempt.message is 'Why the attempt ended as it did, in words.';
-comment on column acct.last_attempt.is_latest is
-	'Whether it is the latest attempt of its step; acct.last_attempt has these rows only.';
+do $$
+declare
+	v_column record;
+begin
+	for v_column in
+		select a.attname, col_description(a.attrelid, a.attnum) as comment from pg_attribute a
+		where a.attrelid = 'acct.attempt'::regclass and a.attnum > 0
+	loop
+		execute format('comment on column acct.last_attempt.%I is %L', v_column.attname, v_column.comment);
+	end loop;
+end $$;

@@ -3,8 +3,9 @@ select s.job_id, s.step_id, r.name as step, s.array_index,
 	s.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label,
 	s.is_array, a.size as array_size, j.user_name, j.account, j.qos, r.partition, s.state, s.attempt as attempts,
 	s.retries, s.requeues,
-	r.nodes_min, r.ntasks, r.cpus_per_task, coalesce(r.mem_mb * r.nodes_min, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task)
-		as mem_requested_mb, nullif(r.gres, '{}') as gres_requested, nullif(r.licenses, '{}') as licenses,
+	r.nodes_min, r.ntasks, r.cpus_per_task,
+	acct.mem_requested_mb(r.mem_mb, r.mem_per_cpu_mb, r.nodes_min, r.ntasks, r.cpus_per_task) as mem_requested_mb,
+	nullif(r.gres, '{}') as gres_requested, nullif(r.licenses, '{}') as licenses,
 	nullif(r."constraint", '') as node_constraint, coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s,
 	array_to_string(t.nodes, ',') as nodes, s.node_count, s.cpus, s.mem_mb, s.gpus, s.gres,
 	j.submit_at, s.eligible_at, s.started_at, s.ended_at,
@@ -22,9 +23,9 @@ left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt;
 select internal.owner_view('step');
 comment on view acct.step is
-	'Steps, one row each; of an array, one for the array and one for each element that was started. What a step held and '
-	'used is that of all its attempts together: amounts are added up, peaks are the highest. Times, nodes and what was '
-	'allocated are those of the latest attempt. acct.attempt has a row for each attempt. Null: unknown, or none.';
+	'Steps, one row each. An array has a row, and each of its elements that was started has one. Amounts are sums over all '
+	'attempts of the step, and peaks are the highest of all attempts. Times, nodes and allocated resources are those of the '
+	'latest attempt. acct.attempt has a row for each attempt. Null: unknown, or none.';
 comment on column acct.step.job_id is 'Number of the job.';
 comment on column acct.step.step_id is
 	'The step in its job; the element at position p of an array has the array''s number + 1 + p.';

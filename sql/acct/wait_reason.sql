@@ -2,7 +2,7 @@
 create view internal.acct_request as
 select r.job_id, r.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, a.size as array_size, r.nodes_min,
 	r.ntasks, r.cpus_per_task, r.ntasks::bigint * r.cpus_per_task as cpus_requested,
-	coalesce(r.mem_mb * r.nodes_min, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task) as mem_requested_mb,
+	acct.mem_requested_mb(r.mem_mb, r.mem_per_cpu_mb, r.nodes_min, r.ntasks, r.cpus_per_task) as mem_requested_mb,
 	nullif(r.gres, '{}') as gres_requested, nullif(r.licenses, '{}') as licenses,
 	nullif(r."constraint", '') as node_constraint, r.time_limit_s, r.begin_at, r.deadline_at, j.submit_at
 from rota.step_request r

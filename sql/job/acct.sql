@@ -4,9 +4,12 @@ language sql stable set search_path = rota, pg_temp as $$
 		select s.step_id, s.array_index, r.name, r.partition, s.state, s.exit_code, s.signal, s.cause, s.started_at,
 			s.ended_at, s.attempt, r.ntasks,
 			r.ntasks::bigint * r.cpus_per_task as cpus_asked, s.is_array, s.cpus, s.mem_mb, s.node_count, s.gres,
-			t.nodes, coalesce(r.mem_mb * r.nodes_min, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task) as mem_requested_mb,
+			t.nodes,
+			acct.mem_requested_mb(r.mem_mb, r.mem_per_cpu_mb, r.nodes_min, r.ntasks, r.cpus_per_task)
+				as mem_requested_mb,
 			coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s, s.eligible_at,
-			(select sum(a.suspended_s) from attempt a where a.job_id = s.job_id and a.step_id = s.step_id) as suspended_s,
+			(select sum(a.suspended_s) from attempt a
+				where a.job_id = s.job_id and a.step_id = s.step_id) as suspended_s,
 			s.cpu_held_s, s.cpu_usec, s.system_usec, s.peak_mb, s.max_rss_kb, s.ave_rss_kb,
 			s.rchar, s.wchar, s.read_bytes, s.write_bytes
 		from internal.step_figures s
@@ -39,7 +42,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		sum(o.attempt),
 		'ntasks', sum(o.ntasks) filter (where not o.is_array), 'rchar', sum(o.rchar), 'wchar', sum(o.wchar),
 		'read_bytes', sum(o.read_bytes), 'write_bytes', sum(o.write_bytes),
-		'user_s', trim_scale((sum(o.cpu_usec) - sum(o.system_usec)) / 1e6), 'system_s', trim_scale(sum(o.system_usec) / 1e6),
+		'user_s', trim_scale((sum(o.cpu_usec) - sum(o.system_usec)) / 1e6),
+		'system_s', trim_scale(sum(o.system_usec) / 1e6),
 		'cpu_held_s', trim_scale(sum(o.cpu_held_s)), 'suspended_s', sum(o.suspended_s), 'peak_mb', max(o.peak_mb),
 		'mem_requested_mb', max(o.mem_requested_mb))
 	from one o
@@ -61,7 +65,8 @@ begin
 		'user_s', trim_scale((u.cpu_usec - u.system_usec) / 1e6), 'system_s', trim_scale(u.system_usec / 1e6),
 		'cpu_held_s', trim_scale(u.cpu_held_s), 'wait_s', extract(epoch from t.started_at - t.eligible_at),
 		'suspended_s', t.suspended_s, 'time_limit_s', t.time_limit_s,
-		'mem_requested_mb', coalesce(r.mem_mb * r.nodes_min, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task),
+		'mem_requested_mb',
+		acct.mem_requested_mb(r.mem_mb, r.mem_per_cpu_mb, r.nodes_min, r.ntasks, r.cpus_per_task),
 		'alloc_tres', acct.slurm_tres(u.cpus, u.mem_mb, u.node_count, u.gres), 'peak_mb', u.peak_mb,
 		'ave_rss_kb', u.ave_rss_kb,
 		-- The path of the output file, for those who may see it (docs/formats.md).
@@ -225,8 +230,10 @@ begin
 			'account', c.account, 'qos', c.qos, 'priority', c.priority - c.nice, 'submit_at', c.submit_at,
 			'wait_s', extract(epoch from c.started_at - c.submit_at),
 			'submit_line', case when c.uid = p_uid or v_operator
-				then concat_ws(' ', c.script_name, (select string_agg(case when a ~ '^[[:alnum:]_./=:,@%+-]+$' then a
-					else quote_literal(a) end, ' ' order by nr) from unnest(c.arguments) with ordinality u (a, nr))) end,
+				then concat_ws(' ', c.script_name, (
+					select string_agg(case when a ~ '^[[:alnum:]_./=:,@%+-]+$' then a
+						else quote_literal(a) end, ' ' order by nr)
+					from unnest(c.arguments) with ordinality u (a, nr))) end,
 			'state', v.state,
 			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at',
 			c.ended_at,
@@ -277,8 +284,8 @@ begin
 		else json_build_object('rows', coalesce(v_rows, '[]')) end;
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, only, qos, name, nodes, states, partition, since, until, jobs, '
-	'limit, steps, attempts, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is '
+	'What ran, when, and what it used. Request {user, account, only, qos, name, nodes, states, partition, since, until, '
+	'jobs, limit, steps, attempts, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is '
 	'the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step, '
 	'with attempts one for each attempt of it; with lines {lines}: a line a job, the newest first, of its number, name, '
 	'user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), '

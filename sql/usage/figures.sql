@@ -2,8 +2,8 @@
 --
 -- Invariants:
 -- - A figure of a step is that of its attempts together: sums, and of peaks the highest. An attempt's figure is its own.
--- - CPU time is that of all processes, as nodes report it when an attempt has ended there. What is not known adds nothing; a sum
---   of which no part is known is null.
+-- - CPU time is that of all processes. A node reports it when an attempt has ended on it.
+-- - An unknown figure adds nothing to a sum. A sum of unknown figures only is null.
 -- - CPUs, memory and nodes of a step are those of its latest attempt.
 
 create function internal.figures_known(p_job bigint, p_step int, p_attempt int, p_node int) returns internal.node_figures

@@ -41,6 +41,13 @@ comment on function acct.cpu_used_before(numeric, timestamptz, timestamptz, bigi
 	'Of the CPU-seconds that an allocation used from p_from until p_until, those used before a moment: by what it used in '
 	'each hour (as rota.allocation.cpu_hours), within an hour and where that is null evenly.';
 
+create function acct.mem_requested_mb(p_mem_mb bigint, p_mem_per_cpu_mb bigint, p_nodes int, p_tasks int, p_cpus_per_task int)
+	returns bigint
+language sql immutable parallel safe
+return coalesce(p_mem_mb * p_nodes, p_mem_per_cpu_mb * p_tasks * p_cpus_per_task);
+comment on function acct.mem_requested_mb(bigint, bigint, int, int, int) is
+	'Memory that a step asks for over all nodes, in MiB: so much on each node, or for each CPU; null: it asks for none.';
+
 create function acct.slurm_tres(p_cpus bigint, p_mem_mb numeric, p_nodes bigint, p_gres jsonb) returns text
 language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
@@ -162,7 +169,7 @@ cross join lateral (
 			case when l.first = l.last then p.ends_at
 			else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
 	) c
-	-- What was used is known when the allocation has ended, and may be added up later than what was held.
+	-- The CPU time used is known only when the allocation has ended. It may be added up later than the CPU time held.
 	cross join lateral (
 		select unnest(case when h.ended_at is not null and h.cpu_used_s is not null then '{f,t}'
 			else '{f}' end::boolean[]) as used

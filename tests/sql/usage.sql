@@ -198,7 +198,7 @@ select t.roll(), t.report(t.say(:'j' || '.a', 'end', '{"cpu_usec": 3000000, "pea
 select is((select concat_ws(' ', cpu_s::int, cpu_used_s::int, cpu_measured_s::int) from acct.usage_month where user_name = 'gina'), '20 3 20', 'and counted once');
 select is_empty(:'audit', 'and after');
 
--- What was used counts in the hours in which it was used: evenly, or as samples say, also when the samples are gone.
+-- CPU time counts in the hours in which it was used, by the samples or else evenly. It still does when the samples are dropped.
 select t.submit('hans', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.pass(:'j' || '.a'), t.pass(:'j' || '.b', '{2}') \g /dev/null
 update rota.allocation set started_at = '2027-03-01 10:30Z', ended_at = '2027-03-01 12:30Z', gone_at = '2027-03-01 12:30Z', cpu_usec = 4000000 where job_id = :j;

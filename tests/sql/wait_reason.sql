@@ -23,7 +23,7 @@ select t.start(:'j' || '.a') \g /dev/null
 select is(t.waited(:j), format('a resources 100, a priority %s.first %s 70', :i, :i), 'its start ends the wait');
 select is((select count(*) from rota.plan where job_id = :j), 0::bigint, 'and the plan');
 
--- What goes by within a second is not kept; what the scheduler no longer speaks of is.
+-- A reason of less than a second is not kept. The reason of a step that is no longer in the plan is kept.
 select t.submit('bob', '[{"name": "a"}]') as k \gset
 select t.plan(t.said(:k, 'license')), t.plan(t.said(:k, 'resources')) \g /dev/null
 select is(t.waited(:k), 'a resources 0 still', 'a moment is no reason');
