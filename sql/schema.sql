@@ -118,8 +118,9 @@ comment on type internal.candidate is
 	'is under limits, has more rows after it; lead: the first of those that it starts with, which needs what all of them '
 	'do; fits: no limit is lower than what it needs.';
 
-create type internal.step_size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
-comment on type internal.step_size is 'How much a step needs: gres in all, {"gpu": 4}; a time limit of 0 is none.';
+create type internal.step_size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint, billing numeric);
+comment on type internal.step_size is
+	'How much a step needs: gres in all, {"gpu": 4}; a time limit of 0 is none; billing: units an hour, null: not asked for.';
 
 create type internal.node_figures as (
 	peak_mb bigint,

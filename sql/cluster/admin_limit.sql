@@ -16,7 +16,8 @@ declare
 	v_measure text := regexp_replace(p_what, '_per_user$', '');
 	v_each boolean := p_what ~ '_per_user$';
 	v_scope record;
-	v_want jsonb := case when v_measure = 'gres' then p_value when v_measure = 'cpu_minutes' then p_value
+	-- By what tells the limits of one key apart: kind, period or both.
+	v_want jsonb := case when v_measure in ('gres', 'cpu_minutes', 'billing', 'gres_minutes') then p_value
 		else jsonb_build_object(v_measure, p_value) end;
 begin
 	select * into v_scope from internal.admin_limit_scope(p_object, p_name);
@@ -24,20 +25,22 @@ begin
 	delete from usage_limit l
 	where (l.account, l.user_name, l.qos, l.partition) is not distinct from (v_scope.account, v_scope.user_name, v_scope.qos,
 		v_scope.partition)
-		and l.each_user = v_each and regexp_replace(l.measure, '^gres/.*', 'gres') = v_measure
-		and to_jsonb(l.most) is distinct from v_want -> case v_measure when 'cpu_minutes' then l.period
-			else l.measure end;
+		and l.each_user = v_each and split_part(l.measure, '/', 1) = v_measure
+		and to_jsonb(l.most) is distinct from v_want -> case when v_measure = 'gres_minutes'
+			then split_part(l.measure, '/', 2) || '/' || l.period when l.period <> '' then l.period else l.measure end;
 	insert into usage_limit (account, user_name, qos, partition, each_user, measure, period, most)
 	select v_scope.account, v_scope.user_name, v_scope.qos, v_scope.partition, v_each,
-		case v_measure when 'gres' then w.key else v_measure end,
-		case v_measure when 'cpu_minutes' then w.key else '' end, w.value::bigint
+		case v_measure when 'gres' then w.key when 'gres_minutes' then 'gres_minutes/' || split_part(w.key, '/', 1)
+			else v_measure end,
+		case v_measure when 'cpu_minutes' then w.key when 'billing' then w.key when 'gres_minutes'
+			then split_part(w.key, '/', 2) else '' end, w.value::bigint
 	from jsonb_each_text(case jsonb_typeof(v_want) when 'object' then v_want else '{}' end) w
 	where w.value is not null
 	on conflict do nothing;
 end $$;
 comment on function internal.admin_limit(text, text, text, jsonb) is
 	'Set, change or (null) remove a limit of an object; p_what: a measure, perhaps with _per_user; of gres {"gres/gpu": 4}, '
-	'of cpu_minutes {"month": 60000}.';
+	'of cpu_minutes and billing {"month": 60000}, of gres_minutes {"gpu/month": 6000}.';
 
 create function internal.admin_limits(p_object text, p_name text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -49,11 +52,13 @@ begin
 		select coalesce(jsonb_object_agg(x.key, x.value), '{}')
 		from (
 			select k.key, case when min(l.measure) ~ '^gres/' then jsonb_object_agg(substr(l.measure, 6), l.most)
-				when min(l.measure) = 'cpu_minutes' then jsonb_object_agg(l.period, l.most)
+				when min(l.measure) ~ '^gres_minutes/'
+				then jsonb_object_agg(substr(l.measure, 14) || '/' || l.period, l.most)
+				when min(l.period) <> '' then jsonb_object_agg(l.period, l.most)
 					else to_jsonb(min(l.most)) end as value
 			from usage_limit l
 			cross join lateral (
-				select 'max_' || regexp_replace(l.measure, '^gres/.*', 'gres') || case
+				select 'max_' || split_part(l.measure, '/', 1) || case
 					when l.measure = 'time' then '_s' else '' end
 					|| case when l.each_user then '_per_user' else '' end as key
 			) k

@@ -15,6 +15,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('partition', 'allow_users', 'allow_users', 'list'),
 		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'),
 			('partition', 'sample', 'sample_s', 'int [0,86400]'), ('partition', 'nodes', '+nodes', 'text'),
+		('partition', 'billing', '+billing', 'weights'), ('partition', 'billing_from', '+billing_from', 'month'),
 		('node', 'cpus', 'cpus', 'int [1,65536]'), ('node', 'mem', 'mem_mb', 'size'),
 			('node', 'mem_mb', 'mem_mb', 'int [0,)'), ('node', 'features', 'features', 'list'),
 		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'),
@@ -32,6 +33,11 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		('association', 'shares', 'shares', 'int [0,2147483647]'),
 		('license', 'total', 'total', 'int [0,2147483647]'),
 		('setting', 'value', 'value', 'text'),
+		('price', 'account', 'account', 'text'), ('price', 'from', 'from_month', 'month'),
+			('price', 'per_unit', 'per_unit', 'rate'), ('price', 'currency', 'currency', 'currency'),
+		('grant', 'account', 'account', 'text'), ('grant', 'units', 'units', 'int [0,)'),
+			('grant', 'first_day', 'first_day', 'day'), ('grant', 'last_day', 'last_day', 'day'),
+			('grant', 'carry_over', 'carry_over', 'int [0,)'), ('grant', 'at_end', 'at_end', 'refuse|low_priority'),
 		('reservation', 'start', 'starts_at', 'moment'), ('reservation', 'end', 'ends_at', 'moment'),
 		('reservation', 'duration', '+duration', 'time [1,)'),
 		('reservation', 'nodes', '+nodes', 'text'), ('reservation', 'recurs', 'recurs', 'period'),
@@ -45,7 +51,9 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	from unnest(array['account', 'user', 'association', 'qos', 'partition']) o (object)
 	cross join (values ('max_running', 'running', 'int [0,)'), ('max_submitted', 'submitted', 'int [0,)'),
 		('max_cpus', 'cpus', 'int [0,)'),
-		('max_gres', 'gres', 'amounts'), ('max_cpu_minutes', 'cpu_minutes', 'budgets'), ('max_time', 'time', 'time'),
+		('max_gres', 'gres', 'amounts'), ('max_cpu_minutes', 'cpu_minutes', 'budgets'),
+		('max_gres_minutes', 'gres_minutes', 'gres_budgets'), ('max_billing', 'billing', 'budgets'),
+		('max_time', 'time', 'time'),
 		('max_time_s', 'time', 'int [0,)'),
 		('max_nodes', 'nodes', 'int [0,)')) m (key, measure, kind)
 	cross join unnest(array['', '_per_user']) e (suffix)
@@ -68,7 +76,7 @@ begin
 	if jsonb_typeof(p_value) = 'array' and v_kind in ('list', 'text') then
 		return case v_kind when 'list' then p_value
 			else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
-	elsif jsonb_typeof(p_value) = 'array' and v_kind in ('amounts', 'budgets') then
+	elsif jsonb_typeof(p_value) = 'array' and v_kind in ('amounts', 'budgets', 'gres_budgets', 'weights') then
 		return internal.admin_value(p_key, p_kind,
 			to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)));
 	elsif v_text is null or v_text = '' or (lower(v_text) in ('none', 'unlimited', 'infinite') and v_kind <> 'text') then
@@ -94,10 +102,28 @@ begin
 			when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
 			select jsonb_object_agg(coalesce(nullif(split_part(lower(x), '/', 2), ''), 'month'),
 				split_part(x, '/', 1)::bigint) from unnest(string_to_array(v_text, ',')) x) end
+		when 'gres_budgets' then case
+			when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?)*$' then (
+			select jsonb_object_agg(m[1] || '/' || coalesce(m[3], 'month'), m[2]::bigint)
+				from unnest(string_to_array(v_text, ',')) x
+				cross join lateral regexp_match(x, '^([^:=]*)[:=]([0-9]+)(?:/(.*))?$') m) end
+		when 'weights' then case
+			when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(\.[0-9]{1,9})?(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(\.[0-9]{1,9})?)*$' then (
+			select jsonb_object_agg(split_part(translate(x, '=', ':'), ':', 1),
+				split_part(translate(x, '=', ':'), ':', 2)::numeric)
+				from unnest(string_to_array(v_text, ',')) x) end
+		when 'rate' then case when v_text ~ '^[0-9]{1,9}(\.[0-9]{1,9})?$' then to_jsonb(v_text::numeric) end
+		when 'currency' then case when v_text ~ '^[A-Za-z]{3}$' then to_jsonb(upper(v_text)) end
+		when 'month' then case
+			when v_text ~ '^[1-9][0-9]{3}-(0[1-9]|1[0-2])$' then to_jsonb((v_text || '-01')::date) end
+		when 'day' then case
+			when v_text ~ '^[1-9][0-9]{3}-(0[1-9]|1[0-2])-[0-9]{2}$'
+				and to_char((left(v_text, 7) || '-01')::date + right(v_text, 2)::int - 1, 'YYYY-MM-DD') = v_text
+			then to_jsonb(v_text::date) end
 		when 'period' then to_jsonb(internal.text_period(lower(v_text))::text)
 		else case when v_text = any (string_to_array(p_kind, '|')) then to_jsonb(v_text) end
 	end;
-	if v_answer is null or (jsonb_typeof(v_answer) = 'number' and not v_answer::bigint <@ v_range) then
+	if v_answer is null or (v_kind <> 'rate' and jsonb_typeof(v_answer) = 'number' and not v_answer::bigint <@ v_range) then
 		raise exception '"%" is no value for "%"', v_text, p_key using errcode = 'RT422', hint = case v_kind
 			when 'int' then 'Give a whole number' || coalesce(' from ' || lower(v_range), '')
 				|| coalesce(' to ' || upper(v_range) - 1, ' up') || '.'
@@ -108,8 +134,15 @@ begin
 			when 'word' then 'Give a line of 1000 characters at most.'
 			when 'period' then 'Give daily, weekly, monthly, or a number of days, weeks or months, like 14days.'
 			when 'amounts' then 'Write it like gpu:4,fpga:1.'
-			when 'budgets' then 'Give CPU-minutes in a period, like 60000/month (or day, week, year, 30days), '
+			when 'budgets' then 'Give a number in a period, like 60000/month (or day, week, year, 30days), '
 				'several with commas.'
+			when 'gres_budgets' then 'Give device-minutes in a period, like gpu:6000/month (or day, week, year, '
+				'30days), several with commas.'
+			when 'weights' then 'Give units an hour, like cpu:1,mem:0.25,node:0,gpu:20 (mem: of a GiB).'
+			when 'rate' then 'Give a number like 0.035.'
+			when 'currency' then 'Give a code of three letters, like EUR.'
+			when 'month' then 'Give a month like 2030-01.'
+			when 'day' then 'Give a day like 2030-01-31.'
 			when 'size' then 'Give a size like 512M or 4G.'
 			else 'Give one of: ' || replace(p_kind, '|', ', ') || '.' end;
 	end if;
@@ -154,7 +187,9 @@ create function internal.admin_row(p_object text, p_name text) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select to_jsonb(p) || internal.admin_limits('partition', p.partition)
 		|| jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
-		where pn.partition = p.partition order by n.name))
+		where pn.partition = p.partition order by n.name), 'billing',
+		(select jsonb_object_agg(to_char(w.from_month, 'YYYY-MM'), jsonb_build_object('cpu', w.cpu, 'mem', w.mem_gib,
+			'node', w.node) || w.gres) from billing_weight w where w.partition = p.partition))
 	from partition p where p_object = 'partition' and p.partition = p_name
 	union all
 	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight,
@@ -195,6 +230,10 @@ language sql stable set search_path = rota, pg_temp as $$
 	select to_jsonb(l) - 'used' from license l where p_object = 'license' and l.license = p_name
 	union all
 	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name
+	union all
+	select to_jsonb(c) from price c where p_object = 'price' and c.price = p_name
+	union all
+	select to_jsonb(g) - 'grant_id' from account_grant g where p_object = 'grant' and g.name = p_name
 	union all
 	select to_jsonb(r)
 		|| jsonb_build_object('nodes', array(select n.name from reservation_node rn join node n on n.node_id = rn.node_id

@@ -20,6 +20,12 @@ begin
 				union all
 				select u.above from association a join internal.account_above u on u.account = a.account
 					where a.user_name = p_user))),
+		'grants', (
+			select coalesce(jsonb_agg(to_jsonb(g) order by g.account, g.first_day), '[]')
+			from internal.grant_shown g
+			where v_all or g.account = any (internal.report_accounts(p_user))
+				or g.account in (select u.above from association a join internal.account_above u on u.account = a.account
+					where a.user_name = p_user)),
 		'limits', (
 			select coalesce(jsonb_agg(jsonb_build_object('account', l.account, 'user',
 				coalesce(l.user_name, nullif(l.whose, '')), 'qos', l.qos, 'partition', l.partition,
@@ -33,7 +39,8 @@ begin
 					where c.user_name = p_user and x.limit_id = l.limit_id)))));
 end $$;
 comment on function api.share_list(int, text, jsonb) is
-	'Fair share of accounts and users, and the limits that the caller is under with what is used of them. Request {all}: '
+	'Fair share of accounts and users, grants, and the limits that the caller is under, with what is used. Request {all}: '
 	'operators see every limit. Answer {weight_s, half_life_s, shares: [{account, user, parent, depth, shares, share, '
-	'use_s, used, effective, factor}], limits: [{account, user, qos, partition, each_user, measure, period, most, held, '
+	'use_s, used, effective, factor}], grants: [{name, account, units, carried, used, left_over, first_day, last_day, '
+	'carry_over, at_end, state}], limits: [{account, user, qos, partition, each_user, measure, period, most, held, '
 	'ends_at}]}.';

@@ -16,6 +16,15 @@ select b.user_name, b.account from below b;
 comment on view internal.account_coordinated is
 	'Who sees the accounting of which account as a coordinator, of it or of one above.';
 
+create view internal.account_above as
+with recursive above (account, above) as (
+	select a.account, a.account from rota.account a
+	union all
+	select u.account, a.parent from above u join rota.account a on a.account = u.above where a.parent is not null
+)
+select u.account, u.above from above u;
+comment on view internal.account_above is 'Each account with itself and all accounts above it.';
+
 create function internal.step_only(p_job bigint, p_label text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare

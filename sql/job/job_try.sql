@@ -18,8 +18,9 @@ begin
 	-- api.job_submit() returns here only if it would make no job; otherwise it raises an exception.
 	return api.job_submit(p_uid, p_gid, p_user, p_plan, p_script, p_environment) - 'job_id';
 exception when sqlstate 'RT200' then
-	return jsonb_build_object('steps', jsonb_array_length(p_plan -> 'steps'), 'known', false);
+	return jsonb_build_object('steps', jsonb_array_length(p_plan -> 'steps'), 'known', false, 'cost',
+		internal.plan_cost(p_user, p_plan));
 end $$;
 comment on function api.job_try(int, int, text, jsonb, bytea, bytea) is
-	'Whether api.job_submit would accept this: its answer without a job, or its error. Nothing of it stays, and no number '
-	'of a sequence is used.';
+	'Whether api.job_submit would accept this: its answer without a job and with its cost (internal.plan_cost), or its '
+	'error. Nothing of it stays, and no number of a sequence is used.';

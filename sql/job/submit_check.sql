@@ -23,11 +23,12 @@ begin
 	return case p_bound.measure
 		when 'running' then format('%s steps start%s, at most %s%s', p_need, p_how, p_bound.most,
 			internal.limit_whose(p_bound, ' may run at once'))
-		when 'cpu_minutes' then format('%s may come to %s CPU-minutes%s, at most %s%s', p_who,
-			case when p_need < 'infinity' then ceil(p_need)::text else 'any number of' end, p_how,
-			p_bound.most, internal.limit_whose(p_bound, ' may be used'))
+		else case when internal.limit_has_period(p_bound.measure)
+			then format('%s may come to %s %s%s, at most %s%s', p_who,
+			case when p_need < 'infinity' then ceil(p_need)::text else 'any number of' end,
+			internal.limit_noun(p_bound.measure), p_how, p_bound.most, internal.limit_whose(p_bound, ' may be used'))
 		else format('%s %s asked for%s, at most %s%s', p_need, internal.limit_noun(p_bound.measure), p_how, p_bound.most,
-			internal.limit_whose(p_bound, ' may be held at once')) end;
+			internal.limit_whose(p_bound, ' may be held at once')) end end;
 end $$;
 comment on function internal.submit_over(internal.line_limit, numeric, text, text) is
 	'A limit that a submission exceeds by itself, as text: who needs how much.';
@@ -37,7 +38,7 @@ create function internal.submit_check_limits(p_association int, p_tops jsonb, p_
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_size internal.step_size := internal.size_asked(p_tops, p_step.nodes_min, p_step.nodes_max, p_step.ntasks,
-		p_step.cpus_per_task, p_step.gres, p_step.exclusive,
+		p_step.cpus_per_task, p_step.mem_mb, p_step.mem_per_cpu_mb, p_step.gres, p_step.exclusive,
 		p_step.time_limit_s, p_partition);
 	v_option text;
 	v_bound internal.line_limit;
@@ -51,7 +52,7 @@ begin
 	if not found then
 		return;
 	end if;
-	v_option := case v_bound.measure when 'cpu_minutes' then 'time' when 'nodes' then 'nodes' when 'cpus' then 'ntasks'
+	v_option := case when internal.limit_has_period(v_bound.measure) then 'time' when v_bound.measure = 'nodes' then 'nodes' when v_bound.measure = 'cpus' then 'ntasks'
 		else 'gres' end;
 	perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, v_option), v_option,
 		internal.submit_over(v_bound, internal.limit_need(v_bound.measure, v_size, 'infinity'), 'it', ''),
@@ -78,7 +79,7 @@ begin
 			p.partition)::internal.queue_line as line offset 0) c -- once a row
 		cross join lateral internal.limit_tops(array[c.line]) t
 		cross join lateral (select internal.size_asked(t.tops, s.nodes_min, s.nodes_max, s.ntasks, s.cpus_per_task,
-			s.gres, s.exclusive, s.time_limit_s, p) as size offset 0) z -- once a row
+			s.mem_mb, s.mem_per_cpu_mb, s.gres, s.exclusive, s.time_limit_s, p) as size offset 0) z -- once a row
 		join lateral internal.limit_cover(array[c.line]) b on b.measure not in ('submitted', 'time')
 		where s.with_set is not null
 		group by s.with_set, b.limit_id, b.whose
@@ -338,7 +339,7 @@ declare
 	v_part partition;
 	v_default text;
 	v_limit bigint;
-	v_limited boolean := exists (select from usage_limit);
+	v_limited boolean := internal.is_limited();
 	v_association int;
 	v_tops jsonb;
 begin
@@ -390,6 +391,34 @@ end $$;
 comment on function internal.submit_check(text, text, text, jsonb, text, internal.planned_step[]) is
 	'Refuse what can never run or is not allowed. Answers the partition of steps that name none, where there are any.';
 
+create function internal.submit_check_grant(p_account text, p_script text, p_line int) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+begin
+	if not exists (select from account_grant) then
+		return;
+	end if;
+	select n.name, n.account, n.most, n.first_day, n.last_day, internal.site_day() as today into v_one
+	from internal.grant_now n
+	join internal.account_above a on a.above = n.account and a.account = p_account
+	where n.at_end = 'refuse'
+		and n.most <= coalesce((select u.used from internal.grant_used u where u.grant_id = n.grant_id), 0)
+	limit 1;
+	if found then
+		perform internal.submit_refuse(p_script, p_line, 'account', case
+			when v_one.today > v_one.last_day
+			then format('grant "%s" of account "%s" ended on %s', v_one.name, v_one.account, v_one.last_day)
+			when v_one.today < v_one.first_day
+			then format('grant "%s" of account "%s" begins on %s', v_one.name, v_one.account, v_one.first_day)
+			else format('the %s billing units of grant "%s" of account "%s" are used', v_one.most, v_one.name,
+				v_one.account) end,
+			'See "rota shares --grants"; an administrator grants more.');
+	end if;
+end $$;
+comment on function internal.submit_check_grant(text, text, int) is
+	'Refuse an account of which a grant, or one of an account above, is used up or over and ends with "refuse".';
+
 create function internal.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int,
 	p_script text, p_lines jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -403,6 +432,7 @@ begin
 			perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account',
 				format('"%s" may not use account "%s"', p_owner, p_account), null);
 		end if;
+		perform internal.submit_check_grant(p_account, p_script, coalesce((p_lines ->> 'account')::int, 1));
 	end if;
 	if not exists (select from qos q where q.qos = p_qos) then
 		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos',

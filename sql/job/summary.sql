@@ -90,13 +90,13 @@ comment on function internal.job_state(rota.job) is
 create function internal.full_lines() returns setof internal.queue_line
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	if not exists (select from usage_limit) then
+	if not internal.is_limited() then
 		return;
 	end if;
 	return query
 	select distinct b.association_id, b.partition
 	from internal.limit_bounds(array(select l::internal.queue_line from internal.pending_lines() l)) b
-	where b.measure <> 'time' and b.held >= b.most;
+	where b.measure not in ('time', 'grant') and b.held >= b.most;
 end $$;
 comment on function internal.full_lines() is
 	'Lines that have reached a limit: their steps are not handed to the scheduler just now.';

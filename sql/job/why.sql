@@ -63,8 +63,8 @@ begin
 		-- Steps that start together count together against limits.
 		select s.step_id = o.step_id as own, s.association_id, s.queue,
 			case when o.with_set is null then 1 else coalesce(a.size - a.next - cardinality(a.skip), 1) end as wants,
-			internal.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive,
-			r.time_limit_s, p) as size
+			internal.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.mem_mb,
+			r.mem_per_cpu_mb, r.gres, r.exclusive, r.time_limit_s, p) as size
 		from step_request o
 		join step_request r on r.job_id = o.job_id and (r.step_id = o.step_id or r.with_set = o.with_set)
 		join step s on s.job_id = r.job_id and s.step_id = r.step_id and (s.step_id = o.step_id or s.state = 'pending')
@@ -77,7 +77,8 @@ begin
 		internal.limit_text(x.bound, x.need) || case x.others when 0 then ''
 		when 1 then ' (with the one that it starts together with)'
 			else format(' (with the %s that it starts together with)', x.others) end, null,
-				case when (x.bound).measure = 'cpu_minutes' then nullif((x.bound).ends_at, 'infinity') end)
+				case when internal.limit_has_period((x.bound).measure) and (x.bound).ends_at > now()
+				then nullif((x.bound).ends_at, 'infinity') end)
 	from (
 		select (array_agg(b))[1] as bound, sum(m.wants * internal.limit_need(b.measure, m.size, b.ends_at)) as need,
 			case when b.measure = 'time' then 0 else (select count(*) - 1 from member) end as others
@@ -104,6 +105,20 @@ begin
 	where r.job_id = p_job and r.step_id = p_request and coalesce(l.total - l.used, 0) < x.value::int;
 end $$;
 comment on function internal.why_limits(bigint, int) is 'The limits and licences that keep a step from starting.';
+
+create function internal.why_grant(p_job bigint, p_step int) returns setof jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
+	select internal.why_row('priority', format('grant "%s" of account "%s" is %s, so the step comes after those of all others',
+		g.name, g.account, case when internal.site_day() > g.last_day then 'over' when internal.site_day() < g.first_day
+		then 'still to begin' else 'used up' end), null, null)
+	from step s
+	cross join lateral internal.limit_bounds(array[(s.association_id, s.queue)::internal.queue_line]) b
+	join account_grant g on g.grant_id = -b.limit_id
+	where s.job_id = p_job and s.step_id = p_step and b.measure = 'grant' and b.held >= b.most;
+end $$;
+comment on function internal.why_grant(bigint, int) is 'The grants that are used up or over and give a step a low priority.';
 
 create function internal.why_nodes(p_job bigint, p_request int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -154,6 +169,9 @@ begin
 	from one o where coalesce(o.partition_state in ('down', 'inactive'), true)
 	union all
 	select l.* from one o cross join lateral internal.why_limits(o.job_id, o.request_id) l where o.eligible
+	union all
+	select g.* from one o cross join lateral internal.why_grant(o.job_id, o.step_id) g
+	where o.eligible and exists (select from account_grant)
 	union all
 	select internal.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit',
 		'maintenance', 'reservation') then o.plan

@@ -107,7 +107,7 @@ comment on function internal.report_job(int, text, jsonb) is
 create function api.report(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	c_reports constant text[] := '{usage,efficiency,wait,top,utilization,failures,job}';
+	c_reports constant text[] := '{usage,efficiency,wait,top,utilization,failures,invoice,job}';
 	v_report constant text := coalesce(internal.request_text(p_request, 'report'), '');
 	v_answer jsonb;
 begin
@@ -122,6 +122,6 @@ begin
 	return v_answer;
 end $$;
 comment on function api.report(int, text, jsonb) is
-	'A report: request {report, by, period, since, until, user, account, only, partition, qos, limit, jobs}; answer {report, '
+	'A report: request {report, by, period, since, until, month, user, account, only, partition, qos, limit, jobs}; answer {report, '
 	'title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, '
 	'requests, attempts, held}: attempts are those of steps that ran more than once.';

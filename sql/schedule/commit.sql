@@ -191,7 +191,7 @@ begin
 		raise exception 'a node of the start is no longer ready to run steps' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 	-- The leader's row is locked, so what any decision before this one has started is seen here.
-	if exists (select from usage_limit l where l.measure <> 'submitted') then
+	if internal.is_limited() then
 		v_decided := internal.limit_admit(v_decided);
 	end if;
 	if p_starts @? '$[*].bound' then

@@ -39,50 +39,40 @@ comment on function internal.association_of(text, text, text, jsonb) is
 	'The association of a step: account, user, quality of service, and the generic resources that it asks for. It is made '
 	'where it is new.';
 
-create view internal.account_above as
-with recursive above (account, above) as (
-	select a.account, a.account from rota.account a
-	union all
-	select u.account, a.parent from above u join rota.account a on a.account = u.above where a.parent is not null
-)
-select u.account, u.above from above u;
-comment on view internal.account_above is 'Each account with itself and all accounts above it.';
+create function internal.is_limited() returns boolean
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return exists (select from usage_limit l where l.measure <> 'submitted') or exists (select from account_grant);
+end $$;
+comment on function internal.is_limited() is
+	'Whether there are limits that keep steps from starting, or grants. Most clusters have none.';
 
--- The period of a limit that is now; a sliding one (30days) begins with a day and has no end. Days are those of the usage
--- figures.
-create view internal.limit_span as
-select l.limit_id, d.first_day, d.first_day::timestamp at time zone z.time_zone as starts_at,
-	case when l.period ~ 'days$' then 'infinity'
-		else (d.first_day + ('1 ' || l.period)::interval) at time zone z.time_zone end as ends_at
-from rota.usage_limit l
-cross join rota.usage_state z
-cross join lateral (
-	select case when l.period ~ 'days$' then t.today - (rtrim(l.period, 'days')::int - 1)
-		else date_trunc(l.period, t.today::timestamp)::date end as first_day
-	from (select (now() at time zone z.time_zone)::date as today) t
-) d
-where l.period <> '';
-comment on view internal.limit_span is 'The period of each limit that has one: its first day, when it begins and ends.';
+create function internal.limit_has_period(p_measure text) returns boolean
+language sql immutable parallel safe
+return p_measure in ('cpu_minutes', 'billing', 'grant') or p_measure like 'gres_minutes/%';
+comment on function internal.limit_has_period(text) is
+	'Whether a measure is what is used in a period, not what is held at once or what a step asks for.';
 
 -- By what each limit has of a name that few share.
 create view internal.limit_association as
-select l.limit_id, l.association_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure, l.most
+select l.limit_id, l.association_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure,
+	l.period, l.most
 from (
-	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres,
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.period, m.most, c.qos, c.gres,
 		m.qos as of_qos, m.user_name as of_user
-	from rota.association_share c join rota.usage_limit m on m.user_name = c.user_name where m.account is null
+	from rota.association_share c join internal.limit_any m on m.user_name = c.user_name where m.account is null
 	union all
-	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos,
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.period, m.most, c.qos, c.gres, m.qos,
 		m.user_name
 	from rota.association_share c join internal.account_above u on u.account = c.account
-		join rota.usage_limit m on m.account = u.above
+		join internal.limit_any m on m.account = u.above
 	union all
-	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos,
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.period, m.most, c.qos, c.gres, m.qos,
 		m.user_name
-	from rota.association_share c cross join rota.usage_limit m where m.account is null and m.user_name is null
+	from rota.association_share c cross join internal.limit_any m where m.account is null and m.user_name is null
 ) l
 where coalesce(l.of_user = l.user_name, true) and coalesce(l.of_qos = l.qos, true)
-	and (l.measure !~ '^gres/' or substr(l.measure, 6) = any (string_to_array(l.gres, ',')));
+	and (l.measure !~ '^gres(_minutes)?/' or split_part(l.measure, '/', 2) = any (string_to_array(l.gres, ',')));
 comment on view internal.limit_association is
 	'The limits that associations are under, in that partition or (null) in any; whose: the user, where it holds for each '
 	'one by itself.';
@@ -105,62 +95,74 @@ select c.limit_id, c.whose, sum(case c.measure when 'running' then v.running whe
 		from open o where o.association_id = v.association_id and o.partition = v.partition) end) as held
 from live v
 join internal.limit_association c on c.association_id = v.association_id and coalesce(c.partition = v.partition, true)
-	and c.measure not in ('time', 'submitted', 'cpu_minutes')
+	and c.measure not in ('time', 'submitted') and c.period = ''
 group by c.limit_id, c.whose;
 comment on view internal.limit_now is 'How much is held of limits of what may be held at once. Whoever holds nothing has no row.';
 
-create view internal.limit_minutes as
-select x.limit_id, x.whose, sum(x.cpu_s) / 60 as held
+create view internal.limit_used as
+select x.limit_id, x.whose, sum(x.amount) as held
 from (
 	-- Running steps count with the most that they can use within the period.
-	select c.limit_id, c.whose,
-		a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s)
-		- extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))
+	select c.limit_id, c.whose, case
+		when r.rate = 0 then 0
+		else r.rate * greatest(0, least(extract(epoch from p.ends_at), o.until_s)
+			- extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))) / 3600 end
 		- case when isempty(a.without_cpus) then 0
-			else acct.range_s(a.without_cpus * tstzmultirange(tstzrange(p.starts_at, now()))) end) as cpu_s
+			else r.cpu_rate * acct.range_s(a.without_cpus * tstzmultirange(tstzrange(p.starts_at, now()))) / 3600
+			end as amount
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
 	join live.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	join internal.limit_association c on c.association_id = s.association_id and coalesce(c.partition = s.queue, true)
-		and c.measure = 'cpu_minutes'
+		and c.period <> ''
 	join internal.limit_span p on p.limit_id = c.limit_id
 	cross join lateral (
 		select case when t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
 			+ make_interval(secs => t.time_limit_s + t.suspended_s))) else 'infinity' end as until_s
 	) o
+	left join lateral (select x.* from rota.billing_weight x
+		where c.measure in ('billing', 'grant') and x.partition = coalesce(a.partition, s.queue)
+			and x.from_month <= (now() at time zone (select z.time_zone from rota.usage_state z))::date
+		order by x.from_month desc limit 1) w on true
+	-- What the allocation uses of the measure each hour, and the part of it that counts CPUs.
+	cross join lateral (
+		select case when c.measure = 'cpu_minutes' then a.cpus * 60
+			when c.measure in ('billing', 'grant')
+			then acct.billing_units(w, a.cpus * 3600, a.mem_mb * 3600, 3600, acct.gres_units(a.gres, 3600))
+			else coalesce(jsonb_array_length(a.gres -> split_part(c.measure, '/', 2)), 0) * 60 end as rate,
+			case when c.measure = 'cpu_minutes' then a.cpus * 60
+			when c.measure in ('billing', 'grant') then acct.billing_units(w, a.cpus * 3600, 0, 0, null)
+			else 0 end as cpu_rate
+	) r
 	where a.ended_at is null and a.attempt > 0
 	union all
-	select l.limit_id, case when l.each_user then u.user_name else '' end, u.cpu_s
-	from rota.usage_limit l
-	join internal.limit_span p on p.limit_id = l.limit_id
-	cross join lateral (
-		select m.account, m.user_name, m.partition, m.qos, m.cpu_s from rota.usage_month m
-			where l.period in ('month', 'year') and m.month >= p.first_day
-		union all
-		select d.account, d.user_name, d.partition, d.qos, d.cpu_s from rota.usage_day d
-			where l.period not in ('month', 'year') and d.day >= p.first_day
-		union all
-		select x.account, x.user_name, x.partition, x.qos, x.cpu_s from internal.usage_pending_piece x
-			where x.day >= p.first_day
-	) u
-	where coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true)
-		and coalesce(l.partition = u.partition, true)
+	select l.limit_id, case when l.each_user then u.user_name else '' end, case
+		when l.measure = 'cpu_minutes' then u.cpu_s / 60
+		when l.measure in ('billing', 'grant') then acct.billing_units(w, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s)
+		else (u.gres_s ->> split_part(l.measure, '/', 2))::numeric / 60 end
+	from internal.limit_any l
+	join internal.span_usage u on u.limit_id = l.limit_id and coalesce(l.user_name = u.user_name, true)
+		and coalesce(l.qos = u.qos, true) and coalesce(l.partition = u.partition, true)
 		and (l.account is null or u.account in (select x.account from internal.account_above x where x.above = l.account))
+	left join lateral (select x.* from rota.billing_weight x
+		where l.measure in ('billing', 'grant') and x.partition = u.partition and x.from_month <= u.month
+		order by x.from_month desc limit 1) w on true
 ) x
 group by x.limit_id, x.whose;
-comment on view internal.limit_minutes is
-	'CPU-minutes of limits: those used in their period, and of what runs the most that it can use in it. Without use there '
-	'is no row.';
+comment on view internal.limit_used is
+	'CPU-minutes, device-minutes or billing units of limits and grants: those used in their period, and of what runs the most '
+	'that it can use in it. Without use there is no row.';
 
 -- An each_user limit has a row for each user who uses something of it, or one without a user.
 create view internal.limit_shown as
-select l.*, coalesce(h.whose, '') as whose, case when l.measure <> 'time' then coalesce(h.held, 0) end as held, p.starts_at,
-	p.ends_at
-from rota.usage_limit l
+select l.limit_id, l.account, l.user_name, l.qos, l.partition, l.each_user,
+	case l.measure when 'grant' then 'billing' else l.measure end as measure, l.period, l.most, coalesce(h.whose, '') as whose,
+	case when l.measure <> 'time' then coalesce(h.held, 0) end as held, p.starts_at, p.ends_at
+from internal.limit_any l
 left join (
 	select x.limit_id, x.whose, x.held from internal.limit_now x
 	union all
-	select x.limit_id, x.whose, x.held from internal.limit_minutes x
+	select x.limit_id, x.whose, x.held from internal.limit_used x
 	union all
 	select c.limit_id, c.whose, count(*)
 	from live.step s
@@ -169,7 +171,7 @@ left join (
 	group by c.limit_id, c.whose
 ) h on h.limit_id = l.limit_id
 left join internal.limit_span p on p.limit_id = l.limit_id;
-comment on view internal.limit_shown is 'Limits with what is used of them.';
+comment on view internal.limit_shown is 'Limits, and the grants in force, with what is used of them.';
 
 create function internal.limit_cover(p_lines internal.queue_line[]) returns setof internal.line_limit
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
@@ -189,14 +191,14 @@ begin
 	select c.association_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), null::timestamptz
 	from internal.limit_cover(p_lines) c
 	left join internal.limit_now h on h.limit_id = c.limit_id and h.whose = c.whose
-	where c.measure not in ('submitted', 'cpu_minutes');
+	where c.measure <> 'submitted' and not internal.limit_has_period(c.measure);
 	-- A statement of its own, because it reads more, and most clusters have no such limit.
-	if exists (select from usage_limit l where l.measure = 'cpu_minutes') then
+	if exists (select from usage_limit l where l.period <> '') or exists (select from account_grant) then
 		return query
 		select c.association_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
 		from internal.limit_cover(p_lines) c
 		join internal.limit_span p on p.limit_id = c.limit_id
-		left join internal.limit_minutes h on h.limit_id = c.limit_id and h.whose = c.whose;
+		left join internal.limit_used h on h.limit_id = c.limit_id and h.whose = c.whose;
 	end if;
 end $$;
 comment on function internal.limit_bounds(internal.queue_line[]) is
@@ -206,7 +208,7 @@ create function internal.limit_tops(p_lines internal.queue_line[]) returns table
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
-	if not exists (select from usage_limit) then
+	if not internal.is_limited() then
 		return;
 	end if;
 	return query
@@ -221,15 +223,17 @@ comment on function internal.limit_tops(internal.queue_line[]) is
 -- What a step may come to is known before it has nodes: where it may get more nodes than it needs, no more than limits allow at
 -- all.
 create function internal.size_asked(p_tops jsonb, p_nodes_min int, p_nodes_max int, p_ntasks int, p_cpus_per_task int,
-	p_gres jsonb, p_exclusive boolean,
+	p_mem_mb bigint, p_mem_per_cpu_mb bigint, p_gres jsonb, p_exclusive boolean,
 	p_time_limit_s bigint, p_partition rota.partition) returns internal.step_size
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_cpus int; -- of the largest node
+	v_mem_mb bigint; -- of the largest node
 	v_nodes int := coalesce(p_nodes_max, greatest(p_ntasks, p_nodes_min));
 	v_most bigint := (p_tops ->> 'nodes')::bigint;
+	v_size internal.step_size;
 begin
-	if p_exclusive and p_tops ?| array['cpus', 'cpu_minutes'] then
+	if p_exclusive and p_tops ?| array['cpus', 'cpu_minutes', 'billing'] then
 		select max(n.cpus) into v_cpus from partition_node pn join node n on n.node_id = pn.node_id
 			where pn.partition = p_partition.partition;
 		v_most := least(v_most, (p_tops ->> 'cpus')::bigint / v_cpus);
@@ -239,42 +243,70 @@ begin
 			from jsonb_each_text(p_gres) g;
 	end if;
 	v_nodes := greatest(least(v_nodes, v_most), p_nodes_min);
-	return (greatest(greatest(p_ntasks, p_nodes_min)::bigint * p_cpus_per_task, v_nodes::bigint * v_cpus), v_nodes,
-		case
-			when p_gres <> '{}'
-			then (select jsonb_object_agg(g.key, g.value::bigint * v_nodes) from jsonb_each_text(p_gres) g) end,
-		coalesce(p_time_limit_s,
-			least(coalesce(p_partition.default_time_s, p_partition.max_time_s), (p_tops ->> 'time')::bigint),
-			0))::internal.step_size;
+	v_size.cpus := greatest(greatest(p_ntasks, p_nodes_min)::bigint * p_cpus_per_task, v_nodes::bigint * v_cpus);
+	v_size.nodes := v_nodes;
+	if p_gres <> '{}' then
+		select jsonb_object_agg(g.key, g.value::bigint * v_nodes) into v_size.gres from jsonb_each_text(p_gres) g;
+	end if;
+	v_size.time_limit_s := coalesce(p_time_limit_s,
+		least(coalesce(p_partition.default_time_s, p_partition.max_time_s), (p_tops ->> 'time')::bigint), 0);
+	if p_tops ? 'billing' then
+		if p_mem_mb = 0 or p_exclusive then
+			-- The step gets all memory of its nodes.
+			select max(n.mem_mb) into v_mem_mb from partition_node pn join node n on n.node_id = pn.node_id
+				where pn.partition = p_partition.partition;
+		end if;
+		v_size.billing := acct.billing_units(internal.billing_weight_of(p_partition.partition, internal.site_day()),
+			v_size.cpus * 3600, 3600 * coalesce(v_mem_mb * v_nodes, acct.mem_requested_mb(p_mem_mb, coalesce(p_mem_per_cpu_mb,
+				p_partition.default_mem_per_cpu_mb), v_nodes, p_ntasks, p_cpus_per_task), 0), v_nodes * 3600,
+			acct.gres_scaled(v_size.gres, 3600));
+	end if;
+	return v_size;
 end $$;
-comment on function internal.size_asked(jsonb, int, int, int, int, jsonb, boolean, bigint, rota.partition) is
+comment on function
+	internal.size_asked(jsonb, int, int, int, int, bigint, bigint, jsonb, boolean, bigint, rota.partition) is
 	'The most that a step can use that asks for so much; p_tops: of internal.limit_tops.';
 
 create function internal.limit_need(p_measure text, p_size internal.step_size, p_ends_at timestamptz) returns numeric
 language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	v_rate numeric; -- of a period's measure, each hour
 begin
+	if internal.limit_has_period(p_measure) then
+		v_rate := case p_measure when 'cpu_minutes' then p_size.cpus * 60 when 'billing' then p_size.billing
+			when 'grant' then 0
+			else coalesce((p_size.gres ->> split_part(p_measure, '/', 2))::numeric, 0) * 60 end;
+		return case when v_rate = 0 then 0
+			else v_rate * least(case p_size.time_limit_s when 0 then 'infinity'::numeric else p_size.time_limit_s end,
+				case when p_ends_at > now() then extract(epoch from p_ends_at) - extract(epoch from now()) end) / 3600 end;
+	end if;
 	return case p_measure when 'running' then 1 when 'cpus' then p_size.cpus when 'nodes' then p_size.nodes
 		when 'time' then case p_size.time_limit_s when 0 then 'infinity'::numeric else p_size.time_limit_s end
-		when 'cpu_minutes' then p_size.cpus * least(case p_size.time_limit_s when 0 then 'infinity'::numeric
-			else p_size.time_limit_s end,
-			extract(epoch from p_ends_at) - extract(epoch from now())) / 60
 		else coalesce((p_size.gres ->> substr(p_measure, 6))::numeric, 0) end;
 end $$;
 comment on function internal.limit_need(text, internal.step_size, timestamptz) is
-	'How much of a limit''s measure a step takes that starts now.';
+	'How much of a limit''s measure a step takes that starts now; p_ends_at: the end of its period, which cuts what counts. Of '
+	'a period that is over all counts, and "grant" is never taken from.';
 
 create function internal.limit_noun(p_measure text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return case p_measure when 'cpus' then 'CPUs' when 'cpu_minutes' then 'CPU-minutes' when 'running' then 'steps'
-		when 'submitted' then 'steps'
-		else regexp_replace(p_measure, '^gres/', '') end;
+		when 'submitted' then 'steps' when 'billing' then 'billing units'
+		else case when p_measure like 'gres_minutes/%' then split_part(p_measure, '/', 2) || '-minutes'
+			else regexp_replace(p_measure, '^gres/', '') end end;
 end $$;
 comment on function internal.limit_noun(text) is 'What a limit''s measure counts.';
 
 create function internal.limit_whose(p_bound internal.line_limit, p_verb text) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
+	if p_bound.limit_id < 0 then
+		return (select format('%s on account "%s" by its grant "%s"%s', p_verb, g.account, g.name, case
+			when internal.site_day() > g.last_day then format(', which ended on %s', g.last_day)
+			when internal.site_day() < g.first_day then format(', which begins on %s', g.first_day) else '' end)
+			from account_grant g where g.grant_id = -p_bound.limit_id);
+	end if;
 	return (
 		select concat(' of "' || coalesce(l.user_name, nullif(p_bound.whose, '')) || '"', p_verb,
 			' on account "' || l.account || '"',
@@ -283,7 +315,8 @@ begin
 			when l.period <> '' then ' this ' || l.period end)
 		from usage_limit l where l.limit_id = p_bound.limit_id);
 end $$;
-comment on function internal.limit_whose(internal.line_limit, text) is 'Whom a limit concerns, with the verb in its middle.';
+comment on function internal.limit_whose(internal.line_limit, text) is
+	'Whom a limit or a grant concerns, with the verb in its middle.';
 
 create function internal.limit_text(p_bound internal.line_limit, p_need numeric) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -294,16 +327,41 @@ begin
 		when 'time' then format('its time limit%s is longer than the %s s allowed to steps%s',
 			case when p_need < 'infinity' then ' of ' || p_need || ' s' end,
 			p_bound.most, internal.limit_whose(p_bound, ''))
-		when 'cpu_minutes' then format('%s of at most %s CPU-minutes%s, and it may come to %s more',
+		else case when internal.limit_has_period(p_bound.measure)
+			then format('%s of at most %s %s%s, and it may come to %s more',
 			case when p_bound.held < 'infinity' then round(p_bound.held)::text else 'any number' end,
-			p_bound.most, internal.limit_whose(p_bound, ' are used or promised'),
+			p_bound.most, internal.limit_noun(p_bound.measure), internal.limit_whose(p_bound, ' are used or promised'),
 			case when p_need < 'infinity' then ceil(p_need)::text else 'any number' end)
 		else format('%s of at most %s %s%s', p_bound.held, p_bound.most, internal.limit_noun(p_bound.measure),
 			internal.limit_whose(p_bound, ' are held'))
-			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
+			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end end;
 end $$;
 comment on function internal.limit_text(internal.line_limit, numeric) is
 	'A limit that a step which needs so much would exceed, as text: what it is, whose, and how much of it is used.';
+
+create function internal.size_decided(p_allocations jsonb, p_time_limit_s bigint, p_partition text, p_measure text)
+	returns internal.step_size
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	v_size internal.step_size;
+	v_mem_mb bigint;
+begin
+	select sum((a ->> 'cpus')::bigint), count(*), sum((a ->> 'mem_mb')::bigint) into v_size.cpus, v_size.nodes, v_mem_mb
+	from jsonb_array_elements(p_allocations) a;
+	v_size.time_limit_s := p_time_limit_s;
+	if p_measure = 'billing' or p_measure ~ '^gres' then
+		select jsonb_object_agg(u.key, u.units) into v_size.gres
+		from (select g.key, sum(jsonb_array_length(g.value)) as units
+			from jsonb_array_elements(p_allocations) a cross join lateral jsonb_each(a -> 'gres') g group by g.key) u;
+	end if;
+	if p_measure = 'billing' then
+		v_size.billing := acct.billing_units(internal.billing_weight_of(p_partition, internal.site_day()), v_size.cpus * 3600,
+			v_mem_mb * 3600, v_size.nodes * 3600, acct.gres_scaled(v_size.gres, 3600));
+	end if;
+	return v_size;
+end $$;
+comment on function internal.size_decided(jsonb, bigint, text, text) is
+	'What a step gets by a decision to start it; generic resources and billing only where the measure counts them.';
 
 create function internal.limit_admit(p_decided internal.start_decision[]) returns internal.start_decision[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -328,13 +386,8 @@ begin
 			join step h on h.job_id = d.job_id and h.step_id = d.request_id
 			join internal.limit_bounds(v_lines) b on b.association_id = h.association_id and b.partition = h.queue
 			cross join lateral (
-				select internal.limit_need(b.measure,
-					((select sum((a ->> 'cpus')::bigint) from jsonb_array_elements(d.allocations) a),
-					jsonb_array_length(d.allocations),
-					case when b.measure ~ '^gres/' then jsonb_build_object(substr(b.measure, 6), (
-						select coalesce(sum(jsonb_array_length(a -> 'gres' -> substr(b.measure, 6))), 0)
-							from jsonb_array_elements(d.allocations) a)) end,
-					d.time_limit_s)::internal.step_size, b.ends_at) as need
+				select internal.limit_need(b.measure, internal.size_decided(d.allocations, d.time_limit_s, h.queue, b.measure),
+					b.ends_at) as need
 			) n
 		) x
 		where x.need > 0 and x.upto > x.most);

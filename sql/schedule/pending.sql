@@ -118,6 +118,8 @@ declare
 		from internal.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
 	v_weighs boolean := (select s.value <> '0' from setting s where s.name = 'fair_share_weight_s');
+	-- Behind all steps of other lines, whatever their priority: about 300,000 years of waiting.
+	c_low_ms constant bigint := 1e16;
 begin
 	return query
 	with bound as materialized (
@@ -126,16 +128,19 @@ begin
 	), line as materialized (
 		select v.association_id, v.partition,
 			array_agg((b.limit_index, b.measure, b.most, b.held,
-			b.ends_at)::internal.limit_index) filter (where b.limit_id is not null) as limits,
+			b.ends_at)::internal.limit_index) filter (where b.limit_id is not null and b.measure <> 'grant') as limits,
 			-- Each step takes one of each at least.
-			min(floor(b.most - b.held)) filter (where b.measure not in ('time', 'cpu_minutes')) as fits,
-			coalesce(bool_or(b.measure = 'cpu_minutes' and b.held >= b.most), false) as spent
+			min(floor(b.most - b.held)) filter (
+				where b.measure <> 'time' and not internal.limit_has_period(b.measure)) as fits,
+			coalesce(bool_or(internal.limit_has_period(b.measure) and b.measure <> 'grant' and b.held >= b.most),
+				false) as spent,
+			coalesce(bool_or(b.measure = 'grant' and b.held >= b.most), false) as low
 		from unnest(v_lines) v
 		left join bound b on b.association_id = v.association_id and b.partition = v.partition
 		group by v.association_id, v.partition
 	)
 	select l.association_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority,
-		case when v_weighs then coalesce(c.boost_ms, 0) else 0 end,
+		case when v_weighs then coalesce(c.boost_ms, 0) else 0 end - case when l.low then c_low_ms else 0 end,
 		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.limits, '{}'),
 		(select jsonb_object_agg(x.measure, x.most)
 		from (select y.measure, min(y.most) as most from unnest(l.limits) y group by y.measure) x)
@@ -172,8 +177,8 @@ begin
 			array_agg(x.need) filter (where x.measure <> 'time') as needs,
 			bool_and(x.need <= x.most) as fits
 		from (
-			select internal.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres,
-				r.exclusive, r.time_limit_s, p) as size, r.with_set
+			select internal.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.mem_mb,
+				r.mem_per_cpu_mb, r.gres, r.exclusive, r.time_limit_s, p) as size, r.with_set
 			from step_request r
 			join partition p on p.partition = r.partition
 			where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
@@ -356,7 +361,7 @@ comment on function internal.pending_within(int) is
 create function internal.pending_offered(p_limit int) returns setof internal.offer
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	if not exists (select from usage_limit l where l.measure <> 'submitted')
+	if not internal.is_limited()
 		and not exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0') then
 		return query select * from internal.pending_free(p_limit, null);
 	else
@@ -372,7 +377,8 @@ create function api.schedule_queue(p_limit int)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
-	v_limits text := (select concat_ws(' ', 'limit', count(*), sum(l.limit_id)) from usage_limit l);
+	v_limits text := (select concat_ws(' ', 'limit', count(*), sum(l.limit_id))
+		from (select u.limit_id from usage_limit u union all select -g.grant_id from account_grant g) l);
 	v_stamp bigint := (select sum(hashtextextended(x.row, 0)::numeric) % 1000000000000000 from (
 		select concat_ws(' ', 'partition', p.partition, p.xmin) from partition p
 		union all
@@ -397,7 +403,7 @@ create function internal.pending_tops(p_jobs bigint[], p_steps int[]) returns js
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	-- Most clusters have no limits.
-	return case when exists (select from usage_limit) then (
+	return case when internal.is_limited() then (
 		select jsonb_object_agg(t.association_id || ' ' || t.partition, t.tops) from internal.limit_tops(array(
 			select distinct (s.association_id, s.queue)::internal.queue_line
 			from unnest(p_jobs, p_steps) as o (job_id, step_id)
@@ -459,7 +465,7 @@ begin
 	left join lateral (
 		select (x.size).nodes, (x.size).time_limit_s
 		from (select internal.size_asked(v_tops -> (s.association_id || ' ' || s.queue), r.nodes_min, r.nodes_max,
-			r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
+			r.ntasks, r.cpus_per_task, r.mem_mb, r.mem_per_cpu_mb, r.gres, r.exclusive, r.time_limit_s, p)
 			as size where v_tops ? (s.association_id || ' ' || s.queue) offset 0) x -- once a row
 	) z on true
 	left join lateral (select v.reservation_id from reservation v

@@ -65,6 +65,14 @@ end $$;
 comment on function acct.gres_units(jsonb, numeric) is
 	'Unit-seconds of generic resources {"gpu": [0, 3]} held for so many seconds: {"gpu": 7200}.';
 
+create function acct.gres_scaled(p_gres jsonb, p_seconds numeric) returns jsonb
+language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+begin
+	return (select jsonb_object_agg(g.key, g.value::numeric * p_seconds) from jsonb_each_text(p_gres) g);
+end $$;
+comment on function acct.gres_scaled(jsonb, numeric) is
+	'Unit-seconds of numbers of generic resources {"gpu": 2} held for so many seconds: {"gpu": 7200}.';
+
 create function acct.gres_add(p_one jsonb, p_other jsonb) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
 begin

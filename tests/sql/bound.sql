@@ -42,7 +42,11 @@ insert into t.measure values
 	('max_cpus', '5', '{"cpus_per_task": 2}', '1', '4 of at most 5 CPUs%s are held%s, and it may need 2 more'),
 	('max_nodes', '5', '{"nodes_min": 2, "nodes_max": 2, "ntasks": 2}', '1', '4 of at most 5 nodes%s are held%s, and it may need 2 more'),
 	('max_gres', '"gpu:5"', '{"gres": {"gpu": 2}}', '"gpu:1"', '4 of at most 5 gpu%s are held%s, and it may need 2 more'),
-	('max_cpu_minutes', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 CPU-minutes%s are used or promised%s, and it may come to 2 more');
+	('max_cpu_minutes', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 CPU-minutes%s are used or promised%s, and it may come to 2 more'),
+	('max_gres_minutes', '"gpu:5/30days"', '{"gres": {"gpu": 2}}', '"gpu:1/30days"', '4 of at most 5 gpu-minutes%s are used or promised%s, and it may come to 2 more'),
+	('max_billing', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 billing units%s are used or promised%s, and it may come to 2 more');
+-- A CPU-minute is a unit there.
+select t.admin('partition', 'fast', '{"billing": "cpu:60"}') \g /dev/null
 create function t.start_any(p_label text, p_step jsonb) returns int language sql as $$
 	select t.start(p_label, case when p_step ? 'nodes_max' then '{1,2}'::int[] else array[(select node_id from rota.node_used where cpus - cpus_used >= 2 and not exists (
 			select from rota.node_gres g where g.node_id = node_used.node_id and g.job_id is not null) order by node_id limit 1)] end,
@@ -54,7 +58,7 @@ declare
 	v_step jsonb := p_measure.step || '{"partition": "fast"}';
 	v_where text := case p_holder.object when 'account' then format(' on account "%s"', p_holder.name) when 'association' then ' on account "lab"'
 		when 'qos' then ' under quality of service "q"' when 'partition' then ' in partition "fast"' else '' end
-		|| case p_measure.key when 'max_cpu_minutes' then ' in 30 days' else '' end;
+		|| case when p_measure.value #>> '{}' like '%/30days' then ' in 30 days' else '' end;
 	v_a bigint;
 	v_b bigint;
 begin
@@ -72,7 +76,7 @@ begin
 	return next is(t.pending(), format('%1$s.c %1$s.d %2$s.a', v_a, v_b), v_what || 'it is gone');
 	perform t.admin(p_holder.object, p_holder.name, jsonb_build_object(p_measure.key || p_holder.suffix, p_measure.less::jsonb));
 	if p_measure.key <> 'max_running' then
-		return next is(t.refused('alice', v_step, v_job) like 'test.sh:7: --%asked for, at most 1 %' or t.refused('alice', v_step, v_job) like 'test.sh:7: --time: it may come to 2 CPU-minutes, at most 1 %',
+		return next is(t.refused('alice', v_step, v_job) like 'test.sh:7: --%asked for, at most 1 %' or t.refused('alice', v_step, v_job) like 'test.sh:7: --time: it may come to 2 %, at most 1 %',
 			true, v_what || 'what passes it by itself is refused');
 	end if;
 	if p_holder.object <> 'user' then

@@ -15,6 +15,8 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"qos", {ROW_ACTIONS}},
 	{"license", {ROW_ACTIONS}},
 	{"setting", {ROW_ACTIONS}},
+	{"price", {ROW_ACTIONS}},
+	{"grant", {ROW_ACTIONS}},
 	{"reservation", {ROW_ACTIONS}},
 	{"usage", {"rebuild"}},
 	{"db", {"upgrade"}},

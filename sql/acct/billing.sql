@@ -1,0 +1,72 @@
+-- Weights and prices, which are for all; grants and billing units, of which readers see their own and those of accounts that they
+-- coordinate.
+
+create view acct.billing_weight as
+select w.partition, w.from_month, w.cpu, w.mem_gib, w.node, w.gres from rota.billing_weight w;
+comment on view acct.billing_weight is
+	'How many billing units an hour of each resource counts in a partition; a partition without a row counts CPU-hours.';
+comment on column acct.billing_weight.partition is 'Name of the partition.';
+comment on column acct.billing_weight.from_month is 'First day of the month from which the weights hold, until those of a later month.';
+comment on column acct.billing_weight.cpu is 'Billing units of a CPU-hour.';
+comment on column acct.billing_weight.mem_gib is 'Billing units of a GiB of memory, held for an hour.';
+comment on column acct.billing_weight.node is 'Billing units of a node-hour, held whole or in part.';
+comment on column acct.billing_weight.gres is 'Billing units of a device-hour of each generic resource, {"gpu": 20}.';
+
+create view acct.price as
+select p.price, p.account, p.from_month, p.per_unit, p.currency from rota.price p;
+comment on view acct.price is 'What a billing unit costs. The price of the nearest account above holds.';
+comment on column acct.price.price is 'Name of the price.';
+comment on column acct.price.account is 'For this account and all below it; null: for all others.';
+comment on column acct.price.from_month is 'First day of the month from which it holds, until the account has a later one.';
+comment on column acct.price.per_unit is 'Price of one billing unit, in the currency.';
+comment on column acct.price.currency is 'Currency, by its code of three letters (ISO 4217).';
+
+create view internal.grant_shown as
+select g.name, g.account, g.units, coalesce(c.carried, 0) as carried, coalesce(u.used, 0) as used,
+	greatest(g.units + coalesce(c.carried, 0) - coalesce(u.used, 0), 0) as left_over, g.first_day, g.last_day, g.carry_over,
+	g.at_end, case when t.today < g.first_day then 'planned' when t.today > g.last_day then 'over'
+		when g.units + coalesce(c.carried, 0) <= coalesce(u.used, 0) then 'used up' else 'active' end as state
+from (select (now() at time zone z.time_zone)::date as today from rota.usage_state z) t
+cross join rota.account_grant g
+left join internal.grant_carried c on c.grant_id = g.grant_id
+left join internal.grant_used u on u.grant_id = g.grant_id;
+comment on view internal.grant_shown is 'Grants with what is carried over to them, used of them and left.';
+
+create view acct.account_grant with (security_barrier) as
+select g.name, g.account, g.units, g.carried, g.used, g.left_over, g.first_day, g.last_day, g.carry_over, g.at_end, g.state
+from internal.grant_shown g
+where (select m.reads_all from acct.me m) or g.account = any ((select m.accounts from acct.me m)::text[])
+	or g.account in (select u.above from rota.association a join internal.account_above u on u.account = a.account
+		where a.user_name = current_user);
+comment on view acct.account_grant is 'Billing units that accounts may use in a time, and what is left of them.';
+comment on column acct.account_grant.name is 'Name of the grant.';
+comment on column acct.account_grant.account is 'Account that has the grant, for itself and all accounts below it.';
+comment on column acct.account_grant.units is 'Billing units granted.';
+comment on column acct.account_grant.carried is 'Units carried over from the grant before.';
+comment on column acct.account_grant.used is 'Units that allocations which have ended used in the time of the grant.';
+comment on column acct.account_grant.left_over is 'Units granted and carried over that are not used, 0 at least.';
+comment on column acct.account_grant.first_day is 'First day of the grant, in the time zone of the site.';
+comment on column acct.account_grant.last_day is 'Last day of the grant, in the time zone of the site.';
+comment on column acct.account_grant.carry_over is 'How many unused units the next grant of the account gets at most.';
+comment on column acct.account_grant.at_end is
+	'What happens when it is used up or over: refuse (steps do not start, new ones are refused), low_priority (steps come '
+	'after those of all others).';
+comment on column acct.account_grant.state is 'planned, active, used up or over.';
+
+create view acct.billing_month with (security_barrier) as
+select b.month, b.account, b.user_name, b.partition, b.qos, b.units, b.per_unit, b.units * b.per_unit as amount, b.currency
+from internal.billing_month b
+where (select m.reads_all from acct.me m) or b.user_name = current_user
+	or b.account = any ((select m.accounts from acct.me m)::text[]);
+comment on view acct.billing_month is
+	'Billing units and their cost by account, user, partition and quality of service in each month, live allocations up to '
+	'now included.';
+comment on column acct.billing_month.month is 'First day of the month, in the time zone of the site.';
+comment on column acct.billing_month.account is 'Account that pays; null: none.';
+comment on column acct.billing_month.user_name is 'Owner of the jobs.';
+comment on column acct.billing_month.partition is 'Partition in which they ran.';
+comment on column acct.billing_month.qos is 'Quality of service of the jobs.';
+comment on column acct.billing_month.units is 'Billing units, by the weights that the partition has in the month.';
+comment on column acct.billing_month.per_unit is 'Price of a unit; null: there is none.';
+comment on column acct.billing_month.amount is 'Units times price, in the currency; null: there is no price.';
+comment on column acct.billing_month.currency is 'Currency, by its code of three letters (ISO 4217); null: there is no price.';
