@@ -66,6 +66,11 @@ state() {
 	rota queue --json "$1" | jq -r '.jobs[0].state'
 }
 
+why_has() {
+	run -0 rota why "$1"
+	[[ $output == *"$2"* ]]
+}
+
 runs() {
 	[ "$(state "$1")" = running ]
 }
@@ -151,4 +156,49 @@ runs() {
 	run -0 rota admin association change "arts/$BOB" --max_running=2 --shares=7
 	rota admin association show "arts/$BOB" --json | jq -e '.row.shares == 7 and .row.max_running == 2' >/dev/null
 	refused 'Write it like physics/alice' rota admin association create nobody
+}
+
+@test "a grant: within it steps run, beyond it they wait or are refused, with their cost known before and billed after" {
+	local today
+	today=$(superuser "select (now() at time zone time_zone)::date from rota.usage_state")
+	rota admin partition change main --billing=cpu:60,mem:0
+	rota admin price create tariff --from="${today:0:7}" --per_unit=0.5
+	rota admin grant create spring --account=physics --units=8 --first_day="$today" --last_day="$today"
+	run -0 as "$ALICE" rota check --cost --account=physics "$ROTA_TEST_DIR/short.sh"
+	[[ $output == *'at most 5.00 billing units, 2.50 EUR of account physics'* ]]
+	as "$ALICE" rota check --cost --json --account=physics "$ROTA_TEST_DIR/short.sh" | jq -e '.units == 5 and .amount == 2.5 and .steps[0].cpus == 1' >/dev/null
+	refused '--time: it may come to 10 billing units, at most 8 may be used on account "physics" by its grant "spring"' submit "$ALICE" --account=physics --time=10 "$ROTA_TEST_DIR/short.sh"
+	one=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/sleep.sh")
+	two=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/short.sh")
+	eventually runs "$one"
+	eventually why_has "$two" 'billing units are used or promised on account "physics" by its grant "spring"'
+	[ "$(state "$two")" = pending ]
+	# What was promised and is not used is free again.
+	rota cancel "$one"
+	rota wait "$two"
+	run -0 as "$ALICE" rota shares --grants
+	[[ $output =~ spring\ +physics\ .*\ active ]]
+	run -0 as "$ALICE" rota report invoice --account=uni
+	[[ $output == "Invoice of account uni for ${today:0:7}: "*' EUR'* && $output == *physics* ]]
+	[ "$(rota report invoice --account=uni --only --json | jq '.rows | length')" = 0 ]
+	rota report invoice --account=uni --json | jq -e '.rows[] | select(.account == "physics") | .units > 0 and (.amount - .units * 0.5 | fabs < 1e-9)' >/dev/null
+	superuser "insert into rota.usage_day (day, account, user_name, partition, qos, cpu_s) values ('$today', 'physics', '$ALICE', 'other', 'normal', 480 * 60)"
+	refused '--account: the 8 billing units of grant "spring" of account "physics" are used' submit "$ALICE" --account=physics "$ROTA_TEST_DIR/short.sh"
+	rota admin grant change spring --at_end=low_priority
+	three=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/short.sh")
+	rota wait "$three"
+	refused 'account "physics" has grant "spring" from' rota admin grant create second --account=physics --units=1 --first_day="$today" --last_day="$today"
+	refused 'may not do this to the cluster' as "$ALICE" rota admin grant change spring --units=1000000
+	refused 'may not do this to the cluster' as "$OLGA" rota admin price change tariff --per_unit=0
+	rota admin grant delete spring
+}
+
+@test "accounting of an account has those below it, unless only that account is asked for" {
+	job=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/short.sh")
+	rota wait "$job"
+	run -0 rota acct --account=uni --json
+	[[ $output == *"\"job_id\": $job"* || $output == *"\"job_id\":$job"* ]]
+	run rota acct --account=uni --only --json
+	[[ $output != *"\"job_id\": $job"* && $output != *"\"job_id\":$job"* ]]
+	[ "$(rota report usage --account=uni --since=today --json | jq '.rows | length')" -gt "$(rota report usage --account=uni --only --since=today --json | jq '.rows | length')" ]
 }

@@ -26,7 +26,9 @@ struct word report_word(const json_t *value, const char *unit)
 		return format_size_mb(value);
 	else if (!strcmp(unit, "percent"))
 		snprintf(w.s, sizeof(w.s), "%.1f%%", json_number_value(value));
-	else if (!strcmp(unit, "h"))
+	else if (!strcmp(unit, "price"))
+		snprintf(w.s, sizeof(w.s), "%g", json_number_value(value));
+	else if (!strcmp(unit, "h") || !strcmp(unit, "money"))
 		snprintf(w.s, sizeof(w.s), "%.2f", json_number_value(value));
 	else if (json_is_integer(value))
 		return format_count(value);

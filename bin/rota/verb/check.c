@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bin/rota/call/call.h"
+#include "bin/rota/print/cost.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/submit/origin.h"
 #include "bin/rota/print/peers.h"
@@ -25,6 +26,7 @@
 
 const struct verb_option check_options[] = {
 	{256, "dot", NULL, "print the graph of steps, for dot of Graphviz"},
+	{257, "cost", NULL, "print what the job costs at most: billing units and, where there is a price, money"},
 	{VERB_JSON, "json", NULL, "print the plan as JSON"},
 #define OPTION SUBMIT_OPTIONS_ROW
 #include "jobmgr/translate/options.def"
@@ -39,7 +41,7 @@ struct check_line {
 	const char *script;
 	json_t *arguments; /* arguments of the script */
 	json_t *options;   /* options of the submission: "--name=value" */
-	bool json, dot;
+	bool json, dot, cost;
 };
 
 /* Take an option of `rota check` alone. Returns the number of arguments that the option consists of, 0 for another option. */
@@ -48,6 +50,8 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	struct check_line *line = arg;
 	if (strcmp(argv[0], "--dot") == 0)
 		return line->dot = true;
+	if (strcmp(argv[0], "--cost") == 0)
+		return line->cost = true;
 	return submit_options_common(verb, left, argv, &line->json);
 }
 
@@ -323,8 +327,8 @@ static bool limits_here(struct translate_limits *limits)
 	return here;
 }
 
-/* Let jobmgrd try a valid script, and print the refusal, if any. Returns the exit status. */
-static int submission_try(const struct check_line *line, const char *script, size_t size)
+/* Let jobmgrd try a valid script, and print the refusal, if any. Returns the exit status; *cost: what the job costs at most. */
+static int submission_try(const struct check_line *line, const char *script, size_t size, json_t **cost)
 {
 	const char *name = script_name(line);
 	struct err e;
@@ -339,6 +343,7 @@ static int submission_try(const struct check_line *line, const char *script, siz
 	}
 	json_t *answer = call_gate("check", request);
 	int status = answer ? EXIT_OK : call_status();
+	*cost = json_incref(json_object_get(answer, "cost"));
 	json_decref(answer);
 	return status;
 }
@@ -409,6 +414,7 @@ int verb_check(const struct verb *verb, int argc, char **argv)
 	struct translate_limits limits;
 	bool here = limits_here(&limits);
 	int status = EXIT_REFUSED;
+	json_t *cost = NULL;
 	if (!here)
 		fputs("rota: no instance answers; the built-in limits were checked, and no partitions\n", stderr);
 	char *script = submit_options_read(line.script, limits.script_bytes + 1, &size, &e);
@@ -417,12 +423,18 @@ int verb_check(const struct verb *verb, int argc, char **argv)
 		call_refuse(&e);
 	struct syntax *syntax = plan ? syntax_begin(script_name(&line), script, size, CHECK_STEPS_MOST) : NULL;
 	if (plan)
-		status = here ? submission_try(&line, script, size) : EXIT_OK;
+		status = here ? submission_try(&line, script, size, &cost) : EXIT_OK;
 	syntax_end(syntax);
-	if (status == EXIT_OK) {
+	if (status == EXIT_OK && line.cost && !here) {
+		err_set(&e, "the cost is not known, since no instance answers");
+		status = call_refuse(&e);
+	} else if (status == EXIT_OK && line.cost) {
+		cost_print(cost, line.json);
+	} else if (status == EXIT_OK) {
 		translate_plan_whole(plan);
 		plan_print(plan, &line);
 	}
+	json_decref(cost);
 	json_decref(plan);
 	json_decref(line.options);
 	json_decref(line.arguments);

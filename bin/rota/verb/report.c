@@ -1,4 +1,4 @@
-/* report.c - `rota report`: usage, efficiency, waiting times and failures, which the database function api.report sums up from
+/* report.c - `rota report`: usage, efficiency, waiting times, failures and invoices, which the database function api.report sums up from
  * accounting. */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "bin/rota/line/words.h"
 #include "lib/err.h"
 
-enum { REPORT_ME = 256, REPORT_ONLY, REPORT_BY, REPORT_PERIOD, REPORT_LIMIT, REPORT_CSV, REPORT_HTML };
+enum { REPORT_ME = 256, REPORT_ONLY, REPORT_MONTH, REPORT_BY, REPORT_PERIOD, REPORT_LIMIT, REPORT_CSV, REPORT_HTML };
 
 const struct verb_option report_options[] = {
 	{REPORT_BY, "by", "LIST",
@@ -19,6 +19,7 @@ const struct verb_option report_options[] = {
 	{REPORT_PERIOD, "period", "PERIOD", "rows for each hour, day or month; none: one row for the whole time"},
 	{'S', "since", "TIME", "start of the report: 2025-11-20, today, now-7days; default: 12 months, 30 days, or 24 hours ago, by the period"},
 	{'E', "until", "TIME", "end of the report; default: now"},
+	{REPORT_MONTH, "month", "YYYY-MM", "month of an invoice; default: this one"},
 	{'u', "user", "NAME", "only jobs of this user"},
 	{REPORT_ME, "me", NULL, "only your own jobs"},
 	{'A', "account", "NAME", "only this account and those below it"},
@@ -46,7 +47,7 @@ static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 		int id;
 		const char *key;
 	} LISTS[] = {{'u', "user"}, {'A', "account"}, {'p', "partition"}, {'q', "qos"}, {REPORT_BY, "by"}},
-	  TEXTS[] = {{'S', "since"}, {'E', "until"}, {REPORT_PERIOD, "period"}};
+	  TEXTS[] = {{'S', "since"}, {'E', "until"}, {REPORT_PERIOD, "period"}, {REPORT_MONTH, "month"}};
 
 	for (size_t i = 0; i < sizeof(LISTS) / sizeof(LISTS[0]); i++)
 		if (LISTS[i].id == id)
@@ -80,7 +81,7 @@ static struct report_line line_read(struct verb_scan *scan)
 		line.json |= id == VERB_JSON;
 	}
 	if (!scan->operands)
-		verb_misuse(scan->verb, "which report? Name one: usage, efficiency, wait, top, utilization, failures, or job JOB");
+		verb_misuse(scan->verb, "which report? Name one: usage, efficiency, wait, top, utilization, failures, invoice, or job JOB");
 	report = scan->argv[scan->at];
 	if (!strcmp(report, "job") ? scan->operands != 2 : scan->operands != 1)
 		verb_misuse(scan->verb, !strcmp(report, "job") ? "name one job, as in rota report job 7" : "name only one report");

@@ -1,4 +1,4 @@
-/* shares.c - `rota shares`: fair share as a tree of accounts and users, and the limits that apply to the caller. */
+/* shares.c - `rota shares`: fair share as a tree of accounts and users, grants, and the limits that apply to the caller. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@
 
 const struct verb_option shares_options[] = {
 	{'l', "limits", NULL, "show limits and how much of each is used, instead of shares"},
+	{'g', "grants", NULL, "show grants of billing units and what is left of them, instead of shares"},
 	{'a', "all", NULL, "limits of all users (operators)"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
@@ -67,6 +68,20 @@ static void limit_row(struct table *table, const json_t *limit)
 	table_cell(table, format_when(json_object_get(limit, "ends_at")).s);
 }
 
+static void grant_row(struct table *table, const json_t *grant)
+{
+	static const char *const NUMBERS[] = {"units", "carried", "used", "left_over"};
+
+	table_cell(table, format_text(grant, "name"));
+	table_cell(table, format_text(grant, "account"));
+	table_cell(table, format_text(grant, "first_day"));
+	table_cell(table, format_text(grant, "last_day"));
+	for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++)
+		table_cell(table, stats_number(grant, NUMBERS[i], 1).s);
+	table_cell(table, format_text(grant, "at_end"));
+	table_cell(table, format_text(grant, "state"));
+}
+
 static void shares_print(const json_t *rows, const struct table_column *columns, int count, void (*row)(struct table *, const json_t *),
 		  bool wide)
 {
@@ -89,12 +104,17 @@ int verb_shares(const struct verb *verb, int argc, char **argv)
 	static const struct table_column LIMITS[] = {
 		{"OF", false, 12}, {"WHAT", false, 8}, {"MOST", true, 0}, {"USED", true, 0}, {"UNTIL", false, 1},
 	};
+	static const struct table_column GRANTS[] = {
+		{"GRANT", false, 8},	{"ACCOUNT", false, 8}, {"FROM", false, 0}, {"UNTIL", false, 0},	 {"UNITS", true, 0},
+		{"CARRIED", true, 0}, {"USED", true, 0},	 {"LEFT", true, 0},	{"AT END", false, 0}, {"STATE", false, 0},
+	};
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
-	bool limits = false, all = false, wide = false, json = false;
+	bool limits = false, grants = false, all = false, wide = false, json = false;
 	json_t *answer;
 
 	for (int id; (id = verb_next(&scan));) {
 		limits |= id == 'l';
+		grants |= id == 'g';
 		all |= id == 'a';
 		wide |= id == 'w';
 		json |= id == VERB_JSON;
@@ -105,6 +125,8 @@ int verb_shares(const struct verb *verb, int argc, char **argv)
 		call_print_json();
 	else if (answer && limits)
 		shares_print(json_object_get(answer, "limits"), LIMITS, sizeof(LIMITS) / sizeof(LIMITS[0]), limit_row, wide);
+	else if (answer && grants)
+		shares_print(json_object_get(answer, "grants"), GRANTS, sizeof(GRANTS) / sizeof(GRANTS[0]), grant_row, wide);
 	else if (answer)
 		shares_print(json_object_get(answer, "shares"), SHARES, sizeof(SHARES) / sizeof(SHARES[0]), share_row, wide);
 	json_decref(answer);

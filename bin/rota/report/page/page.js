@@ -25,6 +25,8 @@ function words(value, unit) {
 		return h + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
 	}
 	if (unit === "percent") return value.toFixed(1) + " %";
+	if (unit === "money") return value.toLocaleString("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
+	if (unit === "price") return value.toLocaleString("en", {maximumFractionDigits: 9});
 	if (unit === "time") return data.period === "hour" ? value.slice(0, 16).replace("T", " ") : value.slice(0, 10);
 	return typeof value === "number" ? value.toLocaleString("en", {maximumFractionDigits: 2}) : String(value);
 }
