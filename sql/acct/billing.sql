@@ -1,7 +1,7 @@
 -- Weights and prices, which are for all; grants and billing units, of which readers see their own and those of accounts that they
 -- coordinate.
 
-create view acct.billing_weight as
+create view acct.billing_weight with (security_barrier) as
 select w.partition, w.from_month, w.cpu, w.mem_gib, w.node, w.gres from rota.billing_weight w;
 comment on view acct.billing_weight is
 	'How many billing units an hour of each resource counts in a partition; a partition without a row counts CPU-hours.';
@@ -12,7 +12,7 @@ comment on column acct.billing_weight.mem_gib is 'Billing units of a GiB of memo
 comment on column acct.billing_weight.node is 'Billing units of a node-hour, held whole or in part.';
 comment on column acct.billing_weight.gres is 'Billing units of a device-hour of each generic resource, {"gpu": 20}.';
 
-create view acct.price as
+create view acct.price with (security_barrier) as
 select p.price, p.account, p.from_month, p.per_unit, p.currency from rota.price p;
 comment on view acct.price is 'What a billing unit costs. The price of the nearest account above holds.';
 comment on column acct.price.price is 'Name of the price.';

@@ -37,7 +37,7 @@ select matches(t.admin('cheese', 'create', 'x'), '^RT422.*there is no object "ch
 select matches(t.admin('node', 'paint', 'n1'), '^RT422.*no action "paint"', 'no such action');
 select matches(t.admin('qos', 'drain', 'normal'), '^RT422.*no action "drain"', 'not an action of this object');
 select matches(t.admin('partition', 'create', ''), '^RT422.*name the partition', 'no name');
-select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, sample, nodes, max_running, max_submitted, max_cpus, max_gres, max_cpu_minutes, max_running_per_user, max_submitted_per_user, max_cpus_per_user, max_gres_per_user, max_cpu_minutes_per_user, max_nodes_per_user.', 'an unknown key');
+select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, sample, nodes, billing, billing_from, max_running, max_submitted, max_cpus, max_gres, max_cpu_minutes, max_gres_minutes, max_billing, max_running_per_user, max_submitted_per_user, max_cpus_per_user, max_gres_per_user, max_cpu_minutes_per_user, max_gres_minutes_per_user, max_billing_per_user, max_nodes_per_user.', 'an unknown key');
 select matches(t.admin('partition', 'create', 'p', '{"state": "sleepy"}'), '^RT422.*"sleepy" is no value for "state".*up, down, drain, inactive', 'not one of the words');
 select matches(t.admin('partition', 'create', 'p', '{"priority": "high"}'), '^RT422.*no value for "priority"', 'not a number');
 select matches(t.admin('partition', 'create', 'p', '{"default": "perhaps"}'), '^RT422.*true or false', 'not a truth');
@@ -187,16 +187,22 @@ select is((select count(*) from rota.admin_event where before is not distinct fr
 -- Whatever an object is given is seen in it and recorded, wherever it is kept: every key of every object. Words by key, others by kind.
 select t.admin('account', 'create', 'above'), t.admin('account', 'create', 'team', '{"users": "udo"}'), t.admin('user', 'create', 'udo'), t.admin('user', 'create', 'una'),
 	t.admin('qos', 'create', 'mine'), t.admin('license', 'create', 'mine', '{"total": 2}'), t.admin('partition', 'create', 'mine'), t.admin('node', 'create', 'mine', '{"cpus": 8, "mem": "4G"}'),
-	t.admin('reservation', 'create', 'mine', '{"start": "now+1hours", "duration": "1:00", "nodes": "n1"}') \g /dev/null
+	t.admin('reservation', 'create', 'mine', '{"start": "now+1hours", "duration": "1:00", "nodes": "n1"}'),
+	t.admin('price', 'create', 'mine', '{"from": "2030-01", "per_unit": "1"}'),
+	t.admin('grant', 'create', 'mine', '{"account": "team", "units": "1", "first_day": "2030-01-01", "last_day": "2030-12-31"}') \g /dev/null
 create temporary table given as
 select k.object, k.key, k.n, case k.object when 'account' then 'team' when 'user' then 'udo' when 'association' then 'team/udo' when 'setting' then 'sample_days' else 'mine' end as name,
 	coalesce(v.value, case split_part(k.kind, ' ', 1) when 'int' then (1000 + k.n)::text when 'time' then (100 + k.n)::text when 'size' then (5000 + k.n)::text when 'bool' then 'true' when 'list' then 'x,y' when 'word' then 'why'
-		when 'amounts' then 'gpu:' || k.n when 'budgets' then k.n || '/day' end) as value
+		when 'amounts' then 'gpu:' || k.n when 'budgets' then k.n || '/day' when 'gres_budgets' then 'gpu:' || k.n || '/day'
+		when 'weights' then 'cpu:' || k.n when 'rate' then k.n::text end) as value
 from (select x.*, row_number() over (order by x.object, x.key) as n from internal.admin_key_list() x) k
 left join (values ('state', 'down'), ('role', 'operator'), ('is_default', 'false'), ('hardware_check', 'false'), ('partitions', 'mine'), ('nodes', 'n2'), ('gres', 'gpu:3'), ('parent', 'above'),
 	('description', 'of ours'), ('users', 'udo:4,una'), ('coordinators', 'udo'), ('default_account', 'team'), ('accounts', 'team'), ('value', '77'), ('start', 'now+2hours'), ('end', 'now+4hours'),
-	('recurs', 'daily'), ('time_zone', 'Asia/Tokyo'), ('failing_at', 'now+2hours')) v (key, value) using (key)
-where k.object <> 'node' or k.key not in ('reason', 'deadline', 'end_steps');
+	('recurs', 'daily'), ('time_zone', 'Asia/Tokyo'), ('failing_at', 'now+2hours'), ('from', '2031-02'), ('currency', 'USD'), ('account', 'above'),
+	('first_day', '2030-02-01'), ('last_day', '2030-11-30'), ('at_end', 'low_priority')) v (key, value) using (key)
+where (k.object <> 'node' or k.key not in ('reason', 'deadline', 'end_steps'))
+	-- Goes with billing only.
+	and k.key <> 'billing_from';
 select is((select string_agg(concat_ws(' ', g.object, g.key, a.answer), '; ') from given g cross join lateral (select t.admin(g.object, 'change', g.name, jsonb_build_object(g.key, g.value)) as answer offset 0) a
 	where a.answer <> 'true'), null, 'every key changes what is seen of its object');
 select is((select string_agg(g.object || ' ' || g.key, ', ') from given g where not exists (select from rota.admin_event e where e.object = g.object and e.name = g.name and e.given = jsonb_build_object(g.key, g.value))),
