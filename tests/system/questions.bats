@@ -10,6 +10,7 @@ setup_file() {
 		return 1
 	}
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -qf "$ROTA_SOURCE/tests/bench/history/rollup.sql"
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -qf "$ROTA_SOURCE/tests/bench/history/extra.sql"
 }
 
 teardown_file() {
@@ -20,5 +21,5 @@ teardown_file() {
 	[ -z "${ROTA_ANSWERS:-}" ] || "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres"
 	run "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres" --check
 	[ "$status" = 0 ] || { echo "$output"; false; }
-	[[ ${lines[-1]} == "35 questions, 0 other answers" ]]
+	[[ ${lines[-1]} == "40 questions, 0 other answers" ]]
 }

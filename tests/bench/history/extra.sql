@@ -1,0 +1,16 @@
+-- Adds to a generated history what the generator leaves out: weights, prices and grants, and why steps waited. Every run adds the
+-- same.
+insert into rota.billing_weight (partition, from_month, cpu, mem_gib, node, gres) values
+	('gpu', '2026-01-01', 1, 0.1, 0, '{"gpu": 20}'), ('wide', '2026-01-01', 1, 0, 2, '{}'), ('wide', '2026-10-01', 1.5, 0, 2, '{}');
+insert into rota.price (price, account, from_month, per_unit, currency) values
+	('tariff-2026', null, '2026-01-01', 0.02, 'EUR'), ('medicine-2026', 'medicine', '2026-07-01', 0.05, 'EUR');
+insert into rota.account_grant (name, account, units, first_day, last_day) values
+	('physics-2026', 'physics', 1500, '2026-07-01', '2026-10-31'), ('maths-autumn', 'maths', 4000, '2026-09-01', '2026-10-31'),
+	('climate-2026', 'climate', 500, '2026-07-01', '2026-10-31');
+-- Steps that waited for a minute or longer, behind the job before.
+insert into rota.wait_reason (job_id, step_id, from_at, until_at, reason, blocker)
+select s.job_id, s.step_id, s.eligible_at, s.started_at,
+	case s.job_id % 5 when 0 then 'priority' when 1 then 'limit' else 'resources' end,
+	case when s.job_id % 5 <> 1 then (s.job_id - 1)::text end
+from rota.step s
+where s.array_index is null and s.started_at > s.eligible_at + interval '1 minute' and s.job_id > 1;
