@@ -38,7 +38,7 @@ static bool run_tasks(struct keeper_dry *d, struct keeper *k)
 	for (int i = 0; i < d->tasks; i++) {
 		struct keeper_task task = {.rank = d->first_task + i, .started_at = clock_boot_us()};
 		if (k->phase == KEEPER_PREPARING)
-			keeper_record_run(k, 0);
+			keeper_record_run(k, 0, task.started_at);
 		keeper_record_task(k, &task, 0, 0, "exit", &nothing);
 	}
 	if (d->tasks == 0)

@@ -259,7 +259,7 @@ bool keeper_record_is_brief(const struct keeper *k);
 void keeper_record_plain(struct keeper *k, const char *kind);
 void keeper_record_keeper(struct keeper *k, pid_t pid);
 void keeper_record_hook(struct keeper *k, const char *name, int64_t usec);
-void keeper_record_run(struct keeper *k, pid_t pid);
+void keeper_record_run(struct keeper *k, pid_t pid, int64_t started_at);
 void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid, int status, const char *cause,
 			const struct stats *stats);
 void keeper_record_done(struct keeper *k);

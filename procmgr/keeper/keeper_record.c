@@ -140,9 +140,9 @@ void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
 	add_record(k, record);
 }
 
-void keeper_record_run(struct keeper *k, pid_t pid)
+void keeper_record_run(struct keeper *k, pid_t pid, int64_t started_at)
 {
-	struct fields *record = make_record(k, "run");
+	struct fields *record = record_new_at("run", &k->key, started_at);
 	int64_t write_at = k->records->write_at;
 	fields_add_int(record, "pid", pid);
 	fields_add_int(record, "session", pid);

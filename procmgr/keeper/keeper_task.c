@@ -215,7 +215,7 @@ void keeper_task_report(struct keeper *k, struct keeper_task *t)
 	close(t->report);
 	t->report = -1;
 	if (!*t->error && k->phase == KEEPER_PREPARING)
-		keeper_record_run(k, t->pid);
+		keeper_record_run(k, t->pid, k->tasks[0].started_at);
 }
 
 void keeper_task_start(struct keeper *k)

@@ -68,10 +68,15 @@ bool record_key_equal(const struct record_key *a, const struct record_key *b)
 
 struct fields *record_new(const char *kind, const struct record_key *key)
 {
+	return record_new_at(kind, key, clock_boot_us());
+}
+
+struct fields *record_new_at(const char *kind, const struct record_key *key, int64_t at)
+{
 	struct fields *record = fields_new();
 	fields_add(record, "kind", kind);
 	record_key_add(record, key);
-	fields_add_int(record, "at", clock_boot_us());
+	fields_add_int(record, "at", at);
 	return record;
 }
 

@@ -150,3 +150,62 @@ figures() {
 	[ "$(sql "select suspended_s between $to - $from - 0.01 and $after - $before + 0.01 and elapsed_s > suspended_s from acct.attempt where job_id = $job")" = t ]
 	[ "$(sql "select cpu_held_s < elapsed_s from acct.attempt where job_id = $job")" = t ]
 }
+
+# fake_clock NODE FILE: start the node's launcher and process manager again, with the wall clock of FILE ("+0", "-3600").
+fake_clock() {
+	local pid words preload
+	preload=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
+	pid=$(pid_of launcher "$1")
+	mapfile -d '' -t words <"/proc/$pid/cmdline"
+	preload="$(ldd "/proc/$pid/exe" | awk '$1 ~ /^libasan/ { print $3 }') $preload"
+	kill "$pid"
+	eventually is_gone "$pid"
+	LD_PRELOAD=$preload FAKETIME_TIMESTAMP_FILE=$2 FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
+		setsid "${words[@]}" >>"$ROTA_HOME/log/launcher.$1.log" 2>&1 3>&- &
+	eventually serves "$1"
+}
+
+is_gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+serves() {
+	[ "$(superuser "select count(*) from rota.daemon d join pg_stat_activity b on b.pid = d.backend_pid where d.role = 'procmgrd' and d.name = '$1'")" = 1 ] &&
+		[ "$(superuser "select state from rota.node where name = '$1'")" = up ]
+}
+
+# sessions_stop SECONDS: all database sessions of process managers stand still.
+sessions_stop() {
+	local pids
+	pids=$(superuser "select pid from pg_stat_activity where usename = 'rota_node'")
+	kill -STOP $pids
+	sleep "$1"
+	kill -CONT $pids
+}
+
+@test "times run forwards while the clock of a node jumps and database sessions stand still" {
+	local clock="$WORK/clock" shift
+	echo +0 >"$clock"
+	chmod 0644 "$clock"
+	fake_clock n2 "$clock"
+	printf '%s\n' '#!/bin/bash' 'sleep 0.2' >"$BATS_TEST_TMPDIR/short.sh"
+	job=$(rota submit --parsable --array=0-159 --output=/dev/null "$BATS_TEST_TMPDIR/short.sh")
+	# Forward by less than a launch request is valid: a node refuses expired ones by its own clock.
+	for shift in -3600 +20 -90 +0; do
+		echo "$shift" >"$clock.new"
+		mv "$clock.new" "$clock"
+		sessions_stop 0.9
+		sleep 0.3
+	done
+	rota wait --timeout=300 "$job"
+	[ "$(sql "select count(distinct node) from acct.allocation where job_id = $job")" = 2 ]
+	# The program slept, and nothing of an attempt is outside of it.
+	run -0 sql "select a.* from acct.attempt a where a.job_id = $job and not coalesce(
+		a.started_at <= a.ended_at and a.elapsed_s between 0.2 and 60 and a.ended_at between a.started_at and now(), false)"
+	[ -z "$output" ] || { echo "$output"; false; }
+	run -0 superuser "select t.job_id, t.step_id, t.started_at, t.ended_at, a.started_at, a.ended_at from rota.task_end t
+		join rota.attempt a using (job_id, step_id, attempt) where t.job_id = $job
+			and not (t.started_at >= a.started_at and t.ended_at <= a.ended_at and t.ended_at - t.started_at >= interval '0.19 s')"
+	[ -z "$output" ] || { echo "$output"; false; }
+	audit
+}
