@@ -109,6 +109,7 @@ seen() {
 		select job_id, step_id, attempt, at - interval '1 s', from_state, event, to_state, actor from event where job_id = 1 and step_id = 0 and actor = 'node'" \
 		"what a node reported of an attempt is out of order"
 	seen "update task_end set ended_at = ended_at + interval '1 hour' where job_id = 1" "a task ran while nothing was held" "usage figures are not what was held|task_end"
+	seen "update attempt set started_at = started_at + interval '1 us' where job_id = 1 and step_id = 0" "a task started before its attempt"
 	seen "insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, usec) select job_id, step_id, attempt, node_id, 'site_prolog', started_at, 1000
 		from allocation where job_id = 1 and step_id = 0" "a hook ran while its attempt was not"
 }

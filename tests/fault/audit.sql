@@ -195,6 +195,13 @@ violation (what, who, detail) as (
 	join allocation a on a.job_id = e.job_id and a.step_id = e.step_id and a.attempt = e.attempt and a.node_id = e.node_id
 	where a.lost_at is null and (e.started_at < a.started_at or e.ended_at > a.ended_at)
 	union all
+	select 'a task started before its attempt', internal.step_label(e.job_id, e.step_id), format('attempt %s task %s: %s, attempt %s', e.attempt, e.task,
+		e.started_at, t.started_at)
+	from task_end e
+	join attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = e.attempt and cardinality(t.node_ids) = 1
+	join allocation a on a.job_id = e.job_id and a.step_id = e.step_id and a.attempt = e.attempt and a.lost_at is null
+	where e.started_at < t.started_at
+	union all
 	select 'a hook ran while its attempt was not on the node', internal.step_label(h.job_id, h.step_id), format('attempt %s: %s until %s for %s us, there %s to %s',
 		h.attempt, h.hook, h.ended_at, h.usec, a.started_at, a.gone_at)
 	from hook_run h
