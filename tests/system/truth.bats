@@ -157,7 +157,6 @@ fake_clock() {
 	preload=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
 	pid=$(pid_of launcher "$1")
 	mapfile -d '' -t words <"/proc/$pid/cmdline"
-	preload="$(ldd "/proc/$pid/exe" | awk '$1 ~ /^libasan/ { print $3 }') $preload"
 	kill "$pid"
 	eventually is_gone "$pid"
 	LD_PRELOAD=$preload FAKETIME_TIMESTAMP_FILE=$2 FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
@@ -187,7 +186,8 @@ sessions_stop() {
 	local clock="$WORK/clock" shift
 	echo +0 >"$clock"
 	chmod 0644 "$clock"
-	fake_clock n2 "$clock"
+	# libfaketime hangs in a program of the address sanitizer; there only the sessions stand still.
+	ldd "$ROTA_BIN/rota-launcher" | grep -q libasan || fake_clock n2 "$clock"
 	printf '%s\n' '#!/bin/bash' 'sleep 0.2' >"$BATS_TEST_TMPDIR/short.sh"
 	job=$(rota submit --parsable --array=0-159 --output=/dev/null "$BATS_TEST_TMPDIR/short.sh")
 	# Forward by less than a launch request is valid: a node refuses expired ones by its own clock.
