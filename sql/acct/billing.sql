@@ -1,5 +1,5 @@
--- Weights and prices, which are for all; grants and billing units, of which readers see their own and those of accounts that they
--- coordinate.
+-- Weights, prices, grants and billed months. All readers see all weights and prices. Readers see the grants of their own accounts
+-- and of accounts that they coordinate, and the billed months of their own jobs and of these accounts.
 
 create view acct.billing_weight with (security_barrier) as
 select w.partition, w.from_month, w.cpu, w.mem_gib, w.node, w.gres from rota.billing_weight w;
@@ -38,7 +38,7 @@ from internal.grant_shown g
 where (select m.reads_all from acct.me m) or g.account = any ((select m.accounts from acct.me m)::text[])
 	or g.account in (select u.above from rota.association a join internal.account_above u on u.account = a.account
 		where a.user_name = current_user);
-comment on view acct.account_grant is 'Billing units that accounts may use in a time, and what is left of them.';
+comment on view acct.account_grant is 'Grants: the billing units that an account may use between two days, and how many of them are left.';
 comment on column acct.account_grant.name is 'Name of the grant.';
 comment on column acct.account_grant.account is 'Account that has the grant, for itself and all accounts below it.';
 comment on column acct.account_grant.units is 'Billing units granted.';

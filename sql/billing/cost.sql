@@ -2,7 +2,7 @@
 
 create view internal.billing_month as
 select u.month, nullif(u.account, '') as account, u.user_name, u.partition, u.qos, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s,
-	acct.billing_units(w, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s) as units, p.per_unit, p.currency
+	acct.billing_units(w.weight, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s) as units, p.per_unit, p.currency
 from (
 	select x.month, x.account, x.user_name, x.partition, x.qos, coalesce(sum(x.cpu_s), 0) as cpu_s,
 		coalesce(sum(x.mem_mb_s), 0) as mem_mb_s, coalesce(sum(x.node_s), 0) as node_s, acct.gres_sum(x.gres_s) as gres_s
@@ -15,8 +15,7 @@ from (
 	) x
 	group by x.month, x.account, x.user_name, x.partition, x.qos
 ) u
-left join lateral (select x.* from rota.billing_weight x where x.partition = u.partition and x.from_month <= u.month
-	order by x.from_month desc limit 1) w on true
+left join internal.billing_weight_span w on w.partition = u.partition and u.month >= w.from_month and u.month < w.until_month
 -- The price of the nearest account above, so of the one that has most accounts above itself.
 left join lateral (
 	select x.per_unit, x.currency

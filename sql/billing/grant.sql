@@ -7,12 +7,11 @@
 --   "low_priority" one of measure "grant", which blocks nothing and moves steps to the end of the queue when it is used up.
 
 create view internal.grant_used as
-select g.grant_id, sum(acct.billing_units(w, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s)) as used
+select g.grant_id, sum(acct.billing_units(w.weight, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s)) as used
 from rota.account_grant g
 join internal.span_usage u on u.limit_id = -g.grant_id
 	and u.account in (select a.account from internal.account_above a where a.above = g.account)
-left join lateral (select x.* from rota.billing_weight x where x.partition = u.partition and x.from_month <= u.month
-	order by x.from_month desc limit 1) w on true
+left join internal.billing_weight_span w on w.partition = u.partition and u.month >= w.from_month and u.month < w.until_month
 group by g.grant_id;
 comment on view internal.grant_used is 'Billing units of each grant that ended allocations used; without use there is no row.';
 

@@ -15,11 +15,18 @@ comment on function acct.billing_units(rota.billing_weight, numeric, numeric, nu
 	'Billing units of CPU-seconds, MiB-seconds, node-seconds and device-seconds {"gpu": 7200}; without weights (null) a unit '
 	'is a CPU-hour.';
 
+create view internal.billing_weight_span as
+select w as weight, w.partition, w.from_month,
+	lead(w.from_month, 1, 'infinity') over (partition by w.partition order by w.from_month) as until_month
+from rota.billing_weight w;
+comment on view internal.billing_weight_span is
+	'The weights of partitions with the months in which they hold: from from_month to before until_month.';
+
 create function internal.billing_weight_of(p_partition text, p_day date) returns rota.billing_weight
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return (select w from billing_weight w where w.partition = p_partition and w.from_month <= p_day
-		order by w.from_month desc limit 1);
+	return (select w.weight from internal.billing_weight_span w
+		where w.partition = p_partition and p_day >= w.from_month and p_day < w.until_month);
 end $$;
 comment on function internal.billing_weight_of(text, date) is 'The weights of a partition on a day; null: none.';
 
@@ -29,6 +36,16 @@ begin
 	return (select (now() at time zone z.time_zone)::date from usage_state z);
 end $$;
 comment on function internal.site_day() is 'The day that it is now in the time zone of the usage figures.';
+
+create function internal.billing_rate(p_partition text, p_cpus bigint, p_mem_mb bigint, p_nodes int, p_gres jsonb)
+	returns numeric
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return acct.billing_units(internal.billing_weight_of(p_partition, internal.site_day()), p_cpus * 3600, p_mem_mb * 3600,
+		p_nodes * 3600, acct.gres_scaled(p_gres, 3600));
+end $$;
+comment on function internal.billing_rate(text, bigint, bigint, int, jsonb) is
+	'Billing units that so much, held in a partition, counts in an hour by the weights of today; p_gres: numbers, {"gpu": 2}.';
 
 -- A period that goes along (30days) begins with a day and has no end. Days are those of the usage figures.
 create view internal.limit_span as
@@ -41,7 +58,8 @@ from (
 	from rota.usage_state z
 	cross join lateral (
 		select l.limit_id, f.first_day,
-			case when l.period ~ 'days$' then 'infinity' else (f.first_day + ('1 ' || l.period)::interval)::date end as next_day
+			case when l.period ~ 'days$' then 'infinity'
+				else (f.first_day + ('1 ' || l.period)::interval)::date end as next_day
 		from rota.usage_limit l
 		cross join lateral (
 			select case when l.period ~ 'days$' then t.today - (rtrim(l.period, 'days')::int - 1)

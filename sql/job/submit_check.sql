@@ -20,15 +20,14 @@ comment on function internal.submit_line(internal.planned_step[], int, text) is
 create function internal.submit_over(p_bound internal.line_limit, p_need numeric, p_who text, p_how text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return case p_bound.measure
-		when 'running' then format('%s steps start%s, at most %s%s', p_need, p_how, p_bound.most,
+	return case
+		when p_bound.measure = 'running' then format('%s steps start%s, at most %s%s', p_need, p_how, p_bound.most,
 			internal.limit_whose(p_bound, ' may run at once'))
-		else case when internal.limit_has_period(p_bound.measure)
-			then format('%s may come to %s %s%s, at most %s%s', p_who,
+		when internal.limit_has_period(p_bound.measure) then format('%s may come to %s %s%s, at most %s%s', p_who,
 			case when p_need < 'infinity' then ceil(p_need)::text else 'any number of' end,
 			internal.limit_noun(p_bound.measure), p_how, p_bound.most, internal.limit_whose(p_bound, ' may be used'))
 		else format('%s %s asked for%s, at most %s%s', p_need, internal.limit_noun(p_bound.measure), p_how, p_bound.most,
-			internal.limit_whose(p_bound, ' may be held at once')) end end;
+			internal.limit_whose(p_bound, ' may be held at once')) end;
 end $$;
 comment on function internal.submit_over(internal.line_limit, numeric, text, text) is
 	'A limit that a submission exceeds by itself, as text: who needs how much.';
@@ -52,7 +51,8 @@ begin
 	if not found then
 		return;
 	end if;
-	v_option := case when internal.limit_has_period(v_bound.measure) then 'time' when v_bound.measure = 'nodes' then 'nodes' when v_bound.measure = 'cpus' then 'ntasks'
+	v_option := case when internal.limit_has_period(v_bound.measure) then 'time'
+		when v_bound.measure = 'nodes' then 'nodes' when v_bound.measure = 'cpus' then 'ntasks'
 		else 'gres' end;
 	perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, v_option), v_option,
 		internal.submit_over(v_bound, internal.limit_need(v_bound.measure, v_size, 'infinity'), 'it', ''),

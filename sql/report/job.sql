@@ -122,6 +122,6 @@ begin
 	return v_answer;
 end $$;
 comment on function api.report(int, text, jsonb) is
-	'A report: request {report, by, period, since, until, month, user, account, only, partition, qos, limit, jobs}; answer {report, '
-	'title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, '
+	'A report: request {report, by, period, since, until, month, user, account, only, partition, qos, limit, '
+	'jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, '
 	'requests, attempts, held}: attempts are those of steps that ran more than once.';

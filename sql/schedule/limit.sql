@@ -120,33 +120,31 @@ from (
 		select case when t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
 			+ make_interval(secs => t.time_limit_s + t.suspended_s))) else 'infinity' end as until_s
 	) o
-	left join lateral (select x.* from rota.billing_weight x
-		where c.measure in ('billing', 'grant') and x.partition = coalesce(a.partition, s.queue)
-			and x.from_month <= (now() at time zone (select z.time_zone from rota.usage_state z))::date
-		order by x.from_month desc limit 1) w on true
+	cross join (select (now() at time zone z.time_zone)::date as today from rota.usage_state z) d
+	left join internal.billing_weight_span w on c.measure in ('billing', 'grant')
+		and w.partition = coalesce(a.partition, s.queue) and d.today >= w.from_month and d.today < w.until_month
 	-- What the allocation uses of the measure each hour, and the part of it that counts CPUs.
 	cross join lateral (
 		select case when c.measure = 'cpu_minutes' then a.cpus * 60
 			when c.measure in ('billing', 'grant')
-			then acct.billing_units(w, a.cpus * 3600, a.mem_mb * 3600, 3600, acct.gres_units(a.gres, 3600))
+			then acct.billing_units(w.weight, a.cpus * 3600, a.mem_mb * 3600, 3600, acct.gres_units(a.gres, 3600))
 			else coalesce(jsonb_array_length(a.gres -> split_part(c.measure, '/', 2)), 0) * 60 end as rate,
 			case when c.measure = 'cpu_minutes' then a.cpus * 60
-			when c.measure in ('billing', 'grant') then acct.billing_units(w, a.cpus * 3600, 0, 0, null)
+			when c.measure in ('billing', 'grant') then acct.billing_units(w.weight, a.cpus * 3600, 0, 0, null)
 			else 0 end as cpu_rate
 	) r
 	where a.ended_at is null and a.attempt > 0
 	union all
 	select l.limit_id, case when l.each_user then u.user_name else '' end, case
 		when l.measure = 'cpu_minutes' then u.cpu_s / 60
-		when l.measure in ('billing', 'grant') then acct.billing_units(w, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s)
+		when l.measure in ('billing', 'grant') then acct.billing_units(w.weight, u.cpu_s, u.mem_mb_s, u.node_s, u.gres_s)
 		else (u.gres_s ->> split_part(l.measure, '/', 2))::numeric / 60 end
 	from internal.limit_any l
 	join internal.span_usage u on u.limit_id = l.limit_id and coalesce(l.user_name = u.user_name, true)
 		and coalesce(l.qos = u.qos, true) and coalesce(l.partition = u.partition, true)
 		and (l.account is null or u.account in (select x.account from internal.account_above x where x.above = l.account))
-	left join lateral (select x.* from rota.billing_weight x
-		where l.measure in ('billing', 'grant') and x.partition = u.partition and x.from_month <= u.month
-		order by x.from_month desc limit 1) w on true
+	left join internal.billing_weight_span w on l.measure in ('billing', 'grant')
+		and w.partition = u.partition and u.month >= w.from_month and u.month < w.until_month
 ) x
 group by x.limit_id, x.whose;
 comment on view internal.limit_used is
@@ -256,10 +254,9 @@ begin
 			select max(n.mem_mb) into v_mem_mb from partition_node pn join node n on n.node_id = pn.node_id
 				where pn.partition = p_partition.partition;
 		end if;
-		v_size.billing := acct.billing_units(internal.billing_weight_of(p_partition.partition, internal.site_day()),
-			v_size.cpus * 3600, 3600 * coalesce(v_mem_mb * v_nodes, acct.mem_requested_mb(p_mem_mb, coalesce(p_mem_per_cpu_mb,
-				p_partition.default_mem_per_cpu_mb), v_nodes, p_ntasks, p_cpus_per_task), 0), v_nodes * 3600,
-			acct.gres_scaled(v_size.gres, 3600));
+		v_size.billing := internal.billing_rate(p_partition.partition, v_size.cpus, coalesce(v_mem_mb * v_nodes,
+			acct.mem_requested_mb(p_mem_mb, coalesce(p_mem_per_cpu_mb, p_partition.default_mem_per_cpu_mb), v_nodes,
+			p_ntasks, p_cpus_per_task), 0), v_nodes, v_size.gres);
 	end if;
 	return v_size;
 end $$;
@@ -293,8 +290,7 @@ language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return case p_measure when 'cpus' then 'CPUs' when 'cpu_minutes' then 'CPU-minutes' when 'running' then 'steps'
 		when 'submitted' then 'steps' when 'billing' then 'billing units'
-		else case when p_measure like 'gres_minutes/%' then split_part(p_measure, '/', 2) || '-minutes'
-			else regexp_replace(p_measure, '^gres/', '') end end;
+		else regexp_replace(regexp_replace(p_measure, '^gres/', ''), '^gres_minutes/(.*)$', '\1-minutes') end;
 end $$;
 comment on function internal.limit_noun(text) is 'What a limit''s measure counts.';
 
@@ -321,20 +317,19 @@ comment on function internal.limit_whose(internal.line_limit, text) is
 create function internal.limit_text(p_bound internal.line_limit, p_need numeric) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	return case p_bound.measure
-		when 'running' then format('%s of at most %s steps%s', p_bound.held, p_bound.most,
+	return case
+		when p_bound.measure = 'running' then format('%s of at most %s steps%s', p_bound.held, p_bound.most,
 			internal.limit_whose(p_bound, ' run'))
-		when 'time' then format('its time limit%s is longer than the %s s allowed to steps%s',
+		when p_bound.measure = 'time' then format('its time limit%s is longer than the %s s allowed to steps%s',
 			case when p_need < 'infinity' then ' of ' || p_need || ' s' end,
 			p_bound.most, internal.limit_whose(p_bound, ''))
-		else case when internal.limit_has_period(p_bound.measure)
-			then format('%s of at most %s %s%s, and it may come to %s more',
+		when internal.limit_has_period(p_bound.measure) then format('%s of at most %s %s%s, and it may come to %s more',
 			case when p_bound.held < 'infinity' then round(p_bound.held)::text else 'any number' end,
 			p_bound.most, internal.limit_noun(p_bound.measure), internal.limit_whose(p_bound, ' are used or promised'),
 			case when p_need < 'infinity' then ceil(p_need)::text else 'any number' end)
 		else format('%s of at most %s %s%s', p_bound.held, p_bound.most, internal.limit_noun(p_bound.measure),
 			internal.limit_whose(p_bound, ' are held'))
-			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end end;
+			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
 end $$;
 comment on function internal.limit_text(internal.line_limit, numeric) is
 	'A limit that a step which needs so much would exceed, as text: what it is, whose, and how much of it is used.';
@@ -355,8 +350,7 @@ begin
 			from jsonb_array_elements(p_allocations) a cross join lateral jsonb_each(a -> 'gres') g group by g.key) u;
 	end if;
 	if p_measure = 'billing' then
-		v_size.billing := acct.billing_units(internal.billing_weight_of(p_partition, internal.site_day()), v_size.cpus * 3600,
-			v_mem_mb * 3600, v_size.nodes * 3600, acct.gres_scaled(v_size.gres, 3600));
+		v_size.billing := internal.billing_rate(p_partition, v_size.cpus, v_mem_mb, v_size.nodes, v_size.gres);
 	end if;
 	return v_size;
 end $$;

@@ -1,5 +1,5 @@
--- Billing: weights by month, prices by account, grants with what is carried over and what happens at their end, invoices, and the
--- cost of a job that is only tried.
+-- Billing. Weights hold by month and prices by account. A grant carries units over, and refuses steps or lowers their priority at its
+-- end. An invoice and the cost of a tried job have the same units.
 begin;
 \ir world.psql
 select * from no_plan();
@@ -33,7 +33,7 @@ create function t.used(p_day date, p_account text, p_cpu_h numeric, p_partition 
 select t.admin(o, n, v::jsonb, 'create') from (values ('account', 'uni', '{}'), ('account', 'phys', '{"parent": "uni"}'), ('account', 'lab', '{"parent": "phys"}'), ('account', 'arts', '{}'),
 	('partition', 'fast', '{"nodes": "all"}')) x (o, n, v) \g /dev/null
 
--- Values: what is refused changes nothing.
+-- Wrong values: api.admin_change refuses them and writes nothing.
 select is(t.admin('partition', 'fast', v::jsonb), e, v) from (values
 	('{"billing": "cpu"}', 'RT422 "cpu" is no value for "billing"'), ('{"billing": "cpu:-1"}', 'RT422 "cpu:-1" is no value for "billing"'),
 	('{"billing": "cpu:1", "billing_from": "2030-13"}', 'RT422 "2030-13" is no value for "billing_from"'),

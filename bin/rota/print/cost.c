@@ -4,17 +4,8 @@
 #include <stdio.h>
 
 #include "bin/rota/print/format.h"
+#include "bin/rota/print/stats.h"
 #include "bin/rota/print/table.h"
-
-/* Returns an amount of units or money with `digits` digits after the point, or "-" for null. */
-static struct word amount_text(const json_t *object, const char *name, int digits)
-{
-	const json_t *value = json_object_get(object, name);
-	struct word w = {"-"};
-	if (json_is_number(value))
-		snprintf(w.s, sizeof w.s, "%.*f", digits, json_number_value(value));
-	return w;
-}
 
 void cost_print(const json_t *cost, bool json)
 {
@@ -38,8 +29,8 @@ void cost_print(const json_t *cost, bool json)
 		table_cell(table, format_count(json_object_get(step, "elements")).s);
 		const json_t *limit = json_object_get(step, "time_limit_s");
 		table_cell(table, json_is_null(limit) ? "none" : format_duration(json_number_value(limit)).s);
-		table_cell(table, amount_text(step, "units", 2).s);
-		table_cell(table, amount_text(step, "amount", 2).s);
+		table_cell(table, stats_number(step, "units", 2).s);
+		table_cell(table, stats_number(step, "amount", 2).s);
 	}
 	table_print(table, stdout, false);
 	table_free(table);
@@ -47,8 +38,8 @@ void cost_print(const json_t *cost, bool json)
 		printf("\nA step without a time limit has no upper cost; give one with --time.\n");
 		return;
 	}
-	printf("\nat most %s billing units", amount_text(cost, "units", 2).s);
+	printf("\nat most %s billing units", stats_number(cost, "units", 2).s);
 	if (*currency)
-		printf(", %s %s", amount_text(cost, "amount", 2).s, currency);
+		printf(", %s %s", stats_number(cost, "amount", 2).s, currency);
 	printf("%s%s\n", *account ? " of account " : "", account);
 }
