@@ -18,6 +18,7 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_cache.h"
 #include "procmgr/agent/agent_db.h"
+#include "procmgr/agent/agent_energy.h"
 #include "procmgr/agent/agent_hardware.h"
 #include "procmgr/agent/agent_inventory.h"
 #include "procmgr/agent/agent_launcher.h"
@@ -39,6 +40,7 @@ struct agent {
 	struct agent_order_watcher watcher;
 	struct agent_orders *orders;
 	struct agent_samples *samples;
+	struct agent_energy *energy;
 	struct agent_report *report;
 	struct agent_clock clock;
 	bool is_registering;
@@ -326,6 +328,7 @@ static void handle_order_accepted(const struct agent_order *o, const struct reco
 {
 	struct agent *a = arg;
 	agent_sample_expect(a->samples, o, key);
+	agent_energy_begin(a->energy);
 }
 
 static struct event *start_timer(struct agent *a, int seconds, event_callback_fn call)
@@ -366,8 +369,9 @@ static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *
 	c->lease = agent_lease_new(c->conf);
 	a->orders = agent_order_new(c, &a->watcher);
 	a->samples = agent_sample_new(c);
+	a->energy = agent_energy_new(c);
 	c->clock = &a->clock;
-	a->report = agent_report_new(c, a->orders, a->samples);
+	a->report = agent_report_new(c, a->orders, a->samples, a->energy);
 	if (!agent_report_open(a->report, e))
 		return false;
 	agent_cache_open();
@@ -386,6 +390,7 @@ static void close_all(struct agent *a)
 		db_close(a->context.db);
 	agent_report_free(a->report);
 	agent_sample_free(a->samples);
+	agent_energy_free(a->energy);
 	agent_order_free(a->orders);
 	agent_lease_free(a->context.lease);
 	agent_node_free(a->context.nodes);

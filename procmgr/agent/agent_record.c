@@ -14,7 +14,7 @@
 static const char *const numbers[] = {
 	"job",	      "step",	     "attempt",	    "task",	  "exit",    "signal",	       "pid",	   "session",
 	"usec",	      "user_usec",   "system_usec", "max_rss_kb", "minflt",  "majflt",	       "rchar",	   "wchar",
-	"read_bytes", "write_bytes", "nvcsw",	    "nivcsw",	  "peak_mb", "cgroup_peak_mb", "cpu_usec",
+	"read_bytes", "write_bytes", "nvcsw",	    "nivcsw",	  "peak_mb", "cgroup_peak_mb", "cpu_usec", "node_uj",
 };
 
 static bool is_number(const char *name)
@@ -44,10 +44,11 @@ static json_t *number_json(const char *value)
 	return json_integer(strtoll(value, NULL, 10));
 }
 
-/* Is the value of a field empty or unknown? Such a field is left out of the JSON. */
+/* Is a field left out of the JSON, because it is empty, unknown or only for agent_energy.c? */
 static bool is_empty(const char *name, const char *value)
 {
-	return !*value || strcmp(value, "-1") == 0 || (strcmp(value, "0") == 0 && strcmp(name, "signal") == 0);
+	return !*value || strcmp(name, "since") == 0 || strcmp(value, "-1") == 0 ||
+	       (strcmp(value, "0") == 0 && strcmp(name, "signal") == 0);
 }
 
 static void add_field(json_t *json, const char *name, const char *value)

@@ -46,6 +46,7 @@ struct agent_report {
 	const struct agent_context *context;
 	struct agent_orders *orders;
 	struct agent_samples *samples;
+	struct agent_energy *energy;
 	struct journal *journal;
 	struct event *watch, *timer; /* `watch` is NULL if inotify does not watch the journal */
 	struct agent_buffer *buffer;
@@ -101,6 +102,8 @@ static int add_attempt(const struct record_key *key, struct fields *const *recor
 	b->count += count;
 	if (agent_record_add_ready(b->ready, node_id, records, count))
 		return 0;
+	for (int i = 0; i < count; i++)
+		agent_energy_add(b->report->energy, records[i]);
 	bool coalesced = agent_record_add_coalesced(b->coalesced, node_id, records, count);
 	for (int i = 0; i < count; i++) {
 		if (!coalesced)
@@ -404,12 +407,14 @@ static void watch_journal(struct agent_report *r)
 	event_add(r->watch, NULL);
 }
 
-struct agent_report *agent_report_new(const struct agent_context *c, struct agent_orders *orders, struct agent_samples *samples)
+struct agent_report *agent_report_new(const struct agent_context *c, struct agent_orders *orders, struct agent_samples *samples,
+				      struct agent_energy *energy)
 {
 	struct agent_report *r = xcalloc(1, sizeof *r);
 	r->context = c;
 	r->orders = orders;
 	r->samples = samples;
+	r->energy = energy;
 	r->most = RECORDS_MOST;
 	r->buffer = agent_buffer_new();
 	r->timer = evtimer_new(c->base, handle_timer, r);

@@ -3,14 +3,16 @@
 #define ROTA_PROCMGR_AGENT_REPORT_H
 
 #include "procmgr/agent/agent_context.h"
+#include "procmgr/agent/agent_energy.h"
 #include "procmgr/agent/agent_order.h"
 #include "procmgr/agent/agent_sample.h"
 #include "procmgr/record/record.h"
 
 struct agent_report;
 
-/* The new object passes each journal record to `orders` and `samples`. */
-struct agent_report *agent_report_new(const struct agent_context *c, struct agent_orders *orders, struct agent_samples *samples);
+/* The new object passes each journal record to `orders` and `samples`, and each reported one to `energy`. */
+struct agent_report *agent_report_new(const struct agent_context *c, struct agent_orders *orders, struct agent_samples *samples,
+				      struct agent_energy *energy);
 void agent_report_free(struct agent_report *r);
 bool agent_report_open(struct agent_report *r, struct err *e); /* open the journal and read its records */
 

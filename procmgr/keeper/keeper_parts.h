@@ -154,6 +154,7 @@ struct keeper {
 	bool epilogs; /* whether epilogs run after the tasks; keeper.c sets this after the prolog, keeper_control.c clears it */
 
 	char cause[KEEPER_CAUSE_SIZE];	/* keeper_ending.c, and keeper.c before `done`: why the attempt is being ended, or "" */
+	int64_t since;			/* keeper_record.c: when the record `keeper` was made (clock_boot_us) */
 	struct cgroups_figures figures; /* keeper.c, keeper_task.c: last figures of the attempt's cgroup */
 	struct stats used; /* keeper_task.c, keeper_hook.c, keeper_wait.c: sum of the user's processes that were reaped */
 	int64_t peak_kb; /* keeper_memory.c: most memory that counts against a limit, as measured now and then; 0: never measured */

@@ -126,6 +126,7 @@ void keeper_record_keeper(struct keeper *k, pid_t pid)
 	struct fields *record = make_record(k, "keeper");
 	fields_add_int(record, "pid", pid);
 	add_record(k, record);
+	k->since = clock_boot_us();
 	k->records->kinds |= KIND_KEEPER;
 }
 
@@ -259,6 +260,7 @@ void keeper_record_end(struct keeper *k)
 {
 	struct fields *record = make_record(k, "end");
 	fields_add(record, "drain", k->drain);
+	fields_add_int(record, "since", k->since);
 	int64_t reaped = k->used.user_usec + k->used.system_usec, cpu = k->figures.cpu_usec < 0 ? reaped : k->figures.cpu_usec;
 	fields_add_int(record, "peak_mb", peak_mb(k));
 	fields_add_int(record, "cgroup_peak_mb", k->figures.peak_mb);

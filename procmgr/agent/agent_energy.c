@@ -1,0 +1,135 @@
+/* agent_energy.c - measures the energy that the node uses while attempts are on it, by the counters of its processors or by the
+ * site's program (node.energy).
+ *
+ * Called by: agent.c for accepted launches; agent_report.c for records that are reported.
+ * Invariants:
+ * - The energy is that of the whole node. The database divides it by the CPUs that were held (internal.allocation_free).
+ * - Without a counter or a program, nothing is done and nothing is reported. */
+#include "procmgr/agent/agent_energy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "procmgr/agent/agent_plugin.h"
+#include "procmgr/agent/energy.h"
+
+/* The second reading is taken soon: one alone tells neither energy nor power. */
+enum { SECOND_S = 2, PERIOD_S = 30 };
+
+struct agent_energy {
+	const struct agent_context *context;
+	struct energy_zones *zones; /* NULL if there is no counter */
+	struct energy_curve *curve;
+	struct event *timer; /* NULL if the energy is not measured */
+	bool has_read;
+	/* Readings of the site's program. */
+	struct agent_plugin *plugin; /* the program that runs; NULL if there is none */
+	int64_t asked_at;	     /* when that program was started */
+	int64_t last_at;	     /* time of the last reading; 0 if there is none */
+	double last_watts;	     /* power at that time, if the program tells power */
+	double last_joules;	     /* its counter at that time, if the program tells energy */
+	double total_uj;	     /* energy since the first reading */
+};
+
+static void read_zones(struct agent_energy *e)
+{
+	int64_t total = energy_zones_read(e->zones);
+	if (total >= 0)
+		energy_curve_add(e->curve, clock_boot_us(), total);
+}
+
+/* Take a reading of the program: `energy_j`, a counter in joules, or else `power_w`, the power of now in watts. */
+static void take_figures(json_t *figures, void *arg)
+{
+	struct agent_energy *e = arg;
+	const json_t *joules = json_object_get(figures, "energy_j"), *watts = json_object_get(figures, "power_w");
+	double power = json_number_value(watts), counter = json_number_value(joules);
+	e->plugin = NULL;
+	if (joules || (watts && power >= 0)) {
+		/* Power rises or falls evenly from one reading to the next. A counter that goes back has begun at 0 again. */
+		if (e->last_at > 0)
+			e->total_uj += joules ? 1e6 * (counter >= e->last_joules ? counter - e->last_joules : counter)
+					      : (e->last_watts + power) / 2 * (double)(e->asked_at - e->last_at);
+		e->last_at = e->asked_at;
+		e->last_watts = power;
+		e->last_joules = counter;
+		energy_curve_add(e->curve, e->asked_at, (int64_t)e->total_uj);
+	}
+	json_decref(figures);
+}
+
+static void ask_program(struct agent_energy *e)
+{
+	if (e->plugin)
+		return;
+	e->asked_at = clock_boot_us();
+	e->plugin = agent_plugin_start(e->context, take_figures, e);
+}
+
+static void read_energy(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct agent_energy *e = arg;
+	if (e->zones)
+		read_zones(e);
+	else
+		ask_program(e);
+	event_add(e->timer, &(struct timeval){e->has_read ? PERIOD_S : SECOND_S, 0});
+	e->has_read = true;
+}
+
+/* Does the site's program tell the energy? If not, the counters do, where they can be read. */
+static bool is_told_by_program(const struct conf *conf)
+{
+	return strcmp(conf->node_energy, "command") == 0 && *conf->node_sample_command;
+}
+
+struct agent_energy *agent_energy_new(const struct agent_context *c)
+{
+	const struct conf *conf = c->conf;
+	struct agent_energy *e = xcalloc(1, sizeof *e);
+	e->context = c;
+	if (strcmp(conf->node_energy, "off") == 0 || conf->launcher_dry_run || conf->launcher_virtual > 0)
+		return e;
+	if (strcmp(conf->node_energy, "auto") == 0)
+		e->zones = energy_zones_open("/sys/class/powercap");
+	if (!e->zones && !is_told_by_program(conf))
+		return e;
+	e->curve = energy_curve_new();
+	e->timer = evtimer_new(c->base, read_energy, e);
+	read_energy(-1, 0, e);
+	return e;
+}
+
+void agent_energy_free(struct agent_energy *e)
+{
+	if (!e)
+		return;
+	agent_plugin_free(e->plugin);
+	energy_zones_close(e->zones);
+	energy_curve_free(e->curve);
+	if (e->timer)
+		event_free(e->timer);
+	free(e);
+}
+
+void agent_energy_begin(struct agent_energy *e)
+{
+	if (e->zones)
+		read_zones(e);
+}
+
+void agent_energy_add(struct agent_energy *e, struct fields *record)
+{
+	const char *kind = fields_get(record, "kind"), *since = fields_get(record, "since"), *at = fields_get(record, "at");
+	if (!e->timer || !kind || strcmp(kind, "end") != 0 || !since || !at || fields_get(record, "node_uj"))
+		return;
+	if (e->zones)
+		read_zones(e);
+	int64_t energy = energy_curve_between(e->curve, strtoll(since, NULL, 10), strtoll(at, NULL, 10));
+	if (energy >= 0)
+		fields_add_int(record, "node_uj", energy);
+}
