@@ -36,13 +36,13 @@ select t.start(:'j' || '.a') \g /dev/null
 update rota.allocation set started_at = now() - interval '100 seconds';
 select is((select round(use_s) from internal.share_use where user_name = 'alice'), 100::double precision, 'what runs counts');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
-select is((select round(use_s / 10) from internal.share_use where user_name = 'alice'), 10::double precision, 'what has ended counts');
+select is((select round(use_s / 10) from internal.share_use where user_name = 'alice'), (select round(extract(epoch from ended_at - started_at) / 10)::double precision from rota.allocation where job_id = :j), 'what has ended counts');
 select is((select count(*) > 0 from rota.usage_pending), true, 'before it is added up');
 select api.usage_roll(1000) \g /dev/null
-select is((select round(use_s / 10) from internal.share_use where user_name = 'alice'), 10::double precision, 'and then');
+select is((select round(use_s / 10) from internal.share_use where user_name = 'alice'), (select round(extract(epoch from ended_at - started_at) / 10)::double precision from rota.allocation where job_id = :j), 'and then');
 -- What was used may become known after what was held was added up.
 insert into rota.usage_pending (job_ids, step_ids, attempts, node_ids, used) select array[a.job_id], array[a.step_id], array[a.attempt], array[a.node_id], true from rota.allocation a where a.job_id = :j;
-select is((select round(use_s / 10) from internal.share_use where user_name = 'alice'), 10::double precision, 'and not twice');
+select is((select round(use_s / 10) from internal.share_use where user_name = 'alice'), (select round(extract(epoch from ended_at - started_at) / 10)::double precision from rota.allocation where job_id = :j), 'and not twice');
 select api.usage_roll(1000) \g /dev/null
 -- The queue: off, the order of submission; on, who has used less goes first, within the weight.
 select t.submit('carl', '[{"name": "a"}]', '[]', '{"account": "b"}') as k \gset
