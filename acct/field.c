@@ -33,6 +33,7 @@ static const struct acct_field FIELDS[] = {
 	{"max_rss_kb", "MaxRSS", "MEMORY", ACCT_KILOBYTES, 0, "most memory of a process of a task"},
 	{"ave_rss_kb", "AveRSS", "MEAN MEMORY", ACCT_KILOBYTES, 0, "mean of that over the tasks; of steps and attempts only"},
 	{"peak_mb", NULL, "PEAK", ACCT_MEGABYTES, 0, "most memory on a node that counts against a limit, without pages of files"},
+	{"energy_j", "ConsumedEnergyRaw", "ENERGY", ACCT_NUMBER, 0, "energy used, in joules, if its nodes can tell"},
 	{"mem_requested_mb", "ReqMem", "MEM ASKED", ACCT_MEGABYTES, 0, "memory asked for, over all nodes"},
 	{"alloc_tres", "AllocTRES", "ALLOCATED", ACCT_TEXT, 12, "what was allocated: cpu=, mem=, node=, gres/; of steps and attempts only"},
 	{"priority", "Priority", "PRIORITY", ACCT_NUMBER, 0, "points of priority given to the job, less those that its owner gave up"},

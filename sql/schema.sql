@@ -126,10 +126,12 @@ create type internal.node_figures as (
 	peak_mb bigint,
 	cgroup_peak_mb bigint,
 	cpu_usec bigint,
-	system_usec bigint
+	system_usec bigint,
+	node_uj bigint
 );
 comment on type internal.node_figures is
-	'What an attempt used on a node, as columns of rota.allocation of the same names have it. Null: unknown.';
+	'What an attempt used on a node, as columns of rota.allocation of the same names have it; node_uj: microjoules that the '
+	'whole node used meanwhile. Null: unknown.';
 
 create type internal.allocation_end as (
 	job_id bigint,

@@ -8,7 +8,8 @@ select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_nam
 	coalesce(t.cpu_held_s, 0)::double precision as cpu_held_s, t.gpu_held_s::double precision as gpu_held_s,
 	(t.cpu_usec / 1e6)::double precision as cpu_used_s,
 	((t.cpu_usec - t.system_usec) / 1e6)::double precision as user_cpu_s,
-	(t.system_usec / 1e6)::double precision as system_cpu_s, t.max_rss_kb, t.peak_mb, t.cgroup_peak_mb,
+	(t.system_usec / 1e6)::double precision as system_cpu_s, t.energy_j::double precision as energy_j,
+	t.carbon_g::double precision as carbon_g, t.max_rss_kb, t.peak_mb, t.cgroup_peak_mb,
 	t.rchar, t.wchar, t.read_bytes, t.write_bytes, t.exit_code, t.signal, t.cause, t.message,
 	t.attempt = s.attempt as is_latest
 from internal.attempt_figures t
@@ -50,6 +51,10 @@ comment on column acct.attempt.cpu_used_s is
 	'CPU seconds used by all its processes; each node counts them when the attempt has ended on it.';
 comment on column acct.attempt.user_cpu_s is 'Part of cpu_used_s that was spent in user mode.';
 comment on column acct.attempt.system_cpu_s is 'Part of cpu_used_s that was spent in the kernel.';
+comment on column acct.attempt.energy_j is
+	'Joules used on its nodes: those of each whole node, by the CPUs held of those there are; null: no node could tell.';
+comment on column acct.attempt.carbon_g is
+	'Grams of CO2 equivalent emitted for energy_j, by acct.carbon_intensity; null: not known.';
 comment on column acct.attempt.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.attempt.peak_mb is
 	'Most memory on one node that counts against a limit (anonymous and shared memory, not pages of files), and at '

@@ -70,7 +70,11 @@ begin
 					then '%1$s.day::timestamp at time zone z.time_zone, (%1$s.day + interval ''1 day'') at '
 						'time zone z.time_zone'
 				else '%1$s.month::timestamp at time zone z.time_zone, (%1$s.month + interval ''1 month'') at '
-					'time zone z.time_zone' end || ')' as within
+					'time zone z.time_zone' end || ')' as within,
+			-- A row that is not there counts as one of nothing, like that of an allocation that took no time.
+			(select string_agg(format('coalesce(%%1$s.%I, %L)', m,
+				case when m = any (internal.usage_named()) then '{}' else '0' end), ', ' order by nr)
+				from unnest(c.measures) with ordinality u (m, nr)) as compared
 		from unnest(array['usage', 'node_usage']) kind
 		cross join unnest(array['hour', 'day', 'month']) period
 		cross join lateral internal.usage_columns(kind || '_' || period) c
@@ -86,8 +90,7 @@ begin
 			v_one.name, format(v_one.within, 't'), v_one.keys, internal.usage_sums(v_one.measures),
 			format(v_one.within, 'x'),
 			case when v_one.of_nodes then 'node_id is not null' else 'true' end,
-			(select string_agg('m.' || c, ', ' order by nr) from unnest(v_one.measures) with ordinality u (c, nr)),
-			(select string_agg('r.' || c, ', ' order by nr) from unnest(v_one.measures) with ordinality u (c, nr))));
+			format(v_one.compared, 'm'), format(v_one.compared, 'r')));
 	end loop;
 	-- One statement sees the figures, what is still due, and the rows, at one moment.
 	return query execute $audit$
@@ -96,7 +99,7 @@ begin
 		), raw as materialized (
 			select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s,
 				p.mem_mb_s, p.gres_s, null::numeric as cpu_used_s,
-				null::numeric as cpu_measured_s,
+				null::numeric as cpu_measured_s, null::jsonb as energy_hours,
 				null::bigint as steps_ended, null::bigint as steps_completed, null::bigint as steps_failed,
 				null::bigint as steps_cancelled, null::bigint as steps_waited,
 				null::numeric as wait_s
@@ -107,7 +110,7 @@ begin
 					and d.node_id = p.node_id)
 			union all
 			select u.hour, u.day, u.month, u.node_id, u.account, u.user_name, u.partition, u.qos, null, null, null,
-				null, u.cpu_used_s, u.cpu_measured_s, null, null, null, null, null, null
+				null, u.cpu_used_s, u.cpu_measured_s, u.energy_hours, null, null, null, null, null, null
 			from internal.usage_used u
 			where u.ended_at >= $1 - interval '2 days' and u.ended_at < $2 + interval '2 days'
 				and not exists (select from due d
@@ -115,7 +118,7 @@ begin
 					and d.node_id = u.node_id)
 			union all
 			select e.hour, e.day, e.month, null, e.account, e.user_name, e.partition, e.qos, null, null, null, null,
-				null, null, e.steps_ended, e.steps_completed, e.steps_failed,
+				null, null, null, e.steps_ended, e.steps_completed, e.steps_failed,
 				e.steps_cancelled, e.steps_waited, e.wait_s
 			from internal.usage_end e
 			where e.ended_at >= $1 - interval '2 days' and e.ended_at < $2 + interval '2 days'

@@ -8,7 +8,7 @@ select s.job_id, s.step_id, r.name as step, s.array_index, j.user_name, j.accoun
 	(select avg((g.value ->> 2)::numeric / nullif((g.value ->> 3)::numeric, 0)) / 100
 		from rota.sample_total x cross join lateral jsonb_each(x.gauges) g
 		where x.job_id = s.job_id and x.step_id = s.step_id and x.task = -1 and g.key ~ '^gpu[0-9]+\.util$')
-		as gpu_efficiency
+		as gpu_efficiency, s.energy_j, s.carbon_g
 from internal.step_figures s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
@@ -46,6 +46,10 @@ comment on column acct.efficiency.mem_unused_mb_s is 'MiB-seconds of memory held
 comment on column acct.efficiency.gpu_held_s is 'GPU seconds held; null: none.';
 comment on column acct.efficiency.gpu_efficiency is
 	'Mean of the gauges gpuN.util of its samples, from 0 to 1: of all its GPUs, all attempts together; null: no such gauge.';
+comment on column acct.efficiency.energy_j is
+	'Joules used on its nodes: those of each whole node, by the CPUs held of those there are; null: no node could tell.';
+comment on column acct.efficiency.carbon_g is
+	'Grams of CO2 equivalent emitted for energy_j, by acct.carbon_intensity; null: not known.';
 
 create view internal.acct_failure as
 select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, t.state,

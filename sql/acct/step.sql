@@ -14,7 +14,8 @@ select s.job_id, s.step_id, r.name as step, s.array_index,
 	coalesce(s.cpu_held_s, 0)::double precision as cpu_held_s, s.gpu_held_s::double precision as gpu_held_s,
 	(s.cpu_usec / 1e6)::double precision as cpu_used_s,
 	((s.cpu_usec - s.system_usec) / 1e6)::double precision as user_cpu_s,
-	(s.system_usec / 1e6)::double precision as system_cpu_s, s.max_rss_kb, s.peak_mb, s.cgroup_peak_mb,
+	(s.system_usec / 1e6)::double precision as system_cpu_s, s.energy_j::double precision as energy_j,
+	s.carbon_g::double precision as carbon_g, s.max_rss_kb, s.peak_mb, s.cgroup_peak_mb,
 	s.rchar, s.wchar, s.read_bytes, s.write_bytes, s.exit_code, s.signal, s.cause, s.message
 from internal.step_figures s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -76,6 +77,10 @@ comment on column acct.step.cpu_used_s is
 	'it.';
 comment on column acct.step.user_cpu_s is 'Part of cpu_used_s that was spent in user mode.';
 comment on column acct.step.system_cpu_s is 'Part of cpu_used_s that was spent in the kernel.';
+comment on column acct.step.energy_j is
+	'Joules used on its nodes: those of each whole node, by the CPUs held of those there are; null: no node could tell.';
+comment on column acct.step.carbon_g is
+	'Grams of CO2 equivalent emitted for energy_j, by acct.carbon_intensity; null: not known.';
 comment on column acct.step.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.step.peak_mb is
 	'Most memory on one node that counts against a limit (anonymous and shared memory, not pages of files), and at '

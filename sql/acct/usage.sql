@@ -3,16 +3,16 @@
 
 create view internal.usage_recent as
 select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s,
-	null::numeric as cpu_used_s, null::numeric as cpu_measured_s
+	null::numeric as cpu_used_s, null::numeric as cpu_measured_s, null::jsonb as energy_hours
 from internal.usage_piece p
 where p.ended_at is null
 union all
 select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s,
-	null, null
+	null, null, null
 from internal.usage_pending_piece p
 union all
 select u.hour, u.day, u.month, u.node_id, u.account, u.user_name, u.partition, u.qos, null, null, null, null,
-	u.cpu_used_s, u.cpu_measured_s
+	u.cpu_used_s, u.cpu_measured_s, u.energy_hours
 from internal.usage_pending_key k
 cross join lateral (
 	select * from internal.usage_used u
@@ -43,17 +43,20 @@ select x.hour, nullif(x.account, '') as account, x.user_name, x.partition, x.qos
 	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s, coalesce(sum(x.steps_ended), 0) as steps_ended,
 	coalesce(sum(x.steps_completed), 0) as steps_completed, coalesce(sum(x.steps_failed), 0) as steps_failed,
 	coalesce(sum(x.steps_cancelled), 0) as steps_cancelled, coalesce(sum(x.steps_waited), 0) as steps_waited,
-	coalesce(sum(x.wait_s), 0) as wait_s
+	coalesce(sum(x.wait_s), 0) as wait_s,
+	acct.energy_j(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}')) as energy_j,
+	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
+		(x.hour at time zone (select z.time_zone from rota.usage_state z))::date) as carbon_g
 from (
-	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, steps_ended,
-		steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
+	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
+		steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
 	from rota.usage_hour
 	union all
-	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, null, null,
-		null, null, null, null
+	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
+		null, null, null, null, null, null
 	from internal.usage_recent
 	union all
-	select hour, account, user_name, partition, qos, null, null, null, null, null, null, steps_ended, steps_completed,
+	select hour, account, user_name, partition, qos, null, null, null, null, null, null, null, steps_ended, steps_completed,
 		steps_failed, steps_cancelled, steps_waited, wait_s
 	from internal.usage_recent_end
 ) x
@@ -71,17 +74,20 @@ select x.day, nullif(x.account, '') as account, x.user_name, x.partition, x.qos,
 	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s, coalesce(sum(x.steps_ended), 0) as steps_ended,
 	coalesce(sum(x.steps_completed), 0) as steps_completed, coalesce(sum(x.steps_failed), 0) as steps_failed,
 	coalesce(sum(x.steps_cancelled), 0) as steps_cancelled, coalesce(sum(x.steps_waited), 0) as steps_waited,
-	coalesce(sum(x.wait_s), 0) as wait_s
+	coalesce(sum(x.wait_s), 0) as wait_s,
+	acct.energy_j(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}')) as energy_j,
+	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
+		x.day) as carbon_g
 from (
-	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, steps_ended,
-		steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
+	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
+		steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
 	from rota.usage_day
 	union all
-	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, null, null,
-		null, null, null, null
+	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
+		null, null, null, null, null, null
 	from internal.usage_recent
 	union all
-	select day, account, user_name, partition, qos, null, null, null, null, null, null, steps_ended, steps_completed,
+	select day, account, user_name, partition, qos, null, null, null, null, null, null, null, steps_ended, steps_completed,
 		steps_failed, steps_cancelled, steps_waited, wait_s
 	from internal.usage_recent_end
 ) x
@@ -99,17 +105,20 @@ select x.month, nullif(x.account, '') as account, x.user_name, x.partition, x.qo
 	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s, coalesce(sum(x.steps_ended), 0) as steps_ended,
 	coalesce(sum(x.steps_completed), 0) as steps_completed, coalesce(sum(x.steps_failed), 0) as steps_failed,
 	coalesce(sum(x.steps_cancelled), 0) as steps_cancelled, coalesce(sum(x.steps_waited), 0) as steps_waited,
-	coalesce(sum(x.wait_s), 0) as wait_s
+	coalesce(sum(x.wait_s), 0) as wait_s,
+	acct.energy_j(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}')) as energy_j,
+	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
+		x.month) as carbon_g
 from (
-	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s,
+	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
 		steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
 	from rota.usage_month
 	union all
-	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, null, null,
-		null, null, null, null
+	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
+		null, null, null, null, null, null
 	from internal.usage_recent
 	union all
-	select month, account, user_name, partition, qos, null, null, null, null, null, null, steps_ended, steps_completed,
+	select month, account, user_name, partition, qos, null, null, null, null, null, null, null, steps_ended, steps_completed,
 		steps_failed, steps_cancelled, steps_waited, wait_s
 	from internal.usage_recent_end
 ) x
@@ -124,12 +133,15 @@ create view acct.node_usage_hour with (security_barrier) as
 select x.hour, n.name as node,
 	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
 	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
-	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s,
+	acct.energy_j(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}')) as energy_j,
+	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
+		(x.hour at time zone (select z.time_zone from rota.usage_state z))::date) as carbon_g
 from (
-	select hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	select hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours
 	from rota.node_usage_hour
 	union all
-	select hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	select hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours
 	from internal.usage_recent
 ) x
 join rota.node n on n.node_id = x.node_id
@@ -141,12 +153,15 @@ create view acct.node_usage_day with (security_barrier) as
 select x.day, n.name as node,
 	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
 	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
-	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s,
+	acct.energy_j(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}')) as energy_j,
+	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
+		x.day) as carbon_g
 from (
-	select day, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	select day, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours
 	from rota.node_usage_day
 	union all
-	select day, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	select day, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours
 	from internal.usage_recent
 ) x
 join rota.node n on n.node_id = x.node_id
@@ -158,12 +173,15 @@ create view acct.node_usage_month with (security_barrier) as
 select x.month, n.name as node,
 	coalesce(sum(x.cpu_s), 0) as cpu_s, coalesce(sum(x.node_s), 0) as node_s, coalesce(sum(x.mem_mb_s), 0) as mem_mb_s,
 	acct.gres_sum(x.gres_s) as gres_s, coalesce(sum(x.cpu_used_s), 0) as cpu_used_s,
-	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s
+	coalesce(sum(x.cpu_measured_s), 0) as cpu_measured_s,
+	acct.energy_j(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}')) as energy_j,
+	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
+		x.month) as carbon_g
 from (
-	select month, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	select month, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours
 	from rota.node_usage_month
 	union all
-	select month, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s
+	select month, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours
 	from internal.usage_recent
 ) x
 join rota.node n on n.node_id = x.node_id
@@ -179,6 +197,8 @@ begin
 	for v_column in
 		select v.view, a.attname as name,
 			case a.attname when 'node' then 'Name of the node.' when 'account' then 'Account that pays; null: none.'
+				when 'energy_j' then 'Joules used by allocations that have ended, where the node could tell; null: none could.'
+				when 'carbon_g' then 'Grams of CO2 equivalent emitted for energy_j; null: no intensity is known.'
 			else col_description(t.attrelid, t.attnum) end as meaning
 		from unnest(array['usage_hour', 'usage_day', 'usage_month', 'node_usage_hour', 'node_usage_day',
 			'node_usage_month'])

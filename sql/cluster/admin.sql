@@ -10,6 +10,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('license', 'license', 'license', '^[A-Za-z][A-Za-z0-9_.-]*$'), ('setting', 'setting', 'name', ''),
 		('price', 'price', 'price', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+		('carbon', 'carbon_intensity', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('grant', 'account_grant', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is,
 		name_like)
@@ -57,9 +58,10 @@ begin
 		end if;
 	elsif p_object = 'association' then
 		perform internal.object_need('account', array[split_part(p_name, '/', 1)]);
-	elsif p_object in ('price', 'grant') then
+	elsif p_object in ('price', 'grant', 'carbon') then
 		perform internal.object_need('account', array[p_set ->> 'account']) where p_set ->> 'account' is not null;
 		perform internal.admin_check_grant(p_name, p_set) where p_object = 'grant';
+		perform internal.admin_check_from(p_object, p_name, p_set) where p_object <> 'grant';
 	elsif p_object = 'partition' and p_set ? '+billing_from' and not p_set ? '+billing' then
 		raise exception '"billing_from" needs "billing"' using errcode = 'RT422';
 	elsif p_object = 'user' and p_set ->> 'default_account' is not null then
@@ -366,6 +368,8 @@ begin
 		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'price' and not p_set ?& array['from_month', 'per_unit'] then
 		raise exception 'a price needs "from" and "per_unit"' using errcode = 'RT422';
+	elsif p_action = 'create' and p_object = 'carbon' and not p_set ?& array['from_month', 'g_per_kwh'] then
+		raise exception 'carbon needs "from" and "g_per_kwh"' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'grant'
 		and not p_set ?& array['account', 'units', 'first_day', 'last_day'] then
 		raise exception 'a grant needs "account", "units", "first_day" and "last_day"' using errcode = 'RT422';
@@ -464,8 +468,8 @@ declare
 begin
 	if not exists (select from internal.admin_table(v_object)) then
 		raise exception 'there is no object "%"', v_object using errcode = 'RT422',
-			hint = 'Objects are partition, node, account, user, association, qos, license, setting, price, grant and '
-				'reservation.';
+			hint = 'Objects are partition, node, account, user, association, qos, license, setting, price, grant, '
+				'carbon and reservation.';
 	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead')
 		or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
 		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422',
@@ -506,7 +510,7 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant or '
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon or '
 	'reservation; drain or '
 	'resume nodes, or declare them dead. Action show answers its row as well, of several nodes their rows. Request {object, '
 	'action, name, values}. Answer {object, name, action, changed, row, rows}.';

@@ -1,4 +1,4 @@
--- What administrators set of billing: the weights of a partition, and grants.
+-- What administrators set of billing and carbon: the weights of a partition, grants, and what holds from a month on.
 
 create function internal.admin_billing(p_partition text, p_weights jsonb, p_from date) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -41,3 +41,26 @@ begin
 end $$;
 comment on function internal.admin_check_grant(text, jsonb) is
 	'Refuse a grant that ends before it begins, or overlaps another one of its account.';
+
+create function internal.admin_check_from(p_object text, p_name text, p_set jsonb) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_new constant jsonb := coalesce(internal.admin_row(p_object, p_name), '{}') || p_set;
+	v_other text;
+begin
+	select x.name into v_other
+	from (
+		select p.price as name, p.from_month from price p
+		where p_object = 'price' and p.account is not distinct from v_new ->> 'account'
+		union all
+		select c.name, c.from_month from carbon_intensity c where p_object = 'carbon'
+	) x
+	where x.name <> p_name and x.from_month = (v_new ->> 'from_month')::date;
+	if found then
+		raise exception '% "%" holds from % on already%', p_object, v_other, left(v_new ->> 'from_month', 7),
+			coalesce(' for account "' || (v_new ->> 'account') || '"', '') using errcode = 'RT409',
+			hint = 'Change that one, or give another month.';
+	end if;
+end $$;
+comment on function internal.admin_check_from(text, text, jsonb) is
+	'Refuse a price or carbon from a month on, if there is another one from this month on (of a price: for the same account).';

@@ -35,6 +35,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		('setting', 'value', 'value', 'text'),
 		('price', 'account', 'account', 'text'), ('price', 'from', 'from_month', 'month'),
 			('price', 'per_unit', 'per_unit', 'rate'), ('price', 'currency', 'currency', 'currency'),
+		('carbon', 'from', 'from_month', 'month'), ('carbon', 'g_per_kwh', 'g_per_kwh', 'hours'),
 		('grant', 'account', 'account', 'text'), ('grant', 'units', 'units', 'int [0,)'),
 			('grant', 'first_day', 'first_day', 'day'), ('grant', 'last_day', 'last_day', 'day'),
 			('grant', 'carry_over', 'carry_over', 'int [0,)'), ('grant', 'at_end', 'at_end', 'refuse|low_priority'),
@@ -112,6 +113,7 @@ begin
 			select jsonb_object_agg(split_part(translate(x, '=', ':'), ':', 1),
 				split_part(translate(x, '=', ':'), ':', 2)::numeric)
 				from unnest(string_to_array(v_text, ',')) x) end
+		when 'hours' then internal.text_hours(v_text)
 		when 'rate' then case when v_text ~ '^[0-9]{1,9}(\.[0-9]{1,9})?$' then to_jsonb(v_text::numeric) end
 		when 'currency' then case when v_text ~ '^[A-Za-z]{3}$' then to_jsonb(upper(v_text)) end
 		when 'month' then case
@@ -139,6 +141,8 @@ begin
 			when 'gres_budgets' then 'Give device-minutes in a period, like gpu:6000/month (or day, week, year, '
 				'30days), several with commas.'
 			when 'weights' then 'Give units an hour, like cpu:1,mem:0.25,node:0,gpu:20 (mem: of a GiB).'
+			when 'hours' then 'Give a number like 380, or numbers for all hours of the day, like '
+				'0-6:210,7-18:340,19-23:280.'
 			when 'rate' then 'Give a number like 0.035.'
 			when 'currency' then 'Give a code of three letters, like EUR.'
 			when 'month' then 'Give a month like 2030-01.'
@@ -232,6 +236,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name
 	union all
 	select to_jsonb(c) from price c where p_object = 'price' and c.price = p_name
+	union all
+	select to_jsonb(c) from carbon_intensity c where p_object = 'carbon' and c.name = p_name
 	union all
 	select to_jsonb(g) - 'grant_id' from account_grant g where p_object = 'grant' and g.name = p_name
 	union all

@@ -92,6 +92,27 @@ $$;
 comment on function internal.text_seconds(text) is
 	'Seconds of a time written as m, m:s, h:m:s, d-h, d-h:m or d-h:m:s; null: it is not one.';
 
+create function internal.text_hours(p_text text) returns jsonb
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+	c_one constant text := '[0-9]{1,2}(-[0-9]{1,2})?:[0-9]{1,9}(\.[0-9]{1,9})?';
+begin
+	if p_text ~ '^[0-9]{1,9}(\.[0-9]{1,9})?$' then
+		return to_jsonb(array_fill(p_text::numeric, array[24]));
+	elsif p_text !~ ('^' || c_one || '(,' || c_one || ')*$') then
+		return null;
+	end if;
+	return (
+		select jsonb_agg(m[3]::numeric order by h)
+		from unnest(string_to_array(p_text, ',')) x
+		cross join lateral regexp_match(x, '^(\d+)(?:-(\d+))?:(.*)$') m
+		cross join lateral generate_series(m[1]::int, coalesce(m[2], m[1])::int) h
+		having array_agg(h order by h) = array(select generate_series(0, 23)));
+end $$;
+comment on function internal.text_hours(text) is
+	'A number for each of the 24 hours of the day: one for all, 380, or by hours, 0-6:210,7-23:340; null: it is neither, or an '
+	'hour is left out or given twice.';
+
 create function internal.text_period(p_text text) returns interval
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select case p_text when 'daily' then interval '1 day' when 'weekly' then interval '7 days'

@@ -11,7 +11,7 @@ language sql stable set search_path = rota, pg_temp as $$
 			(select sum(a.suspended_s) from attempt a
 				where a.job_id = s.job_id and a.step_id = s.step_id) as suspended_s,
 			s.cpu_held_s, s.cpu_usec, s.system_usec, s.peak_mb, s.max_rss_kb, s.ave_rss_kb,
-			s.rchar, s.wchar, s.read_bytes, s.write_bytes
+			s.rchar, s.wchar, s.read_bytes, s.write_bytes, s.energy_j
 		from internal.step_figures s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
@@ -31,7 +31,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'wait_s', extract(epoch from o.started_at - o.eligible_at), 'suspended_s', o.suspended_s,
 		'time_limit_s', o.time_limit_s, 'mem_requested_mb', o.mem_requested_mb,
 		'alloc_tres', case when o.cpus is not null then acct.slurm_tres(o.cpus, o.mem_mb, o.node_count, o.gres) end,
-		'peak_mb', o.peak_mb, 'ave_rss_kb', o.ave_rss_kb)
+		'peak_mb', o.peak_mb, 'ave_rss_kb', o.ave_rss_kb, 'energy_j', o.energy_j)
 	from one o
 	where p_steps
 	union all
@@ -45,7 +45,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'user_s', trim_scale((sum(o.cpu_usec) - sum(o.system_usec)) / 1e6),
 		'system_s', trim_scale(sum(o.system_usec) / 1e6),
 		'cpu_held_s', trim_scale(sum(o.cpu_held_s)), 'suspended_s', sum(o.suspended_s), 'peak_mb', max(o.peak_mb),
-		'mem_requested_mb', max(o.mem_requested_mb))
+		'mem_requested_mb', max(o.mem_requested_mb), 'energy_j', sum(o.energy_j))
 	from one o
 	having not p_steps;
 $$;
@@ -68,7 +68,7 @@ begin
 		'mem_requested_mb',
 		acct.mem_requested_mb(r.mem_mb, r.mem_per_cpu_mb, r.nodes_min, r.ntasks, r.cpus_per_task),
 		'alloc_tres', acct.slurm_tres(u.cpus, u.mem_mb, u.node_count, u.gres), 'peak_mb', u.peak_mb,
-		'ave_rss_kb', u.ave_rss_kb,
+		'ave_rss_kb', u.ave_rss_kb, 'energy_j', u.energy_j,
 		-- The path of the output file, for those who may see it (docs/formats.md).
 		'workdir', f.spec ->> 'workdir', 'job_name', f.spec ->> 'job_name', 'output', f.spec ->> 'output',
 		'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end)

@@ -12,7 +12,8 @@ create function internal.report_digest(p_reported internal.report_content[])
 	returns table (node int, job bigint, step int, attempt int, seq bigint, boot_at timestamptz, first_us bigint,
 		last_us bigint, keeper_us bigint, ready boolean, run_us bigint, session_id int, done_us bigint,
 		refused boolean, outcome text, cause text, message text, exit_code int, signal int, end_us bigint,
-		peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, drain text, paused boolean, tasked boolean, hooked boolean, said bigint,
+		peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, node_uj bigint, drain text, paused boolean,
+		tasked boolean, hooked boolean, said bigint,
 		closing bigint, unexpected boolean)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
@@ -38,6 +39,7 @@ begin
 			case s.kind when 'end' then nullif(s.cgroup_peak_mb, -1) end as cgroup_peak_mb,
 			case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
 			case s.kind when 'end' then nullif(s.system_usec, -1) end as system_usec,
+			case s.kind when 'end' then s.node_uj end as node_uj,
 			case when s.kind in ('refused', 'end') then nullif(s.drain, '') end as drain,
 			s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked,
 			s.kind = 'hook' as hooked,
@@ -47,17 +49,17 @@ begin
 		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int,
 			attempt int, kind text, at_us bigint,
 			exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text,
-			session int, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint))
+			session int, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, node_uj bigint))
 			with ordinality as s (node, job, step, attempt, kind, at_us,
 			exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cgroup_peak_mb, cpu_usec,
-			system_usec, nr)
+			system_usec, node_uj, nr)
 		union all
 		select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr, w.boot_at,
 			least(l.keeper_us, l.run_us, l.done_us, l.end_us), l.end_us,
 			l.keeper_us, coalesce(l.ready, false), l.run_us, l.session, l.done_us, false,
 			l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0),
 			l.end_us, nullif(l.peak_mb, -1), nullif(l.cgroup_peak_mb, -1), nullif(l.cpu_usec, -1),
-			nullif(l.system_usec, -1), nullif(l.drain, ''),
+			nullif(l.system_usec, -1), l.node_uj, nullif(l.drain, ''),
 			false, l.task is not null, false,
 			2 + (l.keeper_us is not null)::int + coalesce(l.ready,
 			false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
@@ -67,17 +69,19 @@ begin
 			attempt int, keeper_us bigint, ready boolean,
 			run_us bigint, session int, task jsonb, done_us bigint, exit int, signal int,
 			cause text, outcome text, message text,
-			end_us bigint, drain text, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint))
+			end_us bigint, drain text, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint,
+			node_uj bigint))
 			with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us,
 				exit, signal, cause, outcome, message,
-			end_us, drain, peak_mb, cgroup_peak_mb, cpu_usec, system_usec, nr)
+			end_us, drain, peak_mb, cgroup_peak_mb, cpu_usec, system_usec, node_uj, nr)
 	)
 	-- Coalesced records of an attempt mostly occur once. A deferred report of a process manager that is gone may have the
 	-- same ones.
 	select h.node, h.job, h.step, h.attempt, min(h.seq), max(h.boot_at), min(h.first_us), max(h.last_us), min(h.keeper_us),
 		bool_or(h.ready), min(h.run_us), min(h.session_id), min(h.done_us), bool_or(h.refused), min(h.outcome),
 		min(h.cause), min(h.message), max(h.exit_code), max(h.signal), min(h.end_us), max(h.peak_mb),
-		max(h.cgroup_peak_mb), max(h.cpu_usec), max(h.system_usec), min(h.drain), bool_or(h.paused), bool_or(h.tasked), bool_or(h.hooked), sum(h.said), sum(h.closing),
+		max(h.cgroup_peak_mb), max(h.cpu_usec), max(h.system_usec), max(h.node_uj), min(h.drain), bool_or(h.paused),
+		bool_or(h.tasked), bool_or(h.hooked), sum(h.said), sum(h.closing),
 		bool_or(h.unexpected)
 	from record h
 	group by h.node, h.job, h.step, h.attempt;
@@ -123,7 +127,8 @@ begin
 				c.fix + c.run_us * c_us as run_at, c.session_id, c.fix + c.done_us * c_us as done_at, c.refused,
 				c.outcome, c.cause, c.message, c.exit_code, c.signal, c.fix + c.end_us * c_us as end_at,
 				case when c.end_us is not null
-					then (c.peak_mb, c.cgroup_peak_mb, c.cpu_usec, c.system_usec)::internal.node_figures end as figures,
+					then (c.peak_mb, c.cgroup_peak_mb, c.cpu_usec, c.system_usec,
+						c.node_uj)::internal.node_figures end as figures,
 				c.drain, c.phase, c.live, c.open, c.single,
 				c.single and c.end_us is not null and not c.paused as brief, c.waits, c.paused, c.tasked,
 					c.hooked,

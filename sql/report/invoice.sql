@@ -25,7 +25,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		internal.report_column('gpu_h', 'GPU HOURS', 'h', 'GPU-hours held.'),
 		internal.report_column('node_h', 'NODE HOURS', 'h', 'Node-hours held, whole nodes or parts.'),
 		internal.report_column('units', 'UNITS', 'h', 'Billing units by the weights of the month.'),
-		internal.report_column('per_unit', 'PRICE', 'price', 'Price of a unit; empty: there is none.'),
+		internal.report_column('per_unit', 'PRICE', 'number', 'Price of a unit; empty: there is none.'),
 		internal.report_column('amount', 'AMOUNT', 'money', 'Units times price.'),
 		internal.report_column('currency', 'IN', 'text', 'Currency of price and amount.'));
 $$;

@@ -8,6 +8,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used by all processes.'),
 		internal.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
 		internal.report_column('peak_mb', 'MEMORY', 'mib', 'Most memory on a node, MiB.'),
+		internal.report_column('energy_kwh', 'KWH', 'number', 'Energy used, in kWh, if its nodes can tell.'),
+		internal.report_column('carbon_kg', 'KG CO2E', 'number', 'CO2 equivalent emitted for it, in kg.'),
 		internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.'));
 $$;
 comment on function internal.report_job_columns() is 'The columns of a report about one job.';
@@ -26,7 +28,8 @@ begin
 			case
 			when s.ended_at is not null
 			then 100 * s.cpu_usec / 1e6 / nullif(s.cpu_measured_s, 0) end as percent,
-			s.peak_mb, array_to_string(t.nodes, ',') as nodes
+			s.peak_mb, s.energy_j / 3600000 as energy_kwh, s.carbon_g / 1000 as carbon_kg,
+			array_to_string(t.nodes, ',') as nodes
 		from internal.step_figures s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt

@@ -6,7 +6,7 @@ begin
 	return jsonb_build_object('name', p_name, 'title', p_title, 'unit', p_unit, 'help', p_help);
 end $$;
 comment on function internal.report_column(text, text, text, text) is
-	'A column of a report: its name, title, unit (h, s, percent, count, text, time) and description.';
+	'A column of a report: its name, title, unit (h, s, percent, count, number, text, time) and description.';
 
 create function internal.report_by(p_request jsonb, p_known text[], p_default text) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -32,14 +32,17 @@ begin
 			internal.report_column('held_h', 'HELD H', 'h', 'CPU-hours held, of those whose use was measured.'),
 			internal.report_column('used_h', 'USED H', 'h', 'CPU-hours that processes used.'),
 			internal.report_column('percent', 'USED', 'percent', 'Used, of held.'),
-			internal.report_column('waste_h', 'WASTE H', 'h', 'CPU-hours held and not used.')),
+			internal.report_column('waste_h', 'WASTE H', 'h', 'CPU-hours held and not used.'),
+			internal.report_column('energy_kwh', 'KWH', 'number', 'Energy used, where nodes could tell, in kWh.'),
+			internal.report_column('carbon_kg', 'KG CO2E', 'number', 'CO2 equivalent emitted for it, in kg.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
 			sum(u.cpu_measured_s) / 3600 as held_h, sum(u.cpu_used_s) / 3600 as used_h,
 			100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0) as percent,
-			(sum(u.cpu_measured_s) - sum(u.cpu_used_s)) / 3600 as waste_h$m$, 'waste_h'));
+			(sum(u.cpu_measured_s) - sum(u.cpu_used_s)) / 3600 as waste_h,
+			sum(u.energy_j) / 3600000 as energy_kwh, sum(u.carbon_g) / 1000 as carbon_kg$m$, 'waste_h'));
 end $$;
 comment on function internal.report_efficiency(int, text, jsonb) is
-	'Report: CPU time used over CPU time held, what was wasted first. See api.report.';
+	'Report: CPU time used over CPU time held, what was wasted first, with energy and carbon. See api.report.';
 
 create function internal.report_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -9,7 +9,7 @@
 create function internal.figures_known(p_job bigint, p_step int, p_attempt int, p_node int) returns internal.node_figures
 language sql stable set search_path = rota, pg_temp as $$
 	select (greatest(t.peak_mb, (m.rss_kb_max + 1023) / 1024), null, greatest(t.cpu_usec, m.cpu_usec),
-		t.system_usec)::internal.node_figures
+		t.system_usec, null)::internal.node_figures
 	from (
 		select sum(e.user_usec + e.system_usec)::bigint as cpu_usec, sum(e.system_usec)::bigint as system_usec,
 			(max(e.max_rss_kb) + 1023) / 1024 as peak_mb
@@ -29,7 +29,7 @@ select t.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
 		from rota.allocation l cross join lateral jsonb_each(l.gres) x
 		where l.job_id = t.job_id and l.step_id = t.step_id and l.attempt = t.attempt
 		group by x.key) g) as gres,
-	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb,
+	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.energy_j, l.carbon_g, l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb,
 	e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
 from rota.attempt t
 left join lateral (
@@ -41,7 +41,8 @@ left join lateral (
 		sum(acct.cpu_held_s(x.cpus, x.started_at, x.ended_at, x.without_cpus))
 			filter (where x.cpu_usec is not null) as cpu_measured_s,
 		sum(x.cpu_usec) as cpu_usec, sum(x.system_usec) as system_usec, max(x.peak_mb) as peak_mb,
-		max(x.cgroup_peak_mb) as cgroup_peak_mb
+		max(x.cgroup_peak_mb) as cgroup_peak_mb, sum(x.energy_j) as energy_j,
+		sum(case when x.energy_j is not null then acct.carbon_g(x.energy_j, x.started_at, x.ended_at) end) as carbon_g
 	from rota.allocation x
 	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
 ) l on true
@@ -63,7 +64,7 @@ select s.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
 		from rota.allocation l cross join lateral jsonb_each(l.gres) x
 		where l.job_id = s.job_id and l.step_id = s.step_id and l.attempt = s.attempt and l.attempt > 0
 		group by x.key) g) as gres,
-	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb,
+	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.energy_j, l.carbon_g, l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb,
 	e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
 from rota.step s
 left join lateral (
@@ -77,7 +78,8 @@ left join lateral (
 		sum(acct.cpu_held_s(x.cpus, x.started_at, x.ended_at, x.without_cpus))
 			filter (where x.cpu_usec is not null) as cpu_measured_s,
 		sum(x.cpu_usec) as cpu_usec, sum(x.system_usec) as system_usec, max(x.peak_mb) as peak_mb,
-		max(x.cgroup_peak_mb) as cgroup_peak_mb
+		max(x.cgroup_peak_mb) as cgroup_peak_mb, sum(x.energy_j) as energy_j,
+		sum(case when x.energy_j is not null then acct.carbon_g(x.energy_j, x.started_at, x.ended_at) end) as carbon_g
 	from rota.allocation x
 	where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
 ) l on true

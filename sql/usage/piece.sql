@@ -87,11 +87,11 @@ begin
 			group by y.key
 		) x);
 end $$;
-comment on function acct.gres_add(jsonb, jsonb) is 'Sum of unit-seconds, kind by kind.';
+comment on function acct.gres_add(jsonb, jsonb) is 'Sum of amounts by their names, {"gpu": 7200}.';
 
 create aggregate acct.gres_sum(jsonb) (sfunc = acct.gres_add, stype = jsonb, initcond = '{}', parallel = safe,
 	combinefunc = acct.gres_add);
-comment on aggregate acct.gres_sum(jsonb) is 'Sum of unit-seconds, kind by kind; nulls do not count.';
+comment on aggregate acct.gres_sum(jsonb) is 'Sum of amounts by their names, {"gpu": 7200}; nulls do not count.';
 
 create type internal.usage_row as (
 	hour timestamptz,
@@ -108,6 +108,7 @@ create type internal.usage_row as (
 	gres_s jsonb,
 	cpu_used_s numeric,
 	cpu_measured_s numeric,
+	energy_hours jsonb,
 	steps_ended bigint,
 	steps_completed bigint,
 	steps_failed bigint,
@@ -133,7 +134,7 @@ create view internal.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
 	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.without_cpus, a.started_at, a.ended_at,
 		greatest(coalesce(a.ended_at, now()), a.started_at) as until,
-	a.cpu_usec / 1e6::numeric as cpu_used_s, a.cpu_hours
+	a.cpu_usec / 1e6::numeric as cpu_used_s, a.cpu_hours, a.energy_j
 from rota.allocation a
 cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s
 	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w; -- by key
@@ -153,7 +154,9 @@ select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour,
 	else acct.cpu_used_before(h.cpu_used_s, h.started_at, h.until, h.cpu_hours, x.ends_at)
 		- acct.cpu_used_before(h.cpu_used_s, h.started_at, h.until, h.cpu_hours, x.begins_at)
 	end as cpu_used_s,
-	case when x.used then acct.cpu_held_s(h.cpus, x.begins_at, x.ends_at, h.without_cpus) end as cpu_measured_s
+	case when x.used then acct.cpu_held_s(h.cpus, x.begins_at, x.ends_at, h.without_cpus) end as cpu_measured_s,
+	case when x.used and h.energy_j is not null then jsonb_build_object(extract(hour from x.hour at time zone 'UTC'),
+		round(h.energy_j * coalesce(x.s / nullif(extract(epoch from h.until - h.started_at), 0), 1), 6)) end as energy_hours
 from (select z.time_zone as zone from rota.usage_state z) z
 cross join internal.usage_held h
 cross join lateral (
@@ -197,7 +200,7 @@ comment on view internal.usage_piece is 'Allocations, cut at each full hour (UTC
 
 create view internal.usage_used as
 select p.job_id, p.step_id, p.attempt, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos,
-	p.cpu_used_s, p.cpu_measured_s
+	p.cpu_used_s, p.cpu_measured_s, p.energy_hours
 from internal.usage_part p
 where p.used;
 comment on view internal.usage_used is

@@ -19,11 +19,16 @@ end $$;
 comment on function internal.usage_columns(text) is
 	'A table of usage figures: the columns of its key, and those that are added up.';
 
+create function internal.usage_named() returns text[]
+language sql immutable parallel safe
+return '{gres_s,energy_hours}'::text[];
+comment on function internal.usage_named() is 'Measures of usage that are amounts by their names, {"gpu": 7200}.';
+
 create function internal.usage_sums(p_measures text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return (
-		select string_agg(case m when 'gres_s' then format('acct.gres_sum(x.%I)', m)
+		select string_agg(case when m = any (internal.usage_named()) then format('acct.gres_sum(x.%I)', m)
 			else format('coalesce(sum(x.%I), 0)', m) end || format(' as %I', m), ', ' order by nr)
 		from unnest(p_measures) with ordinality u (m, nr));
 end $$;
@@ -40,8 +45,8 @@ begin
 		'conflict (%2$s) do update set %6$s',
 		p_table, array_to_string(v_keys, ', '), array_to_string(v_measures, ', '), internal.usage_sums(v_measures),
 		case when 'node_id' = any (v_keys) then 'node_id is not null' else 'true' end,
-		(select string_agg(case m when 'gres_s' then 'gres_s = acct.gres_add(u.gres_s, excluded.gres_s)'
-		else format('%1$I = u.%1$I + excluded.%1$I', m) end, ', ')
+		(select string_agg(format(case when m = any (internal.usage_named())
+			then '%1$I = acct.gres_add(u.%1$I, excluded.%1$I)' else '%1$I = u.%1$I + excluded.%1$I' end, m), ', ')
 			from unnest(v_measures) m))
 	using p_rows;
 end $$;
@@ -57,7 +62,7 @@ declare
 			select x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos,
 				sum(x.cpu_s) as cpu_s, sum(x.node_s) as node_s, sum(x.mem_mb_s) as mem_mb_s,
 				acct.gres_sum(x.gres_s) as gres_s, sum(x.cpu_used_s) as cpu_used_s,
-				sum(x.cpu_measured_s) as cpu_measured_s,
+				sum(x.cpu_measured_s) as cpu_measured_s, acct.gres_sum(x.energy_hours) as energy_hours,
 				null::bigint as steps_ended, null::bigint as steps_completed, null::bigint as steps_failed,
 				null::bigint as steps_cancelled, null::bigint as steps_waited, null::numeric as wait_s
 			from unnest(p_parts) k
@@ -74,7 +79,7 @@ declare
 		from (
 			select x.hour, x.day, x.month, null::int as node_id, x.account, x.user_name, x.partition, x.qos,
 				null::numeric as cpu_s, null::numeric as node_s, null::numeric as mem_mb_s, null::jsonb as gres_s,
-				null::numeric as cpu_used_s, null::numeric as cpu_measured_s,
+				null::numeric as cpu_used_s, null::numeric as cpu_measured_s, null::jsonb as energy_hours,
 				sum(x.steps_ended) as steps_ended, sum(x.steps_completed) as steps_completed,
 				sum(x.steps_failed) as steps_failed, sum(x.steps_cancelled) as steps_cancelled,
 				sum(x.steps_waited) as steps_waited, sum(x.wait_s) as wait_s
@@ -239,7 +244,7 @@ begin
 		from (
 			select x.hour, x.day, x.month, null::int as node_id, x.account, x.user_name, x.partition, x.qos,
 				null::numeric as cpu_s, null::numeric as node_s, null::numeric as mem_mb_s, null::jsonb as gres_s,
-				null::numeric as cpu_used_s, null::numeric as cpu_measured_s,
+				null::numeric as cpu_used_s, null::numeric as cpu_measured_s, null::jsonb as energy_hours,
 				-x.steps_ended as steps_ended, -x.steps_completed as steps_completed,
 				-x.steps_failed as steps_failed, -x.steps_cancelled as steps_cancelled,
 				-x.steps_waited as steps_waited, -x.wait_s as wait_s

@@ -63,7 +63,7 @@ select is((select sum(units) from acct.billing_month where month = (select month
 -- Prices: of the nearest account above, from their month on.
 select is(t.admin('price', n, jsonb_build_object('per_unit', p, 'from', t.month(m)) || v::jsonb, 'create'), 'true', n) from (values ('old', '0.1', -12, '{}'), ('new', '0.2', 0, '{}'),
 	('uni', '0.5', -12, '{"account": "uni"}'), ('lab', '1', 0, '{"account": "lab", "currency": "usd"}')) x (n, p, m, v);
-select is(t.admin('price', 'twice', jsonb_build_object('per_unit', '1', 'from', t.month(0), 'account', 'lab'), 'create') ~ 'price_is_unique', true, 'one price for each account and month');
+select is(t.admin('price', 'twice', jsonb_build_object('per_unit', '1', 'from', t.month(0), 'account', 'lab'), 'create'), format('RT409 price "lab" holds from %s on already for account "lab"', t.month(0)), 'one price for each account and month');
 select is((select string_agg(concat_ws(' ', account, per_unit, currency, round(amount, 3)), ', ' order by month, account) from acct.billing_month), 'lab 0.5 EUR 37.500, arts 0.2 EUR 0.600, lab 1 USD 75.000', 'prices');
 
 -- Invoice.

@@ -21,5 +21,5 @@ teardown_file() {
 	[ -z "${ROTA_ANSWERS:-}" ] || "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres"
 	run "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres" --check
 	[ "$status" = 0 ] || { echo "$output"; false; }
-	[[ ${lines[-1]} == "40 questions, 0 other answers" ]]
+	[[ ${lines[-1]} == "41 questions, 0 other answers" ]]
 }

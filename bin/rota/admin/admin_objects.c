@@ -17,6 +17,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"setting", {ROW_ACTIONS}},
 	{"price", {ROW_ACTIONS}},
 	{"grant", {ROW_ACTIONS}},
+	{"carbon", {ROW_ACTIONS}},
 	{"reservation", {ROW_ACTIONS}},
 	{"usage", {"rebuild"}},
 	{"db", {"upgrade"}},

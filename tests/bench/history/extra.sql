@@ -1,5 +1,5 @@
--- Adds to a generated history what the generator leaves out: weights, prices and grants, and why steps waited. Every run adds the
--- same.
+-- Adds to a generated history what the generator leaves out: weights, prices and grants, why steps waited, and energy. Every run adds
+-- the same.
 insert into rota.billing_weight (partition, from_month, cpu, mem_gib, node, gres) values
 	('gpu', '2026-01-01', 1, 0.1, 0, '{"gpu": 20}'), ('wide', '2026-01-01', 1, 0, 2, '{}'), ('wide', '2026-10-01', 1.5, 0, 2, '{}');
 insert into rota.price (price, account, from_month, per_unit, currency) values
@@ -14,3 +14,9 @@ select s.job_id, s.step_id, s.eligible_at, s.started_at,
 	case when s.job_id % 5 <> 1 then (s.job_id - 1)::text end
 from rota.step s
 where s.array_index is null and s.started_at > s.eligible_at + interval '1 minute' and s.job_id > 1;
+-- Three of four nodes know their energy: so much a CPU that is held, and more if it is used. Carbon is lowest around noon.
+update rota.allocation a
+set energy_j = round(9 * acct.cpu_held_s(a.cpus, a.started_at, a.ended_at, a.without_cpus) + 11 * a.cpu_usec / 1e6, 1)
+where a.ended_at is not null and a.cpu_usec is not null and a.node_id % 4 <> 0;
+insert into rota.carbon_intensity (name, from_month, g_per_kwh)
+select 'grid-2026', '2026-01-01', array_agg(round(380 - 190 * exp(-power((h - 12) / 4.0, 2))) order by h) from generate_series(0, 23) h;

@@ -26,7 +26,7 @@ function words(value, unit) {
 	}
 	if (unit === "percent") return value.toFixed(1) + " %";
 	if (unit === "money") return value.toLocaleString("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
-	if (unit === "price") return value.toLocaleString("en", {maximumFractionDigits: 9});
+	if (unit === "number") return value.toLocaleString("en", {maximumFractionDigits: 9});
 	if (unit === "time") return data.period === "hour" ? value.slice(0, 16).replace("T", " ") : value.slice(0, 10);
 	return typeof value === "number" ? value.toLocaleString("en", {maximumFractionDigits: 2}) : String(value);
 }
