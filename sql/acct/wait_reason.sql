@@ -31,8 +31,92 @@ comment on column acct.request.begin_at is 'Before when it was not to start; nul
 comment on column acct.request.deadline_at is 'When it was to have ended; null: no such time.';
 comment on column acct.request.submit_at is 'When its job was submitted.';
 
--- Before a step is eligible, its own edges, dates and holds keep it back; then the scheduler says what does (rota.plan). A hold
--- that is over has left no trace.
+-- What keeps a step back while it is pending: until it is eligible, its own edges and dates; holds; limits, which the steps of a
+-- queue line reach together; and what the scheduler says (rota.plan), which says nothing of steps far back in the queue.
+create view internal.wait_before as
+select s.job_id, s.step_id, j.submit_at as from_at, f.eligible_at as until_at, f.reason
+from rota.step s
+join rota.job j on j.job_id = s.job_id
+join rota.step_request q on q.job_id = s.job_id and q.step_id = s.request_id
+left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = 1
+cross join lateral (
+	select case when s.ended_at is null and q.begin_at > now() then null
+		else coalesce(t.eligible_at, t.ordered_at, greatest(s.eligible_at, q.begin_at), s.ended_at) end as eligible_at,
+		case
+		when exists (select from rota.step_edge e
+			where e.job_id = s.job_id and e.step_id = s.request_id and e.kind = 'after') then 'dependency'
+		when q.begin_at is not null then 'begin' end as reason
+) f
+where s.array_index is null and f.reason is not null and coalesce(f.eligible_at, now()) - j.submit_at >= interval '1 second';
+comment on view internal.wait_before is
+	'Steps that waited for their own edges and dates, from the submission until they were eligible for the first time.';
+
+create view internal.wait_held as
+select s.job_id, s.step_id, l.at as from_at, s.ended_at as until_at
+from rota.step s
+join rota.job j on j.job_id = s.job_id
+cross join lateral (
+	select coalesce(max(e.at), j.submit_at) as at from rota.event e
+	where e.job_id = s.job_id and e.step_id = s.step_id and e.to_state = 'pending' and e.event <> 'submit'
+	offset 0 -- by key
+) l
+where s.held <> '' and coalesce(s.ended_at, now()) - l.at >= interval '1 second';
+comment on view internal.wait_held is
+	'Steps that are held, or were when they ended, and since when. Holds that were lifted are in rota.wait_reason.';
+
+create view internal.wait_limited as
+select v.job_id, v.step_id, greatest(l.from_at, v.from_at) as from_at,
+	nullif(least(coalesce(l.until_at, 'infinity'), v.until_at), 'infinity') as until_at
+from (
+	select s.job_id, s.step_id, s.association_id, coalesce(nullif(s.queue, ''), q.partition) as partition, w.from_at,
+		coalesce(w.until_at, s.ended_at, 'infinity') as until_at
+	from rota.step s
+	join rota.step_request q on q.job_id = s.job_id and q.step_id = s.request_id
+	cross join lateral (
+		select t.eligible_at as from_at, t.ordered_at as until_at
+		from rota.attempt t
+		where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt > 0
+		union all
+		-- An array waits until its last element is started.
+		select s.eligible_at, (
+			select max(t.ordered_at)
+			from rota.step e
+			join rota.attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = 1
+			where s.is_array and e.job_id = s.job_id and e.request_id = s.step_id
+				and not exists (select from rota.step_array a
+					where a.job_id = s.job_id and a.step_id = s.step_id and a.next < a.size and s.ended_at is null))
+		where s.is_array or (s.state = 'pending' and s.deps_waiting = 0 and s.held = '')
+	) w
+	where s.array_index is null and exists (select from rota.line_limited)
+) v
+join rota.line_limited l on l.association_id = v.association_id and l.partition = v.partition and l.from_at < v.until_at
+	and coalesce(l.until_at, 'infinity') > v.from_at;
+comment on view internal.wait_limited is 'Steps that were eligible while a limit kept their queue line from starting any.';
+
+create view internal.wait_unseen as
+select w.job_id, w.step_id, greatest(s.eligible_at, (select max(x.until_at) from rota.wait_reason x
+	where x.job_id = w.job_id and x.step_id = w.step_id)) as from_at,
+	case when w.is_full then 'array_limit' when p.state in ('down', 'inactive') then 'partition' else 'priority' end as reason
+from (
+	select f.job_id, f.step_id, f.association_id, f.partition, false as is_full from internal.waiting f
+	union all
+	select b.job_id, b.step_id, b.association_id, b.partition, false from internal.begun b
+	union all
+	select s.job_id, s.step_id, s.association_id, s.queue, true
+	from live.step s
+	join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+	where s.is_array and s.ended_at is null and s.held = '' and s.deps_waiting = 0 and a.next < a.size
+		and a.running >= a.max_running
+) w
+join rota.step s on s.job_id = w.job_id and s.step_id = w.step_id
+left join rota.partition p on p.partition = w.partition
+where not exists (select from rota.plan x where x.job_id = w.job_id and x.step_id = w.step_id)
+	and not exists (select from rota.line_limited l
+		where l.association_id = w.association_id and l.partition = w.partition and l.until_at is null);
+comment on view internal.wait_unseen is
+	'Steps that could start, of which the scheduler says nothing: they come after those that it looks at, their partition is '
+	'down, or their array has as many elements running as it may have.';
+
 create view internal.acct_wait_reason as
 select w.job_id, w.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, w.from_at, w.until_at,
 	extract(epoch from coalesce(w.until_at, now()) - w.from_at)::double precision as wait_s, w.reason, w.blocker,
@@ -42,28 +126,21 @@ from (
 	union all
 	select p.job_id, p.step_id, p.since, null, p.reason, p.blocker from rota.plan p
 	union all
-	select s.job_id, s.step_id, o.submit_at, f.eligible_at as until_at,
-		case
-		when exists (select from rota.step_edge e
-			where e.job_id = s.job_id and e.step_id = s.request_id and e.kind = 'after') then 'dependency'
-		when s.held = '' and q.begin_at is not null then 'begin'
-		else 'held' end, null
-	from rota.step s
-	join rota.job o on o.job_id = s.job_id
-	join rota.step_request q on q.job_id = s.job_id and q.step_id = s.request_id
-	left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = 1
-	cross join lateral (select case
-		when s.ended_at is null and (s.held <> '' or q.begin_at > now()) then null
-		else coalesce(t.eligible_at, t.ordered_at, greatest(s.eligible_at, q.begin_at), s.ended_at) end as eligible_at) f
-	where s.array_index is null and coalesce(f.eligible_at, now()) - o.submit_at >= interval '1 second'
+	select b.job_id, b.step_id, b.from_at, b.until_at, b.reason, null from internal.wait_before b
+	union all
+	select h.job_id, h.step_id, h.from_at, h.until_at, 'held', null from internal.wait_held h
+	union all
+	select l.job_id, l.step_id, l.from_at, l.until_at, 'limit', null from internal.wait_limited l
+	union all
+	select u.job_id, u.step_id, u.from_at, null, u.reason, null from internal.wait_unseen u
 ) w
 join rota.step s on s.job_id = w.job_id and s.step_id = w.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = w.job_id;
 select internal.owner_view('wait_reason');
 comment on view acct.wait_reason is
-	'Why steps waited, over time: one row for each reason and as long as it lasted, if that was a second at least. Until a '
-	'step is eligible for the first time, it waits for what its script said.';
+	'Why steps waited and wait, over time: one row for each reason and as long as it lasted, if that was a second at least. '
+	'Each step that waits now has a row without until_at. Holds and limits may overlap with other reasons.';
 comment on column acct.wait_reason.job_id is 'Number of the job.';
 comment on column acct.wait_reason.step_id is
 	'Number of the step in its job; of an array, that of the array for the elements that had not started.';
@@ -76,7 +153,7 @@ comment on column acct.wait_reason.from_at is 'From when it waited for this reas
 comment on column acct.wait_reason.until_at is 'Until when; null: it still does.';
 comment on column acct.wait_reason.wait_s is 'How long that was, in seconds, or is up to now.';
 comment on column acct.wait_reason.reason is
-	'Reason: dependency, begin or held before it was eligible; then resources, priority, partition, license, node, peer, '
+	'Reason: dependency or begin before it was eligible; held; then resources, priority, partition, license, node, peer, '
 	'deadline, limit, array_limit, maintenance or reservation.';
 comment on column acct.wait_reason.blocker is 'Label of another step that it waited for; null: none known.';
 comment on column acct.wait_reason.blocker_job_id is 'Number of the job of that step.';

@@ -87,20 +87,6 @@ end $$;
 comment on function internal.job_state(rota.job) is
 	'The state of a job that is not over, as internal.job_rows has it: the worst of its steps.';
 
-create function internal.full_lines() returns setof internal.queue_line
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	if not internal.is_limited() then
-		return;
-	end if;
-	return query
-	select distinct b.association_id, b.partition
-	from internal.limit_bounds(array(select l::internal.queue_line from internal.pending_lines() l)) b
-	where b.measure not in ('time', 'grant') and b.held >= b.most;
-end $$;
-comment on function internal.full_lines() is
-	'Lines that have reached a limit: their steps are not handed to the scheduler just now.';
-
 create function internal.job_rows(p_jobs bigint[])
 returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text,
 	submit_at timestamptz,

@@ -390,24 +390,36 @@ declare
 	v_outage boolean := internal.outage_expected();
 	v_hooks boolean := exists (select from hook_pending);
 	v_share boolean := internal.share_expired();
+	v_noted_at constant timestamptz := nullif(current_setting('rota.lines_noted_at', true), '');
+	v_limited constant boolean := internal.is_limited() or exists (select from line_limited l where l.until_at is null);
+	-- Which lines have reached a limit is asked for once a second at most, by each session.
+	v_lines_soon constant boolean := v_limited and now() - v_noted_at < interval '1 second';
+	v_lines boolean := v_limited and not coalesce(v_lines_soon, false) and exists (select from internal.line_changes());
 	v_due boolean := v_outage or exists (select from step s where s.resume_wanted)
 		or coalesce(internal.deadline_next('-infinity') <= now(), false);
 	v_done boolean := true;
 	v_next timestamptz;
 begin
 	-- If nothing is due, no lock is taken and the leader waits for no write to disk.
-	perform internal.leader_check(p_term, v_hooks or v_share or v_due);
+	perform internal.leader_check(p_term, v_hooks or v_share or v_due or v_lines);
 	if v_hooks then
 		perform internal.hook_drop();
 	end if;
 	if v_share then
 		perform internal.share_refresh();
 	end if;
+	if v_lines then
+		perform internal.line_note();
+	end if;
+	if v_limited and not coalesce(v_lines_soon, false) then
+		perform set_config('rota.lines_noted_at', now()::text, false);
+	end if;
 	if v_due then
 		v_done := internal.schedule_timers();
 	end if;
 	select least(
 		case when not v_done then now() end,
+		case when v_lines_soon then v_noted_at + interval '1 second' end,
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
 		internal.deadline_next(now()),
 		case when v_outage then internal.outage_next() end)
@@ -415,5 +427,6 @@ begin
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;
 comment on function api.schedule_tick(bigint) is
-	'Timer-driven moves: deadlines, resumes, outages. Answers the database''s time and when the next one is due (epoch '
+	'Timer-driven moves: deadlines, resumes, outages; and a note of which lines have reached a limit. Answers the '
+	'database''s time and when the next one is due (epoch '
 	'seconds), null: none is known.';

@@ -29,16 +29,74 @@ select t.submit('bob', '[{"name": "a"}]') as k \gset
 select t.plan(t.said(:k, 'license')), t.plan(t.said(:k, 'resources')) \g /dev/null
 select is(t.waited(:k), 'a resources 0 still', 'a moment is no reason');
 select t.age(:k, 30), t.plan(variadic '{}'::jsonb[]) \g /dev/null
-select is(t.waited(:k), 'a resources 30', 'it is no longer held up');
+select is(t.waited(:k), 'a resources 30, a priority 0 still', 'the plan says nothing of it any more');
 
 -- Before it was eligible.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "hold": true}]', '[{"step": "b", "peer": "a"}]') as l \gset
 update rota.job set submit_at = submit_at - interval '20 seconds' where job_id = :l;
 update rota.step set eligible_at = eligible_at - interval '20 seconds' where job_id = :l and step_id = 0;
-select is(t.waited(:l), 'b dependency 20 still, c held 20 still', 'by its script');
+select is(t.waited(:l), 'a priority 20 still, b dependency 20 still, c held 20 still', 'by its script');
 select t.pass(:'l' || '.a') \g /dev/null
-select is(t.waited(:l), 'b dependency 20, c held 20 still', 'up to when it was eligible');
+select is(t.waited(:l), 'b dependency 20, b priority 0 still, c held 20 still', 'up to when it was eligible');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.request where job_id = :j), '2 100 {"gpu": 1}', 'what was asked for');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.queue_at(now()) where job_id = :j), '2 100 {"gpu": 1}', 'in the queue of a moment, too');
+-- Holds: each from when it was given, until it was lifted or the step ended. t.happened: the step's last event was so long ago.
+create function t.happened(p_label text, p_s int) returns void language sql as $$
+	update rota.event e set at = now() - make_interval(secs => p_s) from t.step(p_label) s
+	where e.job_id = s.job_id and e.event_id = (select max(x.event_id) from rota.event x where x.job_id = s.job_id and x.step_id = s.step_id) $$;
+do $$ declare v_part text; begin
+	for v_part in select inhrelid::regclass from pg_inherits where inhparent = 'rota.event'::regclass union all select 'rota.event' loop execute format('alter table %s disable trigger user', v_part); end loop;
+end $$;
+select api.job_release(0, 'root', t.request(:'l' || '.c')) \g /dev/null
+select is((select string_agg(concat_ws(' ', reason, 10 * floor(wait_s::numeric / 10), until_at is null), ', ' order by from_at) from acct.wait_reason where job_id = :l and step = 'c'), 'held 20 f, priority 0 t', 'the hold of a script is over');
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as h \gset
+select api.job_hold(t.uid('alice'), 'alice', t.request(:'h')), t.happened(:'h' || '.a', 50), t.happened(:'h' || '.b', 50) \g /dev/null
+select is(t.waited(:h), 'a held 50 still, b held 50 still', 'held now');
+select api.job_release(t.uid('alice'), 'alice', t.request(:'h' || '.a')) \g /dev/null
+select is(t.waited(:h), 'a held 50, a priority 0 still, b held 50 still', 'released');
+select t.happened(:'h' || '.a', 40), api.job_hold(t.uid('alice'), 'alice', t.request(:'h' || '.a')), t.happened(:'h' || '.a', 30), api.job_release(t.uid('alice'), 'alice', t.request(:'h' || '.a')) \g /dev/null
+select is(t.waited(:h), 'a held 50, a held 30, a priority 0 still, b held 50 still', 'and held again');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'h')) \g /dev/null
+select is((select string_agg(concat_ws(' ', step, reason, 10 * floor(wait_s::numeric / 10), until_at is null), ', ' order by step, from_at) from acct.wait_reason where job_id = :h and reason = 'held'), 'a held 50 f, a held 30 f, b held 50 f', 'a hold ends with its step');
+
+-- Limits: a line that has reached one, with everything that waits in it.
+create function t.tick() returns double precision language sql as $$ select set_config('rota.lines_noted_at', '', false); select next_at from api.schedule_tick(t.term()) $$;
+create function t.noted() returns text language sql as $$ select string_agg(concat_ws(' ', extract(epoch from now() - from_at), extract(epoch from now() - until_at)), ', ' order by from_at) from rota.line_limited $$;
+select t.submit('dora', '[{"name": "a"}]') as i, t.submit('dora', '[{"name": "a"}]') as j, t.submit('bob', '[{"name": "a"}]') as k, t.submit('dora', '[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}]') as l \gset
+select t.tick() \g /dev/null
+select is(t.noted(), null, 'no limit, no line');
+select api.admin_change(0, 'root', '{"object": "user", "action": "create", "name": "dora", "values": {"max_running": "1"}}') \g /dev/null
+select t.start(:'i' || '.a') \g /dev/null
+select t.tick() \g /dev/null
+select is(t.noted(), '0.000000', 'a line that has reached its limit');
+update rota.line_limited set from_at = now() - interval '100 seconds';
+update rota.step set eligible_at = now() - interval '60 seconds' where job_id = :l;
+update rota.step set eligible_at = now() - interval '200 seconds' where job_id = :j;
+select is(t.waited(:j) || ', ' || t.waited(:l), 'a limit 100 still, a limit 60 still', 'what waits in it, each from when it was eligible');
+select is(t.waited(:k), 'a priority 0 still', 'others do not');
+select is((select next_at is null from api.schedule_tick(t.term())), false, 'a tick soon after asks for another one');
+select is(t.tick(), null, 'one a second later does not, and changes nothing');
+select is(t.noted(), '100.000000', 'nothing');
+select t.run(:'i' || '.a'), t.finish(:'i' || '.a') \g /dev/null
+select t.tick() \g /dev/null
+select is(t.noted(), '100.000000 0.000000', 'the limit is not reached any more');
+select t.start(:'j' || '.a') \g /dev/null
+select t.tick() \g /dev/null
+select is(t.noted(), '100.000000', 'a moment without is none');
+select is(t.waited(:j) || ', ' || t.waited(:l), 'a limit 100, a limit 60 still', 'one has started');
+update rota.line_limited set until_at = now() - interval '61 seconds';
+select t.tick() \g /dev/null
+select is(t.noted(), '100.000000 61.000000, 0.000000', 'after a minute it is another time');
+select is(t.waited(:l), 'a limit 0 still', 'before which it was not eligible');
+select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}'), t.tick() \g /dev/null
+select is(t.noted(), '100.000000 61.000000, 0.000000 0.000000', 'a limit that is gone');
+-- Every step that waits has a reason, whatever keeps it.
+select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"state": "down"}}') \g /dev/null
+select is(t.waited(:k), 'a partition 0 still', 'a partition that is down');
+select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"state": "up"}}') \g /dev/null
+select t.submit('bob', '[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4, "limit": 1}}]') as m \gset
+select t.commit(t.decision(:'m' || '.a', '{1}', '{"position": 0}')) \g /dev/null
+select is(t.waited(:m), 'a array_limit 0 still', 'an array with as many elements running as it may have');
+select is((select count(*) from rota.step s where s.state = 'pending' and not exists (select from acct.wait_reason w where w.job_id = s.job_id and w.step_id = s.step_id and w.until_at is null)), 0::bigint, 'no step waits without a reason');
 select * from finish();
 rollback;
