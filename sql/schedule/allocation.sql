@@ -194,7 +194,7 @@ begin
 			system_usec = (v.used).system_usec, boot_at = coalesce(a.boot_at, v.boot_at),
 			without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, x.ended_at)),
 			-- Its part of the node: the CPUs that it held, of those there are.
-			energy_j = case when (v.used).node_uj is not null then round((v.used).node_uj / 1e6::numeric
+			energy_j = case when (v.used).node_uj >= 0 then round((v.used).node_uj / 1e6::numeric
 				* coalesce(acct.cpu_held_s(a.cpus, x.started_at, x.ended_at, a.without_cpus)
 				/ nullif(extract(epoch from x.ended_at - x.started_at), 0), a.cpus)
 				/ (select u.cpus from node_used u where u.node_id = a.node_id), 6) end

@@ -22,6 +22,7 @@ select is(t.admin('carbon', 'c', v::jsonb, 'create'), e, v) from (values
 select is((select count(*) from rota.carbon_intensity), 0::bigint, 'nothing was written');
 select is(t.admin('carbon', 'old', '{"from": "2010-01", "g_per_kwh": "0-11:100,12-22:200,23:50.5"}', 'create'), 'true', 'by hours');
 select is(t.admin('carbon', 'again', '{"from": "2010-01", "g_per_kwh": "1"}', 'create'), 'RT409 carbon "old" holds from 2010-01 on already', 'one for each month');
+select throws_ok(format($$select api.admin_change(t.uid('alice'), 'alice', '{"object": "carbon", "action": %s, "name": "old", "values": {}}')$$, to_jsonb(a)), 'RT403', null, a) from unnest('{change,delete,show}'::text[]) a;
 select is(t.admin('carbon', 'new', '{"from": "2019-02", "g_per_kwh": "400"}', 'create'), 'true', 'another from a later month on');
 select is((select string_agg(concat_ws(' ', hour, g_per_kwh), ', ' order by hour) from acct.carbon_intensity where name = 'old' and hour in (0, 11, 12, 22, 23)), '0 100, 11 100, 12 200, 22 200, 23 50.5', 'each hour has its own');
 select is((select count(*) || ' ' || min(until_month) || ' ' || max(until_month) from acct.carbon_intensity), '48 2019-02-01 infinity', 'until the next one');
@@ -41,6 +42,7 @@ select is(t.energy(t.took(4, '{"node_uj": 8000000}')), '8.000000', 'all of them'
 select is(t.energy(t.took(1, '{"node_uj": 8000000}', '{1,2}')), '4.000000', 'two nodes');
 select is(t.energy(t.took(1, '{}')), '', 'a node that cannot tell');
 select is(t.energy(t.took(1, '{"node_uj": 0}')), '0.000000', 'none is not unknown');
+select is(t.energy(t.took(1, '{"node_uj": -8000000}')), '', 'less than none is unknown');
 select t.took(2, '{"node_uj": 8000000}') as j \gset
 select t.report(t.say(:'j' || '.a', 'end', '{"node_uj": 99000000}')) \g /dev/null
 select is(t.energy(:j), '4.000000', 'what is reported again changes nothing');
