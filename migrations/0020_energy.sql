@@ -1,7 +1,8 @@
 -- Energy: what attempts used of it, sums by hour of the day in the usage figures, and the carbon intensity of the electricity.
 alter table rota.allocation add column energy_j numeric;
 comment on column rota.allocation.energy_j is
-	'Energy that the attempt used on the node, in joules: that of the whole node meanwhile, by its part of the CPUs. Null: unknown.';
+	'Energy that the attempt used on the node, in joules: that of the whole node meanwhile, by its part of the CPUs. Null: '
+	'unknown.';
 
 do $$
 declare
@@ -11,7 +12,8 @@ begin
 		'node_usage_month'] loop
 		execute format('alter table rota.%I add column energy_hours jsonb not null default ''{}''', v_table);
 		execute format('comment on column rota.%I.energy_hours is %L', v_table,
-			'Joules used in each hour of the day (UTC) by allocations that have ended and whose energy is known: {"13": 7200}.');
+			'Joules used in each hour of the day (UTC) by allocations that have ended and whose energy is known, as in '
+			'{"13": 7200}.');
 	end loop;
 end $$;
 

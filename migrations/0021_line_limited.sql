@@ -4,6 +4,7 @@ create table rota.line_limited (
 	partition text not null,
 	from_at timestamptz not null,
 	until_at timestamptz,
+	reached text not null,
 	primary key (association_id, partition, from_at),
 	constraint line_limited_takes_time check (until_at >= from_at)
 );
@@ -15,3 +16,4 @@ comment on column rota.line_limited.association_id is 'Association of the steps 
 comment on column rota.line_limited.partition is 'Partition of the steps in the queue line.';
 comment on column rota.line_limited.from_at is 'From when no step of the line could start.';
 comment on column rota.line_limited.until_at is 'Until when; null: no step of the line can start now.';
+comment on column rota.line_limited.reached is 'The limit that was reached, in words: steps of "alice".';

@@ -48,12 +48,12 @@ select x.hour, nullif(x.account, '') as account, x.user_name, x.partition, x.qos
 	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
 		(x.hour at time zone (select z.time_zone from rota.usage_state z))::date) as carbon_g
 from (
-	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
-		steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
+	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s,
+		energy_hours, steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
 	from rota.usage_hour
 	union all
-	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
-		null, null, null, null, null, null
+	select hour, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s,
+		energy_hours, null, null, null, null, null, null
 	from internal.usage_recent
 	union all
 	select hour, account, user_name, partition, qos, null, null, null, null, null, null, null, steps_ended, steps_completed,
@@ -79,12 +79,12 @@ select x.day, nullif(x.account, '') as account, x.user_name, x.partition, x.qos,
 	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
 		x.day) as carbon_g
 from (
-	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
-		steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
+	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s,
+		energy_hours, steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
 	from rota.usage_day
 	union all
-	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
-		null, null, null, null, null, null
+	select day, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s,
+		energy_hours, null, null, null, null, null, null
 	from internal.usage_recent
 	union all
 	select day, account, user_name, partition, qos, null, null, null, null, null, null, null, steps_ended, steps_completed,
@@ -110,12 +110,12 @@ select x.month, nullif(x.account, '') as account, x.user_name, x.partition, x.qo
 	acct.carbon_g(nullif(acct.gres_sum(x.energy_hours) filter (where x.energy_hours <> '{}'), '{}'),
 		x.month) as carbon_g
 from (
-	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
-		steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
+	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s,
+		energy_hours, steps_ended, steps_completed, steps_failed, steps_cancelled, steps_waited, wait_s
 	from rota.usage_month
 	union all
-	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s, energy_hours,
-		null, null, null, null, null, null
+	select month, account, user_name, partition, qos, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s,
+		energy_hours, null, null, null, null, null, null
 	from internal.usage_recent
 	union all
 	select month, account, user_name, partition, qos, null, null, null, null, null, null, null, steps_ended, steps_completed,
@@ -197,8 +197,8 @@ begin
 	for v_column in
 		select v.view, a.attname as name,
 			case a.attname when 'node' then 'Name of the node.' when 'account' then 'Account that pays; null: none.'
-				when 'energy_j' then 'Joules used by allocations that have ended, where the node could tell; null: none could.'
-				when 'carbon_g' then 'Grams of CO2 equivalent emitted for energy_j; null: no intensity is known.'
+			when 'energy_j' then 'Joules used by allocations that have ended, where the node could tell; null: none could.'
+			when 'carbon_g' then 'Grams of CO2 equivalent emitted for energy_j; null: no intensity is known.'
 			else col_description(t.attrelid, t.attnum) end as meaning
 		from unnest(array['usage_hour', 'usage_day', 'usage_month', 'node_usage_hour', 'node_usage_day',
 			'node_usage_month'])

@@ -66,7 +66,7 @@ comment on view internal.wait_held is
 
 create view internal.wait_limited as
 select v.job_id, v.step_id, greatest(l.from_at, v.from_at) as from_at,
-	nullif(least(coalesce(l.until_at, 'infinity'), v.until_at), 'infinity') as until_at
+	nullif(least(coalesce(l.until_at, 'infinity'), v.until_at), 'infinity') as until_at, l.reached
 from (
 	select s.job_id, s.step_id, s.association_id, coalesce(nullif(s.queue, ''), q.partition) as partition, w.from_at,
 		coalesce(w.until_at, s.ended_at, 'infinity') as until_at
@@ -83,8 +83,8 @@ from (
 			from rota.step e
 			join rota.attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = 1
 			where s.is_array and e.job_id = s.job_id and e.request_id = s.step_id
-				and not exists (select from rota.step_array a
-					where a.job_id = s.job_id and a.step_id = s.step_id and a.next < a.size and s.ended_at is null))
+				and not exists (select from rota.step_array a where a.job_id = s.job_id
+					and a.step_id = s.step_id and a.next < a.size and s.ended_at is null))
 		where s.is_array or (s.state = 'pending' and s.deps_waiting = 0 and s.held = '')
 	) w
 	where s.array_index is null and exists (select from rota.line_limited)
@@ -130,7 +130,7 @@ from (
 	union all
 	select h.job_id, h.step_id, h.from_at, h.until_at, 'held', null from internal.wait_held h
 	union all
-	select l.job_id, l.step_id, l.from_at, l.until_at, 'limit', null from internal.wait_limited l
+	select l.job_id, l.step_id, l.from_at, l.until_at, 'limit', l.reached from internal.wait_limited l
 	union all
 	select u.job_id, u.step_id, u.from_at, null, u.reason, null from internal.wait_unseen u
 ) w
@@ -155,5 +155,6 @@ comment on column acct.wait_reason.wait_s is 'How long that was, in seconds, or 
 comment on column acct.wait_reason.reason is
 	'Reason: dependency or begin before it was eligible; held; then resources, priority, partition, license, node, peer, '
 	'deadline, limit, array_limit, maintenance or reservation.';
-comment on column acct.wait_reason.blocker is 'Label of another step that it waited for; null: none known.';
-comment on column acct.wait_reason.blocker_job_id is 'Number of the job of that step.';
+comment on column acct.wait_reason.blocker is
+	'Label of another step that it waited for, or the limit that was reached, in words; null: none known.';
+comment on column acct.wait_reason.blocker_job_id is 'Number of the job of that step; null: it waited for none.';

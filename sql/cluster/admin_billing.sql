@@ -63,4 +63,5 @@ begin
 	end if;
 end $$;
 comment on function internal.admin_check_from(text, text, jsonb) is
-	'Refuse a price or carbon from a month on, if there is another one from this month on (of a price: for the same account).';
+	'Refuse a price or carbon from a month on, if there is another one from this month on (of a price: for the same '
+	'account).';

@@ -110,8 +110,8 @@ begin
 		having array_agg(h order by h) = array(select generate_series(0, 23)));
 end $$;
 comment on function internal.text_hours(text) is
-	'A number for each of the 24 hours of the day: one for all, 380, or by hours, 0-6:210,7-23:340; null: it is neither, or an '
-	'hour is left out or given twice.';
+	'A number for each of the 24 hours of the day: one for all, 380, or by hours, 0-6:210,7-23:340; null: it is neither, or '
+	'an hour is left out or given twice.';
 
 create function internal.text_period(p_text text) returns interval
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$

@@ -12,8 +12,8 @@ create function internal.report_digest(p_reported internal.report_content[])
 	returns table (node int, job bigint, step int, attempt int, seq bigint, boot_at timestamptz, first_us bigint,
 		last_us bigint, keeper_us bigint, ready boolean, run_us bigint, session_id int, done_us bigint,
 		refused boolean, outcome text, cause text, message text, exit_code int, signal int, end_us bigint,
-		peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, node_uj bigint, drain text, paused boolean,
-		tasked boolean, hooked boolean, said bigint,
+		peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, node_uj bigint, drain text,
+		paused boolean, tasked boolean, hooked boolean, said bigint,
 		closing bigint, unexpected boolean)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin

@@ -29,8 +29,8 @@ select t.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
 		from rota.allocation l cross join lateral jsonb_each(l.gres) x
 		where l.job_id = t.job_id and l.step_id = t.step_id and l.attempt = t.attempt
 		group by x.key) g) as gres,
-	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.energy_j, l.carbon_g, l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb,
-	e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
+	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.energy_j, l.carbon_g,
+	l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb, e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
 from rota.attempt t
 left join lateral (
 	select count(*) as node_count, sum(x.cpus) as cpus, sum(x.mem_mb) as mem_mb,
@@ -64,8 +64,8 @@ select s.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
 		from rota.allocation l cross join lateral jsonb_each(l.gres) x
 		where l.job_id = s.job_id and l.step_id = s.step_id and l.attempt = s.attempt and l.attempt > 0
 		group by x.key) g) as gres,
-	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.energy_j, l.carbon_g, l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb,
-	e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
+	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.energy_j, l.carbon_g,
+	l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb, e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
 from rota.step s
 left join lateral (
 	select count(*) filter (where x.attempt = s.attempt) as node_count,

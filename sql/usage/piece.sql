@@ -156,7 +156,8 @@ select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour,
 	end as cpu_used_s,
 	case when x.used then acct.cpu_held_s(h.cpus, x.begins_at, x.ends_at, h.without_cpus) end as cpu_measured_s,
 	case when x.used and h.energy_j is not null then jsonb_build_object(extract(hour from x.hour at time zone 'UTC'),
-		round(h.energy_j * coalesce(x.s / nullif(extract(epoch from h.until - h.started_at), 0), 1), 6)) end as energy_hours
+		round(h.energy_j * coalesce(x.s / nullif(extract(epoch from h.until - h.started_at), 0), 1), 6)) end
+		as energy_hours
 from (select z.time_zone as zone from rota.usage_state z) z
 cross join internal.usage_held h
 cross join lateral (

@@ -72,7 +72,8 @@ select is(t.noted(), '0.000000', 'a line that has reached its limit');
 update rota.line_limited set from_at = now() - interval '100 seconds';
 update rota.step set eligible_at = now() - interval '60 seconds' where job_id = :l;
 update rota.step set eligible_at = now() - interval '200 seconds' where job_id = :j;
-select is(t.waited(:j) || ', ' || t.waited(:l), 'a limit 100 still, a limit 60 still', 'what waits in it, each from when it was eligible');
+select is(t.waited(:j) || ', ' || t.waited(:l), 'a limit steps of "dora" 100 still, a limit steps of "dora" 60 still', 'what waits in it, each from when it was eligible');
+select is((select string_agg(distinct blocker, ',') from acct.wait_reason where reason = 'limit' and until_at is null), 'steps of "dora"', 'which limit it is');
 select is(t.waited(:k), 'a priority 0 still', 'others do not');
 select is((select next_at is null from api.schedule_tick(t.term())), false, 'a tick soon after asks for another one');
 select is(t.tick(), null, 'one a second later does not, and changes nothing');
@@ -83,11 +84,11 @@ select is(t.noted(), '100.000000 0.000000', 'the limit is not reached any more')
 select t.start(:'j' || '.a') \g /dev/null
 select t.tick() \g /dev/null
 select is(t.noted(), '100.000000', 'a moment without is none');
-select is(t.waited(:j) || ', ' || t.waited(:l), 'a limit 100, a limit 60 still', 'one has started');
+select is(t.waited(:j) || ', ' || t.waited(:l), 'a limit steps of "dora" 100, a limit steps of "dora" 60 still', 'one has started');
 update rota.line_limited set until_at = now() - interval '61 seconds';
 select t.tick() \g /dev/null
 select is(t.noted(), '100.000000 61.000000, 0.000000', 'after a minute it is another time');
-select is(t.waited(:l), 'a limit 0 still', 'before which it was not eligible');
+select is(t.waited(:l), 'a limit steps of "dora" 0 still', 'before which it was not eligible');
 select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}'), t.tick() \g /dev/null
 select is(t.noted(), '100.000000 61.000000, 0.000000 0.000000', 'a limit that is gone');
 -- Every step that waits has a reason, whatever keeps it.
