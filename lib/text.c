@@ -1,6 +1,7 @@
-/* text.c - makes program output valid for journal and database, and quotes values.
+/* text.c - finds control characters, makes program output valid for journal and database, and quotes values.
  *
- * Called by: the keeper and the runner for output of hooks; makers of connection strings.
+ * Called by: the translator for texts of users; rota for answers; the keeper and the runner for output of hooks; makers of
+ * connection strings.
  * Invariants:
  * - Cleaned text is valid UTF-8. */
 #include "lib/text.h"
@@ -8,6 +9,18 @@
 #include <string.h>
 
 #include "lib/err.h"
+
+size_t text_control_size(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	if (c[0] < 0x20 || c[0] == 0x7F)
+		return 1;
+	if (c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0)
+		return 2;
+	bool turns = c[0] == 0xE2 &&
+		     ((c[1] == 0x80 && c[2] >= 0xAA && c[2] <= 0xAE) || (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9));
+	return turns ? 3 : 0;
+}
 
 /* Returns the length of the UTF-8 character at `p`, or 0 if there is no valid character. */
 static size_t character(const unsigned char *p)
@@ -28,9 +41,9 @@ static size_t character(const unsigned char *p)
 
 void text_clean(char *text)
 {
-	for (unsigned char *p = (unsigned char *)text; *p;) {
-		size_t length = character(p);
-		if (length == 0 || (*p < ' ' && *p != '\n' && *p != '\t') || *p == 127) {
+	for (char *p = text; *p;) {
+		size_t length = character((unsigned char *)p), control = *p == '\n' || *p == '\t' ? 0 : text_control_size(p);
+		if (length == 0 || control > 0) {
 			*p++ = '?';
 			continue;
 		}

@@ -1,10 +1,15 @@
-/* text.h - cleans the output of programs for storage, and quotes values for connection strings. */
+/* text.h - finds control characters, cleans the output of programs for storage, and quotes values for connection strings. */
 #ifndef ROTA_TEXT_H
 #define ROTA_TEXT_H
 
 #include <stddef.h>
 
-/* Make `text` valid UTF-8 without control characters other than tab and newline. Each offending byte becomes '?'. The length
+/* Returns the number of bytes of the control character at `text` (UTF-8), or 0 if there is none. Control characters are U+0000 to
+ * U+001F, U+007F to U+009F, and those that change the direction of text (U+202A to U+202E, U+2066 to U+2069), by which a text can
+ * look like another one on a terminal. */
+size_t text_control_size(const char *text);
+
+/* Make `text` valid UTF-8 without control characters other than tab and newline. Each other byte becomes '?'. The length
  * stays. */
 void text_clean(char *text);
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/text.h"
+
 enum { NAME_LONGEST = 64 };
 
 /* Returns the length of the UTF-8 sequence at `s` and its code point. Returns 0 if there is no valid sequence. */
@@ -31,18 +33,13 @@ static int text_read_sequence(const unsigned char *s, unsigned *point)
 	return *point < least[length] || *point > 0x10FFFF || (*point >= 0xD800 && *point < 0xE000) ? 0 : length;
 }
 
-static bool text_is_control(unsigned point)
-{
-	return point < 0x20 || (point >= 0x7F && point < 0xA0);
-}
-
 bool option_text_clean(const char *text, bool tabs)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	while (*s) {
 		unsigned point = 0;
 		int length = text_read_sequence(s, &point);
-		if (length == 0 || (text_is_control(point) && !(tabs && point == '\t')))
+		if (length == 0 || (text_control_size((const char *)s) > 0 && !(tabs && point == '\t')))
 			return false;
 		s += length;
 	}
@@ -96,7 +93,7 @@ const char *option_text_quote(char *buffer, size_t size, const char *text, size_
 	for (size_t i = 0; i < length;) {
 		unsigned point = 0;
 		int bytes = text_read_sequence_within(text + i, length - i, &point);
-		bool plain = bytes > 0 && !text_is_control(point);
+		bool plain = bytes > 0 && text_control_size(text + i) == 0;
 		int room = plain ? bytes : 4;
 		if (out + room > last) {
 			strcpy(out, "...");

@@ -91,7 +91,7 @@ begin
 		when 'size' then to_jsonb(internal.text_mebibytes(v_text))
 		when 'list' then to_jsonb(array(select btrim(x) from unnest(string_to_array(v_text, ',')) x where btrim(x) <> ''))
 		when 'text' then to_jsonb(v_text)
-		when 'word' then case when v_text !~ '[[:cntrl:]]' and length(v_text) <= 1000 then to_jsonb(v_text) end
+		when 'word' then case when internal.is_line(v_text) then to_jsonb(v_text) end
 		when 'moment' then (select to_jsonb(x) from internal.request_time(jsonb_build_object(p_key, v_text), p_key) x
 			where isfinite(x))
 		when 'amounts' then case

@@ -7,7 +7,7 @@ declare
 	v_jobs bigint[];
 begin
 	-- The reason is stored with every step.
-	if length(p_request ->> 'reason') > 1000 or p_request ->> 'reason' ~ '[[:cntrl:]]' then
+	if not internal.is_line(p_request ->> 'reason') then
 		raise exception 'a reason is a line of 1000 characters at most' using errcode = 'RT422';
 	end if;
 	if internal.is_selection(p_request) then

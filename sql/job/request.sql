@@ -6,6 +6,16 @@ begin
 end $$;
 comment on function internal.request_text(jsonb, text) is 'A member as text; null where it is absent, null or empty.';
 
+create function internal.is_line(p_text text) returns boolean
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+begin
+	-- The same control characters as text_control_size in lib/text.h.
+	return length(p_text) <= 1000 and p_text !~ '[\u0001-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]';
+end $$;
+comment on function internal.is_line(text) is
+	'Whether a text is a line of 1000 characters at most. Characters that change the direction of text are not allowed, '
+	'because by them a text can look like another one.';
+
 create function internal.request_list(p_request jsonb, p_key text) returns text[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin

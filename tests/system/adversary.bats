@@ -488,16 +488,17 @@ partition_known() {
 	done
 	# What the client would refuse is refused by the API too, or shown as text.
 	job=$(submit "$EVE" --hold "$ROTA_TEST_DIR/name.sh")
-	for reason in '\u001b[2J' 'two\nlines' "$(head -c 2000 /dev/zero | tr '\0' a)"; do
+	for reason in '\u001b[2J' 'two\nlines' 'a\u202eb' 'a\u2066b' 'a\u0085b' "$(head -c 2000 /dev/zero | tr '\0' a)"; do
 		body='{"jobs":["'$job'"],"reason":"'$reason'"}'
 		run request "$(credential POST /v1/cancel "$body")" /v1/cancel -d "$body"
 		[[ $output == *'1000 characters at most'*'[422]' ]]
 	done
-	superuser "update rota.job set comment = E'\\033[2J\\007' where job_id = $job; update rota.step set held_reason = E'\\033[2J\\007' where job_id = $job"
+	superuser "update rota.job set comment = E'\\033[2J\\007\\u202e' where job_id = $job; update rota.step set held_reason = E'\\033[2J\\007\\u202e' where job_id = $job"
 	for verb in show why queue acct; do
 		run as "$EVE" rota $verb "$job"
 		[[ $output != *$'\e'* ]]
 		[[ $output != *$'\a'* ]]
+		[[ $output != *$'\u202e'* ]]
 	done
 	as "$EVE" rota cancel "$job"
 }

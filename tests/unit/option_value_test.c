@@ -398,6 +398,10 @@ static void texts(void **state)
 		{OPTION_ID_JOB_NAME, "\"a\\x09b\" is not UTF-8 text without control characters", {"a\tb"}},
 		{OPTION_ID_JOB_NAME, "\"a\\x1B[31m\" is not", {"a\x1b[31m"}},
 		{OPTION_ID_JOB_NAME,
+		 "\"a\\xE2\\x80\\xAEb\" is not",
+		 {"a\xE2\x80\xAE"
+		  "b"}},
+		{OPTION_ID_JOB_NAME,
 		 "is not UTF-8",
 		 {"a\xC2\x85", "\xFF", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82"}},
 		{OPTION_ID_JOB_NAME, "the value has 1099 bytes; at most 255 are allowed", {longest}},

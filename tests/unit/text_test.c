@@ -19,7 +19,26 @@ static void test_clean(void **state)
 	cleans("\x1b[31m\x7f\r", "?[31m??");
 	cleans("cut \xe2\x82", "cut ??");
 	cleans("\xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xff", "?? ??? ???? ?");
+	cleans("a\xe2\x80\xae"
+	       "b\xe2\x81\xa6\xc2\x85",
+	       "a???b?????"); /* they turn the direction of text; a control of C1 */
 	cleans("", "");
+}
+
+static void test_control(void **state)
+{
+	static const char *const controls[] = {"\x01",	       "\x1f",	       "\x7f",	       "\xc2\x80",    "\xc2\x9f",
+					       "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"};
+	/* Neighbours of these, and characters whose first bytes are the same. */
+	static const char *const others[] = {
+		" ",	"~",	   "\xc2\xa0", "\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\xa5", "\xe2\x81\xaa", "\xe2\x82\xac",
+		"\xe2", "\xe2\x80"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
+		assert_int_equal(text_control_size(controls[i]), strlen(controls[i]));
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_int_equal(text_control_size(others[i]), 0);
 }
 
 static void test_tail(void **state)
@@ -38,6 +57,7 @@ static void test_tail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_tail),
 	};

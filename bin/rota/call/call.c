@@ -14,6 +14,7 @@
 #include "bin/rota/line/verb.h"
 #include "lib/clock.h"
 #include "lib/http.h"
+#include "lib/text.h"
 
 enum { SILENT_US = 2000000 }; /* a command that waits longer prints a message */
 
@@ -113,29 +114,20 @@ static void refusal(const json_t *answer, int status, struct err *e)
 	snprintf(e->code, sizeof(e->code), "%s", code ? code : "");
 }
 
-/* Returns the number of bytes of the control character at `c`, 0 if there is none. Control characters could change the
- * terminal. */
-static int control_size(const unsigned char *c)
-{
-	if (*c < 0x20 || *c == 0x7F)
-		return 1;
-	return c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0 ? 2 : 0; /* control characters U+0080 to U+009F */
-}
-
-/* Replace control characters, except those of `kept`, by "?". */
+/* Replace control characters, except those of `kept`, by "?", because they could change the terminal. */
 static void text_clean_json(json_t *value, const char *kept)
 {
 	const char *text = json_string_value(value);
 	char *clean = NULL;
 
 	for (const char *c = text; *c; c++) {
-		int bytes = control_size((const unsigned char *)c);
+		size_t bytes = text_control_size(c);
 
 		if (!bytes || strchr(kept, *c))
 			continue;
 		if (!clean)
 			clean = xstrdup(text);
-		memset(clean + (c - text), '?', (size_t)bytes);
+		memset(clean + (c - text), '?', bytes);
 		c += bytes - 1;
 	}
 	if (clean)
