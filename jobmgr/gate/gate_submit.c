@@ -240,6 +240,16 @@ static void submit_translate(struct gate_call *c)
 	translate_problems_free(&problems);
 }
 
+/* May the client's user run jobs at all? Each launcher checks that again, by its own configuration. */
+static bool submit_may_run(const struct gate_call *c, struct err *e)
+{
+	if (c->credential->uid >= (uid_t)c->server->conf->launcher_min_uid)
+		return true;
+	gate_refuse(e, "RT403", "jobs of uid %u do not run here", (unsigned)c->credential->uid);
+	return err_hint(e, "Nodes run jobs of uids from %d on: launcher.min_uid in rota.conf.",
+			c->server->conf->launcher_min_uid);
+}
+
 static void submit_free(struct gate_call *c)
 {
 	submission_free(c->state);
@@ -249,7 +259,7 @@ void gate_submit(struct gate_call *c)
 {
 	static const struct gate_verb verb = {.free = submit_free};
 	struct err e = {0};
-	struct submission *s = submission_new(c->request, &e);
+	struct submission *s = submit_may_run(c, &e) ? submission_new(c->request, &e) : NULL;
 
 	if (!s) {
 		gate_call_fail(c, &e, NULL);

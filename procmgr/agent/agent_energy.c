@@ -81,10 +81,14 @@ static void read_energy(evutil_socket_t fd, short what, void *arg)
 	e->has_read = true;
 }
 
-/* Does the site's program tell the energy? If not, the counters do, where they can be read. */
+/* Does the site's program tell the energy? */
 static bool is_told_by_program(const struct conf *conf)
 {
-	return strcmp(conf->node_energy, "command") == 0 && *conf->node_sample_command;
+	if (strcmp(conf->node_energy, "command") != 0)
+		return false;
+	if (!*conf->node_sample_command)
+		log_warning("energy is not measured: node.energy is \"command\", and node.sample_command is empty");
+	return *conf->node_sample_command;
 }
 
 struct agent_energy *agent_energy_new(const struct agent_context *c)
