@@ -7,6 +7,7 @@
  * - Without a counter or a program, nothing is done and nothing is reported. */
 #include "procmgr/agent/agent_energy.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +15,9 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_plugin.h"
 #include "procmgr/agent/energy.h"
+#include "procmgr/record/lease.h"
 
-/* The second reading is taken soon: one alone tells neither energy nor power. */
+/* The second reading is taken soon, because energy is known between two readings only. */
 enum { SECOND_S = 2, PERIOD_S = 30 };
 
 struct agent_energy {
@@ -24,13 +26,10 @@ struct agent_energy {
 	struct energy_curve *curve;
 	struct event *timer; /* NULL if the energy is not measured */
 	bool has_read;
-	/* Readings of the site's program. */
-	struct agent_plugin *plugin; /* the program that runs; NULL if there is none */
+	struct agent_plugin *plugin; /* the site's program while it runs, else NULL */
 	int64_t asked_at;	     /* when that program was started */
-	int64_t last_at;	     /* time of the last reading; 0 if there is none */
-	double last_watts;	     /* power at that time, if the program tells power */
-	double last_joules;	     /* its counter at that time, if the program tells energy */
-	double total_uj;	     /* energy since the first reading */
+	struct energy_meter meter;   /* what that program told */
+	char boot[LEASE_BOOT_SIZE];
 };
 
 static void read_zones(struct agent_energy *e)
@@ -40,23 +39,19 @@ static void read_zones(struct agent_energy *e)
 		energy_curve_add(e->curve, clock_boot_us(), total);
 }
 
-/* Take a reading of the program: `energy_j`, a counter in joules, or else `power_w`, the power of now in watts. */
+static double figure(const json_t *figures, const char *name)
+{
+	const json_t *value = json_object_get(figures, name);
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Take a reading of the program: `energy_j`, a counter in joules, or `power_w`, the power of now in watts. */
 static void take_figures(json_t *figures, void *arg)
 {
 	struct agent_energy *e = arg;
-	const json_t *joules = json_object_get(figures, "energy_j"), *watts = json_object_get(figures, "power_w");
-	double power = json_number_value(watts), counter = json_number_value(joules);
 	e->plugin = NULL;
-	if (joules || (watts && power >= 0)) {
-		/* Power rises or falls evenly from one reading to the next. A counter that goes back has begun at 0 again. */
-		if (e->last_at > 0)
-			e->total_uj += joules ? 1e6 * (counter >= e->last_joules ? counter - e->last_joules : counter)
-					      : (e->last_watts + power) / 2 * (double)(e->asked_at - e->last_at);
-		e->last_at = e->asked_at;
-		e->last_watts = power;
-		e->last_joules = counter;
-		energy_curve_add(e->curve, e->asked_at, (int64_t)e->total_uj);
-	}
+	if (energy_meter_read(&e->meter, e->asked_at, figure(figures, "energy_j"), figure(figures, "power_w")))
+		energy_curve_add(e->curve, e->asked_at, (int64_t)e->meter.total_uj);
 	json_decref(figures);
 }
 
@@ -81,8 +76,8 @@ static void read_energy(evutil_socket_t fd, short what, void *arg)
 	e->has_read = true;
 }
 
-/* Does the site's program tell the energy? */
-static bool is_told_by_program(const struct conf *conf)
+/* Is the energy measured by the site's program? */
+static bool is_measured_by_program(const struct conf *conf)
 {
 	if (strcmp(conf->node_energy, "command") != 0)
 		return false;
@@ -96,11 +91,12 @@ struct agent_energy *agent_energy_new(const struct agent_context *c)
 	const struct conf *conf = c->conf;
 	struct agent_energy *e = xcalloc(1, sizeof *e);
 	e->context = c;
+	lease_boot_id(e->boot);
 	if (strcmp(conf->node_energy, "off") == 0 || conf->launcher_dry_run || conf->launcher_virtual > 0)
 		return e;
 	if (strcmp(conf->node_energy, "auto") == 0)
 		e->zones = energy_zones_open("/sys/class/powercap");
-	if (!e->zones && !is_told_by_program(conf))
+	if (!e->zones && !is_measured_by_program(conf))
 		return e;
 	e->curve = energy_curve_new();
 	e->timer = evtimer_new(c->base, read_energy, e);
@@ -128,8 +124,12 @@ void agent_energy_begin(struct agent_energy *e)
 
 void agent_energy_add(struct agent_energy *e, struct fields *record)
 {
-	const char *kind = fields_get(record, "kind"), *since = fields_get(record, "since"), *at = fields_get(record, "at");
+	const char *kind = fields_get(record, "kind"), *since = fields_get(record, "since"), *at = fields_get(record, "at"),
+		   *boot = fields_get(record, "boot");
 	if (!e->timer || !kind || strcmp(kind, "end") != 0 || !since || !at || fields_get(record, "node_uj"))
+		return;
+	/* The times of a record that was written before a reboot are of another clock. */
+	if (!boot || strcmp(boot, e->boot) != 0)
 		return;
 	if (e->zones)
 		read_zones(e);

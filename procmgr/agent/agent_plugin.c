@@ -1,6 +1,6 @@
-/* agent_plugin.c - runs the site's program for figures of devices, once for each round of samples.
+/* agent_plugin.c - runs the site's program for figures of devices, once for each round of samples, and for figures of energy.
  *
- * Called by: agent_sample.c.
+ * Called by: agent_sample.c, agent_energy.c.
  * Invariants:
  * - The program has a process group of its own, which is killed when the program ends or its time limit is over.
  * - The agent never waits for the program.

@@ -1,4 +1,4 @@
-/* agent_plugin.h - runs the site's program for figures of devices (node.sample_command). */
+/* agent_plugin.h - runs the site's program for figures of devices and energy (node.sample_command). */
 #ifndef ROTA_PROCMGR_AGENT_PLUGIN_H
 #define ROTA_PROCMGR_AGENT_PLUGIN_H
 

@@ -47,7 +47,7 @@ static json_t *number_json(const char *value)
 /* Is a field left out of the JSON, because it is empty, unknown or only for agent_energy.c? */
 static bool is_empty(const char *name, const char *value)
 {
-	return !*value || strcmp(name, "since") == 0 || strcmp(value, "-1") == 0 ||
+	return !*value || strcmp(name, "since") == 0 || strcmp(name, "boot") == 0 || strcmp(value, "-1") == 0 ||
 	       (strcmp(value, "0") == 0 && strcmp(name, "signal") == 0);
 }
 

@@ -9,14 +9,24 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/err.h"
+#include "lib/log.h"
 
-enum { POINTS_MOST = 8192, AGE_PARTS = 256, DISTANCE_USEC = 100000, AFTER_LAST_USEC = 60000000, NAME_SIZE = 64, PATH_SIZE = 512 };
+enum {
+	POINTS_MOST = 8192,
+	AGE_PARTS = 256,
+	DISTANCE_USEC = 100000,
+	AFTER_LAST_USEC = 60000000,
+	FIGURE_MOST = 1000000000,
+	NAME_SIZE = 64,
+	PATH_SIZE = 512
+};
 
 /* A counter that begins at 0 again after `range` microjoules. */
 struct zone {
@@ -77,8 +87,9 @@ static void add_zone(struct energy_zones *z, const char *folder, const char *zon
 	z->list[z->count++] = (struct zone){fd, now, strtoll(range, NULL, 10)};
 }
 
-/* Add each zone that counts to `z`, unless that is NULL. Returns true if there is a zone of the whole platform. */
-static bool scan_zones(struct energy_zones *z, const char *folder, bool has_platform)
+/* Add each zone that counts to `z`, unless that is NULL. Returns true if there is a zone of the whole platform. Sets `has_zones` if
+ * there is any zone. */
+static bool scan_zones(struct energy_zones *z, const char *folder, bool has_platform, bool *has_zones)
 {
 	char name[NAME_SIZE];
 	bool found = false;
@@ -86,6 +97,7 @@ static bool scan_zones(struct energy_zones *z, const char *folder, bool has_plat
 	for (struct dirent *d; dir && (d = readdir(dir));) {
 		if (strncmp(d->d_name, "intel-rapl:", 11) != 0 || !read_text(folder, d->d_name, "name", name))
 			continue;
+		*has_zones = true;
 		found |= strcmp(name, "psys") == 0;
 		if (z && is_counted(name, has_platform))
 			add_zone(z, folder, d->d_name);
@@ -98,9 +110,12 @@ static bool scan_zones(struct energy_zones *z, const char *folder, bool has_plat
 struct energy_zones *energy_zones_open(const char *folder)
 {
 	struct energy_zones *z = xcalloc(1, sizeof *z);
-	scan_zones(z, folder, scan_zones(NULL, folder, false));
+	bool has_zones = false, has_platform = scan_zones(NULL, folder, false, &has_zones);
+	scan_zones(z, folder, has_platform, &has_zones);
 	if (z->count > 0)
 		return z;
+	if (has_zones)
+		log_info("energy is not measured: the counters energy_uj below \"%s\" cannot be read", folder);
 	energy_zones_close(z);
 	return NULL;
 }
@@ -126,6 +141,27 @@ int64_t energy_zones_read(struct energy_zones *z)
 		zone->last = now;
 	}
 	return z->total;
+}
+
+/* A figure above the limit is an error of the program; with it, sums would not stay exact. */
+static bool is_plausible(double figure)
+{
+	return figure >= 0 && figure <= FIGURE_MOST;
+}
+
+bool energy_meter_read(struct energy_meter *m, int64_t at, double joules, double watts)
+{
+	bool has_joules = is_plausible(joules), has_watts = is_plausible(watts);
+	if (!has_joules && !has_watts)
+		return false;
+	if (m->at > 0 && has_joules && !isnan(m->joules))
+		m->total_uj += joules > m->joules ? 1e6 * (joules - m->joules) : 0;
+	else if (m->at > 0 && has_watts && !isnan(m->watts))
+		m->total_uj += (m->watts + watts) / 2 * (double)(at - m->at);
+	m->at = at;
+	m->joules = has_joules ? joules : NAN;
+	m->watts = has_watts ? watts : NAN;
+	return true;
 }
 
 struct point {

@@ -15,6 +15,7 @@
 #include "lib/crash.h"
 #include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
+#include "procmgr/record/lease.h"
 
 enum { DELAY_USEC = 250000, RECORDS_MOST = 8 };
 
@@ -260,7 +261,10 @@ void keeper_record_end(struct keeper *k)
 {
 	struct fields *record = make_record(k, "end");
 	fields_add(record, "drain", k->drain);
+	char boot[LEASE_BOOT_SIZE];
+	lease_boot_id(boot);
 	fields_add_int(record, "since", k->since);
+	fields_add(record, "boot", boot);
 	int64_t reaped = k->used.user_usec + k->used.system_usec, cpu = k->figures.cpu_usec < 0 ? reaped : k->figures.cpu_usec;
 	fields_add_int(record, "peak_mb", peak_mb(k));
 	fields_add_int(record, "cgroup_peak_mb", k->figures.peak_mb);

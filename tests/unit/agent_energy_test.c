@@ -1,6 +1,7 @@
 /* agent_energy_test.c - energy counted by a made-up /sys/class/powercap, and between the readings of a curve. */
 #include "tests/unit/unit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -131,12 +132,35 @@ static void test_full_curve(void **state)
 	energy_curve_free(c);
 }
 
+static void test_meter(void **state)
+{
+	(void)state;
+	struct energy_meter m = {0};
+	assert_false(energy_meter_read(&m, 10LL * S, NAN, NAN));
+	assert_false(energy_meter_read(&m, 10LL * S, NAN, -1));
+	assert_false(energy_meter_read(&m, 10LL * S, -1, NAN));
+	assert_false(energy_meter_read(&m, 10LL * S, 1e18, INFINITY));
+	assert_true(energy_meter_read(&m, 10LL * S, NAN, 100));
+	assert_true(m.total_uj == 0);
+	assert_true(energy_meter_read(&m, 20LL * S, NAN, 200)); /* power rises evenly */
+	assert_true(m.total_uj == 1500e6);
+	assert_true(energy_meter_read(&m, 30LL * S, 3e8, NAN)); /* a counter for the first time */
+	assert_true(m.total_uj == 1500e6);
+	assert_true(energy_meter_read(&m, 40LL * S, 3e8 + 7, 50));
+	assert_true(m.total_uj == 1507e6);
+	assert_true(energy_meter_read(&m, 50LL * S, 3, 50)); /* the counter has begun at 0 again */
+	assert_true(m.total_uj == 1507e6);
+	assert_true(energy_meter_read(&m, 60LL * S, 5, -7));
+	assert_true(m.total_uj == 1509e6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_zones, unit_folder_make, unit_folder_remove),
 		cmocka_unit_test_setup_teardown(test_platform, unit_folder_make, unit_folder_remove),
 		cmocka_unit_test_setup_teardown(test_unreadable, unit_folder_make, unit_folder_remove),
+		cmocka_unit_test(test_meter),
 		cmocka_unit_test(test_curve),
 		cmocka_unit_test(test_full_curve),
 	};

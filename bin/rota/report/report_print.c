@@ -27,7 +27,7 @@ struct word report_word(const json_t *value, const char *unit)
 	else if (!strcmp(unit, "percent"))
 		snprintf(w.s, sizeof(w.s), "%.1f%%", json_number_value(value));
 	else if (!strcmp(unit, "number"))
-		snprintf(w.s, sizeof(w.s), "%g", json_number_value(value));
+		snprintf(w.s, sizeof(w.s), json_number_value(value) >= 1000 ? "%.0f" : "%g", json_number_value(value));
 	else if (!strcmp(unit, "h") || !strcmp(unit, "money"))
 		snprintf(w.s, sizeof(w.s), "%.2f", json_number_value(value));
 	else if (json_is_integer(value))
