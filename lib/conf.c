@@ -299,6 +299,14 @@ static bool conf_write(struct conf *c, FILE *file, struct err *e)
 	return true;
 }
 
+uid_t conf_min_uid(const struct conf *c)
+{
+	enum { SYSTEM_MIN_UID = 1000 }; /* Debian: UID_MIN in login.defs */
+	if (c->launcher_min_uid >= 0)
+		return (uid_t)c->launcher_min_uid;
+	return *c->instance_home ? 0 : SYSTEM_MIN_UID;
+}
+
 bool conf_save(const struct conf *c, const char *path, struct err *e)
 {
 	char *beside = xasprintf("%s.%ld", path, (long)getpid());

@@ -7,6 +7,7 @@
 #define ROTA_CONF_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "lib/err.h"
 
@@ -31,6 +32,9 @@ bool conf_path_is(const char *otherwise, const char *value);
 /* Read the configuration file `path`. If `path` is NULL, search for rota.conf in the usual places. */
 bool conf_load(struct conf *c, const char *path, struct err *e);
 void conf_clear(struct conf *c);
+
+/* Returns the lowest user id whose jobs run (launcher.min_uid). */
+uid_t conf_min_uid(const struct conf *c);
 
 /* Write the configuration `c` to the file `path`, with the help of each key as a comment above the key. */
 bool conf_save(const struct conf *c, const char *path, struct err *e);

@@ -243,11 +243,11 @@ static void submit_translate(struct gate_call *c)
 /* May the client's user run jobs at all? Each launcher checks that again, by its own configuration. */
 static bool submit_may_run(const struct gate_call *c, struct err *e)
 {
-	if (c->credential->uid >= (uid_t)c->server->conf->launcher_min_uid)
+	if (c->credential->uid >= conf_min_uid(c->server->conf))
 		return true;
 	gate_refuse(e, "RT403", "jobs of uid %u do not run here", (unsigned)c->credential->uid);
-	return err_hint(e, "Nodes run jobs of uids from %d on: launcher.min_uid in rota.conf.",
-			c->server->conf->launcher_min_uid);
+	return err_hint(e, "Nodes run jobs of uids from %ld on: launcher.min_uid in rota.conf.",
+			(long)conf_min_uid(c->server->conf));
 }
 
 static void submit_free(struct gate_call *c)

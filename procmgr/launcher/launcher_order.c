@@ -43,9 +43,9 @@ static bool verify_order(const struct launcher *l, struct order *o, const struct
 			e,
 			"the launch request is for uid %ld, and only a launcher that runs as root can start steps of other users",
 			(long)o->uid);
-	if (o->uid < (uid_t)l->conf->launcher_min_uid)
-		return err_set(e, "the launch request is for uid %ld, and launcher.min_uid of this node is %d", (long)o->uid,
-			       l->conf->launcher_min_uid);
+	if (o->uid < conf_min_uid(l->conf))
+		return err_set(e, "the launch request is for uid %ld, and launcher.min_uid of this node is %ld", (long)o->uid,
+			       (long)conf_min_uid(l->conf));
 	if (*fault == LAUNCHER_FAULT_AGAIN)
 		return err_set(e, "the launch request was accepted before");
 	if (attempt_set_newest(l->accepted, asked) > asked->attempt)

@@ -247,5 +247,4 @@ void up_conf_new(struct instance *in)
 	take(&conf->munge_socket, instance_path(in, "run/munge.sock"));
 	take(&conf->keys_dir, instance_path(in, "keys"));
 	take(&conf->node_state, instance_path(in, "node"));
-	conf->launcher_min_uid = 0; /* whoever starts the instance runs jobs */
 }
