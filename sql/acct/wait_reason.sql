@@ -51,62 +51,95 @@ where s.array_index is null and f.reason is not null and coalesce(f.eligible_at,
 comment on view internal.wait_before is
 	'Steps that waited for their own edges and dates, from the submission until they were eligible for the first time.';
 
-create view internal.wait_held as
-select s.job_id, s.step_id, l.at as from_at, s.ended_at as until_at
+create view internal.hold_start as
+select s.job_id, s.step_id, coalesce(h.at, r.at, j.submit_at) as held_at
 from rota.step s
 join rota.job j on j.job_id = s.job_id
 cross join lateral (
-	select coalesce(max(e.at), j.submit_at) as at from rota.event e
-	where e.job_id = s.job_id and e.step_id = s.step_id and e.to_state = 'pending' and e.event <> 'submit'
+	-- The event that ended the hold before.
+	select coalesce(max(e.event_id), 0) as event_id from rota.event e
+	where e.job_id = s.job_id and e.step_id = s.step_id and e.event in ('release', 'rerun')
 	offset 0 -- by key
-) l
-where s.held <> '' and coalesce(s.ended_at, now()) - l.at >= interval '1 second';
+) o
+cross join lateral (
+	select min(e.at) as at from rota.event e
+	where e.job_id = s.job_id and e.step_id = s.step_id and e.event = 'hold' and e.event_id > o.event_id
+	offset 0
+) h
+cross join lateral (
+	-- The job manager holds a step when its attempt has ended.
+	select max(e.at) as at from rota.event e
+	where e.job_id = s.job_id and e.step_id = s.step_id and s.held = 'system' and e.to_state = 'pending'
+		and e.from_state <> 'pending' and e.event_id > o.event_id
+	offset 0
+) r
+where s.held <> '';
+comment on view internal.hold_start is
+	'Steps that are held, or were when they ended, and since when: by a command, by the job manager, or by the script.';
+
+create view internal.wait_held as
+select h.job_id, h.step_id, h.held_at as from_at, s.ended_at as until_at
+from internal.hold_start h
+join rota.step s on s.job_id = h.job_id and s.step_id = h.step_id
+where coalesce(s.ended_at, now()) - h.held_at >= interval '1 second';
 comment on view internal.wait_held is
-	'Steps that are held, or were when they ended, and since when. Holds that were lifted are in rota.wait_reason.';
+	'The holds of internal.hold_start that lasted for a second at least. Holds that were lifted are in rota.wait_reason.';
 
 create view internal.wait_limited as
-select v.job_id, v.step_id, greatest(l.from_at, v.from_at) as from_at,
-	nullif(least(coalesce(l.until_at, 'infinity'), v.until_at), 'infinity') as until_at, l.reached
+select w.job_id, w.step_id, greatest(l.from_at, w.from_at) as from_at,
+	nullif(least(coalesce(l.until_at, 'infinity'), w.until_at), 'infinity') as until_at, l.reached
 from (
-	select s.job_id, s.step_id, s.association_id, coalesce(nullif(s.queue, ''), q.partition) as partition, w.from_at,
-		coalesce(w.until_at, s.ended_at, 'infinity') as until_at
+	select s.job_id, s.step_id, s.association_id, s.queue, t.eligible_at as from_at, t.ordered_at as until_at
+	from rota.attempt t
+	join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
+	where t.attempt > 0 and s.array_index is null
+	union all
+	-- Steps that wait, or ended without another attempt.
+	select s.job_id, s.step_id, s.association_id, s.queue, greatest(s.eligible_at, s.begin_at),
+		coalesce(s.ended_at, 'infinity')
 	from rota.step s
-	join rota.step_request q on q.job_id = s.job_id and q.step_id = s.request_id
+	where (s.state = 'pending' or (s.attempt = 0 and s.ended_at is not null)) and s.deps_waiting = 0 and s.held = ''
+		and s.array_index is null and not s.is_array
+	union all
+	-- An array waits until its last element is started.
+	select s.job_id, s.step_id, s.association_id, s.queue, s.eligible_at, coalesce(e.ordered_at, s.ended_at, 'infinity')
+	from rota.step s
 	cross join lateral (
-		select t.eligible_at as from_at, t.ordered_at as until_at
-		from rota.attempt t
-		where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt > 0
-		union all
-		-- An array waits until its last element is started.
-		select s.eligible_at, (
-			select max(t.ordered_at)
-			from rota.step e
-			join rota.attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = 1
-			where s.is_array and e.job_id = s.job_id and e.request_id = s.step_id
-				and not exists (select from rota.step_array a where a.job_id = s.job_id
-					and a.step_id = s.step_id and a.next < a.size and s.ended_at is null))
-		where s.is_array or (s.state = 'pending' and s.deps_waiting = 0 and s.held = '')
-	) w
-	where s.array_index is null and exists (select from rota.line_limited)
-) v
-join rota.line_limited l on l.association_id = v.association_id and l.partition = v.partition and l.from_at < v.until_at
-	and coalesce(l.until_at, 'infinity') > v.from_at;
+		select max(t.ordered_at) as ordered_at
+		from rota.step_array a
+		join rota.step e on e.job_id = a.job_id and e.request_id = a.step_id
+		join rota.attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = 1
+		where a.job_id = s.job_id and a.step_id = s.step_id and (a.next >= a.size or s.ended_at is not null)
+	) e
+	where s.is_array
+) w
+join rota.line_limited l on l.association_id = w.association_id and l.partition = w.queue and l.from_at < w.until_at
+	and coalesce(l.until_at, 'infinity') > w.from_at;
 comment on view internal.wait_limited is 'Steps that were eligible while a limit kept their queue line from starting any.';
 
 create view internal.wait_unseen as
-select w.job_id, w.step_id, greatest(s.eligible_at, (select max(x.until_at) from rota.wait_reason x
+select w.job_id, w.step_id, greatest(s.eligible_at, (select max(t.ended_at) from rota.attempt t
+	where t.job_id = w.job_id and t.step_id = w.step_id and t.ended_at < 'infinity'), (select max(x.until_at) from rota.wait_reason x
 	where x.job_id = w.job_id and x.step_id = w.step_id)) as from_at,
-	case when w.is_full then 'array_limit' when p.state in ('down', 'inactive') then 'partition' else 'priority' end as reason
+	coalesce(w.reason, case when p.state in ('down', 'inactive') then 'partition' else 'priority' end) as reason
 from (
-	select f.job_id, f.step_id, f.association_id, f.partition, false as is_full from internal.waiting f
+	select f.job_id, f.step_id, null as reason, f.association_id, f.partition from internal.waiting f
 	union all
-	select b.job_id, b.step_id, b.association_id, b.partition, false from internal.begun b
+	select b.job_id, b.step_id, null, b.association_id, b.partition from internal.begun b
 	union all
-	select s.job_id, s.step_id, s.association_id, s.queue, true
+	select s.job_id, s.step_id, case when a.by_corr then 'dependency' else 'array_limit' end, null, null
 	from live.step s
 	join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-	where s.is_array and s.ended_at is null and s.held = '' and s.deps_waiting = 0 and a.next < a.size
-		and a.running >= a.max_running
+	where s.is_array and s.ended_at is null and s.held = '' and s.deps_waiting = 0
+		and case when a.by_corr then s.state = 'pending' else a.next < a.size and a.running >= a.max_running end
+	union all
+	-- After an attempt: it is to run again later, or waits for its peers again. Before the first one, see
+	-- internal.wait_before.
+	select s.job_id, s.step_id, case when s.deps_waiting > 0 then 'dependency' else 'begin' end, null, null
+	from live.step s
+	where s.state = 'pending' and s.held = '' and (s.deps_waiting > 0 or s.begin_at > now())
+		and not exists (select from internal.wait_before b
+			where b.job_id = s.job_id and b.step_id = s.step_id and b.until_at is null)
 ) w
 join rota.step s on s.job_id = w.job_id and s.step_id = w.step_id
 left join rota.partition p on p.partition = w.partition
@@ -114,8 +147,9 @@ where not exists (select from rota.plan x where x.job_id = w.job_id and x.step_i
 	and not exists (select from rota.line_limited l
 		where l.association_id = w.association_id and l.partition = w.partition and l.until_at is null);
 comment on view internal.wait_unseen is
-	'Steps that could start, of which the scheduler says nothing: they come after those that it looks at, their partition is '
-	'down, or their array has as many elements running as it may have.';
+	'Steps that wait without a row of the other views: the scheduler says nothing of those that come after all that it looks '
+	'at, of partitions that are down, and of arrays with as many elements running as they may have; and steps that are to run '
+	'again wait for a time or for their peers.';
 
 create view internal.acct_wait_reason as
 select w.job_id, w.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, w.from_at, w.until_at,

@@ -211,14 +211,12 @@ begin
 			and not (v_user and s.held = 'admin')
 		returning s.job_id, s.step_id
 	), kept as (
-		-- What happened last before is that the step was held: by its owner, an operator, its script or the job manager.
+		-- The view shows what was held before this statement.
 		insert into wait_reason (job_id, step_id, from_at, until_at, reason)
-		select r.job_id, r.step_id, l.at, now(), 'held'
+		select h.job_id, h.step_id, h.held_at, now(), 'held'
 		from released r
-		join job j on j.job_id = r.job_id
-		cross join lateral (select coalesce(max(e.at), j.submit_at) as at from event e
-			where e.job_id = r.job_id and e.step_id = r.step_id and e.event <> 'submit') l
-		where now() - l.at >= interval '1 second'
+		join internal.hold_start h on h.job_id = r.job_id and h.step_id = r.step_id
+		where now() - h.held_at >= interval '1 second'
 		on conflict do nothing
 	)
 	select coalesce(jsonb_agg(jsonb_build_object('job_id', r.job_id, 'step_id', r.step_id, 'action', 'released')), '[]')

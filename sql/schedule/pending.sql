@@ -148,7 +148,7 @@ begin
 		select * from internal.line_changes()
 	), ended as (
 		update line_limited l
-		set until_at = now()
+		set until_at = greatest(now(), l.from_at)
 		from change c
 		where (c.bound).limit_id is null and l.association_id = c.association_id and l.partition = c.partition
 			and l.until_at is null
@@ -159,6 +159,9 @@ begin
 		from change c
 		where (c.bound).limit_id is not null and l.association_id = c.association_id and l.partition = c.partition
 			and l.until_at > now() - interval '1 minute'
+			-- After the clock was set back, there may be several.
+			and l.from_at = (select max(x.from_at) from line_limited x
+				where x.association_id = l.association_id and x.partition = l.partition)
 		returning l.association_id, l.partition
 	)
 	insert into line_limited (association_id, partition, from_at, reached)

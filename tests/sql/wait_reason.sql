@@ -59,6 +59,16 @@ select is(t.waited(:h), 'a held 50, a held 30, a priority 0 still, b held 50 sti
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'h')) \g /dev/null
 select is((select string_agg(concat_ws(' ', step, reason, 10 * floor(wait_s::numeric / 10), until_at is null), ', ' order by step, from_at) from acct.wait_reason where job_id = :h and reason = 'held'), 'a held 50 f, a held 30 f, b held 50 f', 'a hold ends with its step');
 
+-- Other events while a step is held change nothing. A hold by an operator after one by the user is the same hold.
+select t.submit('alice', '[{"name": "a"}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}]') as h \gset
+select t.commit(t.decision(:'h' || '.b', '{2}', '{"position": 0}')) \g /dev/null
+select api.job_hold(t.uid('alice'), 'alice', t.request(:'h')), t.happened(:'h' || '.a', 90), t.happened(:'h' || '.b', 60) \g /dev/null
+select api.job_hold(0, 'root', t.request(:'h' || '.a')), t.happened(:'h' || '.a', 50) \g /dev/null
+insert into rota.event (job_id, step_id, attempt, at, from_state, event, to_state, actor) values (:h, 0, 0, now() - interval '40 seconds', 'pending', 'modify', 'pending', 'alice');
+select is((select string_agg(concat_ws(' ', step, 10 * floor(wait_s::numeric / 10)), ', ' order by step) from acct.wait_reason where job_id = :h and reason = 'held' and until_at is null), 'a 90, b 60', 'a hold, and that of an array that has begun');
+select api.job_release(0, 'root', t.request(:'h')) \g /dev/null
+select is((select string_agg(concat_ws(' ', step, 10 * floor(wait_s::numeric / 10)), ', ' order by step) from acct.wait_reason where job_id = :h and reason = 'held' and until_at is not null), 'a 90, b 60', 'are over');
+
 -- Limits: a line that has reached one, with everything that waits in it.
 create function t.tick() returns double precision language sql as $$ select set_config('rota.lines_noted_at', '', false); select next_at from api.schedule_tick(t.term()) $$;
 create function t.noted() returns text language sql as $$ select string_agg(concat_ws(' ', extract(epoch from now() - from_at), extract(epoch from now() - until_at)), ', ' order by from_at) from rota.line_limited $$;
@@ -91,6 +101,20 @@ select is(t.noted(), '100.000000 61.000000, 0.000000', 'after a minute it is ano
 select is(t.waited(:l), 'a limit steps of "dora" 0 still', 'before which it was not eligible');
 select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}'), t.tick() \g /dev/null
 select is(t.noted(), '100.000000 61.000000, 0.000000 0.000000', 'a limit that is gone');
+-- What was cancelled had waited, too. A clock that goes back stops nothing.
+update rota.step set eligible_at = now() - interval '90 seconds' where job_id = :l;
+update rota.line_limited set until_at = from_at + interval '30 seconds' where from_at < now();
+select api.job_cancel(0, 'root', t.request(:'l')) \g /dev/null
+select is((select string_agg(concat_ws(' ', reason, 10 * floor(wait_s::numeric / 10), until_at is null), ', ') from acct.wait_reason where job_id = :l and reason = 'limit' and wait_s > 1), 'limit 20 f', 'its wait ended with it');
+update rota.line_limited set from_at = now() + interval '10 minutes', until_at = now() + interval '20 minutes' where until_at < now();
+select t.submit('dora', '[{"name": "a"}]') as l \gset
+select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "1"}}') \g /dev/null
+select t.tick() \g /dev/null
+select is(t.noted() like '% %', true, 'written down all the same');
+update rota.line_limited set from_at = now() + interval '5 minutes' where until_at is null;
+select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}') \g /dev/null
+select t.tick() \g /dev/null
+select is((select count(*) from rota.line_limited where until_at is null), 0::bigint, 'and ended');
 -- Every step that waits has a reason, whatever keeps it.
 select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"state": "down"}}') \g /dev/null
 select is(t.waited(:k), 'a partition 0 still', 'a partition that is down');
@@ -98,6 +122,13 @@ select api.admin_change(0, 'root', '{"object": "partition", "action": "change", 
 select t.submit('bob', '[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4, "limit": 1}}]') as m \gset
 select t.commit(t.decision(:'m' || '.a', '{1}', '{"position": 0}')) \g /dev/null
 select is(t.waited(:m), 'a array_limit 0 still', 'an array with as many elements running as it may have');
+select t.submit('carl', '[{"name": "a", "retry": 3}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}, {"name": "c", "array": {"indices": [[0,3,1]], "size": 4}}]',
+	'[{"step": "c", "peer": "b", "condition": "corr"}]') as r \gset
+select t.start(:'r' || '.a', '{3}'), t.run(:'r' || '.a') \g /dev/null
+select t.fail(:'r' || '.a') \g /dev/null
+select is((select string_agg(concat_ws(' ', step, reason), ', ' order by step) from acct.wait_reason where job_id = :r and until_at is null), 'a begin, b priority, c dependency', 'a step that is tried again later, and an array that waits for the elements of another');
+update rota.step set begin_at = null, deps_waiting = 1 where job_id = :r and step_id = 0;
+select is((select reason from acct.wait_reason where job_id = :r and step = 'a' and until_at is null), 'dependency', 'one that waits for its peers again');
 select is((select count(*) from rota.step s where s.state = 'pending' and not exists (select from acct.wait_reason w where w.job_id = s.job_id and w.step_id = s.step_id and w.until_at is null)), 0::bigint, 'no step waits without a reason');
 select * from finish();
 rollback;
