@@ -193,11 +193,8 @@ begin
 			peak_mb = (v.used).peak_mb, cgroup_peak_mb = (v.used).cgroup_peak_mb, cpu_usec = (v.used).cpu_usec,
 			system_usec = (v.used).system_usec, boot_at = coalesce(a.boot_at, v.boot_at),
 			without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, x.ended_at)),
-			-- Its part of the node: the CPUs that it held, of those there are.
-			energy_j = case when (v.used).node_uj >= 0 then round((v.used).node_uj / 1e6::numeric
-				* coalesce(acct.cpu_held_s(a.cpus, x.started_at, x.ended_at, a.without_cpus)
-				/ nullif(extract(epoch from x.ended_at - x.started_at), 0), a.cpus)
-				/ (select u.cpus from node_used u where u.node_id = a.node_id), 6) end
+			energy_j = internal.energy_share((v.used).node_uj, x.ended_at, a.node_id, a.cpus, x.started_at, x.ended_at,
+				a.without_cpus)
 		from (
 			select v.*, coalesce(v.figures, case when v.gone
 				then internal.figures_known(v.job_id, v.step_id, v.attempt, v.node_id) end) as used,

@@ -13,35 +13,77 @@ begin
 end $$;
 comment on function acct.energy_j(jsonb) is 'Joules in all of joules by the hour of the day {"13": 7200}; null: there are none.';
 
-create function acct.carbon_g(p_energy_hours jsonb, p_day date) returns numeric
-language plpgsql stable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+create function internal.energy_share(p_node_uj bigint, p_end_at timestamptz, p_node int, p_cpus int, p_from timestamptz,
+	p_until timestamptz, p_without tstzmultirange) returns numeric
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	return (select sum(e.value::numeric * i.g_per_kwh) / 3600000
-		from jsonb_each_text(p_energy_hours) e
-		join acct.carbon_intensity i on i.hour = e.key::int and p_day >= i.from_month and p_day < i.until_month);
+	if p_node_uj is null or p_node_uj < 0 then
+		return null;
+	end if;
+	-- Where an allocation took no time, all of its CPUs count. The node tells the energy up to p_end_at, which is later than
+	-- p_until if the attempt stayed on the node for the epilog of its group.
+	return (select round(p_node_uj / 1e6::numeric / u.cpus
+			* coalesce(acct.cpu_held_s(p_cpus, p_from, p_until, p_without)
+				/ nullif(extract(epoch from p_until - p_from), 0), p_cpus)
+			* least(1, coalesce(extract(epoch from p_until - p_from)
+				/ nullif(extract(epoch from p_end_at - p_from), 0), 1)), 6)
+		from node_used u where u.node_id = p_node);
+end $$;
+comment on function internal.energy_share(bigint, timestamptz, int, int, timestamptz, timestamptz, tstzmultirange) is
+	'Joules of an allocation, held from p_from until p_until, of the microjoules that its node used until the attempt ended '
+	'there (p_end_at): its part is that of the CPUs that it held. Null: the node does not know its energy.';
+
+-- Both functions read a table that analysts may not read. Its rows are public, as acct.carbon_intensity.
+create function acct.carbon_g(p_energy_hours jsonb, p_day date) returns numeric
+language plpgsql stable strict security definer set search_path = rota, pg_temp as $$
+declare
+	v_g_per_kwh constant numeric[] := (select c.g_per_kwh from carbon_intensity c where c.from_month <= p_day
+		order by c.from_month desc limit 1);
+begin
+	return case when v_g_per_kwh is not null then (
+		select sum(e.value::numeric * v_g_per_kwh[e.key::int + 1]) / 3600000 from jsonb_each_text(p_energy_hours) e) end;
 end $$;
 comment on function acct.carbon_g(jsonb, date) is
 	'Grams of CO2 equivalent emitted for joules by the hour of the day (UTC) {"13": 7200}, by the intensities of a day. '
 	'Null: there are none.';
 
 create function acct.carbon_g(p_energy_j numeric, p_from timestamptz, p_until timestamptz) returns numeric
-language plpgsql stable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable strict security definer set search_path = rota, pg_temp as $$
+declare
+	v_hour timestamptz := date_trunc('hour', p_from, 'UTC');
+	v_first constant date := (select min(c.from_month) from carbon_intensity c);
+	v_zone text;
 begin
+	if v_first is null then
+		return null;
+	end if;
+	v_zone := (select z.time_zone from usage_state z);
+	if p_from < v_first::timestamp at time zone v_zone then
+		return null;
+	end if;
+	-- Most allocations lie within an hour. A month may begin within one, where days begin at a half hour of UTC.
+	if p_until <= v_hour + interval '1 hour' and date_trunc('month', p_from at time zone v_zone)
+		= date_trunc('month', p_until at time zone v_zone) then
+		return acct.carbon_g(jsonb_build_object(extract(hour from v_hour at time zone 'UTC'), p_energy_j),
+			(p_from at time zone v_zone)::date);
+	end if;
 	return (
-		select sum(p_energy_j
-			* coalesce(extract(epoch from least(c.ends_at, m.ends_at) - greatest(c.begins_at, m.begins_at))
-			/ nullif(extract(epoch from p_until - p_from), 0), 1) * i.g_per_kwh) / 3600000
-		from generate_series(date_trunc('hour', p_from, 'UTC'), greatest(p_from, p_until - interval '1 microsecond'),
-			interval '1 hour') h (at)
-		cross join lateral (select greatest(p_from, h.at) as begins_at,
-			least(p_until, h.at + interval '1 hour') as ends_at) c
-		join acct.carbon_intensity i on i.hour = extract(hour from h.at at time zone 'UTC')
-		cross join acct.site z
-		-- Where the site's days do not begin on a full hour (UTC), an hour may belong to two months.
-		cross join lateral (select i.from_month::timestamp at time zone z.time_zone as begins_at,
-			i.until_month::timestamp at time zone z.time_zone as ends_at) m
-		where c.begins_at < m.ends_at and c.ends_at >= m.begins_at);
+		select sum(p_energy_j * c.s * c.g_per_kwh) / extract(epoch from p_until - p_from) / 3600000
+		from generate_series(v_hour, p_until - interval '1 microsecond', interval '1 hour') h (at)
+		cross join lateral (
+			select sum(extract(epoch from least(p_until, h.at + interval '1 hour', m.ends_at)
+				- greatest(p_from, h.at, m.begins_at))) as s,
+				max(m.g_per_kwh[extract(hour from h.at at time zone 'UTC')::int + 1]) as g_per_kwh
+			from (
+				select i.g_per_kwh, i.from_month::timestamp at time zone v_zone as begins_at,
+					lead(i.from_month::timestamp, 1, 'infinity') over (order by i.from_month)
+						at time zone v_zone as ends_at
+				from carbon_intensity i
+			) m
+			where m.begins_at < least(p_until, h.at + interval '1 hour') and m.ends_at > greatest(p_from, h.at)
+			group by m.begins_at
+		) c);
 end $$;
 comment on function acct.carbon_g(numeric, timestamptz, timestamptz) is
-	'Grams of CO2 equivalent emitted for joules that were used evenly from one moment until another. Null: no intensity is '
-	'known.';
+	'Grams of CO2 equivalent emitted for joules that were used evenly from one moment until another. Null: the intensity of '
+	'that time, or of a part of it, is not known.';

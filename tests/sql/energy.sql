@@ -46,6 +46,15 @@ select is(t.energy(t.took(1, '{"node_uj": -8000000}')), '', 'less than none is u
 select t.took(2, '{"node_uj": 8000000}') as j \gset
 select t.report(t.say(:'j' || '.a', 'end', '{"node_uj": 99000000}')) \g /dev/null
 select is(t.energy(:j), '4.000000', 'what is reported again changes nothing');
+-- A step of a job group frees its CPUs when its tasks end, and stays for the epilog: its energy is that up to the end of its tasks.
+select t.submit('alice', '[{"name": "a", "group": "g", "cpus_per_task": 2}]') as g \gset
+select t.start(:'g' || '.a'), t.run(:'g' || '.a') \g /dev/null
+update rota.allocation set started_at = now() - interval '30 seconds' where job_id = :g;
+select t.report(t.say(:'g' || '.a', 'done')) \g /dev/null
+update rota.allocation set ended_at = started_at + interval '10 seconds' where job_id = :g;
+select is((select concat_ws(' ', phase, energy_j) from rota.allocation where job_id = :g), 'done', 'its tasks have ended');
+select t.report(t.say(:'g' || '.a', 'end', '{"node_uj": 60000000}')) \g /dev/null
+select is((select round(energy_j * extract(epoch from gone_at - started_at) / 10, 3) from rota.allocation where job_id = :g), 30.000, 'half of the node, for the part of the time');
 -- A step that gave its CPUs back for half of its time.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 4}]') as k \gset
 select t.start(:'k' || '.a'), t.run(:'k' || '.a') \g /dev/null

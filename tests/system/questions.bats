@@ -9,8 +9,8 @@ setup_file() {
 		cat "$BATS_FILE_TMPDIR/log"
 		return 1
 	}
-	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -qf "$ROTA_SOURCE/tests/bench/history/rollup.sql"
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -qf "$ROTA_SOURCE/tests/bench/history/extra.sql"
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -qf "$ROTA_SOURCE/tests/bench/history/rollup.sql"
 }
 
 teardown_file() {
@@ -22,4 +22,5 @@ teardown_file() {
 	run "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres" --check
 	[ "$status" = 0 ] || { echo "$output"; false; }
 	[[ ${lines[-1]} == "41 questions, 0 other answers" ]]
+	[ "$(rota sql -Atc "select count(*) from acct.usage_audit('2000-01-01', '2100-01-01')")" = 0 ]
 }
