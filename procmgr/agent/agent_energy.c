@@ -28,7 +28,7 @@ struct agent_energy {
 	bool has_read;
 	struct agent_plugin *plugin; /* the site's program while it runs, else NULL */
 	int64_t asked_at;	     /* when that program was started */
-	struct energy_meter meter;   /* what that program told */
+	struct energy_meter meter;   /* what that program gave */
 	char boot[LEASE_BOOT_SIZE];
 };
 

@@ -20,11 +20,11 @@ int64_t energy_zones_read(struct energy_zones *z);
 /* Energy as the site's program tells it: by a counter, or by the power of now. */
 struct energy_meter {
 	int64_t at;	      /* time of the last reading; 0 if there is none */
-	double joules, watts; /* what the last reading told; NAN: not told */
+	double joules, watts; /* what the last reading gave; NAN: not given */
 	double total_uj;      /* energy since the first reading */
 };
 
-/* Take a reading. `at` is its time (clock_boot_us); a figure of NAN is not told. Energy is counted between two readings of the same
+/* Take a reading. `at` is its time (clock_boot_us); a figure of NAN is not given. Energy is counted between two readings of the same
  * kind: between two counters their difference, unless the counter went back; else the mean of both powers. Returns false if the
  * reading tells nothing, because a figure is negative or not plausible. */
 bool energy_meter_read(struct energy_meter *m, int64_t at, double joules, double watts);

@@ -118,9 +118,10 @@ join rota.line_limited l on l.association_id = w.association_id and l.partition 
 comment on view internal.wait_limited is 'Steps that were eligible while a limit kept their queue line from starting any.';
 
 create view internal.wait_unseen as
-select w.job_id, w.step_id, greatest(s.eligible_at, (select max(t.ended_at) from rota.attempt t
-	where t.job_id = w.job_id and t.step_id = w.step_id and t.ended_at < 'infinity'), (select max(x.until_at) from rota.wait_reason x
-	where x.job_id = w.job_id and x.step_id = w.step_id)) as from_at,
+select w.job_id, w.step_id, greatest(s.eligible_at,
+	(select max(t.ended_at) from rota.attempt t
+		where t.job_id = w.job_id and t.step_id = w.step_id and t.ended_at < 'infinity'),
+	(select max(x.until_at) from rota.wait_reason x where x.job_id = w.job_id and x.step_id = w.step_id)) as from_at,
 	coalesce(w.reason, case when p.state in ('down', 'inactive') then 'partition' else 'priority' end) as reason
 from (
 	select f.job_id, f.step_id, null as reason, f.association_id, f.partition from internal.waiting f

@@ -193,8 +193,8 @@ begin
 			peak_mb = (v.used).peak_mb, cgroup_peak_mb = (v.used).cgroup_peak_mb, cpu_usec = (v.used).cpu_usec,
 			system_usec = (v.used).system_usec, boot_at = coalesce(a.boot_at, v.boot_at),
 			without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, x.ended_at)),
-			energy_j = internal.energy_share((v.used).node_uj, x.ended_at, a.node_id, a.cpus, x.started_at, x.ended_at,
-				a.without_cpus)
+			energy_j = internal.energy_share((v.used).node_uj, x.ended_at, a.node_id, a.cpus, x.started_at,
+				x.ended_at, a.without_cpus)
 		from (
 			select v.*, coalesce(v.figures, case when v.gone
 				then internal.figures_known(v.job_id, v.step_id, v.attempt, v.node_id) end) as used,

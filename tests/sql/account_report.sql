@@ -169,10 +169,10 @@ from (values ('2026-01', '[]'), ('2026-02', '[{"to_job": 1000000, "from_job": 0}
 create function t.audited() returns text language sql set time zone 'UTC' as $$
 	select string_agg(a.figures || ' ' || coalesce(a.key ->> 'hour', a.key ->> 'day', a.key ->> 'month'), ', ' order by a.figures, a.key) from t.differing a $$;
 select is(t.audited(), null, 'what they used is held against nothing');
-insert into rota.usage_hour (hour, account, user_name, partition, qos) select x::timestamptz, '', 'eve', 'main', 'normal'
+insert into rota.usage_hour (hour, account, user_name, partition, qos, cpu_s) select x::timestamptz, '', 'eve', 'main', 'normal', 1
 from unnest('{2026-02-09 22:00Z,2026-02-09 23:00Z,2026-03-05 01:00Z,2026-03-05 02:00Z}'::text[]) x;
-insert into rota.usage_day (day, account, user_name, partition, qos) select x::date, '', 'eve', 'main', 'normal' from unnest('{2026-02-08,2026-02-09,2026-03-05,2026-03-06}'::text[]) x;
-insert into rota.usage_month (month, account, user_name, partition, qos) select x::date, '', 'eve', 'main', 'normal' from unnest('{2026-01-01,2026-02-01,2026-03-01,2026-04-01}'::text[]) x;
+insert into rota.usage_day (day, account, user_name, partition, qos, cpu_s) select x::date, '', 'eve', 'main', 'normal', 1 from unnest('{2026-02-08,2026-02-09,2026-03-05,2026-03-06}'::text[]) x;
+insert into rota.usage_month (month, account, user_name, partition, qos, cpu_s) select x::date, '', 'eve', 'main', 'normal', 1 from unnest('{2026-01-01,2026-02-01,2026-03-01,2026-04-01}'::text[]) x;
 select is(t.audited(), 'usage_day 2026-02-08, usage_day 2026-03-06, usage_hour 2026-02-09T22:00:00+00:00, usage_hour 2026-03-05T02:00:00+00:00, usage_month 2026-01-01, usage_month 2026-04-01',
 	'before and after, nothing is spared');
 select is((select string_agg(r ->> 'attached', ' ' order by (r ->> 'from_job')::bigint) from jsonb_array_elements(api.range_list(0, 'root', '{}') -> 'ranges') r where (r ->> 'from_job')::bigint < 2000000), 'false true', 'the list says so');

@@ -94,7 +94,7 @@ select is(t.noted(), '100.000000 0.000000', 'the limit is not reached any more')
 select t.start(:'j' || '.a') \g /dev/null
 select t.tick() \g /dev/null
 select is(t.noted(), '100.000000', 'a moment without is none');
-select is(t.waited(:j) || ', ' || t.waited(:l), 'a limit steps of "dora" 100, a limit steps of "dora" 60 still', 'one has started');
+select is((select string_agg(concat_ws(' ', reason, until_at is null, wait_s >= 100), ',') from acct.wait_reason where job_id = :j) || ', ' || t.waited(:l), 'limit f t, a limit steps of "dora" 60 still', 'one has started');
 update rota.line_limited set until_at = now() - interval '61 seconds';
 select t.tick() \g /dev/null
 select is(t.noted(), '100.000000 61.000000, 0.000000', 'after a minute it is another time');

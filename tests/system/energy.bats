@@ -51,7 +51,7 @@ relaunch() {
 	unshare -m bash -c "${3:-true} && exec rota-launcher --config $ROTA_HOME/etc/$1.conf --node $1" >>"$ROTA_HOME/log/launcher-$1.log" 2>&1 3>&- &
 }
 
-@test "power told by a program: a step uses its part of the node, and every view says so" {
+@test "power given by a program: a step uses its part of the node, and every view says so" {
 	eventually measured n1 'sleep 1'
 	[ "$(has_energy_of_a_quarter)" = t ]
 	[ "$(sql "select a.energy_j = s.energy_j and e.energy_j = s.energy_j and l.energy_j = s.energy_j
