@@ -1,4 +1,4 @@
-/* text.c - finds control characters, makes program output valid for journal and database, and quotes values.
+/* text.c - reads UTF-8 characters, makes program output valid for journal and database, and quotes values.
  *
  * Called by: the translator for texts of users; rota for answers; the keeper and the runner for output of hooks; makers of
  * connection strings.
@@ -10,21 +10,9 @@
 
 #include "lib/err.h"
 
-size_t text_control_size(const char *text)
+size_t text_character_size(const char *text)
 {
-	const unsigned char *c = (const unsigned char *)text;
-	if (c[0] < 0x20 || c[0] == 0x7F)
-		return 1;
-	if (c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0)
-		return 2;
-	bool turns = c[0] == 0xE2 &&
-		     ((c[1] == 0x80 && c[2] >= 0xAA && c[2] <= 0xAE) || (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9));
-	return turns ? 3 : 0;
-}
-
-/* Returns the length of the UTF-8 character at `p`, or 0 if there is no valid character. */
-static size_t character(const unsigned char *p)
-{
+	const unsigned char *p = (const unsigned char *)text;
 	size_t length = p[0] < 0x80		      ? 1
 			: p[0] >= 0xc2 && p[0] < 0xe0 ? 2
 			: (p[0] & 0xf0) == 0xe0	      ? 3
@@ -39,10 +27,22 @@ static size_t character(const unsigned char *p)
 	return length;
 }
 
+size_t text_control_size(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	if (c[0] < 0x20 || c[0] == 0x7F)
+		return 1;
+	if (c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0)
+		return 2;
+	bool turns = c[0] == 0xE2 &&
+		     ((c[1] == 0x80 && c[2] >= 0xAA && c[2] <= 0xAE) || (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9));
+	return turns ? 3 : 0;
+}
+
 void text_clean(char *text)
 {
 	for (char *p = text; *p;) {
-		size_t length = character((unsigned char *)p), control = *p == '\n' || *p == '\t' ? 0 : text_control_size(p);
+		size_t length = text_character_size(p), control = *p == '\n' || *p == '\t' ? 0 : text_control_size(p);
 		if (length == 0 || control > 0) {
 			*p++ = '?';
 			continue;

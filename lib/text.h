@@ -1,16 +1,20 @@
-/* text.h - finds control characters, cleans the output of programs for storage, and quotes values for connection strings. */
+/* text.h - reads UTF-8 characters, cleans the output of programs for storage, and quotes values for connection strings. */
 #ifndef ROTA_TEXT_H
 #define ROTA_TEXT_H
 
 #include <stddef.h>
+
+/* Returns the number of bytes of the UTF-8 character at `text`, or 0 if there is no valid one. The NUL at the end of a text counts
+ * as a character of one byte. */
+size_t text_character_size(const char *text);
 
 /* Returns the number of bytes of the control character at `text` (UTF-8), or 0 if there is none. Control characters are U+0000 to
  * U+001F, U+007F to U+009F, and those that change the direction of text (U+202A to U+202E, U+2066 to U+2069), by which a text can
  * look like another one on a terminal. */
 size_t text_control_size(const char *text);
 
-/* Make `text` valid UTF-8 without control characters other than tab and newline. Each other byte becomes '?'. The length
- * stays. */
+/* Make `text` valid UTF-8 without control characters other than tab and newline. Each byte of anything else becomes '?'. The
+ * length stays. */
 void text_clean(char *text);
 
 /* Cut `text` of `length` bytes to its last `most` bytes, add a NUL, and clean the text as text_clean() does. The buffer has room
