@@ -269,6 +269,14 @@ void conf_clear(struct conf *c)
 	memset(c, 0, sizeof *c);
 }
 
+uid_t conf_min_uid(const struct conf *c)
+{
+	enum { SYSTEM_MIN_UID = 1000 }; /* Debian: UID_MIN in login.defs */
+	if (c->launcher_min_uid >= 0)
+		return (uid_t)c->launcher_min_uid;
+	return *c->instance_home ? 0 : SYSTEM_MIN_UID;
+}
+
 /* Returns true if conf_load() would not read `value` back as it was written. */
 static bool text_is_lossy(const char *value)
 {
@@ -297,14 +305,6 @@ static bool conf_write(struct conf *c, FILE *file, struct err *e)
 		fprintf(file, *value ? "%s = %s\n" : "%s =\n", key->name, value);
 	}
 	return true;
-}
-
-uid_t conf_min_uid(const struct conf *c)
-{
-	enum { SYSTEM_MIN_UID = 1000 }; /* Debian: UID_MIN in login.defs */
-	if (c->launcher_min_uid >= 0)
-		return (uid_t)c->launcher_min_uid;
-	return *c->instance_home ? 0 : SYSTEM_MIN_UID;
 }
 
 bool conf_save(const struct conf *c, const char *path, struct err *e)

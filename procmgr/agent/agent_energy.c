@@ -3,7 +3,7 @@
  *
  * Called by: agent.c for accepted launches; agent_report.c for records that are reported.
  * Invariants:
- * - The energy is that of the whole node. The database divides it by the CPUs that were held (internal.allocation_free).
+ * - The energy is that of the whole node. The database divides it by the CPUs that were held (internal.energy_share).
  * - Without a counter or a program, nothing is done and nothing is reported. */
 #include "procmgr/agent/agent_energy.h"
 
@@ -124,9 +124,11 @@ void agent_energy_begin(struct agent_energy *e)
 
 void agent_energy_add(struct agent_energy *e, struct fields *record)
 {
-	const char *kind = fields_get(record, "kind"), *since = fields_get(record, "since"), *at = fields_get(record, "at"),
-		   *boot = fields_get(record, "boot");
-	if (!e->timer || !kind || strcmp(kind, "end") != 0 || !since || !at || fields_get(record, "node_uj"))
+	const char *kind = e->timer ? fields_get(record, "kind") : NULL;
+	if (!kind || strcmp(kind, "end") != 0)
+		return;
+	const char *since = fields_get(record, "since"), *at = fields_get(record, "at"), *boot = fields_get(record, "boot");
+	if (!since || !at || fields_get(record, "node_uj"))
 		return;
 	/* The times of a record that was written before a reboot are of another clock. */
 	if (!boot || strcmp(boot, e->boot) != 0)

@@ -124,10 +124,10 @@ void keeper_record_plain(struct keeper *k, const char *kind)
 
 void keeper_record_keeper(struct keeper *k, pid_t pid)
 {
-	struct fields *record = make_record(k, "keeper");
+	k->since = clock_boot_us();
+	struct fields *record = record_new_at("keeper", &k->key, k->since);
 	fields_add_int(record, "pid", pid);
 	add_record(k, record);
-	k->since = clock_boot_us();
 	k->records->kinds |= KIND_KEEPER;
 }
 
