@@ -2,13 +2,8 @@
 -- end. An invoice and the cost of a tried job have the same units.
 begin;
 \ir world.psql
+\ir admin.psql
 select * from no_plan();
-create function t.admin(p_object text, p_name text, p_values jsonb, p_action text default 'change') returns text language plpgsql as $$
-begin
-	return api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed';
-exception when others then
-	return sqlstate || ' ' || sqlerrm;
-end $$;
 create function t.refused(p_user text, p_step jsonb, p_job jsonb default '{}') returns text language plpgsql as $$
 begin
 	perform t.submit(p_user, jsonb_build_array(p_step || '{"name": "a", "line": 7}'), '[]', p_job);

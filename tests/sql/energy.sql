@@ -2,13 +2,8 @@
 -- hour. All views and reports agree.
 begin;
 \ir world.psql
+\ir admin.psql
 select * from no_plan();
-create function t.admin(p_object text, p_name text, p_values jsonb, p_action text default 'change') returns text language plpgsql as $$
-begin
-	return api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed';
-exception when others then
-	return sqlstate || ' ' || sqlerrm;
-end $$;
 
 -- Values of carbon: one number, or one for each hour.
 select is(t.admin('carbon', 'c', v::jsonb, 'create'), e, v) from (values

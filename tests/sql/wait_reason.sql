@@ -101,7 +101,7 @@ select is(t.noted(), '100.000000 61.000000, 0.000000', 'after a minute it is ano
 select is(t.waited(:l), 'a limit steps of "dora" 0 still', 'before which it was not eligible');
 select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}'), t.tick() \g /dev/null
 select is(t.noted(), '100.000000 61.000000, 0.000000 0.000000', 'a limit that is gone');
--- What was cancelled had waited, too. A clock that goes back stops nothing.
+-- A cancelled step keeps the time for which it waited. Lines are noted also after the clock of the database was set back.
 update rota.step set eligible_at = now() - interval '90 seconds' where job_id = :l;
 update rota.line_limited set until_at = from_at + interval '30 seconds' where from_at < now();
 select api.job_cancel(0, 'root', t.request(:'l')) \g /dev/null
