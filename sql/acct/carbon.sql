@@ -1,7 +1,6 @@
 create view acct.carbon_intensity with (security_barrier) as
-select c.name, c.from_month, lead(c.from_month, 1, 'infinity') over (partition by h.nr order by c.from_month) as until_month,
-	(h.nr - 1)::int as hour, h.g_per_kwh
-from rota.carbon_intensity c
+select c.name, c.from_month, c.until_month, (h.nr - 1)::int as hour, h.g_per_kwh
+from internal.carbon_span c
 cross join lateral unnest(c.g_per_kwh) with ordinality h (g_per_kwh, nr);
 comment on view acct.carbon_intensity is 'Carbon emitted for electricity, by the hour of the day.';
 comment on column acct.carbon_intensity.name is 'Name that administrators gave it.';

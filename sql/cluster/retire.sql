@@ -188,7 +188,7 @@ begin
 		perform internal.range_detach_table(v_table, v_from);
 	end loop;
 	delete from client_key k where k.job_id >= v_from and k.job_id < v_to;
-	-- No job that is left waited then.
+	-- No job that is left waited at that time.
 	delete from line_limited l
 		where l.until_at < (select j.submit_at from job j order by j.job_id limit 1);
 	insert into admin_event (actor, object, action, name, given)

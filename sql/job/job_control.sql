@@ -211,7 +211,7 @@ begin
 			and not (v_user and s.held = 'admin')
 		returning s.job_id, s.step_id
 	), kept as (
-		-- The view shows what was held before this statement.
+		-- internal.hold_start still has the holds: a statement does not see its own changes.
 		insert into wait_reason (job_id, step_id, from_at, until_at, reason)
 		select h.job_id, h.step_id, h.held_at, now(), 'held'
 		from released r

@@ -390,11 +390,11 @@ declare
 	v_outage boolean := internal.outage_expected();
 	v_hooks boolean := exists (select from hook_pending);
 	v_share boolean := internal.share_expired();
-	v_noted_at constant timestamptz := nullif(current_setting('rota.lines_noted_at', true), '');
 	v_limited constant boolean := internal.is_limited() or exists (select from line_limited l where l.until_at is null);
-	-- Which lines have reached a limit is asked for once a second at most, by each session.
-	v_lines_soon constant boolean := v_limited and now() - v_noted_at < interval '1 second';
-	v_lines boolean := v_limited and not coalesce(v_lines_soon, false) and exists (select from internal.line_changes());
+	-- A session looks for lines that have reached a limit once a second at most.
+	v_looked_at constant timestamptz := coalesce(nullif(current_setting('rota.lines_noted_at', true), ''), '-infinity');
+	v_looks constant boolean := v_limited and v_looked_at <= now() - interval '1 second';
+	v_lines constant boolean := v_looks and exists (select from internal.line_changes());
 	v_due boolean := v_outage or exists (select from step s where s.resume_wanted)
 		or coalesce(internal.deadline_next('-infinity') <= now(), false);
 	v_done boolean := true;
@@ -411,7 +411,7 @@ begin
 	if v_lines then
 		perform internal.line_note();
 	end if;
-	if v_limited and not coalesce(v_lines_soon, false) then
+	if v_looks then
 		perform set_config('rota.lines_noted_at', now()::text, false);
 	end if;
 	if v_due then
@@ -419,7 +419,7 @@ begin
 	end if;
 	select least(
 		case when not v_done then now() end,
-		case when v_lines_soon then v_noted_at + interval '1 second' end,
+		case when v_limited and not v_looks then v_looked_at + interval '1 second' end,
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
 		internal.deadline_next(now()),
 		case when v_outage then internal.outage_next() end)

@@ -111,69 +111,6 @@ begin
 end $$;
 comment on function internal.pending_lines() is 'The lines that have steps which wait for resources only.';
 
-create function internal.full_lines() returns table (association_id int, partition text, bound internal.line_limit)
-language plpgsql stable set search_path = rota, pg_temp as $$
-#variable_conflict use_column
-begin
-	if not internal.is_limited() then
-		return;
-	end if;
-	return query
-	select distinct on (b.association_id, b.partition) b.association_id, b.partition, b::internal.line_limit
-	from internal.limit_bounds(array(select l::internal.queue_line from internal.pending_lines() l)) b
-	where b.measure not in ('time', 'grant') and b.held >= b.most
-	order by b.association_id, b.partition, b.limit_id;
-end $$;
-comment on function internal.full_lines() is
-	'Lines that have reached a limit (bound: one of them): their steps are not handed to the scheduler just now.';
-
-create function internal.line_changes() returns table (association_id int, partition text, bound internal.line_limit)
-language plpgsql stable set search_path = rota, pg_temp as $$
-#variable_conflict use_column
-begin
-	return query
-	select coalesce(f.association_id, l.association_id), coalesce(f.partition, l.partition), f.bound
-	from internal.full_lines() f
-	full join (select x.association_id, x.partition from line_limited x where x.until_at is null) l
-		on l.association_id = f.association_id and l.partition = f.partition
-	where f.partition is null or l.partition is null;
-end $$;
-comment on function internal.line_changes() is
-	'Lines that have reached a limit since rota.line_limited was written, or (bound null) no longer have.';
-
-create function internal.line_note() returns void
-language plpgsql set search_path = rota, pg_temp as $$
-begin
-	with change as materialized (
-		select * from internal.line_changes()
-	), ended as (
-		update line_limited l
-		set until_at = greatest(now(), l.from_at)
-		from change c
-		where (c.bound).limit_id is null and l.association_id = c.association_id and l.partition = c.partition
-			and l.until_at is null
-	), again as (
-		-- A limit is not reached for a moment whenever a step ends and another one starts.
-		update line_limited l
-		set until_at = null
-		from change c
-		where (c.bound).limit_id is not null and l.association_id = c.association_id and l.partition = c.partition
-			and l.until_at > now() - interval '1 minute'
-			-- After the clock was set back, there may be several.
-			and l.from_at = (select max(x.from_at) from line_limited x
-				where x.association_id = l.association_id and x.partition = l.partition)
-		returning l.association_id, l.partition
-	)
-	insert into line_limited (association_id, partition, from_at, reached)
-	select c.association_id, c.partition, now(),
-		internal.limit_noun((c.bound).measure) || coalesce(internal.limit_whose(c.bound, ''), '')
-	from change c
-	where (c.bound).limit_id is not null and not exists (select from again a
-		where a.association_id = c.association_id and a.partition = c.partition)
-	on conflict do nothing;
-end $$;
-comment on function internal.line_note() is 'Write down in rota.line_limited which lines have reached a limit.';
-
 create function internal.pending_reach(p_limit int) returns setof internal.line_scan
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare

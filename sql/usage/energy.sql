@@ -15,23 +15,24 @@ comment on function acct.energy_j(jsonb) is 'Joules in all of joules by the hour
 
 create function internal.energy_share(p_node_uj bigint, p_end_at timestamptz, p_node int, p_cpus int, p_from timestamptz,
 	p_until timestamptz, p_without tstzmultirange) returns numeric
-language plpgsql stable set search_path = live, rota, pg_temp as $$
+language plpgsql stable strict set search_path = live, rota, pg_temp as $$
 begin
-	if p_node_uj is null or p_node_uj < 0 then
-		return null;
-	end if;
-	-- Where an allocation took no time, all of its CPUs count. The node tells the energy up to p_end_at, which is later than
-	-- p_until if the attempt stayed on the node for the epilog of its group.
-	return (select round(p_node_uj / 1e6::numeric / u.cpus
-			* coalesce(acct.cpu_held_s(p_cpus, p_from, p_until, p_without)
-				/ nullif(extract(epoch from p_until - p_from), 0), p_cpus)
-			* least(1, coalesce(extract(epoch from p_until - p_from)
-				/ nullif(extract(epoch from p_end_at - p_from), 0), 1)), 6)
-		from node_used u where u.node_id = p_node);
+	-- The node measures the energy up to p_end_at, which is later than p_until if the attempt stays on the node for the epilog
+	-- of its group. Of an allocation that took no time, all CPUs count.
+	return case when p_node_uj >= 0 then (
+		select round(p_node_uj / 1e6::numeric / u.cpus * coalesce(acct.cpu_held_s(p_cpus, p_from, p_until, p_without)
+			/ nullif(extract(epoch from greatest(p_until, p_end_at) - p_from), 0), p_cpus), 6)
+		from node_used u where u.node_id = p_node) end;
 end $$;
 comment on function internal.energy_share(bigint, timestamptz, int, int, timestamptz, timestamptz, tstzmultirange) is
 	'Joules of an allocation, held from p_from until p_until, of the microjoules that its node used until the attempt ended '
-	'there (p_end_at): its part is that of the CPUs that it held. Null: the node does not know its energy.';
+	'there (p_end_at): its part is that of the CPUs that it held. Null: the energy of the node is unknown.';
+
+create view internal.carbon_span as
+select c.name, c.g_per_kwh, c.from_month, lead(c.from_month, 1, 'infinity') over (order by c.from_month) as until_month
+from rota.carbon_intensity c;
+comment on view internal.carbon_span is
+	'Intensities with the months in which they hold: from from_month to before until_month.';
 
 -- Both functions read a table that analysts may not read. Its rows are public, as acct.carbon_intensity.
 create function acct.carbon_g(p_energy_hours jsonb, p_day date) returns numeric
@@ -68,21 +69,15 @@ begin
 			(p_from at time zone v_zone)::date);
 	end if;
 	return (
-		select sum(p_energy_j * c.s * c.g_per_kwh) / extract(epoch from p_until - p_from) / 3600000
+		select p_energy_j / 3600000 / extract(epoch from p_until - p_from) * sum(
+			m.g_per_kwh[extract(hour from h.at at time zone 'UTC')::int + 1] * extract(epoch from
+			least(p_until, h.at + interval '1 hour', m.ends_at) - greatest(p_from, h.at, m.begins_at)))
 		from generate_series(v_hour, p_until - interval '1 microsecond', interval '1 hour') h (at)
-		cross join lateral (
-			select sum(extract(epoch from least(p_until, h.at + interval '1 hour', m.ends_at)
-				- greatest(p_from, h.at, m.begins_at))) as s,
-				max(m.g_per_kwh[extract(hour from h.at at time zone 'UTC')::int + 1]) as g_per_kwh
-			from (
-				select i.g_per_kwh, i.from_month::timestamp at time zone v_zone as begins_at,
-					lead(i.from_month::timestamp, 1, 'infinity') over (order by i.from_month)
-						at time zone v_zone as ends_at
-				from carbon_intensity i
-			) m
-			where m.begins_at < least(p_until, h.at + interval '1 hour') and m.ends_at > greatest(p_from, h.at)
-			group by m.begins_at
-		) c);
+		join (
+			select c.g_per_kwh, c.from_month::timestamp at time zone v_zone as begins_at,
+				c.until_month::timestamp at time zone v_zone as ends_at
+			from internal.carbon_span c
+		) m on m.begins_at < least(p_until, h.at + interval '1 hour') and m.ends_at > greatest(p_from, h.at));
 end $$;
 comment on function acct.carbon_g(numeric, timestamptz, timestamptz) is
 	'Grams of CO2 equivalent emitted for joules that were used evenly from one moment until another. Null: the intensity of '
