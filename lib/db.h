@@ -45,6 +45,13 @@ struct db_watcher {
  * configured string sets them, parameters are added that require a writable server and detect a dead server. */
 char *db_conninfo(const struct conf *conf, const char *role, const char *application);
 
+/* Make the connection string of a process manager: as db_conninfo(), with the role of node login `login` and, unless the
+ * configured string names a password file, the one of db_passfile(). */
+char *db_conninfo_node(const struct conf *conf, const char *login, const char *application);
+
+/* Returns the path of the file with the passwords of nodes, in the format of libpq; malloc'ed. */
+char *db_passfile(const struct conf *conf);
+
 /* Make the connection string of an interactive program. It replaces target_session_attrs=read-write by primary, since the
  * sessions of a role may be read-only by default. */
 char *db_conninfo_reader(const struct conf *conf, const char *role);

@@ -82,15 +82,37 @@ static char *conninfo_make(const char *conninfo, PQconninfoOption *options, cons
 	return text;
 }
 
-char *db_conninfo(const struct conf *conf, const char *role, const char *application)
+/* Make the connection string of a daemon; `passfile` may be NULL. */
+static char *daemon_conninfo(const struct conf *conf, const char *role, const char *application, const char *passfile)
 {
 	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
-	struct setting ours[8] = {{"user", role}, {"application_name", application}};
+	struct setting ours[9] = {{"user", role}, {"application_name", application}};
 	int count = 2;
+	if (passfile && options && !option_value(options, "passfile"))
+		ours[count++] = (struct setting){"passfile", passfile};
 	for (const struct setting *d = daemon_defaults; options && d->keyword; d++)
 		if (!option_value(options, d->keyword))
 			ours[count++] = *d;
 	return conninfo_make(conf->database_conninfo, options, ours);
+}
+
+char *db_conninfo(const struct conf *conf, const char *role, const char *application)
+{
+	return daemon_conninfo(conf, role, application, NULL);
+}
+
+char *db_passfile(const struct conf *conf)
+{
+	return xasprintf("%s/node.pass", conf->keys_dir);
+}
+
+char *db_conninfo_node(const struct conf *conf, const char *login, const char *application)
+{
+	char *role = xasprintf("rota_node_%s", login), *passfile = db_passfile(conf);
+	char *text = daemon_conninfo(conf, role, application, passfile);
+	free(passfile);
+	free(role);
+	return text;
 }
 
 char *db_conninfo_reader(const struct conf *conf, const char *role)

@@ -1,14 +1,14 @@
 -- Who may do what; last of all. Everything belongs to rota_owner, and nobody else has anything that is not named here. Daemons
 -- reach tables through functions only: those that lib/api.def lists for them.
 revoke all on schema rota, api, internal, acct from public;
-revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst,
+revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_nodes, rota_nodemgr, rota_analyst,
 	rota_admin, rota_reader;
-revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst,
+revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_nodes, rota_nodemgr, rota_analyst,
 	rota_admin, rota_reader;
-revoke all on all sequences in schema rota from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin,
+revoke all on all sequences in schema rota from public, rota_jobmgr, rota_nodes, rota_nodemgr, rota_analyst, rota_admin,
 	rota_reader;
 
-grant usage on schema api to rota_jobmgr, rota_node, rota_nodemgr;
+grant usage on schema api to rota_jobmgr, rota_nodes, rota_nodemgr;
 grant execute on function
 	api.job_submit(int, int, text, jsonb, bytea, bytea),
 	api.job_submit_list(int, int, text, jsonb, bytea[], bytea[]),
@@ -69,13 +69,13 @@ grant execute on function
 	api.node_register(jsonb),
 	api.node_renew(int[]),
 	api.node_orders(int[], bigint[], int),
-	api.node_blob(bytea[]),
+	api.node_blob(bigint[], bytea[]),
 	api.node_report(jsonb, jsonb, boolean),
 	api.node_apply(bigint),
 	api.node_sampled(int),
 	api.node_sample(jsonb),
 	api.daemon_register(text, text, int, text)
-to rota_node;
+to rota_nodes;
 grant execute on function
 	api.node_judge(bigint, int),
 	api.range_ensure(),

@@ -10,17 +10,22 @@ begin
 			execute format('create role %I login', v_role);
 		end if;
 	end loop;
+	if not exists (select from pg_roles where rolname = 'rota_nodes') then
+		create role rota_nodes nologin;
+	end if;
+	grant rota_nodes to rota_node;
 end $$;
 comment on role rota_owner is 'Owns the schemas of Rota; used by "rota admin db upgrade" only.';
 comment on role rota_jobmgr is 'jobmgrd: the gate''s and the leader''s functions.';
-comment on role rota_node is 'procmgrd: registers nodes, takes orders, reports.';
+comment on role rota_nodes is 'procmgrd: registers nodes, takes orders, reports. Each login of nodes is a member: rota_node_LOGIN.';
+comment on role rota_node is 'procmgrd of nodes without a login of their own, as all were before there were such logins.';
 comment on role rota_nodemgr is 'nodemgrd: judges nodes.';
 comment on role rota_analyst is 'Reads schema acct: everybody''s rows.';
 comment on role rota_reader is 'Reads schema acct: the rows of one''s own jobs, and of accounts that one coordinates.';
 comment on role rota_admin is 'Reads everything but scripts and environments, and writes nothing.';
 -- Readers hold up nobody and leave nothing open. A login does not inherit such settings, so each gets its own.
 create schema if not exists login;
-comment on schema login is 'What makes logins for people who read schema acct; the only thing here that can make roles.';
+comment on schema login is 'What makes logins for people who read schema acct and for nodes; the only thing here that can make roles.';
 create or replace function login.bound(p_role text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -35,20 +40,27 @@ comment on function login.bound(text) is
 	'Set the limits of a role that only reads: of time, and of the disk that its queries may take for themselves.';
 revoke all on function login.bound(text) from public;
 select login.bound(r) from unnest(array['rota_analyst', 'rota_reader']) r;
--- A daemon that is gone without a word (its machine lost power, the network was cut) is noticed within half a minute, also in the
--- middle of a call, and with its session go its locks.
+create or replace function login.watch(p_role text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+	execute format('alter role %I set tcp_keepalives_idle = 10', p_role);
+	execute format('alter role %I set tcp_keepalives_interval = 5', p_role);
+	execute format('alter role %I set tcp_keepalives_count = 3', p_role);
+	execute format('alter role %I set tcp_user_timeout = 25000', p_role);
+	execute format('alter role %I set client_connection_check_interval = 1000', p_role);
+	-- The server keeps the time since which a session waits for its client (api.leader_claim, api.session_judge).
+	execute format('alter role %I set track_activities = on', p_role);
+end $$;
+comment on function login.watch(text) is
+	'Set of a daemon''s role that one which is gone without a word (its machine lost power, the network was cut) is noticed '
+	'within half a minute, also in the middle of a call; with its session go its locks.';
+revoke all on function login.watch(text) from public;
 do $$
 declare
 	v_role text;
 begin
 	foreach v_role in array array['rota_jobmgr', 'rota_node', 'rota_nodemgr'] loop
-		execute format('alter role %I set tcp_keepalives_idle = 10', v_role);
-		execute format('alter role %I set tcp_keepalives_interval = 5', v_role);
-		execute format('alter role %I set tcp_keepalives_count = 3', v_role);
-		execute format('alter role %I set tcp_user_timeout = 25000', v_role);
-		execute format('alter role %I set client_connection_check_interval = 1000', v_role);
-		-- The server keeps the time since which a session waits for its client (api.leader_claim, api.session_judge).
-		execute format('alter role %I set track_activities = on', v_role);
+		perform login.watch(v_role);
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
 end $$;
@@ -61,7 +73,7 @@ do $$
 begin
 	execute format('revoke all on database %I from public', current_database());
 	execute format('grant connect, create on database %I to rota_owner', current_database());
-	execute format('grant connect on database %I to rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_reader, '
+	execute format('grant connect on database %I to rota_jobmgr, rota_nodes, rota_nodemgr, rota_analyst, rota_reader, '
 		'rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
@@ -80,15 +92,15 @@ begin
 	end loop;
 end $$;
 
--- A reader gets a login of the same name. That takes createrole, which the owner of everything else does not have: a role that
--- nobody can log in as has it and owns this one function.
+-- A reader gets a login of the same name, a node one of its own. That takes createrole, which the owner of everything else does not
+-- have: a role that nobody can log in as has it and owns these two functions.
 do $$
 begin
 	if not exists (select from pg_roles where rolname = 'rota_login') then
 		create role rota_login nologin createrole;
 	end if;
 end $$;
-comment on role rota_login is 'Owns login.person_set, which makes logins for people who read; nobody logs in as it.';
+comment on role rota_login is 'Owns login.person_set and login.node_set, which make logins; nobody logs in as it.';
 drop function if exists login.analyst_set(text, boolean);
 create or replace function login.person_set(p_user text, p_role text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -131,10 +143,36 @@ comment on function login.person_set(text, text) is
 	'Make a login that reads schema acct as a member of rota_analyst or rota_reader, or (p_role null) remove it; whether '
 	'anything changed. A role that it did not make is left alone.';
 revoke all on function login.person_set(text, text) from public;
+create or replace function login.node_set(p_login text, p_verifier text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+	v_role constant text := 'rota_node_' || p_login;
+	v_there constant boolean := exists (select from pg_roles where rolname = v_role);
+begin
+	if length(v_role) > 63 or p_login !~ '^[A-Za-z0-9][A-Za-z0-9_.-]*$' then
+		raise exception '"%" cannot be the login of a node', p_login using errcode = 'RT422';
+	elsif p_verifier is null and v_there then
+		execute format('alter role %I nologin password null', v_role);
+	elsif p_verifier is not null and p_verifier !~ '^SCRAM-SHA-256\$[0-9]{4,7}:[A-Za-z0-9+/=]{16,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$' then
+		raise exception 'that is not the SCRAM-SHA-256 verifier of a password' using errcode = 'RT422';
+	elsif p_verifier is not null then
+		if not v_there then
+			execute format('create role %I in role rota_nodes', v_role);
+			execute format('comment on role %I is %L', v_role, 'procmgrd of the nodes with this login.');
+			perform login.watch(v_role);
+		end if;
+		execute format('alter role %I login password %L connection limit 20', v_role, p_verifier);
+	end if;
+end $$;
+comment on function login.node_set(text, text) is
+	'Open a login of nodes, role rota_node_LOGIN, with the password of which this is the SCRAM-SHA-256 verifier; or (null) '
+	'close it. A daemon needs one session, and for a moment two; a thief gets no more than 20.';
+revoke all on function login.node_set(text, text) from public;
 grant usage, create on schema login to rota_login;
-grant execute on function login.bound(text) to rota_login;
-grant set on parameter temp_file_limit to rota_login;
+grant execute on function login.bound(text), login.watch(text) to rota_login;
+grant set on parameter temp_file_limit, track_activities to rota_login;
 alter function login.person_set(text, text) owner to rota_login;
+alter function login.node_set(text, text) owner to rota_login;
 revoke create on schema login from rota_login;
 grant usage on schema login to rota_owner;
-grant execute on function login.person_set(text, text) to rota_owner;
+grant execute on function login.person_set(text, text), login.node_set(text, text) to rota_owner;

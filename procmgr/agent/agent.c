@@ -352,7 +352,7 @@ static void open_database(struct agent *a, const struct db_watcher *watcher)
 	static const char *const channels[] = {NULL};
 	struct agent_context *c = &a->context;
 	char *name = xasprintf("procmgrd %s", c->node);
-	char *conninfo = db_conninfo(c->conf, "rota_node", name);
+	char *conninfo = db_conninfo_node(c->conf, *c->conf->node_login ? c->conf->node_login : c->node, name);
 	c->db = db_open(c->base, conninfo, API_NODE, channels, watcher);
 	free(conninfo);
 	free(name);

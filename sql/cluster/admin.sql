@@ -167,6 +167,10 @@ begin
 		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
 		execute format('insert into rota.%1$I (%2$s) select %2$s from jsonb_populate_record(null::rota.%1$I, $1)',
 			v_table.relation, v_columns) using v_row;
+		if p_object = 'node' then
+			perform internal.login_check(coalesce(p_set ->> '+login', p_name));
+			update node n set login = coalesce(p_set ->> '+login', p_name) where n.name = p_name;
+		end if;
 	elsif v_row <> '{}' then
 		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
 		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) '
@@ -186,6 +190,7 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_table record;
 	v_label text;
+	v_logins text[];
 	v_used boolean := false;
 begin
 	select * into v_table from internal.admin_table(p_object);
@@ -215,7 +220,10 @@ begin
 		raise exception '% "%" is in use%', p_object, p_name, coalesce(' by ' || v_label, '') using errcode = 'RT409',
 			hint = 'Wait for what uses it to end, or cancel that.';
 	end if;
+	v_logins := array(select l from node n cross join lateral unnest(array[n.login, n.login_next]) l
+		where p_object = 'node' and n.name = p_name and l is not null);
 	execute format('delete from rota.%I where %s = $1', v_table.relation, v_table.name_is) using p_name;
+	perform internal.login_unused(l) from unnest(v_logins) l;
 exception when foreign_key_violation then
 	raise exception '% "%" is named in history or by other objects', p_object, p_name using errcode = 'RT409',
 		hint = case p_object when 'node' then 'Drain it instead.'
@@ -364,6 +372,8 @@ begin
 			case when p_set ? '+reason' then 'reason' when p_set ? '+deadline' then 'deadline'
 			else 'choice of ending steps' end
 			using errcode = 'RT422';
+	elsif p_action <> 'create' and p_set ? '+login' then
+		raise exception 'a login is given with "create" or "enroll"' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'node' and not (p_set ? 'cpus' and p_set ? 'mem_mb') then
 		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'price' and not p_set ?& array['from_month', 'per_unit'] then
@@ -470,10 +480,10 @@ begin
 		raise exception 'there is no object "%"', v_object using errcode = 'RT422',
 			hint = 'Objects are partition, node, account, user, association, qos, license, setting, price, grant, '
 				'carbon and reservation.';
-	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead')
-		or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
+	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead', 'enroll', 'revoke')
+		or (v_action in ('drain', 'resume', 'dead', 'enroll', 'revoke') and v_object <> 'node') then
 		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422',
-			hint = 'Actions are create, change, show and delete, for nodes drain, resume and dead too.';
+			hint = 'Actions are create, change, show and delete, for nodes drain, resume, dead, enroll and revoke too.';
 	elsif v_name is null then
 		raise exception 'name the %', v_object using errcode = 'RT422';
 	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('show', 'drain', 'resume', 'dead')
@@ -502,6 +512,10 @@ begin
 	if v_object = 'node' then
 		perform internal.node_lock(array(select n.node_id from unnest(v_names) x join node n on n.name = x));
 	end if;
+	if v_action in ('enroll', 'revoke') then
+		return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', true, 'logins',
+			internal.node_login_change(p_user, v_action, v_names, p_request -> 'values'));
+	end if;
 	foreach v_one in array v_names loop
 		v_changed := internal.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values') or v_changed;
 	end loop;
@@ -511,6 +525,5 @@ begin
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
 	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon or '
-	'reservation; drain or '
-	'resume nodes, or declare them dead. Action show answers its row as well, of several nodes their rows. Request {object, '
-	'action, name, values}. Answer {object, name, action, changed, row, rows}.';
+	'reservation; drain or resume nodes, declare them dead, or open and close their logins (internal.node_login_change). Action show answers its row as well, of several nodes their rows. Request {object, '
+	'action, name, values}. Answer {object, name, action, changed, row, rows, logins}.';

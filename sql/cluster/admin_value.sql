@@ -20,7 +20,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('node', 'mem_mb', 'mem_mb', 'int [0,)'), ('node', 'features', 'features', 'list'),
 		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'),
 			('node', 'gres', '+gres', 'text'),
-		('node', 'partitions', '+partitions', 'list'), ('node', 'reason', '+reason', 'text'),
+		('node', 'partitions', '+partitions', 'list'), ('node', 'login', '+login', 'text'), ('node', 'reason', '+reason', 'text'),
 		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'),
 		('node', 'failing', '+failing', 'word'),
 		('node', 'failing_at', '+failing_at', 'moment'),
@@ -198,7 +198,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	union all
 	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight,
 		'hardware_check', n.hardware_check,
-		'state', n.state, 'reason', n.reason,
+		'state', n.state, 'reason', n.reason, 'login', n.login, 'login_next', n.login_next,
 		'notices',
 		(select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps))
 		from node_notice x where x.node_id = n.node_id),

@@ -1,14 +1,23 @@
 create function api.daemon_register(p_role text, p_name text, p_pid int, p_version text) returns void
-language sql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	if pg_has_role(session_user, 'rota_nodes', 'usage') and not pg_has_role(session_user, 'rota_owner', 'usage')
+		and (p_role <> 'procmgrd' or nullif(internal.session_login(), '') <> p_name
+			and not exists (select from node n where n.name = p_name)) then
+		raise exception 'role "%" is not that of % "%"', session_user, p_role, p_name using errcode = '28000';
+	elsif p_role = 'procmgrd' then
+		perform internal.node_need(array(select n.node_id from node n where n.name = p_name));
+	end if;
 	insert into daemon as d (role, name, pid, host, version, backend_pid)
 	values (p_role, p_name, p_pid, host(inet_client_addr()), p_version, pg_backend_pid())
 	on conflict (role, name) do update
 	set pid = excluded.pid, host = excluded.host, version = excluded.version, backend_pid = excluded.backend_pid,
 		seen_at = now(),
 		started_at = case when d.pid = excluded.pid then d.started_at else now() end;
-$$;
+end $$;
 comment on function api.daemon_register(text, text, int, text) is
-	'Register a daemon: program, name, process id, version. A daemon calls this at each connection.';
+	'Register a daemon: program, name, process id, version. A daemon calls this at each connection. 28000: the session may not '
+	'be that daemon.';
 
 create function internal.daemon_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -121,13 +121,21 @@ create function api.node_report(p_report jsonb, p_coalesced jsonb, p_alone boole
 	out server_us bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
-	v_jobs bigint[] := array(
-		select distinct (x.value ->> 'job')::bigint
-		from jsonb_array_elements((p_report -> 'records') || p_coalesced || coalesce(p_report -> 'ready', '[]')) x);
+	v_orders constant bigint[] := array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x);
+	v_jobs bigint[];
+	v_nodes int[];
 	v_boot_at constant timestamptz := internal.report_boot(p_report);
 	v_reported internal.report_content[] := '{}';
 	v_done bigint[] := '{}';
 begin
+	select coalesce(array_agg(distinct (x.value ->> 'job')::bigint), '{}'),
+		coalesce(array_agg(distinct (x.value ->> 'node')::int), '{}')
+	into v_jobs, v_nodes
+	from jsonb_array_elements((p_report -> 'records') || p_coalesced || coalesce(p_report -> 'ready', '[]')) x;
+	perform internal.node_need(v_nodes
+		|| array(select o.node_id from node_order o where o.order_id = any (v_orders))
+		|| array(select n::int from jsonb_array_elements(p_report -> 'ready') r
+			cross join lateral jsonb_array_elements_text(r -> 'nodes') n));
 	-- Nodes that are only ready report one by one: those of a wide step are many, and their reports short.
 	if p_alone or p_report ? 'ready' then
 		perform internal.job_lock(v_jobs);
@@ -144,7 +152,7 @@ begin
 	end if;
 	new_count := internal.report_apply((v_boot_at, p_report -> 'records', p_coalesced)::internal.report_content || v_reported,
 		p_report -> 'ready', v_boot_at,
-		array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x) || v_done);
+		v_orders || v_done);
 	server_us := internal.clock_us();
 end $$;
 comment on function api.node_report(jsonb, jsonb, boolean) is
@@ -156,7 +164,8 @@ comment on function api.node_report(jsonb, jsonb, boolean) is
 	'all records of an attempt on a node up to its end as one: their clocks by kind, their members, and the record of its '
 	'one task. Idempotent. Answers the number of new records; or, where another session has locked the jobs and not '
 	'p_alone, the number that the report was deferred as: nothing of it counts until api.node_apply has answered for that '
-	'number. server_us: the time of the database at the end of the call, in microseconds since 1970.';
+	'number. server_us: the time of the database at the end of the call, in microseconds since 1970. 28000: the session does '
+	'not speak for every node that the report or its orders name.';
 
 create function api.node_apply(p_left bigint, out new_count int, out deferred_as bigint, out server_us bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -164,6 +173,7 @@ declare
 	v_jobs bigint[] := (select l.job_ids from report_deferred l where l.deferred_id = p_left);
 	v_all record;
 begin
+	perform internal.node_need(array(select l.node_id from report_deferred l where l.deferred_id = p_left));
 	new_count := 0;
 	server_us := internal.clock_us();
 	if v_jobs is null then
@@ -179,4 +189,5 @@ begin
 end $$;
 comment on function api.node_apply(bigint) is
 	'Wait until a deferred report is applied: by the session that had locked its jobs, or else by this call, together with '
-	'all that were deferred about them. Answers as api.node_report does.';
+	'all that were deferred about them. Answers as api.node_report does. 28000: the session does not speak for the node that '
+	'deferred it.';

@@ -8,6 +8,7 @@
 
 create function api.node_renew(p_nodes int[]) returns table (node_id int, server_us bigint)
 language sql security definer set search_path = live, rota, pg_temp as $$
+	select internal.node_need(p_nodes), internal.node_move(p_nodes);
 	-- A lost lease stays lost: its node registers anew, and so proves what it still has. Leases are locked in order of nodes.
 	with mine as materialized (
 		select m.node_id from node_lease m
@@ -20,7 +21,8 @@ language sql security definer set search_path = live, rota, pg_temp as $$
 	returning l.node_id, internal.clock_us();
 $$;
 comment on function api.node_renew(int[]) is
-	'Renew the leases of nodes; answers those that have one. The others register. server_us: as in api.node_report.';
+	'Renew the leases of nodes; answers those that have one. The others register. server_us: as in api.node_report. 28000: the '
+	'session does not speak for all of the nodes.';
 
 create function internal.prolog_owner_lost(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -179,8 +179,12 @@ language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_one record;
 	v_unexpected jsonb;
+	v_nodes constant int[] := array(select n.node_id from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
+		join node n on n.name = f.name);
 begin
+	perform internal.node_need(v_nodes);
 	perform internal.node_reclaim(p_facts);
+	perform internal.node_move(v_nodes);
 	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'orphans', p.orphans)), '{}')
 		into v_unexpected
 	from internal.node_inventory(p_facts) p
@@ -235,4 +239,5 @@ comment on function api.node_register(jsonb) is
 	'Register the nodes of a process manager, the hardware it found and the attempts it has: {"nodes": [{name, boot_id, '
 	'version, address, found, lease_s, margin_s, attempts: ["812.0.1"], reported: [...]}]}; reported: only its journal has '
 	'more of them. Answers the nodes that exist (a name without a row is none), and the number of orphaned attempts of '
-	'each. A node serves when there are none, and has to register again then. server_us: as in api.node_report.';
+	'each. A node serves when there are none, and has to register again then. server_us: as in api.node_report. 28000: the '
+	'session does not speak for all of the nodes.';

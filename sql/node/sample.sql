@@ -45,6 +45,7 @@ comment on function internal.sample_rate(bigint, bigint, bigint) is
 create function api.node_sampled(p_node int)
 returns table (job_id bigint, step_id int, attempt int, sample_s int, first_task int, tasks int, units boolean)
 language sql stable security definer set search_path = live, rota, pg_temp as $$
+	select internal.node_need(array[p_node]);
 	select a.job_id, a.step_id, a.attempt, coalesce(r.sample_s, p.sample_s),
 		case when s.per_task then (
 			select coalesce(sum(b.tasks), 0)::int from allocation b
@@ -62,7 +63,7 @@ $$;
 comment on function api.node_sampled(int) is
 	'Attempts on a node that are to be sampled: for a process manager that has just started. sample_s: seconds between '
 	'samples; tasks: processes of the step that there are to be, from rank first_task on; units: it holds generic '
-	'resources.';
+	'resources. 28000: the session does not speak for the node.';
 
 create function internal.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb, p_poll boolean)
 	returns int
@@ -147,6 +148,7 @@ declare
 	v_round record;
 	v_new int := 0;
 begin
+	perform internal.node_need(array[(p_report ->> 'node')::int]);
 	for v_round in
 		select x.clock, x.figures, x.steps, coalesce(x.look, false) as look
 		from jsonb_to_recordset(p_report -> 'rounds') as x (clock bigint, look boolean, figures jsonb,
@@ -163,7 +165,7 @@ comment on function api.node_sample(jsonb) is
 	'Samples of steps on a node: {"node", "boot_us", "rounds": [{"clock", "look", "figures": {"gpu0.util": 35}, "steps": '
 	'[{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because a user watches '
 	'(internal.sample_poll), which counts as a sample only where it is the first. A repeated sample changes nothing. '
-	'Answers the number of new samples.';
+	'Answers the number of new samples. 28000: the session does not speak for the node.';
 
 create function internal.sample_poll(p_nodes int[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$

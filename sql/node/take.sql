@@ -43,6 +43,7 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 declare
 	v_next record;
 begin
+	perform internal.node_need(p_nodes);
 	v_next := internal.node_orders_next(p_nodes, p_known, p_most);
 	if v_next.alone is not null then
 		return query
@@ -73,12 +74,28 @@ end $$;
 comment on function api.node_orders(int[], bigint[], int) is
 	'Orders for nodes that they have not fetched yet, except p_known, the p_most lowest. What is the same for several nodes '
 	'is one row: order_ids and node_ids belong together, the orders ascending. Those of an attempt wait for its controller '
-	'prolog.';
+	'prolog. 28000: the session does not speak for all of the nodes.';
 
-create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
-language sql stable security definer set search_path = live, rota, pg_temp as $$
-	select encode(s.hash, 'hex'), s.body from script s where s.hash = any (p_hashes)
-	union all
-	select encode(e.hash, 'hex'), e.body from environment e where e.hash = any (p_hashes);
-$$;
-comment on function api.node_blob(bytea[]) is 'Scripts and environments by SHA-256. A caller knows a hash only from an order.';
+create function api.node_blob(p_orders bigint[], p_hashes bytea[]) returns table (hash text, body bytea)
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	perform internal.node_need(array(select o.node_id from node_order o where o.order_id = any (p_orders)));
+	return query
+	with ordered as materialized (
+		select distinct j.script_hash, j.environment_hash
+		from node_order o
+		join job j on j.job_id = o.job_id
+		where o.order_id = any (p_orders) and o.kind = 'launch'
+	)
+	select encode(s.hash, 'hex'), s.body
+	from ordered r join script s on s.hash = r.script_hash
+	where s.hash = any (p_hashes)
+	union
+	select encode(e.hash, 'hex'), e.body
+	from ordered r join environment e on e.hash = r.environment_hash
+	where e.hash = any (p_hashes);
+end $$;
+comment on function api.node_blob(bigint[], bytea[]) is
+	'Scripts and environments by SHA-256, of the jobs that launch orders which a node has not reported as done are for. Others '
+	'are left out. 28000: the session does not speak for the nodes of the orders.';

@@ -99,7 +99,7 @@ language sql security definer set search_path = live, rota, pg_temp as $$
 	with silent as materialized (
 		select x.pid, x.application_name
 		from pg_stat_activity x
-		where x.usename in ('rota_jobmgr', 'rota_node', 'rota_nodemgr') and x.datname = current_database()
+		where (x.usename in ('rota_jobmgr', 'rota_nodemgr') or x.usename like 'rota\_node%') and x.datname = current_database()
 			and x.backend_xid is not null
 			and x.wait_event_type = 'Client'
 				and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s)

@@ -80,7 +80,7 @@ def record(bench, instance, state, path, size):
 def replayed(bench, instance, state, calls, size):
     """Steps a second of the database alone."""
     state.put_back()
-    answer = state.alone(lambda: bench.program("replay", f"host={instance.home}/run dbname=rota", calls))
+    answer = state.alone(lambda: bench.program("replay", f"host={instance.home}/run dbname=rota passfile={instance.home}/keys/node.pass", calls))
     seconds, count, failures = answer.split()
     bench.say(f"replay: {size / float(seconds):.0f} steps/s, {count} calls, {failures} failed")
     if int(failures) * 100 > int(count):

@@ -11,7 +11,7 @@ import time
 
 from lib import load, process
 
-NODES = """insert into rota.node (name, cpus, mem_mb, hardware_check) select 'n' || i, {slots}, 65536, false from generate_series(2, {count}) i;
+NODES = """insert into rota.node (name, cpus, mem_mb, hardware_check, login) select 'n' || i, {slots}, 65536, false, 'n' from generate_series(2, {count}) i;
 insert into rota.partition_node (partition, node_id) select 'main', n.node_id from rota.node n where n.name <> 'n1';"""
 
 

@@ -200,7 +200,7 @@ left join (values ('state', 'down'), ('role', 'operator'), ('is_default', 'false
 	('description', 'of ours'), ('users', 'udo:4,una'), ('coordinators', 'udo'), ('default_account', 'team'), ('accounts', 'team'), ('value', '77'), ('start', 'now+2hours'), ('end', 'now+4hours'),
 	('recurs', 'daily'), ('time_zone', 'Asia/Tokyo'), ('failing_at', 'now+2hours'), ('from', '2031-02'), ('currency', 'USD'), ('account', 'above'),
 	('first_day', '2030-02-01'), ('last_day', '2030-11-30'), ('at_end', 'low_priority')) v (key, value) using (key)
-where (k.object <> 'node' or k.key not in ('reason', 'deadline', 'end_steps'))
+where (k.object <> 'node' or k.key not in ('reason', 'deadline', 'end_steps', 'login'))
 	-- Goes with billing only.
 	and k.key <> 'billing_from';
 select is((select string_agg(concat_ws(' ', g.object, g.key, a.answer), '; ') from given g cross join lateral (select t.admin(g.object, 'change', g.name, jsonb_build_object(g.key, g.value)) as answer offset 0) a

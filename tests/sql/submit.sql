@@ -201,8 +201,6 @@ select results_eq('select api.job_submit_list(0, 0, ''alice'', ''[]'', ''{}'', '
 -- Scripts and environments are kept once.
 select is((select count(*) from rota.script), 2::bigint, 'each script once');
 select is((select count(distinct script_hash) from rota.job), 2::bigint, 'whatever the number of jobs');
-select is((select array_agg(hash order by hash) from api.node_blob(array[sha256('#!/bin/sh'), sha256('A=b'), sha256('nix')])),
-	(select array_agg(encode(h, 'hex') order by encode(h, 'hex')) from unnest(array[sha256('#!/bin/sh'), sha256('A=b')]) h), 'both are found by their hash');
 -- Order in the queue: partition, then priority weighed against the time of submission.
 select api.job_cancel(0, 'root', jsonb_build_object('jobs', (select jsonb_agg(job_id::text) from rota.job))) \g /dev/null
 select t.submit('alice', '[{"name": "a"}]') as j1 \gset

@@ -405,7 +405,7 @@ orders_taken() {
 
 @test "a stolen password of the database starts no process" {
 	role() { # ROLE SQL
-		psql -X -h "$ROTA_HOME/run" -d rota -U "$1" -v ON_ERROR_STOP=1 -Atqc "$2"
+		PGPASSFILE=$ROTA_HOME/keys/node.pass psql -X -h "$ROTA_HOME/run" -d rota -U "$1" -v ON_ERROR_STOP=1 -Atqc "$2"
 	}
 	local role statement statements=()
 	for statement in "insert into rota.node_order (node_id, kind, job_id, step_id, attempt, body, signature) values (1, 'launch', 1, 0, 1, '', '')" \
@@ -414,8 +414,8 @@ orders_taken() {
 		"alter function api.node_report(jsonb, jsonb, boolean) owner to current_user" "select login.person_set('x', 'rota_analyst')" "copy (select 1) to program 'id'"; do
 		statements+=(-c "$statement")
 	done
-	for role in rota_node rota_jobmgr rota_nodemgr rota_analyst rota_admin; do
-		psql -X -h "$ROTA_HOME/run" -d rota -U "$role" "${statements[@]}" >"$BATS_TEST_TMPDIR/answers" 2>&1 || true
+	for role in rota_node rota_node_n1 rota_jobmgr rota_nodemgr rota_analyst rota_admin; do
+		PGPASSFILE=$ROTA_HOME/keys/node.pass psql -X -h "$ROTA_HOME/run" -d rota -U "$role" "${statements[@]}" >"$BATS_TEST_TMPDIR/answers" 2>&1 || true
 		[ "$(grep -c ^ERROR "$BATS_TEST_TMPDIR/answers")" = $((${#statements[@]} / 2)) ] || { cat "$BATS_TEST_TMPDIR/answers" >&2; return 1; }
 	done
 	for statement in "select api.job_submit(0, 0, 'root', '{}', '', '')" "select api.schedule_commit(1, '[]', '[]')" "select api.job_cancel(0, 'root', '{}')"; do

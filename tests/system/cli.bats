@@ -92,7 +92,7 @@ verbs() {
 	run -2 rota admin node drain n1
 	[[ $output == *"--reason"* ]]
 	run -2 rota admin node
-	[[ $output == *"drain, resume or dead"* ]]
+	[[ $output == *"drain, resume, dead, enroll or revoke"* ]]
 	run -2 rota admin account
 	[[ $output == *"show or delete"* ]]
 	run -2 rota nodes 'n[1-'
@@ -944,14 +944,16 @@ SLURM_ARRAY_TASK_STEP=none" ]
 		#!/bin/bash
 		#SBATCH --time=20:00 --signal=B:USR1@600
 		trap 'echo warned; exit 0' USR1
+		echo waiting
 		while :; do sleep 0.1; done
 	END
 	job=$(rota submit --parsable --output="$BATS_TEST_TMPDIR/warned.out" "$BATS_TEST_TMPDIR/warned.sh")
 	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].limit_signal')" = B:10@600 ]
-	eventually sh -c "rota show $job | grep -q running"
+	# Before that, nothing catches the signal.
+	eventually grep -qs waiting "$BATS_TEST_TMPDIR/warned.out"
 	rota modify --time=10:00 "$job"
 	run -0 rota wait "$job"
-	[ "$(cat "$BATS_TEST_TMPDIR/warned.out")" = warned ]
+	[ "$(cat "$BATS_TEST_TMPDIR/warned.out")" = $'waiting\nwarned' ]
 	run rota submit --signal=KILL@60 "$BATS_TEST_TMPDIR/warned.sh"
 	[ "$status" -ne 0 ]
 	[[ $output == *'--signal: "KILL@60" is a signal that no program can catch'* ]]

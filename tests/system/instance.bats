@@ -401,7 +401,7 @@ echo $ROTA_CLUSTER'
 @test "roles by peer: users can only connect as themselves" {
 	need_root
 	instance_new 1
-	for role in postgres rota_owner rota_admin rota_jobmgr rota_node; do
+	for role in postgres rota_owner rota_admin rota_jobmgr; do
 		run as games psql -h "$ROTA_HOME/run" -U "$role" -d rota -c 'select 1'
 		[ "$status" -ne 0 ]
 		[[ $output == *"Peer authentication failed"* ]]

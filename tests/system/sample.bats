@@ -136,7 +136,7 @@ for i in range(5):
 	need_root
 	job=$(submit 'sleep 600')
 	eventually sampled "$job" 2
-	superuser "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'rota_node'" >/dev/null
+	superuser "select pg_terminate_backend(pid) from pg_stat_activity where usename like 'rota\\_node\\_%'" >/dev/null
 	before=$(samples "$job")
 	eventually sampled "$job" $((before + 2))
 	is "select t.samples = count(*) from acct.sample s join acct.step_stats t using (job_id, step_id) where s.job_id = $job group by t.samples" t

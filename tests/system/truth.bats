@@ -176,7 +176,7 @@ serves() {
 # sessions_stop SECONDS: all database sessions of process managers stand still.
 sessions_stop() {
 	local pids
-	pids=$(superuser "select pid from pg_stat_activity where usename = 'rota_node'")
+	pids=$(superuser "select pid from pg_stat_activity where usename like 'rota\\_node\\_%'")
 	kill -STOP $pids
 	sleep "$1"
 	kill -CONT $pids

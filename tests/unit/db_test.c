@@ -214,7 +214,7 @@ static void test_unreadable_conninfo_is_handed_on(void **state)
 {
 	(void)state;
 	struct conf conf = {.database_conninfo = (char[]){"nonsense"}};
-	char *text = db_conninfo(&conf, "rota_node", "procmgrd");
+	char *text = db_conninfo(&conf, "rota_jobmgr", "jobmgrd");
 	assert_string_equal(text, "nonsense");
 	free(text);
 }

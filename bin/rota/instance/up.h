@@ -32,6 +32,15 @@ bool up_database(const struct instance *in, struct err *e);
  * mail can be sent. */
 bool up_daemons(const struct instance *in, struct err *e);
 
+/* Give each login of the nodes, rows of the API's verb `nodes`, a password that the database takes, unless it has one. */
+bool up_logins(const struct instance *in, const json_t *nodes, struct err *e);
+
+/* Name of the one launcher of virtual nodes, and of the login of its process manager; it serves n1, n2 and so on. */
+extern const char UP_VIRTUAL_NAME[];
+
+/* Lines of pg_hba.conf for process managers. They precede all others for database rota. */
+extern const char UP_NODE_DOORS[];
+
 /* Make the partition and the requested nodes, start their launchers, and wait until all nodes serve. */
 bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e);
 

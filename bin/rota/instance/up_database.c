@@ -36,7 +36,8 @@ static const char SETTINGS[] = "\n# Rota: a private server, reached by its socke
 			       "log_destination = 'stderr'\n"
 			       "log_line_prefix = '%m [%p] %q%u@%d '\n";
 
-/* Text of pg_hba.conf: only local connections. All roles may connect to database rota, role postgres to every database. */
+/* Text of pg_hba.conf behind UP_NODE_DOORS: only local connections. All roles may connect to database rota, role postgres to every
+ * database. */
 static const char DOORS[] = "# Rota: nobody comes over a network.\n"
 			    "local rota all peer map=rota\n"
 			    "local all postgres peer map=rota\n";
@@ -142,7 +143,7 @@ static bool cluster_finish(const struct instance *in, struct err *e)
 	char *quoted = text_quoted(run);
 	char *socket = xasprintf("%sunix_socket_directories = '%s'\n", SETTINGS, quoted), *data = instance_path(in, "pg/data");
 	bool ok = cluster_file(in, "postgresql.conf", "ae", socket, e) && cluster_file(in, "pg_ident.conf", "we", ident, e) &&
-		  cluster_file(in, "pg_hba.conf", "we", DOORS, e);
+		  cluster_file(in, "pg_hba.conf", "we", UP_NODE_DOORS, e) && cluster_file(in, "pg_hba.conf", "ae", DOORS, e);
 
 	if (ok && rename(draft, data))
 		ok = err_sys(e, "could not rename \"%s\"", draft);

@@ -144,6 +144,8 @@ static bool nodes_make(const struct instance *in, const struct up_wish *wish, co
 		values = node_values(wish);
 		if (!known)
 			json_object_set_new(values, "partitions", json_string("main"));
+		if (!known && in->conf.launcher_virtual > 0)
+			json_object_set_new(values, "login", json_string(UP_VIRTUAL_NAME));
 		if (!change(in, "node", known ? "change" : "create", name, values, e))
 			return false;
 	}
@@ -262,8 +264,9 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	if (ok && (in->conf.launcher_dry_run || in->conf.launcher_virtual > 0))
 		instance_say(in,
 			     "dry run (see section launcher of rota.conf): steps are reported as completed, but nothing is run");
+	ok = ok && up_logins(in, nodes, e);
 	if (in->conf.launcher_virtual > 0) /* one launcher for n1, n2 and so on */
-		ok = ok && launcher_start(in, "n", seen, e);
+		ok = ok && launcher_start(in, UP_VIRTUAL_NAME, seen, e);
 	json_array_foreach (nodes, i, row)
 		ok = ok && (in->conf.launcher_virtual > 0 ||
 			    launcher_start(in, json_string_value(json_object_get(row, "name")), seen, e));

@@ -10,6 +10,7 @@
 #include "bin/rota/admin/admin.h"
 #include "bin/rota/admin/admin_db.h"
 #include "bin/rota/admin/admin_export.h"
+#include "bin/rota/admin/enroll.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "lib/nearest.h"
@@ -22,6 +23,9 @@ const struct verb_option admin_options[] = {
 	 "why a node is drained or reserved, shown to users whose steps wait for it; how you know that a node is dead"},
 	{256 + 2, "deadline", "WHEN", "drain: only steps that end before this time may start; then the node is drained"},
 	{256 + 3, "to", "DIR", "export and range drop: the folder for the files"},
+	{256 + 4, "login", "LOGIN",
+	 "create and enroll of nodes: the login of a process manager that serves several nodes (default: the node's name)"},
+	{256 + 5, "file", "FILE", "enroll: the file for the passwords of nodes (default: node.pass in the folder of the keys)"},
 	{ADMIN_CONNINFO, "conninfo", "TEXT", "db upgrade: a libpq connection string for the database, as a superuser"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -276,6 +280,7 @@ static bool object_change(const struct admin_line *line, const char *object, con
 		       : !strcmp(action, "delete") ? "deleted"
 		       : !strcmp(action, "drain")  ? (json_object_get(line->values, "deadline") ? "to be drained" : "draining")
 		       : !strcmp(action, "dead")   ? "declared dead"
+		       : !strcmp(action, "revoke") ? "may not log in any more"
 						   : "resumed");
 	json_decref(answer);
 	return true;
@@ -287,6 +292,9 @@ static int object_run(const struct verb *verb, const struct admin_line *line, co
 		verb_misuse(verb, "name the %s: rota admin %s %s NAME", object, object, action);
 	if ((!strcmp(action, "drain") || !strcmp(action, "dead")) && !json_object_get(line->values, "reason"))
 		verb_misuse(verb, "\"%s\" of a node needs a reason: add --reason=TEXT", action);
+	if (!strcmp(action, "enroll"))
+		return enroll_nodes(line->operands[2], json_string_value(json_object_get(line->values, "login")),
+				    json_string_value(json_object_get(line->values, "file")), line->json);
 	return object_change(line, object, action, line->operands[2]) ? EXIT_OK : call_status();
 }
 

@@ -44,7 +44,7 @@ class FigureTest(unittest.TestCase):
 
 
 def entry(session, message, **more):
-    return {"user": "rota_node", "session_id": session, "message": message, "error_severity": "LOG", "txid": 7, **more}
+    return {"user": "rota_node_n1", "session_id": session, "message": message, "error_severity": "LOG", "txid": 7, **more}
 
 
 def recorded(*entries):
@@ -68,7 +68,7 @@ class RecordTest(unittest.TestCase):
         def end(session, user, how="LOG"):
             return {**entry(session, "duration: 1 ms" if how == "LOG" else "no"), "user": user, "error_severity": how}
 
-        lead, node = "rota_jobmgr", "rota_node"
+        lead, node = "rota_jobmgr", "rota_node_n1"
         record, _ = recorded(end("a", lead), begin("a", "schedule_commit", lead), begin("b", "node_orders", node), end("a", lead), end("b", node),
                              begin("b", "node_report", node), begin("a", "schedule_nodes", lead), end("a", lead), end("b", node, "ERROR"),
                              begin("c", "node_report", node), begin("a", "schedule_commit", lead))

@@ -14,7 +14,7 @@ BEGIN, END = 1, 2  # marks: the clock starts when the first of these is sent, an
 ALONE = {"node_report": 4, "schedule_commit": 4}  # no call of the session is sent behind these: where a report is left, it goes on with node_apply
 #                                                  until that is answered; where a commit gave up waiting for a row lock, it is sent again
 WAITED_FOR = ("job_submit", "node_register", "schedule_commit", "node_report")
-ROLES = ("rota_jobmgr", "rota_node", "rota_nodemgr")
+ROLES = ("rota_jobmgr", "rota_nodemgr")  # and the logins of nodes
 SETTINGS = """
 logging_collector = on
 log_destination = 'jsonlog'
@@ -54,6 +54,14 @@ class Session:
         self.ended = 0  # up to the last call that others wait for
 
 
+def is_node(user):
+    return user.startswith("rota_node_")
+
+
+def is_daemon(user):
+    return user in ROLES or is_node(user)
+
+
 class Record:
     """The calls of a log; .write() writes them in the form that replay.c reads."""
 
@@ -67,7 +75,7 @@ class Record:
         with open(self.log, encoding="utf-8") as lines:
             for line in lines:
                 entry = json.loads(line)
-                if entry.get("user") in ROLES and "message" in entry:
+                if is_daemon(entry.get("user", "")) and "message" in entry:
                     self.take(entry)
 
     def take(self, entry):
@@ -78,7 +86,7 @@ class Record:
         elif begins:
             session.calls += 1
             session.open = begins.group(1)
-            ended = {other.number: other.ended for other in self.sessions.values() if not other.user == session.user == "rota_node"}
+            ended = {other.number: other.ended for other in self.sessions.values() if not (is_node(other.user) and is_node(session.user))}
             session.last = (session.number, session.open, ended, entry.get("detail", ""))
             self.calls.append(session.last)
         elif session.open and entry["error_severity"] == "ERROR":

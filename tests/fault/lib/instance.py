@@ -128,7 +128,7 @@ class Instance:
     def make_network(self, text):
         """A network that only the far node is in, with one link to the machine."""
         with open(f"{self.home}/pg/data/pg_hba.conf", "a", encoding="utf-8") as file:
-            file.write(f"host rota rota_node {self.away}/32 trust\n")
+            file.write(f"host rota +rota_nodes {self.away}/32 scram-sha-256\n")
         with open(self.far_conf, "w", encoding="utf-8") as file:
             file.write(text.replace(f"host='{self.home}/run'", f"host='{self.near}'"))
         for words in (f"netns add {self.space}", f"link add {self.link} type veth peer name {self.link}f",
