@@ -265,11 +265,12 @@ echo started; sleep 86396'
 	instance_up 1 --set node.lease=3600
 	node=$(rota nodes --json | jq -r '.nodes[0].name')
 	manager=$(pid_of procmgrd)
-	# A deleted node is unknown to the process manager that starts next.
+	# The login of a deleted node is closed to the process manager that starts next.
 	rota admin node delete "$node"
 	kill "$manager"
-	eventually grep -q "the database has no node \"$node\"" "$ROTA_HOME"/log/*.log
+	eventually grep -q "password authentication failed for user \"rota_node_$node\"" "$ROTA_HOME"/log/*.log
 	rota admin node create "$node" --cpus=1 --mem=100M
+	rota admin node enroll "$node"
 	comes_up() { [ "$(superuser "select state from rota.node where name = '$node'")" = up ]; }
 	eventually comes_up
 }

@@ -17,8 +17,8 @@
 
 const char UP_VIRTUAL_NAME[] = "n";
 
-/* How pg_hba.conf lets process managers in; the first line that fits counts. */
-const char UP_NODE_DOORS[] = "local rota rota_node peer map=rota\n"
+/* How pg_hba.conf lets process managers in; the first line that fits counts. The owner of the schemas is a member of rota_nodes. */
+const char UP_NODE_DOORS[] = "local rota rota_owner,rota_node peer map=rota\n"
 			     "local rota +rota_nodes scram-sha-256\n";
 
 /* Returns the whole file, malloc'ed; NULL with an error on failure. */
