@@ -5,8 +5,8 @@
  * Invariants:
  * - procmgrd can write to the cache, so the cache is not trusted: no symbolic link is followed, only plain files of limited size
  *   are read, and a file's hash must be the one in the signed launch request.
- * - Only its owner can read and execute a script in the spool. When a task starts, the script has the lines that the launch
- *   request names. */
+ * - Only root and the user of the step can read a script in the spool, and only root can change it. When a task starts, the script
+ *   has the lines that the launch request names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@
 #include "lib/seal.h"
 #include "procmgr/keeper/keeper_parts.h"
 #include "procmgr/keeper/task_script.h"
+#include "procmgr/keeper/user_file.h"
 
 enum { BLOB_LARGEST = 64 * 1024 * 1024, KEPT_LARGEST = 64 * 1024, UNCHANGED_MS = 50 };
 
@@ -100,7 +101,7 @@ void keeper_file_trim(struct keeper_cache *cache)
 		free_blob(&cache->script);
 }
 
-static bool write_text(int fd, mode_t mode, const char *text, size_t length, const struct task_owner *owner)
+static bool write_text(int fd, const char *text, size_t length)
 {
 	for (size_t at = 0; at < length;) {
 		ssize_t n = write(fd, text + at, length - at);
@@ -108,14 +109,7 @@ static bool write_text(int fd, mode_t mode, const char *text, size_t length, con
 			return false;
 		at += n > 0 ? (size_t)n : 0;
 	}
-	return fchmod(fd, mode) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
-}
-
-/* Do type, mode and owner of a file fit a script that a keeper wrote? Only the owner can have changed such a script, and it runs
- * as that owner. */
-static bool is_script(const struct stat *st, const struct task_owner *owner)
-{
-	return st->st_mode == (S_IFREG | 0500) && st->st_uid == owner->uid && st->st_gid == owner->gid && st->st_nlink == 1;
+	return true;
 }
 
 /* Was the last change of the file so long ago that another change would show in its time, even with a coarse clock? */
@@ -138,43 +132,43 @@ static bool is_same_state(const struct keeper_script_state *a, const struct keep
 }
 
 /* Is the script file unchanged since the keeper's last attempt, and are the same lines wanted? */
-static bool is_unchanged(const char *path, const struct keeper *k, const struct keeper_script_state *state)
+static bool is_unchanged(const char *path, const struct keeper *k, const struct keeper_cache *cache)
 {
 	struct stat st;
-	if (state->inode == 0 || lstat(path, &st) < 0 || !is_script(&st, &k->owner))
+	if (cache->state.inode == 0 || cache->script_uid != k->owner.uid || lstat(path, &st) < 0 ||
+	    !user_file_is_shared(&st, true, &k->owner))
 		return false;
 	struct keeper_script_state now = script_state(&st, &k->order->spec);
-	return is_same_state(&now, state);
+	return is_same_state(&now, &cache->state);
 }
 
-/* Has the keeper's last attempt left the same script in its folder? */
-static bool has_script(const char *path, const char *text, size_t length, const struct keeper *k,
-		       struct keeper_script_state *state)
+/* Has the keeper's last attempt left the same script of the same user in its folder? */
+static bool has_script(const char *path, const char *text, size_t length, const struct keeper *k, struct keeper_cache *cache)
 {
 	struct stat st;
 	struct err e;
 	struct timespec now;
 	size_t size;
 	clock_gettime(CLOCK_REALTIME, &now);
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	bool same = fd >= 0 && fstat(fd, &st) == 0 && is_script(&st, &k->owner) && (size_t)st.st_size == length;
+	int fd = cache->script_uid == k->owner.uid ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	bool same = fd >= 0 && fstat(fd, &st) == 0 && user_file_is_shared(&st, true, &k->owner) && (size_t)st.st_size == length;
 	char *there = same ? read_plain(fd, path, &size, &e) : NULL;
 	same = there && size == length && memcmp(there, text, length) == 0;
 	if (same && is_old_enough(&st, &now))
-		*state = script_state(&st, &k->order->spec);
+		cache->state = script_state(&st, &k->order->spec);
 	free(there);
 	if (fd >= 0)
 		close(fd);
 	return same;
 }
 
-/* Make a new file in the spool folder, owned by the user of the step. */
-static bool make_file(const char *path, mode_t mode, const char *text, size_t length, const struct task_owner *owner)
+/* Make a new file in the spool folder for the user of the step. */
+static bool make_file(const char *path, bool executable, const char *text, size_t length, const struct task_owner *owner)
 {
 	if (unlink(path) < 0 && errno != ENOENT)
 		return false;
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool written = fd >= 0 && write_text(fd, mode, text, length, owner);
+	bool written = fd >= 0 && write_text(fd, text, length) && user_file_share(fd, executable, owner);
 	if (fd >= 0)
 		close(fd);
 	return written;
@@ -187,8 +181,9 @@ static bool put_script(const struct keeper *k, const char *path, struct keeper_c
 	char *cut = task_script_cut(cache->script.bytes, cache->script.size, &k->order->spec, &length);
 	cache->state = (struct keeper_script_state){.inode = 0};
 	cache->pbs = memmem(cache->script.bytes, cache->script.size, "\n#PBS", 5) != NULL;
-	bool there = has_script(path, cut, length, k, &cache->state) || make_file(path, 0500, cut, length, &k->owner) ||
+	bool there = has_script(path, cut, length, k, cache) || make_file(path, true, cut, length, &k->owner) ||
 		     err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
+	cache->script_uid = k->owner.uid;
 	free(cut);
 	return there;
 }
@@ -199,7 +194,7 @@ bool keeper_file_script(struct keeper *k, struct keeper_cache *cache, struct err
 	bool is_cached = strcmp(cache->script.hash, k->order->script_hash) == 0;
 	snprintf(path, sizeof path, "spool/%s/script", k->name);
 	k->script_path = xasprintf("%s/%s", k->job->dir, path);
-	return (is_cached && is_unchanged(path, k, &cache->state)) ||
+	return (is_cached && is_unchanged(path, k, cache)) ||
 	       (keeper_file_read(&cache->script, k->order->script_hash, e) && put_script(k, path, cache, e));
 }
 
@@ -229,7 +224,8 @@ bool keeper_file_nodes(struct keeper *k, const struct keeper_cache *cache, struc
 		return true;
 	snprintf(path, sizeof path, "spool/%s/nodes", k->name);
 	char *lines = node_lines(k->order, &length);
-	bool made = make_file(path, 0400, lines, length, &k->owner) || err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
+	bool made =
+		make_file(path, false, lines, length, &k->owner) || err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
 	free(lines);
 	if (made)
 		k->node_file = xasprintf("%s/%s", k->job->dir, path);

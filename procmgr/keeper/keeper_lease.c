@@ -65,9 +65,9 @@ void keeper_lease_begin(struct keeper *k)
 
 bool keeper_lease_note(const struct keeper *k, bool ends_with_lease, struct err *e)
 {
-	char note[RECORD_KEY_SIZE + 32];
-	snprintf(note, sizeof note, "%s %s %lld", k->name, ends_with_lease ? "fence" : "-",
-		 (long long)keeper_record_space(k->order));
+	char note[RECORD_KEY_SIZE + 48];
+	snprintf(note, sizeof note, "%s %s %lld %ld", k->name, ends_with_lease ? "fence" : "-",
+		 (long long)keeper_record_space(k->order), (long)k->order->uid);
 	return daemon_note(note, e);
 }
 

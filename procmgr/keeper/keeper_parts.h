@@ -60,6 +60,7 @@ struct keeper_script_state {
 struct keeper_cache {
 	struct keeper_blob environment, script; /* files of the last attempt, unless they are large */
 	struct keeper_script_state state;	/* state of the script in the keeper's spool folder; all 0 if unknown */
+	uid_t script_uid;			/* user for whom the script in the spool folder was written */
 	bool pbs;				/* the script has #PBS lines */
 	bool brief;				/* the tasks of the last attempt took less than a quarter of a second */
 

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lib/daemon.h"
@@ -104,6 +105,15 @@ bool launcher_spool_cache(const struct launcher *l, struct err *e)
 	return make_folder("cache", l->agent_uid, l->agent_gid, 0700, e);
 }
 
+/* Warn if keepers cannot keep users from changing their scripts (procmgr/keeper/user_file.c). */
+static void warn_about_access_lists(const struct launcher *l)
+{
+	if (geteuid() == 0 && getxattr(".", "system.posix_acl_access", NULL, 0) < 0 && errno == EOPNOTSUPP)
+		log_warning("the file system of folder \"%s\" has no access control lists, so users can write to the scripts of "
+			    "their jobs there; move node.state to a file system that has them",
+			    l->dir);
+}
+
 bool launcher_spool_enter(struct launcher *l, struct err *e)
 {
 	char absolute[PATH_MAX];
@@ -116,7 +126,10 @@ bool launcher_spool_enter(struct launcher *l, struct err *e)
 	if (mkdir(l->dir, 0751) < 0 && errno != EEXIST)
 		return err_sys(e, "could not make folder \"%s\"", l->dir);
 	warn_about_parents(l->dir);
-	return enter_folder(l, e) && launcher_spool_cache(l, e) && make_folder("spool", geteuid(), l->agent_gid, 0751, e) &&
+	if (!enter_folder(l, e))
+		return false;
+	warn_about_access_lists(l);
+	return launcher_spool_cache(l, e) && make_folder("spool", geteuid(), l->agent_gid, 0751, e) &&
 	       make_folder("spare", geteuid(), getegid(), 0700, e) && lease_make(l->agent_uid, l->agent_gid, e);
 }
 
@@ -210,17 +223,19 @@ struct note {
 	bool its;	      /* the name is that of the attempt to which the pid file belongs */
 	bool ends_with_lease; /* the named attempt must not outlive the node's lease */
 	long long space;      /* journal space for the attempt's records; 0 from a keeper of an earlier version */
+	long uid;	      /* user of the attempt; -1 from a keeper of an earlier version */
 };
 
 static struct note read_note(int fd, const struct record_key *key)
 {
 	char text[256], name[RECORD_KEY_SIZE], its[RECORD_KEY_SIZE] = "", word[8] = "";
 	long long space = 0;
+	long uid = -1;
 	ssize_t size = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
 	text[size > 0 ? size : 0] = '\0';
-	bool named = sscanf(text, "%*d %*s %47s %7s %lld", its, word, &space) >= 1;
+	bool named = sscanf(text, "%*d %*s %47s %7s %lld %ld", its, word, &space, &uid) >= 1;
 	record_key_text(key, name);
-	return (struct note){size > 0, named, strcmp(its, name) == 0, strcmp(word, "fence") == 0, space};
+	return (struct note){size > 0, named, strcmp(its, name) == 0, strcmp(word, "fence") == 0, space, uid};
 }
 
 static struct note open_note(const struct record_key *key)
@@ -273,7 +288,10 @@ uid_t launcher_spool_owner(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
 	struct stat st;
-	spool_path(key, "script", path);
+	struct note note = open_note(key);
+	if (note.its && note.uid >= 0)
+		return (uid_t)note.uid;
+	spool_path(key, "script", path); /* keepers of an earlier version gave the script to the user */
 	return lstat(path, &st) == 0 ? st.st_uid : geteuid();
 }
 

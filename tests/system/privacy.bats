@@ -386,7 +386,7 @@ partition_known() {
 	eventually step_is "$job" running
 	spool=$ROTA_HOME/node/n1/spool/$job.0.1
 	[ -s "$spool/script" ]
-	[ "$(stat -c '%U %a' "$spool/script")" = "$ALICE 500" ]
+	[ "$(stat -c '%U %a' "$spool/script")" = "root 550" ]
 	hash=$(rota sql -Atc "select encode(script_hash, 'hex') from rota.job where job_id = $job")
 	[ -s "$ROTA_HOME/node/n1/cache/$hash" ]
 	# As a user at a shell, and from a job of that user.
