@@ -2,11 +2,10 @@
  *
  * Called by: `rota log` and log_many.c.
  * Invariants:
- * - jobmgrd answers with the path of the file and the state of the step. The file is opened with the rights of the caller. */
+ * - jobmgrd answers with the path of the file and the state of the step. log_plain.c opens the file. */
 #include "bin/rota/output/log_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 
 #include "bin/rota/print/attempts.h"
 #include "bin/rota/print/format.h"
+#include "bin/rota/output/log_plain.h"
 #include "bin/rota/output/output.h"
 #include "bin/rota/instance/process.h"
 #include "lib/err.h"
@@ -155,15 +155,17 @@ static void file_close(struct log_file *f)
 static bool file_open(struct log_file *f)
 {
 	bool first = !f->opened;
+	char opened[64];
 	struct stat st;
 
 	f->opened = true;
 	if (f->fd >= 0)
 		return true;
-	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	f->fd = log_plain_open(f->path, json_string_value(json_object_get(f->job, "user")), &f->plain);
 	if (f->fd < 0)
-		return errno == ENOENT;
-	f->watch = f->watcher < 0 ? -1 : inotify_add_watch(f->watcher, f->path, IN_MODIFY | IN_CLOSE_WRITE);
+		return f->plain && errno == ENOENT;
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", f->fd);
+	f->watch = f->watcher < 0 ? -1 : inotify_add_watch(f->watcher, opened, IN_MODIFY | IN_CLOSE_WRITE);
 	/* a file that did not exist before is printed from its beginning */
 	if (first && f->at && !fstat(f->fd, &st) && st.st_size >= f->at)
 		lseek(f->fd, f->at, SEEK_SET);
@@ -208,7 +210,9 @@ bool log_file_read(struct log_file *f)
 
 void log_file_print_error(const struct log_file *f, int error)
 {
-	fprintf(stderr, "rota: could not read \"%s\": %s\n", f->path, strerror(error));
+	const char *reason = f->opened && !f->plain ? "it is not a plain file" : strerror(error);
+
+	fprintf(stderr, "rota: could not read \"%s\": %s\n", f->path, reason);
 }
 
 void log_file_end(struct log_file *f)

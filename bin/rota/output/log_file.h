@@ -29,6 +29,7 @@ struct log_file {
 	json_int_t latest;   /* number of the latest attempt in the last answer of jobmgrd */
 	bool renewed;	     /* the file was truncated since `attempt` began */
 	bool opened;	     /* opening of the file was tried at least once */
+	bool plain;	     /* the last try found a plain file or none */
 	bool ended;	     /* the step, or the requested attempt, has ended */
 };
 

@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# An ordinary user takes what a node gives a job, and reaches for more: each attack is denied. Beside each attack, the legitimate use
+# works.
+
+load helper
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || return 0
+	export EVE=rsno$$
+	useradd --no-create-home --home-dir "/tmp/$EVE" --shell /bin/bash "$EVE"
+	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000
+	export FOLDER=$ROTA_TEST_DIR/$EVE
+	mkdir "$FOLDER"
+	chown "$EVE:" "$FOLDER"
+}
+
+teardown_file() {
+	[ "$(id -u)" = 0 ] || return 0
+	local status=0
+	instance_down || status=1
+	userdel "$EVE" || status=1
+	return "$status"
+}
+
+setup() {
+	need_root
+}
+
+# run_as_eve [OPTION]... <<END: run the script as a job of Eve; the number is in `job`, and what it prints in `output`.
+run_as_eve() {
+	cat >"$FOLDER/script.sh"
+	cd "$FOLDER"
+	job=$(as "$EVE" rota submit --parsable --output="$FOLDER/%j.out" "$@" script.sh)
+	rota wait "$job" >/dev/null || true
+	output=$(cat "$FOLDER/$job.out")
+}
+
+@test "a job reads and runs its script, and cannot change it or write to the node's disk" {
+	run_as_eve <<-'END'
+		#!/bin/bash
+		[ -r "$0" ] && [ -x "$0" ] && grep -q 'a line of the script' "$0" && echo reads
+		chmod u+w "$0" 2>/dev/null && echo changes the mode
+		{ echo more >>"$0"; } 2>/dev/null && echo writes
+		find "${0%/spool/*}" "${0%/*}" -maxdepth 1 -writable 2>/dev/null
+		rm -f "$0" 2>/dev/null && echo removes
+		ln "$0" "$PWD/kept" 2>/dev/null && [ -w "$PWD/kept" ] && echo keeps
+		echo end
+	END
+	[ "$output" = "$(printf 'reads\nend')" ]
+	[ "$(find "$ROTA_HOME/node/n1" -user "$EVE")" = "" ]
+}
+
+@test "a script of one user is not left to the next user of the same keeper" {
+	run_as_eve <<-'END'
+		#!/bin/bash
+		echo "first $(id -un)"
+	END
+	[ "$output" = "first $EVE" ]
+	cd "$FOLDER"
+	cp script.sh same.sh
+	useradd --no-create-home --home-dir /tmp --shell /bin/bash --gid "$(id -g "$EVE")" --no-user-group "${EVE}b"
+	other=$(as "${EVE}b" rota submit --parsable --output="/tmp/$EVE.%j.out" same.sh)
+	rota wait "$other" >/dev/null || status=1
+	[ "$(cat "/tmp/$EVE.$other.out")" = "first ${EVE}b" ]
+	rm -f "/tmp/$EVE.$other.out"
+	userdel "${EVE}b"
+}
+
+@test "an administrator's rota log opens plain files of the owner only" {
+	run_as_eve <<-'END'
+		#!/bin/bash
+		echo told
+	END
+	[ "$(rota log "$job")" = told ]
+	mkdir "$FOLDER/private"
+	chown "$EVE:" "$FOLDER/private"
+	chmod 700 "$FOLDER/private"
+	mv "$FOLDER/$job.out" "$FOLDER/private/there"
+	ln -s private/there "$FOLDER/$job.out"
+	[ "$(rota log "$job")" = told ]
+	ln -sf /etc/shadow "$FOLDER/$job.out"
+	refused "Permission denied" rota log "$job"
+	rm "$FOLDER/$job.out"
+	mkfifo "$FOLDER/fifo"
+	chown "$EVE:" "$FOLDER/fifo"
+	ln -s fifo "$FOLDER/$job.out"
+	refused "it is not a plain file" timeout 20 rota log "$job"
+	refused "it is not a plain file" timeout 20 rota log -f "$job"
+	ln -sf /dev/zero "$FOLDER/$job.out"
+	refused "it is not a plain file" timeout 20 rota log "$job"
+}
