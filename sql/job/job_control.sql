@@ -221,6 +221,12 @@ begin
 	)
 	select coalesce(jsonb_agg(jsonb_build_object('job_id', r.job_id, 'step_id', r.step_id, 'action', 'released')), '[]')
 		into v_done from released r;
+	if not v_user then
+		update job j
+		set drain_count = 0
+		from jsonb_to_recordset(v_done) as v (job_id bigint)
+		where j.job_id = v.job_id and j.drain_count > 0;
+	end if;
 	perform internal.step_move(p_user,
 		array(select (v.job_id, v.step_id, 'release', null, null, null, null, null)::internal.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));

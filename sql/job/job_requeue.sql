@@ -137,6 +137,7 @@ begin
 		where h.job_id = p_job and h.step_id = any (p_steps) and h.is_array and h.state = 'pending' and h.deps_waiting = 0
 			and exists (select from step s
 				where s.job_id = h.job_id and s.request_id = h.step_id and s.array_index is not null)));
+	perform internal.drain_hold(array[p_job], p_user);
 end $$;
 comment on function internal.requeue_one(text, bigint, int[], boolean) is 'Have steps of an ended job wait again.';
 

@@ -490,21 +490,6 @@ end $$;
 comment on function internal.report_ending(internal.attempt_report[]) is
 	'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own.';
 
-create function internal.report_drain(p_seen internal.attempt_report[]) returns void
-language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_drain record;
-begin
-	for v_drain in
-		select v.node_id, min(v.drain) as reason from unnest(p_seen) v
-			where v.drain is not null group by v.node_id order by v.node_id
-	loop
-		perform internal.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
-	end loop;
-end $$;
-comment on function internal.report_drain(internal.attempt_report[]) is
-	'Nodes whose records say why they should take no more steps.';
-
 -- In short, since of a wide step there are as many of these as it has nodes: keepers that are there and ready.
 create function internal.report_ready(p_ready jsonb, p_boot_at timestamptz, out new_count int, out rest jsonb)
 language plpgsql set search_path = live, rota, pg_temp as $$
