@@ -93,6 +93,13 @@ void *xrealloc(void *old, unsigned long size)
 	return p;
 }
 
+void xfree_wiped(void *memory, unsigned long size)
+{
+	if (memory)
+		explicit_bzero(memory, size);
+	free(memory);
+}
+
 char *xstrdup(const char *text)
 {
 	return xstrndup(text, strlen(text));

@@ -27,6 +27,8 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 void *xmalloc(unsigned long size);
 void *xcalloc(unsigned long count, unsigned long size);
 void *xrealloc(void *old, unsigned long size);
+/* Overwrite memory that has a secret, and free it. */
+void xfree_wiped(void *memory, unsigned long size);
 char *xstrdup(const char *text);
 char *xstrndup(const char *text, unsigned long length);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -3,6 +3,7 @@
  * Called by: keeper.c for each attempt. Consecutive attempts of a keeper are often of one array, so a file that the last launch
  * request named too is not read again.
  * Invariants:
+ * - Copies of scripts and environments are overwritten when the keeper has no use for them any more.
  * - procmgrd can write to the cache, so the cache is not trusted: no symbolic link is followed, only plain files of limited size
  *   are read, and a file's hash must be the one in the signed launch request.
  * - Only root and the user of the step can read a script in the spool, and only root can change it. When a task starts, the script
@@ -46,7 +47,7 @@ static char *read_plain(int fd, const char *path, size_t *size, struct err *e)
 	char *bytes = xmalloc((unsigned long)st.st_size + 1);
 	if (!read_all(fd, bytes, (size_t)st.st_size)) {
 		err_sys(e, "could not read \"%s\"", path);
-		free(bytes);
+		xfree_wiped(bytes, (unsigned long)st.st_size);
 		return NULL;
 	}
 	*size = (size_t)st.st_size;
@@ -70,7 +71,7 @@ static char *read_cached(const char *hash, size_t *size, struct err *e)
 	seal_hash_hex(bytes, *size, found);
 	if (strcmp(found, hash) != 0) {
 		err_set(e, "\"%s\" has another hash than its name says", path);
-		free(bytes);
+		xfree_wiped(bytes, *size);
 		return NULL;
 	}
 	return bytes;
@@ -78,7 +79,7 @@ static char *read_cached(const char *hash, size_t *size, struct err *e)
 
 static void free_blob(struct keeper_blob *blob)
 {
-	free(blob->bytes);
+	xfree_wiped(blob->bytes, blob->size);
 	*blob = (struct keeper_blob){.bytes = NULL};
 }
 
@@ -156,7 +157,7 @@ static bool has_script(const char *path, const char *text, size_t length, const 
 	same = there && size == length && memcmp(there, text, length) == 0;
 	if (same && is_old_enough(&st, &now))
 		cache->state = script_state(&st, &k->order->spec);
-	free(there);
+	xfree_wiped(there, there ? size : 0);
 	if (fd >= 0)
 		close(fd);
 	return same;
@@ -184,7 +185,7 @@ static bool put_script(const struct keeper *k, const char *path, struct keeper_c
 	bool there = has_script(path, cut, length, k, cache) || make_file(path, true, cut, length, &k->owner) ||
 		     err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
 	cache->script_uid = k->owner.uid;
-	free(cut);
+	xfree_wiped(cut, length);
 	return there;
 }
 

@@ -330,6 +330,6 @@ char **task_site_environment(const struct task_facts *facts)
 void task_environment_free(char **environment)
 {
 	for (char **item = environment; item && *item; item++)
-		free(*item);
+		xfree_wiped(*item, strlen(*item));
 	free(environment);
 }
