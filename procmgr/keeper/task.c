@@ -3,6 +3,7 @@
  * Called by: the keeper for tasks and hooks. Invariants, in this order:
  * - Limits and cgroups are set as root. Then the groups, gid and uid of the user are set, and root cannot be regained.
  * - Only after that, the folder is entered and files are opened, so the kernel checks every path with the user's rights.
+ * - A user's process has a session keyring of its own, and no other process can read its memory before it runs the program.
  * - The program gets no descriptor but 0, 1 and 2, and no signal setting of the keeper. */
 #include "procmgr/keeper/task.h"
 
@@ -21,6 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/close_range.h>
+#include <linux/keyctl.h>
 
 #include "procmgr/keeper/spawn.h"
 
@@ -107,9 +109,30 @@ static bool become_owner(const struct task_owner *owner, struct err *e)
 	if (syscall(SYS_setgroups, (size_t)owner->group_count, owner->groups) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
 	    syscall(SYS_setresuid, uid, uid, uid) < 0)
 		return err_sys(e, "could not become user \"%s\"", owner->user);
+	/* The memory is that of a keeper until the program runs. The change of uid keeps users from it only where the kernel's
+	 * setting fs.suid_dumpable is 0. */
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		return err_sys(e, "could not keep the keeper's memory from user \"%s\"", owner->user);
 	if (uid != 0 && (syscall(SYS_setuid, 0) == 0 || syscall(SYS_setresuid, -1, 0, -1) == 0))
 		return err_set(e, "user \"%s\" can become root", owner->user);
 	return true;
+}
+
+/* Join a new session keyring, for a process shares the keys of the launcher's otherwise. Root makes the keyring, since a user may
+ * have few of them. Nothing is shared where the kernel has no keyrings, or a container denies them. */
+static bool leave_keyring(const struct task_owner *owner, struct err *e)
+{
+	if (geteuid() != 0 || !owner || syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 || errno == ENOSYS ||
+	    errno == EOPNOTSUPP || errno == EPERM)
+		return true;
+	return err_sys(e, "could not make a session keyring");
+}
+
+/* Let the process find the keys of its user, as a login does. A user without keys needs no link. */
+static void link_user_keyring(const struct task_owner *owner)
+{
+	if (owner)
+		syscall(SYS_keyctl, KEYCTL_LINK, KEY_SPEC_USER_KEYRING, KEY_SPEC_SESSION_KEYRING);
 }
 
 /* Open `path` as descriptor `fd`. An output FIFO without a reader is an error: a step that waits for a reader would look like a
@@ -154,8 +177,10 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 	if (s->cores)
 		sched_setaffinity(0, sizeof *s->cores,
 				  s->cores); /* fails if a core has gone offline; then the task runs on any core */
-	if (!task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
+	if (!leave_keyring(s->owner, e) || !task_limit_apply(s->limits, s->limit_count, e) ||
+	    (s->owner && !become_owner(s->owner, e)))
 		return false;
+	link_user_keyring(s->owner);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* set after the change of user, which clears this setting */
 	if (getppid() != keeper)
 		return err_set(e, "the keeper died");
