@@ -25,15 +25,16 @@
 #include "procmgr/keeper/cgroups_file.h"
 #include "procmgr/record/record.h"
 
-enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, CONTROLLERS };
+enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, PIDS, CONTROLLERS };
 
-static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct"};
+static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct", "pids"};
 
 struct cgroups {
 	char *path;		 /* path of the node's cgroup below each mount: rota/<instance>-<hash>/<node> */
 	char *dir[CONTROLLERS];	 /* mount and path of each controller; NULL if the machine does not have it */
 	bool is_v2[CONTROLLERS]; /* the controller is mounted as version 2 */
 	const char *v2_dir;	 /* The node's cgroup in version 2, whose files freeze and kill; NULL if there is none. */
+	int processes;		 /* most processes and threads of an attempt; 0 means any number */
 	/* Time until which cgroups_pick_cores does not search for `no_cores_count` cores or more, because the last search found
 	 * fewer. */
 	int64_t no_cores_until;
@@ -121,7 +122,7 @@ static bool make_node(const struct cgroups *f, struct err *e)
 	return true;
 }
 
-struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, struct err *e)
+struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, int processes, struct err *e)
 {
 	int failed = cgroup_init();
 	if (failed) {
@@ -130,6 +131,7 @@ struct cgroups *cgroups_new(const char *instance, const char *state, const char 
 	}
 	struct cgroups *f = xcalloc(1, sizeof *f);
 	f->path = record_group(instance, state, node);
+	f->processes = processes;
 	find_controllers(f);
 	bool usable = f->dir[FREEZER] || f->v2_dir;
 	if (usable ? !make_node(f, e) : !err_set(e, "the cgroups of this machine have no freezer")) {
@@ -157,6 +159,11 @@ bool cgroups_limit_memory(const struct cgroups *f)
 bool cgroups_limit_cpus(const struct cgroups *f)
 {
 	return f && f->dir[CPUSET];
+}
+
+bool cgroups_limit_processes(const struct cgroups *f)
+{
+	return f && f->dir[PIDS] && f->processes > 0;
 }
 
 bool cgroups_remove_unused(const struct cgroups *f, bool (*in_use)(const char *key))
@@ -210,6 +217,13 @@ static bool set_memory_limit(const struct cgroups *f, const char *key, int64_t m
 	return limited;
 }
 
+static bool set_process_limit(const struct cgroups *f, const char *key)
+{
+	char number[16];
+	snprintf(number, sizeof number, "%d", f->processes);
+	return cgroups_file_write(f->dir[PIDS], key, "pids.max", number);
+}
+
 static bool set_cores(const struct cgroups *f, const char *key, const char *cores)
 {
 	char mems[CGROUPS_VALUE_SIZE];
@@ -239,6 +253,7 @@ static bool remove_group(const struct cgroups *f, const char *key, enum controll
 bool cgroups_make(const struct cgroups *f, const char *key, int64_t mem_mb, struct err *e)
 {
 	bool made = make_group(f, key, MEMORY) && make_group(f, key, FREEZER) && make_group(f, key, CPUACCT) &&
+		    make_group(f, key, PIDS) && (!cgroups_limit_processes(f) || set_process_limit(f, key)) &&
 		    (mem_mb <= 0 || !f->dir[MEMORY] || set_memory_limit(f, key, mem_mb));
 	return made || err_sys(e, "could not make cgroup \"%s/%s\"", f->path, key);
 }
@@ -267,6 +282,7 @@ static const struct {
 	{MEMORY, "tasks", O_WRONLY},
 	{FREEZER, "tasks", O_WRONLY},
 	{CPUACCT, "tasks", O_WRONLY},
+	{PIDS, "tasks", O_WRONLY},
 	{MEMORY, "memory.usage_in_bytes", O_RDONLY},
 	{MEMORY, "memory.max_usage_in_bytes", O_RDWR},
 	{MEMORY, "memory.oom_control", O_RDONLY},
@@ -274,6 +290,7 @@ static const struct {
 	{MEMORY, NULL, O_PATH},
 	{FREEZER, NULL, O_PATH},
 	{CPUACCT, NULL, O_PATH},
+	{PIDS, NULL, O_PATH},
 };
 
 void cgroups_keep_open(const struct cgroups *f, const char *key)
@@ -296,8 +313,8 @@ static bool rename_group(const struct cgroups *f, const char *from, const char *
 bool cgroups_reuse(const struct cgroups *f, const char *from, const char *key)
 {
 	const char *memory = f->dir[MEMORY], *time = f->dir[CPUACCT];
-	bool moved =
-		rename_group(f, from, key, MEMORY) && rename_group(f, from, key, FREEZER) && rename_group(f, from, key, CPUACCT);
+	bool moved = rename_group(f, from, key, MEMORY) && rename_group(f, from, key, FREEZER) &&
+		     rename_group(f, from, key, CPUACCT) && rename_group(f, from, key, PIDS);
 	if (moved)
 		cgroups_file_renamed(from, key);
 	moved = moved &&

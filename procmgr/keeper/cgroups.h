@@ -17,12 +17,13 @@
 struct cgroups;
 
 /* Find the controllers and make the node's cgroup. Returns NULL if that fails; `e` has the reason. */
-struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, struct err *e);
+struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, int processes, struct err *e);
 void cgroups_free(struct cgroups *f);
 
-/* Can cgroups limit memory, or CPUs? If not, the keeper measures memory, or sets CPU affinities. */
+/* Can cgroups limit memory, CPUs, or the number of processes? If not, the keeper measures memory, or sets CPU affinities. */
 bool cgroups_limit_memory(const struct cgroups *f);
 bool cgroups_limit_cpus(const struct cgroups *f);
+bool cgroups_limit_processes(const struct cgroups *f);
 
 /* Remove the empty cgroups of this node whose attempts are not in use. Returns true if a cgroup could not be removed yet. */
 bool cgroups_remove_unused(const struct cgroups *f, bool (*in_use)(const char *key));

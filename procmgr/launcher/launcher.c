@@ -88,7 +88,7 @@ static void open_cgroups(struct launcher *l)
 	struct err e;
 	if (geteuid() != 0 || strcmp(l->conf->node_cgroup, "auto") != 0)
 		return;
-	l->cgroups = cgroups_new(l->conf->instance_name, l->conf->node_state, l->node, &e);
+	l->cgroups = cgroups_new(l->conf->instance_name, l->conf->node_state, l->node, l->conf->launcher_max_processes, &e);
 	if (l->cgroups)
 		cgroups_remove_unused(l->cgroups, is_in_use);
 	else

@@ -1,4 +1,4 @@
-/* launcher_limits.c - writes how memory and CPU limits are enforced to the file `limits` in the node's folder.
+/* launcher_limits.c - writes how limits of memory, CPUs and processes are enforced to the file `limits` in the node's folder.
  *
  * Called by: launcher.c at its start; `rota up` reads the file.
  * Invariants: the file names the methods that keepers of this launcher use, in one line of name=value, and is replaced whole. */
@@ -28,8 +28,9 @@ static const char *cpus_method(const struct launcher *l)
 
 void launcher_limits_write(const struct launcher *l)
 {
-	char text[64];
-	int size = snprintf(text, sizeof text, "memory=%s cpus=%s\n", memory_method(l), cpus_method(l));
+	char text[96];
+	int size = snprintf(text, sizeof text, "memory=%s cpus=%s processes=%s\n", memory_method(l), cpus_method(l),
+			    !l->dry && cgroups_limit_processes(l->cgroups) ? "cgroup" : "none");
 	int fd = open("limits.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	bool written = fd >= 0 && write(fd, text, (size_t)size) == size && fchmod(fd, 0644) == 0;
 	if (fd >= 0)

@@ -1123,10 +1123,10 @@ true')
 	jq -e '.credential | startswith("MUNGE:")' <<<"$output"
 	run -0 --separate-stderr rota up --json
 	jq -e --arg home "$ROTA_HOME" '.home == $home and any(.processes[]; .role == "launcher") and
-		(.limits | map(.nodes + " " + .memory + " " + .cpus) | length == 1 and (.[0] | test("^n.* (cgroup|sampling) (cgroup|affinity)$")))' \
+		(.limits | map(.nodes + " " + .memory + " " + .cpus + " " + .processes) | length == 1 and (.[0] | test("^n.* (cgroup|sampling) (cgroup|affinity) (cgroup|none)$")))' \
 		<<<"$output"
 	run -0 rota up
-	[[ $output == *"limits on n"*": memory by "*", CPUs by "*", time by the keeper"* ]]
+	[[ $output == *"limits on n"*": memory by "*", CPUs by "*", processes "*", time by the keeper"* ]]
 	ROTA_HOME=$BATS_TEST_TMPDIR/none run -0 --separate-stderr rota down --json
 	jq -e '.ended == [] and .removed == false' <<<"$output"
 }

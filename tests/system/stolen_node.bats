@@ -8,7 +8,7 @@ setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	export EVE=rsno$$
 	useradd --no-create-home --home-dir "/tmp/$EVE" --shell /bin/bash "$EVE"
-	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000
+	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set launcher.max_processes=50
 	export FOLDER=$ROTA_TEST_DIR/$EVE
 	mkdir "$FOLDER"
 	chown "$EVE:" "$FOLDER"
@@ -88,4 +88,46 @@ run_as_eve() {
 	refused "it is not a plain file" timeout 20 rota log -f "$job"
 	ln -sf /dev/zero "$FOLDER/$job.out"
 	refused "it is not a plain file" timeout 20 rota log "$job"
+}
+
+@test "a step has at most launcher.max_processes processes, and the next step as many" {
+	jq -e '.limits[0].processes == "cgroup"' <<<"$(rota up --json)" >/dev/null || skip "no cgroup controller pids"
+	for round in 1 2; do
+		run_as_eve <<-'END'
+			#!/usr/bin/perl
+			pipe(my $end, my $ours);
+			my $count = 0;
+			while ($count < 500) {
+				my $pid = fork();
+				last unless defined $pid;
+				if ($pid == 0) { close $ours; sysread $end, my $byte, 1; exit }
+				$count++;
+			}
+			print $count >= 40 && $count < 50 ? "some\n" : "$count\n";
+		END
+		[ "$output" = some ]
+	done
+}
+
+@test "a job has a session keyring of its own, and finds the keys of its user" {
+	[ -e /proc/keys ] && [ "$(uname -m)" = x86_64 ] || skip "no keyrings, or their system calls have other numbers"
+	# keyctl(KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING)
+	echo 'print syscall(250, 0, -3, 0), "\n"' >"$FOLDER/keyring.pl"
+	chmod 644 "$FOLDER/keyring.pl"
+	launcher=$(perl "$FOLDER/keyring.pl") # the launcher has inherited the keyring of rota up, and this shell's
+	for round in 1 2; do
+		run_as_eve <<-END
+			#!/bin/bash
+			perl "$FOLDER/keyring.pl"
+			perl "$FOLDER/keyring.pl"
+			perl -e 'my (\$type, \$name, \$data) = ("user", "rota-test", "secret");
+				syscall(248, \$type, \$name, \$data, 6, -3) > 0 or die "no key: \$!";
+				syscall(250, 10, -3, \$type, \$name, 0) > 0 or die "not found: \$!";
+				print "key\n"'
+		END
+		read -r -d '' first second key <<<"$output" || true
+		[ "$first" -gt 0 ] && [ "$first" = "$second" ] && [ "$key" = key ]
+		[ "$first" != "$launcher" ] && [ "$first" != "${before:-}" ]
+		before=$first
+	done
 }

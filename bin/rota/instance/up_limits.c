@@ -10,7 +10,7 @@
 #include "lib/hosts.h"
 
 struct row {
-	char memory[16], cpus[16];
+	char memory[16], cpus[16], processes[16];
 	char *nodes; /* names of nodes, separated by commas */
 };
 
@@ -23,7 +23,8 @@ static bool limits_read(const struct instance *in, const char *node, struct row 
 {
 	char *path = instance_path(in, "node/%s/limits", node);
 	FILE *file = fopen(path, "re");
-	bool good = file && fscanf(file, "memory=%15[a-z] cpus=%15[a-z]", row->memory, row->cpus) == 2;
+	bool good = file &&
+		    fscanf(file, "memory=%15[a-z] cpus=%15[a-z] processes=%15[a-z]", row->memory, row->cpus, row->processes) == 3;
 
 	if (file)
 		fclose(file);
@@ -34,7 +35,8 @@ static bool limits_read(const struct instance *in, const char *node, struct row 
 static struct row *row_of(struct rows *rows, const struct row *said)
 {
 	for (size_t i = 0; i < rows->count; i++)
-		if (!strcmp(rows->list[i].memory, said->memory) && !strcmp(rows->list[i].cpus, said->cpus))
+		if (!strcmp(rows->list[i].memory, said->memory) && !strcmp(rows->list[i].cpus, said->cpus) &&
+		    !strcmp(rows->list[i].processes, said->processes))
 			return &rows->list[i];
 	rows->list = xrealloc(rows->list, (rows->count + 1) * sizeof *rows->list);
 	rows->list[rows->count] = *said;
@@ -44,7 +46,8 @@ static struct row *row_of(struct rows *rows, const struct row *said)
 static json_t *row_json(const struct row *row)
 {
 	char *nodes = hosts_fold(row->nodes);
-	json_t *json = json_pack("{ss ss ss}", "nodes", nodes, "memory", row->memory, "cpus", row->cpus);
+	json_t *json =
+		json_pack("{ss ss ss ss}", "nodes", nodes, "memory", row->memory, "cpus", row->cpus, "processes", row->processes);
 
 	free(nodes);
 	return json;
@@ -102,7 +105,8 @@ void up_limits_say(const struct instance *in)
 	size_t i;
 
 	json_array_foreach (all, i, row)
-		instance_say(in, "limits on %s: memory %s, CPUs %s, time by the keeper",
-			     json_string_value(json_object_get(row, "nodes")), text_of(row, "memory"), text_of(row, "cpus"));
+		instance_say(in, "limits on %s: memory %s, CPUs %s, processes %s, time by the keeper",
+			     json_string_value(json_object_get(row, "nodes")), text_of(row, "memory"), text_of(row, "cpus"),
+			     text_of(row, "processes"));
 	json_decref(all);
 }
