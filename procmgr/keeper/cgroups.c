@@ -23,6 +23,7 @@
 #include "lib/clock.h"
 #include "procmgr/keeper/cgroups_cores.h"
 #include "procmgr/keeper/cgroups_file.h"
+#include "procmgr/keeper/cgroups_signal.h"
 #include "procmgr/record/record.h"
 
 enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, PIDS, CONTROLLERS };
@@ -358,24 +359,6 @@ bool cgroups_freeze(const struct cgroups *f, const char *key, bool frozen)
 	return asked;
 }
 
-/* Signal each process that the cgroup lists now. Returns true if there was a process. */
-static bool signal_listed(const char *dir, const char *key, int signal, pid_t but)
-{
-	char path[CGROUPS_PATH_SIZE];
-	snprintf(path, sizeof path, "%s/%s/cgroup.procs", dir, key);
-	FILE *file = fopen(path, "re");
-	bool any = false;
-	int pid;
-	while (file && fscanf(file, "%d", &pid) == 1) {
-		any = true;
-		if (pid > 0 && pid != but)
-			kill(pid, signal);
-	}
-	if (file)
-		fclose(file);
-	return any;
-}
-
 static const char *main_dir(const struct cgroups *f)
 {
 	return f->dir[FREEZER] ? f->dir[FREEZER] : f->v2_dir;
@@ -383,7 +366,7 @@ static const char *main_dir(const struct cgroups *f)
 
 void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t but)
 {
-	signal_listed(main_dir(f), key, signal, but);
+	cgroups_signal_listed(main_dir(f), key, signal, but);
 }
 
 bool cgroups_are_empty(const struct cgroups *f, const char *key)
@@ -400,7 +383,7 @@ bool cgroups_kill(const struct cgroups *f, const char *key)
 	if (dir == f->v2_dir && cgroups_file_write(dir, key, "cgroup.kill", "1"))
 		return true;
 	cgroups_freeze(f, key, true); /* so that no process can fork meanwhile */
-	bool any = signal_listed(dir, key, SIGKILL, 0);
+	bool any = cgroups_signal_listed(dir, key, SIGKILL, 0);
 	cgroups_freeze(f, key, false);
 	return any;
 }

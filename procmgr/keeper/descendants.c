@@ -2,7 +2,7 @@
  *
  * Called by: a keeper for its own descendants, to signal and to measure them; the launcher for processes that a dead keeper has
  * left.
- * Invariants: only roots and their descendants are signalled. */
+ * Invariants: only roots and their descendants are signalled, also if a process ends meanwhile and its number is used again. */
 #include "procmgr/keeper/descendants.h"
 
 #include <ctype.h>
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "lib/err.h"
@@ -104,20 +105,44 @@ void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each
 }
 
 struct signalled {
+	descendants_root *root;
+	void *arg;
 	int signal, count;
+	pid_t but;
 };
 
+/* Is the process with this number a root or a descendant of a root now? */
+static bool is_descendant(pid_t pid, descendants_root *root, void *arg)
+{
+	struct descendants_process p = {.parent = pid};
+	char number[16];
+	while (p.parent > 1 && p.parent != getpid()) {
+		snprintf(number, sizeof number, "%ld", (long)p.parent);
+		if (!read_process(number, &p))
+			return false;
+		if (root(&p, arg))
+			return true;
+	}
+	return false;
+}
+
+/* Another process may have got the number since the processes were listed. So the check follows the opening: the signal goes to the
+ * process that was opened, or to none. */
 static void send_signal(const struct descendants_process *p, void *arg)
 {
 	struct signalled *s = arg;
 	s->count++;
-	if (s->signal)
-		kill(p->pid, s->signal);
+	int fd = s->signal && p->pid != s->but ? pidfd_open(p->pid, 0) : -1;
+	if (fd < 0)
+		return;
+	if (is_descendant(p->pid, s->root, s->arg))
+		pidfd_send_signal(fd, s->signal, NULL, 0);
+	close(fd);
 }
 
-int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal)
+int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal, pid_t but)
 {
-	struct signalled s = {signal, 0};
+	struct signalled s = {root, arg, signal, 0, but};
 	descendants_each(root, arg, only, send_signal, &s);
 	return s.count;
 }
@@ -125,13 +150,13 @@ int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal
 /* Stop the processes with SIGSTOP first, until no new process appears. Then kill them. */
 bool descendants_kill(descendants_root *root, void *arg, uid_t only)
 {
-	int before = -1, now = descendants_signal(root, arg, only, 0);
+	int before = -1, now = descendants_signal(root, arg, only, 0, 0);
 	if (now == 0)
 		return false;
 	for (int round = 0; round < ROUNDS && now != before; round++) {
 		before = now;
-		now = descendants_signal(root, arg, only, SIGSTOP);
+		now = descendants_signal(root, arg, only, SIGSTOP, 0);
 	}
-	descendants_signal(root, arg, only, SIGKILL);
+	descendants_signal(root, arg, only, SIGKILL, 0);
 	return true;
 }

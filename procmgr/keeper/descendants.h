@@ -21,9 +21,9 @@ typedef bool descendants_root(const struct descendants_process *p, void *arg);
 void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each)(const struct descendants_process *p, void *sum),
 		      void *sum);
 
-/* Send a signal to the roots and all their descendants that run as the user `only`. Signal 0 only counts. Returns the number of
- * processes. */
-int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal);
+/* Send a signal to the roots and all their descendants that run as the user `only`, except to the process `but`. Signal 0 only
+ * counts. Returns the number of processes. */
+int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal, pid_t but);
 
 /* Kill the roots and all their descendants that run as the user `only`, so that no fork escapes. Returns false if there was no
  * process. */

@@ -25,25 +25,12 @@ void keeper_sweep_signal(const struct keeper *k, int signal)
 	keeper_sweep_signal_others(k, signal, 0);
 }
 
-struct signal_others {
-	int signal;
-	pid_t but;
-};
-
-static void signal_other(const struct descendants_process *p, void *arg)
-{
-	const struct signal_others *o = arg;
-	if (p->pid != o->but)
-		kill(p->pid, o->signal);
-}
-
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but)
 {
-	struct signal_others others = {signal, but};
 	if (k->cgroups)
 		cgroups_signal(k->cgroups, k->name, signal, but);
 	else
-		descendants_each(is_child, NULL, k->owner.uid, signal_other, &others);
+		descendants_signal(is_child, NULL, k->owner.uid, signal, but);
 }
 
 void keeper_sweep_freeze(struct keeper *k, bool frozen)

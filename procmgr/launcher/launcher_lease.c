@@ -6,6 +6,8 @@
  * outlive the lease hangs or is late, and is killed. Its attempt is then recovered like that of any dead keeper. */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
 
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -29,18 +31,26 @@ int64_t launcher_lease_next(const struct launcher *l)
 	return l->lease->at;
 }
 
+/* Kill the keeper that holds the lock of the attempt's pid file. Its number may be that of another process once it has ended, but
+ * not while it holds the lock. Returns false if there is no keeper. */
+static bool kill_keeper(const struct record_key *key)
+{
+	pid_t keeper = launcher_spool_keeper(key);
+	int fd = keeper > 0 ? pidfd_open(keeper, 0) : -1;
+	bool killed = fd >= 0 && launcher_spool_keeper(key) == keeper && pidfd_send_signal(fd, SIGKILL, NULL, 0) == 0;
+	if (fd >= 0)
+		close(fd);
+	return killed;
+}
+
 static void kill_overdue(struct launcher *l, const struct record_key *key)
 {
 	char name[RECORD_KEY_SIZE];
-	pid_t keeper;
 	if (!launcher_spool_ends_with_lease(key))
 		return;
 	record_key_text(key, name);
-	keeper = launcher_spool_keeper(key);
-	if (keeper > 0) {
+	if (kill_keeper(key))
 		log_error("the keeper of attempt %s is killed: it has not ended the attempt with the node's lease", name);
-		kill(keeper, SIGKILL);
-	}
 	/* The attempt of a child is recovered when the launcher reaps the killed keeper. */
 	if (!launcher_child_has(l, key))
 		launcher_lost_recover(l, key);

@@ -1,0 +1,80 @@
+/* cgroups_signal.c - signals the processes of a cgroup.
+ *
+ * Called by: cgroups.c.
+ * Invariants: only processes of the cgroup are signalled. A process may end after the cgroup has listed it, and another one get its
+ * number. So a process is opened first. If the cgroup lists the number after that, the open process is the listed one, or has
+ * ended. */
+#include "procmgr/keeper/cgroups_signal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "lib/err.h"
+#include "procmgr/keeper/cgroups_file.h"
+
+enum { OPEN_MOST = 64 };
+
+struct pids {
+	int *list; /* malloc'ed; NULL if there are none */
+	int count;
+};
+
+static struct pids list_pids(const char *dir, const char *key)
+{
+	char path[CGROUPS_PATH_SIZE];
+	struct pids pids = {NULL, 0};
+	snprintf(path, sizeof path, "%s/%s/cgroup.procs", dir, key);
+	FILE *file = fopen(path, "re");
+	int pid, capacity = 0;
+	while (file && fscanf(file, "%d", &pid) == 1) {
+		if (pids.count == capacity) {
+			capacity = capacity ? 2 * capacity : OPEN_MOST;
+			pids.list = xrealloc(pids.list, (unsigned long)capacity * sizeof *pids.list);
+		}
+		pids.list[pids.count++] = pid;
+	}
+	if (file)
+		fclose(file);
+	return pids;
+}
+
+static bool has_pid(const struct pids *pids, int pid)
+{
+	for (int i = 0; i < pids->count; i++)
+		if (pids->list[i] == pid)
+			return true;
+	return false;
+}
+
+/* Signal at most OPEN_MOST processes, so that few descriptors are open at a time. A process of another PID namespace is listed as
+ * 0, which cannot be opened. */
+static void signal_some(const char *dir, const char *key, const int *list, int count, int signal)
+{
+	int fds[OPEN_MOST];
+	for (int i = 0; i < count; i++)
+		fds[i] = list[i] > 0 ? pidfd_open(list[i], 0) : -1;
+	struct pids now = list_pids(dir, key);
+	for (int i = 0; i < count; i++) {
+		if (fds[i] >= 0 && has_pid(&now, list[i]))
+			pidfd_send_signal(fds[i], signal, NULL, 0);
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	free(now.list);
+}
+
+bool cgroups_signal_listed(const char *dir, const char *key, int signal, pid_t but)
+{
+	struct pids pids = list_pids(dir, key);
+	for (int i = 0; i < pids.count; i++)
+		if (pids.list[i] == but)
+			pids.list[i] = 0;
+	for (int from = 0; from < pids.count; from += OPEN_MOST) {
+		int left = pids.count - from;
+		signal_some(dir, key, pids.list + from, left < OPEN_MOST ? left : OPEN_MOST, signal);
+	}
+	free(pids.list);
+	return pids.count > 0;
+}

@@ -1,0 +1,12 @@
+/* cgroups_signal.h - signals the processes of a cgroup. */
+#ifndef ROTA_PROCMGR_CGROUPS_SIGNAL_H
+#define ROTA_PROCMGR_CGROUPS_SIGNAL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Signal each process that the cgroup `key` in the folder `dir` lists now, except the process `but`. Returns true if there was a
+ * process. */
+bool cgroups_signal_listed(const char *dir, const char *key, int signal, pid_t but);
+
+#endif
