@@ -36,14 +36,12 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 		err_set(e, "the arguments of control message \"%s\" are not JSON: %s", kind, wrong.text);
 		return NULL;
 	}
-	json_t *epilog = json_object_get(json, "epilog");
 	const char *cause = json_string_value(json_object_get(json, "cause"));
 	struct fields *message = fields_new();
 	fields_add(message, "op", "control");
 	record_key_add(message, key);
 	fields_add(message, "action", kind);
 	fields_add_int(message, "signal", signal_number(json_object_get(json, "signal")));
-	fields_add_int(message, "epilog", !epilog || json_is_true(epilog) || json_integer_value(epilog) != 0);
 	fields_add(message, "cause", cause ? cause : "");
 	fields_add_int(message, "limit", json_integer_value(json_object_get(json, "time_limit_s")));
 	json_decref(json);

@@ -128,17 +128,15 @@ int64_t keeper_control_next_timer(const struct keeper *k)
 static bool handle_message(struct keeper *k, const struct fields *message, struct err *e)
 {
 	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
-	int64_t signal, epilog, limit;
+	int64_t signal, limit;
 	if (!action)
 		return err_set(e, "it has no action");
 	if (!fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) ||
-	    !fields_int_or(message, "epilog", 0, 1, 1, &epilog, e) ||
 	    !fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e))
 		return false;
 	if (strcmp(action, "go") == 0) {
 		keeper_ending_request(k, KEEPER_REQUEST_GO);
 	} else if (strcmp(action, "end") == 0) {
-		k->epilogs = k->epilogs && epilog;
 		/* Running tasks go on, but the keeper waits for nothing after them. */
 		keeper_ending_request(k, KEEPER_REQUEST_END);
 	} else if (strcmp(action, "kill") == 0) {

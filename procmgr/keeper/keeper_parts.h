@@ -152,7 +152,7 @@ struct keeper {
 	bool suspended;		     /* keeper_sweep.c */
 	bool has_user_processes;     /* keeper_sweep.c: a process of the user may be left */
 	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
-	bool epilogs; /* whether epilogs run after the tasks; keeper.c sets this after the prolog, keeper_control.c clears it */
+	bool epilogs;	 /* whether epilogs run after the tasks; keeper.c sets this after the prolog */
 
 	char cause[KEEPER_CAUSE_SIZE];	/* keeper_ending.c, and keeper.c before `done`: why the attempt is being ended, or "" */
 	int64_t since;			/* keeper_record.c: when the record `keeper` was made (clock_boot_us) */

@@ -2,7 +2,8 @@
  *
  * Called by: launcher_agent.c for each message (registered by launcher.c).
  * Invariants:
- * - A keeper gets only messages that this file has checked and written anew.
+ * - A keeper gets only messages that this file has checked and written anew. They are not signed, so none of them lets a step go
+ *   without its epilogs.
  * - A message is answered when the keeper's socket has it, or when the attempt has no keeper. Until then the database keeps the
  *   order, so nothing is lost if the launcher dies. An unanswered message may come twice. */
 #include <signal.h>
@@ -49,10 +50,9 @@ static bool is_cause(const char *text)
 struct fields *launcher_control_check(const struct fields *message, struct err *e)
 {
 	const char *asked = fields_get(message, "action"), *action = known_action(asked), *cause = fields_get(message, "cause");
-	int64_t signal, epilog, limit;
+	int64_t signal, limit;
 	bool understood = action || err_set(e, "unknown action \"%.32s\"", asked ? asked : "");
 	understood = understood && fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) &&
-		     fields_int_or(message, "epilog", 0, 1, 1, &epilog, e) &&
 		     fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e);
 	if (understood && strcmp(action, "signal") == 0 && signal == 0)
 		understood = err_set(e, "action \"signal\" has no signal number");
@@ -63,7 +63,6 @@ struct fields *launcher_control_check(const struct fields *message, struct err *
 	struct fields *control = fields_new();
 	fields_add(control, "action", action);
 	fields_add_int(control, "signal", signal);
-	fields_add_int(control, "epilog", epilog);
 	fields_add(control, "cause", cause ? cause : "");
 	fields_add_int(control, "limit", limit);
 	return control;

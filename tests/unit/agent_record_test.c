@@ -92,7 +92,7 @@ static void test_not_reported(void **state)
 	fields_free(f);
 }
 
-static void control_is(const char *kind, const char *args, const char *signal, const char *epilog, const char *cause)
+static void control_is(const char *kind, const char *args, const char *signal, const char *cause)
 {
 	struct err e;
 	struct fields *f = agent_order_control(kind, &key, args, &e);
@@ -101,7 +101,7 @@ static void control_is(const char *kind, const char *args, const char *signal, c
 	assert_string_equal(fields_get(f, "job"), "812");
 	assert_string_equal(fields_get(f, "action"), kind);
 	assert_string_equal(fields_get(f, "signal"), signal);
-	assert_string_equal(fields_get(f, "epilog"), epilog);
+	assert_null(fields_get(f, "epilog"));
 	assert_string_equal(fields_get(f, "cause"), cause);
 	fields_free(f);
 }
@@ -110,15 +110,13 @@ static void test_control(void **state)
 {
 	(void)state;
 	struct err e;
-	control_is("go", "", "0", "1", "");
-	control_is("kill", "{\"cause\":\"cancelled\"}", "0", "1", "cancelled");
-	control_is("end", "{\"epilog\":0}", "0", "0", "");
-	control_is("end", "{\"epilog\":true}", "0", "1", "");
-	control_is("end", "{\"epilog\":false}", "0", "0", "");
-	control_is("signal", "{\"signal\":12}", "12", "1", "");
-	control_is("signal", "{\"signal\":\"USR1\"}", "10", "1", "");
-	control_is("signal", "{\"signal\":\"SIGHUP\"}", "1", "1", "");
-	control_is("signal", "{\"signal\":\"15\"}", "15", "1", "");
+	control_is("go", "", "0", "");
+	control_is("kill", "{\"cause\":\"cancelled\"}", "0", "cancelled");
+	control_is("end", "{\"epilog\":0}", "0", "");
+	control_is("signal", "{\"signal\":12}", "12", "");
+	control_is("signal", "{\"signal\":\"USR1\"}", "10", "");
+	control_is("signal", "{\"signal\":\"SIGHUP\"}", "1", "");
+	control_is("signal", "{\"signal\":\"15\"}", "15", "");
 	struct fields *f = agent_order_control("limit", &key, "{\"time_limit_s\": 90}", &e);
 	assert_string_equal(fields_get(f, "limit"), "90");
 	fields_free(f);
