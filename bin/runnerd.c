@@ -6,6 +6,7 @@
 #include "lib/conf.h"
 #include "lib/daemon.h"
 #include "lib/loop.h"
+#include "lib/trust.h"
 #include "runner/runner.h"
 #include "runner/supervisor.h"
 
@@ -26,10 +27,17 @@ static void part_close(void *part)
 
 static const struct loop_part part = {part_open, part_close};
 
+/* Verify, as the account of runnerd, that no other user can change the programs that it runs. */
+static bool check_programs(const struct conf *conf, struct err *e)
+{
+	const char *const paths[] = {conf->controller_prolog, conf->controller_epilog, conf->mail_program, NULL};
+	return trust_programs(paths, e);
+}
+
 static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
-	return daemon_become(conf->instance_account, e) && supervisor_start(e) &&
+	return daemon_become(conf->instance_account, e) && check_programs(conf, e) && supervisor_start(e) &&
 	       daemon_lock_instance(conf, "runnerd", name, e) && loop_serve(&part, "runnerd", conf, name, e);
 }
 

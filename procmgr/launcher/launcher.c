@@ -23,6 +23,7 @@
 #include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
+#include "lib/trust.h"
 #include "procmgr/launcher/launcher_parts.h"
 
 enum { POLL_MS = 10000, ENDING_MS = 20 };
@@ -72,9 +73,17 @@ static bool check_conf(const struct launcher *l, struct err *e)
 static bool open_key(struct launcher *l, struct err *e)
 {
 	char *path = xasprintf("%s/sign.pub", l->conf->keys_dir);
-	l->key = seal_verify_key_load(path, e);
+	if (geteuid() != 0 || trust_file(path, l->agent_uid, e))
+		l->key = seal_verify_key_load(path, e);
 	free(path);
 	return l->key != NULL;
+}
+
+/* Verify that only root can change the programs that run as root. */
+static bool check_hooks(const struct launcher *l, struct err *e)
+{
+	const char *const paths[] = {l->conf->node_site_prolog, l->conf->node_site_epilog, NULL};
+	return geteuid() != 0 || trust_programs(paths, e);
 }
 
 static bool is_in_use(const char *name)
@@ -133,9 +142,9 @@ static int poll_attempts(struct launcher *l)
 
 static bool open_all(struct launcher *l, struct err *e)
 {
-	if (!check_conf(l, e) || !launcher_agent_find(l, launcher_control_take, e) || !open_key(l, e) ||
-	    !launcher_spool_enter(l, e) || !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e) ||
-	    !launcher_idle_open(l, e))
+	if (!check_conf(l, e) || !check_hooks(l, e) || !launcher_agent_find(l, launcher_control_take, e) ||
+	    !launcher_spool_enter(l, e) || !open_key(l, e) || !daemon_lock("launcher.pid", e) || !open_journal(l, e) ||
+	    !open_signals(l, e) || !launcher_idle_open(l, e))
 		return false;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* makes orphaned processes of a dead keeper children of the launcher */
 	open_cgroups(l);
