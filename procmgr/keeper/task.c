@@ -41,6 +41,17 @@ static bool find_groups(struct task_owner *owner, struct err *e)
 	return true;
 }
 
+/* Is the user a member of the group under which the job was submitted? Its groups may have changed since, and the group does not come
+ * from this node. Root may be under any group, and a keeper that is not root keeps its own. */
+static bool check_group(const struct order *order, const struct task_owner *owner, struct err *e)
+{
+	bool is_member = geteuid() != 0 || owner->uid == 0;
+	for (int i = 0; !is_member && i < owner->group_count; i++)
+		is_member = owner->groups[i] == owner->gid;
+	return is_member ||
+	       err_set(e, "user \"%s\" is not a member of group %ld on node \"%s\"", order->user, (long)owner->gid, order->node);
+}
+
 bool task_owner_find(const struct order *order, struct task_owner *owner, struct err *e)
 {
 	errno = 0;
@@ -58,7 +69,7 @@ bool task_owner_find(const struct order *order, struct task_owner *owner, struct
 	owner->user = xstrdup(pw->pw_name);
 	owner->home = xstrdup(pw->pw_dir && *pw->pw_dir ? pw->pw_dir : "/");
 	owner->shell = xstrdup(pw->pw_shell && *pw->pw_shell ? pw->pw_shell : "/bin/sh");
-	return find_groups(owner, e);
+	return find_groups(owner, e) && check_group(order, owner, e);
 }
 
 void task_owner_clear(struct task_owner *owner)

@@ -69,15 +69,15 @@ run_as_eve() {
 @test "an administrator's rota log opens plain files of the owner only" {
 	run_as_eve <<-'END'
 		#!/bin/bash
-		echo told
+		echo output
 	END
-	[ "$(rota log "$job")" = told ]
+	[ "$(rota log "$job")" = output ]
 	mkdir "$FOLDER/private"
 	chown "$EVE:" "$FOLDER/private"
 	chmod 700 "$FOLDER/private"
 	mv "$FOLDER/$job.out" "$FOLDER/private/there"
 	ln -s private/there "$FOLDER/$job.out"
-	[ "$(rota log "$job")" = told ]
+	[ "$(rota log "$job")" = output ]
 	ln -sf /etc/shadow "$FOLDER/$job.out"
 	refused "Permission denied" rota log "$job"
 	rm "$FOLDER/$job.out"
