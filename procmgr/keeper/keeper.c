@@ -134,7 +134,7 @@ static bool find_owner(struct keeper *k, struct keeper_cache *cache, struct err 
 }
 
 /* Make cgroups and read the files that the tasks need. A missing file or user is the node's fault, an invalid resource limit the
- * step's. */
+ * step's. The last check is that of PAM. */
 static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 {
 	struct err e;
@@ -145,7 +145,7 @@ static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 	bool there = keeper_file_read(&cache->environment, k->order->environment_hash, &e) && find_owner(k, cache, &e) &&
 		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
-		return true;
+		return keeper_pam_admits(k);
 	k->failure = there ? KEEPER_FAILURE_LAUNCH : KEEPER_FAILURE_NODE;
 	snprintf(k->message, sizeof k->message, "%s", e.message);
 	return false;

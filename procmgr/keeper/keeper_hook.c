@@ -189,12 +189,15 @@ bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
 	return good;
 }
 
-int keeper_hook_call(struct keeper *k, int (*function)(const void *argument), const void *argument, char text[KEEPER_TAIL_SIZE])
+int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void *argument), const void *argument,
+		     char text[KEEPER_TAIL_SIZE])
 {
 	struct err e;
 	struct keeper_hook h = {.report = -1, .output = -1};
-	struct task_start start = {.function = function, .argument = argument};
-	start_as_user(k, &start);
+	struct task_start start = {
+		.function = function, .argument = argument, .node = k->order->node, .folder = "/", .umask = 022};
+	if (as_user)
+		start_as_user(k, &start);
 	bool began = run_hook(k, &h, &start, &e);
 	k->hook = NULL;
 	if (began)

@@ -79,7 +79,7 @@ bool keeper_if_changed(struct keeper *k)
 		return true;
 	struct check check = {&o->spec, keeper_task_facts(k, o->first_task), k->owner.home};
 	char text[KEEPER_TAIL_SIZE];
-	int verdict = keeper_hook_call(k, compare_files, &check, text);
+	int verdict = keeper_hook_call(k, true, compare_files, &check, text);
 	if (k->request == KEEPER_REQUEST_END || *k->cause)
 		return false;
 	if (verdict == VERDICT_CHANGED)

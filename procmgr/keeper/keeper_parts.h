@@ -226,12 +226,16 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path);
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path);
 /* Run a program as the user, without a record in the journal. */
 bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start);
-/* Call a function as the user in a process of its own. Returns the result of the function, and in `text` its output to descriptor
- * 1. Returns -1 if the function was not called; `text` then has the reason. */
-int keeper_hook_call(struct keeper *k, int (*function)(const void *argument), const void *argument, char text[KEEPER_TAIL_SIZE]);
+/* Call a function in a process of its own: as the user in the step's cgroup, or as root outside. Returns the result of the
+ * function, and in `text` its output to descriptor 1. Returns -1 if the function was not called; `text` then has the reason. */
+int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void *argument), const void *argument,
+		     char text[KEEPER_TAIL_SIZE]);
 void keeper_hook_output(struct keeper *k);
 void keeper_hook_report(struct keeper *k);
 bool keeper_hook_reap(struct keeper *k, pid_t pid);
+
+/* keeper_pam.c: may the user run steps on this node, as PAM says? If not, k->failure and k->message have the reason. */
+bool keeper_pam_admits(struct keeper *k);
 
 /* keeper_group.c */
 bool keeper_group_wait(struct keeper *k, struct err *e);

@@ -15,7 +15,9 @@ setup_file() {
 	export HOOKS
 	printf '#!/bin/bash\ntouch "$0.$ROTA_JOB_ID"\n' >"$HOOKS/epilog"
 	chmod 755 "$HOOKS" "$HOOKS/epilog"
-	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --site-epilog "$HOOKS/epilog"
+	export SERVICE=rota-test$$
+	echo 'account required pam_unix.so' >"/etc/pam.d/$SERVICE"
+	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set "launcher.pam_service=$SERVICE" --site-epilog "$HOOKS/epilog"
 	export FOLDER=$ROTA_TEST_DIR/$EVE
 	mkdir "$FOLDER"
 	chown "$EVE:" "$FOLDER"
@@ -28,7 +30,7 @@ teardown_file() {
 	userdel "$EVE" || status=1
 	groupdel "$CLUB" || status=1
 	groupdel "$OTHERS" || status=1
-	rm -rf -- "$HOOKS"
+	rm -rf -- "$HOOKS" "/etc/pam.d/$SERVICE"
 	return "$status"
 }
 
@@ -74,6 +76,22 @@ submit() {
 	rota wait "$job"
 	[ -e "$HOOKS/epilog.$job" ]
 	audit
+}
+
+@test "PAM says who may run a job on the node" {
+	submit "$EVE"
+	rota wait "$job"
+	chage -E 0 "$EVE"
+	submit "$EVE"
+	run rota wait "$job"
+	[ "$status" -ne 0 ]
+	[ ! -e "$FOLDER/$job.out" ]
+	[[ "$(superuser "select state || ': ' || message from rota.attempt where job_id = $job")" == "failed: PAM does not let user \"$EVE\" use node \"n1\": "*expired* ]]
+	[ "$(superuser "select state from rota.node")" = up ]
+	chage -E -1 "$EVE"
+	submit "$EVE"
+	rota wait "$job"
+	[ "$(cat "$FOLDER/$job.out")" = "$EVE" ]
 }
 
 # refuses PATTERN: a launcher with the configuration of the instance does not start.
