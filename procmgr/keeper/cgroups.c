@@ -22,20 +22,21 @@
 
 #include "lib/clock.h"
 #include "procmgr/keeper/cgroups_cores.h"
+#include "procmgr/keeper/cgroups_devices.h"
 #include "procmgr/keeper/cgroups_file.h"
 #include "procmgr/keeper/cgroups_signal.h"
 #include "procmgr/record/record.h"
 
-enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, PIDS, CONTROLLERS };
+enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, PIDS, DEVICES, CONTROLLERS };
 
-static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct", "pids"};
+static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct", "pids", "devices"};
 
 struct cgroups {
 	char *path;		 /* path of the node's cgroup below each mount: rota/<instance>-<hash>/<node> */
 	char *dir[CONTROLLERS];	 /* mount and path of each controller; NULL if the machine does not have it */
 	bool is_v2[CONTROLLERS]; /* the controller is mounted as version 2 */
 	const char *v2_dir;	 /* The node's cgroup in version 2, whose files freeze and kill; NULL if there is none. */
-	int processes;		 /* most processes and threads of an attempt; 0 means any number */
+	struct cgroups_options options;
 	/* Time until which cgroups_pick_cores does not search for `no_cores_count` cores or more, because the last search found
 	 * fewer. */
 	int64_t no_cores_until;
@@ -60,12 +61,18 @@ static bool is_handed_down(const char *mount, const char *controller)
 	return false;
 }
 
+/* Is the controller wanted? A machine may have controllers that a container cannot use. */
+static bool is_wanted(const struct cgroups *f, enum controller p)
+{
+	return p == PIDS ? f->options.processes > 0 : p == DEVICES ? f->options.devices : true;
+}
+
 /* Find the mount point and the version of each cgroup controller. */
 static void find_controllers(struct cgroups *f)
 {
 	for (int p = 0; p < CONTROLLERS; p++) {
 		char *mount = NULL, value[CGROUPS_VALUE_SIZE];
-		if (cgroup_get_subsys_mount_point(controller_names[p], &mount) != 0)
+		if (!is_wanted(f, p) || cgroup_get_subsys_mount_point(controller_names[p], &mount) != 0)
 			continue;
 		f->is_v2[p] = cgroups_file_read(mount, "", "cgroup.controllers", value);
 		if (!f->is_v2[p] || is_handed_down(mount, controller_names[p]))
@@ -123,7 +130,8 @@ static bool make_node(const struct cgroups *f, struct err *e)
 	return true;
 }
 
-struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, int processes, struct err *e)
+struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, const struct cgroups_options *options,
+			    struct err *e)
 {
 	int failed = cgroup_init();
 	if (failed) {
@@ -132,7 +140,7 @@ struct cgroups *cgroups_new(const char *instance, const char *state, const char 
 	}
 	struct cgroups *f = xcalloc(1, sizeof *f);
 	f->path = record_group(instance, state, node);
-	f->processes = processes;
+	f->options = *options;
 	find_controllers(f);
 	bool usable = f->dir[FREEZER] || f->v2_dir;
 	if (usable ? !make_node(f, e) : !err_set(e, "the cgroups of this machine have no freezer")) {
@@ -164,7 +172,7 @@ bool cgroups_limit_cpus(const struct cgroups *f)
 
 bool cgroups_limit_processes(const struct cgroups *f)
 {
-	return f && f->dir[PIDS] && f->processes > 0;
+	return f && f->dir[PIDS];
 }
 
 bool cgroups_remove_unused(const struct cgroups *f, bool (*in_use)(const char *key))
@@ -221,7 +229,7 @@ static bool set_memory_limit(const struct cgroups *f, const char *key, int64_t m
 static bool set_process_limit(const struct cgroups *f, const char *key)
 {
 	char number[16];
-	snprintf(number, sizeof number, "%d", f->processes);
+	snprintf(number, sizeof number, "%d", f->options.processes);
 	return cgroups_file_write(f->dir[PIDS], key, "pids.max", number);
 }
 
@@ -265,12 +273,21 @@ bool cgroups_pin(const struct cgroups *f, const char *key, const char *cores, st
 	return pinned || err_sys(e, "could not pin cgroup \"%s/%s\" to cores %s", f->path, key, cores);
 }
 
+bool cgroups_restrict_devices(const struct cgroups *f, const char *key, const struct device *list, int count, struct err *e)
+{
+	const char *dir = f->dir[DEVICES] ? f->dir[DEVICES] : f->v2_dir;
+	if (!dir)
+		return err_set(e, "the cgroups of this machine cannot restrict devices");
+	return (make_group(f, key, DEVICES) && cgroups_devices_restrict(dir, key, dir == f->v2_dir, list, count)) ||
+	       err_sys(e, "could not restrict the devices of cgroup \"%s/%s\"", f->path, key);
+}
+
 /* Can the cgroups of attempts be renamed? Only those of version 1 can. */
 static bool can_rename(const struct cgroups *f)
 {
 	bool all = f->dir[FREEZER] != NULL;
 	for (int p = 0; p < CONTROLLERS; p++)
-		all = all && (p == CPUSET || !f->dir[p] || !f->is_v2[p]);
+		all = all && (p == CPUSET || p == DEVICES || !f->dir[p] || !f->is_v2[p]);
 	return all;
 }
 
@@ -303,7 +320,7 @@ void cgroups_keep_open(const struct cgroups *f, const char *key)
 
 bool cgroups_release(const struct cgroups *f, const char *key, bool pinned)
 {
-	return can_rename(f) && (!pinned || remove_group(f, key, CPUSET));
+	return can_rename(f) && (!pinned || remove_group(f, key, CPUSET)) && remove_group(f, key, DEVICES);
 }
 
 static bool rename_group(const struct cgroups *f, const char *from, const char *key, enum controller p)

@@ -11,13 +11,20 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
+#include "procmgr/keeper/devices.h"
 
 /* The cgroups of one node. The object has no open files, so a forked keeper can go on using it. The files of cgroups_keep_open
  * are the keeper's own. */
 struct cgroups;
 
+struct cgroups_options {
+	int processes; /* most processes and threads of an attempt; 0 means any number */
+	bool devices;  /* cgroups_restrict_devices is called for each attempt */
+};
+
 /* Find the controllers and make the node's cgroup. Returns NULL if that fails; `e` has the reason. */
-struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, int processes, struct err *e);
+struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, const struct cgroups_options *options,
+			    struct err *e);
 void cgroups_free(struct cgroups *f);
 
 /* Can cgroups limit memory, CPUs, or the number of processes? If not, the keeper measures memory, or sets CPU affinities. */
@@ -44,7 +51,7 @@ bool cgroups_pin(const struct cgroups *f, const char *key, const char *cores, st
 /* Keep open the files of a cgroup that this process has made and may reuse. */
 void cgroups_keep_open(const struct cgroups *f, const char *key);
 
-/* Prepare the empty cgroup of an ended attempt for reuse, by removing only its cpuset, if it is `pinned`. Returns false if
+/* Prepare the empty cgroup of an ended attempt for reuse, by removing only its cpuset, if it is `pinned`, and its devices. Returns false if
  * cgroups cannot be renamed (version 2): the caller then removes the whole cgroup. Making and removing cgroups is most of what a
  * short step costs a node. */
 bool cgroups_release(const struct cgroups *f, const char *key, bool pinned);
@@ -52,6 +59,9 @@ bool cgroups_release(const struct cgroups *f, const char *key, bool pinned);
 /* Rename a released cgroup for another attempt with the same limit. The figures of the cgroup start anew, except for memory that
  * is still charged to it. Returns false if more than 2 MiB are charged, or if renaming fails: neither cgroup exists then. */
 bool cgroups_reuse(const struct cgroups *f, const char *from, const char *key);
+
+/* Let the processes of the attempt use only the devices of the list. */
+bool cgroups_restrict_devices(const struct cgroups *f, const char *key, const struct device *list, int count, struct err *e);
 
 /* Move the calling process into the cgroup of an attempt, as root, before the process becomes the user. `pinned` is true if the
  * cgroup has a cpuset. */

@@ -116,6 +116,19 @@ static void make_cgroups(struct keeper *k, struct keeper_cache *cache)
 	}
 }
 
+/* Restrict the step to its devices, if launcher.devices says so. Without a cgroup the step does not start then. */
+static bool restrict_devices(const struct keeper *k, struct err *e)
+{
+	struct device list[DEVICES_MOST];
+	if (strcmp(k->job->conf->launcher_devices, "granted") != 0)
+		return true;
+	int count = devices_granted(k->job->conf->launcher_device_files, k->order->gres, list, e);
+	if (count < 0)
+		return false;
+	return k->cgroups ? cgroups_restrict_devices(k->cgroups, k->name, list, count, e)
+			  : err_set(e, "launcher.devices is \"granted\", and the step has no cgroup");
+}
+
 /* Find the user that runs the tasks. Accounts and groups seldom change, so the result of the name service is cached for 30 s. */
 static bool find_owner(struct keeper *k, struct keeper_cache *cache, struct err *e)
 {
@@ -142,8 +155,8 @@ static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 	if (!cgroups_limit_cpus(k->cgroups))
 		cores_take(&k->cores, k->order->cpus);
 	k->environment = &cache->environment;
-	bool there = keeper_file_read(&cache->environment, k->order->environment_hash, &e) && find_owner(k, cache, &e) &&
-		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e);
+	bool there = restrict_devices(k, &e) && keeper_file_read(&cache->environment, k->order->environment_hash, &e) &&
+		     find_owner(k, cache, &e) && keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return keeper_pam_admits(k);
 	k->failure = there ? KEEPER_FAILURE_LAUNCH : KEEPER_FAILURE_NODE;

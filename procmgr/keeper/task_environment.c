@@ -14,6 +14,7 @@
 
 #include "lib/err.h"
 #include "lib/hosts.h"
+#include "procmgr/keeper/devices.h"
 
 static const char path_otherwise[] = "PATH=/usr/local/bin:/usr/bin:/bin";
 static const char site_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -23,23 +24,6 @@ struct list {
 	int count, capacity;
 	int sorted; /* number of items, from the first, that are sorted by name */
 };
-
-/* Returns the devices of one generic resource, such as "0,3" for gpu in "gpu:0+3,fpga:1", malloc'ed. Returns NULL if there are
- * none. */
-static char *gres_units(const char *gres, const char *kind)
-{
-	size_t length = strlen(kind);
-	for (const char *at = gres; *at; at += strcspn(at, ","), at += *at == ',') {
-		if (strncmp(at, kind, length) != 0 || at[length] != ':')
-			continue;
-		char *units = xstrndup(at + length + 1, strcspn(at + length + 1, ","));
-		for (char *c = units; *c; c++)
-			if (*c == '+')
-				*c = ',';
-		return units;
-	}
-	return NULL;
-}
 
 static char *text_or_none(const char *text)
 {
@@ -147,7 +131,7 @@ static char *value_pbs_job_id(const struct task_facts *f)
 
 static char *value_gpus(const struct task_facts *f)
 {
-	return gres_units(f->order->gres, "gpu");
+	return devices_of_gres(f->order->gres, "gpu");
 }
 
 /* Format a number of tasks on several nodes as Slurm does: "2(x3)", "1", or "" for no node. */

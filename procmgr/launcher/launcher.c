@@ -97,7 +97,9 @@ static void open_cgroups(struct launcher *l)
 	struct err e;
 	if (geteuid() != 0 || strcmp(l->conf->node_cgroup, "auto") != 0)
 		return;
-	l->cgroups = cgroups_new(l->conf->instance_name, l->conf->node_state, l->node, l->conf->launcher_max_processes, &e);
+	const struct cgroups_options options = {l->conf->launcher_max_processes,
+						strcmp(l->conf->launcher_devices, "granted") == 0};
+	l->cgroups = cgroups_new(l->conf->instance_name, l->conf->node_state, l->node, &options, &e);
 	if (l->cgroups)
 		cgroups_remove_unused(l->cgroups, is_in_use);
 	else

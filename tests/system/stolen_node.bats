@@ -6,9 +6,12 @@ load helper
 
 setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
-	export EVE=rsno$$
+	export EVE=rsno$$ TMPDIR=${TMPDIR:-/tmp}
 	useradd --no-create-home --home-dir "/tmp/$EVE" --shell /bin/bash "$EVE"
-	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set launcher.max_processes=50
+	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set launcher.max_processes=50 \
+		--set launcher.devices=granted --set "launcher.device_files=tape:$TMPDIR/$EVE.device%"
+	rota admin node change n1 --gres=tape:1
+	mknod -m 666 "$TMPDIR/$EVE.device0" c 1 11 || true # kmsg
 	export FOLDER=$ROTA_TEST_DIR/$EVE
 	mkdir "$FOLDER"
 	chown "$EVE:" "$FOLDER"
@@ -19,6 +22,7 @@ teardown_file() {
 	local status=0
 	instance_down || status=1
 	userdel "$EVE" || status=1
+	rm -f "$TMPDIR/$EVE.device0"
 	return "$status"
 }
 
@@ -130,4 +134,24 @@ run_as_eve() {
 		[ "$first" != "$launcher" ] && [ "$first" != "${before:-}" ]
 		before=$first
 	done
+}
+
+@test "a step uses the devices that it was granted, and no others" {
+	[ -d /sys/fs/cgroup/devices ] || [ -e /sys/fs/cgroup/cgroup.controllers ] || skip "no cgroups"
+	device=$TMPDIR/$EVE.device0
+	{ : >>"$device"; } 2>/dev/null || skip "no device files on this file system"
+	script() {
+		cat <<-END
+			#!/bin/bash
+			head -c 1 /dev/zero >/dev/null && head -c 1 /dev/urandom >/dev/null && : >>/dev/full && echo standard
+			{ : >>"$device"; } 2>/dev/null && echo granted
+			echo end
+		END
+	}
+	run_as_eve --gres=tape:1 <<<"$(script)"
+	[ "$output" = "$(printf 'standard\ngranted\nend')" ]
+	run_as_eve <<<"$(script)"
+	[ "$output" = "$(printf 'standard\nend')" ]
+	run_as_eve --gres=tape:1 <<<"$(script)"
+	[ "$output" = "$(printf 'standard\ngranted\nend')" ]
 }

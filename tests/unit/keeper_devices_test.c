@@ -1,0 +1,108 @@
+/* keeper_devices_test.c - which devices a step may use, and a cgroup of version 2 that lets processes use no others. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "procmgr/keeper/cgroups_devices.h"
+
+static bool has(const struct device *list, int count, char type, int major, int minor)
+{
+	for (int i = 0; i < count; i++)
+		if (list[i].type == type && list[i].major == major && list[i].minor == minor)
+			return true;
+	return false;
+}
+
+static void test_granted(void **state)
+{
+	(void)state;
+	struct device list[DEVICES_MOST];
+	struct err e;
+	int standard = devices_granted("", "gpu:0+1", list, &e);
+	assert_true(standard > 0 && has(list, standard, 'c', 1, 3) && !has(list, standard, 'c', 1, 11));
+	assert_int_equal(devices_granted("/dev/null /dev/missing gpu:/dev/%", "tape:null", list, &e), standard + 1);
+	assert_int_equal(devices_granted("gpu:/dev/%  tape:/dev/null", "gpu:full+zero", list, &e), standard + 2);
+	assert_true(has(list, standard + 2, 'c', 1, 7) && has(list, standard + 2, 'c', 1, 5));
+	assert_int_equal(devices_granted("gpu:/dev/missing%", "gpu:0", list, &e), -1);
+	assert_non_null(strstr(e.message, "/dev/missing0"));
+}
+
+static void test_units(void **state)
+{
+	(void)state;
+	char *units = devices_of_gres("gpu:0+3,fpga:1", "gpu");
+	assert_string_equal(units, "0,3");
+	free(units);
+	assert_null(devices_of_gres("gpu:0+3", "fpga"));
+}
+
+/* Find where version 2 is mounted. Returns false if it is not. */
+static bool find_mount(char mount[256])
+{
+	char line[1024], type[64];
+	FILE *mounts = fopen("/proc/mounts", "re");
+	bool found = false;
+	while (mounts && !found && fgets(line, sizeof line, mounts))
+		found = sscanf(line, "%*s %255s %63s", mount, type) == 2 && strcmp(type, "cgroup2") == 0;
+	if (mounts)
+		fclose(mounts);
+	return found;
+}
+
+/* Open a device in a process that has entered the cgroup. Returns the error number. */
+static int open_within(const char *dir, const char *key, const char *device)
+{
+	char path[512];
+	snprintf(path, sizeof path, "%s/%s/cgroup.procs", dir, key);
+	pid_t pid = fork();
+	if (pid == 0) {
+		int procs = open(path, O_WRONLY | O_CLOEXEC);
+		if (procs < 0 || write(procs, "0", 1) != 1)
+			_exit(255);
+		_exit(open(device, O_RDONLY | O_CLOEXEC) < 0 ? errno : 0);
+	}
+	int status = 0;
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+static void test_version_2(void **state)
+{
+	(void)state;
+	char mount[256], key[64], path[512];
+	snprintf(key, sizeof key, "rota-devices-test.%ld", (long)getpid());
+	if (geteuid() != 0 || !find_mount(mount))
+		skip();
+	snprintf(path, sizeof path, "%s/%s", mount, key);
+	if (mkdir(path, 0755) < 0)
+		skip();
+	const struct device list[] = {{'c', 1, 3}, {'c', 1, 7}};
+	int before = open_within(mount, key, "/dev/zero");
+	bool restricted = cgroups_devices_restrict(mount, key, true, list, 2);
+	int named = open_within(mount, key, "/dev/full"), other = open_within(mount, key, "/dev/zero");
+	assert_int_equal(rmdir(path), 0);
+	assert_true(restricted);
+	assert_int_equal(before, 0);
+	assert_int_equal(named, 0);
+	assert_int_equal(other, EPERM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_granted),
+		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_version_2),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
