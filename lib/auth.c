@@ -1,37 +1,37 @@
-/* auth.c - munge credentials whose payload is a hash of one request.
+/* auth.c - munge credentials whose payload is a hash of one request and the name of the server.
  *
  * Called by: clients (http.c) to encode, jobmgrd to decode.
  * Invariants:
  * - The user is known from the credential alone.
- * - A credential is valid once (munged has the replay cache), and only for the method, target and body that it was made for. */
+ * - A credential is valid once (munged has the replay cache), and only for the server, method, target and body that it was made
+ *   for. */
 #include "lib/auth.h"
 
 #include <munge.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/seal.h"
 
-static const char payload_head[] = "rota1:";
+static const char payload_head[] = "rota2:";
 
-enum { PAYLOAD_SIZE = sizeof payload_head - 1 + SEAL_HEX_SIZE - 1 };
-
-/* Write the payload of a credential: "rota1:" and the hex SHA-256 of "METHOD TARGET\n" + body. PAYLOAD_SIZE does not count the
- * NUL. */
-static void auth_payload(const char *method, const char *target, const void *body, size_t size, char payload[PAYLOAD_SIZE + 1])
+/* Returns the malloc'ed payload of a credential: "rota2:", the hex SHA-256 of "METHOD TARGET\n" + body, " ", and the server. */
+static char *auth_payload(const struct auth_request *request, const char *server)
 {
 	unsigned char hash[SEAL_HASH_SIZE];
+	char hex[SEAL_HEX_SIZE];
 	struct seal_hash h;
 	seal_hash_begin(&h);
-	seal_hash_add(&h, method, strlen(method));
+	seal_hash_add(&h, request->method, strlen(request->method));
 	seal_hash_add(&h, " ", 1);
-	seal_hash_add(&h, target, strlen(target));
+	seal_hash_add(&h, request->target, strlen(request->target));
 	seal_hash_add(&h, "\n", 1);
-	seal_hash_add(&h, body, size);
+	seal_hash_add(&h, request->body, request->size);
 	seal_hash_end(&h, hash);
-	memcpy(payload, payload_head, sizeof payload_head - 1);
-	seal_hex(hash, sizeof hash, payload + sizeof payload_head - 1);
+	seal_hex(hash, sizeof hash, hex);
+	return xasprintf("%s%s %s", payload_head, hex, server);
 }
 
 static munge_ctx_t auth_context(const char *socket)
@@ -69,42 +69,73 @@ static bool auth_fail(munge_ctx_t context, munge_err_t code, const char *socket,
 	return err_set(e, "munge: %s", text ? text : munge_strerror(code));
 }
 
-char *auth_encode(const char *socket, const char *method, const char *target, const void *body, size_t size, struct err *e)
+char *auth_encode(const char *socket, const char *server, const struct auth_request *request, struct err *e)
 {
-	char payload[PAYLOAD_SIZE + 1];
-	char *credential = NULL;
+	char *credential = NULL, *payload = auth_payload(request, server);
 	munge_ctx_t context = auth_context(socket);
-	auth_payload(method, target, body, size, payload);
 	/* Do not encrypt the payload: it is no secret, and encryption takes a third of the time of a credential. */
 	munge_ctx_set(context, MUNGE_OPT_CIPHER_TYPE, MUNGE_CIPHER_NONE);
-	munge_err_t code = munge_encode(&credential, context, payload, PAYLOAD_SIZE);
+	munge_err_t code = munge_encode(&credential, context, payload, (int)strlen(payload));
 	if (code != EMUNGE_SUCCESS) {
 		auth_fail(context, code, socket, e);
 		free(credential);
 		credential = NULL;
 	}
 	munge_ctx_destroy(context);
+	free(payload);
 	return credential;
 }
 
-bool auth_decode(const char *socket, const char *credential, const char *method, const char *target, const void *body,
-		 size_t size, uid_t *uid, gid_t *gid, struct err *e)
+static bool auth_is_named(const char *server, const char *const *servers)
 {
-	char payload[PAYLOAD_SIZE + 1];
+	for (; *servers; servers++)
+		if (strcasecmp(server, *servers) == 0)
+			return true;
+	return false;
+}
+
+/* Verify that the payload of a valid credential names one of `servers` and covers the request. The request is hashed last, for
+ * it may be large. */
+static bool auth_check_payload(const char *payload, const char *const *servers, const struct auth_request *request, struct err *e)
+{
+	const char *server = strchr(payload, ' ');
+	if (strncmp(payload, payload_head, sizeof payload_head - 1) != 0 || !server) {
+		err_set(e, "the credential was not made for this version of Rota");
+		return err_hint(e, "make it with \"rota token\" of the same version");
+	}
+	server++;
+	if (!auth_is_named(server, servers)) {
+		err_set(e, "the credential was made for \"%.255s\", and this is \"%s\"", server, *servers ? *servers : "");
+		return err_hint(e,
+				"make it with \"rota token --server\", or add the name to \"names\" in section \"gate\" of the "
+				"server's rota.conf");
+	}
+	char *expected = auth_payload(request, server);
+	bool same = strcmp(payload, expected) == 0;
+	free(expected);
+	if (same)
+		return true;
+	err_set(e, "the credential covers another request");
+	return err_hint(e, "it must be made over \"METHOD TARGET\\n\" and the very body that is sent");
+}
+
+bool auth_decode(const char *socket, const char *credential, const char *const *servers, const struct auth_request *request,
+		 uid_t *uid, gid_t *gid, struct err *e)
+{
 	void *covered = NULL;
-	int covered_size = 0;
+	int size = 0;
 	uid_t who = (uid_t)-1;
 	gid_t group = (gid_t)-1;
 	munge_ctx_t context = auth_context(socket);
-	munge_err_t code = munge_decode(credential, context, &covered, &covered_size, &who, &group);
+	munge_err_t code = munge_decode(credential, context, &covered, &size, &who, &group);
 	bool ok = code == EMUNGE_SUCCESS;
-	auth_payload(method, target, body, size, payload);
-	if (!ok)
+	if (ok) {
+		char *payload = xstrndup(covered ? covered : "", (size_t)size);
+		ok = auth_check_payload(payload, servers, request, e);
+		free(payload);
+	} else
 		auth_fail(context, code, socket, e);
-	else if (covered_size != PAYLOAD_SIZE || memcmp(covered, payload, PAYLOAD_SIZE) != 0) {
-		ok = err_set(e, "the credential covers another request");
-		err_hint(e, "it must be made over \"METHOD TARGET\\n\" and the very body that is sent");
-	} else {
+	if (ok) {
 		*uid = who;
 		*gid = group;
 	}

@@ -69,6 +69,10 @@ bool db_is_up(const struct db *db);
 /* Returns the pid of the postmaster if the connection is a Unix socket and the postmaster runs as the same user, else 0. */
 int db_server(const struct db *db);
 
+/* Give the sessions of this connection a setting. It is made before `up` is called, or there is no connection. Call it once, right
+ * after db_open(). The caller keeps the strings. */
+void db_set(struct db *db, const char *setting, const char *value);
+
 /* LISTEN on another channel, on the present connection and every later one. */
 void db_listen(struct db *db, const char *channel);
 

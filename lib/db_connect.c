@@ -57,6 +57,12 @@ static bool send_prepare(struct db *db, int function)
 	return PQsendPrepare(db->conn, db_functions[function].name, sql, 0, NULL);
 }
 
+static bool send_setting(struct db *db)
+{
+	const char *values[] = {db->setting, db->value};
+	return PQsendQueryParams(db->conn, "select set_config($1, $2, false)", 2, NULL, values, NULL, NULL, 0);
+}
+
 static void on_notice(void *arg, const PGresult *result)
 {
 	(void)arg;
@@ -64,7 +70,7 @@ static void on_notice(void *arg, const PGresult *result)
 	log_debug("database: %s", message ? message : "notice");
 }
 
-/* Prepare all functions and LISTEN on all channels in one round trip. */
+/* Prepare all functions, make the setting, and LISTEN on all channels in one round trip. */
 static void db_prepare(struct db *db)
 {
 	int fd = PQsocket(db->conn);
@@ -77,6 +83,8 @@ static void db_prepare(struct db *db)
 	for (int i = 0; sent && i < API_COUNT; i++)
 		if (db_functions[i].users & (unsigned)db->user)
 			sent = send_prepare(db, i);
+	if (sent && db->setting)
+		sent = send_setting(db);
 	for (int i = 0; sent && i < db->channel_count; i++)
 		sent = db_send_listen(db, db->channels[i]);
 	db->state = DB_PREPARING;
@@ -178,6 +186,12 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
 	for (; channels && *channels; channels++)
 		db_listen(db, *channels);
 	return db;
+}
+
+void db_set(struct db *db, const char *setting, const char *value)
+{
+	db->setting = setting;
+	db->value = value;
 }
 
 int db_server(const struct db *db)

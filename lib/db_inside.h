@@ -37,6 +37,7 @@ struct db {
 	const struct db_watcher *watcher;
 	char **channels;
 	int channel_count;
+	const char *setting, *value; /* a setting of each session; NULL: none */
 	PGconn *conn;
 	enum db_state state;
 	struct event *read, *write; /* events of the socket of `conn` */

@@ -16,6 +16,7 @@
 
 #include "lib/auth.h"
 #include "lib/http_stream.h"
+#include "lib/http_url.h"
 
 enum { HEAD_MOST = 65536, HTTP_MOST = 1 << 30 };
 
@@ -250,7 +251,10 @@ static bool body_read(struct http *h, struct head *head, struct body *body, stru
 
 static char *request_head(struct http *h, const char *method, const char *target, const void *body, size_t size, struct err *e)
 {
-	char *credential = auth_encode(h->conf->munge_socket, method, target, body, size, e);
+	char *server = http_url_server(h->conf, e);
+	char *credential =
+		server ? auth_encode(h->conf->munge_socket, server, &(struct auth_request){method, target, body, size}, e) : NULL;
+	free(server);
 	if (!credential)
 		return NULL;
 	char *text = xasprintf("%s %s HTTP/1.1\r\nHost: rota\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"

@@ -22,43 +22,12 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "lib/http_url.h"
+
 struct http_tls {
 	SSL_CTX *context;
 	SSL *ssl;
 };
-
-/* Split "https://host[:port]" or "https://[address][:port]" into malloc'ed host and port. */
-static bool url_split(const char *url, char **host, char **port, struct err *e)
-{
-	static const char scheme[] = "https://";
-	size_t head = sizeof scheme - 1;
-	*host = *port = NULL;
-	if (strncmp(url, scheme, head) != 0)
-		goto fail;
-	const char *start = url + head, *end;
-	if (*start == '[') {
-		start++;
-		end = start + strcspn(start, "]");
-		if (!*end || end == start)
-			goto fail;
-		*host = xstrndup(start, (size_t)(end - start));
-		end++;
-	} else {
-		end = start + strcspn(start, ":/");
-		if (end == start)
-			goto fail;
-		*host = xstrndup(start, (size_t)(end - start));
-	}
-	size_t length = *end == ':' ? strspn(end + 1, "0123456789") : 0;
-	*port = length ? xstrndup(end + 1, length) : xstrdup("6820");
-	end += length ? length + 1 : 0;
-	if (strcmp(end, "") == 0 || strcmp(end, "/") == 0)
-		return true;
-fail:
-	free(*host);
-	free(*port);
-	return err_set(e, "\"url\" in section \"gate\": \"%s\" is not like https://host:6820", url);
-}
 
 /* Connect to `host` by TCP. Returns the connected socket, or -1 on failure. */
 static int tcp_connect(const char *host, const char *port, struct err *e)
@@ -155,7 +124,7 @@ static struct http_tls *tls_open(const struct conf *conf, int *fd, struct err *e
 {
 	struct http_tls *t = xcalloc(1, sizeof *t);
 	char *host, *port;
-	bool ok = url_split(conf->gate_url, &host, &port, e);
+	bool ok = http_url_split(conf->gate_url, &host, &port, e);
 
 	if (ok) {
 		*fd = tcp_connect(host, port, e);

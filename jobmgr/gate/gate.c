@@ -217,8 +217,10 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const s
 	gate->server.connections = gate_connections_new(base, gate_read_bound(), GATE_BODIES * (size_t)conf->gate_max_body);
 	TAILQ_INIT(&gate->server.calls);
 	gate->server.waits = gate_waits_new();
-	gate->server.auth = gate_auth_new(base, conf->munge_socket);
-	gate->server.sessions = gate_sessions_open(base, conf, gate_take_notification, gate);
+	gate->server.auth = gate_auth_new(base, conf);
+	gate->server.listener = gate_listen_session_open(base, conf, gate_take_notification, gate);
+	gate->server.sessions = gate_sessions_open(base, conf, false);
+	gate->server.remote_sessions = *conf->gate_listen ? gate_sessions_open(base, conf, true) : NULL;
 	gate->retry = event_new(base, -1, EV_PERSIST, gate_retry_socket, gate);
 	if (!gate_open_tls(gate, e) || !gate_take_socket(gate, e)) {
 		gate_close(gate);
@@ -280,6 +282,8 @@ void gate_close(struct gate *gate)
 	gate_unlink_socket(gate);
 	listener_close(&gate->plain); /* closing the listeners takes the clients from all requests */
 	listener_close(&gate->tls);
+	gate_listen_session_close(gate->server.listener);
+	gate_sessions_close(gate->server.remote_sessions);
 	gate_sessions_close(gate->server.sessions); /* closing the sessions ends requests with a query under way */
 	gate_auth_free(gate->server.auth);
 	gate_calls_free(&gate->server); /* frees the requests that wait for munge, a session or a notification */

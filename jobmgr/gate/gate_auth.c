@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_names.h"
 #include "lib/auth.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -62,7 +63,8 @@ STAILQ_HEAD(auth_queue, auth_task);
 struct gate_auth {
 	struct event_base *base;
 	char *socket;
-	int wake; /* eventfd that reports that `done` is not empty */
+	char **local_names, **remote_names; /* names of this jobmgrd on the Unix socket, and by HTTPS */
+	int wake;			    /* eventfd that reports that `done` is not empty */
 	struct event *event;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -174,15 +176,35 @@ static bool auth_find_user(struct gate_auth *a, struct gate_credential *credenti
 	return true;
 }
 
+/* Refuse a valid credential that did not come the way it must: root's by the Unix socket only, since root of any node can make
+ * it; on the Unix socket everybody's from their own process, since root of any node can make everybody's. */
+static bool auth_check_peer(const struct gate_credential *credential, struct err *e)
+{
+	if (credential->is_remote && credential->uid == 0) {
+		gate_refuse(e, "RT403", "root is not served over HTTPS");
+		return err_hint(e,
+				"Run the command on a host of jobmgrd, where it uses the Unix socket, or as an ordinary user.");
+	}
+	if (!credential->is_remote && credential->uid != credential->peer) {
+		gate_refuse(e, "RT401", "the credential is of uid %u, and the connection of uid %d", (unsigned)credential->uid,
+			    (int)credential->peer);
+		return err_hint(e, "On the Unix socket each user sends requests with credentials of their own.");
+	}
+	return true;
+}
+
 static bool auth_decode_credential(struct gate_auth *a, struct gate_credential *credential, struct err *e)
 {
-	if (!auth_decode(a->socket, credential->text, credential->method, credential->target, credential->body, credential->size,
-			 &credential->uid, &credential->gid, e)) {
+	const struct auth_request request = {credential->method, credential->target, credential->body, credential->size};
+	char **names = credential->is_remote ? a->remote_names : a->local_names;
+
+	if (!auth_decode(a->socket, credential->text, (const char *const *)names, &request, &credential->uid, &credential->gid,
+			 e)) {
 		if (e->code[0] == '\0')
 			memcpy(e->code, "RT401", sizeof e->code);
 		return false;
 	}
-	return auth_find_user(a, credential, e);
+	return auth_check_peer(credential, e) && auth_find_user(a, credential, e);
 }
 
 static void auth_finish_task(struct gate_auth *a, struct auth_task *t)
@@ -266,13 +288,15 @@ static void auth_expire_task(evutil_socket_t fd, short what, void *arg)
 	answer(NULL, &e, t->arg);
 }
 
-struct gate_auth *gate_auth_new(struct event_base *base, const char *socket)
+struct gate_auth *gate_auth_new(struct event_base *base, const struct conf *conf)
 {
 	struct gate_auth *a = xcalloc(1, sizeof *a);
 	sigset_t all, before;
 
 	a->base = base;
-	a->socket = xstrdup(socket);
+	a->socket = xstrdup(conf->munge_socket);
+	a->local_names = gate_names_new_local(conf);
+	a->remote_names = gate_names_new_remote(conf);
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		die("could not make an eventfd: %s", strerror(errno));
@@ -324,6 +348,8 @@ void gate_auth_free(struct gate_auth *a)
 	pthread_cond_destroy(&a->work);
 	pthread_mutex_destroy(&a->lock);
 	close(a->wake);
+	gate_names_free(a->local_names);
+	gate_names_free(a->remote_names);
 	free(a->socket);
 	free(a);
 }

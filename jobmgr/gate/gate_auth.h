@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "lib/conf.h"
 #include "lib/err.h"
 
 enum { GATE_USER_SIZE = 256 };
@@ -17,6 +18,8 @@ struct gate_credential {
 	char *text, *method, *target, *body;
 	size_t size;	 /* size of the request's body in bytes */
 	bool ask_groups; /* the worker also reads the groups of the user */
+	bool is_remote;	 /* the request came by HTTPS */
+	uid_t peer;	 /* user at the other end of the Unix socket; -1: unknown, or HTTPS */
 
 	uid_t uid;
 	gid_t gid;
@@ -33,8 +36,8 @@ struct gate_auth;
  * NULL after a timeout. `e` is NULL if the credential is valid. */
 typedef void gate_auth_answer(struct gate_credential *credential, const struct err *e, void *arg);
 
-/* Start the worker thread, which checks credentials with the munged at `socket`. */
-struct gate_auth *gate_auth_new(struct event_base *base, const char *socket);
+/* Start the worker thread, which checks credentials with the munged of the configuration. */
+struct gate_auth *gate_auth_new(struct event_base *base, const struct conf *conf);
 
 /* End the worker thread. No handler is called any more. */
 void gate_auth_free(struct gate_auth *a);

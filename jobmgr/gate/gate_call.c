@@ -162,6 +162,11 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 	c->then(c, NULL, &e);
 }
 
+struct gate_sessions *gate_call_sessions(const struct gate_call *c)
+{
+	return c->credential->is_remote ? c->server->remote_sessions : c->server->sessions;
+}
+
 void gate_call_db(struct gate_call *c, enum api_function function, const struct db_param *params, int count,
 		  gate_answer_handler *then)
 {
@@ -169,7 +174,7 @@ void gate_call_db(struct gate_call *c, enum api_function function, const struct 
 
 	c->then = then;
 	event_add(c->timer, &limit);
-	c->query = gate_session_query(c->server->sessions, c->quota ? gate_quota_queries(c->quota) : NULL, function, params,
+	c->query = gate_session_query(gate_call_sessions(c), c->quota ? gate_quota_queries(c->quota) : NULL, function, params,
 				      count, call_returned, c);
 }
 
@@ -201,6 +206,8 @@ struct gate_call *gate_call_new(struct gate_server *server, struct evhttp_reques
 
 	c->server = server;
 	c->http = http;
+	c->connection =
+		gate_connection_find(server->connections, evhttp_connection_get_bufferevent(evhttp_request_get_connection(http)));
 	c->timer = event_new(server->base, -1, 0, call_timer, c);
 	TAILQ_INSERT_TAIL(&server->calls, c, link);
 	return c;

@@ -27,7 +27,9 @@ struct gate_server {
 	struct event_base *base;
 	const struct conf *conf;
 	const struct seal_mac_key *key;
-	struct gate_sessions *sessions;
+	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket */
+	struct gate_sessions *remote_sessions; /* the same for HTTPS; NULL: there is no HTTPS */
+	struct gate_listen_session *listener;
 	struct gate_auth *auth;
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
@@ -52,7 +54,8 @@ struct gate_verb {
  * that party ends the request, so `c` is valid in every callback, even if the client is gone by then (http NULL). */
 struct gate_call {
 	struct gate_server *server;
-	struct evhttp_request *http; /* HTTP request; NULL: it is answered, or the client is gone */
+	struct evhttp_request *http;	    /* HTTP request; NULL: it is answered, or the client is gone */
+	struct gate_connection *connection; /* connection of `http`, and valid as long */
 	const struct gate_route *route;
 	struct gate_quota *quota; /* quota of the client; NULL: the request counts to no quota */
 	size_t size;		  /* bytes of the request that count to the client's quota */
@@ -72,6 +75,9 @@ struct gate_call {
 
 /* Make a struct gate_call for an HTTP request. */
 struct gate_call *gate_call_new(struct gate_server *server, struct evhttp_request *http);
+
+/* Returns the database sessions for a request whose credential was checked. */
+struct gate_sessions *gate_call_sessions(const struct gate_call *c);
 
 /* Call an api function for a request; `params` are as in db_call. `then` is called with the answer, unless the client is gone. */
 void gate_call_db(struct gate_call *c, enum api_function function, const struct db_param *params, int count,

@@ -33,6 +33,7 @@ struct gate_quota {
 	struct gate_connections *all;
 	char name[QUOTA_NAME]; /* name of the client: "uid 1000", "10.0.0.7" */
 	bool is_remote;
+	uid_t uid; /* user of the client; -1: it is an address, or unknown */
 	/* the client's open connections, its requests under way, its database queries under way */
 	unsigned connections, requests, queries;
 	/* bytes read since the last answer to the client; bytes of its requests under way */
@@ -40,17 +41,17 @@ struct gate_quota {
 	TAILQ_ENTRY(gate_quota) link;
 };
 
-struct connection {
+struct gate_connection {
 	struct gate_connections *all;
 	struct bufferevent *buffer;
 	struct gate_quota *quota; /* quota of the client; NULL: nothing was read from the connection yet, or it was refused */
 	size_t unanswered;
 	bool refused;
-	TAILQ_ENTRY(connection) link;
+	TAILQ_ENTRY(gate_connection) link;
 };
 
 struct gate_connections {
-	TAILQ_HEAD(, connection) list;
+	TAILQ_HEAD(, gate_connection) list;
 	TAILQ_HEAD(, gate_quota) quotas;
 	unsigned count, remote, bound; /* number of admitted connections; of admitted TLS connections; limit of connections */
 	unsigned refused;	       /* number of connections refused since the last log line about refusals */
@@ -60,16 +61,17 @@ struct gate_connections {
 
 /* Quotas of clients. */
 
-/* Set `name` to the name of the client at the other end of a connection. Returns true for an address, false for a user of this
- * host. An IPv6 network of /64 is one client, because providers give each customer at least a /64. */
-static bool quota_read_name(int fd, char name[QUOTA_NAME])
+/* Set `name` to the name of the client at the other end of a connection, and `uid` to the user of this host, or -1. Returns true
+ * for an address. An IPv6 network of /64 is one client, because providers give each customer at least a /64. */
+static bool quota_read_name(int fd, char name[QUOTA_NAME], uid_t *uid)
 {
 	struct sockaddr_storage address = {0};
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
-	struct ucred who;
+	struct ucred who = {.uid = (uid_t)-1};
 	socklen_t size = sizeof who, length = sizeof address;
 
+	*uid = (uid_t)-1;
 	if (getpeername(fd, (struct sockaddr *)&address, &length) == 0 && address.ss_family == AF_INET6) {
 		if (!IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
 			memset(in6->sin6_addr.s6_addr + 8, 0, 8);
@@ -83,13 +85,15 @@ static bool quota_read_name(int fd, char name[QUOTA_NAME])
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
 		who.uid = (uid_t)-1;
 	snprintf(name, QUOTA_NAME, "uid %d", (int)who.uid);
+	*uid = who.uid;
 	return false;
 }
 
 static struct gate_quota *quota_find(struct gate_connections *all, int fd)
 {
 	char name[QUOTA_NAME] = "";
-	bool is_remote = quota_read_name(fd, name);
+	uid_t uid;
+	bool is_remote = quota_read_name(fd, name, &uid);
 	struct gate_quota *quota;
 
 	TAILQ_FOREACH(quota, &all->quotas, link)
@@ -100,6 +104,7 @@ static struct gate_quota *quota_find(struct gate_connections *all, int fd)
 	quota = xcalloc(1, sizeof *quota);
 	quota->all = all;
 	quota->is_remote = is_remote;
+	quota->uid = uid;
 	memcpy(quota->name, name, sizeof name);
 	TAILQ_INSERT_HEAD(&all->quotas, quota, link);
 	return quota;
@@ -119,16 +124,33 @@ static unsigned quota_bound(const struct gate_quota *quota)
 	return quota->is_remote ? quota->all->bound / 4 : quota->all->bound / 2;
 }
 
-struct gate_quota *gate_quota_take(struct gate_connections *all, const struct bufferevent *buffer, size_t size, struct err *e)
+struct gate_connection *gate_connection_find(struct gate_connections *all, const struct bufferevent *buffer)
 {
-	struct connection *c;
+	struct gate_connection *c;
 
 	TAILQ_FOREACH(c, &all->list, link)
 	{
 		if (c->buffer == buffer)
 			break;
 	}
-	if (!c || !c->quota || c->quota->requests >= quota_bound(c->quota) || c->quota->request_bytes + size > all->most ||
+	return c;
+}
+
+bool gate_connection_is_remote(const struct gate_connection *c)
+{
+	return c->quota->is_remote;
+}
+
+uid_t gate_connection_uid(const struct gate_connection *c)
+{
+	return c->quota->uid;
+}
+
+struct gate_quota *gate_quota_take(struct gate_connection *c, size_t size, struct err *e)
+{
+	struct gate_connections *all = c->all;
+
+	if (!c->quota || c->quota->requests >= quota_bound(c->quota) || c->quota->request_bytes + size > all->most ||
 	    (size > QUOTA_SMALL && all->request_bytes + size > QUOTAS * all->most)) {
 		gate_refuse(e, "RT429", "too many requests of this client are under way");
 		err_hint(e, "Nothing was done; try again when some of them have been answered.");
@@ -155,7 +177,7 @@ unsigned *gate_quota_queries(struct gate_quota *quota)
 
 /* Connections of clients. */
 
-static bool connection_is_dead(const struct connection *c)
+static bool connection_is_dead(const struct gate_connection *c)
 {
 	void *owner = NULL;
 
@@ -164,14 +186,14 @@ static bool connection_is_dead(const struct connection *c)
 }
 
 /* Refuse a connection by shutting it down. evhttp then reads the end of the connection and frees it. */
-static void connection_refuse(struct connection *c)
+static void connection_refuse(struct gate_connection *c)
 {
 	c->refused = true;
 	shutdown(bufferevent_getfd(c->buffer), SHUT_RDWR);
 }
 
 /* Count an accepted connection to its quota, or refuse it. */
-static void connection_admit(struct connection *c)
+static void connection_admit(struct gate_connection *c)
 {
 	struct gate_connections *all = c->all;
 	struct gate_quota *quota = quota_find(all, bufferevent_getfd(c->buffer));
@@ -190,7 +212,7 @@ static void connection_admit(struct connection *c)
 	connection_refuse(c);
 }
 
-static void connection_count(struct connection *c, size_t added, size_t answered)
+static void connection_count(struct gate_connection *c, size_t added, size_t answered)
 {
 	c->unanswered += added - answered;
 	c->quota->unanswered += added - answered;
@@ -199,7 +221,7 @@ static void connection_count(struct connection *c, size_t added, size_t answered
 
 static void connection_input_changed(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
 {
-	struct connection *c = arg;
+	struct gate_connection *c = arg;
 	const struct gate_quota *quota;
 
 	(void)input;
@@ -221,14 +243,14 @@ static void connection_input_changed(struct evbuffer *input, const struct evbuff
 
 static void connection_output_changed(struct evbuffer *output, const struct evbuffer_cb_info *info, void *arg)
 {
-	struct connection *c = arg;
+	struct gate_connection *c = arg;
 
 	(void)output;
 	if (info->n_added > 0 && c->quota)
 		connection_count(c, 0, c->unanswered);
 }
 
-static void connection_remove(struct connection *c)
+static void connection_remove(struct gate_connection *c)
 {
 	struct gate_connections *all = c->all;
 
@@ -249,7 +271,7 @@ static void connection_remove(struct connection *c)
 static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	struct gate_connections *all = arg;
-	struct connection *c, *next;
+	struct gate_connection *c, *next;
 
 	(void)fd;
 	for (c = TAILQ_FIRST(&all->list); c; c = next) {
@@ -295,7 +317,7 @@ void gate_connections_free(struct gate_connections *all)
 
 void gate_connection_add(struct gate_connections *all, struct bufferevent *buffer)
 {
-	struct connection *c = xcalloc(1, sizeof *c);
+	struct gate_connection *c = xcalloc(1, sizeof *c);
 	struct timeval often = {.tv_sec = CONNECTION_SWEEP};
 
 	bufferevent_incref(buffer);
@@ -311,7 +333,7 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 
 bool gate_connections_flushed(const struct gate_connections *all)
 {
-	const struct connection *each;
+	const struct gate_connection *each;
 
 	TAILQ_FOREACH(each, &all->list, link)
 	{

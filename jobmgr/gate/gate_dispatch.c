@@ -54,7 +54,7 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 	credential->body = NULL;
 	if (!c->request || !gate_request_check_members(c->request, c->route->members, &e)) {
 		gate_call_fail(c, &e, NULL);
-	} else if (!gate_sessions_are_up(c->server->sessions) && !(c->route->flags & GATE_WAIT)) {
+	} else if (!gate_sessions_are_up(gate_call_sessions(c)) && !(c->route->flags & GATE_WAIT)) {
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");
 		err_hint(&e, "Nothing was done. The job manager keeps trying to connect; try again soon.");
 		gate_call_fail(c, &e, NULL);
@@ -76,6 +76,8 @@ static void dispatch_identify(struct gate_call *c, const char *method, const cha
 	struct gate_credential *credential = xcalloc(1, sizeof *credential);
 	struct evbuffer *body = evhttp_request_get_input_buffer(c->http);
 
+	credential->is_remote = gate_connection_is_remote(c->connection);
+	credential->peer = gate_connection_uid(c->connection);
 	credential->text = xstrdup(text);
 	credential->method = xstrdup(method);
 	credential->target = xstrdup(evhttp_request_get_uri(c->http));
@@ -119,8 +121,7 @@ static bool dispatch_find_route(struct gate_call *c, enum evhttp_cmd_type method
 	c->size = evbuffer_get_length(evhttp_request_get_input_buffer(c->http));
 	if (!(c->route->flags & GATE_SUBMIT) && c->size > DISPATCH_LARGEST)
 		return gate_refuse(e, "RT413", "the request for \"%s\" has more than %d bytes", c->route->verb, DISPATCH_LARGEST);
-	c->quota = gate_quota_take(c->server->connections,
-				   evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http)), c->size, e);
+	c->quota = gate_quota_take(c->connection, c->size, e);
 	return c->quota;
 }
 

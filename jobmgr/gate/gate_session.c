@@ -4,6 +4,7 @@
  * Invariants:
  * - A session has one query under way, so a slow query delays no other query.
  * - One client has at most CLIENT_MOST queries under way, so other clients find a free session.
+ * - Calls by HTTPS have sessions of their own with the setting rota.remote. SQL functions grant no role in them.
  * - Notifications have a session of their own, because PostgreSQL delivers them between queries only.
  * - Queries of one client need no order: a client sends the next request when it has the answer, which is committed by then. */
 #include "jobmgr/gate/gate_session.h"
@@ -39,9 +40,13 @@ struct gate_query {
 
 struct gate_sessions {
 	struct session session[SESSIONS];
-	struct db *listener;
-	struct db_watcher watcher;
+	bool is_remote;			/* sessions for calls by HTTPS */
 	TAILQ_HEAD(, gate_query) queue; /* queued queries, first in, first out */
+};
+
+struct gate_listen_session {
+	struct db *db;
+	struct db_watcher watcher;
 	void (*notified)(void *arg);
 	void *arg;
 };
@@ -174,12 +179,18 @@ bool gate_session_cancel(struct gate_query *query)
 
 /* Sessions. */
 
+/* The first session logs for all sessions. */
+static bool session_is_first(const struct session *session)
+{
+	return session == session->all->session && !session->all->is_remote;
+}
+
 static void session_up(struct db *db, void *arg)
 {
 	struct session *session = arg;
 
 	(void)db;
-	if (session == session->all->session) /* the first session logs for all sessions */
+	if (session_is_first(session))
 		log_info("HTTP API: connected to the database");
 	sessions_send_queued(session->all);
 }
@@ -189,7 +200,7 @@ static void session_down(struct db *db, const struct err *e, void *arg)
 	const struct session *session = arg;
 
 	(void)db;
-	if (session == session->all->session)
+	if (session_is_first(session))
 		log_warning("HTTP API: no connection to the database: %s", e->message);
 }
 
@@ -198,38 +209,13 @@ static void session_notified(struct db *db, const char *channel, void *arg)
 	(void)db, (void)channel, (void)arg; /* the session listens to no channel */
 }
 
-/* Call `notified` when the listening session is connected again, since notifications are lost without a connection. */
-static void listener_up(struct db *db, void *arg)
+struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, bool is_remote)
 {
-	struct gate_sessions *sessions = arg;
-
-	(void)db;
-	sessions->notified(sessions->arg);
-}
-
-static void listener_down(struct db *db, const struct err *e, void *arg)
-{
-	(void)db, (void)e, (void)arg; /* session_down logs the error */
-}
-
-static void listener_notified(struct db *db, const char *channel, void *arg)
-{
-	(void)channel;
-	listener_up(db, arg);
-}
-
-struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, void (*notified)(void *arg), void *arg)
-{
-	static const char *const channels[] = {"rota_event", NULL};
 	struct gate_sessions *sessions = xcalloc(1, sizeof *sessions);
-	char *conninfo = db_conninfo(conf, "rota_jobmgr", "jobmgrd gate");
+	char *conninfo = db_conninfo(conf, "rota_jobmgr", is_remote ? "jobmgrd gate remote" : "jobmgrd gate");
 
 	TAILQ_INIT(&sessions->queue);
-	sessions->notified = notified;
-	sessions->arg = arg;
-	sessions->watcher =
-		(struct db_watcher){.up = listener_up, .down = listener_down, .notified = listener_notified, .arg = sessions};
-	sessions->listener = db_open(base, conninfo, 0, channels, &sessions->watcher);
+	sessions->is_remote = is_remote;
 	for (int i = 0; i < SESSIONS; i++) {
 		struct session *session = &sessions->session[i];
 
@@ -237,6 +223,8 @@ struct gate_sessions *gate_sessions_open(struct event_base *base, const struct c
 		session->watcher =
 			(struct db_watcher){.up = session_up, .down = session_down, .notified = session_notified, .arg = session};
 		session->db = db_open(base, conninfo, API_JOBMGR, NULL, &session->watcher);
+		if (is_remote)
+			db_set(session->db, "rota.remote", "on");
 	}
 	free(conninfo);
 	return sessions;
@@ -250,7 +238,6 @@ void gate_sessions_close(struct gate_sessions *sessions)
 		query_dequeue(TAILQ_FIRST(&sessions->queue));
 	for (int i = 0; i < SESSIONS; i++)
 		db_close(sessions->session[i].db);
-	db_close(sessions->listener);
 	free(sessions);
 }
 
@@ -261,4 +248,50 @@ bool gate_sessions_are_up(const struct gate_sessions *sessions)
 			return true;
 	}
 	return false;
+}
+
+/* The session for notifications. */
+
+/* Call `notified` when the session is connected again, since notifications are lost without a connection. */
+static void listener_up(struct db *db, void *arg)
+{
+	struct gate_listen_session *listener = arg;
+
+	(void)db;
+	listener->notified(listener->arg);
+}
+
+static void listener_down(struct db *db, const struct err *e, void *arg)
+{
+	(void)db, (void)e, (void)arg; /* session_down logs the error */
+}
+
+static void listener_notified(struct db *db, const char *channel, void *arg)
+{
+	(void)channel;
+	listener_up(db, arg);
+}
+
+struct gate_listen_session *gate_listen_session_open(struct event_base *base, const struct conf *conf,
+						     void (*notified)(void *arg), void *arg)
+{
+	static const char *const channels[] = {"rota_event", NULL};
+	struct gate_listen_session *listener = xcalloc(1, sizeof *listener);
+	char *conninfo = db_conninfo(conf, "rota_jobmgr", "jobmgrd gate");
+
+	listener->notified = notified;
+	listener->arg = arg;
+	listener->watcher =
+		(struct db_watcher){.up = listener_up, .down = listener_down, .notified = listener_notified, .arg = listener};
+	listener->db = db_open(base, conninfo, 0, channels, &listener->watcher);
+	free(conninfo);
+	return listener;
+}
+
+void gate_listen_session_close(struct gate_listen_session *listener)
+{
+	if (!listener)
+		return;
+	db_close(listener->db);
+	free(listener);
 }

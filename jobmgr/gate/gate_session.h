@@ -11,10 +11,8 @@
 struct gate_sessions;
 struct gate_query; /* a database query, from gate_session_query until it is answered */
 
-/* Open the sessions. `notified` is called after each notification, and after each reconnect, because notifications may have been
- * lost. */
-struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, void (*notified)(void *arg),
-					 void *arg);
+/* Open the sessions for calls by the Unix socket, or by HTTPS (`is_remote`). */
+struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, bool is_remote);
 
 /* Close all sessions. Queries under way fail first, as in db_close. Queued queries are dropped without an answer. */
 void gate_sessions_close(struct gate_sessions *sessions);
@@ -29,5 +27,12 @@ struct gate_query *gate_session_query(struct gate_sessions *sessions, unsigned *
 
 /* Cancel a query that is still queued. A cancelled query is not answered. Returns false if the query is already under way. */
 bool gate_session_cancel(struct gate_query *query);
+
+/* Open the session for notifications. `notified` is called after each notification, and after each reconnect, because
+ * notifications may have been lost. */
+struct gate_listen_session;
+struct gate_listen_session *gate_listen_session_open(struct event_base *base, const struct conf *conf,
+						     void (*notified)(void *arg), void *arg);
+void gate_listen_session_close(struct gate_listen_session *listener);
 
 #endif

@@ -1,10 +1,12 @@
 create function internal.caller_role(p_uid int, p_user text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return case when p_uid = 0 then 'admin'
+	return case when current_setting('rota.remote', true) = 'on' then 'user'
+		when p_uid = 0 then 'admin'
 		else coalesce((select p.role from person p where p.user_name = p_user), 'user') end;
 end $$;
-comment on function internal.caller_role(int, text) is 'user, operator or admin; root is always admin.';
+comment on function internal.caller_role(int, text) is 'user, operator or admin. Root is always admin; over HTTPS (setting rota.remote) everybody is a user, since root of any '
+	'node can make credentials of everybody.';
 
 create view internal.account_coordinated as
 with recursive below as (

@@ -96,15 +96,15 @@ processes_of() { # USER: how many there are, zombies aside
 credential() {
 	local method=$1 target=$2 body=${3:-}
 	shift $(($# < 3 ? $# : 3))
-	printf 'rota1:%s' "$({ printf '%s %s\n' "$method" "$target"; printf %s "$body"; } | sha256sum | cut -d' ' -f1)" |
+	printf 'rota2:%s unix:rota' "$({ printf '%s %s\n' "$method" "$target"; printf %s "$body"; } | sha256sum | cut -d' ' -f1)" |
 		as "$EVE" munge --socket="$MUNGE" "$@"
 }
 
-# request CREDENTIAL PATH [OPTION OF curl]...: status and answer.
+# request CREDENTIAL PATH [OPTION OF curl]...: status and answer of Eve's request.
 request() {
 	local credential=$1 path=$2
 	shift 2
-	curl -s -m 20 -w ' [%{http_code}]' --unix-socket "$GATE" -H "Authorization: Munge $credential" "$@" "http://gate$path" || true
+	as "$EVE" curl -s -m 20 -w ' [%{http_code}]' --unix-socket "$GATE" -H "Authorization: Munge $credential" "$@" "http://gate$path" || true
 }
 
 # raw SECONDS <BYTES: the API's answer to these bytes, for so long.
@@ -149,10 +149,10 @@ raw() {
 	[[ $output == *'covers another request'*'[401]' ]]
 	run request "$(credential POST /v1/cancel '{"jobs":["1"]}')" /v1/cancel -d '{"jobs":["1"]} '
 	[[ $output == *'covers another request'*'[401]' ]]
-	run request "$(printf 'rota1:%064d' 0 | as "$EVE" munge --socket="$MUNGE")" /v1/queue
+	run request "$(printf 'rota2:%064d unix:rota' 0 | as "$EVE" munge --socket="$MUNGE")" /v1/queue
 	[[ $output == *'covers another request'*'[401]' ]]
 	run request "$(as "$EVE" munge --socket="$MUNGE" </dev/null)" /v1/queue
-	[[ $output == *'covers another request'*'[401]' ]]
+	[[ $output == *'not made for this version'*'[401]' ]]
 }
 
 @test "a credential made with another key, altered, garbled or missing is none" {
@@ -177,7 +177,7 @@ raw() {
 		--seed-file="$ROTA_TEST_DIR/$EVE/munge/seed" --log-file="$ROTA_TEST_DIR/$EVE/munge/log" >/dev/null 2>&1 3>&- &
 	pid=$!
 	eventually test -S "$ROTA_TEST_DIR/$EVE/munge/socket"
-	one=$(printf 'rota1:%s' "$(printf 'GET /v1/queue\n' | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_TEST_DIR/$EVE/munge/socket")
+	one=$(printf 'rota2:%s unix:rota' "$(printf 'GET /v1/queue\n' | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_TEST_DIR/$EVE/munge/socket")
 	kill "$pid"
 	run request "$one" /v1/queue
 	[[ $output == *"not made with this instance's munge key"*'[401]' ]]
@@ -225,13 +225,13 @@ raw() {
 	[[ $output == *'[400]' ]]
 	run curl -s --unix-socket "$GATE" -w '[%{http_code}]' "http://gate/v1/ping?$(head -c 100000 "$BATS_TEST_TMPDIR/long")"
 	[[ $output == *'[400]' || $output == *'[414]' ]]
-	head -c 17000000 /dev/zero >"$BATS_TEST_TMPDIR/large"
-	run request x /v1/submit --data-binary "@$BATS_TEST_TMPDIR/large"
+	head -c 17000000 /dev/zero >"$ROTA_TEST_DIR/large"
+	run request x /v1/submit --data-binary "@$ROTA_TEST_DIR/large"
 	[[ $output == *'[413]' ]]
-	run request x /v1/submit -H 'Transfer-Encoding: chunked' --data-binary "@$BATS_TEST_TMPDIR/large"
+	run request x /v1/submit -H 'Transfer-Encoding: chunked' --data-binary "@$ROTA_TEST_DIR/large"
 	[[ $output == *'[413]' ]]
-	head -c 2000000 /dev/zero >"$BATS_TEST_TMPDIR/large"
-	run request x /v1/cancel --data-binary "@$BATS_TEST_TMPDIR/large"
+	head -c 2000000 /dev/zero >"$ROTA_TEST_DIR/large"
+	run request x /v1/cancel --data-binary "@$ROTA_TEST_DIR/large"
 	[[ $output == *'has more than 1048576 bytes'*'[413]' ]]
 	body="{\"jobs\":[$(seq -s, 1 10001)]}"
 	run request "$(credential POST /v1/queue "$body")" /v1/queue -d "$body"

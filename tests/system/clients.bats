@@ -206,7 +206,7 @@ gate_files() {
 	rota admin setting change max_submitted --value=200000
 	rota admin setting change max_submitted_all --value=5
 	body=$(jq -nc --rawfile script "$SCRIPT" '{$script, workdir: "/tmp", options: []}')
-	credential=$(printf 'rota1:%s' "$(printf 'POST /v1/submit\n%s' "$body" | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
+	credential=$(printf 'rota2:%s unix:rota' "$(printf 'POST /v1/submit\n%s' "$body" | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
 	run curl -sS -i --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $credential" -d "$body" http://gate/v1/submit
 	rota admin setting change max_submitted_all --value=1000000
 	[[ $output == *" 429 "* && $output == *Retry-After* && $output == *"all users together"* ]]
@@ -229,7 +229,7 @@ gate_files() {
 	[[ $output == *"[413]"* || $output == *"[000]"* ]]
 	body="{\"environment\":[$(yes '""' | head -n 1000000 | paste -sd,)]}"
 	printf %s "$body" >"$BATS_TEST_TMPDIR/many"
-	credential=$(printf 'rota1:%s' "$({ printf 'POST /v1/submit\n'; cat "$BATS_TEST_TMPDIR/many"; } | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
+	credential=$(printf 'rota2:%s unix:rota' "$({ printf 'POST /v1/submit\n'; cat "$BATS_TEST_TMPDIR/many"; } | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
 	run curl -sS -m 60 --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $credential" --data-binary "@$BATS_TEST_TMPDIR/many" http://gate/v1/submit
 	[[ $output == *"RT413"*"200000 JSON values"* ]]
 	after=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status")

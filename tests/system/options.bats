@@ -25,7 +25,7 @@ post() {
 	local body
 	body=$(jq -nc --rawfile script run.sh --argjson arguments "$1" --arg workdir "$PWD" '{$script, $arguments, $workdir}')
 	curl -s -w ' [%{http_code}]' --unix-socket "$ROTA_HOME/run/gate.sock" http://gate/v1/submit -d "$body" -H "Authorization: Munge $(
-		printf 'rota1:%s' "$({ printf 'POST /v1/submit\n'; printf %s "$body"; } | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")"
+		printf 'rota2:%s unix:rota' "$({ printf 'POST /v1/submit\n'; printf %s "$body"; } | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")"
 }
 
 @test "arguments of a script are \$1, \$2 in every step, preamble included" {

@@ -21,7 +21,7 @@ setup_file() {
 		-extfile <(echo subjectAltName=DNS:localhost,IP:127.0.0.1) -out "$TLS/gate.pem" 2>/dev/null
 	[ "$(id -u)" != 0 ] || chown rota "$TLS"/{gate,other}.key
 	rota() { (ulimit -n 400 && command rota "$@"); }
-	instance_up 1 --cpus 2 --mem 1000 --set gate.listen=127.0.0.1:0 --set "gate.certificate=$TLS/gate.pem" --set "gate.private_key=$TLS/gate.key"
+	instance_up 1 --cpus 2 --mem 1000 --set gate.listen=127.0.0.1:0 --set gate.names=localhost,127.0.0.1 --set "gate.certificate=$TLS/gate.pem" --set "gate.private_key=$TLS/gate.key"
 	unset -f rota
 	PORT=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$ROTA_HOME/log/jobmgrd.log" | tail -n 1)
 	[ -n "$PORT" ]
@@ -44,10 +44,14 @@ client() {
 	grep -q '^url = https' "$TLS/$1.conf" || sed -i "/^\[gate\]/a url = $2\nauthority = ${3:-}" "$TLS/$1.conf"
 }
 
+# An ordinary user, since root is not served over HTTPS.
+USER_ENV=(env)
+[ "$(id -u)" != 0 ] || USER_ENV=(setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/tmp)
+
 by() { # CLIENT COMMAND...
 	local name=$1
 	shift
-	ROTA_CONFIG=$TLS/$name.conf "$@"
+	ROTA_CONFIG=$TLS/$name.conf "${USER_ENV[@]}" "$@"
 }
 
 served() { # by TLS and by the Unix socket, within half of the minute for which the gate keeps a silent connection
@@ -109,8 +113,9 @@ let_go() {
 }
 
 @test "a client that trusts the certificate is served, by name and by address" {
-	printf '#!/bin/sh\n#ROTA --output=/dev/null\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
-	job=$(by good rota submit --parsable "$BATS_TEST_TMPDIR/job.sh")
+	printf '#!/bin/sh\n#ROTA --output=/dev/null\ntrue\n' >"$TLS/job.sh"
+	cd "$TLS"
+	job=$(by good rota submit --parsable job.sh)
 	by good rota wait --timeout=120 "$job"
 	client address "https://127.0.0.1:$PORT" "$TLS/authority.pem"
 	by address rota queue
@@ -122,12 +127,13 @@ let_go() {
 }
 
 @test "megabytes pass, both ways" {
-	{ printf '#!/bin/sh\n#ROTA --output=/dev/null --hold\n'; seq -f '# line %.0f of many more' 90000; } >"$BATS_TEST_TMPDIR/large.sh"
-	job=$(by good rota submit --parsable "$BATS_TEST_TMPDIR/large.sh")
+	{ printf '#!/bin/sh\n#ROTA --output=/dev/null --hold\n'; seq -f '# line %.0f of many more' 90000; } >"$TLS/large.sh"
+	cd "$TLS"
+	job=$(by good rota submit --parsable large.sh)
 	body="{\"jobs\":[\"$job\"]}"
-	credential=$(printf 'rota1:%s' "$(printf 'POST /v1/script\n%s' "$body" | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
+	credential=$(printf 'rota2:%s localhost' "$(printf 'POST /v1/script\n%s' "$body" | sha256sum | cut -d' ' -f1)" | "${USER_ENV[@]}" munge --socket="$ROTA_HOME/run/munge.sock")
 	curl -sS --cacert "$TLS/authority.pem" -H "Authorization: Munge $credential" -d "$body" "https://localhost:$PORT/v1/script" |
-		jq -j .script | cmp - "$BATS_TEST_TMPDIR/large.sh"
+		jq -j .script | cmp - large.sh
 	by good rota cancel "$job"
 }
 
@@ -198,11 +204,13 @@ let_go() {
 
 @test "a waiting request ends when its client hangs up" {
 	printf '#!/bin/sh\n#ROTA --hold --output=/dev/null\ntrue\n' >"$BATS_TEST_TMPDIR/held.sh"
-	job=$(rota submit --parsable "$BATS_TEST_TMPDIR/held.sh")
+	cp "$BATS_TEST_TMPDIR/held.sh" "$TLS"
+	cd "$TLS"
+	job=$(by good rota submit --parsable held.sh)
 	files() { ls "/proc/$JOBMGRD/fd" | wc -l; }
 	before=$(files)
 	for i in {1..20}; do
-		ROTA_CONFIG=$TLS/good.conf rota wait --timeout=600 "$job" >/dev/null 2>&1 3>&- &
+		ROTA_CONFIG=$TLS/good.conf "${USER_ENV[@]}" rota wait --timeout=600 "$job" >/dev/null 2>&1 3>&- &
 		pids[$i]=$!
 	done
 	all_wait() { [ "$(files)" -ge $((before + 15)) ]; }

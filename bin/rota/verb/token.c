@@ -6,11 +6,14 @@
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "lib/auth.h"
+#include "lib/http_url.h"
 
 enum { TOKEN_MOST = 256 << 20 };
 
 const struct verb_option token_options[] = {
 	{'d', "data", "TEXT", "the body of the request; @FILE reads it from a file, @- from standard input"},
+	{'s', "server", "NAME",
+	 "the host name in the URL of the request, for HTTPS; without it, the jobmgrd that rota itself calls"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
@@ -40,10 +43,21 @@ static char *body_read(const struct verb *verb, const char *data, size_t *size)
 	return body;
 }
 
+/* Make the credential. `server` is the value of --server, or NULL. */
+static char *credential_make(const char *server, const struct auth_request *request, struct err *e)
+{
+	const struct conf *conf = call_conf();
+	char *name = server ? xstrdup(server) : http_url_server(conf, e);
+	char *credential = name ? auth_encode(conf->munge_socket, name, request, e) : NULL;
+
+	free(name);
+	return credential;
+}
+
 int verb_token(const struct verb *verb, int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
-	const char *data = "";
+	const char *data = "", *server = NULL;
 	char *credential, *body;
 	struct err e = {0};
 	bool json = false;
@@ -51,11 +65,12 @@ int verb_token(const struct verb *verb, int argc, char **argv)
 
 	for (int id; (id = verb_next(&scan));) {
 		data = id == 'd' ? scan.value : data;
+		server = id == 's' ? scan.value : server;
 		json |= id == VERB_JSON;
 	}
 	verb_operands(&scan, 2, 2);
 	body = body_read(scan.verb, data, &size);
-	credential = auth_encode(call_conf()->munge_socket, argv[scan.at], argv[scan.at + 1], body, size, &e);
+	credential = credential_make(server, &(struct auth_request){argv[scan.at], argv[scan.at + 1], body, size}, &e);
 	free(body);
 	if (!credential) {
 		call_error(&e);

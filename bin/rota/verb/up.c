@@ -35,7 +35,8 @@ enum {
 const struct verb_option up_options[] = {
 	{UP_NODES, "nodes", "N", "have at least N nodes, named n1 to nN (default: 1 in a new instance)"},
 	{UP_CPUS, "cpus", "C", "CPUs of each node (default: those of the machine)"},
-	{UP_MEM, "mem", "SIZE", "memory of each node, as 4G; a number without a unit is MiB (default: an equal part of the machine's)"},
+	{UP_MEM, "mem", "SIZE",
+	 "memory of each node, as 4G; a number without a unit is MiB (default: an equal part of the machine's)"},
 	{UP_NAME, "name", "NAME", "name of the instance; tasks see it as ROTA_CLUSTER (default: rota)"},
 	{UP_ACCOUNT, "account", "NAME", "as root: the account of PostgreSQL and the daemons (default: rota)"},
 	{UP_PROLOG, "site-prolog", "FILE", "program to run before the tasks of each step, as the user of the launchers"},
@@ -149,8 +150,8 @@ static bool conf_make(struct instance *in, const struct up_line *line, struct er
 	if (ok && (!in->made || line->count)) {
 		ok = conf_save(&in->conf, path, e);
 		if (ok && in->made && any_jobmgrd_runs(in))
-			instance_say(
-				in, "the settings are in rota.conf; running daemons read them at their next start (rota down, rota up)");
+			instance_say(in, "the settings are in rota.conf; running daemons read them at their next start (rota "
+					 "down, rota up)");
 	}
 	free(path);
 	return ok;
@@ -160,7 +161,7 @@ static bool conf_make(struct instance *in, const struct up_line *line, struct er
 static bool munged_answers(const struct instance *in, const void *arg)
 {
 	struct err e = {0};
-	char *credential = auth_encode(in->conf.munge_socket, "GET", "/", "", 0, &e);
+	char *credential = auth_encode(in->conf.munge_socket, "", &(struct auth_request){"GET", "/", "", 0}, &e);
 	bool ok = credential != NULL;
 
 	(void)arg;
@@ -219,8 +220,8 @@ static bool stages(struct instance *in, const struct up_line *line, struct err *
 /* Print the instance as {"name", "home", "gate", "processes", "limits"}. */
 static void up_print_json(const struct instance *in)
 {
-	json_t *all = json_pack("{ss ss ss so so}", "name", in->conf.instance_name, "home", in->home, "gate", in->conf.gate_socket,
-				"processes", instance_parts(in), "limits", up_limits(in));
+	json_t *all = json_pack("{ss ss ss so so}", "name", in->conf.instance_name, "home", in->home, "gate",
+				in->conf.gate_socket, "processes", instance_parts(in), "limits", up_limits(in));
 
 	json_dumpf(all, stdout, JSON_COMPACT);
 	putchar('\n');
