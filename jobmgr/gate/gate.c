@@ -31,6 +31,7 @@ enum {
 	GATE_TIMEOUT = 60,	   /* seconds without progress in reading or writing */
 	GATE_RETRY = 1,		   /* seconds between tries for the socket's lock */
 	GATE_PAUSE = 100,	   /* milliseconds without accepting after accept() failed */
+	GATE_FULL = 5,		   /* milliseconds without accepting while too many connections are being closed */
 	GATE_DRAIN_POLL = 10	   /* milliseconds between checks whether all requests have ended */
 };
 
@@ -58,16 +59,6 @@ struct gate {
 	void (*done)(void *arg);
 	void *done_arg;
 };
-
-static struct bufferevent *gate_make_buffer(struct event_base *base, void *arg)
-{
-	struct gate_listener *l = arg;
-	struct bufferevent *buffer = gate_listen_new_buffer(base, l->tls);
-
-	if (buffer)
-		gate_connection_add(l->gate->server.connections, buffer);
-	return buffer;
-}
 
 static void gate_lose_connection(struct evhttp_connection *peer, void *arg)
 {
@@ -102,6 +93,46 @@ static void listener_pause(struct evconnlistener *listener, void *arg)
 	log_warning("HTTP API: could not accept a connection: %s; trying again in %d ms", strerror(errno), GATE_PAUSE);
 	evconnlistener_disable(listener);
 	event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, listener_resume, listener, &pause);
+}
+
+static void listener_wait_for_room(struct gate_listener *l);
+
+static void listener_look_for_room(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	if (l->gate->server.draining)
+		return;
+	gate_connections_remove_ended(l->gate->server.connections);
+	if (gate_connections_are_full(l->gate->server.connections))
+		listener_wait_for_room(l);
+	else
+		evconnlistener_enable(l->listener);
+}
+
+/* Resume accepting as soon as refused connections have been closed. Until then, clients wait in the socket's queue, and files are
+ * left for munge and the database. */
+static void listener_wait_for_room(struct gate_listener *l)
+{
+	struct timeval pause = {.tv_usec = GATE_FULL * 1000};
+
+	event_base_once(l->gate->server.base, -1, EV_TIMEOUT, listener_look_for_room, l, &pause);
+}
+
+static struct bufferevent *gate_make_buffer(struct event_base *base, void *arg)
+{
+	struct gate_listener *l = arg;
+	struct bufferevent *buffer = gate_listen_new_buffer(base, l->tls);
+
+	if (buffer)
+		gate_connection_add(l->gate->server.connections, buffer, l->tls);
+	if (gate_connections_are_full(l->gate->server.connections)) {
+		evconnlistener_disable(l->listener);
+		listener_wait_for_room(l);
+	}
+	return buffer;
 }
 
 /* Serve HTTP on a listening socket, which the listener owns from now on. */
@@ -214,7 +245,7 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const s
 
 	gate->server = (struct gate_server){.base = base, .conf = conf, .key = key};
 	gate->lock = xasprintf("%s.lock", conf->gate_socket);
-	gate->server.connections = gate_connections_new(base, gate_read_bound(), GATE_BODIES * (size_t)conf->gate_max_body);
+	gate->server.connections = gate_connections_new(base, conf, gate_read_bound(), GATE_BODIES * (size_t)conf->gate_max_body);
 	TAILQ_INIT(&gate->server.calls);
 	gate->server.waits = gate_waits_new();
 	gate->server.auth = gate_auth_new(base, conf);

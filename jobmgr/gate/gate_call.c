@@ -26,6 +26,8 @@ static void call_free(struct gate_call *c)
 	gate_credential_free(c->credential);
 	if (c->quota)
 		gate_quota_release(c->quota, c->size);
+	if (c->user)
+		gate_quota_release(c->user, 0);
 	json_decref(c->request);
 	free(c);
 }
@@ -54,12 +56,12 @@ static void call_answer(struct gate_call *c, int status, const char *text)
 	evhttp_add_header(headers, "Cache-Control", "no-store");
 	if (status == 401)
 		evhttp_add_header(headers, "WWW-Authenticate", "Munge");
+	if (status == 401 || c->server->draining)
+		evhttp_add_header(headers, "Connection", "close");
 	if (status == 405)
 		evhttp_add_header(headers, "Allow", c->route->flags & GATE_READ ? "GET, POST" : "POST");
 	if (status == 503 || status == 429)
 		evhttp_add_header(headers, "Retry-After", "1");
-	if (c->server->draining)
-		evhttp_add_header(headers, "Connection", "close");
 	evbuffer_add(body, text, strlen(text));
 	evbuffer_add(body, "\n", 1);
 	evhttp_send_reply(http, status, gate_answer_reason(status), NULL);
@@ -171,11 +173,11 @@ void gate_call_db(struct gate_call *c, enum api_function function, const struct 
 		  gate_answer_handler *then)
 {
 	struct timeval limit = {.tv_sec = CALL_TIMEOUT};
+	struct gate_quota *quota = c->user ? c->user : c->quota;
 
 	c->then = then;
 	event_add(c->timer, &limit);
-	c->query = gate_session_query(gate_call_sessions(c), c->quota ? gate_quota_queries(c->quota) : NULL, function, params,
-				      count, call_returned, c);
+	c->query = gate_session_query(gate_call_sessions(c), &quota->queries, function, params, count, call_returned, c);
 }
 
 void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_answer_handler *then)
@@ -208,6 +210,7 @@ struct gate_call *gate_call_new(struct gate_server *server, struct evhttp_reques
 	c->http = http;
 	c->connection =
 		gate_connection_find(server->connections, evhttp_connection_get_bufferevent(evhttp_request_get_connection(http)));
+	gate_connection_serve(c->connection);
 	c->timer = event_new(server->base, -1, 0, call_timer, c);
 	TAILQ_INSERT_TAIL(&server->calls, c, link);
 	return c;

@@ -58,6 +58,7 @@ struct gate_call {
 	struct gate_connection *connection; /* connection of `http`, and valid as long */
 	const struct gate_route *route;
 	struct gate_quota *quota; /* quota of the client; NULL: the request counts to no quota */
+	struct gate_quota *user;  /* quota of the user of an HTTPS request; NULL: `quota` is that of the user, or not known yet */
 	size_t size;		  /* bytes of the request that count to the client's quota */
 	struct gate_credential *credential;
 	json_t *request;

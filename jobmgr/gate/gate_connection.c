@@ -2,127 +2,50 @@
  *
  * Called by: gate.c for each connection; gate_dispatch.c and gate_call.c for each request.
  * Invariants:
- * - From its first byte on, a connection counts to the quota of a user (Unix socket) or of an address (TLS).
- * - A connection beyond the bounds is shut down in the same iteration of the loop, and so is a connection whose client has too
- *   many unanswered bytes.
- * - A request counts until it has ended, even if its client hangs up.
- * - All clients together may have QUOTAS times the bytes of one client; small requests are always accepted.
+ * - From its first byte on, a connection counts to the quota of a user (Unix socket) or of an address (TLS). A TLS connection with
+ *   a valid credential counts to the quota of its user, too.
+ * - Where a quota or all places are used up, a connection that waits for its client is shut down for the new one, of the same
+ *   client or of the one with most connections.
+ * - A connection beyond its deadline or the bounds is shut down, and so is one whose client has too many unanswered bytes.
  * - evhttp does not report the end of a connection, but removes its callbacks from the buffer. The sweep frees such buffers. */
 #include "jobmgr/gate/gate_connection.h"
 
-#include <arpa/inet.h>
 #include <event2/buffer.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_deadline.h"
 #include "lib/log.h"
 
 enum {
-	CONNECTION_SWEEP = 1,	   /* seconds between sweeps of ended connections */
-	QUOTAS = 4,		   /* bytes of requests that all clients together may have under way, in quotas of one client */
-	QUOTA_SMALL = 1024 * 1024, /* requests of at most this many bytes are accepted whatever other clients have under way */
-	QUOTA_NAME = 64
-};
-
-struct gate_quota {
-	struct gate_connections *all;
-	char name[QUOTA_NAME]; /* name of the client: "uid 1000", "10.0.0.7" */
-	bool is_remote;
-	uid_t uid; /* user of the client; -1: it is an address, or unknown */
-	/* the client's open connections, its requests under way, its database queries under way */
-	unsigned connections, requests, queries;
-	/* bytes read since the last answer to the client; bytes of its requests under way */
-	size_t unanswered, request_bytes;
-	TAILQ_ENTRY(gate_quota) link;
+	CONNECTIONS_ENDING = 50, /* refused connections that may be open beside the bound */
+	CONNECTION_SWEEP = 1,	 /* seconds between sweeps of ended and late connections */
 };
 
 struct gate_connection {
 	struct gate_connections *all;
 	struct bufferevent *buffer;
 	struct gate_quota *quota; /* quota of the client; NULL: nothing was read from the connection yet, or it was refused */
+	struct gate_quota *user;  /* quota of the user of a TLS connection; NULL: not known yet */
+	struct gate_deadline deadline;
 	size_t unanswered;
+	bool is_proven; /* a request had a valid credential */
 	bool refused;
 	TAILQ_ENTRY(gate_connection) link;
 };
 
 struct gate_connections {
-	TAILQ_HEAD(, gate_connection) list;
-	TAILQ_HEAD(, gate_quota) quotas;
-	unsigned count, remote, bound; /* number of admitted connections; of admitted TLS connections; limit of connections */
-	unsigned refused;	       /* number of connections refused since the last log line about refusals */
-	size_t most, unanswered, request_bytes;
+	const struct conf *conf;
+	TAILQ_HEAD(, gate_connection) list; /* in the order of their arrival */
+	struct gate_quotas *quotas;
+	/* number of admitted connections; of those by TLS; of those by TLS without a valid credential; limit of connections */
+	unsigned count, remote, remote_unproven, bound;
+	unsigned open;		/* length of the list */
+	unsigned refused, late; /* number of connections refused, or shut down as late, since the last log line about them */
+	size_t most, unanswered;
 	struct event *sweep;
 };
-
-/* Quotas of clients. */
-
-/* Set `name` to the name of the client at the other end of a connection, and `uid` to the user of this host, or -1. Returns true
- * for an address. An IPv6 network of /64 is one client, because providers give each customer at least a /64. */
-static bool quota_read_name(int fd, char name[QUOTA_NAME], uid_t *uid)
-{
-	struct sockaddr_storage address = {0};
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
-	struct ucred who = {.uid = (uid_t)-1};
-	socklen_t size = sizeof who, length = sizeof address;
-
-	*uid = (uid_t)-1;
-	if (getpeername(fd, (struct sockaddr *)&address, &length) == 0 && address.ss_family == AF_INET6) {
-		if (!IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-			memset(in6->sin6_addr.s6_addr + 8, 0, 8);
-		inet_ntop(AF_INET6, &in6->sin6_addr, name, QUOTA_NAME);
-		return true;
-	}
-	if (address.ss_family == AF_INET) {
-		inet_ntop(AF_INET, &in->sin_addr, name, QUOTA_NAME);
-		return true;
-	}
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
-		who.uid = (uid_t)-1;
-	snprintf(name, QUOTA_NAME, "uid %d", (int)who.uid);
-	*uid = who.uid;
-	return false;
-}
-
-static struct gate_quota *quota_find(struct gate_connections *all, int fd)
-{
-	char name[QUOTA_NAME] = "";
-	uid_t uid;
-	bool is_remote = quota_read_name(fd, name, &uid);
-	struct gate_quota *quota;
-
-	TAILQ_FOREACH(quota, &all->quotas, link)
-	{
-		if (strcmp(quota->name, name) == 0)
-			return quota;
-	}
-	quota = xcalloc(1, sizeof *quota);
-	quota->all = all;
-	quota->is_remote = is_remote;
-	quota->uid = uid;
-	memcpy(quota->name, name, sizeof name);
-	TAILQ_INSERT_HEAD(&all->quotas, quota, link);
-	return quota;
-}
-
-static void quota_drop_unused(struct gate_quota *quota)
-{
-	if (quota->connections > 0 || quota->requests > 0)
-		return;
-	TAILQ_REMOVE(&quota->all->quotas, quota, link);
-	free(quota);
-}
-
-/* Returns how many connections a client may have, and also how many requests under way. */
-static unsigned quota_bound(const struct gate_quota *quota)
-{
-	return quota->is_remote ? quota->all->bound / 4 : quota->all->bound / 2;
-}
 
 struct gate_connection *gate_connection_find(struct gate_connections *all, const struct bufferevent *buffer)
 {
@@ -136,6 +59,11 @@ struct gate_connection *gate_connection_find(struct gate_connections *all, const
 	return c;
 }
 
+struct gate_quota *gate_connection_quota(const struct gate_connection *c)
+{
+	return c->quota;
+}
+
 bool gate_connection_is_remote(const struct gate_connection *c)
 {
 	return c->quota->is_remote;
@@ -144,35 +72,6 @@ bool gate_connection_is_remote(const struct gate_connection *c)
 uid_t gate_connection_uid(const struct gate_connection *c)
 {
 	return c->quota->uid;
-}
-
-struct gate_quota *gate_quota_take(struct gate_connection *c, size_t size, struct err *e)
-{
-	struct gate_connections *all = c->all;
-
-	if (!c->quota || c->quota->requests >= quota_bound(c->quota) || c->quota->request_bytes + size > all->most ||
-	    (size > QUOTA_SMALL && all->request_bytes + size > QUOTAS * all->most)) {
-		gate_refuse(e, "RT429", "too many requests of this client are under way");
-		err_hint(e, "Nothing was done; try again when some of them have been answered.");
-		return NULL;
-	}
-	c->quota->requests++;
-	c->quota->request_bytes += size;
-	all->request_bytes += size;
-	return c->quota;
-}
-
-void gate_quota_release(struct gate_quota *quota, size_t size)
-{
-	quota->requests--;
-	quota->request_bytes -= size;
-	quota->all->request_bytes -= size;
-	quota_drop_unused(quota);
-}
-
-unsigned *gate_quota_queries(struct gate_quota *quota)
-{
-	return &quota->queries;
 }
 
 /* Connections of clients. */
@@ -185,38 +84,143 @@ static bool connection_is_dead(const struct gate_connection *c)
 	return owner == NULL;
 }
 
-/* Refuse a connection by shutting it down. evhttp then reads the end of the connection and frees it. */
+static void connection_count_bytes(struct gate_connection *c, size_t added, size_t answered)
+{
+	c->unanswered += added - answered;
+	c->quota->unanswered += added - answered;
+	c->all->unanswered += added - answered;
+}
+
+/* Count a connection that is admitted to its quota (1), or one that ends (-1). */
+static void connection_count(struct gate_connection *c, int number)
+{
+	struct gate_connections *all = c->all;
+	unsigned n = (unsigned)number, unproven = c->is_proven ? 0 : n, remote = c->quota->is_remote ? n : 0;
+
+	c->quota->connections += n;
+	c->quota->unproven += unproven;
+	all->count += n;
+	all->remote += remote;
+	all->remote_unproven += c->is_proven ? 0 : remote;
+}
+
+/* Take a connection from its quotas. */
+static void connection_release(struct gate_connection *c)
+{
+	if (!c->quota)
+		return;
+	connection_count_bytes(c, 0, c->unanswered);
+	connection_count(c, -1);
+	gate_quota_drop_unused(c->quota);
+	c->quota = NULL;
+	if (!c->user)
+		return;
+	c->user->connections--;
+	gate_quota_drop_unused(c->user);
+	c->user = NULL;
+}
+
+/* Shut a connection down. evhttp then reads the end of the connection and frees it. */
 static void connection_refuse(struct gate_connection *c)
 {
 	c->refused = true;
+	connection_release(c);
 	shutdown(bufferevent_getfd(c->buffer), SHUT_RDWR);
+}
+
+/* Shut down the oldest connection of a client that waits for its client. Returns false if there is none. */
+static bool connections_displace(struct gate_connections *all, const struct gate_quota *quota)
+{
+	struct gate_connection *c;
+
+	TAILQ_FOREACH(c, &all->list, link)
+	{
+		if (c->quota != quota || !gate_deadline_is_waiting(&c->deadline))
+			continue;
+		connection_refuse(c);
+		return true;
+	}
+	return false;
+}
+
+/* Make a place for one more connection of a client. Returns false if there is none. */
+static bool connections_make_place(struct gate_connections *all, const struct gate_quota *quota)
+{
+	const struct gate_quota *largest;
+
+	if ((quota->connections >= gate_quota_bound(quota) || quota->unproven >= gate_quota_unproven_bound(quota)) &&
+	    !connections_displace(all, quota))
+		return false;
+	if (quota->is_remote && (all->remote >= all->bound / 2 || all->remote_unproven >= all->bound / 4)) {
+		largest = gate_quota_find_largest(quota, true);
+		if (!largest || !connections_displace(all, largest))
+			return false;
+	}
+	if (all->count >= gate_quota_total_bound(quota)) {
+		largest = gate_quota_find_largest(quota, false);
+		if (!largest || !connections_displace(all, largest))
+			return false;
+	}
+	return true;
 }
 
 /* Count an accepted connection to its quota, or refuse it. */
 static void connection_admit(struct gate_connection *c)
 {
 	struct gate_connections *all = c->all;
-	struct gate_quota *quota = quota_find(all, bufferevent_getfd(c->buffer));
+	struct gate_quota *quota = gate_quota_find_peer(all->quotas, bufferevent_getfd(c->buffer));
+	unsigned before = all->count;
 
-	if (all->count < all->bound && quota->connections < quota_bound(quota) && quota->requests < quota_bound(quota) &&
-	    (!quota->is_remote || all->remote < all->bound / 2)) {
+	if (quota->requests < gate_quota_bound(quota) && connections_make_place(all, quota)) {
 		c->quota = quota;
-		quota->connections++;
-		all->count++;
-		all->remote += quota->is_remote;
-		return;
+		connection_count(c, 1);
+		if (all->count > before)
+			return;
+	} else {
+		connection_refuse(c);
 	}
 	if (all->refused++ == 0)
-		log_warning("HTTP API: a connection of %s was refused: %u of this client are open", quota->name, all->count);
-	quota_drop_unused(quota);
-	connection_refuse(c);
+		log_warning("HTTP API: too many connections: one was shut down when %s made one more, which has %u now",
+			    quota->name, quota->connections);
+	gate_quota_drop_unused(quota);
 }
 
-static void connection_count(struct gate_connection *c, size_t added, size_t answered)
+/* Count a request to the user of a TLS connection, and the connection if it is the first request with a valid credential. */
+static bool connection_take_user(struct gate_connection *c, uid_t uid, struct gate_quota **user, struct err *e)
 {
-	c->unanswered += added - answered;
-	c->quota->unanswered += added - answered;
-	c->all->unanswered += added - answered;
+	struct gate_quota *quota = gate_quota_find_remote_user(c->all->quotas, uid);
+
+	if (!c->user && quota->connections >= gate_quota_bound(quota))
+		return gate_quota_refuse(e);
+	if (!gate_quota_take(quota, 0, e))
+		return false;
+	*user = quota;
+	if (!c->user) {
+		c->user = quota;
+		quota->connections++;
+	}
+	return true;
+}
+
+bool gate_connection_prove(struct gate_connection *c, uid_t uid, struct gate_quota **user, struct err *e)
+{
+	*user = NULL;
+	if (!c->quota) /* it is being shut down */
+		return gate_quota_refuse(e);
+	if (c->quota->is_remote && !connection_take_user(c, uid, user, e))
+		return false;
+	if (!c->is_proven) {
+		connection_count(c, -1);
+		c->is_proven = true;
+		connection_count(c, 1);
+	}
+	gate_quota_set_known(c->quota);
+	return true;
+}
+
+void gate_connection_serve(struct gate_connection *c)
+{
+	gate_deadline_serve(&c->deadline);
 }
 
 static void connection_input_changed(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
@@ -232,9 +236,10 @@ static void connection_input_changed(struct evbuffer *input, const struct evbuff
 	if (c->refused)
 		return;
 	quota = c->quota;
-	connection_count(c, info->n_added, 0);
+	gate_deadline_read(&c->deadline, c->all->conf, c->buffer, info->n_added);
+	connection_count_bytes(c, info->n_added, 0);
 	if (quota->unanswered <= c->all->most &&
-	    (quota->unanswered <= QUOTA_SMALL || c->all->unanswered <= QUOTAS * c->all->most))
+	    (quota->unanswered <= GATE_QUOTA_SMALL || c->all->unanswered <= GATE_QUOTAS * c->all->most))
 		return;
 	log_warning("HTTP API: a connection of %s was closed: %zu bytes of its requests are unanswered", quota->name,
 		    quota->unanswered);
@@ -246,59 +251,89 @@ static void connection_output_changed(struct evbuffer *output, const struct evbu
 	struct gate_connection *c = arg;
 
 	(void)output;
-	if (info->n_added > 0 && c->quota)
-		connection_count(c, 0, c->unanswered);
+	if (info->n_added == 0 || !c->quota)
+		return;
+	gate_deadline_written(&c->deadline, c->all->conf);
+	connection_count_bytes(c, 0, c->unanswered);
 }
 
 static void connection_remove(struct gate_connection *c)
 {
-	struct gate_connections *all = c->all;
-
 	evbuffer_remove_cb(bufferevent_get_input(c->buffer), connection_input_changed, c);
 	evbuffer_remove_cb(bufferevent_get_output(c->buffer), connection_output_changed, c);
-	TAILQ_REMOVE(&all->list, c, link);
-	if (c->quota) {
-		connection_count(c, 0, c->unanswered);
-		all->count--;
-		all->remote -= c->quota->is_remote;
-		c->quota->connections--;
-		quota_drop_unused(c->quota);
-	}
+	TAILQ_REMOVE(&c->all->list, c, link);
+	c->all->open--;
+	connection_release(c);
 	bufferevent_decref(c->buffer);
 	free(c);
 }
 
-static void connections_sweep(evutil_socket_t fd, short what, void *arg)
+/* Shut down a connection whose client is late. */
+static void connection_check_deadline(struct gate_connection *c)
 {
-	struct gate_connections *all = arg;
+	if (!gate_deadline_is_over(&c->deadline, c->all->conf, c->buffer, c->is_proven))
+		return;
+	if (c->all->late++ == 0)
+		log_info("HTTP API: a connection of %s was closed: its time is over (%s)", c->quota->name,
+			 gate_deadline_name(&c->deadline));
+	connection_refuse(c);
+}
+
+/* Log how many connections were refused or closed besides the first one, which was logged at once. */
+static void connections_log(struct gate_connections *all)
+{
+	if (all->refused > 1)
+		log_warning("HTTP API: %u connections were shut down within %d s", all->refused, CONNECTION_SWEEP);
+	if (all->late > 1)
+		log_info("HTTP API: the time of %u connections is over", all->late);
+	all->refused = all->late = 0;
+}
+
+void gate_connections_remove_ended(struct gate_connections *all)
+{
 	struct gate_connection *c, *next;
 
-	(void)fd;
 	for (c = TAILQ_FIRST(&all->list); c; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (connection_is_dead(c))
 			connection_remove(c);
 	}
+}
+
+bool gate_connections_are_full(const struct gate_connections *all)
+{
+	return all->open >= all->bound + CONNECTIONS_ENDING;
+}
+
+static void connections_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_connections *all = arg;
+	struct gate_connection *c;
+
+	(void)fd;
+	gate_connections_remove_ended(all);
 	TAILQ_FOREACH(c, &all->list, link)
 	{
 		if (!c->quota && !c->refused)
 			connection_admit(c);
+		if (!c->refused && what & EV_TIMEOUT)
+			connection_check_deadline(c);
 	}
 	if (!(what & EV_TIMEOUT))
 		return;
-	if (all->refused > 1)
-		log_warning("HTTP API: %u connections were refused within %d s", all->refused, CONNECTION_SWEEP);
-	all->refused = 0;
+	connections_log(all);
+	gate_quotas_sweep(all->quotas);
 	if (TAILQ_EMPTY(&all->list)) /* the last connection is gone; refused connections were in the list, too */
 		event_del(all->sweep);
 }
 
-struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound, size_t most)
+struct gate_connections *gate_connections_new(struct event_base *base, const struct conf *conf, unsigned bound, size_t most)
 {
 	struct gate_connections *all = xcalloc(1, sizeof *all);
 
 	TAILQ_INIT(&all->list);
-	TAILQ_INIT(&all->quotas);
+	all->quotas = gate_quotas_new(conf, bound, most);
+	all->conf = conf;
 	all->bound = bound;
 	all->most = most;
 	all->sweep = event_new(base, -1, EV_PERSIST, connections_sweep, all);
@@ -311,11 +346,12 @@ void gate_connections_free(struct gate_connections *all)
 		return;
 	while (!TAILQ_EMPTY(&all->list))
 		connection_remove(TAILQ_FIRST(&all->list));
+	gate_quotas_free(all->quotas);
 	event_free(all->sweep);
 	free(all);
 }
 
-void gate_connection_add(struct gate_connections *all, struct bufferevent *buffer)
+void gate_connection_add(struct gate_connections *all, struct bufferevent *buffer, bool is_tls)
 {
 	struct gate_connection *c = xcalloc(1, sizeof *c);
 	struct timeval often = {.tv_sec = CONNECTION_SWEEP};
@@ -323,9 +359,11 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	bufferevent_incref(buffer);
 	c->all = all;
 	c->buffer = buffer;
+	gate_deadline_begin(&c->deadline, all->conf, is_tls);
 	evbuffer_add_cb(bufferevent_get_input(buffer), connection_input_changed, c);
 	evbuffer_add_cb(bufferevent_get_output(buffer), connection_output_changed, c);
 	TAILQ_INSERT_TAIL(&all->list, c, link);
+	all->open++;
 	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* the sweep does not run while there are no connections */
 		event_add(all->sweep, &often);
 	event_active(all->sweep, 0, 0);

@@ -42,8 +42,8 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 		gate_call_abandon(c);
 		return;
 	}
-	if (failure) {
-		gate_call_fail(c, failure, NULL);
+	if (failure || !gate_connection_prove(c->connection, credential->uid, &c->user, &e)) {
+		gate_call_fail(c, failure ? failure : &e, NULL);
 		return;
 	}
 	if (strcmp(credential->method, "GET") == 0)
@@ -109,6 +109,8 @@ static char *dispatch_make_public_answer(const struct gate_server *server, const
 
 static bool dispatch_find_route(struct gate_call *c, enum evhttp_cmd_type method, const char *path, struct err *e)
 {
+	struct gate_quota *quota;
+
 	if (c->server->draining)
 		return gate_refuse(e, "RT503", "the job manager is shutting down");
 	c->route = gate_route_find(path, e);
@@ -121,8 +123,13 @@ static bool dispatch_find_route(struct gate_call *c, enum evhttp_cmd_type method
 	c->size = evbuffer_get_length(evhttp_request_get_input_buffer(c->http));
 	if (!(c->route->flags & GATE_SUBMIT) && c->size > DISPATCH_LARGEST)
 		return gate_refuse(e, "RT413", "the request for \"%s\" has more than %d bytes", c->route->verb, DISPATCH_LARGEST);
-	c->quota = gate_quota_take(c->connection, c->size, e);
-	return c->quota;
+	quota = gate_connection_quota(c->connection);
+	if (!quota)
+		return gate_quota_refuse(e);
+	if (!gate_quota_take(quota, c->size, e))
+		return false;
+	c->quota = quota;
+	return true;
 }
 
 void gate_dispatch(struct gate_server *server, struct evhttp_request *http)
