@@ -10,16 +10,21 @@
 #include "lib/db.h"
 #include "lib/err.h"
 #include "lib/log.h"
+#include "lib/session.h"
 #include "nodemgr/judge.h"
 #include "nodemgr/upkeep.h"
 
-enum { NODEMGR_HEARTBEAT = 10 }; /* seconds between registrations of this daemon in the database */
+enum {
+	NODEMGR_HEARTBEAT = 10, /* seconds between registrations of this daemon in the database */
+	NODEMGR_SESSIONS = 2	/* seconds between checks of database sessions */
+};
 
 struct nodemgr {
+	const struct conf *conf;
 	char *name;
 	struct db *db;
 	struct db_watcher watcher;
-	struct event *heartbeat;
+	struct event *heartbeat, *sessions;
 	struct judge *judge;
 	struct upkeep *upkeep;
 };
@@ -45,6 +50,16 @@ static void nodemgr_register(evutil_socket_t fd, short what, void *arg)
 	db_call(nodemgr->db, API_daemon_register,
 		(struct db_param[]){{"nodemgrd", -1}, {nodemgr->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4,
 		nodemgr_register_answered, NULL);
+}
+
+static void nodemgr_judge_sessions(evutil_socket_t fd, short what, void *arg)
+{
+	struct nodemgr *nodemgr = arg;
+
+	(void)fd;
+	(void)what;
+	if (db_is_up(nodemgr->db))
+		session_judge(nodemgr->db, nodemgr->conf);
 }
 
 static void nodemgr_database_up(struct db *db, void *arg)
@@ -79,6 +94,7 @@ struct nodemgr *nodemgr_open(struct event_base *base, const struct conf *conf, c
 	struct nodemgr *nodemgr = xcalloc(1, sizeof *nodemgr);
 	char *conninfo = db_conninfo(conf, "rota_nodemgr", "nodemgrd");
 
+	nodemgr->conf = conf;
 	nodemgr->name = xstrdup(name);
 	nodemgr->watcher = (struct db_watcher){
 		.up = nodemgr_database_up, .down = nodemgr_database_down, .notified = nodemgr_notified, .arg = nodemgr};
@@ -87,6 +103,8 @@ struct nodemgr *nodemgr_open(struct event_base *base, const struct conf *conf, c
 	nodemgr->upkeep = upkeep_new(base, conf, nodemgr->db);
 	nodemgr->heartbeat = event_new(base, -1, EV_PERSIST, nodemgr_register, nodemgr);
 	event_add(nodemgr->heartbeat, &(struct timeval){.tv_sec = NODEMGR_HEARTBEAT});
+	nodemgr->sessions = event_new(base, -1, EV_PERSIST, nodemgr_judge_sessions, nodemgr);
+	event_add(nodemgr->sessions, &(struct timeval){.tv_sec = NODEMGR_SESSIONS});
 	free(conninfo);
 	return nodemgr;
 }
@@ -99,6 +117,7 @@ void nodemgr_close(struct nodemgr *nodemgr)
 	judge_free(nodemgr->judge);
 	upkeep_free(nodemgr->upkeep);
 	event_free(nodemgr->heartbeat);
+	event_free(nodemgr->sessions);
 	free(nodemgr->name);
 	free(nodemgr);
 }

@@ -80,6 +80,7 @@ grant execute on function
 	api.node_judge(bigint, int),
 	api.range_ensure(),
 	api.usage_roll(int),
+	api.session_judge(int),
 	api.daemon_register(text, text, int, text)
 to rota_nodemgr;
 

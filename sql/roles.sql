@@ -40,6 +40,27 @@ comment on function login.bound(text) is
 	'Set the limits of a role that only reads: of time, and of the disk that its queries may take for themselves.';
 revoke all on function login.bound(text) from public;
 select login.bound(r) from unnest(array['rota_analyst', 'rota_reader']) r;
+-- A session can change the settings above. These two it cannot: how many sessions a login may have, and that the server shows what
+-- they do, by which api.session_judge ends those that exceed their limits.
+create or replace function login.bound_sessions(p_role text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+	execute format('alter role %I set track_activities = on', p_role);
+	if exists (select from pg_roles r where r.rolname = p_role and r.rolconnlimit = -1) then
+		execute format('alter role %I connection limit %s', p_role,
+			case when p_role in ('rota_admin', 'rota_analyst', 'rota_reader') then 20 else 10 end);
+	end if;
+end $$;
+comment on function login.bound_sessions(text) is
+	'Set how many sessions a role that only reads may have at a time, unless it has such a limit, and have the server show what '
+	'they do.';
+revoke all on function login.bound_sessions(text) from public;
+select login.bound_sessions(r.rolname)
+from pg_roles r
+where not r.rolsuper
+	and (r.rolname in ('rota_admin', 'rota_analyst', 'rota_reader') or exists (
+	select from pg_auth_members m join pg_roles g on g.oid = m.roleid
+		where m.member = r.oid and g.rolname in ('rota_analyst', 'rota_reader')));
 create or replace function login.watch(p_role text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -63,6 +84,10 @@ begin
 		perform login.watch(v_role);
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
+	-- From PostgreSQL 16 on, the setting reserved_connections keeps connections free for daemons.
+	if exists (select from pg_roles where rolname = 'pg_use_reserved_connections') then
+		grant pg_use_reserved_connections to rota_jobmgr, rota_nodes, rota_nodemgr;
+	end if;
 end $$;
 -- By then the API has answered its client that no answer came (CALL_TIMEOUT in gate_call.c). A longer call would run for nobody.
 alter role rota_jobmgr set statement_timeout = '60s';
@@ -130,7 +155,7 @@ begin
 		execute format('drop role %I', p_user);
 	elsif v_ours is null then
 		execute format('create role %I login in role %I', p_user, p_role);
-		perform login.bound(p_user);
+		perform login.bound(p_user), login.bound_sessions(p_user);
 	else
 		execute format('revoke %I from %I', v_ours, p_user);
 		execute format('grant %I to %I', p_role, p_user);
@@ -169,7 +194,7 @@ comment on function login.node_set(text, text) is
 	'close it. A daemon needs one session, and for a moment two; a thief gets no more than 20.';
 revoke all on function login.node_set(text, text) from public;
 grant usage, create on schema login to rota_login;
-grant execute on function login.bound(text), login.watch(text) to rota_login;
+grant execute on function login.bound(text), login.bound_sessions(text), login.watch(text) to rota_login;
 grant set on parameter temp_file_limit, track_activities to rota_login;
 alter function login.person_set(text, text) owner to rota_login;
 alter function login.node_set(text, text) owner to rota_login;

@@ -4,8 +4,8 @@
  * Invariants:
  *  - The database ties a term to this connection: a lost connection ends the term and drops all cached data.
  *  - One cycle runs at a time.
- *  - The leader renews its claim LEAD_RENEWALS times within its lease; other daemons try every LEAD_CLAIM_MS. A daemon that was
- *    frozen may learn late that it was deposed: the database rejects calls of an old term (sql/schedule/leader.sql).
+ *  - The leader renews its claim at least LEAD_RENEWALS times within its lease; other daemons try every LEAD_CLAIM_MS. A daemon
+ *    that was frozen may learn late that it was deposed: the database rejects calls of an old term (sql/schedule/leader.sql).
  *  - Cycles never spin: a cycle follows at once only after one that moved steps out of `pending`, after a notification, or where
  *    starts were postponed. Cycles in a row that move nothing wait LEAD_GAP_MS more each time, after the first LEAD_IDLE_FREE.
  *  - A start that fails stops only itself: after LEAD_TRIES failures in a row each start is committed on its own.
@@ -25,10 +25,12 @@
 #include "lib/db.h"
 #include "lib/err.h"
 #include "lib/log.h"
+#include "lib/session.h"
 
 enum {
 	LEAD_CLAIM_MS = 250,	  /* time between claims of leadership by a daemon that does not lead */
-	LEAD_RENEWALS = 3,	  /* number of claims by which the leader renews its lease within one lease */
+	LEAD_RENEWALS = 3,	  /* least number of claims by which the leader renews its lease within one lease */
+	LEAD_BEAT_MOST_MS = 1000, /* longest time between checks of sessions, also where the lease is long */
 	LEAD_TRIES = 3,		  /* immediate repetitions of a cycle after the database found its data stale */
 	LEAD_DELAY_MOST_S = 30,	  /* longest time between repetitions of a cycle after other errors */
 	LEAD_LOOK_AGAIN_MS = 300, /* time until the next cycle if the plan was postponed or jobs were locked */
@@ -39,7 +41,7 @@ enum {
 	LEAD_TOOK_SHARE = 3 /* the gap after a cycle that moved steps is the duration of the cycle divided by this */
 };
 
-static const double session_period = 1;	  /* seconds between checks of the sessions of other daemons */
+static const double session_period = 0.9; /* least seconds between checks of the sessions of daemons and readers */
 static const double register_period = 10; /* seconds between registrations of this daemon in the database */
 
 struct lead {
@@ -124,6 +126,8 @@ static void lead_set_heartbeat(struct lead *lead)
 {
 	long wait = lead->term ? lead->conf->schedule_lease * 1000L / LEAD_RENEWALS : LEAD_CLAIM_MS;
 
+	if (wait > LEAD_BEAT_MOST_MS)
+		wait = LEAD_BEAT_MOST_MS;
 	event_add(lead->heartbeat, &(struct timeval){.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000});
 }
 
@@ -261,26 +265,6 @@ static void lead_claim(struct lead *lead)
 		4, claim_answered, lead);
 }
 
-static void sessions_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
-{
-	(void)db;
-	(void)arg;
-	if (!result && !is_connection_error(e))
-		log_warning("could not check which database sessions have long transactions: %s %s", e->code, e->message);
-	for (int i = 0; result && i < PQntuples(result); i++)
-		log_warning("database session of %s ended: its transaction was open for too long", PQgetvalue(result, i, 0));
-}
-
-static void lead_check_sessions(struct lead *lead)
-{
-	char silence[16];
-
-	/* A daemon whose session is silent for the whole lease within a transaction may hold locks that the next leader waits
-	 * for. */
-	snprintf(silence, sizeof silence, "%d", lead->conf->schedule_lease);
-	db_call(lead->db, API_session_judge, (struct db_param[]){{silence, -1}}, 1, sessions_answered, lead);
-}
-
 static void register_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
@@ -322,7 +306,7 @@ static void lead_beat(evutil_socket_t fd, short what, void *arg)
 	lead_claim(lead);
 	bool sessions = is_due(&lead->sessions_at, session_period);
 	if (sessions)
-		lead_check_sessions(lead);
+		session_judge(lead->db, lead->conf);
 	if (sessions || lead->term)
 		lead_lower_priority(lead->db);
 	if (is_due(&lead->registered_at, register_period))

@@ -116,9 +116,9 @@ select is(t.say('ana', 'set temp_file_limit = -1'), '42501', 'which they cannot 
 select is(t.admin('{"object": "setting", "action": "change", "name": "reader_transaction_s", "values": {"value": "1"}}')::jsonb ->> 'changed', 'true', 'a transaction may last a second');
 select dblink_exec('ana', 'begin'), dblink_exec('rota_admin', 'begin') \g /dev/null
 select n from dblink('ana', 'select count(*) from acct.job') x (n bigint) \g /dev/null
-select is((select count(*) from dblink('rota_jobmgr', 'select x from api.session_judge(600) x') x (x text)), 0::bigint, 'one that has just begun goes on');
+select is((select count(*) from dblink('rota_jobmgr', 'select who from api.session_judge(600)') x (x text)), 0::bigint, 'one that has just begun goes on');
 select pg_sleep(1.1) \g /dev/null
-select is((select string_agg(x, ' ') from dblink('rota_jobmgr', 'select x from api.session_judge(600) x') x (x text)), 'test_ana', 'one that lasts is ended');
+select is((select string_agg(x, ' ') from dblink('rota_jobmgr', 'select who from api.session_judge(600)') x (x text)), 'test_ana', 'one that lasts is ended');
 select throws_ok($$select n from dblink('ana', 'select count(*) from acct.job') x (n bigint)$$, '08006', null, 'with its session');
 select is(dblink_exec('rota_admin', 'rollback'), 'ROLLBACK', 'others are left alone');
 select is(t.admin('{"object": "setting", "action": "change", "name": "reader_transaction_s", "values": {"value": "600"}}')::jsonb ->> 'changed', 'true', 'ten minutes again');

@@ -126,8 +126,8 @@ select dblink_exec('n', 'begin'), t.say('n', $$select api.daemon_register('procm
 select dblink_exec('c', 'begin'), t.say('c', 'select count(*) from api.schedule_nodes()') \g /dev/null
 call t.silent('n');
 call t.silent('c');
-select is(t.say('b', 'select api.session_judge(60)'), null, 'a session that was silent for a short time is left alone');
-select is(t.say('b', 'select api.session_judge(0)'), 'n', 'one that has written and is silent is ended');
+select is(t.say('b', 'select who from api.session_judge(60)'), null, 'a session that was silent for a short time is left alone');
+select is(t.say('b', 'select who from api.session_judge(0)'), 'n', 'one that has written and is silent is ended');
 call t.await(format('select not exists (select from pg_stat_activity where pid = %s)', :pid));
 select lives_ok($$select dblink_exec('c', 'commit')$$, 'one that has only read is not');
 select is((select count(*) from rota.daemon where name = 'takeover'), 0::bigint, 'nothing of it stays');

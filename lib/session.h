@@ -1,0 +1,12 @@
+/* session.h - has the database end sessions that exceed their limits. */
+#ifndef ROTA_SESSION_H
+#define ROTA_SESSION_H
+
+#include "lib/conf.h"
+#include "lib/db.h"
+
+/* Call api.session_judge, which ends such sessions, and log each that it ended. A session of a daemon counts as cut off when it was
+ * silent for schedule.lease seconds within a transaction: it may hold locks that the next leader waits for. */
+void session_judge(struct db *db, const struct conf *conf);
+
+#endif

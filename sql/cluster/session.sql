@@ -1,0 +1,140 @@
+-- Limits of database sessions that no session can lift.
+--
+-- Called by: each jobmgrd, about every second, and nodemgrd. They keep their connections, so they act even where readers have taken
+-- all others. A session may change its own timeouts, but neither what it is judged by (settings) nor what the server shows of it.
+-- Invariants:
+-- - Sessions of superusers are never ended. A daemon's session is ended only if it is cut off within a call.
+-- - The record is only added to: a judge that froze within its transaction holds up no other judge.
+create view internal.reader_session as
+select x.pid, x.usename, x.datname is not distinct from current_database() as is_here, x.backend_type, x.backend_start, x.state,
+	x.state_change, x.query_start, x.xact_start
+from pg_stat_activity x
+join pg_roles u on u.oid = x.usesysid and not u.rolsuper
+where exists (
+	select from pg_roles g where g.rolname in ('rota_analyst', 'rota_reader') and (g.oid = u.oid or exists (
+		select from pg_auth_members m where m.member = u.oid and m.roleid = g.oid)))
+	and not exists (
+	select from pg_auth_members m join pg_roles g on g.oid = m.roleid
+		where m.member = u.oid and g.rolname in ('rota_jobmgr', 'rota_nodes', 'rota_nodemgr', 'rota_owner'));
+comment on view internal.reader_session is
+	'Sessions of analysts and readers, and the processes that work for them. is_here: in the database of Rota.';
+
+create function api.session_readers() returns setof int
+language sql stable security definer set search_path = live, rota, pg_temp as $$
+	select x.pid from internal.reader_session x where x.is_here;
+$$;
+comment on function api.session_readers() is
+	'Processes of the server that work for analysts and readers: they are to yield the processors to all others.';
+
+create function internal.session_limit(p_setting text) returns interval
+language sql stable set search_path = live, rota, pg_temp as $$
+	select make_interval(secs => nullif(internal.setting_int(p_setting), 0));
+$$;
+comment on function internal.session_limit(text) is 'A setting in seconds as a time; null: 0, which is no limit.';
+
+create function internal.session_silent(p_silence_s int) returns table (pid int, who text, reason text)
+language sql stable set search_path = live, rota, pg_temp as $$
+	-- Daemons open no transactions beyond one call. A session that has written and waits for its client was interrupted
+	-- between the call and its end, and would keep its locks for as long.
+	select x.pid, x.application_name, 'it held a transaction open and was silent'
+	from pg_stat_activity x
+	where (x.usename in ('rota_jobmgr', 'rota_nodemgr') or x.usename like 'rota\_node%') and x.datname = current_database()
+		and x.backend_xid is not null
+		and x.wait_event_type = 'Client'
+			and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s);
+$$;
+comment on function internal.session_silent(int) is
+	'Sessions of daemons that hold a transaction open and have been silent for so many seconds.';
+
+create function internal.session_late() returns table (pid int, who text, reason text)
+language sql stable set search_path = live, rota, pg_temp as $$
+	select x.pid, x.usename, c.reason
+	from internal.reader_session x
+	cross join lateral (select clock_timestamp() as at) n
+	cross join lateral (select case
+		when x.state not like 'idle%' and x.query_start < n.at - internal.session_limit('reader_statement_s')
+			then 'a statement took longer than setting reader_statement_s'
+		when x.state like 'idle in transaction%' and x.state_change < n.at - internal.session_limit('reader_idle_s')
+			then 'a transaction was idle for longer than setting reader_idle_s'
+		when x.xact_start < n.at - internal.session_limit('reader_transaction_s')
+			then 'a transaction took longer than setting reader_transaction_s' end as reason) c
+	where x.is_here and x.backend_type = 'client backend' and c.reason is not null;
+$$;
+comment on function internal.session_late() is 'Sessions of analysts and readers that exceed a limit of time.';
+
+create function internal.session_surplus() returns table (pid int, who text, reason text)
+language sql stable set search_path = live, rota, pg_temp as $$
+	-- The first session of each login counts before the second of any: who has most loses first.
+	select x.pid, x.usename, 'analysts and readers had more sessions than setting reader_sessions'
+	from (
+		select r.pid, r.usename, row_number() over (order by r.nth, r.backend_start, r.pid) as place
+		from (
+			select s.pid, s.usename, s.backend_start,
+				row_number() over (partition by s.usename order by s.backend_start, s.pid) as nth
+			from internal.reader_session s
+			where s.backend_type = 'client backend'
+		) r
+	) x
+	where x.place > nullif(internal.setting_int('reader_sessions'), 0);
+$$;
+comment on function internal.session_surplus() is
+	'Sessions of analysts and readers, in any database, beyond how many all of them together may have.';
+
+create function internal.session_queue() returns table (pid int, who text, reason text)
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	-- A notification stays in the queue until each session that listens, in whatever database, has read it, and a session
+	-- reads between its transactions only. The server does not show who listens. At most, a queue fills by a few percent a
+	-- second, so a transaction of less than a second is not the one that holds it. A process manager that is ended in a longer
+	-- one connects again and repeats it.
+	if (pg_notification_queue_usage() * 100 >= nullif(internal.setting_int('notify_queue_percent'), 0)) is not true then
+		return;
+	end if;
+	return query
+	select x.pid, x.usename::text, 'its transaction kept notifications in a queue that was full beyond setting notify_queue_percent'
+	from (
+		select r.pid, r.usename, r.xact_start from internal.reader_session r where r.backend_type = 'client backend'
+		union all
+		select a.pid, a.usename, a.xact_start from pg_stat_activity a
+			where (a.usename = 'rota_admin' or a.usename like 'rota\_node\_%') and a.backend_type = 'client backend'
+	) x
+	where x.xact_start < clock_timestamp() - interval '1 second';
+end $$;
+comment on function internal.session_queue() is
+	'Sessions of those who read, and of nodes, that may keep the queue of notifications from being emptied, when it is fuller than setting '
+	'notify_queue_percent. A full queue stops every transaction that notifies, so the whole instance.';
+
+create function api.session_judge(p_silence_s int) returns table (who text, reason text)
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+begin
+	return query
+	with exceeding as materialized (
+		select distinct on (x.pid) x.*
+		from (
+			select * from internal.session_silent(p_silence_s)
+			union all
+			select * from internal.session_late()
+			union all
+			select * from internal.session_surplus()
+			union all
+			select * from internal.session_queue()
+		) x
+		order by x.pid, x.reason
+	), ended as materialized (
+		select e.who, e.reason from exceeding e where pg_terminate_backend(e.pid)
+	), record as (
+		-- Who connects again and again adds one row a minute.
+		insert into admin_event (actor, object, action, name, given)
+		select session_user, 'session', 'end', e.who, jsonb_build_object('reason', e.reason, 'sessions', count(*))
+		from ended e
+		where not exists (select from admin_event v
+			where v.object = 'session' and v.name = e.who and v.at > clock_timestamp() - interval '1 minute'
+				and v.given ->> 'reason' = e.reason)
+		group by e.who, e.reason
+	)
+	select e.who, e.reason from ended e;
+end $$;
+comment on function api.session_judge(int) is
+	'End sessions that exceed a limit: of daemons that hold a transaction open and have been silent for so many seconds, and of '
+	'analysts and readers (settings reader_statement_s, reader_idle_s, reader_transaction_s, reader_sessions, '
+	'notify_queue_percent). Answer whose each was and why it was ended; the record is in rota.admin_event.';
