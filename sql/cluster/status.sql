@@ -24,7 +24,14 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		'jobs',
 			(select jsonb_build_object('pending', count(*) filter (where j.started_at is null), 'running',
 			count(*) filter (where j.started_at is not null))
-			from job j where j.ended_at is null));
+			from job j where j.ended_at is null))
+		|| case when internal.caller_role(p_uid, p_user) = 'user' then '{}' else jsonb_build_object('sessions_ended',
+			(select coalesce(jsonb_agg(to_jsonb(s) order by s.last_at desc), '[]')
+			from (select e.name, e.given ->> 'reason' as reason, max(e.at) as last_at
+				from admin_event e
+				where e.object = 'session' and e.at > now() - interval '1 day'
+				group by e.name, e.given ->> 'reason') s)) end;
 $$;
 comment on function api.instance_status(int, text, jsonb) is
-	'The processes of the instance, the database, and how many jobs wait and run. Answer {processes, database, jobs}.';
+	'The processes of the instance, the database, how many jobs wait and run, and (to operators and administrators) the database '
+	'sessions that were ended in the last day. Answer {processes, database, jobs, sessions_ended}.';

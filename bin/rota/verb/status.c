@@ -96,6 +96,17 @@ static void row(struct table *table, const json_t *process)
 	table_cell_coloured(table, note_text, !strcmp(note_text, "leader") ? "32" : note_text[0] ? "31" : "");
 }
 
+/* Print the database sessions that Rota ended in the last day; the answer has them only for operators and administrators. */
+static void sessions_print(const json_t *ended)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (ended, i, one)
+		printf("database session of %s ended %s: %s\n", format_text(one, "name"),
+		       format_when(json_object_get(one, "last_at")).s, format_text(one, "reason"));
+}
+
 static void status_print(const json_t *answer, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
@@ -116,6 +127,7 @@ static void status_print(const json_t *answer, bool wide)
 		       format_count(json_object_get(jobs, "pending")).s, format_count(json_object_get(jobs, "running")).s);
 	else
 		printf("\njobmgrd: no answer\n");
+	sessions_print(json_object_get(answer, "sessions_ended"));
 }
 
 int verb_status(const struct verb *verb, int argc, char **argv)
