@@ -12,6 +12,7 @@ create extension if not exists dblink schema tap;
 set search_path = public, tap;
 select * from no_plan();
 create schema t;
+\ir session.psql
 create function t.open(p_name text, p_role text) returns text language sql as $$
 	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
 		|| ' dbname=' || current_database() || ' user=' || p_role || ' application_name=' || p_name);
@@ -24,20 +25,6 @@ create function t.admin(p_object text, p_action text, p_name text, p_values text
 	select t.say('jobmgr', format('select api.admin_change(0, ''root'', jsonb_build_object(''object'', %L, ''action'', %L, ''name'', %L, ''values'', %L::jsonb)) ->> ''changed''', p_object, p_action, p_name, p_values));
 $$;
 create function t.set(p_name text, p_value text) returns text language sql as $$ select t.admin('setting', 'change', p_name, jsonb_build_object('value', p_value)::text) $$;
-create procedure t.await(p_condition text) language plpgsql as $$
-declare
-	v_good boolean;
-begin
-	for i in 1 .. 500 loop
-		perform pg_stat_clear_snapshot();
-		execute p_condition into v_good;
-		if v_good then
-			return;
-		end if;
-		perform pg_sleep(0.02);
-	end loop;
-	raise exception 'never came: %', p_condition;
-end $$;
 select t.open('jobmgr', 'rota_jobmgr') \g /dev/null
 create table t.before as select name, value from rota.setting where name ~ '^reader_';
 

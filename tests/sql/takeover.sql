@@ -12,6 +12,7 @@ create extension if not exists dblink schema tap;
 set search_path = public, tap;
 select * from no_plan();
 create schema t;
+\ir session.psql
 create function t.open(p_name text, p_role text default 'rota_jobmgr') returns text language sql as $$
 	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
 		|| ' dbname=' || current_database() || ' user=' || p_role || ' application_name=' || p_name);
@@ -21,21 +22,6 @@ create function t.claim(p_name text, p_lease_s int) returns bigint language sql 
 	select t.say(p_name, format('select api.leader_claim(''schedule'', %s)', p_lease_s))::bigint;
 $$;
 create function t.pid(p_name text) returns int language sql as $$ select t.say(p_name, 'select pg_backend_pid()')::int $$;
--- Until something is so; fails loudly by never ending, so it has an end.
-create procedure t.await(p_condition text) language plpgsql as $$
-declare
-	v_good boolean;
-begin
-	for i in 1 .. 500 loop
-		perform pg_stat_clear_snapshot();
-		execute p_condition into v_good;
-		if v_good then
-			return;
-		end if;
-		perform pg_sleep(0.02);
-	end loop;
-	raise exception 'never came: %', p_condition;
-end $$;
 -- Until a session has answered and waits for the next call.
 create procedure t.silent(p_name text) language plpgsql as $$
 begin
