@@ -72,6 +72,25 @@ instance_logs() {
 	done
 }
 
+# certificates SERVER NAMES: in the new folder TLS, a certificate authority, another one of the same name, and the key and the
+# certificate of a server that has these names, by the first of them.
+certificates() {
+	local server=$1 names=$2 name
+	TLS=$(mktemp -d "${TMPDIR:-/tmp}/rota-tls.XXXXXX")
+	export TLS
+	chmod 0755 "$TLS"
+	for name in authority other "$server"; do
+		openssl genpkey -algorithm ec -pkeyopt ec_paramgen_curve:prime256v1 -out "$TLS/$name.key"
+	done
+	for name in authority other; do
+		openssl req -new -x509 -key "$TLS/$name.key" -days 2 -subj /CN=authority -out "$TLS/$name.pem"
+	done
+	openssl req -new -key "$TLS/$server.key" -subj "/CN=$server" -out "$TLS/$server.request"
+	openssl x509 -req -in "$TLS/$server.request" -CA "$TLS/authority.pem" -CAkey "$TLS/authority.key" -CAcreateserial -days 2 \
+		-extfile <(echo "subjectAltName=$names") -out "$TLS/$server.pem" 2>/dev/null
+	[ "$(id -u)" != 0 ] || chown rota "$TLS"/{"$server",other}.key
+}
+
 # as USER COMMAND...: run it as another user of this machine, as a login would (root only).
 as() {
 	local user=$1

@@ -4,22 +4,8 @@
 
 load helper
 
-certificate() { # NAME OPTION...: a key and something signed with it
-	local name=$1
-	shift
-	openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$TLS/$name.key" "$@" 2>/dev/null
-}
-
 setup_file() {
-	TLS=$(mktemp -d "${TMPDIR:-/tmp}/rota-tls.XXXXXX")
-	export TLS
-	chmod 0755 "$TLS"
-	certificate authority -x509 -days 2 -subj /CN=authority -out "$TLS/authority.pem"
-	certificate other -x509 -days 2 -subj /CN=authority -out "$TLS/other.pem"
-	certificate gate -subj /CN=gate -out "$TLS/gate.request"
-	openssl x509 -req -in "$TLS/gate.request" -CA "$TLS/authority.pem" -CAkey "$TLS/authority.key" -CAcreateserial -days 2 \
-		-extfile <(echo subjectAltName=DNS:localhost,IP:127.0.0.1) -out "$TLS/gate.pem" 2>/dev/null
-	[ "$(id -u)" != 0 ] || chown rota "$TLS"/{gate,other}.key
+	certificates gate DNS:localhost,IP:127.0.0.1
 	rota() { (ulimit -n 400 && command rota "$@"); }
 	instance_up 1 --cpus 2 --mem 1000 --set gate.listen=127.0.0.1:0 --set gate.names=localhost,127.0.0.1 --set "gate.certificate=$TLS/gate.pem" --set "gate.private_key=$TLS/gate.key"
 	unset -f rota
