@@ -14,6 +14,7 @@
 #include "jobmgr/lead/lead.h"
 #include "lib/conf.h"
 #include "lib/daemon.h"
+#include "lib/db.h"
 #include "lib/log.h"
 #include "lib/seal.h"
 
@@ -132,7 +133,7 @@ static bool jobmgrd_run(const struct conf *conf, const char *name, int launcher_
 	struct jobmgrd j = {.conf = conf, .name = name};
 	(void)launcher_fd;
 	jobmgrd_raise_file_limit();
-	bool good = daemon_become(conf->instance_account, e) && jobmgrd_load_keys(&j, e) &&
+	bool good = db_conninfo_check(conf, e) && daemon_become(conf->instance_account, e) && jobmgrd_load_keys(&j, e) &&
 		    daemon_lock_instance(conf, "jobmgrd", name, e) && jobmgrd_serve(&j, e);
 	jobmgrd_clear(&j);
 	return good;

@@ -5,6 +5,7 @@
  * - nodemgrd is unprivileged and stores nothing. SIGTERM ends nodemgrd at once. */
 #include "lib/conf.h"
 #include "lib/daemon.h"
+#include "lib/db.h"
 #include "lib/loop.h"
 #include "nodemgr/nodemgr.h"
 
@@ -27,8 +28,8 @@ static const struct loop_part part = {part_open, part_close};
 static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
-	return daemon_become(conf->instance_account, e) && daemon_lock_instance(conf, "nodemgrd", name, e) &&
-	       loop_serve(&part, "nodemgrd", conf, name, e);
+	return db_conninfo_check(conf, e) && daemon_become(conf->instance_account, e) &&
+	       daemon_lock_instance(conf, "nodemgrd", name, e) && loop_serve(&part, "nodemgrd", conf, name, e);
 }
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
  * - runnerd is unprivileged and stores nothing. SIGTERM ends runnerd and its hooks at once. */
 #include "lib/conf.h"
 #include "lib/daemon.h"
+#include "lib/db.h"
 #include "lib/loop.h"
 #include "lib/trust.h"
 #include "runner/runner.h"
@@ -37,8 +38,9 @@ static bool check_programs(const struct conf *conf, struct err *e)
 static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
-	return daemon_become(conf->instance_account, e) && check_programs(conf, e) && supervisor_start(e) &&
-	       daemon_lock_instance(conf, "runnerd", name, e) && loop_serve(&part, "runnerd", conf, name, e);
+	return db_conninfo_check(conf, e) && daemon_become(conf->instance_account, e) && check_programs(conf, e) &&
+	       supervisor_start(e) && daemon_lock_instance(conf, "runnerd", name, e) &&
+	       loop_serve(&part, "runnerd", conf, name, e);
 }
 
 int main(int argc, char **argv)

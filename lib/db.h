@@ -41,8 +41,13 @@ struct db_watcher {
 	void *arg;
 };
 
+/* Refuse a configured connection string that goes over TCP with an sslmode that does not verify the server, unless
+ * database.allow_unverified says so. Daemons call this at their start, and verbs before they connect. */
+bool db_conninfo_check(const struct conf *conf, struct err *e);
+
 /* Make the malloc'ed connection string of a daemon: the configured string with the role and name of the daemon. Unless the
- * configured string sets them, parameters are added that require a writable server and detect a dead server. */
+ * configured string sets them, parameters are added that require a writable server and detect a dead server. Over TCP, parameters
+ * are added that verify the server. */
 char *db_conninfo(const struct conf *conf, const char *role, const char *application);
 
 /* Make the connection string of a process manager: as db_conninfo(), with the role of node login `login` and, unless the
@@ -52,9 +57,13 @@ char *db_conninfo_node(const struct conf *conf, const char *login, const char *a
 /* Returns the path of the file with the passwords of nodes, in the format of libpq; malloc'ed. */
 char *db_passfile(const struct conf *conf);
 
-/* Make the connection string of an interactive program. It replaces target_session_attrs=read-write by primary, since the
- * sessions of a role may be read-only by default. */
+/* Make the connection string of an interactive program, with the configured user if `role` is NULL. It replaces
+ * target_session_attrs=read-write by primary, since the sessions of a role may be read-only by default. */
 char *db_conninfo_reader(const struct conf *conf, const char *role);
+
+/* Make the connection string of a program from one that its user typed: what it does not say of verifying a server over TCP is
+ * added. */
+char *db_conninfo_verified(const char *conninfo);
 
 /* Start to connect. `channels` is a NULL-terminated list of channels to LISTEN on, which happens before `up` is called. The
  * caller keeps `watcher` alive. */

@@ -2,7 +2,9 @@
  *
  * Called by: daemons, verbs that connect to PostgreSQL, db_connect.c.
  * Invariants:
- * - user and application_name of the result are those of the program; all other parameters are kept.
+ * - user and application_name of the result are those of the program; all other parameters are kept, but for a weak sslmode.
+ * - Over TCP the server is verified (sslmode=verify-full), unless database.allow_unverified says otherwise. What the environment or
+ *   a service file says of sslmode has no effect.
  * - A string that libpq cannot parse is returned unchanged, so that connecting reports the error. */
 #include "lib/db_inside.h"
 
@@ -82,17 +84,93 @@ static char *conninfo_make(const char *conninfo, PQconninfoOption *options, cons
 	return text;
 }
 
+/* Returns the list of hosts to which a connection goes, as libpq finds it; NULL for the socket in libpq's default folder. */
+static const char *host_list(const PQconninfoOption *options)
+{
+	static const struct setting places[] = {{"hostaddr", "PGHOSTADDR"}, {"host", "PGHOST"}};
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		const char *list = option_value(options, places[i].keyword);
+		if (!list)
+			list = getenv(places[i].value);
+		if (list && *list)
+			return list;
+	}
+	return NULL;
+}
+
+/* Find out whether a connection goes over TCP to some or all of its hosts. A service may name any host. */
+static void hosts_kind(const PQconninfoOption *options, bool *some_tcp, bool *all_tcp)
+{
+	const char *hosts = host_list(options), *service = option_value(options, "service");
+	bool is_service = service || getenv("PGSERVICE");
+	*some_tcp = is_service;
+	*all_tcp = hosts && !is_service;
+	for (; hosts; hosts = strchr(hosts, ',') ? strchr(hosts, ',') + 1 : NULL) {
+		bool is_tcp = *hosts && !strchr("/@,", *hosts);
+		*some_tcp |= is_tcp;
+		*all_tcp &= is_tcp;
+	}
+}
+
+/* Returns the sslmode of a connection string if it is weaker than verify-full, else NULL. */
+static const char *weak_sslmode(const PQconninfoOption *options)
+{
+	const char *mode = option_value(options, "sslmode");
+	return mode && strcmp(mode, "verify-full") != 0 ? mode : NULL;
+}
+
+/* Append the settings with which libpq verifies the server, from `count` on; returns the new count. GSS encryption would come before
+ * TLS. Channel binding takes a password: libpq refuses it where the server asks for a certificate instead. */
+static int add_verification(const PQconninfoOption *options, bool allow_weak, struct setting *ours, int count)
+{
+	bool some_tcp, all_tcp;
+	hosts_kind(options, &some_tcp, &all_tcp);
+	const char *weak = weak_sslmode(options);
+	if (!some_tcp || (weak && allow_weak))
+		return count;
+	ours[count++] = (struct setting){"sslmode", "verify-full"};
+	if (!option_value(options, "gssencmode"))
+		ours[count++] = (struct setting){"gssencmode", "disable"};
+	if (all_tcp && !option_value(options, "channel_binding") && !option_value(options, "sslcert"))
+		ours[count++] = (struct setting){"channel_binding", "require"};
+	return count;
+}
+
+static bool allows_unverified(const struct conf *conf)
+{
+	return strcmp(conf->database_allow_unverified, "yes") == 0;
+}
+
+bool db_conninfo_check(const struct conf *conf, struct err *e)
+{
+	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
+	bool some_tcp = false, all_tcp;
+	if (options)
+		hosts_kind(options, &some_tcp, &all_tcp);
+	const char *weak = options ? weak_sslmode(options) : NULL;
+	bool good = !some_tcp || !weak || allows_unverified(conf);
+	if (!good) {
+		err_set(e, "database.conninfo: with sslmode=%s, any machine in between could act as the database", weak);
+		err_hint(e, "leave out sslmode, which means verify-full, and name the certificate authority by sslrootcert; or "
+			    "accept that by database.allow_unverified = yes");
+	}
+	PQconninfoFree(options);
+	return good;
+}
+
 /* Make the connection string of a daemon; `passfile` may be NULL. */
 static char *daemon_conninfo(const struct conf *conf, const char *role, const char *application, const char *passfile)
 {
 	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
-	struct setting ours[9] = {{"user", role}, {"application_name", application}};
+	struct setting ours[13] = {{"user", role}, {"application_name", application}};
 	int count = 2;
 	if (passfile && options && !option_value(options, "passfile"))
 		ours[count++] = (struct setting){"passfile", passfile};
 	for (const struct setting *d = daemon_defaults; options && d->keyword; d++)
 		if (!option_value(options, d->keyword))
 			ours[count++] = *d;
+	if (options)
+		add_verification(options, allows_unverified(conf), ours, count);
 	return conninfo_make(conf->database_conninfo, options, ours);
 }
 
@@ -119,10 +197,24 @@ char *db_conninfo_reader(const struct conf *conf, const char *role)
 {
 	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
 	const char *wanted = options ? option_value(options, "target_session_attrs") : NULL;
-	struct setting ours[3] = {{"user", role}};
+	struct setting ours[6] = {0};
+	int count = 0;
+	if (role)
+		ours[count++] = (struct setting){"user", role};
 	if (wanted && strcmp(wanted, "read-write") == 0)
-		ours[1] = (struct setting){"target_session_attrs", "primary"};
+		ours[count++] = (struct setting){"target_session_attrs", "primary"};
+	if (options)
+		add_verification(options, allows_unverified(conf), ours, count);
 	return conninfo_make(conf->database_conninfo, options, ours);
+}
+
+char *db_conninfo_verified(const char *conninfo)
+{
+	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+	struct setting ours[4] = {0};
+	if (options)
+		add_verification(options, true, ours, 0);
+	return conninfo_make(conninfo, options, ours);
 }
 
 /* Find part number `place` of a list like "a,b,c". A list with one part has that part at every place. Returns false after the

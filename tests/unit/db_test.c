@@ -62,10 +62,12 @@ static void test_array_grows(void **state)
 	db_array_free(a);
 }
 
-/* The value of a keyword in what db_conninfo makes, as libpq reads it. */
+static char no[] = "no", yes[] = "yes", *allowed = no; /* database.allow_unverified */
+
+/* The value of a keyword in what db_conninfo makes, as libpq reads it; NULL: it has none. */
 static void expect(const char *conninfo, const char *keyword, const char *value)
 {
-	struct conf conf = {.database_conninfo = (char *)(uintptr_t)conninfo};
+	struct conf conf = {.database_conninfo = (char *)(uintptr_t)conninfo, .database_allow_unverified = allowed};
 	char *text = db_conninfo(&conf, "rota_jobmgr", "jobmgrd [it's]");
 	char *message = NULL;
 	PQconninfoOption *options = PQconninfoParse(text, &message);
@@ -73,8 +75,9 @@ static void expect(const char *conninfo, const char *keyword, const char *value)
 		fail_msg("%s: %s", text, message);
 	for (PQconninfoOption *o = options; o->keyword; o++)
 		if (strcmp(o->keyword, keyword) == 0) {
-			assert_non_null(o->val);
-			assert_string_equal(o->val, value);
+			assert_int_equal(!o->val, !value);
+			if (value)
+				assert_string_equal(o->val, value);
 		}
 	PQconninfoFree(options);
 	free(text);
@@ -109,13 +112,67 @@ static void test_conninfo_of_a_daemon(void **state)
 static void test_conninfo_of_a_reader(void **state)
 {
 	(void)state;
-	struct conf conf = {.database_conninfo = (char[]){"postgresql://x@a,b/rota?target_session_attrs=read-write"}};
+	struct conf conf = {.database_conninfo = (char[]){"postgresql://x@a,b/rota?target_session_attrs=read-write"},
+			    .database_allow_unverified = no};
 	char *text = db_conninfo_reader(&conf, "anna");
-	assert_string_equal(text, "dbname='rota' host='a,b' port=',' user='anna' target_session_attrs='primary'");
+	assert_string_equal(text, "dbname='rota' host='a,b' port=',' user='anna' target_session_attrs='primary' "
+				  "sslmode='verify-full' gssencmode='disable' channel_binding='require'");
 	free(text);
 	conf.database_conninfo = (char[]){"dbname=rota target_session_attrs=prefer-standby user=x"};
 	text = db_conninfo_reader(&conf, "anna");
 	assert_string_equal(text, "dbname='rota' target_session_attrs='prefer-standby' user='anna'");
+	free(text);
+}
+
+static bool is_accepted(const char *conninfo)
+{
+	struct conf conf = {.database_conninfo = (char *)(uintptr_t)conninfo, .database_allow_unverified = allowed};
+	struct err e = {0};
+	bool good = db_conninfo_check(&conf, &e);
+	assert_int_equal(good, !*e.message);
+	return good;
+}
+
+/* A server over TCP is verified, whatever the string and the environment say. */
+static void test_conninfo_verifies_the_server(void **state)
+{
+	static const char *const tcp[] = {"host=db1,db2 dbname=rota",
+					  "hostaddr=10.0.0.1",
+					  "service=rota",
+					  "host=db sslmode=prefer",
+					  "host=/tmp,db sslmode=verify-ca",
+					  "postgresql://db/rota?sslmode=disable"};
+	(void)state;
+	setenv("PGSSLMODE", "disable", 1);
+	for (size_t i = 0; i < sizeof tcp / sizeof *tcp; i++) {
+		expect(tcp[i], "sslmode", "verify-full");
+		expect(tcp[i], "gssencmode", "disable");
+		assert_int_equal(is_accepted(tcp[i]), i < 3);
+	}
+	expect("host=/tmp,@a sslmode=disable", "sslmode", "disable");
+	assert_true(is_accepted("host=/tmp sslmode=disable"));
+	assert_true(is_accepted("host=db sslmode=verify-full"));
+	expect("dbname=rota", "sslmode", NULL);
+	setenv("PGHOST", "db", 1);
+	expect("dbname=rota", "sslmode", "verify-full");
+	unsetenv("PGHOST");
+	unsetenv("PGSSLMODE");
+	expect("host=db", "channel_binding", "require");
+	expect("host=db channel_binding=prefer", "channel_binding", "prefer");
+	expect("host=db sslcert=/c.pem", "channel_binding", NULL);
+	expect("host=/tmp,db", "channel_binding", NULL);
+	expect("host=db gssencmode=require", "gssencmode", "require");
+	allowed = yes;
+	expect("host=db sslmode=prefer", "sslmode", "prefer");
+	expect("host=db", "sslmode", "verify-full");
+	assert_true(is_accepted("host=db sslmode=prefer"));
+	allowed = no;
+	char *text = db_conninfo_verified("host=db user=postgres");
+	assert_string_equal(text, "user='postgres' host='db' sslmode='verify-full' gssencmode='disable' "
+				  "channel_binding='require'");
+	free(text);
+	text = db_conninfo_verified("host=db sslmode=disable");
+	assert_string_equal(text, "host='db' sslmode='disable'");
 	free(text);
 }
 
@@ -188,8 +245,8 @@ static void test_silent_host(void **state)
 	char reason[sizeof((struct err *)0)->message] = "", conninfo[200];
 	close(closed);
 	snprintf(conninfo, sizeof conninfo,
-		 "host=127.0.0.1,127.0.0.1,127.0.0.1 port=%d,%d,%d dbname=x user=x connect_timeout=1 sslmode=disable", port[0], port[1],
-		 port[2]);
+		 "host=127.0.0.1,127.0.0.1,127.0.0.1 port=%d,%d,%d dbname=x user=x connect_timeout=1 sslmode=disable", port[0],
+		 port[1], port[2]);
 	struct db_watcher watcher = {.up = not_called, .down = on_down, .arg = reason};
 	struct event *visit = event_new(base, next, EV_READ, on_visit, base), *again;
 	event_add(visit, NULL);
@@ -213,7 +270,7 @@ static void test_silent_host(void **state)
 static void test_unreadable_conninfo_is_handed_on(void **state)
 {
 	(void)state;
-	struct conf conf = {.database_conninfo = (char[]){"nonsense"}};
+	struct conf conf = {.database_conninfo = (char[]){"nonsense"}, .database_allow_unverified = no};
 	char *text = db_conninfo(&conf, "rota_jobmgr", "jobmgrd");
 	assert_string_equal(text, "nonsense");
 	free(text);
@@ -222,11 +279,17 @@ static void test_unreadable_conninfo_is_handed_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_array_ints),  cmocka_unit_test(test_array_texts),
-		cmocka_unit_test(test_array_bytes), cmocka_unit_test(test_array_grows),
-		cmocka_unit_test(test_conninfo),    cmocka_unit_test(test_unreadable_conninfo_is_handed_on),
-		cmocka_unit_test(test_conninfo_of_a_daemon), cmocka_unit_test(test_conninfo_of_a_reader),
-		cmocka_unit_test(test_places),	    cmocka_unit_test(test_silent_host),
+		cmocka_unit_test(test_array_ints),
+		cmocka_unit_test(test_array_texts),
+		cmocka_unit_test(test_array_bytes),
+		cmocka_unit_test(test_array_grows),
+		cmocka_unit_test(test_conninfo),
+		cmocka_unit_test(test_unreadable_conninfo_is_handed_on),
+		cmocka_unit_test(test_conninfo_of_a_daemon),
+		cmocka_unit_test(test_conninfo_of_a_reader),
+		cmocka_unit_test(test_conninfo_verifies_the_server),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_silent_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

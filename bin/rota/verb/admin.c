@@ -13,6 +13,7 @@
 #include "bin/rota/admin/enroll.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
+#include "lib/db.h"
 #include "lib/nearest.h"
 
 enum { ADMIN_CONNINFO = 256 };
@@ -161,11 +162,10 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 
 	operands_most(verb, line, 2);
 	if (line->conninfo)
-		conninfo = xstrdup(line->conninfo);
+		conninfo = db_conninfo_verified(line->conninfo);
 	else /* in a private instance, the account may connect as postgres; elsewhere PostgreSQL decides */
-		conninfo =
-			xasprintf("%s%s", call_conf()->database_conninfo, call_conf()->instance_home[0] ? " user=postgres" : "");
-	ok = admin_db_upgrade(conninfo, &report, &e);
+		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL);
+	ok = (line->conninfo || db_conninfo_check(call_conf(), &e)) && admin_db_upgrade(conninfo, &report, &e);
 	free(conninfo);
 	if (!ok) {
 		call_error(&e);

@@ -53,6 +53,7 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 {
 	const char **arguments;
 	const struct conf *conf;
+	struct err e = {0};
 	char *conninfo;
 	bool runs;
 	int from = 1, count = 0;
@@ -64,6 +65,10 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 	if (argc > 1 && !strncmp(argv[1], "--config=", 9))
 		call_use_config(argv[from++] + 9);
 	conf = call_conf();
+	if (!db_conninfo_check(conf, &e)) {
+		call_error(&e);
+		return EXIT_REFUSED;
+	}
 	arguments = xcalloc(argc + 4, sizeof(*arguments));
 	arguments[count++] = "psql";
 	arguments[count++] = "-d";
