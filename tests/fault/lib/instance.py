@@ -130,7 +130,7 @@ class Instance:
         with open(f"{self.home}/pg/data/pg_hba.conf", "a", encoding="utf-8") as file:
             file.write(f"host rota +rota_nodes {self.away}/32 scram-sha-256\n")
         with open(self.far_conf, "w", encoding="utf-8") as file:
-            file.write(text.replace(f"host='{self.home}/run'", f"host='{self.near}'"))
+            file.write(text.replace(f"host='{self.home}/run'", f"host='{self.near}'").replace("allow_unverified = no", "allow_unverified = yes"))
         for words in (f"netns add {self.space}", f"link add {self.link} type veth peer name {self.link}f",
                       f"link set {self.link}f netns {self.space}", f"addr add {self.near}/30 dev {self.link}", f"link set {self.link} up",
                       f"-n {self.space} addr add {self.away}/30 dev {self.link}f", f"-n {self.space} link set {self.link}f up"):
