@@ -46,8 +46,7 @@ setup() {
 }
 
 teardown() {
-	[ -z "${ATTACKERS:-}" ] || kill $ATTACKERS 2>/dev/null || true
-	wait
+	[ -z "${ATTACKERS:-}" ] || stop_attack
 }
 
 # attack USER COUNT WHERE BYTES: in the background, as that user, so many connections to the Unix socket ("unix") or from that
@@ -80,7 +79,7 @@ attack() {
 }
 
 stop_attack() {
-	kill $ATTACKERS
+	kill $ATTACKERS 2>/dev/null || true
 	wait $ATTACKERS 2>/dev/null || true
 	ATTACKERS=
 }
@@ -142,24 +141,25 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 	stop_attack
 }
 
+# drip WHERE BYTES: the first bytes, then one again and again, until the API closes the connection.
+drip() {
+	perl -MIO::Socket::UNIX -MIO::Socket::INET -e '
+		my ($where, $bytes) = @ARGV;
+		$SIG{PIPE} = "IGNORE";
+		$bytes =~ s/\\x(..)/chr hex $1/ge; $bytes =~ s/\\r/\r/g; $bytes =~ s/\\n/\n/g;
+		my $gate = $where eq "unix" ? IO::Socket::UNIX->new(Peer => $ENV{GATE})
+			: IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $ENV{PORT}) or die;
+		syswrite $gate, $bytes;
+		my $until = time + 50;
+		while (time < $until) {
+			my $bits = ""; vec($bits, fileno $gate, 1) = 1;
+			exit 0 if select($bits, undef, undef, 0.2) && !sysread $gate, my $x, 65536;
+			exit 0 unless defined syswrite $gate, "a";
+		}
+		exit 1' "$@"
+}
+
 @test "bytes that come one by one win no time: handshake, header and body" {
-	# drip WHERE BYTES: the first bytes, then one again and again, until the API closes the connection.
-	drip() {
-		perl -MIO::Socket::UNIX -MIO::Socket::INET -e '
-			my ($where, $bytes) = @ARGV;
-			$SIG{PIPE} = "IGNORE";
-			$bytes =~ s/\\x(..)/chr hex $1/ge; $bytes =~ s/\\r/\r/g; $bytes =~ s/\\n/\n/g;
-			my $gate = $where eq "unix" ? IO::Socket::UNIX->new(Peer => $ENV{GATE})
-				: IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $ENV{PORT}) or die;
-			syswrite $gate, $bytes;
-			my $until = time + 50;
-			while (time < $until) {
-				my $bits = ""; vec($bits, fileno $gate, 1) = 1;
-				exit 0 if select($bits, undef, undef, 0.2) && !sysread $gate, my $x, 65536;
-				exit 0 unless defined syswrite $gate, "a";
-			}
-			exit 1' "$@"
-	}
 	drip unix 'GET /v1/queue HTTP/1.1\r\nX-Long: '
 	drip unix 'POST /v1/submit HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n'
 	drip 127.0.0.1 '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'
@@ -204,13 +204,15 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 	before=$(files)
 	for i in {1..65}; do
 		as "$VIC" rota wait --timeout=600 "$job" >/dev/null 2>"$BATS_TEST_TMPDIR/wait.$i" 3>&- &
+		ATTACKERS+=" $!"
 	done
-	all_wait() { [ "$(files)" -ge $((before + 65)) ]; }
+	all_wait() { [ "$(files)" -ge $((before + 60)) ]; }
 	eventually all_wait
-	sleep 6 # longer than any deadline
-	[ "$(files)" -ge $((before + 65)) ]
+	drip unix 'POST /v1/submit HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n' # which ends at its deadline
+	[ "$(files)" -ge $((before + 60)) ]
 	as "$VIC" rota cancel "$job"
-	wait
+	wait $ATTACKERS || true
+	ATTACKERS=
 	[ -z "$(cat "$BATS_TEST_TMPDIR"/wait.*)" ]
 }
 
