@@ -22,6 +22,14 @@ select t.admin('user', 'create', 'olga', '{"role": "operator"}'), t.admin('user'
 select matches(t.admin('partition', 'create', 'p', '{}', 'alice'), '^RT403', 'a user changes nothing');
 select matches(t.admin('partition', 'create', 'p', '{}', 'olga'), '^RT403', 'nor does an operator');
 select matches(t.admin('node', 'drain', 'n1', '{"reason": "x"}', 'alice'), '^RT403', 'a user drains nothing');
+-- Sessions for calls by HTTPS.
+set local rota.remote = 'on';
+select is(array(select internal.caller_role(v.uid, v.name) from (values (0, 'root'), (1, 'zoe'), (2, 'olga'), (3, 'alice')) v (uid, name)),
+	'{user,user,user,user}', 'by HTTPS everybody is a user');
+select matches(t.admin('node', 'drain', 'n1', '{"reason": "x"}', 'olga'), '^RT403', 'so nobody drains');
+set local rota.remote = '';
+select is(array(select internal.caller_role(v.uid, v.name) from (values (0, 'root'), (1, 'zoe'), (2, 'olga'), (3, 'alice')) v (uid, name)),
+	'{admin,admin,operator,user}', 'elsewhere each has their role');
 select is(t.admin('node', 'drain', 'n1', '{"reason": "x"}', 'olga'), 'true', 'an operator drains');
 select is(t.admin('node', 'drain', 'n1', '{"reason": "x"}', 'olga'), 'false', 'again: no change');
 select is(t.admin('node', 'drain', 'n1', '{"reason": "y"}', 'olga'), 'true', 'for another reason');
