@@ -44,6 +44,7 @@ grant execute on function
 	api.admin_change(int, text, jsonb),
 	api.usage_rebuild(int, text, jsonb),
 	api.submit_limits(int, text, jsonb),
+	api.remote_admit(int, text, text, boolean),
 	api.leader_claim(text, int, boolean, boolean),
 	api.hook_take(bigint, bigint[], int, boolean),
 	api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]),

@@ -7,6 +7,7 @@
 #include "jobmgr/gate/gate_dispatch.h"
 
 #include <event2/buffer.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -32,6 +33,38 @@ static void dispatch_to_verb(struct gate_call *c)
 	}
 }
 
+/* The database has answered whether the client's user is served at the client's address. */
+static void dispatch_admitted(struct gate_call *c, const char *text, const struct err *e)
+{
+	(void)text;
+	if (e)
+		gate_call_fail(c, e, NULL);
+	else
+		dispatch_to_verb(c);
+}
+
+static void dispatch_send_admission(struct gate_call *c)
+{
+	bool closed = c->route->flags & GATE_SUBMIT && strcmp(c->server->conf->gate_node_submit, "off") == 0;
+	char uid[16];
+
+	snprintf(uid, sizeof uid, "%u", (unsigned)c->credential->uid);
+	gate_call_db(c, API_remote_admit,
+		     (struct db_param[]){{uid, -1}, {c->credential->user, -1}, {c->quota->name, -1}, {closed ? "t" : "f", -1}}, 4,
+		     dispatch_admitted);
+}
+
+/* Have the database admit a request by HTTPS, since root of a node can make credentials of everybody. */
+static void dispatch_admit(struct gate_call *c)
+{
+	if (!c->credential->is_remote || strcmp(c->server->conf->gate_node_submit, "any") == 0) {
+		dispatch_to_verb(c);
+		return;
+	}
+	c->send = dispatch_send_admission;
+	dispatch_send_admission(c);
+}
+
 static void dispatch_identified(struct gate_credential *credential, const struct err *failure, void *arg)
 {
 	struct gate_call *c = arg;
@@ -54,12 +87,12 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 	credential->body = NULL;
 	if (!c->request || !gate_request_check_members(c->request, c->route->members, &e)) {
 		gate_call_fail(c, &e, NULL);
-	} else if (!gate_sessions_are_up(gate_call_sessions(c)) && !(c->route->flags & GATE_WAIT)) {
+	} else if (!gate_sessions_are_up(gate_call_sessions(c)) && (c->credential->is_remote || !(c->route->flags & GATE_WAIT))) {
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");
 		err_hint(&e, "Nothing was done. The job manager keeps trying to connect; try again soon.");
 		gate_call_fail(c, &e, NULL);
 	} else {
-		dispatch_to_verb(c);
+		dispatch_admit(c);
 	}
 }
 

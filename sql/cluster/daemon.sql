@@ -29,9 +29,10 @@ begin
 		and exists (select from pg_stat_activity b where b.pid = d.backend_pid and b.usename like 'rota\_%');
 	delete from daemon d
 	where not exists (select from pg_stat_activity b where b.pid = d.backend_pid and b.usename like 'rota\_%')
-		and (d.seen_at < now() - interval '1 day'
-			or (d.role = 'procmgrd'
-			and not exists (select from node n where d.name in (n.name, regexp_replace(n.name, '[0-9]+$', '')))));
+		and case d.role
+			when 'procmgrd' then not exists (select from node n where d.name in (n.name, n.login))
+			else d.seen_at < now() - interval '1 day' end;
 end $$;
 comment on function internal.daemon_tidy() is
-	'Forget daemons that have not been connected for a day, and process managers of nodes that are no more.';
+	'Forget daemons that have not been connected for a day, and process managers of nodes that are no more. Those of nodes that '
+	'exist are kept, with their addresses (internal.address_nodes).';

@@ -165,11 +165,13 @@ select is((select p - '{started_at,seen_at}'::text[] from jsonb_array_elements(t
 	'{"role": "jobmgrd", "name": "host", "pid": 42, "host": null, "node": null, "version": "1.0", "connected": false, "leader": true}', 'a process');
 select is(t.ask('instance_status', 'bob') -> 'jobs', '{"pending": 1, "running": 0}', 'jobs');
 select is(t.ask('instance_status', 'bob') #>> '{database,version}', current_setting('server_version'), 'the database');
--- Daemons that are gone go from it in a day, process managers of nodes that are gone at once; whoever is connected stays.
+-- Daemons that are gone go from it in a day, process managers of nodes that are gone at once; whoever is connected or serves a node
+-- stays.
+update rota.node set login = 'n' where name = 'n3';
 insert into rota.daemon (role, name, pid, version, backend_pid, seen_at) select r, n, 1, '1', 0, now() - a from (values ('jobmgrd', 'old', interval '25 hours'), ('jobmgrd', 'late', '23 hours'),
 	('procmgrd', 'n1', '23 hours'), ('procmgrd', 'n2', '25 hours'), ('procmgrd', 'gone', '1 minute'), ('procmgrd', 'n', '1 minute')) x (r, n, a);
 select api.range_ensure() \g /dev/null
-select is((select string_agg(d.name, ' ' order by d.name) from rota.daemon d where d.backend_pid = 0), 'late n n1', 'who was there within a day is kept');
+select is((select string_agg(d.name, ' ' order by d.name) from rota.daemon d where d.backend_pid = 0), 'late n n1 n2', 'who was there within a day is kept, and whoever serves a node');
 -- Ranges are made ahead of the ids.
 create view t.waited_for as
 select l.relation::regclass::text, l.mode

@@ -136,14 +136,23 @@ token() { # USER [OPTION]...: the user's credential for that request
 	[[ $output == *'[200]' ]]
 }
 
-@test "without gate.names, the host's name and that of gate.url are good" {
-	sed -e "s/^names *=.*/names =/" -e "s,^socket = .*/gate.sock,socket = $ROTA_HOME/run/second.sock," -e "s,^url *=.*,url = https://rota.example.org," \
-		"$ROTA_HOME/etc/rota.conf" >"$TLS/second.conf"
+# second EXPRESSION...: start another jobmgrd, with the configuration that sed makes by the expressions; its process is in `pid`, its
+# port in `port`.
+second() {
+	local expressions=() expression
+	for expression in "s,^socket = .*/gate.sock,socket = $ROTA_HOME/run/second.sock," "$@"; do
+		expressions+=(-e "$expression")
+	done
+	sed "${expressions[@]}" "$ROTA_HOME/etc/rota.conf" >"$TLS/second.conf"
 	setpriv --reuid rota --regid rota --init-groups jobmgrd --config "$TLS/second.conf" --name second >"$TLS/second.log" 2>&1 3>&- &
 	pid=$!
 	serves() { grep -q 'connected to the database' "$TLS/second.log"; }
 	eventually serves || { cat "$TLS/second.log"; false; }
 	port=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$TLS/second.log")
+}
+
+@test "without gate.names, the host's name and that of gate.url are good" {
+	second "s/^names *=.*/names =/" "s,^url *=.*,url = https://rota.example.org,"
 	for server in "$(hostname)" "$(hostname -s)" rota.example.org; do
 		PORT=$port run get "$EVE" https "$(token "$EVE" "--server=$server")"
 		[[ $output == *'[200]' ]] || { echo "$server: $output"; false; }
@@ -162,4 +171,31 @@ token() { # USER [OPTION]...: the user's credential for that request
 		run get "$owner" socket "$(token "$owner")"
 		[[ $output == *'[200]' ]]
 	done
+}
+
+@test "at the address of a node, HTTPS serves only users who have a step there" {
+	cd "$ROTA_TEST_DIR/$EVE"
+	printf '#!/bin/sh\nuntil [ -e end ]; do sleep 0.1; done\n' >long.sh
+	superuser "update rota.daemon set host = '127.0.0.1' where role = 'procmgrd'"
+	refused "\"$EVE\" has no step on this node" remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh"
+	refused "has no step on this node" remote "$EVE" rota queue
+	job=$(as "$EVE" rota submit --parsable --output=/dev/null "$ROTA_TEST_DIR/$EVE/long.sh")
+	eventually sh -c "rota show $job | grep -q running"
+	remote "$EVE" rota submit --parsable --hold "$ROTA_TEST_DIR/job.sh"
+	remote "$EVE" rota cancel --name job.sh
+	refused "has no step on this node" remote "$ADA" rota show "$job"
+	# Where nodes are to submit nothing.
+	second "s/^node_submit *=.*/node_submit = off/"
+	sed -i "s,^url *=.*,url = https://localhost:$port," "$TLS/remote.conf"
+	refused "jobs are not submitted from nodes" remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh"
+	[[ $(remote "$EVE" rota queue) == *"$job"* ]]
+	kill "$pid"
+	wait "$pid" || true
+	sed -i "s,^url *=.*,url = https://localhost:$PORT," "$TLS/remote.conf"
+	touch end
+	remote "$EVE" rota wait --timeout=120 "$job" || as "$EVE" rota wait --timeout=120 "$job"
+	# Its process manager ended, the address still is a node's.
+	refused "has no step on this node" remote "$EVE" rota queue
+	superuser "update rota.daemon set host = null where role = 'procmgrd'"
+	remote "$EVE" rota queue
 }

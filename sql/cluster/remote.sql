@@ -1,0 +1,43 @@
+-- Clients at addresses of nodes. Root of a node has munge's key, so it can make credentials of every user; what it can do with them is
+-- bounded by who has a step there.
+--
+-- Called by: jobmgrd, before each request by HTTPS, unless gate.node_submit is "any".
+--
+-- Invariants:
+-- - A node is known by the address of its process manager's connection to the database, not by what it says of itself. The address is
+--   kept while the node exists (internal.daemon_tidy), so a process manager that is ended hides no node.
+
+create function internal.address_nodes(p_address text) returns int[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return array(
+		select n.node_id
+		from daemon d
+		join node n on d.name in (n.name, n.login)
+		where d.role = 'procmgrd' and d.host = host(regexp_replace(p_address, '^::ffff:', '')::inet));
+end $$;
+comment on function internal.address_nodes(text) is
+	'Nodes whose process managers connect to the database from an IP address; none: it is no node''s, as far as is known.';
+
+create function api.remote_admit(p_uid int, p_user text, p_address text, p_submits boolean) returns boolean
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_nodes constant int[] := internal.address_nodes(p_address);
+begin
+	if v_nodes = '{}' then
+		return true;
+	elsif p_submits then
+		raise exception 'jobs are not submitted from nodes' using errcode = 'RT403',
+			hint = 'Submit from another machine; an administrator may change gate.node_submit.';
+	elsif not exists (
+		select from allocation a join job j on j.job_id = a.job_id
+		where a.node_id = any (v_nodes) and a.ended_at is null and a.attempt > 0 and j.uid = p_uid
+	) then
+		raise exception '"%" has no step on this node', p_user using errcode = 'RT403',
+			hint = 'Use another machine, or have a step on the node; an administrator may change gate.node_submit.';
+	end if;
+	return true;
+end $$;
+comment on function api.remote_admit(int, text, text, boolean) is
+	'Admit a user''s request by HTTPS from an IP address: of a node, only those who have a step there, and nobody who submits where '
+	'that is off (p_submits). True, or RT403.';
