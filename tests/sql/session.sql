@@ -33,6 +33,13 @@ select is(t.admin('user', 'create', 'test_eve', '{"analyst": "true"}'), 'true', 
 select is(t.admin('user', 'create', 'test_bob', '{"reader": "true"}'), 'true', 'and a reader');
 select is((select string_agg(rolname || ' ' || rolconnlimit, ', ' order by rolname) from pg_roles where rolname in ('test_eve', 'test_bob', 'rota_admin')),
 	'rota_admin 20, test_bob 10, test_eve 10', 'how many sessions a login may have');
+savepoint upgrade;
+alter role test_bob connection limit -1;
+alter role test_eve connection limit 30;
+select login.bound_sessions(r) from unnest('{test_bob,test_eve}'::text[]) r \g /dev/null
+select string_agg(rolname || ' ' || rolconnlimit, ', ' order by rolname) as limits from pg_roles where rolname in ('test_eve', 'test_bob') \gset
+rollback to upgrade;
+select is(:'limits'::text, 'test_bob 10, test_eve 30', 'an upgrade limits a login that has no limit, and leaves one that an administrator set');
 select is((select t.open('e' || n, 'test_eve') from generate_series(1, 10) n limit 1), 'OK', 'as many may be opened');
 select count(t.open('e' || n, 'test_eve')) from generate_series(2, 10) n \g /dev/null
 select throws_ok($$select t.open('e11', 'test_eve')$$, '08001', null, 'the next is refused');

@@ -54,7 +54,7 @@ eve() {
 # again COMMAND...: run it again and again in the background, until the attack is called off.
 again() {
 	while [ -e "$ATTACK" ]; do
-		"$@" >/dev/null 2>&1 || sleep 1
+		"$@" >/dev/null 2>&1 || sleep 3
 	done 3>&- &
 	ATTACKERS="${ATTACKERS:-} $!"
 }
