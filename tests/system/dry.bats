@@ -74,7 +74,7 @@ rows() {
 
 @test "one process manager serves many virtual nodes" {
 	rota down
-	more='insert into rota.node (name, cpus, mem_mb, hardware_check) select $$n$$ || i, 4, 2000, false from generate_series(4, 40) i'
+	more='insert into rota.node (name, cpus, mem_mb, hardware_check, login) select $$n$$ || i, 4, 2000, false, $$n$$ from generate_series(4, 40) i'
 	rota up -q --set launcher.dry_run=0 --set launcher.virtual=40
 	superuser "$more"
 	superuser "insert into rota.partition_node (partition, node_id) select 'main', n.node_id from rota.node n where n.name not in ('n1', 'n2', 'n3')"
