@@ -6,7 +6,7 @@ load helper
 setup_file() {
 	SITE=$(mktemp -d /tmp/rota-hooks.XXXXXX) # where the daemons' account can go
 	export SITE
-	chmod 0777 "$SITE"
+	chmod 1777 "$SITE"
 	# Each logs its run, and executes a file named after it and the job's name.
 	cat >"$SITE/hook" <<-'END'
 		#!/bin/bash

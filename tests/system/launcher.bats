@@ -946,7 +946,7 @@ plain_launcher_over() {
 
 @test "without cgroups memory over the limit ends as out_of_memory; shared memory counts once" {
 	plain_launcher n14
-	[ "$(cat "$DIR/node/n14/limits")" = "memory=sampling cpus=affinity" ]
+	[ "$(cat "$DIR/node/n14/limits")" = "memory=sampling cpus=affinity processes=none" ]
 	launch 1320 mem_mb=50 <<-'END'
 		#!/usr/bin/perl
 		vec(my $x, 300 << 20, 8) = 1;

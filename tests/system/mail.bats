@@ -6,7 +6,7 @@ load helper
 setup_file() {
 	SITE=$(mktemp -d /tmp/rota-mail.XXXXXX) # where the daemons' account can go
 	export SITE
-	chmod 0777 "$SITE"
+	chmod 1777 "$SITE"
 	mkdir -m 0777 "$SITE/box"
 	# Each mail is a file named after its Message-ID and the try. A script named after the job runs before the mail is accepted.
 	cat >"$SITE/sendmail" <<-'END'
