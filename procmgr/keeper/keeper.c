@@ -155,8 +155,10 @@ static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 	if (!cgroups_limit_cpus(k->cgroups))
 		cores_take(&k->cores, k->order->cpus);
 	k->environment = &cache->environment;
-	bool there = restrict_devices(k, &e) && keeper_file_read(&cache->environment, k->order->environment_hash, &e) &&
-		     find_owner(k, cache, &e) && keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e);
+	bool is_private = k->job->conf->launcher_private_tmp && geteuid() == 0;
+	bool there = restrict_devices(k, &e) && (!is_private || private_folders_make(&k->folders, &e)) &&
+		     keeper_file_read(&cache->environment, k->order->environment_hash, &e) && find_owner(k, cache, &e) &&
+		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return keeper_pam_admits(k);
 	k->failure = there ? KEEPER_FAILURE_LAUNCH : KEEPER_FAILURE_NODE;
@@ -355,6 +357,7 @@ static bool run_attempt(const struct keeper_job *job, int signals, struct keeper
 	if (owns_prolog(&k) && good)
 		keeper_wait(&k, is_ended, 0);
 	run_epilogs(&k);
+	private_folders_remove(&k.folders);
 	cache->brief = keeper_record_is_brief(&k);
 	bool idle = end_attempt(&k, cache);
 	keeper_file_trim(cache);

@@ -172,6 +172,7 @@ static void start_as_user(const struct keeper *k, struct task_start *start)
 	start->cgroups = k->cgroups;
 	start->key = k->name;
 	start->pinned = k->job->cores != NULL;
+	start->folders = *k->folders.path[0] ? &k->folders : NULL;
 	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
 }
 

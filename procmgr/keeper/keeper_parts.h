@@ -14,6 +14,7 @@
 #include "lib/seal.h"
 #include "procmgr/keeper/cores.h"
 #include "procmgr/keeper/keeper.h"
+#include "procmgr/keeper/private_folders.h"
 #include "procmgr/record/record.h"
 #include "procmgr/keeper/stats.h"
 #include "procmgr/keeper/task.h"
@@ -126,6 +127,7 @@ struct keeper {
 	int signals;				/* keeper.c, once: signalfd of SIGCHLD */
 	const struct cgroups *cgroups;		/* keeper.c; NULL if there are none, or the attempt's could not be made */
 	struct cores cores;			/* keeper.c: cores that the keeper has claimed, if no cpuset pins the attempt */
+	struct private_folders folders;		/* keeper.c: the step's own /tmp and /dev/shm, if launcher.private_tmp is 1 */
 	struct task_owner owner;		/* keeper.c: the user that runs the tasks; borrowed from keeper_cache */
 	struct task_limit limits[TASK_LIMIT_MOST]; /* keeper.c */
 	int limit_count;			   /* keeper.c */

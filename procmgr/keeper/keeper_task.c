@@ -119,6 +119,7 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->cgroups = k->cgroups;
 	start->key = k->name;
 	start->pinned = k->job->cores != NULL;
+	start->folders = *k->folders.path[0] ? &k->folders : NULL;
 	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
 }
 

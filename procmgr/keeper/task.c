@@ -188,8 +188,8 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 	if (s->cores)
 		sched_setaffinity(0, sizeof *s->cores,
 				  s->cores); /* fails if a core has gone offline; then the task runs on any core */
-	if (!leave_keyring(s->owner, e) || !task_limit_apply(s->limits, s->limit_count, e) ||
-	    (s->owner && !become_owner(s->owner, e)))
+	if ((s->folders && !private_folders_enter(s->folders, e)) || !leave_keyring(s->owner, e) ||
+	    !task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
 		return false;
 	link_user_keyring(s->owner);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* set after the change of user, which clears this setting */

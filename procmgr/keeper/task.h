@@ -9,6 +9,7 @@
 #include "lib/err.h"
 #include "lib/order.h"
 #include "procmgr/keeper/cgroups.h"
+#include "procmgr/keeper/private_folders.h"
 #include "procmgr/keeper/task_environment.h"
 #include "procmgr/keeper/task_limit.h"
 
@@ -31,8 +32,9 @@ struct task_start {
 	const struct task_owner *owner; /* the user that the process becomes; NULL to stay root (site hooks) */
 	const struct cgroups *cgroups;	/* cgroups of which the process enters `key`; NULL for none */
 	const char *key;
-	bool pinned;		/* the cgroup has a cpuset */
-	const cpu_set_t *cores; /* CPU affinity of the process; NULL to set none */
+	bool pinned;			       /* the cgroup has a cpuset */
+	const struct private_folders *folders; /* the process's own /tmp and /dev/shm; NULL for those of the machine */
+	const cpu_set_t *cores;		       /* CPU affinity of the process; NULL to set none */
 	/* Function to call in a forked child instead of a program; its result is the exit code. */
 	int (*function)(const void *argument);
 	const void *argument;

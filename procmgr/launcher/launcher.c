@@ -24,6 +24,7 @@
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "lib/trust.h"
+#include "procmgr/keeper/private_folders.h"
 #include "procmgr/launcher/launcher_parts.h"
 
 enum { POLL_MS = 10000, ENDING_MS = 20 };
@@ -68,6 +69,13 @@ static bool check_conf(const struct launcher *l, struct err *e)
 		return true;
 	err_set(e, "configuration file \"%s\" can be changed by others than root", l->conf->path);
 	return err_hint(e, "run chown root and chmod 644 on it");
+}
+
+/* A step cannot execute a script that its own /tmp hides. */
+static bool check_private_tmp(const struct launcher *l, struct err *e)
+{
+	return !l->conf->launcher_private_tmp || geteuid() != 0 || !private_folders_hide(l->dir) ||
+	       err_set(e, "launcher.private_tmp would hide folder \"%s\" from steps: move node.state elsewhere", l->dir);
 }
 
 static bool open_key(struct launcher *l, struct err *e)
@@ -145,8 +153,8 @@ static int poll_attempts(struct launcher *l)
 static bool open_all(struct launcher *l, struct err *e)
 {
 	if (!check_conf(l, e) || !check_hooks(l, e) || !launcher_agent_find(l, launcher_control_take, e) ||
-	    !launcher_spool_enter(l, e) || !open_key(l, e) || !daemon_lock("launcher.pid", e) || !open_journal(l, e) ||
-	    !open_signals(l, e) || !launcher_idle_open(l, e))
+	    !launcher_spool_enter(l, e) || !check_private_tmp(l, e) || !open_key(l, e) || !daemon_lock("launcher.pid", e) ||
+	    !open_journal(l, e) || !open_signals(l, e) || !launcher_idle_open(l, e))
 		return false;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* makes orphaned processes of a dead keeper children of the launcher */
 	open_cgroups(l);

@@ -1,0 +1,74 @@
+#!/usr/bin/env bats
+# What a step leaves in /tmp and /dev/shm: with launcher.private_tmp no other step sees it, and nothing stays.
+
+load helper
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || return 0
+	export EVE=rstm$$ TMPDIR=/var/tmp # the instance must not be in a folder that is hidden from steps
+	useradd --no-create-home --home-dir /var/tmp --shell /bin/bash "$EVE"
+	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set launcher.private_tmp=1
+	export FOLDER=$ROTA_TEST_DIR/$EVE
+	mkdir "$FOLDER"
+	chown "$EVE:" "$FOLDER"
+}
+
+teardown_file() {
+	[ "$(id -u)" = 0 ] || return 0
+	local status=0
+	instance_down || status=1
+	userdel "$EVE" || status=1
+	return "$status"
+}
+
+setup() {
+	need_root
+}
+
+# run_as_eve [OPTION]... <<END: run the script as a job of Eve; what it prints is in `output`.
+run_as_eve() {
+	cat >"$FOLDER/script.sh"
+	cd "$FOLDER"
+	job=$(as "$EVE" rota submit --parsable --output="$FOLDER/%j.out" "$@" script.sh)
+	rota wait "$job" >/dev/null || true
+	output=$(cat "$FOLDER/$job.out")
+}
+
+@test "each step has a /tmp and a /dev/shm of its own, which all of its tasks share" {
+	touch "/tmp/$EVE.public" "/dev/shm/$EVE.public"
+	run_as_eve --ntasks=2 --run=tasks <<-END
+		#!/bin/bash
+		for folder in /tmp /dev/shm; do
+			[ -e "\$folder/$EVE.public" ] && echo "sees \$folder"
+			touch "\$folder/$EVE.\$ROTA_TASK_ID"
+			until [ -e "\$folder/$EVE.0" ] && [ -e "\$folder/$EVE.1" ]; do sleep 0.1; done
+		done
+		echo end
+	END
+	rm "/tmp/$EVE.public" "/dev/shm/$EVE.public"
+	[ "$output" = "$(printf 'end\nend')" ]
+	[ ! -e "/tmp/$EVE.0" ] && [ ! -e "/dev/shm/$EVE.0" ]
+	run_as_eve <<-END
+		#!/bin/bash
+		ls -A /tmp /dev/shm | grep -c "$EVE"
+	END
+	[ "$output" = 0 ]
+}
+
+@test "what a step leaves is removed, however deep, and no link of it is followed" {
+	mkdir "$FOLDER/kept"
+	touch "$FOLDER/kept/file"
+	chown -R root: "$FOLDER/kept"
+	run_as_eve <<-END
+		#!/bin/bash
+		cd /tmp && ln -s "$FOLDER/kept" link && mkdir -p a/b closed/c && ln -s "$FOLDER/kept" a/b/link && touch closed/c/file
+		chmod 000 closed/c closed
+		for i in {1..300}; do mkdir deep && cd deep || exit; done
+		touch /dev/shm/file
+		echo end
+	END
+	[ "$output" = end ]
+	[ -e "$FOLDER/kept/file" ]
+	left=$(find /tmp /dev/shm -maxdepth 1 -name 'rota-private.*' -newer "$FOLDER/script.sh")
+	[ -z "$left" ]
+}
