@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "jobmgr/gate/gate_call.h"
+#include "jobmgr/gate/gate_certificate.h"
 #include "jobmgr/gate/gate_connection.h"
 #include "jobmgr/gate/gate_dispatch.h"
 #include "jobmgr/gate/gate_listen.h"
@@ -44,7 +45,7 @@ enum {
 struct gate_listener {
 	struct gate *gate;
 	struct evhttp *http;
-	SSL_CTX *tls; /* TLS context; NULL: the listener serves the Unix socket */
+	struct gate_certificate *certificate; /* NULL: the listener serves the Unix socket */
 	struct evconnlistener *listener;
 };
 
@@ -124,10 +125,11 @@ static void listener_wait_for_room(struct gate_listener *l)
 static struct bufferevent *gate_make_buffer(struct event_base *base, void *arg)
 {
 	struct gate_listener *l = arg;
-	struct bufferevent *buffer = gate_listen_new_buffer(base, l->tls);
+	SSL_CTX *tls = l->certificate ? gate_certificate_context(l->certificate) : NULL;
+	struct bufferevent *buffer = gate_listen_new_buffer(base, tls);
 
 	if (buffer)
-		gate_connection_add(l->gate->server.connections, buffer, l->tls);
+		gate_connection_add(l->gate->server.connections, buffer, tls);
 	if (gate_connections_are_full(l->gate->server.connections)) {
 		evconnlistener_disable(l->listener);
 		listener_wait_for_room(l);
@@ -162,7 +164,7 @@ static void listener_close(struct gate_listener *l)
 {
 	if (l->http)
 		evhttp_free(l->http);
-	SSL_CTX_free(l->tls);
+	gate_certificate_free(l->certificate);
 }
 
 /* Serve the Unix socket, unless another process serves it. */
@@ -211,8 +213,8 @@ static bool gate_open_tls(struct gate *gate, struct err *e)
 
 	if (!*conf->gate_listen)
 		return true;
-	gate->tls.tls = gate_listen_new_tls(conf, e);
-	if (!gate->tls.tls)
+	gate->tls.certificate = gate_certificate_new(gate->server.base, conf, e);
+	if (!gate->tls.certificate)
 		return false;
 	fd = gate_listen_tcp(conf->gate_listen, e);
 	if (fd < 0)

@@ -1,4 +1,4 @@
-/* gate_listen.c - the Unix socket, the TCP socket and TLS.
+/* gate_listen.c - the Unix socket, the TCP socket, and connections with TLS.
  *
  * Called by: gate.c, at the start and for each connection.
  * Invariants:
@@ -11,7 +11,6 @@
 #include <event2/util.h>
 #include <netinet/in.h>
 #include <netdb.h>
-#include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -133,34 +132,6 @@ int gate_listen_tcp(const char *text, struct err *e)
 	if (fd >= 0)
 		listen_log_address(fd);
 	return fd;
-}
-
-static SSL_CTX *listen_fail_tls(SSL_CTX *tls, const char *key, const char *path, struct err *e)
-{
-	unsigned long code = ERR_peek_error();
-
-	err_set(e, "\"%s\" in section \"gate\": could not use \"%s\" for HTTPS: %s", key, path,
-		ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code));
-	ERR_clear_error();
-	SSL_CTX_free(tls);
-	return NULL;
-}
-
-SSL_CTX *gate_listen_new_tls(const struct conf *conf, struct err *e)
-{
-	SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
-
-	if (!tls)
-		die("could not make a TLS context");
-	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
-	SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-	ERR_clear_error();
-	if (SSL_CTX_use_certificate_chain_file(tls, conf->gate_certificate) != 1)
-		return listen_fail_tls(tls, "certificate", conf->gate_certificate, e);
-	if (SSL_CTX_use_PrivateKey_file(tls, conf->gate_private_key, SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_check_private_key(tls) != 1)
-		return listen_fail_tls(tls, "private_key", conf->gate_private_key, e);
-	return tls;
 }
 
 struct bufferevent *gate_listen_new_buffer(struct event_base *base, SSL_CTX *tls)

@@ -8,7 +8,6 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 
-#include "lib/conf.h"
 #include "lib/err.h"
 
 /* Listen on the Unix socket `path`, to which every user may connect; the caller owns the lock of the path. Returns the
@@ -17,9 +16,6 @@ int gate_listen_unix(const char *path, struct err *e);
 
 /* Listen on "address:port", and log the address with the port that was bound. Returns the descriptor, or -1 on failure. */
 int gate_listen_tcp(const char *address, struct err *e);
-
-/* Returns a TLS context made from gate.certificate and gate.private_key. */
-SSL_CTX *gate_listen_new_tls(const struct conf *conf, struct err *e);
 
 /* Returns a bufferevent for a connection that is being accepted, without TLS if `tls` is NULL. */
 struct bufferevent *gate_listen_new_buffer(struct event_base *base, SSL_CTX *tls);

@@ -1,0 +1,165 @@
+/* gate_certificate.c - the certificate of HTTPS (gate_certificate.h).
+ *
+ * Called by: gate.c, at the start and for each connection.
+ * Invariants:
+ * - There always is a context that works. Files that cannot be used, such as a new certificate whose key is still to come, are
+ *   tried again until they can.
+ * - Nobody has to restart jobmgrd to renew a certificate. */
+#include "jobmgr/gate/gate_certificate.h"
+
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/clock.h"
+#include "lib/log.h"
+
+enum {
+	CHECK_S = 10, /* seconds between two looks at the files, which take two system calls */
+	WARN_DAYS = 14,
+	WARN_MS = 24 * 3600 * 1000 /* between two warnings that the certificate ends */
+};
+
+/* By which a file is known to be another one. */
+struct file_state {
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+};
+
+struct gate_certificate {
+	const struct conf *conf;
+	SSL_CTX *context;
+	struct event *timer;
+	struct file_state certificate, key; /* files that `context` was made of */
+	bool is_reported;		    /* that the present files cannot be used */
+	int64_t warned_at;		    /* time of the last warning by clock_ms(); 0: none */
+};
+
+static SSL_CTX *context_fail(SSL_CTX *tls, const char *key, const char *path, struct err *e)
+{
+	unsigned long code = ERR_peek_error();
+
+	err_set(e, "\"%s\" in section \"gate\": could not use \"%s\" for HTTPS: %s", key, path,
+		ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code));
+	ERR_clear_error();
+	SSL_CTX_free(tls);
+	return NULL;
+}
+
+static SSL_CTX *context_new(const struct conf *conf, struct err *e)
+{
+	SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
+
+	if (!tls)
+		die("could not make a TLS context");
+	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
+	SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+	ERR_clear_error();
+	if (SSL_CTX_use_certificate_chain_file(tls, conf->gate_certificate) != 1)
+		return context_fail(tls, "certificate", conf->gate_certificate, e);
+	if (SSL_CTX_use_PrivateKey_file(tls, conf->gate_private_key, SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_check_private_key(tls) != 1)
+		return context_fail(tls, "private_key", conf->gate_private_key, e);
+	return tls;
+}
+
+static struct file_state state_of(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return (struct file_state){0};
+	return (struct file_state){st.st_ino, st.st_size, st.st_ctim};
+}
+
+static bool state_equals(const struct file_state *a, const struct file_state *b)
+{
+	return a->inode == b->inode && a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+	       a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* Read the files, unless the context was made of them. The state is taken first, so that a change during the reading is seen by the
+ * next look. Returns false with an error if they cannot be used. */
+static bool certificate_read(struct gate_certificate *c, struct err *e)
+{
+	struct file_state certificate = state_of(c->conf->gate_certificate), key = state_of(c->conf->gate_private_key);
+	SSL_CTX *context;
+
+	if (c->context && state_equals(&certificate, &c->certificate) && state_equals(&key, &c->key))
+		return true;
+	context = context_new(c->conf, e);
+	if (!context)
+		return false;
+	if (c->context)
+		log_info("HTTPS: the certificate was renewed");
+	SSL_CTX_free(c->context);
+	c->context = context;
+	c->certificate = certificate;
+	c->key = key;
+	c->warned_at = 0;
+	return true;
+}
+
+/* Warn once a day of the end of the certificate. */
+static void certificate_warn(struct gate_certificate *c)
+{
+	const X509 *certificate = SSL_CTX_get0_certificate(c->context);
+	int days = 0, seconds = 0;
+
+	if (c->warned_at && clock_ms() - c->warned_at < WARN_MS)
+		return;
+	if (!ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(certificate)) || days >= WARN_DAYS)
+		return;
+	c->warned_at = clock_ms();
+	if (days < 0 || seconds < 0)
+		log_error("HTTPS: the certificate \"%s\" has expired; clients refuse it", c->conf->gate_certificate);
+	else
+		log_warning("HTTPS: the certificate \"%s\" is valid for %d days; renew it", c->conf->gate_certificate, days);
+}
+
+static void certificate_check(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_certificate *c = arg;
+	struct err e;
+	bool good = certificate_read(c, &e);
+
+	(void)fd;
+	(void)what;
+	if (!good && !c->is_reported)
+		log_warning("%s; HTTPS goes on with the certificate of before", e.message);
+	c->is_reported = !good;
+	certificate_warn(c);
+}
+
+struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct err *e)
+{
+	struct timeval often = {.tv_sec = CHECK_S};
+	struct gate_certificate *c = xcalloc(1, sizeof *c);
+
+	c->conf = conf;
+	if (!certificate_read(c, e)) {
+		free(c);
+		return NULL;
+	}
+	certificate_warn(c);
+	c->timer = event_new(base, -1, EV_PERSIST, certificate_check, c);
+	if (!c->timer || event_add(c->timer, &often) < 0)
+		die("HTTP API: could not make a timer");
+	return c;
+}
+
+void gate_certificate_free(struct gate_certificate *c)
+{
+	if (!c)
+		return;
+	event_free(c->timer);
+	SSL_CTX_free(c->context);
+	free(c);
+}
+
+SSL_CTX *gate_certificate_context(const struct gate_certificate *c)
+{
+	return c->context;
+}

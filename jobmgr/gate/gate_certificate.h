@@ -1,0 +1,20 @@
+/* gate_certificate.h - the certificate of HTTPS: read again when its files change, and watched for its end. For gate*.c only. */
+#ifndef ROTA_GATE_CERTIFICATE_H
+#define ROTA_GATE_CERTIFICATE_H
+
+#include <event2/event.h>
+#include <openssl/ssl.h>
+
+#include "lib/conf.h"
+#include "lib/err.h"
+
+struct gate_certificate;
+
+/* Read gate.certificate and gate.private_key. Returns NULL with an error if they cannot be used. The caller keeps `conf`. */
+struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct err *e);
+void gate_certificate_free(struct gate_certificate *certificate);
+
+/* Returns the TLS context for a new connection. Connections keep the context that they began with. */
+SSL_CTX *gate_certificate_context(const struct gate_certificate *certificate);
+
+#endif
