@@ -23,6 +23,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"db", {"upgrade"}},
 	{"export", {NULL}},
 	{"range", {"list", "drop"}},
+	{"pki", {"init", "issue", "renew", "show"}},
 	{NULL, {NULL}},
 };
 #undef ROW_ACTIONS

@@ -2,7 +2,7 @@
  *
  * Invariants:
  * - Keys and values are sent as typed. The database checks keys, values and node ranges.
- * - `rota admin db upgrade` is the only action that does not need jobmgrd. */
+ * - `rota admin db upgrade` and `rota admin pki` are the only actions that do not need jobmgrd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "bin/rota/admin/admin_db.h"
 #include "bin/rota/admin/admin_export.h"
 #include "bin/rota/admin/enroll.h"
+#include "bin/rota/admin/pki.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "lib/db.h"
@@ -23,10 +24,12 @@ const struct verb_option admin_options[] = {
 	{256 + 1, "reason", "TEXT",
 	 "why a node is drained or reserved, shown to users whose steps wait for it; how you know that a node is dead"},
 	{256 + 2, "deadline", "WHEN", "drain: only steps that end before this time may start; then the node is drained"},
-	{256 + 3, "to", "DIR", "export and range drop: the folder for the files"},
+	{256 + 3, "to", "DIR", "export, range drop, pki: the folder for the files"},
 	{256 + 4, "login", "LOGIN",
 	 "create and enroll of nodes: the login of a process manager that serves several nodes (default: the node's name)"},
 	{256 + 5, "file", "FILE", "enroll: the file for the passwords of nodes (default: node.pass in the folder of the keys)"},
+	{256 + 6, "names", "LIST", "pki issue: host names and addresses for which the certificate is valid (default: its name)"},
+	{256 + 7, "days", "N", "pki: days for which a certificate is valid (default: 397, of the authority 3650)"},
 	{ADMIN_CONNINFO, "conninfo", "TEXT", "db upgrade: a libpq connection string for the database, as a superuser"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -232,6 +235,26 @@ static int range_run(const struct verb *verb, const struct admin_line *line, con
 	return admin_range_drop(line->operands[2], folder_read(verb, line), line->json);
 }
 
+/* Run `rota admin pki ACTION NAME --to=DIR`. */
+static int pki(const struct verb *verb, const struct admin_line *line, const char *action)
+{
+	const char *days = json_string_value(json_object_get(line->values, "days"));
+	char *end = NULL;
+	long count = days ? strtol(days, &end, 10) : 0;
+	bool named = !strcmp(action, "issue") || !strcmp(action, "renew");
+
+	if (named && line->count < 3)
+		verb_misuse(verb, "name the certificate: rota admin pki %s NAME --to=DIR", action);
+	if (days && (*end || count < 1 || count > 36500))
+		verb_misuse(verb, "--days needs a number from 1 to 36500, not \"%s\"", days);
+	return pki_run(&(struct pki_line){.action = action,
+					  .name = line->operands[2],
+					  .folder = folder_read(verb, line),
+					  .names = json_string_value(json_object_get(line->values, "names")),
+					  .days = (int)count,
+					  .json = line->json});
+}
+
 /* Print an object of `rota admin`, one key on each line. */
 static void row_show(const json_t *row)
 {
@@ -316,6 +339,8 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 		status = export_run(verb, &line);
 	else if (!strcmp(object->name, "range"))
 		status = range_run(verb, &line, action);
+	else if (!strcmp(object->name, "pki"))
+		status = pki(verb, &line, action);
 	else
 		status = object_run(verb, &line, object->name, action);
 	json_decref(line.values);

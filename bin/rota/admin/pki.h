@@ -1,0 +1,20 @@
+/* pki.h - `rota admin pki`: an authority of one's own, in a folder, and the certificates that it signs. */
+#ifndef ROTA_BIN_PKI_H
+#define ROTA_BIN_PKI_H
+
+#include <stdbool.h>
+
+/* The command line of `rota admin pki ACTION NAME --to=DIR --names=A,B --days=N`. */
+struct pki_line {
+	const char *action; /* init, issue, renew or show */
+	const char *name;   /* of the certificate, or for init of the authority; NULL: none was given */
+	const char *folder;
+	const char *names; /* NULL: only `name` */
+	int days;	   /* 0: the default */
+	bool json;
+};
+
+/* Run the action; returns the exit status. */
+int pki_run(const struct pki_line *line);
+
+#endif
