@@ -34,6 +34,7 @@ class Faults:
                  ("freeze-postmaster", lambda: self.hit("freeze", "postmaster")), ("kill-client", self.kill_clients)]
         rows += [("cut-network", self.cut)] if inst.own_network else []
         rows += [("step-clock", self.step_clock)] if inst.own_clock else []
+        rows += [("expire-certificate", self.expire_certificate)] if inst.own_clock else []
         rows += [("fill-disk", self.fill_disk)] if inst.own_disk else []
         return rows
 
@@ -151,6 +152,14 @@ class Faults:
         self.instance.set_clock(seconds)
         time.sleep(self.random.uniform(1, 4))
         return f"{FAR_NODE}: {seconds:+d} s"
+
+    def expire_certificate(self):
+        """The database's certificate has ended when the far node connects again, and is renewed."""
+        self.instance.renew_certificate(expired=True)
+        self.instance.sql(f"select pg_terminate_backend(pid) from pg_stat_activity where usename = 'rota_node_{FAR_NODE}'")
+        time.sleep(self.random.uniform(1, 4))
+        self.instance.renew_certificate()
+        return f"of the database, for {FAR_NODE}"
 
     def fill_disk(self):
         path = f"{self.instance.home}/node/{DISK_NODE}/ballast"

@@ -54,7 +54,7 @@ class Instance:
         self.folder, self.home, self.binaries, self.say = folder, f"{folder}/home", binaries, say
         self.conf = f"{self.home}/etc/rota.conf"
         self.second_conf, self.far_conf = f"{self.home}/etc/second.conf", f"{self.home}/etc/far.conf"
-        self.clock_file = f"{folder}/clock"
+        self.clock_file, self.pki = f"{folder}/clock", f"{folder}/pki"
         self.environment = {**os.environ, "ROTA_HOME": self.home, "PATH": f"{binaries}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
         for name in ("ROTA_CONFIG", "LD_PRELOAD"):
             self.environment.pop(name, None)
@@ -110,10 +110,11 @@ class Instance:
             # The campaign computes recovery times from the times of commits.
             file.write("track_commit_timestamp = on\nlog_timezone = 'UTC'\n")
             if self.own_network:
-                file.write(f"listen_addresses = '{self.near}'\n")
+                file.write(f"listen_addresses = '{self.near}'\nssl = on\nssl_cert_file = '{self.pki}/db.pem'\nssl_key_file = '{self.pki}/db.key'\n")
         if self.own_disk:
             self.must("mount", self.run("mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0751", "rota", f"{self.home}/node/{DISK_NODE}"))
         if self.own_network:
+            self.make_certificate()
             self.make_network(text)
         if not self.repair():
             raise RuntimeError("the instance does not start")
@@ -125,12 +126,26 @@ class Instance:
     def run(self, *words):
         return subprocess.run(words, capture_output=True, text=True, check=False)
 
+    def make_certificate(self):
+        """A certificate of the database for its address in the far node's network."""
+        self.must("pki init", self.rota("admin", "pki", "init", f"--to={self.pki}"))
+        self.must("pki issue", self.rota("admin", "pki", "issue", "db", f"--to={self.pki}", f"--names={self.near}"))
+        os.chmod(self.pki, 0o755)
+        shutil.chown(f"{self.pki}/db.key", "rota")
+
+    def renew_certificate(self, expired=False):
+        """Give the database a certificate that is valid, or one that ended days ago."""
+        environment = {**self.environment, "LD_PRELOAD": self.preload, "FAKETIME": "-10d"} if expired else self.environment
+        words = [f"{self.binaries}/rota", "admin", "pki", "renew", "db", f"--to={self.pki}", *(["--days=5"] if expired else [])]
+        self.must("pki renew", subprocess.run(words, env=environment, capture_output=True, text=True, check=False))
+        self.sql("select pg_reload_conf()")
+
     def make_network(self, text):
         """A network that only the far node is in, with one link to the machine."""
         with open(f"{self.home}/pg/data/pg_hba.conf", "a", encoding="utf-8") as file:
-            file.write(f"host rota +rota_nodes {self.away}/32 scram-sha-256\n")
+            file.write(f"hostssl rota +rota_nodes {self.away}/32 scram-sha-256\n")
         with open(self.far_conf, "w", encoding="utf-8") as file:
-            file.write(text.replace(f"host='{self.home}/run'", f"host='{self.near}'").replace("allow_unverified = no", "allow_unverified = yes"))
+            file.write(text.replace(f"host='{self.home}/run'", f"host='{self.near}' sslrootcert='{self.pki}/authority.pem'"))
         for words in (f"netns add {self.space}", f"link add {self.link} type veth peer name {self.link}f",
                       f"link set {self.link}f netns {self.space}", f"addr add {self.near}/30 dev {self.link}", f"link set {self.link} up",
                       f"-n {self.space} addr add {self.away}/30 dev {self.link}f", f"-n {self.space} link set {self.link}f up"):
