@@ -98,6 +98,38 @@ as() {
 	setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups env HOME=/tmp USER="$user" LOGNAME="$user" "$@"
 }
 
+# users_add USER...: make users of this machine. users_remove USER...: remove them; false if one cannot be removed.
+users_add() {
+	local user
+	for user in "$@"; do
+		useradd --no-create-home --home-dir "/tmp/$user" --shell /bin/bash "$user"
+	done
+}
+
+users_remove() {
+	local user status=0
+	for user in "$@"; do
+		userdel "$user" || status=1
+	done
+	return "$status"
+}
+
+# folders_add USER...: a folder of each user's own, by the user's name, in the folder of the tests.
+folders_add() {
+	local user
+	for user in "$@"; do
+		mkdir "$ROTA_TEST_DIR/$user"
+		chown "$user:" "$ROTA_TEST_DIR/$user"
+	done
+}
+
+# https_client CONF AUTHORITY: write the configuration of a client that uses HTTPS, which jobmgrd serves on port PORT.
+https_client() {
+	PORT=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$ROTA_HOME/log/jobmgrd.log" | tail -n 1)
+	export PORT
+	sed -e "s,^url *=.*,url = https://localhost:$PORT," -e "s,^authority *=.*,authority = $2," "$ROTA_HOME/etc/rota.conf" >"$1"
+}
+
 # need_root: skip a test that takes several users.
 need_root() {
 	[ "$(id -u)" = 0 ] || skip "needs root"

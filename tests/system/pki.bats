@@ -13,9 +13,7 @@ setup_file() {
 	[ "$(id -u)" != 0 ] || chown rota "$PKI/ca/gate.key"
 	instance_up 1 --cpus 2 --mem 1000 --set gate.listen=127.0.0.1:0 --set gate.names=localhost --set "gate.certificate=$PKI/ca/gate.pem" \
 		--set "gate.private_key=$PKI/ca/gate.key"
-	PORT=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$ROTA_HOME/log/jobmgrd.log" | tail -n 1)
-	export PORT
-	sed -e "s,^url *=.*,url = https://localhost:$PORT," -e "s,^authority *=.*,authority = $PKI/ca/authority.pem," "$ROTA_HOME/etc/rota.conf" >"$PKI/remote.conf"
+	https_client "$PKI/remote.conf" "$PKI/ca/authority.pem"
 }
 
 teardown_file() {

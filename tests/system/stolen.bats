@@ -7,17 +7,16 @@ load helper
 setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	export EVE=rsto$$
-	useradd --no-create-home --home-dir "/tmp/$EVE" --shell /bin/bash "$EVE"
+	users_add "$EVE"
 	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000
-	mkdir "$ROTA_TEST_DIR/$EVE"
-	chown "$EVE:" "$ROTA_TEST_DIR/$EVE"
+	folders_add "$EVE"
 }
 
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
-	userdel "$EVE" || status=1
+	users_remove "$EVE" || status=1
 	return "$status"
 }
 

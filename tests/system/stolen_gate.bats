@@ -7,25 +7,15 @@ load helper
 setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	export EVE=rgae$$ MAL=rgam$$ VIC=rgav$$
-	local user
-	for user in "$EVE" "$MAL" "$VIC"; do
-		useradd --no-create-home --home-dir "/tmp/$user" --shell /bin/bash "$user"
-	done
-	TLS=$(mktemp -d "${TMPDIR:-/tmp}/rota-gate.XXXXXX")
-	export TLS
-	chmod 0755 "$TLS"
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=gate \
-		-addext subjectAltName=DNS:localhost -keyout "$TLS/gate.key" -out "$TLS/gate.pem" 2>/dev/null
-	chown rota "$TLS/gate.key"
+	users_add "$EVE" "$MAL" "$VIC"
+	certificates gate DNS:localhost
 	rota() { (ulimit -n 400 && command rota "$@"); }
 	instance_up 1 --cpus 4 --mem 4000 --set gate.listen=127.0.0.1:0 --set gate.names=localhost --set "gate.certificate=$TLS/gate.pem" \
 		--set "gate.private_key=$TLS/gate.key" --set gate.handshake_timeout=4 --set gate.header_timeout=4 --set gate.body_timeout=5 --set gate.answer_timeout=5
 	unset -f rota
-	PORT=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$ROTA_HOME/log/jobmgrd.log" | tail -n 1)
-	export PORT GATE=$ROTA_HOME/run/gate.sock
-	sed -e "s,^url *=.*,url = https://localhost:$PORT," -e "s,^authority *=.*,authority = $TLS/gate.pem," "$ROTA_HOME/etc/rota.conf" >"$TLS/remote.conf"
-	mkdir "$ROTA_TEST_DIR/$VIC"
-	chown "$VIC:" "$ROTA_TEST_DIR/$VIC"
+	https_client "$TLS/remote.conf" "$TLS/authority.pem"
+	export GATE=$ROTA_HOME/run/gate.sock
+	folders_add "$VIC"
 	JOBMGRD=$(pid_of jobmgrd)
 	export JOBMGRD
 }
@@ -34,9 +24,7 @@ teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
-	for user in "$EVE" "$MAL" "$VIC"; do
-		userdel "$user" || status=1
-	done
+	users_remove "$EVE" "$MAL" "$VIC" || status=1
 	rm -rf -- "$TLS"
 	return "$status"
 }

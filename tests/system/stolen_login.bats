@@ -7,25 +7,17 @@ load helper
 setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	export EVE=reve$$ VIC=rvic$$
-	local user
-	for user in "$EVE" "$VIC"; do
-		useradd --no-create-home --home-dir "/tmp/$user" --shell /bin/bash "$user"
-	done
+	users_add "$EVE" "$VIC"
 	instance_up 2 --cpus 8 --mem 4000 --set node.grace=1
-	for user in "$EVE" "$VIC"; do
-		mkdir "$ROTA_TEST_DIR/$user"
-		chown "$user:" "$ROTA_TEST_DIR/$user"
-	done
+	folders_add "$EVE" "$VIC"
 	export PASSWORDS=$ROTA_HOME/keys/node.pass
 }
 
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
-	local status=0 user
+	local status=0
 	instance_down || status=1
-	for user in "$EVE" "$VIC"; do
-		userdel "$user" || status=1
-	done
+	users_remove "$EVE" "$VIC" || status=1
 	return "$status"
 }
 

@@ -7,21 +7,20 @@ load helper
 setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	export EVE=rsno$$ TMPDIR=${TMPDIR:-/tmp}
-	useradd --no-create-home --home-dir "/tmp/$EVE" --shell /bin/bash "$EVE"
+	users_add "$EVE"
 	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set launcher.max_processes=50 \
 		--set launcher.devices=granted --set "launcher.device_files=tape:$TMPDIR/$EVE.device%"
 	rota admin node change n1 --gres=tape:1
 	mknod -m 666 "$TMPDIR/$EVE.device0" c 1 11 || true # kmsg
 	export FOLDER=$ROTA_TEST_DIR/$EVE
-	mkdir "$FOLDER"
-	chown "$EVE:" "$FOLDER"
+	folders_add "$EVE"
 }
 
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
-	userdel "$EVE" || status=1
+	users_remove "$EVE" || status=1
 	rm -f "$TMPDIR/$EVE.device0"
 	return "$status"
 }

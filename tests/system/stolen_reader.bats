@@ -8,13 +8,10 @@ setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local user
 	export EVE=reve$$ BOB=rbob$$
-	for user in "$EVE" "$BOB"; do
-		useradd --no-create-home --home-dir "/tmp/$user" --shell /bin/bash "$user"
-	done
+	users_add "$EVE" "$BOB"
 	instance_up 1 --cpus 4 --mem 4000
+	folders_add "$EVE" "$BOB"
 	for user in "$EVE" "$BOB"; do
-		mkdir "$ROTA_TEST_DIR/$user"
-		chown "$user:" "$ROTA_TEST_DIR/$user"
 		rota admin user create "$user" --analyst=true
 	done
 	printf '#!/bin/bash\n#ROTA --output=/dev/null\ntrue\n' >"$ROTA_TEST_DIR/true.sh"
@@ -22,11 +19,9 @@ setup_file() {
 
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
-	local status=0 user
+	local status=0
 	instance_down || status=1
-	for user in "$EVE" "$BOB"; do
-		userdel "$user" || status=1
-	done
+	users_remove "$EVE" "$BOB" || status=1
 	return "$status"
 }
 
@@ -40,8 +35,13 @@ setup() {
 teardown() {
 	[ "$(id -u)" = 0 ] || return 0
 	call_off
-	for name in reader_statement_s:360 reader_idle_s:90 notify_queue_percent:5; do
-		rota admin setting change "${name%:*}" --value="${name#*:}" >/dev/null
+	limits_as_before
+}
+
+limits_as_before() {
+	local setting
+	for setting in reader_statement_s:360 reader_idle_s:90 notify_queue_percent:5; do
+		rota admin setting change "${setting%:*}" --value="${setting#*:}" >/dev/null
 	done
 }
 
@@ -116,6 +116,7 @@ restart_jobmgrd() {
 	END
 	eventually ended_for "idle for longer than setting reader_idle_s"
 	[[ "$(as "$BOB" rota status)" != *"database session of"* ]]
+	limits_as_before
 	# A quick one of the same reader is answered.
 	[ "$(eve -c 'select 3')" = 3 ]
 	others_work
@@ -128,6 +129,7 @@ restart_jobmgrd() {
 	refused "terminating connection due to administrator command" eve -c 'select count(*) from generate_series(1, 1000000000000) a'
 	rota up >/dev/null
 	grep -q "database session of $EVE ended: a statement took longer" "$ROTA_HOME/log/nodemgrd.log"
+	limits_as_before
 	others_work
 }
 
@@ -144,6 +146,8 @@ flood() {
 }
 
 @test "a flood of notifications that somebody keeps in the queue: ended before the queue is a tenth full" {
+	# A hundredth is reached soon on a machine of any speed.
+	rota admin setting change notify_queue_percent --value=1
 	watch=$BATS_TEST_TMPDIR/usage
 	(while [ -e "$ATTACK" ]; do superuser 'select pg_notification_queue_usage()' >>"$watch"; done) 3>&- &
 	watcher=$!
@@ -157,7 +161,7 @@ flood() {
 	wait "$watcher"
 	most=$(sort -g "$watch" | tail -n 1)
 	echo "the queue was full to $most at most"
-	awk -v most="$most" 'BEGIN { exit !(most > 0.04 && most < 0.1) }'
+	awk -v most="$most" 'BEGIN { exit !(most > 0.008 && most < 0.1) }'
 	emptied() { [ "$(superuser 'select pg_notification_queue_usage() < 0.01')" = t ]; }
 	eventually emptied
 	restart_jobmgrd

@@ -7,26 +7,14 @@ load helper
 setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	export EVE=rsre$$ ADA=rsra$$
-	local user
-	for user in "$EVE" "$ADA"; do
-		useradd --no-create-home --home-dir "/tmp/$user" --shell /bin/bash "$user"
-	done
-	TLS=$(mktemp -d "${TMPDIR:-/tmp}/rota-remote.XXXXXX")
-	export TLS
-	chmod 0755 "$TLS"
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=gate \
-		-addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout "$TLS/gate.key" -out "$TLS/gate.pem" 2>/dev/null
-	chown rota "$TLS/gate.key"
+	users_add "$EVE" "$ADA"
+	certificates gate DNS:localhost,IP:127.0.0.1
 	instance_up 1 --cpus 4 --mem 4000 --set gate.listen=127.0.0.1:0 --set gate.names=localhost --set "gate.certificate=$TLS/gate.pem" \
 		--set "gate.private_key=$TLS/gate.key"
-	PORT=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$ROTA_HOME/log/jobmgrd.log" | tail -n 1)
-	export PORT GATE=$ROTA_HOME/run/gate.sock
-	sed -e "s,^url *=.*,url = https://localhost:$PORT," -e "s,^authority *=.*,authority = $TLS/gate.pem," "$ROTA_HOME/etc/rota.conf" >"$TLS/remote.conf"
+	https_client "$TLS/remote.conf" "$TLS/authority.pem"
+	export GATE=$ROTA_HOME/run/gate.sock
 	rota admin user create "$ADA" --role=admin
-	for user in "$EVE" "$ADA"; do
-		mkdir "$ROTA_TEST_DIR/$user"
-		chown "$user:" "$ROTA_TEST_DIR/$user"
-	done
+	folders_add "$EVE" "$ADA"
 	printf '#!/bin/sh\n#ROTA --output=%%j.out\necho done\n' >"$ROTA_TEST_DIR/job.sh"
 }
 
@@ -34,9 +22,7 @@ teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
-	for user in "$EVE" "$ADA"; do
-		userdel "$user" || status=1
-	done
+	users_remove "$EVE" "$ADA" || status=1
 	rm -rf -- "$TLS"
 	return "$status"
 }
@@ -56,7 +42,7 @@ remote() {
 # get USER URL [CREDENTIAL]: that user's GET of /v1/queue, by URL "https" or "socket"; answer and status.
 get() {
 	local where=(--unix-socket "$GATE" http://gate/v1/queue)
-	[ "$2" = socket ] || where=(--cacert "$TLS/gate.pem" "https://localhost:$PORT/v1/queue")
+	[ "$2" = socket ] || where=(--cacert "$TLS/authority.pem" "https://localhost:$PORT/v1/queue")
 	as "$1" curl -sS -w ' [%{http_code}]' -H @- "${where[@]}" <<<"Authorization: Munge $3"
 }
 

@@ -6,18 +6,17 @@ load helper
 setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	export EVE=rstm$$ TMPDIR=/var/tmp # the instance must not be in a folder that is hidden from steps
-	useradd --no-create-home --home-dir /var/tmp --shell /bin/bash "$EVE"
+	users_add "$EVE"
 	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set launcher.private_tmp=1
 	export FOLDER=$ROTA_TEST_DIR/$EVE
-	mkdir "$FOLDER"
-	chown "$EVE:" "$FOLDER"
+	folders_add "$EVE"
 }
 
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
-	userdel "$EVE" || status=1
+	users_remove "$EVE" || status=1
 	return "$status"
 }
 

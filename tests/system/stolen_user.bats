@@ -7,7 +7,7 @@ load helper
 setup_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	export EVE=rsus$$ CLUB=rclub$$ OTHERS=rothers$$
-	useradd --no-create-home --home-dir "/tmp/$EVE" --shell /bin/bash "$EVE"
+	users_add "$EVE"
 	groupadd "$CLUB"
 	groupadd "$OTHERS"
 	usermod -a -G "$CLUB" "$EVE"
@@ -19,15 +19,14 @@ setup_file() {
 	echo 'account required pam_unix.so' >"/etc/pam.d/$SERVICE"
 	instance_up 1 --cpus 4 --mem 4000 --set launcher.min_uid=1000 --set "launcher.pam_service=$SERVICE" --site-epilog "$HOOKS/epilog"
 	export FOLDER=$ROTA_TEST_DIR/$EVE
-	mkdir "$FOLDER"
-	chown "$EVE:" "$FOLDER"
+	folders_add "$EVE"
 }
 
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
 	instance_down || status=1
-	userdel "$EVE" || status=1
+	users_remove "$EVE" || status=1
 	groupdel "$CLUB" || status=1
 	groupdel "$OTHERS" || status=1
 	rm -rf -- "$HOOKS" "/etc/pam.d/$SERVICE"
