@@ -8,4 +8,5 @@ comment on column rota.node.login is
 comment on column rota.node.login_next is
 	'Login to which the node moves when it first registers, or renews its lease, with it; until then, both speak for the '
 	'node. Null: it does not move.';
+create index node_by_login on rota.node (login);
 create index node_moving on rota.node (login_next) where login_next is not null;

@@ -70,7 +70,7 @@ grant execute on function
 	api.node_register(jsonb),
 	api.node_renew(int[]),
 	api.node_orders(int[], bigint[], int),
-	api.node_blob(bigint[], bytea[]),
+	api.node_blob(bytea[]),
 	api.node_report(jsonb, jsonb, boolean),
 	api.node_apply(bigint),
 	api.node_sampled(int),

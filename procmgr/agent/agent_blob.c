@@ -38,12 +38,10 @@ bool agent_blob_list_has(const struct agent_blob_list *list, const char *hash)
 	return false;
 }
 
-void agent_blob_list_add(struct agent_blob_list *list, int64_t order, const char *hash)
+void agent_blob_list_add(struct agent_blob_list *list, const char *hash)
 {
-	if (list->count == AGENT_BLOB_MOST || agent_blob_list_has(list, hash))
-		return;
-	list->orders[list->count] = order;
-	memcpy(list->hashes[list->count++], hash, sizeof list->hashes[0]);
+	if (list->count < AGENT_BLOB_MOST && !agent_blob_list_has(list, hash))
+		memcpy(list->hashes[list->count++], hash, sizeof list->hashes[0]);
 }
 
 struct agent_blobs *agent_blob_new(const struct agent_context *c, agent_blob_fetched *fetched, void *arg)
@@ -118,17 +116,15 @@ void agent_blob_fetch(struct agent_blobs *b, const struct agent_blob_list *wante
 {
 	if (wanted->count == 0 || b->is_asking || !db_is_up(b->context->db))
 		return;
-	struct db_array *orders = db_array_new(), *hashes = db_array_new();
+	struct db_array *hashes = db_array_new();
 	b->asked = *wanted;
 	for (int i = 0; i < wanted->count; i++) {
 		unsigned char raw[32];
-		db_array_int(orders, wanted->orders[i]);
 		if (seal_unhex(wanted->hashes[i], raw, sizeof raw))
 			db_array_bytes(hashes, raw, sizeof raw);
 	}
-	const struct db_param params[] = {{db_array_literal(orders), -1}, {db_array_literal(hashes), -1}};
+	const struct db_param params[] = {{db_array_literal(hashes), -1}};
 	b->is_asking = true;
-	db_call(b->context->db, API_node_blob, params, 2, handle_blobs, b);
-	db_array_free(orders);
+	db_call(b->context->db, API_node_blob, params, 1, handle_blobs, b);
 	db_array_free(hashes);
 }

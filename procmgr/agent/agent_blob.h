@@ -6,15 +6,13 @@
 
 enum { AGENT_BLOB_MOST = 16 };
 
-/* Hashes of files that one database call fetches, each with an order that needs the file. */
+/* Hashes of files that one database call fetches. */
 struct agent_blob_list {
 	char hashes[AGENT_BLOB_MOST][65];
-	int64_t orders[AGENT_BLOB_MOST];
 	int count;
 };
 
-/* Add a file that order `order` needs. Does nothing if the list has the hash or is full. */
-void agent_blob_list_add(struct agent_blob_list *list, int64_t order, const char *hash);
+void agent_blob_list_add(struct agent_blob_list *list, const char *hash); /* does nothing if the list has the hash or is full */
 bool agent_blob_list_has(const struct agent_blob_list *list, const char *hash);
 
 struct agent_blobs;

@@ -276,9 +276,9 @@ static void poll_launch(struct agent_orders *os, struct agent_order *o, struct a
 		send_launch(os, o);
 	} else {
 		if (!has_script)
-			agent_blob_list_add(wanted, o->id, o->script);
+			agent_blob_list_add(wanted, o->script);
 		if (!has_environment)
-			agent_blob_list_add(wanted, o->id, o->environment);
+			agent_blob_list_add(wanted, o->environment);
 	}
 }
 

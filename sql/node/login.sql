@@ -54,6 +54,16 @@ end $$;
 comment on function internal.node_need(int[]) is
 	'Fail with 28000 unless the session speaks for all of these nodes. Nodes that do not exist are passed over.';
 
+create function internal.session_nodes() returns int[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_login constant text := internal.session_login();
+begin
+	return array(select n.node_id from node n
+		where v_login is null or n.login = v_login or n.login_next = v_login or (v_login = '' and n.login is null));
+end $$;
+comment on function internal.session_nodes() is 'The nodes for which the session speaks.';
+
 create function internal.node_move(p_nodes int[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare

@@ -76,17 +76,19 @@ comment on function api.node_orders(int[], bigint[], int) is
 	'is one row: order_ids and node_ids belong together, the orders ascending. Those of an attempt wait for its controller '
 	'prolog. 28000: the session does not speak for all of the nodes.';
 
-create function api.node_blob(p_orders bigint[], p_hashes bytea[]) returns table (hash text, body bytea)
+create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
+declare
+	v_nodes constant int[] := internal.session_nodes();
 begin
-	perform internal.node_need(array(select o.node_id from node_order o where o.order_id = any (p_orders)));
 	return query
 	with ordered as materialized (
 		select distinct j.script_hash, j.environment_hash
 		from node_order o
 		join job j on j.job_id = o.job_id
-		where o.order_id = any (p_orders) and o.kind = 'launch'
+			and (j.script_hash = any (p_hashes) or j.environment_hash = any (p_hashes))
+		where o.node_id = any (v_nodes) and o.kind = 'launch'
 	)
 	select encode(s.hash, 'hex'), s.body
 	from ordered r join script s on s.hash = r.script_hash
@@ -96,6 +98,6 @@ begin
 	from ordered r join environment e on e.hash = r.environment_hash
 	where e.hash = any (p_hashes);
 end $$;
-comment on function api.node_blob(bigint[], bytea[]) is
-	'Scripts and environments by SHA-256, of the jobs that launch orders which a node has not reported as done are for. Others '
-	'are left out. 28000: the session does not speak for the nodes of the orders.';
+comment on function api.node_blob(bytea[]) is
+	'Scripts and environments by SHA-256, of the jobs for which nodes of the session have launch orders that they have not '
+	'reported as done. Others are left out.';

@@ -71,7 +71,7 @@ select t.start(:'j' || '.a', '{2}') \g /dev/null
 select order_id as o from rota.node_order where job_id = :j \gset
 select is(t.as('rota_node_n1', s), '28000', 'n1: ' || s) from unnest(array[
 	'select count(*) from api.node_orders(array[2], array[]::bigint[], 10)', 'select count(*) from api.node_orders(array[1, 2], array[]::bigint[], 10)',
-	'select count(*) from api.node_renew(array[2])', format('select count(*) from api.node_blob(array[%s], array[sha256(''#!/bin/bash'')])', :'o'), 'select count(*) from api.node_sampled(2)',
+	'select count(*) from api.node_renew(array[2])', 'select count(*) from api.node_sampled(2)',
 	'select api.node_sample(''{"node": 2, "boot_us": 0, "rounds": []}'')',
 	format('select new_count from api.node_report(%L, ''[]'', false)', t.booted(t.reports(false, t.say(:'j' || '.a', 'keeper')))),
 	format('select new_count from api.node_report(%L, ''[]'', true)', t.booted(jsonb_build_object('records', '[]'::jsonb, 'orders_done', jsonb_build_array(:o)))),
@@ -82,12 +82,14 @@ insert into rota.report_deferred (node_id, job_ids, report) select 2, array[:j],
 select is(t.as('rota_node_n1', format('select new_count from api.node_apply(%s)', :'d')), '28000', 'n1: api.node_apply');
 select is(t.as('rota_node_n2', format('select new_count from api.node_apply(%s)', :'d')), '1', 'n2 may');
 select is(t.as('rota_node_n2', 'select count(*) from api.node_orders(array[2], array[]::bigint[], 10)'), '1', 'n2 has an order');
-select is(t.as('rota_node_n2', format('select count(*) from api.node_blob(array[%s], array[sha256(''#!/bin/bash''), ''\x''])', :'o')), '1', 'and gets the script of it');
-select is(t.as('rota_node_n2', 'select count(*) from api.node_blob(array[]::bigint[], array[sha256(''#!/bin/bash'')])'), '0', 'but none without an order');
+create function t.blobs(p_role text) returns text language sql as $$
+	select t.as(p_role, 'select count(*) from api.node_blob(array[sha256(''#!/bin/bash''), sha256(''\x413d6200''), ''\x''])') $$;
+select is(t.blobs('rota_node_n2'), '2', 'and gets its script and environment');
+select is(t.blobs('rota_node_n1'), '0', 'which nobody else gets');
 select is(t.as('rota_node_n2', 'select coalesce(max(1), 0) from api.daemon_register(''procmgrd'', ''n2'', 1, ''v'')'), '1', 'it is the process manager of its node');
 select is(t.as('rota_node_n2', format('select new_count from api.node_report(%L, ''[]'', false)', t.booted(t.reports(false, t.say(:'j' || '.a', 'keeper')) || jsonb_build_object('orders_done', jsonb_build_array(:o))))), '1', 'and reports');
 select is((select count(*) from rota.node_order where order_id = :o), 0::bigint, 'what it has fetched');
-select is(t.as('rota_node_n2', format('select count(*) from api.node_blob(array[%s], array[sha256(''#!/bin/bash'')])', :'o')), '0', 'whose script it gets no more');
+select is(t.blobs('rota_node_n2'), '0', 'whose script it gets no more');
 select is(t.as('rota_jobmgr', 'select count(*) from api.node_renew(array[1])'), '42501', 'who is no process manager may not call them at all');
 
 -- Revoked, deleted.

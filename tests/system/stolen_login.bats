@@ -85,14 +85,15 @@ session_of() {
 	order=$(superuser "select order_id from rota.node_order where job_id = $held")
 	hash=$(superuser "select encode(script_hash, 'hex') from rota.job where job_id = $held")
 	report="{\"boot_us\": 0, \"orders_done\": [], \"records\": [{\"node\": $N2, \"job\": $job, \"step\": 0, \"attempt\": 1, \"kind\": \"done\", \"at_us\": 1, \"exit\": 0, \"signal\": 0, \"cause\": \"exit\", \"outcome\": \"complete\", \"message\": \"\"}]}"
-	denied "does not speak for node \"n2\"" "select * from api.node_orders(array[$N2], '{}', 10)" "select * from api.node_blob(array[$order], array[decode('$hash', 'hex')])" \
+	denied "does not speak for node \"n2\"" "select * from api.node_orders(array[$N2], '{}', 10)" \
 		"select * from api.node_renew(array[$N2])" "select * from api.node_report('$report', '[]', true)" "select * from api.node_sampled($N2)" \
 		"select * from api.node_report('{\"boot_us\": 0, \"records\": [], \"orders_done\": [$order]}', '[]', true)" \
 		"select * from api.node_sample('{\"node\": $N2, \"boot_us\": 0, \"rounds\": []}')" \
 		"select * from api.node_register('{\"nodes\": [{\"name\": \"n2\", \"boot_id\": \"other\", \"version\": \"v\", \"address\": \"x\", \"attempts\": []}]}')"
 	denied "is not that of" "select api.daemon_register('jobmgrd', '1', 1, 'v')"
-	# By hash alone, or by an order of another kind, it gets no script either.
-	[ -z "$(thief "select * from api.node_blob('{}', array[decode('$hash', 'hex')])")" ]
+	# Nor does it get the script by its hash, which the order's node gets.
+	[ -z "$(thief "select * from api.node_blob(array[decode('$hash', 'hex')])")" ]
+	[ "$(PGPASSFILE=$PASSWORDS psql -X -w -h "$ROTA_HOME/run" -d rota -U rota_node_n2 -At -c "select count(*) from api.node_blob(array[decode('$hash', 'hex')])")" = 1 ]
 	denied "permission denied" "select * from rota.script" "select * from rota.node_order" "select * from rota.job" "select * from acct.job" "select api.job_queue(0, 'root', '{}')"
 	[ "$(superuser "select state from rota.node where node_id = $N2")" = up ]
 	kill -CONT "$(pid_of procmgrd n2)"
