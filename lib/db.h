@@ -50,8 +50,8 @@ bool db_conninfo_check(const struct conf *conf, struct err *e);
  * are added that verify the server. */
 char *db_conninfo(const struct conf *conf, const char *role, const char *application);
 
-/* Make the connection string of a process manager: as db_conninfo(), with the role of node login `login` and, unless the
- * configured string names a password file, the one of db_passfile(). */
+/* Make the connection string of a process manager: as db_conninfo(), with the role of node login `login` and the password file of
+ * db_passfile(), whatever file the configured string names for the other daemons. */
 char *db_conninfo_node(const struct conf *conf, const char *login, const char *application);
 
 /* Returns the path of the file with the passwords of nodes, in the format of libpq; malloc'ed. */

@@ -164,7 +164,7 @@ static char *daemon_conninfo(const struct conf *conf, const char *role, const ch
 	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
 	struct setting ours[13] = {{"user", role}, {"application_name", application}};
 	int count = 2;
-	if (passfile && options && !option_value(options, "passfile"))
+	if (passfile && options)
 		ours[count++] = (struct setting){"passfile", passfile};
 	for (const struct setting *d = daemon_defaults; options && d->keyword; d++)
 		if (!option_value(options, d->keyword))

@@ -13,7 +13,7 @@ setup_file() {
 	chmod 600 "$TLS/pgpass"
 	[ "$(id -u)" != 0 ] || chown rota "$TLS/pgpass"
 	instance_up 1 --cpus 2 --mem 1000
-	superuser "alter role rota_jobmgr password 'secret'; alter role rota_nodemgr password 'secret'; alter role rota_node password 'secret';
+	superuser "alter role rota_jobmgr password 'secret'; alter role rota_nodemgr password 'secret';
 		alter role rota_admin password 'secret'; alter role postgres password 'secret'"
 	rota down >/dev/null
 	cat >>"$ROTA_HOME/pg/data/postgresql.conf" <<-END
@@ -72,10 +72,11 @@ another_nodemgrd() {
 }
 
 @test "the right authority: every daemon is connected by TLS, jobs run, rota sql answers" {
-	[ "$(superuser "select count(*) > 5 and bool_and(s.ssl) from pg_stat_activity a join pg_stat_ssl s on s.pid = a.pid where a.usename in ('rota_jobmgr', 'rota_nodemgr', 'rota_node')")" = t ]
+	[ "$(superuser "select count(*) > 5 and bool_and(s.ssl) from pg_stat_activity a join pg_stat_ssl s on s.pid = a.pid where a.usename in ('rota_jobmgr', 'rota_nodemgr', 'rota_node_n1')")" = t ]
+	[ "$(superuser "select count(*) from pg_stat_activity where usename = 'rota_node_n1'")" = 1 ]
 	printf '#!/bin/bash\n#ROTA --output=/dev/null\ntrue\n' >"$ROTA_TEST_DIR/true.sh"
 	job=$(rota submit --parsable "$ROTA_TEST_DIR/true.sh")
-	rota wait "$job"
+	rota wait --timeout=120 "$job"
 	[ "$(rota sql -Atc 'select ssl from pg_stat_ssl where pid = pg_backend_pid()')" = t ]
 	[ "$(rota admin db upgrade --conninfo "$(conninfo authority user=postgres)")" = "nothing to do: the database is at $(superuser "select to_char(max(version), 'FM0000') from rota.schema_migration")" ]
 	audit
