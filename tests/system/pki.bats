@@ -108,7 +108,7 @@ number_of() {
 	remote rota queue
 }
 
-@test "an expired certificate is told of in time, refused by clients, and renewed" {
+@test "an expired certificate is announced in time, refused by clients, and renewed" {
 	! sanitized || skip "libfaketime hangs in programs of the address sanitizer"
 	rota admin pki issue soon --to="$PKI/ca" --names=localhost --days=5
 	install -m 0644 "$PKI/ca/soon.pem" "$PKI/ca/gate.pem"
