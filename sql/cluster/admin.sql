@@ -160,17 +160,16 @@ begin
 	select * into v_table from internal.admin_table(p_object);
 	v_row := internal.admin_columns(p_object, v_table.relation, p_set, p_new);
 	if p_new then
+		perform internal.login_check(coalesce(p_set ->> '+login', p_name)) where p_object = 'node';
 		v_row := v_row || case
 			when p_object = 'association'
 			then jsonb_build_object('account', split_part(p_name, '/', 1), 'user_name', split_part(p_name, '/', 2))
+			when p_object = 'node'
+			then jsonb_build_object('name', p_name, 'login', coalesce(p_set ->> '+login', p_name))
 			else jsonb_build_object(v_table.name_is, p_name) end;
 		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
 		execute format('insert into rota.%1$I (%2$s) select %2$s from jsonb_populate_record(null::rota.%1$I, $1)',
 			v_table.relation, v_columns) using v_row;
-		if p_object = 'node' then
-			perform internal.login_check(coalesce(p_set ->> '+login', p_name));
-			update node n set login = coalesce(p_set ->> '+login', p_name) where n.name = p_name;
-		end if;
 	elsif v_row <> '{}' then
 		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
 		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) '

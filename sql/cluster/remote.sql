@@ -1,5 +1,5 @@
--- Clients at addresses of nodes. Root of a node has munge's key, so it can make credentials of every user; what it can do with them is
--- bounded by who has a step there.
+-- Clients at addresses of nodes. Root of a node has munge's key, so it can make credentials of every user. From the node's address,
+-- jobmgrd serves only users who have a step on the node.
 --
 -- Called by: jobmgrd, before each request by HTTPS, unless gate.node_submit is "any".
 --

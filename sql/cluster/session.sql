@@ -64,7 +64,8 @@ comment on function internal.session_late() is 'Sessions of analysts and readers
 
 create function internal.session_surplus() returns table (pid int, who text, reason text)
 language sql stable set search_path = live, rota, pg_temp as $$
-	-- The first session of each login counts before the second of any: who has most loses first.
+	-- Sessions are counted in rounds: the first one of each login, then the second one of each. So the login with the most
+	-- sessions loses the first.
 	select x.pid, x.usename, 'analysts and readers had more sessions than setting reader_sessions'
 	from (
 		select r.pid, r.usename, row_number() over (order by r.nth, r.backend_start, r.pid) as place

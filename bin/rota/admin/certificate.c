@@ -17,7 +17,7 @@
 #include <openssl/ec.h>
 #include <openssl/x509v3.h>
 
-enum { SERIAL_BITS = 159, EARLIER_S = 3600, DAY_S = 86400, COMMON_NAME_MOST = 64, HOST_MOST = 253 };
+enum { SERIAL_BITS = 159, EARLIER_S = 3600, COMMON_NAME_MOST = 64, HOST_MOST = 253 };
 
 EVP_PKEY *certificate_key_new(void)
 {

@@ -1,8 +1,8 @@
 /* enroll.c - opens logins of nodes, for `rota admin node enroll` and `rota up`.
  *
  * Invariants:
- * - A password leaves this program only into the password file. Anyone who reads the network, the server's log or its tables finds
- *   the verifier of a random password of 192 bits, which is of no use to log in. */
+ * - A password is written to the password file and sent nowhere. The server gets its SCRAM verifier. Nobody can log in with the
+ *   verifier, or guess the password, which has 192 random bits. */
 #include "bin/rota/admin/enroll.h"
 
 #include <jansson.h>

@@ -164,7 +164,8 @@ static bool issue(const struct pki_line *line, json_t *rows, struct err *e)
 	X509 *certificate = key ? certificate_new(&by, key, line->name, line->names ? line->names : line->name,
 						  line->days ? line->days : CERTIFICATE_DAYS, e)
 				: NULL;
-	bool good = certificate && pem_save(line, line->name, key, NULL, e) && pem_save(line, line->name, NULL, certificate, e);
+	bool saved = certificate && (file_exists(line, line->name, "key") || pem_save(line, line->name, key, NULL, e));
+	bool good = saved && pem_save(line, line->name, NULL, certificate, e);
 	if (good)
 		json_array_append_new(rows, describe(line->name, certificate));
 	X509_free(certificate);

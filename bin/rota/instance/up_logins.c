@@ -43,7 +43,7 @@ static bool doors_add(const struct instance *in, struct err *e)
 	char *path = instance_path(in, "pg/data/pg_hba.conf"), *draft = instance_path(in, "pg/data/pg_hba.conf.new");
 	char *text = file_text(path, e);
 	bool ok = text != NULL;
-	if (ok && !strstr(text, UP_NODE_DOORS)) {
+	if (ok) {
 		FILE *file = fopen(draft, "we");
 		ok = file && fprintf(file, "%s%s", UP_NODE_DOORS, text) > 0;
 		ok = file && !fclose(file) && ok && !rename(draft, path);
@@ -57,7 +57,7 @@ static bool doors_add(const struct instance *in, struct err *e)
 }
 
 /* Have the server read pg_hba.conf. */
-static bool doors_open(const struct instance *in, struct err *e)
+static bool doors_reload(const struct instance *in, struct err *e)
 {
 	char *conninfo = instance_conninfo(in, "rota", "postgres");
 	PGconn *db = PQconnectdb(conninfo);
@@ -68,6 +68,16 @@ static bool doors_open(const struct instance *in, struct err *e)
 	PQclear(result);
 	PQfinish(db);
 	free(conninfo);
+	return ok;
+}
+
+/* Make sure that pg_hba.conf has the lines for nodes. Only a cluster that an older version made lacks them. */
+static bool doors_open(const struct instance *in, struct err *e)
+{
+	char *path = instance_path(in, "pg/data/pg_hba.conf"), *text = file_text(path, e);
+	bool ok = text && (strstr(text, UP_NODE_DOORS) || (process_as_account(in, doors_add, e) && doors_reload(in, e)));
+	free(text);
+	free(path);
 	return ok;
 }
 
@@ -136,8 +146,7 @@ bool up_logins(const struct instance *in, const json_t *nodes, struct err *e)
 {
 	char *path = db_passfile(&in->conf);
 	struct password_file *file = NULL;
-	bool ok = process_as_account(in, doors_add, e) && doors_open(in, e) && (file = password_file_open(path, e)) &&
-		  logins_make(in, nodes, file, e);
+	bool ok = doors_open(in, e) && (file = password_file_open(path, e)) && logins_make(in, nodes, file, e);
 	if (file)
 		password_file_close(file);
 	free(path);
