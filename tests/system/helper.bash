@@ -123,6 +123,16 @@ folders_add() {
 	done
 }
 
+# run_as_eve [OPTION]... <<END: run the script as a job of user EVE in the folder FOLDER; its number is in `job`, and what it prints in
+# `output`.
+run_as_eve() {
+	cat >"$FOLDER/script.sh"
+	cd "$FOLDER"
+	job=$(as "$EVE" rota submit --parsable --output="$FOLDER/%j.out" "$@" script.sh)
+	rota wait "$job" >/dev/null || true
+	output=$(cat "$FOLDER/$job.out")
+}
+
 # https_client CONF AUTHORITY: write the configuration of a client that uses HTTPS, which jobmgrd serves on port PORT.
 https_client() {
 	PORT=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$ROTA_HOME/log/jobmgrd.log" | tail -n 1)

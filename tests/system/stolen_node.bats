@@ -29,15 +29,6 @@ setup() {
 	need_root
 }
 
-# run_as_eve [OPTION]... <<END: run the script as a job of Eve; the number is in `job`, and what it prints in `output`.
-run_as_eve() {
-	cat >"$FOLDER/script.sh"
-	cd "$FOLDER"
-	job=$(as "$EVE" rota submit --parsable --output="$FOLDER/%j.out" "$@" script.sh)
-	rota wait "$job" >/dev/null || true
-	output=$(cat "$FOLDER/$job.out")
-}
-
 @test "a job reads and runs its script, and cannot change it or write to the node's disk" {
 	run_as_eve <<-'END'
 		#!/bin/bash

@@ -24,15 +24,6 @@ setup() {
 	need_root
 }
 
-# run_as_eve [OPTION]... <<END: run the script as a job of Eve; what it prints is in `output`.
-run_as_eve() {
-	cat >"$FOLDER/script.sh"
-	cd "$FOLDER"
-	job=$(as "$EVE" rota submit --parsable --output="$FOLDER/%j.out" "$@" script.sh)
-	rota wait "$job" >/dev/null || true
-	output=$(cat "$FOLDER/$job.out")
-}
-
 @test "each step has a /tmp and a /dev/shm of its own, which all of its tasks share" {
 	touch "/tmp/$EVE.public" "/dev/shm/$EVE.public"
 	run_as_eve --ntasks=2 --run=tasks <<-END
