@@ -10,6 +10,7 @@ revoke all on all sequences in schema rota from public, rota_jobmgr, rota_nodes,
 
 grant usage on schema api to rota_jobmgr, rota_nodes, rota_nodemgr;
 grant execute on function
+	api.job_number(int),
 	api.job_submit(int, int, text, jsonb, bytea, bytea),
 	api.job_submit_list(int, int, text, jsonb, bytea[], bytea[]),
 	api.job_try(int, int, text, jsonb, bytea, bytea),

@@ -3,7 +3,7 @@
  * Called by: gate_submit.c.
  * Invariants:
  * - The owner of a job is the user of the credential.
- * - The authenticator of a step covers its spec and the owner, the script and the environment of its job. */
+ * - The authenticator of a step covers its spec and the owner, the script, the environment and the number of its job. */
 #include "jobmgr/gate/gate_job.h"
 
 #include <stdio.h>
@@ -158,31 +158,6 @@ static bool job_export_environment(struct gate_job *job, const struct gate_job *
 	return true;
 }
 
-/* Add an authenticator to each step of the plan. */
-static void job_authenticate(const struct gate_call *c, const struct translate_request *r, struct gate_job *job)
-{
-	char script[SEAL_HEX_SIZE], hex[SEAL_HEX_SIZE];
-	json_t *step;
-	size_t i;
-
-	seal_hash_hex(r->script, r->size, script);
-	json_array_foreach (json_object_get(job->plan, "steps"), i, step) {
-		char *spec = translate_plan_spec(job->plan, step);
-
-		sign_authenticator(c->server->key,
-				   &(struct sign_subject){.uid = c->credential->uid,
-							  .gid = c->credential->gid,
-							  .user = c->credential->user,
-							  .script_hash = script,
-							  .environment_hash = job->environment_hash,
-							  .spec = spec},
-				   hex);
-		free(spec);
-		json_object_set_new(step, "auth", json_string(hex));
-	}
-	json_object_set(json_object_get(job->plan, "job"), "groups", c->credential->groups);
-}
-
 /* Delete empty members of a JSON object, since the database reads empty members as absent ones. */
 static void job_delete_empty(json_t *object)
 {
@@ -242,11 +217,37 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 	job_warn_mail(c, job);
 	ok = job->plan && job_export_environment(job, before, e);
 	if (ok) {
-		job_authenticate(c, &request, job);
+		json_object_set(json_object_get(job->plan, "job"), "groups", c->credential->groups);
 		job_delete_empty(json_object_get(job->plan, "job"));
 		job_delete_empty(json_object_get(job->plan, "common"));
 	}
 	free(options);
 	free(arguments);
 	return ok;
+}
+
+void gate_job_authenticate(const struct gate_call *c, const struct gate_job *job, int64_t number)
+{
+	const json_t *text = json_object_get(job->request, "script");
+	char script[SEAL_HEX_SIZE], hex[SEAL_HEX_SIZE];
+	json_t *step;
+	size_t i;
+
+	seal_hash_hex(json_string_value(text), json_string_length(text), script);
+	json_array_foreach (json_object_get(job->plan, "steps"), i, step) {
+		char *spec = translate_plan_spec(job->plan, step);
+
+		sign_authenticator(c->server->key,
+				   &(struct sign_subject){.uid = c->credential->uid,
+							  .gid = c->credential->gid,
+							  .user = c->credential->user,
+							  .script_hash = script,
+							  .environment_hash = job->environment_hash,
+							  .spec = spec,
+							  .number = number},
+				   hex);
+		free(spec);
+		json_object_set_new(step, "auth", json_string(hex));
+	}
+	json_object_set_new(json_object_get(job->plan, "job"), "job_id", json_integer(number));
 }

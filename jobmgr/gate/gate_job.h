@@ -23,6 +23,9 @@ json_t *gate_job_request(const json_t *own, const json_t *common);
 bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
 		   struct translate_problems *problems, struct err *e);
 
+/* Add the job's number to its plan, and to each step an authenticator that covers it. A job that is only tried has number 0. */
+void gate_job_authenticate(const struct gate_call *c, const struct gate_job *job, int64_t number);
+
 /* Free plan and environment. */
 void gate_job_clear(struct gate_job *job);
 

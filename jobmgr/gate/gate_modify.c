@@ -51,8 +51,9 @@ static bool modify_read_subject(const json_t *step, struct sign_subject *s, stru
 	s->script_hash = json_string_value(json_object_get(step, "script_hash"));
 	s->environment_hash = json_string_value(json_object_get(step, "environment_hash"));
 	s->spec = json_string_value(json_object_get(step, "spec"));
-	if (json_is_integer(json_object_get(step, "uid")) && json_is_integer(json_object_get(step, "gid")) && s->user &&
-	    s->script_hash && s->environment_hash && s->spec)
+	s->number = json_integer_value(json_object_get(step, "auth_number"));
+	if (json_is_integer(json_object_get(step, "uid")) && json_is_integer(json_object_get(step, "gid")) &&
+	    json_is_integer(json_object_get(step, "auth_number")) && s->user && s->script_hash && s->environment_hash && s->spec)
 		return true;
 	return gate_refuse(e, "RT500",
 			   "the database's answer about a step is incomplete (api.job_spec); run \"rota admin db upgrade\"");

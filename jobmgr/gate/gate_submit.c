@@ -1,4 +1,4 @@
-/* gate_submit.c - submission: plan each job of a request, then store all jobs by one call of the database.
+/* gate_submit.c - submission: plan each job of a request, reserve numbers, then store all jobs by one call of the database.
  *
  * Called by: gate_dispatch.c.
  * Invariants:
@@ -188,6 +188,49 @@ static void submit_store(struct gate_call *c)
 		submit_store_one(c, uid, gid);
 }
 
+static void submit_authenticate(struct gate_call *c, const json_t *numbers)
+{
+	const struct submission *s = c->state;
+
+	for (size_t i = 0; i < s->count; i++)
+		gate_job_authenticate(c, &s->jobs[i], json_integer_value(json_array_get(numbers, i)));
+	submit_store(c);
+}
+
+static void submit_take_numbers(struct gate_call *c, const char *text, const struct err *failure)
+{
+	const struct submission *s = c->state;
+	json_t *numbers = text ? json_loads(text, 0, NULL) : NULL;
+	struct err e;
+
+	if (failure) {
+		gate_call_fail(c, failure, NULL);
+	} else if (json_array_size(numbers) != s->count) {
+		gate_refuse(
+			&e, "RT500",
+			"the database's answer has not one number for each job (api.job_number); run \"rota admin db upgrade\"");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		submit_authenticate(c, numbers);
+	}
+	json_decref(numbers);
+}
+
+/* Reserve a number for each job, since authenticators cover it. After a rollback, the jobs get new numbers. */
+static void submit_reserve(struct gate_call *c)
+{
+	const struct submission *s = c->state;
+	char count[16];
+
+	snprintf(count, sizeof count, "%zu", s->count);
+	gate_call_db(c, API_job_number, (struct db_param[]){{count, -1}}, 1, submit_take_numbers);
+}
+
+static void submit_try(struct gate_call *c)
+{
+	submit_authenticate(c, NULL);
+}
+
 /* Refuse the submission because of one job. */
 static void submit_refuse(struct gate_call *c, const struct gate_job *job, const struct translate_problems *problems,
 			  const struct err *failure)
@@ -232,8 +275,8 @@ static void submit_translate(struct gate_call *c)
 	       submission_count_job(c, &s->jobs[i], &size, &steps, &e))
 		i++;
 	if (i == s->count) {
-		c->send = submit_store;
-		submit_store(c);
+		c->send = c->route->function == API_job_try ? submit_try : submit_reserve;
+		c->send(c);
 	} else if (*e.code || !gate_translate_retry(c, submit_translate)) {
 		submit_refuse(c, &s->jobs[i], &problems, &e);
 	}

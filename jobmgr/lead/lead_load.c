@@ -144,6 +144,7 @@ static const struct column launch_columns[] = {
 	{"environment_hash", lead_read_text, AT(lead_launch, environment_hash)},
 	{"spec", lead_read_text, AT(lead_launch, spec)},
 	{"auth", lead_read_text, AT(lead_launch, auth)},
+	{"auth_number", lead_read_int64, AT(lead_launch, auth_number)},
 	{"array_size", lead_read_int, AT(lead_launch, array_size)},
 	{"array_indices", lead_read_text, AT(lead_launch, array_indices)},
 	{"group_name", lead_read_text, AT(lead_launch, group_name)},

@@ -53,6 +53,7 @@ struct lead_launch {
 	int64_t uid, gid;
 	const char *user_name, *script_hash, *environment_hash, *spec;
 	const char *auth;
+	int64_t auth_number; /* number of the job, if auth covers it; else 0 */
 	int array_size;
 	const char *array_indices; /* array indices as JSON: [[low, high, step], ...] */
 	const char *group_name;

@@ -37,6 +37,7 @@ static bool launch_is_authentic(const struct lead_launch *launch, const struct s
 		.script_hash = launch->script_hash,
 		.environment_hash = launch->environment_hash,
 		.spec = launch->spec,
+		.number = launch->auth_number,
 	};
 
 	return launch->auth && launch->user_name && launch->script_hash && launch->environment_hash && launch->spec &&

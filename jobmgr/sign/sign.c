@@ -3,8 +3,8 @@
  * Called by: gate_job.c and gate_modify.c, which make an authenticator when a step is submitted or changed; lead_verify.c, which
  * checks it before a launch request is signed.
  * Invariants:
- * - An authenticator covers one exact text: owner, script, environment and spec. A row that was altered in the database fits no
- *   authenticator, and the leader does not sign it. */
+ * - An authenticator covers one exact text: owner, script, environment, spec and number of the job. A row that was altered in the
+ *   database, or copied to another job, fits no authenticator, and the leader does not sign it. */
 #include "jobmgr/sign/sign.h"
 
 #include "lib/fields.h"
@@ -19,6 +19,8 @@ static struct fields *sign_make_fields(const struct sign_subject *subject)
 	fields_add(f, "script", subject->script_hash);
 	fields_add(f, "environment", subject->environment_hash);
 	fields_add(f, "spec", subject->spec);
+	if (subject->number)
+		fields_add_int(f, "job", subject->number);
 	return f;
 }
 

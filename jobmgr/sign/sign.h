@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "lib/seal.h"
@@ -17,10 +18,11 @@ struct sign_subject {
 	const char *script_hash;      /* SHA-256 of the script, in hex */
 	const char *environment_hash; /* SHA-256 of the environment, in hex */
 	const char *spec;	      /* fields of a struct order_spec, as text */
+	int64_t number;		      /* number of the job; 0: that of a job from before authenticators covered it */
 };
 
-/* Make the authenticator of a step: HMAC-SHA-256, in hex, over the fields uid, gid, user, script, environment, spec in this
- * order. */
+/* Make the authenticator of a step: HMAC-SHA-256, in hex, over the fields uid, gid, user, script, environment, spec and, unless it
+ * is 0, job, in this order. */
 void sign_authenticator(const struct seal_mac_key *key, const struct sign_subject *subject, char hex[SEAL_HEX_SIZE]);
 
 /* Is `hex` the authenticator of `subject`? Compares in constant time. */

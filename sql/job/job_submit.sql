@@ -254,33 +254,27 @@ end $$;
 comment on function internal.submit_texts(internal.submit_facts, bytea, bytea) is
 	'Store the script and the environment of a submission, unless they are stored already.';
 
-create function internal.submit_job(p_uid int, p_gid int, p_user text, p_head jsonb, p_known internal.submit_facts, p_steps int,
-	p_try bigint) returns bigint
+create function internal.submit_job(p_job bigint, p_uid int, p_gid int, p_user text, p_head jsonb, p_known internal.submit_facts,
+	p_steps int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_job bigint;
 begin
 	with made as (
 		insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash,
 			script_name, workdir, comment, mail_user, mail_type, steps_total, steps_left, retry_key, arguments)
 		overriding system value
-		values (coalesce(p_try, nextval('job_job_id_seq')), p_head ->> 'name', p_uid, p_gid, p_user, p_known.account,
+		values (p_job, p_head ->> 'name', p_uid, p_gid, p_user, p_known.account,
 			coalesce(p_head ->> 'qos', 'normal'), coalesce((p_head ->> 'priority')::int, 0),
 			coalesce((p_head ->> 'nice')::int, 0), p_known.script_hash, p_known.environment_hash,
 			p_head ->> 'script_name', p_head ->> 'workdir', p_head ->> 'comment', p_head ->> 'mail_user',
 			p_head ->> 'mail_type', p_steps, p_steps, (p_head ->> 'retry_key')::uuid, case when p_head ? 'arguments'
 				then array(select jsonb_array_elements_text(p_head -> 'arguments')) end)
 		returning job_id
-	), keyed as (
-		insert into client_key (uid, client_key, job_id)
-		select p_uid, p_head ->> 'client_key', m.job_id from made m where p_head ->> 'client_key' is not null
 	)
-	select m.job_id into v_job from made m;
-	return v_job;
+	insert into client_key (uid, client_key, job_id)
+	select p_uid, p_head ->> 'client_key', m.job_id from made m where p_head ->> 'client_key' is not null;
 end $$;
-comment on function internal.submit_job(int, int, text, jsonb, internal.submit_facts, int, bigint) is
-	'Write the row of a new job of so many steps, and its key; p_head: "job" of its plan; p_try: its number where it is only '
-	'tried. Answers its number.';
+comment on function internal.submit_job(bigint, int, int, text, jsonb, internal.submit_facts, int) is
+	'Write the row of a new job of so many steps, and its key; p_head: "job" of its plan.';
 
 create function internal.submit_peers_lock(p_edges jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -380,12 +374,16 @@ declare
 		p_plan -> 'steps') s);
 	-- The job's number where it is only tried (api.job_try).
 	v_try constant bigint := nullif(current_setting('rota.try', true), '');
+	v_job constant bigint := coalesce(v_try, (v_head ->> 'job_id')::bigint);
 	v_known internal.submit_facts;
 	v_queue internal.submit_queue;
-	v_job bigint;
 	v_peers step_edge[];
 	v_waits jsonb; -- for how much each step waits
 begin
+	if v_job is null then
+		raise exception 'the plan has no job number' using errcode = 'RT503',
+			hint = 'jobmgrd is older than the database. Install the new version of it, or restart it.';
+	end if;
 	v_known := internal.submit_known(p_uid, p_user, v_head, p_script, p_environment);
 	if v_known.job_id is not null then
 		return jsonb_build_object('job_id', v_known.job_id, 'steps',
@@ -399,7 +397,10 @@ begin
 	if not (v_known.script and v_known.environment) then
 		perform internal.submit_texts(v_known, p_script, p_environment);
 	end if;
-	v_job := internal.submit_job(p_uid, p_gid, p_user, v_head, v_known, cardinality(v_steps), v_try);
+	perform internal.submit_job(v_job, p_uid, p_gid, p_user, v_head, v_known, cardinality(v_steps));
+	if v_try is null then
+		perform internal.number_check(v_job);
+	end if;
 	if v_edges <> '[]' then
 		perform internal.submit_peers_lock(v_edges);
 		v_peers := internal.submit_edges(p_uid, p_user, v_head ->> 'script_name', v_job, v_steps, v_edges);
@@ -428,8 +429,9 @@ begin
 	return jsonb_build_object('job_id', v_job, 'steps', cardinality(v_steps), 'known', false);
 end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
-	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. Answers {job_id, '
-	'steps, known}. RT422 names script, line and option; RT429: too many.';
+	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. "job_id" of the plan''s '
+	'"job" is a number of api.job_number, used once. Answers {job_id, steps, known}. RT422 names script, line and option; '
+	'RT429: too many.';
 
 create function internal.submit_list_lock(p_uid int, p_plans jsonb, p_scripts bytea[], p_environments bytea[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$

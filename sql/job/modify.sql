@@ -62,14 +62,16 @@ language sql volatile security definer set search_path = rota, pg_temp as $$
 		coalesce(jsonb_agg(internal.step_plan(t.job_id, t.request_id) || jsonb_build_object('job_id', t.job_id,
 		'request_id', t.request_id, 'uid', j.uid, 'gid', j.gid, 'user', j.user_name, 'script_hash',
 		encode(j.script_hash, 'hex'),
-		'environment_hash', encode(j.environment_hash, 'hex'), 'auth', encode(r.auth, 'hex')) order by t.job_id,
-		t.request_id), '[]'))
+		'environment_hash', encode(j.environment_hash, 'hex'), 'auth', encode(r.auth, 'hex'), 'auth_number',
+		case when j.job_id > n.numbered_after then j.job_id else 0 end) order by t.job_id, t.request_id), '[]'))
 	from internal.modify_target(p_uid, p_user, p_request) t
 	join job j on j.job_id = t.job_id
-	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id;
+	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id
+	cross join authenticator n;
 $$;
 comment on function api.job_spec(int, text, jsonb) is
-	'Steps as they stand, for the translator to change: members of a plan''s steps, and the owner and the authenticator. '
+	'Steps as they stand, for the translator to change: members of a plan''s steps, the owner, the authenticator, and the job '
+	'number that it covers (0: none). '
 	'Request {jobs}, or a selection. Answer {steps: [...]}.';
 
 create function internal.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void

@@ -79,7 +79,7 @@ comment on function api.schedule_running() is
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text,
-	spec text, auth text,
+	spec text, auth text, auth_number bigint,
 	array_size int, array_indices jsonb, group_name text, group_nodes int[], sample_s int)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
@@ -87,7 +87,7 @@ begin
 	return query
 	select j.job_id, r.step_id, j.uid, j.gid, j.user_name, encode(j.script_hash, 'hex'), encode(j.environment_hash, 'hex'),
 		r.spec,
-		encode(r.auth, 'hex'), a.size, a.indices, r.group_name,
+		encode(r.auth, 'hex'), case when j.job_id > n.numbered_after then j.job_id else 0 end, a.size, a.indices, r.group_name,
 		-- Where an attempt of its group holds the prolog and has not gone yet.
 		case when r.group_name is not null then array(
 			select distinct al.node_id
@@ -100,9 +100,11 @@ begin
 	from (select distinct v.job_id, v.step_id from unnest(p_jobs, p_requests) as v (job_id, step_id)) v
 	join step_request r on r.job_id = v.job_id and r.step_id = v.step_id
 	join job j on j.job_id = r.job_id
+	cross join authenticator n
 	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
 	left join partition p on p.partition = r.partition;
 end $$;
 comment on function api.schedule_launch(bigint[], int[]) is
-	'What the signer needs of steps that are to start; it checks auth before it signs. group_nodes: where the prolog of the '
+	'What the signer needs of steps that are to start; it checks auth before it signs. auth_number: the job''s number if auth '
+	'covers it, else 0. group_nodes: where the prolog of the '
 	'step''s job group has run and its epilog is still to come. sample_s: seconds between samples, 0: none.';

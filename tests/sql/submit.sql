@@ -119,7 +119,7 @@ declare
 	v_job bigint;
 begin
 	for i in 1..2 loop
-		v_job := api.job_submit(t.uid('alice'), 100, 'alice', v_plans[i], '#!/bin/bash', '\x413d6200') ->> 'job_id';
+		v_job := api.job_submit(t.uid('alice'), 100, 'alice', jsonb_set(v_plans[i], '{job,job_id}', api.job_number(1) -> 0), '#!/bin/bash', '\x413d6200') ->> 'job_id';
 		v_rows[i] := (
 			select jsonb_agg(to_jsonb(r) - 'job_id' || to_jsonb(s) - 'job_id' || coalesce(to_jsonb(a), '{}') - 'job_id' order by s.step_id)::text
 			from rota.step s join rota.step_request r using (job_id, step_id) left join rota.step_array a using (job_id, step_id) where s.job_id = v_job);
@@ -135,6 +135,26 @@ select is(t.alike('[{"name": "a", "hold": true, "deadline_at": 4000000000, "mem_
 select is(t.alike('[{"name": "a", "hold": true, "deadline_at": 4000000000, "mem_mb": 5, "gres": {"gpu": 1}}, {"name": "b", "hold": false}]'), 'alike', 'what the first one asks for is not asked for by the second');
 select is(t.alike('[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}]'), 'alike', 'all of them arrays');
 select is(t.alike('[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}, {"name": "b"}]'), 'alike', 'or the first');
+
+-- A job has a number that was reserved for it, and no second one gets it.
+create function t.numbered(p_number jsonb) returns bigint language sql as $$
+	select (api.job_submit(t.uid('alice'), 100, 'alice', t.plan('[{"name": "a"}]', '[]', jsonb_build_object('job_id', p_number)), '#!/bin/sh', 'A=b') ->> 'job_id')::bigint $$;
+select api.job_number(3) as numbers \gset
+select is(:'numbers'::jsonb, jsonb_build_array((:'numbers'::jsonb ->> 0)::bigint, (:'numbers'::jsonb ->> 0)::bigint + 1, (:'numbers'::jsonb ->> 0)::bigint + 2), 'numbers are reserved');
+select is(t.numbered(:'numbers'::jsonb -> 2), (:'numbers'::jsonb ->> 2)::bigint, 'one is used');
+select is(t.numbered(:'numbers'::jsonb -> 0), (:'numbers'::jsonb ->> 0)::bigint, 'and one before it');
+select throws_ok(format('select t.numbered(%L)', :'numbers'::jsonb -> 2), '23505', null, 'not twice');
+select throws_ok(format('select t.numbered(%L)', (:'numbers'::jsonb ->> 2)::bigint + 1), 'RT409', null, 'a number that nobody has reserved is refused');
+select throws_ok($$select t.numbered('null')$$, 'RT503', null, 'and no number, as of a jobmgrd that reserves none');
+select throws_ok(format('select api.job_number(%L)', n), 'RT422', null, coalesce(n::text, 'null') || ' numbers are not reserved') from unnest('{0,-1,1001,null}'::int[]) n;
+update rota.authenticator set numbered_after = (:'numbers'::jsonb ->> 1)::bigint;
+select throws_ok(format('select t.numbered(%L)', :'numbers'::jsonb -> 1), 'RT409', null, 'a number from before authenticators covered it is refused');
+select results_eq(format('select auth_number from api.schedule_launch(array[%s, %s], ''{0,0}'') order by job_id', :'numbers'::jsonb -> 0, :'numbers'::jsonb -> 2),
+	format('values (0::bigint), (%s)', :'numbers'::jsonb -> 2), 'the signer learns which numbers are covered');
+update rota.authenticator set numbered_after = 0;
+update rota.live_from set job_id = (:'numbers'::jsonb ->> 2)::bigint;
+select throws_ok(format('select t.numbered(%L)', :'numbers'::jsonb -> 1), '40001', null, 'a number of a range that is over is refused: jobmgrd takes another one');
+update rota.live_from set job_id = 0;
 
 -- A client key makes a repeated submission the same one, each user's for itself.
 create function t.keyed(p_user text, p_key text) returns jsonb language sql as $$
@@ -157,7 +177,7 @@ select is(t.keyed('alice', :'key') ->> 'known', 'false', 'and so is one that was
 select results_eq($$ select count(*), count(k.client_key) from rota.job j left join rota.client_key k using (job_id) where j.retry_key = repeat('a1', 16)::uuid $$, 'values (2::bigint, 0::bigint)', 'one job a key');
 -- What is only tried is answered, or refused, as it would be; nothing is left of it.
 create function t.tried(p_step jsonb) returns jsonb language sql as $$
-	select api.job_try(t.uid('alice'), 100, 'alice', t.plan(jsonb_build_array(p_step || '{"name": "a"}'), '[]', '{"client_key": "tried"}'), '#!/bin/sh tried', 'A=tried') - 'cost' $$;
+	select api.job_try(t.uid('alice'), 100, 'alice', t.plan(jsonb_build_array(p_step || '{"name": "a"}'), '[]', '{"client_key": "tried", "job_id": 0}'), '#!/bin/sh tried', 'A=tried') - 'cost' $$;
 create function t.everything() returns bigint[] language sql as $$
 	select array[(select count(*) from rota.job), (select count(*) from rota.step), (select count(*) from rota.step_request), (select count(*) from rota.script),
 		(select count(*) from rota.environment), (select count(*) from rota.client_key), (select count(*) from rota.event)] $$;
@@ -168,7 +188,7 @@ select is(t.tried('{}'), '{"steps": 1, "known": false}', 'it would be submitted'
 select is(t.tried('{"gres": {"gpu": 1}}'), '{"steps": 1, "known": false}', 'with what nobody has asked for yet');
 select is(t.tried('{"array": {"indices": [[0,3,1]], "size": 4}}'), '{"steps": 1, "known": false}', 'an array');
 select throws_like($$select t.tried('{"partition": "closed", "line": 3}')$$, '%:3: --partition:%', 'it would be refused');
-select is(api.job_try(t.uid('alice'), 100, 'alice', t.plan('[{"name": "a"}, {"name": "b"}]', format('[{"step": "a", "job": %s}, {"step": "b", "peer": "a"}]', :'one'::jsonb ->> 'job_id')::jsonb, '{}'),
+select is(api.job_try(t.uid('alice'), 100, 'alice', t.plan('[{"name": "a"}, {"name": "b"}]', format('[{"step": "a", "job": %s}, {"step": "b", "peer": "a"}]', :'one'::jsonb ->> 'job_id')::jsonb, '{"job_id": 0}'),
 	'#!/bin/sh', 'A=b') - 'cost', '{"steps": 2, "known": false}', 'after another job');
 select is(t.everything(), :'before', 'nothing is left of any');
 select is(t.sequences(), :'sequences', 'and no number is used up');

@@ -65,8 +65,10 @@ static inline int world_remove(void **state)
 static inline void sign_launch(int i)
 {
 	struct lead_launch *l = &w.launches[i];
-	struct sign_subject subject = {(uid_t)l->uid, (gid_t)l->gid, l->user_name, l->script_hash, l->environment_hash, l->spec};
+	struct sign_subject subject = {(uid_t)l->uid,	    (gid_t)l->gid, l->user_name, l->script_hash,
+				       l->environment_hash, l->spec,	   l->job_id};
 
+	l->auth_number = l->job_id;
 	sign_authenticator(w.mac, &subject, w.auth[i]);
 	l->auth = w.auth[i];
 }

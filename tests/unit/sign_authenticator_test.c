@@ -6,8 +6,13 @@
 static const char hash_a[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 static const char hash_b[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-static const struct sign_subject sample = {
-	.uid = 1000, .gid = 100, .user = "u", .script_hash = hash_a, .environment_hash = hash_b, .spec = "step_name=5:solve\n"};
+static const struct sign_subject sample = {.uid = 1000,
+					   .gid = 100,
+					   .user = "u",
+					   .script_hash = hash_a,
+					   .environment_hash = hash_b,
+					   .spec = "step_name=5:solve\n",
+					   .number = 812};
 
 static struct seal_mac_key *mac_key(void)
 {
@@ -36,7 +41,7 @@ static void fits(void **state)
 
 static void altered_subjects(void **state)
 {
-	struct sign_subject altered[] = {sample, sample, sample, sample, sample, sample, sample};
+	struct sign_subject altered[] = {sample, sample, sample, sample, sample, sample, sample, sample, sample};
 	struct seal_mac_key *key = mac_key();
 	char hex[SEAL_HEX_SIZE];
 
@@ -48,6 +53,8 @@ static void altered_subjects(void **state)
 	altered[4].environment_hash = hash_a;
 	altered[5].spec = "step_name=5:solvf\n";
 	altered[6].user = "u\nscript=1:x"; /* no text of one field can look like another field */
+	altered[7].number = 813;
+	altered[8].number = 0;
 	sign_authenticator(key, &sample, hex);
 	for (size_t i = 0; i < sizeof altered / sizeof *altered; i++)
 		assert_false(sign_authenticator_check(key, &altered[i], hex));
