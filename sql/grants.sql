@@ -1,14 +1,14 @@
 -- Who may do what; last of all. Everything belongs to rota_owner, and nobody else has anything that is not named here. Daemons
 -- reach tables through functions only: those that lib/api.def lists for them.
 revoke all on schema rota, api, internal, acct from public;
-revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_nodes, rota_nodemgr, rota_analyst,
-	rota_admin, rota_reader;
-revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_nodes, rota_nodemgr, rota_analyst,
-	rota_admin, rota_reader;
-revoke all on all sequences in schema rota from public, rota_jobmgr, rota_nodes, rota_nodemgr, rota_analyst, rota_admin,
-	rota_reader;
+revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_jobmgr_leader,
+	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_jobmgr_leader,
+	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+revoke all on all sequences in schema rota from public, rota_jobmgr, rota_jobmgr_leader, rota_jobmgr_admin, rota_nodes, rota_nodemgr,
+	rota_analyst, rota_admin, rota_reader;
 
-grant usage on schema api to rota_jobmgr, rota_nodes, rota_nodemgr;
+grant usage on schema api to rota_daemons;
 grant execute on function
 	api.job_number(int),
 	api.job_submit(int, int, text, jsonb, bytea, bytea),
@@ -34,16 +34,12 @@ grant execute on function
 	api.report(int, text, jsonb),
 	api.export_plan(int, text, jsonb),
 	api.range_list(int, text, jsonb),
-	api.range_detach(int, text, jsonb),
-	api.range_drop(int, text, jsonb),
 	api.job_script(int, text, jsonb),
 	api.node_list(int, text, jsonb),
 	api.partition_list(int, text, jsonb),
 	api.share_list(int, text, jsonb),
 	api.reservation_list(int, text, jsonb),
 	api.instance_status(int, text, jsonb),
-	api.admin_change(int, text, jsonb),
-	api.usage_rebuild(int, text, jsonb),
 	api.submit_limits(int, text, jsonb),
 	api.remote_admit(int, text, text, boolean),
 	api.leader_claim(text, int, boolean, boolean),
@@ -51,6 +47,10 @@ grant execute on function
 	api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]),
 	api.mail_take(int, int),
 	api.mail_report(bigint[], text[]),
+	api.daemon_register(text, text, int, text)
+to rota_jobmgr;
+grant execute on function
+	api.leader_claim(text, int, boolean, boolean),
 	api.session_judge(int),
 	api.session_readers(),
 	api.schedule_tick(bigint),
@@ -66,7 +66,13 @@ grant execute on function
 	api.schedule_refuse(bigint, bigint[], int[], text[]),
 	api.schedule_plan(bigint, jsonb, bigint[], int[]),
 	api.daemon_register(text, text, int, text)
-to rota_jobmgr;
+to rota_jobmgr_leader;
+grant execute on function
+	api.admin_change(int, text, jsonb),
+	api.range_detach(int, text, jsonb),
+	api.range_drop(int, text, jsonb),
+	api.usage_rebuild(int, text, jsonb)
+to rota_jobmgr_admin;
 grant execute on function
 	api.node_register(jsonb),
 	api.node_renew(int[]),

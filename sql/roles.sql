@@ -4,19 +4,25 @@ do $$
 declare
 	v_role text;
 begin
-	foreach v_role in array array['rota_owner', 'rota_jobmgr', 'rota_node', 'rota_nodemgr', 'rota_analyst', 'rota_reader',
-		'rota_admin'] loop
+	foreach v_role in array array['rota_owner', 'rota_jobmgr', 'rota_jobmgr_leader', 'rota_jobmgr_admin', 'rota_node',
+		'rota_nodemgr', 'rota_analyst', 'rota_reader', 'rota_admin'] loop
 		if not exists (select from pg_roles where rolname = v_role) then
 			execute format('create role %I login', v_role);
 		end if;
 	end loop;
-	if not exists (select from pg_roles where rolname = 'rota_nodes') then
-		create role rota_nodes nologin;
-	end if;
+	foreach v_role in array array['rota_nodes', 'rota_daemons'] loop
+		if not exists (select from pg_roles where rolname = v_role) then
+			execute format('create role %I nologin', v_role);
+		end if;
+	end loop;
 	grant rota_nodes to rota_node;
+	grant rota_daemons to rota_jobmgr, rota_jobmgr_leader, rota_jobmgr_admin, rota_nodemgr, rota_nodes;
 end $$;
 comment on role rota_owner is 'Owns the schemas of Rota; used by "rota admin db upgrade" only.';
-comment on role rota_jobmgr is 'jobmgrd: the gate''s and the leader''s functions.';
+comment on role rota_daemons is 'All roles of daemons are members.';
+comment on role rota_jobmgr is 'jobmgrd: the functions of the HTTP API.';
+comment on role rota_jobmgr_leader is 'jobmgrd that leads: the functions of the scheduler.';
+comment on role rota_jobmgr_admin is 'jobmgrd: the functions of the HTTP API that change the cluster.';
 comment on role rota_nodes is 'procmgrd: registers nodes, takes orders, reports. Each login of nodes is a member: rota_node_LOGIN.';
 comment on role rota_node is 'procmgrd of nodes without a login of their own, as all were before there were such logins.';
 comment on role rota_nodemgr is 'nodemgrd: judges nodes.';
@@ -80,17 +86,19 @@ do $$
 declare
 	v_role text;
 begin
-	foreach v_role in array array['rota_jobmgr', 'rota_node', 'rota_nodemgr'] loop
+	foreach v_role in array array['rota_jobmgr', 'rota_jobmgr_leader', 'rota_jobmgr_admin', 'rota_node', 'rota_nodemgr'] loop
 		perform login.watch(v_role);
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
 	-- From PostgreSQL 16 on, the setting reserved_connections keeps connections free for daemons.
 	if exists (select from pg_roles where rolname = 'pg_use_reserved_connections') then
-		grant pg_use_reserved_connections to rota_jobmgr, rota_nodes, rota_nodemgr;
+		grant pg_use_reserved_connections to rota_daemons;
 	end if;
 end $$;
 -- By then the API has answered its client that no answer came (CALL_TIMEOUT in gate_call.c). A longer call would run for nobody.
 alter role rota_jobmgr set statement_timeout = '60s';
+alter role rota_jobmgr_leader set statement_timeout = '60s';
+alter role rota_jobmgr_admin set statement_timeout = '60s';
 -- Sessions that hold locks for too long are found and ended (api.session_judge).
 grant pg_read_all_stats, pg_signal_backend to rota_owner;
 -- Who may connect to the database; nobody else may, and nobody may create objects.
@@ -98,8 +106,7 @@ do $$
 begin
 	execute format('revoke all on database %I from public', current_database());
 	execute format('grant connect, create on database %I to rota_owner', current_database());
-	execute format('grant connect on database %I to rota_jobmgr, rota_nodes, rota_nodemgr, rota_analyst, rota_reader, '
-		'rota_admin', current_database());
+	execute format('grant connect on database %I to rota_daemons, rota_analyst, rota_reader, rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
 -- Functions that any login could call, analysts too, to hold locks that nobody sees or to fill the disk with large objects.

@@ -252,8 +252,9 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const s
 	gate->server.waits = gate_waits_new();
 	gate->server.auth = gate_auth_new(base, conf);
 	gate->server.listener = gate_listen_session_open(base, conf, gate_take_notification, gate);
-	gate->server.sessions = gate_sessions_open(base, conf, false);
-	gate->server.remote_sessions = *conf->gate_listen ? gate_sessions_open(base, conf, true) : NULL;
+	gate->server.sessions = gate_sessions_open(base, conf, GATE_SESSION_LOCAL);
+	gate->server.remote_sessions = *conf->gate_listen ? gate_sessions_open(base, conf, GATE_SESSION_REMOTE) : NULL;
+	gate->server.admin_sessions = gate_sessions_open(base, conf, GATE_SESSION_ADMIN);
 	gate->retry = event_new(base, -1, EV_PERSIST, gate_retry_socket, gate);
 	if (!gate_open_tls(gate, e) || !gate_take_socket(gate, e)) {
 		gate_close(gate);
@@ -316,6 +317,7 @@ void gate_close(struct gate *gate)
 	listener_close(&gate->plain); /* closing the listeners takes the clients from all requests */
 	listener_close(&gate->tls);
 	gate_listen_session_close(gate->server.listener);
+	gate_sessions_close(gate->server.admin_sessions);
 	gate_sessions_close(gate->server.remote_sessions);
 	gate_sessions_close(gate->server.sessions); /* closing the sessions ends requests with a query under way */
 	gate_auth_free(gate->server.auth);

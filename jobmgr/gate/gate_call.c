@@ -166,7 +166,9 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 
 struct gate_sessions *gate_call_sessions(const struct gate_call *c)
 {
-	return c->credential->is_remote ? c->server->remote_sessions : c->server->sessions;
+	if (c->credential->is_remote)
+		return c->server->remote_sessions;
+	return c->route->flags & GATE_ADMIN ? c->server->admin_sessions : c->server->sessions;
 }
 
 void gate_call_db(struct gate_call *c, enum api_function function, const struct db_param *params, int count,
@@ -174,10 +176,12 @@ void gate_call_db(struct gate_call *c, enum api_function function, const struct 
 {
 	struct timeval limit = {.tv_sec = CALL_TIMEOUT};
 	struct gate_quota *quota = c->user ? c->user : c->quota;
+	bool is_change = c->route->flags & GATE_ADMIN;
 
 	c->then = then;
 	event_add(c->timer, &limit);
-	c->query = gate_session_query(gate_call_sessions(c), &quota->queries, function, params, count, call_returned, c);
+	c->query = gate_session_query(gate_call_sessions(c), is_change ? NULL : &quota->queries, function, params, count,
+				      call_returned, c);
 }
 
 void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_answer_handler *then)

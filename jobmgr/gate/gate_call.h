@@ -29,6 +29,7 @@ struct gate_server {
 	const struct seal_mac_key *key;
 	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket */
 	struct gate_sessions *remote_sessions; /* the same for HTTPS; NULL: there is no HTTPS */
+	struct gate_sessions *admin_sessions;  /* the same for requests that change the cluster */
 	struct gate_listen_session *listener;
 	struct gate_auth *auth;
 	struct gate_connections *connections;

@@ -54,6 +54,14 @@ static void dispatch_send_admission(struct gate_call *c)
 		     dispatch_admitted);
 }
 
+static bool dispatch_may_change(const struct gate_call *c, struct err *e)
+{
+	if (!c->credential->is_remote || !(c->route->flags & GATE_ADMIN))
+		return true;
+	gate_refuse(e, "RT403", "the cluster cannot be changed over HTTPS");
+	return err_hint(e, "Do it on a host of jobmgrd, where \"rota\" uses its Unix socket.");
+}
+
 /* Have the database admit a request by HTTPS, since root of a node can make credentials of everybody. */
 static void dispatch_admit(struct gate_call *c)
 {
@@ -85,7 +93,7 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 		c->request = gate_request_parse_body(credential->body, credential->size, &e);
 	free(credential->body);
 	credential->body = NULL;
-	if (!c->request || !gate_request_check_members(c->request, c->route->members, &e)) {
+	if (!c->request || !gate_request_check_members(c->request, c->route->members, &e) || !dispatch_may_change(c, &e)) {
 		gate_call_fail(c, &e, NULL);
 	} else if (!gate_sessions_are_up(gate_call_sessions(c)) && (c->credential->is_remote || !(c->route->flags & GATE_WAIT))) {
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");

@@ -3,8 +3,10 @@
  * Called by: gate.c, which opens and closes the sessions; gate_call.c, which sends queries.
  * Invariants:
  * - A session has one query under way, so a slow query delays no other query.
- * - One client has at most CLIENT_MOST queries under way, so other clients find a free session.
+ * - One client has at most CLIENT_MOST queries under way, so other clients find a free session. Calls that change the cluster do
+ *   not count: they are few.
  * - Calls by HTTPS have sessions of their own with the setting rota.remote. SQL functions grant no role in them.
+ * - Calls that change the cluster have sessions of their own, of another role of the database.
  * - Notifications have a session of their own, because PostgreSQL delivers them between queries only.
  * - Queries of one client need no order: a client sends the next request when it has the answer, which is committed by then. */
 #include "jobmgr/gate/gate_session.h"
@@ -16,7 +18,7 @@
 #include "lib/err.h"
 #include "lib/log.h"
 
-enum { SESSIONS = 4, CLIENT_MOST = SESSIONS - 1 };
+enum { SESSIONS = 4, ADMIN_SESSIONS = 2, CLIENT_MOST = SESSIONS - 1 };
 
 struct session {
 	struct gate_sessions *all;
@@ -40,7 +42,8 @@ struct gate_query {
 
 struct gate_sessions {
 	struct session session[SESSIONS];
-	bool is_remote;			/* sessions for calls by HTTPS */
+	int count; /* of sessions */
+	enum gate_session_kind kind;
 	TAILQ_HEAD(, gate_query) queue; /* queued queries, first in, first out */
 };
 
@@ -100,7 +103,7 @@ static struct session *session_find_free(struct gate_sessions *sessions)
 {
 	struct session *pick = sessions->session;
 
-	for (int i = 0; i < SESSIONS; i++) {
+	for (int i = 0; i < sessions->count; i++) {
 		struct session *session = &sessions->session[i];
 
 		if (!db_is_up(session->db))
@@ -182,7 +185,7 @@ bool gate_session_cancel(struct gate_query *query)
 /* The first session logs for all sessions. */
 static bool session_is_first(const struct session *session)
 {
-	return session == session->all->session && !session->all->is_remote;
+	return session == session->all->session && session->all->kind == GATE_SESSION_LOCAL;
 }
 
 static void session_up(struct db *db, void *arg)
@@ -209,21 +212,31 @@ static void session_notified(struct db *db, const char *channel, void *arg)
 	(void)db, (void)channel, (void)arg; /* the session listens to no channel */
 }
 
-struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, bool is_remote)
+struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, enum gate_session_kind kind)
 {
+	static const struct {
+		const char *role, *application;
+		enum api_user user;
+		int count;
+	} kinds[] = {
+		[GATE_SESSION_LOCAL] = {"rota_jobmgr", "jobmgrd gate", API_JOBMGR, SESSIONS},
+		[GATE_SESSION_REMOTE] = {"rota_jobmgr", "jobmgrd gate remote", API_JOBMGR, SESSIONS},
+		[GATE_SESSION_ADMIN] = {"rota_jobmgr_admin", "jobmgrd gate admin", API_JOBMGR_ADMIN, ADMIN_SESSIONS},
+	};
 	struct gate_sessions *sessions = xcalloc(1, sizeof *sessions);
-	char *conninfo = db_conninfo(conf, "rota_jobmgr", is_remote ? "jobmgrd gate remote" : "jobmgrd gate");
+	char *conninfo = db_conninfo(conf, kinds[kind].role, kinds[kind].application);
 
 	TAILQ_INIT(&sessions->queue);
-	sessions->is_remote = is_remote;
-	for (int i = 0; i < SESSIONS; i++) {
+	sessions->kind = kind;
+	sessions->count = kinds[kind].count;
+	for (int i = 0; i < sessions->count; i++) {
 		struct session *session = &sessions->session[i];
 
 		session->all = sessions;
 		session->watcher =
 			(struct db_watcher){.up = session_up, .down = session_down, .notified = session_notified, .arg = session};
-		session->db = db_open(base, conninfo, API_JOBMGR, NULL, &session->watcher);
-		if (is_remote)
+		session->db = db_open(base, conninfo, kinds[kind].user, NULL, &session->watcher);
+		if (kind == GATE_SESSION_REMOTE)
 			db_set(session->db, "rota.remote", "on");
 	}
 	free(conninfo);
@@ -236,14 +249,14 @@ void gate_sessions_close(struct gate_sessions *sessions)
 		return;
 	while (!TAILQ_EMPTY(&sessions->queue))
 		query_dequeue(TAILQ_FIRST(&sessions->queue));
-	for (int i = 0; i < SESSIONS; i++)
+	for (int i = 0; i < sessions->count; i++)
 		db_close(sessions->session[i].db);
 	free(sessions);
 }
 
 bool gate_sessions_are_up(const struct gate_sessions *sessions)
 {
-	for (int i = 0; i < SESSIONS; i++) {
+	for (int i = 0; i < sessions->count; i++) {
 		if (db_is_up(sessions->session[i].db))
 			return true;
 	}

@@ -11,8 +11,15 @@
 struct gate_sessions;
 struct gate_query; /* a database query, from gate_session_query until it is answered */
 
-/* Open the sessions for calls by the Unix socket, or by HTTPS (`is_remote`). */
-struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, bool is_remote);
+/* Calls whose sessions differ in their role in the database, or in its settings. */
+enum gate_session_kind {
+	GATE_SESSION_LOCAL,  /* by the Unix socket */
+	GATE_SESSION_REMOTE, /* by HTTPS */
+	GATE_SESSION_ADMIN,  /* by the Unix socket, of routes with the flag GATE_ADMIN */
+};
+
+/* Open the sessions for calls of one kind. */
+struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, enum gate_session_kind kind);
 
 /* Close all sessions. Queries under way fail first, as in db_close. Queued queries are dropped without an answer. */
 void gate_sessions_close(struct gate_sessions *sessions);

@@ -349,7 +349,7 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 {
 	static const char *const channels[] = {"rota_schedule", NULL};
 	struct lead *lead = xcalloc(1, sizeof *lead);
-	char *application = xasprintf("jobmgrd %s", name), *conninfo = db_conninfo(conf, "rota_jobmgr", application);
+	char *application = xasprintf("jobmgrd %s", name), *conninfo = db_conninfo(conf, "rota_jobmgr_leader", application);
 
 	lead->base = base;
 	lead->conf = conf;
@@ -359,7 +359,7 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 	lead->watcher = (struct db_watcher){.up = database_up, .down = database_down, .notified = database_notified, .arg = lead};
 	lead->heartbeat = event_new(base, -1, 0, lead_beat, lead);
 	lead->cycle_timer = event_new(base, -1, 0, lead_cycle_due, lead);
-	lead->db = db_open(base, conninfo, API_JOBMGR, channels, &lead->watcher);
+	lead->db = db_open(base, conninfo, API_JOBMGR_LEADER, channels, &lead->watcher);
 	lead->cycle = lead_cycle_new(lead->db, conf, mac, sign, lead_cycle_ended, lead);
 	lead_set_heartbeat(lead);
 	free(conninfo);

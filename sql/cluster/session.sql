@@ -13,9 +13,7 @@ join pg_roles u on u.oid = x.usesysid and not u.rolsuper
 where exists (
 	select from pg_roles g where g.rolname in ('rota_analyst', 'rota_reader') and (g.oid = u.oid or exists (
 		select from pg_auth_members m where m.member = u.oid and m.roleid = g.oid)))
-	and not exists (
-	select from pg_auth_members m join pg_roles g on g.oid = m.roleid
-		where m.member = u.oid and g.rolname in ('rota_jobmgr', 'rota_nodes', 'rota_nodemgr', 'rota_owner'));
+	and not pg_has_role(u.oid, 'rota_daemons', 'member');
 comment on view internal.reader_session is
 	'Sessions of analysts and readers, and the processes that work for them. is_here: in the database of Rota.';
 
@@ -38,7 +36,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	-- between the call and its end, and would keep its locks for as long.
 	select x.pid, x.application_name, 'it held a transaction open and was silent'
 	from pg_stat_activity x
-	where (x.usename in ('rota_jobmgr', 'rota_nodemgr') or x.usename like 'rota\_node%') and x.datname = current_database()
+	where x.usename ~ '^rota_(jobmgr|node)' and x.datname = current_database()
 		and x.backend_xid is not null
 		and x.wait_event_type = 'Client'
 			and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s);

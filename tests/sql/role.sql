@@ -13,7 +13,7 @@ select * from no_plan();
 create schema t;
 create table t.role as
 select r as role, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database() || ' user=' || r as conninfo
-from unnest('{rota_owner,rota_jobmgr,rota_node,rota_nodemgr,rota_analyst,rota_admin}'::text[]) r;
+from unnest('{rota_owner,rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_node,rota_nodemgr,rota_analyst,rota_admin}'::text[]) r;
 -- What the list says that C may call, and who: a runnerd comes as the job manager does.
 create table t.def as
 select m[1] as name, format('api.%s(%s)', m[1], m[2])::regprocedure as function, 'rota_' || replace(lower(r[1]), 'runner', 'jobmgr') as role
@@ -102,7 +102,7 @@ select is_empty($$select p.oid::regprocedure from pg_proc p cross join aclexplod
 select is((select v from dblink('rota_analyst', format('select current_setting(%L)', s)) x (v text)), v, 'rota_analyst: ' || s)
 from unnest('{statement_timeout,idle_in_transaction_session_timeout,default_transaction_read_only,temp_file_limit}'::text[], '{5min,1min,on,4GB}'::text[]) y (s, v);
 create function t.admin(p_request text) returns text language sql as $$
-	select v from dblink('rota_jobmgr', format('select api.admin_change(0, ''root'', %L)::text', p_request)) x (v text);
+	select v from dblink('rota_jobmgr_admin', format('select api.admin_change(0, ''root'', %L)::text', p_request)) x (v text);
 $$;
 select is(t.admin('{"object": "user", "action": "create", "name": "test_ana", "values": {"analyst": "true"}}')::jsonb ->> 'changed', 'true', 'an analyst is made');
 select is(dblink_connect('ana', (select replace(conninfo, 'rota_analyst', 'test_ana') from t.role where role = 'rota_analyst')), 'OK', 'connects');
@@ -116,9 +116,9 @@ select is(t.say('ana', 'set temp_file_limit = -1'), '42501', 'which they cannot 
 select is(t.admin('{"object": "setting", "action": "change", "name": "reader_transaction_s", "values": {"value": "1"}}')::jsonb ->> 'changed', 'true', 'a transaction may last a second');
 select dblink_exec('ana', 'begin'), dblink_exec('rota_admin', 'begin') \g /dev/null
 select n from dblink('ana', 'select count(*) from acct.job') x (n bigint) \g /dev/null
-select is((select count(*) from dblink('rota_jobmgr', 'select who from api.session_judge(600)') x (x text)), 0::bigint, 'one that has just begun goes on');
+select is((select count(*) from dblink('rota_jobmgr_leader', 'select who from api.session_judge(600)') x (x text)), 0::bigint, 'one that has just begun goes on');
 select pg_sleep(1.1) \g /dev/null
-select is((select string_agg(x, ' ') from dblink('rota_jobmgr', 'select who from api.session_judge(600)') x (x text)), 'test_ana', 'one that lasts is ended');
+select is((select string_agg(x, ' ') from dblink('rota_jobmgr_leader', 'select who from api.session_judge(600)') x (x text)), 'test_ana', 'one that lasts is ended');
 select throws_ok($$select n from dblink('ana', 'select count(*) from acct.job') x (n bigint)$$, '08006', null, 'with its session');
 select is(dblink_exec('rota_admin', 'rollback'), 'ROLLBACK', 'others are left alone');
 select is(t.admin('{"object": "setting", "action": "change", "name": "reader_transaction_s", "values": {"value": "600"}}')::jsonb ->> 'changed', 'true', 'ten minutes again');

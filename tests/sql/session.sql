@@ -22,10 +22,10 @@ create function t.judge() returns text language sql as $$
 	select t.say('jobmgr', $q$select string_agg(who || ': ' || reason, ', ' order by who) from api.session_judge(600)$q$);
 $$;
 create function t.admin(p_object text, p_action text, p_name text, p_values text default '{}') returns text language sql as $$
-	select t.say('jobmgr', format('select api.admin_change(0, ''root'', jsonb_build_object(''object'', %L, ''action'', %L, ''name'', %L, ''values'', %L::jsonb)) ->> ''changed''', p_object, p_action, p_name, p_values));
+	select t.say('change', format('select api.admin_change(0, ''root'', jsonb_build_object(''object'', %L, ''action'', %L, ''name'', %L, ''values'', %L::jsonb)) ->> ''changed''', p_object, p_action, p_name, p_values));
 $$;
 create function t.set(p_name text, p_value text) returns text language sql as $$ select t.admin('setting', 'change', p_name, jsonb_build_object('value', p_value)::text) $$;
-select t.open('jobmgr', 'rota_jobmgr') \g /dev/null
+select t.open('jobmgr', 'rota_jobmgr_leader'), t.open('change', 'rota_jobmgr_admin') \g /dev/null
 create table t.before as select name, value from rota.setting where name ~ '^reader_';
 
 -- The logins.
@@ -60,7 +60,7 @@ select throws_ok($$select * from dblink_get_result('e1') x (v text)$$, null, nul
 select is(t.say('b', 'select 1'), '1', 'another one is not');
 select is(dblink_cancel_query('admin'), 'OK', 'nor is that of others');
 select is((select concat_ws(' ', actor, action, name, given ->> 'reason', given ->> 'sessions') from rota.admin_event where object = 'session' order by admin_event_id desc limit 1),
-	'rota_jobmgr end test_eve a statement took longer than setting reader_statement_s 1', 'it is on record');
+	'rota_jobmgr_leader end test_eve a statement took longer than setting reader_statement_s 1', 'it is on record');
 select is(t.set('reader_statement_s', '360'), 'true', 'as before');
 
 -- A transaction at rest.

@@ -13,7 +13,7 @@ set search_path = public, tap;
 select * from no_plan();
 create schema t;
 \ir session.psql
-create function t.open(p_name text, p_role text default 'rota_jobmgr') returns text language sql as $$
+create function t.open(p_name text, p_role text default 'rota_jobmgr_leader') returns text language sql as $$
 	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
 		|| ' dbname=' || current_database() || ' user=' || p_role || ' application_name=' || p_name);
 $$;

@@ -414,7 +414,7 @@ orders_taken() {
 		"alter function api.node_report(jsonb, jsonb, boolean) owner to current_user" "select login.person_set('x', 'rota_analyst')" "copy (select 1) to program 'id'"; do
 		statements+=(-c "$statement")
 	done
-	for role in rota_node rota_node_n1 rota_jobmgr rota_nodemgr rota_analyst rota_admin; do
+	for role in rota_node rota_node_n1 rota_jobmgr rota_jobmgr_leader rota_jobmgr_admin rota_nodemgr rota_analyst rota_admin; do
 		PGPASSFILE=$ROTA_HOME/keys/node.pass psql -X -h "$ROTA_HOME/run" -d rota -U "$role" "${statements[@]}" >"$BATS_TEST_TMPDIR/answers" 2>&1 || true
 		[ "$(grep -c ^ERROR "$BATS_TEST_TMPDIR/answers")" = $((${#statements[@]} / 2)) ] || { cat "$BATS_TEST_TMPDIR/answers" >&2; return 1; }
 	done
@@ -428,6 +428,7 @@ orders_taken() {
 		id >/tmp/evil
 	END
 	)")
+	plan=$(jq -c --argjson job "$(role rota_jobmgr "select api.job_number(1) -> 0")" '.job.job_id = $job' <<<"$plan")
 	job=$(role rota_jobmgr "select api.job_submit(0, 0, 'root', \$plan\$$plan\$plan\$, E'#!/bin/sh\\\\012id >/tmp/evil\\\\012', '') ->> 'job_id'")
 	role rota_jobmgr "notify rota_schedule"
 	run ended "$job"
@@ -439,7 +440,7 @@ orders_taken() {
 	node=$(superuser "select node_id from rota.node where name = 'n1'")
 	term=$(superuser "select term from rota.leader where name = 'schedule'")
 	body=$(superuser "select encode(convert_to(replace(body, 'x', 'x'), 'UTF8'), 'base64') from public.stolen limit 1" | base64 -d; echo .)
-	role rota_jobmgr "select api.schedule_commit($term,
+	role rota_jobmgr_leader "select api.schedule_commit($term,
 		'[{\"job\":$job,\"step\":0,\"request\":0,\"attempt\":1,\"time_limit_s\":0,\"nodes\":[$node],\"allocations\":[{\"node\":$node,\"cpus\":1,\"mem_mb\":0,\"tasks\":1,\"gres\":{},\"prolog_owner\":true}]}]',
 		jsonb_build_array(jsonb_build_object('node_id', $node, 'kind', 'launch', 'job_id', $job, 'step_id', 0, 'attempt', 1, 'body', \$body\$${body%.}\$body\$, 'signature', repeat('5a', 64))))"
 	run ended "$job"

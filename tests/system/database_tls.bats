@@ -13,8 +13,9 @@ setup_file() {
 	chmod 600 "$TLS/pgpass"
 	[ "$(id -u)" != 0 ] || chown rota "$TLS/pgpass"
 	instance_up 1 --cpus 2 --mem 1000
-	superuser "alter role rota_jobmgr password 'secret'; alter role rota_nodemgr password 'secret';
-		alter role rota_admin password 'secret'; alter role postgres password 'secret'"
+	for role in rota_jobmgr rota_jobmgr_leader rota_jobmgr_admin rota_nodemgr rota_admin postgres; do
+		superuser "alter role $role password 'secret'"
+	done
 	rota down >/dev/null
 	cat >>"$ROTA_HOME/pg/data/postgresql.conf" <<-END
 		listen_addresses = '$ADDRESS'
@@ -76,7 +77,7 @@ one_node_session() {
 }
 
 @test "the right authority: every daemon is connected by TLS, jobs run, rota sql answers" {
-	[ "$(superuser "select count(*) > 5 and bool_and(s.ssl) from pg_stat_activity a join pg_stat_ssl s on s.pid = a.pid where a.usename in ('rota_jobmgr', 'rota_nodemgr', 'rota_node_n1')")" = t ]
+	[ "$(superuser "select count(*) > 5 and bool_and(s.ssl) from pg_stat_activity a join pg_stat_ssl s on s.pid = a.pid where a.usename ~ '^rota_(jobmgr|node)'")" = t ]
 	# `rota up` has tried the login, too: PostgreSQL lists a session until its process has ended.
 	eventually one_node_session
 	printf '#!/bin/bash\n#ROTA --output=/dev/null\ntrue\n' >"$ROTA_TEST_DIR/true.sh"

@@ -230,7 +230,7 @@ kill_keeper() {
 		drop function api.schedule_licenses();
 		create function api.schedule_licenses() returns table (license text, total int, used int, added int) language sql stable security definer
 		set search_path = rota, pg_temp as 'select license, total, used, 0 from license';
-		grant execute on function api.schedule_licenses() to rota_jobmgr;
+		grant execute on function api.schedule_licenses() to rota_jobmgr_leader;
 		commit"
 	let_end
 	rota wait "$(submit)" "$job"

@@ -28,6 +28,11 @@ bool up_conf_set(struct conf *conf, const char *key, const char *value, struct e
 bool up_munged(const struct instance *in, struct err *e);
 bool up_database(const struct instance *in, struct err *e);
 
+/* Write pg_hba.conf and pg_ident.conf of a new cluster in `folder` of the instance; runs as the account. */
+bool up_doors_make(const struct instance *in, const char *folder, struct err *e);
+/* Make sure that the running server lets all roles of Rota in. */
+bool up_doors(const struct instance *in, struct err *e);
+
 /* Start jobmgrd and wait until it answers. Start nodemgrd. Start runnerd if a controller prolog or epilog is configured or
  * mail can be sent. */
 bool up_daemons(const struct instance *in, struct err *e);
@@ -37,9 +42,6 @@ bool up_logins(const struct instance *in, const json_t *nodes, struct err *e);
 
 /* Name of the one launcher of virtual nodes, and of the login of its process manager; it serves n1, n2 and so on. */
 extern const char UP_VIRTUAL_NAME[];
-
-/* Lines of pg_hba.conf for process managers. They precede all others for database rota. */
-extern const char UP_NODE_DOORS[];
 
 /* Make the partition and the requested nodes, start their launchers, and wait until all nodes serve. */
 bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e);

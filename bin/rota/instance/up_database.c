@@ -1,7 +1,6 @@
 /* up_database.c - the PostgreSQL of a private instance: cluster, server, database, schema. For `rota up`.
  *
- * The server listens only on a socket in run/. Peer authentication maps users of the operating system to roles. The account,
- * and root if root made the instance, may be every role of Rota. Other users may only be the role of their own name. */
+ * The server listens only on a socket in run/. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -18,9 +17,6 @@
 
 enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };
 
-static const char *const ROLES[] = {"postgres",	 "rota_owner",	 "rota_admin",	"rota_jobmgr", "rota_nodemgr",
-				    "rota_node", "rota_analyst", "rota_reader", NULL};
-
 /* Settings in which a small private server differs from PostgreSQL's defaults. Durability is not reduced. */
 static const char SETTINGS[] = "\n# Rota: a private server, reached by its socket only.\n"
 			       "listen_addresses = ''\n"
@@ -35,12 +31,6 @@ static const char SETTINGS[] = "\n# Rota: a private server, reached by its socke
 			       "logging_collector = off\n"
 			       "log_destination = 'stderr'\n"
 			       "log_line_prefix = '%m [%p] %q%u@%d '\n";
-
-/* Text of pg_hba.conf behind UP_NODE_DOORS: only local connections. All roles may connect to database rota, role postgres to every
- * database. */
-static const char DOORS[] = "# Rota: nobody comes over a network.\n"
-			    "local rota all peer map=rota\n"
-			    "local all postgres peer map=rota\n";
 
 /* Returns the newest bin folder under /usr/lib/postgresql of version OLDEST_POSTGRES or later; malloc'ed. Returns NULL if
  * there is none. */
@@ -101,58 +91,32 @@ static char *bindir(struct err *e)
 	return dir;
 }
 
-/* Write (or append to) a file of the new cluster. */
-static bool cluster_file(const struct instance *in, const char *name, const char *mode, const char *text, struct err *e)
+static bool settings_append(const struct instance *in, struct err *e)
 {
-	char *path = instance_path(in, "pg/data.new/%s", name);
-	FILE *file = fopen(path, mode);
-	bool ok = file && fputs(text, file) >= 0;
+	char *path = instance_path(in, "pg/data.new/postgresql.conf"), *run = instance_path(in, "run"),
+	     *quoted = text_quoted(run);
+	FILE *file = fopen(path, "ae");
+	bool ok = file && fprintf(file, "%sunix_socket_directories = '%s'\n", SETTINGS, quoted) > 0;
 
 	ok = file && !fclose(file) && ok;
 	if (!ok)
 		err_sys(e, "could not write \"%s\"", path);
+	free(quoted);
+	free(run);
 	free(path);
 	return ok;
-}
-
-/* Returns the text of pg_ident.conf. The lookahead prevents that a user whose name equals a role of Rota may be that role. */
-static char *ident_text(const struct instance *in)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		die("out of memory");
-	fputs("# Rota: operating system user to database role.\n", out);
-	for (const char *const *role = ROLES; *role; role++) {
-		fprintf(out, "rota \"%s\" %s\n", in->account, *role);
-		if (in->root)
-			fprintf(out, "rota root %s\n", *role);
-	}
-	fputs("rota /^(?!postgres$|rota_)(.*)$ \\1\n", out);
-	if (fclose(out))
-		die("out of memory");
-	return text;
 }
 
 /* Configure the new cluster and rename its folder to pg/data; runs as the account. */
 static bool cluster_finish(const struct instance *in, struct err *e)
 {
-	char *ident = ident_text(in), *run = instance_path(in, "run"), *draft = instance_path(in, "pg/data.new");
-	char *quoted = text_quoted(run);
-	char *socket = xasprintf("%sunix_socket_directories = '%s'\n", SETTINGS, quoted), *data = instance_path(in, "pg/data");
-	bool ok = cluster_file(in, "postgresql.conf", "ae", socket, e) && cluster_file(in, "pg_ident.conf", "we", ident, e) &&
-		  cluster_file(in, "pg_hba.conf", "we", UP_NODE_DOORS, e) && cluster_file(in, "pg_hba.conf", "ae", DOORS, e);
+	char *draft = instance_path(in, "pg/data.new"), *data = instance_path(in, "pg/data");
+	bool ok = settings_append(in, e) && up_doors_make(in, "pg/data.new", e);
 
 	if (ok && rename(draft, data))
 		ok = err_sys(e, "could not rename \"%s\"", draft);
 	free(data);
-	free(socket);
 	free(draft);
-	free(quoted);
-	free(run);
-	free(ident);
 	return ok;
 }
 
@@ -280,7 +244,8 @@ static bool schema_upgrade(const struct instance *in, struct err *e)
 bool up_database(const struct instance *in, struct err *e)
 {
 	char *bin = bindir(e);
-	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && database_make(in, e) && schema_upgrade(in, e);
+	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && up_doors(in, e) && database_make(in, e) &&
+		  schema_upgrade(in, e);
 
 	free(bin);
 	return ok;

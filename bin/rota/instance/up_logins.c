@@ -17,70 +17,6 @@
 
 const char UP_VIRTUAL_NAME[] = "n";
 
-/* How pg_hba.conf lets process managers in; the first line that fits counts. The owner of the schemas is a member of rota_nodes. */
-const char UP_NODE_DOORS[] = "local rota rota_owner,rota_node peer map=rota\n"
-			     "local rota +rota_nodes scram-sha-256\n";
-
-/* Returns the whole file, malloc'ed; NULL with an error on failure. */
-static char *file_text(const char *path, struct err *e)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *file = fopen(path, "re");
-	if (!file || getdelim(&text, &size, '\0', file) < 0) {
-		err_sys(e, "could not read \"%s\"", path);
-		free(text);
-		text = NULL;
-	}
-	if (file)
-		fclose(file);
-	return text;
-}
-
-/* Add the lines for nodes to a pg_hba.conf of an older version; runs as the account. */
-static bool doors_add(const struct instance *in, struct err *e)
-{
-	char *path = instance_path(in, "pg/data/pg_hba.conf"), *draft = instance_path(in, "pg/data/pg_hba.conf.new");
-	char *text = file_text(path, e);
-	bool ok = text != NULL;
-	if (ok) {
-		FILE *file = fopen(draft, "we");
-		ok = file && fprintf(file, "%s%s", UP_NODE_DOORS, text) > 0;
-		ok = file && !fclose(file) && ok && !rename(draft, path);
-		if (!ok)
-			err_sys(e, "could not write \"%s\"", path);
-	}
-	free(text);
-	free(draft);
-	free(path);
-	return ok;
-}
-
-/* Have the server read pg_hba.conf. */
-static bool doors_reload(const struct instance *in, struct err *e)
-{
-	char *conninfo = instance_conninfo(in, "rota", "postgres");
-	PGconn *db = PQconnectdb(conninfo);
-	PGresult *result = PQexec(db, "select pg_reload_conf()");
-	bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
-	if (!ok)
-		err_set(e, "could not reload pg_hba.conf: %.*s", (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
-	PQclear(result);
-	PQfinish(db);
-	free(conninfo);
-	return ok;
-}
-
-/* Make sure that pg_hba.conf has the lines for nodes. Only a cluster that an older version made lacks them. */
-static bool doors_open(const struct instance *in, struct err *e)
-{
-	char *path = instance_path(in, "pg/data/pg_hba.conf"), *text = file_text(path, e);
-	bool ok = text && (strstr(text, UP_NODE_DOORS) || (process_as_account(in, doors_add, e) && doors_reload(in, e)));
-	free(text);
-	free(path);
-	return ok;
-}
-
 /* Does the database take the password that the file has for a login? */
 static bool login_works(const struct instance *in, const char *login)
 {
@@ -146,7 +82,7 @@ bool up_logins(const struct instance *in, const json_t *nodes, struct err *e)
 {
 	char *path = db_passfile(&in->conf);
 	struct password_file *file = NULL;
-	bool ok = doors_open(in, e) && (file = password_file_open(path, e)) && logins_make(in, nodes, file, e);
+	bool ok = (file = password_file_open(path, e)) && logins_make(in, nodes, file, e);
 	if (file)
 		password_file_close(file);
 	free(path);
