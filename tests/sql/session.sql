@@ -94,7 +94,7 @@ select is(t.set('reader_idle_s', '90'), 'true', 'as before');
 select t.open('nodemgr', 'rota_nodemgr') \g /dev/null
 select is(t.say('nodemgr', 'select who from api.session_judge(600)'), null, 'nodemgrd judges');
 select is((select string_agg(name || ' ' || value, ', ') from rota.setting s where name ~ '^reader_' and not exists (select from t.before b where b.name = s.name and b.value = s.value)), null, 'all settings are as before');
-select dblink_disconnect(n) from unnest(dblink_get_connections()) n where n <> 'jobmgr' \g /dev/null
+select dblink_disconnect(n) from unnest(dblink_get_connections()) n where n not in ('jobmgr', 'change') \g /dev/null
 call t.await($$select not exists (select from pg_stat_activity where usename in ('test_eve', 'test_bob'))$$);
 select is(t.admin('user', 'delete', 'test_bob'), 'true', 'the reader goes');
 select is(t.admin('user', 'delete', 'test_eve'), 'true', 'the analyst goes');
