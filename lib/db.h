@@ -58,8 +58,9 @@ char *db_conninfo_node(const struct conf *conf, const char *login, const char *a
 char *db_passfile(const struct conf *conf);
 
 /* Make the connection string of an interactive program, with the configured user if `role` is NULL. It replaces
- * target_session_attrs=read-write by primary, since the sessions of a role may be read-only by default. */
-char *db_conninfo_reader(const struct conf *conf, const char *role);
+ * target_session_attrs=read-write by primary, since the sessions of a role may be read-only by default. `may_lag`: where the
+ * configured string has several hosts, prefer a standby, which may be some transactions behind. */
+char *db_conninfo_reader(const struct conf *conf, const char *role, bool may_lag);
 
 /* Make the connection string of a program from one that its user typed: what it does not say of verifying a server over TCP is
  * added. */

@@ -193,15 +193,26 @@ char *db_conninfo_node(const struct conf *conf, const char *login, const char *a
 	return text;
 }
 
-char *db_conninfo_reader(const struct conf *conf, const char *role)
+/* Does the string name several servers? */
+static bool has_several_hosts(PQconninfoOption *options)
+{
+	const char *host = option_value(options, "host"), *address = option_value(options, "hostaddr");
+
+	return (host && strchr(host, ',')) || (address && strchr(address, ','));
+}
+
+char *db_conninfo_reader(const struct conf *conf, const char *role, bool may_lag)
 {
 	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
 	const char *wanted = options ? option_value(options, "target_session_attrs") : NULL;
+	bool is_ours = !wanted || strcmp(wanted, "read-write") == 0;
 	struct setting ours[6] = {0};
 	int count = 0;
 	if (role)
 		ours[count++] = (struct setting){"user", role};
-	if (wanted && strcmp(wanted, "read-write") == 0)
+	if (is_ours && may_lag && options && has_several_hosts(options))
+		ours[count++] = (struct setting){"target_session_attrs", "prefer-standby"};
+	else if (is_ours && wanted)
 		ours[count++] = (struct setting){"target_session_attrs", "primary"};
 	if (options)
 		add_verification(options, allows_unverified(conf), ours, count);

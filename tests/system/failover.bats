@@ -299,6 +299,14 @@ in_step() {
 		select count(*) from acct.queue_at(now()) union all select count(*) from acct.nodes_at(now())
 		union all select count(*) from acct.usage_between(now() - interval '1 day', now()) union all select count(*) from acct.usage_audit('2020-01-01', '2030-01-01');
 	END
+	# By default, a user's own queries go there, and those of administrators to the primary.
+	if [ "$(id -u)" = 0 ]; then
+		rota admin user create games --analyst=true
+		until_replayed() { as games rota sql -Atc 'select 1' >/dev/null 2>&1; }
+		eventually until_replayed
+		[ "$(as games rota sql -Atc "select pg_is_in_recovery()")" = t ]
+		[ "$(rota sql -Atc "select pg_is_in_recovery()")" = f ]
+	fi
 	before=$(sql "select count(*) from rota.job")
 	kill -9 "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
 	sleep 1

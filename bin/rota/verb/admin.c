@@ -167,7 +167,7 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 	if (line->conninfo)
 		conninfo = db_conninfo_verified(line->conninfo);
 	else /* in a private instance, the account may connect as postgres; elsewhere PostgreSQL decides */
-		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL);
+		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL, false);
 	ok = (line->conninfo || db_conninfo_check(call_conf(), &e)) && admin_db_upgrade(conninfo, &report, &e);
 	free(conninfo);
 	if (!ok) {
