@@ -135,7 +135,7 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 {
 	static const char *const channels[] = {"rota_hook", "rota_hook_end", NULL};
 	struct runner *r = xcalloc(1, sizeof *r);
-	char *application = xasprintf("runnerd %s", name), *conninfo = db_conninfo(conf, "rota_jobmgr", application);
+	char *application = xasprintf("runnerd %s", name), *conninfo = db_conninfo(conf, "rota_runner", application);
 
 	r->base = base;
 	r->conf = conf;

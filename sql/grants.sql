@@ -2,11 +2,11 @@
 -- reach tables through functions only: those that lib/api.def lists for them.
 revoke all on schema rota, api, internal, acct from public;
 revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_jobmgr_leader,
-	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_analyst, rota_admin, rota_reader;
 revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_jobmgr_leader,
-	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_analyst, rota_admin, rota_reader;
 revoke all on all sequences in schema rota from public, rota_jobmgr, rota_jobmgr_leader, rota_jobmgr_admin, rota_nodes, rota_nodemgr,
-	rota_analyst, rota_admin, rota_reader;
+	rota_runner, rota_analyst, rota_admin, rota_reader;
 
 grant usage on schema api to rota_daemons;
 grant execute on function
@@ -41,13 +41,7 @@ grant execute on function
 	api.reservation_list(int, text, jsonb),
 	api.instance_status(int, text, jsonb),
 	api.submit_limits(int, text, jsonb),
-	api.remote_admit(int, text, text, boolean),
-	api.leader_claim(text, int, boolean, boolean),
-	api.hook_take(bigint, bigint[], int, boolean),
-	api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]),
-	api.mail_take(int, int),
-	api.mail_report(bigint[], text[]),
-	api.daemon_register(text, text, int, text)
+	api.remote_admit(int, text, text, boolean)
 to rota_jobmgr;
 grant execute on function
 	api.leader_claim(text, int, boolean, boolean),
@@ -84,6 +78,14 @@ grant execute on function
 	api.node_sample(jsonb),
 	api.daemon_register(text, text, int, text)
 to rota_nodes;
+grant execute on function
+	api.leader_claim(text, int, boolean, boolean),
+	api.hook_take(bigint, bigint[], int, boolean),
+	api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]),
+	api.mail_take(int, int),
+	api.mail_report(bigint[], text[]),
+	api.daemon_register(text, text, int, text)
+to rota_runner;
 grant execute on function
 	api.node_judge(bigint, int),
 	api.range_ensure(),

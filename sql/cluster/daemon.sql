@@ -5,6 +5,11 @@ begin
 		and (p_role <> 'procmgrd' or nullif(internal.session_login(), '') <> p_name
 			and not exists (select from node n where n.name = p_name)) then
 		raise exception 'role "%" is not that of % "%"', session_user, p_role, p_name using errcode = '28000';
+	elsif p_role <> (case session_user
+			when 'rota_runner' then 'runnerd'
+			when 'rota_nodemgr' then 'nodemgrd'
+			when 'rota_jobmgr_leader' then 'jobmgrd' end) then
+		raise exception 'role "%" is not that of %', session_user, p_role using errcode = '28000';
 	elsif p_role = 'procmgrd' then
 		perform internal.node_need(array(select n.node_id from node n where n.name = p_name));
 	end if;

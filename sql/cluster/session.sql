@@ -36,7 +36,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	-- between the call and its end, and would keep its locks for as long.
 	select x.pid, x.application_name, 'it held a transaction open and was silent'
 	from pg_stat_activity x
-	where x.usename ~ '^rota_(jobmgr|node)' and x.datname = current_database()
+	where x.usename ~ '^rota_(jobmgr|node|runner)' and x.datname = current_database()
 		and x.backend_xid is not null
 		and x.wait_event_type = 'Client'
 			and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s);

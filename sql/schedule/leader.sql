@@ -33,6 +33,9 @@ declare
 	v_leader leader;
 	v_start timestamptz := (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x);
 begin
+	if session_user = 'rota_runner' and p_name <> 'hook' then
+		raise exception 'role "%" does not lead "%"', session_user, p_name using errcode = '28000';
+	end if;
 	select l.* into v_leader from leader l where l.name = p_name;
 	if v_leader.backend_pid = pg_backend_pid() and v_leader.backend_start = v_start then
 		return v_leader.term;
@@ -59,7 +62,7 @@ begin
 end $$;
 comment on function api.leader_claim(text, int, boolean, boolean) is
 	'Become or stay leader, with a lease of so many seconds: the term of this session, or null where another one leads. The '
-	'scheduling leader says whether attempts have a controller prolog and epilog.';
+	'scheduling leader says whether attempts have a controller prolog and epilog. 28000: rota_runner leads only hooks.';
 
 create function internal.leader_check(p_term bigint, p_decides boolean default true) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -13,10 +13,10 @@ select * from no_plan();
 create schema t;
 create table t.role as
 select r as role, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database() || ' user=' || r as conninfo
-from unnest('{rota_owner,rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_node,rota_nodemgr,rota_analyst,rota_admin}'::text[]) r;
--- What the list says that C may call, and who: a runnerd comes as the job manager does.
+from unnest('{rota_owner,rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_node,rota_nodemgr,rota_runner,rota_analyst,rota_admin}'::text[]) r;
+-- What the list says that C may call, and who.
 create table t.def as
-select m[1] as name, format('api.%s(%s)', m[1], m[2])::regprocedure as function, 'rota_' || replace(lower(r[1]), 'runner', 'jobmgr') as role
+select m[1] as name, format('api.%s(%s)', m[1], m[2])::regprocedure as function, 'rota_' || lower(r[1]) as role
 from regexp_matches(:'def', 'API\((\w+), "([^"]*)", ([A-Z_ |]+)\)', 'g') m
 cross join regexp_matches(m[3], 'API_(\w+)', 'g') r;
 select cmp_ok((select count(*) from t.def), '>', 40::bigint, 'lib/api.def is read');
@@ -62,6 +62,10 @@ from t.call order by role, function::text;
 select is(t.try(role, statement) <> '42501', allowed, format('%s %s %s', role, case when allowed then 'calls' else 'is refused' end, function)) from t.call
 -- (a strict function of nulls is never called)
 where not strict order by role, function::text;
+-- rota_runner shares two functions with others, and is nobody else by them.
+select is(t.say('rota_runner', format('do $do$ begin perform api.%s; end $do$', s)), e, 'rota_runner: ' || s)
+from (values ('leader_claim(''schedule'', 3)', '28000'), ('leader_claim(''hook'', 3)', 'ok'), ('daemon_register(''procmgrd'', ''n1'', 1, '''')', '28000'),
+	('daemon_register(''jobmgrd'', ''1'', 1, '''')', '28000'), ('daemon_register(''runnerd'', ''1'', 1, '''')', 'ok')) x (s, e);
 select is_empty('select function from t.def d where not exists (select from pg_proc p where p.oid = d.function and p.prosecdef)', 'what daemons call runs as the owner');
 select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text = 'api' and not exists (select from t.def d where d.function = p.oid)$$,
 	'nothing else is in schema api');

@@ -414,7 +414,7 @@ orders_taken() {
 		"alter function api.node_report(jsonb, jsonb, boolean) owner to current_user" "select login.person_set('x', 'rota_analyst')" "copy (select 1) to program 'id'"; do
 		statements+=(-c "$statement")
 	done
-	for role in rota_node rota_node_n1 rota_jobmgr rota_jobmgr_leader rota_jobmgr_admin rota_nodemgr rota_analyst rota_admin; do
+	for role in rota_node rota_node_n1 rota_jobmgr rota_jobmgr_leader rota_jobmgr_admin rota_nodemgr rota_runner rota_analyst rota_admin; do
 		PGPASSFILE=$ROTA_HOME/keys/node.pass psql -X -h "$ROTA_HOME/run" -d rota -U "$role" "${statements[@]}" >"$BATS_TEST_TMPDIR/answers" 2>&1 || true
 		[ "$(grep -c ^ERROR "$BATS_TEST_TMPDIR/answers")" = $((${#statements[@]} / 2)) ] || { cat "$BATS_TEST_TMPDIR/answers" >&2; return 1; }
 	done

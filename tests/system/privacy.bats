@@ -422,7 +422,7 @@ partition_known() {
 }
 
 @test "a user reaches the database as nobody else" {
-	for role in postgres rota_owner rota_admin rota_jobmgr rota_jobmgr_leader rota_jobmgr_admin rota_node rota_nodemgr rota_analyst rota_login "$ALICE" "$ANNA"; do
+	for role in postgres rota_owner rota_admin rota_jobmgr rota_jobmgr_leader rota_jobmgr_admin rota_node rota_nodemgr rota_runner rota_analyst rota_login "$ALICE" "$ANNA"; do
 		refused "" as "$BOB" psql -X -h "$ROTA_HOME/run" -d rota -U "$role" -c 'select 1'
 		if [ "$role" != "$ANNA" ]; then
 			refused "" as "$ANNA" psql -X -h "$ROTA_HOME/run" -d rota -U "$role" -c 'select 1'

@@ -14,7 +14,7 @@ BEGIN, END = 1, 2  # marks: the clock starts when the first of these is sent, an
 ALONE = {"node_report": 4, "schedule_commit": 4}  # no call of the session is sent behind these: where a report is left, it goes on with node_apply
 #                                                  until that is answered; where a commit gave up waiting for a row lock, it is sent again
 WAITED_FOR = ("job_number", "job_submit", "node_register", "schedule_commit", "node_report")
-ROLES = ("rota_jobmgr", "rota_jobmgr_leader", "rota_jobmgr_admin", "rota_nodemgr")  # and the logins of nodes
+ROLES = ("rota_jobmgr", "rota_jobmgr_leader", "rota_jobmgr_admin", "rota_nodemgr", "rota_runner")  # and the logins of nodes
 SETTINGS = """
 logging_collector = on
 log_destination = 'jsonlog'

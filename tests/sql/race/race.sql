@@ -213,7 +213,7 @@ end $$;
 select * from no_plan();
 select is_empty($$select p.oid::regprocedure from pg_proc p
 	where p.pronamespace = 'api'::regnamespace and p.provolatile = 'v' and p.proname not in (select function from t.call)
-		and exists (select from unnest('{rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_node,rota_nodemgr}'::regrole[]) r where has_function_privilege(r, p.oid, 'execute'))$$,
+		and exists (select from unnest('{rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_node,rota_nodemgr,rota_runner}'::regrole[]) r where has_function_privilege(r, p.oid, 'execute'))$$,
 	'every function that daemons call and that writes is in tests/sql/race/calls.psql');
 select is_empty($$select c.name, x.says from t.call c cross join lateral (select t.alone(c.name) as says) x where x.says ~ '^[0-9A-Z]{5} ' and c.name <> 'dead'$$,
 	'every call by itself is a good one (but that a node is lost has to be seen first)');
