@@ -38,7 +38,7 @@ static bool check_programs(const struct conf *conf, struct err *e)
 static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
-	return db_conninfo_check(conf, e) && daemon_become(conf->instance_account, e) && check_programs(conf, e) &&
+	return db_conninfo_check(conf, e) && daemon_become(conf_controller_account(conf), e) && check_programs(conf, e) &&
 	       supervisor_start(e) && daemon_lock_instance(conf, "runnerd", name, e) &&
 	       loop_serve(&part, "runnerd", conf, name, e);
 }

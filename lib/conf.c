@@ -269,6 +269,16 @@ void conf_clear(struct conf *c)
 	memset(c, 0, sizeof *c);
 }
 
+const char *conf_node_account(const struct conf *c)
+{
+	return *c->node_account ? c->node_account : c->instance_account;
+}
+
+const char *conf_controller_account(const struct conf *c)
+{
+	return *c->controller_account ? c->controller_account : c->instance_account;
+}
+
 uid_t conf_min_uid(const struct conf *c)
 {
 	enum { SYSTEM_MIN_UID = 1000 }; /* Debian: UID_MIN in login.defs */

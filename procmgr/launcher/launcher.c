@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,10 +79,13 @@ static bool check_private_tmp(const struct launcher *l, struct err *e)
 	       err_set(e, "launcher.private_tmp would hide folder \"%s\" from steps: move node.state elsewhere", l->dir);
 }
 
+/* Open the key that verifies launch requests. It belongs to root or to instance.account, whose jobmgrd signs. procmgrd, which may
+ * have another account, must not be able to replace it. */
 static bool open_key(struct launcher *l, struct err *e)
 {
 	char *path = xasprintf("%s/sign.pub", l->conf->keys_dir);
-	if (geteuid() != 0 || trust_file(path, l->agent_uid, e))
+	const struct passwd *pw = *l->conf->instance_account ? getpwnam(l->conf->instance_account) : NULL;
+	if (geteuid() != 0 || trust_file(path, pw ? pw->pw_uid : geteuid(), e))
 		l->key = seal_verify_key_load(path, e);
 	free(path);
 	return l->key != NULL;

@@ -2,7 +2,7 @@
  *
  * Called by: launcher.c; launcher_control.c to answer.
  * Invariants:
- * - procmgrd runs as instance.account. Of the launcher's descriptors it has only one end of a socket pair, as descriptor 3.
+ * - procmgrd runs as node.account. Of the launcher's descriptors it has only one end of a socket pair, as descriptor 3.
  * - Messages of procmgrd are checked as if they came from an attacker.
  * - procmgrd is restarted after a pause, which doubles each time that procmgrd ends soon after its start.
  * - The launcher waits for procmgrd only at its own end. */
@@ -96,7 +96,7 @@ static bool become_agent(const struct launcher *l, int fd, struct err *e)
 	if (fd == AGENT_FD ? fcntl(fd, F_SETFD, 0) < 0 : dup2(fd, AGENT_FD) < 0)
 		return err_sys(e, "could not give procmgrd its socket");
 	close_range(AGENT_FD + 1, ~0U, 0);
-	if (!daemon_become(l->conf->instance_account, e))
+	if (!daemon_become(conf_node_account(l->conf), e))
 		return false;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	execv(l->agent->program, argv);

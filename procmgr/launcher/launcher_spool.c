@@ -60,11 +60,12 @@ static bool find_agent_account(struct launcher *l, struct err *e)
 {
 	l->agent_uid = geteuid();
 	l->agent_gid = getegid();
-	if (geteuid() != 0 || !*l->conf->instance_account)
+	const char *account = conf_node_account(l->conf);
+	if (geteuid() != 0 || !*account)
 		return true;
-	const struct passwd *pw = getpwnam(l->conf->instance_account);
+	const struct passwd *pw = getpwnam(account);
 	if (!pw)
-		return err_set(e, "account \"%s\" does not exist", l->conf->instance_account);
+		return err_set(e, "account \"%s\" does not exist", account);
 	l->agent_uid = pw->pw_uid;
 	l->agent_gid = pw->pw_gid;
 	return true;
@@ -100,6 +101,15 @@ static bool enter_folder(struct launcher *l, struct err *e)
 	return entered;
 }
 
+/* Let the account of procmgrd read a journal that was made for another account. */
+static bool give_journal(const struct launcher *l, struct err *e)
+{
+	struct stat st;
+	if (lstat("journal", &st) < 0 || st.st_gid == l->agent_gid || lchown("journal", (uid_t)-1, l->agent_gid) == 0)
+		return true;
+	return err_sys(e, "could not change the group of the journal");
+}
+
 bool launcher_spool_cache(const struct launcher *l, struct err *e)
 {
 	return make_folder("cache", l->agent_uid, l->agent_gid, 0700, e);
@@ -129,7 +139,7 @@ bool launcher_spool_enter(struct launcher *l, struct err *e)
 	if (!enter_folder(l, e))
 		return false;
 	warn_about_access_lists(l);
-	return launcher_spool_cache(l, e) && make_folder("spool", geteuid(), l->agent_gid, 0751, e) &&
+	return launcher_spool_cache(l, e) && give_journal(l, e) && make_folder("spool", geteuid(), l->agent_gid, 0751, e) &&
 	       make_folder("spare", geteuid(), getegid(), 0700, e) && lease_make(l->agent_uid, l->agent_gid, e);
 }
 

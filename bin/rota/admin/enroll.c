@@ -104,7 +104,7 @@ int enroll_nodes(const char *names, const char *login, const char *path, bool js
 	struct err e = {0};
 	json_t *logins = json_array();
 	char *where = path ? xstrdup(path) : db_passfile(call_conf()), *one = NULL;
-	struct password_file *file = password_file_open(where, &e);
+	struct password_file *file = password_file_open(where, path ? NULL : conf_node_account(call_conf()), &e);
 	bool ok = file != NULL;
 	if (ok && login) {
 		ok = (one = enroll(call_conf(), names, login, file, &e)) != NULL;

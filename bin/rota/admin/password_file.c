@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,10 @@
 struct password_file {
 	char *path;
 	struct stat folder; /* of the folder that the file is in */
-	char **lines;	    /* without their newlines */
+	uid_t uid;	    /* who is to own the file, if root writes it */
+	gid_t gid;
+	bool is_given; /* the file does not exist, or `uid` owns it */
+	char **lines;  /* without their newlines */
 	size_t count;
 };
 
@@ -49,30 +53,48 @@ static bool file_read(struct password_file *file, struct err *e)
 	int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT || err_sys(e, "could not open \"%s\"", file->path);
-	bool ours = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == file->folder.st_uid;
+	bool ours = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_uid == file->folder.st_uid || st.st_uid == file->uid);
 	FILE *in = ours ? fdopen(fd, "r") : NULL;
 	if (in) {
 		lines_read(file, in);
 		fclose(in);
+		file->is_given = geteuid() != 0 || st.st_uid == file->uid;
 		return true;
 	}
 	close(fd);
-	err_set(e, "\"%s\" is not a file of its folder's owner", file->path);
+	err_set(e, "\"%s\" is not a file of its folder's owner, nor of node.account", file->path);
 	return err_hint(e, "Remove it, or name another file with --file.");
 }
 
-struct password_file *password_file_open(const char *path, struct err *e)
+/* Find out who is to own the file. */
+static bool find_owner(struct password_file *file, const char *account, struct err *e)
+{
+	const struct passwd *pw = account && *account ? getpwnam(account) : NULL;
+	if (account && *account && !pw)
+		return err_set(e, "account \"%s\" does not exist", account);
+	file->uid = pw ? pw->pw_uid : file->folder.st_uid;
+	file->gid = pw ? pw->pw_gid : file->folder.st_gid;
+	return true;
+}
+
+struct password_file *password_file_open(const char *path, const char *account, struct err *e)
 {
 	struct password_file *file = xcalloc(1, sizeof *file);
+	file->is_given = true;
 	char *copy = xstrdup(path), *folder = dirname(copy);
 	file->path = xstrdup(path);
 	bool ok = stat(folder, &file->folder) == 0 || err_sys(e, "could not find the folder \"%s\"", folder);
-	ok = ok && file_read(file, e);
+	ok = ok && find_owner(file, account, e) && file_read(file, e);
 	free(copy);
 	if (ok)
 		return file;
 	password_file_close(file);
 	return NULL;
+}
+
+bool password_file_is_given(const struct password_file *file)
+{
+	return file->is_given;
 }
 
 void password_file_set(struct password_file *file, const char *role, const char *password)
@@ -98,7 +120,7 @@ static bool lines_write(const struct password_file *file, int fd)
 		return close(fd) == 0 && false;
 	bool ok = fchmod(fd, 0600) == 0;
 	if (geteuid() == 0)
-		ok = ok && fchown(fd, file->folder.st_uid, file->folder.st_gid) == 0;
+		ok = ok && fchown(fd, file->uid, file->gid) == 0;
 	for (size_t i = 0; ok && i < file->count; i++)
 		ok = fprintf(out, "%s\n", file->lines[i]) > 0;
 	ok = ok && fflush(out) == 0 && fsync(fd) == 0;

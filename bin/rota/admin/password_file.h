@@ -9,14 +9,18 @@
 
 struct password_file;
 
-/* Read a file; a file that does not exist is empty. A file whose owner is not that of its folder is refused, so that nobody who
- * may write to the folder has root copy a file for him. Returns NULL on failure. */
-struct password_file *password_file_open(const char *path, struct err *e);
+/* Read a file; a file that does not exist is empty. `account` is to own the file, if root writes it; NULL: the owner of its folder.
+ * A file of somebody else than these two is refused, so that nobody who may write to the folder has root copy a file for him.
+ * Returns NULL on failure. */
+struct password_file *password_file_open(const char *path, const char *account, struct err *e);
+
+/* Has the file the owner that it is to have, if it exists? */
+bool password_file_is_given(const struct password_file *file);
 
 /* Set the password of a role, in place of any that the file has for it. Neither may have a ":" or "\". */
 void password_file_set(struct password_file *file, const char *role, const char *password);
 
-/* Write the file, whole or not at all, with mode 0600 and the owner of its folder. */
+/* Write the file, whole or not at all, with mode 0600. */
 bool password_file_save(const struct password_file *file, struct err *e);
 void password_file_close(struct password_file *file);
 

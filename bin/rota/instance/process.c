@@ -76,7 +76,7 @@ static int log_file(const struct instance *in, const char *name, struct err *e)
 }
 
 /* Execute the daemon in the child process. Returns only after an error, which is written to `report`. */
-static void child(const struct instance *in, const char *const *argv, bool as_root, int log, int report)
+static void child(const struct instance *in, const char *const *argv, const char *account, int log, int report)
 {
 	struct err e = {0};
 	sigset_t blocked;
@@ -88,13 +88,13 @@ static void child(const struct instance *in, const char *const *argv, bool as_ro
 	for (int s = 1; s < NSIG; s++)
 		signal(s, SIG_DFL);
 	sigemptyset(&blocked);
-	if (as_root) /* `rota down` may signal a launcher that has not set its handlers yet */
+	if (!account) /* `rota down` may signal a launcher that has not set its handlers yet */
 		sigaddset(&blocked, SIGUSR1);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
 	if (null < 0 || report < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || chdir(in->home))
 		err_sys(&e, "could not set up its standard streams, or enter \"%s\"", in->home);
-	else if (in->root && !as_root && !daemon_become(in->account, &e))
+	else if (in->root && account && !daemon_become(account, &e))
 		;
 	else {
 		close_range(3, report - 1, 0);
@@ -107,7 +107,7 @@ static void child(const struct instance *in, const char *const *argv, bool as_ro
 	_exit(127);
 }
 
-pid_t process_start(const struct instance *in, const char *name, const char *const *argv, bool as_root, struct err *e)
+pid_t process_start(const struct instance *in, const char *name, const char *const *argv, const char *account, struct err *e)
 {
 	char why[sizeof(e->message)];
 	int log = log_file(in, name, e), ends[2];
@@ -120,7 +120,7 @@ pid_t process_start(const struct instance *in, const char *name, const char *con
 		die("could not make a pipe to start %s: %s", name, strerror(errno));
 	pid = fork();
 	if (pid == 0)
-		child(in, argv, as_root, log, ends[1]);
+		child(in, argv, account, log, ends[1]);
 	close(log);
 	close(ends[1]);
 	if (pid < 0) {
@@ -142,7 +142,7 @@ pid_t process_start(const struct instance *in, const char *name, const char *con
 
 bool process_run(const struct instance *in, const char *name, const char *const *argv, struct err *e)
 {
-	pid_t pid = process_start(in, name, argv, false, e);
+	pid_t pid = process_start(in, name, argv, in->account, e);
 	int status;
 
 	if (pid < 0)
@@ -261,7 +261,7 @@ bool process_have(const struct instance *in, const struct process_part *part, st
 	}
 	if (part->prepare && !part->prepare(in, e))
 		return false;
-	pid = process_start(in, part->log, part->argv, false, e);
+	pid = process_start(in, part->log, part->argv, part->account ? part->account : in->account, e);
 	if (pid <= 0)
 		return false;
 	instance_say(in, "%s started (pid %d)", part->what, (int)pid);

@@ -5,9 +5,9 @@
 #include "bin/rota/instance/instance.h"
 
 /* Start argv[0] as a daemon: with a session of its own, a clean environment and no inherited descriptors. Its output is
- * appended to log/NAME.log. The daemon runs as the account of the instance, unless `as_root`. Returns the pid, or -1 if
- * argv[0] could not be executed. */
-pid_t process_start(const struct instance *in, const char *name, const char *const *argv, bool as_root, struct err *e);
+ * appended to log/NAME.log. If the instance is root's, the daemon runs as `account`; NULL means as root. Returns the pid, or -1
+ * if argv[0] could not be executed. */
+pid_t process_start(const struct instance *in, const char *name, const char *const *argv, const char *account, struct err *e);
 
 /* Run a program as process_start() does, and wait for its end. Returns false if the program failed; the error says how the
  * program ended. */
@@ -27,6 +27,7 @@ struct process_part {
 	const char *what; /* name of the daemon in messages */
 	const char *log;  /* the daemon writes to log/LOG.log */
 	const char *const *argv;
+	const char *account;					   /* account of the daemon; NULL: the account of the instance */
 	pid_t (*find)(const struct instance *in, const void *arg); /* returns the pid of the daemon, 0 if it does not run */
 	bool (*ready)(const struct instance *in, const void *arg); /* returns true once the daemon is ready */
 	bool (*prepare)(const struct instance *in, struct err *e); /* called before the daemon is started; may be NULL */

@@ -1,7 +1,8 @@
 /* up_doors.c - who may connect to the PostgreSQL of a private instance: pg_hba.conf and pg_ident.conf. For `rota up`.
  *
  * Peer authentication maps users of the operating system to roles. The account, and root if root made the instance, may be every
- * role of Rota. Other users may only be the role of their own name. Process managers give a password.
+ * role of Rota. The account of runnerd may be rota_runner. Other users may only be the role of their own name. Process managers
+ * give a password.
  * Invariants:
  * - A cluster that an older version made gets the lines that it lacks; other lines stay behind them. */
 #include <libpq-fe.h>
@@ -41,6 +42,8 @@ static char *doors_write_ident(const struct instance *in)
 		if (in->root)
 			fprintf(out, "rota root %s\n", *role);
 	}
+	if (in->root && strcmp(conf_controller_account(&in->conf), in->account) != 0)
+		fprintf(out, "rota \"%s\" rota_runner\n", conf_controller_account(&in->conf));
 	fputs("rota /^(?!postgres$|rota_)(.*)$ \\1\n", out);
 	if (fclose(out))
 		die("out of memory");

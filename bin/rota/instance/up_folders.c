@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <openssl/rand.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,14 @@ static bool programs_reach(const struct instance *in, struct err *e)
 	return ok;
 }
 
+/* Has procmgrd an account that differs from that of the instance? It then needs its password in keys/. A new instance has no
+ * configuration when its folders are first made. */
+static bool node_is_apart(const struct instance *in)
+{
+	const char *account = in->conf.node_account;
+	return in->root && account && *account && strcmp(account, in->account) != 0;
+}
+
 bool up_reach(const struct instance *in, struct err *e)
 {
 	return !in->root || (process_as_account(in, home_reach, e) && process_as_account(in, programs_reach, e));
@@ -125,13 +134,49 @@ bool up_folders(const struct instance *in, struct err *e)
 	for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
 		char *path = instance_path(in, "%s", FOLDERS[i].name);
 		bool accounts = in->root && FOLDERS[i].accounts;
-		bool ok = folder_make(path, FOLDERS[i].mode, accounts ? in->uid : geteuid(), accounts ? in->gid : getegid(), e);
+		bool entered = !strcmp(FOLDERS[i].name, "keys") && node_is_apart(in);
+		bool ok = folder_make(path, entered ? 0711 : FOLDERS[i].mode, accounts ? in->uid : geteuid(),
+				      accounts ? in->gid : getegid(), e);
 
 		free(path);
 		if (!ok)
 			return false;
 	}
 	return true;
+}
+
+/* Find an account that daemons may run as; NULL with an error if there is none. */
+static const struct passwd *account_find(const char *key, const char *account, struct err *e)
+{
+	const struct passwd *pw = getpwnam(account);
+	if (pw && pw->pw_uid != 0)
+		return pw;
+	err_set(e, pw ? "%s: daemons do not run as \"%s\"" : "%s: there is no account \"%s\"", key, account);
+	err_hint(e, "Make it (useradd --system %s), or name another one with --set %s=NAME.", account, key);
+	return NULL;
+}
+
+bool up_runner_pid(const struct instance *in, struct err *e)
+{
+	const struct passwd *pw = in->root ? account_find("controller.account", conf_controller_account(&in->conf), e) : NULL;
+	if (!pw)
+		return !in->root;
+	char *path = instance_path(in, "run/runnerd-1.pid");
+	struct stat st;
+	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	bool ok = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink == 1 && !fchown(fd, pw->pw_uid, pw->pw_gid);
+	if (!ok)
+		err_sys(e, "could not make \"%s\" for the account of runnerd", path);
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return ok;
+}
+
+bool up_accounts(const struct instance *in, struct err *e)
+{
+	return !in->root || (account_find("node.account", conf_node_account(&in->conf), e) &&
+			     account_find("controller.account", conf_controller_account(&in->conf), e) && up_folders(in, e));
 }
 
 /* Give a file that root made to the account. */

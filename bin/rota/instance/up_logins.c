@@ -73,7 +73,7 @@ static bool logins_make(const struct instance *in, const json_t *nodes, struct p
 			ok = ok && login_make(in, name, name, file, &made, e);
 		}
 	}
-	if (made > 0 && !password_file_save(file, ok ? e : &(struct err){0}))
+	if ((made > 0 || !password_file_is_given(file)) && !password_file_save(file, ok ? e : &(struct err){0}))
 		ok = false;
 	return ok;
 }
@@ -82,7 +82,8 @@ bool up_logins(const struct instance *in, const json_t *nodes, struct err *e)
 {
 	char *path = db_passfile(&in->conf);
 	struct password_file *file = NULL;
-	bool ok = (file = password_file_open(path, e)) && logins_make(in, nodes, file, e);
+	bool ok = (file = password_file_open(path, conf_node_account(&in->conf), e)) &&
+		  logins_make(in, nodes, file, e);
 	if (file)
 		password_file_close(file);
 	free(path);

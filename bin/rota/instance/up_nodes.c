@@ -43,9 +43,9 @@ static bool gate_answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
-/* Make sure that a daemon of this kind runs, and wait until `ready` returns true. */
-static bool daemon_have(const struct instance *in, const char *kind, bool (*ready)(const struct instance *in, const void *arg),
-			struct err *e)
+/* Make sure that a daemon of this kind runs as `account`, and wait until `ready` returns true. */
+static bool daemon_have(const struct instance *in, const char *kind, const char *account,
+			bool (*ready)(const struct instance *in, const void *arg), struct err *e)
 {
 	char *program = xasprintf("%s/%s", in->daemons, kind), *config = instance_path(in, "etc/rota.conf");
 	struct daemon daemon = {.name = xasprintf("%s-1", kind)};
@@ -54,6 +54,7 @@ static bool daemon_have(const struct instance *in, const char *kind, bool (*read
 			       &(struct process_part){.what = kind,
 						      .log = kind,
 						      .argv = argv,
+						      .account = account,
 						      .find = daemon_find,
 						      .ready = ready,
 						      .arg = &daemon,
@@ -70,9 +71,10 @@ static bool daemon_have(const struct instance *in, const char *kind, bool (*read
 
 bool up_daemons(const struct instance *in, struct err *e)
 {
-	return daemon_have(in, "jobmgrd", gate_answers, e) && daemon_have(in, "nodemgrd", daemon_runs, e) &&
+	return daemon_have(in, "jobmgrd", in->account, gate_answers, e) &&
+	       daemon_have(in, "nodemgrd", in->account, daemon_runs, e) &&
 	       ((!*in->conf.controller_prolog && !*in->conf.controller_epilog && !mail_can_send(&in->conf)) ||
-		daemon_have(in, "runnerd", daemon_runs, e));
+		(up_runner_pid(in, e) && daemon_have(in, "runnerd", conf_controller_account(&in->conf), daemon_runs, e)));
 }
 
 /* Make one change through the API verb `admin`. Frees `values`. */
@@ -176,7 +178,7 @@ static bool launcher_start(const struct instance *in, const char *node, json_t *
 		instance_say(in, "node %s runs (launcher pid %d)", node, (int)pid);
 		json_object_set_new(seen, node, json_true());
 	} else {
-		pid = process_start(in, name, argv, true, e);
+		pid = process_start(in, name, argv, NULL, e);
 		if (pid > 0)
 			instance_say(in, "node %s started (launcher pid %d)", node, (int)pid);
 	}

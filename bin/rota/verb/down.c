@@ -89,7 +89,7 @@ static bool launcher_again(const struct instance *in, const char *node, struct e
 	char *program = xasprintf("%s/rota-launcher", in->daemons), *config = instance_path(in, "etc/rota.conf");
 	char *name = xasprintf("launcher.%s", node);
 	const char *argv[] = {program, "--config", config, "--node", node, NULL};
-	pid_t pid = process_start(in, name, argv, true, e);
+	pid_t pid = process_start(in, name, argv, NULL, e);
 	bool ok = pid > 0 && process_await(in, name, pid, DAEMON_SECONDS, launcher_runs, node, e);
 
 	free(name);
