@@ -61,6 +61,24 @@ number_of() {
 	[ "$(rota admin pki show --to="$ca" --json | jq -c '[.certificates[] | [.name, .names, .days_left > 395]]')" = '[["authority","",true],["head","head.example.org,10.0.0.1,::1",true],["rota_jobmgr","rota_jobmgr",true]]' ]
 }
 
+@test "a certificate of a user is no server's, and no name of a server or role is in it" {
+	local ca=$BATS_TEST_TMPDIR/ca
+	rota admin pki init --to="$ca"
+	rota admin pki issue laptop --user=ada --to="$ca"
+	openssl verify -CAfile "$ca/authority.pem" -purpose sslclient "$ca/laptop.pem"
+	run -2 openssl verify -CAfile "$ca/authority.pem" -purpose sslserver "$ca/laptop.pem"
+	[[ $(openssl x509 -noout -subject -in "$ca/laptop.pem") == "subject=CN = rota-user:ada" ]]
+	rota admin pki renew laptop --to="$ca"
+	[[ $(rota admin pki show --to="$ca") == *"laptop for rota-user:ada: valid for 397 days"* ]]
+	refused "is not the name of a user" rota admin pki issue x --user=ada,DNS:head --to="$ca"
+	refused "is not the name of a user" rota admin pki issue x --user= --to="$ca"
+	refused "cannot be the name of a certificate" rota admin pki issue x --user="$(printf 'x%.0s' {1..60})" --to="$ca"
+	refused "neither a host name nor an IP address" rota admin pki issue x --names=rota-user:ada --to="$ca"
+	refused "leave out --names or --user" rota admin pki issue x --names=head --user=ada --to="$ca"
+	[ ! -e "$ca/x.pem" ]
+	[ ! -e "$ca/x.key" ]
+}
+
 @test "what cannot be issued is refused, and leaves nothing" {
 	local ca=$BATS_TEST_TMPDIR/ca before
 	refused "Make an authority first" rota admin pki issue head --to="$ca"

@@ -17,6 +17,8 @@
 #include <openssl/ec.h>
 #include <openssl/x509v3.h>
 
+#include "lib/certificate.h"
+
 enum { SERIAL_BITS = 159, EARLIER_S = 3600, COMMON_NAME_MOST = 64, HOST_MOST = 253 };
 
 EVP_PKEY *certificate_key_new(void)
@@ -124,21 +126,42 @@ static char *alternative_names(const char *names, struct err *e)
 	return NULL;
 }
 
-X509 *certificate_new(const struct certificate_authority *by, EVP_PKEY *key, const char *name, const char *names, int days,
-		      struct err *e)
+/* Make and sign a certificate. `alternative` has the form of the extension subjectAltName, `usage` that of extendedKeyUsage. */
+static X509 *certificate_make(const struct certificate_authority *by, EVP_PKEY *key, const char *name, const char *alternative,
+			      const char *usage, int days, struct err *e)
 {
-	char *alternative = alternative_names(names, e);
-	X509 *certificate = alternative ? certificate_begin(key, name, X509_get_subject_name(by->certificate), days, e) : NULL;
+	X509 *certificate = certificate_begin(key, name, X509_get_subject_name(by->certificate), days, e);
 	if (certificate) {
 		if (!add_extension(certificate, by->certificate, NID_basic_constraints, "critical,CA:FALSE") ||
 		    !add_extension(certificate, by->certificate, NID_key_usage, "critical,digitalSignature") ||
-		    !add_extension(certificate, by->certificate, NID_ext_key_usage, "serverAuth,clientAuth") ||
+		    !add_extension(certificate, by->certificate, NID_ext_key_usage, usage) ||
 		    !add_extension(certificate, by->certificate, NID_authority_key_identifier, "keyid:always") ||
 		    !add_extension(certificate, by->certificate, NID_subject_alt_name, alternative))
 			die("could not make a certificate");
 		sign(certificate, by->key);
 	}
+	return certificate;
+}
+
+X509 *certificate_new(const struct certificate_authority *by, EVP_PKEY *key, const char *name, const char *names, int days,
+		      struct err *e)
+{
+	char *alternative = alternative_names(names, e);
+	X509 *certificate = alternative ? certificate_make(by, key, name, alternative, "serverAuth,clientAuth", days, e) : NULL;
 	free(alternative);
+	return certificate;
+}
+
+X509 *certificate_new_user(const struct certificate_authority *by, EVP_PKEY *key, const char *user, int days, struct err *e)
+{
+	if (!is_host(user)) { /* other characters have a meaning in the extension */
+		err_set(e, "\"%.80s\" is not the name of a user", user);
+		return NULL;
+	}
+	char *name = xasprintf("%s%s", CERTIFICATE_USER_SCHEME, user), *alternative = xasprintf("URI:%s", name);
+	X509 *certificate = certificate_make(by, key, name, alternative, "clientAuth", days, e);
+	free(alternative);
+	free(name);
 	return certificate;
 }
 
@@ -166,8 +189,8 @@ static void name_print(FILE *out, const GENERAL_NAME *name)
 		int family = ASN1_STRING_length(name->d.iPAddress) == 4 ? AF_INET : AF_INET6;
 		inet_ntop(family, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof text);
 		fputs(text, out);
-	} else if (name->type == GEN_DNS) {
-		fprintf(out, "%.*s", ASN1_STRING_length(name->d.dNSName), (const char *)ASN1_STRING_get0_data(name->d.dNSName));
+	} else if (name->type == GEN_DNS || name->type == GEN_URI) {
+		fprintf(out, "%.*s", ASN1_STRING_length(name->d.ia5), (const char *)ASN1_STRING_get0_data(name->d.ia5));
 	}
 }
 

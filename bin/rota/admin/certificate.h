@@ -26,6 +26,10 @@ X509 *certificate_new_authority(EVP_PKEY *key, const char *name, int days, struc
 X509 *certificate_new(const struct certificate_authority *by, EVP_PKEY *key, const char *name, const char *names, int days,
 		      struct err *e);
 
+/* Returns a certificate that names a user (lib/certificate.h), for clients only. NULL with an error if no user can be called
+ * `user`. */
+X509 *certificate_new_user(const struct certificate_authority *by, EVP_PKEY *key, const char *user, int days, struct err *e);
+
 /* Returns a copy of a certificate that is valid from now on, for the same key and names. NULL with an error if the authority did not
  * sign the certificate. */
 X509 *certificate_renew(const struct certificate_authority *by, X509 *old, int days, struct err *e);

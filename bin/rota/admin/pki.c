@@ -161,9 +161,10 @@ static bool issue(const struct pki_line *line, json_t *rows, struct err *e)
 		return err_hint(e, "Renew it: rota admin pki renew %s --to=%s", line->name, line->folder);
 	}
 	EVP_PKEY *key = key_have(line, e);
-	X509 *certificate = key ? certificate_new(&by, key, line->name, line->names ? line->names : line->name,
-						  line->days ? line->days : CERTIFICATE_DAYS, e)
-				: NULL;
+	int days = line->days ? line->days : CERTIFICATE_DAYS;
+	X509 *certificate = !key	 ? NULL
+			    : line->user ? certificate_new_user(&by, key, line->user, days, e)
+					 : certificate_new(&by, key, line->name, line->names ? line->names : line->name, days, e);
 	bool saved = certificate && (file_exists(line, line->name, "key") || pem_save(line, line->name, key, NULL, e));
 	bool good = saved && pem_save(line, line->name, NULL, certificate, e);
 	if (good)

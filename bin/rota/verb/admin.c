@@ -29,6 +29,8 @@ const struct verb_option admin_options[] = {
 	 "create and enroll of nodes: the login of a process manager that serves several nodes (default: the node's name)"},
 	{256 + 5, "file", "FILE", "enroll: the file for the passwords of nodes (default: node.pass in the folder of the keys)"},
 	{256 + 6, "names", "LIST", "pki issue: host names and addresses for which the certificate is valid (default: its name)"},
+	{256 + 8, "user", "USER",
+	 "pki issue: the user whom the certificate names, instead of hosts; for administrators by HTTPS"},
 	{256 + 7, "days", "N", "pki: days for which a certificate is valid (default: 397, of the authority 3650)"},
 	{ADMIN_CONNINFO, "conninfo", "TEXT", "db upgrade: a libpq connection string for the database, as a superuser"},
 	VERB_OPTION_JSON,
@@ -239,18 +241,23 @@ static int range_run(const struct verb *verb, const struct admin_line *line, con
 static int pki(const struct verb *verb, const struct admin_line *line, const char *action)
 {
 	const char *days = json_string_value(json_object_get(line->values, "days"));
+	const char *names = json_string_value(json_object_get(line->values, "names"));
+	const char *user = json_string_value(json_object_get(line->values, "user"));
 	char *end = NULL;
 	long count = days ? strtol(days, &end, 10) : 0;
 	bool named = !strcmp(action, "issue") || !strcmp(action, "renew");
 
 	if (named && line->count < 3)
 		verb_misuse(verb, "name the certificate: rota admin pki %s NAME --to=DIR", action);
+	if (names && user)
+		verb_misuse(verb, "a certificate names hosts or a user: leave out --names or --user");
 	if (days && (*end || count < 1 || count > 36500))
 		verb_misuse(verb, "--days needs a number from 1 to 36500, not \"%s\"", days);
 	return pki_run(&(struct pki_line){.action = action,
 					  .name = line->operands[2],
 					  .folder = folder_read(verb, line),
-					  .names = json_string_value(json_object_get(line->values, "names")),
+					  .names = names,
+					  .user = user,
 					  .days = (int)count,
 					  .json = line->json});
 }
