@@ -3,6 +3,7 @@
  * Called by: http_stream.c, in programs that called http_tls_use().
  * Invariants:
  * - TLS is 1.2 or newer, and the certificate is valid for the host of gate.url.
+ * - A certificate of the caller is shown only to a server that has proven its own first (TLS does that).
  * - No write raises SIGPIPE. */
 #include "lib/http_tls.h"
 
@@ -10,11 +11,13 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,10 +73,56 @@ static bool tls_fail(struct http_tls *t, const char *what, struct err *e)
 	return false;
 }
 
-/* Set up TLS so that only a certificate for `host` by the certificate authority `authority` is accepted. If `authority` is empty,
- * those of the system are trusted. */
-static bool tls_prepare(struct http_tls *t, int fd, const char *host, const char *authority, struct err *e)
+/* Is this a key that nobody but its owner can read? */
+static bool key_is_private(const char *path, struct err *e)
 {
+	struct stat st;
+
+	if (stat(path, &st) < 0 || access(path, R_OK) < 0)
+		return err_sys(e, "could not read the key \"%s\"", path);
+	if ((st.st_mode & 077) == 0)
+		return true;
+	err_set(e, "the key \"%s\" can be read by others", path);
+	return err_hint(e, "Anybody who had read it could use your certificate. Have a new one issued, with mode 0600.");
+}
+
+static bool certificate_use(struct http_tls *t, const char *certificate, const char *key, struct err *e)
+{
+	if (access(certificate, F_OK) < 0 && errno == ENOENT)
+		return true;
+	if (access(certificate, R_OK) < 0)
+		return err_sys(e, "could not read the certificate \"%s\"", certificate);
+	if (!key_is_private(key, e))
+		return false;
+	if (SSL_CTX_use_certificate_chain_file(t->context, certificate) != 1)
+		return tls_fail(t, "could not use your certificate (\"user_certificates\" in section \"gate\" of rota.conf)", e);
+	return SSL_CTX_use_PrivateKey_file(t->context, key, SSL_FILETYPE_PEM) == 1 ||
+	       tls_fail(t, "could not use the key of your certificate (\"user_certificates\" in section \"gate\" of rota.conf)",
+			e);
+}
+
+/* Show jobmgrd the caller's certificate, if there is one. OpenSSL asks for the passphrase of a key that has one. */
+static bool certificate_show(struct http_tls *t, const char *folder, struct err *e)
+{
+	const struct passwd *pw = *folder ? getpwuid(geteuid()) : NULL;
+	char *certificate, *key;
+	bool good;
+
+	if (!pw)
+		return true;
+	certificate = xasprintf("%s/%s.pem", folder, pw->pw_name);
+	key = xasprintf("%s/%s.key", folder, pw->pw_name);
+	good = certificate_use(t, certificate, key, e);
+	free(key);
+	free(certificate);
+	return good;
+}
+
+/* Set up TLS so that only a certificate for `host` by the certificate authority of the configuration is accepted. If that is empty,
+ * those of the system are trusted. */
+static bool tls_prepare(struct http_tls *t, int fd, const char *host, const struct conf *conf, struct err *e)
+{
+	const char *authority = conf->gate_authority;
 	t->context = SSL_CTX_new(TLS_client_method());
 	if (!t->context || !SSL_CTX_set_min_proto_version(t->context, TLS1_2_VERSION))
 		return tls_fail(t, "could not set up TLS to reach jobmgrd", e);
@@ -83,6 +132,8 @@ static bool tls_prepare(struct http_tls *t, int fd, const char *host, const char
 	if (!trusted)
 		return tls_fail(t, "could not read the certificate authority (\"authority\" in section \"gate\" of rota.conf)",
 				e);
+	if (!certificate_show(t, conf->gate_user_certificates, e))
+		return false;
 	t->ssl = SSL_new(t->context);
 	if (!t->ssl || !SSL_set_fd(t->ssl, fd))
 		return tls_fail(t, "could not set up TLS to reach jobmgrd", e);
@@ -128,7 +179,7 @@ static struct http_tls *tls_open(const struct conf *conf, int *fd, struct err *e
 
 	if (ok) {
 		*fd = tcp_connect(host, port, e);
-		ok = *fd >= 0 && tls_prepare(t, *fd, host, conf->gate_authority, e);
+		ok = *fd >= 0 && tls_prepare(t, *fd, host, conf, e);
 		if (ok && SSL_connect(t->ssl) != 1)
 			ok = tls_fail(t, "TLS with jobmgrd failed", e);
 		free(host);

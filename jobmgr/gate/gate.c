@@ -213,7 +213,10 @@ static bool gate_open_tls(struct gate *gate, struct err *e)
 
 	if (!*conf->gate_listen)
 		return true;
-	gate->tls.certificate = gate_certificate_new(gate->server.base, conf, e);
+	gate->server.admin = gate_admin_new(conf, e);
+	if (!gate->server.admin)
+		return false;
+	gate->tls.certificate = gate_certificate_new(gate->server.base, conf, gate->server.admin, e);
 	if (!gate->tls.certificate)
 		return false;
 	fd = gate_listen_tcp(conf->gate_listen, e);
@@ -324,6 +327,7 @@ void gate_close(struct gate *gate)
 	gate_calls_free(&gate->server); /* frees the requests that wait for munge, a session or a notification */
 	gate_waits_free(gate->server.waits);
 	gate_connections_free(gate->server.connections);
+	gate_admin_free(gate->server.admin);
 	event_free(gate->retry);
 	if (gate->drain)
 		event_free(gate->drain);

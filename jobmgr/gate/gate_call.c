@@ -121,9 +121,20 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 	call_answer_error(c, &e, NULL); /* the client is answered now; the request ends when the database answers */
 }
 
-/* Add a hint to an error of the database connection that says whether the request took effect. */
+/* Add to the error of a request by HTTPS that the rights of its user may have been missing. */
+static void call_explain_rights(const struct gate_call *c, struct err *e)
+{
+	struct err before = *e;
+
+	err_hint(e, "%s%sOver HTTPS, operators and administrators need their certificate: %s.", before.hint,
+		 *before.hint ? " " : "", c->objection);
+}
+
+/* Add a hint to an error of the database: what was missing, or whether the request took effect. */
 static void call_explain(const struct gate_call *c, struct err *e)
 {
+	if (c->objection && strcmp(e->code, "RT403") == 0)
+		call_explain_rights(c, e);
 	if (strncmp(e->code, "08", 2) != 0 || e->hint[0])
 		return;
 	if (c->route->flags & GATE_READ || strcmp(e->code, "08003") == 0)
@@ -166,7 +177,7 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 
 struct gate_sessions *gate_call_sessions(const struct gate_call *c)
 {
-	if (c->credential->is_remote)
+	if (c->credential->is_remote && !c->is_certified)
 		return c->server->remote_sessions;
 	return c->route->flags & GATE_ADMIN ? c->server->admin_sessions : c->server->sessions;
 }
@@ -176,12 +187,12 @@ void gate_call_db(struct gate_call *c, enum api_function function, const struct 
 {
 	struct timeval limit = {.tv_sec = CALL_TIMEOUT};
 	struct gate_quota *quota = c->user ? c->user : c->quota;
-	bool is_change = c->route->flags & GATE_ADMIN;
+	struct gate_sessions *sessions = gate_call_sessions(c);
+	bool is_change = sessions == c->server->admin_sessions;
 
 	c->then = then;
 	event_add(c->timer, &limit);
-	c->query = gate_session_query(gate_call_sessions(c), is_change ? NULL : &quota->queries, function, params, count,
-				      call_returned, c);
+	c->query = gate_session_query(sessions, is_change ? NULL : &quota->queries, function, params, count, call_returned, c);
 }
 
 void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_answer_handler *then)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "jobmgr/gate/gate_admin.h"
 #include "jobmgr/gate/gate_auth.h"
 #include "jobmgr/gate/gate_connection.h"
 #include "jobmgr/gate/gate_session.h"
@@ -27,11 +28,12 @@ struct gate_server {
 	struct event_base *base;
 	const struct conf *conf;
 	const struct seal_mac_key *key;
-	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket */
-	struct gate_sessions *remote_sessions; /* the same for HTTPS; NULL: there is no HTTPS */
-	struct gate_sessions *admin_sessions;  /* the same for requests that change the cluster */
+	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket, or with a certificate */
+	struct gate_sessions *remote_sessions; /* the same for other requests by HTTPS; NULL: there is no HTTPS */
+	struct gate_sessions *admin_sessions;  /* the first, for requests that change the cluster */
 	struct gate_listen_session *listener;
 	struct gate_auth *auth;
+	struct gate_admin *admin; /* NULL: there is no HTTPS */
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
 	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */
@@ -62,6 +64,8 @@ struct gate_call {
 	struct gate_quota *user;  /* quota of the user of an HTTPS request; NULL: `quota` is that of the user, or not known yet */
 	size_t size;		  /* bytes of the request that count to the client's quota */
 	struct gate_credential *credential;
+	bool is_certified;     /* by HTTPS: the request has the rights of its user, by the user's certificate */
+	const char *objection; /* by HTTPS: why an admitted request has not; NULL: it has, or is not admitted yet */
 	json_t *request;
 	const struct gate_verb *verb; /* NULL: the verb keeps no state */
 	void *state;		      /* state that the verb keeps for the request */
@@ -78,7 +82,7 @@ struct gate_call {
 /* Make a struct gate_call for an HTTP request. */
 struct gate_call *gate_call_new(struct gate_server *server, struct evhttp_request *http);
 
-/* Returns the database sessions for a request whose credential was checked. */
+/* Returns the database sessions for a request whose credential was checked. In those for HTTPS, everybody is an ordinary user. */
 struct gate_sessions *gate_call_sessions(const struct gate_call *c);
 
 /* Call an api function for a request; `params` are as in db_call. `then` is called with the answer, unless the client is gone. */

@@ -1,4 +1,4 @@
-/* gate_certificate.c - the certificate of HTTPS (gate_certificate.h).
+/* gate_certificate.c - the certificate of HTTPS and the authority of users' certificates (gate_certificate.h).
  *
  * Called by: gate.c, at the start and for each connection.
  * Invariants:
@@ -18,6 +18,7 @@
 enum {
 	CHECK_S = 10, /* seconds between two looks at the files, which take two system calls */
 	WARN_DAYS = 14,
+	FILES = 3,		   /* certificate, key, authority of users */
 	WARN_MS = 24 * 3600 * 1000 /* between two warnings that the certificate ends */
 };
 
@@ -30,11 +31,12 @@ struct file_state {
 
 struct gate_certificate {
 	const struct conf *conf;
+	struct gate_admin *admin;
 	SSL_CTX *context;
 	struct event *timer;
-	struct file_state certificate, key; /* files that `context` was made of */
-	bool is_reported;		    /* that the present files cannot be used */
-	int64_t warned_at;		    /* time of the last warning by clock_ms(); 0: none */
+	struct file_state files[FILES]; /* files that `context` was made of */
+	bool is_reported;		/* that the present files cannot be used */
+	int64_t warned_at;		/* time of the last warning by clock_ms(); 0: none */
 };
 
 static SSL_CTX *context_fail(SSL_CTX *tls, const char *key, const char *path, struct err *e)
@@ -48,20 +50,27 @@ static SSL_CTX *context_fail(SSL_CTX *tls, const char *key, const char *path, st
 	return NULL;
 }
 
-static SSL_CTX *context_new(const struct conf *conf, struct err *e)
+/* No session is resumed, since it would bring the certificate of an earlier connection along. */
+static SSL_CTX *context_new(const struct conf *conf, struct gate_admin *admin, struct err *e)
 {
 	SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
 
 	if (!tls)
 		die("could not make a TLS context");
 	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
-	SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_num_tickets(tls, 0);
 	ERR_clear_error();
 	if (SSL_CTX_use_certificate_chain_file(tls, conf->gate_certificate) != 1)
 		return context_fail(tls, "certificate", conf->gate_certificate, e);
 	if (SSL_CTX_use_PrivateKey_file(tls, conf->gate_private_key, SSL_FILETYPE_PEM) != 1 ||
 	    SSL_CTX_check_private_key(tls) != 1)
 		return context_fail(tls, "private_key", conf->gate_private_key, e);
+	if (!gate_admin_prepare(admin, tls, e)) {
+		SSL_CTX_free(tls);
+		return NULL;
+	}
 	return tls;
 }
 
@@ -74,30 +83,42 @@ static struct file_state state_of(const char *path)
 	return (struct file_state){st.st_ino, st.st_size, st.st_ctim};
 }
 
-static bool state_equals(const struct file_state *a, const struct file_state *b)
+static void states_take(const struct conf *conf, struct file_state states[FILES])
 {
-	return a->inode == b->inode && a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
-	       a->changed.tv_nsec == b->changed.tv_nsec;
+	const char *const paths[FILES] = {conf->gate_certificate, conf->gate_private_key, conf->gate_user_authority};
+
+	for (int i = 0; i < FILES; i++)
+		states[i] = state_of(paths[i]);
+}
+
+static bool states_equal(const struct file_state *a, const struct file_state *b)
+{
+	for (int i = 0; i < FILES; i++) {
+		if (a[i].inode != b[i].inode || a[i].size != b[i].size || a[i].changed.tv_sec != b[i].changed.tv_sec ||
+		    a[i].changed.tv_nsec != b[i].changed.tv_nsec)
+			return false;
+	}
+	return true;
 }
 
 /* Read the files, unless the context was made of them. The state is taken first, so that a change during the reading is seen by the
  * next look. Returns false with an error if they cannot be used. */
 static bool certificate_read(struct gate_certificate *c, struct err *e)
 {
-	struct file_state certificate = state_of(c->conf->gate_certificate), key = state_of(c->conf->gate_private_key);
+	struct file_state files[FILES];
 	SSL_CTX *context;
 
-	if (c->context && state_equals(&certificate, &c->certificate) && state_equals(&key, &c->key))
+	states_take(c->conf, files);
+	if (c->context && states_equal(files, c->files))
 		return true;
-	context = context_new(c->conf, e);
+	context = context_new(c->conf, c->admin, e);
 	if (!context)
 		return false;
 	if (c->context)
-		log_info("HTTPS: the certificate was renewed");
+		log_info("HTTPS: the certificates were read again");
 	SSL_CTX_free(c->context);
 	c->context = context;
-	c->certificate = certificate;
-	c->key = key;
+	memcpy(c->files, files, sizeof files);
 	c->warned_at = 0;
 	return true;
 }
@@ -133,12 +154,14 @@ static void certificate_check(evutil_socket_t fd, short what, void *arg)
 	certificate_warn(c);
 }
 
-struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct err *e)
+struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct gate_admin *admin,
+					      struct err *e)
 {
 	struct timeval often = {.tv_sec = CHECK_S};
 	struct gate_certificate *c = xcalloc(1, sizeof *c);
 
 	c->conf = conf;
+	c->admin = admin;
 	if (!certificate_read(c, e)) {
 		free(c);
 		return NULL;

@@ -5,13 +5,16 @@
 #include <event2/event.h>
 #include <openssl/ssl.h>
 
+#include "jobmgr/gate/gate_admin.h"
 #include "lib/conf.h"
 #include "lib/err.h"
 
 struct gate_certificate;
 
-/* Read gate.certificate and gate.private_key. Returns NULL with an error if they cannot be used. The caller keeps `conf`. */
-struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct err *e);
+/* Read gate.certificate, gate.private_key and gate.user_authority. Returns NULL with an error if they cannot be used. The caller keeps
+ * `conf` and `admin`. */
+struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct gate_admin *admin,
+					      struct err *e);
 void gate_certificate_free(struct gate_certificate *certificate);
 
 /* Returns the TLS context for a new connection. Connections keep the context that they began with. */

@@ -3,7 +3,7 @@
  * Called by: gate.c for each request.
  * Invariants:
  * - Nothing here blocks.
- * - The identity of a client comes from its credential only. */
+ * - The identity of a client comes from its credential only. A certificate adds the rights of this user, by HTTPS. */
 #include "jobmgr/gate/gate_dispatch.h"
 
 #include <event2/buffer.h>
@@ -20,9 +20,31 @@
 
 enum { DISPATCH_LARGEST = 1024 * 1024 /* most bytes of a request that has no script */ };
 
+/* Has a request by HTTPS the rights of its user? From now on, its queries have the sessions for that. */
+static void dispatch_certify(struct gate_call *c)
+{
+	struct bufferevent *buffer = evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http));
+
+	c->objection = gate_admin_objection(c->server->admin, buffer, c->credential->user);
+	c->is_certified = !c->objection;
+}
+
+static void dispatch_refuse_change(struct gate_call *c)
+{
+	struct err e;
+
+	gate_refuse(&e, "RT403", "you may not do this to the cluster");
+	err_hint(&e, "Over HTTPS, operators and administrators need their certificate: %s.", c->objection);
+	gate_call_fail(c, &e, NULL);
+}
+
 static void dispatch_to_verb(struct gate_call *c)
 {
-	if (c->route->flags & GATE_SUBMIT) {
+	if (c->credential->is_remote)
+		dispatch_certify(c);
+	if (c->route->flags & GATE_ADMIN && c->objection) {
+		dispatch_refuse_change(c);
+	} else if (c->route->flags & GATE_SUBMIT) {
 		gate_submit(c);
 	} else if (c->route->flags & GATE_MODIFY) {
 		gate_modify(c);
@@ -52,14 +74,6 @@ static void dispatch_send_admission(struct gate_call *c)
 	gate_call_db(c, API_remote_admit,
 		     (struct db_param[]){{uid, -1}, {c->credential->user, -1}, {c->quota->name, -1}, {closed ? "t" : "f", -1}}, 4,
 		     dispatch_admitted);
-}
-
-static bool dispatch_may_change(const struct gate_call *c, struct err *e)
-{
-	if (!c->credential->is_remote || !(c->route->flags & GATE_ADMIN))
-		return true;
-	gate_refuse(e, "RT403", "the cluster cannot be changed over HTTPS");
-	return err_hint(e, "Do it on a host of jobmgrd, where \"rota\" uses its Unix socket.");
 }
 
 /* Have the database admit a request by HTTPS, since root of a node can make credentials of everybody. */
@@ -93,7 +107,7 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 		c->request = gate_request_parse_body(credential->body, credential->size, &e);
 	free(credential->body);
 	credential->body = NULL;
-	if (!c->request || !gate_request_check_members(c->request, c->route->members, &e) || !dispatch_may_change(c, &e)) {
+	if (!c->request || !gate_request_check_members(c->request, c->route->members, &e)) {
 		gate_call_fail(c, &e, NULL);
 	} else if (!gate_sessions_are_up(gate_call_sessions(c)) && (c->credential->is_remote || !(c->route->flags & GATE_WAIT))) {
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");

@@ -13,9 +13,9 @@ struct gate_query; /* a database query, from gate_session_query until it is answ
 
 /* Calls whose sessions differ in their role in the database, or in its settings. */
 enum gate_session_kind {
-	GATE_SESSION_LOCAL,  /* by the Unix socket */
-	GATE_SESSION_REMOTE, /* by HTTPS */
-	GATE_SESSION_ADMIN,  /* by the Unix socket, of routes with the flag GATE_ADMIN */
+	GATE_SESSION_LOCAL,  /* by the Unix socket, or with the certificate of the user */
+	GATE_SESSION_REMOTE, /* by HTTPS without one */
+	GATE_SESSION_ADMIN,  /* as the first, of routes with the flag GATE_ADMIN */
 };
 
 /* Open the sessions for calls of one kind. */

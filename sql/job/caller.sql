@@ -6,7 +6,7 @@ begin
 		else coalesce((select p.role from person p where p.user_name = p_user), 'user') end;
 end $$;
 comment on function internal.caller_role(int, text) is 'user, operator or admin. Root is always admin; over HTTPS (setting rota.remote) everybody is a user, since root of any '
-	'node can make credentials of everybody.';
+	'node can make credentials of everybody. Requests with a certificate of the user have sessions without this setting.';
 
 create view internal.account_coordinated as
 with recursive below as (
