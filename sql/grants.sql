@@ -41,7 +41,8 @@ grant execute on function
 	api.reservation_list(int, text, jsonb),
 	api.instance_status(int, text, jsonb),
 	api.submit_limits(int, text, jsonb),
-	api.remote_admit(int, text, text, boolean)
+	api.remote_admit(int, text, text, boolean),
+	api.daemon_certificate(text, timestamptz)
 to rota_jobmgr;
 grant execute on function
 	api.leader_claim(text, int, boolean, boolean),

@@ -52,6 +52,7 @@ struct gate_listener {
 struct gate {
 	struct gate_server server;
 	struct gate_listener plain, tls;
+	const char *name;
 	char *lock;	     /* path of the Unix socket's lock */
 	bool is_standby;     /* another process serves the Unix socket */
 	bool owns_socket;    /* this process serves the Unix socket and removes its file at the end */
@@ -164,7 +165,6 @@ static void listener_close(struct gate_listener *l)
 {
 	if (l->http)
 		evhttp_free(l->http);
-	gate_certificate_free(l->certificate);
 }
 
 /* Serve the Unix socket, unless another process serves it. */
@@ -219,6 +219,7 @@ static bool gate_open_tls(struct gate *gate, struct err *e)
 	gate->tls.certificate = gate_certificate_new(gate->server.base, conf, gate->server.admin, e);
 	if (!gate->tls.certificate)
 		return false;
+	gate_certificate_report(gate->tls.certificate, gate->server.sessions, gate->name);
 	fd = gate_listen_tcp(conf->gate_listen, e);
 	if (fd < 0)
 		return false;
@@ -243,12 +244,14 @@ static unsigned gate_read_bound(void)
 	return files.rlim_cur > 2 * GATE_FILES_RESERVED ? (unsigned)files.rlim_cur - GATE_FILES_RESERVED : GATE_FILES_RESERVED;
 }
 
-struct gate *gate_open(struct event_base *base, const struct conf *conf, const struct seal_mac_key *key, struct err *e)
+struct gate *gate_open(struct event_base *base, const struct conf *conf, const char *name, const struct seal_mac_key *key,
+		       struct err *e)
 {
 	struct timeval retry = {.tv_sec = GATE_RETRY};
 	struct gate *gate = xcalloc(1, sizeof *gate);
 
 	gate->server = (struct gate_server){.base = base, .conf = conf, .key = key};
+	gate->name = name;
 	gate->lock = xasprintf("%s.lock", conf->gate_socket);
 	gate->server.connections = gate_connections_new(base, conf, gate_read_bound(), GATE_BODIES * (size_t)conf->gate_max_body);
 	TAILQ_INIT(&gate->server.calls);
@@ -323,6 +326,7 @@ void gate_close(struct gate *gate)
 	gate_sessions_close(gate->server.admin_sessions);
 	gate_sessions_close(gate->server.remote_sessions);
 	gate_sessions_close(gate->server.sessions); /* closing the sessions ends requests with a query under way */
+	gate_certificate_free(gate->tls.certificate);
 	gate_auth_free(gate->server.auth);
 	gate_calls_free(&gate->server); /* frees the requests that wait for munge, a session or a notification */
 	gate_waits_free(gate->server.waits);

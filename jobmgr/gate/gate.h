@@ -11,9 +11,10 @@
 
 struct gate;
 
-/* Open the HTTP API; the caller keeps `conf` and `key` until gate_close. If another process of this host serves the Unix socket,
- * the API waits as a standby and takes the socket over when that process has ended. */
-struct gate *gate_open(struct event_base *base, const struct conf *conf, const struct seal_mac_key *key, struct err *e);
+/* Open the HTTP API of the jobmgrd `name`; the caller keeps `conf`, `name` and `key` until gate_close. If another process of this host
+ * serves the Unix socket, the API waits as a standby and takes the socket over when that process has ended. */
+struct gate *gate_open(struct event_base *base, const struct conf *conf, const char *name, const struct seal_mac_key *key,
+		       struct err *e);
 
 /* Set whether /v1/ping answers that this process is the leader. */
 void gate_set_leader(struct gate *gate, bool leader);

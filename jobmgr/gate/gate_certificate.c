@@ -1,6 +1,6 @@
 /* gate_certificate.c - the certificate of HTTPS and the authority of users' certificates (gate_certificate.h).
  *
- * Called by: gate.c, at the start and for each connection.
+ * Called by: gate.c, at the start and for each connection; its own timer.
  * Invariants:
  * - There always is a context that works. Files that cannot be used, such as a new certificate whose key is still to come, are
  *   tried again until they can.
@@ -12,13 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/certificate.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
 enum {
-	CHECK_S = 10, /* seconds between two looks at the files, which take two system calls */
-	WARN_DAYS = 14,
+	CHECK_S = 10,		   /* seconds between two looks at the files, which take two system calls */
 	FILES = 3,		   /* certificate, key, authority of users */
+	REPORT_MS = 60 * 1000,	   /* between two reports, since the database forgets a daemon that ended */
 	WARN_MS = 24 * 3600 * 1000 /* between two warnings that the certificate ends */
 };
 
@@ -35,8 +36,12 @@ struct gate_certificate {
 	SSL_CTX *context;
 	struct event *timer;
 	struct file_state files[FILES]; /* files that `context` was made of */
-	bool is_reported;		/* that the present files cannot be used */
+	bool is_refused;		/* that the present files cannot be used */
 	int64_t warned_at;		/* time of the last warning by clock_ms(); 0: none */
+	struct gate_sessions *sessions;
+	const char *name;    /* of this jobmgrd; NULL: nothing is reported yet */
+	int64_t reported_at; /* when the database took the report on `context`, by clock_ms(); 0: it has not */
+	bool is_reporting;   /* a report is under way */
 };
 
 static SSL_CTX *context_fail(SSL_CTX *tls, const char *key, const char *path, struct err *e)
@@ -119,8 +124,35 @@ static bool certificate_read(struct gate_certificate *c, struct err *e)
 	SSL_CTX_free(c->context);
 	c->context = context;
 	memcpy(c->files, files, sizeof files);
-	c->warned_at = 0;
+	c->warned_at = c->reported_at = 0;
 	return true;
+}
+
+static void certificate_reported(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct gate_certificate *c = arg;
+
+	(void)db;
+	(void)e; /* the session logs why the database is away */
+	c->is_reporting = false;
+	/* A jobmgrd that is not registered yet reports again soon. */
+	c->reported_at = result && PQntuples(result) == 1 && *PQgetvalue(result, 0, 0) == 't' ? clock_ms() : 0;
+}
+
+/* Report to the database when the certificate ends. */
+static void certificate_report(struct gate_certificate *c)
+{
+	struct tm end;
+	char text[32];
+
+	if (!c->name || c->is_reporting || (c->reported_at && clock_ms() - c->reported_at < REPORT_MS))
+		return;
+	if (!ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(c->context)), &end))
+		return;
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S+00", &end);
+	c->is_reporting = true;
+	gate_session_query(c->sessions, NULL, API_daemon_certificate, (struct db_param[]){{c->name, -1}, {text, -1}}, 2,
+			   certificate_reported, c);
 }
 
 /* Warn once a day of the end of the certificate. */
@@ -131,7 +163,7 @@ static void certificate_warn(struct gate_certificate *c)
 
 	if (c->warned_at && clock_ms() - c->warned_at < WARN_MS)
 		return;
-	if (!ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(certificate)) || days >= WARN_DAYS)
+	if (!ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(certificate)) || days >= CERTIFICATE_WARN_DAYS)
 		return;
 	c->warned_at = clock_ms();
 	if (days < 0 || seconds < 0)
@@ -148,10 +180,11 @@ static void certificate_check(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!good && !c->is_reported)
+	if (!good && !c->is_refused)
 		log_warning("%s; HTTPS goes on with the certificate of before", e.message);
-	c->is_reported = !good;
+	c->is_refused = !good;
 	certificate_warn(c);
+	certificate_report(c);
 }
 
 struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct gate_admin *admin,
@@ -171,6 +204,12 @@ struct gate_certificate *gate_certificate_new(struct event_base *base, const str
 	if (!c->timer || event_add(c->timer, &often) < 0)
 		die("HTTP API: could not make a timer");
 	return c;
+}
+
+void gate_certificate_report(struct gate_certificate *c, struct gate_sessions *sessions, const char *name)
+{
+	c->sessions = sessions;
+	c->name = name;
 }
 
 void gate_certificate_free(struct gate_certificate *c)

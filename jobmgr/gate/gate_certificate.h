@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 
 #include "jobmgr/gate/gate_admin.h"
+#include "jobmgr/gate/gate_session.h"
 #include "lib/conf.h"
 #include "lib/err.h"
 
@@ -15,6 +16,11 @@ struct gate_certificate;
  * `conf` and `admin`. */
 struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct gate_admin *admin,
 					      struct err *e);
+
+/* Report from now on to the database when the certificate of the jobmgrd `name` ends. The caller keeps `sessions` and `name`. */
+void gate_certificate_report(struct gate_certificate *certificate, struct gate_sessions *sessions, const char *name);
+
+/* Call it after gate_sessions_close(), since a query may be under way. */
 void gate_certificate_free(struct gate_certificate *certificate);
 
 /* Returns the TLS context for a new connection. Connections keep the context that they began with. */

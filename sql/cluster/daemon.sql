@@ -18,11 +18,23 @@ begin
 	on conflict (role, name) do update
 	set pid = excluded.pid, host = excluded.host, version = excluded.version, backend_pid = excluded.backend_pid,
 		seen_at = now(),
-		started_at = case when d.pid = excluded.pid then d.started_at else now() end;
+		started_at = case when d.pid = excluded.pid then d.started_at else now() end,
+		certificate_ends_at = case when d.pid = excluded.pid then d.certificate_ends_at end;
 end $$;
 comment on function api.daemon_register(text, text, int, text) is
 	'Register a daemon: program, name, process id, version. A daemon calls this at each connection. 28000: the session may not '
 	'be that daemon.';
+
+create function api.daemon_certificate(p_name text, p_ends_at timestamptz) returns boolean
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	update daemon d
+	set certificate_ends_at = p_ends_at
+	where d.role = 'jobmgrd' and d.name = p_name and d.certificate_ends_at is distinct from p_ends_at;
+	return exists (select from daemon d where d.role = 'jobmgrd' and d.name = p_name);
+end $$;
+comment on function api.daemon_certificate(text, timestamptz) is
+	'Store when the certificate of a jobmgrd ends; whether that jobmgrd is registered. It calls this again and again.';
 
 create function internal.daemon_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -16,6 +16,9 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 			'host', p.host, 'version', p.version,
 			'started_at', p.started_at, 'seen_at', case when p.connected then now() else p.seen_at end, 'connected',
 			p.connected, 'leader', p.leader)
+			|| case when p.certificate_ends_at is null then '{}' else jsonb_build_object(
+				'certificate_ends_at', p.certificate_ends_at, 'certificate_days_left',
+				floor(extract(epoch from p.certificate_ends_at - now()) / 86400)::int) end
 			order by p.role, p.name), '[]') from process p),
 		'database',
 			jsonb_build_object('version', current_setting('server_version'), 'size',
@@ -34,4 +37,5 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 $$;
 comment on function api.instance_status(int, text, jsonb) is
 	'The processes of the instance, the database, how many jobs wait and run, and (to operators and administrators) the database '
-	'sessions that were ended in the last day. Answer {processes, database, jobs, sessions_ended}.';
+	'sessions that were ended in the last day. A process that serves HTTPS has certificate_ends_at and certificate_days_left, '
+	'negative if it has ended. Answer {processes, database, jobs, sessions_ended}.';

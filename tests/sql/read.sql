@@ -163,6 +163,17 @@ select is(t.ask('partition_list', 'bob') #> '{partitions}' @> '[{"name": "main",
 select api.daemon_register('jobmgrd', 'host', 42, '1.0') \g /dev/null
 select is((select p - '{started_at,seen_at}'::text[] from jsonb_array_elements(t.ask('instance_status', 'bob') -> 'processes') p where p ->> 'pid' = '42'),
 	'{"role": "jobmgrd", "name": "host", "pid": 42, "host": null, "node": null, "version": "1.0", "connected": false, "leader": true}', 'a process');
+select api.daemon_certificate('host', now() + interval '9 days 1 hour'), api.daemon_certificate('nobody', now()) \g /dev/null
+create view t.certificate as
+select p ->> 'certificate_days_left' as days, (p ->> 'certificate_ends_at')::timestamptz - now() as left
+from jsonb_array_elements(t.ask('instance_status', 'bob') -> 'processes') p where p ->> 'name' = 'host';
+select is((select c.days || ' ' || c.left from t.certificate c), '9 9 days 01:00:00', 'its certificate');
+select api.daemon_certificate('host', now() - interval '1 minute') \g /dev/null
+select is((select c.days from t.certificate c), '-1', 'its certificate has ended');
+select api.daemon_register('jobmgrd', 'host', 42, '1.0') \g /dev/null
+select is((select c.days from t.certificate c), '-1', 'which is known while the process lives');
+select api.daemon_register('jobmgrd', 'host', 43, '1.0') \g /dev/null
+select is((select c.days from t.certificate c), null, 'and not of the next process');
 select is(t.ask('instance_status', 'bob') -> 'jobs', '{"pending": 1, "running": 0}', 'jobs');
 select is(t.ask('instance_status', 'bob') #>> '{database,version}', current_setting('server_version'), 'the database');
 -- Daemons that are gone go from it in a day, process managers of nodes that are gone at once; whoever is connected or serves a node

@@ -133,6 +133,9 @@ number_of() {
 	cat "$PKI/ca/soon.key" >"$PKI/ca/gate.key"
 	warned() { grep -q "is valid for [45] days; renew it" "$ROTA_HOME/log/jobmgrd.log"; }
 	eventually warned
+	status_says() { rota status | grep -q "^HTTPS: the certificate of jobmgrd \".*\" $1"; }
+	eventually status_says "is valid for [45] days; renew it$"
+	[ "$(rota status --json | jq -c '[.processes[] | select(.role == "jobmgrd") | .certificate_days_left | . == 4 or . == 5]')" = '[true]' ]
 	remote rota queue
 	faketime -f -10d rota admin pki issue old --to="$PKI/ca" --names=localhost --days=5
 	[[ $(rota admin pki show --to="$PKI/ca") == *"old for localhost: expired since "[56]" days; renew it"* ]]
@@ -140,9 +143,11 @@ number_of() {
 	install -m 0644 "$PKI/ca/old.pem" "$PKI/ca/gate.pem"
 	expired() { grep -q "has expired; clients refuse it" "$ROTA_HOME/log/jobmgrd.log"; }
 	eventually expired
+	eventually status_says "has expired; clients refuse it$"
 	refused "certificate has expired" remote rota queue
 	rota queue # the socket needs none
 	rota admin pki renew old --to="$PKI/ca"
 	install -m 0644 "$PKI/ca/old.pem" "$PKI/ca/gate.pem"
 	eventually remote rota queue
+	eventually status_says "is valid for 39[67] days$"
 }

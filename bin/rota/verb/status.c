@@ -11,6 +11,7 @@
 #include "bin/rota/instance/instance.h"
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/verb.h"
+#include "lib/certificate.h"
 
 const struct verb_option status_options[] = {
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
@@ -107,6 +108,21 @@ static void sessions_print(const json_t *ended)
 		       format_when(json_object_get(one, "last_at")).s, format_text(one, "reason"));
 }
 
+/* Print for how long the certificate of a jobmgrd is valid, as jobmgrd says it in its log. */
+static void certificate_print(const json_t *process)
+{
+	const json_t *left = json_object_get(process, "certificate_days_left");
+	int days = (int)json_integer_value(left);
+
+	if (!left)
+		return;
+	printf("HTTPS: the certificate of jobmgrd \"%s\" ", format_text(process, "name"));
+	if (days < 0)
+		printf("has expired; clients refuse it\n");
+	else
+		printf("is valid for %d days%s\n", days, days < CERTIFICATE_WARN_DAYS ? "; renew it" : "");
+}
+
 static void status_print(const json_t *answer, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
@@ -127,6 +143,8 @@ static void status_print(const json_t *answer, bool wide)
 		       format_count(json_object_get(jobs, "pending")).s, format_count(json_object_get(jobs, "running")).s);
 	else
 		printf("\njobmgrd: no answer\n");
+	json_array_foreach (json_object_get(answer, "processes"), i, process)
+		certificate_print(process);
 	sessions_print(json_object_get(answer, "sessions_ended"));
 }
 
