@@ -257,6 +257,7 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const c
 	TAILQ_INIT(&gate->server.calls);
 	gate->server.waits = gate_waits_new();
 	gate->server.auth = gate_auth_new(base, conf);
+	gate->server.admissions = gate_admissions_new();
 	gate->server.listener = gate_listen_session_open(base, conf, gate_take_notification, gate);
 	gate->server.sessions = gate_sessions_open(base, conf, GATE_SESSION_LOCAL);
 	gate->server.remote_sessions = *conf->gate_listen ? gate_sessions_open(base, conf, GATE_SESSION_REMOTE) : NULL;
@@ -332,6 +333,7 @@ void gate_close(struct gate *gate)
 	gate_waits_free(gate->server.waits);
 	gate_connections_free(gate->server.connections);
 	gate_admin_free(gate->server.admin);
+	gate_admissions_free(gate->server.admissions);
 	event_free(gate->retry);
 	if (gate->drain)
 		event_free(gate->drain);

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "jobmgr/gate/gate_admin.h"
+#include "jobmgr/gate/gate_admission.h"
 #include "jobmgr/gate/gate_auth.h"
 #include "jobmgr/gate/gate_connection.h"
 #include "jobmgr/gate/gate_session.h"
@@ -34,6 +35,7 @@ struct gate_server {
 	struct gate_listen_session *listener;
 	struct gate_auth *auth;
 	struct gate_admin *admin; /* NULL: there is no HTTPS */
+	struct gate_admissions *admissions;
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
 	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */

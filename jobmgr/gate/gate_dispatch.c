@@ -55,31 +55,48 @@ static void dispatch_to_verb(struct gate_call *c)
 	}
 }
 
+static struct gate_admission dispatch_admission(const struct gate_call *c)
+{
+	return (struct gate_admission){.uid = c->credential->uid,
+				       .user = c->credential->user,
+				       .address = c->quota->name,
+				       .submits = c->route->flags & GATE_SUBMIT &&
+						  strcmp(c->server->conf->gate_node_submit, "off") == 0};
+}
+
 /* The database has answered whether the client's user is served at the client's address. */
 static void dispatch_admitted(struct gate_call *c, const char *text, const struct err *e)
 {
+	struct gate_admission admission = dispatch_admission(c);
+
 	(void)text;
-	if (e)
+	if (e) {
 		gate_call_fail(c, e, NULL);
-	else
-		dispatch_to_verb(c);
+		return;
+	}
+	gate_admission_remember(c->server->admissions, &admission);
+	dispatch_to_verb(c);
 }
 
 static void dispatch_send_admission(struct gate_call *c)
 {
-	bool closed = c->route->flags & GATE_SUBMIT && strcmp(c->server->conf->gate_node_submit, "off") == 0;
+	struct gate_admission admission = dispatch_admission(c);
 	char uid[16];
 
-	snprintf(uid, sizeof uid, "%u", (unsigned)c->credential->uid);
+	snprintf(uid, sizeof uid, "%u", (unsigned)admission.uid);
 	gate_call_db(c, API_remote_admit,
-		     (struct db_param[]){{uid, -1}, {c->credential->user, -1}, {c->quota->name, -1}, {closed ? "t" : "f", -1}}, 4,
-		     dispatch_admitted);
+		     (struct db_param[]){
+			     {uid, -1}, {admission.user, -1}, {admission.address, -1}, {admission.submits ? "t" : "f", -1}},
+		     4, dispatch_admitted);
 }
 
 /* Have the database admit a request by HTTPS, since root of a node can make credentials of everybody. */
 static void dispatch_admit(struct gate_call *c)
 {
-	if (!c->credential->is_remote || strcmp(c->server->conf->gate_node_submit, "any") == 0) {
+	struct gate_admission admission = dispatch_admission(c);
+
+	if (!c->credential->is_remote || strcmp(c->server->conf->gate_node_submit, "any") == 0 ||
+	    gate_admission_is_known(c->server->admissions, &admission)) {
 		dispatch_to_verb(c);
 		return;
 	}

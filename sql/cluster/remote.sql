@@ -1,7 +1,7 @@
 -- Clients at addresses of nodes. Root of a node has munge's key, so it can make credentials of every user. From the node's address,
 -- jobmgrd serves only users who have a step on the node.
 --
--- Called by: jobmgrd, before each request by HTTPS, unless gate.node_submit is "any".
+-- Called by: jobmgrd, before each request by HTTPS, unless gate.node_submit is "any". jobmgrd remembers an admission for a second.
 --
 -- Invariants:
 -- - A node is known by the address of its process manager's connection to the database, not by what it says of itself. The address is

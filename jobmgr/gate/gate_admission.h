@@ -1,0 +1,26 @@
+/* gate_admission.h - remembers for a moment whom the database has admitted to HTTPS, which takes a query. For gate*.c only. */
+#ifndef ROTA_GATE_ADMISSION_H
+#define ROTA_GATE_ADMISSION_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* All that api.remote_admit depends on, besides the database. */
+struct gate_admission {
+	uid_t uid;
+	const char *user, *address;
+	bool submits; /* the request submits where that is off */
+};
+
+struct gate_admissions;
+
+struct gate_admissions *gate_admissions_new(void);
+void gate_admissions_free(struct gate_admissions *all);
+
+/* Note that the database has admitted such a request. */
+void gate_admission_remember(struct gate_admissions *all, const struct gate_admission *admission);
+
+/* Has the database admitted such a request a moment ago? */
+bool gate_admission_is_known(const struct gate_admissions *all, const struct gate_admission *admission);
+
+#endif
