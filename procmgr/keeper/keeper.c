@@ -23,6 +23,7 @@
 #include "lib/crash.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
+#include "procmgr/keeper/fuse_mounts.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { REMOVE_USEC = 20000, REMOVE_LATE_USEC = 5000000, OWNER_USEC = 30000000 };
@@ -265,6 +266,16 @@ static void run_epilogs(struct keeper *k)
 	sweep_processes(k, keeper_sweep_all);
 }
 
+/* Detach the user's FUSE mounts after their servers have ended. */
+static void detach_mounts(struct keeper *k, struct keeper_cache *cache)
+{
+	char text[KEEPER_TAIL_SIZE];
+	if (geteuid() != 0 || k->owner.uid == 0 || !fuse_mounts_changed(&cache->mounts) || !fuse_mounts_are_dead(k->owner.uid))
+		return;
+	if (keeper_hook_call(k, false, fuse_mounts_detach, &k->owner.uid, text) == 0 && *text)
+		log_info("attempt %s: FUSE mounts detached: %s", k->name, text);
+}
+
 static void remove_folder(const struct keeper *k)
 {
 	static const char *const files[] = {"script", "nodes", "ctl", "pid"};
@@ -357,6 +368,7 @@ static bool run_attempt(const struct keeper_job *job, int signals, struct keeper
 	if (owns_prolog(&k) && good)
 		keeper_wait(&k, is_ended, 0);
 	run_epilogs(&k);
+	detach_mounts(&k, cache);
 	private_folders_remove(&k.folders);
 	cache->brief = keeper_record_is_brief(&k);
 	bool idle = end_attempt(&k, cache);

@@ -69,6 +69,7 @@ struct keeper_cache {
 	int64_t owner_until;	     /* when to look up the owner again; 0 if the owner is unknown */
 	char group[RECORD_KEY_SIZE]; /* name of the attempt whose released cgroup can be reused; "" if there is none */
 	int64_t group_mem_mb;	     /* memory limit of the released cgroup, in MiB */
+	int mounts;		     /* open mount table (fuse_mounts_changed); 0 if it is not open */
 };
 
 /* Why the tasks of an attempt were not started. */
@@ -153,6 +154,7 @@ struct keeper {
 	int64_t kill_at;	     /* keeper_ending.c: when SIGKILL is due; 0 means never */
 	bool suspended;		     /* keeper_sweep.c */
 	bool has_user_processes;     /* keeper_sweep.c: a process of the user may be left */
+	int64_t killed_at;	     /* keeper_sweep.c: first SIGKILL to processes that are still there; 0: there was none */
 	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
 	bool epilogs;	 /* whether epilogs run after the tasks; keeper.c sets this after the prolog */
 
@@ -249,7 +251,7 @@ void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal t
 /* Send a signal to every process of the step except `but`. */
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
 void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let all of them continue */
-void keeper_sweep_kill(const struct keeper *k);
+void keeper_sweep_kill(struct keeper *k);
 void keeper_sweep_expect(struct keeper *k); /* call before a process of the user starts */
 bool keeper_sweep_user(struct keeper *k);   /* kill processes until no process of the user is left */
 bool keeper_sweep_all(struct keeper *k);    /* kill processes until no process of the attempt is left */

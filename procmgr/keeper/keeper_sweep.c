@@ -10,9 +10,10 @@
 
 #include "lib/clock.h"
 #include "procmgr/keeper/descendants.h"
+#include "procmgr/keeper/fuse_mounts.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { SWEEP_MOST_USEC = 60 * 1000000, PAUSE_USEC = 5000, PAUSE_MOST_USEC = 200000 };
+enum { SWEEP_MOST_USEC = 60 * 1000000, PAUSE_USEC = 5000, PAUSE_MOST_USEC = 200000, FUSE_USEC = 1000000 };
 
 static bool is_child(const struct descendants_process *p, void *arg)
 {
@@ -40,8 +41,19 @@ void keeper_sweep_freeze(struct keeper *k, bool frozen)
 	k->suspended = frozen;
 }
 
-void keeper_sweep_kill(const struct keeper *k)
+/* Call with each SIGKILL. Processes that are there long after the first one may wait for a FUSE server that does not answer. */
+static void free_from_fuse(struct keeper *k)
 {
+	int64_t now = clock_boot_us();
+	if (k->killed_at == 0)
+		k->killed_at = now;
+	else if (now - k->killed_at >= FUSE_USEC)
+		fuse_mounts_abort(k->owner.uid);
+}
+
+void keeper_sweep_kill(struct keeper *k)
+{
+	free_from_fuse(k);
 	if (k->cgroups)
 		cgroups_kill(k->cgroups, k->name);
 	else
@@ -93,9 +105,11 @@ static bool kill_all(struct keeper *k, bool (*kill_some)(struct keeper *k))
 	while (kill_some(k)) {
 		if (clock_boot_us() >= deadline)
 			return false;
+		free_from_fuse(k);
 		keeper_wait(k, never, clock_boot_us() + pause);
 		pause = pause * 2 < PAUSE_MOST_USEC ? pause * 2 : PAUSE_MOST_USEC;
 	}
+	k->killed_at = 0;
 	return true;
 }
 

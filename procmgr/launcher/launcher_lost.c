@@ -14,9 +14,10 @@
 #include "lib/crash.h"
 #include "lib/log.h"
 #include "procmgr/keeper/descendants.h"
+#include "procmgr/keeper/fuse_mounts.h"
 #include "procmgr/launcher/launcher_parts.h"
 
-enum { REMOVE_USEC = 100000, KILL_TRIES = 300, KILL_USEC = 10000 };
+enum { REMOVE_USEC = 100000, KILL_TRIES = 300, FUSE_TRIES = 100, KILL_USEC = 10000 };
 
 /* Which records of an attempt the journal has. */
 struct journaled {
@@ -103,6 +104,8 @@ static bool kill_orphans(struct launcher *l, const struct record_key *key, const
 		bool killed = l->cgroups && cgroups_kill(l->cgroups, name);
 		if (!descendants_kill(is_orphan, &search, DESCENDANTS_OF_ANY_USER) && !killed)
 			return true;
+		if (try >= FUSE_TRIES) /* the processes may wait for a FUSE server that does not answer */
+			fuse_mounts_abort(search.owner);
 		usleep(KILL_USEC);
 	}
 	return false;
