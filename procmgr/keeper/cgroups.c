@@ -304,6 +304,7 @@ static const struct {
 	{MEMORY, "memory.usage_in_bytes", O_RDONLY},
 	{MEMORY, "memory.max_usage_in_bytes", O_RDWR},
 	{MEMORY, "memory.oom_control", O_RDONLY},
+	{PIDS, "pids.events", O_RDONLY},
 	{CPUACCT, "cpuacct.usage", O_RDWR},
 	{MEMORY, NULL, O_PATH},
 	{FREEZER, NULL, O_PATH},
@@ -412,10 +413,12 @@ void cgroups_read(const struct cgroups *f, const char *key, struct cgroups_figur
 	int64_t kills = cgroups_file_number(f->dir[MEMORY], key, is_v2 ? "memory.events" : "memory.oom_control", "oom_kill");
 	int64_t cpu = f->dir[CPUACCT] ? cgroups_file_number(f->dir[CPUACCT], key, "cpuacct.usage", "")
 				      : cgroups_file_number(f->v2_dir, key, "cpu.stat", "usage_usec");
+	int64_t refused = cgroups_file_number(f->dir[PIDS], key, "pids.events", "max");
 	if (f->dir[MEMORY]) {
 		figures->peak_mb = peak < 0 ? -1 : (peak + 1024 * 1024 - 1) / (1024 * 1024);
 		figures->oom_kills = kills < 0 ? 0 : kills;
 	}
+	figures->forks_refused = refused < 0 ? 0 : refused;
 	figures->cpu_usec = cpu < 0 || !f->dir[CPUACCT] ? cpu : cpu / 1000;
 }
 

@@ -79,9 +79,10 @@ bool cgroups_are_empty(const struct cgroups *f, const char *key);
 bool cgroups_kill(const struct cgroups *f, const char *key);
 
 struct cgroups_figures {
-	int64_t peak_mb;   /* most memory of the cgroup, cached pages of files included; -1 if unknown */
-	int64_t cpu_usec;  /* CPU time of the cgroup; -1 if unknown */
-	int64_t oom_kills; /* processes killed for memory; 0 also if the number is unknown */
+	int64_t peak_mb;       /* most memory of the cgroup, cached pages of files included; -1 if unknown */
+	int64_t cpu_usec;      /* CPU time of the cgroup; -1 if unknown */
+	int64_t oom_kills;     /* processes killed for memory; 0 also if the number is unknown */
+	int64_t forks_refused; /* processes and threads that the limit of processes refused; 0 also if the number is unknown */
 };
 
 void cgroups_read(const struct cgroups *f, const char *key, struct cgroups_figures *figures);

@@ -290,11 +290,11 @@ static void remove_folder(const struct keeper *k)
 		log_warning("could not remove \"%s\": %m", path);
 }
 
-/* May the keeper's next attempt reuse the cgroup? Not if this attempt was ended early, suspended or out of memory. */
+/* May the keeper's next attempt reuse the cgroup? Not if this attempt was ended early or suspended, or reached a limit. */
 static bool release_cgroups(const struct keeper *k)
 {
 	return k->cgroups && k->job->launcher > 0 && !k->has_user_processes && !*k->cause && !k->suspended &&
-	       k->figures.oom_kills == 0 && cgroups_release(k->cgroups, k->name, k->job->cores);
+	       k->figures.oom_kills == 0 && k->figures.forks_refused == 0 && cgroups_release(k->cgroups, k->name, k->job->cores);
 }
 
 /* Write the record `end`, then give up the spool folder: until then, the launcher finds by the folder that an attempt's keeper
@@ -352,7 +352,7 @@ static bool run_attempt(const struct keeper_job *job, int signals, struct keeper
 	struct keeper k = {.job = job, .handlers = &handlers, .signals = signals, .order = job->order};
 	k.records = keeper_record_new(job->journal, cache->brief);
 	keeper_control_open(&k);
-	k.figures = (struct cgroups_figures){-1, -1, 0};
+	k.figures = (struct cgroups_figures){-1, -1, 0, 0};
 	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt, 0};
 	record_key_text(&k.key, k.name);
 	record_tag(job->dir, &k.key, k.tag);

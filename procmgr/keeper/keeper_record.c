@@ -237,12 +237,21 @@ static void describe_memory(struct keeper *k)
 	snprintf(k->message, sizeof k->message, "out of memory on node %s: %s%s", k->order->node, limit, peak);
 }
 
+/* Write into the step's message that the step reached the limit of processes. The step's program sees only that fork() failed. */
+static void describe_processes(struct keeper *k)
+{
+	snprintf(k->message, sizeof k->message, "limit of %d processes and threads reached on node %s (launcher.max_processes)",
+		 k->job->conf->launcher_max_processes, k->order->node);
+}
+
 void keeper_record_done(struct keeper *k)
 {
 	const char *cause, *outcome;
 	keeper_record_outcome(k, &cause, &outcome);
 	if (strcmp(outcome, "oom") == 0 && !*k->message)
 		describe_memory(k);
+	if (k->figures.forks_refused > 0 && !*k->message)
+		describe_processes(k);
 	text_clean(k->message);
 	struct fields *record = make_record(k, "done");
 	fields_add_int(record, "exit", k->exit_code);

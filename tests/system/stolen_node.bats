@@ -100,7 +100,16 @@ setup() {
 			print $count >= 40 && $count < 50 ? "some\n" : "$count\n";
 		END
 		[ "$output" = some ]
+		# The program may have coped with it, so the step can be complete. Its message says why fork() failed.
+		[[ $(rota why "$job") == *"completed"*"limit of 50 processes and threads reached on node n1"* ]]
+		[[ $(rota show "$job") == *"limit of 50 processes and threads reached"* ]]
 	done
+	run_as_eve <<-'END'
+		#!/bin/bash
+		echo few
+	END
+	[ "$output" = few ]
+	[[ $(rota why "$job") != *"limit of"* ]]
 }
 
 @test "a job has a session keyring of its own, and finds the keys of its user" {
