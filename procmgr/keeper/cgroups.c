@@ -387,6 +387,20 @@ void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t 
 	cgroups_signal_listed(main_dir(f), key, signal, but);
 }
 
+bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread))
+{
+	char path[CGROUPS_PATH_SIZE];
+	bool found = false;
+	int thread;
+	snprintf(path, sizeof path, "%s/%s/%s", main_dir(f), key, f->dir[FREEZER] ? "tasks" : "cgroup.threads");
+	FILE *file = fopen(path, "re");
+	while (file && !found && fscanf(file, "%d", &thread) == 1)
+		found = is_it(thread);
+	if (file)
+		fclose(file);
+	return found;
+}
+
 bool cgroups_are_empty(const struct cgroups *f, const char *key)
 {
 	char procs[CGROUPS_VALUE_SIZE];

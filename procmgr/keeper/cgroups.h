@@ -73,6 +73,9 @@ bool cgroups_freeze(const struct cgroups *f, const char *key, bool frozen);
 /* Send a signal to each process in the cgroup, except `but`. */
 void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t but);
 
+/* Is there a thread in the cgroup, as a function finds? */
+bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread));
+
 bool cgroups_are_empty(const struct cgroups *f, const char *key);
 
 /* Send SIGKILL to every process in the cgroup. Returns true if there was a process. */

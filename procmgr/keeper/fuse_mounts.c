@@ -51,6 +51,18 @@ static long access_file(int folder, const char *connection, const char *name, bo
 	return size > 0 ? strtol(value, NULL, 10) : -1;
 }
 
+bool fuse_mounts_hold(pid_t thread)
+{
+	char path[32], function[64];
+	snprintf(path, sizeof path, "/proc/%ld/wchan", (long)thread);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, function, sizeof function - 1);
+	if (fd >= 0)
+		close(fd);
+	function[size > 0 ? size : 0] = '\0';
+	return strcmp(function, "request_wait_answer") == 0 || strstr(function, "fuse");
+}
+
 void fuse_mounts_abort(uid_t uid)
 {
 	struct stat st;

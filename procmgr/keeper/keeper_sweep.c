@@ -41,13 +41,14 @@ void keeper_sweep_freeze(struct keeper *k, bool frozen)
 	k->suspended = frozen;
 }
 
-/* Call with each SIGKILL. Processes that are there long after the first one may wait for a FUSE server that does not answer. */
+/* Call with each SIGKILL. Processes that are there long after the first one may wait for a FUSE server that does not answer. A cgroup
+ * shows whether they do; they may also be freeing much memory. */
 static void free_from_fuse(struct keeper *k)
 {
 	int64_t now = clock_boot_us();
 	if (k->killed_at == 0)
 		k->killed_at = now;
-	else if (now - k->killed_at >= FUSE_USEC)
+	else if (now - k->killed_at >= FUSE_USEC && (!k->cgroups || cgroups_have_thread(k->cgroups, k->name, fuse_mounts_hold)))
 		fuse_mounts_abort(k->owner.uid);
 }
 
