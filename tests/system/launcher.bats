@@ -1018,6 +1018,45 @@ plain_launcher_over() {
 	plain_launcher_over
 }
 
+@test "cgroups limit the cores, processes and devices of a step" {
+	has_cgroup
+	NODE=n16 CONFIG=$DIR/limits.conf
+	mknod -m 666 "$DIR/device0" c 1 11 # kmsg
+	{ : >>"$DIR/device0"; } 2>/dev/null || skip "no device files on this file system"
+	configure "$CONFIG" auto
+	printf '[launcher]\nmax_processes = 20\ndevices = granted\ndevice_files = tape:%s%%\n' "$DIR/device" >>"$CONFIG"
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	[ "$(cat "$DIR/node/n16/limits")" = "memory=cgroup cpus=cgroup processes=cgroup" ]
+	for job in 1360 1361; do
+		launch $job "gres=tape:$([ $job = 1361 ] || echo 0)" <<-END
+			#!/bin/bash
+			nproc
+			sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status
+			{ : >>$DIR/device0; } 2>/dev/null && echo opens || echo refused
+			until [ -e $DIR/work/limited ]; do sleep 0.1; done
+			[ $job = 1361 ] || exit 0
+			exec perl -e 'for (1 .. 100) { my \$pid = fork(); exit unless defined \$pid; \$pid or do { sleep 60; exit } }'
+		END
+		record $job run
+	done
+	touch "$DIR/work/limited"
+	record 1360 done
+	[ -z "$(field message)" ]
+	record 1361 done
+	[[ $output == *"outcome=complete message=limit of 20 processes and threads reached on node n16"* ]]
+	record 1361 end
+	[ -z "$(field drain)" ]
+	[ "$(sed -n 3p "$DIR/work/1360.out")" = opens ]
+	[ "$(sed -n 3p "$DIR/work/1361.out")" = refused ]
+	# Steps of other launchers of this machine may have all cores. A machine for the test alone has cores for both.
+	if [ -n "${ROTA_TEST_ALONE:-}" ]; then
+		[ "$(head -n1 "$DIR/work/1360.out")" = 1 ] && [ "$(head -n1 "$DIR/work/1361.out")" = 1 ]
+		[ "$(sed -n 2p "$DIR/work/1360.out")" != "$(sed -n 2p "$DIR/work/1361.out")" ]
+	fi
+	plain_launcher_over
+}
+
 @test "a task starts with the user's groups, umask and limits, and with nothing of ours" {
 	launch 320 umask=0o27 rlimits=nofile=321,core=0 <<-'END'
 		#!/bin/bash
