@@ -289,3 +289,23 @@ openssl_user() {
 	[[ $output == *'[200]' ]]
 	rota admin user delete stolen
 }
+
+@test "an error of the settings names the key" {
+	local key value words
+	while IFS=';' read -r key value words; do
+		sed -E "s|^admin_hosts *=.*|admin_hosts = 127.0.0.1|; s|^$key *=.*|$key = $value|" "$ROTA_HOME/etc/rota.conf" >"$TLS/wrong.conf"
+		run -1 timeout 60 jobmgrd --config "$TLS/wrong.conf" --name wrong 3>&-
+		[[ $output == *"\"$key\" in section \"gate\""*"$words"* ]] || { echo "$key $value: $output"; false; }
+	done <<-END
+		admin_hosts;10.0.0.256;"10.0.0.256" is neither an address nor a network
+		admin_hosts;10.0.0.0/33;"10.0.0.0/33" is neither an address nor a network
+		admin_hosts;fd00::/129;is neither an address nor a network
+		admin_hosts;10.0.0.1, head;"head" is neither an address nor a network
+		admin_hosts;10.0.0.0/;is neither an address nor a network
+		user_authority;$TLS/absent.pem;could not read a certificate from
+		user_authority;$TLS/gate.key;could not read a certificate from
+	END
+	sed -E "s|^user_authority *=.*|user_authority =|" "$ROTA_HOME/etc/rota.conf" >"$TLS/wrong.conf"
+	run -1 timeout 60 jobmgrd --config "$TLS/wrong.conf" --name wrong 3>&-
+	[[ $output == *'"admin_hosts" in section "gate" needs "user_authority"'* ]]
+}
