@@ -12,7 +12,7 @@ select throws_ok(format('select api.schedule_tick(%s)', :term), 'RT412', null, '
 select throws_ok(format('select api.schedule_plan(%s, %L, null, null)', :term, '[]'), 'RT412', null, 'plan under an old term');
 select throws_ok(format('select api.schedule_refuse(%s, %L, %L, %L)', :term, '{}', '{}', '{}'), 'RT412', null, 'refuse under an old term');
 select throws_ok('select api.schedule_tick(null)', 'RT412', null, 'no term at all');
-select dblink_connect('other', 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database() || ' user=rota_jobmgr application_name=other') \g /dev/null
+select dblink_connect('other', 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database() || ' user=rota_jobmgr_leader application_name=other') \g /dev/null
 select is((select v from dblink('other', 'select api.leader_claim(''schedule'', 3)') x (v bigint)), null::bigint, 'another session does not become leader');
 select dblink_disconnect('other') \g /dev/null
 select is((select count(*) from api.schedule_commit(t.term(), '[]', null)), 0::bigint, 'an empty decision');
