@@ -49,7 +49,7 @@ waiting_for_lock() { # NUMBER: so many calls stand before the lock
 }
 
 stuck() { # NUMBER: so many calls wait for some lock
-	[ "$(superuser "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'jobmgrd gate'")" -ge "$1" ]
+	[ "$(superuser "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and application_name like 'jobmgrd gate%'")" -ge "$1" ]
 }
 
 gate_files() {
