@@ -121,8 +121,7 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 	call_answer_error(c, &e, NULL); /* the client is answered now; the request ends when the database answers */
 }
 
-/* Add to the error of a request by HTTPS that the rights of its user may have been missing. */
-static void call_explain_rights(const struct gate_call *c, struct err *e)
+void gate_call_explain_rights(const struct gate_call *c, struct err *e)
 {
 	struct err before = *e;
 
@@ -130,11 +129,11 @@ static void call_explain_rights(const struct gate_call *c, struct err *e)
 		 *before.hint ? " " : "", c->objection);
 }
 
-/* Add a hint to an error of the database: what was missing, or whether the request took effect. */
+/* Add a hint to an error of the database: that rights were missing, or whether the request took effect. */
 static void call_explain(const struct gate_call *c, struct err *e)
 {
 	if (c->objection && strcmp(e->code, "RT403") == 0)
-		call_explain_rights(c, e);
+		gate_call_explain_rights(c, e);
 	if (strncmp(e->code, "08", 2) != 0 || e->hint[0])
 		return;
 	if (c->route->flags & GATE_READ || strcmp(e->code, "08003") == 0)

@@ -103,6 +103,9 @@ void gate_call_reply(struct gate_call *c, const char *text);
 /* Answer a request with an error and end it; `problems` are as in gate_answer_error. */
 void gate_call_fail(struct gate_call *c, const struct err *e, json_t *problems);
 
+/* Add a hint to an error about the rights of a request by HTTPS: why the request has only those of an ordinary user. */
+void gate_call_explain_rights(const struct gate_call *c, struct err *e);
+
 /* End the request of a client that has closed its connection. */
 void gate_call_abandon(struct gate_call *c);
 

@@ -34,7 +34,7 @@ static void dispatch_refuse_change(struct gate_call *c)
 	struct err e;
 
 	gate_refuse(&e, "RT403", "you may not do this to the cluster");
-	err_hint(&e, "Over HTTPS, operators and administrators need their certificate: %s.", c->objection);
+	gate_call_explain_rights(c, &e);
 	gate_call_fail(c, &e, NULL);
 }
 
