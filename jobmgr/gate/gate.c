@@ -216,10 +216,10 @@ static bool gate_open_tls(struct gate *gate, struct err *e)
 	gate->server.admin = gate_admin_new(conf, e);
 	if (!gate->server.admin)
 		return false;
-	gate->tls.certificate = gate_certificate_new(gate->server.base, conf, gate->server.admin, e);
+	gate->tls.certificate =
+		gate_certificate_new(gate->server.base, conf, gate->server.admin, gate->server.sessions, gate->name, e);
 	if (!gate->tls.certificate)
 		return false;
-	gate_certificate_report(gate->tls.certificate, gate->server.sessions, gate->name);
 	fd = gate_listen_tcp(conf->gate_listen, e);
 	if (fd < 0)
 		return false;

@@ -39,7 +39,7 @@ struct gate_certificate {
 	bool is_refused;		/* that the present files cannot be used */
 	int64_t warned_at;		/* time of the last warning by clock_ms(); 0: none */
 	struct gate_sessions *sessions;
-	const char *name;    /* of this jobmgrd; NULL: nothing is reported yet */
+	const char *name;    /* of this jobmgrd */
 	int64_t reported_at; /* when the database took the report on `context`, by clock_ms(); 0: it has not */
 	bool is_reporting;   /* a report is under way */
 };
@@ -145,7 +145,7 @@ static void certificate_report(struct gate_certificate *c)
 	struct tm end;
 	char text[32];
 
-	if (!c->name || c->is_reporting || (c->reported_at && clock_ms() - c->reported_at < REPORT_MS))
+	if (c->is_reporting || (c->reported_at && clock_ms() - c->reported_at < REPORT_MS))
 		return;
 	if (!ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(c->context)), &end))
 		return;
@@ -188,13 +188,15 @@ static void certificate_check(evutil_socket_t fd, short what, void *arg)
 }
 
 struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct gate_admin *admin,
-					      struct err *e)
+					      struct gate_sessions *sessions, const char *name, struct err *e)
 {
 	struct timeval often = {.tv_sec = CHECK_S};
 	struct gate_certificate *c = xcalloc(1, sizeof *c);
 
 	c->conf = conf;
 	c->admin = admin;
+	c->sessions = sessions;
+	c->name = name;
 	if (!certificate_read(c, e)) {
 		free(c);
 		return NULL;
@@ -204,12 +206,6 @@ struct gate_certificate *gate_certificate_new(struct event_base *base, const str
 	if (!c->timer || event_add(c->timer, &often) < 0)
 		die("HTTP API: could not make a timer");
 	return c;
-}
-
-void gate_certificate_report(struct gate_certificate *c, struct gate_sessions *sessions, const char *name)
-{
-	c->sessions = sessions;
-	c->name = name;
 }
 
 void gate_certificate_free(struct gate_certificate *c)

@@ -12,13 +12,10 @@
 
 struct gate_certificate;
 
-/* Read gate.certificate, gate.private_key and gate.user_authority. Returns NULL with an error if they cannot be used. The caller keeps
- * `conf` and `admin`. */
+/* Read gate.certificate, gate.private_key and gate.user_authority. Returns NULL with an error if they cannot be used. From then on,
+ * `sessions` report to the database when the certificate of the jobmgrd `name` ends. The caller keeps all arguments. */
 struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct gate_admin *admin,
-					      struct err *e);
-
-/* Report from now on to the database when the certificate of the jobmgrd `name` ends. The caller keeps `sessions` and `name`. */
-void gate_certificate_report(struct gate_certificate *certificate, struct gate_sessions *sessions, const char *name);
+					      struct gate_sessions *sessions, const char *name, struct err *e);
 
 /* Call it after gate_sessions_close(), since a query may be under way. */
 void gate_certificate_free(struct gate_certificate *certificate);
