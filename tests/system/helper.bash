@@ -114,6 +114,15 @@ users_remove() {
 	return "$status"
 }
 
+# instance_users_down USER...: instance_down, then users_remove; for tests that only root runs.
+instance_users_down() {
+	[ "$(id -u)" = 0 ] || return 0
+	local status=0
+	instance_down || status=1
+	users_remove "$@" || status=1
+	return "$status"
+}
+
 # folders_add USER...: a folder of each user's own, by the user's name, in the folder of the tests.
 folders_add() {
 	local user

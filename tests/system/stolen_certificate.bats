@@ -38,8 +38,7 @@ setup_file() {
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
-	instance_down || status=1
-	users_remove "$EVE" "$ADA" "$BOB" || status=1
+	instance_users_down "$EVE" "$ADA" "$BOB" || status=1
 	rm -rf -- "$TLS"
 	return "$status"
 }

@@ -22,8 +22,7 @@ teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
 	[ -z "${FUSE_MODE:-}" ] || chmod "$FUSE_MODE" /dev/fuse
-	instance_down || status=1
-	users_remove "$EVE" || status=1
+	instance_users_down "$EVE" || status=1
 	return "$status"
 }
 

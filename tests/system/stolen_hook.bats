@@ -33,7 +33,7 @@ setup_file() {
 				head -c 1 "/proc/$pid/mem" 2>&1 | grep -q 'Input/output' && echo "opens the memory of a daemon"
 				kill -0 "$pid" 2>/dev/null && echo "can kill a daemon"
 			done
-			for role in rota_jobmgr rota_nodemgr rota_runner rota_admin rota_owner postgres; do
+			for role in rota_jobmgr rota_jobmgr_leader rota_jobmgr_admin rota_nodemgr rota_runner rota_admin rota_owner postgres; do
 				psql -X -h "$home/run" -d rota -U "$role" -Atqc 'select 1' >/dev/null 2>&1 && echo "is $role"
 			done
 			echo "as $(id -un)"

@@ -19,8 +19,7 @@ setup_file() {
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
-	instance_down || status=1
-	users_remove "$EVE" || status=1
+	instance_users_down "$EVE" || status=1
 	rm -f "$TMPDIR/$EVE.device0"
 	return "$status"
 }

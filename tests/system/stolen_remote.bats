@@ -21,8 +21,7 @@ setup_file() {
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
-	instance_down || status=1
-	users_remove "$EVE" "$ADA" || status=1
+	instance_users_down "$EVE" "$ADA" || status=1
 	rm -rf -- "$TLS"
 	return "$status"
 }

@@ -13,11 +13,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ "$(id -u)" = 0 ] || return 0
-	local status=0
-	instance_down || status=1
-	users_remove "$EVE" || status=1
-	return "$status"
+	instance_users_down "$EVE"
 }
 
 setup() {

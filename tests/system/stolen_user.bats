@@ -25,8 +25,7 @@ setup_file() {
 teardown_file() {
 	[ "$(id -u)" = 0 ] || return 0
 	local status=0
-	instance_down || status=1
-	users_remove "$EVE" || status=1
+	instance_users_down "$EVE" || status=1
 	groupdel "$CLUB" || status=1
 	groupdel "$OTHERS" || status=1
 	rm -rf -- "$HOOKS" "/etc/pam.d/$SERVICE"
