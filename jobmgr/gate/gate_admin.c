@@ -1,4 +1,4 @@
-/* gate_admin.c - who has the rights of an operator or administrator over HTTPS.
+/* gate_admin.c - verifies that a request by HTTPS has the rights of an operator or administrator.
  *
  * Called by: gate_certificate.c for each TLS context; gate_dispatch.c for each request by HTTPS.
  * Invariants:

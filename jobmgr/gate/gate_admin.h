@@ -1,4 +1,4 @@
-/* gate_admin.h - who has the rights of an operator or administrator over HTTPS. For gate*.c only. */
+/* gate_admin.h - verifies that a request by HTTPS has the rights of an operator or administrator. For gate*.c only. */
 #ifndef ROTA_GATE_ADMIN_H
 #define ROTA_GATE_ADMIN_H
 

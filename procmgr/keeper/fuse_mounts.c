@@ -222,7 +222,7 @@ static bool detach(const struct fuse_mount *mount)
 	return detached;
 }
 
-/* The last mount of the table is the first to go: it may hide others. Detaching a mount also detaches what is mounted in it. */
+/* Detach in reverse order of the mount table, since a later mount may hide an earlier one. A mount takes those below it along. */
 int fuse_mounts_detach(const void *uid)
 {
 	struct fuse_mount_list all = list_mounts(*(const uid_t *)uid);

@@ -1,5 +1,5 @@
--- Job numbers: jobmgrd reserves a number before it submits a job, since the authenticators of the job's steps cover it. So what was
--- submitted once cannot be submitted again, as another job.
+-- Job numbers. jobmgrd reserves a number, makes the authenticators of the job's steps over it, and submits the job. So a copy of the
+-- submission under another number has no valid authenticator.
 --
 -- Called by: the HTTP API of jobmgrd, before api.job_submit.
 -- Invariants:

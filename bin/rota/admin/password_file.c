@@ -19,7 +19,7 @@
 struct password_file {
 	char *path;
 	struct stat folder; /* of the folder that the file is in */
-	uid_t uid;	    /* who is to own the file, if root writes it */
+	uid_t uid;	    /* owner of the file, if root writes it */
 	gid_t gid;
 	bool is_given; /* the file does not exist, or `uid` owns it */
 	char **lines;  /* without their newlines */
@@ -66,7 +66,7 @@ static bool file_read(struct password_file *file, struct err *e)
 	return err_hint(e, "Remove it, or name another file with --file.");
 }
 
-/* Find out who is to own the file. */
+/* The owner of the file is the account, or else the owner of its folder. */
 static bool find_owner(struct password_file *file, const char *account, struct err *e)
 {
 	const struct passwd *pw = account && *account ? getpwnam(account) : NULL;

@@ -1,7 +1,8 @@
 /* sql.c - `rota sql`: runs psql on the database of the instance, with the caller's role.
  *
  * Root, the account and the owner of the instance connect as rota_admin. Another user connects as the role of their own name,
- * which an administrator creates (docs/querying.md), to a standby if there is one. The server checks the user id, so nobody can connect as another role. */
+ * which an administrator creates (docs/querying.md), to a standby if there is one. The server checks the user id, so nobody can
+ * connect as another role. */
 #include <errno.h>
 #include <libpq-fe.h>
 #include <stdio.h>
