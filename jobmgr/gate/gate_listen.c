@@ -20,7 +20,11 @@
 
 #include "lib/log.h"
 
-enum { LISTEN_BACKLOG = 512 };
+enum {
+	/* Connections that wait in the kernel to be accepted. As many as the kernel allows by default (net.core.somaxconn): where the
+	 * queue is full, the kernel drops a connection by TCP, and its client tries again after 1, 3, 7, 15, ... seconds only. */
+	LISTEN_BACKLOG = 4096
+};
 
 /* Remove the socket file that an earlier process left. */
 static bool listen_unlink_stale(const char *path, struct err *e)

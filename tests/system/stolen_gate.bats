@@ -116,6 +116,20 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 	[ "$(pid_of jobmgrd)" = "$JOBMGRD" ]
 }
 
+@test "a connection that waits for a busy jobmgrd waits in the kernel's queue, and is not dropped" {
+	kill -STOP "$JOBMGRD"
+	run timeout 30 perl -MIO::Socket::INET -e '
+		my @held;
+		while (@held < 900) {
+			my $new = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $ENV{PORT}, LocalAddr => "127.0.0.2", Timeout => 20)
+				or die scalar(@held), " connections\n";
+			push @held, $new;
+		}' 3>&-
+	kill -CONT "$JOBMGRD"
+	[ "$status" = 0 ] # of the dropped ones, each would take a second or more
+	served
+}
+
 @test "known users who fill all places do not displace root's and others' calls" {
 	for user in "$EVE" "$MAL" "$VIC"; do
 		as "$user" rota queue >/dev/null
