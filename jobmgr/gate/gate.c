@@ -19,6 +19,7 @@
 #include "jobmgr/gate/gate_connection.h"
 #include "jobmgr/gate/gate_dispatch.h"
 #include "jobmgr/gate/gate_listen.h"
+#include "jobmgr/gate/gate_numbers.h"
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/gate/gate_wait.h"
 #include "lib/daemon.h"
@@ -258,6 +259,7 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const c
 	gate->server.waits = gate_waits_new();
 	gate->server.auth = gate_auth_new(base, conf);
 	gate->server.admissions = gate_admissions_new();
+	gate->server.numbers = gate_numbers_new();
 	gate->server.listener = gate_listen_session_open(base, conf, gate_take_notification, gate);
 	gate->server.sessions = gate_sessions_open(base, conf, GATE_SESSION_LOCAL);
 	gate->server.remote_sessions = *conf->gate_listen ? gate_sessions_open(base, conf, GATE_SESSION_REMOTE) : NULL;
@@ -334,6 +336,7 @@ void gate_close(struct gate *gate)
 	gate_connections_free(gate->server.connections);
 	gate_admin_free(gate->server.admin);
 	gate_admissions_free(gate->server.admissions);
+	gate_numbers_free(gate->server.numbers);
 	event_free(gate->retry);
 	if (gate->drain)
 		event_free(gate->drain);

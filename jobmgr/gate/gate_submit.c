@@ -10,6 +10,7 @@
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_job.h"
+#include "jobmgr/gate/gate_numbers.h"
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_translate.h"
 
@@ -205,12 +206,13 @@ static void submit_take_numbers(struct gate_call *c, const char *text, const str
 
 	if (failure) {
 		gate_call_fail(c, failure, NULL);
-	} else if (json_array_size(numbers) != s->count) {
+	} else if (json_array_size(numbers) < s->count) {
 		gate_refuse(
 			&e, "RT500",
 			"the database's answer has not one number for each job (api.job_number); run \"rota admin db upgrade\"");
 		gate_call_fail(c, &e, NULL);
 	} else {
+		gate_numbers_put(c->server->numbers, numbers, s->count);
 		submit_authenticate(c, numbers);
 	}
 	json_decref(numbers);
@@ -220,14 +222,30 @@ static void submit_take_numbers(struct gate_call *c, const char *text, const str
 static void submit_reserve(struct gate_call *c)
 {
 	const struct submission *s = c->state;
-	char count[16];
+	size_t ahead = s->list ? 0 : gate_numbers_ahead(c->server->numbers);
+	char count[24];
 
-	snprintf(count, sizeof count, "%zu", s->count);
+	snprintf(count, sizeof count, "%zu", s->count + ahead);
 	gate_call_db(c, API_job_number, (struct db_param[]){{count, -1}}, 1, submit_take_numbers);
+}
+
+/* Submit with numbers of the stock, if it has enough. */
+static void submit_begin(struct gate_call *c)
+{
+	const struct submission *s = c->state;
+	json_t *numbers = gate_numbers_take(c->server->numbers, s->count);
+
+	c->send = submit_reserve;
+	if (numbers)
+		submit_authenticate(c, numbers);
+	else
+		submit_reserve(c);
+	json_decref(numbers);
 }
 
 static void submit_try(struct gate_call *c)
 {
+	c->send = submit_try;
 	submit_authenticate(c, NULL);
 }
 
@@ -275,8 +293,10 @@ static void submit_translate(struct gate_call *c)
 	       submission_count_job(c, &s->jobs[i], &size, &steps, &e))
 		i++;
 	if (i == s->count) {
-		c->send = c->route->function == API_job_try ? submit_try : submit_reserve;
-		c->send(c);
+		if (c->route->function == API_job_try)
+			submit_try(c);
+		else
+			submit_begin(c);
 	} else if (*e.code || !gate_translate_retry(c, submit_translate)) {
 		submit_refuse(c, &s->jobs[i], &problems, &e);
 	}

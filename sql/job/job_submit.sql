@@ -362,9 +362,9 @@ end $$;
 comment on function internal.submit_bonds(bigint, text, rota.step_edge[], bigint) is
 	'Write the edges of a new job and resolve those whose peers have ended; p_try: not null where the job is only tried.';
 
-create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
+create function internal.submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 -- For partitioned tables, plans for the actual values look cheaper than cached ones, and would be made for every submission.
-language plpgsql security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
+language plpgsql set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_head constant jsonb := p_plan -> 'job';
 	v_edges jsonb := p_plan -> 'edges';
@@ -398,9 +398,6 @@ begin
 		perform internal.submit_texts(v_known, p_script, p_environment);
 	end if;
 	perform internal.submit_job(v_job, p_uid, p_gid, p_user, v_head, v_known, cardinality(v_steps));
-	if v_try is null then
-		perform internal.number_check(v_job);
-	end if;
 	if v_edges <> '[]' then
 		perform internal.submit_peers_lock(v_edges);
 		v_peers := internal.submit_edges(p_uid, p_user, v_head ->> 'script_name', v_job, v_steps, v_edges);
@@ -427,6 +424,19 @@ begin
 		raise exception 'tried' using errcode = 'RT200';
 	end if;
 	return jsonb_build_object('job_id', v_job, 'steps', cardinality(v_steps), 'known', false);
+end $$;
+comment on function internal.submit(int, int, text, jsonb, bytea, bytea) is
+	'api.job_submit without the check of the job''s number.';
+
+create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_answer constant jsonb := internal.submit(p_uid, p_gid, p_user, p_plan, p_script, p_environment);
+begin
+	if not (v_answer -> 'known')::boolean then
+		perform internal.numbers_check((v_answer -> 'job_id')::bigint, (v_answer -> 'job_id')::bigint);
+	end if;
+	return v_answer;
 end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
 	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. "job_id" of the plan''s '
@@ -499,8 +509,12 @@ begin
 		environment) loop
 		v_script := coalesce(v_one.script, v_script);
 		v_environment := coalesce(v_one.environment, v_environment);
-		v_jobs := v_jobs || api.job_submit(p_uid, p_gid, p_user, v_one.plan, v_script, v_environment);
+		v_jobs := v_jobs || internal.submit(p_uid, p_gid, p_user, v_one.plan, v_script, v_environment);
 	end loop;
+	perform internal.numbers_check(min((j -> 'job_id')::bigint), max((j -> 'job_id')::bigint))
+	from unnest(v_jobs) j
+	where not (j -> 'known')::boolean
+	having count(*) > 0;
 	return jsonb_build_object('jobs', v_jobs);
 exception when sqlstate 'RT422' then
 	get stacked diagnostics v_message = message_text, v_hint = pg_exception_hint;

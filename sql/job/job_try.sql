@@ -15,8 +15,8 @@ create function api.job_try(p_uid int, p_gid int, p_user text, p_plan jsonb, p_s
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	perform set_config('rota.try', internal.try_number()::text, true); -- taken back as everything else
-	-- api.job_submit() returns here only if it would make no job; otherwise it raises an exception.
-	return api.job_submit(p_uid, p_gid, p_user, p_plan, p_script, p_environment) - 'job_id';
+	-- internal.submit() returns here only if it would make no job; otherwise it raises an exception.
+	return internal.submit(p_uid, p_gid, p_user, p_plan, p_script, p_environment) - 'job_id';
 exception when sqlstate 'RT200' then
 	return jsonb_build_object('steps', jsonb_array_length(p_plan -> 'steps'), 'known', false, 'cost',
 		internal.plan_cost(p_user, p_plan));

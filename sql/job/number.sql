@@ -15,21 +15,23 @@ begin
 end $$;
 comment on function api.job_number(int) is 'Reserve so many job numbers, 1 to 1000: a list of them, rising.';
 
-create function internal.number_check(p_job bigint) returns void
+create function internal.numbers_check(p_first bigint, p_last bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_reserved boolean;
+	v_wrong bigint;
 	v_live boolean;
 begin
-	select s.is_called and p_job > a.numbered_after and p_job <= s.last_value, p_job >= f.job_id into v_reserved, v_live
+	select case when not s.is_called or p_first <= a.numbered_after then p_first when p_last > s.last_value then p_last end,
+		p_first >= f.job_id into v_wrong, v_live
 	from job_job_id_seq s, authenticator a, live_from f;
-	if not v_reserved then
-		raise exception 'job number % was not reserved', p_job using errcode = 'RT409', hint = 'Reserve one: api.job_number.';
+	if v_wrong is not null then
+		raise exception 'job number % was not reserved', v_wrong using errcode = 'RT409', hint = 'Reserve one: api.job_number.';
 	elsif not v_live then
-		raise exception 'the range of job number % is over', p_job using errcode = 'serialization_failure',
+		raise exception 'the range of job number % is over', p_first using errcode = 'serialization_failure',
 			hint = 'Reserve another one.';
 	end if;
 end $$;
-comment on function internal.number_check(bigint) is
-	'Refuse a job whose number was not reserved (RT409), or so long ago that functions do not look at its range any more (40001). '
-	'The row of the job is written already: its lock of table rota.job holds off internal.live_advance.';
+comment on function internal.numbers_check(bigint, bigint) is
+	'Refuse jobs with numbers from p_first to p_last if they were not reserved (RT409), or so long ago that functions do not look at '
+	'their range any more (40001). Rows of the jobs are written already: their lock of table rota.job holds off '
+	'internal.live_advance.';
