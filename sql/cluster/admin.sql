@@ -230,93 +230,6 @@ exception when foreign_key_violation then
 end $$;
 comment on function internal.admin_delete(text, text) is 'Delete an object that nothing uses.';
 
-create function internal.admin_node_state(p_user text, p_name text, p_action text, p_set jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_node node;
-	v_lease node_lease;
-	v_short text;
-begin
-	if p_action = 'dead' then
-		perform internal.node_dead(p_user, p_name, p_set ->> '+reason');
-		return;
-	end if;
-	select * into v_node from node n where n.name = p_name for no key update;
-	if p_action = 'drain' then
-		if p_set ->> '+reason' is null then
-			raise exception 'say why node "%" is drained', p_name using errcode = 'RT422', hint = 'Give a reason.';
-		elsif p_set ->> '+deadline' is not null then
-			perform internal.admin_notice(p_user, v_node, 'drain', p_set ->> '+reason',
-				(p_set ->> '+deadline')::timestamptz, coalesce((p_set ->> '+end_steps')::boolean, false));
-			return;
-		elsif p_set ->> '+end_steps' = 'true' then
-			raise exception 'ending the steps that run needs a deadline' using errcode = 'RT422',
-				hint = 'Give one; "now" will do.';
-		end if;
-		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
-		if v_node.state <> 'drain' or v_node.reason is distinct from p_set ->> '+reason' then
-			perform internal.node_state_set(v_node.node_id, 'drain', p_user, p_set ->> '+reason');
-		end if;
-		return;
-	end if;
-	delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
-	if v_node.state not in ('drain', 'invalid') then
-		return;
-	end if;
-	-- The state that the node has without an administrator. A node that is down returns by itself, when it has shown that no
-	-- attempt is left there.
-	v_short := internal.node_shortfall(v_node.node_id);
-	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
-	perform internal.node_state_set(v_node.node_id, case
-		when v_node.found is null then 'unknown'
-		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.orphans > 0 then 'down'
-		when v_short is not null then 'invalid'
-		else 'up' end, p_user,
-		case when v_lease.orphans > 0 then 'what was given up here is being ended'
-		when v_lease.node_id is null or v_lease.lost_at is not null then 'no lease' else v_short end);
-end $$;
-comment on function internal.admin_node_state(text, text, text, jsonb) is
-	'Drain a node, now or at a deadline, take it back into use, or declare it dead.';
-
-create function internal.admin_notice(p_user text, p_node rota.node, p_kind text, p_reason text, p_at timestamptz,
-	p_end_steps boolean) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-begin
-	if p_kind = 'drain' and p_node.state = 'drain' then
-		raise exception 'node "%" is drained already', p_node.name using errcode = 'RT409', hint = 'Resume it first.';
-	end if;
-	insert into node_notice as n (node_id, kind, at, reason, actor, end_steps)
-	values (p_node.node_id, p_kind, p_at, p_reason, p_user, p_end_steps)
-	on conflict (node_id, kind) do update
-	set at = excluded.at, reason = excluded.reason, actor = excluded.actor, end_steps = excluded.end_steps, said_at = now()
-	where (n.at, n.reason, n.end_steps) is distinct from (excluded.at, excluded.reason, excluded.end_steps);
-end $$;
-comment on function internal.admin_notice(text, rota.node, text, text, timestamptz, boolean) is
-	'Store an announcement about a node (rota.node_notice).';
-
-create function internal.admin_failing(p_user text, p_name text, p_set jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_node node;
-	v_old node_notice;
-begin
-	if not p_set ?| array['+failing', '+failing_at'] then
-		return;
-	end if;
-	select * into v_node from node n where n.name = p_name for no key update;
-	select * into v_old from node_notice n where n.node_id = v_node.node_id and n.kind = 'failing';
-	if p_set ? '+failing' and p_set ->> '+failing' is null then
-		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'failing';
-		return;
-	elsif not p_set ? '+failing' and v_old.node_id is null then
-		raise exception 'a reason is missing: what is wrong with node "%"', p_name using errcode = 'RT422',
-			hint = 'Give "failing" a reason.';
-	end if;
-	perform internal.admin_notice(p_user, v_node, 'failing', coalesce(p_set ->> '+failing', v_old.reason),
-		case when p_set ? '+failing_at' then (p_set ->> '+failing_at')::timestamptz else v_old.at end, false);
-end $$;
-comment on function internal.admin_failing(text, text, jsonb) is 'Mark a node as failing, or take the mark off.';
-
 create function internal.admin_opened(p_accounts text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -445,23 +358,6 @@ begin
 	return true;
 end $$;
 comment on function internal.admin_one(text, text, text, text, jsonb) is 'Do one change and record it; whether anything changed.';
-
-create function internal.node_judge_hardware(p_name text, p_user text) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_node node;
-	v_short text;
-begin
-	select * into v_node from node n where n.name = p_name;
-	v_short := internal.node_shortfall(v_node.node_id);
-	if v_node.state = 'up' and v_short is not null then
-		perform internal.node_state_set(v_node.node_id, 'invalid', p_user, v_short);
-	elsif v_node.state = 'invalid' and v_short is null then
-		perform internal.node_state_set(v_node.node_id, 'up', p_user, null);
-	end if;
-end $$;
-comment on function internal.node_judge_hardware(text, text) is
-	'Move a node between up and invalid after what is prescribed has changed.';
 
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
