@@ -36,7 +36,7 @@ struct gate_server {
 	struct gate_auth *auth;
 	struct gate_admin *admin; /* NULL: there is no HTTPS */
 	struct gate_admissions *admissions;
-	struct gate_numbers *numbers;
+	struct gate_numbers *numbers; /* job numbers that are reserved ahead */
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
 	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */

@@ -10,8 +10,8 @@ declare
 	v_begun internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v
 		where v.waits and v.open and v.keeper_at is not null);
 begin
-	-- The end frees what is held. So does a refusal, and in a job group the end of the tasks, though the prolog owner stays
-	-- for the epilog.
+	-- What an attempt holds is free after its end, and after a refusal. In a job group it is free as soon as the tasks have
+	-- ended. The attempt that ran the prolog goes on all the same, because it runs the epilog later.
 	v_freed := array(
 		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at),
 			v.end_at is not null or v.refused, v.figures,
