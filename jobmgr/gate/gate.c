@@ -33,7 +33,7 @@ enum {
 	GATE_TIMEOUT = 60,	   /* seconds without progress in reading or writing */
 	GATE_RETRY = 1,		   /* seconds between tries for the socket's lock */
 	GATE_PAUSE = 100,	   /* milliseconds without accepting after accept() failed */
-	GATE_FULL = 5,		   /* milliseconds without accepting while too many connections are being closed */
+	GATE_FULL = 1,		   /* milliseconds without accepting while too many connections are being closed */
 	GATE_DRAIN_POLL = 10	   /* milliseconds between checks whether all requests have ended */
 };
 
@@ -109,7 +109,7 @@ static void listener_look_for_room(evutil_socket_t fd, short what, void *arg)
 	if (l->gate->server.draining)
 		return;
 	gate_connections_remove_ended(l->gate->server.connections);
-	if (gate_connections_are_full(l->gate->server.connections))
+	if (gate_connections_are_full(l->gate->server.connections, l->certificate != NULL))
 		listener_wait_for_room(l);
 	else
 		evconnlistener_enable(l->listener);
@@ -132,7 +132,7 @@ static struct bufferevent *gate_make_buffer(struct event_base *base, void *arg)
 
 	if (buffer)
 		gate_connection_add(l->gate->server.connections, buffer, tls);
-	if (gate_connections_are_full(l->gate->server.connections)) {
+	if (gate_connections_are_full(l->gate->server.connections, l->certificate != NULL)) {
 		evconnlistener_disable(l->listener);
 		listener_wait_for_room(l);
 	}

@@ -6,6 +6,8 @@
  *   a valid credential counts to the quota of its user, too.
  * - Where a quota or all places are used up, a connection that waits for its client is shut down for the new one, of the same
  *   client or of the one with most connections.
+ * - Each of the two listening sockets has places of its own for connections that are being refused, so that clients who fill the
+ *   queue of one socket do not delay those of the other.
  * - A connection beyond its deadline or the bounds is shut down, and so is one whose client has too many unanswered bytes.
  * - evhttp does not report the end of a connection, but removes its callbacks from the buffer. The sweep frees such buffers. */
 #include "jobmgr/gate/gate_connection.h"
@@ -19,7 +21,7 @@
 #include "lib/log.h"
 
 enum {
-	CONNECTIONS_ENDING = 50, /* refused connections that may be open beside the bound */
+	CONNECTIONS_ENDING = 25, /* refused connections of one listening socket that may be open beside the bound */
 	CONNECTION_SWEEP = 1,	 /* seconds between sweeps of ended and late connections */
 };
 
@@ -30,6 +32,7 @@ struct gate_connection {
 	struct gate_quota *user;  /* quota of the user of a TLS connection; NULL: not known yet */
 	struct gate_deadline deadline;
 	size_t unanswered;
+	bool is_tls;
 	bool is_proven; /* a request had a valid credential */
 	bool refused;
 	TAILQ_ENTRY(gate_connection) link;
@@ -41,8 +44,8 @@ struct gate_connections {
 	struct gate_quotas *quotas;
 	/* number of admitted connections; of those by TLS; of those by TLS without a valid credential; limit of connections */
 	unsigned count, remote, remote_unproven, bound;
-	unsigned open;		/* length of the list */
-	unsigned refused, late; /* number of connections refused, or shut down as late, since the last log line about them */
+	unsigned open, open_tls; /* length of the list; number of connections by TLS in it */
+	unsigned refused, late;	 /* number of connections refused, or shut down as late, since the last log line about them */
 	size_t most, unanswered;
 	struct event *sweep;
 };
@@ -263,6 +266,7 @@ static void connection_remove(struct gate_connection *c)
 	evbuffer_remove_cb(bufferevent_get_output(c->buffer), connection_output_changed, c);
 	TAILQ_REMOVE(&c->all->list, c, link);
 	c->all->open--;
+	c->all->open_tls -= c->is_tls ? 1 : 0;
 	connection_release(c);
 	bufferevent_decref(c->buffer);
 	free(c);
@@ -300,9 +304,12 @@ void gate_connections_remove_ended(struct gate_connections *all)
 	}
 }
 
-bool gate_connections_are_full(const struct gate_connections *all)
+bool gate_connections_are_full(const struct gate_connections *all, bool is_tls)
 {
-	return all->open >= all->bound + CONNECTIONS_ENDING;
+	unsigned open = is_tls ? all->open_tls : all->open - all->open_tls;
+	unsigned admitted = is_tls ? all->remote : all->count - all->remote;
+
+	return all->open >= all->bound && open - admitted >= CONNECTIONS_ENDING;
 }
 
 static void connections_sweep(evutil_socket_t fd, short what, void *arg)
@@ -359,11 +366,13 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	bufferevent_incref(buffer);
 	c->all = all;
 	c->buffer = buffer;
+	c->is_tls = is_tls;
 	gate_deadline_begin(&c->deadline, all->conf, is_tls);
 	evbuffer_add_cb(bufferevent_get_input(buffer), connection_input_changed, c);
 	evbuffer_add_cb(bufferevent_get_output(buffer), connection_output_changed, c);
 	TAILQ_INSERT_TAIL(&all->list, c, link);
 	all->open++;
+	all->open_tls += is_tls ? 1 : 0;
 	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* the sweep does not run while there are no connections */
 		event_add(all->sweep, &often);
 	event_active(all->sweep, 0, 0);

@@ -47,8 +47,9 @@ bool gate_connection_prove(struct gate_connection *connection, uid_t uid, struct
 /* Free the connections that have ended, with their files. evhttp has taken over all connections that were added. */
 void gate_connections_remove_ended(struct gate_connections *connections);
 
-/* Are more connections open, refused ones included, than files may be used for? */
-bool gate_connections_are_full(const struct gate_connections *connections);
+/* Must a listening socket wait until connections that it accepted and that were refused have ended, because no more files may be
+ * used for them? `is_tls` names the socket. */
+bool gate_connections_are_full(const struct gate_connections *connections, bool is_tls);
 
 /* Are all answers to clients written to their sockets? */
 bool gate_connections_flushed(const struct gate_connections *connections);

@@ -38,31 +38,37 @@ teardown() {
 
 # attack USER COUNT WHERE BYTES: in the background, as that user, so many connections to the Unix socket ("unix") or from that
 # address to the port. Each sends the bytes and then one more, again and again; without BYTES, nothing. One that is closed is opened
-# again. All have been opened once when this returns.
+# again. All have been opened once when this returns. How many were closed is written to closed.USER.WHERE.BYTES, a line each round.
 attack() {
-	local ready=$BATS_TEST_TMPDIR/ready.$1.$3.${#4}
+	local closed=$BATS_TEST_TMPDIR/closed.$1.$3.${#4}
 	setpriv --reuid "$1" --regid "$1" --clear-groups perl -MIO::Socket::UNIX -MIO::Socket::INET -e '
 		my ($count, $where, $bytes) = @ARGV;
 		$SIG{PIPE} = "IGNORE"; $| = 1;
 		$bytes =~ s/\\x(..)/chr hex $1/ge; $bytes =~ s/\\r/\r/g; $bytes =~ s/\\n/\n/g;
 		my @held;
-		for (my $round = 0;; $round++) {
+		for (my $closed = 0;;) {
 			for my $i (0 .. $count - 1) {
 				if ($held[$i]) {
 					my $bits = ""; vec($bits, fileno $held[$i], 1) = 1;
 					if (select $bits, undef, undef, 0) { my $n = sysread $held[$i], my $x, 65536; undef $held[$i] unless $n }
 					if ($held[$i] && length $bytes) { undef $held[$i] unless defined syswrite $held[$i], "a" }
+					$closed++ unless $held[$i];
 				}
 				next if $held[$i];
 				$held[$i] = $where eq "unix" ? IO::Socket::UNIX->new(Peer => $ENV{GATE})
 					: IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $ENV{PORT}, LocalAddr => $where, Timeout => 5) or next;
 				syswrite $held[$i], $bytes if length $bytes;
 			}
-			print "ready\n" unless $round;
+			print "$closed\n";
 			select undef, undef, undef, 0.2;
-		}' "$2" "$3" "$4" >"$ready" 2>/dev/null 3>&- &
+		}' "$2" "$3" "$4" >"$closed" 2>/dev/null 3>&- &
 	ATTACKERS+=" $!"
-	eventually test -s "$ready"
+	eventually test -s "$closed"
+}
+
+# closed WHERE: how many connections jobmgrd has closed on the attackers there.
+closed() {
+	tail -qn 1 "$BATS_TEST_TMPDIR"/closed.*.$1.* | awk '{ sum += $1 } END { print sum }'
 }
 
 stop_attack() {
@@ -112,6 +118,9 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 	as nobody timeout 60 rota queue
 	grep -q 'HTTP API: too many connections' "$ROTA_HOME/log/jobmgrd.log"
 	stop_attack
+	# Neither socket waits for the other's attackers. (Where they were accepted in one queue, one in fifty came by HTTPS.)
+	echo "closed: $(closed unix) on the Unix socket, $(closed '127.*') by HTTPS"
+	[ $((10 * $(closed '127.*'))) -gt "$(closed unix)" ]
 	served
 	[ "$(pid_of jobmgrd)" = "$JOBMGRD" ]
 }
