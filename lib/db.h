@@ -5,8 +5,9 @@
  * - api.def has the functions that C may call. Each is prepared at connect, so a daemon detects a database of another version at
  *   once.
  * - A lost connection fails every call under way. The connection is made again; no call is sent twice.
- * - Where the connection string has several hosts, each is tried in turn for at most connect_timeout. The pause after a round is
- *   50 ms and doubles up to 500 ms. */
+ * - Where the connection string has several hosts, each is tried in turn for at most connect_timeout. A single host, once reached,
+ *   gets six times as long for its answer, and up to four times that if it was late. The pause after a round is 50 ms and doubles
+ *   up to 500 ms. */
 #ifndef ROTA_DB_H
 #define ROTA_DB_H
 

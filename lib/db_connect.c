@@ -5,6 +5,9 @@
  * - While connecting, only the event `read` watches the socket.
  * - Each attempt is at one host and has a deadline of its own, since libpq's connect_timeout does not apply to PQconnectPoll().
  *   So a host that does not answer does not keep the others from being tried.
+ * - The only host, once reached, gets more time for its answer, and more each time that it was late. To begin a session costs the
+ *   server up to a tenth of a second of CPU time. Where a thousand daemons come at once, it begins all sessions beside each other,
+ *   so all of them are ready late. If all daemons gave up before, all of the work would be in vain, again and again.
  * - libpq blocks to resolve host names. Where that is slow, the connection string should have hostaddr. */
 #include "lib/db_inside.h"
 
@@ -16,7 +19,11 @@
 
 #include "lib/log.h"
 
-enum { CONNECT_SECONDS = 10 };
+enum {
+	CONNECT_SECONDS = 10, /* time for reaching a host, where the connection string has no connect_timeout */
+	CONNECT_REACHED = 6,  /* times as long for the answer of the only host */
+	CONNECT_LATE_MOST = 2 /* that time doubles so often */
+};
 
 /* Callback after all functions are prepared. On failure the database may have functions of another version. */
 static void on_prepared(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -37,7 +44,7 @@ static void on_prepared(struct db *db, PGresult *result, const struct err *e, vo
 	}
 	db->state = DB_UP;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;
-	db->tried = 0;
+	db->tried = db->late = 0;
 	db->reported[0] = db->failed[0] = '\0';
 	evtimer_del(db->connect);
 	db->watcher->up(db, db->watcher->arg);
@@ -91,6 +98,36 @@ static void db_prepare(struct db *db)
 	db_send_end(db, sent, on_prepared, NULL);
 }
 
+/* Returns connect_timeout of the connection string, or the default, in seconds. */
+static int connect_timeout(PGconn *conn)
+{
+	PQconninfoOption *options = PQconninfo(conn);
+	int seconds = 0;
+	for (const PQconninfoOption *o = options; o && o->keyword; o++)
+		if (strcmp(o->keyword, "connect_timeout") == 0 && o->val)
+			seconds = atoi(o->val);
+	PQconninfoFree(options);
+	return seconds > 0 ? seconds : CONNECT_SECONDS;
+}
+
+/* Set the time within which a connection must be made and all its functions prepared. */
+static void connect_limit(struct db *db, int seconds)
+{
+	struct timeval limit = {seconds, 0};
+	db->limit_s = seconds;
+	evtimer_add(db->connect, &limit);
+}
+
+/* The host has been reached: give it more time, if there is no other one to try. */
+static void connect_reached(struct db *db)
+{
+	int doubled = db->late < CONNECT_LATE_MOST ? db->late : CONNECT_LATE_MOST;
+	if (db->place_count > 1 || db->is_reached)
+		return;
+	db->is_reached = true;
+	connect_limit(db, connect_timeout(db->conn) * CONNECT_REACHED << doubled);
+}
+
 static void on_connecting(evutil_socket_t fd, short what, void *arg);
 
 /* Wait for the socket of libpq. Each step of connecting may use another socket, and so needs a new event. */
@@ -109,6 +146,8 @@ static void on_connecting(evutil_socket_t fd, short what, void *arg)
 	event_free(db->read);
 	db->read = NULL;
 	PostgresPollingStatusType status = PQconnectPoll(db->conn);
+	if (status != PGRES_POLLING_FAILED && PQstatus(db->conn) != CONNECTION_STARTED)
+		connect_reached(db);
 	if (status == PGRES_POLLING_OK)
 		db_prepare(db);
 	else if (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING)
@@ -116,18 +155,6 @@ static void on_connecting(evutil_socket_t fd, short what, void *arg)
 	else
 		db_lost_conn(db);
 	db_leave(db);
-}
-
-/* Returns the seconds within which a connection must be made and all its functions prepared. */
-static int connect_seconds(PGconn *conn)
-{
-	PQconninfoOption *options = PQconninfo(conn);
-	int seconds = 0;
-	for (const PQconninfoOption *o = options; o && o->keyword; o++)
-		if (strcmp(o->keyword, "connect_timeout") == 0 && o->val)
-			seconds = atoi(o->val);
-	PQconninfoFree(options);
-	return seconds > 0 ? seconds : CONNECT_SECONDS;
 }
 
 static void connect_start(struct db *db)
@@ -138,8 +165,8 @@ static void connect_start(struct db *db)
 		db_lost_conn(db);
 		return;
 	}
-	struct timeval limit = {connect_seconds(db->conn), 0};
-	evtimer_add(db->connect, &limit);
+	db->is_reached = false;
+	connect_limit(db, connect_timeout(db->conn));
 	connect_wait(db, EV_WRITE);
 }
 
@@ -147,8 +174,9 @@ static void connect_late(struct db *db)
 {
 	struct err e;
 	const char *host = PQhost(db->conn);
-	err_set(&e, "database connection: no answer from \"%s\" within %d seconds", host ? host : "", connect_seconds(db->conn));
+	err_set(&e, "database connection: no answer from \"%s\" within %d seconds", host ? host : "", db->limit_s);
 	strcpy(e.code, "08006");
+	db->late += db->is_reached;
 	db_lost(db, &e);
 }
 

@@ -32,7 +32,10 @@ struct db {
 	struct event_base *base;
 	char **places; /* one connection string for each host in the configured connection string */
 	int place_count, place;
-	int tried; /* failed attempts to connect since the last success */
+	int tried;	 /* failed attempts to connect since the last success */
+	int late;	 /* of those, attempts in which the only host was reached and did not answer in time */
+	bool is_reached; /* in the present attempt, the only host was reached */
+	int limit_s; /* deadline of the present attempt, in seconds from its start, or from the moment when it reached the host */
 	enum api_user user;
 	const struct db_watcher *watcher;
 	char **channels;

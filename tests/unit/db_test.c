@@ -278,6 +278,32 @@ static void test_silent_host(void **state)
 	close(next);
 }
 
+static void on_down_twice(struct db *db, const struct err *e, void *arg)
+{
+	(void)db;
+	if (strstr(e->message, "within 12 seconds"))
+		event_base_loopbreak(arg);
+	else
+		assert_non_null(strstr(e->message, "within 6 seconds"));
+}
+
+/* The only host is reached and does not answer: it gets more time than one that is not reached, and then still more. */
+static void test_busy_host(void **state)
+{
+	(void)state;
+	struct event_base *base = event_base_new();
+	int port, silent = silent_server(&port);
+	char conninfo[200];
+	snprintf(conninfo, sizeof conninfo, "host=127.0.0.1 port=%d dbname=x user=x connect_timeout=1 sslmode=disable", port);
+	struct db_watcher watcher = {.up = not_called, .down = on_down_twice, .arg = base};
+	struct db *db = db_open(base, conninfo, API_NODEMGR, NULL, &watcher);
+	event_base_dispatch(base);
+	assert_true(event_base_got_break(base));
+	db_close(db);
+	event_base_free(base);
+	close(silent);
+}
+
 static void test_unreadable_conninfo_is_handed_on(void **state)
 {
 	(void)state;
@@ -301,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_conninfo_verifies_the_server),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_silent_host),
+		cmocka_unit_test(test_busy_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
