@@ -300,6 +300,31 @@ echo $ROTA_CLUSTER'
 	[ "$(rota nodes --json | jq -c '[.nodes[] | [.name, .cpus, .mem_mb, .state]]')" = '[["n1",2,1024,"up"],["n2",2,1024,"up"],["n3",2,1024,"up"]]' ]
 }
 
+@test "PostgreSQL takes a connection of each node, and the passwords of the file" {
+	password() { PGPASSFILE=$ROTA_HOME/keys/node.pass psql -Xw -h "$ROTA_HOME/run" -d rota -U rota_node_n1 -Atc "select 1"; }
+	instance_up 1 --cpus 1 --mem 512
+	before=$(grep n1 "$ROTA_HOME/keys/node.pass")
+	superuser "alter system set max_connections = 60"
+	rota down
+	run -0 rota up
+	[[ $output == *"PostgreSQL starts again, to take 61 connections"* ]]
+	[ "$(grep n1 "$ROTA_HOME/keys/node.pass")" = "$before" ]
+	password
+	# A password that the database does not take is replaced; the daemons that run connect again.
+	sed -i 's/\(rota_node_n1:\).*/\1lost/' "$ROTA_HOME/keys/node.pass"
+	run ! password
+	run -0 rota up --nodes 2 --cpus 1 --mem 512
+	[[ $output == *"to take 62 connections"* ]]
+	password
+	[ "$(superuser "show max_connections")" = 62 ]
+	run_job --nodes=2
+	# More than are needed stay.
+	superuser "alter system set max_connections = 90"
+	rota down
+	run -0 rota up
+	[[ $output != *"connections"* ]]
+}
+
 @test "a home that is too long for sockets is refused, and nothing is left" {
 	home=/tmp/$(printf 'x%.0s' {1..100})
 	ROTA_HOME=$home run -1 rota up

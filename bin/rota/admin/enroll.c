@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include "bin/rota/call/call.h"
@@ -19,7 +21,7 @@
 #include "lib/db.h"
 #include "lib/seal.h"
 
-enum { PASSWORD_BYTES = 24, PROGRESS_MS = 2000 };
+enum { PASSWORD_BYTES = 24, PROGRESS_MS = 2000, SALT_CHARACTERS = 64, HASH_CHARACTERS = 44 /* of 32 bytes in base64 */ };
 
 /* Returns the SCRAM-SHA-256 verifier of a password; malloc'ed by libpq. libpq wants a connection for it, and uses none: this one
  * has no server. */
@@ -29,6 +31,29 @@ static char *verifier_make(const char *password)
 	char *verifier = none ? PQencryptPasswordConn(none, password, "", "scram-sha-256") : NULL;
 	PQfinish(none);
 	return verifier;
+}
+
+bool enroll_fits(const char *verifier, const char *password)
+{
+	static const unsigned char client[] = "Client Key";
+	char salt[SALT_CHARACTERS + 1], expected[HASH_CHARACTERS + 1];
+	unsigned char bytes[SALT_CHARACTERS], salted[SEAL_HASH_SIZE], key[SEAL_HASH_SIZE], stored[SEAL_HASH_SIZE],
+		text[HASH_CHARACTERS + 1];
+	int rounds, size;
+	if (sscanf(verifier, "SCRAM-SHA-256$%7d:%64[A-Za-z0-9+/=]$%44[A-Za-z0-9+/=]:", &rounds, salt, expected) != 3)
+		return false;
+	size = EVP_DecodeBlock(bytes, (const unsigned char *)salt, (int)strlen(salt));
+	for (size_t i = strlen(salt); size > 0 && i > 0 && salt[i - 1] == '='; i--)
+		size--; /* EVP_DecodeBlock counts the padding, too */
+	if (size <= 0 || rounds <= 0 ||
+	    PKCS5_PBKDF2_HMAC(password, (int)strlen(password), bytes, size, rounds, EVP_sha256(), sizeof salted, salted) != 1 ||
+	    !HMAC(EVP_sha256(), salted, sizeof salted, client, sizeof client - 1, key, NULL))
+		return false;
+	seal_hash(key, sizeof key, stored);
+	EVP_EncodeBlock(text, stored, sizeof stored);
+	explicit_bzero(salted, sizeof salted);
+	explicit_bzero(key, sizeof key);
+	return strcmp((char *)text, expected) == 0;
 }
 
 char *enroll(const struct conf *conf, const char *names, const char *login, struct password_file *file, struct err *e)

@@ -10,6 +10,10 @@
  * itself. Returns the login, malloc'ed; NULL with an error on failure, and then an earlier password still holds. */
 char *enroll(const struct conf *conf, const char *names, const char *login, struct password_file *file, struct err *e);
 
+/* Is a verifier, as pg_authid.rolpassword has it, that of a password? RFC 5802: it has, in base64, the salt and
+ * SHA-256(HMAC(PBKDF2(password, salt), "Client Key")). For passwords of ASCII only, which need no preparation. */
+bool enroll_fits(const char *verifier, const char *password);
+
 /* Run `rota admin node enroll NAMES`: without `login`, each of the nodes gets a password. `path` is the file for the passwords; if
  * it is NULL, db_passfile() names it. Returns the exit status. */
 int enroll_nodes(const char *names, const char *login, const char *path, bool json);

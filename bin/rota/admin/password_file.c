@@ -97,6 +97,17 @@ bool password_file_is_given(const struct password_file *file)
 	return file->is_given;
 }
 
+const char *password_file_get(const struct password_file *file, const char *role)
+{
+	char *start = xasprintf("*:*:*:%s:", role);
+	const char *found = NULL;
+	for (size_t i = 0; i < file->count && !found; i++)
+		if (strncmp(file->lines[i], start, strlen(start)) == 0)
+			found = file->lines[i] + strlen(start);
+	free(start);
+	return found;
+}
+
 void password_file_set(struct password_file *file, const char *role, const char *password)
 {
 	char *start = xasprintf("*:*:*:%s:", role), *line = xasprintf("%s%s", start, password);

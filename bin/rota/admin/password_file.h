@@ -17,6 +17,9 @@ struct password_file *password_file_open(const char *path, const char *account, 
 /* Has the file the owner that it is to have, if it exists? */
 bool password_file_is_given(const struct password_file *file);
 
+/* Returns the password of a role, valid until the next call for the file; NULL if the file has none. */
+const char *password_file_get(const struct password_file *file, const char *role);
+
 /* Set the password of a role, in place of any that the file has for it. Neither may have a ":" or "\". */
 void password_file_set(struct password_file *file, const char *role, const char *password);
 

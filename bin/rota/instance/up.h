@@ -30,9 +30,10 @@ void up_conf_new(struct instance *in);
 /* Set a configuration key ("section.key") to a value. Returns false for an unknown key or an invalid value. */
 bool up_conf_set(struct conf *conf, const char *key, const char *value, struct err *e);
 
-/* Start munged. Start PostgreSQL, make its database, and upgrade the schema to that of this program. */
+/* Start munged. Start PostgreSQL with a connection for each node, make its database, and upgrade the schema to that of this
+ * program. */
 bool up_munged(const struct instance *in, struct err *e);
-bool up_database(const struct instance *in, struct err *e);
+bool up_database(const struct instance *in, const struct up_wish *wish, struct err *e);
 
 /* Write pg_hba.conf and pg_ident.conf of a new cluster in `folder` of the instance; runs as the account. */
 bool up_doors_make(const struct instance *in, const char *folder, struct err *e);

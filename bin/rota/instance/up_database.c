@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <libpq-fe.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,12 @@
 #include "bin/rota/instance/up.h"
 #include "lib/text.h"
 
-enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };
+enum {
+	OLDEST_POSTGRES = 15,
+	START_SECONDS = 60,
+	STOP_SECONDS = 30,
+	CONNECTIONS_OTHERS = 60 /* connections of daemons, analysts and readers; each login of nodes needs one more */
+};
 
 /* Settings in which a small private server differs from PostgreSQL's defaults. Durability is not reduced. */
 static const char SETTINGS[] = "\n# Rota: a private server, reached by its socket only.\n"
@@ -204,25 +210,69 @@ static bool server_start(const struct instance *in, const char *bin, struct err 
 	return ok;
 }
 
-/* Create the database rota if it does not exist. */
-static bool database_make(const struct instance *in, struct err *e)
+/* Run an SQL command in the database postgres, as the superuser, unless `question` gives a row. *done: it was run. */
+static bool server_change(const struct instance *in, const char *question, const char *command, bool *done, struct err *e)
 {
 	char *conninfo = instance_conninfo(in, "postgres", "postgres");
 	PGconn *db = PQconnectdb(conninfo);
-	PGresult *result = PQexec(db, "select from pg_database where datname = 'rota'");
+	PGresult *result = PQexec(db, question);
 	bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
 
-	if (ok && PQntuples(result) == 0) {
+	*done = ok && PQntuples(result) == 0;
+	if (*done) {
 		PQclear(result);
-		result = PQexec(db, "create database rota");
+		result = PQexec(db, command);
 		ok = PQresultStatus(result) == PGRES_COMMAND_OK;
 	}
 	if (!ok)
-		err_set(e, "could not make the database: %.*s", (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
+		err_set(e, "PostgreSQL: \"%s\": %.*s", *done ? command : question, (int)strcspn(PQerrorMessage(db), "\n"),
+			PQerrorMessage(db));
 	PQclear(result);
 	PQfinish(db);
 	free(conninfo);
 	return ok;
+}
+
+/* Returns the number of logins of nodes that the instance has, or is to have. */
+static int logins_count(const struct instance *in, const struct up_wish *wish)
+{
+	char **nodes = instance_nodes(in);
+	int count = 0;
+
+	while (nodes[count])
+		count++;
+	instance_names_free(nodes);
+	if (in->conf.launcher_virtual > 0)
+		return 1;
+	return count > wish->nodes ? count : wish->nodes;
+}
+
+/* Have the server take a connection of each node beside those of others. Where it takes fewer, it is started again; daemons that
+ * run connect again. A larger number that somebody has set is kept. */
+static bool server_widen(const struct instance *in, const char *bin, const struct up_wish *wish, struct err *e)
+{
+	int most = CONNECTIONS_OTHERS + logins_count(in, wish);
+	char *question = xasprintf("select where current_setting('max_connections')::int >= %d", most);
+	char *command = xasprintf("alter system set max_connections = %d", most);
+	bool changed, ok = server_change(in, question, command, &changed, e);
+
+	if (ok && changed) {
+		instance_say(in, "PostgreSQL starts again, to take %d connections", most);
+		ok = process_end(in, instance_postgres(in), SIGINT, STOP_SECONDS, server_find, NULL) ||
+		     err_set(e, "could not end PostgreSQL (pid %d)", (int)instance_postgres(in));
+		ok = ok && server_start(in, bin, e);
+	}
+	free(command);
+	free(question);
+	return ok;
+}
+
+/* Create the database rota if it does not exist. */
+static bool database_make(const struct instance *in, struct err *e)
+{
+	bool made;
+
+	return server_change(in, "select from pg_database where datname = 'rota'", "create database rota", &made, e);
 }
 
 /* Upgrade the schema to that of this program. */
@@ -241,11 +291,11 @@ static bool schema_upgrade(const struct instance *in, struct err *e)
 	return ok;
 }
 
-bool up_database(const struct instance *in, struct err *e)
+bool up_database(const struct instance *in, const struct up_wish *wish, struct err *e)
 {
 	char *bin = bindir(e);
-	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && up_doors(in, e) && database_make(in, e) &&
-		  schema_upgrade(in, e);
+	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && server_widen(in, bin, wish, e) &&
+		  up_doors(in, e) && database_make(in, e) && schema_upgrade(in, e);
 
 	free(bin);
 	return ok;

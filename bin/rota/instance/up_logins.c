@@ -17,14 +17,33 @@
 
 const char UP_VIRTUAL_NAME[] = "n";
 
-/* Does the database take the password that the file has for a login? */
-static bool login_works(const struct instance *in, const char *login)
+/* Read the verifier of each login of nodes, as {role: verifier}. Without a session for each, since to begin a session costs more
+ * than anything else that a node needs. Returns NULL with an error on failure. */
+static json_t *verifiers_read(const struct instance *in, struct err *e)
 {
-	char *conninfo = db_conninfo_node(&in->conf, login, "rota up");
+	char *conninfo = instance_conninfo(in, "postgres", "postgres");
 	PGconn *db = PQconnectdb(conninfo);
-	bool works = PQstatus(db) == CONNECTION_OK;
+	PGresult *result = PQexec(db, "select json_object_agg(a.rolname, a.rolpassword) from pg_authid a "
+				      "where a.rolname like 'rota\\_node\\_%' and a.rolcanlogin");
+	json_t *all = NULL;
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+		all = PQgetisnull(result, 0, 0) ? json_object() : json_loads(PQgetvalue(result, 0, 0), 0, NULL);
+	if (!all)
+		err_set(e, "could not read the logins of nodes: %.*s", (int)strcspn(PQerrorMessage(db), "\n"),
+			PQerrorMessage(db));
+	PQclear(result);
 	PQfinish(db);
 	free(conninfo);
+	return all;
+}
+
+/* Does the database take the password that the file has for a login? */
+static bool login_works(const json_t *verifiers, const char *login, const struct password_file *file)
+{
+	char *role = xasprintf("rota_node_%s", login);
+	const char *verifier = json_string_value(json_object_get(verifiers, role)), *password = password_file_get(file, role);
+	bool works = verifier && password && enroll_fits(verifier, password);
+	free(role);
 	return works;
 }
 
@@ -45,10 +64,10 @@ static char *names_join(const json_t *nodes)
 }
 
 /* Enroll nodes under a login, if its password does not work. *made counts the logins that got a new password. */
-static bool login_make(const struct instance *in, const char *names, const char *login, struct password_file *file, int *made,
-		       struct err *e)
+static bool login_make(const struct instance *in, const json_t *verifiers, const char *names, const char *login,
+		       struct password_file *file, int *made, struct err *e)
 {
-	if (login_works(in, login))
+	if (login_works(verifiers, login, file))
 		return true;
 	char *got = enroll(&in->conf, names, login, file, e);
 	*made += got != NULL;
@@ -62,17 +81,19 @@ static bool logins_make(const struct instance *in, const json_t *nodes, struct p
 	const json_t *row;
 	size_t i;
 	int made = 0;
-	bool ok = true;
-	if (in->conf.launcher_virtual > 0) {
+	json_t *verifiers = verifiers_read(in, e);
+	bool ok = verifiers != NULL;
+	if (ok && in->conf.launcher_virtual > 0) {
 		char *names = names_join(nodes);
-		ok = login_make(in, names, UP_VIRTUAL_NAME, file, &made, e);
+		ok = login_make(in, verifiers, names, UP_VIRTUAL_NAME, file, &made, e);
 		free(names);
 	} else {
 		json_array_foreach (nodes, i, row) {
 			const char *name = json_string_value(json_object_get(row, "name"));
-			ok = ok && login_make(in, name, name, file, &made, e);
+			ok = ok && login_make(in, verifiers, name, name, file, &made, e);
 		}
 	}
+	json_decref(verifiers);
 	if ((made > 0 || !password_file_is_given(file)) && !password_file_save(file, ok ? e : &(struct err){0}))
 		ok = false;
 	return ok;
@@ -82,8 +103,7 @@ bool up_logins(const struct instance *in, const json_t *nodes, struct err *e)
 {
 	char *path = db_passfile(&in->conf);
 	struct password_file *file = NULL;
-	bool ok = (file = password_file_open(path, conf_node_account(&in->conf), e)) &&
-		  logins_make(in, nodes, file, e);
+	bool ok = (file = password_file_open(path, conf_node_account(&in->conf), e)) && logins_make(in, nodes, file, e);
 	if (file)
 		password_file_close(file);
 	free(path);

@@ -15,7 +15,13 @@
 #include "lib/clock.h"
 #include "lib/mail.h"
 
-enum { READY_SECONDS = 30 };
+enum {
+	READY_SECONDS = 30,
+	NODES_A_CHANGE = 100, /* nodes that one change makes, since other changes wait for it */
+	PROGRESS_MS = 2000,
+	POLL_MS = 50,
+	POLL_PART = 4 /* a poll of the nodes takes one part of the time, the pause after it so many */
+};
 
 /* A daemon that `rota up` starts with `--name 1`. */
 struct daemon {
@@ -125,33 +131,55 @@ static json_t *node_values(const struct up_wish *wish)
 	return json_pack("{ss ss ss}", "cpus", text[0], "mem_mb", text[1], "hardware_check", fits ? "true" : "false");
 }
 
+/* Names of nodes that get the same change, separated by commas. */
+struct names {
+	char text[NODES_A_CHANGE * 8];
+	int count;
+};
+
+/* Make or change the nodes that have been named, and forget the names. */
+static bool names_change(const struct instance *in, const struct up_wish *wish, struct names *names, bool is_new, struct err *e)
+{
+	json_t *values = node_values(wish);
+	bool ok;
+
+	if (is_new)
+		json_object_set_new(values, "partitions", json_string("main"));
+	if (is_new && in->conf.launcher_virtual > 0)
+		json_object_set_new(values, "login", json_string(UP_VIRTUAL_NAME));
+	ok = change(in, "node", is_new ? "create" : "change", names->text, values, e);
+	*names = (struct names){0};
+	return ok;
+}
+
 /* Make the requested nodes that do not exist. Change existing nodes only if CPUs or memory were requested. */
 static bool nodes_make(const struct instance *in, const struct up_wish *wish, const json_t *existing, struct err *e)
 {
 	int count = wish->nodes ? wish->nodes : json_array_size(existing) ? 0 : 1;
+	struct names names[2] = {0}; /* those to change, those to make */
+	bool ok = true;
 
 	if (!count && (wish->cpus || wish->mem_mb)) {
 		err_set(e, "--cpus and --mem need --nodes, because the instance has nodes already");
 		return err_hint(e, "Say how many nodes to change: --nodes=2 changes n1 and n2.");
 	}
-	for (int i = 1; i <= count; i++) {
+	for (int i = 1; ok && i <= count; i++) {
 		char name[16];
-		bool known, wanted = wish->cpus || wish->mem_mb;
-		json_t *values;
+		bool is_new;
 
 		snprintf(name, sizeof(name), "n%d", i);
-		known = named(existing, name) != NULL;
-		if (known && !wanted)
+		is_new = named(existing, name) == NULL;
+		if (!is_new && !wish->cpus && !wish->mem_mb)
 			continue;
-		values = node_values(wish);
-		if (!known)
-			json_object_set_new(values, "partitions", json_string("main"));
-		if (!known && in->conf.launcher_virtual > 0)
-			json_object_set_new(values, "login", json_string(UP_VIRTUAL_NAME));
-		if (!change(in, "node", known ? "change" : "create", name, values, e))
-			return false;
+		if (names[is_new].count++)
+			strcat(names[is_new].text, ",");
+		strcat(names[is_new].text, name);
+		if (names[is_new].count == NODES_A_CHANGE)
+			ok = names_change(in, wish, &names[is_new], is_new, e);
 	}
-	return true;
+	for (int is_new = 0; is_new < 2; is_new++)
+		ok = ok && (!names[is_new].count || names_change(in, wish, &names[is_new], is_new, e));
+	return ok;
 }
 
 /* Request a list from jobmgrd. Returns NULL with an error on failure. */
@@ -189,11 +217,11 @@ static bool launcher_start(const struct instance *in, const char *node, json_t *
 }
 
 /* Write the nodes that do not serve yet to `text`, for people; "" if all serve. Drained nodes count as serving, since an
- * administrator drained them. */
-static void nodes_missing(const json_t *nodes, char *text, size_t size)
+ * administrator drained them. Returns their number. */
+static size_t nodes_missing(const json_t *nodes, char *text, size_t size)
 {
 	const json_t *row;
-	size_t i, used = 0;
+	size_t i, used = 0, missing = 0;
 
 	text[0] = '\0';
 	json_array_foreach (nodes, i, row) {
@@ -201,11 +229,14 @@ static void nodes_missing(const json_t *nodes, char *text, size_t size)
 		const char *reason = json_string_value(json_object_get(row, "reason"));
 		const char *name = format_text(row, "name");
 
-		if (!strcmp(state, "up") || !strcmp(state, "drain") || used >= size)
+		if (!strcmp(state, "up") || !strcmp(state, "drain"))
 			continue;
-		used += (size_t)snprintf(text + used, size - used, "%s%s (%s%s%s)", used ? ", " : "", name, state,
-					 reason ? ": " : "", reason ? reason : "");
+		missing++;
+		if (used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%s (%s%s%s)", used ? ", " : "", name, state,
+						 reason ? ": " : "", reason ? reason : "");
 	}
+	return missing;
 }
 
 /* Start launchers again that were running when seen and have ended since. */
@@ -224,29 +255,38 @@ static bool launchers_again(const struct instance *in, json_t *seen, struct err 
 	return ok;
 }
 
-/* Wait until every node serves. On failure, print the log of the first node that does not. */
+/* Wait until every node serves, as long as one more does within READY_SECONDS. On failure, print the log of the first node that
+ * does not. */
 static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 {
-	long until = clock_ms() + READY_SECONDS * 1000L;
+	int64_t polled, until = 0, said = clock_ms();
+	size_t left, least = SIZE_MAX;
 	char missing[300] = "";
 
 	do {
-		json_t *nodes = launchers_again(in, seen, e) ? list(in, "nodes", e) : NULL;
+		json_t *nodes;
 
+		polled = clock_ms();
+		nodes = launchers_again(in, seen, e) ? list(in, "nodes", e) : NULL;
 		if (!nodes)
 			return false;
-		nodes_missing(nodes, missing, sizeof(missing));
+		left = nodes_missing(nodes, missing, sizeof(missing));
+		if (left > 0 && clock_ms() - said >= PROGRESS_MS) {
+			instance_say(in, "%zu of %zu nodes serve", json_array_size(nodes) - left, json_array_size(nodes));
+			said = clock_ms();
+		}
 		json_decref(nodes);
-		if (!missing[0])
+		if (left == 0)
 			return true;
-		process_rest(50);
+		if (left < least)
+			until = clock_ms() + READY_SECONDS * 1000L;
+		least = left < least ? left : least;
+		process_rest(POLL_MS + POLL_PART * (int)(clock_ms() - polled));
 	} while (clock_ms() < until);
-	if (missing[0]) {
-		char *name = xasprintf("launcher.%.*s", (int)strcspn(missing, " "), missing);
+	char *name = xasprintf("launcher.%.*s", (int)strcspn(missing, " "), missing);
 
-		process_log_tail(in, name);
-		free(name);
-	}
+	process_log_tail(in, name);
+	free(name);
 	err_set(e, "nodes are not ready after %d seconds: %s", READY_SECONDS, missing);
 	return err_hint(e, "The logs of the nodes are %s/log/launcher.*.log.", in->home);
 }
