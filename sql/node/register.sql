@@ -86,9 +86,19 @@ comment on function internal.node_missing(jsonb) is 'Attempts that nodes are mea
 create function internal.node_reclaim(p_facts jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
+	v_nodes constant int[] := array(select n.node_id from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
+		join node n on n.name = f.name);
 	v_jobs bigint[];
 	v_one record;
 begin
+	-- Neither side has anything: most nodes of a cluster that starts. In a new session, planning the rest takes longer than all
+	-- else that a registration does.
+	if not exists (select from allocation a where a.node_id = any (v_nodes) and a.attempt > 0
+			and (a.ended_at is null or (a.prolog_owner and a.gone_at is null)))
+		and not jsonb_path_exists(p_facts, '$.nodes[*].attempts[*]') then
+		perform internal.node_lock(v_nodes);
+		return;
+	end if;
 	v_jobs := array(select distinct m.job_id from internal.node_missing(p_facts) m);
 	perform internal.job_lock(v_jobs);
 	perform internal.node_lock(array(
