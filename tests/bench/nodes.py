@@ -1,9 +1,12 @@
-"""A hundred, a thousand and ten thousand nodes: idle cost, a stream over all of them, one step on all of them.
+"""A hundred, a thousand and ten thousand nodes: idle cost, a stream over all of them, one step on all of them; the start of a thousand.
 
 The nodes are virtual: one launcher and one process manager stand for all of them and start nothing (`launcher.virtual`); leases, orders,
 signatures, journal and reports are real. One statement writes their rows, not one `rota admin` for each. Idle cost is the CPU time of all
 daemons and PostgreSQL while each lease is renewed several times. The step on all nodes counts from its submission until the database has
 it as running: every node has reported that it is ready, and the node with the script, after `go`, that it runs.
+
+The start is one of nodes with logins of their own: `rota up` of an instance that has them, until all serve. Each is a launcher, a process manager and
+a session; on one machine the CPUs are the limit, so the CPU time of each part is given, too.
 """
 import os
 import statistics
@@ -68,6 +71,18 @@ def measure(bench, count, size, turns, seconds):
     return share, rate, start
 
 
+def started(bench, count):
+    """Seconds until nodes with logins of their own serve; CPU seconds of the sessions, and of launchers and process managers."""
+    with bench.instance(nodes=count) as instance:
+        instance.rota("down", "--quiet")
+        began = time.monotonic()
+        instance.up()
+        seconds = time.monotonic() - began
+        pids = instance.pids()
+        sessions = sum(process.cpu(pid)[0] for pid in process.children(instance.postmaster()))
+        return seconds, sessions, sum(process.cpu(pid)[0] for role in ("launcher", "procmgrd") for pid in pids[role])
+
+
 def run(bench):
     counts, size, turns, seconds = ((5, 20), 30, 1, 1) if bench.toy else ((100, 1000, 10000), 10000, 3, 120)
     found = {count: measure(bench, count, size, turns, seconds) for count in counts}
@@ -79,3 +94,7 @@ def run(bench):
         bench.figure(f"one step on {count:,} nodes", start, "s", at_most=2 if count == last else None)
     for i, (name, unit) in enumerate((("idle", "% of a processor"), ("stream", "steps/s"), ("wide", "s until it runs"))):
         bench.curve(name, "nodes", unit, {name: [(count, found[count][i]) for count in counts]}, log="x")
+    count = 4 if bench.toy else 1000
+    seconds, sessions, own = started(bench, count)
+    bench.say(f"{count} nodes with logins of their own: all serve after {seconds:.1f} s; CPU of their sessions {sessions:.1f} s, of their own processes {own:.1f} s")
+    bench.figure(f"start of {count:,} nodes with logins of their own", seconds, "s", at_most=30)
