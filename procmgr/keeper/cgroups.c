@@ -27,9 +27,10 @@
 #include "procmgr/keeper/cgroups_signal.h"
 #include "procmgr/record/record.h"
 
-enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, PIDS, DEVICES, CONTROLLERS };
+enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, PIDS, DEVICES, IO, CONTROLLERS };
 
-static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct", "pids", "devices"};
+/* "io" is in version 2 only: samples read its figures (procmgr/agent/figures.c). */
+static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct", "pids", "devices", "io"};
 
 struct cgroups {
 	char *path;		 /* path of the node's cgroup below each mount: rota/<instance>-<hash>/<node> */

@@ -1018,7 +1018,7 @@ plain_launcher_over() {
 	plain_launcher_over
 }
 
-@test "cgroups limit the cores, processes and devices of a step" {
+@test "cgroups limit the cores, processes and devices of a step, and count its input and output" {
 	has_cgroup
 	NODE=n16 CONFIG=$DIR/limits.conf
 	mknod -m 666 "$DIR/device0" c 1 11 # kmsg
@@ -1034,6 +1034,8 @@ plain_launcher_over() {
 			nproc
 			sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status
 			{ : >>$DIR/device0; } 2>/dev/null && echo opens || echo refused
+			own=/sys/fs/cgroup\$(sed -n 's/^0:://p' /proc/self/cgroup)
+			ls \$own/io.stat \$own/memory.stat \$own/pids.current >/dev/null 2>&1 && echo counted
 			until [ -e $DIR/work/limited ]; do sleep 0.1; done
 			[ $job = 1361 ] || exit 0
 			exec perl -e 'for (1 .. 100) { my \$pid = fork(); exit unless defined \$pid; \$pid or do { sleep 60; exit } }'
@@ -1049,6 +1051,7 @@ plain_launcher_over() {
 	[ -z "$(field drain)" ]
 	[ "$(sed -n 3p "$DIR/work/1360.out")" = opens ]
 	[ "$(sed -n 3p "$DIR/work/1361.out")" = refused ]
+	[ ! -e /sys/fs/cgroup/cgroup.controllers ] || [ "$(sed -n 4p "$DIR/work/1361.out")" = counted ]
 	# Steps of other launchers of this machine may have all cores. A machine for the test alone has cores for both.
 	if [ -n "${ROTA_TEST_ALONE:-}" ]; then
 		[ "$(head -n1 "$DIR/work/1360.out")" = 1 ] && [ "$(head -n1 "$DIR/work/1361.out")" = 1 ]
