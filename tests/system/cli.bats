@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The command line: help, misuse, suggestions, formats. First without an instance, then with one.
 
+ROTA_TEST_LEAKS=1
 load helper
 
 setup_file() {

@@ -8,6 +8,9 @@ export ROTA_SOURCE ROTA_BIN
 export PATH="$ROTA_BIN:$PATH"
 export LC_ALL=C.UTF-8 TZ=UTC
 unset ROTA_CONFIG
+# With sanitizers, a program looks for leaks when it ends. That takes as long as most clients run, so only daemons do it, and clients
+# in the files that set ROTA_TEST_LEAKS before `load helper`.
+[ -z "${ASAN_OPTIONS:-}" ] || [ -n "${ROTA_TEST_LEAKS:-}" ] || export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 
 # instance_up NODES [OPTION OF rota up]...: an instance below the folder for temporary files, in ROTA_HOME; other users can reach it.
 # Its PostgreSQL cluster is a copy of the one that ctest has made, if it has (ROTA_TEST_CLUSTER; tests/cluster).
@@ -19,7 +22,7 @@ instance_up() {
 	chmod 0755 "$ROTA_TEST_DIR"
 	export ROTA_HOME=$ROTA_TEST_DIR/home
 	[ -z "${ROTA_TEST_CLUSTER:-}" ] || "$ROTA_SOURCE/tests/cluster" copy "$ROTA_TEST_CLUSTER" "$ROTA_HOME"
-	if ! rota up --nodes "$nodes" "$@" >"$ROTA_TEST_DIR/up.log" 2>&1; then
+	if ! ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:detect_leaks=1} rota up --nodes "$nodes" "$@" >"$ROTA_TEST_DIR/up.log" 2>&1; then
 		cat "$ROTA_TEST_DIR/up.log" >&2
 		instance_logs
 		rota down --purge --yes >&2 || true
