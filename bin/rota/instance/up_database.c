@@ -210,11 +210,9 @@ static bool server_start(const struct instance *in, const char *bin, struct err 
 	return ok;
 }
 
-/* Run an SQL command in the database postgres, as the superuser, unless `question` gives a row. *done: it was run. */
-static bool server_change(const struct instance *in, const char *question, const char *command, bool *done, struct err *e)
+/* Run an SQL command, unless `question` gives a row. *done: it was run. */
+static bool server_change(PGconn *db, const char *question, const char *command, bool *done, struct err *e)
 {
-	char *conninfo = instance_conninfo(in, "postgres", "postgres");
-	PGconn *db = PQconnectdb(conninfo);
 	PGresult *result = PQexec(db, question);
 	bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
 
@@ -228,8 +226,6 @@ static bool server_change(const struct instance *in, const char *question, const
 		err_set(e, "PostgreSQL: \"%s\": %.*s", *done ? command : question, (int)strcspn(PQerrorMessage(db), "\n"),
 			PQerrorMessage(db));
 	PQclear(result);
-	PQfinish(db);
-	free(conninfo);
 	return ok;
 }
 
@@ -247,32 +243,38 @@ static int logins_count(const struct instance *in, const struct up_wish *wish)
 	return count > wish->nodes ? count : wish->nodes;
 }
 
-/* Have the server take a connection of each node beside those of others. Where it takes fewer, it is started again; daemons that
- * run connect again. A larger number that somebody has set is kept. */
-static bool server_widen(const struct instance *in, const char *bin, const struct up_wish *wish, struct err *e)
+/* Create the database rota if it does not exist. Have the server take a connection of each node beside those of others, from its
+ * next start on; *widened: it takes fewer now. A larger number that somebody has set is kept. */
+static bool server_prepare_database(const struct instance *in, int connections, bool *widened, struct err *e)
 {
-	int most = CONNECTIONS_OTHERS + logins_count(in, wish);
-	char *question = xasprintf("select where current_setting('max_connections')::int >= %d", most);
-	char *command = xasprintf("alter system set max_connections = %d", most);
-	bool changed, ok = server_change(in, question, command, &changed, e);
+	char *conninfo = instance_conninfo(in, "postgres", "postgres");
+	char *question = xasprintf("select where current_setting('max_connections')::int >= %d", connections);
+	char *command = xasprintf("alter system set max_connections = %d", connections);
+	PGconn *db = PQconnectdb(conninfo);
+	bool made, ok = server_change(db, "select from pg_database where datname = 'rota'", "create database rota", &made, e) &&
+			server_change(db, question, command, widened, e);
 
-	if (ok && changed) {
-		instance_say(in, "PostgreSQL starts again, to take %d connections", most);
-		ok = process_end(in, instance_postgres(in), SIGINT, STOP_SECONDS, server_find, NULL) ||
-		     err_set(e, "could not end PostgreSQL (pid %d)", (int)instance_postgres(in));
-		ok = ok && server_start(in, bin, e);
-	}
+	PQfinish(db);
 	free(command);
 	free(question);
+	free(conninfo);
 	return ok;
 }
 
-/* Create the database rota if it does not exist. */
-static bool database_make(const struct instance *in, struct err *e)
+/* Make the database, and start the server again if it takes too few connections. Daemons that run connect again. */
+static bool database_make(const struct instance *in, const char *bin, const struct up_wish *wish, struct err *e)
 {
-	bool made;
+	int connections = CONNECTIONS_OTHERS + logins_count(in, wish);
+	bool widened;
 
-	return server_change(in, "select from pg_database where datname = 'rota'", "create database rota", &made, e);
+	if (!server_prepare_database(in, connections, &widened, e))
+		return false;
+	if (!widened)
+		return true;
+	instance_say(in, "PostgreSQL starts again, to take %d connections", connections);
+	if (!process_end(in, instance_postgres(in), SIGINT, STOP_SECONDS, server_find, NULL))
+		return err_set(e, "could not end PostgreSQL (pid %d)", (int)instance_postgres(in));
+	return server_start(in, bin, e);
 }
 
 /* Upgrade the schema to that of this program. */
@@ -294,8 +296,8 @@ static bool schema_upgrade(const struct instance *in, struct err *e)
 bool up_database(const struct instance *in, const struct up_wish *wish, struct err *e)
 {
 	char *bin = bindir(e);
-	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && server_widen(in, bin, wish, e) &&
-		  up_doors(in, e) && database_make(in, e) && schema_upgrade(in, e);
+	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && database_make(in, bin, wish, e) &&
+		  up_doors(in, e) && schema_upgrade(in, e);
 
 	free(bin);
 	return ok;

@@ -255,8 +255,18 @@ static bool launchers_again(const struct instance *in, json_t *seen, struct err 
 	return ok;
 }
 
-/* Wait until every node serves, as long as one more does within READY_SECONDS. On failure, print the log of the first node that
- * does not. */
+/* Set the error for nodes that do not serve, and print the log of the first of them. */
+static bool nodes_fail(const struct instance *in, const char *missing, struct err *e)
+{
+	char *name = xasprintf("launcher.%.*s", (int)strcspn(missing, " "), missing);
+
+	process_log_tail(in, name);
+	free(name);
+	err_set(e, "nodes are not ready after %d seconds: %s", READY_SECONDS, missing);
+	return err_hint(e, "The logs of the nodes are %s/log/launcher.*.log.", in->home);
+}
+
+/* Wait until every node serves, as long as one more does within READY_SECONDS. */
 static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 {
 	int64_t polled, until = 0, said = clock_ms();
@@ -283,12 +293,7 @@ static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 		least = left < least ? left : least;
 		process_rest(POLL_MS + POLL_PART * (int)(clock_ms() - polled));
 	} while (clock_ms() < until);
-	char *name = xasprintf("launcher.%.*s", (int)strcspn(missing, " "), missing);
-
-	process_log_tail(in, name);
-	free(name);
-	err_set(e, "nodes are not ready after %d seconds: %s", READY_SECONDS, missing);
-	return err_hint(e, "The logs of the nodes are %s/log/launcher.*.log.", in->home);
+	return nodes_fail(in, missing, e);
 }
 
 bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e)
