@@ -83,26 +83,24 @@ begin
 end $$;
 comment on function internal.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not.';
 
-create function internal.node_reclaim(p_facts jsonb) returns void
+create function internal.node_reclaim(p_facts jsonb, p_nodes int[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_nodes constant int[] := array(select n.node_id from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
-		join node n on n.name = f.name);
 	v_jobs bigint[];
 	v_one record;
 begin
 	-- Neither side has anything: most nodes of a cluster that starts. In a new session, planning the rest takes longer than all
 	-- else that a registration does.
-	if not exists (select from allocation a where a.node_id = any (v_nodes) and a.attempt > 0
+	if not exists (select from allocation a where a.node_id = any (p_nodes) and a.attempt > 0
 			and (a.ended_at is null or (a.prolog_owner and a.gone_at is null)))
 		and not jsonb_path_exists(p_facts, '$.nodes[*].attempts[*]') then
-		perform internal.node_lock(v_nodes);
+		perform internal.node_lock(p_nodes);
 		return;
 	end if;
 	v_jobs := array(select distinct m.job_id from internal.node_missing(p_facts) m);
 	perform internal.job_lock(v_jobs);
 	perform internal.node_lock(array(
-		select n.node_id from jsonb_to_recordset(p_facts -> 'nodes') as f (name text) join node n on n.name = f.name
+		select unnest(p_nodes)
 		union
 		select x from internal.node_missing(p_facts) m
 			join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt,
@@ -132,7 +130,7 @@ begin
 				where o.node_id = p.node_id and o.kind = 'kill' and o.job_id = k.job_id
 				and o.step_id = k.step_id and o.attempt = k.attempt)));
 end $$;
-comment on function internal.node_reclaim(jsonb) is
+comment on function internal.node_reclaim(jsonb, int[]) is
 	'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes.';
 
 create function internal.node_flaps(p_node int) returns text
@@ -193,7 +191,7 @@ declare
 		join node n on n.name = f.name);
 begin
 	perform internal.node_need(v_nodes);
-	perform internal.node_reclaim(p_facts);
+	perform internal.node_reclaim(p_facts, v_nodes);
 	perform internal.node_move(v_nodes);
 	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'orphans', p.orphans)), '{}')
 		into v_unexpected
