@@ -8,8 +8,8 @@ export ROTA_SOURCE ROTA_BIN
 export PATH="$ROTA_BIN:$PATH"
 export LC_ALL=C.UTF-8 TZ=UTC
 unset ROTA_CONFIG
-# With sanitizers, a program looks for leaks when it ends. That takes as long as most clients run, so only daemons do it, and clients
-# in the files that set ROTA_TEST_LEAKS before `load helper`.
+# With sanitizers, a program looks for leaks when it ends. That takes as long as most clients run, so only daemons that
+# instance_up starts do it, and clients in the files that set ROTA_TEST_LEAKS before `load helper`.
 [ -z "${ASAN_OPTIONS:-}" ] || [ -n "${ROTA_TEST_LEAKS:-}" ] || export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 
 # instance_up NODES [OPTION OF rota up]...: an instance below the folder for temporary files, in ROTA_HOME; other users can reach it.

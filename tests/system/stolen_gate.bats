@@ -118,7 +118,7 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 	as nobody timeout 60 rota queue
 	grep -q 'HTTP API: too many connections' "$ROTA_HOME/log/jobmgrd.log"
 	stop_attack
-	# Neither socket waits for the other's attackers. (Where they were accepted in one queue, one in fifty came by HTTPS.)
+	# Neither socket waits for the other's attackers, so connections of both are accepted all the while.
 	echo "closed: $(closed unix) on the Unix socket, $(closed '127.*') by HTTPS"
 	[ $((10 * $(closed '127.*'))) -gt "$(closed unix)" ]
 	served
