@@ -103,7 +103,7 @@ static bool jobmgrd_serve(struct jobmgrd *j, struct err *e)
 	j->base = event_base_new();
 	if (!j->base)
 		return err_set(e, "could not make an event loop; raise the limit of open files (ulimit -n)");
-	j->gate = gate_open(j->base, j->conf, j->name, j->mac, e);
+	j->gate = gate_open(j->base, j->conf, j->name, j->mac, j->sign, e);
 	if (!j->gate)
 		return false;
 	j->lead = lead_open(j->base, j->conf, j->name, j->mac, j->sign, jobmgrd_set_leader, j);

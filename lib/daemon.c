@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,18 @@ static void become_environment(const struct passwd *pw)
 	setenv("HOME", pw->pw_dir, 1);
 	setenv("USER", pw->pw_name, 1);
 	setenv("LOGNAME", pw->pw_name, 1);
+}
+
+char *daemon_beside(const char *name, struct err *e)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[length > 0 ? length : 0] = '\0';
+	char *slash = strrchr(self, '/');
+	if (slash)
+		return xasprintf("%.*s/%s", (int)(slash - self), self, name);
+	err_sys(e, "could not find the folder of this program");
+	return NULL;
 }
 
 bool daemon_become(const char *account, struct err *e)

@@ -32,6 +32,10 @@ char *daemon_version(const char *path);
  * already the user of this process, do nothing. */
 bool daemon_become(const char *account, struct err *e);
 
+/* Returns the malloc'ed path of the program `name` in the folder of this process's own program. Returns NULL with an error if that
+ * folder is unknown. */
+char *daemon_beside(const char *name, struct err *e);
+
 /* In a private instance, lock the pid file run/PROGRAM-NAME.pid. In a system installation do nothing, since systemd keeps daemons
  * single. */
 bool daemon_lock_instance(const struct conf *conf, const char *program, const char *name, struct err *e);

@@ -293,7 +293,8 @@ static void db_answer_oldest(struct db *db)
 	bool demoted = strcmp(e.code, "25006") == 0; /* the server became read-only: treat it as lost */
 	if (demoted)
 		strcpy(e.code, "08003");
-	if (db->state == DB_UP && (demoted || strcmp(e.code, "0A000") == 0)) { /* 0A000: the database was upgraded, prepare again */
+	if (db->state == DB_UP &&
+	    (demoted || strcmp(e.code, "0A000") == 0)) { /* 0A000: the database was upgraded, prepare again */
 		db->state = DB_BROKEN;
 		event_active(db->deferred, 0, 0);
 	}
@@ -385,7 +386,9 @@ static int db_column(const PGresult *result, const char *column)
 	int field = PQfnumber(result, column);
 
 	if (field < 0)
-		die("the database's answer has no column \"%s\": its functions are of another version; run \"rota admin db upgrade\"", column);
+		die("the database's answer has no column \"%s\": its functions are of another version; run \"rota admin db "
+		    "upgrade\"",
+		    column);
 	return field;
 }
 

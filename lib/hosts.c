@@ -87,8 +87,8 @@ static bool take(const char **list, struct item *item)
 		item->low = digits(&c, '-');
 		item->high = item->low >= 0 ? digits(&c, ']') : -1;
 	}
-	bool good = item->length > 0 && item->length <= (item->low < 0 ? NAME_MOST : NAME_MOST - DIGITS_MOST) && item->low <= item->high && (item->low < 0) == (item->high < 0) &&
-		    (*c == ',' ? c[1] != '\0' : *c == '\0');
+	bool good = item->length > 0 && item->length <= (item->low < 0 ? NAME_MOST : NAME_MOST - DIGITS_MOST) &&
+		    item->low <= item->high && (item->low < 0) == (item->high < 0) && (*c == ',' ? c[1] != '\0' : *c == '\0');
 	*list = good ? c + (*c == ',') : NULL;
 	return good;
 }

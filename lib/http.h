@@ -16,7 +16,7 @@ void http_close(struct http *h);
 
 /* Send one HTTP request with a munge credential and read the whole answer. The connection is kept alive. *answer is malloc'ed and
  * NUL-terminated. Returns false only if no complete answer came; an HTTP error status is an answer. */
-bool http_request(struct http *h, const char *method, const char *target, const void *body, size_t size, int *status, char **answer,
-		  size_t *answer_size, struct err *e);
+bool http_request(struct http *h, const char *method, const char *target, const void *body, size_t size, int *status,
+		  char **answer, size_t *answer_size, struct err *e);
 
 #endif

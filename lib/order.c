@@ -112,6 +112,15 @@ static bool is_filled_line(const char *text)
 	return *text && is_line(text);
 }
 
+static bool is_attempt(const char *text)
+{
+	static const char digits[] = "0123456789";
+	size_t job = strspn(text, digits), step = text[job] == '.' ? strspn(text + job + 1, digits) : 0;
+	const char *dot = text + job + 1 + step;
+	size_t attempt = job && step && *dot == '.' ? strspn(dot + 1, digits) : 0;
+	return attempt && dot[1 + attempt] == '\0';
+}
+
 static bool is_absolute(const char *text)
 {
 	return *text == '/' && strlen(text) < PATH_MAX;
@@ -217,6 +226,9 @@ static const struct order_field spec_table[] = {
 	MARK(order_spec, signal_shell),
 	EXTRA(order_spec, arguments, arguments_valid, "the arguments of a script"),
 	EXTRA(order_spec, if_changed, order_if_changed_valid, "OUT[,OUT...]:IN[,IN...]"),
+	MARK(order_spec, step_manager),
+	EXTRA(order_spec, grows, is_attempt, "an attempt such as 812.0.1"),
+	SOME(order_spec, notify, ORDER_SIGNAL_MOST),
 };
 
 static const struct order_field order_table[] = {

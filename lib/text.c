@@ -6,6 +6,7 @@
  * - Cleaned text is valid UTF-8. */
 #include "lib/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/err.h"
@@ -74,4 +75,15 @@ char *text_quoted(const char *text)
 	}
 	*to = '\0';
 	return quoted;
+}
+
+bool text_range(const char *text, int lowest, int highest, int *first, int *last)
+{
+	char *end;
+	long from = strtol(text, &end, 10), to = *end == '-' ? strtol(end + 1, &end, 10) : -1;
+	if (*end || from < lowest || from > to || to > highest)
+		return false;
+	*first = (int)from;
+	*last = (int)to;
+	return true;
 }

@@ -2,6 +2,7 @@
 #ifndef ROTA_TEXT_H
 #define ROTA_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Returns the number of bytes of the UTF-8 character at `text`, or 0 if there is no valid one. The NUL at the end of a text counts
@@ -23,5 +24,8 @@ void text_tail(char *text, size_t length, size_t most);
 
 /* Returns `text` escaped for use between single quotes in a connection string of libpq or in postgresql.conf; malloc'ed. */
 char *text_quoted(const char *text);
+
+/* Read a range of numbers such as "60000-60999", both from `lowest` to `highest`, and the first one not above the last. */
+bool text_range(const char *text, int lowest, int highest, int *first, int *last);
 
 #endif

@@ -30,11 +30,13 @@ grant execute on function
 	api.job_suspend(int, text, jsonb),
 	api.job_resume(int, text, jsonb),
 	api.job_signal(int, text, jsonb),
+	api.job_growths(int, text, jsonb),
 	api.job_acct(int, text, jsonb),
 	api.report(int, text, jsonb),
 	api.export_plan(int, text, jsonb),
 	api.range_list(int, text, jsonb),
 	api.job_script(int, text, jsonb),
+	api.step_token(int, text, jsonb),
 	api.node_list(int, text, jsonb),
 	api.partition_list(int, text, jsonb),
 	api.share_list(int, text, jsonb),
@@ -77,6 +79,7 @@ grant execute on function
 	api.node_apply(bigint),
 	api.node_sampled(int),
 	api.node_sample(jsonb),
+	api.node_substep_report(jsonb),
 	api.daemon_register(text, text, int, text)
 to rota_nodes;
 grant execute on function

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,19 +48,35 @@ static bool names_instance(const char *word)
 	return length > 2 && length < sizeof option && !strncmp(word, option, length);
 }
 
+/* Is jobmgrd reached by the local socket? */
+static bool has_no_url(void)
+{
+	const struct conf *conf = call_conf_try();
+
+	return !conf || !*conf->gate_url;
+}
+
+/* Inside a job, sub-steps need no jobmgrd. */
+static bool is_inside(void)
+{
+	const char *path = getenv("ROTA_STEP_SOCKET");
+
+	return path && *path;
+}
+
 /* Can this program run the command line? It can without a configuration too: the verb reports that the configuration is
  * missing. */
 static bool is_everyday(int argc, char **argv)
 {
-	const struct conf *conf;
-
 	if (argc < 2 || !verb_find(argv[1]))
 		return false;
+	if (!strcmp(argv[1], "run") || !strcmp(argv[1], "shell") || !strcmp(argv[1], "attach") || !strcmp(argv[1], "steps") ||
+	    !strcmp(argv[1], "shrink"))
+		return is_inside() || has_no_url(); /* words after the command of `rota run` are no options */
 	for (int i = 2; i < argc; i++)
 		if (names_instance(argv[i]))
 			return false;
-	conf = call_conf_try();
-	return !conf || !*conf->gate_url;
+	return has_no_url();
 }
 
 int main(int argc, char **argv)

@@ -246,12 +246,12 @@ static unsigned gate_read_bound(void)
 }
 
 struct gate *gate_open(struct event_base *base, const struct conf *conf, const char *name, const struct seal_mac_key *key,
-		       struct err *e)
+		       const struct seal_sign_key *sign_key, struct err *e)
 {
 	struct timeval retry = {.tv_sec = GATE_RETRY};
 	struct gate *gate = xcalloc(1, sizeof *gate);
 
-	gate->server = (struct gate_server){.base = base, .conf = conf, .key = key};
+	gate->server = (struct gate_server){.base = base, .conf = conf, .key = key, .sign_key = sign_key};
 	gate->name = name;
 	gate->lock = xasprintf("%s.lock", conf->gate_socket);
 	gate->server.connections = gate_connections_new(base, conf, gate_read_bound(), GATE_BODIES * (size_t)conf->gate_max_body);

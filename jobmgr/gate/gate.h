@@ -11,10 +11,10 @@
 
 struct gate;
 
-/* Open the HTTP API of the jobmgrd `name`; the caller keeps `conf`, `name` and `key` until gate_close. If another process of this host
+/* Open the HTTP API of the jobmgrd `name`; the caller keeps `conf`, `name`, `key` and `sign_key` until gate_close. If another process of this host
  * serves the Unix socket, the API waits as a standby and takes the socket over when that process has ended. */
 struct gate *gate_open(struct event_base *base, const struct conf *conf, const char *name, const struct seal_mac_key *key,
-		       struct err *e);
+		       const struct seal_sign_key *sign_key, struct err *e);
 
 /* Set whether /v1/ping answers that this process is the leader. */
 void gate_set_leader(struct gate *gate, bool leader);

@@ -234,8 +234,7 @@ void gate_calls_lost(struct gate_server *server, struct evhttp_connection *conne
 {
 	struct gate_call *c;
 
-	TAILQ_FOREACH(c, &server->calls, link)
-	{
+	TAILQ_FOREACH (c, &server->calls, link) {
 		/* evhttp may have detached a request from its connection before; such a request ends with its answer */
 		if (!c->http || evhttp_request_get_connection(c->http) != connection)
 			continue;

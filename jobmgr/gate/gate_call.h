@@ -29,6 +29,7 @@ struct gate_server {
 	struct event_base *base;
 	const struct conf *conf;
 	const struct seal_mac_key *key;
+	const struct seal_sign_key *sign_key;  /* signs tokens for step managers */
 	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket, or with a certificate */
 	struct gate_sessions *remote_sessions; /* the same for other requests by HTTPS; NULL: there is no HTTPS */
 	struct gate_sessions *admin_sessions;  /* the first, for requests that change the cluster */

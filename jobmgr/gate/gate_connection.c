@@ -54,8 +54,7 @@ struct gate_connection *gate_connection_find(struct gate_connections *all, const
 {
 	struct gate_connection *c;
 
-	TAILQ_FOREACH(c, &all->list, link)
-	{
+	TAILQ_FOREACH (c, &all->list, link) {
 		if (c->buffer == buffer)
 			break;
 	}
@@ -136,8 +135,7 @@ static bool connections_displace(struct gate_connections *all, const struct gate
 {
 	struct gate_connection *c;
 
-	TAILQ_FOREACH(c, &all->list, link)
-	{
+	TAILQ_FOREACH (c, &all->list, link) {
 		if (c->quota != quota || !gate_deadline_is_waiting(&c->deadline))
 			continue;
 		connection_refuse(c);
@@ -319,8 +317,7 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	gate_connections_remove_ended(all);
-	TAILQ_FOREACH(c, &all->list, link)
-	{
+	TAILQ_FOREACH (c, &all->list, link) {
 		if (!c->quota && !c->refused)
 			connection_admit(c);
 		if (!c->refused && what & EV_TIMEOUT)
@@ -382,8 +379,7 @@ bool gate_connections_flushed(const struct gate_connections *all)
 {
 	const struct gate_connection *each;
 
-	TAILQ_FOREACH(each, &all->list, link)
-	{
+	TAILQ_FOREACH (each, &all->list, link) {
 		if (!connection_is_dead(each) && evbuffer_get_length(bufferevent_get_output(each->buffer)) > 0)
 			return false;
 	}

@@ -16,6 +16,7 @@
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_modify.h"
 #include "jobmgr/gate/gate_submit.h"
+#include "jobmgr/gate/gate_token.h"
 #include "jobmgr/gate/gate_wait.h"
 
 enum { DISPATCH_LARGEST = 1024 * 1024 /* most bytes of a request that has no script */ };
@@ -48,6 +49,8 @@ static void dispatch_to_verb(struct gate_call *c)
 		gate_submit(c);
 	} else if (c->route->flags & GATE_MODIFY) {
 		gate_modify(c);
+	} else if (c->route->flags & GATE_TOKEN) {
+		gate_token(c);
 	} else if (c->route->flags & GATE_WAIT) {
 		gate_wait(c);
 	} else {

@@ -108,8 +108,7 @@ static struct gate_quota *quota_find(struct gate_quotas *all, const char *name, 
 {
 	struct gate_quota *quota;
 
-	TAILQ_FOREACH(quota, &all->list, link)
-	{
+	TAILQ_FOREACH (quota, &all->list, link) {
 		if (strcmp(quota->name, name) == 0)
 			return quota;
 	}
@@ -189,8 +188,7 @@ struct gate_quota *gate_quota_find_largest(const struct gate_quota *quota, bool 
 	struct gate_quota *each, *largest = NULL;
 	unsigned most = quota->connections + 1;
 
-	TAILQ_FOREACH(each, &quota->all->list, link)
-	{
+	TAILQ_FOREACH (each, &quota->all->list, link) {
 		bool is_user = each->is_remote && each->uid != (uid_t)-1; /* its connections count to their addresses, too */
 
 		if (each->connections <= most || is_user || quota_is_root(each) || (remote && !each->is_remote))

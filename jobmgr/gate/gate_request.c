@@ -47,8 +47,8 @@ json_t *gate_request_parse_query(const char *query, struct err *e)
 		err_hint(e, "Write name=value, joined by \"&\".");
 		return NULL;
 	}
-	TAILQ_FOREACH(parameter, &parameters, next)
-	is_valid = is_valid && request_add_parameter(object, parameter->key, parameter->value);
+	TAILQ_FOREACH (parameter, &parameters, next)
+		is_valid = is_valid && request_add_parameter(object, parameter->key, parameter->value);
 	evhttp_clear_headers(&parameters);
 	if (is_valid)
 		return object;

@@ -258,8 +258,7 @@ void gate_waits_notify(struct gate_waits *all)
 {
 	struct gate_wait *w;
 
-	TAILQ_FOREACH(w, &all->list, link)
-	{
+	TAILQ_FOREACH (w, &all->list, link) {
 		if (w->state == WAIT_POLLING)
 			w->state = WAIT_POLLING_AGAIN;
 		if (w->state != WAIT_SLEEPING)
@@ -276,8 +275,7 @@ void gate_waits_release(struct gate_waits *all)
 {
 	struct gate_wait *w;
 
-	TAILQ_FOREACH(w, &all->list, link)
-	{
+	TAILQ_FOREACH (w, &all->list, link) {
 		w->until = 0;
 		if (!wait_is_polling(w))
 			wait_sleep(w, w->state, 0);

@@ -1,4 +1,4 @@
-/* option_signal.c - the value of --signal, as in Slurm: [[R][B]:]SIG[@SECONDS].
+/* option_signal.c - the values of --signal, as in Slurm: [[R][B]:]SIG[@SECONDS], and of --notify: SIG or none.
  *
  * Called by: option_value.c.
  * Invariants:
@@ -38,6 +38,28 @@ static bool signal_read_prefix(const char *text, size_t length, bool *shell)
 	return length > 0;
 }
 
+static bool signal_check_catchable(const char *text, int signal, struct err *e)
+{
+	if (signal != SIGKILL && signal != SIGSTOP)
+		return true;
+	err_set(e, "\"%s\" is a signal that no program can catch", OPTION_QUOTE(text));
+	err_hint(e, "write USR1, TERM or another signal that the program catches");
+	return false;
+}
+
+json_t *option_catchable(const char *text, struct err *e)
+{
+	int signal = signal_find(text);
+	if (strcmp(text, "none") == 0)
+		return json_integer(0);
+	if (signal == 0) {
+		err_set(e, "\"%s\" is not a signal", OPTION_QUOTE(text));
+		err_hint(e, "write USR1, or none");
+		return NULL;
+	}
+	return signal_check_catchable(text, signal, e) ? json_integer(signal) : NULL;
+}
+
 json_t *option_signal(const char *text, struct err *e)
 {
 	const char *colon = strchr(text, ':'), *word = colon ? colon + 1 : text, *at = strchr(word, '@');
@@ -55,10 +77,7 @@ json_t *option_signal(const char *text, struct err *e)
 		err_set(e, "\"%s\" is not a number of seconds from 0 to %d", OPTION_QUOTE(at + 1), ORDER_SIGNAL_AHEAD_MOST);
 		return NULL;
 	}
-	if (signal == SIGKILL || signal == SIGSTOP) {
-		err_set(e, "\"%s\" is a signal that no program can catch", OPTION_QUOTE(text));
-		err_hint(e, "write USR1, TERM or another signal that the program catches");
+	if (!signal_check_catchable(text, signal, e))
 		return NULL;
-	}
 	return json_pack("{s:i, s:I, s:b}", "signal", signal, "seconds", (json_int_t)seconds, "shell", shell);
 }

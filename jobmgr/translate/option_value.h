@@ -17,6 +17,7 @@ json_t *option_licenses(const char *text, struct err *e);
 json_t *option_gpus(const char *text, struct err *e);
 json_t *option_keep(const char *text, struct err *e);
 json_t *option_signal(const char *text, struct err *e);
+json_t *option_catchable(const char *text, struct err *e);
 json_t *option_mail(const char *text, struct err *e);
 json_t *option_export(const char *text, struct err *e);
 

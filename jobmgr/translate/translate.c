@@ -1,6 +1,6 @@
 /* translate.c - translates a script: checks the data beside the script, and runs the stages in their order.
  *
- * Called by: gate_job.c for each submission; `rota check`.
+ * Called by: gate_job.c for each submission; `rota check`; `rota run --file`.
  * Invariants:
  * - There is a plan or there are problems, never both. */
 #include "jobmgr/translate/translate.h"
@@ -88,8 +88,12 @@ json_t *translate_script(const struct translate_request *request, const struct t
 	translate_strict(&t);
 	translate_peers(&t);
 	translate_graph(&t);
+	if (request->inside)
+		translate_inside(&t);
 	if (problems->count == 0)
 		translate_size_steps(&t);
+	if (problems->count == 0 && request->inside)
+		translate_inside_sizes(&t);
 	if (problems->count == 0)
 		translate_fit(&t);
 	if (problems->count == 0)

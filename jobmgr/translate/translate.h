@@ -66,6 +66,7 @@ struct translate_request {
 	int64_t now;		/* seconds since 1970, for "tomorrow"; see translate_now */
 	const char *client_key; /* client key of the submission; NULL: it has none */
 	const char *retry_key;	/* retry key of 32 hexadecimal digits, valid for a day; NULL: the submission has none */
+	bool inside;		/* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
 };
 
 /* Returns the time in seconds since 1970, rounded up, so that nothing begins earlier than "now+10seconds" says. */

@@ -83,10 +83,15 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 	modify_set_text(own, OPTION_ID_INPUT, spec->input);
 	modify_set_text(own, OPTION_ID_OPEN_MODE, spec->append ? "append" : "truncate");
 	own->of[OPTION_ID_KILL].value = json_boolean(!spec->no_kill);
+	own->of[OPTION_ID_STEP_MANAGER].value = json_boolean(spec->step_manager);
 	modify_set_text(own, OPTION_ID_NODE_LOSS, spec->fence ? "fence" : "keep");
 	if (spec->signal > 0)
 		own->of[OPTION_ID_SIGNAL].value = json_pack("{s:i, s:i, s:b}", "signal", spec->signal, "seconds", spec->signal_s,
 							    "shell", spec->signal_shell);
+	if (spec->grows)
+		modify_set_text(own, OPTION_ID_GROW, spec->grows);
+	if (spec->notify > 0)
+		own->of[OPTION_ID_NOTIFY].value = json_integer(spec->notify);
 	if (spec->if_changed)
 		modify_set_text(own, OPTION_ID_IF_CHANGED, spec->if_changed);
 	modify_set_text(own, OPTION_ID_WORKDIR, spec->workdir);
@@ -99,8 +104,8 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 /* Refuse options that cannot change after the submission. */
 static void modify_check_options(struct translation *t)
 {
-	static const enum option_id fixed[] = {OPTION_ID_AFTER,	     OPTION_ID_DEPENDENCY,  OPTION_ID_WITH,
-					       OPTION_ID_SAME_NODES, OPTION_ID_OTHER_NODES, OPTION_ID_EXPORT};
+	static const enum option_id fixed[] = {OPTION_ID_AFTER,	      OPTION_ID_DEPENDENCY, OPTION_ID_WITH, OPTION_ID_SAME_NODES,
+					       OPTION_ID_OTHER_NODES, OPTION_ID_EXPORT,	    OPTION_ID_GROW};
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
 		char option[64] = "--";
 		if (!t->command.of[fixed[i]].value)

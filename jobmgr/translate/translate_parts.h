@@ -159,6 +159,10 @@ void translate_size_steps(struct translation *t); /* translate_size.c: nodes, ta
 void translate_fit(struct translation *t);	  /* translate_fit.c: checks steps against the partitions */
 json_t *translate_plan(struct translation *t);	  /* translate_plan.c: the plan as JSON */
 
+/* translate_inside.c: refuse what sub-steps cannot have; of sizes, after translate_size_steps. */
+void translate_inside(struct translation *t);
+void translate_inside_sizes(struct translation *t);
+
 /* translate_fit_others.c: checks --other-nodes against the nodes of the partitions. Called by translate_fit. */
 void translate_fit_others(struct translation *t, const int *partitions);
 

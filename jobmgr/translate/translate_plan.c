@@ -33,9 +33,9 @@ static const struct {
 	enum option_id id;
 	const char *otherwise; /* default value of the member, as JSON */
 } job_members[] = {
-	{OPTION_ID_JOB_NAME, NULL},  {OPTION_ID_ACCOUNT, "null"},   {OPTION_ID_QOS, "null"},
-	{OPTION_ID_COMMENT, "null"}, {OPTION_ID_MAIL_USER, "null"}, {OPTION_ID_MAIL_TYPE, "null"},
-	{OPTION_ID_NICE, "0"},	     {OPTION_ID_PRIORITY, "null"},  {OPTION_ID_EXPORT, "\"ALL\""},
+	{OPTION_ID_JOB_NAME, NULL},    {OPTION_ID_ACCOUNT, "null"},   {OPTION_ID_QOS, "null"}, {OPTION_ID_COMMENT, "null"},
+	{OPTION_ID_MAIL_USER, "null"}, {OPTION_ID_MAIL_TYPE, "null"}, {OPTION_ID_NICE, "0"},   {OPTION_ID_PRIORITY, "null"},
+	{OPTION_ID_EXPORT, "\"ALL\""}, {OPTION_ID_GROW, NULL},
 };
 
 void translate_job_json(struct translation *t, json_t *job, bool only_given)

@@ -45,7 +45,7 @@ static char *spec_output(const struct translation *t, const struct translate_ste
 {
 	const char *given = spec_text(t, s, id);
 	bool plain = base->pre_from == 0, folder = *given && given[strlen(given) - 1] == '/';
-	bool taken = id == OPTION_ID_OUTPUT && !plain && strcmp(s->name, PATTERN_PLAIN) == 0;
+	bool taken = id == OPTION_ID_OUTPUT && !plain && !t->request->inside && strcmp(s->name, PATTERN_PLAIN) == 0;
 	char *path = spec_expand_home(t, given), *whole;
 	if (*given ? !folder : !taken)
 		return path;
@@ -142,6 +142,9 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.cpus_per_task = (int)s->cpus_per_task;
 	spec.fence = spec_is_fenced(t, s);
 	spec.no_kill = json_is_false(translate_value(t, s, OPTION_ID_KILL));
+	spec.step_manager = json_is_true(translate_value(t, s, OPTION_ID_STEP_MANAGER));
+	spec.grows = json_string_value(translate_value(t, s, OPTION_ID_GROW));
+	spec.notify = (int)translate_number(t, s, OPTION_ID_NOTIFY, 0);
 	spec.if_changed = json_string_value(translate_value(t, s, OPTION_ID_IF_CHANGED));
 	spec.submit_dir = spec_submit_dir(t, base, folder);
 	spec_put_array(t, s, &spec);

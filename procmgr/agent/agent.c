@@ -27,6 +27,7 @@
 #include "procmgr/agent/agent_order.h"
 #include "procmgr/agent/agent_report.h"
 #include "procmgr/agent/agent_sample.h"
+#include "procmgr/agent/agent_substep.h"
 
 /* Prefix of the NOTIFY channel of internal.sample_poll; the node's id follows. */
 static const char watch_channel[] = "rota_look_";
@@ -42,6 +43,7 @@ struct agent {
 	struct agent_samples *samples;
 	struct agent_energy *energy;
 	struct agent_report *report;
+	struct agent_substeps *substeps;
 	struct agent_clock clock;
 	bool is_registering;
 	bool is_unknown; /* a missing node in the database has been logged */
@@ -229,14 +231,15 @@ static void poll_all(struct agent *a)
 		register_nodes(a);
 	agent_order_poll(a->orders);
 	agent_report_poll(a->report);
+	agent_substep_poll(a->substeps);
 }
 
 /* Has the node nothing to do while inotify watches the journal? The lease timer then polls often enough. */
 static bool is_quiet(const struct agent *a)
 {
 	const struct agent_nodes *nodes = a->context.nodes;
-	return agent_report_is_idle(a->report) && agent_node_count(nodes) > 0 && agent_order_has_all(a->orders) &&
-	       agent_order_count(a->orders) == 0 && agent_node_orphans(nodes) == 0;
+	return agent_report_is_idle(a->report) && agent_substep_is_idle(a->substeps) && agent_node_count(nodes) > 0 &&
+	       agent_order_has_all(a->orders) && agent_order_count(a->orders) == 0 && agent_node_orphans(nodes) == 0;
 }
 
 static void handle_tick(evutil_socket_t fd, short what, void *arg)
@@ -374,6 +377,7 @@ static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *
 	a->report = agent_report_new(c, a->orders, a->samples, a->energy);
 	if (!agent_report_open(a->report, e))
 		return false;
+	a->substeps = agent_substep_new(c);
 	agent_cache_open();
 	int third = c->conf->node_lease / 3;
 	a->tick_timer = start_timer(a, TICK_S, handle_tick);
@@ -389,6 +393,7 @@ static void close_all(struct agent *a)
 	if (a->context.db)
 		db_close(a->context.db);
 	agent_report_free(a->report);
+	agent_substep_free(a->substeps);
 	agent_sample_free(a->samples);
 	agent_energy_free(a->energy);
 	agent_order_free(a->orders);

@@ -6,12 +6,14 @@
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/text.h"
 
-enum { ATTEMPTS_MOST = 1000 };
+enum { ATTEMPTS_MOST = 1000, REASON_SIZE = 256 };
 
 static int signal_number(json_t *value)
 {
@@ -28,7 +30,24 @@ static int signal_number(json_t *value)
 	return atoi(name);
 }
 
-struct fields *agent_order_control(const char *kind, const struct record_key *key, const char *args, struct err *e)
+/* Add the state of a node, whose reason the launcher takes as one short line. */
+static void add_change(struct fields *message, const json_t *args)
+{
+	const char *name = json_string_value(json_object_get(args, "name")),
+		   *state = json_string_value(json_object_get(args, "state")),
+		   *reason = json_string_value(json_object_get(args, "reason"));
+	char line[REASON_SIZE];
+	snprintf(line, sizeof line, "%s", reason ? reason : "");
+	text_clean(line); /* it may have been cut within a character */
+	for (char *at = line; *at; at++)
+		*at = *at == '\n' || *at == '\t' ? ' ' : *at;
+	fields_add(message, "name", name ? name : "");
+	fields_add(message, "state", state ? state : "");
+	fields_add(message, "reason", line);
+}
+
+struct fields *agent_order_control(const char *kind, const struct record_key *key, const char *args, const char *secret,
+				   struct err *e)
 {
 	json_error_t wrong;
 	json_t *json = json_loads(args && *args ? args : "{}", 0, &wrong);
@@ -36,7 +55,11 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 		err_set(e, "the arguments of control message \"%s\" are not JSON: %s", kind, wrong.text);
 		return NULL;
 	}
-	const char *cause = json_string_value(json_object_get(json, "cause"));
+	const char *cause = json_string_value(json_object_get(json, "cause")),
+		   *host = json_string_value(json_object_get(json, "host")),
+		   *growth = json_string_value(json_object_get(json, "growth")),
+		   *on = json_string_value(json_object_get(json, "on"));
+	const json_t *name = json_object_get(json, "name");
 	struct fields *message = fields_new();
 	fields_add(message, "op", "control");
 	record_key_add(message, key);
@@ -44,6 +67,17 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 	fields_add_int(message, "signal", signal_number(json_object_get(json, "signal")));
 	fields_add(message, "cause", cause ? cause : "");
 	fields_add_int(message, "limit", json_integer_value(json_object_get(json, "time_limit_s")));
+	if (host) {
+		fields_add(message, "host", host);
+		fields_add_int(message, "port", json_integer_value(json_object_get(json, "port")));
+		fields_add(message, "key", secret);
+	}
+	if (growth && on) {
+		fields_add(message, "growth", growth);
+		fields_add(message, "on", on);
+	}
+	if (name)
+		add_change(message, json);
 	json_decref(json);
 	return message;
 }
@@ -84,8 +118,8 @@ int agent_order_send(struct agent_launcher *l, const struct agent_order *o, cons
 	for (int i = 0, some; i < count; i += some, messages++) {
 		struct record_key key = agent_order_key(o, &starts[i]);
 		some = count - i < ATTEMPTS_MOST ? count - i : ATTEMPTS_MOST;
-		struct fields *message =
-			o->is_launch ? launch_message(o, &key, cancelled) : agent_order_control(o->kind, &key, o->args, &e);
+		struct fields *message = o->is_launch ? launch_message(o, &key, cancelled)
+						      : agent_order_control(o->kind, &key, o->args, o->body, &e);
 		if (!message) {
 			log_error("control message %lld is dropped: %s", (long long)o->id, e.message);
 			break;

@@ -116,8 +116,8 @@ void agent_order_read(const struct agent_context *c, struct agent_order *o, cons
 	o->key.step_id = atoi(agent_db_text(result, row, "step_id"));
 	o->key.attempt = atoi(agent_db_text(result, row, "attempt"));
 	read_starts(c, o, agent_db_text(result, row, "node_ids"), agent_db_text(result, row, "also"));
+	o->body = xstrdup(agent_db_text(result, row, "body"));
 	if (o->is_launch) {
-		o->body = xstrdup(agent_db_text(result, row, "body"));
 		o->signature = xstrdup(agent_db_text(result, row, "signature"));
 		o->received_at = clock_boot_us();
 		read_args(o, agent_db_text(result, row, "args"));

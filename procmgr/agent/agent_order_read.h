@@ -37,7 +37,7 @@ struct agent_order {
 	int64_t sent_at;
 
 	/* Fields of launch requests only. */
-	char *body, *signature;
+	char *signature;
 	char script[65], environment[65]; /* Hashes of the files that the attempt needs; "" if the body cannot be read. */
 	/* Why files are missing: the database lacks the "script" or "environment", or there is no "room" in the cache. NULL: none
 	 * is missing. */
@@ -48,6 +48,7 @@ struct agent_order {
 	struct agent_array array; /* the array whose elements are pre-dispatched, if any */
 	int64_t received_at;
 
+	char *body; /* of a launch request, or the key of an order `agent` */
 	/* Fields of control messages only. */
 	char *kind, *args;
 	bool is_delay_logged; /* the delay by a busy keeper has been logged */

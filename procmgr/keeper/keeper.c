@@ -213,10 +213,19 @@ static bool is_over(const struct keeper *k)
 	return k->live == 0;
 }
 
-/* Run the tasks, after the other nodes of the step are ready. On a node without tasks, wait until the step has ended. */
-static void run_tasks(struct keeper *k)
+/* Does the step have tasks on this node? */
+static bool has_tasks(const struct keeper *k)
+{
+	return k->order->spec.per_task ? k->order->tasks > 0 : k->order->node_index == 0;
+}
+
+/* Run the tasks, after the other nodes of the step are ready. On a node without tasks, wait until the step has ended: such a node gets
+ * no `go`, and has only sub-steps. */
+static void run_tasks(struct keeper *k, struct keeper_cache *cache)
 {
 	keeper_task_clear(k);
+	if (!has_tasks(k))
+		keeper_manager_open(k, cache);
 	if (k->order->wait_for_go) {
 		keeper_record_plain(k, "ready");
 		crash_point(CRASH_keeper_ready);
@@ -224,6 +233,9 @@ static void run_tasks(struct keeper *k)
 	}
 	if (k->request == KEEPER_REQUEST_END)
 		return;
+	if (has_tasks(k))
+		keeper_manager_open(k, cache);
+	keeper_manager_begin(k);
 	keeper_task_start(k);
 	keeper_wait(k, is_over, 0);
 	if (k->task_count == 0)
@@ -244,9 +256,9 @@ static void sweep_processes(struct keeper *k, bool (*swept)(struct keeper *k))
 
 static void finish_tasks(struct keeper *k)
 {
-	bool expected = k->order->spec.per_task ? k->order->tasks > 0 : k->order->node_index == 0;
-	if (expected && k->task_count == 0 && k->failure != KEEPER_FAILURE_UP_TO_DATE && !*k->cause)
+	if (has_tasks(k) && k->task_count == 0 && k->failure != KEEPER_FAILURE_UP_TO_DATE && !*k->cause)
 		snprintf(k->cause, sizeof k->cause, "cancelled"); /* the attempt ends before its tasks have started */
+	keeper_manager_end(k);
 	sweep_processes(k, keeper_sweep_user);
 	if (k->cgroups)
 		cgroups_read(k->cgroups, k->name, &k->figures);
@@ -278,7 +290,7 @@ static void detach_mounts(struct keeper *k, struct keeper_cache *cache)
 
 static void remove_folder(const struct keeper *k)
 {
-	static const char *const files[] = {"script", "nodes", "ctl", "pid"};
+	static const char *const files[] = {"script", "nodes", "ctl", "steps", "pid"};
 	char path[RECORD_KEY_SIZE + 32];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "spool/%s/%s", k->name, files[i]);
@@ -301,6 +313,8 @@ static bool release_cgroups(const struct keeper *k)
  * has died. Returns true if keeper and folder are free for another attempt. */
 static bool end_attempt(struct keeper *k, struct keeper_cache *cache)
 {
+	keeper_manager_close(k, cache);
+	keeper_nodes_close(k);
 	cores_release(&k->cores); /* release the cores before another step can get these CPUs */
 	if (k->cgroups && *k->order->spec.user_epilog)
 		cgroups_read(k->cgroups, k->name, &k->figures); /* the user epilog ran in the cgroup after the record `done` */
@@ -343,13 +357,17 @@ static const struct keeper_handlers handlers = {
 	.hook_reap = keeper_hook_reap,
 	.task_report = keeper_task_report,
 	.task_reap = keeper_task_reap,
+	.manager_descriptor = keeper_manager_descriptor,
+	.manager_connect = keeper_manager_connect,
+	.manager_reap = keeper_manager_reap,
+	.manager_orphan = keeper_manager_orphan,
 };
 
 /* Run one attempt from start to end. `again` is true if this keeper has run another attempt before. Returns true if the keeper
  * may get another attempt. */
 static bool run_attempt(const struct keeper_job *job, int signals, struct keeper_cache *cache, bool again)
 {
-	struct keeper k = {.job = job, .handlers = &handlers, .signals = signals, .order = job->order};
+	struct keeper k = {.job = job, .handlers = &handlers, .signals = signals, .order = job->order, .step_socket = -1};
 	k.records = keeper_record_new(job->journal, cache->brief);
 	keeper_control_open(&k);
 	k.figures = (struct cgroups_figures){-1, -1, 0, 0};
@@ -363,7 +381,7 @@ static bool run_attempt(const struct keeper_job *job, int signals, struct keeper
 	bool good = prepared && !k.lease_lost && run_prologs(&k);
 	crash_point(CRASH_keeper_prolog);
 	if (good && k.request < KEEPER_REQUEST_END && keeper_if_changed(&k))
-		run_tasks(&k);
+		run_tasks(&k, cache);
 	finish_tasks(&k);
 	if (owns_prolog(&k) && good)
 		keeper_wait(&k, is_ended, 0);

@@ -64,9 +64,11 @@ static bool has_limit(const struct keeper *k)
 
 static void suspend_step(struct keeper *k)
 {
-	if (k->suspended || k->live == 0 || *k->cause)
+	if (k->suspended || (k->live == 0 && !k->manager) || *k->cause)
 		return;
 	keeper_sweep_freeze(k, true);
+	if (k->live == 0)
+		return; /* a node with sub-steps only: another one says that the step is suspended */
 	k->timers->paused_at = clock_boot_us();
 	set_limit(k, k->timers->limit_s);
 	keeper_record_plain(k, "suspended");
@@ -77,6 +79,8 @@ static void resume_step(struct keeper *k)
 	if (!k->suspended)
 		return;
 	keeper_sweep_freeze(k, false);
+	if (k->task_count == 0)
+		return;
 	k->timers->paused += clock_boot_us() - k->timers->paused_at;
 	set_limit(k, k->timers->limit_s);
 	keeper_record_plain(k, "resumed");
@@ -101,6 +105,7 @@ void keeper_control_timers(struct keeper *k)
 {
 	int64_t now = clock_boot_us();
 	keeper_lease_poll(k);
+	keeper_manager_poll(k);
 	if (keeper_ending_is_busy(k))
 		keeper_memory_poll(k);
 	if (has_limit(k) && k->timers->warn_at > 0 && now >= k->timers->warn_at)
@@ -121,7 +126,7 @@ static int64_t earlier(int64_t a, int64_t b)
 int64_t keeper_control_next_timer(const struct keeper *k)
 {
 	int64_t limit = has_limit(k) ? earlier(k->timers->warn_at, k->timers->limit_at) : 0;
-	int64_t clock = earlier(earlier(keeper_memory_next(k), k->kill_at), limit);
+	int64_t clock = earlier(earlier(earlier(keeper_memory_next(k), k->kill_at), limit), keeper_manager_next(k));
 	return keeper_ending_is_busy(k) ? earlier(keeper_lease_next(k), clock) : keeper_lease_next(k);
 }
 
@@ -131,6 +136,23 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 	int64_t signal, limit;
 	if (!action)
 		return err_set(e, "it has no action");
+	if (strcmp(action, "agent") == 0)
+		return keeper_manager_call(k, fields_get(message, "host"), fields_get(message, "port"),
+					   fields_get(message, "key")) ||
+		       err_set(e, "it has no host, port and key, or the step has ended");
+	if (strcmp(action, "agents") == 0)
+		return keeper_manager_want_agents(k) || err_set(e, "this is not the first node of the step, or the step ends");
+	if (strcmp(action, "grow") == 0 || strcmp(action, "shrink") == 0)
+		return keeper_manager_grow(k, action, fields_get(message, "growth"), fields_get(message, "on")) ||
+		       err_set(e, "it has no attempt and node, or the step has ended");
+	if (strcmp(action, "node") == 0) {
+		bool good = keeper_nodes_change(k, fields_get(message, "name"), fields_get(message, "state"),
+						fields_get(message, "reason"));
+		keeper_manager_wake(k);
+		return good || err_set(e, "it has no name, state and reason");
+	}
+	if (strcmp(action, "listen") == 0)
+		return keeper_manager_want_port(k) || err_set(e, "this is not the first node of the step, or the step ends");
 	if (!fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) ||
 	    !fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e))
 		return false;

@@ -36,6 +36,7 @@ void keeper_ending_ask(struct keeper *k, const char *cause)
 	if (*k->cause || k->phase == KEEPER_DONE)
 		return;
 	snprintf(k->cause, sizeof k->cause, "%s", *cause ? cause : "cancelled");
+	keeper_manager_end(k);
 	if (keeper_ending_is_busy(k))
 		keeper_sweep_signal(k, SIGTERM);
 	if (k->suspended)
@@ -50,6 +51,7 @@ void keeper_ending_kill(struct keeper *k, const char *cause)
 	keeper_ending_request(k, KEEPER_REQUEST_END);
 	if (!*k->cause)
 		snprintf(k->cause, sizeof k->cause, "%s", cause);
+	keeper_manager_end(k);
 	keeper_sweep_kill(k);
 	k->kill_at = clock_boot_us() + AGAIN_USEC;
 }

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "lib/hosts.h"
+#include "lib/script_cut.h"
 #include "lib/seal.h"
 #include "procmgr/keeper/keeper_parts.h"
-#include "procmgr/keeper/task_script.h"
 #include "procmgr/keeper/user_file.h"
 
 enum { BLOB_LARGEST = 64 * 1024 * 1024, KEPT_LARGEST = 64 * 1024, UNCHANGED_MS = 50 };
@@ -179,7 +179,7 @@ static bool make_file(const char *path, bool executable, const char *text, size_
 static bool put_script(const struct keeper *k, const char *path, struct keeper_cache *cache, struct err *e)
 {
 	size_t length;
-	char *cut = task_script_cut(cache->script.bytes, cache->script.size, &k->order->spec, &length);
+	char *cut = script_cut(cache->script.bytes, cache->script.size, &k->order->spec, &length);
 	cache->state = (struct keeper_script_state){.inode = 0};
 	cache->pbs = memmem(cache->script.bytes, cache->script.size, "\n#PBS", 5) != NULL;
 	bool there = has_script(path, cut, length, k, cache) || make_file(path, true, cut, length, &k->owner) ||

@@ -151,7 +151,7 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 {
 	if (!*path)
 		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_site_environment(&facts);
 	struct task_start start = {
@@ -161,30 +161,15 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 	return good;
 }
 
-static void start_as_user(const struct keeper *k, struct task_start *start)
-{
-	start->folder = k->order->spec.workdir;
-	start->umask = k->order->spec.umask;
-	start->node = k->order->node;
-	start->limits = k->limits;
-	start->limit_count = k->limit_count;
-	start->owner = &k->owner;
-	start->cgroups = k->cgroups;
-	start->key = k->name;
-	start->pinned = k->job->cores != NULL;
-	start->folders = *k->folders.path[0] ? &k->folders : NULL;
-	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
-}
-
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
 {
 	if (!*path)
 		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	struct task_start start = {.path = path, .argv = argv, .environment = environment};
-	start_as_user(k, &start);
+	keeper_place_process(k, &start);
 	bool good = run_recorded(k, name, &start);
 	task_environment_free(environment);
 	return good;
@@ -198,7 +183,7 @@ int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void 
 	struct task_start start = {
 		.function = function, .argument = argument, .node = k->order->node, .folder = "/", .umask = 022};
 	if (as_user)
-		start_as_user(k, &start);
+		keeper_place_process(k, &start);
 	bool began = run_hook(k, &h, &start, &e);
 	k->hook = NULL;
 	if (began)

@@ -16,7 +16,7 @@
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/keeper/private_folders.h"
 #include "procmgr/record/record.h"
-#include "procmgr/keeper/stats.h"
+#include "procmgr/record/stats.h"
 #include "procmgr/keeper/task.h"
 
 enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32 };
@@ -70,6 +70,9 @@ struct keeper_cache {
 	char group[RECORD_KEY_SIZE]; /* name of the attempt whose released cgroup can be reused; "" if there is none */
 	int64_t group_mem_mb;	     /* memory limit of the released cgroup, in MiB */
 	int mounts;		     /* open mount table (fuse_mounts_changed); 0 if it is not open */
+	int step_socket;	     /* unused socket for sub-steps in the keeper's spool folder; 0 if there is none */
+	uid_t step_uid;		     /* owner of this socket */
+	gid_t step_gid;
 };
 
 /* Why the tasks of an attempt were not started. */
@@ -93,8 +96,13 @@ struct keeper_handlers {
 	void (*hook_report)(struct keeper *k);	 /* the hook's process has reported its start, or why it failed */
 	void (*hook_output)(struct keeper *k);	 /* the hook has written output */
 	void (*task_report)(struct keeper *k, struct keeper_task *t);
-	bool (*task_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not a task */
-	bool (*hook_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not the hook */
+	bool (*task_reap)(struct keeper *k, pid_t pid);	   /* a child has ended; returns false if it is not a task */
+	bool (*hook_reap)(struct keeper *k, pid_t pid);	   /* a child has ended; returns false if it is not the hook */
+	int (*manager_descriptor)(const struct keeper *k); /* returns the socket for sub-steps if it is to be watched, else -1 */
+	void (*manager_connect)(struct keeper *k);	   /* a program has connected to this socket */
+	bool (*manager_reap)(struct keeper *k, pid_t pid); /* a child has ended; returns false if it is not the step manager */
+	/* An orphan was reaped: its pid, its start time (stats_start_time), its wait status and what it has used. */
+	void (*manager_orphan)(struct keeper *k, pid_t pid, int64_t started, int status, const struct stats *stats);
 };
 
 /* How far the attempt is, by its records. The phase only advances; keeper_record.c writes it. */
@@ -116,6 +124,8 @@ struct keeper_records; /* keeper_record.c: records that are not in the journal y
 struct keeper_timers;  /* keeper_control.c: time limit, warning signal and suspensions */
 struct keeper_memory;  /* keeper_memory.c: when to measure memory */
 struct keeper_lease;   /* keeper_lease.c: the node's lease as last read */
+struct keeper_manager; /* keeper_manager.c: the step manager's process and files */
+struct keeper_nodes;   /* keeper_nodes.c: nodes of the step that have changed */
 
 /* What all files share. Each member names the file that writes it; the others only read it. */
 struct keeper {
@@ -138,8 +148,12 @@ struct keeper {
 
 	struct keeper_records *records;
 	struct keeper_timers *timers;
-	struct keeper_memory *memory; /* NULL before keeper_memory_begin */
-	struct keeper_lease *lease;   /* NULL before keeper_lease_begin */
+	struct keeper_memory *memory;	/* NULL before keeper_memory_begin */
+	struct keeper_lease *lease;	/* NULL before keeper_lease_begin */
+	struct keeper_manager *manager; /* NULL if no program of the job has run a sub-step */
+	struct keeper_nodes *nodes;	/* NULL if no node has changed, and no program has run a sub-step */
+	int step_socket;		/* keeper_manager.c: socket for sub-steps; -1 if there is none */
+	char *step_path;		/* keeper_manager.c: absolute path of this socket; NULL if there is none */
 
 	struct keeper_task *tasks; /* keeper_task.c */
 	int task_count;		   /* keeper_task.c */
@@ -210,6 +224,45 @@ void keeper_lease_begin(struct keeper *k); /* read the node's lease; without a l
 void keeper_lease_poll(struct keeper *k);
 int64_t keeper_lease_next(const struct keeper *k); /* returns when to call keeper_lease_poll; 0 means never */
 void keeper_lease_release(struct keeper *k);	   /* call when no process of the user is left or will be started */
+
+/* keeper_place.c: set where a process of the user runs: folder, limits, user, cgroup, cores. */
+void keeper_place_process(const struct keeper *k, struct task_start *start);
+
+/* keeper_manager.c */
+/* Make the socket at which programs of the job ask for sub-steps. Call before the tasks start. */
+void keeper_manager_open(struct keeper *k, struct keeper_cache *cache);
+/* Close the socket and all files, or leave an unused socket to the next attempt. Call when no process of the user is left. */
+void keeper_manager_close(struct keeper *k, struct keeper_cache *cache);
+int keeper_manager_descriptor(const struct keeper *k);
+void keeper_manager_connect(struct keeper *k);
+/* Start the agent of the step manager of the step's first node, which listens there. Returns false if a text is NULL, or if no sub-step
+ * may run here any more. */
+bool keeper_manager_call(struct keeper *k, const char *host, const char *port, const char *key);
+/* Start the step manager if the step wants it with its tasks. */
+void keeper_manager_begin(struct keeper *k);
+/* Have the step manager, on the step's first node, call its agents. Returns false if this is another node, or if the step ends. */
+bool keeper_manager_want_agents(struct keeper *k);
+/* The same to have the step manager listen for clients on other machines. */
+bool keeper_manager_want_port(struct keeper *k);
+/* Have the step manager use node `on` of the attempt `growth`, or no longer use it. `what`: "grow" or "shrink". Returns false if this is
+ * not the first node of the step, or if the step ends. */
+bool keeper_manager_grow(struct keeper *k, const char *what, const char *growth, const char *on);
+/* Have the step manager, on the step's first node, look at the state of nodes. */
+void keeper_manager_wake(const struct keeper *k);
+void keeper_manager_poll(struct keeper *k);
+void keeper_manager_end(
+	const struct keeper *k); /* let the step manager start nothing more. Call before processes are signalled */
+int64_t keeper_manager_next(const struct keeper *k); /* returns when to call keeper_manager_poll; 0 means never */
+bool keeper_manager_reap(struct keeper *k, pid_t pid);
+void keeper_manager_orphan(struct keeper *k, pid_t pid, int64_t started, int status, const struct stats *s);
+
+/* keeper_nodes.c */
+/* Store the state of a node of the step, and signal the tasks if they want it (--notify). Returns false if a text is NULL or the state is
+ * unknown. */
+bool keeper_nodes_change(struct keeper *k, const char *name, const char *state, const char *reason);
+/* Returns the file of changes for the step manager: lines of name, state and reason. -1: there is none. */
+int keeper_nodes_file(struct keeper *k);
+void keeper_nodes_close(struct keeper *k);
 
 /* keeper_task.c */
 void keeper_task_start(struct keeper *k); /* start all tasks of the step on this node */

@@ -190,6 +190,13 @@ static const char *outcome_of_cause(const char *cause)
 	return "cancel";
 }
 
+/* Was a growth given back, or has the attempt that it grows ended? Nothing of it has failed then. */
+static bool is_given_back(const struct keeper *k)
+{
+	bool is_said = strcmp(k->cause, "given_back") == 0 || strcmp(k->cause, "grown_ended") == 0;
+	return is_said && k->order->spec.grows;
+}
+
 void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome)
 {
 	static const struct {
@@ -204,7 +211,7 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 		*outcome = failures[k->failure].outcome;
 	} else if (*k->cause) {
 		*cause = k->cause;
-		*outcome = outcome_of_cause(k->cause);
+		*outcome = is_given_back(k) ? "complete" : outcome_of_cause(k->cause);
 	} else if (k->figures.oom_kills > 0) {
 		*cause = "out_of_memory";
 		*outcome = "oom";

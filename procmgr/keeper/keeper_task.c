@@ -105,22 +105,12 @@ static char *error_of(const struct keeper *k, int rank, bool head)
 static void fill_start(const struct keeper *k, struct task_start *start, const struct streams *streams, int rank)
 {
 	bool fresh = !k->order->spec.append && !(k->cleared && rank == k->order->first_task);
-	start->folder = k->order->spec.workdir;
+	keeper_place_process(k, start);
 	start->input = streams->input;
 	start->output = streams->output;
 	start->error = streams->error;
 	start->truncate_output = fresh && opens_first(k, rank, streams->output, output_of);
 	start->truncate_error = fresh && streams->error && opens_first(k, rank, streams->error, error_of);
-	start->umask = k->order->spec.umask;
-	start->node = k->order->node;
-	start->limits = k->limits;
-	start->limit_count = k->limit_count;
-	start->owner = &k->owner;
-	start->cgroups = k->cgroups;
-	start->key = k->name;
-	start->pinned = k->job->cores != NULL;
-	start->folders = *k->folders.path[0] ? &k->folders : NULL;
-	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
 }
 
 /* Memory that a task's process reads until the process has executed its program. */
@@ -164,7 +154,8 @@ static const char *choose_program(const struct keeper *k, struct command *c)
 static bool start_task(struct keeper *k, struct keeper_task *t, struct err *e)
 {
 	struct pattern_facts pattern = keeper_task_facts(k, t->rank);
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, t->rank, k->node_file, NULL};
+	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, t->rank, k->node_file,
+				   k->step_path, NULL};
 	struct command *c = xmalloc(sizeof *c);
 	c->streams = streams_for(k, &pattern);
 	c->environment = task_environment(k->environment->bytes, k->environment->size, &facts);

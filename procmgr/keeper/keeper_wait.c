@@ -6,14 +6,13 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-/* Polled descriptors before those of the tasks: control, signals, the hook's report, the hook's output. */
-enum { FIXED_COUNT = 4 };
+/* Polled descriptors before those of the tasks: control, signals, the hook's report, the hook's output, the socket for sub-steps. */
+enum { FIXED_COUNT = 5 };
 
 static void drain_signals(const struct keeper *k)
 {
@@ -27,19 +26,21 @@ static void reap_orphan(struct keeper *k, pid_t pid)
 {
 	struct stats stats;
 	int status;
-	if (stats_reap(pid, -1, &status, &stats) && !(k->hook && !k->hook->users))
+	int64_t started = k->manager ? stats_start_time(pid) : 0;
+	if (!stats_reap(pid, -1, &status, &stats))
+		return;
+	if (!(k->hook && !k->hook->users))
 		stats_add(&k->used, &stats);
+	if (k->manager)
+		k->handlers->manager_orphan(k, pid, started, status, &stats);
 }
 
 /* Reap ended children. */
 static void reap_children(struct keeper *k)
 {
-	siginfo_t info = {.si_pid = 0};
-	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
-		if (!k->handlers->task_reap(k, info.si_pid) && !k->handlers->hook_reap(k, info.si_pid))
-			reap_orphan(k, info.si_pid);
-		info.si_pid = 0;
-	}
+	for (pid_t pid; (pid = stats_ended_child()) > 0;)
+		if (!k->handlers->task_reap(k, pid) && !k->handlers->hook_reap(k, pid) && !k->handlers->manager_reap(k, pid))
+			reap_orphan(k, pid);
 }
 
 static int timeout_ms(const struct keeper *k, int64_t deadline)
@@ -73,6 +74,7 @@ static int gather_descriptors(const struct keeper *k, struct pollfd *fds)
 	fds[1] = (struct pollfd){.fd = k->signals, .events = POLLIN};
 	fds[2] = (struct pollfd){.fd = k->hook ? k->hook->report : -1, .events = POLLIN};
 	fds[3] = (struct pollfd){.fd = k->hook ? k->hook->output : -1, .events = POLLIN};
+	fds[4] = (struct pollfd){.fd = k->handlers->manager_descriptor(k), .events = POLLIN};
 	for (int i = 0; i < k->task_count; i++)
 		fds[FIXED_COUNT + i] = (struct pollfd){.fd = k->tasks[i].report, .events = POLLIN};
 	return FIXED_COUNT + k->task_count;
@@ -94,6 +96,8 @@ static void poll_once(struct keeper *k, int64_t deadline)
 			drain_signals(k);
 		if (fds[0].revents)
 			k->handlers->control(k);
+		if (fds[4].revents)
+			k->handlers->manager_connect(k);
 	}
 	free(fds);
 	reap_children(k);

@@ -234,6 +234,21 @@ static void describe_failure(const struct task_start *s, struct err *e)
 	err_sys(e, "could not execute \"%s\"", s->path);
 }
 
+/* Move the descriptors for the program to 3, 4 and so on. All other descriptors close when the program starts. Returns the new
+ * number of `report`, or -1. */
+static int pass_descriptors(const struct task_start *s, int report)
+{
+	enum { FIRST = 3, PASSED_MOST = 8, ASIDE = FIRST + PASSED_MOST };
+	int aside[PASSED_MOST], moved = fcntl(report, F_DUPFD_CLOEXEC, ASIDE);
+	for (int i = 0; i < s->passed_count; i++)
+		aside[i] = fcntl(s->passed[i], F_DUPFD_CLOEXEC, ASIDE);
+	for (int i = 0; i < s->passed_count; i++)
+		if (aside[i] < 0 || dup2(aside[i], FIRST + i) < 0)
+			return -1;
+	close_range((unsigned)(FIRST + s->passed_count), ~0U, CLOSE_RANGE_CLOEXEC);
+	return moved;
+}
+
 /* The argument of run_child. */
 struct child_start {
 	struct task_start start;
@@ -246,16 +261,17 @@ static int run_child(void *arg)
 	const struct child_start *b = arg;
 	const struct task_start *s = &b->start;
 	struct err e;
+	int report = b->report;
 	if (become_task(s, b->keeper, &e)) {
 		if (s->function) {
 			close_range(3, ~0U, 0);
 			_exit(s->function(s->argument));
 		}
-		close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+		report = pass_descriptors(s, report);
 		execve(s->path, s->argv, s->environment);
 		describe_failure(s, &e);
 	}
-	if (write(b->report, e.message, strlen(e.message)) < 0)
+	if (write(report, e.message, strlen(e.message)) < 0)
 		_exit(TASK_NOT_STARTED - 1);
 	_exit(TASK_NOT_STARTED);
 }

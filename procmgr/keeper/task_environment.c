@@ -116,6 +116,7 @@ VALUE_TEXT(cluster, f->cluster)
 VALUE_TEXT(tag, f->tag)
 VALUE_TEXT(home, f->owner->home)
 VALUE_TEXT(node_file, f->node_file ? f->node_file : "")
+VALUE_TEXT(step_socket, f->step_socket ? f->step_socket : "")
 
 static char *value_pbs_environment(const struct task_facts *f)
 {

@@ -24,6 +24,7 @@ struct task_facts {
 	const char *tag;	 /* environment tag of the attempt; see record_tag */
 	int rank;		 /* rank of the task; -1 for a hook */
 	const char *node_file;	 /* path of the file that names the node of each task; NULL if there is none */
+	const char *step_socket; /* path of the socket for sub-steps; NULL for a hook */
 	const char *submit_host; /* host of the submitting client; set by task_environment */
 };
 

@@ -24,6 +24,7 @@
 #include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
+#include "lib/text.h"
 #include "lib/trust.h"
 #include "procmgr/keeper/private_folders.h"
 #include "procmgr/launcher/launcher_parts.h"
@@ -77,6 +78,13 @@ static bool check_private_tmp(const struct launcher *l, struct err *e)
 {
 	return !l->conf->launcher_private_tmp || geteuid() != 0 || !private_folders_hide(l->dir) ||
 	       err_set(e, "launcher.private_tmp would hide folder \"%s\" from steps: move node.state elsewhere", l->dir);
+}
+
+static bool check_ports(const struct launcher *l, struct err *e)
+{
+	int first, last;
+	return !*l->conf->node_step_ports || text_range(l->conf->node_step_ports, 1, 65535, &first, &last) ||
+	       err_set(e, "node.step_ports is \"%s\": write a range of ports such as 60000-60999", l->conf->node_step_ports);
 }
 
 /* Open the key that verifies launch requests. It belongs to root or to instance.account, whose jobmgrd signs. procmgrd, which may
@@ -156,7 +164,7 @@ static int poll_attempts(struct launcher *l)
 
 static bool open_all(struct launcher *l, struct err *e)
 {
-	if (!check_conf(l, e) || !check_hooks(l, e) || !launcher_agent_find(l, launcher_control_take, e) ||
+	if (!check_conf(l, e) || !check_hooks(l, e) || !check_ports(l, e) || !launcher_agent_find(l, launcher_control_take, e) ||
 	    !launcher_spool_enter(l, e) || !check_private_tmp(l, e) || !open_key(l, e) || !daemon_lock("launcher.pid", e) ||
 	    !open_journal(l, e) || !open_signals(l, e) || !launcher_idle_open(l, e))
 		return false;

@@ -37,14 +37,11 @@ struct launcher_agent {
 
 bool launcher_agent_find(struct launcher *l, launcher_take *take, struct err *e)
 {
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (length < 0)
-		return err_sys(e, "could not find the launcher's own program");
-	self[length] = '\0';
-	*strrchr(self, '/') = '\0';
+	char *program = daemon_beside("procmgrd", e);
+	if (!program)
+		return false;
 	l->agent = xcalloc(1, sizeof *l->agent);
-	l->agent->program = xasprintf("%s/procmgrd", self);
+	l->agent->program = program;
 	l->agent->take = take;
 	l->agent->pause = PAUSE_FIRST;
 	l->agent->socket = -1;

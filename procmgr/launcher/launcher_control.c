@@ -17,7 +17,8 @@
 
 enum { CAUSE_LONGEST = 31 };
 
-static const char *const actions[] = {"go", "end", "kill", "signal", "suspend", "resume", "limit"};
+static const char *const actions[] = {"go",    "end",	 "kill", "signal", "suspend", "resume", "limit",
+				      "agent", "agents", "grow", "shrink", "node",    "listen"};
 
 static const char *known_action(const char *action)
 {
@@ -47,6 +48,64 @@ static bool is_cause(const char *text)
 	return strlen(text) <= CAUSE_LONGEST && strspn(text, "abcdefghijklmnopqrstuvwxyz_") == strlen(text);
 }
 
+/* Is this where a step manager listens, and the key to prove that the agent is called? */
+static bool is_call(const char *host, int64_t port, const char *secret, struct err *e)
+{
+	enum { HOST_LONGEST = 255, KEY_DIGITS = 64 };
+	bool named = host && *host && strlen(host) <= HOST_LONGEST && !strpbrk(host, " \t\n") && port > 0;
+	bool has_key = secret && strlen(secret) == KEY_DIGITS && strspn(secret, "0123456789abcdef") == KEY_DIGITS;
+	return (named && has_key) || err_set(e, "action \"agent\" has no host, port and key");
+}
+
+/* Is this a node of an attempt that grows another one: "812.0.1", "n3"? */
+static bool is_growth(const char *growth, const char *on, struct err *e)
+{
+	enum { NODE_LONGEST = 255, GROWTH_LONGEST = 63 };
+	bool named = growth && *growth && strlen(growth) <= GROWTH_LONGEST && strspn(growth, "0123456789.") == strlen(growth);
+	bool has_node = on && *on && strlen(on) <= NODE_LONGEST && !strpbrk(on, " /\t\n");
+	return (named && has_node) || err_set(e, "action \"grow\" or \"shrink\" has no attempt and node");
+}
+
+/* Is this the state of a node, with a reason of one line? */
+static bool is_change(const char *name, const char *state, const char *reason, struct err *e)
+{
+	enum { NAME_LONGEST = 255, REASON_LONGEST = 255 };
+	bool named = name && *name && strlen(name) <= NAME_LONGEST && !strpbrk(name, " \t\n");
+	bool has_state = state && *state && is_cause(state);
+	bool explained = reason && strlen(reason) <= REASON_LONGEST && !strpbrk(reason, "\t\n");
+	return (named && has_state && explained) || err_set(e, "action \"node\" has no name, state and reason");
+}
+
+/* Check the members that only some actions have, and copy them. */
+static bool copy_members(const struct fields *message, const char *action, struct fields *control, struct err *e)
+{
+	const char *host = fields_get(message, "host"), *secret = fields_get(message, "key");
+	const char *name = fields_get(message, "name"), *state = fields_get(message, "state"),
+		   *reason = fields_get(message, "reason");
+	bool calls = strcmp(action, "agent") == 0, changes = strcmp(action, "node") == 0;
+	const char *growth = fields_get(message, "growth"), *on = fields_get(message, "on");
+	bool grows = strcmp(action, "grow") == 0 || strcmp(action, "shrink") == 0;
+	int64_t port;
+	if (!fields_int_or(message, "port", 0, 65535, 0, &port, e) || (calls && !is_call(host, port, secret, e)) ||
+	    (changes && !is_change(name, state, reason, e)) || (grows && !is_growth(growth, on, e)))
+		return false;
+	if (calls) {
+		fields_add(control, "host", host);
+		fields_add_int(control, "port", port);
+		fields_add(control, "key", secret);
+	}
+	if (changes) {
+		fields_add(control, "name", name);
+		fields_add(control, "state", state);
+		fields_add(control, "reason", reason);
+	}
+	if (grows) {
+		fields_add(control, "growth", growth);
+		fields_add(control, "on", on);
+	}
+	return true;
+}
+
 struct fields *launcher_control_check(const struct fields *message, struct err *e)
 {
 	const char *asked = fields_get(message, "action"), *action = known_action(asked), *cause = fields_get(message, "cause");
@@ -65,7 +124,10 @@ struct fields *launcher_control_check(const struct fields *message, struct err *
 	fields_add_int(control, "signal", signal);
 	fields_add(control, "cause", cause ? cause : "");
 	fields_add_int(control, "limit", limit);
-	return control;
+	if (copy_members(message, action, control, e))
+		return control;
+	fields_free(control);
+	return NULL;
 }
 
 /* Write a record `late`, by which the database learns that a control message came after the attempt had ended. */

@@ -1,8 +1,9 @@
 /* launcher_spool.c - the node's folder, and in it one folder for each attempt.
  *
  * Called by: all files of the launcher. The folder node.state/<node> belongs to root, or to the user of a private instance. It
- * has the files journal and launcher.pid. cache/ belongs to procmgrd. spool/<key>/ has an attempt's script, node file, control
- * socket and pid file; once there is a keeper, the pid file names the attempt. spare/ has the folders of idle keepers.
+ * has the files journal and launcher.pid. cache/ and substeps/ belong to procmgrd; substeps/ has the journals of step managers.
+ * spool/<key>/ has an attempt's script, node file, control socket and pid file; once there is a keeper, the pid file names the
+ * attempt. spare/ has the folders of idle keepers.
  * Invariants:
  * - Launcher and keepers enter the node's folder and use only paths below it, so moving a parent folder does not redirect them.
  * - A folder in spool/ without a living keeper is an attempt whose end is not recorded yet. */
@@ -112,7 +113,8 @@ static bool give_journal(const struct launcher *l, struct err *e)
 
 bool launcher_spool_cache(const struct launcher *l, struct err *e)
 {
-	return make_folder("cache", l->agent_uid, l->agent_gid, 0700, e);
+	return make_folder("cache", l->agent_uid, l->agent_gid, 0700, e) &&
+	       make_folder("substeps", l->agent_uid, l->agent_gid, 0700, e);
 }
 
 /* Warn if keepers cannot keep users from changing their scripts (procmgr/keeper/user_file.c). */
@@ -204,7 +206,7 @@ int launcher_spool_make(const struct record_key *key, struct err *e)
 
 void launcher_spool_clear(const char *above, const struct record_key *key)
 {
-	static const char *const files[] = {"script", "nodes", "ctl", "group",
+	static const char *const files[] = {"script", "nodes", "ctl", "steps", "group",
 					    "fence",  "pid",   ""}; /* keepers of an earlier version wrote the file `fence` */
 	char path[LAUNCHER_PATH_SIZE];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

@@ -7,7 +7,8 @@ select j.job_id, j.name, j.user_name, j.account, j.qos, j.priority, j.nice,
 	j.exit_code, j.signal, j.cause, j.steps_total, j.steps_total - j.steps_left as steps_ended,
 	case when o.own then j.workdir end as workdir, case when o.own then j.comment end as comment
 from rota.job j
-cross join lateral (select j.user_name = current_user as own) o;
+-- Administrators see what operators see with `rota show`.
+cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('job');
 comment on view acct.job is 'Jobs, one row each.';
 comment on column acct.job.job_id is 'Number of the job, never reused.';
@@ -31,6 +32,6 @@ comment on column acct.job.cause is
 comment on column acct.job.steps_total is 'Steps of its script; an array counts as one.';
 comment on column acct.job.steps_ended is 'Those of them that have ended.';
 comment on column acct.job.workdir is
-	'Working directory of its tasks; null: you are not its owner.';
+	'Working directory of its tasks; null: you are neither its owner nor an administrator.';
 comment on column acct.job.comment is
-	'Comment of its owner; null: none, or you are not its owner.';
+	'Comment of its owner; null: none, or you are neither its owner nor an administrator.';

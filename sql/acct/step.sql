@@ -16,7 +16,14 @@ select s.job_id, s.step_id, r.name as step, s.array_index,
 	((s.cpu_usec - s.system_usec) / 1e6)::double precision as user_cpu_s,
 	(s.system_usec / 1e6)::double precision as system_cpu_s, s.energy_j::double precision as energy_j,
 	s.carbon_g::double precision as carbon_g, s.max_rss_kb, s.peak_mb, s.cgroup_peak_mb,
-	s.rchar, s.wchar, s.read_bytes, s.write_bytes, s.exit_code, s.signal, s.cause, s.message
+	s.rchar, s.wchar, s.read_bytes, s.write_bytes, s.exit_code, s.signal, s.cause, s.message,
+	-- Each is looked up only where a query uses it.
+	(select sum(x.waiting + x.running + x.ended) from rota.substep_total x
+		where x.job_id = s.job_id and x.step_id = s.step_id) as substeps,
+	(select sum(x.failed) from rota.substep_total x
+		where x.job_id = s.job_id and x.step_id = s.step_id) as substeps_failed,
+	(select (sum(x.cpu_usec) / 1e6)::double precision from rota.substep_total x
+		where x.job_id = s.job_id and x.step_id = s.step_id) as substep_cpu_s
 from internal.step_figures s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
@@ -97,3 +104,9 @@ comment on column acct.step.cause is
 	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '
 	'withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
 comment on column acct.step.message is 'Why the step ended as it did, in words.';
+comment on column acct.step.substeps is
+	'Number of its sub-steps, all attempts together, by the word of its user (acct.substep); null: none.';
+comment on column acct.step.substeps_failed is 'Number of its sub-steps that ended as failed or timeout; null: it has no sub-steps.';
+comment on column acct.step.substep_cpu_s is
+	'CPU seconds of its ended sub-steps, by the word of its user; a part of cpu_used_s, and never charged. Null: unknown, or no '
+	'sub-steps.';

@@ -350,6 +350,12 @@ begin
 	if v_before is not distinct from v_after then
 		return false;
 	end if;
+	-- internal.node_state_set has announced a new state.
+	if p_object = 'reservation' or p_object = 'node' and v_before -> 'state' is not distinct from v_after -> 'state' then
+		perform internal.node_announce(array(select n.node_id from node n
+			where case p_object when 'node' then n.name = p_name
+				else v_before -> 'nodes' ? n.name or v_after -> 'nodes' ? n.name end));
+	end if;
 	if p_object in ('account', 'association', 'user') or p_name like 'fair_share_%' then
 		update share_state set computed_at = null where computed_at is not null;
 	end if;

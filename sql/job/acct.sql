@@ -256,20 +256,87 @@ end $$;
 comment on function internal.acct_rows(bigint[], text[], boolean, boolean, int, text) is
 	'What jobs used: a row for each job, step (p_steps) or attempt (p_attempts) that is in one of the states (null: any).';
 
+create function internal.acct_substeps(p_jobs bigint[], p_states text[], p_substep bigint, p_uid int, p_user text) returns json
+-- As json, not jsonb: a job may have more sub-steps than one jsonb holds.
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_operator constant boolean := internal.caller_role(p_uid, p_user) <> 'user';
+begin
+	return (
+	select json_agg(json_build_object('job_id', v.job_id, 'label', internal.step_label(v.job_id, v.step_id), 'step', v.step,
+		'step_id', v.step_id, 'array_index', v.array_index, 'attempt', v.attempt, 'substep', v.substep,
+		'substep_name', v.name, 'user', v.user_name, 'account', v.account,
+		'command', case when j.uid = p_uid or v_operator then u.command end, 'state', v.state, 'exit_code', v.exit_code,
+		'signal', v.signal, 'cause', v.cause, 'queued_at', v.queued_at, 'started_at', v.started_at,
+		'ended_at', v.ended_at, 'wait_s', v.wait_s, 'elapsed_s', v.elapsed_s, 'cpus', v.cpus, 'ntasks', v.tasks,
+		'tasks_failed', v.tasks_failed, 'mem_requested_mb', v.mem_mb, 'gres', v.gres, 'after', v.after,
+		'priority', v.priority, 'retry', v.retry, 'runs', v.runs, 'nodes', v.node,
+		'cpu_s', v.user_cpu_s + v.system_cpu_s, 'user_s', v.user_cpu_s, 'system_s', v.system_cpu_s,
+		'max_rss_kb', v.max_rss_kb, 'rchar', v.rchar, 'wchar', v.wchar, 'read_bytes', v.read_bytes,
+		'write_bytes', v.write_bytes) order by v.job_id, v.step_id, v.attempt, v.substep)
+	from internal.acct_substep v
+	join substep u on u.job_id = v.job_id and u.step_id = v.step_id and u.attempt = v.attempt and u.substep = v.substep
+	join job j on j.job_id = v.job_id
+	where v.job_id = any (p_jobs) and (p_states is null or v.state = any (p_states))
+		and (p_substep is null or v.substep = p_substep));
+end $$;
+comment on function internal.acct_substeps(bigint[], text[], bigint, int, text) is
+	'Sub-steps of jobs, a row for each that is in one of the states (null: any) and has the number p_substep (null: any); the '
+	'command is for the owner and operators.';
+
+create function internal.acct_sessions(p_jobs bigint[], p_states text[]) returns json
+-- The states decide late: a job has few sessions.
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+	select json_agg(json_build_object('job_id', v.job_id, 'label', internal.step_label(v.job_id, v.step_id), 'step', v.step,
+		'step_id', v.step_id, 'array_index', v.array_index, 'attempt', v.attempt, 'substep', v.substep, 'session', v.name,
+		'user', v.user_name, 'account', v.account, 'state', v.state, 'cause', v.cause, 'started_at', v.started_at,
+		'ended_at', v.ended_at, 'elapsed_s', v.elapsed_s, 'cpus', v.cpus, 'mem_requested_mb', v.mem_mb, 'gres', v.gres,
+		'nodes', v.node, 'attached', (
+			select string_agg((p.value ->> 'user') || '@' || (p.value ->> 'host'), ',' order by p.nr)
+			from jsonb_array_elements(v.attached) with ordinality p (value, nr)),
+		'attached_list', v.attached, 'last_key_at', v.last_key_at, 'last_output_at', v.last_output_at, 'idle_s', v.idle_s,
+		'idle_timeout_s', v.idle_timeout_s) order by v.job_id, v.step_id, v.attempt, v.substep)
+	from internal.acct_session v
+	where v.job_id = any (p_jobs) and (p_states is null or v.state = any (p_states)));
+end $$;
+comment on function internal.acct_sessions(bigint[], text[]) is
+	'Sessions of jobs, a row for each whose sub-step is in one of the states (null: any).';
+
+create function internal.acct_answer(p_rows json, p_next bigint) returns json
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return case when p_next is not null then json_build_object('rows', coalesce(p_rows, '[]'), 'next', p_next)
+		else json_build_object('rows', coalesce(p_rows, '[]')) end;
+end $$;
+comment on function internal.acct_answer(json, bigint) is
+	'An answer with rows, and with the job behind which to go on; null: there are no more.';
+
 create function api.job_acct(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	v_filter constant internal.acct_filter := internal.acct_asked(p_uid, p_user, p_request);
+	v_filter internal.acct_filter := internal.acct_asked(p_uid, p_user, p_request);
 	v_limit constant int := coalesce(internal.request_int(p_request, 'limit'), 10000);
 	v_after constant bigint := internal.request_int(p_request, 'after', 9223372036854775807);
+	v_sessions constant boolean := internal.request_bool(p_request, 'sessions');
+	v_substeps constant boolean := not v_sessions and internal.request_bool(p_request, 'substeps');
+	v_states constant text[] := v_filter.states;
 	v_named bigint[];
 	v_jobs bigint[];
-	v_rows jsonb;
 begin
 	-- A long list is joined with tables as a whole, where that is cheaper.
 	perform internal.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
 	if internal.request_list(p_request, 'jobs') is not null then
 		v_named := array(select t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
+	end if;
+	if v_sessions and v_named is null and v_after is null then
+		-- Few jobs have sessions: begin with them, so that no limit on jobs hides one.
+		v_named := array(select distinct o.job_id from session o join job j on j.job_id = o.job_id
+			where j.ended_at is null or v_filter.states is distinct from '{running}');
+	end if;
+	if v_substeps or v_sessions then
+		v_filter.states := null; -- the states are those of sub-steps
 	end if;
 	v_jobs := internal.acct_jobs(v_filter, v_named, v_after, v_limit);
 	if v_jobs = '{}' and coalesce(v_after, 0) = 0 then
@@ -278,16 +345,16 @@ begin
 	if internal.request_bool(p_request, 'lines') then
 		return json_build_object('lines', coalesce(internal.acct_lines(v_jobs), ''));
 	end if;
-	v_rows := internal.acct_rows(v_jobs, v_filter.states, v_filter.in_steps, v_filter.in_attempts, p_uid, p_user);
-	return case when v_after is not null and cardinality(v_jobs) = v_limit
-		then json_build_object('rows', coalesce(v_rows, '[]'), 'next', v_jobs[v_limit])
-		else json_build_object('rows', coalesce(v_rows, '[]')) end;
+	return internal.acct_answer(case when v_sessions then internal.acct_sessions(v_jobs, v_states)
+		when v_substeps then internal.acct_substeps(v_jobs, v_states, internal.request_int(p_request, 'substep'), p_uid, p_user)
+		else internal.acct_rows(v_jobs, v_states, v_filter.in_steps, v_filter.in_attempts, p_uid, p_user)::json end,
+		case when v_after is not null and cardinality(v_jobs) = v_limit then v_jobs[v_limit] end);
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
 	'What ran, when, and what it used. Request {user, account, only, qos, name, nodes, states, partition, since, until, '
-	'jobs, limit, steps, attempts, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is '
+	'jobs, limit, steps, attempts, substeps, substep, sessions, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is '
 	'the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step, '
-	'with attempts one for each attempt of it; with lines {lines}: a line a job, the newest first, of its number, name, '
+	'with attempts one for each attempt of it, with substeps one for each sub-step (states: those of sub-steps; substep: only those of this number), with sessions one for each session (states: likewise); with lines {lines}: a line a job, the newest first, of its number, name, '
 	'user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), '
 	'nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts; CPU as nodes counted it '
 	'for all processes at the end of each.';

@@ -100,54 +100,64 @@ comment on function internal.control_answer(text, jsonb, jsonb) is
 	'The answer of a controlling verb: of the steps of internal.control_begin, what was done to each [{job_id, step_id, '
 	'action}] or why nothing was.';
 
+create function internal.steps_cancel(p_target jsonb, p_actor text, p_cause text, p_message text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+begin
+	-- Who wanted the end of a running step, and why, is stored now: the node that reports the end has neither.
+	perform internal.step_move(p_actor, array(
+		select (s.job_id, s.step_id, 'modify', null, null, null, null, p_message)::internal.move
+		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending'
+			and s.attempt > 0
+			and s.end_wanted is distinct from 'cancel'));
+	update step s
+	set end_wanted = 'cancel'
+	from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+	where s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending' and s.attempt > 0;
+	for v_one in
+		select s.job_id, s.step_id from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.end_wanted = 'cancel' and s.ended_at is null
+		order by s.job_id, s.step_id
+	loop
+		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, jsonb_build_object('cause', p_cause));
+	end loop;
+	-- Steps that wait for others first, so that none of them is seen as a failed dependency; then heads, then the rest.
+	perform internal.step_move(p_actor, array(
+		select m.move from (
+			select (s.job_id, s.step_id, 'cancel', null, p_cause, null, null, p_message)::internal.move as move,
+				r.topo, s.step_id
+			from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+			join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending'
+			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+			left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+			where a.size is null or a.running + a.completed + a.failed = 0
+		) m order by m.topo desc, m.step_id));
+	perform internal.step_move(p_actor, array(
+		select m::internal.move
+		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+		join step_array a on a.job_id = v.job_id and a.step_id = v.step_id and a.next < a.size
+		join step h on h.job_id = a.job_id and h.step_id = a.step_id and h.ended_at is null
+		cross join lateral internal.array_give_up(a.job_id, a.step_id, 'cancel', p_cause, p_message) m));
+end $$;
+comment on function internal.steps_cancel(jsonb, text, text, text) is
+	'End steps [{job_id, step_id}]: pending ones and the waiting elements of arrays at once, live ones by an order `kill` with the '
+	'cause. The caller has locked the jobs.';
+
 create function api.job_cancel(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_target jsonb := internal.control_begin(p_uid, p_user, p_request);
 	v_message text := 'cancelled by ' || p_user || coalesce(': ' || (p_request ->> 'reason'), '');
 	v_done jsonb;
-	v_one record;
 begin
 	select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'action',
 		case when s.state = 'pending' or s.attempt = 0 then 'cancelled' else 'ending' end))
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null;
-	-- Who wanted the end of a running step, and why, is stored now: the node that reports the end has neither.
-	perform internal.step_move(p_user, array(
-		select (s.job_id, s.step_id, 'modify', null, null, null, null, v_message)::internal.move
-		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending'
-			and s.attempt > 0
-			and s.end_wanted is distinct from 'cancel'));
-	update step s
-	set end_wanted = 'cancel'
-	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-	where s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending' and s.attempt > 0;
-	for v_one in
-		select s.job_id, s.step_id from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.end_wanted = 'cancel' and s.ended_at is null
-		order by s.job_id, s.step_id
-	loop
-		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "cancelled"}');
-	end loop;
-	-- Steps that wait for others first, so that none of them is seen as a failed dependency; then heads, then the rest.
-	perform internal.step_move(p_user, array(
-		select m.move from (
-			select (s.job_id, s.step_id, 'cancel', null, 'cancelled', null, null, v_message)::internal.move as move,
-				r.topo, s.step_id
-			from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-			join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending'
-			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-			left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-			where a.size is null or a.running + a.completed + a.failed = 0
-		) m order by m.topo desc, m.step_id));
-	perform internal.step_move(p_user, array(
-		select m::internal.move
-		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		join step_array a on a.job_id = v.job_id and a.step_id = v.step_id and a.next < a.size
-		join step h on h.job_id = a.job_id and h.step_id = a.step_id and h.ended_at is null
-		cross join lateral internal.array_give_up(a.job_id, a.step_id, 'cancel', 'cancelled', v_message) m));
+	perform internal.steps_cancel(v_target, p_user, 'cancelled', v_message);
 	notify rota_schedule;
 	notify rota_event;
 	return internal.control_answer('cancel', v_target, v_done);

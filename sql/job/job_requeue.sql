@@ -173,6 +173,7 @@ begin
 					hint = 'Wait until some have ended.';
 			end if;
 			perform internal.requeue_one(p_user, v_job.job_id, v_steps, v_failed);
+			update growth g set closed_at = null where g.job_id = v_job.job_id; -- its nodes come again, or it ends at once
 		end if;
 		v_answer := v_answer
 			|| jsonb_build_array(jsonb_build_object('label', v_job.job_id::text, 'state',

@@ -275,6 +275,9 @@ begin
 	if p_plan @? '$.*[*].array.size' then
 		perform internal.submit_arrays(v_job, v_steps, v_peers);
 	end if;
+	if v_head ->> 'grow' is not null then
+		perform internal.growth_submit(v_job, p_uid, v_known.account, coalesce(v_head ->> 'qos', 'normal'), v_head ->> 'grow');
+	end if;
 	if v_peers is not null then
 		perform internal.submit_bonds(v_job, v_head ->> 'script_name', v_peers, v_try);
 	end if;

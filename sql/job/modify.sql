@@ -224,6 +224,13 @@ begin
 		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id,
 			jsonb_build_object('time_limit_s', v_one.time_limit_s));
 	end loop;
+	-- With the new limit, the step may run into an outage, or no longer.
+	if internal.outage_expected() then
+		perform internal.node_announce(array(
+			select distinct a.node_id from allocation a
+			join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt
+			where s.job_id = p_job and s.request_id = p_request and a.ended_at is null));
+	end if;
 end $$;
 comment on function internal.modify_attempts(bigint, int) is
 	'Give the running attempts of a step the time limit that it asks for now, and send it to their nodes.';

@@ -4,9 +4,9 @@ begin
 	return (
 	select coalesce(jsonb_agg(jsonb_build_object('task', t.task, 'node', n.name, 'pid', t.pid, 'started_at', t.started_at,
 		'ended_at', t.ended_at,
-		'exit_code', t.exit_code, 'signal', t.signal, 'cause', t.cause, 'user_s', round(t.user_usec / 1e6, 3), 'system_s',
-		round(t.system_usec / 1e6, 3),
-		'max_rss_kb', t.max_rss_kb) order by t.task), '[]')
+		'exit_code', t.exit_code, 'signal', t.signal, 'cause', t.cause, 'user_s', trim_scale(t.user_usec / 1e6),
+		'system_s', trim_scale(t.system_usec / 1e6), 'max_rss_kb',
+		t.max_rss_kb) order by t.task), '[]')
 	from task_end t
 	join node n on n.node_id = t.node_id
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt);
@@ -31,8 +31,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		array_to_string(p_attempt.nodes, ','),
 		'started_at', p_attempt.started_at, 'ended_at', p_attempt.ended_at,
 		'elapsed_s',
-		extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at)::bigint,
-		'suspended_s', (p_attempt.suspended_s + coalesce(extract(epoch from now() - p_attempt.suspended_at), 0))::bigint,
+		extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at),
+		'suspended_s', p_attempt.suspended_s + coalesce(extract(epoch from now() - p_attempt.suspended_at), 0),
 		'exit_code', p_attempt.exit_code, 'signal', p_attempt.signal, 'cause', p_attempt.cause, 'message',
 		case when p_own then p_attempt.message end);
 $$;
@@ -51,6 +51,20 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function internal.element_json(rota.step, rota.step_array, int) is
 	'What is different of the element at a place of an array, while it is no row yet.';
+
+create function internal.substeps_json(p_job bigint, p_step int, p_attempt int, p_ended boolean) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+	select jsonb_build_object('waiting', case when p_ended then 0 else t.waiting end,
+		'running', case when p_ended then 0 else t.running end,
+		'ended', t.ended + case when p_ended then t.waiting + t.running else 0 end, 'failed', t.failed)
+	from substep_total t
+	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt);
+end $$;
+comment on function internal.substeps_json(bigint, int, int, boolean) is
+	'How many sub-steps of an attempt wait, run, have ended, and of these have failed; null: it has none. p_ended: the attempt '
+	'has ended, and so have all of them.';
 
 create function internal.steps_shown(p_job bigint, p_steps int[], p_elements boolean) returns table (row_id int, step_id int)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -113,8 +127,8 @@ begin
 		then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at',
 		s.eligible_at, 'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at,
-		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint, 'suspended_s',
-		coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0)::bigint,
+		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at), 'suspended_s',
+		coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0),
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
 		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', case when p_own then s.message end,
 		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings',
@@ -129,6 +143,9 @@ begin
 		'after', case when s.array_index is null then internal.edges_json(s.job_id, s.step_id) else '[]' end,
 		'tasks', internal.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks',
 		internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own),
+		'substeps',
+		case when t.attempt > 0
+		then internal.substeps_json(s.job_id, s.step_id, s.attempt, t.state is not null) end,
 		-- Most steps have one attempt, which is at hand.
 		'attempts',
 		case when s.attempt > 1

@@ -102,7 +102,7 @@ begin
 				(select string_agg(n.name, ',' order by i.nr) from unnest(x.node_ids) with ordinality i (id, nr)
 				join node n on n.node_id = i.id),
 			'cpus', l.cpus, 'mem_mb', l.mem_mb, 'elapsed_s',
-				extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint,
+				extract(epoch from coalesce(s.ended_at, now()) - s.started_at),
 			'tasks',
 				(select coalesce(jsonb_agg(to_jsonb(k) - 'job_id' - 'step_id' - 'attempt' - 'node_id'
 				|| jsonb_build_object('node', n.name) order by k.task), '[]')

@@ -76,6 +76,7 @@ begin
 	perform internal.attempt_close(internal.report_facts(v_new), 'node');
 	if v_long then
 		perform internal.report_ending(v_new);
+		perform internal.growth_notice(v_new);
 	end if;
 	if v_drain then
 		perform internal.report_drain(v_new);

@@ -211,6 +211,13 @@ begin
 			and coalesce(a.ended_at, 'infinity') = 'infinity' and a.phase <> 'done'));
 	select jsonb_agg(to_jsonb(x)) into v_going
 	from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, node_id int, going boolean) where x.going;
+	perform internal.order_put((
+		select jsonb_agg(jsonb_build_object('node_ids', l.node_ids, 'kind', 'node', 'job_id', x.job_id, 'step_id', x.step_id,
+			'attempt', x.attempt, 'args', jsonb_build_object('name', n.name, 'state', 'lost', 'reason', p_message)))
+		from jsonb_to_recordset(v_going) as x (job_id bigint, step_id int, attempt int, node_id int)
+		join node n on n.node_id = x.node_id
+		cross join lateral (select internal.attempt_listeners(x.job_id, x.step_id, x.attempt) as node_ids) l
+		where l.node_ids <> '{}'));
 	perform internal.step_move(p_actor, array(
 		select (x.job_id, x.step_id, 'modify', null, null, null, null,
 			format('goes on without %s: %s', string_agg(n.name, ',' order by n.node_id), p_message))::internal.move

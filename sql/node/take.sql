@@ -55,16 +55,16 @@ begin
 	end if;
 	if v_next.several is not null then
 		return query
-		select g.orders, g.nodes, g.kind, g.job_id, g.step_id, g.attempt, '{}'::int[], l.body, encode(l.signature, 'hex'),
-			g.args
+		select g.orders, g.nodes, g.kind, g.job_id, g.step_id, g.attempt, '{}'::int[], coalesce(l.body, g.body),
+			encode(l.signature, 'hex'), g.args
 		from (
 			-- By one transaction: so what is ordered between two others of a kind stays between them.
 			select array_agg(o.order_id order by o.order_id) as orders,
 				array_agg(o.node_id order by o.order_id) as nodes, o.kind, o.job_id, o.step_id,
-				o.attempt, o.args, o.text_node
+				o.attempt, o.body, o.args, o.text_node
 			from node_order o
 			where o.order_id = any (v_next.several)
-			group by o.kind, o.job_id, o.step_id, o.attempt, o.args, o.text_node, o.made_at
+			group by o.kind, o.job_id, o.step_id, o.attempt, o.body, o.args, o.text_node, o.made_at
 		) g
 		left join launch_text l on l.job_id = g.job_id and l.step_id = g.step_id and l.attempt = g.attempt
 			and l.node_id = g.text_node

@@ -335,9 +335,11 @@ declare
 	v_free bigint[];
 	v_ending bigint[];
 	v_drained int[];
+	v_growths bigint[];
 	v_one record;
 begin
 	v_ending := array(select o.job_id from internal.outage_attempts() o);
+	v_growths := internal.growth_due();
 	-- All locks at once, in order. A job that another session has locked is left for the next tick, which comes soon: what is
 	-- due is read from the rows.
 	v_wanted := array(
@@ -347,7 +349,9 @@ begin
 		union
 		select s.job_id from step s where s.resume_wanted and s.state = 'suspended'
 		union
-		select unnest(v_ending));
+		select unnest(v_ending)
+		union
+		select unnest(v_growths));
 	v_free := internal.job_lock_free(v_wanted);
 	v_drained := array(select n.node_id from node_notice n where n.kind = 'drain' and n.at <= now());
 	perform internal.node_lock(array(
@@ -360,6 +364,7 @@ begin
 		where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
 	perform internal.outage_begin(array(select x from unnest(v_ending) x where x = any (v_free)), v_drained);
 	perform internal.deadline_expire(v_free);
+	perform internal.growth_settle(array(select x from unnest(v_growths) x where x = any (v_free)));
 	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
 	perform internal.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
 		from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
@@ -396,7 +401,8 @@ declare
 	v_looks constant boolean := v_limited and v_looked_at <= now() - interval '1 second';
 	v_lines constant boolean := v_looks and exists (select from internal.line_changes());
 	v_due boolean := v_outage or exists (select from step s where s.resume_wanted)
-		or coalesce(internal.deadline_next('-infinity') <= now(), false);
+		or coalesce(internal.deadline_next('-infinity') <= now(), false)
+		or (exists (select from growth g where g.closed_at is null) and internal.growth_due() <> '{}');
 	v_done boolean := true;
 	v_next timestamptz;
 begin
@@ -427,6 +433,6 @@ begin
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;
 comment on function api.schedule_tick(bigint) is
-	'Timer-driven moves: deadlines, resumes, outages; and a note of which lines have reached a limit. Answers the '
+	'Timer-driven moves: deadlines, resumes, outages, growths; and a note of which lines have reached a limit. Answers the '
 	'database''s time and when the next one is due (epoch '
 	'seconds), null: none is known.';

@@ -71,6 +71,26 @@ select is_empty($$
 select is_empty($$
 	select a.job_id, a.step_id, a.attempt from acct.attempt a join acct.step_stats x using (job_id, step_id, attempt)
 	where x.samples = 0 and (round(x.cpu_s::numeric, 6), x.peak_mb, x.max_rss_kb, x.rchar) is distinct from (round(a.cpu_used_s::numeric, 6), a.peak_mb, a.max_rss_kb, a.rchar)$$, '`rota stats`');
+create table t.shown as
+	select j.job_id, (s ->> 'step_id')::int as step_id, s as step from rota.job j
+	cross join lateral jsonb_array_elements(api.job_show(0, 'root', jsonb_build_object('jobs', j.job_id::text)) #> '{jobs,0,steps}') s;
+select is_empty($$
+	select a.job_id, a.step_id, a.attempt from acct.attempt a
+	join t.shown w using (job_id, step_id)
+	cross join lateral jsonb_array_elements(w.step -> 'attempts') r
+	where (r ->> 'attempt')::int = a.attempt and a.ended_at is not null and (round((r ->> 'elapsed_s')::numeric, 6), round((r ->> 'suspended_s')::numeric, 6), r ->> 'state', r ->> 'nodes') is distinct from
+		(round(a.elapsed_s::numeric, 6), round(a.suspended_s::numeric, 6), a.state, a.nodes)$$, '`rota show`, to the microsecond');
+select is_empty($$
+	select k.job_id, k.step_id, k.task from acct.task k
+	join acct.last_attempt a using (job_id, step_id, attempt)
+	join t.shown w using (job_id, step_id)
+	cross join lateral jsonb_array_elements(w.step -> 'tasks') r
+	where (r ->> 'task')::int = k.task and (round((r ->> 'user_s')::numeric, 6), round((r ->> 'system_s')::numeric, 6), (r ->> 'max_rss_kb')::bigint) is distinct from
+		(round(k.user_cpu_s::numeric, 6), round(k.system_cpu_s::numeric, 6), k.max_rss_kb)$$, 'of tasks, too');
+select is_empty($$
+	select x.jobid, x.rotastep, x.alloctres, x.elapsed, r from acct.sacct x
+	join jsonb_array_elements(api.job_acct(0, 'root', '{"steps": true}')::jsonb -> 'rows') r on (r ->> 'job_id')::bigint * 16777216 + (r ->> 'step_id')::int = x.jobidraw
+	where (nullif(x.alloctres, ''), x.qos, x.elapsed) is distinct from (nullif(r ->> 'alloc_tres', ''), r ->> 'qos', acct.slurm_duration(coalesce((r ->> 'elapsed_s')::double precision, 0)))$$, 'the view that looks like sacct');
 select is((select round(sum(cpu_used_s)::numeric, 6) from acct.step), (select round(sum(cpu_usec) / 1e6, 6) from rota.allocation), 'and all steps come to what all nodes counted');
 select * from finish();
 rollback;

@@ -146,6 +146,11 @@ select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "n
 select t.ended(1, 1), t.judge(), t.back(1) \g /dev/null
 select is((select state from rota.node where node_id = 1), 'up', 'nor anything where it is not wanted');
 
+-- What the attempt is sent about its nodes: the node that gets it, the node and its state.
+create function t.changes(p_label text) returns text language sql as $$
+	select string_agg(format('n%s:%s %s %s', o.node_id, o.args ->> 'name', o.args ->> 'state', o.args ->> 'reason'), ', ' order by o.order_id)
+	from t.step(p_label) s join rota.node_order o on o.job_id = s.job_id and o.step_id = s.step_id and o.attempt = s.attempt and o.kind = 'node';
+$$;
 -- --no-kill: a step on several nodes goes on with those it has left, if its first is among them and its tasks have begun.
 select t.back(i, '{"boot_id": "third", "attempts": [], "reported": []}') from generate_series(1, 4) i \g /dev/null
 create function t.wide(p_step jsonb default '{}') returns bigint language sql as $$
@@ -153,6 +158,7 @@ create function t.wide(p_step jsonb default '{}') returns bigint language sql as
 select t.wide() as j \gset
 select t.ended(4, 11), t.judge() \g /dev/null
 select is(concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a')), 'running kill@n4', 'it goes on, and its other nodes are not disturbed');
+select is(t.changes(:'j' || '.a'), 'n2:n4 lost the node did not renew its lease', 'its first node is sent the state of the lost one');
 select is((select array_agg(cpus_used order by node_id) from rota.node_used where node_id > 1), '{1,1,0}', 'the lost node is free');
 select is((select detail from rota.event where job_id = :j and event = 'modify'), 'goes on without n4: the node did not renew its lease', 'that is on record');
 select is(api.job_show(0, 'root', t.request(:'j')) #> '{jobs,0,steps,0,warnings}' @> '[{"node": "n4", "kind": "lost"}]', true, 'show warns of it');
@@ -171,6 +177,31 @@ select is(concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a')), 'runnin
 select t.report(t.say(:'j' || '.a', 'done', '{"outcome": "node_fail", "cause": "node_lost"}'), t.say(:'j' || '.a', 'end')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'pending', 'and it runs again');
 select api.job_cancel(0, 'root', t.request(:'j')), t.back(2) \g /dev/null
+-- A node that is drained, failing, reserved within the time limit, or back. With --notify, all nodes are sent it.
+select t.going('{}', '{2,3}', '{"nodes_min": 2, "spec": "output=0:\nnotify=2:10\n", "time_limit_s": 3600}') as j \gset
+select api.admin_change(0, 'root', '{"object": "node", "action": "drain", "name": "n3", "values": {"reason": "disk"}}') \g /dev/null
+select is(t.changes(:'j' || '.a'), 'n2:n3 drained disk, n3:n3 drained disk', 'a drained node');
+delete from rota.node_order;
+select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n3"}') \g /dev/null
+select is(t.changes(:'j' || '.a'), 'n2:n3 up , n3:n3 up ', 'is back');
+delete from rota.node_order;
+select api.admin_change(0, 'root', '{"object": "node", "action": "change", "name": "n2", "values": {"failing": "fan"}}') \g /dev/null
+select is(t.changes(:'j' || '.a'), 'n2:n2 leaving failing (fan), n3:n2 leaving failing (fan)', 'one that is failing');
+select api.admin_change(0, 'root', '{"object": "node", "action": "change", "name": "n2", "values": {"failing": null}}') \g /dev/null
+delete from rota.node_order;
+select api.admin_change(0, 'root', jsonb_build_object('object', 'reservation', 'action', 'create', 'name', 'far', 'values', jsonb_build_object('start', 'now+2hours', 'duration', '1:00:00', 'nodes', 'n3'))) \g /dev/null
+select is(t.changes(:'j' || '.a'), 'n2:n3 up , n3:n3 up ', 'a reservation after the time limit takes nothing');
+delete from rota.node_order;
+select api.admin_change(0, 'root', jsonb_build_object('object', 'reservation', 'action', 'change', 'name', 'far', 'values', jsonb_build_object('start', 'now+30minutes'))) \g /dev/null
+select matches(t.changes(:'j' || '.a'), '^n2:n3 leaving maintenance "far", ', 'one before it does');
+delete from rota.node_order;
+select api.admin_change(0, 'root', '{"object": "reservation", "action": "delete", "name": "far"}') \g /dev/null
+select is(t.changes(:'j' || '.a'), 'n2:n3 up , n3:n3 up ', 'until it is deleted');
+delete from rota.node_order;
+select t.report(t.say(:'j' || '.a', 'done', '{}', 2), t.say(:'j' || '.a', 'end', '{}', 2), t.say(:'j' || '.a', 'done', '{}', 3), t.say(:'j' || '.a', 'end', '{}', 3)) \g /dev/null
+select api.admin_change(0, 'root', '{"object": "node", "action": "drain", "name": "n3", "values": {"reason": "disk"}}') \g /dev/null
+select is(t.changes(:'j' || '.a'), null, 'what has ended is sent nothing');
+select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n3"}') \g /dev/null
 -- Its script had ended, and only the node that is lost was waited for.
 select t.wide('{"nodes_min": 2}') as j \gset
 select t.report(t.say(:'j' || '.a', 'done', '{}', 2), t.say(:'j' || '.a', 'end', '{}', 2), t.say(:'j' || '.a', 'done', '{}', 3), t.say(:'j' || '.a', 'end', '{}', 3)) \g /dev/null

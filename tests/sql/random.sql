@@ -12,9 +12,19 @@ select setseed(:seed) \g /dev/null
 select is_empty('select * from t.play(' || :rounds || ', ' || :rounds / 15 || ')', :rounds || ' rounds: everything adds up');
 select cmp_ok((select count(distinct event) from rota.event), '>', 12::bigint, 'they saw much of the machine');
 select cmp_ok(t.settle(), '<', 400, 'all jobs come to an end');
+-- The rounds seldom leave room for growths, so a step that is alone grows and shrinks too.
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select t.run(:'j' || '.a') \g /dev/null
+select count(t.draw_growth()) from generate_series(1, 30) \g /dev/null
+select cmp_ok((select count(*) from rota.growth_node where job_id > :j), '>', 0::bigint, 'nodes come by growths');
+select cmp_ok(t.settle(), '<', 400, 'all jobs come to an end again');
 select is_empty($$select t.states(job_id) from rota.job where ended_at is null$$, 'none is left');
 select is_empty('select * from t.wrong() limit 9', 'and all adds up');
 select is((select sum(cpus_used + mem_used_mb) from rota.node_used), 0::numeric, 'nothing is held on any node');
+select api.schedule_tick(t.term()) \g /dev/null
+select is_empty('select job_id from rota.growth where closed_at is null', 'no growth outlives its step');
+select is_empty('select job_id from rota.growth_node where gone_at is null', 'and no node of one is forgotten');
 -- Holders of groups go when their epilogs have run.
 select t.report(jsonb_build_array(jsonb_build_object('node', node_id, 'job', job_id, 'step', step_id, 'attempt', attempt, 'kind', 'end', 'age_us', 0, 'drain', ''))) from rota.allocation where gone_at is null \g /dev/null
 select is((select count(*) from rota.allocation where gone_at is null), 0::bigint, 'nothing is left on any node');

@@ -103,8 +103,8 @@ update rota.attempt set suspended_at = now() - interval '20 minutes' where job_i
 select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::int, 1800, 'nor that since');
 update rota.job set started_at = now() - interval '1 hour' where job_id = :l;
 select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::int, 1800, 'nor in the queue');
-select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,elapsed_s}')::int - (t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,suspended_s}')::int, 1800, 'show tells both');
-select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,attempts,0,suspended_s}')::int, 1800, 'of the attempt too');
+select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,elapsed_s}')::numeric - (t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,suspended_s}')::numeric, 1800.0, 'show tells both');
+select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,attempts,0,suspended_s}')::numeric, 1800.0, 'of the attempt too');
 update rota.attempt set suspended_at = null, suspended_s = 1800 where job_id = :l;
 select t.finish(:'l' || '.l') \g /dev/null
 select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::int, 1800, 'nor when it has ended');
@@ -131,6 +131,10 @@ reset role;
 select is(:'hers'::text, 't t t t', 'an owner reads what her steps used');
 select is(:'his'::text, '0 0 0 0', 'somebody else does not');
 select is(:'analyst'::text, 't t t t', 'an analyst reads all');
+
+-- GPU efficiency: the mean of the gauges of the GPUs that a step held.
+select t.finish(:'g' || '.g') \g /dev/null
+select is((select round(e.gpu_efficiency, 6) from acct.efficiency e where e.job_id = :g), 0.25, 'how busy a step kept its GPU');
 
 -- Retention, of what came late as well.
 select rota.day_range('rejected_report', current_date - 100) \g /dev/null

@@ -95,7 +95,7 @@ static void test_not_reported(void **state)
 static void control_is(const char *kind, const char *args, const char *signal, const char *cause)
 {
 	struct err e;
-	struct fields *f = agent_order_control(kind, &key, args, &e);
+	struct fields *f = agent_order_control(kind, &key, args, "", &e);
 	assert_non_null(f);
 	assert_string_equal(fields_get(f, "op"), "control");
 	assert_string_equal(fields_get(f, "job"), "812");
@@ -117,10 +117,10 @@ static void test_control(void **state)
 	control_is("signal", "{\"signal\":\"USR1\"}", "10", "");
 	control_is("signal", "{\"signal\":\"SIGHUP\"}", "1", "");
 	control_is("signal", "{\"signal\":\"15\"}", "15", "");
-	struct fields *f = agent_order_control("limit", &key, "{\"time_limit_s\": 90}", &e);
+	struct fields *f = agent_order_control("limit", &key, "{\"time_limit_s\": 90}", "", &e);
 	assert_string_equal(fields_get(f, "limit"), "90");
 	fields_free(f);
-	assert_null(agent_order_control("kill", &key, "{", &e));
+	assert_null(agent_order_control("kill", &key, "{", "", &e));
 }
 
 static bool adds(json_t *ready, int64_t node, const char *const *kinds, int count)

@@ -158,8 +158,9 @@ static void test_save_and_load(void **state)
 	assert_non_null(file);
 	assert_true(fread(text, 1, sizeof text - 1, file) > 0);
 	fclose(file);
-	assert_non_null(
-		strstr(text, "# Largest request in bytes; all requests of one user at a time may have four times that.\nmax_body = 4096\n"));
+	assert_non_null(strstr(
+		text,
+		"# Largest request in bytes; all requests of one user at a time may have four times that.\nmax_body = 4096\n"));
 	free(c.instance_name);
 	c.instance_name = xstrdup("two\nlines");
 	assert_false(conf_save(&c, unit_path("b"), &e));

@@ -177,9 +177,9 @@ static void test_int_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_write),	 cmocka_unit_test(test_round_trip), cmocka_unit_test(test_parse_refuses),
-		cmocka_unit_test(test_share),
-		cmocka_unit_test(test_too_many), cmocka_unit_test(test_ints),	    cmocka_unit_test(test_int_bounds),
+		cmocka_unit_test(test_write),	   cmocka_unit_test(test_round_trip), cmocka_unit_test(test_parse_refuses),
+		cmocka_unit_test(test_share),	   cmocka_unit_test(test_too_many),   cmocka_unit_test(test_ints),
+		cmocka_unit_test(test_int_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

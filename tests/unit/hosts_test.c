@@ -76,8 +76,9 @@ static void test_find(void **state)
 static void test_wrong(void **state)
 {
 	(void)state;
-	static const char *const wrong[] = {",", "a,", ",a", "a,,b", "n[1-2", "n[2-1]", "n[1-2]x", "n[01-2]", "n[-2]", "n[1-]", "[1-2]", "n[1]", "n]", "n[1-2],",
-					    "n[1-9999999999]", "n[1-2][3-4]"};
+	static const char *const wrong[] = {
+		",",	 "a,",	  ",a",	   "a,,b", "n[1-2", "n[2-1]",  "n[1-2]x",	  "n[01-2]",
+		"n[-2]", "n[1-]", "[1-2]", "n[1]", "n]",    "n[1-2],", "n[1-9999999999]", "n[1-2][3-4]"};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		assert_int_equal(hosts_count(wrong[i]), -1);
 	assert_int_equal(hosts_count(""), 0);
@@ -110,7 +111,7 @@ static void test_fold(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_many), cmocka_unit_test(test_find), cmocka_unit_test(test_wrong),
-					   cmocka_unit_test(test_fold)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_many), cmocka_unit_test(test_find),
+					   cmocka_unit_test(test_wrong), cmocka_unit_test(test_fold)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

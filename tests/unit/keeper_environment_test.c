@@ -5,8 +5,8 @@
 
 static struct order order;
 static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh", NULL, 0};
-static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL};
-static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL};
+static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL, NULL};
+static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL, NULL};
 
 static int setup(void **state)
 {

@@ -1,14 +1,14 @@
 /* keeper_script_test.c - cutting a script, and resource limits. */
 #include "tests/unit/unit.h"
 
+#include "lib/script_cut.h"
 #include "procmgr/keeper/task_limit.h"
-#include "procmgr/keeper/task_script.h"
 
 static void cuts(const char *script, int pre_from, int pre_to, int from, int to, const char *expected)
 {
 	struct order_spec spec = {.pre_from = pre_from, .pre_to = pre_to, .from = from, .to = to};
 	size_t length;
-	char *cut = task_script_cut(script, strlen(script), &spec, &length);
+	char *cut = script_cut(script, strlen(script), &spec, &length);
 	assert_string_equal(cut, expected);
 	assert_int_equal(length, strlen(expected));
 	free(cut);

@@ -3,6 +3,8 @@
 
 #include "procmgr/launcher/launcher_parts.h"
 
+#define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
 /* Check a message of name, value, name, value, ..., NULL. */
 static struct fields *check(const char *name, ...)
 {
@@ -32,6 +34,17 @@ static void test_good(void **state)
 	fields_free(control);
 	control = check("action", "limit", "limit", "90", NULL);
 	assert_string_equal(fields_get(control, "limit"), "90");
+	assert_null(fields_get(control, "key"));
+	fields_free(control);
+	control = check("action", "agent", "host", "node1.example", "port", "7000", "key", KEY, NULL);
+	assert_string_equal(fields_get(control, "host"), "node1.example");
+	assert_string_equal(fields_get(control, "port"), "7000");
+	assert_string_equal(fields_get(control, "key"), KEY);
+	fields_free(control);
+	control = check("action", "node", "name", "n2", "state", "drained", "reason", "bad disk", NULL);
+	assert_string_equal(fields_get(control, "name"), "n2");
+	assert_string_equal(fields_get(control, "state"), "drained");
+	assert_string_equal(fields_get(control, "reason"), "bad disk");
 	fields_free(control);
 }
 
@@ -47,6 +60,16 @@ static void test_bad(void **state)
 	assert_null(check("action", "kill", "cause", "../../x", NULL));
 	assert_null(check("action", "kill", "cause", "a_cause_that_is_longer_than_any_of_ours", NULL));
 	assert_null(check("action", "limit", "limit", "-1", NULL));
+	assert_null(check("action", "agent", "host", "n1", "port", "7000", NULL));
+	assert_null(check("action", "agent", "host", "n1", "port", "0", "key", KEY, NULL));
+	assert_null(check("action", "agent", "host", "n1", "port", "65536", "key", KEY, NULL));
+	assert_null(check("action", "agent", "host", "n1 n2", "port", "7000", "key", KEY, NULL));
+	assert_null(check("action", "agent", "host", "n1", "port", "7000", "key", KEY "0", NULL));
+	assert_null(check("action", "node", "name", "n2", "state", "drained", NULL));
+	assert_null(check("action", "node", "name", "", "state", "up", "reason", "", NULL));
+	assert_null(check("action", "node", "name", "n2 lost", "state", "up", "reason", "", NULL));
+	assert_null(check("action", "node", "name", "n2", "state", "up lost", "reason", "", NULL));
+	assert_null(check("action", "node", "name", "n2", "state", "drained", "reason", "disk\nn3 lost", NULL));
 	assert_null(check("action", "limit", "limit", "9223372036854775807", NULL));
 }
 

@@ -77,7 +77,8 @@ static void entries(void **state)
 /* Compare `waits` with the written plan. The text has "job.step" for each wait to write and "-job.step" for each to delete. */
 static void expect_changes(const struct lead_plan *plan, const struct schedule_wait *waits, size_t count, const char *expected)
 {
-	struct lead_plan_changes *changes = lead_plan_compare(plan, &(struct schedule_result){.waits = waits, .wait_count = count});
+	struct lead_plan_changes *changes =
+		lead_plan_compare(plan, &(struct schedule_result){.waits = waits, .wait_count = count});
 	char text[256] = "", one[32];
 
 	for (size_t i = 0; i < changes->wait_count; i++) {

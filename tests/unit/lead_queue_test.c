@@ -93,7 +93,8 @@ static void ends_with(struct world *w, const char *expected)
 		const struct schedule_pending *p = &w->rows->snapshot.pending[i];
 		size_t length = strlen(text);
 
-		snprintf(text + length, sizeof text - length, "%lld:%d:%d ", (long long)p->job, p->cpus_per_task, p->array_free_slots);
+		snprintf(text + length, sizeof text - length, "%lld:%d:%d ", (long long)p->job, p->cpus_per_task,
+			 p->array_free_slots);
 	}
 	assert_string_equal(text, expected);
 	lead_rows_free(w->rows);

@@ -44,7 +44,8 @@ static void cluster(size_t nodes, int busy)
 static struct schedule_pending *step(void)
 {
 	struct schedule_pending *p = &pending[snapshot.pending_count++];
-	*p = (struct schedule_pending){.job = (int64_t)snapshot.pending_count, .name = "s", .partition = "p", .array_free_slots = -1};
+	*p = (struct schedule_pending){
+		.job = (int64_t)snapshot.pending_count, .name = "s", .partition = "p", .array_free_slots = -1};
 	p->time_limit_s = 3600;
 	return p;
 }

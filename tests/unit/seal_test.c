@@ -196,10 +196,9 @@ static void test_another_key(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hash),	     cmocka_unit_test(test_hash_pieces),
-		     cmocka_unit_test(test_hex),    FOLDER_TEST(test_mac),
-		FOLDER_TEST(test_mac_key_refused),   FOLDER_TEST(test_keys_make),   FOLDER_TEST(test_sign),
-		FOLDER_TEST(test_open_to_everybody), FOLDER_TEST(test_another_key),
+		cmocka_unit_test(test_hash), cmocka_unit_test(test_hash_pieces),  cmocka_unit_test(test_hex),
+		FOLDER_TEST(test_mac),	     FOLDER_TEST(test_mac_key_refused),	  FOLDER_TEST(test_keys_make),
+		FOLDER_TEST(test_sign),	     FOLDER_TEST(test_open_to_everybody), FOLDER_TEST(test_another_key),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

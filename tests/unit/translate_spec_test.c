@@ -35,6 +35,8 @@ static void spec_fields(void **state)
 		{BASH "#ROTA --no-requeue\n", {0}, {{"0:fence", "nothing"}, {"0:no_kill", "nothing"}}},
 		{BASH "#ROTA --node-loss=keep --kill\n", {0}, {{"0:fence", "nothing"}, {"0:no_kill", "nothing"}}},
 		{BASH "#ROTA --no-requeue --node-loss=fence\n", {0}, {{"0:fence", "1"}, {"0:no_kill", "nothing"}}},
+		{BASH "#ROTA --step-manager\n", {0}, {{"0:step_manager", "1"}}},
+		{BASH "#ROTA --grow=812.0.1\n", {0}, {{"0:grows", "812.0.1"}}},
 		{BASH "#ROTA --no-kill\n", {0}, {{"0:fence", "1"}, {"0:no_kill", "1"}}},
 		{BASH "#SBATCH --no-kill\n", {0}, {{"0:fence", "1"}, {"0:no_kill", "1"}}},
 		/* files */

@@ -44,6 +44,11 @@ void call_use_config(const char *path)
 	gate.path = path;
 }
 
+const char *call_config_path(void)
+{
+	return gate.path;
+}
+
 void call_use_json(void)
 {
 	gate.json = true;

@@ -17,6 +17,9 @@ const struct conf *call_conf_try(void);
 /* Handle --config: use the rota.conf at `path`. */
 void call_use_config(const char *path);
 
+/* Returns the path that --config gave, NULL without it. */
+const char *call_config_path(void);
+
 /* Handle --json: refusals then also go to standard output, as jobmgrd sent them. */
 void call_use_json(void);
 

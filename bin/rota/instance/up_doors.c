@@ -13,9 +13,9 @@
 #include "bin/rota/instance/process.h"
 #include "bin/rota/instance/up.h"
 
-static const char *const ROLES[] = {
-	"postgres",  "rota_owner",   "rota_admin",  "rota_jobmgr", "rota_jobmgr_leader", "rota_jobmgr_admin", "rota_nodemgr", "rota_runner",
-	"rota_node", "rota_analyst", "rota_reader", NULL};
+static const char *const ROLES[] = {"postgres",		  "rota_owner",	       "rota_admin",   "rota_jobmgr",
+				    "rota_jobmgr_leader", "rota_jobmgr_admin", "rota_nodemgr", "rota_runner",
+				    "rota_node",	  "rota_analyst",      "rota_reader",  NULL};
 
 /* How pg_hba.conf lets process managers in; the first line that fits counts. The owner of the schemas is a member of rota_nodes. */
 static const char NODE_DOORS[] = "local rota rota_owner,rota_node peer map=rota\n"

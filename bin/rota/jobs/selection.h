@@ -15,14 +15,14 @@ enum { SELECTION_ME = 800, SELECTION_NAME, SELECTION_LONG = 900 };
 /* Options that select jobs, as rows of a verb's option table. `shift` is 0 or SELECTION_LONG. `of` is a prefix for options
  * whose name has another meaning in the verb. `note` is appended to their help. */
 #define SELECTION_ROWS(shift, of, note)                                                                                          \
-	{SELECTION_ME, "me", NULL, "all your jobs"},                                                     \
+	{SELECTION_ME, "me", NULL, "all your jobs"},                                                                             \
 		{(shift) + 'u', "user", "LIST", "jobs of these users, separated by commas"},                                     \
 		{SELECTION_NAME, "name", "NAME", "jobs of this name"},                                                           \
 		{(shift) + 't', "state", "LIST", "jobs in these states, separated by commas, as `rota queue` shows them"},       \
 		{(shift) + 'p', of "partition", "LIST", "jobs of these partitions" note},                                        \
 		{(shift) + 'A', of "account", "LIST", "jobs of these accounts" note},                                            \
 	{                                                                                                                        \
-		(shift) + 'y', "yes", NULL, "change the selected jobs without asking"                                                                         \
+		(shift) + 'y', "yes", NULL, "change the selected jobs without asking"                                            \
 	}
 #define SELECTION_OPTIONS SELECTION_ROWS(0, "", "")
 

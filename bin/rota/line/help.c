@@ -106,7 +106,7 @@ void verb_list(void)
 static const struct {
 	const char *word, *verb;
 } OTHERS[] = {
-	{"sbatch", "submit"}, {"srun", "submit"},    {"salloc", "submit"}, {"qsub", "submit"},	  {"bsub", "submit"},
+	{"sbatch", "submit"}, {"srun", "run"},	     {"salloc", "shell"},  {"qsub", "submit"},	  {"bsub", "submit"},
 	{"squeue", "queue"},  {"qstat", "queue"},    {"bjobs", "queue"},   {"scancel", "cancel"}, {"qdel", "cancel"},
 	{"bkill", "cancel"},  {"sacct", "acct"},     {"sstat", "top"},	   {"sinfo", "nodes"},	  {"pbsnodes", "nodes"},
 	{"scontrol", "show"}, {"sacctmgr", "admin"}, {"qmgr", "admin"},	   {"sshare", "shares"},  {"sreport", "report"},

@@ -32,18 +32,25 @@ static int options_count(const struct verb_option *options)
 	return count;
 }
 
+/* A value "[N]" is optional. */
+static int value_kind(const char *value)
+{
+	return !value ? no_argument : value[0] == '[' ? optional_argument : required_argument;
+}
+
 /* Append the options of a table to the lists of `table`. */
 static void table_add(struct scan_table *table, int *at, size_t *letters, const struct verb_option *options)
 {
 	for (; options && options->id; options++) {
 		if (options->name) {
-			table->longs[*at] = (struct option){options->name, options->value ? required_argument : no_argument, NULL,
-							    options->id};
+			table->longs[*at] = (struct option){options->name, value_kind(options->value), NULL, options->id};
 			table->names[(*at)++] = options->name;
 		}
 		if (options->id < 256) {
 			table->shorts[(*letters)++] = (char)options->id;
 			if (options->value)
+				table->shorts[(*letters)++] = ':';
+			if (value_kind(options->value) == optional_argument)
 				table->shorts[(*letters)++] = ':';
 		}
 	}
@@ -57,7 +64,7 @@ static struct scan_table *table_make(const struct verb_scan *scan)
 
 	table->longs = xcalloc(count + 1, sizeof(*table->longs));
 	table->names = xcalloc(count + 1, sizeof(*table->names));
-	table->shorts = xcalloc(2 * count + 3, 1);
+	table->shorts = xcalloc(3 * count + 3, 1);
 	if (scan->stop_at_operand)
 		table->shorts[letters++] = '+';
 	table->shorts[letters++] = ':';

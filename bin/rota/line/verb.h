@@ -20,9 +20,9 @@ struct verb_option {
 
 struct verb {
 	const char *name;
-	const char *usage;		   /* operands, as in "[OPTION]... SCRIPT" */
-	const char *summary;		   /* purpose of the verb in one line, no full stop */
-	const char *about;		   /* paragraphs for --help, "" if the summary is enough */
+	const char *usage;   /* operands, as in "[OPTION]... SCRIPT" */
+	const char *summary; /* purpose of the verb in one line, no full stop */
+	const char *about;   /* paragraphs for --help, "" if the summary is enough */
 	/* examples: lines of "command  what it does", "" if none are needed */
 	const char *examples;
 	/* what the operands are: "", "file", "job", "past" (jobs that have ended too), "node", "verb", "object", or the
@@ -43,12 +43,12 @@ const struct verb *verb_table(void);
 enum { VERB_JSON = 1000 };
 #define VERB_OPTION_JSON                                                                                                         \
 	{                                                                                                                        \
-		VERB_JSON, "json", NULL, "print the answer of the HTTP API as JSON, unchanged"                                            \
+		VERB_JSON, "json", NULL, "print the answer of the HTTP API as JSON, unchanged"                                   \
 	}
 
 #define VERB_OPTION_JSON_OWN                                                                                                     \
 	{                                                                                                                        \
-		VERB_JSON, "json", NULL, "print as JSON"                                                                      \
+		VERB_JSON, "json", NULL, "print as JSON"                                                                         \
 	}
 
 /* The state of parsing a command line. Options may stand anywhere before "--", unless stop_at_operand is set. */

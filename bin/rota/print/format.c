@@ -378,3 +378,18 @@ char *format_shell(const char *word)
 	stpcpy(end, "'");
 	return text;
 }
+
+struct word format_substeps(const json_t *totals)
+{
+	static const char *const names[] = {"ended", "failed", "running", "waiting"};
+	struct word w = {""};
+	size_t size = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		long long count = json_integer_value(json_object_get(totals, names[i]));
+
+		if (count > 0 && size < sizeof(w.s))
+			size += (size_t)snprintf(w.s + size, sizeof(w.s) - size, "%s%lld %s", size ? ", " : "", count, names[i]);
+	}
+	return w;
+}

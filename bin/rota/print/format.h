@@ -67,4 +67,7 @@ const char *format_state(size_t at);
 /* Returns a member of an object as text, "" if the member is null or absent. */
 const char *format_text(const json_t *object, const char *key);
 
+/* Returns how many sub-steps of a step are in which state, as "5 ended, 1 failed, 2 running"; "" if there are none. */
+struct word format_substeps(const json_t *totals);
+
 #endif

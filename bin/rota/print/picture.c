@@ -210,8 +210,20 @@ static const char *mark(const char *state)
 	return strcmp(state, "pending") ? "▶" : "·";
 }
 
-/* Print the text after a step's state: progress of an array, then message or nodes, or for a pending step, what the step waits
- * for. */
+/* Draw the progress of the sub-steps of a step, and how many are in which state. */
+static void substeps_draw(FILE *out, const json_t *totals)
+{
+	double ended = number(totals, "ended"), failed = number(totals, "failed");
+	struct word counts = format_substeps(totals);
+
+	if (!*counts.s)
+		return;
+	bar(out, ended - failed > 0 ? ended - failed : 0, failed, ended + number(totals, "running") + number(totals, "waiting"));
+	fprintf(out, " %s ", counts.s);
+}
+
+/* Print the text after a step's state: progress of an array and of sub-steps, then message or nodes, or for a pending step, what
+ * the step waits for. */
 static void detail(FILE *out, const json_t *row)
 {
 	const json_t *array = json_object_get(row, "array");
@@ -222,6 +234,7 @@ static void detail(FILE *out, const json_t *row)
 		bar(out, number(array, "completed"), number(array, "failed"), number(array, "size"));
 		fprintf(out, " %.0f/%.0f ", number(array, "completed") + number(array, "failed"), number(array, "size"));
 	}
+	substeps_draw(out, json_object_get(row, "substeps"));
 	if (strcmp(state, "pending")) {
 		fputs(format_text(row, format_text(row, "message")[0] ? "message" : "nodes"), out);
 		return;

@@ -19,8 +19,8 @@
 #include "lib/err.h"
 #include "lib/nearest.h"
 
-enum { ACCT_ME = 256, ACCT_ONLY, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, ACCT_ATTEMPTS };
-enum { MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200, REAL_DIGITS = 15 };
+enum { ACCT_ME = 256, ACCT_ONLY, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, ACCT_ATTEMPTS, ACCT_SUBSTEPS, ACCT_SESSIONS };
+enum { MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200, PIECE_SUBSTEPS = 10, REAL_DIGITS = 15 };
 
 const struct verb_option acct_options[] = {
 	{'u', "user", "LIST", "only jobs of these users, separated by commas"},
@@ -38,6 +38,11 @@ const struct verb_option acct_options[] = {
 	{'s', "steps", NULL, "a row for each step, not only for each job"},
 	{ACCT_ATTEMPTS, "attempts", NULL, "a row for each attempt of each step, with retries and requeues"},
 	{'D', "duplicates", NULL, "the same as --attempts, as sacct has it"},
+	{ACCT_SUBSTEPS, "substeps", NULL,
+	 "a row for each sub-step, as the step manager of the job reports it; --states are those of sub-steps"},
+	{ACCT_SESSIONS, "sessions", NULL,
+	 "a row for each session (rota shell, rota run --pty): who is attached, how long nobody used it; --states as for "
+	 "--substeps"},
 	{'o', "fields", "LIST", "these fields, separated by commas; --fields=help lists them"},
 	{ACCT_FORMAT, "format", "LIST", "the same as --fields; names of sacct work too, as in JobID,State"},
 	{'P', "parsable", NULL, "fields separated by |, not shortened or rounded"},
@@ -50,6 +55,9 @@ const struct verb_option acct_options[] = {
 
 static const char STEP_FIELDS[] = "label,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
 static const char ATTEMPT_FIELDS[] = "label,attempt,user,state,exit_code,cause,started_at,ended_at,elapsed_s,nodes,output_file";
+static const char SUBSTEP_FIELDS[] =
+	"label,attempt,substep,substep_name,state,exit_code,cause,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
+static const char SESSION_FIELDS[] = "label,substep,session,user,state,cause,cpus,gres,attached,idle_s,idle_timeout_s,nodes";
 static const char JOB_FIELDS[] = "label,name,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
 static const char PARSABLE_FIELDS[] =
 	"label,name,user,account,partition,state,exit_code,signal,cause,submit_at,started_at,ended_at,"
@@ -58,7 +66,7 @@ static const char PARSABLE_FIELDS[] =
 struct acct_line {
 	json_t *request;
 	const char *fields;
-	bool attempts, parsable, csv, no_header, wide, json;
+	bool attempts, substeps, sessions, parsable, csv, no_header, wide, json;
 };
 
 static void fields_help_json(void)
@@ -109,6 +117,10 @@ static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 		json_object_set_new(request, "steps", json_true());
 	else if (id == ACCT_ATTEMPTS || id == 'D')
 		json_object_set_new(request, "attempts", json_true());
+	else if (id == ACCT_SUBSTEPS)
+		json_object_set_new(request, "substeps", json_true());
+	else if (id == ACCT_SESSIONS)
+		json_object_set_new(request, "sessions", json_true());
 	else
 		return false;
 	return true;
@@ -128,7 +140,9 @@ static void line_read(struct verb_scan *scan, struct acct_line *line)
 		line->wide |= id == 'w';
 		line->json |= id == VERB_JSON;
 	}
-	line->attempts = json_is_true(json_object_get(line->request, "attempts"));
+	line->substeps = json_is_true(json_object_get(line->request, "substeps"));
+	line->sessions = json_is_true(json_object_get(line->request, "sessions"));
+	line->attempts = !line->substeps && !line->sessions && json_is_true(json_object_get(line->request, "attempts"));
 	if (scan->operands)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
 }
@@ -313,10 +327,20 @@ static void piece_print(const json_t *rows, const struct acct_line *line, const 
 	}
 }
 
+/* Returns the number of jobs in a page. */
+static int piece_jobs(const struct acct_line *line)
+{
+	if (line->sessions)
+		return PIECE_JOBS;
+	if (line->substeps)
+		return PIECE_SUBSTEPS;
+	return line->attempts || json_object_get(line->request, "steps") ? PIECE_STEPS : PIECE_JOBS;
+}
+
 /* Request and print all rows page by page, the oldest first. */
 static int stream(const struct acct_line *line, const struct acct_field **fields, int count)
 {
-	int piece = line->attempts || json_object_get(line->request, "steps") ? PIECE_STEPS : PIECE_JOBS;
+	int piece = piece_jobs(line);
 	json_int_t after = 0;
 	bool begun = false, first = true, more = true;
 
@@ -375,6 +399,20 @@ static int ask(const struct acct_line *line, const struct acct_field **fields, i
 	return EXIT_OK;
 }
 
+/* Returns the fields that are printed if the user names none. */
+static const char *default_fields(const struct acct_line *line)
+{
+	if (line->sessions)
+		return SESSION_FIELDS;
+	if (line->substeps)
+		return SUBSTEP_FIELDS;
+	if (line->attempts)
+		return ATTEMPT_FIELDS;
+	if (line->parsable)
+		return PARSABLE_FIELDS;
+	return json_object_get(line->request, "steps") ? STEP_FIELDS : JOB_FIELDS;
+}
+
 int verb_acct(const struct verb *verb, int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
@@ -391,10 +429,8 @@ int verb_acct(const struct verb *verb, int argc, char **argv)
 		json_decref(line.request);
 		return EXIT_OK;
 	}
-	if (!line.fields && line.attempts)
-		line.fields = ATTEMPT_FIELDS;
-	else if (!line.fields)
-		line.fields = line.parsable ? PARSABLE_FIELDS : json_object_get(line.request, "steps") ? STEP_FIELDS : JOB_FIELDS;
+	if (!line.fields)
+		line.fields = default_fields(&line);
 	count = fields_find(scan.verb, line.fields, fields);
 	if (line.fields == JOB_FIELDS && !line.json)
 		json_object_set_new(line.request, "lines", json_true());

@@ -1,6 +1,7 @@
 /* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume` and `requeue`: sends one request about jobs or steps, and
  * prints the outcome of each. */
 #include <stdio.h>
+#include <string.h>
 
 #include "bin/rota/call/call.h"
 #include "bin/rota/print/format.h"
@@ -8,12 +9,13 @@
 #include "bin/rota/jobs/change.h"
 #include "bin/rota/jobs/selection.h"
 #include "bin/rota/line/words.h"
+#include "bin/rota/steps/substep.h"
 
 enum { ACT_REASON = 256, ACT_FAILED };
 
 #define ACT_OPTIONS                                                                                                              \
-	{ACT_REASON, "reason", "TEXT", "a reason, which accounting keeps with the event"},                                                  \
-		{'q', "quiet", NULL, "print only errors"}, SELECTION_OPTIONS, VERB_OPTION_JSON,                  \
+	{ACT_REASON, "reason", "TEXT", "a reason, which accounting keeps with the event"},                                       \
+		{'q', "quiet", NULL, "print only errors"}, SELECTION_OPTIONS, VERB_OPTION_JSON,                                  \
 	{                                                                                                                        \
 		0, NULL, NULL, NULL                                                                                              \
 	}
@@ -45,6 +47,10 @@ static int act_run(const struct verb *verb, int argc, char **argv)
 			json_object_set_new(request, "failed", json_true());
 		line.json |= id == VERB_JSON;
 		line.quiet |= id == 'q';
+	}
+	if (!strcmp(verb->name, "cancel") && substep_operands(&scan)) {
+		json_decref(request);
+		return substep_cancel(&scan, line.quiet);
 	}
 	change_jobs(&scan, request);
 	return change_send(scan.verb, request, &line);

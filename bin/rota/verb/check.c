@@ -16,6 +16,7 @@
 #include "bin/rota/print/cost.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/submit/origin.h"
+#include "bin/rota/submit/problems.h"
 #include "bin/rota/print/peers.h"
 #include "bin/rota/submit/submit_options.h"
 #include "bin/rota/submit/syntax.h"
@@ -58,25 +59,6 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 static const char *script_name(const struct check_line *line)
 {
 	return strcmp(line->script, "-") == 0 ? "stdin" : line->script;
-}
-
-static void problem_print(const char *file, const struct translate_problem *problem)
-{
-	if (problem->line > 0)
-		fprintf(stderr, "%s:%d: ", file, problem->line);
-	else
-		fprintf(stderr, "%s: ", problem->option[0] ? "rota check" : file);
-	fprintf(stderr, "%s%s%s\n", problem->option, problem->option[0] ? ": " : "", problem->message);
-	if (problem->hint[0])
-		fprintf(stderr, "hint: %s\n", problem->hint);
-}
-
-static void problems_print(const char *file, const struct translate_problems *problems)
-{
-	for (int i = 0; i < problems->count; i++)
-		problem_print(file, &problems->list[i]);
-	if (problems->more > 0)
-		fprintf(stderr, "%s: and %d more problems\n", file, problems->more);
 }
 
 /* Print the problems of a script as JSON, in the form in which jobmgrd refuses a submission. */
@@ -388,7 +370,7 @@ static json_t *translate(const struct check_line *line, const char *script, size
 	if (!plan && line->json)
 		problems_json_print(name, &problems);
 	if (!plan)
-		problems_print(name, &problems);
+		problems_print("check", name, &problems);
 	translate_problems_free(&problems);
 	submit_options_warn(json_object_get(plan, "warnings"));
 	json_decref(folder);

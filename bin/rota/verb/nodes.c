@@ -8,9 +8,14 @@
 #include "bin/rota/print/join.h"
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/verb.h"
+#include "bin/rota/steps/own_nodes.h"
 #include "bin/rota/line/words.h"
 
+enum { NODES_MINE = 256, NODES_WATCH };
+
 const struct verb_option nodes_options[] = {
+	{NODES_MINE, "mine", NULL, "inside a job: the nodes of this step, with what is free for rota run there"},
+	{NODES_WATCH, "watch", NULL, "with --mine: redraw the table every second, until you press q"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -60,14 +65,24 @@ int verb_nodes(const struct verb *verb, int argc, char **argv)
 	};
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
-	bool wide = false, json = false;
+	bool wide = false, json = false, mine = false, watch = false;
 	const json_t *node;
 	json_t *request = json_object(), *answer;
 	size_t i;
 
 	for (int id; (id = verb_next(&scan));) {
 		wide |= id == 'w';
+		mine |= id == NODES_MINE;
+		watch |= id == NODES_WATCH;
 		json |= id == VERB_JSON;
+	}
+	if (watch && !mine)
+		verb_misuse(verb, "--watch needs --mine");
+	if (mine) {
+		verb_operands(&scan, 0, 0);
+		table_free(table);
+		json_decref(request);
+		return own_nodes_show(verb->name, watch, json);
 	}
 	if (scan.operands)
 		json_object_set_new(request, "names", words_nodes(&scan));

@@ -17,7 +17,8 @@ const struct verb_option report_options[] = {
 	{REPORT_BY, "by", "LIST",
 	 "a row for each account, user, partition, qos, node or cause, separated by commas; none: one row for the whole site"},
 	{REPORT_PERIOD, "period", "PERIOD", "rows for each hour, day or month; none: one row for the whole time"},
-	{'S', "since", "TIME", "start of the report: 2025-11-20, today, now-7days; default: 12 months, 30 days, or 24 hours ago, by the period"},
+	{'S', "since", "TIME",
+	 "start of the report: 2025-11-20, today, now-7days; default: 12 months, 30 days, or 24 hours ago, by the period"},
 	{'E', "until", "TIME", "end of the report; default: now"},
 	{REPORT_MONTH, "month", "YYYY-MM", "month of an invoice; default: this one"},
 	{'u', "user", "NAME", "only jobs of this user"},
@@ -81,10 +82,12 @@ static struct report_line line_read(struct verb_scan *scan)
 		line.json |= id == VERB_JSON;
 	}
 	if (!scan->operands)
-		verb_misuse(scan->verb, "which report? Name one: usage, efficiency, wait, top, utilization, failures, invoice, or job JOB");
+		verb_misuse(scan->verb,
+			    "which report? Name one: usage, efficiency, wait, top, utilization, failures, invoice, or job JOB");
 	report = scan->argv[scan->at];
 	if (!strcmp(report, "job") ? scan->operands != 2 : scan->operands != 1)
-		verb_misuse(scan->verb, !strcmp(report, "job") ? "name one job, as in rota report job 7" : "name only one report");
+		verb_misuse(scan->verb,
+			    !strcmp(report, "job") ? "name one job, as in rota report job 7" : "name only one report");
 	json_object_set_new(line.request, "report", json_string(report));
 	if (scan->operands == 2)
 		json_object_set_new(line.request, "jobs", json_pack("[s]", scan->argv[scan->at + 1]));

@@ -46,8 +46,8 @@ static void row(struct table *table, const json_t *reservation)
 int verb_reservations(const struct verb *verb, int argc, char **argv)
 {
 	static const struct table_column COLUMNS[] = {
-		{"NAME", false, 0},  {"STATE", false, 0},  {"START", false, 0}, {"END", false, 0},     {"AGAIN", false, 6},
-		{"NODES", false, 5}, {"ALLOWED", false, 6}, {"STEPS", true, 0},	{"REASON", false, 12},
+		{"NAME", false, 0},  {"STATE", false, 0},   {"START", false, 0}, {"END", false, 0},	{"AGAIN", false, 6},
+		{"NODES", false, 5}, {"ALLOWED", false, 6}, {"STEPS", true, 0},	 {"REASON", false, 12},
 	};
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));

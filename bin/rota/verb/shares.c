@@ -82,8 +82,8 @@ static void grant_row(struct table *table, const json_t *grant)
 	table_cell(table, format_text(grant, "state"));
 }
 
-static void shares_print(const json_t *rows, const struct table_column *columns, int count, void (*row)(struct table *, const json_t *),
-		  bool wide)
+static void shares_print(const json_t *rows, const struct table_column *columns, int count,
+			 void (*row)(struct table *, const json_t *), bool wide)
 {
 	struct table *table = table_new(columns, count);
 	const json_t *one;
@@ -105,8 +105,8 @@ int verb_shares(const struct verb *verb, int argc, char **argv)
 		{"OF", false, 12}, {"WHAT", false, 8}, {"MOST", true, 0}, {"USED", true, 0}, {"UNTIL", false, 1},
 	};
 	static const struct table_column GRANTS[] = {
-		{"GRANT", false, 8},	{"ACCOUNT", false, 8}, {"FROM", false, 0}, {"UNTIL", false, 0},	 {"UNITS", true, 0},
-		{"CARRIED", true, 0}, {"USED", true, 0},	 {"LEFT", true, 0},	{"AT END", false, 0}, {"STATE", false, 0},
+		{"GRANT", false, 8},  {"ACCOUNT", false, 8}, {"FROM", false, 0}, {"UNTIL", false, 0},  {"UNITS", true, 0},
+		{"CARRIED", true, 0}, {"USED", true, 0},     {"LEFT", true, 0},	 {"AT END", false, 0}, {"STATE", false, 0},
 	};
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	bool limits = false, grants = false, all = false, wide = false, json = false;

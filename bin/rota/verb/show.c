@@ -14,6 +14,8 @@
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
+#include "bin/rota/steps/substep.h"
+#include "bin/rota/steps/substep_show.h"
 
 enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT, SHOW_STATS };
 
@@ -365,6 +367,7 @@ static void step_print(const json_t *job, const json_t *step)
 	line_print("Cause", format_text(step, "cause"));
 	line_print("Reason", reason(step));
 	hooks_print(step);
+	line_print("Sub-steps", format_substeps(json_object_get(step, "substeps")).s);
 	line_print("Input", input ? input : "");
 	line_print("Output", output ? output : "");
 	line_print("Error", error ? error : "");
@@ -376,6 +379,22 @@ static void step_print(const json_t *job, const json_t *step)
 	free(words);
 }
 
+/* Print how many sub-steps each step of a job has, and how they are. */
+static void substeps_print(const json_t *steps)
+{
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach (steps, i, step) {
+		const char *label = format_text(step, "label"), *dot = strchr(label, '.');
+		struct word counts = format_substeps(json_object_get(step, "substeps"));
+		char *text = xasprintf("%s: %s", dot ? dot + 1 : label, counts.s);
+
+		line_print("Sub-steps", *counts.s ? text : "");
+		free(text);
+	}
+}
+
 /* Print a job with its steps. */
 static void whole_print(const json_t *job, bool wide)
 {
@@ -384,6 +403,7 @@ static void whole_print(const json_t *job, bool wide)
 	size_t i;
 
 	job_print(job);
+	substeps_print(steps);
 	json_array_foreach (steps, i, step) {
 		warnings_print(step, said);
 		attempts_add(attempts, step);
@@ -485,6 +505,11 @@ int verb_show(const struct verb *verb, int argc, char **argv)
 		line.json |= id == VERB_JSON;
 	}
 	verb_operands(&scan, 1, line.script || line.environment ? 1 : -1);
+	if (substep_operands(&scan)) {
+		if (line.elements || line.stats || line.script || line.environment)
+			verb_misuse(verb, "these options are for jobs and steps, not for sub-steps");
+		return substep_show(&scan, line.json);
+	}
 	operands = words_operands(&scan);
 	if (line.stats)
 		status = stats_show(operands, line.wide, line.json);

@@ -8,6 +8,7 @@
 #include "bin/rota/jobs/selection.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
+#include "bin/rota/steps/substep.h"
 #include "lib/err.h"
 #include "lib/nearest.h"
 
@@ -19,8 +20,8 @@ const struct verb_option signal_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Returns the name of a signal without SIG. An unknown signal is misuse. */
-static const char *signal_name(const struct verb *verb, const char *given)
+/* Returns the number of a signal. An unknown signal is misuse. */
+static int signal_number(const struct verb *verb, const char *given)
 {
 	const char *names[NSIG + 1];
 	char *end;
@@ -34,7 +35,7 @@ static const char *signal_name(const struct verb *verb, const char *given)
 		if (!name)
 			continue;
 		if (!strcasecmp(name, word) || (end != given && !*end && number == s))
-			return name;
+			return s;
 		names[count++] = name;
 	}
 	names[count] = NULL;
@@ -49,6 +50,7 @@ int verb_signal(const struct verb *verb, int argc, char **argv)
 	json_t *request = json_object();
 	const char *given = NULL;
 	struct change_line line = {0};
+	int number;
 
 	for (int id; (id = verb_next(&scan));) {
 		if (selection_take(&scan, id, request, &line.yes))
@@ -63,7 +65,12 @@ int verb_signal(const struct verb *verb, int argc, char **argv)
 		given = scan.argv[scan.at++];
 		scan.operands--;
 	}
-	json_object_set_new(request, "signal", json_string(signal_name(scan.verb, given)));
+	number = signal_number(scan.verb, given);
+	if (substep_operands(&scan)) {
+		json_decref(request);
+		return substep_signal(&scan, number, line.quiet);
+	}
+	json_object_set_new(request, "signal", json_string(sigabbrev_np(number)));
 	change_jobs(&scan, request);
 	return change_send(scan.verb, request, &line);
 }

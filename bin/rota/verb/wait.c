@@ -6,6 +6,7 @@
 #include "bin/rota/jobs/wait.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
+#include "bin/rota/steps/substep.h"
 
 enum { WAIT_TIMED_OUT = 124 };
 
@@ -30,6 +31,8 @@ int verb_wait(const struct verb *verb, int argc, char **argv)
 		json |= id == VERB_JSON;
 		quiet |= id == 'q';
 	}
+	if (substep_operands(&scan))
+		return substep_wait(&scan, &(struct substep_wait){.quiet = quiet, .json = json, .timeout_s = timeout});
 	jobs = scan.operands ? words_operands(&scan) : mine_jobs();
 	if (!json_array_size(jobs)) {
 		status = jobs ? EXIT_OK : call_status();

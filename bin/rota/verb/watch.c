@@ -18,8 +18,16 @@
 #include "bin/rota/line/verb.h"
 #include "bin/rota/jobs/watch_many.h"
 #include "bin/rota/line/words.h"
+#include "lib/clock.h"
 
-enum { WATCH_LINES = 256, WATCH_ROUND = 30, LONGEST_BREATH = 3000, DATE = sizeof("2000-01-01 ") - 1 };
+enum {
+	WATCH_LINES = 256,
+	WATCH_ROUND = 30,
+	REFRESH_OFTEN_MS = 1000,
+	REFRESH_MS = 5000,
+	LONGEST_BREATH = 3000,
+	DATE = sizeof("2000-01-01 ") - 1
+};
 
 const struct verb_option watch_options[] = {
 	{WATCH_LINES, "lines", NULL, "print a line for each change, also on a terminal"},
@@ -39,8 +47,9 @@ struct watch {
 	bool lines, json;
 	struct printed_step *printed; /* last printed states, by position in the list of steps */
 	size_t count;
-	char *text; /* last line of JSON that was printed */
-	bool quit;  /* `q` was pressed */
+	char *text;	 /* last line of JSON that was printed */
+	bool quit;	 /* `q` was pressed */
+	int64_t read_ms; /* when the last answer with the job came */
 };
 
 /* Print a line for a step whose state has changed. */
@@ -161,6 +170,33 @@ static int breath(const json_t *answer)
 	return 50 + (steps < LONGEST_BREATH ? (int)steps : LONGEST_BREATH);
 }
 
+/* Returns after how many milliseconds without an event the job is read again, 0: not at all. Sub-steps make no events, so the
+ * picture reads their counts: often while some wait or run, else sometimes while a step runs, which may start some. */
+static int refresh_ms(const json_t *answer)
+{
+	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0), *step;
+	bool runs = false;
+	size_t i;
+
+	json_array_foreach (json_object_get(job, "steps"), i, step) {
+		const json_t *totals = json_object_get(step, "substeps");
+
+		if (json_integer_value(json_object_get(totals, "waiting")) +
+		    json_integer_value(json_object_get(totals, "running")))
+			return REFRESH_OFTEN_MS;
+		runs |= !strcmp(format_text(step, "state"), "running");
+	}
+	return runs ? REFRESH_MS : 0;
+}
+
+/* Nothing happened since the last answer. Is it to be read again without a cursor? */
+static bool is_stale(const struct watch *w, const json_t *last)
+{
+	int after = w->lines || w->json ? 0 : refresh_ms(last);
+
+	return after && clock_ms() - w->read_ms >= after;
+}
+
 /* Watch until the job has ended. Returns the last answer, NULL after a failure. */
 static json_t *follow(struct watch *w)
 {
@@ -177,9 +213,14 @@ static json_t *follow(struct watch *w)
 		/* no jobs in the answer: nothing changed, so the last answer is still valid */
 		if (last && !json_array_size(json_object_get(answer, "jobs"))) {
 			json_decref(answer);
+			if (is_stale(w, last)) {
+				json_decref(cursor);
+				cursor = NULL;
+			}
 		} else {
 			json_decref(last);
 			last = answer;
+			w->read_ms = clock_ms();
 		}
 		if (w->json)
 			json_print(w, json_array_get(json_object_get(last, "jobs"), 0));

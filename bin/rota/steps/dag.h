@@ -1,0 +1,70 @@
+/* dag.h - the graph of `rota run --file`: which steps and elements of arrays may start, and which never will. */
+#ifndef ROTA_BIN_DAG_H
+#define ROTA_BIN_DAG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum dag_state {
+	DAG_OPEN,    /* not decided */
+	DAG_SENT,    /* dag_next() has returned it as DAG_START */
+	DAG_STARTED, /* its tasks run */
+	DAG_COMPLETED,
+	DAG_FAILED,
+	DAG_SKIPPED, /* not needed, since what it handles did not fail */
+	DAG_NEVER,   /* never starts, since a step that it waits for did not complete */
+};
+
+/* A step, or one element of an array. */
+struct dag_unit {
+	int step;  /* index of its step */
+	int index; /* index of the element; -1: the step is no array */
+	bool started;
+	enum dag_state state;
+};
+
+enum dag_condition { DAG_OK, DAG_ANY, DAG_FAIL, DAG_START_OF, DAG_CORR };
+
+struct dag_edge {
+	int peer; /* index of the step that is waited for */
+	enum dag_condition condition;
+};
+
+struct dag_step {
+	const json_t *plan; /* the step of the plan */
+	int first, count;   /* its units */
+	int first_edge, edge_count;
+	bool any, has_corr; /* one condition is enough; element by element */
+	long limit;	    /* most elements at a time; 0: no limit */
+	long under_way, started, completed, skipped, bad;
+	int topo;
+	int next; /* position before which no unit is open */
+};
+
+struct dag {
+	struct dag_step *steps;
+	struct dag_unit *units;
+	struct dag_edge *edges;
+	int *order; /* indices of steps, each after those that it waits for */
+	int step_count, unit_count, edge_count;
+};
+
+/* Make the graph of a whole plan (translate.h), which must live longer. Its edges are of kind "after", within the plan. */
+void dag_make(struct dag *d, const json_t *plan);
+void dag_free(struct dag *d);
+
+/* What is to be done next. */
+enum dag_turn {
+	DAG_WAIT,   /* nothing before a unit that was started has come further */
+	DAG_START,  /* start the unit, which is now DAG_SENT */
+	DAG_SKIP,   /* the unit is now DAG_SKIPPED */
+	DAG_CANNOT, /* the unit is now DAG_NEVER */
+};
+
+/* Decide one unit. With DAG_SKIP and DAG_CANNOT, *peer is the index of the step that decided it. */
+enum dag_turn dag_next(struct dag *d, int *unit, int *peer);
+
+/* Note that a unit has come to DAG_STARTED, DAG_COMPLETED or DAG_FAILED. An open one is DAG_COMPLETED if an earlier call completed it. */
+void dag_note(struct dag *d, int unit, enum dag_state state);
+
+#endif

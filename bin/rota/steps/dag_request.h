@@ -1,0 +1,30 @@
+/* dag_request.h - from a step of a plan to the request for its sub-step, for `rota run --file`. */
+#ifndef ROTA_BIN_DAG_REQUEST_H
+#define ROTA_BIN_DAG_REQUEST_H
+
+#include <jansson.h>
+
+#include "bin/rota/steps/dag.h"
+#include "lib/rota.h"
+
+/* What the steps of a file have in common. */
+struct dag_common {
+	const json_t *arguments; /* of the script: a list of strings, or NULL */
+	char *const *env;	 /* of the client, NULL at the end */
+	int priority;
+};
+
+struct dag_request {
+	struct rota_run run; /* its texts live as long as the request and the plan */
+	void *owned[16];
+	int owned_count;
+};
+
+/* Make the request for one unit, whose script is the file `script`. Input, output and size are those of the step. */
+void dag_request_make(struct dag_request *r, const struct dag *d, int unit, const struct dag_common *common, const char *script);
+void dag_request_free(struct dag_request *r);
+
+/* Returns the malloc'ed name of a unit: "draw", or "draw[7]" of an element. */
+char *dag_request_name(const struct dag *d, int unit);
+
+#endif

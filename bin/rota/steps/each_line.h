@@ -1,0 +1,33 @@
+/* each_line.h - the lines of `rota run --each`: reads them from a descriptor, and makes a command of each. */
+#ifndef ROTA_BIN_EACH_LINE_H
+#define ROTA_BIN_EACH_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads lines from a descriptor. */
+struct line_reader {
+	int fd;
+	char *bytes;
+	size_t from, to, room;
+	long number; /* of the last line, from 1 */
+	bool ended;  /* end of the file, or an error: then `error` is an errno */
+	int error;
+};
+
+/* Returns the next line that is not blank, without its newline, valid until the next call. Returns NULL if a whole one has not
+ * been read. */
+char *line_reader_next(struct line_reader *r);
+
+/* Read what the descriptor has. It blocks if that is nothing. */
+void line_reader_fill(struct line_reader *r);
+
+/* Returns the arguments for a line, NULL at the end, malloc'ed as one piece: `sh -c LINE` if `command` is empty, else the
+ * command with each {} replaced by the line, which is appended if there is no {}. */
+char **each_line_command(char *const *command, const char *line);
+
+/* Hash of a command and a line with its number, under which the log of --resume knows the line. */
+uint64_t each_line_hash(char *const *command, long number, const char *line);
+
+#endif

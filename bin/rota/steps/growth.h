@@ -1,0 +1,17 @@
+/* growth.h - submits a growth: a job that holds nodes for a step that runs. */
+#ifndef ROTA_BIN_GROWTH_H
+#define ROTA_BIN_GROWTH_H
+
+#include <jansson.h>
+
+/* What is asked for. Texts are values of options of a submission; NULL: as the step has. Exactly one of nodes and ntasks is above 0. */
+struct growth_request {
+	long nodes, ntasks, cpus_per_task; /* cpus_per_task: 0: as the step has */
+	const char *within, *time, *mem, *gres, *nodelist, *exclude, *constraint;
+};
+
+/* Submit a growth of the running step that a word names: 812 or 812.solve[7]. Returns the answer of jobmgrd; NULL after printing the
+ * reason, with the exit status in *status. */
+json_t *growth_submit(const char *word, const struct growth_request *r, int *status);
+
+#endif

@@ -1,0 +1,72 @@
+/* run_options.h - the options of `rota run`: from words of the command line to a request. */
+#ifndef ROTA_BIN_RUN_OPTIONS_H
+#define ROTA_BIN_RUN_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "lib/rota.h"
+
+enum run_option_id {
+	RUN_MEM = 256,
+	RUN_GRES,
+	RUN_EXCLUSIVE,
+	RUN_OVERLAP,
+	RUN_MULTI_PROG,
+	RUN_DETACH,
+	RUN_AFTER,
+	RUN_PRIORITY,
+	RUN_RETRY,
+	RUN_EXPORT,
+	RUN_CPU_BIND,
+	RUN_EACH,
+	RUN_RESUME,
+	RUN_QOS,
+	RUN_HOLD,
+	RUN_PTY,
+	RUN_KILL_ON_HANGUP,
+	RUN_SESSION,
+	RUN_IDLE_TIMEOUT,
+	RUN_NTASKS_PER_NODE,
+	RUN_FILE,
+	RUN_NOTIFY,
+};
+
+/* Which tasks of a stream the client has to do with. */
+enum { RUN_ALL_TASKS = -1, RUN_NO_TASK = -2 };
+
+struct run_options {
+	struct rota_run run;		       /* its texts are those of the command line, or malloc'ed */
+	const char *export;		       /* NULL: ALL */
+	const char *arg_file;		       /* of --each, NULL: standard input */
+	const char *partition, *account, *qos; /* of the allocation outside a job; NULL: those that are the default there */
+	const char *file;		       /* of --file, NULL: none */
+	const char *resume_log;		       /* NULL: the default */
+	int wait_s;			       /* 0: tasks may go on when others have ended */
+	int output_task, error_task;	       /* RUN_ALL_TASKS, or the task whose output is printed */
+	bool label, unbuffered, multi_prog, each, resume, hold, pty, kill_on_hangup, has_output, has_error, has_input, has_ntasks;
+};
+
+#define RUN_OPTIONS                                                                                                              \
+	{                                                                                                                        \
+		.output_task = RUN_ALL_TASKS, .error_task = RUN_ALL_TASKS                                                        \
+	}
+
+/* Take one option with its value. Returns false with an error if the value is wrong. */
+bool run_options_take(struct run_options *o, int id, const char *value, struct err *e);
+
+/* Can the option be combined with --file? Others are options of one sub-step, which the file has. */
+bool run_options_is_for_file(int id);
+
+/* May a session have this name? It begins with a letter, so it is no job. */
+bool run_options_session_is_valid(const char *name);
+
+/* Check options against each other, and set members that follow from several options. */
+bool run_options_finish(struct run_options *o, struct err *e);
+
+/* Returns the environment for a value of --export, NULL at the end: the variables it names, and those of the job (ROTA_,
+ * SLURM_, PBS_). Variables that are not UTF-8 are left out, because a message cannot have them. The texts are those of
+ * `environment`, or malloc'ed. */
+char **run_options_environment(const char *export, char *const *environment);
+
+#endif

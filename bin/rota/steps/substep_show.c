@@ -1,0 +1,153 @@
+/* substep_show.c - sub-steps as operands of `rota show` (substep_show.h).
+ *
+ * Called by: verb/show.c.
+ * Invariants:
+ * - The step manager says whether a sub-step waits or runs, and why it waits. Of one that has ended, and of one whose manager
+ *   cannot be reached, the database says all. */
+#include "bin/rota/steps/substep_show.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/outcome.h"
+#include "bin/rota/steps/session.h"
+#include "bin/rota/steps/substep.h"
+#include "bin/rota/steps/substep_record.h"
+
+/* Returns the object of a sub-step in the answer to `list`, NULL if there is none. */
+static json_t *live_find(struct rota_steps *steps, int number)
+{
+	json_t *list = rota_steps_list(steps), *row, *found = NULL;
+	size_t i;
+
+	json_array_foreach (list, i, row)
+		if (json_integer_value(json_object_get(row, "substep")) == number)
+			found = json_incref(row);
+	json_decref(list);
+	return found;
+}
+
+/* Put what the step manager says into a row of the database, under the names that the row has. */
+static void live_put(json_t *row, const json_t *live)
+{
+	static const struct {
+		const char *live, *row;
+	} names[] = {{"substep", "substep"}, {"name", "substep_name"},	 {"state", "state"},	 {"reason", "reason"},
+		     {"tasks", "ntasks"},    {"cpus", "cpus"},		 {"run", "runs"},	 {"cause", "cause"},
+		     {"exit", "exit_code"},  {"elapsed_s", "elapsed_s"}, {"waiting_s", "wait_s"}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		json_object_set(row, names[i].row, json_object_get(live, names[i].live));
+	if (json_integer_value(json_object_get(live, "signal")))
+		json_object_set(row, "signal", json_object_get(live, "signal"));
+}
+
+/* Print a line "  Name        value"; nothing for an empty value. */
+static void line_print(const char *name, const char *value)
+{
+	if (*value && strcmp(value, "-") != 0)
+		printf("  %-11s %s\n", name, value);
+}
+
+static void seconds_print(const char *name, const json_t *row, const char *key)
+{
+	const json_t *value = json_object_get(row, key);
+
+	line_print(name, json_is_number(value) ? format_duration(json_number_value(value)).s : "");
+}
+
+static void size_print(const json_t *row)
+{
+	long long cpus = json_integer_value(json_object_get(row, "cpus")),
+		  tasks = json_integer_value(json_object_get(row, "ntasks"));
+	bool memory = json_integer_value(json_object_get(row, "mem_requested_mb")) > 0;
+	char text[128];
+
+	snprintf(text, sizeof(text), "%lld CPU%s, %s%s%lld task%s", cpus, cpus == 1 ? "" : "s",
+		 memory ? format_size_mb(json_object_get(row, "mem_requested_mb")).s : "", memory ? " memory, " : "", tasks,
+		 tasks == 1 ? "" : "s");
+	line_print("Size", text);
+}
+
+static void row_print(const char *label, const json_t *row)
+{
+	bool ended = format_state_final(format_text(row, "state"));
+	char *words = ended ? outcome_words(row) : xstrdup(format_text(row, "state"));
+
+	printf("sub-step %s: %s\n", label, words);
+	free(words);
+	line_print("Name", format_text(row, "substep_name"));
+	line_print("Command", format_text(row, "command"));
+	line_print("Reason", format_text(row, "reason"));
+	size_print(row);
+	line_print("Gres", format_text(row, "gres"));
+	line_print("After", format_text(row, "after"));
+	line_print("Node", format_text(row, "nodes"));
+	line_print("Queued", format_time(json_object_get(row, "queued_at")).s);
+	seconds_print("Waited", row, "wait_s");
+	line_print("Started", format_time(json_object_get(row, "started_at")).s);
+	seconds_print("Ran", row, "elapsed_s");
+	line_print("Ended", format_time(json_object_get(row, "ended_at")).s);
+	line_print("Exit", ended ? format_exit(json_object_get(row, "exit_code"), json_object_get(row, "signal")).s : "");
+	line_print("Cause", ended ? format_text(row, "cause") : "");
+	line_print("Runs",
+		   json_integer_value(json_object_get(row, "runs")) > 1 ? format_count(json_object_get(row, "runs")).s : "");
+	seconds_print("CPU time", row, "cpu_s");
+	line_print("Peak memory", format_size_kb(json_object_get(row, "max_rss_kb")).s);
+}
+
+/* Find the row of a sub-step, and store its full label in *label. Returns NULL with the exit status after an error message. */
+static json_t *show_find(const char *word, const struct substep_own *own, char **label, int *status)
+{
+	int number;
+	struct rota_steps *steps = substep_open(*word == '.' ? "show" : NULL, word, own, &number, status);
+	json_t *live = steps ? live_find(steps, number) : NULL, *row = NULL;
+	struct err e = {0};
+
+	*label = *word == '.' ? xstrdup(session_label(number)) : xstrdup(word);
+	if (!*status)
+		row = substep_record(*label, &e);
+	if (live && !row)
+		row = json_pack("{ss}", "label", getenv("ROTA_STEP_LABEL"));
+	if (live && (json_object_size(row) == 1 || !format_state_final(format_text(live, "state"))))
+		live_put(row, live);
+	if (!row && !*status)
+		*status = call_refuse(&e);
+	json_decref(live);
+	if (steps)
+		rota_steps_disconnect(steps);
+	return row;
+}
+
+int substep_show(const struct verb_scan *scan, bool json)
+{
+	struct substep_own own = substep_own();
+	json_t *rows = json_array();
+	int status = EXIT_OK;
+
+	for (int i = 0; i < scan->operands; i++) {
+		int one;
+		char *label;
+		json_t *row = show_find(scan->argv[scan->at + i], &own, &label, &one);
+
+		if (row && !json) {
+			fputs(json_array_size(rows) ? "\n" : "", stdout);
+			row_print(label, row);
+		}
+		if (row)
+			json_array_append_new(rows, row);
+		status = one > status ? one : status;
+		free(label);
+	}
+	if (json) {
+		printf("{\"substeps\": ");
+		json_dumpf(rows, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+		puts("}");
+	}
+	json_decref(rows);
+	substep_own_free(&own);
+	return status;
+}

@@ -1,0 +1,12 @@
+/* substep_show.h - sub-steps as operands of `rota show`. */
+#ifndef ROTA_BIN_SUBSTEP_SHOW_H
+#define ROTA_BIN_SUBSTEP_SHOW_H
+
+#include <stdbool.h>
+
+#include "bin/rota/line/verb.h"
+
+/* Print each sub-step in full. Returns the exit status. */
+int substep_show(const struct verb_scan *scan, bool json);
+
+#endif

@@ -1,0 +1,245 @@
+/* tunnel.c - TLS to a step manager on another machine (tunnel.h).
+ *
+ * Called by: verb/tunnel.c.
+ * Invariants:
+ * - The token is sent only to the server that has proven the certificate of the fingerprint.
+ * - At most SIZE bytes wait in memory for each side: what a side does not take is not read from the other one.
+ * - When the reader of standard output has gone, the connection ends within LEAVE_MS, so that the step manager learns of it. */
+#include "bin/rota/steps/tunnel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/seal.h"
+
+enum { SIZE = 64 << 10, CONNECT_S = 10, LEAVE_MS = 5000, PIPE_SAFE = 4096 };
+
+struct buffer {
+	char bytes[SIZE];
+	size_t from, to; /* bytes [from, to) wait */
+};
+
+struct tunnel {
+	SSL_CTX *context;
+	SSL *ssl;
+	int fd;
+	struct buffer up, down; /* to the step manager; to standard output */
+	bool in_ended;		/* standard input has ended */
+	bool out_gone;		/* nobody reads standard output any more */
+	bool ended;		/* the step manager has closed the connection */
+	int64_t leave_at;	/* when this process gives up after out_gone, by clock_ms() */
+};
+
+static bool is_empty(const struct buffer *b)
+{
+	return b->from == b->to;
+}
+
+/* Connect by TCP, with time limits for connecting and for TLS. Returns the socket, or -1. */
+static int tcp_connect(const char *host, int port, struct err *e)
+{
+	static const struct timeval most = {.tv_sec = CONNECT_S};
+	struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found, *a;
+	char service[16];
+	int fd = -1, on = 1;
+
+	snprintf(service, sizeof(service), "%d", port);
+	int code = getaddrinfo(host, service, &want, &found);
+	if (code) {
+		err_set(e, "could not find host \"%s\": %s", host, gai_strerror(code));
+		return -1;
+	}
+	for (a = found; a && fd < 0; a = a->ai_next) {
+		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, a->ai_protocol);
+		if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) == 0 &&
+		    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) == 0 &&
+		    connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+			break;
+		err_sys(e, "could not reach the step manager at %s port %d", host, port);
+		err_hint(e, "A firewall may be in the way: docs/administering.md, \"Ports\".");
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+	freeaddrinfo(found);
+	if (fd >= 0)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return fd;
+}
+
+/* Has the server the certificate of this fingerprint? */
+static bool is_server(const struct tunnel *t, const char *fingerprint)
+{
+	X509 *certificate = SSL_get1_peer_certificate(t->ssl);
+	unsigned char digest[SEAL_HASH_SIZE];
+	char hex[SEAL_HEX_SIZE] = "";
+	unsigned size = sizeof(digest);
+
+	if (certificate && X509_digest(certificate, EVP_sha256(), digest, &size))
+		seal_hex(digest, sizeof(digest), hex);
+	X509_free(certificate);
+	return strcmp(hex, fingerprint) == 0;
+}
+
+static bool tls_connect(struct tunnel *t, const char *fingerprint, struct err *e)
+{
+	t->context = SSL_CTX_new(TLS_client_method());
+	if (!t->context || SSL_CTX_set_min_proto_version(t->context, TLS1_3_VERSION) != 1)
+		return err_set(e, "could not prepare TLS");
+	/* The certificate is not signed by anybody: jobmgrd has sent its fingerprint. */
+	SSL_CTX_set_verify(t->context, SSL_VERIFY_NONE, NULL);
+	t->ssl = SSL_new(t->context);
+	if (!t->ssl || SSL_set_fd(t->ssl, t->fd) != 1)
+		return err_set(e, "could not prepare TLS");
+	if (SSL_connect(t->ssl) != 1)
+		return err_set(e, "TLS with the step manager failed");
+	if (!is_server(t, fingerprint)) {
+		err_set(e, "another program than the step manager answers: its certificate is not the expected one");
+		return err_hint(e, "If the step manager was just started again, try again. If not, tell your administrators.");
+	}
+	return true;
+}
+
+struct tunnel *tunnel_open(const char *host, int port, const char *fingerprint, const char *token, struct err *e)
+{
+	struct tunnel *t = xcalloc(1, sizeof(*t));
+	char *line = xasprintf("%s\n", token);
+	bool good;
+
+	signal(SIGPIPE, SIG_IGN);
+	t->fd = tcp_connect(host, port, e);
+	good = t->fd >= 0 && tls_connect(t, fingerprint, e);
+	if (good && SSL_write(t->ssl, line, (int)strlen(line)) <= 0)
+		good = err_set(e, "the step manager has closed the connection");
+	if (good && fcntl(t->fd, F_SETFL, O_NONBLOCK))
+		good = err_sys(e, "could not set up the connection");
+	free(line);
+	if (good) {
+		SSL_set_mode(t->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+		return t;
+	}
+	tunnel_close(t);
+	return NULL;
+}
+
+void tunnel_close(struct tunnel *t)
+{
+	SSL_free(t->ssl);
+	SSL_CTX_free(t->context);
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t);
+}
+
+/* Note the end of the connection, unless OpenSSL only waits for the socket. */
+static void check_result(struct tunnel *t, int result)
+{
+	int error = SSL_get_error(t->ssl, result);
+
+	t->ended |= error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE;
+	ERR_clear_error();
+}
+
+/* Exchange with the step manager what can be without waiting. Returns whether anything was. */
+static bool exchange(struct tunnel *t)
+{
+	size_t size;
+	bool moved = false;
+
+	if (t->out_gone)
+		t->down.from = t->down.to = 0;
+	if (is_empty(&t->down)) {
+		int result = SSL_read_ex(t->ssl, t->down.bytes, SIZE, &size);
+		t->down.from = 0;
+		t->down.to = result ? size : 0;
+		moved = result;
+		if (!result)
+			check_result(t, result);
+	}
+	if (!is_empty(&t->up)) {
+		int result = SSL_write_ex(t->ssl, t->up.bytes + t->up.from, t->up.to - t->up.from, &size);
+		t->up.from += result ? size : 0;
+		moved |= result;
+		if (!result)
+			check_result(t, result);
+	}
+	return moved;
+}
+
+/* Standard input has bytes, or has ended. */
+static void take_input(struct tunnel *t)
+{
+	ssize_t size = read(STDIN_FILENO, t->up.bytes, SIZE);
+
+	t->in_ended |= size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN);
+	t->up.from = 0;
+	t->up.to = size > 0 ? (size_t)size : 0;
+}
+
+/* Standard output takes bytes. A write must not wait, since keys would wait too. */
+static void give_output(struct tunnel *t)
+{
+	const char *bytes = t->down.bytes + t->down.from;
+	size_t size = t->down.to - t->down.from;
+	ssize_t done = send(STDOUT_FILENO, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (done < 0 && errno == ENOTSOCK)
+		done = write(STDOUT_FILENO, bytes, size < PIPE_SAFE ? size : PIPE_SAFE);
+	if (done > 0)
+		t->down.from += (size_t)done;
+	else if (done < 0 && errno != EAGAIN && errno != EINTR)
+		t->out_gone = true;
+}
+
+/* Wait until a side is ready, and serve standard input and output. `moved`: do not wait, since there may be more. */
+static void serve_files(struct tunnel *t, bool moved)
+{
+	struct pollfd sides[] = {
+		{.fd = is_empty(&t->up) && !t->in_ended ? STDIN_FILENO : -1, .events = POLLIN},
+		{.fd = t->out_gone ? -1 : STDOUT_FILENO, .events = (short)(is_empty(&t->down) ? 0 : POLLOUT)},
+		{.fd = t->fd, .events = (short)((is_empty(&t->down) ? POLLIN : 0) | (is_empty(&t->up) ? 0 : POLLOUT))},
+	};
+
+	if (!sides[2].events)
+		sides[2].fd = -1;
+	if (poll(sides, 3, moved ? 0 : t->out_gone ? 100 : -1) < 0)
+		return;
+	if (sides[0].revents)
+		take_input(t);
+	else if (t->out_gone)
+		t->in_ended = true; /* all that had been written is here */
+	if (sides[1].revents & POLLOUT)
+		give_output(t);
+	t->out_gone |= (sides[1].revents & (POLLERR | POLLHUP)) != 0;
+}
+
+void tunnel_run(struct tunnel *t)
+{
+	while (!t->ended && !(t->out_gone && t->in_ended && is_empty(&t->up))) {
+		bool moved = exchange(t);
+
+		if (t->ended)
+			break;
+		serve_files(t, moved);
+		if (t->out_gone && !t->leave_at)
+			t->leave_at = clock_ms() + LEAVE_MS;
+		if (t->leave_at && clock_ms() > t->leave_at)
+			break;
+	}
+	if (!t->ended)
+		SSL_shutdown(t->ssl);
+}

@@ -1,0 +1,108 @@
+/* tunnel.c - `rota tunnel`: connects standard input and output with the step manager of a step on another machine. */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/steps/allocation.h"
+#include "bin/rota/steps/tunnel.h"
+#include "lib/clock.h"
+
+enum { TUNNEL_ATTEMPT = 256, TUNNEL_CLOSE_STDERR, READY_MS = 20000, LOOK_MS = 20, LOOK_MOST_MS = 250 };
+
+const struct verb_option tunnel_options[] = {
+	{TUNNEL_ATTEMPT, "attempt", "N", "only if this attempt of the step runs"},
+	{TUNNEL_CLOSE_STDERR, "close-stderr", NULL,
+	 "close standard error once the connection is made, for a program that waits for that"},
+	{0, NULL, NULL, NULL},
+};
+
+/* Ask jobmgrd until the step manager listens. Returns the answer, which has a token; NULL with an error. */
+static json_t *token_get(const json_t *step, const char *id, struct err *e)
+{
+	int64_t until = clock_ms() + READY_MS;
+	json_t *answer = NULL;
+
+	for (int pause = LOOK_MS;; pause = pause * 2 < LOOK_MOST_MS ? pause * 2 : LOOK_MOST_MS) {
+		json_t *request = json_pack("{s:I, s:O, s:O}", "job_id", (json_int_t)strtoll(id, NULL, 10), "step_id",
+					    json_object_get(step, "step_id"), "attempt", json_object_get(step, "attempt"));
+		if (!call_try(call_conf(), "step_token", request, &answer, e))
+			return NULL;
+		if (json_is_true(json_object_get(answer, "ready")))
+			return answer;
+		if (clock_ms() > until)
+			break;
+		json_decref(answer);
+		poll(NULL, 0, pause);
+	}
+	err_set(e, "node %s did not report that the step manager listens", format_text(answer, "node"));
+	err_hint(e, "Is the node down? `rota nodes` says so.");
+	json_decref(answer);
+	return NULL;
+}
+
+static struct tunnel *connect_step(const json_t *step, const char *id, struct err *e)
+{
+	json_t *answer = token_get(step, id, e);
+	struct tunnel *t = NULL;
+
+	if (answer)
+		t = tunnel_open(format_text(answer, "host"), (int)json_integer_value(json_object_get(answer, "port")),
+				format_text(answer, "fingerprint"), format_text(answer, "token"), e);
+	json_decref(answer);
+	return t;
+}
+
+/* Returns the running step that a word names; NULL with an error. */
+static const json_t *find_step(const json_t *answer, const char *word, long attempt, struct err *e)
+{
+	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0),
+		     *step = allocation_running_step(job, strchr(word, '.') ? word : NULL);
+
+	if (step && (!attempt || json_integer_value(json_object_get(step, "attempt")) == attempt))
+		return step;
+	err_set(e, "no step of %s runs", word);
+	return NULL;
+}
+
+int verb_tunnel(const struct verb *verb, int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
+	bool closes = false;
+	long attempt = 0;
+	struct err e = {0};
+	json_t *answer;
+	const json_t *step;
+	struct tunnel *t;
+	char *id;
+
+	for (int option; (option = verb_next(&scan));) {
+		if (option == TUNNEL_ATTEMPT)
+			attempt = verb_number(&scan, 1, INT32_MAX);
+		closes |= option == TUNNEL_CLOSE_STDERR;
+	}
+	verb_operands(&scan, 1, 1);
+	id = xstrndup(argv[scan.at], strcspn(argv[scan.at], "."));
+	answer = call_gate("show", json_pack("{s:[s]}", "jobs", id));
+	if (!answer)
+		return call_status();
+	step = find_step(answer, argv[scan.at], attempt, &e);
+	t = step ? connect_step(step, id, &e) : NULL;
+	json_decref(answer);
+	free(id);
+	if (!t) {
+		call_error(&e);
+		return step ? EXIT_NO_GATE : EXIT_REFUSED;
+	}
+	int null = closes ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+	if (null >= 0)
+		dup2(null, STDERR_FILENO);
+	tunnel_run(t);
+	tunnel_close(t);
+	return EXIT_OK;
+}

@@ -1,0 +1,154 @@
+/* rota.h - the C interface for programs that run sub-steps inside a job. Link with librota_steps and jansson.
+ *
+ * A connection speaks the protocol of docs/step-protocol.md with the step manager of the step. All functions on one connection
+ * belong to one thread. Texts are UTF-8. A function copies what it is given. If memory is exhausted, the process ends.
+ * Invariants:
+ * - Callbacks are called inside rota_steps_handle(), rota_steps_poll(), rota_steps_wait() and the questions below, never
+ * otherwise.
+ * - A callback may call rota_steps_run(), rota_steps_input() and rota_steps_send_...(), but none of those that wait.
+ * - If the step manager is killed, the connection is made again (up to 10 s). Sub-steps then neither run twice nor lose
+ * output. */
+#ifndef ROTA_H
+#define ROTA_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rota_steps; /* a connection to a step manager */
+
+/* One program of several in a sub-step. */
+struct rota_program {
+	const char *ranks;	 /* tasks that run it, such as "0-3,6" */
+	const char *const *argv; /* NULL at the end */
+};
+
+/* A sub-step. Members that are 0 or NULL have the default of the protocol. */
+struct rota_run {
+	const char *const *argv; /* program and arguments, NULL at the end */
+	const struct rota_program *programs;
+	size_t program_count;	/* if not 0, `programs` replaces argv */
+	const char *const *env; /* NAME=value, NULL at the end */
+	const char *cwd, *name, *key, *gres, *cpu_bind, *after, *output, *error, *input;
+	const char *session;		/* name of the session of its terminal */
+	const char *user, *host;	/* login name of the person at the terminal, and name of that person's host */
+	const char *nodelist, *exclude; /* nodes that it is to use, or not to: n1,n[3-4] */
+	const char *distribution;	/* of tasks over nodes: "block", "cyclic" or "plane=4" */
+	int ntasks, cpus_per_task;
+	int nodes, ntasks_per_node;
+	long mem_mb;	     /* MiB */
+	int priority, retry; /* a higher priority starts first; how often to run it again */
+	long time_s;	     /* time limit in seconds */
+	long wait_s;	     /* once a task has ended, the others are ended after this time in seconds; 0: they are not */
+	int notify;	     /* number of the signal that it gets when a node of the step changes; 0: none */
+	int input_task;	     /* the only task that gets input "client", counted from 1; 0: all do */
+	long idle_timeout_s; /* end a terminal that is idle for so many seconds */
+	int rows, cols;	     /* size of the terminal of its task; 0: it has none. Its output is then what a terminal shows */
+	bool exclusive, overlap, kill_on_bad_exit, detach;
+};
+
+/* How a sub-step ended. The texts are valid until the callback returns. */
+struct rota_end {
+	int substep;
+	const char *state, *cause;
+	int exit_code;	     /* highest exit code of its tasks */
+	int signal;	     /* first signal that ended a task, 0 if none did */
+	int tasks_failed;    /* number of tasks that failed */
+	const char *message; /* why its program did not start, "" if it did */
+};
+
+/* What happens to one sub-step, in this order. Any of them may be NULL. `data` is that of rota_steps_run(). */
+struct rota_callbacks {
+	void (*queued)(void *data, int substep);	 /* the manager has taken it and gave it this number */
+	void (*waiting)(void *data, const char *reason); /* it does not start at once */
+	void (*started)(void *data, int tasks, int run); /* its tasks run; `run` is 1, after the first retry 2 */
+	/* `size` bytes that a task wrote to its standard output, or to its standard error */
+	void (*output)(void *data, int task, bool is_error, const char *bytes, size_t size);
+	/* `size` bytes of that stream are lost, because the spool does not have them any more */
+	void (*skipped)(void *data, int task, bool is_error, long long size);
+	void (*ended)(void *data, const struct rota_end *end); /* it has ended, and all of its output was given */
+	/* in place of all others: it never runs. `hint` is the next step, "" if there is none */
+	void (*refused)(void *data, const char *message, const char *hint);
+};
+
+/* Connect to the socket `path`, NULL: that of $ROTA_STEP_SOCKET. Returns NULL with a message in `error` (of `size` bytes) on
+ * failure. */
+struct rota_steps *rota_steps_connect(const char *path, char *error, size_t size);
+
+/* Take over a connected stream socket. The connection is not made again when it breaks. */
+struct rota_steps *rota_steps_adopt(int descriptor);
+
+/* Close the connection and free it. The manager cancels sub-steps that have not ended, except those with `detach`. Requests
+ * that were not sent yet are lost: see rota_steps_flush(). */
+void rota_steps_disconnect(struct rota_steps *s);
+
+/* Why the last function failed. Valid until the next call. */
+const char *rota_steps_error(const struct rota_steps *s);
+
+/* Environment (NULL at the end) and folder of all sub-steps that have none of their own. Either may be NULL. Call it before
+ * the first rota_steps_run(), at most once. Returns false if they are not UTF-8 or longer than a message may be. */
+bool rota_steps_defaults(struct rota_steps *s, const char *const *env, const char *cwd);
+
+/* Queue a sub-step. Returns the number of the request, or 0 on failure: a text is not UTF-8, or the request is longer than 1
+ * MiB. The request is sent with others when the program next waits or calls rota_steps_flush(). */
+long long rota_steps_run(struct rota_steps *s, const struct rota_run *run, const struct rota_callbacks *callbacks, void *data);
+
+/* Write bytes to the standard input of the tasks of a request whose `input` is "client"; close it. Input that the manager had
+ * not passed on when it was killed is lost. */
+void rota_steps_input(struct rota_steps *s, long long request, const void *bytes, size_t size);
+void rota_steps_input_end(struct rota_steps *s, long long request);
+
+/* Follow a sub-step from its first byte of output that is kept, or its terminal from its present screen on. `callbacks` are called
+ * as for rota_steps_run(). Returns the number of the request, or 0 on failure. */
+struct rota_attach {
+	const char *
+		mode; /* of a terminal: "live", "follow" (text, each line as it is finished), "text" (the screen, then the end) */
+	int lines;    /* of "text" and "follow": lines before the screen */
+	bool input;   /* rota_steps_input() and rota_steps_resize() work on the request */
+	const char *user, *host; /* who attaches, and where; NULL: unknown */
+};
+long long rota_steps_attach(struct rota_steps *s, int substep, const struct rota_attach *how,
+			    const struct rota_callbacks *callbacks, void *data);
+
+/* Set the size of the terminal of a request's sub-step. The program that sets it last decides. */
+void rota_steps_resize(struct rota_steps *s, long long request, int rows, int cols);
+
+/* Number of requests rota_steps_run() that have not ended, and number of bytes that wait to be sent. */
+size_t rota_steps_unfinished(const struct rota_steps *s);
+size_t rota_steps_unsent(const struct rota_steps *s);
+
+/* For a loop of the caller: the descriptor, and the events of poll(2) to wait for. Both may change with each call of
+ * rota_steps_handle(), which receives events, sends requests and calls callbacks. Returns false if the connection is lost for
+ * good. */
+int rota_steps_descriptor(const struct rota_steps *s);
+short rota_steps_events(const struct rota_steps *s);
+bool rota_steps_handle(struct rota_steps *s);
+
+/* Wait up to `milliseconds` (-1: without end) for events, and handle them. Returns true early after a signal. */
+bool rota_steps_poll(struct rota_steps *s, int milliseconds);
+
+/* Wait until all requests have ended; until all requests are sent. */
+bool rota_steps_wait(struct rota_steps *s);
+bool rota_steps_flush(struct rota_steps *s);
+
+/* Questions. Each waits for its answer, and returns NULL or false if the manager refuses. The caller owns the answer of
+ * rota_steps_list() and rota_steps_resources(): the objects of the protocol, of sub-steps and of nodes. */
+json_t *rota_steps_list(struct rota_steps *s);
+json_t *rota_steps_resources(struct rota_steps *s);
+/* Give nodes back that have come by growths: those of `nodes` (n7, n[7-9]) or, if it is "", `count` of them. `force`: also nodes with running
+ * sub-steps, which end. Returns the names of the nodes. */
+json_t *rota_steps_shrink(struct rota_steps *s, const char *nodes, int count, bool force);
+bool rota_steps_cancel(struct rota_steps *s, int substep);
+bool rota_steps_signal(struct rota_steps *s, int substep, int signal);
+
+/* Wait until any sub-step of the step has ended, and store how. The texts of `end` are valid until the next call. */
+bool rota_steps_wait_for(struct rota_steps *s, int substep, struct rota_end *end);
+
+/* Wait until nobody uses the allocation any more: no other program is connected, and no sub-step waits or runs. Stores the
+ * highest exit code and the first signal of all sub-steps. One program at a time may ask this. */
+bool rota_steps_hold(struct rota_steps *s, struct rota_end *end);
+
+/* Ask the manager to cancel a sub-step, without waiting for the answer. */
+void rota_steps_send_cancel(struct rota_steps *s, int substep);
+
+#endif

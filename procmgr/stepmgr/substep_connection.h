@@ -1,0 +1,37 @@
+/* substep_connection.h - the connection of one program of the job, and events that are sent to it. */
+#ifndef ROTA_PROCMGR_SUBSTEP_CONNECTION_H
+#define ROTA_PROCMGR_SUBSTEP_CONNECTION_H
+
+#include <event2/bufferevent.h>
+#include <sys/queue.h>
+
+#include "procmgr/stepmgr/substep.h"
+
+struct substep_reader;
+struct substep_subscriber;
+LIST_HEAD(substep_reader_list, substep_reader);
+
+struct substep_connection {
+	TAILQ_ENTRY(substep_connection) next;
+	struct bufferevent *stream;
+	json_t *env; /* of the request `defaults`, or that of the job */
+	char *cwd;
+	json_t *message; /* a message whose bytes have not come yet; NULL: none */
+	struct substep_reader_list readers;
+	struct substep_subscriber *subscriber; /* it is sent changes of nodes (substep_event.c); NULL: it is not */
+	struct event *closed;		       /* the peer has gone, while nothing is read */
+	void (*gone)(void);		       /* called when the connection has ended; NULL: nothing is */
+	bool is_head;			       /* of the step manager of the step's first node */
+	bool input_full;		       /* a task has not read its input: nothing is read until the handler `drained` */
+	bool ends;			       /* close it once all is sent */
+};
+
+/* Send an event; takes ownership. The second function adds the bytes that belong to it. */
+void substep_connection_send(struct substep_connection *c, json_t *event);
+void substep_connection_send_bytes(struct substep_connection *c, json_t *event, const void *bytes, size_t size);
+void substep_connection_refuse(struct substep_connection *c, json_int_t id, const struct err *e);
+
+/* May more output be sent? The answers to requests are always sent. */
+bool substep_connection_has_room(const struct substep_connection *c);
+
+#endif

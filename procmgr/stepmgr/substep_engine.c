@@ -1,0 +1,564 @@
+/* substep_engine.c - the life of sub-steps: queue, start, end.
+ *
+ * Called by: substep_client.c for each request; the event loop for ended children and timers.
+ * Invariants:
+ * - The record `start` is in the journal before a process starts, the record `begin` of a task before its process executes the
+ *   program, and the record of its end before the process is reaped. So a step manager that is killed at any instant runs nothing
+ *   twice, and loses no task and no end.
+ * - A sub-step that is ready and does not fit delays those of lower priority, not those of its own. */
+#include "procmgr/stepmgr/substep_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/crash.h"
+#include "procmgr/stepmgr/substep_changes.h"
+#include "procmgr/stepmgr/substep_growth.h"
+#include "procmgr/stepmgr/substep_orphans.h"
+#include "procmgr/stepmgr/substep_part.h"
+#include "procmgr/stepmgr/substep_peers.h"
+#include "procmgr/stepmgr/substep_place.h"
+#include "procmgr/stepmgr/substep_process.h"
+#include "procmgr/stepmgr/substep_remote.h"
+#include "procmgr/stepmgr/substep_session.h"
+#include "procmgr/stepmgr/substep_signal.h"
+
+enum { GRACE_S = 5 };
+
+static const char ALLOCATION_ENDED[] = "allocation_ended";
+
+json_t *substep_engine_resources(const struct substep_engine *m)
+{
+	json_t *nodes = substep_pool_json(m->pool, m->node);
+	substep_nodes_describe(m->nodes, nodes);
+	substep_event_describe(m, nodes);
+	return nodes;
+}
+
+static void schedule_later(struct substep_engine *m)
+{
+	event_active(m->schedule, EV_TIMEOUT, 0);
+}
+
+static void free_timer(struct substep *s)
+{
+	if (s->timer)
+		event_free(s->timer);
+	s->timer = NULL;
+}
+
+/* The only function that ends a sub-step. */
+static void end_substep(struct substep_engine *m, struct substep *s, enum substep_state state, const char *cause)
+{
+	substep_table_leave(m, s);
+	s->state = state;
+	s->cause = cause;
+	s->ended_at = clock_boot_us();
+	substep_session_end(s);
+	substep_record_end(m, s);
+	free_timer(s);
+	substep_place_give(m, s);
+	if (s->early)
+		evbuffer_free(s->early);
+	s->early = NULL;
+	m->handlers->ended(s);
+	m->handlers->drained(); /* its input is not waited for any more */
+	substep_table_keep_output(m, s);
+	substep_spec_free(s->spec);
+	s->spec = NULL;
+	free(s->peers);
+	s->peers = NULL;
+	free(s->terminal);
+	s->terminal = NULL;
+	schedule_later(m);
+}
+
+/* Queue a failed sub-step again, with what its last run used in the sum. */
+static void retry_substep(struct substep_engine *m, struct substep *s)
+{
+	m->handlers->output(); /* what its last run has written */
+	m->handlers->drained();
+	substep_table_leave(m, s);
+	substep_session_end(s);
+	substep_record_again(m, s);
+	free_timer(s);
+	substep_place_give(m, s);
+	substep_table_forget_output(s);
+	s->exit_code = s->signal = s->tasks_failed = 0;
+	s->first_end_at = 0;
+	*s->message = '\0';
+	substep_table_wait(m, s);
+}
+
+bool substep_engine_ends(struct substep_engine *m)
+{
+	struct substep *s;
+	if (m->ends || !substep_orphans_ends(m->orphans))
+		return m->ends;
+	m->ends = true;
+	TAILQ_FOREACH (s, &m->running, next)
+		if (!*s->cause)
+			s->cause = ALLOCATION_ENDED;
+	schedule_later(m);
+	return true;
+}
+
+void substep_engine_call(struct substep_engine *m)
+{
+	if (substep_orphans_calls(m->orphans))
+		substep_nodes_call(m->nodes);
+	if (substep_orphans_listens(m->orphans))
+		substep_remote_listen(m);
+}
+
+/* SIGTERM is from the keeper, which ends the step, wants agents or a port, or has a node that has come, gone or changed; or from somebody
+ * who means the tasks. */
+static void handle_term(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	substep_engine_ends(arg);
+	substep_engine_call(arg);
+	substep_growth_read(arg);
+	substep_changes_read(arg);
+}
+
+void substep_engine_run_ended(struct substep_engine *m, struct substep *s)
+{
+	bool failed = s->exit_code || s->signal || *s->message || strcmp(s->cause, "lost") == 0;
+	if (strcmp(s->cause, "cancelled") == 0 || strcmp(s->cause, ALLOCATION_ENDED) == 0)
+		end_substep(m, s, SUBSTEP_CANCELLED, s->cause);
+	else if (failed && s->run <= s->spec->retry && strcmp(s->cause, "idle_timeout") != 0)
+		retry_substep(m, s);
+	else if (strcmp(s->cause, "time_limit") == 0 || strcmp(s->cause, "idle_timeout") == 0)
+		end_substep(m, s, SUBSTEP_TIMEOUT, s->cause);
+	else
+		end_substep(m, s, failed ? SUBSTEP_FAILED : SUBSTEP_COMPLETED,
+			    *s->cause	? s->cause
+			    : s->signal ? "signal"
+					: "exit");
+}
+
+static void end_tasks(struct substep_engine *m, struct substep *s, const char *cause);
+
+/* A task has ended while others run: these have as long as the request says. */
+static void note_end(struct substep_engine *m, struct substep *s)
+{
+	if (s->first_end_at > 0 || s->spec->wait_s == 0 || *s->cause)
+		return;
+	s->first_end_at = clock_boot_us();
+	substep_engine_limit(m, s);
+}
+
+void substep_engine_task_ended(struct substep_engine *m, struct substep *s, struct substep_task *t, int status,
+			       const struct stats *stats)
+{
+	substep_table_add_end(s, t, status, stats);
+	substep_input_close(t);
+	if (status != 0)
+		substep_engine_ends(m); /* its signal may come before the step manager's own */
+	if (s->live == 0)
+		substep_engine_run_ended(m, s);
+	else if (status != 0 && s->spec->kill_on_bad_exit && !*s->cause)
+		end_tasks(m, s, "bad_exit");
+	else
+		note_end(m, s);
+}
+
+/* A part of a running sub-step is lost with its node: the sub-step ends, and may run again elsewhere. */
+static void part_lost(struct substep *s, struct substep_part *part)
+{
+	struct substep_engine *m = s->engine;
+	part->has_ended = true;
+	s->live -= part->ranks.count;
+	s->tasks_failed += part->ranks.count;
+	if (substep_nodes_pool(m->nodes, part->node))
+		substep_pool_give(substep_nodes_pool(m->nodes, part->node), &part->share);
+	if (s->live > 0 && !*s->cause)
+		end_tasks(m, s, "lost");
+	else if (!*s->cause)
+		s->cause = "lost";
+	if (s->live == 0)
+		substep_engine_run_ended(m, s);
+	schedule_later(m);
+}
+
+/* Has a growth ended a part, and not the part itself? */
+static bool is_lost(const struct substep_engine *m, const struct substep_part *part, const char *name, const json_t *event)
+{
+	const char *cause = json_string_value(json_object_get(event, "cause"));
+	return substep_nodes_growth(m->nodes, part->node) && strcmp(name, "ended") == 0 && cause &&
+	       strcmp(cause, ALLOCATION_ENDED) == 0;
+}
+
+/* An agent has sent an event about a part of a running sub-step. */
+static void part_event(struct substep *s, struct substep_part *part, const char *name, const json_t *event, const void *bytes,
+		       size_t size)
+{
+	struct substep_engine *m = s->engine;
+	bool failed;
+	if (is_lost(m, part, name, event)) {
+		part_lost(s, part);
+		return;
+	}
+	if (!substep_part_take(s, part, name, event, bytes, size, &failed))
+		return;
+	substep_pool_give(substep_nodes_pool(m->nodes, part->node), &part->share);
+	if (s->live == 0)
+		substep_engine_run_ended(m, s);
+	else if (failed && s->spec->kill_on_bad_exit && !*s->cause)
+		end_tasks(m, s, "bad_exit");
+	else
+		note_end(m, s);
+	schedule_later(m);
+}
+
+void substep_engine_lose_parts(struct substep_engine *m)
+{
+	struct substep *s, *next;
+	for (int node = 0; node < substep_nodes_count(m->nodes); node++) {
+		if (substep_event_use(m, substep_nodes_name(m->nodes, node)) != SUBSTEP_NODE_GONE)
+			continue;
+		substep_nodes_disconnect(m->nodes, node);
+		for (s = TAILQ_FIRST(&m->running); s; s = next) {
+			struct substep_part *part = substep_part_on(s, node);
+			next = TAILQ_NEXT(s, next);
+			if (part && !part->has_ended)
+				part_lost(s, part);
+		}
+	}
+}
+
+static const struct substep_nodes_handlers nodes_handlers = {schedule_later, part_event, part_lost};
+
+static struct substep_task *find_task(struct substep_engine *m, pid_t pid, struct substep **owner)
+{
+	struct substep *s;
+	TAILQ_FOREACH (s, &m->running, next) {
+		for (int i = 0; i < s->ntasks; i++)
+			if (s->tasks[i].pid == pid) {
+				*owner = s;
+				return &s->tasks[i];
+			}
+	}
+	return NULL;
+}
+
+/* Reap children. A child is peeked at first: its end is in the journal before the kernel forgets it. */
+static void reap_children(evutil_socket_t fd, short what, void *arg)
+{
+	struct substep_engine *m = arg;
+	struct stats stats;
+	int status;
+	(void)fd;
+	(void)what;
+	for (pid_t pid; (pid = stats_ended_child()) > 0;) {
+		struct substep *s;
+		struct substep_task *t = find_task(m, pid, &s);
+		kill(-pid, SIGKILL); /* what a task leaves in its group does not outlive it */
+		if (!stats_peek(pid, t ? t->counts : -1, &status, &stats))
+			die("could not read the end of process %ld", (long)pid);
+		crash_point(CRASH_substep_ended);
+		if (t && s->live > 1)
+			substep_record_task(m, s, (int)(t - s->tasks), status, &stats);
+		if (t)
+			substep_engine_task_ended(m, s, t, status, &stats);
+		crash_point(CRASH_substep_recorded);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void time_over(evutil_socket_t fd, short what, void *arg);
+
+static void arm_timer(struct substep_engine *m, struct substep *s, int64_t seconds)
+{
+	struct timeval after = {.tv_sec = (time_t)seconds};
+	free_timer(s);
+	s->timer = evtimer_new(m->base, time_over, s);
+	evtimer_add(s->timer, &after);
+}
+
+/* Returns when the time limit of its run is reached, INT64_MAX if it has none. */
+static int64_t limit_at(const struct substep *s)
+{
+	return s->spec->time_s > 0 ? s->started_at + s->spec->time_s * INT64_C(1000000) : INT64_MAX;
+}
+
+/* Returns when its last tasks are to end because the first one has, INT64_MAX if that is not known. */
+static int64_t wait_at(const struct substep *s)
+{
+	return s->first_end_at > 0 && s->spec->wait_s > 0 ? s->first_end_at + s->spec->wait_s * INT64_C(1000000) : INT64_MAX;
+}
+
+void substep_engine_limit(struct substep_engine *m, struct substep *s)
+{
+	int64_t at = limit_at(s) < wait_at(s) ? limit_at(s) : wait_at(s), left = at - clock_boot_us();
+	if (at < INT64_MAX)
+		arm_timer(m, s, left > 0 ? (left + 999999) / 1000000 : 0);
+}
+
+/* Pass on the input that came before the tasks. */
+static void pass_early_input(struct substep *s)
+{
+	size_t size = s->early ? evbuffer_get_length(s->early) : 0;
+	bool room = substep_input_add(s, size ? (const void *)evbuffer_pullup(s->early, -1) : "", size, s->input_ended);
+	if (s->early)
+		evbuffer_free(s->early);
+	s->early = NULL;
+	if (room)
+		s->engine->handlers->drained();
+}
+
+/* Choose the name of the socket of its terminal, which nobody can guess and take before. */
+static void choose_terminal(struct substep *s)
+{
+	unsigned char random[8];
+	if (s->spec->rows == 0)
+		return;
+	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+		die("could not get random bytes: %m");
+	free(s->terminal);
+	s->terminal = xasprintf("rota-terminal-%02x%02x%02x%02x%02x%02x%02x%02x", random[0], random[1], random[2], random[3],
+				random[4], random[5], random[6], random[7]);
+}
+
+static void end_idle(struct substep *s);
+
+/* Have the agents of other nodes start their tasks. Their output comes into spools here. */
+static bool start_parts(struct substep_engine *m, struct substep *s, struct err *e)
+{
+	for (int i = 0; i < s->part_count; i++) {
+		const struct substep_part *part = &s->parts[i];
+		for (int at = 0; at < part->ranks.count; at++)
+			if (!substep_task_receive(m, s, substep_ranks_at(&part->ranks, at), e))
+				return false;
+	}
+	for (int i = 0; i < s->part_count; i++) {
+		if (s->parts[i].has_ended)
+			continue;
+		s->live += s->parts[i].ranks.count;
+		substep_nodes_start(m->nodes, s, &s->parts[i]);
+	}
+	return true;
+}
+
+void substep_engine_start_tasks(struct substep_engine *m, struct substep *s)
+{
+	struct err e = {.message = ""};
+	bool good = true;
+	for (int i = 0; good && !m->ends && i < s->ranks.count; i++) {
+		int rank = substep_ranks_at(&s->ranks, i);
+		good = s->tasks[rank].started != 0 || substep_task_start(m, s, rank, &e);
+	}
+	good = good && start_parts(m, s, &e);
+	if (!good) {
+		snprintf(s->message, sizeof s->message, "%s", e.message);
+		s->cause = "launch";
+		s->exit_code = 127;
+		s->tasks_failed = s->ntasks - s->live;
+	}
+	if (good && s->terminal)
+		substep_session_begin(s, end_idle);
+	m->handlers->started(s);
+	if (s->live == 0) {
+		substep_engine_run_ended(m, s);
+		return;
+	}
+	if (good)
+		substep_engine_limit(m, s);
+	else
+		end_tasks(m, s, "launch");
+	if (s->early || s->input_ended)
+		pass_early_input(s);
+}
+
+/* Run a sub-step, whose resources have been taken. */
+static void start_substep(struct substep_engine *m, struct substep *s)
+{
+	substep_table_run(m, s);
+	s->run++;
+	s->cause = s->reason = "";
+	s->started_at = clock_boot_us();
+	choose_terminal(s);
+	substep_record_start(m, s);
+	crash_point(CRASH_substep_started);
+	substep_task_make(s);
+	substep_engine_start_tasks(m, s);
+}
+
+/* Start what can start, in the order of the queue. */
+static void run_queue(evutil_socket_t fd, short what, void *arg)
+{
+	struct substep_engine *m = arg;
+	struct substep *s, *next;
+	int blocked = INT_MIN; /* the highest priority of which a ready sub-step does not fit */
+	(void)fd;
+	(void)what;
+	while (substep_engine_ends(m) && (s = TAILQ_FIRST(&m->waiting)))
+		end_substep(m, s, SUBSTEP_CANCELLED, ALLOCATION_ENDED);
+	for (s = TAILQ_FIRST(&m->waiting); s && s->spec->priority >= blocked; s = next) {
+		const char *reason = "";
+		next = TAILQ_NEXT(s, next);
+		enum substep_peers_state peers = substep_peers_state(m, s);
+		if (peers == SUBSTEP_PEERS_NEVER || peers == SUBSTEP_PEERS_NOT_NEEDED) {
+			bool never = peers == SUBSTEP_PEERS_NEVER;
+			end_substep(m, s, never ? SUBSTEP_DEPENDENCY_FAILED : SUBSTEP_SKIPPED, "dependency");
+			continue;
+		}
+		if (peers == SUBSTEP_PEERS_MET && substep_place_take(m, s, &reason)) {
+			start_substep(m, s);
+			continue;
+		}
+		struct err e;
+		if (peers == SUBSTEP_PEERS_MET && substep_place_is_never(m, s, &e)) {
+			snprintf(s->message, sizeof s->message, "%s", e.message);
+			s->exit_code = 1;
+			end_substep(m, s, SUBSTEP_FAILED, "launch");
+			continue;
+		}
+		if (peers == SUBSTEP_PEERS_MET)
+			blocked = s->spec->priority;
+		else
+			reason = "dependency";
+		if (strcmp(s->reason, reason) != 0) {
+			s->reason = reason;
+			m->handlers->waits(s);
+		}
+	}
+}
+
+struct substep *substep_engine_queue(struct substep_engine *m, struct substep_spec *spec, struct err *e)
+{
+	json_t *known = *spec->key ? json_object_get(m->keys, spec->key) : NULL;
+	struct substep_peer *peers = NULL;
+	int count = 0;
+	bool any = false;
+	if (known || !substep_place_can(m, spec, e) || !substep_peers_parse(m, spec->after, &peers, &count, &any, e)) {
+		substep_spec_free(spec);
+		struct substep *s = substep_table_find(m, json_integer_value(known));
+		if (s)
+			s->orphaned = false;
+		return s;
+	}
+	struct substep *s = substep_table_add(m, spec, m->count + 1);
+	s->peers = peers;
+	s->peer_count = count;
+	s->any_peer = any;
+	substep_record_queue(m, s);
+	crash_point(CRASH_substep_queued);
+	substep_table_wait(m, s);
+	return s;
+}
+
+/* Ask the tasks to end, and kill them after a while. */
+static void end_tasks(struct substep_engine *m, struct substep *s, const char *cause)
+{
+	s->cause = cause;
+	substep_signal_send(m, s, SIGTERM);
+	substep_signal_send(m, s, SIGCONT);
+	arm_timer(m, s, GRACE_S);
+}
+
+static void time_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct substep *s = arg;
+	(void)fd;
+	(void)what;
+	if (*s->cause)
+		substep_signal_send(s->engine, s, SIGKILL);
+	else
+		end_tasks(s->engine, s, wait_at(s) < limit_at(s) ? "bad_exit" : "time_limit");
+}
+
+/* A node has changed: signal the sub-steps that want it, end what was there, and see what may start now. */
+static void node_changed(struct substep_engine *m)
+{
+	struct substep *s;
+	TAILQ_FOREACH (s, &m->running, next)
+		if (s->spec->notify > 0)
+			substep_signal_send(m, s, s->spec->notify);
+	TAILQ_FOREACH (s, &m->waiting, next)
+		s->fits = false;
+	substep_engine_lose_parts(m);
+	schedule_later(m);
+}
+
+static void end_idle(struct substep *s)
+{
+	if (!*s->cause)
+		end_tasks(s->engine, s, "idle_timeout");
+}
+
+void substep_engine_cancel(struct substep_engine *m, struct substep *s, const char *cause)
+{
+	bool ends = substep_engine_ends(m); /* then the keeper ends the tasks, after its own grace time */
+	if (s->state == SUBSTEP_WAITING)
+		end_substep(m, s, SUBSTEP_CANCELLED, ends ? ALLOCATION_ENDED : cause);
+	else if (s->state == SUBSTEP_RUNNING && !ends && strcmp(s->cause, cause) != 0)
+		end_tasks(m, s, cause);
+}
+
+static void output_grew(evutil_socket_t fd, short what, void *arg)
+{
+	struct substep_engine *m = arg;
+	char events[8192];
+	(void)fd;
+	(void)what;
+	while (m->watch >= 0 && read(m->watch, events, sizeof events) > 0)
+		continue;
+	m->handlers->output();
+}
+
+/* Read from the environment of the step what the allocation has here. */
+static struct substep_pool *open_pool(void)
+{
+	const char *cpus = getenv("ROTA_CPUS"), *mem = getenv("ROTA_MEM_MB"), *gres = getenv("ROTA_GRES");
+	return substep_pool_new(cpus ? atoi(cpus) : 1, mem ? atoll(mem) : 0, gres ? gres : "");
+}
+
+struct substep_engine *substep_engine_new(struct event_base *base, int journal, int orphans,
+					  const struct substep_handlers *handlers)
+{
+	static const struct timeval often = {.tv_usec = 20000};
+	struct substep_engine *m = xcalloc(1, sizeof *m);
+	m->base = base;
+	m->handlers = handlers;
+	m->journal = journal;
+	m->orphans = orphans;
+	m->growths = -1;
+	m->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	m->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	m->pool = open_pool();
+	m->node = getenv("ROTA_NODE");
+	if (!m->node)
+		die("ROTA_NODE is not set");
+	m->changes = -1;
+	m->events = substep_events_new(node_changed);
+	m->nodes = substep_nodes_new(m, base, &nodes_handlers);
+	substep_event_node(m, m->node, "up", "");
+	for (int i = 0; i < substep_nodes_count(m->nodes); i++)
+		substep_event_node(m, substep_nodes_name(m->nodes, i), "up", "");
+	m->keys = json_object();
+	TAILQ_INIT(&m->waiting);
+	TAILQ_INIT(&m->running);
+	substep_process_open();
+	m->schedule = event_new(base, -1, 0, run_queue, m);
+	m->children = evsignal_new(base, SIGCHLD, reap_children, m);
+	evsignal_add(m->children, NULL);
+	m->term = evsignal_new(base, SIGTERM, handle_term, m);
+	evsignal_add(m->term, NULL);
+	/* Without inotify, whose instances are limited for each user, output is looked for now and then. */
+	m->growth = event_new(base, m->watch, m->watch >= 0 ? EV_READ | EV_PERSIST : EV_PERSIST, output_grew, m);
+	event_add(m->growth, m->watch >= 0 ? NULL : &often);
+	return m;
+}

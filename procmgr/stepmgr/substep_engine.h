@@ -1,0 +1,47 @@
+/* substep_engine.h - queues, starts, watches and ends sub-steps. */
+#ifndef ROTA_PROCMGR_SUBSTEP_ENGINE_H
+#define ROTA_PROCMGR_SUBSTEP_ENGINE_H
+
+#include <event2/bufferevent.h>
+
+#include "procmgr/stepmgr/substep.h"
+
+struct substep_engine;
+
+struct substep_handlers {
+	void (*waits)(struct substep *s);   /* it was to start, and could not */
+	void (*started)(struct substep *s); /* its tasks run */
+	void (*ended)(struct substep *s);   /* it has ended; its output is still there while this function runs */
+	void (*output)(void);		    /* some task may have written output */
+	void (*connected)(
+		struct bufferevent *stream); /* a program elsewhere is connected; takes the stream, with what it has sent */
+	void (*drained)(void);		     /* tasks have read their input: clients may send more */
+};
+
+/* journal, orphans: descriptors from the keeper (procmgr/keeper/keeper_manager.c). */
+struct substep_engine *substep_engine_new(struct event_base *base, int journal, int orphans,
+					  const struct substep_handlers *handlers);
+
+/* Queue a sub-step; takes the spec. If its key is known, returns the sub-step of that key, and frees the spec. Returns NULL, and
+ * frees the spec, if it can never run. */
+struct substep *substep_engine_queue(struct substep_engine *m, struct substep_spec *spec, struct err *e);
+
+/* substep_table.c */
+const char *substep_table_state(const struct substep *s); /* as in docs/step-protocol.md */
+struct substep *substep_table_find(struct substep_engine *m, int64_t number);
+int substep_table_count(const struct substep_engine *m); /* sub-steps have the numbers from 1 to this */
+void substep_table_forget_output(struct substep *s);
+
+/* End a sub-step: SIGTERM, and SIGKILL after 5 s. A waiting one never starts. */
+void substep_engine_cancel(struct substep_engine *m, struct substep *s, const char *cause);
+
+/* substep_input.c: write to the standard input of all tasks. Returns false if no more should come before the handler `drained`. */
+bool substep_input_add(struct substep *s, const void *bytes, size_t size, bool last);
+
+/* Call the agents if the keeper says that a program on another node wants one. Listen for clients on other machines if the keeper says
+ * that the owner of the job wants to connect. */
+void substep_engine_call(struct substep_engine *m);
+
+json_t *substep_engine_resources(const struct substep_engine *m);
+
+#endif

@@ -1,0 +1,234 @@
+/* substep_environment.c - what a task of a sub-step is started with.
+ *
+ * Called by: substep_engine.c.
+ * Invariants: the variables by which the processes of the step are found (ROTA_MARK) and by which they find the step manager are
+ * always those of the step. */
+#include "procmgr/stepmgr/substep_environment.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/daemon.h"
+#include "lib/pattern.h"
+
+/* Variables that the step manager sets. Those of the request with these names are dropped. */
+static const char *const own_names[] = {
+	"ROTA_SUBSTEP",	 "ROTA_SUBSTEP_NAME", "ROTA_TASK_ID", "ROTA_NTASKS",	     "ROTA_CPUS_PER_TASK",
+	"ROTA_CPUS",	 "ROTA_GRES",	      "ROTA_MARK",    "ROTA_STEP_SOCKET",    "SLURM_PROCID",
+	"SLURM_LOCALID", "SLURM_NTASKS",      "SLURM_NPROCS", "SLURM_CPUS_PER_TASK", "PWD",
+};
+
+/* Variables of this node: those of the request may be of another one. */
+static const char *const node_names[] = {"ROTA_NODE",	    "ROTA_NODE_INDEX", "SLURM_NODEID",
+					 "SLURMD_NODENAME", "PBS_NODENUM",     "CUDA_VISIBLE_DEVICES"};
+
+enum { OWN_COUNT = sizeof own_names / sizeof *own_names, TERMINAL_WORDS = 4 };
+
+int substep_environment_global_rank(const struct substep *s, int rank)
+{
+	const struct substep_part_spec *part = &s->spec->part;
+	return part->number > 0 ? substep_ranks_at(&part->ranks, rank) : rank;
+}
+
+int substep_environment_local_rank(const struct substep *s, int rank)
+{
+	return substep_ranks_position(&s->ranks, rank);
+}
+
+char **substep_environment_argv(const struct substep *s, int rank)
+{
+	const json_t *list = substep_spec_argv(s->spec, substep_environment_global_rank(s, rank));
+	struct err e;
+	int count = 0;
+	char **argv = xcalloc(json_array_size(list) + TERMINAL_WORDS + 1, sizeof *argv);
+	if (s->terminal) {
+		argv[count] = daemon_beside("rota-terminal", &e);
+		if (!argv[count++])
+			die("%s", e.message);
+		argv[count++] = xstrdup(s->terminal);
+		argv[count++] = xasprintf("%d", s->spec->rows);
+		argv[count++] = xasprintf("%d", s->spec->cols);
+	}
+	for (size_t i = 0; i < json_array_size(list); i++)
+		argv[count++] = xstrdup(json_string_value(json_array_get(list, i)));
+	return argv;
+}
+
+static bool is_own(const char *variable)
+{
+	size_t length = strcspn(variable, "=");
+	for (int i = 0; i < OWN_COUNT; i++)
+		if (strncmp(own_names[i], variable, length) == 0 && own_names[i][length] == '\0')
+			return true;
+	for (size_t i = 0; i < sizeof node_names / sizeof *node_names; i++)
+		if (strncmp(node_names[i], variable, length) == 0 && node_names[i][length] == '\0')
+			return true;
+	return false;
+}
+
+static void add_text(char **environment, int *count, const char *name, const char *value)
+{
+	if (value && *value)
+		environment[(*count)++] = xasprintf("%s=%s", name, value);
+}
+
+static void add_number(char **environment, int *count, const char *name, int64_t value)
+{
+	environment[(*count)++] = xasprintf("%s=%" PRId64, name, value);
+}
+
+/* Does the environment of the request come from a program of the job? One from outside has no variables of the job. */
+static bool is_inside(const struct substep *s)
+{
+	size_t i;
+	json_t *value;
+	json_array_foreach (s->spec->env, i, value) {
+		if (strncmp(json_string_value(value), "ROTA_JOB_ID=", strlen("ROTA_JOB_ID=")) == 0)
+			return true;
+	}
+	return false;
+}
+
+extern char **environ;
+
+static bool is_of_job(const char *variable)
+{
+	static const char *const prefixes[] = {"ROTA_", "SLURM_", "SLURMD_", "PBS_"};
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+		if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Add the variables of the job for a request from outside. Returns the new number of variables. */
+static int add_job(const struct substep *s, char **environment, int count)
+{
+	bool inside = is_inside(s);
+	for (char **at = environ; !inside && *at; at++)
+		if (is_of_job(*at) && !is_own(*at))
+			environment[count++] = xstrdup(*at);
+	return count;
+}
+
+/* Returns the number of variables of this process. */
+static size_t own_count(void)
+{
+	size_t count = 0;
+	while (environ[count])
+		count++;
+	return count;
+}
+
+char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank)
+{
+	int count = 0;
+	size_t i;
+	json_t *value;
+	char **environment =
+		xcalloc(json_array_size(s->spec->env) + own_count() + OWN_COUNT + sizeof node_names / sizeof *node_names + 1,
+			sizeof *environment);
+	char *devices = substep_pool_devices(pool, &s->share);
+	json_array_foreach (s->spec->env, i, value)
+		if (!is_own(json_string_value(value)))
+			environment[count++] = xstrdup(json_string_value(value));
+	count = add_job(s, environment, count);
+	add_text(environment, &count, "ROTA_MARK", getenv("ROTA_MARK"));
+	add_text(environment, &count, "ROTA_STEP_SOCKET", getenv("ROTA_STEP_SOCKET"));
+	bool is_part = s->spec->part.number > 0;
+	int global = substep_environment_global_rank(s, rank), total = is_part ? s->spec->part.total : s->ntasks;
+	for (size_t at = 0; at < sizeof node_names / sizeof *node_names; at++)
+		add_text(environment, &count, node_names[at], getenv(node_names[at]));
+	add_number(environment, &count, "ROTA_SUBSTEP", is_part ? s->spec->part.number : s->number);
+	add_text(environment, &count, "ROTA_SUBSTEP_NAME", s->name);
+	add_number(environment, &count, "ROTA_TASK_ID", global);
+	add_number(environment, &count, "SLURM_PROCID", global);
+	add_number(environment, &count, "SLURM_LOCALID", substep_environment_local_rank(s, rank));
+	add_number(environment, &count, "ROTA_NTASKS", total);
+	add_number(environment, &count, "SLURM_NTASKS", total);
+	add_number(environment, &count, "SLURM_NPROCS", total);
+	add_number(environment, &count, "ROTA_CPUS_PER_TASK", s->spec->cpus_per_task);
+	add_number(environment, &count, "SLURM_CPUS_PER_TASK", s->spec->cpus_per_task);
+	if (s->share.cpus > 0)
+		add_number(environment, &count, "ROTA_CPUS", s->share.cpus);
+	else
+		add_text(environment, &count, "ROTA_CPUS", getenv("ROTA_CPUS"));
+	add_text(environment, &count, "ROTA_GRES", devices);
+	add_text(environment, &count, "PWD", s->spec->cwd);
+	free(devices);
+	return environment;
+}
+
+void substep_environment_free(char **environment)
+{
+	for (char **at = environment; *at; at++)
+		free(*at);
+	free(environment);
+}
+
+static int64_t variable_number(const char *name)
+{
+	const char *text = getenv(name);
+	return text ? strtoll(text, NULL, 10) : -1;
+}
+
+static const char *variable_text(const char *name)
+{
+	const char *text = getenv(name);
+	return text ? text : "";
+}
+
+/* What the pattern of a file may name. The number of a step stands for that of the sub-step, as in srun. */
+static struct pattern_facts facts_of(const struct substep *s, int rank)
+{
+	return (struct pattern_facts){
+		.job_id = variable_number("ROTA_JOB_ID"),
+		.step_id = s->spec->part.number > 0 ? s->spec->part.number : s->number,
+		.step_name = s->name,
+		.job_name = variable_text("ROTA_JOB_NAME"),
+		.user = variable_text("ROTA_USER"),
+		.array = getenv("ROTA_ARRAY_INDEX") != NULL,
+		.array_index = (int)variable_number("ROTA_ARRAY_INDEX"),
+		.attempt = (int)variable_number("ROTA_ATTEMPT"),
+		.node = getenv("ROTA_NODE"),
+		.node_index = (int)variable_number("ROTA_NODE_INDEX"),
+		.task = substep_environment_global_rank(s, rank),
+	};
+}
+
+static char *expand_path(const struct substep *s, const char *pattern, int rank)
+{
+	struct pattern_facts facts = facts_of(s, rank);
+	return pattern_path(pattern, &facts, s->spec->cwd);
+}
+
+/* Is this task the first one on all nodes that opens the file? */
+static bool opens_first(const struct substep *s, const char *pattern, const char *path, int rank)
+{
+	if (substep_environment_global_rank(s, rank) == 0)
+		return true;
+	struct pattern_facts facts = facts_of(s, 0);
+	facts.task = 0;
+	char *first = pattern_path(pattern, &facts, s->spec->cwd);
+	bool same = strcmp(first, path) == 0;
+	free(first);
+	return !same;
+}
+
+int substep_environment_file(const struct substep *s, const char *pattern, int rank, bool output, struct err *e)
+{
+	char *path = expand_path(s, pattern, rank);
+	int flags = O_RDONLY;
+	if (output)
+		flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (opens_first(s, pattern, path, rank) ? O_TRUNC : 0);
+	int fd = open(path, flags | O_NOCTTY | O_CLOEXEC, 0666);
+	/* Opened without blocking: an output FIFO without a reader is an error, and the step manager waits for nobody. */
+	if (fd < 0)
+		err_sys(e, "could not open %s file \"%s\"", output ? "output" : "input", path);
+	else if (output)
+		fcntl(fd, F_SETFL, O_APPEND);
+	free(path);
+	return fd;
+}

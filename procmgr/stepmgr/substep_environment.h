@@ -1,0 +1,23 @@
+/* substep_environment.h - arguments, environment and files of a task of a sub-step. */
+#ifndef ROTA_PROCMGR_SUBSTEP_ENVIRONMENT_H
+#define ROTA_PROCMGR_SUBSTEP_ENVIRONMENT_H
+
+#include "procmgr/stepmgr/substep.h"
+
+/* In an agent, tasks are numbered by their place among those of this node, and programs see their rank in the whole sub-step; else both
+ * are the same. `rank`: as in the object of the sub-step. */
+int substep_environment_global_rank(const struct substep *s, int rank);
+int substep_environment_local_rank(const struct substep *s, int rank); /* place among the tasks of this node */
+
+/* Returns the arguments, NULL-terminated, malloc'ed. A program with a terminal is started by rota-terminal. */
+char **substep_environment_argv(const struct substep *s, int rank);
+
+/* Returns the environment of the task: that of the request, with the variables of the sub-step. NULL-terminated, malloc'ed. */
+char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank);
+void substep_environment_free(char **environment);
+
+/* Open the file that `pattern` names for this task, for appending or reading. The first task empties an output file. Returns the
+ * descriptor, or -1. */
+int substep_environment_file(const struct substep *s, const char *pattern, int rank, bool output, struct err *e);
+
+#endif

@@ -1,0 +1,69 @@
+/* substep_journal.c - appends to and reads the step manager's journal.
+ *
+ * Called by: substep_engine.c.
+ * Invariants: a record is one write, and is in the file before anything that follows from what it records. It survives the death of any
+ * process, but not of the machine, with which the allocation ends too. */
+#include "procmgr/stepmgr/substep_journal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/err.h"
+
+/* The lock belongs to an opening of the file of its own, which is closed when a program is executed. */
+void substep_journal_lock(int fd)
+{
+	char path[32];
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	int own = open(path, O_RDONLY | O_CLOEXEC);
+	if (own < 0 || flock(own, LOCK_EX) < 0)
+		die("could not lock the journal: %m");
+}
+
+void substep_journal_append(int fd, const char *kind, json_t *record)
+{
+	json_object_set_new(record, "kind", json_string(kind));
+	json_object_set_new(record, "at", json_integer(clock_boot_us()));
+	char *text = json_dumps(record, JSON_COMPACT);
+	size_t size = text ? strlen(text) : 0;
+	if (size == 0)
+		die("could not write a record of kind %s", kind);
+	text[size] = '\n'; /* in the place of the NUL */
+	if (write(fd, text, size + 1) != (ssize_t)(size + 1))
+		die("could not write the journal: %m");
+	free(text);
+	json_decref(record);
+}
+
+int64_t substep_journal_number(const json_t *record, const char *name)
+{
+	return json_integer_value(json_object_get(record, name));
+}
+
+void substep_journal_read(int fd, void (*each)(json_t *record, const char *kind, void *arg), void *arg)
+{
+	FILE *file = fdopen(dup(fd), "r");
+	char *line = NULL;
+	size_t capacity = 0;
+	ssize_t size;
+	off_t whole = 0;
+	if (!file || fseek(file, 0, SEEK_SET) < 0)
+		die("could not read the journal: %m");
+	while ((size = getline(&line, &capacity, file)) > 0 && line[size - 1] == '\n') {
+		json_t *record = json_loadb(line, (size_t)size, 0, NULL);
+		const char *kind = json_string_value(json_object_get(record, "kind"));
+		if (kind)
+			each(record, kind, arg);
+		json_decref(record);
+		whole += size;
+	}
+	free(line);
+	fclose(file);
+	if (ftruncate(fd, whole) < 0)
+		die("could not cut the journal: %m");
+}

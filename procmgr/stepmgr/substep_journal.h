@@ -1,0 +1,23 @@
+/* substep_journal.h - the step manager's journal: JSON lines, from which it recovers and procmgrd reports (docs/formats.md). */
+#ifndef ROTA_PROCMGR_SUBSTEP_JOURNAL_H
+#define ROTA_PROCMGR_SUBSTEP_JOURNAL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Lock the journal for this process, and for its children until they execute a program. Waits until those of an earlier step manager
+ * have. */
+void substep_journal_lock(int fd);
+
+/* Append a record of this kind; takes ownership of `record`. Adds the members `kind` and `at` (clock_boot_us). Ends the process if
+ * the journal cannot be written: the keeper starts the step manager again. */
+void substep_journal_append(int fd, const char *kind, json_t *record);
+
+/* Returns a number of a record, 0 if it has none of this name. */
+int64_t substep_journal_number(const json_t *record, const char *name);
+
+/* Call `each` for every whole record. Cuts off a record that was not written whole. */
+void substep_journal_read(int fd, void (*each)(json_t *record, const char *kind, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,248 @@
+/* substep_link.c - TLS 1.3 with a key that both sides know (substep_link.h).
+ *
+ * Called by: substep_nodes.c on the first node, substep_agent.c on the others.
+ * Invariants:
+ * - There is no certificate, so no side gets through the handshake without the key of the node.
+ * - At most UNPROVEN_MOST connections have not finished their handshake, and each for at most HANDSHAKE_S. */
+#include "procmgr/stepmgr/substep_link.h"
+
+#include <errno.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/listener.h>
+#include <netdb.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/text.h"
+
+enum { UNPROVEN_MOST = 64, HANDSHAKE_S = 10, NODE_SIZE = 256 };
+
+/* What belongs to one TLS connection. */
+struct proof {
+	char node[NODE_SIZE];
+	struct substep_link_key key;			/* of an agent */
+	const struct substep_link_listening *listening; /* of the step manager; NULL in an agent */
+};
+
+static int unproven;	/* handshakes that have not finished */
+static int proof_index; /* of the proof in the data of a connection, which frees it */
+
+struct substep_link_key substep_link_make_key(void)
+{
+	struct substep_link_key key;
+	unsigned char bytes[SUBSTEP_LINK_KEY_BYTES];
+	if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+		die("could not get random bytes: %m");
+	for (int i = 0; i < SUBSTEP_LINK_KEY_BYTES; i++)
+		snprintf(key.digits + 2 * i, 3, "%02x", bytes[i]);
+	return key;
+}
+
+static const char CLIENT[] = " client";
+
+bool substep_link_is_client(const char *name)
+{
+	const char *blank = strchr(name, ' ');
+	return blank && strcmp(blank, CLIENT) == 0;
+}
+
+char *substep_link_client(const char *node)
+{
+	return xasprintf("%s%s", node, CLIENT);
+}
+
+/* Write the bytes of a key. Returns their number, 0 if it is none. */
+static unsigned key_bytes(const char *digits, unsigned char *bytes, unsigned most)
+{
+	if (!digits || strlen(digits) != 2 * SUBSTEP_LINK_KEY_BYTES || most < SUBSTEP_LINK_KEY_BYTES)
+		return 0;
+	for (int i = 0; i < SUBSTEP_LINK_KEY_BYTES; i++)
+		if (sscanf(digits + 2 * i, "%2hhx", &bytes[i]) != 1)
+			return 0;
+	return SUBSTEP_LINK_KEY_BYTES;
+}
+
+static unsigned give_server_key(SSL *ssl, const char *identity, unsigned char *bytes, unsigned most)
+{
+	struct proof *p = SSL_get_ex_data(ssl, proof_index);
+	if (strlen(identity) >= sizeof p->node)
+		return 0;
+	strcpy(p->node, identity);
+	return key_bytes(p->listening->key_of(p->node, p->listening->arg), bytes, most);
+}
+
+static unsigned give_client_key(SSL *ssl, const char *hint, char *identity, unsigned identity_most, unsigned char *bytes,
+				unsigned most)
+{
+	const struct proof *p = SSL_get_ex_data(ssl, proof_index);
+	(void)hint;
+	if (strlen(p->node) >= identity_most)
+		return 0;
+	strcpy(identity, p->node);
+	return key_bytes(p->key.digits, bytes, most);
+}
+
+/* One context serves all connections of this process. Tickets would be a second way in. */
+static SSL_CTX *make_context(void)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_method());
+	if (!context || SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
+	    SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") != 1 || SSL_CTX_set_num_tickets(context, 0) != 1)
+		die("could not prepare TLS");
+	SSL_CTX_set_psk_server_callback(context, give_server_key);
+	SSL_CTX_set_psk_client_callback(context, give_client_key);
+	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+	return context;
+}
+
+static void free_proof(void *parent, void *p, CRYPTO_EX_DATA *data, int index, long one, void *other)
+{
+	(void)parent;
+	(void)data;
+	(void)index;
+	(void)one;
+	(void)other;
+	free(p);
+}
+
+/* Takes the proof. */
+static SSL *make_ssl(struct proof *p)
+{
+	static SSL_CTX *context;
+	if (!context) {
+		context = make_context();
+		proof_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, free_proof);
+	}
+	SSL *ssl = SSL_new(context);
+	if (!ssl)
+		die("could not prepare TLS");
+	SSL_set_ex_data(ssl, proof_index, p);
+	return ssl;
+}
+
+/* The handshake of an agent is over, one way or the other. */
+static void handshake_over(struct bufferevent *stream, short what, void *arg)
+{
+	struct proof *p = arg;
+	unproven--;
+	bufferevent_setcb(stream, NULL, NULL, NULL, NULL);
+	if (what & BEV_EVENT_CONNECTED) {
+		bufferevent_set_timeouts(stream, NULL, NULL);
+		bufferevent_disable(stream, EV_READ);
+		p->listening->opened(p->node, stream, p->listening->arg);
+	} else {
+		bufferevent_free(stream);
+	}
+}
+
+static void accept_agent(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int size, void *arg)
+{
+	static const struct timeval most = {.tv_sec = HANDSHAKE_S};
+	(void)address;
+	(void)size;
+	if (unproven >= UNPROVEN_MOST) {
+		close(fd); /* an agent tries again */
+		return;
+	}
+	struct proof *p = xcalloc(1, sizeof *p);
+	p->listening = arg;
+	struct bufferevent *stream = bufferevent_openssl_socket_new(evconnlistener_get_base(listener), fd, make_ssl(p),
+								    BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+	if (!stream)
+		die("could not prepare TLS");
+	unproven++;
+	bufferevent_setcb(stream, NULL, NULL, handshake_over, p);
+	bufferevent_set_timeouts(stream, &most, &most);
+	bufferevent_enable(stream, EV_READ | EV_WRITE);
+}
+
+/* Bind a socket of a family at any address. Returns it, or -1. */
+static int bind_any(int family, int port)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} address = {.six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = in6addr_any}};
+	int zero = 0, one = 1, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (family == AF_INET)
+		address.four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	if (fd >= 0 && (family == AF_INET || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero) == 0) &&
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+	    bind(fd, &address.any, family == AF_INET ? sizeof address.four : sizeof address.six) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static struct {
+	int first, last; /* 0 and 0: any */
+} ports;
+
+void substep_link_use_ports(const char *range)
+{
+	if (range && !text_range(range, 1, UINT16_MAX, &ports.first, &ports.last))
+		die("\"%s\" is no range of ports", range);
+}
+
+/* Bind a socket at a port, in both families where the host has both. */
+static int bind_port(int port)
+{
+	int fd = bind_any(AF_INET6, port);
+	return fd < 0 ? bind_any(AF_INET, port) : fd;
+}
+
+/* Bind a socket at a free port of the range. Step managers begin at different ones. */
+static int bind_range(void)
+{
+	unsigned count = (unsigned)(ports.last - ports.first) + 1, begin = (unsigned)getpid();
+	int fd = -1;
+	for (unsigned i = 0; i < count && fd < 0; i++)
+		fd = bind_port(ports.first + (int)((begin + i) % count));
+	return fd;
+}
+
+int substep_link_bind(int *port)
+{
+	struct sockaddr_in6 address;
+	socklen_t size = sizeof address;
+	int fd = *port == 0 && ports.last > 0 ? bind_range() : bind_port(*port);
+	if (fd >= 0 && getsockname(fd, (struct sockaddr *)&address, &size) == 0)
+		*port = ntohs(address.sin6_port); /* at the same place in both families */
+	return fd;
+}
+
+int substep_link_listen(struct event_base *base, int port, const struct substep_link_listening *listening, struct err *e)
+{
+	int fd = substep_link_bind(&port);
+	if (fd < 0 || !evconnlistener_new(base, accept_agent, (void *)listening, LEV_OPT_CLOSE_ON_FREE, SOMAXCONN, fd)) {
+		err_sys(e, "could not listen for the other nodes");
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	return port;
+}
+
+struct bufferevent *substep_link_connect(struct event_base *base, const char *host, int port, const char *node,
+					 const struct substep_link_key *key, struct err *e)
+{
+	struct proof *p = xcalloc(1, sizeof *p);
+	snprintf(p->node, sizeof p->node, "%s", node);
+	p->key = *key;
+	SSL *ssl = make_ssl(p);
+	struct bufferevent *stream =
+		bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
+	if (stream && bufferevent_socket_connect_hostname(stream, NULL, AF_UNSPEC, host, port) == 0)
+		return stream;
+	err_set(e, "could not connect to \"%s\"", host);
+	if (stream)
+		bufferevent_free(stream);
+	return NULL;
+}

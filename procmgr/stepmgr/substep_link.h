@@ -1,0 +1,47 @@
+/* substep_link.h - TLS between the step manager on the first node of a step and its agents on the others.
+ *
+ * Both sides prove that they know the node's key, which the step manager made for this attempt: there are no certificates. */
+#ifndef ROTA_PROCMGR_SUBSTEP_LINK_H
+#define ROTA_PROCMGR_SUBSTEP_LINK_H
+
+#include <event2/bufferevent.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+
+enum { SUBSTEP_LINK_KEY_BYTES = 32, SUBSTEP_LINK_KEY_SIZE = 2 * SUBSTEP_LINK_KEY_BYTES + 1 };
+
+/* A key as hexadecimal digits. */
+struct substep_link_key {
+	char digits[SUBSTEP_LINK_KEY_SIZE];
+};
+
+struct substep_link_key substep_link_make_key(void);
+
+/* The name under which an agent proves its key is that of its node or, for a connection that it passes on for a program there, one
+ * with more: such as "n2 client". Returns whether it is the latter. */
+bool substep_link_is_client(const char *name);
+char *substep_link_client(const char *node); /* returns the latter, malloc'ed */
+
+struct substep_link_listening {
+	const char *(*key_of)(const char *node,
+			      void *arg); /* returns the digits of the node's key, NULL: it is none of this step */
+	void (*opened)(const char *node, struct bufferevent *stream, void *arg); /* an agent is connected; takes the stream */
+	void *arg;
+};
+
+/* Listen for agents at `port`, 0: at any. Returns the port; 0 if that cannot be used. `listening` stays. */
+int substep_link_listen(struct event_base *base, int port, const struct substep_link_listening *listening, struct err *e);
+
+/* Use only the ports of a range such as "60000-60999" where any port would do; NULL: all. */
+void substep_link_use_ports(const char *range);
+
+/* Bind a TCP socket at any address of this host, and at *port; 0: at any, which is then stored. Returns the socket, or -1 with errno set. */
+int substep_link_bind(int *port);
+
+/* Begin to connect to the step manager as the agent of `node`. BEV_EVENT_CONNECTED says that both sides have proven the key. Returns NULL
+ * if the host's name is not known. */
+struct bufferevent *substep_link_connect(struct event_base *base, const char *host, int port, const char *node,
+					 const struct substep_link_key *key, struct err *e);
+
+#endif

@@ -1,0 +1,442 @@
+/* substep_nodes.c - the other nodes of the step (substep_nodes.h).
+ *
+ * Called by: substep_engine.c, substep_place.c and substep_recovery.c; the event loop for what agents send.
+ * Invariants:
+ * - An agent speaks the step protocol as the server, and this file as its client (docs/step-protocol.md, "Agents"). The id of a request
+ *   is the number of the sub-step, which has at most one part on a node.
+ * - A part has a key, so an agent that gets it twice runs it once. The agent then sends all output again, and known bytes are
+ *   dropped.
+ * - Agents belong to the job's owner. What they send is checked like what clients send.
+ * - A node of a growth is identified by its growth and its name. It keeps its index when it has gone, and comes only once. */
+#include "procmgr/stepmgr/substep_nodes.h"
+
+#include <event2/buffer.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procmgr/stepmgr/substep_journal.h"
+#include "procmgr/stepmgr/substep_link.h"
+#include "procmgr/stepmgr/substep_part.h"
+#include "procmgr/stepmgr/substep_parts.h"
+
+enum { LINE_MOST = 1 << 20, BYTES_MOST = 65536, RESOURCES_ID = 0 };
+
+enum node_state {
+	NODE_HERE,
+	NODE_LEAVING, /* it is given back: nothing more starts there */
+	NODE_GONE,
+};
+
+struct node {
+	struct substep_nodes *nodes;
+	int index;
+	char *name;
+	char *growth; /* attempt of the growth that has the node: "812.0.1"; NULL: a node of the step itself */
+	enum node_state state;
+	struct substep_link_key key;
+	struct substep_pool *pool;  /* NULL: unknown */
+	struct bufferevent *stream; /* NULL: no agent is connected */
+	json_t *event;		    /* an event whose bytes have not come yet; NULL: none */
+};
+
+struct substep_nodes {
+	struct substep_engine *m;
+	struct event_base *base;
+	const struct substep_nodes_handlers *handlers;
+	struct substep_link_listening listening;
+	int port;	 /* 0: this process does not listen */
+	int port_before; /* of an earlier step manager; 0: none listened */
+	bool is_called;	 /* the agents of the step's own nodes were called */
+	struct node **nodes;
+	int count;
+};
+
+int substep_nodes_count(const struct substep_nodes *n)
+{
+	return n ? n->count : 0;
+}
+
+const char *substep_nodes_name(const struct substep_nodes *n, int index)
+{
+	return n->nodes[index]->name;
+}
+
+struct substep_pool *substep_nodes_pool(const struct substep_nodes *n, int index)
+{
+	return n->nodes[index]->pool;
+}
+
+bool substep_nodes_is_connected(const struct substep_nodes *n, int index)
+{
+	return n->nodes[index]->stream != NULL;
+}
+
+const char *substep_nodes_growth(const struct substep_nodes *n, int index)
+{
+	return n->nodes[index]->growth;
+}
+
+bool substep_nodes_is_here(const struct substep_nodes *n, int index)
+{
+	return n->nodes[index]->state == NODE_HERE;
+}
+
+bool substep_nodes_is_gone(const struct substep_nodes *n, int index)
+{
+	return n->nodes[index]->state == NODE_GONE;
+}
+
+/* Find a node by its name and, unless it is NULL, its growth. */
+static struct node *find_node(struct substep_nodes *n, const char *name, size_t length, const char *growth)
+{
+	for (int i = 0; i < n->count; i++) {
+		struct node *node = n->nodes[i];
+		bool same = growth && node->growth ? strcmp(growth, node->growth) == 0 : growth == node->growth;
+		if (same && strlen(node->name) == length && strncmp(node->name, name, length) == 0)
+			return node;
+	}
+	return NULL;
+}
+
+/* Find the node of a name of the link: "n3", or "n3/812.0.1" of a growth; " client" may follow. Returns NULL for one that has gone. */
+static struct node *find_linked(struct substep_nodes *n, const char *name)
+{
+	size_t length = strcspn(name, " "), slash = strcspn(name, " /");
+	char *growth = slash < length ? xstrndup(name + slash + 1, length - slash - 1) : NULL;
+	struct node *node = find_node(n, name, slash, growth);
+	free(growth);
+	return node && node->state != NODE_GONE ? node : NULL;
+}
+
+int substep_nodes_find(struct substep_nodes *n, const char *growth, const char *name)
+{
+	const struct node *node = find_node(n, name, strlen(name), growth);
+	return node ? node->index : -1;
+}
+
+static void send_request(struct node *node, json_t *request)
+{
+	char *text = node->stream ? json_dumps(request, JSON_COMPACT) : NULL;
+	if (text)
+		evbuffer_add_printf(bufferevent_get_output(node->stream), "%s\n", text);
+	free(text);
+	json_decref(request);
+}
+
+void substep_nodes_start(struct substep_nodes *n, const struct substep *s, const struct substep_part *part)
+{
+	send_request(n->nodes[part->node], substep_part_request(s, part));
+}
+
+void substep_nodes_signal(struct substep_nodes *n, const struct substep_part *part, int signal)
+{
+	if (part->number > 0)
+		send_request(n->nodes[part->node], json_pack("{s:s, s:i, s:i, s:i}", "op", "signal", "id", -1, "substep",
+							     part->number, "signal", signal));
+}
+
+/* Take what the node has, and set aside what running sub-steps have of it. */
+static void take_resources(struct node *node, const json_t *event)
+{
+	const json_t *has = json_array_get(json_object_get(event, "nodes"), 0), *gres = json_object_get(has, "gres"), *count;
+	struct substep_engine *m = node->nodes->m;
+	json_int_t cpus = json_integer_value(json_object_get(has, "cpus"));
+	char *units = xstrdup("");
+	const char *name;
+	if (node->pool || cpus < 0 || cpus > CPU_SETSIZE)
+		return;
+	json_object_foreach ((json_t *)gres, name, count) {
+		for (json_int_t i = 0; i < json_integer_value(count) && i < CPU_SETSIZE; i++) {
+			char *longer = xasprintf("%s%s%s:%lld", units, *units ? "," : "", name, (long long)i);
+			free(units);
+			units = longer;
+		}
+	}
+	node->pool = substep_pool_new((int)cpus, json_integer_value(json_object_get(has, "mem_mb")), units);
+	free(units);
+	struct substep *s;
+	const char *reason;
+	TAILQ_FOREACH (s, &m->running, next) {
+		struct substep_part *part = substep_part_on(s, node->index);
+		if (part && !part->has_ended)
+			substep_pool_take(node->pool, s->spec, part->ranks.count, &part->share, &reason);
+	}
+	node->nodes->handlers->changed(m);
+}
+
+/* The agent has a part. If it was being ended before, it is now. */
+static void take_number(struct substep_nodes *n, const struct substep *s, struct substep_part *part, const json_t *event)
+{
+	part->number = (int)json_integer_value(json_object_get(event, "substep"));
+	if (*s->cause)
+		substep_nodes_signal(n, part, SIGTERM);
+}
+
+static void take_event(struct node *node, const json_t *event, const void *bytes, size_t size)
+{
+	struct substep *s = substep_table_find(node->nodes->m, json_integer_value(json_object_get(event, "id")));
+	struct substep_part *part = s && s->state == SUBSTEP_RUNNING ? substep_part_on(s, node->index) : NULL;
+	const char *name = json_string_value(json_object_get(event, "event"));
+	if (name && strcmp(name, "answer") == 0 && json_object_get(event, "nodes"))
+		take_resources(node, event);
+	else if (name && part && !part->has_ended && strcmp(name, "queued") == 0)
+		take_number(node->nodes, s, part, event);
+	else if (name && part && !part->has_ended)
+		node->nodes->handlers->event(s, part, name, event, bytes, size);
+}
+
+/* Handle the next event. Returns false if no whole event has arrived, or if its size is not valid. */
+static bool read_event(struct node *node, struct evbuffer *input)
+{
+	size_t size;
+	char *line = node->event ? NULL : evbuffer_readln(input, &size, EVBUFFER_EOL_LF);
+	if (!node->event && !line)
+		return false;
+	if (line)
+		node->event = json_loadb(line, size, JSON_REJECT_DUPLICATES, NULL);
+	free(line);
+	json_int_t bytes = json_integer_value(json_object_get(node->event, "bytes"));
+	if (bytes < 0 || bytes > BYTES_MOST || evbuffer_get_length(input) < (size_t)bytes)
+		return false;
+	json_t *event = node->event;
+	node->event = NULL;
+	take_event(node, event, bytes ? evbuffer_pullup(input, bytes) : (void *)"", (size_t)bytes);
+	evbuffer_drain(input, (size_t)bytes);
+	json_decref(event);
+	return true;
+}
+
+static void agent_gone(struct bufferevent *stream, short what, void *arg)
+{
+	struct node *node = arg;
+	(void)stream;
+	(void)what;
+	bufferevent_free(node->stream);
+	json_decref(node->event);
+	node->stream = NULL;
+	node->event = NULL;
+}
+
+void substep_nodes_disconnect(struct substep_nodes *n, int index)
+{
+	if (n->nodes[index]->stream)
+		agent_gone(n->nodes[index]->stream, 0, n->nodes[index]);
+}
+
+static void agent_sent(struct bufferevent *stream, void *arg)
+{
+	struct node *node = arg;
+	struct evbuffer *input = bufferevent_get_input(stream);
+	while (read_event(node, input))
+		continue;
+	if (evbuffer_get_length(input) > LINE_MOST + BYTES_MOST)
+		agent_gone(stream, 0, node);
+}
+
+/* An agent is connected, or a program on its node through it. Ask an agent what it has, and to run its parts. */
+static void agent_opened(const char *name, struct bufferevent *stream, void *arg)
+{
+	struct substep_nodes *n = arg;
+	struct node *node = find_linked(n, name);
+	struct substep *s;
+	if (!node) {
+		bufferevent_free(stream); /* the node has gone since the handshake began */
+		return;
+	}
+	if (substep_link_is_client(name)) {
+		n->m->handlers->connected(stream);
+		return;
+	}
+	if (node->stream)
+		agent_gone(node->stream, 0, node); /* it has started again, and the end of the old connection is not seen yet */
+	node->stream = stream;
+	bufferevent_setcb(stream, agent_sent, NULL, agent_gone, node);
+	bufferevent_enable(stream, EV_READ | EV_WRITE);
+	send_request(node, json_pack("{s:s, s:i}", "op", "resources", "id", RESOURCES_ID));
+	TAILQ_FOREACH (s, &n->m->running, next) {
+		struct substep_part *part = substep_part_on(s, node->index);
+		if (part && !part->has_ended)
+			substep_nodes_start(n, s, part);
+	}
+	n->handlers->changed(n->m);
+}
+
+static const char *key_of(const char *name, void *arg)
+{
+	struct substep_nodes *n = arg;
+	const struct node *node = find_linked(n, name);
+	return node && substep_event_use(n->m, node->name) != SUBSTEP_NODE_GONE ? node->key.digits : NULL;
+}
+
+/* Listen for agents, at the port of an earlier step manager if that is free. */
+static void listen_for_agents(struct substep_nodes *n)
+{
+	struct err e;
+	if (n->port == 0 && n->port_before > 0)
+		n->port = substep_link_listen(n->base, n->port_before, &n->listening, &e);
+	if (n->port == 0)
+		n->port = substep_link_listen(n->base, 0, &n->listening, &e);
+	if (n->port == 0)
+		die("%s", e.message);
+}
+
+static void write_call(struct substep_nodes *n)
+{
+	json_t *keys = json_object();
+	for (int i = 0; i < n->count; i++)
+		if (!n->nodes[i]->growth)
+			json_object_set_new(keys, n->nodes[i]->name, json_string(n->nodes[i]->key.digits));
+	substep_journal_append(n->m->journal, "call", json_pack("{s:i, s:o}", "port", n->port, "keys", keys));
+}
+
+static void write_grow(const struct node *node)
+{
+	substep_journal_append(node->nodes->m->journal, "grow",
+			       json_pack("{s:i, s:s, s:s, s:s}", "port", node->nodes->port, "growth", node->growth, "node",
+					 node->name, "key", node->key.digits));
+}
+
+void substep_nodes_call(struct substep_nodes *n)
+{
+	if (!n || n->is_called || n->count == 0 || n->nodes[0]->growth)
+		return; /* nodes of the step itself come first */
+	listen_for_agents(n);
+	n->is_called = true;
+	write_call(n);
+}
+
+static struct node *add_node(struct substep_nodes *n, const char *growth, const char *name)
+{
+	struct node *node = xcalloc(1, sizeof *node);
+	n->nodes = xrealloc(n->nodes, (size_t)(n->count + 1) * sizeof *n->nodes);
+	*node = (struct node){.nodes = n, .index = n->count, .name = xstrdup(name), .key = substep_link_make_key()};
+	node->growth = growth ? xstrdup(growth) : NULL;
+	n->nodes[n->count++] = node;
+	return node;
+}
+
+void substep_nodes_grow(struct substep_nodes *n, const char *growth, const char *name)
+{
+	listen_for_agents(n);
+	write_grow(add_node(n, growth, name));
+}
+
+void substep_nodes_leave(struct substep_nodes *n, int index)
+{
+	if (n->nodes[index]->state == NODE_HERE)
+		n->nodes[index]->state = NODE_LEAVING;
+}
+
+bool substep_nodes_drop(struct substep_nodes *n, int index)
+{
+	struct node *node = n->nodes[index];
+	struct substep *s, *next;
+	if (node->state == NODE_GONE)
+		return false;
+	node->state = NODE_GONE;
+	if (node->stream)
+		agent_gone(node->stream, 0, node);
+	for (s = TAILQ_FIRST(&n->m->running); s; s = next) {
+		struct substep_part *part = substep_part_on(s, index);
+		next = TAILQ_NEXT(s, next);
+		if (part && !part->has_ended)
+			n->handlers->lost(s, part);
+	}
+	n->handlers->changed(n->m);
+	return true;
+}
+
+void substep_nodes_replay(struct substep_nodes *n, const json_t *call)
+{
+	const char *name, *digits;
+	json_t *key;
+	if (!n)
+		return;
+	json_object_foreach (json_object_get(call, "keys"), name, key) {
+		struct node *node = find_node(n, name, strlen(name), NULL);
+		digits = json_string_value(key);
+		if (node && digits)
+			snprintf(node->key.digits, sizeof node->key.digits, "%s", digits);
+	}
+	n->is_called = true;
+	n->port_before = (int)json_integer_value(json_object_get(call, "port"));
+}
+
+void substep_nodes_replay_grow(struct substep_nodes *n, const json_t *record)
+{
+	const char *growth = json_string_value(json_object_get(record, "growth")),
+		   *name = json_string_value(json_object_get(record, "node")),
+		   *digits = json_string_value(json_object_get(record, "key"));
+	if (!n || !growth || !name || !digits)
+		return;
+	struct node *node = find_node(n, name, strlen(name), growth);
+	if (!node)
+		node = add_node(n, growth, name);
+	snprintf(node->key.digits, sizeof node->key.digits, "%s", digits);
+	n->port_before = (int)json_integer_value(json_object_get(record, "port"));
+}
+
+void substep_nodes_recover(struct substep_nodes *n)
+{
+	if (!n || n->port_before == 0)
+		return;
+	listen_for_agents(n);
+	if (n->port == n->port_before)
+		return;
+	/* Another process has the port, so all agents are called anew. */
+	if (n->is_called)
+		write_call(n);
+	for (int i = 0; i < n->count; i++)
+		if (n->nodes[i]->growth && n->nodes[i]->state != NODE_GONE)
+			write_grow(n->nodes[i]);
+}
+
+void substep_nodes_describe(const struct substep_nodes *n, json_t *list)
+{
+	for (int i = 0; i < substep_nodes_count(n); i++) {
+		const struct node *node = n->nodes[i];
+		if (node->state == NODE_GONE)
+			continue;
+		json_t *one = node->pool ? substep_pool_json(node->pool, node->name) : json_pack("[{s:s}]", "node", node->name);
+		json_array_extend(list, one);
+		json_decref(one);
+	}
+}
+
+struct substep_nodes *substep_nodes_new(struct substep_engine *m, struct event_base *base,
+					const struct substep_nodes_handlers *handlers)
+{
+	const char *list = getenv("ROTA_NODELIST"), *index = getenv("ROTA_NODE_INDEX");
+	if ((index && atoi(index) > 0) || getenv("ROTA_STEP_HEAD"))
+		return NULL;
+	struct substep_nodes *n = xcalloc(1, sizeof *n);
+	char *copy = xstrdup(list && strchr(list, ',') ? strchr(list, ',') + 1 : ""), *save;
+	n->m = m;
+	n->base = base;
+	n->handlers = handlers;
+	n->listening = (struct substep_link_listening){key_of, agent_opened, n};
+	for (char *name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save))
+		add_node(n, NULL, name);
+	free(copy);
+	return n;
+}
+
+void substep_nodes_free(struct substep_nodes *n)
+{
+	for (int i = 0; i < substep_nodes_count(n); i++) {
+		struct node *node = n->nodes[i];
+		if (node->stream)
+			agent_gone(node->stream, 0, node);
+		if (node->pool)
+			substep_pool_free(node->pool);
+		free(node->name);
+		free(node->growth);
+		free(node);
+	}
+	if (n)
+		free(n->nodes);
+	free(n);
+}

@@ -1,0 +1,59 @@
+/* substep_nodes.h - the other nodes of the step and of its growths, on each of which an agent runs parts of sub-steps. */
+#ifndef ROTA_PROCMGR_SUBSTEP_NODES_H
+#define ROTA_PROCMGR_SUBSTEP_NODES_H
+
+#include "procmgr/stepmgr/substep_engine.h"
+
+struct substep_nodes;
+
+struct substep_nodes_handlers {
+	void (*changed)(struct substep_engine *m); /* a node has become known, or is there again */
+	/* An agent has sent an event about a part that has not ended (docs/step-protocol.md). */
+	void (*event)(struct substep *s, struct substep_part *part, const char *name, const json_t *event, const void *bytes,
+		      size_t size);
+	void (*lost)(struct substep *s, struct substep_part *part); /* the node of a part that has not ended has gone */
+};
+
+/* The nodes of $ROTA_NODELIST but the first. Returns NULL if this process is an agent. */
+struct substep_nodes *substep_nodes_new(struct substep_engine *m, struct event_base *base,
+					const struct substep_nodes_handlers *handlers);
+void substep_nodes_free(struct substep_nodes *n); /* call when no sub-step is left; `n` may be NULL */
+int substep_nodes_count(const struct substep_nodes *n); /* `n` may be NULL */
+const char *substep_nodes_name(const struct substep_nodes *n, int index);
+/* Returns what sub-steps may use of a node, NULL while its agent has never been connected. */
+struct substep_pool *substep_nodes_pool(const struct substep_nodes *n, int index);
+bool substep_nodes_is_connected(const struct substep_nodes *n, int index);
+/* Returns the growth that has the node, "812.0.1"; NULL: the node is one of the step itself. */
+const char *substep_nodes_growth(const struct substep_nodes *n, int index);
+bool substep_nodes_is_here(const struct substep_nodes *n, int index); /* may sub-steps start there? */
+bool substep_nodes_is_gone(const struct substep_nodes *n, int index);
+/* Returns the index of a node of a growth, whether it has gone or not; -1: it has never come. */
+int substep_nodes_find(struct substep_nodes *n, const char *growth, const char *name);
+
+/* Close the connection to the agent of a node, which gets none any more while it is lost or does not belong to the step. */
+void substep_nodes_disconnect(struct substep_nodes *n, int index);
+
+/* Have the agents of all nodes started, if they are not yet: procmgrd passes the call on. Known nodes are reported by a pass over the
+ * queue. */
+void substep_nodes_call(struct substep_nodes *n);
+/* A node of a growth has come: have its agent started. */
+void substep_nodes_grow(struct substep_nodes *n, const char *growth, const char *name);
+/* A node of a growth is given back: start nothing more there. */
+void substep_nodes_leave(struct substep_nodes *n, int index);
+/* A node of a growth has gone: what ran there is lost. Returns false if it had gone before. */
+bool substep_nodes_drop(struct substep_nodes *n, int index);
+
+/* Take the records `call` and `grow` of an earlier step manager, then listen where it did. */
+void substep_nodes_replay(struct substep_nodes *n, const json_t *call);
+void substep_nodes_replay_grow(struct substep_nodes *n, const json_t *record);
+void substep_nodes_recover(struct substep_nodes *n);
+
+/* Ask the agent to run a part. It is asked again when it connects again: the same part runs once. */
+void substep_nodes_start(struct substep_nodes *n, const struct substep *s, const struct substep_part *part);
+/* Send a signal to all processes of a part. */
+void substep_nodes_signal(struct substep_nodes *n, const struct substep_part *part, int signal);
+
+/* Describe the nodes as substep_pool_json does, at the end of `list`; by the name only if the agent has never been connected. */
+void substep_nodes_describe(const struct substep_nodes *n, json_t *list);
+
+#endif

@@ -1,0 +1,107 @@
+/* substep_parts.h - the engine's object, and the functions of its files.
+ *
+ * Calls go one way: substep_recovery.c calls substep_engine.c (the life of sub-steps), which calls all others: substep_table.c (all
+ * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals), substep_event.c (changes of nodes). */
+#ifndef ROTA_PROCMGR_SUBSTEP_PARTS_H
+#define ROTA_PROCMGR_SUBSTEP_PARTS_H
+
+#include "procmgr/stepmgr/substep_engine.h"
+#include "procmgr/stepmgr/substep_event.h"
+#include "procmgr/stepmgr/substep_nodes.h"
+#include "procmgr/stepmgr/substep_store.h"
+
+enum { SUBSTEP_KEPT_MOST = 64, SUBSTEP_KEPT_BYTES = 16 << 20 };
+
+struct substep_engine {
+	struct event_base *base;
+	const struct substep_handlers *handlers;
+	int journal, orphans, null, watch; /* watch: inotify descriptor; -1 if the kernel refused one */
+	int growths;			   /* file in which the keeper writes which nodes have come and gone; -1: not read yet */
+	off_t growths_read;		   /* how much of it was read */
+	int changes;			   /* the keeper's file of changes of nodes; -1: there is none */
+	off_t changes_at, changes_read;	   /* how much of it is applied here, and was by all step managers of the step */
+	const char *node;		   /* name of this node */
+	struct substep_pool *pool;	   /* of this node */
+	struct substep_nodes *nodes;	   /* the other nodes of the step; NULL: this is an agent */
+	struct substep_events *events;	   /* what is known of the state of all nodes */
+	struct substep **all;		   /* by number - 1 */
+	int count, capacity;
+	json_t *keys; /* client key -> number */
+	struct substep_list waiting, running;
+	struct event *schedule, *children, *growth, *term;
+	bool ends;   /* the keeper ends the step: nothing starts any more */
+	json_t *env; /* the environment in the last record `env` */
+	int env_number;
+	struct substep *kept[SUBSTEP_KEPT_MOST]; /* ring of the last ended sub-steps with output, which is still there */
+	int kept_first, kept_count;
+	int64_t kept_bytes; /* of their output */
+};
+
+/* substep_table.c */
+/* Add a sub-step with this number; takes the spec. */
+struct substep *substep_table_add(struct substep_engine *m, struct substep_spec *spec, int number);
+/* Put a sub-step into the queue: behind those of its priority with lower numbers. */
+void substep_table_wait(struct substep_engine *m, struct substep *s);
+void substep_table_run(struct substep_engine *m, struct substep *s);   /* move it from the queue to the running ones */
+void substep_table_leave(struct substep_engine *m, struct substep *s); /* take it out of both */
+/* Add the end of a task, with its wait status, to the figures of its sub-step. */
+void substep_table_add_end(struct substep *s, struct substep_task *t, int status, const struct stats *stats);
+/* Keep the output of the last ended sub-steps for clients that attach late. */
+void substep_table_keep_output(struct substep_engine *m, struct substep *s);
+
+/* substep_task.c */
+void substep_task_make(struct substep *s); /* make the objects of its tasks, of which none runs */
+bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, struct err *e);
+/* Make the spools for the output of a task on another node, unless they are there. */
+bool substep_task_receive(struct substep_engine *m, struct substep *s, int rank, struct err *e);
+/* Is the output in the store still needed? `arg`: the engine. */
+bool substep_task_needs(const struct substep_stored *stored, void *arg);
+/* Have the event loop woken when the spool grows. */
+void substep_task_watch(struct substep_engine *m, const struct substep_spool *spool);
+
+/* substep_input.c */
+/* Make the pipe to a task's standard input. Returns the end for the task, or -1. */
+int substep_input_open(struct substep_task *t, struct err *e);
+void substep_input_close(struct substep_task *t); /* also frees the event by which the end of an adopted task is seen */
+
+/* substep_record.c: records of the journal (docs/formats.md) */
+void substep_record_queue(struct substep_engine *m, const struct substep *s);
+void substep_record_start(struct substep_engine *m, const struct substep *s); /* before its first process */
+/* Called in the process of a task before it executes the program. Returns false with errno. */
+bool substep_record_begin(struct substep_engine *m, const struct substep *s, int rank);
+void substep_record_task(struct substep_engine *m, const struct substep *s, int rank, int status, const struct stats *stats);
+void substep_record_again(struct substep_engine *m, const struct substep *s); /* before it is queued again */
+struct substep_ranks substep_record_ranks(const json_t *list,
+					  int ntasks);	 /* [first, stride, count, block]; none if it is not valid */
+struct stats substep_record_stats(const json_t *record); /* what a record or an event says of usage */
+json_t *substep_record_usage(const struct substep *s);	 /* the same of a whole sub-step */
+void substep_record_end(struct substep_engine *m, const struct substep *s);
+
+/* Record when keys and output of its terminal were last seen, and the list of attached people, which the function takes
+ * (substep_session.c). */
+void substep_record_session(struct substep_engine *m, const struct substep *s, int64_t key_at, int64_t output_at,
+			    json_t *attached);
+
+/* substep_engine.c */
+/* A task has ended with this wait status, and its record is written where it needs one of its own. */
+void substep_engine_task_ended(struct substep_engine *m, struct substep *s, struct substep_task *t, int status,
+			       const struct stats *stats);
+/* End the run of a sub-step of which no task is left: its end, or the queue again. */
+void substep_engine_run_ended(struct substep_engine *m, struct substep *s);
+
+/* Has the keeper begun to end the step? Then the keeper's signals end running sub-steps, and waiting ones are cancelled. */
+bool substep_engine_ends(struct substep_engine *m);
+
+/* Start the tasks of a running sub-step that have not begun. */
+void substep_engine_start_tasks(struct substep_engine *m, struct substep *s);
+
+/* End what running sub-steps have on nodes that are lost or do not belong to the step any more. */
+void substep_engine_lose_parts(struct substep_engine *m);
+
+/* Set the time limit of a sub-step whose tasks have begun. */
+void substep_engine_limit(struct substep_engine *m, struct substep *s);
+
+/* substep_recovery.c: read the journal, and take over what an earlier step manager began. */
+void substep_recovery_run(struct substep_engine *m);
+
+#endif

@@ -1,0 +1,51 @@
+/* substep_pool.h - the resources of the allocation on this node, and what sub-steps hold of them. */
+#ifndef ROTA_PROCMGR_SUBSTEP_POOL_H
+#define ROTA_PROCMGR_SUBSTEP_POOL_H
+
+#include <jansson.h>
+#include <sched.h>
+
+#include "procmgr/stepmgr/substep_spec.h"
+
+struct substep_pool;
+
+/* What a sub-step holds. All 0: nothing. */
+struct substep_share {
+	int cpus;
+	int64_t mem_mb;
+	bool *cpu;  /* which CPUs of the pool, by index; NULL for none */
+	bool *unit; /* which units of generic resources of the pool, by index; NULL for none */
+};
+
+/* cpus: number of CPUs of the allocation here; mem_mb: memory in MiB, 0: no limit; gres: as in ROTA_GRES, "gpu:0+3,ssd:1". */
+struct substep_pool *substep_pool_new(int cpus, int64_t mem_mb, const char *gres);
+void substep_pool_free(struct substep_pool *pool);
+
+/* Does the pool as a whole have what `ntasks` tasks of the spec need? If not, the reason tells what is too much. */
+bool substep_pool_can(const struct substep_pool *pool, const struct substep_spec *spec, int ntasks, struct err *e);
+/* Returns the number of CPUs that are set aside for the tasks, which the pool can run. */
+int substep_pool_cpus(const struct substep_pool *pool, const struct substep_spec *spec, int ntasks);
+/* Returns how many more tasks of the spec have CPUs now, at most `most`. */
+int substep_pool_room(const struct substep_pool *pool, const struct substep_spec *spec, int most);
+/* Returns how many tasks of the spec have CPUs if nothing else runs. */
+int substep_pool_most(const struct substep_pool *pool, const struct substep_spec *spec);
+/* Take what the tasks need. Returns false if it is not free now; `reason` (a constant) says what is missing. */
+bool substep_pool_take(struct substep_pool *pool, const struct substep_spec *spec, int ntasks, struct substep_share *share,
+		       const char **reason);
+/* Describe a share for the journal: {"cpu": [0, 3], "unit": [1], "mem": 100}, by index. Claim a share again that was described so. */
+json_t *substep_pool_share_json(const struct substep_pool *pool, const struct substep_share *share);
+void substep_pool_claim(struct substep_pool *pool, const json_t *described, struct substep_share *share);
+void substep_pool_give(struct substep_pool *pool, struct substep_share *share);
+bool substep_pool_has_cpus(const struct substep_pool *pool); /* is a CPU free? */
+
+/* Find the cores of a task by --cpu-bind. Returns false if the task is not bound. `index`: which task of the sub-step. */
+bool substep_pool_bind(const struct substep_pool *pool, const struct substep_spec *spec, const struct substep_share *share,
+		       int index, cpu_set_t *set);
+
+/* Returns the devices of the share as in ROTA_GRES; malloc'ed, "" if there are none. */
+char *substep_pool_devices(const struct substep_pool *pool, const struct substep_share *share);
+
+/* Describe the pool as the answer to `resources` does (docs/step-protocol.md). */
+json_t *substep_pool_json(const struct substep_pool *pool, const char *node);
+
+#endif

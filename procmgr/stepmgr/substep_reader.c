@@ -1,0 +1,246 @@
+/* substep_reader.c - sends clients the output and the end of the sub-steps that they follow.
+ *
+ * Called by: substep_request.c for each request that follows a sub-step, substep_client.c when output comes or a client has room.
+ * Invariants:
+ * - A client that does not read delays nobody: what it has no room for stays in the spools.
+ * - A reader gets the event `ended` after all output that its sub-step has written. */
+#include "procmgr/stepmgr/substep_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmgr/stepmgr/substep_parts.h"
+
+enum { BYTES_MOST = 65536 };
+
+struct substep_reader *substep_reader_new(struct substep_connection *c, struct substep *s, json_int_t id)
+{
+	struct substep_reader *r = xcalloc(1, sizeof *r);
+	r->connection = c;
+	r->view.mode = 'l';
+	r->substep = s;
+	r->id = id;
+	r->offsets = xcalloc((unsigned long)s->ntasks * SUBSTEP_STREAMS, sizeof *r->offsets);
+	LIST_INSERT_HEAD(&c->readers, r, of_connection);
+	if (!s->readers)
+		s->readers = xcalloc(1, sizeof(struct substep_reader_list));
+	LIST_INSERT_HEAD((struct substep_reader_list *)s->readers, r, of_substep);
+	return r;
+}
+
+static void end_view(struct substep_reader *r)
+{
+	if (r->viewer)
+		substep_viewer_free(r->viewer);
+	r->viewer = NULL;
+	substep_session_leave(r->substep, r->person);
+	r->person = NULL;
+}
+
+void substep_reader_free(struct substep_reader *r)
+{
+	LIST_REMOVE(r, of_connection);
+	LIST_REMOVE(r, of_substep);
+	end_view(r);
+	if (r->typed)
+		evbuffer_free(r->typed);
+	if (r->substep->drops_output && LIST_EMPTY((struct substep_reader_list *)r->substep->readers))
+		substep_table_forget_output(r->substep);
+	free(r->offsets);
+	free(r->user);
+	free(r->host);
+	free(r);
+}
+
+static json_t *ended_event(const struct substep_reader *r)
+{
+	const struct substep *s = r->substep;
+	json_t *event = json_pack("{s:s, s:I, s:i, s:s, s:i, s:i, s:s, s:i}", "event", r->only_end ? "answer" : "ended", "id",
+				  r->id, "substep", s->number, "state", substep_table_state(s), "exit", s->exit_code, "signal",
+				  s->signal, "cause", s->cause, "tasks_failed", s->tasks_failed);
+	if (*s->message)
+		json_object_set_new(event, "message", json_string(s->message));
+	if (r->connection->is_head)
+		json_object_set_new(event, "usage", substep_record_usage(s));
+	return event;
+}
+
+/* Send what a stream of a task has beyond the reader's offset. Returns false if the client has no room for all of it. */
+static bool send_stream(struct substep_reader *r, int rank, int stream)
+{
+	static char bytes[BYTES_MOST];
+	struct substep_spool *spool = &r->substep->tasks[rank].spools[stream];
+	int64_t *offset = &r->offsets[rank * SUBSTEP_STREAMS + stream], size = substep_spool_size(spool);
+	const char *name = stream == SUBSTEP_OUT ? "out" : "err";
+	if (*offset < spool->lowest) {
+		substep_connection_send(r->connection, json_pack("{s:s, s:I, s:i, s:i, s:s, s:I}", "event", "skipped", "id",
+								 r->id, "substep", r->substep->number, "task", rank, "stream",
+								 name, "bytes_skipped", (json_int_t)(spool->lowest - *offset)));
+		*offset = spool->lowest;
+	}
+	while (*offset < size) {
+		if (!substep_connection_has_room(r->connection))
+			return false;
+		ssize_t got = substep_spool_read(spool, *offset, bytes, sizeof bytes);
+		if (got <= 0)
+			break;
+		json_t *event = json_pack("{s:s, s:I, s:i, s:i, s:s, s:I}", "event", "output", "id", r->id, "substep",
+					  r->substep->number, "task", rank, "stream", name, "offset", (json_int_t)*offset);
+		substep_connection_send_bytes(r->connection, event, bytes, (size_t)got);
+		*offset += got;
+	}
+	return true;
+}
+
+/* Send a reader all output that is there. Returns false if the client has no room for it. */
+static bool send_output(struct substep_reader *r)
+{
+	struct substep *s = r->substep;
+	bool all = true;
+	for (int rank = 0; all && !r->only_end && s->tasks && rank < s->ntasks; rank++)
+		for (int stream = 0; all && stream < SUBSTEP_STREAMS; stream++)
+			all = s->tasks[rank].spools[stream].fd < 0 || send_stream(r, rank, stream);
+	return all;
+}
+
+static bool viewer_has_room(void *arg)
+{
+	const struct substep_reader *r = arg;
+	return substep_connection_has_room(r->connection);
+}
+
+static void viewer_output(void *arg, const void *bytes, size_t size)
+{
+	struct substep_reader *r = arg;
+	json_t *event = json_pack("{s:s, s:I, s:i, s:i, s:s}", "event", "output", "id", r->id, "substep", r->substep->number,
+				  "task", 0, "stream", "terminal");
+	substep_connection_send_bytes(r->connection, event, bytes, size);
+}
+
+static void viewer_window(void *arg, int rows, int cols)
+{
+	struct substep_reader *r = arg;
+	substep_connection_send(r->connection, json_pack("{s:s, s:I, s:i, s:i, s:i}", "event", "window", "id", r->id, "substep",
+							 r->substep->number, "rows", rows, "cols", cols));
+}
+
+/* The terminal has sent all: its program has ended, or a text was asked for. */
+static void viewer_ended(void *arg)
+{
+	struct substep_reader *r = arg;
+	end_view(r);
+	if (r->view.mode == 't') {
+		substep_connection_send(r->connection, json_pack("{s:s, s:I}", "event", "answer", "id", r->id));
+		substep_reader_free(r);
+		return;
+	}
+	substep_reader_pump(r);
+}
+
+static const struct substep_viewer_handlers viewer_handlers = {viewer_has_room, viewer_output, viewer_window, viewer_ended, NULL};
+
+/* Pass on what was typed before the terminal was there. */
+static void pass_typed(struct substep_reader *r)
+{
+	size_t size = r->typed ? evbuffer_get_length(r->typed) : 0;
+	if (size > 0)
+		substep_viewer_input(r->viewer, evbuffer_pullup(r->typed, -1), size);
+	if (r->typed)
+		evbuffer_free(r->typed);
+	r->typed = NULL;
+}
+
+void substep_reader_type(struct substep_reader *r, const void *bytes, size_t size)
+{
+	enum { TYPED_MOST = 32768 };
+	if (r->viewer) {
+		substep_viewer_input(r->viewer, bytes, size);
+		return;
+	}
+	if (!r->typed)
+		r->typed = evbuffer_new();
+	if (evbuffer_get_length(r->typed) + size <= TYPED_MOST)
+		evbuffer_add(r->typed, bytes, size);
+}
+
+static bool needs_viewer(const struct substep_reader *r)
+{
+	return r->substep->terminal && r->substep->state == SUBSTEP_RUNNING && !r->viewed && !r->only_end;
+}
+
+void substep_reader_pump(struct substep_reader *r)
+{
+	if (needs_viewer(r)) {
+		r->viewed = true;
+		r->viewer = substep_viewer_new(bufferevent_get_base(r->connection->stream), r->substep->terminal, &r->view,
+					       &viewer_handlers, r);
+		if (r->view.mode == 'l')
+			r->person = substep_session_join(r->substep, r->user ? r->user : "", r->host ? r->host : "");
+		pass_typed(r);
+	}
+	if (r->viewer && substep_connection_has_room(r->connection))
+		substep_viewer_continue(r->viewer);
+	if (r->viewer && substep_has_ended(r->substep) && !substep_viewer_is_connected(r->viewer))
+		end_view(r); /* its terminal has never listened */
+	if (!send_output(r) || !substep_has_ended(r->substep) || r->viewer)
+		return;
+	substep_connection_send(r->connection, ended_event(r));
+	substep_reader_free(r);
+}
+
+static void send_to_readers(struct substep *s, json_t *(*event_of)(const struct substep_reader *r))
+{
+	struct substep_reader *r;
+	if (!s->readers)
+		return;
+	LIST_FOREACH (r, (struct substep_reader_list *)s->readers, of_substep) {
+		if (!r->only_end)
+			substep_connection_send(r->connection, event_of(r));
+	}
+}
+
+static json_t *waiting_event(const struct substep_reader *r)
+{
+	return json_pack("{s:s, s:I, s:i, s:s}", "event", "waiting", "id", r->id, "substep", r->substep->number, "reason",
+			 r->substep->reason);
+}
+
+static json_t *started_event(const struct substep_reader *r)
+{
+	return json_pack("{s:s, s:I, s:i, s:i, s:i}", "event", "started", "id", r->id, "substep", r->substep->number, "tasks",
+			 r->substep->ntasks, "run", r->substep->run);
+}
+
+void substep_reader_waits(struct substep *s)
+{
+	send_to_readers(s, waiting_event);
+}
+
+/* Each run has streams of its own, which begin at offset 0. */
+void substep_reader_started(struct substep *s)
+{
+	struct substep_reader *r, *next;
+	send_to_readers(s, started_event);
+	for (r = s->readers ? LIST_FIRST((struct substep_reader_list *)s->readers) : NULL; r; r = next) {
+		next = LIST_NEXT(r, of_substep);
+		if (s->run > 1)
+			memset(r->offsets, 0, (size_t)s->ntasks * SUBSTEP_STREAMS * sizeof *r->offsets);
+		end_view(r); /* of the run before */
+		r->viewed = false;
+		substep_reader_pump(r);
+	}
+}
+
+void substep_reader_ended(struct substep *s)
+{
+	struct substep_reader *r, *next;
+	for (r = s->readers ? LIST_FIRST((struct substep_reader_list *)s->readers) : NULL; r; r = next) {
+		next = LIST_NEXT(r, of_substep);
+		substep_reader_pump(r);
+	}
+}
+
+void substep_reader_send_started(struct substep_reader *r)
+{
+	substep_connection_send(r->connection, started_event(r));
+}

@@ -1,0 +1,168 @@
+/* substep_record.c - writes the records of sub-steps to the step manager's journal.
+ *
+ * Called by: substep_engine.c.
+ * Invariants: the members are those of docs/formats.md. procmgrd reads the kinds queue, start, session and end; recovery reads all. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/hosts.h"
+#include "procmgr/stepmgr/substep_journal.h"
+#include "procmgr/stepmgr/substep_parts.h"
+
+enum { COMMAND_SIZE = 257 };
+
+/* Returns the number of the record `env` that has this environment, and writes one if the last one had another. Clients of one
+ * script have mostly the same environment. */
+static int env_record(struct substep_engine *m, json_t *env)
+{
+	if (m->env && json_equal(m->env, env))
+		return m->env_number;
+	json_decref(m->env);
+	m->env = json_incref(env);
+	substep_journal_append(m->journal, "env", json_pack("{s:i, s:O}", "number", ++m->env_number, "env", env));
+	return m->env_number;
+}
+
+void substep_record_queue(struct substep_engine *m, const struct substep *s)
+{
+	const struct substep_spec *spec = s->spec;
+	char command[COMMAND_SIZE];
+	json_t *request = json_copy(spec->request);
+	json_object_del(request, "env");
+	json_object_set_new(request, "cwd", json_string(spec->cwd));
+	substep_spec_command(spec, command, sizeof command);
+	/* A command that was cut may end within a character, which JSON refuses. */
+	json_t *text = json_string(command);
+	for (size_t size = strlen(command); !text && size > 0; text = json_string(command))
+		command[--size] = '\0';
+	substep_journal_append(m->journal, "queue",
+			       json_pack("{s:i, s:i, s:o, s:s, s:o, s:i, s:i, s:I, s:s, s:s, s:i, s:i}", "substep", s->number,
+					 "env", env_record(m, spec->env), "request", request, "name", s->name, "command",
+					 text ? text : json_string(""), "ntasks", s->ntasks, "cpus", s->cpus, "mem_mb",
+					 (json_int_t)spec->mem_mb, "gres", spec->gres, "after", spec->after, "priority",
+					 spec->priority, "retry", spec->retry));
+}
+
+bool substep_record_begin(struct substep_engine *m, const struct substep *s, int rank)
+{
+	const struct substep_task *t = &s->tasks[rank];
+	char text[256];
+	int size =
+		snprintf(text, sizeof text,
+			 "{\"kind\":\"begin\",\"at\":%lld,\"substep\":%d,\"run\":%d,\"task\":%d,\"pid\":%ld,\"started\":%lld}\n",
+			 (long long)clock_boot_us(), s->number, s->run, rank, (long)t->pid, (long long)t->started);
+	return write(m->journal, text, (size_t)size) == size;
+}
+
+static json_t *ranks_json(const struct substep_ranks *r)
+{
+	if (r->block > 1)
+		return json_pack("[i, i, i, i]", r->first, r->stride, r->count, r->block);
+	return json_pack("[i, i, i]", r->first, r->stride, r->count);
+}
+
+static json_t *parts_json(const struct substep *s)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < s->part_count; i++)
+		json_array_append_new(list,
+				      json_pack("{s:i, s:o}", "node", s->parts[i].node, "ranks", ranks_json(&s->parts[i].ranks)));
+	return list;
+}
+
+struct substep_ranks substep_record_ranks(const json_t *list, int ntasks)
+{
+	struct substep_ranks r = {0, 1, 0, 0};
+	bool good = json_unpack((json_t *)list, "[i, i, i]", &r.first, &r.stride, &r.count) == 0;
+	r.block = (int)json_integer_value(json_array_get(list, 3));
+	return good && substep_ranks_are_valid(&r, ntasks) ? r : (struct substep_ranks){0, 1, 0, 0};
+}
+
+/* Write the names of all nodes of a sub-step, as in "n1,n3". */
+static char *node_names(const struct substep_engine *m, const struct substep *s)
+{
+	const char **names = xcalloc((size_t)s->part_count + 1, sizeof *names);
+	size_t count = 0;
+	if (s->ranks.count > 0)
+		names[count++] = m->node;
+	for (int i = 0; i < s->part_count; i++)
+		names[count++] = s->parts[i].name;
+	char *text = hosts_pack(names, count);
+	free(names);
+	return text;
+}
+
+void substep_record_start(struct substep_engine *m, const struct substep *s)
+{
+	char *nodes = node_names(m, s);
+	json_t *record = substep_pool_share_json(m->pool, &s->share);
+	json_t *more = json_pack("{s:i, s:i, s:s, s:s*, s:o}", "substep", s->number, "run", s->run, "node", nodes, "terminal",
+				 s->terminal, "ranks", ranks_json(&s->ranks));
+	if (s->part_count > 0)
+		json_object_set_new(more, "parts", parts_json(s));
+	free(nodes);
+	json_object_update(record, more);
+	json_decref(more);
+	substep_journal_append(m->journal, "start", record);
+}
+
+void substep_record_session(struct substep_engine *m, const struct substep *s, int64_t key_at, int64_t output_at,
+			    json_t *attached)
+{
+	substep_journal_append(m->journal, "session",
+			       json_pack("{s:i, s:s, s:I, s:I, s:I, s:o}", "substep", s->number, "name", s->spec->session,
+					 "idle_timeout_s", (json_int_t)s->spec->idle_timeout_s, "key_at", (json_int_t)key_at,
+					 "output_at", (json_int_t)output_at, "attached", attached));
+}
+
+void substep_record_again(struct substep_engine *m, const struct substep *s)
+{
+	substep_journal_append(m->journal, "again", json_pack("{s:i, s:i}", "substep", s->number, "run", s->run));
+}
+
+static json_t *stats_json(const struct stats *u)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "user_usec", (json_int_t)u->user_usec,
+			 "system_usec", (json_int_t)u->system_usec, "max_rss_kb", (json_int_t)u->max_rss_kb, "minflt",
+			 (json_int_t)u->minflt, "majflt", (json_int_t)u->majflt, "rchar", (json_int_t)u->rchar, "wchar",
+			 (json_int_t)u->wchar, "read_bytes", (json_int_t)u->read_bytes, "write_bytes", (json_int_t)u->write_bytes,
+			 "nvcsw", (json_int_t)u->nvcsw, "nivcsw", (json_int_t)u->nivcsw);
+}
+
+json_t *substep_record_usage(const struct substep *s)
+{
+	return stats_json(&s->used);
+}
+
+struct stats substep_record_stats(const json_t *record)
+{
+	return (struct stats){substep_journal_number(record, "user_usec"),   substep_journal_number(record, "system_usec"),
+			      substep_journal_number(record, "max_rss_kb"),  substep_journal_number(record, "minflt"),
+			      substep_journal_number(record, "majflt"),	     substep_journal_number(record, "rchar"),
+			      substep_journal_number(record, "wchar"),	     substep_journal_number(record, "read_bytes"),
+			      substep_journal_number(record, "write_bytes"), substep_journal_number(record, "nvcsw"),
+			      substep_journal_number(record, "nivcsw")};
+}
+
+void substep_record_task(struct substep_engine *m, const struct substep *s, int rank, int status, const struct stats *stats)
+{
+	json_t *record = stats_json(stats);
+	json_object_set_new(record, "substep", json_integer(s->number));
+	json_object_set_new(record, "run", json_integer(s->run));
+	json_object_set_new(record, "task", json_integer(rank));
+	json_object_set_new(record, "status", json_integer(status));
+	substep_journal_append(m->journal, "task", record);
+}
+
+void substep_record_end(struct substep_engine *m, const struct substep *s)
+{
+	json_t *record = stats_json(&s->used), *more;
+	more = json_pack("{s:i, s:s, s:i, s:i, s:s, s:i, s:i}", "substep", s->number, "state", substep_table_state(s), "exit",
+			 s->exit_code, "signal", s->signal, "cause", s->cause, "run", s->run, "tasks_failed", s->tasks_failed);
+	json_object_update_missing(record, more);
+	json_decref(more);
+	substep_journal_append(m->journal, "end", record);
+}

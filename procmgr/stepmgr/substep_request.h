@@ -1,0 +1,12 @@
+/* substep_request.h - the requests of the step protocol (docs/step-protocol.md). */
+#ifndef ROTA_PROCMGR_SUBSTEP_REQUEST_H
+#define ROTA_PROCMGR_SUBSTEP_REQUEST_H
+
+#include "procmgr/stepmgr/substep_connection.h"
+#include "procmgr/stepmgr/substep_engine.h"
+
+/* Do what a whole message asks for, and answer. `bytes` belong to the message. */
+void substep_request_take(struct substep_engine *m, struct substep_connection *c, json_t *request, const void *bytes,
+			  size_t size);
+
+#endif

@@ -1,0 +1,21 @@
+/* substep_session.h - the session of a sub-step with a terminal: who is attached, when it was used, its idle timeout. */
+#ifndef ROTA_PROCMGR_SUBSTEP_SESSION_H
+#define ROTA_PROCMGR_SUBSTEP_SESSION_H
+
+#include "procmgr/stepmgr/substep.h"
+
+struct substep_person; /* somebody who is attached */
+
+/* The terminal of a sub-step runs. `idle` is called when it has been idle for its timeout. */
+void substep_session_begin(struct substep *s, void (*idle)(struct substep *s));
+/* Its run ends. Records what was not recorded yet. */
+void substep_session_end(struct substep *s);
+
+/* Somebody attaches, as the client says; leaves. */
+struct substep_person *substep_session_join(struct substep *s, const char *user, const char *host);
+void substep_session_leave(struct substep *s, struct substep_person *person);
+
+/* Add what `list` of the step protocol says of a session to the object of its sub-step. */
+void substep_session_describe(const struct substep *s, json_t *object);
+
+#endif

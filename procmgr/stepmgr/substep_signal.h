@@ -1,0 +1,10 @@
+/* substep_signal.h - signals the tasks of a sub-step. */
+#ifndef ROTA_PROCMGR_SUBSTEP_SIGNAL_H
+#define ROTA_PROCMGR_SUBSTEP_SIGNAL_H
+
+#include "procmgr/stepmgr/substep_engine.h"
+
+/* Send a signal to all processes of the tasks of a sub-step, on all nodes. One that does not run gets none. */
+void substep_signal_send(struct substep_engine *m, struct substep *s, int signal);
+
+#endif

@@ -1,0 +1,57 @@
+/* substep_spec.h - what a request `run` of the step protocol asks for (docs/step-protocol.md). */
+#ifndef ROTA_PROCMGR_SUBSTEP_SPEC_H
+#define ROTA_PROCMGR_SUBSTEP_SPEC_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "procmgr/stepmgr/substep_ranks.h"
+
+enum {
+	SUBSTEP_TASKS_MOST = 65536,
+	SUBSTEP_KEY_SIZE = 65,
+	SUBSTEP_WINDOW_MOST = 10000,
+	SUBSTEP_LINES_MOST = 10000,
+	SUBSTEP_SESSION_SIZE = 65
+};
+
+/* Which tasks of a sub-step of the step's first node an agent runs. */
+struct substep_part_spec {
+	int number; /* of the sub-step; 0: the request is for a sub-step of its own */
+	int total;  /* number of tasks of the sub-step on all nodes */
+	struct substep_ranks ranks;
+};
+
+/* A checked request. The texts are parts of `request`, and valid as long as the spec. */
+struct substep_spec {
+	json_t *request;	    /* owned */
+	json_t *env;		    /* owned; a list of NAME=value */
+	const json_t *argv, *multi; /* one of them is NULL */
+	const char *cwd, *name, *key, *gres, *cpu_bind, *after, *output, *error, *input;
+	const char *session; /* name of its session; that of the sub-step if the request has none */
+	const char *nodelist, *exclude, *distribution;
+	int ntasks, cpus_per_task, priority, retry;
+	int nodes, ntasks_per_node; /* 0: any */
+	int plane;		    /* blocks of so many tasks go to the nodes in turns; 0: the tasks of a node are consecutive */
+	int notify;		    /* signal at each change of a node; 0: none */
+	int input_task;		    /* the only task that gets input of the client; -1: all do */
+	int64_t mem_mb, time_s, wait_s, idle_timeout_s; /* 0: no limit */
+	int rows, cols;					/* size of its terminal; 0: it has none */
+	bool exclusive, overlap, kill_on_bad_exit, detach;
+	struct substep_part_spec part; /* of a request of the step's first node */
+};
+
+/* Check a request. `env` and `cwd` are those of the connection; the request's own ones replace them. Returns NULL and the reason
+ * if the request is not valid. Takes references to `request` and `env`. */
+struct substep_spec *substep_spec_parse(json_t *request, json_t *env, const char *cwd, struct err *e);
+void substep_spec_free(struct substep_spec *spec);
+
+/* Returns the list of arguments of the task with this rank, or NULL if `multi` does not name the rank. */
+const json_t *substep_spec_argv(const struct substep_spec *spec, int rank);
+
+/* Returns the command for people: the arguments with blanks between, at most `size` - 1 bytes. */
+void substep_spec_command(const struct substep_spec *spec, char *text, size_t size);
+
+#endif

@@ -1,0 +1,31 @@
+/* substep_spool.h - keeps the output of a task until its readers have it. */
+#ifndef ROTA_PROCMGR_SUBSTEP_SPOOL_H
+#define ROTA_PROCMGR_SUBSTEP_SPOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+
+/* A file in memory to which a task writes. */
+struct substep_spool {
+	int fd;		/* -1: there is no spool */
+	int64_t lowest; /* bytes before this offset have been dropped */
+};
+
+enum { SUBSTEP_SPOOL_MOST = 16 << 20 }; /* most bytes that a spool keeps */
+
+bool substep_spool_make(struct substep_spool *spool, struct err *e);
+/* Use a spool of an earlier step manager; owns the descriptor. */
+void substep_spool_adopt(struct substep_spool *spool, int fd);
+void substep_spool_close(struct substep_spool *spool);
+void substep_spool_drop(struct substep_spool *spool); /* nobody needs the output any more */
+
+/* Returns how many bytes were written so far, and drops the oldest ones if the spool has too many. */
+int64_t substep_spool_size(struct substep_spool *spool);
+
+/* Read from `offset` on. Returns the number of bytes, 0 at the end. */
+ssize_t substep_spool_read(const struct substep_spool *spool, int64_t offset, void *bytes, size_t size);
+
+#endif

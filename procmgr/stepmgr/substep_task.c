@@ -1,0 +1,137 @@
+/* substep_task.c - starts one task of a sub-step.
+ *
+ * Called by: substep_engine.c.
+ * Invariants: a task has either all of its streams or does not start. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "lib/crash.h"
+#include "procmgr/stepmgr/substep_environment.h"
+#include "procmgr/stepmgr/substep_parts.h"
+#include "procmgr/stepmgr/substep_process.h"
+
+void substep_task_make(struct substep *s)
+{
+	s->tasks = xcalloc((unsigned long)s->ntasks, sizeof *s->tasks);
+	for (int i = 0; i < s->ntasks; i++)
+		s->tasks[i] = (struct substep_task){.substep = s, .counts = -1, .in = -1, .spools = {{-1, 0}, {-1, 0}}};
+}
+
+void substep_task_watch(struct substep_engine *m, const struct substep_spool *spool)
+{
+	char path[32];
+	snprintf(path, sizeof path, "/proc/self/fd/%d", spool->fd);
+	if (m->watch >= 0 && spool->fd >= 0)
+		inotify_add_watch(m->watch, path, IN_MODIFY);
+}
+
+bool substep_task_needs(const struct substep_stored *stored, void *arg)
+{
+	const struct substep *s = substep_table_find(arg, stored->number);
+	return s && s->tasks && s->run == stored->run;
+}
+
+/* Make a spool that outlives this process. */
+static bool make_spool(struct substep_engine *m, const struct substep *s, struct substep_spool *spool, int rank, int stream,
+		       struct err *e)
+{
+	struct substep_stored stored = {s->number, s->run, rank, stream};
+	if (!substep_spool_make(spool, e))
+		return false;
+	substep_store_put(&stored, spool->fd, substep_task_needs, m);
+	return true;
+}
+
+/* Open the descriptor for a stream of a task: a file, /dev/null, or a spool. Returns -1 on an error. */
+static int stream_open(struct substep_engine *m, const struct substep *s, struct substep_task *t, int rank, int stream,
+		       struct err *e)
+{
+	const char *pattern = stream == SUBSTEP_OUT ? s->spec->output : s->spec->error;
+	struct substep_spool *spool = &t->spools[stream];
+	if (strcmp(pattern, "none") == 0)
+		return fcntl(m->null, F_DUPFD_CLOEXEC, 3);
+	if (*pattern)
+		return substep_environment_file(s, pattern, rank, true, e);
+	if (!make_spool(m, s, spool, rank, stream, e))
+		return -1;
+	substep_task_watch(m, spool);
+	return fcntl(spool->fd, F_DUPFD_CLOEXEC, 3);
+}
+
+bool substep_task_receive(struct substep_engine *m, struct substep *s, int rank, struct err *e)
+{
+	const char *patterns[] = {[SUBSTEP_OUT] = s->spec->output, [SUBSTEP_ERR] = s->spec->error};
+	for (int stream = 0; stream < SUBSTEP_STREAMS; stream++) {
+		struct substep_spool *spool = &s->tasks[rank].spools[stream];
+		if (!*patterns[stream] && spool->fd < 0 && !make_spool(m, s, spool, rank, stream, e))
+			return false;
+	}
+	return true;
+}
+
+/* Open the standard streams of a task. */
+static bool streams_open(struct substep_engine *m, struct substep *s, struct substep_task *t, int rank,
+			 struct substep_start *start, struct err *e)
+{
+	const char *input = s->spec->input;
+	bool other = s->spec->input_task >= 0 && s->spec->input_task != rank; /* the input is for another task */
+	start->in = strcmp(input, "none") == 0 || other ? fcntl(m->null, F_DUPFD_CLOEXEC, 3)
+		    : strcmp(input, "client") == 0	? substep_input_open(t, e)
+							: substep_environment_file(s, input, rank, false, e);
+	start->out = start->in < 0 ? -1 : stream_open(m, s, t, rank, SUBSTEP_OUT, e);
+	bool joined = strcmp(s->spec->error, "output") == 0;
+	start->err = start->out < 0 ? -1
+		     : joined	    ? fcntl(start->out, F_DUPFD_CLOEXEC, 3)
+				    : stream_open(m, s, t, rank, SUBSTEP_ERR, e);
+	return start->err >= 0;
+}
+
+struct beginning {
+	struct substep_engine *m;
+	struct substep_task *t;
+	int rank;
+};
+
+/* In the new process: note which process the task is. */
+static bool begin_task(void *arg)
+{
+	struct beginning *b = arg;
+	b->t->pid = getpid();
+	b->t->started = stats_start_time(b->t->pid);
+	return substep_record_begin(b->m, b->t->substep, b->rank);
+}
+
+bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, struct err *e)
+{
+	struct substep_task *t = &s->tasks[rank];
+	struct beginning beginning = {m, t, rank};
+	struct substep_start start = {
+		.in = -1, .out = -1, .err = -1, .cwd = s->spec->cwd, .begin = begin_task, .arg = &beginning};
+	cpu_set_t cores;
+	if (substep_pool_bind(m->pool, s->spec, &s->share, substep_environment_local_rank(s, rank), &cores))
+		start.cores = &cores;
+	char **argv = substep_environment_argv(s, rank), **environment = substep_environment(s, m->pool, rank);
+	start.argv = argv;
+	start.environment = environment;
+	bool opened = streams_open(m, s, t, rank, &start, e);
+	if (opened && substep_process_start(&start, e) > 0) {
+		t->counts = stats_open(t->pid);
+		s->live++;
+		crash_point(CRASH_substep_begun);
+	} else {
+		t->pid = 0;
+		t->started = 0;
+		substep_input_close(t);
+	}
+	int ends[] = {start.in, start.out, start.err};
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (ends[i] >= 0)
+			close(ends[i]);
+	substep_environment_free(environment);
+	substep_environment_free(argv);
+	return t->pid > 0;
+}

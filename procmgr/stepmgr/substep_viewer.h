@@ -1,0 +1,41 @@
+/* substep_viewer.h - a reader's connection to the terminal of a sub-step with `pty` (procmgr/terminal/). */
+#ifndef ROTA_PROCMGR_SUBSTEP_VIEWER_H
+#define ROTA_PROCMGR_SUBSTEP_VIEWER_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+struct substep_viewer;
+
+/* How a reader sees the terminal. */
+struct substep_view {
+	char mode; /* 'l' the screen and live bytes, 't' text, 'f' text and what follows, 'm' times of keys and output only */
+	int lines; /* of 't' and 'f': how many lines before the screen */
+};
+
+struct substep_viewer_handlers {
+	bool (*has_room)(void *arg); /* may more output come? */
+	void (*output)(void *arg, const void *bytes, size_t size);
+	void (*window)(void *arg, int rows, int cols);
+	void (*ended)(void *arg); /* nothing more comes */
+	/* when keys were last typed and output was last written, by clock_boot_us; 0: never. NULL: not of interest */
+	void (*activity)(void *arg, int64_t key_at, int64_t output_at);
+};
+
+/* Connect to the terminal with this name, as soon as it listens. */
+struct substep_viewer *substep_viewer_new(struct event_base *base, const char *name, const struct substep_view *view,
+					  const struct substep_viewer_handlers *handlers, void *arg);
+bool substep_viewer_is_connected(const struct substep_viewer *v);
+void substep_viewer_free(struct substep_viewer *v);
+
+void substep_viewer_input(struct substep_viewer *v, const void *bytes, size_t size);
+/* Show text to the people who see the terminal live. It is not part of its screen. */
+void substep_viewer_note(struct substep_viewer *v, const char *text);
+void substep_viewer_resize(struct substep_viewer *v, int rows, int cols);
+void substep_viewer_continue(struct substep_viewer *v); /* there is room for output again */
+
+#endif

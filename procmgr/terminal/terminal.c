@@ -1,0 +1,278 @@
+/* terminal.c - the loop of a terminal: output of the command to the screen and the clients, input and signals to the command.
+ *
+ * Called by: bin/rota-terminal.c, which the step manager starts as the task of a sub-step.
+ * Invariants:
+ * - The output of the command is always read; no client delays it.
+ * - At most INPUT_MOST bytes and one frame for each client wait for a command that does not read.
+ * - Only the user of this process, and root, can attach. */
+#include "procmgr/terminal/terminal.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "procmgr/terminal/pty.h"
+#include "procmgr/terminal/viewer.h"
+
+enum { INPUT_MOST = 1 << 20, READ_MOST = 65536, END_SECONDS = 2, BACKLOG = 64, ACTIVITY_SECONDS = 1 };
+
+static const int forwarded[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGALRM, SIGTSTP, SIGWINCH, SIGXCPU};
+enum { FORWARDED = sizeof forwarded / sizeof *forwarded };
+
+static struct {
+	struct event_base *base;
+	struct pty pty;
+	struct screen *screen;
+	struct viewer_set *viewers;
+	struct evbuffer *input;
+	struct event *readable, *writable;
+	struct event *activity;	   /* pending: the clients have had the times within the last ACTIVITY_SECONDS */
+	int64_t key_at, output_at; /* clock_boot_us; 0: never */
+	bool has_activity;	   /* since they were sent */
+	int status;		   /* wait status of the command */
+} terminal;
+
+/* --- activity ------------------------------------------------------------------------------------------------------------------ */
+
+static void send_activity(void)
+{
+	struct timeval pause = {ACTIVITY_SECONDS, 0};
+	terminal.has_activity = false;
+	viewer_send_activity(terminal.viewers, terminal.key_at, terminal.output_at);
+	event_add(terminal.activity, &pause);
+}
+
+/* Note the time of a key or of output. It is sent now, or when the last ones are ACTIVITY_SECONDS old. */
+static void note_activity(int64_t *at)
+{
+	*at = clock_boot_us();
+	terminal.has_activity = true;
+	if (!event_pending(terminal.activity, EV_TIMEOUT, NULL))
+		send_activity();
+}
+
+static void activity_pending(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	if (terminal.has_activity)
+		send_activity();
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------------------- */
+
+/* Read what is there, at most READ_MOST bytes. Returns their number. */
+static size_t take_output(void)
+{
+	static char bytes[READ_MOST];
+	size_t size = 0;
+	while (size < sizeof bytes) {
+		ssize_t got = read(terminal.pty.master, bytes + size, sizeof bytes - size);
+		if (got > 0)
+			size += (size_t)got;
+		else if (got == 0 || errno != EINTR)
+			break;
+	}
+	if (size > 0) {
+		screen_feed(terminal.screen, bytes, size);
+		viewer_send_live(terminal.viewers, bytes, size);
+		note_activity(&terminal.output_at);
+	}
+	return size;
+}
+
+static void output_ready(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	take_output();
+}
+
+static void write_input(void)
+{
+	while (evbuffer_get_length(terminal.input) > 0) {
+		int sent = evbuffer_write_atmost(terminal.input, terminal.pty.master, 4096);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent <= 0) {
+			event_add(terminal.writable, NULL);
+			break;
+		}
+	}
+}
+
+static void input_ready(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	write_input();
+	if (evbuffer_get_length(terminal.input) < INPUT_MOST / 2)
+		viewer_resume_input(terminal.viewers);
+}
+
+/* --- what the clients and the screen ask for ---------------------------------------------------------------------------------- */
+
+static bool add_input(const char *bytes, size_t size)
+{
+	evbuffer_add(terminal.input, bytes, size);
+	write_input();
+	return evbuffer_get_length(terminal.input) < INPUT_MOST;
+}
+
+static bool take_keys(const char *bytes, size_t size)
+{
+	note_activity(&terminal.key_at);
+	return add_input(bytes, size);
+}
+
+static void set_size(int rows, int cols)
+{
+	int old_rows, old_cols;
+	screen_clamp(&rows, &cols);
+	screen_size(terminal.screen, &old_rows, &old_cols);
+	if (rows == old_rows && cols == old_cols)
+		return;
+	take_output(); /* it was written for the old size */
+	screen_resize(terminal.screen, rows, cols);
+	pty_resize(&terminal.pty, rows, cols);
+	viewer_send_screen(terminal.viewers);
+}
+
+/* A terminal of a client answers queries itself; without one, the screen does. */
+static void screen_answered(const char *bytes, size_t size, void *arg)
+{
+	(void)arg;
+	if (!viewer_any_live(terminal.viewers) && evbuffer_get_length(terminal.input) < INPUT_MOST)
+		add_input(bytes, size);
+}
+
+static void line_ended(const char *text, size_t size, void *arg)
+{
+	(void)arg;
+	viewer_send_line(terminal.viewers, text, size);
+}
+
+static void connected(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int size, void *arg)
+{
+	struct ucred peer;
+	socklen_t length = sizeof peer;
+	(void)listener, (void)address, (void)size, (void)arg;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == geteuid() || peer.uid == 0))
+		viewer_add(terminal.viewers, fd);
+	else
+		evutil_closesocket(fd);
+}
+
+/* --- start and end ------------------------------------------------------------------------------------------------------------ */
+
+static void check_viewers(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	if (!viewer_any(terminal.viewers))
+		event_base_loopbreak(terminal.base);
+}
+
+/* The command has ended: send the rest, and wait until the clients have it. */
+static void command_ended(void)
+{
+	struct timeval most = {END_SECONDS, 0}, often = {0, 10000};
+	for (int i = 0; i < 1024 && take_output() > 0; i++) /* a process of the command's session may write for ever */
+		;
+	event_del(terminal.readable);
+	event_del(terminal.writable);
+	viewer_end(terminal.viewers);
+	event_base_loopexit(terminal.base, &most);
+	event_add(event_new(terminal.base, -1, EV_PERSIST, check_viewers, NULL), &often);
+	check_viewers(-1, 0, NULL);
+}
+
+static void child_ended(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	if (terminal.pty.pid > 0 && waitpid(terminal.pty.pid, &terminal.status, WNOHANG) == terminal.pty.pid) {
+		terminal.pty.pid = 0;
+		command_ended();
+	}
+}
+
+static void signal_came(evutil_socket_t number, short what, void *arg)
+{
+	(void)what, (void)arg;
+	if (terminal.pty.pid > 0)
+		pty_signal(&terminal.pty, number);
+}
+
+static bool listen_at(const char *name, struct err *e)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t size = strlen(name);
+	if (size == 0 || size >= sizeof address.sun_path)
+		return err_set(e, "the name of the socket must have 1 to %zu bytes", sizeof address.sun_path - 1);
+	memcpy(address.sun_path + 1, name, size);
+	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size);
+	unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
+	if (!evconnlistener_new_bind(terminal.base, connected, NULL, flags, BACKLOG, (struct sockaddr *)&address, (int)length))
+		return err_sys(e, "could not listen at \"%s\"", name);
+	return true;
+}
+
+static void watch_signals(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	for (int i = 0; i < FORWARDED; i++)
+		event_add(evsignal_new(terminal.base, forwarded[i], signal_came, NULL), NULL);
+	event_add(evsignal_new(terminal.base, SIGCHLD, child_ended, NULL), NULL);
+}
+
+static void make_parts(int rows, int cols)
+{
+	static const struct viewer_handlers viewer_handlers = {take_keys, set_size};
+	static const struct screen_handlers screen_handlers = {screen_answered, line_ended, NULL};
+	terminal.screen = screen_new(rows, cols, &screen_handlers);
+	terminal.viewers = viewer_set_new(terminal.base, &viewer_handlers);
+	viewer_set_screen(terminal.viewers, terminal.screen);
+	terminal.activity = evtimer_new(terminal.base, activity_pending, NULL);
+	terminal.input = evbuffer_new();
+	terminal.readable = event_new(terminal.base, terminal.pty.master, EV_READ | EV_PERSIST, output_ready, NULL);
+	terminal.writable = event_new(terminal.base, terminal.pty.master, EV_WRITE, input_ready, NULL);
+	event_add(terminal.readable, NULL);
+}
+
+static int fail(const struct err *e, int code)
+{
+	fprintf(stderr, "rota-terminal: %s\n", e->message);
+	return code;
+}
+
+int terminal_run(const struct terminal_options *options)
+{
+	struct err e;
+	int failure, rows = options->rows, cols = options->cols;
+	setlocale(LC_CTYPE, "C.UTF-8");
+	setenv("TERM", "xterm-256color", 0);
+	screen_clamp(&rows, &cols);
+	terminal.base = event_base_new();
+	if (!terminal.base)
+		die("could not make an event loop");
+	if (!listen_at(options->name, &e))
+		return fail(&e, 1);
+	watch_signals();
+	if (!pty_start(&terminal.pty, options->argv, rows, cols, &failure, &e))
+		return fail(&e, failure == 0 ? 1 : failure == ENOENT ? 127 : 126);
+	make_parts(rows, cols);
+	child_ended(-1, 0, NULL);
+	event_base_dispatch(terminal.base);
+	if (WIFSIGNALED(terminal.status)) {
+		pty_end_by(WTERMSIG(terminal.status));
+		return 128 + WTERMSIG(terminal.status);
+	}
+	return WEXITSTATUS(terminal.status);
+}

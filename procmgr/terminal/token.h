@@ -1,0 +1,35 @@
+/* token.h - splits what a program writes to a terminal into text, control characters and sequences. */
+#ifndef ROTA_PROCMGR_TOKEN_H
+#define ROTA_PROCMGR_TOKEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum token_kind {
+	TOKEN_TEXT,    /* whole UTF-8 characters (or bytes that are none), without control characters */
+	TOKEN_CONTROL, /* one control character */
+	TOKEN_ESCAPE,  /* ESC, intermediates, final */
+	TOKEN_CSI,
+	TOKEN_STRING, /* OSC or DCS with its end */
+	TOKEN_DROP,   /* no terminal shows it: a string of another kind, a cancelled sequence */
+};
+
+enum { TOKEN_VALUES_MOST = 32 };
+
+struct token_csi {
+	char leader, intermediate, final; /* '\0': none */
+	int count;			  /* number of values */
+	unsigned joined;		  /* bit i: a colon follows value i */
+	int values[TOKEN_VALUES_MOST];	  /* -1: left out */
+};
+
+/* Returns the size of the first token, or 0 if `bytes` ends before the token does. */
+size_t token_next(const char *bytes, size_t size, enum token_kind *kind);
+
+/* Read a TOKEN_CSI. Returns false if no terminal of this kind knows one like it: too many values, or too large ones. */
+bool token_csi_read(const char *bytes, size_t size, struct token_csi *csi);
+
+/* The value at `index`, or `missing` if it was left out. */
+int token_csi_value(const struct token_csi *csi, int index, int missing);
+
+#endif

@@ -1,0 +1,62 @@
+-- Changes of nodes, for the attempts that have them.
+--
+-- Called by: whatever changes the state of nodes, their notices, reservations or time limits; internal.attempt_lost.
+--
+-- Invariants:
+-- - An order carries the present state, so one that comes twice or late does no harm: the keeper drops a state that it has.
+-- - A node that an attempt has lost stays lost for it.
+
+create function internal.node_outlook(p_node int, p_ends_at timestamptz) returns table (state text, reason text)
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
+	select case when n.state in ('drain', 'invalid') then 'drained' when w.message is not null then 'leaving' else 'up' end,
+		coalesce(case when n.state in ('drain', 'invalid') then n.reason else w.message end, '')
+	from node n
+	left join lateral (
+		select x.message from internal.node_warnings(array[p_node]) x
+		where x.kind in ('failing', 'drain') or x.kind = 'maintenance' and x.starts_at < p_ends_at
+		order by x.starts_at nulls first
+		limit 1) w on true
+	-- A node without a lease may be back before it is lost.
+	where n.node_id = p_node and n.state in ('up', 'drain', 'invalid');
+end $$;
+comment on function internal.node_outlook(int, timestamptz) is
+	'The state of a node for an attempt that may use it until p_ends_at: up, drained, or leaving, which an outage that is expected '
+	'before then or a failing node makes it; no row: nothing is to be said yet.';
+
+create function internal.attempt_listeners(p_job bigint, p_step int, p_attempt int) returns int[]
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return array(
+		select a.node_id
+		from attempt t
+		join step s on s.job_id = t.job_id and s.step_id = t.step_id
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.ended_at is null
+			and a.lost_at is null
+		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt
+			and (a.node_id = t.node_ids[1] or internal.spec_field(r.spec, 'notify') is not null)
+		order by a.node_index);
+end $$;
+comment on function internal.attempt_listeners(bigint, int, int) is
+	'The nodes of a live attempt that get its orders `node`: the first, where its step manager runs, and with --notify all.';
+
+create function internal.node_announce(p_nodes int[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.order_put((
+		select jsonb_agg(jsonb_build_object('node_ids', l.node_ids, 'kind', 'node', 'job_id', a.job_id, 'step_id', a.step_id,
+			'attempt', a.attempt, 'args', jsonb_build_object('name', n.name, 'state', o.state, 'reason', o.reason))
+			order by a.job_id, a.step_id, a.node_id)
+		from (select x.* from allocation x
+			where x.node_id = any (p_nodes) and x.ended_at is null and x.cpus_held > 0 and x.attempt > 0 offset 0) a -- by node
+		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt and t.outcome is null
+		join node n on n.node_id = a.node_id
+		cross join lateral internal.node_outlook(a.node_id, case when t.time_limit_s = 0 then 'infinity'
+			else coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s) end) o
+		cross join lateral (select internal.attempt_listeners(a.job_id, a.step_id, a.attempt) as node_ids) l
+		where l.node_ids <> '{}'));
+end $$;
+comment on function internal.node_announce(int[]) is
+	'Send the live attempts on these nodes the state of the nodes, by orders `node`. Call it after each change.';

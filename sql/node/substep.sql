@@ -1,0 +1,289 @@
+-- Sub-steps of jobs, as the step managers of a node report them. Their records are the word of users: they change no other row, and
+-- a row is only accepted for an attempt that has an allocation on the node.
+--
+-- Called by: procmgrd (procmgr/agent/agent_substep.c).
+-- Invariants:
+-- - A repeated report changes nothing: a state only moves from waiting to running to an end, and an ended row keeps its values.
+-- - A value that is out of range is stored as null. Only a row without a number or state is left out.
+-- - rota.substep_total is written under its row lock together with rota.substep, so it always agrees with it.
+
+create function internal.substep_int(p_value bigint) returns int
+-- Without a setting of its own, so that it becomes a part of the query.
+language sql immutable return case when p_value between 0 and 2147483647 then p_value::int end;
+comment on function internal.substep_int(bigint) is 'A reported count; null: out of range.';
+
+create function internal.substep_amount(p_value bigint) returns bigint
+-- The sum of two amounts is a bigint too.
+language sql immutable return case when p_value between 0 and 1152921504606846976 then p_value end;
+comment on function internal.substep_amount(bigint) is 'A reported amount of time, memory or bytes; null: out of range.';
+
+create function internal.substep_read(p_report jsonb) returns setof rota.substep
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	v_boot constant timestamptz := least(internal.report_boot(p_report), now());
+	c_us constant interval := '1 microsecond';
+begin
+	return query
+	with said as materialized (
+		select * from jsonb_to_recordset(p_report -> 'rows') as x (job bigint, step int, attempt int, substep bigint, name text,
+			command text, ntasks bigint, cpus bigint, mem_mb bigint, gres text, after text, priority bigint,
+			retry bigint, run bigint, state text, exit bigint, signal bigint, cause text, node text,
+			queued_us bigint, started_us bigint, ended_us bigint, user_usec bigint, system_usec bigint,
+			max_rss_kb bigint, minflt bigint, majflt bigint, rchar bigint, wchar bigint, read_bytes bigint,
+			write_bytes bigint, nvcsw bigint, nivcsw bigint, tasks_failed bigint)
+	), known as materialized (
+		-- The times of an attempt, as clocks of its node: nothing in it is before its start or after its end.
+		select k.job, k.step, k.attempt, b.boot_at,
+			(extract(epoch from greatest(t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint as low,
+			(extract(epoch from greatest(least(t.ended_at, now()), t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint as high
+		from (select distinct s.job, s.step, s.attempt from said s) k
+		join allocation a on a.job_id = k.job and a.step_id = k.step and a.attempt = k.attempt
+			and a.node_id = (p_report ->> 'node')::int and a.lost_at is null
+		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+		cross join lateral (select coalesce(a.boot_at, v_boot) as boot_at offset 0) b -- once an attempt
+	)
+	select s.job, s.step, s.attempt, s.substep::int, left(s.name, 256), left(s.command, 256), internal.substep_int(s.ntasks),
+		internal.substep_int(s.cpus), internal.substep_amount(s.mem_mb), nullif(left(s.gres, 256), ''),
+		nullif(left(s.after, 256), ''), case when s.priority between -1000000 and 1000000 then s.priority::int end,
+		internal.substep_int(s.retry), coalesce(internal.substep_int(s.run), 0), s.state,
+		case when s.exit between 0 and 255 then s.exit::int end, case when s.signal between 1 and 64 then s.signal::int end,
+		case when s.cause in ('exit', 'signal', 'launch', 'time_limit', 'idle_timeout', 'cancelled', 'bad_exit', 'dependency',
+			'lost', 'allocation_ended') then s.cause end,
+		left(s.node, 256), k.boot_at + c.queued * c_us, k.boot_at + c.started * c_us, k.boot_at + c.ended * c_us,
+		case when c.started is not null and c.ended is not null then greatest(c.ended - c.started, 0) end,
+		internal.substep_amount(s.user_usec), internal.substep_amount(s.system_usec),
+		internal.substep_amount(s.max_rss_kb), internal.substep_amount(s.minflt),
+		internal.substep_amount(s.majflt), internal.substep_amount(s.rchar),
+		internal.substep_amount(s.wchar), internal.substep_amount(s.read_bytes),
+		internal.substep_amount(s.write_bytes), internal.substep_amount(s.nvcsw),
+		internal.substep_amount(s.nivcsw), internal.substep_int(s.tasks_failed)
+	from said s
+	join known k on k.job = s.job and k.step = s.step and k.attempt = s.attempt
+	cross join lateral (select case when s.queued_us is not null then greatest(k.low, least(s.queued_us, k.high)) end as queued,
+		case when s.started_us is not null then greatest(k.low, least(s.started_us, k.high)) end as started,
+		case when s.state not in ('waiting', 'running')
+			then greatest(k.low, least(coalesce(s.ended_us, k.high), k.high)) end as ended offset 0) c -- once a row
+	where s.substep between 1 and 2147483647
+		and s.state in ('waiting', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'skipped', 'dependency_failed');
+end $$;
+comment on function internal.substep_read(jsonb) is
+	'The rows of a report of sub-steps that are valid and belong to attempts with an allocation on its node, with times by '
+	'the clock of the database.';
+
+create function internal.substep_put(p_rows rota.substep[]) returns int
+-- What was written is joined with what was reported: two lists of the same length.
+language plpgsql set search_path = live, rota, pg_temp set enable_hashjoin = on as $$
+declare
+	v_changed int;
+begin
+	-- One report at a time for each attempt: what is counted below is then exact.
+	insert into substep_total (job_id, step_id, attempt)
+	select distinct r.job_id, r.step_id, r.attempt from unnest(p_rows) r order by 1, 2, 3
+	on conflict do nothing;
+	perform from substep_total t
+	where (t.job_id, t.step_id, t.attempt) in (select r.job_id, r.step_id, r.attempt from unnest(p_rows) r)
+	order by t.job_id, t.step_id, t.attempt
+	for update;
+	with said as materialized (
+		select r.*, (select o.state from substep o where o.job_id = r.job_id and o.step_id = r.step_id
+			and o.attempt = r.attempt and o.substep = r.substep) as was
+		from unnest(p_rows) r
+	), put as (
+		insert into substep as t (job_id, step_id, attempt, substep, name, command, tasks, cpus, mem_mb, gres, after_text,
+			priority, retry, runs, state, exit_code, signal, cause, node, queued_at, started_at, ended_at,
+			elapsed_usec, user_usec, system_usec, max_rss_kb, minor_faults, major_faults, rchar, wchar, read_bytes,
+			write_bytes, voluntary_switches, involuntary_switches, tasks_failed)
+		select s.job_id, s.step_id, s.attempt, s.substep, s.name, s.command, s.tasks, s.cpus, s.mem_mb, s.gres,
+			s.after_text, s.priority, s.retry, s.runs, s.state, s.exit_code, s.signal, s.cause, s.node, s.queued_at,
+			s.started_at, s.ended_at, s.elapsed_usec, s.user_usec, s.system_usec, s.max_rss_kb, s.minor_faults,
+			s.major_faults, s.rchar, s.wchar, s.read_bytes, s.write_bytes, s.voluntary_switches,
+			s.involuntary_switches, s.tasks_failed
+		from said s
+		order by s.job_id, s.step_id, s.attempt, s.substep
+		on conflict (job_id, step_id, attempt, substep) do update
+		set name = coalesce(t.name, excluded.name), command = coalesce(t.command, excluded.command),
+			tasks = coalesce(t.tasks, excluded.tasks), cpus = coalesce(t.cpus, excluded.cpus),
+			mem_mb = coalesce(t.mem_mb, excluded.mem_mb), gres = coalesce(t.gres, excluded.gres),
+			after_text = coalesce(t.after_text, excluded.after_text),
+			priority = coalesce(t.priority, excluded.priority), retry = coalesce(t.retry, excluded.retry),
+			runs = greatest(t.runs, excluded.runs), state = excluded.state, exit_code = excluded.exit_code,
+			signal = excluded.signal, cause = excluded.cause, node = coalesce(excluded.node, t.node),
+			queued_at = coalesce(t.queued_at, excluded.queued_at),
+			started_at = coalesce(excluded.started_at, t.started_at), ended_at = excluded.ended_at,
+			elapsed_usec = coalesce(excluded.elapsed_usec, case when excluded.ended_at >= t.started_at
+				then (extract(epoch from excluded.ended_at - t.started_at) * 1000000)::bigint end),
+			user_usec = excluded.user_usec, system_usec = excluded.system_usec, max_rss_kb = excluded.max_rss_kb,
+			minor_faults = excluded.minor_faults, major_faults = excluded.major_faults, rchar = excluded.rchar,
+			wchar = excluded.wchar, read_bytes = excluded.read_bytes, write_bytes = excluded.write_bytes,
+			voluntary_switches = excluded.voluntary_switches,
+			involuntary_switches = excluded.involuntary_switches, tasks_failed = excluded.tasks_failed
+		where t.ended_at is null and (excluded.ended_at is not null or excluded.runs > t.runs)
+		returning t.job_id, t.step_id, t.attempt, t.substep, t.state, t.user_usec + t.system_usec as cpu_usec
+	), changed as (
+		select p.job_id, p.step_id, p.attempt, count(*) as rows,
+			count(*) filter (where p.state = 'waiting') - count(*) filter (where s.was = 'waiting') as waiting,
+			count(*) filter (where p.state = 'running') - count(*) filter (where s.was = 'running') as running,
+			count(*) filter (where p.state not in ('waiting', 'running')) as ended,
+			count(*) filter (where p.state in ('failed', 'timeout')) as failed,
+			-- As numeric: users report the terms, so a sum may be higher than a bigint.
+			sum(p.cpu_usec::numeric) as cpu_usec
+		from put p
+		join said s on s.job_id = p.job_id and s.step_id = p.step_id and s.attempt = p.attempt and s.substep = p.substep
+		group by p.job_id, p.step_id, p.attempt
+	), counted as (
+		update substep_total t
+		set waiting = t.waiting + c.waiting, running = t.running + c.running, ended = t.ended + c.ended,
+			failed = t.failed + c.failed,
+			cpu_usec = case when c.cpu_usec is null then t.cpu_usec
+				else least(coalesce(t.cpu_usec, 0) + c.cpu_usec, 9223372036854775807) end
+		from changed c
+		where t.job_id = c.job_id and t.step_id = c.step_id and t.attempt = c.attempt
+	)
+	select coalesce(sum(c.rows), 0) into v_changed from changed c;
+	return v_changed;
+end $$;
+comment on function internal.substep_put(rota.substep[]) is
+	'Store rows of sub-steps, each sub-step once, and count them. Answers the number of rows that are new or changed.';
+
+create function internal.session_attached(p_list jsonb, p_boot timestamptz, p_low bigint, p_high bigint) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+	select coalesce(jsonb_agg(jsonb_build_object('user', left(p.value ->> 'user', 256), 'host', left(p.value ->> 'host', 256),
+		'since', p_boot + greatest(p_low, least((p.value ->> 'since')::bigint, p_high)) * interval '1 microsecond') order by p.nr), '[]')
+	from jsonb_array_elements(case when jsonb_typeof(p_list) = 'array' then p_list else '[]' end) with ordinality p (value, nr)
+	where p.nr <= 16 and jsonb_typeof(p.value) = 'object' and (p.value ->> 'since') ~ '^-?[0-9]{1,18}$';
+$$;
+comment on function internal.session_attached(jsonb, timestamptz, bigint, bigint) is
+	'Who is attached to a session, as reported: at most 16, with times between two clocks of the node, by the clock of the database.';
+
+create function internal.session_read(p_report jsonb) returns setof rota.session
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	v_boot constant timestamptz := least(internal.report_boot(p_report), now());
+	c_us constant interval := '1 microsecond';
+begin
+	return query
+	with said as materialized (
+		select * from jsonb_to_recordset(p_report -> 'rows') as x (job bigint, step int, attempt int, substep bigint,
+			session text, session_us bigint, idle_timeout_s bigint, key_us bigint, output_us bigint, attached jsonb)
+		where x.session_us is not null and x.substep between 1 and 2147483647
+	), known as materialized (
+		-- As in internal.substep_read: nothing is before the start of the attempt or after its end.
+		select k.job, k.step, k.attempt, b.boot_at,
+			(extract(epoch from greatest(t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint as low,
+			(extract(epoch from greatest(least(t.ended_at, now()), t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint as high
+		from (select distinct s.job, s.step, s.attempt from said s) k
+		join allocation a on a.job_id = k.job and a.step_id = k.step and a.attempt = k.attempt
+			and a.node_id = (p_report ->> 'node')::int and a.lost_at is null
+		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+		cross join lateral (select coalesce(a.boot_at, v_boot) as boot_at offset 0) b -- once an attempt
+	)
+	select s.job, s.step, s.attempt, s.substep::int, left(s.session, 256), internal.substep_int(s.idle_timeout_s),
+		internal.session_attached(s.attached, k.boot_at, k.low, k.high),
+		case when s.key_us > 0 then k.boot_at + greatest(k.low, least(s.key_us, k.high)) * c_us end,
+		case when s.output_us > 0 then k.boot_at + greatest(k.low, least(s.output_us, k.high)) * c_us end,
+		k.boot_at + greatest(k.low, least(s.session_us, k.high)) * c_us
+	from said s
+	join known k on k.job = s.job and k.step = s.step and k.attempt = s.attempt;
+end $$;
+comment on function internal.session_read(jsonb) is
+	'The sessions of a report of sub-steps that belong to attempts with an allocation on its node, with times by the clock of '
+	'the database.';
+
+create function internal.session_put(p_rows rota.session[]) returns int
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_changed int;
+begin
+	insert into session as t (job_id, step_id, attempt, substep, name, idle_timeout_s, attached, last_key_at, last_output_at, reported_at)
+	select r.job_id, r.step_id, r.attempt, r.substep, r.name, r.idle_timeout_s, r.attached, r.last_key_at, r.last_output_at, r.reported_at
+	from unnest(p_rows) r
+	order by r.job_id, r.step_id, r.attempt, r.substep
+	on conflict (job_id, step_id, attempt, substep) do update
+	set name = excluded.name, idle_timeout_s = excluded.idle_timeout_s, attached = excluded.attached,
+		last_key_at = excluded.last_key_at, last_output_at = excluded.last_output_at, reported_at = excluded.reported_at
+	-- Of two records that were moved to the begin of the attempt, the later report counts.
+	where t.reported_at < excluded.reported_at or (t.reported_at = excluded.reported_at
+		and (t.attached, t.last_key_at, t.last_output_at) is distinct from (excluded.attached, excluded.last_key_at, excluded.last_output_at));
+	get diagnostics v_changed = row_count;
+	return v_changed;
+end $$;
+comment on function internal.session_put(rota.session[]) is
+	'Store rows of sessions, each sub-step once; an older row changes nothing. Answers the number of rows that are new or changed.';
+
+create function internal.substep_call(p_node int, p_calls jsonb) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.order_put((
+		select jsonb_agg(jsonb_build_object('node_id', n.node_id, 'kind', 'agent', 'job_id', t.job_id, 'step_id', t.step_id,
+			'attempt', t.attempt, 'body', c.keys ->> n.name, 'args', jsonb_build_object('host', h.address, 'port', c.port)))
+		from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, port int, keys jsonb)
+		join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.state is null
+			and t.node_ids[1] = p_node -- the step's first node
+		join node h on h.node_id = p_node
+		join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+			and a.node_id <> p_node and a.ended_at is null and a.lost_at is null
+		join node n on n.node_id = a.node_id
+		where c.port between 1 and 65535 and c.keys ->> n.name ~ '^[0-9a-f]{64}$'
+		having count(*) > 0));
+	perform internal.order_put((
+		select jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', 'agents', 'job_id', t.job_id, 'step_id', t.step_id,
+			'attempt', t.attempt))
+		from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, "join" boolean)
+		join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.state is null
+			and p_node = any (t.node_ids[2:])
+		join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+			and a.node_id = t.node_ids[1] and a.ended_at is null and a.lost_at is null
+		where c."join"
+		having count(*) > 0));
+	-- Updated only: a row is made when the owner asks. It is not there for an attempt that has ended.
+	update step_listener l
+	set port = c.port, fingerprint = c.fingerprint
+	from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, port int, fingerprint text)
+	join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.state is null
+		and t.node_ids[1] = p_node
+	where l.job_id = c.job and l.step_id = c.step and l.attempt = c.attempt and c.port between 1 and 65535
+		and c.fingerprint ~ '^[0-9a-f]{64}$'
+		and (l.port, l.fingerprint) is distinct from (c.port, c.fingerprint);
+end $$;
+comment on function internal.substep_call(int, jsonb) is
+	'Step managers on a node call the other nodes of their attempts: [{job, step, attempt, port, keys}]. Each live one whose '
+	'name is a member of keys gets an order `agent` with the address of the caller, the port, and its key in the body. A call '
+	'of another node than the first of an attempt is left out. A call {job, step, attempt, join: true} of another node gives the '
+	'first one an order `agents`, to make such a call. A call {job, step, attempt, port, fingerprint} of the first node says where '
+	'the step manager listens for clients on other machines.';
+
+create function api.node_substep_report(p_report jsonb) returns table (changed int, dropped int)
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_rows rota.substep[];
+	v_sessions rota.session[];
+begin
+	perform internal.node_need(array[(p_report ->> 'node')::int]);
+	if p_report ? 'calls' then
+		-- First, since it locks jobs.
+		perform internal.growth_give_back((p_report ->> 'node')::int, p_report -> 'calls');
+	end if;
+	v_rows := array(select r::rota.substep from internal.substep_read(p_report) r);
+	-- Most reports have no session, and skip what follows.
+	if jsonb_path_exists(p_report, '$.rows[*].session_us') then
+		v_sessions := array(select r::rota.session from internal.session_read(p_report) r);
+	end if;
+	changed := internal.substep_put(v_rows) + coalesce(internal.session_put(v_sessions), 0);
+	-- A row may be about the session only.
+	dropped := jsonb_array_length(p_report -> 'rows') - cardinality(v_rows) - coalesce((
+		select count(*) from unnest(v_sessions) o
+		where not exists (select from unnest(v_rows) r where r.job_id = o.job_id and r.step_id = o.step_id
+			and r.attempt = o.attempt and r.substep = o.substep)), 0);
+	if p_report ? 'calls' then
+		perform internal.substep_call((p_report ->> 'node')::int, p_report -> 'calls');
+		perform internal.growth_call((p_report ->> 'node')::int, p_report -> 'calls');
+	end if;
+	return next;
+end $$;
+comment on function api.node_substep_report(jsonb) is
+	'Sub-steps of attempts on a node: {"node", "boot_us", "rows": [{job, step, attempt, substep, state, queued_us, started_us, '
+	'ended_us, name, command, ..., session, session_us, key_us, output_us, idle_timeout_s, attached}]}, each sub-step once, with what '
+	'is known of it since the last report. A row without a state is about the session of the sub-step only. A repeated report '
+	'changes nothing. Answers how many rows are new or changed, and how many were left out because they are not valid or the '
+	'attempt has no allocation on the node. Member `calls`, if there is one: internal.substep_call, '
+	'internal.growth_call, internal.growth_give_back. 28000: the session does not speak for the node.';

@@ -1,0 +1,48 @@
+/* substep_protocol_fuzz.c - the step protocol: the input is what a program of the job sends on a connection. Sub-steps are queued, but
+ * no process is started (substep_stub.h). */
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "procmgr/stepmgr/substep_client.h"
+#include "tests/fuzz/substep_stub.h"
+
+enum { LOOPS = 4 };
+
+static struct sockaddr_un address;
+static socklen_t address_size = sizeof address;
+static struct event_base *base;
+static struct substep_engine *engine;
+
+/* Serve at a socket whose name the kernel chooses. */
+static void serve(void)
+{
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	address.sun_family = AF_UNIX;
+	if (bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)) < 0 || listen(listener, 4) < 0 ||
+	    getsockname(listener, (struct sockaddr *)&address, &address_size) < 0)
+		abort();
+	base = event_base_new();
+	engine = stub_engine(base, stub_file(), stub_file(), &substep_client_handlers);
+	substep_client_serve(base, engine, listener, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!base)
+		serve();
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(fd, (struct sockaddr *)&address, address_size) < 0)
+		abort();
+	if (send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && size > 0)
+		abort();
+	for (int i = 0; i < LOOPS; i++)
+		event_base_loop(base, EVLOOP_NONBLOCK);
+	close(fd);
+	for (int i = 0; i < LOOPS; i++)
+		event_base_loop(base, EVLOOP_NONBLOCK);
+	stub_reset(engine);
+	return 0;
+}
