@@ -8,6 +8,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
+from lib.substeps import Row, judge_lines, judge_rows  # noqa: E402
 from lib.verdict import Ledger, Verdict, judge_ledger  # noqa: E402
 
 WELL = ("begin 1.a 1 0 n1 100 7 1.0", "begin 1.a 1 1 n2 101 7 1.0", "end 1.a 1 0 n1 100 7 2.0", "begin 1.a 2 0 n1 102 9 3.0", "end 1.a 2 0 n1 102 9 4.0")
@@ -43,6 +44,61 @@ class LedgerTest(unittest.TestCase):
 
     def test_torn(self):
         self.assertEqual(len(judged(*WELL, "begin 1.a 3").wrong), 1)
+
+
+# A sub-step with two tasks that fails and succeeds at its second run, and one that fails; then the sub-step of a second attempt.
+SUB_WELL = ("subbegin 1.a 1 1.0.5 n1 200 7 1.0", "subbegin 1.a 1 1.1.5 n1 201 7 1.0", "subend 1.a 1 1.0.5 n1 200 7 1.5", "subend 1.a 1 1.1.5 n1 201 7 1.6",
+            "subbegin 1.a 1 1.0.0 n1 202 8 1.7", "subbegin 1.a 1 1.1.0 n1 203 8 1.7", "subend 1.a 1 1.1.0 n1 203 8 1.8", "subend 1.a 1 1.0.0 n1 202 8 1.9",
+            "subbegin 1.a 1 2.0.3 n1 204 8 1.9", "subend 1.a 1 2.0.3 n1 204 8 2.0")
+ROWS = (Row("1.a", 1, True, 1, 2, 1, 2, "completed", 0, "exit", "work 1.a.1 0.1"), Row("1.a", 1, True, 2, 1, 0, 1, "failed", 3, "exit", "work 1.a.1 0.1"))
+
+
+def judged_substeps(lines, rows):
+    with tempfile.NamedTemporaryFile("w", suffix=".ledger") as file:
+        file.write("".join(line + "\n" for line in lines))
+        file.flush()
+        verdict, ledger = Verdict(), Ledger(file.name)
+    judge_ledger(verdict, ledger)
+    judge_lines(verdict, ledger)
+    judge_rows(verdict, ledger, rows)
+    return verdict
+
+
+class SubstepTest(unittest.TestCase):
+    def found(self, lines, rows, **expected):
+        verdict = judged_substeps(lines, rows)
+        self.assertEqual({what: len(getattr(verdict, what)) for what in ("lost", "doubled", "wrong")}, {"lost": 0, "doubled": 0, "wrong": 0, **expected},
+                         list(verdict.lines()))
+
+    def test_well(self):
+        self.found(SUB_WELL, ROWS)
+
+    def test_begins_twice(self):
+        self.found((*SUB_WELL, "subbegin 1.a 1 2.0.3 n1 205 9 2.1"), ROWS, doubled=1)
+        cut = tuple(row._replace(whole=False, runs=1, state="running", exit_code=-1, cause="") for row in ROWS)
+        self.found(SUB_WELL, cut)
+        self.found((*SUB_WELL, "subbegin 1.a 1 2.0.3 n1 205 9 2.1"), cut, doubled=1)
+
+    def test_missing(self):
+        """Rows or ends that are missing, of an attempt that was not cut off."""
+        self.found(SUB_WELL, ROWS[:1], lost=1)
+        self.found(SUB_WELL, (ROWS[0]._replace(whole=False),))
+        self.found(SUB_WELL[:-1], ROWS, lost=1)
+        self.found(SUB_WELL[:-2], ROWS, lost=1, wrong=1)
+        self.found(SUB_WELL, (), wrong=2)
+
+    def test_end(self):
+        for change in ({"state": "completed"}, {"exit_code": 0}, {"cause": "lost"}, {"state": "running", "exit_code": -1, "cause": ""}):
+            self.found(SUB_WELL, (ROWS[0], ROWS[1]._replace(**change)), wrong=1)
+
+    def test_another_job(self):
+        self.found(SUB_WELL, (ROWS[0], ROWS[1]._replace(command="work 2.a.1 0.1")), wrong=1)
+
+    def test_another_process(self):
+        self.found((*SUB_WELL[:-1], "subend 1.a 1 2.0.3 n1 299 8 2.0"), ROWS, wrong=1)
+
+    def test_beside(self):
+        self.found((*SUB_WELL[:-1], "begin 1.a 2 0 n1 300 9 2.0", SUB_WELL[-1]), ROWS, doubled=1)
 
 
 if __name__ == "__main__":

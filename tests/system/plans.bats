@@ -13,6 +13,10 @@ setup_file() {
 		return 1
 	}
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -qf "$ROTA_SOURCE/tests/bench/history/rollup.sql"
+	superuser "insert into rota.substep (job_id, step_id, attempt, substep, runs, state, ended_at)
+		select job_id, step_id, attempt, nr, 1, 'completed', ended_at from rota.attempt, generate_series(1, 3) nr where ended_at is not null;
+		insert into rota.substep_total (job_id, step_id, attempt, ended)
+		select job_id, step_id, attempt, 3 from rota.attempt where ended_at is not null"
 	PGOPTIONS="-c default_statistics_target=1000" superuser "vacuum (freeze, analyze)"
 }
 
@@ -84,7 +88,7 @@ value() {
 }
 
 @test "one job, its steps, its events, its tasks and its allocations are found by key, in one range" {
-	for view in job step event task allocation attempt; do
+	for view in job step event task allocation attempt substep; do
 		plan_is "$view" "select * from acct.$view where job_id = 6500"
 	done
 }

@@ -21,6 +21,6 @@ teardown_file() {
 	[ -z "${ROTA_ANSWERS:-}" ] || "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres"
 	run "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres" --check
 	[ "$status" = 0 ] || { echo "$output"; false; }
-	[[ ${lines[-1]} == "41 questions, 0 other answers" ]]
+	[[ ${lines[-1]} == "42 questions, 0 other answers" ]]
 	[ "$(rota sql -Atc "select count(*) from acct.usage_audit('2000-01-01', '2100-01-01')")" = 0 ]
 }

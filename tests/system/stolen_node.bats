@@ -40,7 +40,8 @@ setup() {
 		echo end
 	END
 	[ "$output" = "$(printf 'reads\nend')" ]
-	[ "$(find "$ROTA_HOME/node/n1" -user "$EVE")" = "" ]
+	# Eve owns a socket for sub-steps, in a folder that Eve cannot write to.
+	[ "$(find "$ROTA_HOME/node/n1" -user "$EVE" ! -type s)" = "" ]
 }
 
 @test "a script of one user is not left to the next user of the same keeper" {

@@ -67,6 +67,10 @@ figures() {
 	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.15)"
 	between 'cpu_used_s - user_cpu_s - system_cpu_s' -0.000002 0.000002
 	between elapsed_s "$(own elapsed)" 1000
+	# Processes that the program waited for count, and no process counts twice.
+	consume cpu=0.1 fork=0.2:3
+	awk -v x="$(own cpu)" 'BEGIN { exit x < 0.7 }'
+	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.15)"
 	# Processes that nobody waited for.
 	consume cpu=0.1 orphan=0.4
 	[ "$(wc -l <"$said")" = 2 ]
@@ -93,6 +97,12 @@ figures() {
 	between rchar 0 $((8 << 20))
 	between read_bytes $((15 << 20)) $((32 << 20))
 	between rchar "$(own rchar)" "$(plus "$(own rchar)" 1048576)"
+	consume "read=$WORK/stored"
+	between rchar $((16 << 20)) $((18 << 20))
+	between read_bytes $((15 << 20)) $((32 << 20))
+	consume "cached=$WORK/stored"
+	between rchar $((16 << 20)) $((18 << 20))
+	between read_bytes 0 $((1 << 20))
 	rm "$WORK/stored"
 }
 

@@ -15,7 +15,8 @@ from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, look,
 FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 2, LEASE + MARGIN + 2)
 # Faults that end no running task, whenever they come.
 HARMLESS = {"kill-procmgrd", "kill-launcher", "kill-leader", "kill-follower", "kill-nodemgrd", "kill-runnerd", "kill-munged", "kill-backend", "kill-client",
-            "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-runnerd", "freeze-munged", "terminate-backend", "step-clock"}
+            "kill-stepmgr", "kill-agent", "freeze-agent", "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-runnerd", "freeze-munged", "freeze-stepmgr",
+            "terminate-backend", "step-clock"}
 ABSENCES = (0, 0, 0.5, 0.5, 1, 2, LEASE + 2)
 
 
@@ -29,7 +30,7 @@ class Faults:
     def table(self):
         inst = self.instance
         rows = [(f"{verb}-{role}", lambda verb=verb, role=role: self.hit(verb, role))
-                for verb in ("kill", "freeze") for role in ("procmgrd", "launcher", "keeper", "leader", "follower", "nodemgrd", "runnerd", "munged", "backend")]
+                for verb in ("kill", "freeze") for role in ("procmgrd", "launcher", "keeper", "stepmgr", "agent", "leader", "follower", "nodemgrd", "runnerd", "munged", "backend")]
         rows += [("terminate-backend", self.terminate), ("stop-postgres", self.stop_postgres), ("kill-postmaster", self.kill_postmaster),
                  ("freeze-postmaster", lambda: self.hit("freeze", "postmaster")), ("kill-client", self.kill_clients)]
         rows += [("cut-network", self.cut)] if inst.own_network else []
@@ -63,6 +64,10 @@ class Faults:
             return inst.launcher(node), node
         if role == "keeper":
             return self.drawn(inst.keepers()), ""
+        if role == "stepmgr":
+            return self.drawn(inst.stepmgrs()), ""
+        if role == "agent":
+            return self.drawn(inst.agents()), ""
         if role in ("nodemgrd", "runnerd"):  # of runnerd's two processes either
             return self.drawn(inst.named(role, "", "")), ""
         if role == "munged":

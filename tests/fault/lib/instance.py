@@ -50,7 +50,8 @@ def number_in(path):
 
 
 class Instance:
-    def __init__(self, folder, binaries, say):
+    def __init__(self, folder, binaries, say, lease=LEASE):
+        self.lease = lease
         self.folder, self.home, self.binaries, self.say = folder, f"{folder}/home", binaries, say
         self.conf = f"{self.home}/etc/rota.conf"
         self.second_conf, self.far_conf = f"{self.home}/etc/second.conf", f"{self.home}/etc/far.conf"
@@ -93,7 +94,7 @@ class Instance:
 
     def start(self):
         """Start four nodes; raises if that fails."""
-        settings = {"node.lease": LEASE, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2,
+        settings = {"node.lease": self.lease, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2,
                     "controller.prolog": f"{self.folder}/hook.sh", "controller.epilog": f"{self.folder}/hook.sh"}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
@@ -220,6 +221,28 @@ class Instance:
     def keepers(self):
         pids = [number_in(path) for path in glob.glob(f"{self.home}/node/*/spool/*/pid")]
         return [pid for pid in pids if pid and alive(pid)]
+
+    def stepmgrs(self):
+        """Step managers: their socket is in a spool folder of this instance."""
+        return [pid for pid, variables in self.stepmgr_environments() if b"ROTA_NODE_INDEX=0" in variables]
+
+    def agents(self):
+        """Agents of step managers, on the other nodes of their steps."""
+        return [pid for pid, variables in self.stepmgr_environments() if b"ROTA_NODE_INDEX=0" not in variables]
+
+    def stepmgr_environments(self):
+        word, found = f"ROTA_STEP_SOCKET={self.home}/node/".encode(), []
+        for folder in glob.glob("/proc/[0-9]*"):
+            try:
+                if os.readlink(f"{folder}/exe") != f"{os.path.realpath(self.binaries)}/rota-stepmgr":
+                    continue
+                with open(f"{folder}/environ", "rb") as environment:
+                    variables = environment.read().split(b"\0")
+                if any(text.startswith(word) for text in variables):
+                    found.append((int(folder[6:]), variables))
+            except OSError:
+                continue
+        return found
 
     def postmaster(self):
         pid = number_in(f"{self.home}/pg/data/postmaster.pid")

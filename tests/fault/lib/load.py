@@ -8,6 +8,8 @@ import subprocess
 import threading
 import time
 
+from lib.instance import FAR_NODE
+
 LIVE = 14  # jobs that are not over, at most, before another one is submitted
 SEVERAL = 3  # jobs of a submission of kind "several"
 
@@ -57,6 +59,44 @@ work 0.2
 #ROTA step group2 --after=group1 --group=G
 work 0.2
 """),
+    ("substeps", 4, """#ROTA --cpus-per-task=3
+together() {
+	substep --input=none --name=first -- D & first=$!
+	substep --input=none --ntasks=2 --cpu-bind=threads -- D 3 & second=$!
+	substep --input=none --retry=2 -- 0.3 5 0 & third=$!
+	until rota steps | grep -qw first; do sleep 0.1; done # a name can be waited for once it is known
+	substep --input=none --exclusive --after=first -- 0.2 & fourth=$!
+	answered 0 wait $first
+	answered 3 wait $second
+	answered 0 wait $third
+	answered 0 wait $fourth
+	answered 7 substep -- 0.1 7
+}
+during together
+"""),
+    ("lines", 4, """#ROTA --cpus-per-task=2
+each() {
+	seq 30 | rota run --each --retry=1 --output=none bash -c '. "$0" && substep_work "$1" "0.$2" $(($2 % 10 == 0))' "$TASK_FILE" \\
+		"$ROTA_STEP_LABEL.$ROTA_ATTEMPT" {} 2>/dev/null
+}
+during answered 1 each
+"""),
+    ("lines-cancelled", 1, """#ROTA --cpus-per-task=2
+each() {
+	seq 40 | rota run --each --retry=1 bash -c '. "$0" && substep_work "$@"' "$TASK_FILE" "$ROTA_STEP_LABEL.$ROTA_ATTEMPT" 0.{}
+}
+during each
+"""),
+    ("spread", 4, f"""#ROTA --nodes=2 --ntasks-per-node=1 --cpus-per-task=2 --exclude={FAR_NODE}
+spread() {{
+	substep --input=none --nodes=2 --ntasks=4 -- D & first=$!
+	substep --input=none --nodes=2 --ntasks=2 --overlap --retry=2 -- 0.3 5 0 & second=$!
+	answered 0 wait $first
+	answered 0 wait $second
+	answered 3 substep --input=none --nodes=2 --ntasks=2 -- 0.5 3
+}}
+during spread
+"""),
     ("probe", 0, "work 0.1\n"),
 )
 
@@ -65,6 +105,7 @@ ENDS = {
     ("once", "script"): {"completed", "node_fail"},
     ("bad", "script"): {"failed"},
     ("cancelled", "script"): {"completed", "cancelled"},
+    ("lines-cancelled", "script"): {"completed", "cancelled"},
     ("peers", "bad"): {"failed"},
     ("peers", "never"): {"dependency_failed"},
 }
@@ -90,8 +131,9 @@ class Load(threading.Thread):
 
     def script(self, kind):
         text = HEAD.format(task=self.task) + next(body for name, _, body in KINDS if name == kind)
-        while "work D" in text:
-            text = text.replace("work D", f"work {self.random.choice((0.1, 0.3, 0.6, 1, 1, 2, 3)):g}", 1)
+        for what in ("work D", "-- D"):
+            while what in text:
+                text = text.replace(what, f"{what[:-1]}{self.random.choice((0.1, 0.3, 0.6, 1, 1, 2, 3)):g}", 1)
         return text
 
     def submit(self, kind, number, conf=None):
@@ -143,8 +185,8 @@ class Load(threading.Thread):
             self.act(("hold", str(job)))
             time.sleep(0.3)
             self.act(("release", str(job)))
-        elif kind in ("stopped", "cancelled"):
-            time.sleep(self.random.uniform(0.1, 0.8))
+        elif kind in ("stopped", "cancelled", "lines-cancelled"):
+            time.sleep(self.random.uniform(0.1, 0.8) + (1 if kind == "lines-cancelled" else 0))
             self.act(("suspend" if kind == "stopped" else "cancel", str(job)))
             if kind == "stopped":
                 time.sleep(0.5)

@@ -7,6 +7,7 @@ import os
 import subprocess
 
 from lib.load import may_end
+from lib.substeps import judge_substeps
 
 AUDIT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "audit.sql")
 
@@ -14,7 +15,7 @@ AUDIT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 class Verdict:
     def __init__(self):
         self.lost, self.doubled, self.wrong = [], [], []
-        self.jobs = self.attempts = self.begun = 0
+        self.jobs = self.attempts = self.begun = self.substeps = 0
         self.causes = ""
 
     def lines(self):
@@ -26,17 +27,23 @@ class Verdict:
 
 
 class Ledger:
-    """(label, attempt, task) -> positions of its lines. Positions are the order of events."""
+    """(label, attempt, task) -> positions of its lines; of sub-steps, (label, attempt, sub-step, task) -> their lines. Positions are the
+    order of events."""
 
     def __init__(self, path):
-        self.begins, self.ends, self.besides, self.torn = {}, {}, [], []
+        self.begins, self.ends, self.substeps, self.besides, self.torn = {}, {}, {}, [], []
         if not os.path.exists(path):
             return
         with open(path, encoding="utf-8") as file:
             for position, line in enumerate(file):
                 words = line.split()
-                if len(words) != 8 or words[0] not in ("begin", "end", "beside"):
+                if len(words) != 8 or words[0] not in ("begin", "end", "beside", "subbegin", "subend"):
                     self.torn.append(line.strip())
+                    continue
+                if words[0].startswith("sub"):
+                    substep, task, code = (int(word) for word in words[3].split("."))
+                    lines = self.substeps.setdefault((words[1], int(words[2]), substep, task), [])
+                    lines.append((position, words[0][3:], (words[5], words[6]), code))
                     continue
                 key = (words[1], int(words[2]), int(words[3]))
                 if words[0] == "beside":
@@ -52,6 +59,7 @@ def judge(instance, load, ledger, harmless):
     judge_ledger(verdict, ledger)
     judge_submissions(verdict, instance, load)
     judge_attempts(verdict, instance, ledger)
+    judge_substeps(verdict, ledger, instance)
     judge_outcomes(verdict, instance)
     judge_database(verdict, instance)
     judge_hooks(verdict, instance)
@@ -78,7 +86,7 @@ def name(key):
 
 def judge_ledger(verdict, ledger):
     """The ledger by itself: no task twice, no task beside its successor."""
-    verdict.begun = len(ledger.begins)
+    verdict.begun, verdict.substeps = len(ledger.begins), len(ledger.substeps)
     verdict.wrong += [f"a line of the ledger that no task writes: {line}" for line in ledger.torn]
     for key, lines in ledger.begins.items():
         if len(lines) > 1:
@@ -90,14 +98,14 @@ def judge_ledger(verdict, ledger):
             verdict.wrong.append(f"{name(key)} ended as another process than the one that began")
     verdict.doubled += [f"{name(key)} began beside process {pid} of an earlier attempt" for key, pid in ledger.besides]
     first = {}
-    for (label, attempt, _), lines in ledger.begins.items():
+    for (label, attempt, *_), lines in list(ledger.begins.items()) + list(ledger.substeps.items()):
         first[label, attempt] = min([first.get((label, attempt), lines[0][0])] + [line[0] for line in lines])
-    for (label, attempt, task), lines in list(ledger.begins.items()) + list(ledger.ends.items()):
+    for (label, attempt, *task), lines in list(ledger.begins.items()) + list(ledger.ends.items()) + list(ledger.substeps.items()):
         for later in range(attempt + 1, attempt + 100):
             if (label, later) not in first:
                 continue
             if max(line[0] for line in lines) > first[label, later]:
-                verdict.doubled.append(f"{name((label, attempt, task))} went on beside attempt {later}")
+                verdict.doubled.append(f"{name((label, attempt, '.'.join(map(str, task))))} went on beside attempt {later}")
             break
 
 

@@ -1,0 +1,217 @@
+#!/usr/bin/env bats
+# Terminals: `rota shell`, `rota run --pty` and `rota attach`, typed into a real terminal (tmux).
+
+load helper
+
+setup_file() {
+	instance_up 1 --cpus 2
+}
+
+teardown_file() {
+	instance_down
+}
+
+teardown() {
+	tmux -S "$TMUX_SOCKET" kill-server 2>/dev/null || true
+}
+
+# person: a new terminal of 100 x 30 in which somebody types; `keys` types, `screen` prints what is seen. Each has a server of its own: one
+# that ends would take the session of the next one with it.
+person() {
+	TMUX_SOCKET=$(mktemp -u "$BATS_TEST_TMPDIR/tmux.XXXXXX")
+	tmux -S "$TMUX_SOCKET" -f /dev/null new-session -d -x 100 -y 30 -c "$BATS_TEST_TMPDIR" "env SHELL=/bin/bash PS1='outside> ' bash --norc --noprofile"
+	see 'outside>'
+}
+
+keys() {
+	tmux -S "$TMUX_SOCKET" send-keys "$@"
+}
+
+screen() {
+	tmux -S "$TMUX_SOCKET" capture-pane -p
+}
+
+# see TEXT: wait until the screen has it.
+see() {
+	for _ in {1..1200}; do
+		[[ $(screen) != *"$1"* ]] || return 0
+		sleep 0.1
+	done
+	echo "the screen does not show \"$1\":" >&2
+	screen >&2
+	return 1
+}
+
+# runs NAME: wait until the sub-step of the job of this name runs; the job's number is in `job`.
+runs() {
+	for _ in {1..1200}; do
+		job=$(rota queue --json | jq -r ".jobs[] | select(.name == \"$1\") | .job_id")
+		[[ -z $job || $(rota steps --json "$job" 2>/dev/null | jq -r '.substeps[0].state') != running ]] || return 0
+		sleep 0.1
+	done
+	rota queue >&2; rota sql -c "select * from acct.job" >&2
+	rota steps "$job" >&2 || true
+	screen >&2
+	return 1
+}
+
+# runs_in_shell NUMBER COMMAND: type the command, and wait until the shell is at it.
+runs_in_shell() {
+	keys "printf 'be%s\\n' gin$1; $2" Enter
+	see "begin$1"
+	sleep 0.5
+}
+
+@test "a shell: window size, Ctrl-C, Ctrl-Z, Ctrl-\\ and the exit code" {
+	person
+	keys "rota shell -J work; echo status \$?" Enter
+	runs work
+	keys "PS1='inside> '; stty size; echo step \$ROTA_STEP_LABEL" Enter
+	see '30 100'
+	see '.script'
+	tmux -S "$TMUX_SOCKET" resize-window -x 90 -y 25
+	keys 'clear; stty size' Enter
+	see '25 90'
+	runs_in_shell 1 'sleep 1000'
+	keys C-c
+	keys 'echo interrupted $?' Enter
+	see 'interrupted 130'
+	runs_in_shell 2 'sleep 1001'
+	keys C-z
+	see 'Stopped'
+	runs_in_shell 3 'kill %1; sleep 1002'
+	keys C-\\
+	keys 'echo quit $?' Enter
+	see 'quit 131'
+	keys 'exit 9' Enter
+	see 'status 9'
+	run rota wait --timeout=30
+	[[ $(rota sql -At -c "select exit_code from acct.job where name = 'work'") == 9 ]]
+}
+
+@test "a person who leaves finds the same screen again, as do others and scripts" {
+	person
+	keys "rota shell -J again" Enter
+	runs again
+	keys "PS1='inside> '; clear; seq 3; echo last of it" Enter
+	see $'3\nlast of it'
+	runs again
+	run -0 rota attach --text "$job"
+	[[ $output == *$'1\n2\n3\nlast of it\ninside>'* ]]
+	keys Enter '~.'
+	see 'rota attach'
+	[[ $(rota queue --json | jq -r '.jobs[0].state') == running ]]
+	keys "clear; rota attach $job" Enter
+	see $'3\nlast of it'
+	keys 'exit' Enter
+	see 'outside>'
+	run -0 rota wait --timeout=30
+}
+
+@test "a closed terminal leaves the program running, unless --kill-on-hangup is given" {
+	person
+	# It prints all the time, so the client cannot write when the terminal is gone.
+	keys "rota run --pty --name=stays sh -c 'while echo more; do sleep 0.01; done'" Enter
+	runs stays
+	tmux -S "$TMUX_SOCKET" kill-server
+	bash -c 'rota attach "$0" >/dev/full' "$job" </dev/null 2>"$BATS_TEST_TMPDIR/attached" || true # nor does somebody who cannot write
+	grep -q 'could not write the output' "$BATS_TEST_TMPDIR/attached"
+	run rota steps --json "$job"
+	echo "$output" >&2
+	[ "$status" = 0 ]
+	[[ $(jq -r '.substeps[0].state' <<<"$output") == running ]]
+	rota cancel -q "$job"
+	run rota wait --timeout=30 "$job"
+	person
+	keys "rota run --pty --kill-on-hangup --name=goes sleep 1004" Enter
+	runs goes
+	tmux -S "$TMUX_SOCKET" kill-server
+	run rota wait --timeout=30
+	[[ $(rota queue --json | jq '.jobs | length') == 0 ]]
+}
+
+@test "an editor works, and its screen is there for who attaches" {
+	person
+	keys "rota run --pty --name=edits vi -u NONE -N text" Enter
+	see '"text" [New]'
+	keys 'ihello' Escape ':set number' Enter
+	see '1 hello'
+	runs edits
+	run -0 rota attach --text "$job"
+	[[ $output == *'1 hello'* ]]
+	keys ':wq' Enter
+	see 'outside>'
+	run -0 rota wait --timeout=30
+}
+
+# has SQL VALUE: does the database answer this?
+has() {
+	[[ $(rota sql -Atc "$1") == "$2" ]]
+}
+
+@test "a session has a name, by which it is found, and a row that says who has it" {
+	person
+	keys "rota shell --session=desk; echo status \$?" Enter
+	runs shell
+	keys "PS1='inside> '; clear; echo first seen" Enter
+	see 'first seen'
+	keys "$ROTA_BIN/rota steps --sessions" Enter
+	see "$(id -un)@$(hostname)"
+	eventually has "select state, idle_timeout_s is null, jsonb_array_length(attached) from acct.session where name = 'desk'" 'running|t|1'
+	keys Enter '~.'
+	see 'rota attach'
+	eventually has "select attached, last_key_at > started_at, last_output_at > started_at, cpus from acct.session where name = 'desk'" '[]|t|t|1'
+	run -0 rota acct --sessions --json --states=running
+	[[ $(jq -c '[.rows[] | [.session, .state, .attached, .cpus]]' <<<"$output") == '[["desk","running",null,1]]' ]]
+	keys "clear; rota shell --session=desk 2>said" Enter
+	eventually grep -q 'session desk runs already as .*; attaching to it' "$BATS_TEST_TMPDIR/said"
+	see 'first seen'
+	keys Enter '~.'
+	eventually grep -q 'find it again' "$BATS_TEST_TMPDIR/said"
+	[[ $(rota queue --json | jq '.jobs | length') == 1 ]]
+	run -0 rota attach --text desk
+	[[ $output == *'first seen'* ]]
+	keys "clear; rota attach desk" Enter
+	see 'first seen'
+	keys "exit" Enter
+	see 'outside>'
+	run -0 rota wait --timeout=30
+	run -1 rota attach desk
+	[[ $output == *'no session "desk" of yours runs'* ]]
+	run -2 rota run --session=desk true
+	[[ $output == *'--session needs --pty'* ]]
+	run -2 rota shell --session=7up
+	[[ $output == *'must begin with a letter'* ]]
+}
+
+@test "a name of two sessions is refused with both of them" {
+	person
+	keys "rota run --pty --name=twice sleep 1005" Enter
+	runs twice
+	first=$job
+	keys '~.'
+	see 'rota attach'
+	keys "clear; rota run --pty --name=twice sleep 1006" Enter
+	both() { has "select count(*) from acct.session where name = 'twice' and state = 'running'" 2; }
+	eventually both
+	run -1 rota attach twice
+	[[ $output == *'several running sessions are named "twice"'*"$first.script.1"* ]] || { echo "$output"; return 1; }
+	rota queue --json | jq -r '.jobs[].job_id' | xargs rota cancel -q
+	run rota wait --timeout=60
+}
+
+@test "an idle session is warned and ended, one that is used is not" {
+	person
+	keys "rota shell --session=lazy --idle-timeout=0:0:8; echo status \$?" Enter
+	runs shell
+	keys "PS1='inside> '; clear; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo used \$i; sleep 1; done" Enter
+	see 'used 12'
+	see 'this session is idle and ends in 4 s'
+	keys 'x'
+	sleep 6
+	[[ $(rota steps --json "$job" | jq -r '.substeps[0].state') == running ]]
+	see 'timeout (idle_timeout)'
+	run rota wait --timeout=30
+	eventually has "select state, cause from acct.session where name = 'lazy'" 'timeout|idle_timeout'
+	has "select state, cause from acct.substep where job_id = $job" 'timeout|idle_timeout'
+}

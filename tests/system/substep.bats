@@ -1,0 +1,409 @@
+#!/usr/bin/env bats
+# Sub-steps when something fails: daemons and the database away, the step manager killed, the job ended before its sub-steps; and
+# what another user can reach of them.
+
+load helper
+
+setup_file() {
+	instance_up 1 --cpus 4 --mem 4000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1
+	export SUBSTEPS=$ROTA_HOME/node/n1/substeps
+	[ "$(id -u)" = 0 ] || return 0
+	export EVE=rsube$$ BOB=rsubb$$
+	users_add "$EVE" "$BOB"
+	folders_add "$EVE" "$BOB"
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	[ "$(id -u)" != 0 ] || users_remove "$EVE" "$BOB" || status=1
+	return "$status"
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# submit [OPTION OF rota submit]... <<END: submit the script as a job with four CPUs; its number is in `job`.
+submit() {
+	{
+		echo '#!/bin/bash'
+		cat
+	} >job.sh
+	job=$(rota submit --parsable --cpus-per-task=4 --mem=400 --output=job.out "$@" job.sh)
+}
+
+ends() {
+	run rota wait -q --timeout=120 "$job"
+}
+
+there() {
+	[ -e "$1" ]
+}
+
+# managers: pids of the step managers of the job `job`.
+managers() {
+	local process
+	for process in $(find /proc -mindepth 2 -maxdepth 2 -name exe -lname '*/rota-stepmgr' 2>/dev/null); do
+		process=${process%/exe}
+		grep -qszE "^ROTA_STEP_SOCKET=$ROTA_HOME/.*/$job\.[0-9]+\.[0-9]+/steps$" "$process/environ" && echo "${process#/proc/}"
+	done
+	return 0
+}
+
+# left WORD: the processes with this word in their command line. The program that looks for them has it too, and is not there any more.
+left() {
+	local process
+	for process in $(grep -lsaF -- "$1" /proc/[0-9]*/cmdline); do
+		[ ! -e "$process" ] || echo "$process"
+	done
+}
+
+sql() {
+	superuser "$1"
+}
+
+# counted NUMBER STATE: so many sub-steps of the job have this state in the accounting, and no others are there.
+counted() {
+	[ "$(sql "select count(*) || ' ' || count(distinct substep) || ' ' || count(*) filter (where state = '$2') from acct.substep where job_id = $job")" = "$1 $1 $1" ]
+}
+
+@test "a job without sub-steps has no step manager and no journal" {
+	submit <<-'END'
+		echo "$ROTA_STEP_SOCKET" >socket
+		until [ -e go ]; do sleep 0.1; done
+	END
+	eventually there socket
+	[ -S "$(cat socket)" ]
+	[ -z "$(managers)" ]
+	[ -z "$(ls "$SUBSTEPS")" ]
+	touch go
+	ends
+	[ "$status" = 0 ]
+	[ "$(sql "select count(*) from acct.substep where job_id = $job")" = 0 ]
+}
+
+@test "sub-steps need neither jobmgrd nor PostgreSQL, and are all in the accounting later" {
+	submit --node-loss=keep <<-'END'
+		touch begun
+		until [ -e away ]; do sleep 0.1; done
+		seq 30 | rota run --each sh -c 'echo "$1" >>lines' sh && rota run sh -c 'exit 3' 2>/dev/null
+		echo "exit $?" >finished
+		until [ -e back ]; do sleep 0.1; done
+	END
+	eventually there begun
+	kill -9 "$(pid_of jobmgrd)"
+	kill -9 "$(pid_of PostgreSQL)"
+	no_database() { ! superuser 'select 1' >/dev/null 2>&1; }
+	eventually no_database
+	touch away
+	eventually there finished
+	[ "$(cat finished)" = 'exit 3' ]
+	no_database
+	cmp <(sort -n lines) <(seq 30)
+	rota up >/dev/null
+	all() { [ "$(sql "select count(*) || ' ' || count(distinct substep) || ' ' || count(*) filter (where state = 'completed') from acct.substep where job_id = $job")" = '31 31 30' ]; }
+	eventually all
+	touch back
+	ends
+	all
+	audit
+}
+
+@test "a step manager that is killed ten times runs every sub-step once" {
+	submit <<-'END'
+		seq 200 | rota run --each sh -c 'echo "$1" >>lines; sleep 0.2' sh
+		echo "exit $?" >finished
+		until [ -e enough ]; do sleep 0.1; done
+	END
+	eventually there lines
+	killed=0
+	until [ "$killed" = 10 ]; do
+		for pid in $(managers); do
+			kill -KILL "$pid" && killed=$((killed + 1))
+		done
+		sleep 0.2
+	done
+	touch enough
+	ends
+	[ "$(cat finished)" = 'exit 0' ] || { cat finished job.out; false; }
+	cmp <(sort -n lines) <(seq 200)
+	eventually counted 200 completed
+}
+
+# breakaway WORD: a job whose sub-steps leave their session in two ways, in programs with the word in their command line, and one that
+# waits.
+breakaway() {
+	cat <<-END
+		[ "\$ROTA_ATTEMPT" = 1 ] || exit 0
+		rota run --detach sh -c 'setsid sh -c "sleep 300; : $1" & exec sleep 300' >/dev/null
+		rota run --detach sh -c 'setsid sh -c "(trap \"\" TERM; sleep 300; : $1) & sleep 300; : $1" & exec sleep 300' >/dev/null
+		rota run --detach --exclusive sleep 1 >/dev/null
+		touch begun
+		sleep 300
+	END
+}
+
+# run_away [OPTION OF rota submit]...: submit this job, and wait until it has begun.
+run_away() {
+	word=rota-word-$BATS_TEST_NUMBER-$$
+	submit "$@" < <(breakaway "$word")
+	eventually there begun
+	all() { [ "$(left "$word" | wc -l)" -ge 3 ]; }
+	eventually all
+	[ -n "$(managers)" ]
+}
+
+# is_cleaned: nothing of the job is left, and the accounting says so.
+is_cleaned() {
+	nothing() { [ -z "$(left "$word")" ] && [ -z "$(managers)" ]; }
+	eventually nothing
+	# Who loses its keeper or its node is killed without a word: the step manager may see the end of a task before it is killed itself.
+	eventually counted 3 "cancelled' or cause = 'signal"
+	gone() { [ -z "$(ls "$SUBSTEPS")" ]; }
+	eventually gone
+	audit
+}
+
+@test "nothing is left of a job that is cancelled" {
+	run_away
+	rota cancel "$job"
+	ends
+	is_cleaned
+}
+
+@test "nothing is left of a job at its time limit" {
+	run_away --time=0:00:08
+	ends
+	[ "$(sql "select state from rota.job where job_id = $job")" = timeout ]
+	is_cleaned
+}
+
+# outlasts: a job that goes on after SIGTERM, as its first sub-step does. Its second one ends, and the third one could start then.
+outlasts() {
+	cat <<-'END'
+		trap '' TERM
+		rota run --detach --cpus-per-task=3 sh -c 'until [ -e never ]; do sleep 0.1; done'
+		rota run --detach sh -c 'trap "exit 3" TERM; touch begun; until [ -e never ]; do sleep 0.1; done'
+		rota run --detach touch started
+		touch all
+		until [ -e never ]; do sleep 0.1; done
+	END
+}
+
+# is_ended_with_job: sub-steps that ended in the grace time are of the job's end, also as the step manager has them.
+is_ended_with_job() {
+	[ ! -e started ]
+	eventually counted 3 "cancelled' and cause = 'allocation_ended"
+	[ "$(sql "select string_agg(state || ' ' || cause || ' ' || runs, ', ' order by substep) from rota.substep where job_id = $job and substep > 1")" = \
+		'cancelled allocation_ended 1, cancelled allocation_ended 0' ]
+}
+
+@test "sub-steps of a job that is cancelled are cancelled, and none starts in its grace time" {
+	submit < <(outlasts)
+	eventually there begun
+	eventually there all
+	rota cancel "$job"
+	ends
+	is_ended_with_job
+}
+
+@test "sub-steps of a job at its time limit are cancelled, and none starts in its grace time" {
+	submit --time=0:00:05 < <(outlasts)
+	eventually there all
+	ends
+	[ "$(sql "select state from rota.job where job_id = $job")" = timeout ]
+	is_ended_with_job
+}
+
+@test "SIGTERM that somebody sends to the job is for its tasks alone: what waits starts" {
+	submit <<-'END'
+		trap 'touch term' TERM
+		rota run --detach --exclusive sh -c 'trap "" TERM; touch begun; until [ -e go ]; do sleep 0.1; done'
+		rota run --detach --exclusive touch later
+		touch all
+		until [ -e later ]; do sleep 0.1; done
+		rota wait .2
+	END
+	eventually there begun
+	eventually there all
+	rota signal TERM "$job"
+	eventually there term
+	touch go
+	ends
+	[ "$status" = 0 ]
+	eventually counted 2 completed
+}
+
+@test "nothing is left of a job whose keeper dies" {
+	run_away
+	keeper=$(awk '{ print $4 }' "/proc/$(managers)/stat")
+	kill -9 "$keeper"
+	ends
+	is_cleaned
+}
+
+@test "nothing is left of a job whose node is lost" {
+	run_away
+	kill -9 "$(pid_of PostgreSQL)"
+	nothing() { [ -z "$(left "$word")" ] && [ -z "$(managers)" ]; }
+	eventually nothing
+	rota up >/dev/null
+	ends
+	is_cleaned
+}
+
+@test "suspend stops the tasks of sub-steps, and resume lets them go on" {
+	submit <<-'END'
+		rota run sh -c 'until [ -e go ]; do echo >>ticks; sleep 0.1; done'
+	END
+	eventually there ticks
+	running() { [ "$(sql "select state from rota.step where job_id = $job")" = running ]; }
+	eventually running # the report of the start may come after the first line
+	rota suspend "$job"
+	suspended() { [ "$(sql "select state from rota.step where job_id = $job")" = suspended ]; }
+	eventually suspended
+	stands() { local before=$(wc -l <ticks); sleep 0.5; [ "$(wc -l <ticks)" = "$before" ]; }
+	eventually stands
+	touch go
+	sleep 0.5
+	suspended
+	rota resume "$job"
+	ends
+	[ "$status" = 0 ]
+	eventually counted 1 completed
+}
+
+@test "input that no task reads delays neither cancel nor the end of the client" {
+	submit <<-'END'
+		yes 2>/dev/null | rota run sleep 300 &
+		until rota steps | grep -q running; do sleep 0.1; done
+		sleep 0.5
+		kill $!
+		wait $! || echo "exit $?"
+		mkfifo pipe
+		rota run sleep 300 <pipe &
+		client=$!
+		yes 2>/dev/null >pipe &
+		until rota steps | grep -q running; do sleep 0.1; done
+		sleep 0.5
+		kill -9 $client
+		until rota steps --json | jq -e 'all(.substeps[]; .state == "cancelled")' >/dev/null; do sleep 0.1; done
+		head -c 327780 /dev/zero | rota run sh -c 'sleep 0.5; wc -c'
+		echo end
+	END
+	ends
+	[[ $(cat job.out) == *"exit 143"*327780*end ]] || { cat job.out; false; }
+}
+
+# ticks: processor time of the step manager, in hundredths of a second.
+ticks() {
+	awk '{ print $14 + $15 }' "/proc/$(managers)/stat"
+}
+
+@test "a step manager without a free descriptor waits for one, and serves on" {
+	submit <<-'END'
+		rota run --detach sh -c 'touch begun; until [ -e go ]; do sleep 0.1; done'
+		until [ -e limited ]; do sleep 0.1; done
+		exec python3 - <<-'PYTHON'
+			import os, socket, time
+			def client():
+			    s = socket.socket(socket.AF_UNIX)
+			    s.connect(os.environ["ROTA_STEP_SOCKET"])
+			    return s
+			clients = [client() for _ in range(40)]
+			open("connected", "w").close()
+			while not os.path.exists("measured"):
+			    time.sleep(0.05)
+			last = client()
+			for s in clients:
+			    s.close()
+			last.sendall(b'{"op": "list", "id": 1}\n')
+			answer = last.makefile().readline()
+			open("answer", "w").write(answer)
+		PYTHON
+	END
+	eventually there begun
+	prlimit --pid "$(managers)" --nofile="$(($(ls "/proc/$(managers)/fd" | wc -l) + 8))"
+	touch limited
+	eventually there connected
+	before=$(ticks)
+	sleep 2
+	[ "$(($(ticks) - before))" -lt 50 ]
+	touch measured
+	eventually there answer
+	[ "$(jq '.substeps | length' answer)" = 1 ]
+	ends
+}
+
+@test "another user reaches neither socket nor journal, and root on the node is not needed for sub-steps" {
+	need_root
+	printf '#!/bin/bash\nid -un >user\nrota run --detach sleep 300\necho "$ROTA_STEP_SOCKET" >socket\nuntil [ -e go ]; do sleep 0.1; done\n' >"$ROTA_TEST_DIR/$EVE/job.sh"
+	cd "$ROTA_TEST_DIR/$EVE"
+	job=$(as "$EVE" rota submit --parsable --cpus-per-task=2 --output=/dev/null job.sh)
+	eventually there socket
+	eventually counted 1 running
+	[ "$(cat user)" = "$EVE" ]
+	socket=$(cat socket)
+	journal=$SUBSTEPS/$job.0.1
+	[ "$(stat -c %u "/proc/$(managers)")" = "$(id -u "$EVE")" ]
+	[ "$(stat -c '%U %a' "$journal")" = "$EVE 640" ]
+	run as "$BOB" env ROTA_STEP_SOCKET="$socket" rota steps
+	[ "$status" -ne 0 ]
+	run as "$BOB" env ROTA_STEP_SOCKET="$socket" rota run id
+	[ "$status" -ne 0 ]
+	[[ $output != *uid=* ]]
+	run as "$BOB" cat "$journal"
+	[ "$status" -ne 0 ]
+	for user in "$BOB" "$EVE"; do
+		run as "$user" touch "$SUBSTEPS/999.0.1"
+		[ "$status" -ne 0 ]
+		run as "$user" rm -f "$journal"
+		[ -e "$journal" ]
+	done
+	# A job of the same user may use the socket, as it may signal the processes of that job (docs/step-protocol.md).
+	as "$EVE" env ROTA_STEP_SOCKET="$socket" rota run id -un >mine
+	[ "$(cat mine)" = "$EVE" ]
+	# The files of the step manager, such as its journal, are open to its user alone.
+	run as "$BOB" ls "/proc/$(managers)/fd"
+	[ "$status" -ne 0 ]
+	touch go
+	rota wait -q "$job"
+	eventually counted 2 "completed' or state = 'cancelled"
+	gone() { [ ! -e "$journal" ]; }
+	eventually gone
+}
+
+@test "a journal that its user forges reaches no process and no row of somebody else" {
+	need_root
+	printf '#!/bin/bash\nrota run --detach sleep 300\necho "$ROTA_STEP_SOCKET" >forger\nuntil [ -e stop ]; do sleep 0.1; done\n' >"$ROTA_TEST_DIR/$EVE/forge.sh"
+	cd "$ROTA_TEST_DIR/$EVE"
+	job=$(as "$EVE" rota submit --parsable --cpus-per-task=2 --output=/dev/null forge.sh)
+	eventually there forger
+	eventually counted 1 running
+	others=$(sql "select count(*) from rota.substep where job_id <> $job")
+	as "$BOB" setsid sleep 300 3>&- &
+	bob() { pgrep -u "$BOB" -x sleep; }
+	eventually bob
+	victim=$(bob)
+	# The forged sub-step 2 is a copy of sub-step 1 whose task is a process of another user. More lines name another job.
+	sed -n '/"substep":1[,}]/s/"substep":1/"substep":2/p' "$SUBSTEPS/$job.0.1" |
+		sed -E '/"begin"/s/"pid":[0-9]+,"started":[0-9]+/"pid":'"$victim,\"started\":$(awk '{ print $22 }' "/proc/$victim/stat")/" >forged
+	echo '{"kind":"start","job":1,"step":0,"attempt":1,"substep":7,"at":1,"run":1,"node":"n1"}' >>forged
+	[ "$(grep -c '"kind":"begin"' forged)" = 1 ]
+	as "$EVE" bash -c "cat forged >>/proc/$(managers)/fd/4"
+	before=$(managers)
+	as "$EVE" kill -KILL "$before"
+	again() { [ -n "$(managers)" ] && [ "$(managers)" != "$before" ]; }
+	eventually again
+	socket=$(cat forger)
+	as "$EVE" env ROTA_STEP_SOCKET="$socket" rota steps | grep -E '(^|[. ])2 .*running'
+	as "$EVE" env ROTA_STEP_SOCKET="$socket" rota signal KILL "$job.script.2" || true
+	touch stop
+	rota wait -q "$job"
+	kill -0 "$victim"
+	kill "$victim"
+	eventually [ "$(sql "select count(*) from rota.substep where job_id <> $job")" = "$others" ]
+	gone() { [ ! -e "$SUBSTEPS/$job.0.1" ]; }
+	eventually gone
+}

@@ -1,0 +1,224 @@
+#!/usr/bin/env bats
+# Sub-steps on several nodes of an allocation: agents of the step manager run their tasks.
+
+load helper
+
+setup_file() {
+	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1
+}
+
+teardown_file() {
+	instance_down
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# inside <<END: run the script in a job with all three nodes; its output is in `output`.
+inside() {
+	{
+		echo '#!/bin/bash'
+		cat
+	} >job.sh
+	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out "$@" job.sh)
+	run rota wait -q --timeout=120 "$job"
+	output=$(grep -v ' waits: agents$' job.out) # said on a slow machine
+	printf '%s\n' "$output" # shown if the test fails
+}
+
+# managers INDEX: the step manager of the job on its node with this index.
+managers() {
+	pgrep -x rota-stepmgr | while read -r pid; do
+		grep -qz "^ROTA_JOB_ID=$job$" "/proc/$pid/environ" && grep -qz "^ROTA_NODE_INDEX=$1$" "/proc/$pid/environ" && echo "$pid"
+	done 2>/dev/null
+}
+
+@test "tasks are shared out over nodes, in blocks or in turns" {
+	inside <<-'END'
+		say='echo $ROTA_NODE $ROTA_TASK_ID/$ROTA_NTASKS $SLURM_LOCALID $ROTA_SUBSTEP'
+		rota run -N 3 sh -c "$say" | sort
+		echo --
+		rota run -N 2 -n 4 sh -c "$say" | sort
+		echo --
+		rota run -N 2 -n 4 -m cyclic sh -c "$say" | sort
+		echo --
+		rota run --ntasks-per-node=2 -n 6 sh -c "$say" | wc -l
+		rota run -n 5 sh -c 'echo $ROTA_NODE' | sort | uniq -c | tr -s ' '
+		rota run -w n3 sh -c 'echo $ROTA_NODE'
+		rota run -x n1,n3 -c 2 sh -c 'echo $ROTA_NODE $ROTA_CPUS'
+	END
+	[ "$output" = "$(printf '%s\n' 'n1 0/3 0 1' 'n2 1/3 0 1' 'n3 2/3 0 1' -- 'n1 0/4 0 2' 'n1 1/4 1 2' 'n2 2/4 0 2' 'n2 3/4 1 2' -- \
+		'n1 0/4 0 3' 'n1 2/4 1 3' 'n2 1/4 0 3' 'n2 3/4 1 3' -- 6 ' 2 n1' ' 2 n2' ' 1 n3' n3 'n2 2')" ]
+	recorded() { [ "$(rota sql -At -c "select string_agg(node, ' ' order by substep) from acct.substep where job_id = $job")" = 'n1,n2,n3 n1,n2 n1,n2 n1,n2,n3 n1,n2,n3 n3 n2' ]; }
+	eventually recorded
+}
+
+@test "plane: blocks of tasks go to the nodes in turns" {
+	inside <<-'END'
+		say='echo $ROTA_NODE $ROTA_TASK_ID/$ROTA_NTASKS $SLURM_LOCALID'
+		rota run --overlap -N 2 -n 7 --distribution=plane=2 sh -c "$say" | sort
+		rota run --overlap -N 2 -n 7 -m plane=2 -o plane.%t sh -c "$say"
+		cat plane.[0-6] | sort
+		rota run -N 3 -n 4 -m plane=2 true
+		rota run -N 2 -n 4 -m plane=0 true
+	END
+	placed=('n1 0/7 0' 'n1 1/7 1' 'n1 4/7 2' 'n1 5/7 3' 'n2 2/7 0' 'n2 3/7 1' 'n2 6/7 2')
+	[[ $output == "$(printf '%s\n' "${placed[@]}" "${placed[@]}")"$'\n'*"4 tasks in blocks of 2 leave nothing for 3 nodes"*"neither block, cyclic nor plane=N"* ]]
+}
+
+@test "exit codes, files, large output and what cannot be" {
+	inside <<-'END'
+		rota run -N 3 sh -c 'exit $((ROTA_TASK_ID * 3))'
+		echo "exit $?"
+		rota run -N 2 -n 2 sh -c '[ $ROTA_TASK_ID = 0 ] || kill -9 $$'
+		echo "exit $?"
+		rota run -N 3 -K sh -c '[ $ROTA_TASK_ID = 1 ] && exit 4; exec sleep 100'
+		echo "exit $?"
+		rota run -N 3 -o 'task-%t.%N' sh -c 'echo text $ROTA_TASK_ID'
+		cat task-*
+		rota run -N 3 sh -c 'head -c 3000000 /dev/zero | tr "\0" x; echo' | tr -d '\n' | wc -c
+		rota run -N 2 /nowhere/program
+		echo "exit $?"
+		rota run -N 4 true
+		rota run -w n7 true
+		rota run -n 7 -N 3 true
+		echo text | rota run -N 2 cat
+	END
+	[[ $output == *$'exit 6\n'*$'exit 137\n'*$'exit 143\n'*$'text 0\ntext 1\ntext 2\n9000000\n'*'/nowhere/program'*$'exit 127\n'* ]]
+	[[ $output == *'it needs 4 nodes; 3 of the allocation may serve'* ]]
+	[[ $output == *'it needs 1 nodes; 0 of the allocation may serve'* ]]
+	[[ $output == *'7 tasks with 1 CPUs each do not fit on 3'* ]]
+	[[ $output == *'input from rota run is for tasks on node n1'* ]]
+	[ -e task-0.n1 ] && [ -e task-1.n2 ] && [ -e task-2.n3 ]
+}
+
+@test "cancel, time limit and the end of the job reach all nodes" {
+	inside <<-'END'
+		rota run -N 3 --detach sleep 3301
+		until [ $(pgrep -fxc "sleep 3301") = 3 ]; do sleep 0.1; done
+		rota cancel .1
+		rota wait -q .1
+		pgrep -fxc "sleep 3301"
+		rota run -N 3 --time=0:01 sleep 3302
+		pgrep -fxc "sleep 3302"
+		rota run -N 3 --detach sleep 3303
+		until [ $(pgrep -fxc "sleep 3303") = 3 ]; do sleep 0.1; done
+	END
+	[[ $output == *$'\n0\n'*$'\n0\n'* ]]
+	gone() { [ "$(pgrep -fxc 'sleep 3303')" = 0 ]; }
+	eventually gone
+}
+
+@test "suspend stops tasks on all nodes, and resume lets them go on" {
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		rota run -N 3 sh -c 'until [ -e over ]; do echo x >>beats.$ROTA_TASK_ID; sleep 0.05; done'
+	END
+	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
+	beat() { for task in 0 1 2; do [ "$(wc -l <"beats.$task")" -gt "$1" ] || return 1; done; }
+	eventually beat 2
+	rota suspend -q "$job"
+	still() {
+		before=$(cat beats.* | wc -l)
+		sleep 0.3
+		[ "$(cat beats.* | wc -l)" = "$before" ]
+	}
+	eventually still
+	rota resume -q "$job"
+	eventually beat "$before"
+	touch over
+	run -0 rota wait -q --timeout=60 "$job"
+}
+
+@test "a step manager and agents that are killed lose and double nothing" {
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		seq 60 | rota run --each sh -c 'echo "$1" >>lines; sleep 0.3' sh
+		echo "exit $?" >finished
+		rota run -N 3 -n 6 sh -c 'seq 5 | while read nr; do echo $ROTA_TASK_ID.$nr; sleep 0.5; done' | sort >counted
+		until [ -e enough ]; do sleep 0.1; done
+	END
+	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
+	eventually test -e lines
+	killed=0
+	until [ "$killed" -ge 8 ]; do
+		for index in 0 1 2; do
+			for pid in $(managers "$index"); do
+				kill -KILL "$pid" 2>/dev/null && killed=$((killed + 1))
+			done
+			sleep 0.3
+		done
+	done
+	touch enough
+	run -0 rota wait -q --timeout=100 "$job"
+	[ "$(cat finished)" = 'exit 0' ] || { cat finished job.out; false; }
+	cmp <(sort -n lines) <(seq 60)
+	cmp counted <(for task in 0 1 2 3 4 5; do seq -f "$task.%g" 5; done)
+}
+
+@test "with --step-manager, all nodes are there before the first sub-step" {
+	inside --step-manager <<-'END'
+		until [ "$(pgrep -xc rota-stepmgr)" -ge 3 ]; do sleep 0.1; done
+		rota run -N 3 sh -c 'echo $ROTA_NODE' | sort
+	END
+	[ "$output" = $'n1\nn2\nn3' ]
+}
+
+@test "without a job: nodes are asked for, used and given back" {
+	run -0 --separate-stderr rota run -N 2 sh -c 'echo $ROTA_NODE'
+	[ "$(sort <<<"$output" | wc -l)" = 2 ]
+	run -0 rota wait --timeout=30
+}
+
+@test "programs on any node of the step run sub-steps" {
+	cat >task.sh <<-'END'
+		rota run -w n3 sh -c 'echo "$ROTA_NODE for $1"' sh "$ROTA_NODE"
+		echo "text of $ROTA_NODE" | rota run cat
+		head -c 5000000 /dev/zero | rota run cat | wc -c
+		rota run --input=none sh -c 'exit 7' || echo "$ROTA_NODE $?"
+		rota run --detach sleep 3304 >/dev/null
+		rota run sh -c 'touch "begun.$1"; exec sleep 3305' sh "$ROTA_NODE" &
+		until [ -e "begun.$ROTA_NODE" ]; do sleep 0.1; done
+		kill -9 $!
+		touch "over.$ROTA_NODE"
+		[ "$ROTA_NODE_INDEX" != 0 ] || until [ -e over.n2 ] && [ -e over.n3 ]; do sleep 0.1; done
+	END
+	inside --run=tasks <<-'END'
+		bash task.sh
+	END
+	for node in n1 n2 n3; do
+		[[ $output == *"n3 for $node"* ]]
+		[[ $output == *"text of $node"* ]]
+		[[ $output == *"$node 7"* ]]
+	done
+	[ "$(grep -cx 5000000 <<<"$output")" = 3 ]
+	gone() { [ "$(pgrep -fxc 'sleep 330[45]')" = 0 ]; }
+	eventually gone
+	one_number_each() { [ "$(rota sql -At -c "select count(*) || ' ' || count(distinct substep) || ' ' || min(substep) from acct.substep where job_id = $job")" = '18 18 1' ]; }
+	eventually one_number_each
+}
+
+@test "nobody without the key gets to the step manager's port" {
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		rota run -N 3 true && touch ready
+		until [ -e over ]; do sleep 0.1; done
+		rota run -N 3 echo works >works
+	END
+	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
+	eventually test -e ready
+	port=$(jq -r 'select(.kind == "call") | .port' "$ROTA_HOME/node/n1/substeps/$job".*)
+	key=$(printf '0%.0s' {1..64})
+	# A guest with a wrong key, with an unknown name, without TLS 1.3, and one who says nothing.
+	for guest in "-psk_identity n2 -psk $key -tls1_3" "-psk_identity n9 -psk $key -tls1_3" "-tls1_2" "-psk_identity n2 -psk $key -tls1_2"; do
+		run -1 timeout 20 openssl s_client -connect "127.0.0.1:$port" $guest </dev/null
+	done
+	exec {quiet}<>"/dev/tcp/127.0.0.1/$port"
+	echo '{"op":"run","id":1,"argv":["touch","got"]}' >&"$quiet"
+	touch over
+	run -0 rota wait -q --timeout=60 "$job"
+	[ "$(sort -u works)" = works ]
+	[ ! -e got ]
+	exec {quiet}>&-
+}
