@@ -5,7 +5,7 @@
  * - The terminal reports times of keys and output at most LAG_USEC late, so a deadline is that much later. A session is never ended
  *   early.
  * - A deadline only moves to later times, so a timer that is too early is set again, and no key or output touches it.
- * - Times alone are recorded at most once in RECORD_USEC, and not while they do not change. */
+ * - Times alone are recorded at most once in RECORD_USEC, once more after somebody has left, and not while they do not change. */
 #include "procmgr/stepmgr/substep_session.h"
 
 #include <stdio.h>
@@ -233,10 +233,13 @@ void substep_session_leave(struct substep *s, struct substep_person *person)
 		return;
 	TAILQ_REMOVE(&o->persons, person, next);
 	free(person);
-	if (o->record)
+	if (o->record) {
 		write_record(o);
-	else if (TAILQ_EMPTY(&o->persons))
+		o->recorded_at -=
+			RECORD_USEC - LAG_USEC; /* what the person did last is reported within LAG_USEC, and recorded then */
+	} else if (TAILQ_EMPTY(&o->persons)) {
 		session_free(s);
+	}
 }
 
 static double seconds_since(int64_t at)
