@@ -1,6 +1,14 @@
 create view internal.acct_growth as
-select g.job_id, s.step_id, j.user_name, j.account, g.grown_job_id, g.grown_step_id, g.grown_attempt, n.state, n.reason, j.priority,
-	case when n.stage = 'waiting' then n.expected_at end as expected_at,
+select g.job_id, s.step_id, j.user_name, j.account, g.grown_job_id, g.grown_step_id, g.grown_attempt, st.state,
+	-- Not by internal.step_now, whose functions readers of acct may not call. A growth depends on no other step.
+	case
+		when st.state = 'completed' then null
+		when st.stage = 'final' then s.cause
+		when st.state <> 'pending' then s.end_wanted
+		when s.held <> '' then 'held'
+		when s.begin_at > now() then 'begin'
+		else coalesce(pl.reason, 'scheduler') end as reason,
+	j.priority, case when st.stage = 'waiting' then pl.expected_at end as expected_at,
 	case when a.size is not null then a.size - a.next else 1 end * r.nodes_min as nodes_wanted, r.ntasks, r.cpus_per_task,
 	nullif(array_to_string(t.nodes, ','), '') as nodes, c.come_at, c.gone_at, j.submit_at, s.started_at, s.ended_at, s.cause,
 	coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s
@@ -8,8 +16,10 @@ from rota.growth g
 join rota.job j on j.job_id = g.job_id
 join rota.step s on s.job_id = g.job_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-join internal.step_now n on n.job_id = s.job_id and n.step_id = s.step_id
 left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+-- The head of an array has the state of its waiting elements while none runs.
+join rota.step_state st on st.state = case when a.running = 0 and s.state = 'running' then 'pending' else s.state end
+left join rota.plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt and s.attempt > 0
 left join lateral (select min(x.come_at) as come_at, case when bool_and(x.gone_at is not null) then max(x.gone_at) end as gone_at
 	from rota.growth_node x where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt) c on true
