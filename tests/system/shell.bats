@@ -13,6 +13,8 @@ teardown_file() {
 
 teardown() {
 	tmux -S "$TMUX_SOCKET" kill-server 2>/dev/null || true
+	rota cancel -q --me >/dev/null 2>&1 || true
+	rota wait -q --timeout=60 || true
 }
 
 # person: a new terminal of 100 x 30 in which somebody types; `keys` types, `screen` prints what is seen. Each has a server of its own: one

@@ -17,6 +17,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
+teardown() {
+	rota cancel -q --me >/dev/null 2>&1 || true
+	rota wait -q --timeout=60 || true
+}
+
 # job: a job of two CPUs with two sub-steps that run and one that waits for CPUs; its number is in `job`.
 job() {
 	cat >job.sh <<-'END'
@@ -33,8 +38,9 @@ job() {
 	until [[ -e queued && -e ready && $(rota show --json "$job" | jq -r '.jobs[0].state') == running ]]; do sleep 0.1; done
 }
 
+# far VERB...: the same from where the step manager cannot be reached.
 far() {
-	rota "$1" --config="$BATS_FILE_TMPDIR/far.conf" "${@:2}"
+	ROTA_STEP_ROUTE=local rota "$1" --config="$BATS_FILE_TMPDIR/far.conf" "${@:2}"
 }
 
 # Does the database know that the sub-step is in the state?
