@@ -190,3 +190,12 @@ managers() {
 	[ "$(wc -l <nodes)" = 3 ]
 	audit
 }
+
+@test "a request that is sent again makes one growth" {
+	begin <<<:
+	first=$(rota grow --parsable --nodes=+1 --client-key="fourth node" "$job")
+	[ "$(rota grow --parsable --nodes=+1 --client-key="fourth node" "$job")" = "$first" ]
+	second=$(rota grow --parsable --nodes=+1 "$job")
+	[ "$second" -gt "$first" ]
+	[ "$(superuser "select retry_key is not null from rota.job where job_id = $second")" = t ]
+}

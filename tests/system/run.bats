@@ -34,6 +34,7 @@ inside() {
 	job=${BASH_REMATCH[1]}
 	run -0 rota wait --timeout=30 "$job"
 	[[ $output == "$job: completed" ]]
+	[ "$(superuser "select retry_key is not null from rota.job where job_id = $job")" = t ] # a request that is sent again makes one job
 	touch "$BATS_FILE_TMPDIR/slow"
 	run -7 rota run --name=seven sh -c 'exit 7'
 	rm "$BATS_FILE_TMPDIR/slow"

@@ -18,9 +18,9 @@
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/print/format.h"
+#include "bin/rota/steps/holder.h"
 #include "bin/rota/steps/route.h"
 #include "bin/rota/steps/session.h"
-#include "bin/rota/submit/origin.h"
 #include "bin/rota/submit/submit_options.h"
 #include "lib/clock.h"
 #include "lib/hosts.h"
@@ -62,28 +62,6 @@ static json_t *allocation_options(const struct run_options *o, const char *name)
 	add_option(options, "account", o->account);
 	add_option(options, "qos", o->qos);
 	return options;
-}
-
-/* Returns the request that submits the job; NULL with an error. The program of this process is `rota` on the node too. */
-static json_t *allocation_request(const struct run_options *o, const char *name, struct err *e)
-{
-	char self[4096];
-	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	json_t *request;
-	char *quoted;
-
-	self[size > 0 ? size : 0] = '\0';
-	quoted = format_shell(self);
-	request = json_pack("{s:o, s:s, s:o}", "script",
-			    json_sprintf("#!/bin/sh\n# This script was created by rota run.\nexec %s run --hold\n", quoted),
-			    "script_name", name, "options", allocation_options(o, name));
-	free(quoted);
-	if (request && origin_add(request, e))
-		return request;
-	if (!request)
-		err_set(e, "the name of the command is not UTF-8");
-	json_decref(request);
-	return NULL;
 }
 
 static void cancel_job(const char *job)
@@ -226,9 +204,12 @@ static bool wait_for_start(const char *id, int signals, int *status)
 
 bool allocation_get(const struct run_options *options, const char *command, int *status)
 {
-	const char *slash = command ? strrchr(command, '/') : NULL, *name = slash ? slash + 1 : command;
+	const char *slash = command ? strrchr(command, '/') : NULL, *file = slash ? slash + 1 : command,
+		   *name = options->run.name ? options->run.name
+			   : file	     ? file
+					     : "run";
 	struct err e = {0};
-	json_t *request = allocation_request(options, options->run.name ? options->run.name : name ? name : "run", &e), *answer;
+	json_t *request = holder_request("run", name, allocation_options(options, name), NULL, &e), *answer;
 	int signals;
 	char id[24];
 	bool runs;

@@ -14,7 +14,7 @@
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/print/format.h"
-#include "bin/rota/submit/origin.h"
+#include "bin/rota/steps/holder.h"
 #include "bin/rota/submit/submit_options.h"
 #include "lib/hosts.h"
 #include "jobmgr/translate/option.h"
@@ -150,28 +150,6 @@ static json_t *growth_options(const json_t *job, const json_t *step, const struc
 	return NULL;
 }
 
-/* Returns the request that submits the job; NULL with an error. The program of this process is `rota` on the node too. */
-static json_t *growth_make(const json_t *job, const json_t *step, const struct growth_request *r, struct err *e)
-{
-	char self[4096];
-	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	json_t *options = growth_options(job, step, r, e), *request;
-	char *quoted;
-
-	if (!options)
-		return NULL;
-	self[size > 0 ? size : 0] = '\0';
-	quoted = format_shell(self);
-	request = json_pack("{s:o, s:s, s:o}", "script",
-			    json_sprintf("#!/bin/sh\n# This script was created by rota grow.\nexec %s grow --hold\n", quoted),
-			    "script_name", "grow", "options", options);
-	free(quoted);
-	if (origin_add(request, e))
-		return request;
-	json_decref(request);
-	return NULL;
-}
-
 /* Returns the first running step of the answer. */
 static const json_t *running_step(const json_t *job)
 {
@@ -187,13 +165,14 @@ static const json_t *running_step(const json_t *job)
 
 /* Ask for the job until its step runs. A program of the step may be faster than the report that the step runs. Returns the answer; NULL
  * after a refusal. */
-static json_t *ask_for_job(const char *word)
+static json_t *ask_for_job(const char *word, bool patiently)
 {
 	const char *own = getenv("ROTA_STEP_LABEL");
 	bool is_own = own && strcmp(own, word) == 0;
 
 	for (int left = is_own ? LOOKS_MOST : 1;; left--) {
-		json_t *answer = call_gate("show", json_pack("{s:[s], s:b}", "jobs", word, "elements", true));
+		json_t *answer = call_gate_patiently("show", json_pack("{s:[s], s:b}", "jobs", word, "elements", true),
+						     patiently ? CALL_LONG : 1);
 
 		if (!answer || left <= 1 || running_step(json_array_get(json_object_get(answer, "jobs"), 0)))
 			return answer;
@@ -204,7 +183,7 @@ static json_t *ask_for_job(const char *word)
 
 json_t *growth_submit(const char *word, const struct growth_request *r, int *status)
 {
-	json_t *answer = ask_for_job(word), *request;
+	json_t *answer = ask_for_job(word, r->key != NULL), *options, *request;
 	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0), *step = running_step(job);
 	struct err e = {0};
 
@@ -215,7 +194,8 @@ json_t *growth_submit(const char *word, const struct growth_request *r, int *sta
 	}
 	if (!step)
 		err_set(&e, "no step of %s runs; only a step that runs can grow", word);
-	request = step ? growth_make(job, step, r, &e) : NULL;
+	options = step ? growth_options(job, step, r, &e) : NULL;
+	request = options ? holder_request("grow", "grow", options, r->key, &e) : NULL;
 	json_decref(answer);
 	if (!request) {
 		*status = call_refuse(&e);

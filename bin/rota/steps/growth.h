@@ -8,6 +8,7 @@
 struct growth_request {
 	long nodes, ntasks, cpus_per_task; /* cpus_per_task: 0: as the step has */
 	const char *within, *time, *mem, *gres, *nodelist, *exclude, *constraint;
+	const char *key; /* client key; NULL: this request is a new one. With a key, jobmgrd is waited for */
 };
 
 /* Submit a growth of the running step that a word names: 812 or 812.solve[7]. Returns the answer of jobmgrd; NULL after printing the

@@ -15,7 +15,7 @@
 #include "bin/rota/print/table.h"
 #include "bin/rota/steps/growth.h"
 
-enum { GROW_WITHIN = 256, GROW_MEM, GROW_GRES, GROW_LIST, GROW_PARSABLE, GROW_HOLD, GROW_MOST = 100000 };
+enum { GROW_WITHIN = 256, GROW_MEM, GROW_GRES, GROW_KEY, GROW_LIST, GROW_PARSABLE, GROW_HOLD, GROW_MOST = 100000 };
 
 const struct verb_option grow_options[] = {
 	{'N', "nodes", "+N", "so many nodes more, each like those of the step; each is used as soon as there is one"},
@@ -28,6 +28,7 @@ const struct verb_option grow_options[] = {
 	{'w', "nodelist", "LIST", "only these nodes: n1,n2 or n[1-4]"},
 	{'x', "exclude", "LIST", "not these nodes"},
 	{'C', "constraint", "EXPR", "features of the nodes (default: as the step has)"},
+	{GROW_KEY, "client-key", "KEY", "name of this request; another one with the same key is the same request"},
 	{GROW_LIST, "list", NULL, "list the requests of the step: state, nodes, expected start, reason"},
 	{GROW_PARSABLE, "parsable", NULL, "print only the id of the request, which is that of a job"},
 	{GROW_HOLD, "hold", NULL, "run nothing until SIGTERM: the script of a growth"},
@@ -83,6 +84,9 @@ static void grow_take(struct grow_command *c, const struct verb_scan *scan, int 
 		break;
 	case GROW_GRES:
 		r->gres = scan->value;
+		break;
+	case GROW_KEY:
+		r->key = scan->value;
 		break;
 	default:
 		c->list |= id == GROW_LIST;

@@ -4,21 +4,18 @@
  * Invariants:
  * - One request makes all its jobs or none.
  * - Each submission has a key. Without an answer, the request is sent again with the same key, and jobmgrd answers with the
- *   job that the first request made. So a submission is neither lost nor made twice.
- * - The database keeps a generated key (retry_key) for longer than rota tries, and a given key (client_key) for as long as the
- *   job. */
+ *   job that the first request made. So a submission is neither lost nor made twice (submit_key.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bin/rota/call/call.h"
 #include "bin/rota/submit/origin.h"
 #include "bin/rota/submit/submit_each.h"
+#include "bin/rota/submit/submit_key.h"
 #include "bin/rota/submit/submit_options.h"
 #include "bin/rota/submit/syntax.h"
 #include "bin/rota/line/verb.h"
@@ -107,30 +104,12 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	return took ? took : submit_options_common(verb, left, argv, &line->json);
 }
 
-/* Returns a new key: the time in milliseconds and 80 random bits, as hex; malloc'ed. Keys of the same time are neighbours in
- * the index. */
-static char *key_make(void)
-{
-	unsigned char bytes[16];
-	char *key = xmalloc(2 * sizeof(bytes) + 1);
-	struct timespec now;
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		die("could not get random bytes for the key of the submission: %s", strerror(errno));
-	clock_gettime(CLOCK_REALTIME, &now);
-	for (uint64_t i = 6, ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000; i > 0; ms >>= 8)
-		bytes[--i] = (unsigned char)ms;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		sprintf(key + 2 * i, "%02x", bytes[i]);
-	return key;
-}
-
 /* Returns the key of the submission of one script; malloc'ed. With several scripts, a given key is followed by the name of the
  * script. */
 static char *key_of(const struct submit_line *line, const char *name)
 {
 	if (!line->key)
-		return key_make();
+		return submit_key_new();
 	return line->each ? xasprintf("%s %s", line->key, name) : xstrdup(line->key);
 }
 
@@ -183,7 +162,7 @@ static json_t *each_request(const struct submit_line *line, struct err *e)
 /* Returns the key of the job of line i; malloc'ed. */
 static char *line_key(const struct submit_line *line, size_t i)
 {
-	return line->key ? xasprintf("%s %zu", line->key, i + 1) : key_make();
+	return line->key ? xasprintf("%s %zu", line->key, i + 1) : submit_key_new();
 }
 
 /* Returns a request that makes a job of each line of a list; NULL with an error on failure. */
