@@ -227,6 +227,7 @@ static const struct order_field spec_table[] = {
 	EXTRA(order_spec, arguments, arguments_valid, "the arguments of a script"),
 	EXTRA(order_spec, if_changed, order_if_changed_valid, "OUT[,OUT...]:IN[,IN...]"),
 	MARK(order_spec, step_manager),
+	MARK(order_spec, replace_failed),
 	EXTRA(order_spec, grows, is_attempt, "an attempt such as 812.0.1"),
 	SOME(order_spec, notify, ORDER_SIGNAL_MOST),
 };

@@ -41,9 +41,10 @@ struct order_spec {
 	const char *arguments; /* arguments of the script as lib/arguments.h writes them; NULL: none */
 	/* OUT[,OUT]...:IN[,IN]..., path patterns. The step is skipped if no OUT is older than any IN. NULL: the step always runs. */
 	const char *if_changed;
-	int notify;	   /* number of the signal that its tasks get when a node of the step changes; 0: none */
-	bool step_manager; /* the step manager and its agents start with the tasks */
-	const char *grows; /* attempt that the nodes are for, "812.0.1"; its step manager runs sub-steps there. NULL: none */
+	int notify;	     /* number of the signal that its tasks get when a node of the step changes; 0: none */
+	bool step_manager;   /* the step manager and its agents start with the tasks */
+	bool replace_failed; /* the step manager asks for a node in place of each that fails; no_kill is set too */
+	const char *grows;   /* attempt that the nodes are for, "812.0.1"; its step manager runs sub-steps there. NULL: none */
 };
 
 /* A launch request for one attempt on one node. It may cover several nodes whose shares differ only in node index and task ranks,

@@ -83,6 +83,7 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 	modify_set_text(own, OPTION_ID_INPUT, spec->input);
 	modify_set_text(own, OPTION_ID_OPEN_MODE, spec->append ? "append" : "truncate");
 	own->of[OPTION_ID_KILL].value = json_boolean(!spec->no_kill);
+	own->of[OPTION_ID_REPLACE_FAILED].value = json_boolean(spec->replace_failed);
 	own->of[OPTION_ID_STEP_MANAGER].value = json_boolean(spec->step_manager);
 	modify_set_text(own, OPTION_ID_NODE_LOSS, spec->fence ? "fence" : "keep");
 	if (spec->signal > 0)

@@ -141,7 +141,8 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.submit_ntasks = (int)translate_number(t, s, OPTION_ID_NTASKS, 0);
 	spec.cpus_per_task = (int)s->cpus_per_task;
 	spec.fence = spec_is_fenced(t, s);
-	spec.no_kill = json_is_false(translate_value(t, s, OPTION_ID_KILL));
+	spec.replace_failed = json_is_true(translate_value(t, s, OPTION_ID_REPLACE_FAILED));
+	spec.no_kill = spec.replace_failed || json_is_false(translate_value(t, s, OPTION_ID_KILL));
 	spec.step_manager = json_is_true(translate_value(t, s, OPTION_ID_STEP_MANAGER));
 	spec.grows = json_string_value(translate_value(t, s, OPTION_ID_GROW));
 	spec.notify = (int)translate_number(t, s, OPTION_ID_NOTIFY, 0);

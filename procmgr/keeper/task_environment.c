@@ -104,6 +104,7 @@ static char *value_task_nodes_folded(const struct task_facts *f)
 
 VALUE_TEXT(failing, f->order->failing)
 VALUE_NUMBER_IF(no_kill, f->order->spec.no_kill, 1)
+VALUE_NUMBER_IF(replace_failed, f->order->spec.replace_failed, 1)
 VALUE_TEXT(gres, f->order->gres)
 VALUE_TEXT(workdir, f->order->spec.workdir)
 VALUE_TEXT(user, f->order->user)

@@ -53,6 +53,7 @@ int stepmgr_run(void)
 	substep_recovery_run(m);
 	substep_changes_read(m);
 	substep_engine_lose_parts(m);
+	substep_engine_replace_failed(m);
 	substep_engine_call(m);
 	substep_growth_open(m, GROWTHS);
 	event_base_dispatch(base);

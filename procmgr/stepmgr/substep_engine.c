@@ -30,6 +30,7 @@
 #include "procmgr/stepmgr/substep_place.h"
 #include "procmgr/stepmgr/substep_process.h"
 #include "procmgr/stepmgr/substep_remote.h"
+#include "procmgr/stepmgr/substep_replace.h"
 #include "procmgr/stepmgr/substep_session.h"
 #include "procmgr/stepmgr/substep_signal.h"
 
@@ -480,6 +481,17 @@ static void time_over(evutil_socket_t fd, short what, void *arg)
 		end_tasks(s->engine, s, wait_at(s) < limit_at(s) ? "bad_exit" : "time_limit");
 }
 
+void substep_engine_replace_failed(struct substep_engine *m)
+{
+	struct err e;
+	const char *node;
+	for (int i = 0; !substep_engine_ends(m) && (node = substep_event_failed(m, i)); i++) {
+		struct substep_spec *spec = substep_replace_spec(m, node);
+		if (spec)
+			substep_engine_queue(m, spec, &e);
+	}
+}
+
 /* A node has changed: signal the sub-steps that want it, end what was there, and see what may start now. */
 static void node_changed(struct substep_engine *m)
 {
@@ -490,6 +502,7 @@ static void node_changed(struct substep_engine *m)
 	TAILQ_FOREACH (s, &m->waiting, next)
 		s->fits = false;
 	substep_engine_lose_parts(m);
+	substep_engine_replace_failed(m);
 	schedule_later(m);
 }
 

@@ -160,6 +160,17 @@ enum substep_event_use substep_event_use(const struct substep_engine *m, const c
 	return strcmp(node->state, "lost") == 0 || strcmp(node->state, "left") == 0 ? SUBSTEP_NODE_GONE : SUBSTEP_NODE_AVOIDED;
 }
 
+const char *substep_event_failed(const struct substep_engine *m, int i)
+{
+	const struct node *node;
+	TAILQ_FOREACH (node, &m->events->nodes, next) {
+		bool failed = substep_event_use(m, node->name) != SUBSTEP_NODE_FREE && strcmp(node->state, "left") != 0;
+		if (failed && i-- == 0)
+			return node->name;
+	}
+	return NULL;
+}
+
 void substep_event_describe(const struct substep_engine *m, json_t *nodes)
 {
 	size_t i;

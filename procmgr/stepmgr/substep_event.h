@@ -26,6 +26,9 @@ bool substep_event_is_state(const char *state);
 enum substep_event_use { SUBSTEP_NODE_FREE, SUBSTEP_NODE_AVOIDED, SUBSTEP_NODE_GONE };
 enum substep_event_use substep_event_use(const struct substep_engine *m, const char *name);
 
+/* Returns the name of the i-th node that is drained, leaving or lost; NULL: there are no more. */
+const char *substep_event_failed(const struct substep_engine *m, int i);
+
 /* Add the state of each node to the list that substep_pool_json makes. */
 void substep_event_describe(const struct substep_engine *m, json_t *nodes);
 

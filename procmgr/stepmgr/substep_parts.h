@@ -1,7 +1,9 @@
 /* substep_parts.h - the engine's object, and the functions of its files.
  *
  * Calls go one way: substep_recovery.c calls substep_engine.c (the life of sub-steps), which calls all others: substep_table.c (all
- * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals), substep_event.c (changes of nodes). */
+ * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_store.c (descriptors that outlive
+ * it), substep_record.c (the journal), substep_session.c (terminals), substep_event.c (changes of nodes), substep_replace.c (nodes in
+ * place of failed ones). */
 #ifndef ROTA_PROCMGR_SUBSTEP_PARTS_H
 #define ROTA_PROCMGR_SUBSTEP_PARTS_H
 
@@ -97,6 +99,9 @@ void substep_engine_start_tasks(struct substep_engine *m, struct substep *s);
 
 /* End what running sub-steps have on nodes that are lost or do not belong to the step any more. */
 void substep_engine_lose_parts(struct substep_engine *m);
+
+/* With --replace-failed: queue a request for a node in place of each that is drained, leaving or lost, once for each. */
+void substep_engine_replace_failed(struct substep_engine *m);
 
 /* Set the time limit of a sub-step whose tasks have begun. */
 void substep_engine_limit(struct substep_engine *m, struct substep *s);

@@ -50,6 +50,14 @@ cut_off() {
 	kill -STOP "$stopped"
 }
 
+# kill_managers: kill the step manager and the agents of the job.
+kill_managers() {
+	local pid
+	for pid in $(pgrep -x rota-stepmgr); do
+		! grep -qz "^ROTA_JOB_ID=$job$" "/proc/$pid/environ" || kill -KILL "$pid"
+	done 2>/dev/null
+}
+
 # job [OPTION]... <<END: submit the script with all three nodes; its number is in `job`.
 job() {
 	{
@@ -99,6 +107,55 @@ job() {
 	grep -q 'it needs 3 nodes; 2 of the allocation may serve' job.out
 	recorded() { [ "$(rota sql -At -c "select state || ' ' || cause from acct.substep where job_id = $job and name = 'ends'")" = 'failed lost' ]; }
 	eventually recorded
+	audit
+}
+
+# in_use: the other node of a job with two of the three, in `other`, and the free one, in `free`.
+in_use() {
+	other=$(rota sql -At -c "select node from acct.allocation where job_id = $job and node <> 'n1'")
+	free=$([ "$other" = n2 ] && echo n3 || echo n2)
+}
+
+growths() {
+	rota sql -At -c "select count(*) from acct.growth where grown_job_id = $job"
+}
+
+@test "with --replace-failed, the step grows by a node in place of one that is lost" {
+	job --nodes=2 --ntasks=2 --replace-failed <<-'END'
+		python3 listen.py events &
+		rota run -N 2 true && echo "no_kill $ROTA_NO_KILL" >ready
+		until [ -e over ]; do sleep 0.1; done
+		rota run -x n1 -N 1 -c 2 --output=there sh -c 'echo $ROTA_NODE'
+	END
+	eventually has ready 'no_kill 1' 2>/dev/null
+	in_use
+	cut_off "$other"
+	eventually has events "$other lost .*"
+	eventually has events "$free joined .*" || { rota steps "$job"; rota queue; false; }
+	kill -CONT "$stopped"
+	touch over
+	run -0 rota wait -q --timeout=60 "$job"
+	[ "$(<there)" = "$free" ]
+	[ "$(growths)" = 1 ]
+	audit
+}
+
+@test "a step manager that is killed asks once for a node in place of a drained one" {
+	job --nodes=2 --ntasks=2 --replace-failed --time=10 <<-'END'
+		rota run -N 2 true && touch ready
+		until [ -e over ]; do sleep 0.1; done
+	END
+	eventually test -e ready
+	in_use
+	rota admin node drain "$other" --reason=fan
+	kill_managers
+	asked() { [ "$(rota steps --json "$job" | jq -c '.substeps[] | select(.name == "replace-'"$other"'") | [.state, .exit]')" = '["completed",0]' ]; }
+	eventually asked || { rota steps "$job"; false; }
+	kill_managers
+	eventually asked
+	[ "$(growths)" = 1 ]
+	touch over
+	run -0 rota wait -q --timeout=60 "$job"
 	audit
 }
 
@@ -182,9 +239,7 @@ job() {
 	rota admin node drain n3 --reason=later >/dev/null
 	eventually has events 'n3 drained later'
 	eventually has notes notified
-	for pid in $(pgrep -x rota-stepmgr); do
-		! grep -qz "^ROTA_JOB_ID=$job$" "/proc/$pid/environ" || kill -KILL "$pid"
-	done 2>/dev/null
+	kill_managers
 	touch killed
 	run -0 rota wait -q --timeout=60 "$job"
 	[ "$(jq -r '.nodes[] | select(.node == "n3") | .state + " " + .reason' after)" = 'drained later' ]

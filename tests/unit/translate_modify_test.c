@@ -12,7 +12,7 @@ static json_t *modify(const json_t *step, const char *const *options, struct tra
 	BASH "#ROTA --account=acc\n#ROTA step a --nodes=2 --ntasks-per-node=4 --cpus-per-task=2 --mem=4G --gres=gpu:2 "          \
 	     "--licenses=m:1 --exclusive "                                                                                       \
 	     "--constraint=a --nodelist=n[1-4] --exclude=n9 --time=60 --time-min=30 --begin=now+1hour --deadline=now+9days "     \
-	     "--no-requeue --retry=2 --sample=7 --no-kill --node-loss=fence "                                                    \
+	     "--no-requeue --retry=2 --sample=7 --replace-failed --node-loss=fence "                                             \
 	     "--hold --group=g --keep=mem --output=o --error=e --input=i --open-mode=append --workdir=w --umask=027 "            \
 	     "--shell=/bin/sh --prolog=p --if-changed=o:i "                                                                      \
 	     "--epilog=q --run=tasks -p part --array=0-9%3 --after=7?8 \ntrue\n"
