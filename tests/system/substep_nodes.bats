@@ -57,8 +57,8 @@ managers() {
 @test "plane: blocks of tasks go to the nodes in turns" {
 	inside <<-'END'
 		say='echo $ROTA_NODE $ROTA_TASK_ID/$ROTA_NTASKS $SLURM_LOCALID'
-		rota run --overlap -N 2 -n 7 --distribution=plane=2 sh -c "$say" | sort
-		rota run --overlap -N 2 -n 7 -m plane=2 -o plane.%t sh -c "$say"
+		rota run --overlap -w n1,n2 -N 2 -n 7 --distribution=plane=2 sh -c "$say" | sort
+		rota run --overlap -w n1,n2 -N 2 -n 7 -m plane=2 -o plane.%t sh -c "$say"
 		cat plane.[0-6] | sort
 		rota run -N 3 -n 4 -m plane=2 true
 		rota run -N 2 -n 4 -m plane=0 true
