@@ -181,6 +181,22 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 		{ echo "$output"; false; }
 }
 
+@test "SIGTERM ends a client whose output nobody reads" {
+	mkfifo unread
+	exec 8<>unread
+	rota run --name=flood yes >unread 2>said 8<&- &
+	client=$!
+	full() { python3 -c 'import fcntl, struct, sys, termios; sys.exit(struct.unpack("i", fcntl.ioctl(8, termios.FIONREAD, bytes(4)))[0] < 60000)'; }
+	eventually full || { cat said; kill -KILL "$client"; false; }
+	kill -TERM "$client"
+	ended() { ! kill -0 "$client" 2>/dev/null; }
+	eventually ended || { kill -KILL "$client"; false; }
+	wait "$client" || status=$?
+	[ "$status" = 143 ]
+	grep -q 'cancelled (SIGTERM)' said
+	exec 8<&-
+}
+
 @test "a step manager that is killed loses and doubles nothing" {
 	inside <<-'END'
 		kill_manager() { # that of this step alone

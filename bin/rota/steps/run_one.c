@@ -39,6 +39,7 @@ struct run_one {
 	bool cancel;	      /* as soon as it is queued */
 	bool waiting_said;    /* why it waits was printed */
 	bool finished;
+	bool drops;	     /* output is not written any more: nobody read it when this program was told to end */
 	bool is_terminal;    /* standard input is a terminal, whose keys all go to the program */
 	bool left;	     /* the sub-step goes on without this program */
 	bool leaves_running; /* this program ends without the sub-step, which has a terminal */
@@ -96,12 +97,15 @@ static void one_output(void *data, int task, bool is_error, const char *bytes, s
 	struct run_one *one = data;
 	int only = is_error ? one->options->error_task : one->options->output_task;
 
-	if (only != RUN_ALL_TASKS && only != task)
+	if (one->drops || (only != RUN_ALL_TASKS && only != task))
 		return;
 	if (sink_write(is_error ? one->err : one->out, task, bytes, size) || one->cancel || one->left)
 		return;
-	fprintf(stderr, "rota %s: could not write the output: %s\n", one->verb, strerror(errno));
-	one->status = EXIT_REFUSED;
+	one->drops = errno == EINTR;
+	if (!one->drops) {
+		fprintf(stderr, "rota %s: could not write the output: %s\n", one->verb, strerror(errno));
+		one->status = EXIT_REFUSED;
+	}
 	one_leave(one); /* a terminal that was closed is seen here before SIGHUP is */
 }
 

@@ -3,17 +3,24 @@
  * Called by: run_one.c, run_each.c.
  * Invariants:
  * - Without labels, every byte passes through in the order in which it came.
- * - With labels, a line of one task is never within a line of another. */
+ * - With labels, a line of one task is never within a line of another.
+ * - A reader that does not read delays output, but not the end of this program by SIGTERM or SIGHUP. */
 #include "bin/rota/steps/sink.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/err.h"
+
+enum { LOOK_MS = 100 };
 
 /* Beginning of a line of one task. */
 struct sink_line {
@@ -23,6 +30,7 @@ struct sink_line {
 
 struct sink {
 	int fd;
+	int own; /* descriptor of its own for a terminal or pipe, -1: none */
 	bool label, unbuffered;
 	struct sink_line *lines; /* by task */
 	int count;
@@ -31,25 +39,64 @@ struct sink {
 	size_t size, room;
 };
 
+/* Returns a descriptor for the terminal or pipe on which a write does not wait; other programs that have it are not affected. -1: it is
+ * neither, or cannot be opened. */
+static int open_again(int fd)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return !fstat(fd, &st) && (S_ISFIFO(st.st_mode) || isatty(fd)) ? open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+								       : -1;
+}
+
 struct sink *sink_new(int fd, bool label, bool unbuffered)
 {
 	struct sink *s = xcalloc(1, sizeof(*s));
 
-	s->fd = fd;
+	s->own = open_again(fd);
+	s->fd = s->own >= 0 ? s->own : fd;
 	s->label = label;
 	s->unbuffered = unbuffered;
 	s->open_task = -1;
 	return s;
 }
 
+/* Wait until the descriptor takes bytes. Returns false with EINTR if a signal that ends this program came first. Such signals are blocked
+ * (session_signals), so they are pending until the caller reads them. */
+static bool wait_for_room(int fd)
+{
+	sigset_t pending;
+
+	while (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, LOOK_MS) <= 0) {
+		sigpending(&pending);
+		if (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP)) {
+			errno = EINTR;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Returns how many bytes the descriptor takes at once if it takes any. */
+static size_t write_most(int fd)
+{
+	struct stat st;
+
+	return fcntl(fd, F_GETFL) & O_NONBLOCK || (!fstat(fd, &st) && S_ISREG(st.st_mode)) ? SSIZE_MAX : PIPE_BUF;
+}
+
 bool sink_write_all(int fd, const char *bytes, size_t size)
 {
-	while (size) {
-		ssize_t part = write(fd, bytes, size);
+	size_t most = size ? write_most(fd) : 0;
 
-		if (part < 0 && errno == EAGAIN)
-			poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-		else if (part < 0 && errno != EINTR)
+	while (size) {
+		if (!wait_for_room(fd))
+			return false;
+		ssize_t part = write(fd, bytes, size < most ? size : most);
+
+		if (part < 0 && errno != EINTR && errno != EAGAIN)
 			return false;
 		if (part > 0) {
 			bytes += part;
@@ -167,6 +214,8 @@ bool sink_close(struct sink *s)
 		free(s->lines[t].bytes);
 	}
 	good = sink_write_all(s->fd, s->out, s->size);
+	if (s->own >= 0)
+		close(s->own);
 	free(s->lines);
 	free(s->out);
 	free(s);

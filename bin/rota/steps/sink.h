@@ -17,7 +17,8 @@ bool sink_write(struct sink *s, int task, const char *bytes, size_t size);
 /* Write unfinished lines, each with a newline, and free the sink. */
 bool sink_close(struct sink *s);
 
-/* Write all bytes. Returns false with errno on failure. */
+/* Write all bytes. Returns false with errno on failure; EINTR: SIGTERM or SIGHUP, which the caller has blocked, came while the
+ * descriptor took none. */
 bool sink_write_all(int fd, const char *bytes, size_t size);
 
 #endif
