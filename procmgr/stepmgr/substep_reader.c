@@ -174,7 +174,7 @@ void substep_reader_pump(struct substep_reader *r)
 		r->viewed = true;
 		r->viewer = substep_viewer_new(bufferevent_get_base(r->connection->stream), r->substep->terminal, &r->view,
 					       &viewer_handlers, r);
-		if (r->view.mode == 'l')
+		if (r->view.mode == 'l' && (r->user || !r->runs)) /* who asks for a run without a name does not look at it */
 			r->person = substep_session_join(r->substep, r->user ? r->user : "", r->host ? r->host : "");
 		pass_typed(r);
 	}

@@ -217,3 +217,40 @@ has() {
 	eventually has "select state, cause from acct.session where name = 'lazy'" 'timeout|idle_timeout'
 	has "select state, cause from acct.substep where job_id = $job" 'timeout|idle_timeout'
 }
+
+@test "a session starts with nobody attached, and is joined later" {
+	label=$(rota run --pty --detach --session=later sh -c 'stty size; read -r line; echo "got $line"; stty size; exec sleep 1000')
+	[[ $label =~ ^[0-9]+\.script\.1$ ]]
+	eventually has "select state, attached, last_key_at is null from acct.session where name = 'later'" 'running|[]|t'
+	run -0 --separate-stderr rota run --pty --detach --session=later true
+	[[ $output == "$label" && $stderr == *"session later runs already as $label" ]]
+	shows() { [[ $(rota attach --text later) == *'24 80'* ]]; }
+	eventually shows
+	person
+	keys "rota attach later" Enter
+	see '24 80'
+	eventually has "select jsonb_array_length(attached) from acct.session where name = 'later'" 1
+	keys "hello" Enter
+	see 'got hello'
+	see '30 100'
+	keys Enter '~.'
+	see 'find it again'
+	[[ $(rota steps --json "${label%.*}" | jq -r '.substeps[0].state') == running ]]
+	run -2 rota run --pty --detach --kill-on-hangup true
+	[[ $output == *'--kill-on-hangup cannot be combined with --detach'* ]]
+}
+
+@test "a script starts sessions with nobody attached" {
+	cd "$BATS_TEST_TMPDIR"
+	job=$(rota submit --parsable -n 2 --output=/dev/null --wrap='rota run --pty --detach --name=within sleep 1000 >names; touch begun; exec sleep 1000')
+	eventually test -e begun
+	[[ $(<names) == "$job.script.1" ]]
+	attached() { rota steps --json "$job" | jq -c '.substeps[0] | [.state, .session, .attached]'; }
+	[[ $(attached) == '["running","within",[]]' ]]
+	person
+	keys "rota attach $job.script.1; echo status \$?" Enter
+	joined() { [[ $(attached) == *'"user"'* ]]; }
+	eventually joined
+	keys C-c
+	see 'status 130'
+}

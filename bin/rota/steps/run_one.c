@@ -23,7 +23,15 @@
 #include "bin/rota/steps/tty.h"
 #include "lib/clock.h"
 
-enum { SAY_WAITING_AFTER_MS = 1000, TWICE_WITHIN_MS = 1000, UNSENT_MOST = 1 << 20, INPUT_SIZE = 64 << 10, HOST_SIZE = 256 };
+enum {
+	SAY_WAITING_AFTER_MS = 1000,
+	TWICE_WITHIN_MS = 1000,
+	UNSENT_MOST = 1 << 20,
+	INPUT_SIZE = 64 << 10,
+	HOST_SIZE = 256,
+	DETACHED_ROWS = 24,
+	DETACHED_COLS = 80
+};
 
 struct run_one {
 	const char *verb; /* of the command line, for messages */
@@ -306,7 +314,11 @@ int run_one(struct rota_steps *steps, const struct run_options *options)
 	struct rota_run run = options->run;
 	char host[HOST_SIZE];
 
-	if (options->pty) {
+	if (options->pty && run.detach) {
+		run.rows = DETACHED_ROWS; /* until somebody attaches */
+		run.cols = DETACHED_COLS;
+		run.input = "client";
+	} else if (options->pty) {
 		tty_size(&run.rows, &run.cols);
 		run.user = person(host);
 		run.host = host;
@@ -315,7 +327,7 @@ int run_one(struct rota_steps *steps, const struct run_options *options)
 	} else if (!options->has_input && !run.detach && input_is_meant()) {
 		run.input = "client";
 	}
-	one.reading = run.input && !strcmp(run.input, "client");
+	one.reading = run.input && !strcmp(run.input, "client") && !(options->pty && options->run.detach);
 	one.request = rota_steps_run(steps, &run, &one_callbacks, &one);
 	one_run(&one);
 	if (options->run.detach && !one.status)

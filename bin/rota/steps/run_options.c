@@ -314,11 +314,10 @@ bool run_options_finish(struct run_options *o, struct err *e)
 	if (!o->multi_prog && o->run.input_task > (o->run.ntasks > 0 ? o->run.ntasks : 1))
 		return err_set(e, "--input: there is no task %d; name one from 0 to %d", o->run.input_task - 1,
 			       (o->run.ntasks > 0 ? o->run.ntasks : 1) - 1);
-	if (o->pty &&
-	    (o->each || o->multi_prog || o->run.ntasks > 1 || o->run.detach || o->label || o->run.output || o->run.error))
+	if (o->pty && (o->each || o->multi_prog || o->run.ntasks > 1 || o->label || o->run.output || o->run.error))
 		return err_set(e, "--pty is for one task whose output comes here");
-	if (o->kill_on_hangup && !o->pty)
-		return err_set(e, "--kill-on-hangup needs --pty");
+	if (o->kill_on_hangup && (!o->pty || o->run.detach))
+		return err_set(e, o->pty ? "--kill-on-hangup cannot be combined with --detach" : "--kill-on-hangup needs --pty");
 	if ((o->run.session || o->run.idle_timeout_s) && !o->pty)
 		return err_set(e, "--%s needs --pty", o->run.session ? "session" : "idle-timeout");
 	if (o->run.exclusive && o->run.overlap)

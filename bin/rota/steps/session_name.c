@@ -78,7 +78,7 @@ char *session_name_find(const char *verb, const char *name, int *status)
 	return only;
 }
 
-bool session_name_join(const char *verb, const char *name, int *status)
+bool session_name_join(const char *verb, const char *name, bool detach, int *status)
 {
 	struct rota_attach how = {.mode = "live", .input = true};
 	struct rota_steps *steps;
@@ -87,8 +87,11 @@ bool session_name_join(const char *verb, const char *name, int *status)
 
 	if (!word)
 		return *status != EXIT_OK;
-	fprintf(stderr, "rota %s: session %s runs already as %s; attaching to it\n", verb, name, word);
-	if ((session_is_inside() && (number = atoi(strrchr(word, '.') + 1))) || allocation_find(verb, word, &number, status)) {
+	fprintf(stderr, "rota %s: session %s runs already as %s%s\n", verb, name, word, detach ? "" : "; attaching to it");
+	if (detach)
+		puts(word);
+	else if ((session_is_inside() && (number = atoi(strrchr(word, '.') + 1))) ||
+		 allocation_find(verb, word, &number, status)) {
 		steps = session_open(verb, status);
 		if (steps) {
 			*status = run_attach(steps, number, &how);

@@ -9,7 +9,7 @@
  * database could not be asked. */
 char *session_name_find(const char *verb, const char *name, int *status);
 
-/* Attach to the running session of this name. Returns false if there is none; otherwise *status is the exit status. */
-bool session_name_join(const char *verb, const char *name, int *status);
+/* Attach to the running session of this name, or, to `detach`, print its word. Returns false if there is none; otherwise *status is the exit status. */
+bool session_name_join(const char *verb, const char *name, bool detach, int *status);
 
 #endif

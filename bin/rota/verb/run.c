@@ -42,7 +42,7 @@ const struct verb_option run_options[] = {
 	{'u', "unbuffered", NULL, "with --label or --each, print output before the line or the sub-step has ended"},
 	{'K', "kill-on-bad-exit", NULL, "end the other tasks when one fails"},
 	{RUN_MULTI_PROG, "multi-prog", NULL, "the operand is a file of tasks and programs: 0-3 ./a %t"},
-	{RUN_DETACH, "detach", NULL, "print the name of the sub-step and return; it goes on"},
+	{RUN_DETACH, "detach", NULL, "print the name of the sub-step and return; it goes on. With --pty, rota attach joins it"},
 	{RUN_AFTER, "after", "LIST", "sub-steps to wait for: 3, prepare:ok, 4:any; , = all, ? = any"},
 	{RUN_PRIORITY, "priority", "N", "sub-steps with a higher one start first (default: 0)"},
 	{'J', "name", "NAME", "name of the sub-step (default: that of the program)"},
@@ -170,7 +170,7 @@ static int run_do(const struct verb *verb, struct run_options *o, char **command
 	o->run.argv = (const char *const *)command;
 	if (o->multi_prog && !run_programs(o, command[0], &e))
 		return run_misuse(&e);
-	if (o->run.session && session_name_join(verb->name, o->run.session, &status))
+	if (o->run.session && session_name_join(verb->name, o->run.session, o->run.detach, &status))
 		return status;
 	if (!session_is_inside() && !o->hold && !o->file && !allocation_get(o, command[0], &status))
 		return status;
