@@ -230,6 +230,7 @@ static const struct order_field spec_table[] = {
 	MARK(order_spec, replace_failed),
 	EXTRA(order_spec, grows, is_attempt, "an attempt such as 812.0.1"),
 	SOME(order_spec, notify, ORDER_SIGNAL_MOST),
+	SOME(order_spec, idle_timeout_s, INT_MAX),
 };
 
 static const struct order_field order_table[] = {
@@ -261,6 +262,8 @@ static const struct order_field order_table[] = {
 	BOOL(order, prolog),
 	BOOL(order, wait_for_go),
 	EXTRA(order, partition, is_filled_line, "a line of text"),
+	SOME(order, idle_timeout_s, INT_MAX),
+	EXTRA(order, idle_timeout_of, is_filled_line, "a line of text"),
 	TEXT(order, failing, is_nodes, "node names with commas between"),
 	INT64(order, expires_at, 0, INT64_MAX),
 };

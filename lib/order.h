@@ -44,6 +44,7 @@ struct order_spec {
 	int notify;	     /* number of the signal that its tasks get when a node of the step changes; 0: none */
 	bool step_manager;   /* the step manager and its agents start with the tasks */
 	bool replace_failed; /* the step manager asks for a node in place of each that fails; no_kill is set too */
+	int idle_timeout_s;  /* seconds without keys and output after which a session of the step is ended; 0: never */
 	const char *grows;   /* attempt that the nodes are for, "812.0.1"; its step manager runs sub-steps there. NULL: none */
 };
 
@@ -71,15 +72,17 @@ struct order {
 	const char *environment_hash; /* SHA-256 of the environment, hex */
 	int array_index;	      /* -1 = not an array element */
 	int array_size;
-	const char *step_label; /* label of the step, "812.solve[7]" */
-	const char *also;	/* list of further array elements that the request covers (order_element.h); NULL: none */
-	int64_t time_limit_s;	/* time limit in seconds, 0 = none */
-	int grace_s;		/* seconds between SIGTERM and SIGKILL */
-	bool prolog;		/* false: another step of the job group runs the prolog and epilog on this node */
-	bool wait_for_go;	/* tasks start only when the control message `go` arrives (steps on several nodes) */
-	const char *partition;	/* partition in which the step runs; NULL (requests of older versions): that of the spec */
-	const char *failing;	/* nodes of the step that were marked as failing, comma separated, "" = none */
-	int64_t expires_at;	/* Unix time after which the launcher refuses the launch request */
+	const char *step_label;	     /* label of the step, "812.solve[7]" */
+	const char *also;	     /* list of further array elements that the request covers (order_element.h); NULL: none */
+	int64_t time_limit_s;	     /* time limit in seconds, 0 = none */
+	int grace_s;		     /* seconds between SIGTERM and SIGKILL */
+	bool prolog;		     /* false: another step of the job group runs the prolog and epilog on this node */
+	bool wait_for_go;	     /* tasks start only when the control message `go` arrives (steps on several nodes) */
+	const char *partition;	     /* partition in which the step runs; NULL (requests of older versions): that of the spec */
+	int idle_timeout_s;	     /* the same as in the spec, of the partition or quality of service; 0: never */
+	const char *idle_timeout_of; /* whose that is: "partition debug", "qos long"; NULL: nobody's */
+	const char *failing;	     /* nodes of the step that were marked as failing, comma separated, "" = none */
+	int64_t expires_at;	     /* Unix time after which the launcher refuses the launch request */
 	struct order_spec spec;
 	struct order_element *elements; /* all array elements that a parsed launch request covers, first that of step_id */
 	int element_count;

@@ -54,7 +54,7 @@ struct rota_end {
 	int exit_code;	     /* highest exit code of its tasks */
 	int signal;	     /* first signal that ended a task, 0 if none did */
 	int tasks_failed;    /* number of tasks that failed */
-	const char *message; /* why its program did not start, "" if it did */
+	const char *message; /* why its program did not start, or whose idle limit ended it; "" otherwise */
 };
 
 /* What happens to one sub-step, in this order. Any of them may be NULL. `data` is that of rota_steps_run(). */

@@ -150,6 +150,8 @@ static const struct column launch_columns[] = {
 	{"group_name", lead_read_text, AT(lead_launch, group_name)},
 	{"group_nodes", lead_read_ints, AT(lead_launch, group_nodes)},
 	{"sample_s", lead_read_int, AT(lead_launch, sample_s)},
+	{"idle_timeout_s", lead_read_int, AT(lead_launch, idle_timeout_s)},
+	{"idle_timeout_of", lead_read_text, AT(lead_launch, idle_timeout_of)},
 };
 
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns

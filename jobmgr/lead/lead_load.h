@@ -46,7 +46,8 @@ struct lead_key {
 	bool steady; /* the step's cached request is valid as long as version and stamp of its row stay the same */
 };
 
-/* Data that the signer needs of a step that starts. Only auth, group_name and array_indices may be NULL. */
+/* Data that the signer needs of a step that starts. Only auth, group_name, array_indices and idle_timeout_of
+ * may be NULL. */
 struct lead_launch {
 	int64_t job_id;
 	int request_id;
@@ -59,7 +60,9 @@ struct lead_launch {
 	const char *group_name;
 	const int *group_nodes; /* ids of the nodes on which the prolog of the step's job group has an owner */
 	size_t group_node_count;
-	int sample_s; /* seconds between samples of the step's resource use; 0: no samples */
+	int sample_s;		     /* seconds between samples of the step's resource use; 0: no samples */
+	int idle_timeout_s;	     /* shortest idle limit of partition and quality of service; 0: none */
+	const char *idle_timeout_of; /* "partition NAME" or "qos NAME"; NULL: there is none */
 };
 
 /* Rows of one scheduling cycle, freed together. */

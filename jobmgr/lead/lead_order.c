@@ -256,6 +256,8 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 		.prolog = owner,
 		.wait_for_go = s->decided->share_count > 1,
 		.partition = m->rows->snapshot.pending[s->decided->pending].partition,
+		.idle_timeout_s = launch->idle_timeout_s,
+		.idle_timeout_of = launch->idle_timeout_of,
 		.failing = s->failing,
 		.expires_at = m->signer->expires_at,
 	};

@@ -93,6 +93,8 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 		modify_set_text(own, OPTION_ID_GROW, spec->grows);
 	if (spec->notify > 0)
 		own->of[OPTION_ID_NOTIFY].value = json_integer(spec->notify);
+	if (spec->idle_timeout_s > 0)
+		own->of[OPTION_ID_IDLE_TIMEOUT].value = json_integer(spec->idle_timeout_s);
 	if (spec->if_changed)
 		modify_set_text(own, OPTION_ID_IF_CHANGED, spec->if_changed);
 	modify_set_text(own, OPTION_ID_WORKDIR, spec->workdir);

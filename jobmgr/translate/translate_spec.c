@@ -4,6 +4,7 @@
  * Called by: translate_plan.c, translate_modify.c.
  * Invariants:
  * - Paths are absolute, except output patterns, which are relative to the working directory of the step. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,13 @@ static void spec_put_signal(const struct translation *t, const struct translate_
 	spec->signal_shell = json_is_true(json_object_get(asked, "shell"));
 }
 
+/* Returns the idle limit of sessions. One that is too long for a spec is as good as the longest. */
+static int spec_idle_timeout(const struct translation *t, const struct translate_step *s)
+{
+	int64_t seconds = translate_number(t, s, OPTION_ID_IDLE_TIMEOUT, 0);
+	return seconds < INT_MAX ? (int)seconds : INT_MAX;
+}
+
 /* Returns the text of the fields of a spec as JSON. Frees the fields. */
 static json_t *spec_make_json(struct fields *fields)
 {
@@ -146,6 +154,7 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.step_manager = json_is_true(translate_value(t, s, OPTION_ID_STEP_MANAGER));
 	spec.grows = json_string_value(translate_value(t, s, OPTION_ID_GROW));
 	spec.notify = (int)translate_number(t, s, OPTION_ID_NOTIFY, 0);
+	spec.idle_timeout_s = spec_idle_timeout(t, s);
 	spec.if_changed = json_string_value(translate_value(t, s, OPTION_ID_IF_CHANGED));
 	spec.submit_dir = spec_submit_dir(t, base, folder);
 	spec_put_array(t, s, &spec);

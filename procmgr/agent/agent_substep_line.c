@@ -135,6 +135,7 @@ static const struct member session_members[] = {{"at", "session_us", false},
 						{"key_at", "key_us", false},
 						{"output_at", "output_us", false},
 						{"idle_timeout_s", "idle_timeout_s", false},
+						{"idle_timeout_of", "idle_timeout_of", true},
 						{NULL, NULL, false}};
 
 /* A kind of lines that is reported. */

@@ -207,25 +207,58 @@ static bool make_files(struct keeper *k, struct err *e)
 	       err_sys(e, "could not make a store for output");
 }
 
-/* Returns the environment with one more variable. */
-static char **add_variable(char **environment, const char *variable)
+/* Returns the environment with one more variable, which is freed with it. */
+static char **add_variable(char **environment, char *variable)
 {
 	size_t count = 0;
 	while (environment[count])
 		count++;
 	environment = xrealloc(environment, (count + 2) * sizeof *environment);
-	environment[count] = xstrdup(variable);
+	environment[count] = variable;
 	environment[count + 1] = NULL;
 	return environment;
 }
 
-/* Add the ports at which the step manager may listen. */
-static char **add_ports(char **environment, const char *ports)
+/* Drop what the user has exported under names that only the keeper sets: the first variable of a name counts. */
+static void drop_variables(char **environment)
 {
-	char *variable = xasprintf("ROTA_STEP_PORTS=%s", ports);
-	environment = add_variable(environment, variable);
-	free(variable);
+	static const char *const names[] = {"ROTA_STEP_HEAD=", "ROTA_STEP_PORTS=", "ROTA_STEP_IDLE="};
+	size_t kept = 0;
+	for (size_t at = 0; environment[at]; at++) {
+		bool drops = false;
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+			drops = drops || strncmp(environment[at], names[i], strlen(names[i])) == 0;
+		if (drops)
+			free(environment[at]);
+		else
+			environment[kept++] = environment[at];
+	}
+	environment[kept] = NULL;
+}
+
+/* Add the shortest idle limit of its sessions, and whose it is: "3600 partition debug". */
+static char **add_idle_limit(char **environment, const struct order *order)
+{
+	int job = order->spec.idle_timeout_s, site = order->idle_timeout_s;
+	if (job > 0 && (site == 0 || job <= site))
+		return add_variable(environment, xasprintf("ROTA_STEP_IDLE=%d job", job));
+	if (site > 0 && order->idle_timeout_of)
+		return add_variable(environment, xasprintf("ROTA_STEP_IDLE=%d %s", site, order->idle_timeout_of));
 	return environment;
+}
+
+/* Returns the environment of the step manager. */
+static char **make_environment(const struct keeper *k)
+{
+	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file,
+				   k->step_path, NULL};
+	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
+	drop_variables(environment);
+	if (k->manager->call)
+		environment = add_variable(environment, xstrdup(k->manager->call));
+	if (*k->job->conf->node_step_ports)
+		environment = add_variable(environment, xasprintf("ROTA_STEP_PORTS=%s", k->job->conf->node_step_ports));
+	return add_idle_limit(environment, k->order);
 }
 
 /* Open the key with which the step manager verifies tokens of clients on other machines. Returns -1 on an error. */
@@ -240,8 +273,6 @@ static int open_sign_key(const struct keeper *k)
 static bool start_program(struct keeper *k, struct err *e)
 {
 	struct keeper_manager *m = k->manager;
-	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file,
-				   k->step_path, NULL};
 	int key = open_sign_key(k);
 	int passed[] = {k->step_socket, m->journal, m->orphans, m->store[0], m->store[1], m->growths, keeper_nodes_file(k), key};
 	char *path = daemon_beside("rota-stepmgr", e);
@@ -250,14 +281,10 @@ static bool start_program(struct keeper *k, struct err *e)
 		return key < 0 ? err_sys(e, "could not open sign.pub") : false;
 	}
 	char **argv = xcalloc(2, sizeof *argv);
-	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
+	char **environment = make_environment(k);
 	struct task_start start = {.path = path, .argv = argv, .passed = passed, .passed_count = sizeof passed / sizeof *passed};
 	bool in_use;
 	argv[0] = path;
-	if (m->call)
-		environment = add_variable(environment, m->call);
-	if (*k->job->conf->node_step_ports)
-		environment = add_ports(environment, k->job->conf->node_step_ports);
 	start.environment = environment;
 	keeper_place_process(k, &start);
 	start.out = 1; /* /dev/null: what a process of the user prints is not for the log of the keeper */

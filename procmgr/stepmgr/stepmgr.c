@@ -21,6 +21,7 @@
 #include "procmgr/stepmgr/substep_link.h"
 #include "procmgr/stepmgr/substep_parts.h"
 #include "procmgr/stepmgr/substep_remote.h"
+#include "procmgr/stepmgr/substep_session.h"
 #include "procmgr/stepmgr/substep_store.h"
 
 enum { LISTENER = 3, JOURNAL = 4, ORPHANS = 5, STORE_IN = 6, STORE_OUT = 7, GROWTHS = 8, CHANGES = 9, SIGN_KEY = 10 };
@@ -46,6 +47,8 @@ int stepmgr_run(void)
 	substep_remote_use(SIGN_KEY);
 	substep_link_use_ports(getenv("ROTA_STEP_PORTS"));
 	unsetenv("ROTA_STEP_PORTS");
+	substep_session_use_limit(getenv("ROTA_STEP_IDLE"));
+	unsetenv("ROTA_STEP_IDLE");
 	struct substep_engine *m = substep_engine_new(base, JOURNAL, ORPHANS, &substep_client_handlers);
 	bool is_agent = substep_agent_open(base);
 	substep_client_serve(base, m, LISTENER, is_agent ? substep_agent_relay : NULL);

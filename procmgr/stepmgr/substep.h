@@ -82,7 +82,7 @@ struct substep {
 	struct evbuffer *early; /* input that came before its tasks; NULL: none */
 	bool input_ended;
 	int exit_code, signal, tasks_failed;
-	char message[512]; /* why its program did not start */
+	char message[512]; /* why its program did not start, or whose idle limit ended it */
 	struct stats used;
 	struct event *timer;		 /* its time limit, or SIGKILL after SIGTERM */
 	bool orphaned;			 /* its client has not come back since the step manager was started again */

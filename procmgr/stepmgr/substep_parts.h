@@ -79,10 +79,16 @@ struct stats substep_record_stats(const json_t *record); /* what a record or an 
 json_t *substep_record_usage(const struct substep *s);	 /* the same of a whole sub-step */
 void substep_record_end(struct substep_engine *m, const struct substep *s);
 
-/* Record when keys and output of its terminal were last seen, and the list of attached people, which the function takes
+/* After how long without keys and output a session is ended. */
+struct substep_idle_limit {
+	int64_t seconds; /* 0: never */
+	const char *of;	 /* "session": its own; else "job", "partition debug", "qos long". NULL: there is none */
+};
+
+/* Record the idle limit, when keys and output of its terminal were last seen, and the list of attached people, which the function takes
  * (substep_session.c). */
-void substep_record_session(struct substep_engine *m, const struct substep *s, int64_t key_at, int64_t output_at,
-			    json_t *attached);
+void substep_record_session(struct substep_engine *m, const struct substep *s, const struct substep_idle_limit *limit,
+			    int64_t key_at, int64_t output_at, json_t *attached);
 
 /* substep_engine.c */
 /* A task has ended with this wait status, and its record is written where it needs one of its own. */

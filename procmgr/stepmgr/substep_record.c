@@ -109,13 +109,13 @@ void substep_record_start(struct substep_engine *m, const struct substep *s)
 	substep_journal_append(m->journal, "start", record);
 }
 
-void substep_record_session(struct substep_engine *m, const struct substep *s, int64_t key_at, int64_t output_at,
-			    json_t *attached)
+void substep_record_session(struct substep_engine *m, const struct substep *s, const struct substep_idle_limit *limit,
+			    int64_t key_at, int64_t output_at, json_t *attached)
 {
 	substep_journal_append(m->journal, "session",
-			       json_pack("{s:i, s:s, s:I, s:I, s:I, s:o}", "substep", s->number, "name", s->spec->session,
-					 "idle_timeout_s", (json_int_t)s->spec->idle_timeout_s, "key_at", (json_int_t)key_at,
-					 "output_at", (json_int_t)output_at, "attached", attached));
+			       json_pack("{s:i, s:s, s:I, s:s*, s:I, s:I, s:o}", "substep", s->number, "name", s->spec->session,
+					 "idle_timeout_s", (json_int_t)limit->seconds, "idle_timeout_of", limit->of, "key_at",
+					 (json_int_t)key_at, "output_at", (json_int_t)output_at, "attached", attached));
 }
 
 void substep_record_again(struct substep_engine *m, const struct substep *s)

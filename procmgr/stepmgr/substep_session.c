@@ -19,6 +19,8 @@
 
 enum { USEC = 1000000, LAG_USEC = 1500000, RECORD_USEC = 60 * USEC, WARNING_USEC = 60 * USEC, NAME_SIZE = 257 };
 
+static const char SESSION_ITSELF[] = "session";
+
 struct substep_person {
 	TAILQ_ENTRY(substep_person) next;
 	char user[NAME_SIZE], host[NAME_SIZE];
@@ -32,10 +34,32 @@ struct substep_session {
 	int64_t recorded_at;
 	bool changed; /* since recorded_at */
 	bool warned;  /* since the last activity */
+	struct substep_idle_limit limit;
 	struct event *record, *timeout;
 	void (*idle)(struct substep *s);
 	TAILQ_HEAD(, substep_person) persons;
 };
+
+static struct substep_idle_limit given; /* by the keeper */
+
+void substep_session_use_limit(const char *text)
+{
+	char *end;
+	if (!text)
+		return;
+	given.seconds = strtoll(text, &end, 10);
+	given.of = xstrdup(end + strspn(end, " "));
+	if (given.seconds < 1 || !*given.of)
+		die("\"%s\" is no idle limit", text);
+}
+
+/* Returns the shortest limit of those that are set. */
+static struct substep_idle_limit choose_limit(const struct substep *s)
+{
+	struct substep_idle_limit own = {s->spec->idle_timeout_s, s->spec->idle_timeout_s > 0 ? SESSION_ITSELF : NULL};
+	bool is_given = given.seconds > 0 && (own.seconds == 0 || given.seconds < own.seconds);
+	return is_given ? given : own;
+}
 
 /* --- records ------------------------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +75,7 @@ static json_t *persons_json(const struct substep_session *o)
 
 static void write_record(struct substep_session *o)
 {
-	substep_record_session(o->substep->engine, o->substep, o->key_at, o->output_at, persons_json(o));
+	substep_record_session(o->substep->engine, o->substep, &o->limit, o->key_at, o->output_at, persons_json(o));
 	o->recorded_at = clock_boot_us();
 	o->changed = false;
 	evtimer_del(o->record);
@@ -127,32 +151,41 @@ static const struct substep_viewer_handlers monitor_handlers = {monitor_has_room
 
 static void warn_people(struct substep_session *o, int64_t left)
 {
-	char text[160];
-	snprintf(text, sizeof text, "\r\nrota: this session is idle and ends in %lld s; press a key to keep it\r\n",
-		 (long long)((left + USEC / 2) / USEC));
+	const char *of = o->limit.of == SESSION_ITSELF ? NULL : o->limit.of;
+	char *text = xasprintf("\r\nrota: this session is idle and ends in %lld s%s%s%s; press a key to keep it\r\n",
+			       (long long)((left + USEC / 2) / USEC), of ? " (limit of " : "", of ? of : "", of ? ")" : "");
 	substep_viewer_note(o->monitor, text);
+	free(text);
 	o->warned = true;
 }
 
 /* Returns how long before the end people are warned. */
-static int64_t warning_usec(const struct substep *s)
+static int64_t warning_usec(const struct substep_session *o)
 {
-	int64_t half = s->spec->idle_timeout_s * USEC / 2;
+	int64_t half = o->limit.seconds * USEC / 2;
 	return half < WARNING_USEC ? half : WARNING_USEC;
+}
+
+static void end_idle(struct substep_session *o)
+{
+	struct substep *s = o->substep;
+	if (o->limit.of != SESSION_ITSELF && !*s->cause)
+		snprintf(s->message, sizeof s->message, "limit of %s", o->limit.of);
+	o->idle(s);
 }
 
 /* Warn, or end the session, if it is time. Otherwise wait on. */
 static void check_idle(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_session *o = arg;
-	int64_t limit = o->substep->spec->idle_timeout_s * USEC, warning = warning_usec(o->substep);
+	int64_t limit = o->limit.seconds * USEC, warning = warning_usec(o);
 	int64_t deadline = last_activity(o) + limit + LAG_USEC, now = clock_boot_us();
 	(void)fd;
 	(void)what;
 	if (!o->monitor)
 		return; /* the terminal has ended, or is of a version that does not report times */
 	if (now >= deadline && o->warned) {
-		o->idle(o->substep);
+		end_idle(o);
 		return;
 	}
 	if (now >= deadline - warning && !o->warned) {
@@ -174,14 +207,15 @@ void substep_session_begin(struct substep *s, void (*idle)(struct substep *s))
 		TAILQ_INIT(&o->persons);
 	}
 	o->idle = idle;
+	o->limit = choose_limit(s);
 	o->key_at = o->output_at = 0;
 	o->warned = o->changed = false;
 	o->record = evtimer_new(s->engine->base, record_pending, o);
 	o->timeout = evtimer_new(s->engine->base, check_idle, o);
 	o->monitor = substep_viewer_new(s->engine->base, s->terminal, &view, &monitor_handlers, o);
 	write_record(o);
-	if (s->spec->idle_timeout_s > 0)
-		add_timer(o->timeout, s->spec->idle_timeout_s * USEC - warning_usec(s) + LAG_USEC);
+	if (o->limit.seconds > 0)
+		add_timer(o->timeout, o->limit.seconds * USEC - warning_usec(o) + LAG_USEC);
 }
 
 static void session_free(struct substep *s)
@@ -259,7 +293,9 @@ void substep_session_describe(const struct substep *s, json_t *object)
 						      seconds_since(p->since)));
 	json_object_set_new(object, "session", json_string(s->spec->session));
 	json_object_set_new(object, "idle_s", json_real(seconds_since(last_activity(o))));
-	json_object_set_new(object, "idle_timeout_s", json_integer(s->spec->idle_timeout_s));
+	json_object_set_new(object, "idle_timeout_s", json_integer(o->limit.seconds));
+	if (o->limit.of)
+		json_object_set_new(object, "idle_timeout_of", json_string(o->limit.of));
 	json_object_set_new(object, "gres", json_string(s->spec->gres));
 	json_object_set_new(object, "mem_mb", json_integer(s->spec->mem_mb));
 	json_object_set_new(object, "attached", list);

@@ -4,7 +4,7 @@ select u.job_id, u.step_id, u.attempt, u.substep, u.step, u.array_index, u.user_
 	case when u.ended_at is null then o.attached else '[]' end as attached, o.last_key_at, o.last_output_at,
 	greatest(extract(epoch from coalesce(u.ended_at, now()) - greatest(o.last_key_at, o.last_output_at, u.started_at)), 0)::double precision
 		as idle_s,
-	nullif(o.idle_timeout_s, 0) as idle_timeout_s, o.reported_at
+	nullif(o.idle_timeout_s, 0) as idle_timeout_s, o.reported_at, o.idle_timeout_of
 from rota.session o
 join internal.acct_substep u on u.job_id = o.job_id and u.step_id = o.step_id and u.attempt = o.attempt and u.substep = o.substep;
 select internal.owner_view('session');
@@ -36,4 +36,6 @@ comment on column acct.session.last_output_at is 'When output was last written, 
 comment on column acct.session.idle_s is
 	'Seconds from the last key, output or start to its end, or to now. Up to a minute too much while it is used.';
 comment on column acct.session.idle_timeout_s is 'Seconds without keys and output after which it is ended; null: none.';
+comment on column acct.session.idle_timeout_of is
+	'Whose limit that is: session (its own), job, "partition NAME" or "qos NAME"; null: there is none.';
 comment on column acct.session.reported_at is 'When the step manager wrote what this row says.';

@@ -297,7 +297,7 @@ begin
 			select string_agg((p.value ->> 'user') || '@' || (p.value ->> 'host'), ',' order by p.nr)
 			from jsonb_array_elements(v.attached) with ordinality p (value, nr)),
 		'attached_list', v.attached, 'last_key_at', v.last_key_at, 'last_output_at', v.last_output_at, 'idle_s', v.idle_s,
-		'idle_timeout_s', v.idle_timeout_s) order by v.job_id, v.step_id, v.attempt, v.substep)
+		'idle_timeout_s', v.idle_timeout_s, 'idle_timeout_of', v.idle_timeout_of) order by v.job_id, v.step_id, v.attempt, v.substep)
 	from internal.acct_session v
 	where v.job_id = any (p_jobs) and (p_states is null or v.state = any (p_states)));
 end $$;

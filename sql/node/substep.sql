@@ -164,7 +164,8 @@ begin
 	return query
 	with said as materialized (
 		select * from jsonb_to_recordset(p_report -> 'rows') as x (job bigint, step int, attempt int, substep bigint,
-			session text, session_us bigint, idle_timeout_s bigint, key_us bigint, output_us bigint, attached jsonb)
+			session text, session_us bigint, idle_timeout_s bigint, key_us bigint, output_us bigint, attached jsonb,
+			idle_timeout_of text)
 		where x.session_us is not null and x.substep between 1 and 2147483647
 	), known as materialized (
 		-- As in internal.substep_read: nothing is before the start of the attempt or after its end.
@@ -181,7 +182,7 @@ begin
 		internal.session_attached(s.attached, k.boot_at, k.low, k.high),
 		case when s.key_us > 0 then k.boot_at + greatest(k.low, least(s.key_us, k.high)) * c_us end,
 		case when s.output_us > 0 then k.boot_at + greatest(k.low, least(s.output_us, k.high)) * c_us end,
-		k.boot_at + greatest(k.low, least(s.session_us, k.high)) * c_us
+		k.boot_at + greatest(k.low, least(s.session_us, k.high)) * c_us, nullif(left(s.idle_timeout_of, 256), '')
 	from said s
 	join known k on k.job = s.job and k.step = s.step and k.attempt = s.attempt;
 end $$;
@@ -194,12 +195,14 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_changed int;
 begin
-	insert into session as t (job_id, step_id, attempt, substep, name, idle_timeout_s, attached, last_key_at, last_output_at, reported_at)
-	select r.job_id, r.step_id, r.attempt, r.substep, r.name, r.idle_timeout_s, r.attached, r.last_key_at, r.last_output_at, r.reported_at
+	insert into session as t (job_id, step_id, attempt, substep, name, idle_timeout_s, idle_timeout_of, attached, last_key_at,
+		last_output_at, reported_at)
+	select r.job_id, r.step_id, r.attempt, r.substep, r.name, r.idle_timeout_s, r.idle_timeout_of, r.attached, r.last_key_at,
+		r.last_output_at, r.reported_at
 	from unnest(p_rows) r
 	order by r.job_id, r.step_id, r.attempt, r.substep
 	on conflict (job_id, step_id, attempt, substep) do update
-	set name = excluded.name, idle_timeout_s = excluded.idle_timeout_s, attached = excluded.attached,
+	set name = excluded.name, idle_timeout_s = excluded.idle_timeout_s, idle_timeout_of = excluded.idle_timeout_of, attached = excluded.attached,
 		last_key_at = excluded.last_key_at, last_output_at = excluded.last_output_at, reported_at = excluded.reported_at
 	-- Of two records that were moved to the begin of the attempt, the later report counts.
 	where t.reported_at < excluded.reported_at or (t.reported_at = excluded.reported_at
@@ -282,7 +285,7 @@ begin
 end $$;
 comment on function api.node_substep_report(jsonb) is
 	'Sub-steps of attempts on a node: {"node", "boot_us", "rows": [{job, step, attempt, substep, state, queued_us, started_us, '
-	'ended_us, name, command, ..., session, session_us, key_us, output_us, idle_timeout_s, attached}]}, each sub-step once, with what '
+	'ended_us, name, command, ..., session, session_us, key_us, output_us, idle_timeout_s, idle_timeout_of, attached}]}, each sub-step once, with what '
 	'is known of it since the last report. A row without a state is about the session of the sub-step only. A repeated report '
 	'changes nothing. Answers how many rows are new or changed, and how many were left out because they are not valid or the '
 	'attempt has no allocation on the node. Member `calls`, if there is one: internal.substep_call, '

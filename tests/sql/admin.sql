@@ -45,7 +45,7 @@ select matches(t.admin('cheese', 'create', 'x'), '^RT422.*there is no object "ch
 select matches(t.admin('node', 'paint', 'n1'), '^RT422.*no action "paint"', 'no such action');
 select matches(t.admin('qos', 'drain', 'normal'), '^RT422.*no action "drain"', 'not an action of this object');
 select matches(t.admin('partition', 'create', ''), '^RT422.*name the partition', 'no name');
-select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, sample, nodes, billing, billing_from, max_running, max_submitted, max_cpus, max_gres, max_cpu_minutes, max_gres_minutes, max_billing, max_running_per_user, max_submitted_per_user, max_cpus_per_user, max_gres_per_user, max_cpu_minutes_per_user, max_gres_minutes_per_user, max_billing_per_user, max_nodes_per_user.', 'an unknown key');
+select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, sample, nodes, idle_timeout, idle_timeout_s, billing, billing_from, max_running, max_submitted, max_cpus, max_gres, max_cpu_minutes, max_gres_minutes, max_billing, max_running_per_user, max_submitted_per_user, max_cpus_per_user, max_gres_per_user, max_cpu_minutes_per_user, max_gres_minutes_per_user, max_billing_per_user, max_nodes_per_user.', 'an unknown key');
 select matches(t.admin('partition', 'create', 'p', '{"state": "sleepy"}'), '^RT422.*"sleepy" is no value for "state".*up, down, drain, inactive', 'not one of the words');
 select matches(t.admin('partition', 'create', 'p', '{"priority": "high"}'), '^RT422.*no value for "priority"', 'not a number');
 select matches(t.admin('partition', 'create', 'p', '{"default": "perhaps"}'), '^RT422.*true or false', 'not a truth');
@@ -74,6 +74,7 @@ select matches(t.admin(o, a, n, v::jsonb), '^RT422 . (' || w || ')', concat_ws('
 	('node', 'change', 'n1', '{"mem_mb": -1}', '.*no value for "mem_mb" . Give a whole number from 0 up'), ('node', 'create', repeat('n', 64), '{"cpus": 1, "mem": 1}', 'no node can have the name.*63 at most'),
 	('account', 'create', 'a', '{"max_cpus": -1}', '"-1" is no value for "max_cpus"'), ('account', 'create', 'a', '{"shares": -1}', '.*for "shares"'), ('account', 'create', 'a/b', '{}', 'no account can have the name'),
 	('license', 'create', 'l', '{"total": -1}', '.*for "total"'), ('license', 'create', '1l', '{"total": 1}', 'no license can .*begin with a letter.$'), ('qos', 'create', 'q', '{"priority": 3000000000}', '.*for "priority"'),
+	('partition', 'change', 'main', '{"idle_timeout_s": 0}', '.*from 1 to 2147483647'), ('qos', 'change', 'normal', '{"idle_timeout": "99999999999"}', '.*no value for "idle_timeout"'),
 	('partition', 'change', 'main', '{"default_mem_per_cpu": 0}', '.*for "default_mem_per_cpu"'), ('partition', 'change', 'main', '{"sample": 86401}', '.*from 0 to 86400'), ('partition', 'change', 'main', '{"state": "none"}', '"state" needs a value'),
 	('user', 'create', 'bad user', '{}', 'no user can have the name "bad user"'), ('association', 'create', 'nobody', '{}', '.*Write it like physics/alice'),
 	('setting', 'change', 'sample_min_s', '{"value": -1}', '"-1" is no value for "sample_min_s" . Give a whole number from 0 to 2147483647'), ('setting', 'change', 'sample_min_s', '{"value": "none"}', '"sample_min_s" needs a value'),
@@ -88,12 +89,12 @@ select is(t.admin('user', 'create', u), 'true', 'a user with a domain or a dolla
 select is(t.admin('user', 'delete', u), 'true', 'gone again') from unnest(array['al@corp.example', 'CORP\al', 'node7$']) u;
 
 -- Partitions.
-select is(t.admin('partition', 'create', 'big', '{"max_time": "2-12", "default_time": "1:30:00", "default_mem_per_cpu": "2G", "nodes": "n[1-2],n4", "priority": "7", "allow_users": "a,b", "max_nodes": 3, "default": "yes"}'), 'true', 'a partition');
-select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,216000,5400,3,2048,"{a,b}",,,30)', 'as written');
+select is(t.admin('partition', 'create', 'big', '{"max_time": "2-12", "default_time": "1:30:00", "default_mem_per_cpu": "2G", "nodes": "n[1-2],n4", "priority": "7", "allow_users": "a,b", "max_nodes": 3, "idle_timeout": "20", "default": "yes"}'), 'true', 'a partition');
+select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,216000,5400,3,2048,"{a,b}",,,30,1200)', 'as written');
 select is((select array_agg(partition) from rota.partition where is_default), '{big}', 'the default moves');
 select is((select array_agg(node_id order by node_id) from rota.partition_node where partition = 'big'), '{1,2,4}', 'its nodes');
-select is(t.admin('partition', 'change', 'big', '{"nodes": "all", "allow_users": "none", "max_time": "none", "default_time": 0}'), 'true', 'changed');
-select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,,,3,2048,,,,30)', 'none is none');
+select is(t.admin('partition', 'change', 'big', '{"nodes": "all", "allow_users": "none", "max_time": "none", "default_time": 0, "idle_timeout": 0}'), 'true', 'changed');
+select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,,,3,2048,,,,30,)', 'none is none');
 select is((select count(*) from rota.partition_node where partition = 'big'), 4::bigint, 'all nodes');
 select is(t.admin('partition', 'change', 'big', '{"priority": 7}'), 'false', 'nothing to change');
 select is(t.admin('partition', 'change', 'big', '{"max_time_s": 90}'), 'true', 'in seconds');
@@ -168,7 +169,7 @@ select is((select count(*) from rota.association where account = 'phys' and user
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 select is(t.admin('account', 'delete', 'phys'), 'true', 'an account goes');
 select is(t.admin('qos', 'create', 'fast', '{"priority": 5, "max_time": "1:00:00", "max_running_per_user": 3}'), 'true', 'a quality of service');
-select is((select (q.*)::text || internal.admin_limits('qos', 'fast') from rota.qos q where qos = 'fast'), '(fast,5){"max_time_s": 3600, "max_running_per_user": 3}', 'as written');
+select is((select (q.*)::text || internal.admin_limits('qos', 'fast') from rota.qos q where qos = 'fast'), '(fast,5,){"max_time_s": 3600, "max_running_per_user": 3}', 'as written');
 select is(t.admin('qos', 'delete', 'fast'), 'true', 'gone');
 select matches(t.admin('qos', 'delete', 'normal'), '^RT409', 'one stays');
 select is(t.admin('license', 'create', 'lic', '{"total": 2}'), 'true', 'a licence');

@@ -70,6 +70,18 @@ select is_empty(format($$select from acct.sample where job_id = %s and gauges ? 
 
 -- How often: the step's word, else its partition's.
 select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 30, 'as the partition has it');
+create function t.idle(p_job bigint) returns text language sql as $$ select concat_ws(' ', idle_timeout_s, idle_timeout_of) from api.schedule_launch(array[p_job], '{0}') $$;
+select is(t.idle(:g), '0', 'no idle limit of sessions');
+update rota.qos set idle_timeout_s = 50 where qos = 'normal';
+select is(t.idle(:g), '50 qos normal', 'that of the quality of service');
+update rota.partition set idle_timeout_s = 60;
+select is(t.idle(:g), '50 qos normal', 'the shorter one of two');
+update rota.partition set idle_timeout_s = 50;
+select is(t.idle(:g), '50 partition main', 'of two equal ones, that of the partition');
+update rota.qos set idle_timeout_s = null;
+select is(t.idle(:g), '50 partition main', 'that of the partition');
+update rota.partition set idle_timeout_s = null;
+select throws_ok('update rota.partition set idle_timeout_s = 0', '23514', null, 'none is null');
 select results_eq(format('select job_id, sample_s, first_task, tasks, units from api.node_sampled(1)'), format('values (%s::bigint, 30, 0, 1, true)', :'g'), 'a new process manager reads it');
 update rota.step_request set sample_s = 0 where job_id = :g;
 select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 0, 'the step wants none');

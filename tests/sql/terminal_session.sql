@@ -22,20 +22,20 @@ select is(t.put(t.sub(:'a', 1, jsonb_build_object('state', 'running', 'queued_us
 	'session', 'work', 'session_us', t.at(2), 'key_us', 0, 'output_us', 0, 'idle_timeout_s', 600, 'attached', '[]'::jsonb))), '2,0', 'a session begins with its sub-step');
 select results_eq(format($$select name, state, cpus, mem_mb, gres, attached, last_key_at, idle_timeout_s, idle_s from acct.session where job_id = %s$$, :'j'),
 	$$values ('work', 'running', 2, 100::bigint, 'gpu:1', '[]'::jsonb, null::timestamptz, 600, 3598::float)$$, 'with what it holds');
-select is(t.put(t.sub(:'a', 1, jsonb_build_object('session', 'work', 'session_us', t.at(60), 'key_us', t.at(50), 'output_us', t.at(55), 'idle_timeout_s', 600,
+select is(t.put(t.sub(:'a', 1, jsonb_build_object('session', 'work', 'session_us', t.at(60), 'key_us', t.at(50), 'output_us', t.at(55), 'idle_timeout_s', 600, 'idle_timeout_of', 'partition main',
 	'attached', jsonb_build_array(jsonb_build_object('user', 'alice', 'host', 'desk', 'since', t.at(10)))))), '1,0', 'a row without a state is about the session only');
 select results_eq(format($$select attached -> 0 ->> 'user', attached -> 0 ->> 'host', (attached -> 0 ->> 'since')::timestamptz, last_key_at, last_output_at, idle_s from acct.session where job_id = %s$$, :'j'),
 	$$values ('alice', 'desk', now() - interval '3590 seconds', now() - interval '3550 seconds', now() - interval '3545 seconds', 3545::float)$$, 'it says who is attached, and when it was used');
 select is(t.put(t.sub(:'a', 1, jsonb_build_object('session', 'old', 'session_us', t.at(30), 'key_us', t.at(3), 'output_us', t.at(3), 'attached', '[]'::jsonb))), '0,0', 'an older record changes nothing');
-select is((select name from acct.session where job_id = :j), 'work', 'as it was');
+select is((select name || ' ' || idle_timeout_of from acct.session where job_id = :j), 'work partition main', 'as it was');
 select is((select state || runs from acct.substep where job_id = :j), 'running1', 'the sub-step is as it was');
 
 -- What no step manager writes.
 select is(t.put(t.sub(:'a', 2, jsonb_build_object('state', 'running', 'run', 1, 'session', repeat('x', 1000), 'session_us', 9223372036854775807, 'key_us', 9223372036854775807, 'output_us', -9223372036854775808,
-	'idle_timeout_s', -1, 'attached', (select jsonb_agg('{"user": "x", "host": "y", "since": 99999999999999999999}'::jsonb || case when n > 3 then '{"since": 5}' else '{}' end::jsonb) from generate_series(1, 40) n)))),
+	'idle_timeout_s', -1, 'idle_timeout_of', repeat('y', 1000), 'attached', (select jsonb_agg('{"user": "x", "host": "y", "since": 99999999999999999999}'::jsonb || case when n > 3 then '{"since": 5}' else '{}' end::jsonb) from generate_series(1, 40) n)))),
 	'2,0', 'values out of range do not lose the row');
-select results_eq(format($$select length(name), jsonb_array_length(attached), last_key_at, last_output_at, idle_timeout_s, reported_at from acct.session where job_id = %s and substep = 2$$, :'j'),
-	$$values (256, 13, now(), null::timestamptz, null::int, now())$$, 'they are cut, unknown, or within the attempt');
+select results_eq(format($$select length(name), jsonb_array_length(attached), last_key_at, last_output_at, idle_timeout_s, length(idle_timeout_of), reported_at from acct.session where job_id = %s and substep = 2$$, :'j'),
+	$$values (256, 13, now(), null::timestamptz, null::int, 256, now())$$, 'they are cut, unknown, or within the attempt');
 select is(t.put(t.sub(:'a', 3, jsonb_build_object('state', 'running', 'session', 'odd', 'session_us', t.at(5), 'attached', '{"user": 1}'::jsonb))), '2,0', 'a list that is none');
 select is((select attached from acct.session where job_id = :j and substep = 3), '[]', 'has nobody');
 select is(t.put(t.sub(:'a', 0, jsonb_build_object('session', 'x', 'session_us', 1)), t.sub(:'a', 4, '{"session": "x"}')), '0,2', 'rows without a number or time are left out');

@@ -13,6 +13,7 @@ teardown_file() {
 
 teardown() {
 	tmux -S "$TMUX_SOCKET" kill-server 2>/dev/null || true
+	[[ -z ${limited:-} ]] || rota admin partition change main --idle_timeout=none
 	rota cancel -q --me >/dev/null 2>&1 || true
 	rota wait -q --timeout=60 || true
 }
@@ -253,4 +254,62 @@ has() {
 	eventually joined
 	keys C-c
 	see 'status 130'
+}
+
+# limits JOB: the idle limits of the running sessions of a job, and whose each is.
+limits() {
+	rota steps --json "$1" | jq -r '[.substeps[] | select(.session) | "\(.idle_timeout_s) \(.idle_timeout_of)"] | join(",")'
+}
+
+@test "of the idle limits of session, job, quality of service and partition, the shortest counts" {
+	cd "$BATS_TEST_TMPDIR"
+	limited=1
+	rota admin partition change main --idle_timeout=1:00:00
+	rota admin qos create brief --idle_timeout=40
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		for own in "" --idle-timeout=10 --idle-timeout=2:00:00; do
+			rota run --pty --detach --overlap $own sleep 1000
+		done
+		touch "begun.$ROTA_JOB_NAME"
+		sleep 1000
+	END
+	# What the user exports under the names of the keeper's variables changes nothing.
+	export ROTA_STEP_IDLE='86400 nobody' ROTA_STEP_PORTS=none ROTA_STEP_HEAD='nowhere 1 none -'
+	rota submit --parsable -J part --output=/dev/null job.sh >>jobs
+	rota submit --parsable -J job --output=/dev/null --idle-timeout=30 --qos=brief job.sh >>jobs
+	eventually test -e begun.part
+	eventually test -e begun.job
+	part=$(rota queue --json | jq -r '.jobs[] | select(.name == "part") | .job_id')
+	job=$(rota queue --json | jq -r '.jobs[] | select(.name == "job") | .job_id')
+	[[ $(limits "$part") == '3600 partition main,600 session,3600 partition main' ]]
+	[[ $(limits "$job") == '1800 job,600 session,1800 job' ]]
+	run -0 rota steps --sessions "$part"
+	[[ $output == *'1:00:00  partition main'* ]] || { echo "$output"; return 1; }
+	run -0 rota show "$job.script"
+	[[ $output == *'Idle limit'*'30:00'* ]] || { echo "$output"; return 1; }
+	eventually has "select string_agg(idle_timeout_s || ' ' || idle_timeout_of, ',' order by substep) from acct.session where job_id = $part" \
+		'3600 partition main,600 session,3600 partition main'
+	rota cancel -q --me
+	run rota wait -q --timeout=60
+	rota submit --parsable -J qos --output=/dev/null --idle-timeout=50 --qos=brief job.sh >>jobs
+	eventually test -e begun.qos
+	qos=$(rota queue --json | jq -r '.jobs[] | select(.name == "qos") | .job_id')
+	[[ $(limits "$qos") == '2400 qos brief,600 session,2400 qos brief' ]]
+	refused '"soon" is no value for "idle_timeout"' rota admin partition change main --idle_timeout=soon
+	refused '"-1" is no value for "idle_timeout_s"' rota admin qos change brief --idle_timeout_s=-1
+	refused '--idle-timeout' rota submit --idle-timeout=soon job.sh
+}
+
+@test "the idle limit of a partition ends a session that asked for a longer one" {
+	limited=1
+	rota admin partition change main --idle_timeout=0:0:6
+	person
+	keys "rota shell --session=ruled --idle-timeout=1:00:00; echo status \$?" Enter
+	see '(limit of partition main); press a key to keep it'
+	see 'timeout (idle_timeout, limit of partition main)'
+	eventually has "select state, cause, idle_timeout_s, idle_timeout_of from acct.session where name = 'ruled'" 'timeout|idle_timeout|6|partition main'
+	run rota wait --timeout=30
+	run -0 rota acct --sessions --me
+	[[ $output == *'LIMIT OF'*'partition main'* ]]
 }

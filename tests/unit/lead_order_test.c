@@ -101,9 +101,32 @@ static void samples(void **state)
 	lead_orders_free(orders);
 }
 
+/* The idle limit of partition or quality of service is in the signed text. */
+static void idle_limits(void **state)
+{
+	struct lead_orders *orders;
+	struct order order;
+	int i = add_step("limited");
+
+	(void)state;
+	w.launches[i].idle_timeout_s = 3600;
+	w.launches[i].idle_timeout_of = "partition debug";
+	add_step("free");
+	orders = make(false);
+	order = parsed(&orders->commits[0], 0);
+	assert_int_equal(order.idle_timeout_s, 3600);
+	assert_string_equal(order.idle_timeout_of, "partition debug");
+	order_free(&order);
+	order = parsed(&orders->commits[0], 1);
+	assert_int_equal(order.idle_timeout_s, 0);
+	assert_null(order.idle_timeout_of);
+	order_free(&order);
+	lead_orders_free(orders);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(two_nodes), TEST(array_elements), TEST(samples)};
+	const struct CMUnitTest tests[] = {TEST(two_nodes), TEST(array_elements), TEST(samples), TEST(idle_limits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

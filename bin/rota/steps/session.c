@@ -74,10 +74,10 @@ const char *session_words(const struct rota_end *end)
 
 	if (!strcmp(end->state, "completed") || !strcmp(end->state, "skipped"))
 		snprintf(words, sizeof(words), "%s", end->state);
+	else if (!strcmp(end->cause, "idle_timeout"))
+		snprintf(words, sizeof(words), "%s (idle_timeout%s%s)", end->state, *end->message ? ", " : "", end->message);
 	else if (*end->message)
 		snprintf(words, sizeof(words), "%s: %s", end->state, end->message);
-	else if (!strcmp(end->cause, "idle_timeout"))
-		snprintf(words, sizeof(words), "%s (idle_timeout)", end->state);
 	else if (end->signal > 0)
 		snprintf(words, sizeof(words), "%s (%s)", end->state, format_signal(end->signal).s);
 	else if (end->exit_code > 0)

@@ -57,7 +57,8 @@ static const char STEP_FIELDS[] = "label,user,state,exit_code,started_at,elapsed
 static const char ATTEMPT_FIELDS[] = "label,attempt,user,state,exit_code,cause,started_at,ended_at,elapsed_s,nodes,output_file";
 static const char SUBSTEP_FIELDS[] =
 	"label,attempt,substep,substep_name,state,exit_code,cause,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
-static const char SESSION_FIELDS[] = "label,substep,session,user,state,cause,cpus,gres,attached,idle_s,idle_timeout_s,nodes";
+static const char SESSION_FIELDS[] =
+	"label,substep,session,user,state,cause,cpus,gres,attached,idle_s,idle_timeout_s,idle_timeout_of,nodes";
 static const char JOB_FIELDS[] = "label,name,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
 static const char PARSABLE_FIELDS[] =
 	"label,name,user,account,partition,state,exit_code,signal,cause,submit_at,started_at,ended_at,"

@@ -317,6 +317,8 @@ static void wishes_print(const json_t *step)
 	kept_print(json_object_get(step, "keep"));
 	line_print("Samples", json_is_integer(json_object_get(step, "sample_s")) ? duration_of(step, "sample_s").s : "");
 	line_print("Signal", format_text(step, "limit_signal"));
+	line_print("Idle limit",
+		   json_is_integer(json_object_get(step, "idle_timeout_s")) ? duration_of(step, "idle_timeout_s").s : "");
 	line_print("If changed", format_text(step, "if_changed"));
 	line_print("Prolog", format_text(step, "prolog"));
 	line_print("Epilog", format_text(step, "epilog"));

@@ -77,9 +77,9 @@ static char *session_attached(const json_t *row)
 /* Print the table of the terminals that run. */
 static void sessions_print(const json_t *list, FILE *out)
 {
-	static const struct table_column columns[] = {{"ID", true, 0},	   {"SESSION", false, 8}, {"CPUS", true, 0},
-						      {"MEMORY", true, 0}, {"GRES", false, 6},	  {"ELAPSED", true, 0},
-						      {"IDLE", true, 0},   {"LIMIT", true, 0},	  {"ATTACHED", false, 8}};
+	static const struct table_column columns[] = {
+		{"ID", true, 0},      {"SESSION", false, 8}, {"CPUS", true, 0},	 {"MEMORY", true, 0},	 {"GRES", false, 6},
+		{"ELAPSED", true, 0}, {"IDLE", true, 0},     {"LIMIT", true, 0}, {"LIMIT OF", false, 8}, {"ATTACHED", false, 8}};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	const json_t *row;
 	size_t i;
@@ -96,6 +96,7 @@ static void sessions_print(const json_t *list, FILE *out)
 		table_cell(t, format_duration(json_number_value(json_object_get(row, "elapsed_s"))).s);
 		table_cell(t, format_duration(json_number_value(json_object_get(row, "idle_s"))).s);
 		table_cell(t, limit > 0 ? format_duration(limit).s : "-");
+		table_cell(t, limit > 0 ? format_text(row, "idle_timeout_of") : "-");
 		table_cell(t, *attached ? attached : "-");
 		free(attached);
 	}
