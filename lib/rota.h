@@ -132,8 +132,10 @@ bool rota_steps_wait(struct rota_steps *s);
 bool rota_steps_flush(struct rota_steps *s);
 
 /* Questions. Each waits for its answer, and returns NULL or false if the manager refuses. The caller owns the answer of
- * rota_steps_list() and rota_steps_resources(): the objects of the protocol, of sub-steps and of nodes. */
+ * rota_steps_list() and rota_steps_resources(): the objects of the protocol, of sub-steps and of nodes.
+ * rota_steps_usage(): what running sub-steps use now, objects of the protocol. Takes a fraction of a second. */
 json_t *rota_steps_list(struct rota_steps *s);
+json_t *rota_steps_usage(struct rota_steps *s);
 json_t *rota_steps_resources(struct rota_steps *s);
 /* Give nodes back that have come by growths: those of `nodes` (n7, n[7-9]) or, if it is "", `count` of them. `force`: also nodes with running
  * sub-steps, which end. Returns the names of the nodes. */

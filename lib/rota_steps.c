@@ -762,6 +762,11 @@ json_t *rota_steps_list(struct rota_steps *s)
 	return steps_ask_list(s, "list", "substeps");
 }
 
+json_t *rota_steps_usage(struct rota_steps *s)
+{
+	return steps_ask_list(s, "usage", "substeps");
+}
+
 json_t *rota_steps_resources(struct rota_steps *s)
 {
 	return steps_ask_list(s, "resources", "nodes");

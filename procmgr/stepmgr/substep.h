@@ -46,6 +46,16 @@ struct substep_peer {
 	char condition; /* 'o' ok, 'a' any, 'f' fail, 's' start */
 };
 
+/* What the tasks of a sub-step on this node use, as last measured (substep_usage.c). */
+struct substep_measured {
+	int run;	  /* of the sub-step; 0: not measured yet */
+	int64_t at;	  /* clock_boot_us */
+	int64_t cpu_usec; /* CPU time of all processes */
+	int64_t sum_usec; /* the same while it is summed up */
+	double cpus_used; /* CPU time since the measurement before, per time */
+	int64_t rss_kb;
+};
+
 /* The tasks of a sub-step on another node, which an agent runs. */
 struct substep_part {
 	int node;	  /* index in the engine's nodes */
@@ -54,6 +64,9 @@ struct substep_part {
 	struct substep_share share; /* of that node's pool */
 	int number;		    /* of the agent's sub-step; 0: not known yet */
 	bool has_ended;
+	int usage_round;  /* substep_usage.c: the round in which the agent has answered */
+	double cpus_used; /* and its answer; rss_kb -1: the part is not in it */
+	int64_t rss_kb;
 };
 
 struct substep {
@@ -84,6 +97,7 @@ struct substep {
 	int exit_code, signal, tasks_failed;
 	char message[512]; /* why its program did not start, or whose idle limit ended it */
 	struct stats used;
+	struct substep_measured usage;
 	struct event *timer;		 /* its time limit, or SIGKILL after SIGTERM */
 	bool orphaned;			 /* its client has not come back since the step manager was started again */
 	char *terminal;			 /* name of the socket of its rota-terminal; NULL: it has none */

@@ -16,6 +16,7 @@
 #include "procmgr/stepmgr/substep_hold.h"
 #include "procmgr/stepmgr/substep_reader.h"
 #include "procmgr/stepmgr/substep_request.h"
+#include "procmgr/stepmgr/substep_usage.h"
 
 enum { LINE_MOST = 1 << 20, BYTES_MOST = 65536, OUTPUT_LOW = 256 * 1024, PAUSE_USEC = 100000 };
 
@@ -50,6 +51,7 @@ static void client_free(struct substep_connection *c)
 	}
 	substep_hold_forget(c);
 	substep_event_forget(c);
+	substep_usage_forget(server.m, c);
 	TAILQ_REMOVE(&server.clients, c, next);
 	event_free(c->closed);
 	bufferevent_free(c->stream);

@@ -33,6 +33,7 @@
 #include "procmgr/stepmgr/substep_replace.h"
 #include "procmgr/stepmgr/substep_session.h"
 #include "procmgr/stepmgr/substep_signal.h"
+#include "procmgr/stepmgr/substep_usage.h"
 
 enum { GRACE_S = 5 };
 
@@ -240,7 +241,7 @@ void substep_engine_lose_parts(struct substep_engine *m)
 	}
 }
 
-static const struct substep_nodes_handlers nodes_handlers = {schedule_later, part_event, part_lost};
+static const struct substep_nodes_handlers nodes_handlers = {schedule_later, part_event, part_lost, substep_usage_take};
 
 static struct substep_task *find_task(struct substep_engine *m, pid_t pid, struct substep **owner)
 {
@@ -557,6 +558,7 @@ struct substep_engine *substep_engine_new(struct event_base *base, int journal, 
 		die("ROTA_NODE is not set");
 	m->changes = -1;
 	m->events = substep_events_new(node_changed);
+	m->usage = substep_usage_new(m);
 	m->nodes = substep_nodes_new(m, base, &nodes_handlers);
 	substep_event_node(m, m->node, "up", "");
 	for (int i = 0; i < substep_nodes_count(m->nodes); i++)

@@ -22,7 +22,7 @@
 #include "procmgr/stepmgr/substep_part.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
-enum { LINE_MOST = 1 << 20, BYTES_MOST = 65536, RESOURCES_ID = 0 };
+enum { LINE_MOST = 1 << 20, BYTES_MOST = 65536, RESOURCES_ID = 0, SIGNAL_ID = -1, USAGE_ID = -2 };
 
 enum node_state {
 	NODE_HERE,
@@ -134,8 +134,13 @@ void substep_nodes_start(struct substep_nodes *n, const struct substep *s, const
 void substep_nodes_signal(struct substep_nodes *n, const struct substep_part *part, int signal)
 {
 	if (part->number > 0)
-		send_request(n->nodes[part->node], json_pack("{s:s, s:i, s:i, s:i}", "op", "signal", "id", -1, "substep",
+		send_request(n->nodes[part->node], json_pack("{s:s, s:i, s:i, s:i}", "op", "signal", "id", SIGNAL_ID, "substep",
 							     part->number, "signal", signal));
+}
+
+void substep_nodes_ask_usage(struct substep_nodes *n, int index)
+{
+	send_request(n->nodes[index], json_pack("{s:s, s:i}", "op", "usage", "id", USAGE_ID));
 }
 
 /* Take what the node has, and set aside what running sub-steps have of it. */
@@ -182,6 +187,8 @@ static void take_event(struct node *node, const json_t *event, const void *bytes
 	const char *name = json_string_value(json_object_get(event, "event"));
 	if (name && strcmp(name, "answer") == 0 && json_object_get(event, "nodes"))
 		take_resources(node, event);
+	else if (name && json_integer_value(json_object_get(event, "id")) == USAGE_ID)
+		node->nodes->handlers->usage(node->nodes->m, node->index, event);
 	else if (name && part && !part->has_ended && strcmp(name, "queued") == 0)
 		take_number(node->nodes, s, part, event);
 	else if (name && part && !part->has_ended)

@@ -12,12 +12,14 @@ struct substep_nodes_handlers {
 	void (*event)(struct substep *s, struct substep_part *part, const char *name, const json_t *event, const void *bytes,
 		      size_t size);
 	void (*lost)(struct substep *s, struct substep_part *part); /* the node of a part that has not ended has gone */
+	/* The agent of a node has answered what its sub-steps use. */
+	void (*usage)(struct substep_engine *m, int node, const json_t *answer);
 };
 
 /* The nodes of $ROTA_NODELIST but the first. Returns NULL if this process is an agent. */
 struct substep_nodes *substep_nodes_new(struct substep_engine *m, struct event_base *base,
 					const struct substep_nodes_handlers *handlers);
-void substep_nodes_free(struct substep_nodes *n); /* call when no sub-step is left; `n` may be NULL */
+void substep_nodes_free(struct substep_nodes *n);	/* call when no sub-step is left; `n` may be NULL */
 int substep_nodes_count(const struct substep_nodes *n); /* `n` may be NULL */
 const char *substep_nodes_name(const struct substep_nodes *n, int index);
 /* Returns what sub-steps may use of a node, NULL while its agent has never been connected. */
@@ -52,6 +54,9 @@ void substep_nodes_recover(struct substep_nodes *n);
 void substep_nodes_start(struct substep_nodes *n, const struct substep *s, const struct substep_part *part);
 /* Send a signal to all processes of a part. */
 void substep_nodes_signal(struct substep_nodes *n, const struct substep_part *part, int signal);
+
+/* Ask the agent of a node what its sub-steps use now. */
+void substep_nodes_ask_usage(struct substep_nodes *n, int index);
 
 /* Describe the nodes as substep_pool_json does, at the end of `list`; by the name only if the agent has never been connected. */
 void substep_nodes_describe(const struct substep_nodes *n, json_t *list);

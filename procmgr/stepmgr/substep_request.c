@@ -15,6 +15,7 @@
 #include "procmgr/stepmgr/substep_hold.h"
 #include "procmgr/stepmgr/substep_reader.h"
 #include "procmgr/stepmgr/substep_signal.h"
+#include "procmgr/stepmgr/substep_usage.h"
 
 static bool take_defaults(struct substep_engine *m, struct substep_connection *c, json_t *request, struct err *e)
 {
@@ -205,6 +206,13 @@ static bool take_list(struct substep_engine *m, struct substep_connection *c, js
 	return true;
 }
 
+static bool take_usage(struct substep_engine *m, struct substep_connection *c, json_t *request, struct err *e)
+{
+	(void)e;
+	substep_usage_ask(m, c, json_integer_value(json_object_get(request, "id")));
+	return true;
+}
+
 static bool take_resources(struct substep_engine *m, struct substep_connection *c, json_t *request, struct err *e)
 {
 	(void)e;
@@ -286,6 +294,7 @@ static const struct {
 	{"signal", take_signal, " substep signal "},
 	{"cancel", take_cancel, " substep "},
 	{"list", take_list, ""},
+	{"usage", take_usage, ""},
 	{"resources", take_resources, ""},
 	{"shrink", take_shrink, " nodes count force "},
 	{"events", take_events, ""},
