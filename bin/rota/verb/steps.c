@@ -12,6 +12,7 @@
 #include "bin/rota/print/table.h"
 #include "bin/rota/steps/allocation.h"
 #include "bin/rota/steps/session.h"
+#include "bin/rota/steps/usage.h"
 #include "lib/err.h"
 
 enum { STEPS_WATCH = 256, STEPS_SESSIONS, WATCH_MS = 1000 };
@@ -53,6 +54,8 @@ static void steps_add_row(struct table *t, const json_t *row)
 	table_cell_coloured(t, state, format_state_colour(raw));
 	table_cell(t, format_count(json_object_get(row, "tasks")).s);
 	table_cell(t, format_count(json_object_get(row, "cpus")).s);
+	table_cell(t, usage_percent(row).s);
+	table_cell(t, usage_memory(row).s);
 	table_cell(t, strcmp(raw, "waiting") ? format_duration(json_number_value(json_object_get(row, "elapsed_s"))).s : "-");
 	table_cell(t, !ended ? "-" : signal ? format_signal((int)signal).s : format_count(json_object_get(row, "exit")).s);
 	free(state);
@@ -121,9 +124,9 @@ static json_t *sessions_of(json_t *list)
 /* Print the table of a list. Returns the number of sub-steps that have not ended. */
 static size_t steps_print(const json_t *list, FILE *out)
 {
-	static const struct table_column columns[] = {{"ID", true, 0},	  {"NAME", false, 8}, {"STATE", false, 10},
-						      {"TASKS", true, 0}, {"CPUS", true, 0},  {"ELAPSED", true, 0},
-						      {"EXIT", true, 0}};
+	static const struct table_column columns[] = {{"ID", true, 0},	   {"NAME", false, 8},	 {"STATE", false, 10},
+						      {"TASKS", true, 0},  {"CPUS", true, 0},	 {"CPU%", true, 0},
+						      {"MEMORY", true, 0}, {"ELAPSED", true, 0}, {"EXIT", true, 0}};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	const json_t *row;
 	size_t i, live = 0;
@@ -144,7 +147,7 @@ static bool steps_watch(struct rota_steps *steps)
 
 	keys_take(picture_leave, 128 + SIGINT);
 	while (live) {
-		json_t *list = rota_steps_list(steps);
+		json_t *list = usage_list(steps);
 		char *text = NULL;
 		size_t size;
 		FILE *out = open_memstream(&text, &size);
@@ -171,7 +174,7 @@ static bool steps_watch(struct rota_steps *steps)
 /* Print the list once. */
 static bool steps_list(struct rota_steps *steps, bool sessions, bool json)
 {
-	json_t *list = rota_steps_list(steps);
+	json_t *list = sessions ? rota_steps_list(steps) : usage_list(steps);
 	char *text;
 
 	if (!list)

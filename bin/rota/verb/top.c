@@ -14,15 +14,17 @@
 #include "bin/rota/instance/process.h"
 #include "bin/rota/print/stats.h"
 #include "bin/rota/print/table.h"
+#include "bin/rota/steps/usage.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
 
-enum { TOP_ONCE = 256, TOP_ME, LACKING_REST = 400, LACKING_MOST = 6 };
+enum { TOP_ONCE = 256, TOP_ME, TOP_SUBSTEPS, LACKING_REST = 400, LACKING_MOST = 6 };
 
 const struct verb_option top_options[] = {
 	{'n', "node", "LIST", "only steps on these nodes, as in n[1-4,7]"},
 	{'u', "user", "LIST", "only steps of these users, separated by commas"},
 	{TOP_ME, "me", NULL, "only your own steps"},
+	{TOP_SUBSTEPS, "substeps", NULL, "also the running sub-steps of your own jobs; name the jobs"},
 	{'d', "delay", "SECONDS", "time between updates on a terminal; default: 2"},
 	{TOP_ONCE, "once", NULL, "print once, also on a terminal"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
@@ -33,7 +35,7 @@ const struct verb_option top_options[] = {
 struct top_line {
 	json_t *request;
 	int delay;
-	bool once, wide, json;
+	bool once, wide, json, substeps;
 };
 
 /* Escape sequences that enter and leave the alternate screen of the terminal, so that the old content is restored. */
@@ -104,7 +106,23 @@ static void row(struct table *table, const json_t *step)
 	free(figures);
 }
 
-/* Print a table of at most `room` steps. */
+static void row_substep(struct table *table, const json_t *substep)
+{
+	char *name = xasprintf("  .%lld %s", (long long)json_integer_value(json_object_get(substep, "substep")),
+			       format_text(substep, "name"));
+
+	table_cell(table, name);
+	table_cell(table, "");
+	table_cell(table, "");
+	table_cell(table, format_duration(json_number_value(json_object_get(substep, "elapsed_s"))).s);
+	table_cell(table, busy(substep).s);
+	table_cell(table, usage_memory(substep).s);
+	for (int rest = 0; rest < 7; rest++)
+		table_cell(table, "");
+	free(name);
+}
+
+/* Print a table of at most `room` steps and sub-steps. */
 static void top_print(FILE *out, const json_t *answer, size_t room, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
@@ -113,12 +131,16 @@ static void top_print(FILE *out, const json_t *answer, size_t room, bool wide)
 		{"THR", true, 3},    {"AGE", true, 4},	 {"FIGURES", false, 8},
 	};
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
-	const json_t *step;
-	size_t i;
+	const json_t *step, *substep;
+	size_t i, k, rows = 0;
 
-	json_array_foreach (json_object_get(answer, "steps"), i, step)
-		if (i < room)
+	json_array_foreach (json_object_get(answer, "steps"), i, step) {
+		if (rows++ < room)
 			row(table, step);
+		json_array_foreach (json_object_get(step, "substeps"), k, substep)
+			if (rows++ < room)
+				row_substep(table, substep);
+	}
 	table_print(table, out, wide);
 	table_free(table);
 }
@@ -173,6 +195,9 @@ static void line_read(struct verb_scan *scan, struct top_line *line)
 		case TOP_ONCE:
 			line->once = true;
 			break;
+		case TOP_SUBSTEPS:
+			line->substeps = true;
+			break;
 		case 'w':
 			line->wide = true;
 			break;
@@ -182,6 +207,8 @@ static void line_read(struct verb_scan *scan, struct top_line *line)
 	}
 	if (scan->operands)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
+	else if (line->substeps)
+		verb_misuse(scan->verb, "name the jobs for --substeps: rota top --substeps JOB");
 }
 
 /* Has a sampled step no figures yet? This request makes its node sample the step (internal.sample_poll). A rate needs two
@@ -197,6 +224,14 @@ static bool is_lacking(const json_t *answer)
 	return false;
 }
 
+static void top_print_json(const json_t *answer)
+{
+	char *text = json_dumps(answer, JSON_INDENT(2));
+
+	puts(text ? text : "{}");
+	free(text);
+}
+
 static int top_once(const struct top_line *line)
 {
 	json_t *answer = call_gate("top", json_incref(line->request));
@@ -208,7 +243,11 @@ static int top_once(const struct top_line *line)
 	}
 	if (!answer)
 		return call_status();
-	if (line->json)
+	if (line->substeps)
+		usage_add_substeps("top", words_me(), answer);
+	if (line->json && line->substeps)
+		top_print_json(answer);
+	else if (line->json)
 		call_print_json();
 	else
 		top_print(stdout, answer, SIZE_MAX, line->wide);
@@ -227,6 +266,8 @@ static int top_update(const struct top_line *line)
 
 		if (!answer)
 			return call_status();
+		if (line->substeps)
+			usage_add_substeps("top", words_me(), answer);
 		screen_draw(answer, line->wide);
 		lacking = is_lacking(answer) ? lacking + 1 : 0;
 		json_decref(answer);
