@@ -50,11 +50,13 @@ cut_off() {
 	kill -STOP "$stopped"
 }
 
-# kill_managers: kill the step manager and the agents of the job.
+# kill_managers: kill the step manager and the agents of the job. Another instance on this machine may have a job of the same number.
 kill_managers() {
 	local pid
 	for pid in $(pgrep -x rota-stepmgr); do
-		! grep -qz "^ROTA_JOB_ID=$job$" "/proc/$pid/environ" || kill -KILL "$pid"
+		if grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" && grep -qzFx "ROTA_JOB_ID=$job" "/proc/$pid/environ"; then
+			kill -KILL "$pid"
+		fi
 	done 2>/dev/null
 }
 

@@ -27,10 +27,14 @@ inside() {
 	printf '%s\n' "$output" # shown if the test fails
 }
 
-# managers INDEX: the step manager of the job on its node with this index.
+# managers INDEX: the step manager of the job on its node with this index. Another instance on this machine may have a job of the same
+# number, so the folder of the instance is compared too.
 managers() {
 	pgrep -x rota-stepmgr | while read -r pid; do
-		grep -qz "^ROTA_JOB_ID=$job$" "/proc/$pid/environ" && grep -qz "^ROTA_NODE_INDEX=$1$" "/proc/$pid/environ" && echo "$pid"
+		if grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" && grep -qzFx "ROTA_JOB_ID=$job" "/proc/$pid/environ" &&
+			grep -qzFx "ROTA_NODE_INDEX=$1" "/proc/$pid/environ"; then
+			echo "$pid"
+		fi
 	done 2>/dev/null
 }
 
