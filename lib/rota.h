@@ -69,6 +69,8 @@ struct rota_callbacks {
 	void (*ended)(void *data, const struct rota_end *end); /* it has ended, and all of its output was given */
 	/* in place of all others: it never runs. `hint` is the next step, "" if there is none */
 	void (*refused)(void *data, const char *message, const char *hint);
+	/* tasks do not get all of the input, which ended early: the step manager on this node was started again. It goes on otherwise */
+	void (*input_lost)(void *data, const char *node);
 };
 
 /* Connect to the socket `path`, NULL: that of $ROTA_STEP_SOCKET. Returns NULL with a message in `error` (of `size` bytes) on

@@ -34,6 +34,9 @@ struct steps_request {
 	void *data;
 	int substep, run; /* 0: not reported yet */
 	bool input_ended;
+	bool input_over;	      /* the tasks have all of the input, or the caller knows that they do not get it */
+	long long input_at;	      /* how much input the caller has given */
+	bool attaches;		      /* its input is only a part of what the sub-step gets */
 	struct steps_stream *streams; /* of task t: streams[2 * t], and its standard error streams[2 * t + 1] */
 	size_t stream_count;
 	struct steps_request *next, *previous; /* in the order of their numbers */
@@ -59,6 +62,7 @@ struct rota_steps {
 	struct steps_question *question;
 	json_t *answer; /* of rota_steps_wait_for() */
 	int reconnects; /* since the last message */
+	bool has_reconnected;
 	bool dead;
 	char error[512];
 };
@@ -221,6 +225,16 @@ static void event_finish(struct rota_steps *s, struct steps_request *r, const js
 	request_free(r);
 }
 
+/* Something has become of the input. A manager that was started again does not know that the tasks had all of it. */
+static void event_input(struct steps_request *r, const json_t *event)
+{
+	bool is_lost = !strcmp(event_text(event, "state"), "lost"), was_over = r->input_over;
+
+	r->input_over = was_over || strcmp(event_text(event, "state"), "open") != 0;
+	if (is_lost && !was_over && r->callbacks.input_lost)
+		r->callbacks.input_lost(r->data, event_text(event, "node"));
+}
+
 static void event_of_request(struct rota_steps *s, struct steps_request *r, const json_t *event, const char *bytes, size_t size)
 {
 	const char *name = event_text(event, "event");
@@ -245,6 +259,8 @@ static void event_of_request(struct rota_steps *s, struct steps_request *r, cons
 			r->callbacks.started(r->data, event_int(event, "tasks"), run);
 	} else if (!strcmp(name, "output") || !strcmp(name, "skipped")) {
 		event_output(r, event, bytes, size);
+	} else if (!strcmp(name, "input")) {
+		event_input(r, event);
 	} else if (!strcmp(name, "ended") || !strcmp(name, "error") || !strcmp(name, "answer")) {
 		event_finish(s, r, event);
 	}
@@ -308,11 +324,16 @@ static void steps_add_line(struct rota_steps *s, const char *text)
 	steps_link_add(&s->link, "\n", 1);
 }
 
-static void steps_add_input_end(struct rota_steps *s, long long request)
+/* Add a request `input`; `member` says what it is about. */
+static void steps_add_input(struct rota_steps *s, const struct steps_request *r, const char *member)
 {
-	char text[128];
+	char text[192];
+	int size = snprintf(text, sizeof(text), "{\"op\":\"input\",\"id\":%lld,\"run\":%lld,%s", ++s->last_id, r->id, member);
 
-	snprintf(text, sizeof(text), "{\"op\":\"input\",\"id\":%lld,\"run\":%lld,\"eof\":true}", ++s->last_id, request);
+	/* By the offset, a manager that was started again sees which bytes it has not got. One of an older version does not know it. */
+	if (s->has_reconnected && !r->attaches)
+		size += snprintf(text + size, sizeof(text) - (size_t)size, ",\"offset\":%lld", r->input_at);
+	snprintf(text + size, sizeof(text) - (size_t)size, "}");
 	steps_add_line(s, text);
 }
 
@@ -326,7 +347,7 @@ static void steps_send_again(struct rota_steps *s)
 			r->streams[i].at = 0;
 		steps_add_line(s, r->text);
 		if (r->input_ended)
-			steps_add_input_end(s, r->id);
+			steps_add_input(s, r, "\"eof\":true");
 	}
 	if (s->question)
 		steps_add_line(s, s->question->text);
@@ -352,6 +373,7 @@ static bool steps_reconnect(struct rota_steps *s)
 		}
 		poll(NULL, 0, RECONNECT_PAUSE_MS);
 	}
+	s->has_reconnected = true;
 	steps_send_again(s);
 	return true;
 }
@@ -664,6 +686,7 @@ long long rota_steps_attach(struct rota_steps *s, int substep, const struct rota
 			    const struct rota_callbacks *callbacks, void *data)
 {
 	json_t *o;
+	long long id;
 
 	if (!steps_is_open(s))
 		return 0;
@@ -672,7 +695,10 @@ long long rota_steps_attach(struct rota_steps *s, int substep, const struct rota
 		json_object_set_new(o, "mode", json_string(how->mode));
 	member_number(o, "lines", how->lines);
 	member_client(o, how->user, how->host);
-	return steps_begin(s, o, callbacks, data);
+	id = steps_begin(s, o, callbacks, data);
+	if (id)
+		request_find(s, id)->attaches = true;
+	return id;
 }
 
 void rota_steps_resize(struct rota_steps *s, long long request, int rows, int cols)
@@ -685,16 +711,18 @@ void rota_steps_resize(struct rota_steps *s, long long request, int rows, int co
 }
 void rota_steps_input(struct rota_steps *s, long long request, const void *bytes, size_t size)
 {
+	struct steps_request *r = request_find(s, request);
 	const char *at = bytes;
 
-	while (size && s->link.fd >= 0) {
+	while (r && size) {
 		size_t part = size < STEPS_BYTES_MOST ? size : STEPS_BYTES_MOST;
-		char text[128];
+		char member[64];
 
-		snprintf(text, sizeof(text), "{\"op\":\"input\",\"id\":%lld,\"run\":%lld,\"bytes\":%zu}", ++s->last_id, request,
-			 part);
-		steps_add_line(s, text);
-		steps_link_add(&s->link, at, part);
+		snprintf(member, sizeof(member), "\"bytes\":%zu", part);
+		steps_add_input(s, r, member);
+		if (s->link.fd >= 0)
+			steps_link_add(&s->link, at, part);
+		r->input_at += (long long)part;
 		at += part;
 		size -= part;
 	}
@@ -707,7 +735,7 @@ void rota_steps_input_end(struct rota_steps *s, long long request)
 	if (!r)
 		return;
 	r->input_ended = true;
-	steps_add_input_end(s, request);
+	steps_add_input(s, r, "\"eof\":true");
 }
 
 void rota_steps_send_cancel(struct rota_steps *s, int substep)

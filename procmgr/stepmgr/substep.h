@@ -63,6 +63,7 @@ struct substep_part {
 	struct substep_ranks ranks;
 	struct substep_share share; /* of that node's pool */
 	int number;		    /* of the agent's sub-step; 0: not known yet */
+	struct substep_feed *feed;  /* NULL: it gets no input of the client */
 	bool has_ended;
 	int usage_round;  /* substep_usage.c: the round in which the agent has answered */
 	double cpus_used; /* and its answer; rss_kb -1: the part is not in it */
@@ -94,6 +95,8 @@ struct substep {
 	int live;
 	struct evbuffer *early; /* input that came before its tasks; NULL: none */
 	bool input_ended;
+	int64_t input_at;	/* how much input its client has given */
+	const char *input_lost; /* node whose tasks do not get all input; NULL: none */
 	int exit_code, signal, tasks_failed;
 	char message[512]; /* why its program did not start, or whose idle limit ended it */
 	struct stats used;

@@ -237,6 +237,7 @@ const struct substep_handlers substep_client_handlers = {
 	.output = output_grew,
 	.connected = take_client,
 	.drained = input_drained,
+	.input = substep_reader_input,
 };
 
 static void accept_client(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int size, void *arg)

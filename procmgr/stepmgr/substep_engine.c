@@ -167,6 +167,7 @@ void substep_engine_task_ended(struct substep_engine *m, struct substep *s, stru
 {
 	substep_table_add_end(s, t, status, stats);
 	substep_input_close(t);
+	substep_input_moved(s);
 	if (status != 0)
 		substep_engine_ends(m); /* its signal may come before the step manager's own */
 	if (s->live == 0)
@@ -213,7 +214,10 @@ static void part_event(struct substep *s, struct substep_part *part, const char 
 		part_lost(s, part);
 		return;
 	}
-	if (!substep_part_take(s, part, name, event, bytes, size, &failed))
+	bool has_ended = substep_part_take(s, part, name, event, bytes, size, &failed);
+	if (has_ended || strcmp(name, "input") == 0)
+		substep_input_moved(s);
+	if (!has_ended)
 		return;
 	substep_pool_give(substep_nodes_pool(m->nodes, part->node), &part->share);
 	if (s->live == 0)
@@ -309,18 +313,6 @@ void substep_engine_limit(struct substep_engine *m, struct substep *s)
 		arm_timer(m, s, left > 0 ? (left + 999999) / 1000000 : 0);
 }
 
-/* Pass on the input that came before the tasks. */
-static void pass_early_input(struct substep *s)
-{
-	size_t size = s->early ? evbuffer_get_length(s->early) : 0;
-	bool room = substep_input_add(s, size ? (const void *)evbuffer_pullup(s->early, -1) : "", size, s->input_ended);
-	if (s->early)
-		evbuffer_free(s->early);
-	s->early = NULL;
-	if (room)
-		s->engine->handlers->drained();
-}
-
 /* Choose the name of the socket of its terminal, which nobody can guess and take before. */
 static void choose_terminal(struct substep *s)
 {
@@ -380,8 +372,7 @@ void substep_engine_start_tasks(struct substep_engine *m, struct substep *s)
 		substep_engine_limit(m, s);
 	else
 		end_tasks(m, s, "launch");
-	if (s->early || s->input_ended)
-		pass_early_input(s);
+	substep_input_begin(s);
 }
 
 /* Run a sub-step, whose resources have been taken. */
@@ -560,6 +551,7 @@ struct substep_engine *substep_engine_new(struct event_base *base, int journal, 
 	m->events = substep_events_new(node_changed);
 	m->usage = substep_usage_new(m);
 	m->nodes = substep_nodes_new(m, base, &nodes_handlers);
+	m->send = substep_nodes_send;
 	substep_event_node(m, m->node, "up", "");
 	for (int i = 0; i < substep_nodes_count(m->nodes); i++)
 		substep_event_node(m, substep_nodes_name(m->nodes, i), "up", "");

@@ -16,6 +16,7 @@ struct substep_handlers {
 	void (*connected)(
 		struct bufferevent *stream); /* a program elsewhere is connected; takes the stream, with what it has sent */
 	void (*drained)(void);		     /* tasks have read their input: clients may send more */
+	void (*input)(struct substep *s);    /* its tasks have read input, or all of it, or some of it is lost */
 };
 
 /* journal, orphans: descriptors from the keeper (procmgr/keeper/keeper_manager.c). */
@@ -35,8 +36,17 @@ void substep_table_forget_output(struct substep *s);
 /* End a sub-step: SIGTERM, and SIGKILL after 5 s. A waiting one never starts. */
 void substep_engine_cancel(struct substep_engine *m, struct substep *s, const char *cause);
 
-/* substep_input.c: write to the standard input of all tasks. Returns false if no more should come before the handler `drained`. */
+/* substep_input.c */
+bool substep_input_is_of_client(const struct substep *s); /* do its tasks get input of the client, not by a terminal? */
+/* Write to the standard input of all tasks. Returns false if no more should come before the handler `drained`. */
 bool substep_input_add(struct substep *s, const void *bytes, size_t size, bool last);
+/* The same for bytes that begin at an offset of what the client of the sub-step gives. Bytes that are there are dropped; where bytes are
+ * missing, the input ends as lost. */
+bool substep_input_add_at(struct substep *s, int64_t offset, const void *bytes, size_t size, bool last);
+enum substep_input_state { SUBSTEP_INPUT_OPEN, SUBSTEP_INPUT_TAKEN, SUBSTEP_INPUT_LOST };
+/* Taken: its tasks have all of it, in their pipes at least. */
+enum substep_input_state substep_input_state(const struct substep *s);
+int64_t substep_input_unread(const struct substep *s); /* bytes that wait here for the slowest task */
 
 /* Call the agents if the keeper says that a program on another node wants one. Listen for clients on other machines if the keeper says
  * that the owner of the job wants to connect. */

@@ -1,14 +1,15 @@
 /* substep_input.c - standard input of tasks.
  *
- * Called by: substep_client.c for input that comes, substep_engine.c when tasks start, the event loop when a pipe has room.
- * Invariants: each task gets all bytes. A task that does not read delays its client, and nobody else. */
+ * Called by: substep_request.c for input that comes, substep_engine.c when tasks start and end and when an agent has taken input, the
+ * event loop when a pipe has room.
+ * Invariants: each task gets all bytes, in order. A task that does not read delays its client, and nobody else. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "procmgr/stepmgr/substep_feed.h"
 #include "procmgr/stepmgr/substep_parts.h"
-
-enum { INPUT_MOST = 256 * 1024 };
 
 void substep_input_close(struct substep_task *t)
 {
@@ -31,6 +32,11 @@ static void write_input(struct substep_task *t)
 		event_add(t->event, NULL);
 }
 
+bool substep_input_is_of_client(const struct substep *s)
+{
+	return s->spec && s->spec->rows == 0 && strcmp(s->spec->input, "client") == 0;
+}
+
 /* Close the input of tasks that have all of it. Returns false if a task has not read much of what came. */
 static bool close_read(struct substep *s)
 {
@@ -38,22 +44,31 @@ static bool close_read(struct substep *s)
 	for (int i = 0; i < s->ntasks; i++) {
 		struct substep_task *t = &s->tasks[i];
 		size_t length = t->input ? evbuffer_get_length(t->input) : 0;
-		room = room && length < INPUT_MOST;
+		room = room && length < SUBSTEP_INPUT_MOST;
 		if (t->input && length == 0 && s->input_ended)
 			substep_input_close(t);
 	}
+	for (int i = 0; i < s->part_count; i++)
+		room = room && substep_feed_has_room(&s->parts[i]);
 	return room;
+}
+
+void substep_input_moved(struct substep *s)
+{
+	if (s->state != SUBSTEP_RUNNING || !substep_input_is_of_client(s))
+		return;
+	if (close_read(s))
+		s->engine->handlers->drained();
+	s->engine->handlers->input(s);
 }
 
 static void input_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_task *t = arg;
-	struct substep *s = t->substep;
 	(void)fd;
 	(void)what;
 	write_input(t);
-	if (close_read(s))
-		s->engine->handlers->drained();
+	substep_input_moved(t->substep);
 }
 
 int substep_input_open(struct substep_task *t, struct err *e)
@@ -70,21 +85,79 @@ int substep_input_open(struct substep_task *t, struct err *e)
 	return ends[0];
 }
 
-bool substep_input_add(struct substep *s, const void *bytes, size_t size, bool last)
+/* Give all tasks bytes, and the end if the input has ended. */
+static void give_tasks(struct substep *s, const void *bytes, size_t size)
 {
-	s->input_ended = s->input_ended || last;
-	if (s->state == SUBSTEP_WAITING) {
-		if (!s->early)
-			s->early = evbuffer_new();
-		evbuffer_add(s->early, bytes, size);
-		return evbuffer_get_length(s->early) < INPUT_MOST;
-	}
-	for (int i = 0; s->state == SUBSTEP_RUNNING && i < s->ntasks; i++) {
+	for (int i = 0; i < s->ntasks; i++) {
 		struct substep_task *t = &s->tasks[i];
 		if (!t->input)
 			continue;
 		evbuffer_add(t->input, bytes, size);
 		write_input(t);
 	}
-	return s->state != SUBSTEP_RUNNING || close_read(s);
+	for (int i = 0; i < s->part_count; i++)
+		substep_feed_add(s, &s->parts[i], bytes, size);
+}
+
+bool substep_input_add(struct substep *s, const void *bytes, size_t size, bool last)
+{
+	if (s->input_ended || substep_has_ended(s))
+		return true;
+	s->input_ended = last;
+	if (s->state == SUBSTEP_WAITING) {
+		if (!s->early)
+			s->early = evbuffer_new();
+		evbuffer_add(s->early, bytes, size);
+		return evbuffer_get_length(s->early) < SUBSTEP_INPUT_MOST;
+	}
+	give_tasks(s, bytes, size);
+	bool room = close_read(s);
+	s->engine->handlers->input(s);
+	return room;
+}
+
+bool substep_input_add_at(struct substep *s, int64_t offset, const void *bytes, size_t size, bool last)
+{
+	int64_t known = s->input_at - offset;
+	if (known < 0) {
+		s->input_lost = s->input_lost ? s->input_lost : s->engine->node;
+		bool room = substep_input_add(s, "", 0, true);
+		s->engine->handlers->input(s);
+		return room;
+	}
+	known = known < (int64_t)size ? known : (int64_t)size;
+	s->input_at += (int64_t)size - known;
+	return substep_input_add(s, (const char *)bytes + known, size - (size_t)known, last);
+}
+
+void substep_input_begin(struct substep *s)
+{
+	struct evbuffer *early = s->early;
+	size_t size = early ? evbuffer_get_length(early) : 0;
+	s->early = NULL;
+	if (early || s->input_ended)
+		give_tasks(s, size ? (const void *)evbuffer_pullup(early, -1) : "", size);
+	if (early)
+		evbuffer_free(early);
+	substep_input_moved(s);
+}
+
+enum substep_input_state substep_input_state(const struct substep *s)
+{
+	bool taken = s->input_ended && s->state == SUBSTEP_RUNNING;
+	for (int i = 0; taken && i < s->ntasks; i++)
+		taken = !s->tasks[i].input;
+	for (int i = 0; taken && i < s->part_count; i++)
+		taken = substep_feed_is_over(&s->parts[i]);
+	return s->input_lost ? SUBSTEP_INPUT_LOST : taken ? SUBSTEP_INPUT_TAKEN : SUBSTEP_INPUT_OPEN;
+}
+
+int64_t substep_input_unread(const struct substep *s)
+{
+	size_t most = s->early ? evbuffer_get_length(s->early) : 0;
+	for (int i = 0; s->tasks && i < s->ntasks; i++) {
+		size_t length = s->tasks[i].input ? evbuffer_get_length(s->tasks[i].input) : 0;
+		most = length > most ? length : most;
+	}
+	return (int64_t)most;
 }

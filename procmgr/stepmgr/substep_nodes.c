@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmgr/stepmgr/substep_feed.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_link.h"
 #include "procmgr/stepmgr/substep_part.h"
@@ -117,17 +118,30 @@ int substep_nodes_find(struct substep_nodes *n, const char *growth, const char *
 	return node ? node->index : -1;
 }
 
-static void send_request(struct node *node, json_t *request)
+static void send_bytes(struct node *node, json_t *request, const void *bytes, size_t size)
 {
 	char *text = node->stream ? json_dumps(request, JSON_COMPACT) : NULL;
-	if (text)
+	if (text) {
 		evbuffer_add_printf(bufferevent_get_output(node->stream), "%s\n", text);
+		evbuffer_add(bufferevent_get_output(node->stream), bytes, size);
+	}
 	free(text);
 	json_decref(request);
 }
 
-void substep_nodes_start(struct substep_nodes *n, const struct substep *s, const struct substep_part *part)
+static void send_request(struct node *node, json_t *request)
 {
+	send_bytes(node, request, "", 0);
+}
+
+void substep_nodes_send(struct substep_nodes *n, const struct substep_part *part, json_t *request, const void *bytes, size_t size)
+{
+	send_bytes(n->nodes[part->node], request, bytes, size);
+}
+
+void substep_nodes_start(struct substep_nodes *n, const struct substep *s, struct substep_part *part)
+{
+	substep_feed_pause(part);
 	send_request(n->nodes[part->node], substep_part_request(s, part));
 }
 

@@ -5,9 +5,11 @@
 #include "procmgr/stepmgr/substep_part.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "procmgr/stepmgr/substep_feed.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
 struct substep_part *substep_part_on(const struct substep *s, int node)
@@ -21,7 +23,32 @@ struct substep_part *substep_part_on(const struct substep *s, int node)
 void substep_part_add(struct substep *s, int node, const char *name, struct substep_ranks ranks, struct substep_share share)
 {
 	s->parts = xrealloc(s->parts, (size_t)(s->part_count + 1) * sizeof *s->parts);
-	s->parts[s->part_count++] = (struct substep_part){.node = node, .name = name, .ranks = ranks, .share = share};
+	struct substep_part *part = &s->parts[s->part_count++];
+	*part = (struct substep_part){.node = node, .name = name, .ranks = ranks, .share = share};
+	int task = s->spec->input_task;
+	if (substep_input_is_of_client(s) && (task < 0 || substep_ranks_have(&ranks, task)))
+		part->feed = substep_feed_new();
+}
+
+void substep_part_free_all(struct substep *s)
+{
+	for (int i = 0; i < s->part_count; i++)
+		substep_feed_free(s->parts[i].feed);
+	free(s->parts);
+	s->parts = NULL;
+	s->part_count = 0;
+}
+
+/* Have the part's tasks get their input: from the client, or from a file on their node. */
+static void add_input(const struct substep *s, const struct substep_part *part, json_t *request)
+{
+	bool is_client = strcmp(s->spec->input, "client") == 0;
+	if (is_client && !part->feed)
+		return;
+	json_object_set_new(request, "input", json_string(s->spec->input));
+	if (s->spec->input_task >= 0)
+		json_object_set_new(request, "input_task",
+				    json_integer(substep_ranks_position(&part->ranks, s->spec->input_task)));
 }
 
 json_t *substep_part_request(const struct substep *s, const struct substep_part *part)
@@ -37,6 +64,7 @@ json_t *substep_part_request(const struct substep *s, const struct substep_part 
 		if (value)
 			json_object_set(request, kept[i], value);
 	}
+	add_input(s, part, request);
 	json_object_set_new(request, "key", json_sprintf("part %d.%d", s->number, s->run));
 	json_object_set_new(request, "part",
 			    json_pack("{s:i, s:i, s:i, s:i, s:i}", "number", s->number, "first", r->first, "stride", r->stride,
@@ -91,6 +119,8 @@ bool substep_part_take(struct substep *s, struct substep_part *part, const char 
 {
 	if (strcmp(name, "output") == 0) {
 		take_output(s, part, event, bytes, size);
+	} else if (strcmp(name, "input") == 0) {
+		substep_feed_take(s, part, event);
 	} else if (strcmp(name, "ended") == 0) {
 		*failed = take_end(s, part, event);
 	} else if (strcmp(name, "error") == 0) { /* the agent refuses the request */

@@ -10,6 +10,9 @@ struct substep_part *substep_part_on(const struct substep *s, int node);
 /* Add a part on a node, whose name stays, to a sub-step. */
 void substep_part_add(struct substep *s, int node, const char *name, struct substep_ranks ranks, struct substep_share share);
 
+/* Forget all parts. */
+void substep_part_free_all(struct substep *s);
+
 /* Returns the request `run` that an agent gets. */
 json_t *substep_part_request(const struct substep *s, const struct substep_part *part);
 

@@ -1,9 +1,9 @@
 /* substep_parts.h - the engine's object, and the functions of its files.
  *
  * Calls go one way: substep_recovery.c calls substep_engine.c (the life of sub-steps), which calls all others: substep_table.c (all
- * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_store.c (descriptors that outlive
- * it), substep_record.c (the journal), substep_session.c (terminals), substep_event.c (changes of nodes), substep_replace.c (nodes in
- * place of failed ones), substep_usage.c (what sub-steps use now). */
+ * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_feed.c (standard input on other
+ * nodes), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals),
+ * substep_event.c (changes of nodes), substep_replace.c (nodes in place of failed ones), substep_usage.c (what sub-steps use now). */
 #ifndef ROTA_PROCMGR_SUBSTEP_PARTS_H
 #define ROTA_PROCMGR_SUBSTEP_PARTS_H
 
@@ -25,9 +25,11 @@ struct substep_engine {
 	const char *node;		   /* name of this node */
 	struct substep_pool *pool;	   /* of this node */
 	struct substep_nodes *nodes;	   /* the other nodes of the step; NULL: this is an agent */
-	struct substep_usage *usage;	   /* who asks what sub-steps use now */
-	struct substep_events *events;	   /* what is known of the state of all nodes */
-	struct substep **all;		   /* by number - 1 */
+	/* substep_nodes_send, for what substep_nodes.c itself calls */
+	void (*send)(struct substep_nodes *n, const struct substep_part *part, json_t *request, const void *bytes, size_t size);
+	struct substep_usage *usage;   /* who asks what sub-steps use now */
+	struct substep_events *events; /* what is known of the state of all nodes */
+	struct substep **all;	       /* by number - 1 */
 	int count, capacity;
 	json_t *keys; /* client key -> number */
 	struct substep_list waiting, running;
@@ -63,6 +65,11 @@ bool substep_task_needs(const struct substep_stored *stored, void *arg);
 void substep_task_watch(struct substep_engine *m, const struct substep_spool *spool);
 
 /* substep_input.c */
+enum { SUBSTEP_INPUT_MOST = 256 * 1024 }; /* of unread input of one task in memory */
+/* Pass on the input that came before the tasks. */
+void substep_input_begin(struct substep *s);
+/* Tasks have read input, or need none any more: have clients send more. */
+void substep_input_moved(struct substep *s);
 /* Make the pipe to a task's standard input. Returns the end for the task, or -1. */
 int substep_input_open(struct substep_task *t, struct err *e);
 void substep_input_close(struct substep_task *t); /* also frees the event by which the end of an adopted task is seen */

@@ -34,8 +34,7 @@ static bool is_meant(struct substep_engine *m, const struct substep_spec *spec, 
 	const char *name = name_of(m, node);
 	return substep_event_use(m, name) != SUBSTEP_NODE_GONE && (node == OWN_NODE || substep_nodes_is_here(m->nodes, node)) &&
 	       (!*spec->nodelist || hosts_find(spec->nodelist, name) >= 0) &&
-	       (!*spec->exclude || hosts_find(spec->exclude, name) < 0) &&
-	       (node == OWN_NODE || (spec->rows == 0 && strcmp(spec->input, "client") != 0));
+	       (!*spec->exclude || hosts_find(spec->exclude, name) < 0) && (node == OWN_NODE || spec->rows == 0);
 }
 
 /* Is the node there, and not one to avoid? */
@@ -67,9 +66,7 @@ void substep_place_give(struct substep_engine *m, struct substep *s)
 	for (int i = 0; i < s->part_count; i++)
 		if (substep_nodes_pool(m->nodes, s->parts[i].node))
 			substep_pool_give(substep_nodes_pool(m->nodes, s->parts[i].node), &s->parts[i].share);
-	free(s->parts);
-	s->parts = NULL;
-	s->part_count = 0;
+	substep_part_free_all(s);
 	s->ranks = (struct substep_ranks){0, 1, 0, 0};
 }
 
@@ -213,8 +210,6 @@ bool substep_place_can(struct substep_engine *m, const struct substep_spec *spec
 	int meant = 0;
 	for (int node = OWN_NODE; node < substep_nodes_count(m->nodes); node++)
 		meant += is_meant(m, spec, node);
-	if ((spec->nodes > meant || meant == 0) && substep_nodes_count(m->nodes) > 0 && strcmp(spec->input, "client") == 0)
-		return err_set(e, "input from rota run is for tasks on node %s; give --input=none or a file", m->node);
 	if (spec->nodes > meant || meant == 0)
 		return err_set(e, "it needs %d nodes; %d of the allocation may serve", spec->nodes ? spec->nodes : 1, meant);
 	return meant > 1 || !is_meant(m, spec, OWN_NODE) || substep_pool_can(m->pool, spec, spec->ntasks, e);

@@ -24,6 +24,12 @@ int substep_ranks_position(const struct substep_ranks *r, int rank)
 	return from / stride * block + from % stride;
 }
 
+bool substep_ranks_have(const struct substep_ranks *r, int rank)
+{
+	int position = rank >= r->first ? substep_ranks_position(r, rank) : -1;
+	return position >= 0 && position < r->count && substep_ranks_at(r, position) == rank;
+}
+
 bool substep_ranks_are_valid(const struct substep_ranks *r, int total)
 {
 	int block = block_of(r);

@@ -13,6 +13,8 @@ struct substep_ranks {
 int substep_ranks_at(const struct substep_ranks *r, int position);
 int substep_ranks_position(const struct substep_ranks *r, int rank);
 
+bool substep_ranks_have(const struct substep_ranks *r, int rank);
+
 /* Are all ranks from 0 to total - 1? */
 bool substep_ranks_are_valid(const struct substep_ranks *r, int total);
 

@@ -240,6 +240,39 @@ void substep_reader_ended(struct substep *s)
 	}
 }
 
+void substep_reader_send_input(struct substep_reader *r)
+{
+	static const char *const words[] = {
+		[SUBSTEP_INPUT_OPEN] = "open", [SUBSTEP_INPUT_TAKEN] = "taken", [SUBSTEP_INPUT_LOST] = "lost"};
+	const struct substep *s = r->substep;
+	if (!r->gives_input || !(s->input_lost || substep_input_is_of_client(s)))
+		return; /* a loss is reported also after the end: the client may come back late */
+	enum substep_input_state state = substep_input_state(s);
+	int64_t credit = s->input_at - substep_input_unread(s) + SUBSTEP_INPUT_MOST;
+	bool has_credit = r->connection->is_head && credit - r->credit >= SUBSTEP_INPUT_MOST / 2;
+	if (state == r->input_state && !has_credit)
+		return;
+	json_t *event =
+		json_pack("{s:s, s:I, s:i, s:s}", "event", "input", "id", r->id, "substep", s->number, "state", words[state]);
+	if (state == SUBSTEP_INPUT_LOST)
+		json_object_set_new(event, "node", json_string(s->input_lost));
+	if (r->connection->is_head) {
+		json_object_set_new(event, "received", json_integer(s->input_at));
+		json_object_set_new(event, "credit", json_integer(credit));
+		r->credit = credit;
+	}
+	r->input_state = state;
+	substep_connection_send(r->connection, event);
+}
+
+void substep_reader_input(struct substep *s)
+{
+	struct substep_reader *r;
+	if (s->readers)
+		LIST_FOREACH (r, (struct substep_reader_list *)s->readers, of_substep)
+			substep_reader_send_input(r);
+}
+
 void substep_reader_send_started(struct substep_reader *r)
 {
 	substep_connection_send(r->connection, started_event(r));

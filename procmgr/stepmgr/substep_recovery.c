@@ -209,10 +209,12 @@ static void adopt_task(struct substep_task *t)
 		watch_again(t, LOOK_USEC);
 }
 
-/* Take over what runs of a sub-step, and start what has not begun. Input that its client has sent is gone, so that ends. */
+/* Take over what runs of a sub-step, and start what has not begun. Input that its client has sent is gone, so it ends. */
 static void adopt_substep(struct substep *s)
 {
 	s->input_ended = true;
+	if (substep_input_is_of_client(s))
+		s->input_lost = s->engine->node;
 	for (int i = 0; i < s->ntasks; i++)
 		if (s->tasks[i].pid > 0)
 			adopt_task(&s->tasks[i]);

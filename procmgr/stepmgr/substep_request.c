@@ -66,6 +66,7 @@ static bool take_run(struct substep_engine *m, struct substep_connection *c, jso
 	substep_connection_send(c, json_pack("{s:s, s:I, s:i}", "event", "queued", "id", r->id, "substep", s->number));
 	if (s->state != SUBSTEP_WAITING && s->run > 0)
 		substep_reader_send_started(r);
+	substep_reader_send_input(r);
 	substep_reader_pump(r);
 	return true;
 }
@@ -247,15 +248,38 @@ static struct substep_reader *input_reader(struct substep_connection *c, const j
 	return NULL;
 }
 
+/* Write to the standard input of tasks, as far as their memory allows. A step manager that sends more than it has credit for is
+ * disconnected, since its connection must not wait for a task. */
+static void write_input(struct substep_connection *c, struct substep_reader *r, const json_t *request, const void *bytes,
+			size_t size)
+{
+	struct err e = {.hint = ""};
+	const json_t *at = json_object_get(request, "offset");
+	json_int_t offset = json_integer_value(at);
+	bool last = json_is_true(json_object_get(request, "eof"));
+	if (c->is_head && (!at || offset < 0 || offset > r->credit - (int64_t)size)) {
+		err_set(&e, "the input of a part is more than its credit");
+		substep_connection_refuse(c, 0, &e);
+		c->ends = true;
+	} else if (at && (!json_is_integer(at) || offset < 0)) {
+		err_set(&e, "\"offset\" must be an integer from 0 on");
+		substep_connection_refuse(c, json_integer_value(json_object_get(request, "id")), &e);
+	} else {
+		bool counts = at || r->runs; /* what others give is not known to the client that may come back */
+		bool room = counts ? substep_input_add_at(r->substep, at ? offset : r->substep->input_at, bytes, size, last)
+				   : substep_input_add(r->substep, bytes, size, last);
+		c->input_full = !room && !c->is_head;
+	}
+}
+
 /* Input for a sub-step that has ended is dropped: the client could not know. */
-static bool take_input(struct substep_connection *c, json_t *request, const void *bytes, size_t size)
+static void take_input(struct substep_connection *c, const json_t *request, const void *bytes, size_t size)
 {
 	struct substep_reader *r = input_reader(c, request);
 	if (r && (r->viewer || (r->substep->spec && r->substep->spec->rows > 0)))
 		substep_reader_type(r, bytes, size);
-	else if (r && !substep_input_add(r->substep, bytes, size, json_is_true(json_object_get(request, "eof"))))
-		c->input_full = true;
-	return true;
+	else if (r)
+		write_input(c, r, request, bytes, size);
 }
 
 /* Read the size of a window. Returns false if the request has none. */
@@ -298,7 +322,7 @@ static const struct {
 	{"resources", take_resources, ""},
 	{"shrink", take_shrink, " nodes count force "},
 	{"events", take_events, ""},
-	{"input", NULL, " run bytes eof "},
+	{"input", NULL, " run bytes eof offset "},
 };
 
 static bool check_members(const json_t *request, const char *members, struct err *e)

@@ -19,7 +19,7 @@ static void no_stream(struct bufferevent *stream)
 	(void)stream;
 }
 
-static const struct substep_handlers handlers = {no_substep, no_substep, no_substep, nothing, no_stream, nothing};
+static const struct substep_handlers handlers = {no_substep, no_substep, no_substep, nothing, no_stream, nothing, no_substep};
 
 static void free_engine(struct substep_engine *m)
 {

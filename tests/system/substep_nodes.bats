@@ -87,13 +87,11 @@ managers() {
 		rota run -N 4 true
 		rota run -w n7 true
 		rota run -n 7 -N 3 true
-		echo text | rota run -N 2 cat
 	END
 	[[ $output == *$'exit 6\n'*$'exit 137\n'*$'exit 143\n'*$'text 0\ntext 1\ntext 2\n9000000\n'*'/nowhere/program'*$'exit 127\n'* ]]
 	[[ $output == *'it needs 4 nodes; 3 of the allocation may serve'* ]]
 	[[ $output == *'it needs 1 nodes; 0 of the allocation may serve'* ]]
 	[[ $output == *'7 tasks with 1 CPUs each do not fit on 3'* ]]
-	[[ $output == *'input from rota run is for tasks on node n1'* ]]
 	[ -e task-0.n1 ] && [ -e task-1.n2 ] && [ -e task-2.n3 ]
 }
 
@@ -225,4 +223,99 @@ managers() {
 	[ "$(sort -u works)" = works ]
 	[ ! -e got ]
 	exec {quiet}>&-
+}
+
+@test "input of rota run reaches tasks on all nodes" {
+	inside <<-'END'
+		seq 600000 >numbers
+		sum=$(sha256sum <numbers)
+		[ "$(rota run -w n2 sha256sum <numbers)" = "$sum" ] && echo one node
+		[ "$(rota run -N 3 -n 6 sha256sum <numbers | sort | uniq -c)" = "      6 $sum" ] && echo all
+		rota run -N 2 -n 4 --input=3 sh -c 'echo $ROTA_NODE $ROTA_TASK_ID $(wc -l)' <numbers | sort
+		rota run -N 3 --input=2 sh -c 'echo $ROTA_NODE $ROTA_TASK_ID $(wc -l)' <numbers | sort
+		rota run -N 2 -n 4 -m cyclic --input=1 sh -c 'echo $ROTA_NODE $ROTA_TASK_ID $(wc -l)' <numbers | sort
+		rota run -N 2 --input=numbers sh -c 'echo file $(wc -l)'
+		rota run -N 2 sh -c 'echo nothing $(wc -c)' </dev/null
+		true | rota run -w n3 cat && echo end of input
+		# A slow reader, and one that needs only the first line, do not stop the others.
+		rota run -N 2 sh -c '[ $ROTA_TASK_ID = 0 ] || for turn in 1 2 3 4; do head -c 300000; sleep 0.2; done; cat' <numbers >both
+		[ "$(wc -c <both)" = $((2 * $(wc -c <numbers))) ] && echo slow
+		rota run -N 2 -n 4 sh -c '[ $ROTA_TASK_ID = 3 ] || exec wc -l; read -r line; echo got $line' <numbers | sort
+	END
+	expected=('one node' all 'n1 0 0' 'n1 1 0' 'n2 2 0' 'n2 3 600000' 'n1 0 0' 'n2 1 0' 'n3 2 600000' 'n1 0 0' 'n1 2 0' 'n2 1 600000' 'n2 3 0' 'file 600000' 'file 600000'
+		'nothing 0' 'nothing 0' 'end of input' slow 600000 600000 600000 'got 1')
+	[ "$output" = "$(printf '%s\n' "${expected[@]}")" ]
+}
+
+@test "a task that never reads its input delays nobody but its client" {
+	export MOST_KIB=30000
+	[[ $ROTA_BUILD != */asan ]] || MOST_KIB=400000 # AddressSanitizer keeps what was freed
+	inside <<-'END'
+		mkfifo never
+		head -c 1000000000 /dev/zero | rota run -w n2 sh -c 'touch begun; exec 3<>never; read -r word <&3' &
+		until [ -e begun ]; do sleep 0.1; done
+		for round in 1 2 3; do
+			seq 300000 | rota run -w n2 wc -l
+			rota run -w n2 --input=none head -c 3000000 /dev/zero | wc -c
+		done
+		for pid in $(pgrep -x rota-stepmgr); do
+			grep -qzFx "ROTA_HOME=$ROTA_HOME" /proc/$pid/environ && grep -qzFx "ROTA_JOB_ID=$ROTA_JOB_ID" /proc/$pid/environ && awk -v most="$MOST_KIB" '/VmRSS/ { print ($2 < most ? "small" : $2) }' /proc/$pid/status
+		done 2>/dev/null | sort | uniq -c | tr -s ' '
+		rota cancel .1
+		wait
+	END
+	[[ $output == $'300000\n3000000\n300000\n3000000\n300000\n3000000\n 3 small\n'* ]]
+}
+
+# feed: a sub-step on n2 that reads lines from a pipe that stays open as file descriptor `tap`.
+feed() {
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		exec 3<>tap
+		rota run -w n2 --input=all sh -c 'cat >>got; echo over >>got' <tap 2>said 3>&-
+		echo "exit $?" >finished
+		until [ -e enough ]; do sleep 0.1; done
+	END
+	mkfifo tap
+	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
+	exec {tap}>tap
+	echo first >&"$tap"
+	eventually grep -qx first got
+}
+
+@test "input ends, and its client says so, when a step manager or an agent was killed" {
+	for index in 0 1; do
+		rm -f tap got said finished enough
+		feed
+		pid=$(managers "$index")
+		kill -KILL "$pid"
+		eventually grep -qx over got
+		eventually test -e finished
+		touch enough
+		exec {tap}>&-
+		run -0 rota wait -q --timeout=60 "$job"
+		[ "$(cat got)" = $'first\nover' ]
+		grep -q "its standard input ended early, since the step manager on node n$((index + 1)) was started again" said
+		[ "$(cat finished)" = 'exit 1' ]
+	done
+}
+
+@test "input that was complete is not reported as lost" {
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		echo text | rota run -w n2 sh -c 'cat; touch read; until [ -e enough ]; do sleep 0.1; done' >got 2>said
+		echo "exit $?" >finished
+	END
+	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
+	eventually test -e read
+	for index in 1 0; do
+		pid=$(managers "$index")
+		kill -KILL "$pid"
+		restarted() { now=$(managers "$index"); [ -n "$now" ] && [ "$now" != "$pid" ]; }
+		eventually restarted
+	done
+	touch enough
+	run -0 rota wait -q --timeout=60 "$job"
+	[ "$(cat finished got)" = $'exit 0\ntext' ]
+	! grep -q 'ended early' said
 }

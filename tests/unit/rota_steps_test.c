@@ -63,7 +63,8 @@ static void on_refused(void *data, const char *message, const char *hint)
 	seen_add(data, message);
 }
 
-static const struct rota_callbacks callbacks = {on_queued, on_waiting, on_started, on_output, on_skipped, on_ended, on_refused};
+static const struct rota_callbacks callbacks = {on_queued,  on_waiting, on_started, on_output,
+						on_skipped, on_ended,	on_refused, NULL};
 static const char *const arguments[] = {"echo", "a", NULL};
 
 /* Send text to the client, and let it handle that. */

@@ -170,7 +170,7 @@ bool many_has_room(const struct many *m)
 void many_start(struct many *m, struct many_run *r, const struct rota_run *run)
 {
 	static const struct rota_callbacks callbacks = {run_queued,  NULL,	run_started, run_output,
-							run_skipped, run_ended, run_refused};
+							run_skipped, run_ended, run_refused, NULL};
 
 	r->many = m;
 	r->next = m->runs;

@@ -168,6 +168,18 @@ static void one_refused(void *data, const char *message, const char *hint)
 	one->status = EXIT_REFUSED;
 }
 
+static void one_input_lost(void *data, const char *node)
+{
+	struct run_one *one = data;
+
+	fprintf(stderr,
+		"rota %s: %s: its standard input ended early, since the step manager on node %s was started again; run it "
+		"again\n",
+		one->verb, session_label(one->substep), node);
+	one->reading = false;
+	one->status = EXIT_REFUSED;
+}
+
 /* Print the state of the sub-step. */
 static void one_print_state(struct run_one *one)
 {
@@ -272,7 +284,7 @@ static bool input_is_meant(void)
 }
 
 static const struct rota_callbacks one_callbacks = {one_queued,	 one_waiting, one_started, one_output,
-						    one_skipped, one_ended,   one_refused};
+						    one_skipped, one_ended,   one_refused, one_input_lost};
 
 /* Follow a request until its sub-step has ended or this person leaves. Returns the exit status. */
 static int one_run(struct run_one *one)
