@@ -311,7 +311,9 @@ bool run_options_finish(struct run_options *o, struct err *e)
 	if (o->each && o->run.input && !strcmp(o->run.input, "client"))
 		return err_set(e, "--each cannot be combined with --input=%s; use --input=FILE",
 			       o->run.input_task ? "TASK" : "all");
-	if (!o->multi_prog && o->run.input_task > (o->run.ntasks > 0 ? o->run.ntasks : 1))
+	/* The number of tasks may follow from that of nodes. */
+	bool knows_tasks = o->run.ntasks > 0 || (o->run.nodes == 0 && !o->run.nodelist && o->run.ntasks_per_node == 0);
+	if (!o->multi_prog && knows_tasks && o->run.input_task > (o->run.ntasks > 0 ? o->run.ntasks : 1))
 		return err_set(e, "--input: there is no task %d; name one from 0 to %d", o->run.input_task - 1,
 			       (o->run.ntasks > 0 ? o->run.ntasks : 1) - 1);
 	if (o->pty && (o->each || o->multi_prog || o->run.ntasks > 1 || o->label || o->run.output || o->run.error))
