@@ -211,6 +211,7 @@ static void part_event(struct substep *s, struct substep_part *part, const char 
 	struct substep_engine *m = s->engine;
 	bool failed;
 	if (is_lost(m, part, name, event)) {
+		substep_growth_ends(m, part->node);
 		part_lost(s, part);
 		return;
 	}

@@ -195,6 +195,13 @@ json_t *substep_growth_shrink(struct substep_engine *m, const char *nodelist, in
 	return names;
 }
 
+void substep_growth_ends(struct substep_engine *m, int node)
+{
+	for (int other = 0; other < substep_nodes_count(m->nodes); other++)
+		if (is_same_growth(m, node, other))
+			substep_nodes_leave(m->nodes, other);
+}
+
 void substep_growth_replay(struct substep_engine *m, const json_t *record)
 {
 	const char *growth = json_string_value(json_object_get(record, "growth")),

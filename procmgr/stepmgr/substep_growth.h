@@ -13,6 +13,8 @@ void substep_growth_read(struct substep_engine *m);
  * with running sub-steps is not given back. Returns the names of the nodes, of growths with several nodes all of them; NULL if it cannot
  * be done, then nothing has changed. */
 json_t *substep_growth_shrink(struct substep_engine *m, const char *nodelist, int count, bool force, struct err *e);
+/* The growth of the node has ended tasks there, so it ends: nothing more starts on its nodes. The order `shrink` comes later. */
+void substep_growth_ends(struct substep_engine *m, int node);
 /* Take the record `shrink` of an earlier step manager. */
 void substep_growth_replay(struct substep_engine *m, const json_t *record);
 
