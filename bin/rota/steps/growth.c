@@ -130,6 +130,8 @@ static json_t *growth_options(const json_t *job, const json_t *step, const struc
 	add_text(options, "job-name", "grow");
 	add_text(options, "output", "/dev/null");
 	json_array_append_new(options, json_string("--no-requeue"));
+	/* Sub-steps of a lost node may run again elsewhere, so the node has to end them. */
+	json_array_append_new(options, json_string("--node-loss=fence"));
 	add_text(options, "account", format_text(job, "account"));
 	add_text(options, "qos", format_text(job, "qos"));
 	add_text(options, "partition", format_text(step, "partition"));
