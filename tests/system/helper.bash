@@ -194,7 +194,8 @@ eventually() {
 }
 
 is_idle() {
-	[ "$(superuser "select (select count(*) from rota.allocation where gone_at is null) + (select count(*) from rota.node_order)")" = 0 ]
+	[ "$(superuser "select (select count(*) from rota.allocation where gone_at is null) + (select count(*) from rota.node_order)
+		+ (select count(*) from rota.growth where closed_at is null)")" = 0 ]
 }
 
 # audit: the rules that hold whatever happened to the instance; every job has ended.
