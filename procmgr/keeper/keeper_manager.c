@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/crash.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -438,10 +439,12 @@ bool keeper_manager_grow(struct keeper *k, const char *what, const char *growth,
 	if (!growth || !on || !takes_orders(k))
 		return false;
 	if (make_files(k, &e) &&
-	    (dprintf(k->manager->growths, "%s %s %s\n", what, growth, on) >= 0 || err_sys(&e, "could not write")))
+	    (dprintf(k->manager->growths, "%s %s %s\n", what, growth, on) >= 0 || err_sys(&e, "could not write"))) {
+		crash_point(CRASH_growth_ordered);
 		notify_manager(k);
-	else
+	} else {
 		log_warning("attempt %s does not use a node that has come, or uses one that has gone: %s", k->name, e.message);
+	}
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/crash.h"
 #include "lib/hosts.h"
 #include "procmgr/stepmgr/substep_event.h"
 #include "procmgr/stepmgr/substep_journal.h"
@@ -33,7 +34,9 @@ static bool has_node(const struct substep_engine *m, const char *name)
 static void take_node(struct substep_engine *m, const char *growth, const char *name)
 {
 	bool known = has_node(m, name);
+	crash_point(CRASH_growth_come);
 	substep_nodes_grow(m->nodes, growth, name);
+	crash_point(CRASH_growth_called);
 	if (!known)
 		substep_event_node(m, name, "joined", growth);
 }
@@ -42,6 +45,7 @@ static void drop_node(struct substep_engine *m, int node, const char *growth, co
 {
 	if (substep_nodes_drop(m->nodes, node) && !has_node(m, name))
 		substep_event_node(m, name, "left", growth);
+	crash_point(CRASH_growth_gone);
 }
 
 /* Take a line of the file: "grow 812.0.1 n3" or "shrink 812.0.1 n3". */
@@ -191,6 +195,8 @@ json_t *substep_growth_shrink(struct substep_engine *m, const char *nodelist, in
 						 substep_nodes_name(m->nodes, node)));
 		json_array_append_new(names, json_string(substep_nodes_name(m->nodes, node)));
 	}
+	if (good)
+		crash_point(CRASH_growth_given);
 	free(chosen);
 	return names;
 }
