@@ -203,14 +203,14 @@ declare
 	v_jobs bigint[];
 begin
 	select array_agg(distinct k.job_id) into v_jobs
-	from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, port int, growth text)
+	from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, growth text)
 	cross join lateral internal.growth_key(c.growth) k
 	join growth g on g.job_id = k.job_id and g.grown_job_id = c.job and g.grown_step_id = c.step and g.grown_attempt = c.attempt
-	join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.node_ids[1] = p_node
-	where c.port is null;
+	join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.node_ids[1] = p_node;
 	if v_jobs is null then
 		return;
 	end if;
+	-- Those that internal.growth_call calls too: no order is made for an attempt that is ended at the same time.
 	perform internal.job_lock(v_jobs);
 	perform internal.steps_cancel((
 		select coalesce(jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id)), '[]')
@@ -223,7 +223,8 @@ begin
 end $$;
 comment on function internal.growth_give_back(int, jsonb) is
 	'Step managers on a node give back growths of their attempts: [{job, step, attempt, growth, on}], without a port. The steps that '
-	'hold the nodes are ended; they count as completed. What is not a growth of the attempt is left out.';
+	'hold the nodes are ended; they count as completed. What is not a growth of the attempt is left out. Locks the jobs of all growths '
+	'of the calls.';
 
 create function api.job_growths(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

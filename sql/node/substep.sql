@@ -263,7 +263,7 @@ declare
 begin
 	perform internal.node_need(array[(p_report ->> 'node')::int]);
 	if p_report ? 'calls' then
-		-- First, since it locks jobs.
+		-- First, since it locks the jobs of growths.
 		perform internal.growth_give_back((p_report ->> 'node')::int, p_report -> 'calls');
 	end if;
 	v_rows := array(select r::rota.substep from internal.substep_read(p_report) r);
