@@ -130,6 +130,8 @@ seen() {
 	seen "update client_key set job_id = 99" "a key stands for a job"
 	seen "update job set retry_key = md5('')::uuid" "one submission made several jobs"
 	seen "insert into node_order (node_id, kind, job_id, step_id, attempt) values (1, 'go', 1, 0, 1)" "not over: order"
+	seen "insert into growth (job_id, grown_job_id, grown_step_id, grown_attempt) values (2, 1, 0, 1)" "not over: growth"
+	seen "insert into growth_node (job_id, step_id, attempt, node_id, come_at) values (2, 0, 1, 1, now())" "not over: node of a growth"
 	seen "insert into launch_text (job_id, step_id, attempt, node_id, body, signature) values (1, 0, 1, 1, '', '')" "not over: text"
 	LIVE=1
 	[ -z "$(damaged "insert into node_order (node_id, kind, job_id, step_id, attempt) values (1, 'go', 1, 0, 1)")" ]

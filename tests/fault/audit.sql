@@ -333,6 +333,12 @@ violation (what, who, detail) as (
 	select 'not over: allocation', internal.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s', a.attempt, n.name, a.phase)
 	from allocation a join node n on n.node_id = a.node_id where :live = 0 and (a.ended_at is null or (a.prolog_owner and a.gone_at is null and a.attempt > 0))
 	union all
+	select 'not over: growth', g.job_id::text, format('of %s attempt %s', internal.step_label(g.grown_job_id, g.grown_step_id), g.grown_attempt)
+	from growth g where :live = 0 and g.closed_at is null
+	union all
+	select 'not over: node of a growth', internal.step_label(g.job_id, g.step_id), n.name
+	from growth_node g join node n on n.node_id = g.node_id where :live = 0 and g.gone_at is null
+	union all
 	select 'not over: node in use', n.name, format('%s CPUs, %s MiB', u.cpus_used, u.mem_used_mb)
 	from node n join node_used u on u.node_id = n.node_id where :live = 0 and (u.cpus_used <> 0 or u.mem_used_mb <> 0)
 	union all

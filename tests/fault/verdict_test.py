@@ -87,6 +87,15 @@ class SubstepTest(unittest.TestCase):
         self.found(SUB_WELL[:-2], ROWS, lost=1, wrong=1)
         self.found(SUB_WELL, (), wrong=2)
 
+    def test_grown(self):
+        """A run may be lost with a node of a growth, the last one may not."""
+        grown = tuple(row._replace(grown=True) for row in ROWS)
+        lost = SUB_WELL[:2] + SUB_WELL[3:]
+        self.found(lost, ROWS, lost=1)
+        self.found(lost, grown)
+        self.found(SUB_WELL[:-1], grown, lost=1)
+        self.found((*SUB_WELL, "subbegin 1.a 1 2.0.3 n1 205 9 2.1"), grown, doubled=1)
+
     def test_end(self):
         for change in ({"state": "completed"}, {"exit_code": 0}, {"cause": "lost"}, {"state": "running", "exit_code": -1, "cause": ""}):
             self.found(SUB_WELL, (ROWS[0], ROWS[1]._replace(**change)), wrong=1)

@@ -97,8 +97,22 @@ spread() {{
 }}
 during spread
 """),
+    ("grows", 4, f"""#ROTA --exclude={FAR_NODE}
+grows() {{
+	local tries=0
+	until rota grow --nodes=+2 --exclude={FAR_NODE} --within=1:00 2>/dev/null || [ $((++tries)) = 20 ]; do sleep 0.3; done
+	for _ in 1 2 3 4; do substep --input=none --retry=20 -- D & done
+	answered 0 substep --input=none --retry=20 -- D
+	rota shrink --nodes=-1 --force 2>/dev/null # refused where no node has come, or none is left
+	answered 0 substep --input=none --retry=20 -- 0.2
+	wait
+}}
+during grows
+"""),
     ("probe", 0, "work 0.1\n"),
 )
+
+GROWTH = "grow"  # name of the jobs that `rota grow` submits
 
 # How steps may end, by kind and step; a step that may not be requeued is lost with its node.
 ENDS = {
@@ -111,8 +125,12 @@ ENDS = {
 }
 
 
+# A growth ends with the step that it grows, when it is given back, or with its node.
+GROWTH_ENDS = {"completed", "cancelled", "deadline", "node_fail"}
+
+
 def may_end(kind, step):
-    return ENDS.get((kind, step), {"completed"})
+    return GROWTH_ENDS if kind == GROWTH else ENDS.get((kind, step), {"completed"})
 
 
 class Load(threading.Thread):

@@ -5,19 +5,21 @@ or open, but what began in it began once for each run.
 """
 from collections import namedtuple
 
-# One row of rota.substep, or of an attempt without any (`substep` is 0). `whole`: the attempt ended by itself.
-Row = namedtuple("Row", "label attempt whole substep tasks retry runs state exit_code cause command")
+# One row of rota.substep, or of an attempt without any (`substep` is 0). `whole`: the attempt ended by itself. `grown`: it had growths, so
+# its sub-steps may have lost runs with nodes.
+Row = namedtuple("Row", "label attempt whole substep tasks retry runs state exit_code cause command grown", defaults=[False])
 
 QUERY = """
     select internal.step_label(t.job_id, t.step_id), t.attempt, coalesce(t.cause = 'exit', false), coalesce(s.substep, 0), coalesce(s.tasks, 0),
         coalesce(s.retry, 0), coalesce(s.runs, 0), coalesce(s.state, ''), coalesce(s.exit_code, -1), coalesce(s.cause, ''),
-        translate(coalesce(s.command, ''), E'\\t\\n', '  ')
+        translate(coalesce(s.command, ''), E'\\t\\n', '  '), exists (select from rota.growth g
+            where g.grown_job_id = t.job_id and g.grown_step_id = t.step_id and g.grown_attempt = t.attempt)
     from rota.attempt t left join rota.substep s on s.job_id = t.job_id and s.step_id = t.step_id and s.attempt = t.attempt"""
 
 
 def rows_of(instance):
-    return [Row(label, int(attempt), whole == "t", int(substep), int(tasks), int(retry), int(runs), state, int(code), cause, command)
-            for label, attempt, whole, substep, tasks, retry, runs, state, code, cause, command in instance.sql(QUERY) or []]
+    return [Row(label, int(attempt), whole == "t", int(substep), int(tasks), int(retry), int(runs), state, int(code), cause, command, grown == "t")
+            for label, attempt, whole, substep, tasks, retry, runs, state, code, cause, command, grown in instance.sql(QUERY) or []]
 
 
 def name(label, attempt, substep, task=None):
@@ -57,12 +59,17 @@ def judge_rows(verdict, ledger, rows):
 
 
 def judge_runs(verdict, row, tasks):
-    """No run begins twice. In a whole attempt nothing ends a task, so each begin has its end before the next begin."""
+    """No run begins twice. In a whole attempt nothing but the loss of a node ends a task, so each begin has its end before the next
+    begin. Where nodes of growths may be lost, this holds for the last run."""
     for task, lines in tasks.items():
         words = [line[1] for line in lines]
         most = row.runs if row.whole else row.retry + 1
         if words.count("begin") > most:
             verdict.doubled.append(f"{name(row.label, row.attempt, row.substep, task)} began {words.count('begin')} times in {most} runs")
+        elif row.whole and row.grown:
+            if words[-2:] != ["begin", "end"]:
+                verdict.lost.append(f"{name(row.label, row.attempt, row.substep, task)} is said to have ended ({row.state}, {row.cause}), and "
+                                    f"its last run did not get so far: {' '.join(words)}")
         elif row.whole and words.count("begin") < row.runs:
             verdict.lost.append(f"{name(row.label, row.attempt, row.substep, task)} is said to have run {row.runs} times, and began "
                                 f"{words.count('begin')} times")

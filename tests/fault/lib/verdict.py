@@ -112,7 +112,8 @@ def judge_ledger(verdict, ledger):
 def judge_submissions(verdict, instance, load):
     """Every submitted job exists once, under the id that was answered."""
     there = {}
-    for key, job in instance.sql("select k.client_key, j.job_id from rota.job j left join rota.client_key k on k.job_id = j.job_id"):
+    for key, job in instance.sql("select k.client_key, j.job_id from rota.job j left join rota.client_key k on k.job_id = j.job_id"
+                                  " where j.job_id not in (select g.job_id from rota.growth g)"):
         if not key:
             verdict.doubled.append(f"job {job} was never asked for")
         there.setdefault(key, []).append(int(job))
@@ -128,7 +129,8 @@ def judge_attempts(verdict, instance, ledger):
     rows = instance.sql("""
         select internal.step_label(t.job_id, t.step_id), t.attempt, coalesce(t.state, ''), e.task, case when e.signal is null then coalesce(e.exit_code, -1) else -1 end,
 			coalesce(e.cause, '')
-        from rota.attempt t left join rota.task_end e on e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt""")
+        from rota.attempt t left join rota.task_end e on e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt
+        where t.job_id not in (select g.job_id from rota.growth g)""")
     known = set()
     for label, attempt, state, task, code, cause in rows:
         known.add((label, int(attempt)))
@@ -150,7 +152,7 @@ def judge_causes(verdict, instance, harmless):
     rows = instance.sql("select cause, count(*) from rota.attempt group by cause order by 2 desc, 1")
     verdict.causes = ", ".join(f"{cause} {count}" for cause, count in rows)
     for cause, count in rows:
-        if harmless and cause not in ("exit", "cancelled"):
+        if harmless and cause not in ("exit", "cancelled", "given_back", "grown_ended"):
             verdict.wrong.append(f"{count} attempts were ended by {cause}, though no fault was to end any")
 
 
