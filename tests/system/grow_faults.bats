@@ -136,14 +136,14 @@ ended_as() {
 
 @test "tasks over several nodes come together, run a sub-step over all of them, and are given back together" {
 	begin <<-'END'
-		rota grow --ntasks=+5 -c 1
+		rota grow --ntasks=+6 -c 1
 		for node in n2 n3 n4; do comes "$node"; done
-		rota run -x n1 -N 3 -n 5 bash task.sh wide && echo wide >>codes
+		rota run -x n1 -N 3 -n 6 bash task.sh wide && echo wide >>codes
 		touch idle
 	END
-	eventually has ledger 'wide begin n[234]' 5
+	eventually has ledger 'wide begin n[234]' 6
 	[ "$(sort -u ledger | wc -l)" = 3 ]
-	[ "$(growths 'state, ntasks')" = 'running 5' ]
+	[ "$(growths 'state, ntasks')" = 'running 6' ]
 	refused 'give --force' rota shrink --nodes=n3 "$job"
 	touch over.wide
 	eventually test -e idle
