@@ -14,7 +14,6 @@
 #include <event2/bufferevent_ssl.h>
 #include <event2/listener.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <stdio.h>
@@ -24,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/keepalive.h"
 #include "lib/step_token.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_link.h"
@@ -170,17 +170,6 @@ static void arrival_changed(struct bufferevent *stream, short what, void *arg)
 		arrival_close(arg);
 }
 
-/* See within about a minute that the peer's machine has gone: its sub-steps end with the connection. */
-static void watch_peer(int fd)
-{
-	static const int on = 1, idle_s = 30, pause_s = 10, probes = 3;
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &pause_s, sizeof pause_s);
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
 static void accept_client(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int size, void *arg)
 {
 	static const struct timeval most = {.tv_sec = ARRIVAL_S};
@@ -198,7 +187,7 @@ static void accept_client(struct evconnlistener *listener, evutil_socket_t fd, s
 		die("could not prepare TLS");
 	TAILQ_INSERT_TAIL(&remote.arrivals, a, next);
 	remote.arrival_count++;
-	watch_peer(fd);
+	keepalive_watch(fd); /* the sub-steps of a client end with its connection */
 	event_add(a->late, &most);
 	bufferevent_setcb(a->stream, arrival_sent, NULL, arrival_changed, a);
 	bufferevent_setwatermark(a->stream, EV_READ, 0, STEP_TOKEN_LONGEST + 1);
