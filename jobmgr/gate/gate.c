@@ -20,6 +20,7 @@
 #include "jobmgr/gate/gate_dispatch.h"
 #include "jobmgr/gate/gate_listen.h"
 #include "jobmgr/gate/gate_numbers.h"
+#include "jobmgr/gate/gate_relay.h"
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/gate/gate_wait.h"
 #include "lib/daemon.h"
@@ -265,7 +266,8 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const c
 	gate->server.remote_sessions = *conf->gate_listen ? gate_sessions_open(base, conf, GATE_SESSION_REMOTE) : NULL;
 	gate->server.admin_sessions = gate_sessions_open(base, conf, GATE_SESSION_ADMIN);
 	gate->retry = event_new(base, -1, EV_PERSIST, gate_retry_socket, gate);
-	if (!gate_open_tls(gate, e) || !gate_take_socket(gate, e)) {
+	gate->server.relays = gate_relays_new(&gate->server, e);
+	if (!gate->server.relays || !gate_open_tls(gate, e) || !gate_take_socket(gate, e)) {
 		gate_close(gate);
 		return NULL;
 	}
@@ -314,6 +316,7 @@ void gate_drain(struct gate *gate, void (*done)(void *arg), void *arg)
 	if (gate->tls.http)
 		evconnlistener_disable(gate->tls.listener);
 	gate_waits_release(gate->server.waits);
+	gate_relays_end(gate->server.relays);
 	gate->drain = event_new(gate->server.base, -1, EV_PERSIST, gate_poll_drained, gate);
 	event_add(gate->drain, &often);
 }
@@ -333,6 +336,7 @@ void gate_close(struct gate *gate)
 	gate_auth_free(gate->server.auth);
 	gate_calls_free(&gate->server); /* frees the requests that wait for munge, a session or a notification */
 	gate_waits_free(gate->server.waits);
+	gate_relays_free(gate->server.relays);
 	gate_connections_free(gate->server.connections);
 	gate_admin_free(gate->server.admin);
 	gate_admissions_free(gate->server.admissions);

@@ -40,8 +40,10 @@ static const struct {
 	{412, "Precondition Failed"},
 	{413, "Content Too Large"},
 	{422, "Unprocessable Content"},
+	{426, "Upgrade Required"},
 	{429, "Too Many Requests"},
 	{500, "Internal Server Error"},
+	{502, "Bad Gateway"},
 	{503, "Service Unavailable"},
 	{504, "Gateway Timeout"},
 };

@@ -90,6 +90,12 @@ void gate_call_fail(struct gate_call *c, const struct err *e, json_t *problems)
 	call_free(c);
 }
 
+void gate_call_hand_over(struct gate_call *c)
+{
+	call_lose_client(c);
+	call_free(c);
+}
+
 void gate_call_pass(struct gate_call *c, const char *text, const struct err *e)
 {
 	if (e)

@@ -21,6 +21,7 @@
 #include "lib/seal.h"
 
 struct gate_call;
+struct gate_relays;
 struct gate_waits;
 TAILQ_HEAD(gate_calls, gate_call);
 
@@ -43,6 +44,7 @@ struct gate_server {
 	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */
 	struct gate_calls calls;	 /* requests under way */
 	struct gate_waits *waits;	 /* long polls */
+	struct gate_relays *relays;	 /* streams to step managers */
 	bool leader, draining;
 };
 
@@ -104,6 +106,9 @@ void gate_call_reply(struct gate_call *c, const char *text);
 
 /* Answer a request with an error and end it; `problems` are as in gate_answer_error. */
 void gate_call_fail(struct gate_call *c, const struct err *e, json_t *problems);
+
+/* End a request without an answer. Its connection, which evhttp still owns, is the caller's to write to and to free. */
+void gate_call_hand_over(struct gate_call *c);
 
 /* Add a hint to an error about the rights of a request by HTTPS: why the request has only those of an ordinary user. */
 void gate_call_explain_rights(const struct gate_call *c, struct err *e);

@@ -9,6 +9,7 @@
  * - Each of the two listening sockets has places of its own for connections that are being refused, so that clients who fill the
  *   queue of one socket do not delay those of the other.
  * - A connection beyond its deadline or the bounds is shut down, and so is one whose client has too many unanswered bytes.
+ * - A connection that became a relayed stream counts twice, and is bounded by gate_relay.c alone.
  * - evhttp does not report the end of a connection, but removes its callbacks from the buffer. The sweep frees such buffers. */
 #include "jobmgr/gate/gate_connection.h"
 
@@ -32,6 +33,7 @@ struct gate_connection {
 	struct gate_quota *user;  /* quota of the user of a TLS connection; NULL: not known yet */
 	struct gate_deadline deadline;
 	size_t unanswered;
+	unsigned places; /* how many connections it counts for: 2 while jobmgrd has another one for it */
 	bool is_tls;
 	bool is_proven; /* a request had a valid credential */
 	bool refused;
@@ -97,13 +99,25 @@ static void connection_count_bytes(struct gate_connection *c, size_t added, size
 static void connection_count(struct gate_connection *c, int number)
 {
 	struct gate_connections *all = c->all;
-	unsigned n = (unsigned)number, unproven = c->is_proven ? 0 : n, remote = c->quota->is_remote ? n : 0;
+	unsigned n = (unsigned)number * c->places, unproven = c->is_proven ? 0 : n, remote = c->quota->is_remote ? n : 0;
 
 	c->quota->connections += n;
 	c->quota->unproven += unproven;
 	all->count += n;
 	all->remote += remote;
 	all->remote_unproven += c->is_proven ? 0 : remote;
+}
+
+/* Let a connection that is not released count for so many. */
+static void connection_set_places(struct gate_connection *c, unsigned places)
+{
+	c->all->open += places - c->places;
+	c->all->open_tls += c->is_tls ? places - c->places : 0;
+	if (c->quota)
+		connection_count(c, -1);
+	c->places = places;
+	if (c->quota)
+		connection_count(c, 1);
 }
 
 /* Take a connection from its quotas. */
@@ -224,6 +238,19 @@ void gate_connection_serve(struct gate_connection *c)
 	gate_deadline_serve(&c->deadline);
 }
 
+bool gate_connection_double(struct gate_connection *c, struct err *e)
+{
+	if (!c->quota || !connections_make_place(c->all, c->quota))
+		return gate_quota_refuse(e);
+	connection_set_places(c, 2);
+	return true;
+}
+
+void gate_connection_undouble(struct gate_connection *c)
+{
+	connection_set_places(c, 1);
+}
+
 static void connection_input_changed(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct gate_connection *c = arg;
@@ -258,13 +285,20 @@ static void connection_output_changed(struct evbuffer *output, const struct evbu
 	connection_count_bytes(c, 0, c->unanswered);
 }
 
-static void connection_remove(struct gate_connection *c)
+void gate_connection_hand_over(struct gate_connection *c)
 {
 	evbuffer_remove_cb(bufferevent_get_input(c->buffer), connection_input_changed, c);
 	evbuffer_remove_cb(bufferevent_get_output(c->buffer), connection_output_changed, c);
+	if (c->quota)
+		connection_count_bytes(c, 0, c->unanswered);
+}
+
+static void connection_remove(struct gate_connection *c)
+{
+	gate_connection_hand_over(c);
 	TAILQ_REMOVE(&c->all->list, c, link);
-	c->all->open--;
-	c->all->open_tls -= c->is_tls ? 1 : 0;
+	c->all->open -= c->places;
+	c->all->open_tls -= c->is_tls ? c->places : 0;
 	connection_release(c);
 	bufferevent_decref(c->buffer);
 	free(c);
@@ -364,6 +398,7 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	c->all = all;
 	c->buffer = buffer;
 	c->is_tls = is_tls;
+	c->places = 1;
 	gate_deadline_begin(&c->deadline, all->conf, is_tls);
 	evbuffer_add_cb(bufferevent_get_input(buffer), connection_input_changed, c);
 	evbuffer_add_cb(bufferevent_get_output(buffer), connection_output_changed, c);

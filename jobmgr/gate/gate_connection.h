@@ -44,6 +44,15 @@ void gate_connection_serve(struct gate_connection *connection);
  * requests or connections. */
 bool gate_connection_prove(struct gate_connection *connection, uid_t uid, struct gate_quota **user, struct err *e);
 
+/* Count a connection twice, since jobmgrd makes another one for its client. Returns false with the error RT429 if there is no place. */
+bool gate_connection_double(struct gate_connection *connection, struct err *e);
+
+/* Count a connection once again. */
+void gate_connection_undouble(struct gate_connection *connection);
+
+/* The connection serves no requests any more: no bytes of it are counted, and it has no deadline. */
+void gate_connection_hand_over(struct gate_connection *connection);
+
 /* Free the connections that have ended, with their files. evhttp has taken over all connections that were added. */
 void gate_connections_remove_ended(struct gate_connections *connections);
 

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_relay.h"
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_modify.h"
 #include "jobmgr/gate/gate_submit.h"
@@ -51,6 +52,8 @@ static void dispatch_to_verb(struct gate_call *c)
 		gate_modify(c);
 	} else if (c->route->flags & GATE_TOKEN) {
 		gate_token(c);
+	} else if (c->route->flags & GATE_RELAY) {
+		gate_relay(c);
 	} else if (c->route->flags & GATE_WAIT) {
 		gate_wait(c);
 	} else {

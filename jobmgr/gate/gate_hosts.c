@@ -1,6 +1,6 @@
 /* gate_hosts.c - a list of addresses and networks, as in gate.admin_hosts.
  *
- * Called by: gate_admin.c.
+ * Called by: gate_admin.c; gate_relay.c.
  * Invariants:
  * - Every address is one of IPv6; 10.0.0.5 is ::ffff:10.0.0.5, which it also is at a socket for both. */
 #include "jobmgr/gate/gate_hosts.h"
@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum { IPV4_BITS = 32, IPV6_BITS = 128 };
 
@@ -107,20 +106,28 @@ bool gate_hosts_are_none(const struct gate_hosts *hosts)
 	return hosts->count == 0;
 }
 
-bool gate_hosts_have(const struct gate_hosts *hosts, int fd)
+bool gate_hosts_have_address(const struct gate_hosts *hosts, const struct sockaddr *host)
 {
-	struct sockaddr_storage peer = {0};
-	const struct sockaddr_in *in = (const struct sockaddr_in *)&peer;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&peer;
-	socklen_t size = sizeof peer;
 	struct in6_addr address;
 
-	if (getpeername(fd, (struct sockaddr *)&peer, &size) < 0 || (peer.ss_family != AF_INET && peer.ss_family != AF_INET6))
+	if (host->sa_family == AF_INET)
+		address = address_map(((const struct sockaddr_in *)host)->sin_addr);
+	else if (host->sa_family == AF_INET6)
+		address = ((const struct sockaddr_in6 *)host)->sin6_addr;
+	else
 		return false;
-	address = peer.ss_family == AF_INET ? address_map(in->sin_addr) : in6->sin6_addr;
 	for (size_t i = 0; i < hosts->count; i++) {
 		if (address_begins(&address, &hosts->networks[i]))
 			return true;
 	}
 	return false;
+}
+
+bool gate_hosts_have(const struct gate_hosts *hosts, int fd)
+{
+	struct sockaddr_storage peer = {0};
+	socklen_t size = sizeof peer;
+
+	return getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
+	       gate_hosts_have_address(hosts, (const struct sockaddr *)&peer);
 }

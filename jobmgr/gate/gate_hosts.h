@@ -3,6 +3,7 @@
 #define ROTA_GATE_HOSTS_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 #include "lib/err.h"
 
@@ -16,5 +17,8 @@ bool gate_hosts_are_none(const struct gate_hosts *hosts);
 
 /* Is the host at the other end of a TCP connection in the list? */
 bool gate_hosts_have(const struct gate_hosts *hosts, int fd);
+
+/* Is an address of IPv4 or IPv6 in the list? */
+bool gate_hosts_have_address(const struct gate_hosts *hosts, const struct sockaddr *host);
 
 #endif
