@@ -25,7 +25,8 @@ enum outcome { ANSWERED, FAILED, UNANSWERED /* connection closed before the firs
 struct http {
 	struct http_stream *stream; /* NULL: not connected; the next request connects */
 	const struct conf *conf;
-	bool used; /* the stream has served a request before */
+	bool used;	      /* the stream has served a request before */
+	const char *protocol; /* the request under way asks for this protocol; NULL: for none */
 	char in[16384];
 	size_t at, end; /* begin and end of the unread bytes in `in` */
 };
@@ -237,7 +238,7 @@ static bool rest_read(struct http *h, struct body *body, struct err *e)
 
 static bool body_read(struct http *h, struct head *head, struct body *body, struct err *e)
 {
-	if (head->status == 204 || head->status == 304)
+	if (head->status == 101 || head->status == 204 || head->status == 304)
 		return true;
 	if (head->chunked)
 		return chunks_read(h, body, head->budget, e);
@@ -258,8 +259,9 @@ static char *request_head(struct http *h, const char *method, const char *target
 	if (!credential)
 		return NULL;
 	char *text = xasprintf("%s %s HTTP/1.1\r\nHost: rota\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-			       "Authorization: Munge %s\r\n\r\n",
-			       method, target, size, credential);
+			       "%s%s%sAuthorization: Munge %s\r\n\r\n",
+			       method, target, size, h->protocol ? "Connection: Upgrade\r\nUpgrade: " : "",
+			       h->protocol ? h->protocol : "", h->protocol ? "\r\n" : "", credential);
 	free(credential);
 	return text;
 }
@@ -284,7 +286,7 @@ static enum outcome http_exchange(struct http *h, const char *method, const char
 	do {
 		if (!head_read(h, head, e))
 			return FAILED;
-	} while (head->status < 200); /* skip 100 Continue */
+	} while (head->status < 200 && !(head->status == 101 && h->protocol)); /* skip 100 Continue */
 	return body_read(h, head, answer, e) ? ANSWERED : FAILED;
 }
 
@@ -315,4 +317,22 @@ bool http_request(struct http *h, const char *method, const char *target, const 
 	if (answer_size)
 		*answer_size = got.size;
 	return true;
+}
+
+bool http_upgrade(struct http *h, const char *target, const char *body, const char *protocol, int *status, char **answer,
+		  struct err *e)
+{
+	h->protocol = protocol;
+	bool answered = http_request(h, "POST", target, body, strlen(body), status, answer, NULL, e);
+	h->protocol = NULL;
+	if (answered && *status == 101 && (!h->stream || h->at < h->end)) {
+		free(*answer);
+		return err_set(e, "jobmgrd sent more than its answer, or closed the connection");
+	}
+	return answered;
+}
+
+int http_socket(const struct http *h, struct ssl_st **tls)
+{
+	return http_stream_socket_of(h->stream, tls);
 }

@@ -19,4 +19,13 @@ void http_close(struct http *h);
 bool http_request(struct http *h, const char *method, const char *target, const void *body, size_t size, int *status,
 		  char **answer, size_t *answer_size, struct err *e);
 
+/* Send a request that asks for another protocol on its connection (the header "Upgrade"). If jobmgrd agrees, *status is 101, and the
+ * connection is the caller's until http_close(): see http_socket(). Otherwise *answer is as from http_request(). */
+bool http_upgrade(struct http *h, const char *target, const char *body, const char *protocol, int *status, char **answer,
+		  struct err *e);
+
+/* Returns the socket after http_upgrade(), and sets *tls to the connection of OpenSSL on it, or to NULL for a Unix socket. */
+struct ssl_st;
+int http_socket(const struct http *h, struct ssl_st **tls);
+
 #endif

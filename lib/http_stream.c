@@ -128,3 +128,9 @@ bool http_stream_is_stale(struct http_stream *s)
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 	return poll(&p, 1, 0) != 0;
 }
+
+int http_stream_socket_of(const struct http_stream *s, struct ssl_st **tls)
+{
+	*tls = s->tls ? http_stream_tls->connection(s->tls) : NULL;
+	return s->fd;
+}

@@ -208,9 +208,14 @@ static bool tls_write(struct http_tls *t, const void *data, size_t size, struct 
 	return tls_send(t->ssl, data, size) || tls_fail(t, HTTP_WRITING, e);
 }
 
+static struct ssl_st *tls_connection(struct http_tls *t)
+{
+	return t->ssl;
+}
+
 void http_tls_use(void)
 {
-	static const struct http_tls_way way = {tls_open, tls_close, tls_read, tls_write};
+	static const struct http_tls_way way = {tls_open, tls_close, tls_read, tls_write, tls_connection};
 
 	http_stream_tls = &way;
 }

@@ -12,13 +12,16 @@
 /* Let this program use TLS, so that it can connect to jobmgrd at gate.url. */
 void http_tls_use(void);
 
-/* Functions by which http_stream.c calls TLS. `open` also sets *fd to the connected socket, which the caller closes. */
+/* Functions by which http_stream.c calls TLS. `open` also sets *fd to the connected socket, which the caller closes; `connection`
+ * returns the connection of OpenSSL, which stays theirs. */
 struct http_tls;
+struct ssl_st;
 struct http_tls_way {
 	struct http_tls *(*open)(const struct conf *conf, int *fd, struct err *e);
 	void (*close)(struct http_tls *t);
 	ssize_t (*read)(struct http_tls *t, void *data, size_t size, struct err *e);
 	bool (*write)(struct http_tls *t, const void *data, size_t size, struct err *e);
+	struct ssl_st *(*connection)(struct http_tls *t);
 };
 extern const struct http_tls_way *http_stream_tls;
 

@@ -198,6 +198,34 @@ bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t
 	return false;
 }
 
+struct http *call_upgrade(const struct conf *conf, const char *verb, json_t *request, const char *protocol, struct err *e)
+{
+	char *target = xasprintf("/v1/%s", verb), *body = json_dumps(request, JSON_COMPACT), *text = NULL;
+	struct http *h;
+	int status = 0;
+	bool answered;
+
+	if (!body)
+		die("a request could not be written as JSON");
+	h = http_open(conf, e);
+	answered = h && http_upgrade(h, target, body, protocol, &status, &text, e);
+	if (!answered || status != 101) {
+		json_t *answer = answered ? json_loads(text, 0, NULL) : NULL;
+
+		if (answered)
+			refusal(answer, status, e);
+		json_decref(answer);
+		http_close(h);
+		h = NULL;
+	}
+	if (answered)
+		free(text);
+	free(body);
+	free(target);
+	json_decref(request);
+	return h;
+}
+
 /* Print the problems of a refused script, one line each as FILE:LINE: --option: message. */
 static void problems_print(const json_t *problems)
 {

@@ -8,6 +8,8 @@
 #include "lib/conf.h"
 #include "lib/err.h"
 
+struct http;
+
 /* The configuration of the instance; read once. Ends the process with EXIT_NO_GATE if there is none. */
 const struct conf *call_conf(void);
 
@@ -47,6 +49,10 @@ json_t *call_gate_once(const char *verb, json_t *request);
 
 /* Send a request once, free it and print nothing. Returns false with an error after a refusal or without an answer. */
 bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e);
+
+/* Send a request that turns a new connection into a stream of another protocol, free it and print nothing. Returns the connection for
+ * http_socket(), NULL with an error. */
+struct http *call_upgrade(const struct conf *conf, const char *verb, json_t *request, const char *protocol, struct err *e);
 
 /* Exit status after call_gate() returned NULL: EXIT_REFUSED, or EXIT_NO_GATE if jobmgrd did not answer or had no connection to
  * the database. */

@@ -79,8 +79,8 @@ static bool use_socket(const char *verb, const json_t *step, const char *id, int
 			       (long long)json_integer_value(json_object_get(step, "step_id")),
 			       (long long)json_integer_value(json_object_get(step, "attempt")));
 	enum route route = route_asked();
-	bool is_local = route != ROUTE_TLS && access(path, F_OK) == 0,
-	     is_remote = !is_local && (route == ROUTE_TLS || (route == ROUTE_ANY && verb));
+	bool is_asked = route == ROUTE_TLS || route == ROUTE_RELAY, is_local = !is_asked && access(path, F_OK) == 0,
+	     is_remote = !is_local && (is_asked || (route == ROUTE_ANY && verb));
 
 	if (is_remote) {
 		free(path);

@@ -35,7 +35,9 @@ enum route route_asked(void)
 		return ROUTE_LOCAL;
 	if (!strcmp(word, "tls"))
 		return ROUTE_TLS;
-	fprintf(stderr, "rota: ROTA_STEP_ROUTE is \"%s\"; it must be \"local\" or \"tls\"\n", word);
+	if (!strcmp(word, "relay"))
+		return ROUTE_RELAY;
+	fprintf(stderr, "rota: ROTA_STEP_ROUTE is \"%s\"; it must be \"local\", \"tls\" or \"relay\"\n", word);
 	exit(EXIT_USAGE);
 }
 

@@ -1,4 +1,4 @@
-/* tunnel.c - TLS to a step manager on another machine (tunnel.h).
+/* tunnel.c - TLS to a step manager on another machine, straight or through jobmgrd (tunnel.h).
  *
  * Called by: verb/tunnel.c.
  * Invariants:
@@ -24,9 +24,10 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/http.h"
 #include "lib/seal.h"
 
-enum { SIZE = 64 << 10, CONNECT_S = 10, LEAVE_MS = 5000, PIPE_SAFE = 4096 };
+enum { SIZE = 64 << 10, ANSWER_S = 10, LEAVE_MS = 5000, PIPE_SAFE = 4096 };
 
 struct buffer {
 	char bytes[SIZE];
@@ -37,6 +38,8 @@ struct tunnel {
 	SSL_CTX *context;
 	SSL *ssl;
 	int fd;
+	struct http *relay;	/* jobmgrd relays the stream on this connection; NULL: the connection is straight */
+	SSL *outer;		/* TLS with jobmgrd, which this one goes through; NULL: there is none */
 	struct buffer up, down; /* to the step manager; to standard output */
 	bool in_ended;		/* standard input has ended */
 	bool out_gone;		/* nobody reads standard output any more */
@@ -49,27 +52,35 @@ static bool is_empty(const struct buffer *b)
 	return b->from == b->to;
 }
 
-/* Connect by TCP, with time limits for connecting and for TLS. Returns the socket, or -1. */
-static int tcp_connect(const char *host, int port, struct err *e)
+/* Let reads and writes fail that make no progress for so many seconds. */
+static bool set_time_limit(int fd, int seconds)
 {
-	static const struct timeval most = {.tv_sec = CONNECT_S};
+	const struct timeval most = {.tv_sec = seconds};
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) == 0 &&
+	       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) == 0;
+}
+
+/* Connect by TCP. Returns the socket, or -1. */
+static int tcp_connect(const struct tunnel_peer *peer, int seconds, struct err *e)
+{
 	struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found, *a;
 	char service[16];
 	int fd = -1, on = 1;
 
-	snprintf(service, sizeof(service), "%d", port);
-	int code = getaddrinfo(host, service, &want, &found);
+	snprintf(service, sizeof(service), "%d", peer->port);
+	int code = getaddrinfo(peer->host, service, &want, &found);
 	if (code) {
-		err_set(e, "could not find host \"%s\": %s", host, gai_strerror(code));
+		err_set(e, "could not find host \"%s\": %s", peer->host, gai_strerror(code));
 		return -1;
 	}
 	for (a = found; a && fd < 0; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, a->ai_protocol);
-		if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) == 0 &&
-		    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)) == 0 &&
-		    connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+		if (fd >= 0 && set_time_limit(fd, seconds) && connect(fd, a->ai_addr, a->ai_addrlen) == 0)
 			break;
-		err_sys(e, "could not reach the step manager at %s port %d", host, port);
+		if (errno == EINPROGRESS) /* the time limit is over */
+			errno = ETIMEDOUT;
+		err_sys(e, "could not reach the step manager at %s port %d", peer->host, peer->port);
 		err_hint(e, "A firewall may be in the way: docs/administering.md, \"Ports\".");
 		if (fd >= 0)
 			close(fd);
@@ -95,17 +106,34 @@ static bool is_server(const struct tunnel *t, const char *fingerprint)
 	return strcmp(hex, fingerprint) == 0;
 }
 
-static bool tls_connect(struct tunnel *t, const char *fingerprint, struct err *e)
+/* Let TLS use the socket, or the connection to jobmgrd if that has TLS of its own. */
+static bool tls_prepare(struct tunnel *t)
 {
+	BIO *through;
+
 	t->context = SSL_CTX_new(TLS_client_method());
 	if (!t->context || SSL_CTX_set_min_proto_version(t->context, TLS1_3_VERSION) != 1)
-		return err_set(e, "could not prepare TLS");
+		return false;
 	/* The certificate is not signed by anybody: jobmgrd has sent its fingerprint. */
 	SSL_CTX_set_verify(t->context, SSL_VERIFY_NONE, NULL);
 	t->ssl = SSL_new(t->context);
-	if (!t->ssl || SSL_set_fd(t->ssl, t->fd) != 1)
+	if (!t->ssl || !t->outer)
+		return t->ssl && SSL_set_fd(t->ssl, t->fd) == 1;
+	through = BIO_new(BIO_f_ssl());
+	if (!through || BIO_set_ssl(through, t->outer, BIO_NOCLOSE) != 1)
+		return false;
+	SSL_set_mode(t->outer, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_set_bio(t->ssl, through, through);
+	return true;
+}
+
+static bool tls_connect(struct tunnel *t, const char *fingerprint, bool *is_silent, struct err *e)
+{
+	*is_silent = false;
+	if (!tls_prepare(t))
 		return err_set(e, "could not prepare TLS");
-	if (SSL_connect(t->ssl) != 1)
+	*is_silent = SSL_connect(t->ssl) != 1;
+	if (*is_silent)
 		return err_set(e, "TLS with the step manager failed");
 	if (!is_server(t, fingerprint)) {
 		err_set(e, "another program than the step manager answers: its certificate is not the expected one");
@@ -114,33 +142,55 @@ static bool tls_connect(struct tunnel *t, const char *fingerprint, struct err *e
 	return true;
 }
 
-struct tunnel *tunnel_open(const char *host, int port, const char *fingerprint, const char *token, struct err *e)
+struct tunnel *tunnel_open(const struct tunnel_peer *peer, int seconds, struct err *e)
+{
+	int fd = tcp_connect(peer, seconds, e);
+	struct tunnel *t = fd < 0 ? NULL : xcalloc(1, sizeof(*t));
+
+	if (t)
+		t->fd = fd;
+	return t;
+}
+
+struct tunnel *tunnel_open_relayed(struct http *relay, struct err *e)
 {
 	struct tunnel *t = xcalloc(1, sizeof(*t));
-	char *line = xasprintf("%s\n", token);
+
+	t->relay = relay;
+	t->fd = http_socket(relay, &t->outer);
+	if (set_time_limit(t->fd, ANSWER_S))
+		return t;
+	err_sys(e, "could not set up the connection");
+	tunnel_close(t);
+	return NULL;
+}
+
+bool tunnel_begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_silent, struct err *e)
+{
+	char *line = xasprintf("%s\n", peer->token);
 	bool good;
 
 	signal(SIGPIPE, SIG_IGN);
-	t->fd = tcp_connect(host, port, e);
-	good = t->fd >= 0 && tls_connect(t, fingerprint, e);
+	good = tls_connect(t, peer->fingerprint, is_silent, e);
 	if (good && SSL_write(t->ssl, line, (int)strlen(line)) <= 0)
 		good = err_set(e, "the step manager has closed the connection");
 	if (good && fcntl(t->fd, F_SETFL, O_NONBLOCK))
 		good = err_sys(e, "could not set up the connection");
 	free(line);
-	if (good) {
+	if (good)
 		SSL_set_mode(t->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-		return t;
-	}
-	tunnel_close(t);
-	return NULL;
+	return good;
 }
 
 void tunnel_close(struct tunnel *t)
 {
+	if (!t)
+		return;
 	SSL_free(t->ssl);
 	SSL_CTX_free(t->context);
-	if (t->fd >= 0)
+	if (t->relay)
+		http_close(t->relay);
+	else
 		close(t->fd);
 	free(t);
 }

@@ -6,11 +6,29 @@
 
 #include "lib/err.h"
 
+struct http;
 struct tunnel;
 
-/* Connect to `host` at `port`, verify that the certificate has the fingerprint (SHA-256, hex), and then send the token. Returns NULL
+/* Who the step manager is, and what it asks for. */
+struct tunnel_peer {
+	const char *host;
+	int port;
+	const char *fingerprint; /* of its certificate: SHA-256, hex */
+	const char *token;
+};
+
+/* Connect by TCP. The host must answer within so many seconds, and the step manager too. Returns NULL with an error. */
+struct tunnel *tunnel_open(const struct tunnel_peer *peer, int seconds, struct err *e);
+
+/* Use a stream that jobmgrd relays; http_socket() is its end. The tunnel owns the stream. Returns NULL
  * with an error. */
-struct tunnel *tunnel_open(const char *host, int port, const char *fingerprint, const char *token, struct err *e);
+struct tunnel *tunnel_open_relayed(struct http *relay, struct err *e);
+
+/* Begin TLS, verify that the certificate has the fingerprint, and then send the token. After `false`, *is_silent says whether nobody
+ * answered at all, or not by TLS, so that the token was sent to nobody. */
+bool tunnel_begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_silent, struct err *e);
+
+/* NULL is allowed. */
 void tunnel_close(struct tunnel *t);
 
 /* Copy standard input to the step manager and what it sends to standard output, until the step manager or the reader of standard output

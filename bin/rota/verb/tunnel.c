@@ -10,10 +10,15 @@
 #include "bin/rota/line/verb.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/steps/allocation.h"
+#include "bin/rota/steps/route.h"
 #include "bin/rota/steps/tunnel.h"
 #include "lib/clock.h"
 
 enum { TUNNEL_ATTEMPT = 256, TUNNEL_CLOSE_STDERR, READY_MS = 20000, LOOK_MS = 20, LOOK_MOST_MS = 250 };
+enum {
+	CONNECT_S = 10, /* seconds within which the node must answer */
+	TRY_S = 3	/* the same where jobmgrd can relay instead */
+};
 
 const struct verb_option tunnel_options[] = {
 	{TUNNEL_ATTEMPT, "attempt", "N", "only if this attempt of the step runs"},
@@ -46,14 +51,66 @@ static json_t *token_get(const json_t *step, const char *id, struct err *e)
 	return NULL;
 }
 
+/* Begin with the step manager on a connection. Returns it, or NULL with an error and closes it. */
+static struct tunnel *begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_silent, struct err *e)
+{
+	if (t && tunnel_begin(t, peer, is_silent, e))
+		return t;
+	tunnel_close(t);
+	return NULL;
+}
+
+/* Connect straight to the node. */
+static struct tunnel *connect_node(const struct tunnel_peer *peer, int seconds, bool *is_silent, struct err *e)
+{
+	*is_silent = true;
+	return begin(tunnel_open(peer, seconds, e), peer, is_silent, e);
+}
+
+/* Connect through jobmgrd, which knows where the step manager of the answer's step listens. */
+static struct tunnel *connect_relay(const struct tunnel_peer *peer, const json_t *answer, struct err *e)
+{
+	json_t *request = json_pack("{s:O, s:O, s:O}", "job_id", json_object_get(answer, "job_id"), "step_id",
+				    json_object_get(answer, "step_id"), "attempt", json_object_get(answer, "attempt"));
+	struct http *relay = call_upgrade(call_conf(), "step_relay", request, "rota-step", e);
+	bool is_silent;
+
+	return relay ? begin(tunnel_open_relayed(relay, e), peer, &is_silent, e) : NULL;
+}
+
+/* Connect by the route that is asked for. Without one, go through jobmgrd where nobody answers on the straight way; the token has then
+ * been sent to nobody. */
+static struct tunnel *connect_peer(const struct tunnel_peer *peer, const json_t *answer, struct err *e)
+{
+	enum route route = route_asked();
+	struct err straight = {0};
+	struct tunnel *t = NULL;
+	bool is_silent = true;
+
+	if (route != ROUTE_RELAY)
+		t = connect_node(peer, route == ROUTE_ANY ? TRY_S : CONNECT_S, &is_silent, &straight);
+	*e = straight;
+	if (t || route == ROUTE_LOCAL || route == ROUTE_TLS || !is_silent)
+		return t;
+	t = connect_relay(peer, answer, e);
+	if (!t && route == ROUTE_ANY) {
+		struct err relayed = *e;
+
+		err_set(e, "%s; through jobmgrd: %s", straight.message, relayed.message);
+		err_hint(e, "%s", *relayed.hint ? relayed.hint : straight.hint);
+	}
+	return t;
+}
+
 static struct tunnel *connect_step(const json_t *step, const char *id, struct err *e)
 {
 	json_t *answer = token_get(step, id, e);
-	struct tunnel *t = NULL;
+	struct tunnel_peer peer = {.host = format_text(answer, "host"),
+				   .port = (int)json_integer_value(json_object_get(answer, "port")),
+				   .fingerprint = format_text(answer, "fingerprint"),
+				   .token = format_text(answer, "token")};
+	struct tunnel *t = answer ? connect_peer(&peer, answer, e) : NULL;
 
-	if (answer)
-		t = tunnel_open(format_text(answer, "host"), (int)json_integer_value(json_object_get(answer, "port")),
-				format_text(answer, "fingerprint"), format_text(answer, "token"), e);
 	json_decref(answer);
 	return t;
 }
