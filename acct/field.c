@@ -37,7 +37,7 @@ static const struct acct_field FIELDS[] = {
 	{"mem_requested_mb", "ReqMem", "MEM ASKED", ACCT_MEGABYTES, 0, "memory asked for, over all nodes"},
 	{"alloc_tres", "AllocTRES", "ALLOCATED", ACCT_TEXT, 12, "what was allocated: cpu=, mem=, node=, gres/; of steps and attempts only"},
 	{"priority", "Priority", "PRIORITY", ACCT_NUMBER, 0, "points of priority given to the job, less those that its owner gave up"},
-	{"submit_line", "SubmitLine", "SUBMITTED AS", ACCT_TEXT, 12, "script and its arguments; of your own jobs only, unless you are an operator"},
+	{"submit_line", "SubmitLine", "SUBMITTED AS", ACCT_TEXT, 12, "command line of the submission; of your own jobs only, unless you are an operator"},
 	{"nodes", "NodeList", "NODES", ACCT_TEXT, 4, "nodes it ran on"},
 	{"attempts", NULL, "TRIES", ACCT_NUMBER, 0, "how often it was started"},
 	{"attempt", NULL, "ATTEMPT", ACCT_NUMBER, 0, "number of the attempt, from 1; with --attempts and --substeps"},

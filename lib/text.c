@@ -65,6 +65,17 @@ void text_tail(char *text, size_t length, size_t most)
 	text_clean(text);
 }
 
+void text_cut(char *text, size_t most)
+{
+	size_t end = most - strlen("...");
+
+	if (strlen(text) <= most)
+		return;
+	while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+		end--;
+	strcpy(text + end, "...");
+}
+
 char *text_quoted(const char *text)
 {
 	char *quoted = xmalloc(2 * strlen(text) + 1), *to = quoted;

@@ -22,6 +22,9 @@ void text_clean(char *text);
  * for the NUL after `length` or `most` bytes, whichever is less. */
 void text_tail(char *text, size_t length, size_t most);
 
+/* Cut `text` to `most` bytes, at least 3, of which the last are "...". It is cut between characters. A shorter text stays. */
+void text_cut(char *text, size_t most);
+
 /* Returns `text` escaped for use between single quotes in a connection string of libpq or in postgresql.conf; malloc'ed. */
 char *text_quoted(const char *text);
 

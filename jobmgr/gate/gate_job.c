@@ -14,6 +14,9 @@
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/sign/sign.h"
 #include "lib/mail.h"
+#include "lib/text.h"
+
+enum { GATE_JOB_LINE_MOST = 4096 };
 
 json_t *gate_job_request(const json_t *own, const json_t *common)
 {
@@ -158,6 +161,26 @@ static bool job_export_environment(struct gate_job *job, const struct gate_job *
 	return true;
 }
 
+/* Keep the command line of the submission with the job, cut and without control characters. */
+static bool job_keep_line(struct gate_job *job, struct err *e)
+{
+	const char *given;
+	char *line;
+
+	if (!gate_request_text(job->request, "submit_line", NULL, &given, e))
+		return false;
+	if (!given)
+		return true;
+	line = xstrdup(given);
+	text_cut(line, GATE_JOB_LINE_MOST);
+	text_clean(line);
+	for (char *c = line; (c = strpbrk(c, "\t\n"));)
+		*c = ' ';
+	json_object_set_new(json_object_get(job->plan, "job"), "submit_line", json_string(line));
+	free(line);
+	return true;
+}
+
 /* Delete empty members of a JSON object, since the database reads empty members as absent ones. */
 static void job_delete_empty(json_t *object)
 {
@@ -215,7 +238,7 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 	job->warnings = json_incref(json_object_get(job->plan, "warnings"));
 	json_object_del(job->plan, "warnings");
 	job_warn_mail(c, job);
-	ok = job->plan && job_export_environment(job, before, e);
+	ok = job->plan && job_export_environment(job, before, e) && job_keep_line(job, e);
 	if (ok) {
 		json_object_set(json_object_get(job->plan, "job"), "groups", c->credential->groups);
 		job_delete_empty(json_object_get(job->plan, "job"));

@@ -5,7 +5,8 @@ select j.job_id, j.name, j.user_name, j.account, j.qos, j.priority, j.nice,
 	extract(epoch from j.started_at - j.submit_at)::double precision as wait_s,
 	extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::double precision as elapsed_s,
 	j.exit_code, j.signal, j.cause, j.steps_total, j.steps_total - j.steps_left as steps_ended,
-	case when o.own then j.workdir end as workdir, case when o.own then j.comment end as comment
+	case when o.own then j.workdir end as workdir, case when o.own then j.comment end as comment,
+	case when o.own then j.submit_line end as submit_line
 from rota.job j
 -- Administrators see what operators see with `rota show`.
 cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
@@ -35,3 +36,6 @@ comment on column acct.job.workdir is
 	'Working directory of its tasks; null: you are neither its owner nor an administrator.';
 comment on column acct.job.comment is
 	'Comment of its owner; null: none, or you are neither its owner nor an administrator.';
+comment on column acct.job.submit_line is
+	'Command line of its submission, quoted for a shell, as the program of its owner reported it; cut with "..." at 4096 bytes; '
+	'null: none was reported, or you are neither its owner nor an administrator.';

@@ -34,7 +34,7 @@ select s.job_id || case when s.array_index is not null then '_' || s.array_index
 	case when s.cpus is not null then acct.slurm_tres(s.cpus, s.mem_mb, s.node_count, s.gres) else '' end as alloctres,
 	case when coalesce(s.time_limit_s, 0) = 0 then 'UNLIMITED' else acct.slurm_duration(s.time_limit_s) end as timelimit,
 	coalesce(s.nodes, 'None assigned') as nodelist,
-	j.name as jobname
+	j.name as jobname, j.submit_line as submitline
 from acct.step s
 join acct.job j on j.job_id = s.job_id
 join rota.job p on p.job_id = s.job_id
@@ -75,3 +75,5 @@ comment on column acct.sacct.alloctres is 'What was allocated, likewise; empty: 
 comment on column acct.sacct.timelimit is 'Time limit: [days-]hours:minutes:seconds, or UNLIMITED.';
 comment on column acct.sacct.nodelist is 'Names of the nodes, separated by commas.';
 comment on column acct.sacct.jobname is 'Name of the job.';
+comment on column acct.sacct.submitline is
+	'Command line of the submission; null: none was reported, or you are neither its owner nor an administrator.';

@@ -229,11 +229,7 @@ begin
 			jsonb_build_object('job_id', c.job_id, 'label', c.job_id::text, 'name', c.name, 'user', c.user_name,
 			'account', c.account, 'qos', c.qos, 'priority', c.priority - c.nice, 'submit_at', c.submit_at,
 			'wait_s', extract(epoch from c.started_at - c.submit_at),
-			'submit_line', case when c.uid = p_uid or v_operator
-				then concat_ws(' ', c.script_name, (
-					select string_agg(case when a ~ '^[[:alnum:]_./=:,@%+-]+$' then a
-						else quote_literal(a) end, ' ' order by nr)
-					from unnest(c.arguments) with ordinality u (a, nr))) end,
+			'submit_line', case when c.uid = p_uid or v_operator then c.submit_line end,
 			'state', v.state,
 			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at',
 			c.ended_at,

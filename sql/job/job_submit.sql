@@ -157,14 +157,15 @@ language plpgsql set search_path = rota, pg_temp as $$
 begin
 	with made as (
 		insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash,
-			script_name, workdir, comment, mail_user, mail_type, steps_total, steps_left, retry_key, arguments)
+			script_name, workdir, comment, mail_user, mail_type, steps_total, steps_left, retry_key, arguments,
+			submit_line)
 		overriding system value
 		values (p_job, p_head ->> 'name', p_uid, p_gid, p_user, p_known.account,
 			coalesce(p_head ->> 'qos', 'normal'), coalesce((p_head ->> 'priority')::int, 0),
 			coalesce((p_head ->> 'nice')::int, 0), p_known.script_hash, p_known.environment_hash,
 			p_head ->> 'script_name', p_head ->> 'workdir', p_head ->> 'comment', p_head ->> 'mail_user',
 			p_head ->> 'mail_type', p_steps, p_steps, (p_head ->> 'retry_key')::uuid, case when p_head ? 'arguments'
-				then array(select jsonb_array_elements_text(p_head -> 'arguments')) end)
+				then array(select jsonb_array_elements_text(p_head -> 'arguments')) end, p_head ->> 'submit_line')
 		returning job_id
 	)
 	insert into client_key (uid, client_key, job_id)

@@ -205,7 +205,8 @@ begin
 			'nice', j.nice, 'own', x.own,
 			-- Members that only the owner and administrators see.
 			'script_name', case when x.own then j.script_name end, 'arguments',
-				case when x.own then to_jsonb(j.arguments) end, 'workdir', case when x.own then j.workdir end,
+				case when x.own then to_jsonb(j.arguments) end, 'submit_line',
+				case when x.own then j.submit_line end, 'workdir', case when x.own then j.workdir end,
 			'comment', case when x.own then j.comment end, 'mail_user', case when x.own then j.mail_user end,
 				'mail_type', case when x.own then j.mail_type end,
 			'mails', case when x.own and j.mail_type is not null then internal.mails_json(j.job_id) end,

@@ -25,8 +25,8 @@ select is_empty($$select relname from pg_class c where relnamespace::regnamespac
 		where p.relnamespace::regnamespace::text = 'internal' and p.relname in ('acct_' || c.relname || '_all', 'acct_' || c.relname || '_own', 'acct_' || c.relname || '_account')))$$,
 	'views of acct are security barriers, or unions of three of them');
 select is_empty($$select c.relname || '.' || a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid where c.relnamespace::regnamespace::text = 'acct'
-	and a.attname in ('script', 'environment', 'spec', 'auth', 'body', 'script_hash', 'environment_hash', 'workdir', 'comment')
-	and c.relname || '.' || a.attname not in ('job.workdir', 'job.comment')$$, 'nothing private in acct but what tests/sql/usage.sql shows to be the owner''s only');
+	and a.attname in ('script', 'environment', 'spec', 'auth', 'body', 'script_hash', 'environment_hash', 'workdir', 'comment', 'submit_line', 'submitline')
+	and c.relname || '.' || a.attname not in ('job.workdir', 'job.comment', 'job.submit_line', 'sacct.submitline')$$, 'nothing private in acct but what tests/sql/usage.sql shows to be the owner''s only');
 select is_empty($$select tgrelid::regclass || '.' || tgname from pg_trigger where not tgisinternal and tgtype & 1 = 1
 	and tgrelid in (select oid from pg_class where relnamespace::regnamespace::text = 'rota')$$, 'no row triggers');
 select * from finish();

@@ -29,7 +29,7 @@ create function t.used_fit(p_user text, p_request jsonb default '{}') returns bo
 	from jsonb_array_elements(t.ask('job_acct', p_user, p_request) -> 'rows') with ordinality x (r, nr) $$;
 
 select t.submit('alice', '[{"name": "mesh", "spec": "workdir=4:/tmp\noutput=11:out/%j.text\nerror=0:\n", "mem_mb": 50}, {"name": "solve", "retry": 1}, {"name": "r", "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]',
-	'[{"step": "solve", "peer": "mesh"}, {"step": "r", "peer": "solve", "condition": "any"}]', '{"name": "heat", "comment": "secret", "mail_user": "a@b"}') as a \gset
+	'[{"step": "solve", "peer": "mesh"}, {"step": "r", "peer": "solve", "condition": "any"}]', '{"name": "heat", "comment": "secret", "submit_line": "rota submit --nice test.sh", "mail_user": "a@b"}') as a \gset
 select t.submit('bob', '[{"name": "one", "partition": "side", "time_limit_s": null}]', '[]', '{"name": "small"}') as b \gset
 -- The queue.
 select is(t.ids('alice'), :'a' || ' ' || :'b', 'live jobs, in order');
@@ -79,16 +79,16 @@ select is((select string_agg(concat_ws(' ', r ->> 'label', r ->> 'attempt', r ->
 	x, 'accounting of attempts, for ' || v) from (values ('alice', :'a' || '.mesh 1 completed n2 out/%j.text /tmp'), ('olga', :'a' || '.mesh 1 completed n2 out/%j.text /tmp'), ('bob', :'a' || '.mesh 1 completed n2')) y (v, x);
 select is(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('attempts', true, 'states', v)) -> 'rows'), n, 'in these states: ' || v) from (values ('completed', 1), ('failed', 0)) y (v, n);
 select is(:'shown'::jsonb #> '{jobs,0,steps,2,array}', '{"size": 4, "next": 0, "running": 0, "completed": 0, "failed": 0, "limit": 2, "indices": [[0, 3, 1]]}', 'an array');
-select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'mail_user') from (select :'shown'::jsonb #> '{jobs,0}' as j) x), 'secret test.sh /tmp a@b', 'to its owner');
-select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'mail_user', j #>> '{steps,0,output}', j ->> 'name') from (select t.ask('job_show', 'bob', t.request(:'a')) #> '{jobs,0}' as j) x), 'heat', 'to others');
+select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'submit_line', j ->> 'mail_user') from (select :'shown'::jsonb #> '{jobs,0}' as j) x), 'secret test.sh /tmp rota submit --nice test.sh a@b', 'to its owner');
+select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'submit_line', j ->> 'mail_user', j #>> '{steps,0,output}', j ->> 'name') from (select t.ask('job_show', 'bob', t.request(:'a')) #> '{jobs,0}' as j) x), 'heat', 'to others');
 select is(t.ask('job_show', 'olga', t.request(:'a')) #>> '{jobs,0,comment}', 'secret', 'to operators');
 -- In SQL: to administrators, not to analysts. A personal instance's owner is its administrator.
 set local role rota_admin;
-select concat_ws(' ', comment, workdir) as admin from acct.job where job_id = :a \gset
+select concat_ws(' ', comment, workdir, submit_line) as admin from acct.job where job_id = :a \gset
 set local role rota_analyst;
-select concat_ws(' ', user_name, comment, workdir) as analyst from acct.job where job_id = :a \gset
+select concat_ws(' ', user_name, comment, workdir, submit_line) as analyst from acct.job where job_id = :a \gset
 reset role;
-select is(:'admin'::text, 'secret /tmp', 'to administrators in SQL');
+select is(:'admin'::text, 'secret /tmp rota submit --nice test.sh', 'to administrators in SQL');
 select is(:'analyst'::text, 'alice', 'not to analysts');
 select is(jsonb_array_length(t.ask('job_show', 'alice', t.request(:'a' || '.solve')) #> '{jobs,0,steps}'), 1, 'one step of it');
 select t.pass(:'a' || '.solve') \g /dev/null
@@ -137,7 +137,9 @@ select is((select array_agg(r ->> 'label') from jsonb_array_elements(t.ask('job_
 select is((select jsonb_set(r, '{elapsed_s}', '0', false) - '{submit_at,started_at,ended_at,wait_s,cpu_held_s}'::text[] from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', 'steps', true)) -> 'rows') r limit 1),
 	jsonb_build_object('job_id', :a, 'step', 'mesh', 'step_id', 0, 'label', :'a' || '.mesh', 'name', 'heat', 'user', 'alice', 'account', null, 'qos', 'normal', 'partition', 'main', 'state', 'completed', 'exit_code', 0, 'signal', null,
 	'cause', 'exit', 'elapsed_s', 0, 'cpus', 1, 'cpu_s', 0.0025, 'max_rss_kb', 2048, 'nodes', 'n2', 'attempts', 1, 'ntasks', 1, 'rchar', 30, 'wchar', 40, 'read_bytes', 10, 'write_bytes', 20, 'user_s', 0.0018, 'system_s', 0.0007,
-	'suspended_s', 0, 'time_limit_s', 60, 'mem_requested_mb', 50, 'energy_j', null, 'alloc_tres', 'cpu=1,mem=50M,node=1', 'peak_mb', 3, 'ave_rss_kb', 2048, 'priority', 0, 'submit_line', 'test.sh'), 'every member');
+	'suspended_s', 0, 'time_limit_s', 60, 'mem_requested_mb', 50, 'energy_j', null, 'alloc_tres', 'cpu=1,mem=50M,node=1', 'peak_mb', 3, 'ave_rss_kb', 2048, 'priority', 0, 'submit_line', 'rota submit --nice test.sh'), 'every member');
+select is(t.ask('job_acct', x.who, jsonb_build_object('jobs', :'a')) #> '{rows,0,submit_line}', x.line, 'the command line, to ' || x.who)
+from (values ('olga', '"rota submit --nice test.sh"'::jsonb), ('bob', 'null')) x (who, line);
 select is((select concat_ws(' ', r ->> 'label', r ->> 'state', r ->> 'cpu_s', r ->> 'nodes', r ->> 'attempts', r ->> 'read_bytes') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a')) -> 'rows') r),
 	:'a' || ' failed 0.01 n1,n2 4 40', 'one for the job');
 select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"user": "bob"}') -> 'rows'), 1, 'by user');

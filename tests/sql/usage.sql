@@ -271,18 +271,21 @@ select is(t.waits(r), y, r || ' reads waits') from (values
 	('rota_analyst', '2027-01-31 main normal 2 50 50 90 99 100, 2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ines', '2027-01-31 main normal 2 50 50 90 99 100'),
 	('hugo', '2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ivan', '2027-02-01 lab main normal 11 5 5 9 9.9 10')) x (r, y);
 
--- The directory and the comment of a job are its owner's, not those of analysts or of who coordinates its account.
-update rota.job set comment = 'a secret' where job_id = :j;
+-- The directory, the comment and the command line of a job are its owner's, not those of analysts or of who coordinates its account.
+update rota.job set comment = 'a secret', submit_line = 'rota submit x' where job_id = :j;
 create function t.private(p_role text) returns text language plpgsql as $$
 declare
 	v_answer text;
 begin
 	execute format('set local role %I', p_role);
-	select count(*) || ' ' || coalesce(string_agg(x.workdir || ' ' || x.comment, ','), '-') into v_answer from acct.job x where x.user_name = 'hugo';
+	select count(*) || ' ' || coalesce(string_agg(concat_ws(' ', x.workdir, x.comment, x.submit_line, s.submitline), ','), '-') into v_answer
+	from acct.job x
+	left join lateral (select max(y.submitline) as submitline from acct.sacct y where y.jobid like x.job_id || '%') s on true
+	where x.user_name = 'hugo';
 	reset role;
 	return v_answer;
 end $$;
-select is(t.private(r), y, r || ' reads jobs') from (values ('rota_analyst', '1 -'), ('hugo', '1 /tmp a secret'), ('ivan', '1 -'), ('ines', '0 -')) x (r, y);
+select is(t.private(r), y, r || ' reads jobs') from (values ('rota_analyst', '1 '), ('hugo', '1 /tmp a secret rota submit x rota submit x'), ('ivan', '1 '), ('ines', '0 -')) x (r, y);
 
 -- The audit finds what is wrong. What was made up above is not what nodes have and tasks ran.
 create temporary view differing as select * from acct.usage_audit('2000-01-01', '2100-01-01') where figures not in ('node_size', 'task_end');

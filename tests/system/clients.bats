@@ -238,3 +238,44 @@ gate_files() {
 	[ "$(pid_of jobmgrd)" = "$pid" ]
 	rota queue >/dev/null
 }
+
+# posted JQ: submit the script with the members of the JSON object that the filter makes; the answer.
+posted() {
+	jq -nc --rawfile script "$SCRIPT" "{\$script, workdir: \"/tmp\"} + $1" >"$BATS_TEST_TMPDIR/body"
+	curl -sS --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token -d "@$BATS_TEST_TMPDIR/body" POST /v1/submit)" \
+		--data-binary "@$BATS_TEST_TMPDIR/body" http://gate/v1/submit
+}
+
+line_of() { # JOB: the command line by which it was submitted, as JSON
+	rota show --json "$1" | jq -c '.jobs[0].submit_line'
+}
+
+@test "a job keeps the command line by which it was submitted" {
+	local words=(rota submit --parsable --hold --time=5 -c 1 "$SCRIPT" 'a b' "it's" '$HOME' '' $'two\nlines')
+	job=$("${words[@]}")
+	line=$(line_of "$job" | jq -r .)
+	[[ $line == "rota submit --parsable --hold --time=5 -c 1 $SCRIPT 'a b' "* ]]
+	eval "given=($line)"
+	[ "$(printf '[%q]' "${given[@]}")" = "$(printf '[%q]' "${words[@]}")" ]
+	[ "$(rota acct --csv --no-header --fields=SubmitLine "$job")" = "$(superuser "select submit_line from rota.job where job_id = $job")" ]
+	# One that is too long is cut.
+	job=$(rota submit --parsable --hold "$SCRIPT" "$(printf '%05000d')")
+	line=$(line_of "$job" | jq -r .)
+	[ "${#line}" = 4096 ]
+	[[ $line == "rota submit --parsable --hold $SCRIPT 000"*000... ]]
+}
+
+@test "the command line of other clients is text without control characters, or null" {
+	[ "$(line_of "$(posted '{}' | jq .job_id)")" = null ]
+	[ "$(line_of "$(posted '{submit_line: null}' | jq .job_id)")" = null ]
+	[ "$(line_of "$(posted '{submit_line: "a\u001b[2J\nb\u202e\tc\u0085ö"}' | jq .job_id)")" = '"a?[2J b??? c??ö"' ]
+	[ "$(line_of "$(posted '{submit_line: ("ö" * 3000)}' | jq .job_id)" | jq -c '[utf8bytelength, endswith("ö...")]')" = '[4095,true]' ]
+	[ "$(posted '{submit_line: ["rota", "submit"]}' | jq -r .error.code)" = RT422 ]
+	[ "$(posted '{submit_line: "rota submit \u0000"}' | jq -r '.error.code // .job_id')" = RT400 ]
+}
+
+@test "allocations and growths keep the command line of rota run and rota grow" {
+	rota run --time=5 -J lined sh -c 'rota grow --nodes=+1 --within=1 --parsable; true' >"$BATS_TEST_TMPDIR/grown"
+	[ "$(superuser "select submit_line from rota.job where name = 'lined'")" = "rota run --time=5 -J lined sh -c 'rota grow --nodes=+1 --within=1 --parsable; true'" ]
+	[ "$(line_of "$(cat "$BATS_TEST_TMPDIR/grown")")" = '"rota grow --nodes=+1 --within=1 --parsable"' ]
+}

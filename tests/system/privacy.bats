@@ -138,7 +138,7 @@ superuser() { # SQL
 	as "$ADA" rota admin partition delete theirs
 }
 
-@test "other users see a job in lists, without script, environment, comment and paths" {
+@test "other users see a job in lists, without script, environment, comment, command line and paths" {
 	job=$(COLOUR=ultramarine submit "$ALICE" --hold "$ROTA_TEST_DIR/secret.sh")
 	for user in "$BOB" "$ANNA"; do
 		for verb in queue show why acct; do
@@ -154,6 +154,18 @@ superuser() { # SQL
 	done
 	run as "$ALICE" rota show "$job"
 	[[ $output == *confidential* ]]
+	line="rota submit --parsable --hold $ROTA_TEST_DIR/secret.sh"
+	[[ $output == *"Submitted as"*"$line"* ]]
+	for user in "$ALICE" "$OLGA" "$ADA"; do
+		[ "$(as "$user" rota acct --csv --no-header --fields=submit_line "$job")" = "$line" ]
+	done
+	for user in "$ANNA" "$BOB"; do
+		[ -z "$(as "$user" rota acct --csv --no-header --fields=submit_line "$job")" ]
+	done
+	for query in "submit_line from acct.job where job_id = $job" "submitline from acct.sacct where jobid = '$job'"; do
+		[ "$(as "$ANNA" rota sql -Atc "select 'seen', $query")" = 'seen|' ]
+		[ "$(rota sql -Atc "select $query")" = "$line" ]
+	done
 	as "$ALICE" rota cancel "$job"
 	# Not even through an error message.
 	job=$(submit "$ALICE" --output=no/such/folder "$ROTA_TEST_DIR/secret.sh")

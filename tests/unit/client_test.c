@@ -10,6 +10,7 @@
 #include "bin/rota/print/peers.h"
 #include "bin/rota/call/rows.h"
 #include "bin/rota/print/table.h"
+#include "bin/rota/submit/command_line.h"
 #include "bin/rota/line/verb.h"
 
 static void test_durations(void **state)
@@ -22,6 +23,41 @@ static void test_durations(void **state)
 		     {86399, "23:59:59"}, {86400, "1-00:00:00"}, {90061, "1-01:01:01"}, {-1, "-"}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		assert_string_equal(format_duration(cases[i].seconds).s, cases[i].text);
+}
+
+static void line_is(const char *words, size_t size, const char *expected)
+{
+	char *line = command_line_text(words, size, 30);
+
+	assert_string_equal(line, expected);
+	free(line);
+}
+
+static void test_command_line(void **state)
+{
+	(void)state;
+#define LINE_IS(WORDS, EXPECTED) line_is(WORDS, sizeof(WORDS), EXPECTED)
+	LINE_IS("/usr/bin/rota\0submit\0--time=5", "rota submit --time=5");
+	LINE_IS("rota\0a b\0\0it's", "rota 'a b' '' 'it'\\''s'");
+	LINE_IS("rota\0a\nb\x1b'\\", "rota $'a\\x0ab\\x1b\\'\\\\'");
+	LINE_IS("rota\0\xff\xc3\xbc\xe2\x80\xae", "rota $'\\xff\xc3\xbc\\xe2\\x80\\xae'");
+	LINE_IS("rota\0"
+		"12345678901234567890"
+		"\0"
+		"1234",
+		"rota 12345678901234567890 1234");
+	LINE_IS("rota\0"
+		"12345678901234567890"
+		"\0"
+		"12345",
+		"rota 12345678901234567890 1...");
+	LINE_IS("rota\0"
+		"12345678901234567890"
+		"\0"
+		"1\xc3\xbc"
+		"90",
+		"rota 12345678901234567890 '...");
+#undef LINE_IS
 }
 
 static void test_sizes(void **state)
@@ -260,6 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers_of_lines),
 		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_command_line),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_moments),

@@ -54,10 +54,32 @@ static void test_tail(void **state)
 	assert_string_equal(text, "");
 }
 
+static void cuts(const char *text, size_t most, const char *expected)
+{
+	char copy[64];
+
+	snprintf(copy, sizeof copy, "%s", text);
+	text_cut(copy, most);
+	assert_string_equal(copy, expected);
+}
+
+static void test_cut(void **state)
+{
+	(void)state;
+	cuts("", 3, "");
+	cuts("whole", 5, "whole");
+	cuts("whole", 4, "w...");
+	cuts("whole", 3, "...");
+	cuts("gr\xc3\xbc\xc3\x9f", 6, "gr\xc3\xbc\xc3\x9f");
+	cuts("gr\xc3\xbc\xc3\x9f.", 6, "gr...");
+	cuts("\x80\x80\x80\x80\x80", 4, "...");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_control),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_tail),
 	};

@@ -1,4 +1,4 @@
-/* origin.c - adds environment, working directory, umask and soft limits of this process to a request.
+/* origin.c - adds command line, environment, working directory, umask and soft limits of this process to a request.
  *
  * Called by: `rota submit` and `rota check`; `rota modify` for the directory.
  * Invariants:
@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "bin/rota/submit/command_line.h"
 
 extern char **environ;
 
@@ -105,10 +107,14 @@ bool origin_add(json_t *request, struct err *e)
 {
 	json_t *folder = origin_folder(json_object_get(request, "options"), true, e);
 	char mask_text[8];
+	char *line = command_line_own();
 	mode_t mask = umask(077);
 
 	umask(mask);
 	snprintf(mask_text, sizeof(mask_text), "%04o", (unsigned)mask);
+	if (line)
+		json_object_set_new(request, "submit_line", json_string(line));
+	free(line);
 	json_object_set_new(request, "environment", environment());
 	json_object_set_new(request, "workdir", folder);
 	json_object_set_new(request, "umask", json_string(mask_text));

@@ -12,8 +12,8 @@
  * (`always`). Otherwise returns NULL with an error. */
 json_t *origin_folder(const json_t *options, bool always, struct err *e);
 
-/* Add "environment", "workdir", "umask" and "rlimits" of this process to a request that already has "options". Returns false
- * with an error if the working directory is needed and unknown. */
+/* Add "submit_line", "environment", "workdir", "umask" and "rlimits" of this process to a request that already has "options".
+ * Returns false with an error if the working directory is needed and unknown. */
 bool origin_add(json_t *request, struct err *e);
 
 #endif

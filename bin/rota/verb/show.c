@@ -154,6 +154,7 @@ static void job_print(const json_t *job)
 	line_print("Priority", format_count(json_object_get(job, "priority")).s);
 	times_print(job);
 	line_print("Reason", reason(job));
+	line_print("Submitted as", format_text(job, "submit_line"));
 	line_print("Script", format_text(job, "script_name"));
 	arguments_print(job);
 	line_print("Folder", format_text(job, "workdir"));
