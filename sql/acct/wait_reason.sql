@@ -152,6 +152,45 @@ comment on view internal.wait_unseen is
 	'at, of partitions that are down, and of arrays with as many elements running as they may have; and steps that are to run '
 	'again wait for a time or for their peers.';
 
+create view internal.wait_short as
+select w.job_id, w.step_id, w.from_at, w.until_at, w.reason
+from (
+	select t.job_id, t.step_id, greatest(t.eligible_at, b.ended_at) as from_at, t.ordered_at as until_at,
+		'priority' as reason, s.association_id, s.queue
+	from rota.attempt t
+	join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id and (s.array_index is null or t.attempt > 1)
+	left join rota.attempt b on b.job_id = t.job_id and b.step_id = t.step_id and b.attempt = t.attempt - 1
+	where t.attempt > 0
+	union all
+	-- An array waits until its last element is started.
+	select s.job_id, s.step_id, s.eligible_at, e.ordered_at,
+		case when a.max_running < a.size then 'array_limit' else 'priority' end, s.association_id, s.queue
+	from rota.step s
+	join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and (a.next >= a.size or s.ended_at is not null)
+	cross join lateral (
+		select max(t.ordered_at) as ordered_at
+		from rota.step x
+		join rota.attempt t on t.job_id = x.job_id and t.step_id = x.step_id and t.attempt = 1
+		where x.job_id = s.job_id and x.request_id = s.step_id
+	) e
+	where s.is_array
+	union all
+	-- Steps that were cancelled before they started.
+	select s.job_id, s.step_id, s.eligible_at, s.ended_at, 'priority', s.association_id, s.queue
+	from rota.step s
+	where s.state = 'cancelled' and s.attempt = 0 and s.deps_waiting = 0 and s.held = '' and not s.is_array
+		and (s.begin_at is null or s.begin_at <= s.eligible_at)
+) w
+where w.until_at - w.from_at >= interval '1 second'
+	and not exists (select from rota.wait_reason x
+		where x.job_id = w.job_id and x.step_id = w.step_id and x.from_at < w.until_at and x.until_at > w.from_at)
+	and not exists (select from rota.line_limited l
+		where l.association_id = w.association_id and l.partition = w.queue and l.from_at < w.until_at
+			and coalesce(l.until_at, 'infinity') > w.from_at);
+comment on view internal.wait_short is
+	'Waits of a second or longer that are over and have no row elsewhere: the scheduler started the step before it gave a '
+	'reason. It looks at the first steps of a long queue more often than at all of them, so these came after others.';
+
 create view internal.acct_wait_reason as
 select w.job_id, w.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, w.from_at, w.until_at,
 	extract(epoch from coalesce(w.until_at, now()) - w.from_at)::double precision as wait_s, w.reason, w.blocker,
@@ -168,6 +207,8 @@ from (
 	select l.job_id, l.step_id, l.from_at, l.until_at, 'limit', l.reached from internal.wait_limited l
 	union all
 	select u.job_id, u.step_id, u.from_at, null, u.reason, null from internal.wait_unseen u
+	union all
+	select s.job_id, s.step_id, s.from_at, s.until_at, s.reason, null from internal.wait_short s
 ) w
 join rota.step s on s.job_id = w.job_id and s.step_id = w.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -175,6 +216,7 @@ join rota.job j on j.job_id = w.job_id;
 select internal.owner_view('wait_reason');
 comment on view acct.wait_reason is
 	'Why steps waited and wait, over time: one row for each reason and as long as it lasted, if that was a second at least. '
+	'Each wait of a second or longer has a row; the time before the scheduler gave its first reason counts for that reason. '
 	'Each step that waits now has a row without until_at. Holds and limits may overlap with other reasons.';
 comment on column acct.wait_reason.job_id is 'Number of the job.';
 comment on column acct.wait_reason.step_id is

@@ -138,6 +138,19 @@ begin
 end $$;
 comment on function internal.job_begin(internal.move_made[]) is 'Have the jobs of the first steps that start begin.';
 
+create function internal.wait_since(p_job bigint, p_step int, p_since timestamptz) returns timestamptz
+language sql stable set search_path = live, rota, pg_temp as $$
+	select least(p_since, greatest(s.eligible_at, case when s.begin_at < p_since then s.begin_at end,
+		(select max(t.ended_at) from attempt t
+			where t.job_id = p_job and t.step_id = p_step and t.ended_at < 'infinity'),
+		(select max(x.until_at) from wait_reason x where x.job_id = p_job and x.step_id = p_step)))
+	from step s
+	where s.job_id = p_job and s.step_id = p_step
+$$;
+comment on function internal.wait_since(bigint, int, timestamptz) is
+	'From when a step has waited for a reason that the scheduler has given since p_since: a leader that is busy gives the first '
+	'one late, so what was not accounted for before belongs to it.';
+
 create function internal.plan_drop(p_began internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -151,8 +164,12 @@ begin
 		returning p.*
 	)
 	insert into wait_reason (job_id, step_id, from_at, until_at, reason, blocker)
-	select g.job_id, g.step_id, g.since, clock_timestamp(), g.reason, g.blocker from gone g
-	where clock_timestamp() - g.since >= interval '1 second'
+	select g.job_id, g.step_id, f.from_at, f.until_at, g.reason, g.blocker
+	from gone g
+	cross join lateral (
+		select internal.wait_since(g.job_id, g.step_id, g.since) as from_at, clock_timestamp() as until_at offset 0
+	) f
+	where f.until_at - f.from_at >= interval '1 second'
 	on conflict do nothing;
 end $$;
 comment on function internal.plan_drop(internal.move_made[]) is
@@ -277,8 +294,10 @@ begin
 		where (p.reason, p.blocker) is distinct from (s.reason, s.blocker)
 	), kept as (
 		insert into wait_reason (job_id, step_id, from_at, until_at, reason, blocker)
-		select p.job_id, p.step_id, p.since, now(), p.reason, p.blocker from past p
-		where now() - p.since >= interval '1 second'
+		select p.job_id, p.step_id, f.from_at, now(), p.reason, p.blocker
+		from past p
+		cross join lateral (select internal.wait_since(p.job_id, p.step_id, p.since) as from_at offset 0) f
+		where now() - f.from_at >= interval '1 second'
 		on conflict do nothing
 	)
 	insert into plan as p (job_id, step_id, expected_at, nodes, reason, blocker, message)

@@ -37,7 +37,7 @@ update rota.job set submit_at = submit_at - interval '20 seconds' where job_id =
 update rota.step set eligible_at = eligible_at - interval '20 seconds' where job_id = :l and step_id = 0;
 select is(t.waited(:l), 'a priority 20 still, b dependency 20 still, c held 20 still', 'by its script');
 select t.pass(:'l' || '.a') \g /dev/null
-select is(t.waited(:l), 'b dependency 20, b priority 0 still, c held 20 still', 'up to when it was eligible');
+select is(t.waited(:l), 'a priority 20, b dependency 20, b priority 0 still, c held 20 still', 'up to when it was eligible');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.request where job_id = :j), '2 100 {"gpu": 1}', 'what was asked for');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.queue_at(now()) where job_id = :j), '2 100 {"gpu": 1}', 'in the queue of a moment, too');
 -- Holds: each from when it was given, until it was lifted or the step ended. t.happened: the step's last event was so long ago.
@@ -115,6 +115,39 @@ update rota.line_limited set from_at = now() + interval '5 minutes' where until_
 select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}') \g /dev/null
 select t.tick() \g /dev/null
 select is((select count(*) from rota.line_limited where until_at is null), 0::bigint, 'and ended');
+-- Each wait of a second or longer is kept, even if the scheduler gave its reason late or never. t.early(): the step was eligible so
+-- many seconds before.
+create function t.early(p_job bigint, p_s int) returns void language sql as $$
+	update rota.step set eligible_at = now() - make_interval(secs => p_s) where job_id = p_job $$;
+create function t.over(p_job bigint) returns text language sql as $$
+	select string_agg(concat_ws(' ', step, reason, 10 * floor(wait_s::numeric / 10)), ', ' order by step, from_at) from acct.wait_reason where job_id = p_job and until_at is not null $$;
+select t.submit('erna', '[{"name": "a"}]') as w \gset
+select t.early(:w, 30), t.plan(t.said(:w, 'license')), t.start(:'w' || '.a') \g /dev/null
+select is(t.over(:w), 'a license 30', 'the first reason came late');
+select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
+select t.submit('erna', '[{"name": "a"}]') as w \gset
+select t.early(:w, 30), t.plan(t.said(:w, 'license')), t.plan(t.said(:w, 'resources')) \g /dev/null
+update rota.plan set since = clock_timestamp() where job_id = :w;
+update rota.wait_reason set until_at = clock_timestamp() where job_id = :w;
+select t.start(:'w' || '.a') \g /dev/null
+select is(t.over(:w), 'a license 30', 'a moment before the start adds no other');
+select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
+select t.submit('erna', '[{"name": "a"}]') as w \gset
+select t.early(:w, 30), t.start(:'w' || '.a') \g /dev/null
+select is(t.over(:w), 'a priority 30', 'no reason was given');
+select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
+select t.submit('erna', '[{"name": "a"}]') as w \gset
+update rota.step set eligible_at = clock_timestamp() where job_id = :w;
+select t.start(:'w' || '.a') \g /dev/null
+select is(t.over(:w), null, 'what starts at once did not wait');
+select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
+select t.submit('erna', '[{"name": "a"}, {"name": "b", "hold": true}]') as w \gset
+select t.early(:w, 30), api.job_cancel(0, 'root', t.request(:'w')) \g /dev/null
+update rota.job set submit_at = submit_at - interval '30 seconds' where job_id = :w;
+select is(t.over(:w), 'a priority 30, b held 30', 'cancelled before it started');
+select is((select count(*) from rota.attempt t join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id and s.array_index is null
+	where t.attempt > 0 and t.ordered_at - t.eligible_at >= interval '1 second'
+	and not exists (select from acct.wait_reason w where w.job_id = t.job_id and w.step_id = t.step_id and w.until_at > t.eligible_at)), 0::bigint, 'no wait is missing');
 -- Every step that waits has a reason, whatever keeps it.
 select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"state": "down"}}') \g /dev/null
 select is(t.waited(:k), 'a partition 0 still', 'a partition that is down');
