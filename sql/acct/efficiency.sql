@@ -67,7 +67,8 @@ cross join lateral (
 ) h
 where t.state not in ('completed', 'skipped');
 select internal.owner_view('failure');
-comment on view acct.failure is 'Runs of steps that did not complete, and what was held for them.';
+comment on view acct.failure is
+	'Attempts that did not complete, also of steps that completed when they ran again, and what was held for them.';
 comment on column acct.failure.job_id is 'Number of the job.';
 comment on column acct.failure.step_id is 'Number of the step in its job.';
 comment on column acct.failure.attempt is 'Number of the run, from 1.';

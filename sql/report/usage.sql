@@ -80,12 +80,52 @@ begin
 end $$;
 comment on function internal.report_top(int, text, jsonb) is 'Report: the ten (limit) that held most. See api.report.';
 
+create function internal.report_causes(p_uid int, p_user text, p_request jsonb, p_from timestamptz, p_until timestamptz)
+	returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_users constant text[] := internal.request_list(p_request, 'user');
+	v_accounts constant text[] := internal.request_accounts(p_request);
+	v_qos constant text[] := internal.request_list(p_request, 'qos');
+	v_partitions constant text[] := internal.request_list(p_request, 'partition');
+	v_all constant boolean := internal.sees_all(p_uid, p_user);
+	v_own constant text[] := internal.report_accounts(p_user);
+begin
+	return (
+	select coalesce(jsonb_agg(to_jsonb(c)), '[]')
+	from (
+		select coalesce(t.cause, '') as cause, t.state, count(*) as attempts, count(distinct j.job_id) as jobs,
+			count(distinct j.user_name) as users, coalesce(sum(l.cpu_held_s), 0) / 3600 as lost_h, max(j.job_id) as example
+		from job j
+		join attempt t on t.job_id = j.job_id and t.attempt > 0
+		cross join lateral (
+			select sum(acct.cpu_held_s(a.cpus, a.started_at, a.ended_at, a.without_cpus)) as cpu_held_s
+			from allocation a
+			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+		) l
+		-- The jobs that lived in this time, by their indexes over time; attempts have none.
+		where j.submit_at < p_until and (j.ended_at >= p_from or j.ended_at is null)
+			and t.ended_at >= p_from and t.ended_at < p_until and t.state not in ('completed', 'skipped')
+			and (v_all or j.uid = p_uid or j.account = any (v_own))
+			and (v_users is null or j.user_name = any (v_users))
+			and (v_accounts is null or j.account = any (v_accounts))
+			and (v_qos is null or j.qos = any (v_qos))
+			and (v_partitions is null or exists (
+				select from internal.usage_step s
+				where s.job_id = t.job_id and s.step_id = t.step_id and s.partition = any (v_partitions)))
+		group by t.cause, t.state
+		order by attempts desc, t.cause, t.state
+		limit internal.request_int(p_request, 'limit')
+	) c);
+end $$;
+comment on function internal.report_causes(int, text, jsonb, timestamptz, timestamptz) is
+	'The attempts that ended in a time without completing, by cause and state; see internal.report_failures.';
+
 create function internal.report_failures(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_by constant text[] := internal.report_by(p_request, '{account,user,partition,qos,cause}', 'cause');
 	v_span record;
-	v_rows jsonb;
 begin
 	if v_by = '{cause}' then
 		select * into v_span from internal.report_span(p_request);
@@ -93,43 +133,15 @@ begin
 			raise exception 'failures by cause cannot be split into periods' using errcode = 'RT422',
 				hint = 'Say --period=none, or --by=account, for example.';
 		end if;
-		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_rows
-		from (
-			select coalesce(j.cause, '') as cause, j.state, count(*) as jobs, count(distinct j.user_name) as users,
-				coalesce(sum(l.cpu_held_s), 0) / 3600 as lost_h, max(j.job_id) as example
-			from job j
-			cross join lateral (
-				select sum(acct.cpu_held_s(a.cpus, a.started_at, a.ended_at, a.without_cpus)) as cpu_held_s
-				from attempt t
-				join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
-				where t.job_id = j.job_id and t.state not in ('completed', 'skipped')
-			) l
-			where j.ended_at >= v_span.from_at and j.ended_at < v_span.until_at
-				and j.state not in ('completed', 'skipped')
-				and (internal.sees_all(p_uid, p_user) or j.uid = p_uid
-					or j.account = any (internal.report_accounts(p_user)))
-				and (internal.request_list(p_request, 'user') is null
-					or j.user_name = any (internal.request_list(p_request, 'user')))
-				and (internal.request_accounts(p_request) is null
-					or j.account = any (internal.request_accounts(p_request)))
-				and (internal.request_list(p_request, 'qos') is null
-					or j.qos = any (internal.request_list(p_request, 'qos')))
-				and (internal.request_list(p_request, 'partition') is null or exists (
-					select from internal.usage_step s
-					where s.job_id = j.job_id and s.state not in ('completed', 'skipped')
-						and s.partition = any (internal.request_list(p_request, 'partition'))))
-			group by j.cause, j.state
-			order by jobs desc, j.cause, j.state
-			limit internal.request_int(p_request, 'limit')
-		) t;
-		return internal.report_answer('failures', 'Jobs that did not complete, by cause', p_request, v_by, 'jobs',
+		return internal.report_answer('failures', 'Attempts that did not complete, by cause', p_request, v_by, 'attempts',
 			jsonb_build_array(
 			internal.report_column('state', 'STATE', 'text', 'State they ended in.'),
-			internal.report_column('jobs', 'JOBS', 'count', 'Jobs.'),
+			internal.report_column('attempts', 'ATTEMPTS', 'count', 'Attempts, also of steps that completed when they ran again.'),
+			internal.report_column('jobs', 'JOBS', 'count', 'Jobs of which they were.'),
 			internal.report_column('users', 'USERS', 'count', 'Users whose they were.'),
-			internal.report_column('lost_h', 'CPU HOURS', 'h',
-				'CPU-hours held by those of their attempts that did not complete, as in acct.failure.'),
-			internal.report_column('example', 'EXAMPLE', 'text', 'The latest of them.')), v_rows);
+			internal.report_column('lost_h', 'CPU HOURS', 'h', 'CPU-hours that they held, as in acct.failure.'),
+			internal.report_column('example', 'EXAMPLE', 'text', 'The latest job of them.')),
+			internal.report_causes(p_uid, p_user, p_request, v_span.from_at, v_span.until_at));
 	end if;
 	if 'cause' = any (v_by) then
 		raise exception 'a report of failures by cause cannot be grouped by a second key' using errcode = 'RT422';

@@ -12,6 +12,7 @@ begin
 	perform t.start(v_job || '.a', '{1}', '{"gres": {"gpu": [0]}}'), t.run(v_job || '.a');
 	perform case p_exit when 0 then t.finish(v_job || '.a') else t.fail(v_job || '.a', p_exit) end;
 	update rota.allocation set started_at = p_from, ended_at = v_to, gone_at = v_to, cpu_usec = p_used_s * 1e6 where job_id = v_job;
+	update rota.attempt set eligible_at = p_from - interval '30 seconds', ordered_at = p_from, started_at = p_from, done_at = v_to, ended_at = v_to where job_id = v_job;
 	update rota.step set eligible_at = p_from - interval '30 seconds', started_at = p_from, ended_at = v_to where job_id = v_job;
 	update rota.job set submit_at = p_from - interval '1 minute', started_at = p_from, ended_at = v_to where job_id = v_job;
 	return v_job;
@@ -44,7 +45,7 @@ select is((select string_agg(x ->> 'account', ' ' order by (x ->> 'job_id')::int
 select is((select string_agg(x ->> 'account', ' ') from jsonb_array_elements(api.job_acct(0, 'root', '{"account": "lab", "only": "true"}')::jsonb -> 'rows') x), 'lab lab', 'and alone');
 select is(t.rows('{"report": "wait"}', 'partition', 'steps', 'mean_s'), 'main 4 30.0', 'wait');
 select is(t.rows('{"report": "top", "limit": "1"}', 'user', 'cpu_h', 'failed'), 'alice 136.00 0.0', 'top');
-select is(t.rows('{"report": "failures"}', 'cause', 'state', 'jobs', 'users', 'lost_h'), 'exit failed 1 1 6.00', 'failures by cause');
+select is(t.rows('{"report": "failures"}', 'cause', 'state', 'attempts', 'jobs', 'users', 'lost_h'), 'exit failed 1 1 1 6.00', 'failures by cause');
 select is(t.rows('{"report": "failures", "by": "account"}', 'account', 'steps', 'failed', 'percent'), 'lab 2 1 50.0,  1 0 0.0, bench 1 0 0.0', 'failures by account');
 select is(t.rows('{"report": "utilization", "by": "node", "period": "month"}', 'month', 'node', 'cpu_h', 'capacity_h'),
 	'2026-02-01 n1 118.00 2688.00, 2026-02-01 n2 0.00 2688.00, 2026-02-01 n3 0.00 2688.00, 2026-02-01 n4 0.00 2688.00, 2026-03-01 n1 25.00 2976.00, 2026-03-01 n2 0.00 2976.00, 2026-03-01 n3 0.00 2976.00, 2026-03-01 n4 0.00 2976.00', 'utilization');
@@ -180,5 +181,22 @@ select throws_ok($$select api.usage_rebuild(0, 'root', '{}')$$, 'RT409', null, '
 select is((api.range_drop(0, 'root', '{"from": "0"}') ->> 'tables')::int > 5, true, 'it is dropped');
 select throws_ok($$select api.range_drop(0, 'root', '{"from": "0"}')$$, 'RT404', null, 'once');
 select is(t.state(:'w' || '.a'), 'pending', 'what came later waits as before') where t.state(:'w' || '.a') = 'pending';
+-- Attempts count, also those of a step that completed when it ran again. Those that ended at another time do not.
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "retry": 2}]') as r \gset
+select t.start(:'r' || '.a'), t.run(:'r' || '.a'), t.fail(:'r' || '.a', 5) \g /dev/null
+update rota.step set begin_at = null where job_id = :r;
+select t.start(:'r' || '.a'), t.run(:'r' || '.a'), t.fail(:'r' || '.a', 6) \g /dev/null
+update rota.step set begin_at = null where job_id = :r;
+select t.start(:'r' || '.a'), t.run(:'r' || '.a'), t.finish(:'r' || '.a') \g /dev/null
+update rota.allocation set started_at = now() - interval '30 minutes', ended_at = now() where job_id = :r;
+update rota.attempt set ordered_at = ordered_at - v.ago, started_at = started_at - v.ago, done_at = done_at - v.ago, ended_at = ended_at - v.ago
+from (values (1, interval '2 hours'), (2, interval '20 days')) v (nr, ago)
+where job_id = :r and attempt = v.nr;
+update rota.job set submit_at = submit_at - interval '25 days' where job_id = :r;
+select is((select state from rota.job where job_id = :r), 'completed', 'the job completed');
+select is(t.rows(jsonb_build_object('report', 'failures', 'since', now() - x.days * interval '1 day', 'until', now() + interval '1 day', 'user', x.who), 'cause', 'state', 'attempts', 'jobs', 'users', 'lost_h', 'example'),
+	nullif(format(x.y, :r), ''), x.what)
+from (values (1, 'alice', 'exit failed 1 1 1 1.00 %s', 'one attempt failed today'), (30, 'alice', 'exit failed 2 1 1 2.00 %s', 'two in this month'), (1, 'bob', '', 'no attempt of another user')) x (days, who, y, what);
+select is((select string_agg(concat_ws(' ', attempt, state, ran_again, cpu_held_s::int), ', ' order by attempt) from acct.failure where job_id = :r), '1 failed t 3600, 2 failed t 3600', 'they are rows of acct.failure');
 select * from finish();
 rollback;

@@ -81,7 +81,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	[ "$(rota report usage --by=none "${ALL[@]}" --json | jq '.rows[0].steps')" = "$(superuser "select sum(steps_ended) from acct.usage_month")" ]
 	[ "$(rota report usage --by=user --user=u001 "${ALL[@]}" --json | jq -r '.rows | length, .[0].user' | xargs)" = "1 u001" ]
 	[ "$(rota report top --limit=3 "${ALL[@]}" --json | jq '.rows | length')" = 3 ]
-	[ "$(rota report failures "${ALL[@]}" --json | jq '[.rows[].jobs] | add')" = "$(superuser "select count(*) from rota.job where state <> 'completed'")" ]
+	[ "$(rota report failures "${ALL[@]}" --json | jq '[.rows[].attempts] | add')" = "$(superuser "select count(*) from acct.failure where ended_at is not null")" ]
 	run -0 rota report utilization --period=hour --by=partition --since=2026-10-01 --until=2026-10-02
 	run -0 rota report wait --period=month "${ALL[@]}"
 }
