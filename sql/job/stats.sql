@@ -130,10 +130,10 @@ comment on function api.job_stats(int, text, jsonb) is
 	'unknown.';
 
 create function internal.top_lines(p_uid int, p_users text[], p_nodes int[], p_jobs bigint[], p_steps jsonb)
-returns table (label text, name text, "user" text, state text, started_at timestamptz, elapsed_s bigint, sampled boolean,
+returns table (label text, name text, "user" text, state text, started_at timestamptz, elapsed_s numeric, sampled boolean,
 	nodes text, node_ids int[], cpus bigint, mem_mb numeric, cpus_used numeric, cpu_s numeric, rss_kb numeric,
 	swap_kb numeric, processes bigint, threads bigint, read_rate numeric, write_rate numeric, sampled_at timestamptz,
-	age_s bigint, gauges jsonb)
+	age_s numeric, gauges jsonb)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -147,8 +147,8 @@ begin
 	select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name,
 		j.user_name as "user", s.state, s.started_at,
 		-- Time in which the step was suspended does not count.
-		greatest(extract(epoch from coalesce(t.suspended_at, now()) - s.started_at) - t.suspended_s,
-			0)::bigint as elapsed_s,
+		greatest(extract(epoch from coalesce(t.suspended_at, now()) - s.started_at) - t.suspended_s::numeric, 0)
+			as elapsed_s,
 		coalesce(r.sample_s, p.sample_s, 0) > 0 as sampled,
 		-- For one job, or one node, each node has a line of its own.
 		string_agg(n.name, ',' order by n.name) as nodes, array_agg(l.node_id) as node_ids, sum(l.cpus) as cpus,
@@ -161,7 +161,7 @@ begin
 		case when count(x.threads) = count(*) then sum(x.threads) end as threads,
 		case when count(x.read_rate) = count(*) then round(sum(x.read_rate)::numeric) end as read_rate,
 		case when count(x.write_rate) = count(*) then round(sum(x.write_rate)::numeric) end as write_rate,
-		min(x.last_at) as sampled_at, extract(epoch from now() - min(x.last_at))::bigint as age_s,
+		min(x.last_at) as sampled_at, extract(epoch from now() - min(x.last_at)) as age_s,
 		-- The names of a step's units are those of its nodes.
 		jsonb_object_agg(n.name,
 			(select jsonb_object_agg(g.key, g.value -> 0)

@@ -90,7 +90,7 @@ comment on function internal.job_state(rota.job) is
 create function internal.job_rows(p_jobs bigint[])
 returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text,
 	submit_at timestamptz,
-	started_at timestamptz, ended_at timestamptz, expected_at timestamptz, time_limit_s bigint, elapsed_s bigint, nodes text,
+	started_at timestamptz, ended_at timestamptz, expected_at timestamptz, time_limit_s bigint, elapsed_s numeric, nodes text,
 	node_count bigint, cpus bigint,
 	priority int, steps_total int, steps_done bigint, steps_running bigint, steps_failed bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -148,7 +148,7 @@ begin
 		-- suspended.
 		case when j.ended_at is not null or s.done + s.running > 0 then
 			greatest(extract(epoch from coalesce(j.ended_at, now()) - j.started_at) - case
-				when j.steps_total = 1 then coalesce(l.suspended_s, 0) else 0 end, 0)::bigint end,
+				when j.steps_total = 1 then coalesce(l.suspended_s, 0)::numeric else 0 end, 0) end,
 		coalesce(l.nodes, ''), coalesce(l.node_count, 0), coalesce(l.cpus, s.cpus), j.priority - j.nice + q.priority,
 		j.steps_total, s.done, s.running, s.failed
 	from steps s

@@ -18,7 +18,7 @@ create function t.ids(p_user text, p_request jsonb default '{}') returns text la
 -- The queue as lines says the same as the queue as objects.
 create function t.lines_fit(p_user text, p_request jsonb default '{}') returns boolean language sql as $$
 	select t.ask('job_queue', p_user, p_request || '{"lines": true}') ->> 'lines' = coalesce(string_agg(concat_ws(E'\t', j ->> 'job_id', j ->> 'name', j ->> 'user', j ->> 'partition',
-		j ->> 'state', (j ->> 'steps_done') || '/' || (j ->> 'steps_total'), coalesce(j ->> 'elapsed_s', ''), j ->> 'time_limit_s',
+		j ->> 'state', (j ->> 'steps_done') || '/' || (j ->> 'steps_total'), coalesce(floor((j ->> 'elapsed_s')::numeric)::text, ''), j ->> 'time_limit_s',
 		coalesce(nullif(j ->> 'nodes', ''), j ->> 'reason', '')), E'\n' order by nr desc), '')
 	from jsonb_array_elements(t.ask('job_queue', p_user, p_request) -> 'jobs') with ordinality x (j, nr) $$;
 -- Accounting too.

@@ -110,16 +110,21 @@ select is(t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) -> 'steps' -
 -- Suspended time is not counted.
 update rota.step set started_at = now() - interval '1 hour' where job_id = :l;
 update rota.attempt set suspended_s = 600 where job_id = :l;
-select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::int, 3000, 'not that before');
+select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::numeric, 3000.000000, 'not that before');
+update rota.step set started_at = now() - interval '3600.123456 seconds' where job_id = :l;
+select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::numeric, 3000.123456, 'to the microsecond');
+update rota.step set started_at = now() - interval '1 hour' where job_id = :l;
+update rota.job set started_at = now() - interval '3600.123456 seconds' where job_id = :l;
+select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::numeric, 3000.123456, 'in the queue, too');
 update rota.attempt set suspended_at = now() - interval '20 minutes' where job_id = :l;
-select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::int, 1800, 'nor that since');
+select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::numeric, 1800.000000, 'nor that since');
 update rota.job set started_at = now() - interval '1 hour' where job_id = :l;
-select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::int, 1800, 'nor in the queue');
+select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::numeric, 1800.000000, 'nor in the queue');
 select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,elapsed_s}')::numeric - (t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,suspended_s}')::numeric, 1800.0, 'show tells both');
 select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,attempts,0,suspended_s}')::numeric, 1800.0, 'of the attempt too');
 update rota.attempt set suspended_at = null, suspended_s = 1800 where job_id = :l;
 select t.finish(:'l' || '.l') \g /dev/null
-select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::int, 1800, 'nor when it has ended');
+select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::numeric, 1800.000000, 'nor when it has ended');
 select throws_ok($$select t.ask('job_top', 'bob', '{"nodes": ["n99"]}')$$, 'RT404', null, 'which there has to be');
 select is(jsonb_array_length(t.ask('job_stats', 'bob', t.request(:'g')) -> 'steps'), 1, 'statistics too');
 update rota.setting set value = 'false' where name = 'queue_visible';
