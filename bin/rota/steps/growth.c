@@ -55,12 +55,13 @@ static long long seconds_of(const char *option, const char *text, struct err *e)
 /* Returns how long the nodes are needed, in seconds; 0: no limit; -1 with an error. */
 static long long needed_s(const json_t *step, const struct growth_request *r, struct err *e)
 {
-	long long limit = number_of(step, "time_limit_s"),
-		  left = limit - number_of(step, "elapsed_s") + number_of(step, "suspended_s");
+	long long limit = number_of(step, "time_limit_s");
+	double left = (double)limit - json_number_value(json_object_get(step, "elapsed_s")) +
+		      json_number_value(json_object_get(step, "suspended_s"));
 
 	if (r->time)
 		return seconds_of("time", r->time, e);
-	return limit == 0 ? 0 : left > TIME_LEAST ? left : TIME_LEAST;
+	return limit == 0 ? 0 : left > TIME_LEAST ? (long long)left + 1 : TIME_LEAST;
 }
 
 static bool add_times(json_t *options, const json_t *step, const struct growth_request *r, struct err *e)
