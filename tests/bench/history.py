@@ -59,6 +59,15 @@ def own_questions(bench, instance):
     for name, text in (("a user's jobs by state", "select state, count(*) from acct.job group by state"),
                        ("a user's CPU time", "select sum(cpu_used_s) from acct.step")):
         bench.figure(f"{name}, all of {rows:,} jobs, a job", 1000 * milliseconds(instance, text, role="u001") / rows, "us", at_most=200)
+    job, uid = instance.sql("select job_id, uid from rota.job where user_name = 'u001' order by job_id offset (select count(*) / 2 from rota.job where user_name = 'u001') limit 1")[0]
+    name, last = instance.sql("select name, date_trunc('day', submit_at) from rota.job where user_name = 'u001' order by job_id desc limit 1")[0]
+    for what, most, text in (("one job by its number", 100, f"select * from acct.job where job_id = {job}"),
+                             ("jobs by name", 1000, f"select * from acct.job where name = '{name}' order by job_id"),
+                             ("the last day", 100, f"select * from acct.job where submit_at >= '{last}' order by job_id")):
+        bench.figure(f"a user's own, {what}", milliseconds(instance, text, role="u001"), "ms", at_most=most)
+    for what, most, request in (("the last day", 500, f'"since": "{last}", "user": "u001"'), ("a job by its number", 100, f'"jobs": "{job}", "steps": true')):
+        text = f"select api.job_acct({uid}, 'u001', '{{{request}}}')"
+        bench.figure(f"rota acct of a user, {what}", milliseconds(instance, text, role="postgres"), "ms", at_most=most)
 
 
 def copied(instance, text):
