@@ -155,7 +155,7 @@ superuser() { # SQL
 	run as "$ALICE" rota show "$job"
 	[[ $output == *confidential* ]]
 	line="rota submit --parsable --hold $ROTA_TEST_DIR/secret.sh"
-	[[ $output == *"Submitted as"*"$line"* ]]
+	[[ $output == *"Command     $line"* ]]
 	for user in "$ALICE" "$OLGA" "$ADA"; do
 		[ "$(as "$user" rota acct --csv --no-header --fields=submit_line "$job")" = "$line" ]
 	done

@@ -16,6 +16,7 @@
 #include "bin/rota/line/words.h"
 #include "bin/rota/steps/substep.h"
 #include "bin/rota/steps/substep_show.h"
+#include "lib/text.h"
 
 enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT, SHOW_STATS };
 
@@ -48,6 +49,19 @@ static void line_print(const char *name, const char *value)
 {
 	if (value[0] && strcmp(value, "-"))
 		printf("  %-11s %s\n", name, value);
+}
+
+/* Print the command line of the submission, cut to the width of the screen. */
+static void command_print(const char *line)
+{
+	enum { BEFORE = 14, LEAST = 20 };
+	char *text = xstrdup(line);
+	int width = table_width();
+
+	if (width > 0)
+		text_cut(text, (size_t)(width > BEFORE + LEAST ? width - BEFORE : LEAST));
+	line_print("Command", text);
+	free(text);
 }
 
 static struct word duration_of(const json_t *object, const char *key)
@@ -154,7 +168,7 @@ static void job_print(const json_t *job)
 	line_print("Priority", format_count(json_object_get(job, "priority")).s);
 	times_print(job);
 	line_print("Reason", reason(job));
-	line_print("Submitted as", format_text(job, "submit_line"));
+	command_print(format_text(job, "submit_line"));
 	line_print("Script", format_text(job, "script_name"));
 	arguments_print(job);
 	line_print("Folder", format_text(job, "workdir"));
