@@ -47,7 +47,7 @@ struct run_one {
 	bool cancel;	      /* as soon as it is queued */
 	bool waiting_said;    /* why it waits was printed */
 	bool finished;
-	bool drops;	     /* output is not written any more: nobody read it when this program was told to end */
+	bool drops;	     /* output is not written any more: nobody read it when SIGTERM or SIGHUP came */
 	bool is_terminal;    /* standard input is a terminal, whose keys all go to the program */
 	bool left;	     /* the sub-step goes on without this program */
 	bool leaves_running; /* this program ends without the sub-step, which has a terminal */
