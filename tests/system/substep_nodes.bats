@@ -312,7 +312,7 @@ feed() {
 		pid=$(managers "$index")
 		kill -KILL "$pid"
 		restarted() { now=$(managers "$index"); [ -n "$now" ] && [ "$now" != "$pid" ]; }
-		eventually restarted
+		eventually restarted || { head -v said finished job.out; rota steps "$job"; rota show "$job"; false; }
 	done
 	touch enough
 	run -0 rota wait -q --timeout=60 "$job"
