@@ -28,6 +28,13 @@ struct substep;
 struct substep_engine;
 struct substep_session;
 
+/* The pipe to which a task writes a stream (substep_drain.c). */
+struct substep_drain {
+	struct substep_task *task;
+	int pipe; /* -1: there is none */
+	struct event *readable;
+};
+
 struct substep_task {
 	struct substep *substep; /* to which it belongs */
 	pid_t pid;		 /* 0 if it does not run */
@@ -38,6 +45,7 @@ struct substep_task {
 	struct event *event;	/* `in` can be written, or an adopted task has ended */
 	int64_t adopted_end_at; /* when an adopted task was seen to have ended; 0 before */
 	struct substep_spool spools[SUBSTEP_STREAMS];
+	struct substep_drain drains[SUBSTEP_STREAMS];
 };
 
 /* A condition of `after`. */

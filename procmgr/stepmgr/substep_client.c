@@ -64,13 +64,6 @@ static void client_free(struct substep_connection *c)
 	substep_hold_check(--server.count);
 }
 
-static void output_grew(void)
-{
-	struct substep_connection *c;
-	TAILQ_FOREACH (c, &server.clients, next)
-		client_pump(c);
-}
-
 static bool may_read(const struct substep_connection *c)
 {
 	return !c->ends && !c->input_full && substep_connection_has_room(c);
@@ -104,7 +97,7 @@ static void input_drained(void)
 
 static void substep_ended(struct substep *s)
 {
-	substep_reader_ended(s);
+	substep_reader_pump_all(s);
 	substep_hold_check(server.count);
 }
 
@@ -234,7 +227,7 @@ const struct substep_handlers substep_client_handlers = {
 	.waits = substep_reader_waits,
 	.started = substep_reader_started,
 	.ended = substep_ended,
-	.output = output_grew,
+	.output = substep_reader_pump_all,
 	.connected = take_client,
 	.drained = input_drained,
 	.input = substep_reader_input,

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +22,7 @@
 #include "lib/clock.h"
 #include "lib/crash.h"
 #include "procmgr/stepmgr/substep_changes.h"
+#include "procmgr/stepmgr/substep_drain.h"
 #include "procmgr/stepmgr/substep_growth.h"
 #include "procmgr/stepmgr/substep_orphans.h"
 #include "procmgr/stepmgr/substep_part.h"
@@ -88,7 +88,7 @@ static void end_substep(struct substep_engine *m, struct substep *s, enum subste
 /* Queue a failed sub-step again, with what its last run used in the sum. */
 static void retry_substep(struct substep_engine *m, struct substep *s)
 {
-	m->handlers->output(); /* what its last run has written */
+	m->handlers->output(s); /* what its last run has written */
 	m->handlers->drained();
 	substep_table_leave(m, s);
 	substep_session_end(s);
@@ -167,6 +167,7 @@ void substep_engine_task_ended(struct substep_engine *m, struct substep *s, stru
 {
 	substep_table_add_end(s, t, status, stats);
 	substep_input_close(t);
+	substep_drain_finish(t);
 	substep_input_moved(s);
 	if (status != 0)
 		substep_engine_ends(m); /* its signal may come before the step manager's own */
@@ -514,17 +515,6 @@ void substep_engine_cancel(struct substep_engine *m, struct substep *s, const ch
 		end_tasks(m, s, cause);
 }
 
-static void output_grew(evutil_socket_t fd, short what, void *arg)
-{
-	struct substep_engine *m = arg;
-	char events[8192];
-	(void)fd;
-	(void)what;
-	while (m->watch >= 0 && read(m->watch, events, sizeof events) > 0)
-		continue;
-	m->handlers->output();
-}
-
 /* Read from the environment of the step what the allocation has here. */
 static struct substep_pool *open_pool(void)
 {
@@ -535,7 +525,6 @@ static struct substep_pool *open_pool(void)
 struct substep_engine *substep_engine_new(struct event_base *base, int journal, int orphans,
 					  const struct substep_handlers *handlers)
 {
-	static const struct timeval often = {.tv_usec = 20000};
 	struct substep_engine *m = xcalloc(1, sizeof *m);
 	m->base = base;
 	m->handlers = handlers;
@@ -543,7 +532,6 @@ struct substep_engine *substep_engine_new(struct event_base *base, int journal, 
 	m->orphans = orphans;
 	m->growths = -1;
 	m->null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	m->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	m->pool = open_pool();
 	m->node = getenv("ROTA_NODE");
 	if (!m->node)
@@ -565,8 +553,5 @@ struct substep_engine *substep_engine_new(struct event_base *base, int journal, 
 	evsignal_add(m->children, NULL);
 	m->term = evsignal_new(base, SIGTERM, handle_term, m);
 	evsignal_add(m->term, NULL);
-	/* Without inotify, whose instances are limited for each user, output is looked for now and then. */
-	m->growth = event_new(base, m->watch, m->watch >= 0 ? EV_READ | EV_PERSIST : EV_PERSIST, output_grew, m);
-	event_add(m->growth, m->watch >= 0 ? NULL : &often);
 	return m;
 }

@@ -12,7 +12,7 @@ struct substep_handlers {
 	void (*waits)(struct substep *s);   /* it was to start, and could not */
 	void (*started)(struct substep *s); /* its tasks run */
 	void (*ended)(struct substep *s);   /* it has ended; its output is still there while this function runs */
-	void (*output)(void);		    /* some task may have written output */
+	void (*output)(struct substep *s);  /* its tasks may have written output */
 	void (*connected)(
 		struct bufferevent *stream); /* a program elsewhere is connected; takes the stream, with what it has sent */
 	void (*drained)(void);		     /* tasks have read their input: clients may send more */

@@ -91,8 +91,8 @@ static void take_output(struct substep *s, const struct substep_part *part, cons
 		spool->lowest = offset; /* the agent does not have the bytes before */
 		known = 0;
 	}
-	if (write(spool->fd, bytes + known, size - (size_t)known) > 0)
-		s->engine->handlers->output();
+	substep_spool_add(spool, bytes + known, size - (size_t)known);
+	s->engine->handlers->output(s);
 }
 
 /* Returns true if a task of the part has failed. */

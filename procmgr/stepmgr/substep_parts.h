@@ -2,7 +2,7 @@
  *
  * Calls go one way: substep_recovery.c calls substep_engine.c (the life of sub-steps), which calls all others: substep_table.c (all
  * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_feed.c (standard input on other
- * nodes), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals),
+ * nodes), substep_drain.c (output), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals),
  * substep_event.c (changes of nodes), substep_replace.c (nodes in place of failed ones), substep_usage.c (what sub-steps use now). */
 #ifndef ROTA_PROCMGR_SUBSTEP_PARTS_H
 #define ROTA_PROCMGR_SUBSTEP_PARTS_H
@@ -17,14 +17,14 @@ enum { SUBSTEP_KEPT_MOST = 64, SUBSTEP_KEPT_BYTES = 16 << 20 };
 struct substep_engine {
 	struct event_base *base;
 	const struct substep_handlers *handlers;
-	int journal, orphans, null, watch; /* watch: inotify descriptor; -1 if the kernel refused one */
-	int growths;			   /* file in which the keeper writes which nodes have come and gone; -1: not read yet */
-	off_t growths_read;		   /* how much of it was read */
-	int changes;			   /* the keeper's file of changes of nodes; -1: there is none */
-	off_t changes_at, changes_read;	   /* how much of it is applied here, and was by all step managers of the step */
-	const char *node;		   /* name of this node */
-	struct substep_pool *pool;	   /* of this node */
-	struct substep_nodes *nodes;	   /* the other nodes of the step; NULL: this is an agent */
+	int journal, orphans, null;
+	int growths;			/* file in which the keeper writes which nodes have come and gone; -1: not read yet */
+	off_t growths_read;		/* how much of it was read */
+	int changes;			/* the keeper's file of changes of nodes; -1: there is none */
+	off_t changes_at, changes_read; /* how much of it is applied here, and was by all step managers of the step */
+	const char *node;		/* name of this node */
+	struct substep_pool *pool;	/* of this node */
+	struct substep_nodes *nodes;	/* the other nodes of the step; NULL: this is an agent */
 	/* substep_nodes_send, for what substep_nodes.c itself calls */
 	void (*send)(struct substep_nodes *n, const struct substep_part *part, json_t *request, const void *bytes, size_t size);
 	struct substep_usage *usage;   /* who asks what sub-steps use now */
@@ -33,7 +33,7 @@ struct substep_engine {
 	int count, capacity;
 	json_t *keys; /* client key -> number */
 	struct substep_list waiting, running;
-	struct event *schedule, *children, *growth, *term;
+	struct event *schedule, *children, *term;
 	bool ends;   /* the keeper ends the step: nothing starts any more */
 	json_t *env; /* the environment in the last record `env` */
 	int env_number;
@@ -59,10 +59,6 @@ void substep_task_make(struct substep *s); /* make the objects of its tasks, of 
 bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, struct err *e);
 /* Make the spools for the output of a task on another node, unless they are there. */
 bool substep_task_receive(struct substep_engine *m, struct substep *s, int rank, struct err *e);
-/* Is the output in the store still needed? `arg`: the engine. */
-bool substep_task_needs(const struct substep_stored *stored, void *arg);
-/* Have the event loop woken when the spool grows. */
-void substep_task_watch(struct substep_engine *m, const struct substep_spool *spool);
 
 /* substep_input.c */
 enum { SUBSTEP_INPUT_MOST = 256 * 1024 }; /* of unread input of one task in memory */

@@ -231,7 +231,7 @@ void substep_reader_started(struct substep *s)
 	}
 }
 
-void substep_reader_ended(struct substep *s)
+void substep_reader_pump_all(struct substep *s)
 {
 	struct substep_reader *r, *next;
 	for (r = s->readers ? LIST_FIRST((struct substep_reader_list *)s->readers) : NULL; r; r = next) {

@@ -45,7 +45,7 @@ void substep_reader_send_input(struct substep_reader *r);
 /* What the engine reports of a sub-step, for all of its readers. */
 void substep_reader_waits(struct substep *s);
 void substep_reader_started(struct substep *s);
-void substep_reader_ended(struct substep *s);
+void substep_reader_pump_all(struct substep *s); /* there may be more output, or its end */
 void substep_reader_input(struct substep *s);
 
 #endif

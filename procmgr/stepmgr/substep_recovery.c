@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "procmgr/stepmgr/substep_drain.h"
 #include "procmgr/stepmgr/substep_growth.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_orphans.h"
@@ -198,8 +199,6 @@ static void adopted_ended(evutil_socket_t fd, short what, void *arg)
 static void adopt_task(struct substep_task *t)
 {
 	int fd = stats_start_time(t->pid) == t->started ? pidfd_open(t->pid, 0) : -1;
-	for (int stream = 0; stream < SUBSTEP_STREAMS; stream++)
-		substep_task_watch(t->substep->engine, &t->spools[stream]);
 	if (fd >= 0)
 		t->counts = stats_open(t->pid);
 	t->event = event_new(t->substep->engine->base, fd, fd >= 0 ? EV_READ : 0, adopted_ended, t);
@@ -222,17 +221,19 @@ static void adopt_substep(struct substep *s)
 }
 
 /* Use a spool of the store, also of a sub-step that has ended: its client may not have all of the output. */
-static bool take_stored(const struct substep_stored *stored, int fd, void *arg)
+static bool take_stored(const struct substep_stored *stored, const int fds[2], void *arg)
 {
 	struct substep *s = substep_table_find(arg, stored->number);
 	bool used = s && s->run == stored->run && s->state != SUBSTEP_WAITING && stored->rank >= 0 && stored->rank < s->ntasks;
 	if (!used) {
-		close(fd);
+		close(fds[0]);
+		if (fds[1] >= 0)
+			close(fds[1]);
 		return false;
 	}
 	if (!s->tasks)
 		substep_task_make(s);
-	substep_spool_adopt(&s->tasks[stored->rank].spools[stored->stream], fd);
+	substep_drain_adopt(arg, &s->tasks[stored->rank], stored->stream, fds[0], fds[1]);
 	return true;
 }
 
@@ -240,8 +241,11 @@ static void keep_ended(struct substep_engine *m)
 {
 	for (int number = 1; number <= m->count; number++) {
 		struct substep *s = m->all[number - 1];
-		if (s && substep_has_ended(s) && s->tasks)
+		if (s && substep_has_ended(s) && s->tasks) {
+			for (int rank = 0; rank < s->ntasks; rank++)
+				substep_drain_finish(&s->tasks[rank]);
 			substep_table_keep_output(m, s);
+		}
 	}
 }
 

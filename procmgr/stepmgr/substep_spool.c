@@ -1,9 +1,7 @@
 /* substep_spool.c - output of tasks in memory.
  *
- * Called by: substep_engine.c (spools of tasks), substep_client.c (reads them).
+ * Called by: substep_drain.c and substep_part.c (add output), substep_reader.c (reads it).
  * Invariants:
- * - A task writes into a file, so no reader and no step manager ever blocks it. The file outlives the step manager: the task has
- *   it open, and the store (substep_store.c).
  * - The memory counts for the step. Only the last SUBSTEP_SPOOL_MOST bytes are kept. */
 #include "procmgr/stepmgr/substep_spool.h"
 
@@ -18,7 +16,6 @@ bool substep_spool_make(struct substep_spool *spool, struct err *e)
 {
 	spool->lowest = 0;
 	spool->fd = memfd_create("rota-output", MFD_CLOEXEC);
-	/* The descriptor of the task appends: several processes may write. */
 	return (spool->fd >= 0 && fcntl(spool->fd, F_SETFL, O_APPEND) == 0) || err_sys(e, "could not make a spool for output");
 }
 
@@ -45,17 +42,21 @@ void substep_spool_close(struct substep_spool *spool)
 	spool->fd = -1;
 }
 
-int64_t substep_spool_size(struct substep_spool *spool)
+int64_t substep_spool_size(const struct substep_spool *spool)
+{
+	struct stat st;
+	return spool->fd < 0 || fstat(spool->fd, &st) < 0 ? 0 : st.st_size;
+}
+
+void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t size)
 {
 	enum { PAGE = 4096 };
-	struct stat st;
-	if (spool->fd < 0 || fstat(spool->fd, &st) < 0)
-		return 0;
-	int64_t size = st.st_size, lowest = (size - SUBSTEP_SPOOL_MOST / 2) / PAGE * PAGE;
-	if (size - spool->lowest > SUBSTEP_SPOOL_MOST &&
+	if (spool->fd < 0 || write(spool->fd, bytes, size) < 0)
+		return; /* the memory of the step is full, which ends the step */
+	int64_t end = substep_spool_size(spool), lowest = (end - SUBSTEP_SPOOL_MOST / 2) / PAGE * PAGE;
+	if (end - spool->lowest > SUBSTEP_SPOOL_MOST &&
 	    fallocate(spool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, spool->lowest, lowest - spool->lowest) == 0)
 		spool->lowest = lowest;
-	return size;
 }
 
 ssize_t substep_spool_read(const struct substep_spool *spool, int64_t offset, void *bytes, size_t size)

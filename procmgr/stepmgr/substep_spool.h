@@ -8,7 +8,7 @@
 
 #include "lib/err.h"
 
-/* A file in memory to which a task writes. */
+/* A file in memory. */
 struct substep_spool {
 	int fd;		/* -1: there is no spool */
 	int64_t lowest; /* bytes before this offset have been dropped */
@@ -22,8 +22,11 @@ void substep_spool_adopt(struct substep_spool *spool, int fd);
 void substep_spool_close(struct substep_spool *spool);
 void substep_spool_drop(struct substep_spool *spool); /* nobody needs the output any more */
 
-/* Returns how many bytes were written so far, and drops the oldest ones if the spool has too many. */
-int64_t substep_spool_size(struct substep_spool *spool);
+/* Add bytes, and drop the oldest ones if the spool has too many. */
+void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t size);
+
+/* Returns how many bytes were added so far. */
+int64_t substep_spool_size(const struct substep_spool *spool);
 
 /* Read from `offset` on. Returns the number of bytes, 0 at the end. */
 ssize_t substep_spool_read(const struct substep_spool *spool, int64_t offset, void *bytes, size_t size);

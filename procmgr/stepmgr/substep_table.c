@@ -11,6 +11,7 @@
 
 #include "lib/clock.h"
 #include "procmgr/stepmgr/substep_connection.h"
+#include "procmgr/stepmgr/substep_drain.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
 const char *substep_table_state(const struct substep *s)
@@ -81,9 +82,11 @@ void substep_table_run(struct substep_engine *m, struct substep *s)
 
 void substep_table_forget_output(struct substep *s)
 {
-	for (int i = 0; s->tasks && i < s->ntasks; i++)
+	for (int i = 0; s->tasks && i < s->ntasks; i++) {
+		substep_drain_finish(&s->tasks[i]);
 		for (int stream = 0; stream < SUBSTEP_STREAMS; stream++)
 			substep_spool_drop(&s->tasks[i].spools[stream]);
+	}
 	free(s->tasks);
 	s->tasks = NULL;
 }

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "lib/crash.h"
+#include "procmgr/stepmgr/substep_drain.h"
 #include "procmgr/stepmgr/substep_environment.h"
 #include "procmgr/stepmgr/substep_parts.h"
 #include "procmgr/stepmgr/substep_process.h"
@@ -18,56 +18,31 @@ void substep_task_make(struct substep *s)
 {
 	s->tasks = xcalloc((unsigned long)s->ntasks, sizeof *s->tasks);
 	for (int i = 0; i < s->ntasks; i++)
-		s->tasks[i] = (struct substep_task){.substep = s, .counts = -1, .in = -1, .spools = {{-1, 0}, {-1, 0}}};
+		s->tasks[i] = (struct substep_task){.substep = s,
+						    .counts = -1,
+						    .in = -1,
+						    .spools = {{-1, 0}, {-1, 0}},
+						    .drains = {{.pipe = -1}, {.pipe = -1}}};
 }
 
-void substep_task_watch(struct substep_engine *m, const struct substep_spool *spool)
-{
-	char path[32];
-	snprintf(path, sizeof path, "/proc/self/fd/%d", spool->fd);
-	if (m->watch >= 0 && spool->fd >= 0)
-		inotify_add_watch(m->watch, path, IN_MODIFY);
-}
-
-bool substep_task_needs(const struct substep_stored *stored, void *arg)
-{
-	const struct substep *s = substep_table_find(arg, stored->number);
-	return s && s->tasks && s->run == stored->run;
-}
-
-/* Make a spool that outlives this process. */
-static bool make_spool(struct substep_engine *m, const struct substep *s, struct substep_spool *spool, int rank, int stream,
-		       struct err *e)
-{
-	struct substep_stored stored = {s->number, s->run, rank, stream};
-	if (!substep_spool_make(spool, e))
-		return false;
-	substep_store_put(&stored, spool->fd, substep_task_needs, m);
-	return true;
-}
-
-/* Open the descriptor for a stream of a task: a file, /dev/null, or a spool. Returns -1 on an error. */
+/* Open the descriptor for a stream of a task: a file, /dev/null, or a pipe. Returns -1 on an error. */
 static int stream_open(struct substep_engine *m, const struct substep *s, struct substep_task *t, int rank, int stream,
 		       struct err *e)
 {
 	const char *pattern = stream == SUBSTEP_OUT ? s->spec->output : s->spec->error;
-	struct substep_spool *spool = &t->spools[stream];
 	if (strcmp(pattern, "none") == 0)
 		return fcntl(m->null, F_DUPFD_CLOEXEC, 3);
 	if (*pattern)
 		return substep_environment_file(s, pattern, rank, true, e);
-	if (!make_spool(m, s, spool, rank, stream, e))
-		return -1;
-	substep_task_watch(m, spool);
-	return fcntl(spool->fd, F_DUPFD_CLOEXEC, 3);
+	return substep_drain_open(m, t, stream, e);
 }
 
 bool substep_task_receive(struct substep_engine *m, struct substep *s, int rank, struct err *e)
 {
 	const char *patterns[] = {[SUBSTEP_OUT] = s->spec->output, [SUBSTEP_ERR] = s->spec->error};
 	for (int stream = 0; stream < SUBSTEP_STREAMS; stream++) {
-		struct substep_spool *spool = &s->tasks[rank].spools[stream];
-		if (!*patterns[stream] && spool->fd < 0 && !make_spool(m, s, spool, rank, stream, e))
+		struct substep_task *t = &s->tasks[rank];
+		if (!*patterns[stream] && t->spools[stream].fd < 0 && !substep_drain_receive(m, t, stream, e))
 			return false;
 	}
 	return true;
@@ -126,6 +101,7 @@ bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, s
 		t->pid = 0;
 		t->started = 0;
 		substep_input_close(t);
+		substep_drain_finish(t);
 	}
 	int ends[] = {start.in, start.out, start.err};
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)

@@ -19,7 +19,7 @@ static void no_stream(struct bufferevent *stream)
 	(void)stream;
 }
 
-static const struct substep_handlers handlers = {no_substep, no_substep, no_substep, nothing, no_stream, nothing, no_substep};
+static const struct substep_handlers handlers = {no_substep, no_substep, no_substep, no_substep, no_stream, nothing, no_substep};
 
 static void free_engine(struct substep_engine *m)
 {
@@ -27,9 +27,7 @@ static void free_engine(struct substep_engine *m)
 	event_free(m->schedule);
 	event_free(m->children);
 	event_free(m->term);
-	event_free(m->growth);
 	close(m->null);
-	close(m->watch);
 	substep_pool_free(m->pool);
 	substep_events_free(m->events);
 	substep_nodes_free(m->nodes);

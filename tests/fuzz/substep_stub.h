@@ -22,13 +22,11 @@ void substep_task_make(struct substep *s)
 {
 	s->tasks = xcalloc((unsigned long)s->ntasks, sizeof *s->tasks);
 	for (int i = 0; i < s->ntasks; i++)
-		s->tasks[i] = (struct substep_task){.substep = s, .counts = -1, .in = -1, .spools = {{-1, 0}, {-1, 0}}};
-}
-
-void substep_task_watch(struct substep_engine *m, const struct substep_spool *spool)
-{
-	(void)m;
-	(void)spool;
+		s->tasks[i] = (struct substep_task){.substep = s,
+						    .counts = -1,
+						    .in = -1,
+						    .spools = {{-1, 0}, {-1, 0}},
+						    .drains = {{.pipe = -1}, {.pipe = -1}}};
 }
 
 /* A program named "x" starts, any other one does not. */

@@ -197,6 +197,32 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 	exec 8<&-
 }
 
+@test "a task that writes without a pause fills no memory, with a reader that reads nothing and without one" {
+	inside <<-'END'
+		mkfifo unread
+		exec 8<>unread
+		rota run --overlap bash -c 'echo $$ >read.pid; exec yes' >unread 2>&1 8<&- &
+		rota run --overlap --detach bash -c 'echo $$ >alone.pid; exec yes' >/dev/null
+		for task in read alone; do
+			until [ -s $task.pid ] && [ "$(sed -n 's/^wchar: //p' /proc/$(<$task.pid)/io)" -gt 500000000 ]; do sleep 0.1; done 2>/dev/null
+		done
+		kill $(cat read.pid alone.pid)
+		rota wait -q .1 .2 || true
+		rota steps --json | jq -c '[.substeps[] | .signal]'
+	END
+	[ "$output" = '[15,15]' ] || { echo "$output"; false; }
+}
+
+@test "output is there while its task runs" {
+	inside <<-'END'
+		rota run sh -c 'echo early; until [ -e seen ]; do sleep 0.1; done; echo late' | while read -r line; do echo "$line"; touch seen; done
+		rota run --detach --output=none true >/dev/null
+		number=$(rota run --detach sh -c 'echo alone; until [ -e over ]; do sleep 0.1; done')
+		until rota attach "$number" | while read -r line; do echo "$line"; touch over; done; do sleep 0.1; done
+	END
+	[ "$output" = $'early\nlate\nalone' ] || { echo "$output"; false; }
+}
+
 @test "a step manager that is killed loses and doubles nothing" {
 	inside <<-'END'
 		kill_manager() { # that of this step alone

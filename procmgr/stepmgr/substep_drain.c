@@ -1,0 +1,131 @@
+/* substep_drain.c - output of tasks on its way from pipes to spools (substep_drain.h).
+ *
+ * Called by: substep_task.c at a start, substep_recovery.c for adopted tasks, substep_engine.c at the end of a task.
+ * Invariants:
+ * - A pipe is emptied whether or not anybody reads the spool. A task waits only while this process does not run, or has much else to do;
+ *   so no task fills the memory of the step, however fast it writes.
+ * - The task has its pipe open for reading too. So it gets no SIGPIPE while the step manager is dead: the store holds the pipe, or it is
+ *   lost (substep_store.c), and then the task waits when it is full. */
+#include "procmgr/stepmgr/substep_drain.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "procmgr/stepmgr/substep_parts.h"
+
+enum { PIECE = 65536, PIECES_MOST = 32 /* as many as the largest pipe has */ };
+
+static void close_pipe(struct substep_drain *d)
+{
+	if (d->readable)
+		event_free(d->readable);
+	if (d->pipe >= 0)
+		close(d->pipe);
+	*d = (struct substep_drain){.pipe = -1};
+}
+
+/* Move one piece. Returns its size; 0: no process has the pipe open any more; -1: it is empty. */
+static ssize_t move_piece(struct substep_drain *d, struct substep_spool *spool)
+{
+	static char bytes[PIECE];
+	ssize_t size = read(d->pipe, bytes, sizeof bytes);
+	if (size > 0)
+		substep_spool_add(spool, bytes, (size_t)size);
+	return size;
+}
+
+/* Move what the pipe has. A process that writes without a pause does not make this endless. */
+static void move_all(struct substep_drain *d, struct substep_spool *spool)
+{
+	for (int pieces = 0; d->pipe >= 0 && pieces < PIECES_MOST && move_piece(d, spool) > 0; pieces++)
+		continue;
+}
+
+static void pipe_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct substep_drain *d = arg;
+	struct substep_task *t = d->task;
+	(void)fd;
+	(void)what;
+	ssize_t size = move_piece(d, &t->spools[d - t->drains]);
+	if (size > 0)
+		t->substep->engine->handlers->output(t->substep);
+	else if (size == 0)
+		close_pipe(d);
+}
+
+static void watch(struct substep_engine *m, struct substep_task *t, int stream, int pipe)
+{
+	struct substep_drain *d = &t->drains[stream];
+	*d = (struct substep_drain){t, pipe, event_new(m->base, pipe, EV_READ | EV_PERSIST, pipe_readable, &t->drains[stream])};
+	event_add(d->readable, NULL);
+}
+
+/* Returns a descriptor of the pipe that reads and writes; -1 on an error. */
+static int open_both(int end)
+{
+	char path[32];
+	snprintf(path, sizeof path, "/proc/self/fd/%d", end);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static bool is_needed(const struct substep_stored *stored, void *arg)
+{
+	const struct substep *s = substep_table_find(arg, stored->number);
+	return s && s->tasks && s->run == stored->run;
+}
+
+bool substep_drain_receive(struct substep_engine *m, struct substep_task *t, int stream, struct err *e)
+{
+	struct substep *s = t->substep;
+	struct substep_stored stored = {s->number, s->run, (int)(t - s->tasks), stream};
+	if (!substep_spool_make(&t->spools[stream], e))
+		return false;
+	substep_store_put(&stored, (int[]){t->spools[stream].fd, t->drains[stream].pipe}, is_needed, m);
+	return true;
+}
+
+int substep_drain_open(struct substep_engine *m, struct substep_task *t, int stream, struct err *e)
+{
+	int ends[2], both;
+	close_pipe(&t->drains[stream]); /* of a start that did not begin */
+	substep_spool_close(&t->spools[stream]);
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
+		err_sys(e, "could not make a pipe for output");
+		return -1;
+	}
+	both = open_both(ends[1]);
+	close(ends[1]);
+	t->drains[stream].pipe = ends[0];
+	if (both >= 0 && substep_drain_receive(m, t, stream, e)) {
+		watch(m, t, stream, ends[0]);
+		return both;
+	}
+	if (both < 0)
+		err_sys(e, "could not open a pipe for output");
+	else
+		close(both);
+	close_pipe(&t->drains[stream]);
+	return -1;
+}
+
+void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int stream, int spool, int pipe)
+{
+	struct substep_drain *d = &t->drains[stream];
+	substep_spool_adopt(&t->spools[stream], spool);
+	close_pipe(d);
+	if (pipe < 0)
+		return;
+	watch(m, t, stream, pipe);
+	move_all(d, &t->spools[stream]);
+}
+
+void substep_drain_finish(struct substep_task *t)
+{
+	for (int stream = 0; stream < SUBSTEP_STREAMS; stream++) {
+		move_all(&t->drains[stream], &t->spools[stream]);
+		close_pipe(&t->drains[stream]);
+	}
+}
