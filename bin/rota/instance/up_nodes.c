@@ -83,14 +83,20 @@ bool up_daemons(const struct instance *in, struct err *e)
 		(up_runner_pid(in, e) && daemon_have(in, "runnerd", conf_controller_account(&in->conf), daemon_runs, e)));
 }
 
-/* Make one change through the API verb `admin`. Frees `values`. */
+/* Make one change through the API verb `admin`. Frees `values`. jobmgrd has sessions of their own for changes, which may connect later than
+ * those by which it answers already; until then it refuses changes with 08001, and has done nothing. */
 static bool change(const struct instance *in, const char *object, const char *action, const char *name, json_t *values,
 		   struct err *e)
 {
 	json_t *answer = NULL;
 	json_t *request = json_pack("{ss ss ss so}", "object", object, "action", action, "name", name, "values", values);
-	bool ok = call_try(&in->conf, "admin", request, &answer, e);
+	bool ok = call_try(&in->conf, "admin", json_incref(request), &answer, e);
 
+	for (int left = READY_SECONDS * 1000 / POLL_MS; !ok && strcmp(e->code, "08001") == 0 && left > 0; left--) {
+		process_rest(POLL_MS);
+		ok = call_try(&in->conf, "admin", json_incref(request), &answer, e);
+	}
+	json_decref(request);
 	json_decref(answer);
 	return ok;
 }
