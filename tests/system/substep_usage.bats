@@ -47,7 +47,7 @@ busy() {
 # agent: the process of the job on its second node that runs its parts.
 agent() {
 	pgrep -x rota-stepmgr | while read -r pid; do
-		grep -qz "^ROTA_JOB_ID=$job$" "/proc/$pid/environ" && grep -qz '^ROTA_NODE_INDEX=1$' "/proc/$pid/environ" && echo "$pid"
+		grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" && grep -qzFx "ROTA_JOB_ID=$job" "/proc/$pid/environ" && grep -qz '^ROTA_NODE_INDEX=1$' "/proc/$pid/environ" && echo "$pid"
 	done 2>/dev/null || true
 }
 
