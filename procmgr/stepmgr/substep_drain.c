@@ -73,7 +73,8 @@ static int open_both(int end)
 
 static bool is_needed(const struct substep_stored *stored, void *arg)
 {
-	const struct substep *s = substep_table_find(arg, stored->number);
+	const struct substep_engine *m = arg;
+	const struct substep *s = stored->number > 0 && stored->number <= m->count ? m->all[stored->number - 1] : NULL;
 	return s && s->tasks && s->run == stored->run;
 }
 
