@@ -16,7 +16,6 @@
 #include "bin/rota/line/words.h"
 #include "bin/rota/steps/substep.h"
 #include "bin/rota/steps/substep_show.h"
-#include "lib/text.h"
 
 enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT, SHOW_STATS };
 
@@ -51,15 +50,15 @@ static void line_print(const char *name, const char *value)
 		printf("  %-11s %s\n", name, value);
 }
 
-/* Print the command line of the submission, cut to the width of the screen. */
-static void command_print(const char *line)
+/* Print the command line of the submission, cut to the width of the screen unless `wide` is true. */
+static void command_print(const char *line, bool wide)
 {
 	enum { BEFORE = 14, LEAST = 20 };
+	int width = wide ? 0 : table_width();
 	char *text = xstrdup(line);
-	int width = table_width();
 
 	if (width > 0)
-		text_cut(text, (size_t)(width > BEFORE + LEAST ? width - BEFORE : LEAST));
+		text[table_text_fit(text, width > BEFORE + LEAST ? width - BEFORE : LEAST)] = '\0';
 	line_print("Command", text);
 	free(text);
 }
@@ -151,7 +150,7 @@ static void mails_print(const json_t *mails)
 }
 
 /* Print the job itself, without its steps. */
-static void job_print(const json_t *job)
+static void job_print(const json_t *job, bool wide)
 {
 	char *words = outcome_words(job);
 	char progress[96];
@@ -168,7 +167,7 @@ static void job_print(const json_t *job)
 	line_print("Priority", format_count(json_object_get(job, "priority")).s);
 	times_print(job);
 	line_print("Reason", reason(job));
-	command_print(format_text(job, "submit_line"));
+	command_print(format_text(job, "submit_line"), wide);
 	line_print("Script", format_text(job, "script_name"));
 	arguments_print(job);
 	line_print("Folder", format_text(job, "workdir"));
@@ -419,7 +418,7 @@ static void whole_print(const json_t *job, bool wide)
 	json_t *said = json_object(), *attempts = json_array();
 	size_t i;
 
-	job_print(job);
+	job_print(job, wide);
 	substeps_print(steps);
 	json_array_foreach (steps, i, step) {
 		warnings_print(step, said);
