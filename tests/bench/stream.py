@@ -5,10 +5,13 @@ a bare pseudo-terminal is the limit. With three clients on one terminal the prog
 the second one types, and the third one only reads. The echo is an upper-case letter in a flood of lower-case ones.
 """
 import fcntl
+import multiprocessing
 import os
 import pty
 import select
 import signal
+import socket
+import ssl
 import struct
 import subprocess
 import termios
@@ -150,8 +153,59 @@ def output(bench, instance, job):
                  limit_name="MiB/s, a pipe")
 
 
+def received(words, **options):
+    """How many bytes the program writes, and in how many seconds."""
+    began, total = time.monotonic(), 0
+    with subprocess.Popen(words, stdout=subprocess.PIPE, **options) as program:
+        while data := os.read(program.stdout.fileno(), 1 << 20):
+            total += len(data)
+    return total, time.monotonic() - began
+
+
+def serve_tls(listener, folder, size):
+    """In a process of its own: send so many bytes to the first client."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{folder}/tls.crt", f"{folder}/tls.key")
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    piece = bytes(65536)
+    with context.wrap_socket(listener.accept()[0], server_side=True) as stream:
+        for _ in range(size // len(piece)):
+            stream.sendall(piece)
+
+
+def bare_tls(folder, size):
+    """Seconds for so many bytes through TLS 1.3 over loopback, from one process to another that does nothing else."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=bench",
+                    "-keyout", f"{folder}/tls.key", "-out", f"{folder}/tls.crt"], check=True, stderr=subprocess.DEVNULL)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = multiprocessing.Process(target=serve_tls, args=(listener, folder, size))
+        server.start()
+        context = ssl.create_default_context(cafile=f"{folder}/tls.crt")
+        context.check_hostname = False
+        began, left = time.monotonic(), size
+        with context.wrap_socket(socket.create_connection(listener.getsockname())) as stream:
+            while left > 0:
+                left -= len(stream.recv(65536))
+        seconds = time.monotonic() - began
+        server.join()
+    return seconds
+
+
+def output_by_tls(bench, instance):
+    size = 1 << 20 if bench.toy else 1 << 30
+    file = f"{instance.folder}/large"
+    bare = bare_tls(instance.folder, size)
+    env = {**instance.env, "ROTA_STEP_ROUTE": "tls"}
+    total, seconds = received([f"{instance.binaries}/rota", "run", "cat", file], env=env, cwd=instance.folder)
+    bench.figure("output of rota run to a client by TLS", total / (1 << 20) / seconds, "MiB/s", limit=size / (1 << 20) / bare,
+                 limit_name="MiB/s, bare TLS", of_limit=0.5)
+    bench.figure("the same: bytes of it that did not come", size - total, "bytes", at_most=0)
+
+
 def run(bench):
-    with bench.instance(nodes=1) as instance, Allocation(instance, "--cpus-per-task=16", "--mem=4G") as job:
-        keys(bench, job)
-        output(bench, instance, job)
-        three_clients(bench, instance, job)
+    with bench.instance(nodes=1) as instance:
+        with Allocation(instance, "--cpus-per-task=16", "--mem=4G") as job:
+            keys(bench, job)
+            output(bench, instance, job)
+            three_clients(bench, instance, job)
+        output_by_tls(bench, instance)
