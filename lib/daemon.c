@@ -156,7 +156,7 @@ bool daemon_become(const char *account, struct err *e)
 	errno = 0;
 	const struct passwd *pw = getpwnam(account);
 	if (!pw && errno)
-		return err_sys(e, "could not look up account \"%s\"", account);
+		return err_sys(e, "could not look up the system account \"%s\"", account);
 	if (!pw)
 		return err_set(e, "account \"%s\" does not exist", account);
 	if (pw->pw_uid == geteuid())

@@ -1,5 +1,5 @@
--- Who may do what; last of all. Everything belongs to rota_owner, and nobody else has anything that is not named here. Daemons
--- reach tables through functions only: those that lib/api.def lists for them.
+-- Privileges. This file runs last. Everything belongs to rota_owner; every other role has only what this file grants. Daemons
+-- reach tables only through functions: those that lib/api.def lists for them.
 revoke all on schema rota, api, internal, acct from public;
 revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_jobmgr_leader,
 	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_analyst, rota_admin, rota_reader;

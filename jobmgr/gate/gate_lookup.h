@@ -14,7 +14,7 @@ typedef void gate_lookup_answer(int code, const struct addrinfo *found, void *ar
  * file is left. After the answer, the lookup frees itself. */
 struct gate_lookup *gate_lookup_start(struct event_base *base, const char *host, int port, gate_lookup_answer *answer, void *arg);
 
-/* Drop a lookup at the end of the process. `answer` is not called any more. */
+/* Cancel a lookup because jobmgrd exits. `answer` is not called any more. */
 void gate_lookup_drop(struct gate_lookup *l);
 
 #endif

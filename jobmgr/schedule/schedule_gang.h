@@ -19,7 +19,7 @@ struct schedule_member {
 	/* index of the root: of all members on the same nodes (--same-nodes), the one that is placed first */
 	size_t root;
 	struct schedule_request *joint; /* of a root: the combined request of all members on the same nodes */
-	const int64_t *extra;		/* of a root: amounts that the other members on its nodes need on each node */
+	const int64_t *extra;		/* only for the first step of a group: what its other members on the same nodes need on each node */
 };
 
 /* Steps that start together or not at all. `order` is the order of placement. */

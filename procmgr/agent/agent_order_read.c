@@ -83,7 +83,7 @@ static int drop_repeated(struct agent_start *starts, int count)
 	return kept;
 }
 
-/* Read the attempts of an order: either one step on each of `nodes`, or, on one node, that step and the steps of `also`. */
+/* Read the attempts of an order. It is for one step on each of `nodes`, or for a step and the steps of `also` on one node. */
 static void read_starts(const struct agent_context *c, struct agent_order *o, const char *nodes, const char *also)
 {
 	int node_count, also_count;

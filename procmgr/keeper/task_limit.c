@@ -70,15 +70,23 @@ bool task_limit_parse(const char *text, struct task_limit limits[TASK_LIMIT_MOST
 	return true;
 }
 
+static const char *name_of(int resource)
+{
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i].resource == resource)
+			return names[i].name;
+	return "";
+}
+
 bool task_limit_apply(const struct task_limit *limits, int count, struct err *e)
 {
 	for (int i = 0; i < count; i++) {
 		struct rlimit r;
 		if (getrlimit((__rlimit_resource_t)limits[i].resource, &r) < 0)
-			return err_sys(e, "could not read resource limit %d", limits[i].resource);
+			return err_sys(e, "could not read resource limit \"%s\"", name_of(limits[i].resource));
 		r.rlim_cur = limits[i].soft < r.rlim_max ? limits[i].soft : r.rlim_max;
 		if (setrlimit((__rlimit_resource_t)limits[i].resource, &r) < 0)
-			return err_sys(e, "could not set resource limit %d", limits[i].resource);
+			return err_sys(e, "could not set resource limit \"%s\"", name_of(limits[i].resource));
 	}
 	return true;
 }

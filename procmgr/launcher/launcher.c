@@ -87,8 +87,8 @@ static bool check_ports(const struct launcher *l, struct err *e)
 	       err_set(e, "node.step_ports is \"%s\": write a range of ports such as 60000-60999", l->conf->node_step_ports);
 }
 
-/* Open the key that verifies launch requests. It belongs to root or to instance.account, whose jobmgrd signs. procmgrd, which may
- * have another account, must not be able to replace it. */
+/* Open the key that verifies launch requests. It must belong to root or to instance.account, the account of
+ * jobmgrd, so that procmgrd, which may run under another account, cannot replace it. */
 static bool open_key(struct launcher *l, struct err *e)
 {
 	char *path = xasprintf("%s/sign.pub", l->conf->keys_dir);

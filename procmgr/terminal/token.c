@@ -36,7 +36,7 @@ static size_t text_size(const char *bytes, size_t size)
 	return end < size ? end : end - unfinished_size(bytes, end);
 }
 
-/* Size of the string that begins with ESC and a letter; 0 if its end is not there. */
+/* Size of the control string (from ESC and a letter to its terminator); 0 if the terminator has not come yet. */
 static size_t string_size(const char *bytes, size_t size, enum token_kind *kind)
 {
 	bool known = bytes[1] == ']' || bytes[1] == 'P';

@@ -45,7 +45,7 @@ comment on column acct.allocation.cgroup_peak_mb is
 	'Most memory of the cgroup, cached pages of files included, in MiB; null: no cgroup.';
 comment on column acct.allocation.cpu_s is 'CPU seconds used on the node, all processes; null: not counted.';
 comment on column acct.allocation.without_cpus is
-	'Times at which it held no CPUs, because its step was suspended and had given them back.';
+	'Periods in which it held no CPUs, because its step was suspended and had given them back.';
 comment on column acct.allocation.energy_j is
 	'Joules used on the node: those of the whole node, by the CPUs held of those there are; null: the node cannot tell.';
 comment on column acct.allocation.carbon_g is

@@ -3,7 +3,7 @@ select c.name, c.from_month, c.until_month, (h.nr - 1)::int as hour, h.g_per_kwh
 from internal.carbon_span c
 cross join lateral unnest(c.g_per_kwh) with ordinality h (g_per_kwh, nr);
 comment on view acct.carbon_intensity is 'Carbon emitted for electricity, by the hour of the day.';
-comment on column acct.carbon_intensity.name is 'Name that administrators gave it.';
+comment on column acct.carbon_intensity.name is 'Name that administrators gave this intensity.';
 comment on column acct.carbon_intensity.from_month is 'First day of the month from which it holds.';
 comment on column acct.carbon_intensity.until_month is
 	'First day of the month from which another one holds; infinity: there is none.';

@@ -27,7 +27,7 @@ comment on column acct.session.cpus is 'CPUs that are set aside for it.';
 comment on column acct.session.mem_mb is 'Memory that is set aside for it, in MiB; 0: none.';
 comment on column acct.session.gres is 'Its generic resources, such as gpu:2; null: none.';
 comment on column acct.session.started_at is 'When its last run started.';
-comment on column acct.session.ended_at is 'When it ended, or its attempt; null: neither has.';
+comment on column acct.session.ended_at is 'When the session ended, or its attempt did, if that came first; null: neither has.';
 comment on column acct.session.elapsed_s is 'Seconds from the start of its last run to its end, or to now.';
 comment on column acct.session.attached is
 	'Who is attached: [{"user": login name, "host": name of the client''s host, "since": time}]; []: nobody, or it has ended.';

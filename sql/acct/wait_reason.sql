@@ -28,7 +28,7 @@ comment on column acct.request.licenses is 'Licences: {"matlab": 1}; null: none.
 comment on column acct.request.node_constraint is 'Features that its nodes must have; null: none.';
 comment on column acct.request.time_limit_s is 'Time limit in seconds; 0: none; null: that of the partition.';
 comment on column acct.request.begin_at is 'Before when it was not to start; null: no such time.';
-comment on column acct.request.deadline_at is 'When it was to have ended; null: no such time.';
+comment on column acct.request.deadline_at is 'Its deadline, --deadline: when it should have ended; null: no such time.';
 comment on column acct.request.submit_at is 'When its job was submitted.';
 
 -- What keeps a step back while it is pending: until it is eligible, its own edges and dates; holds; limits, which the steps of a

@@ -156,8 +156,8 @@ begin
 	end if;
 end $$;
 comment on function internal.outage_check(jsonb) is
-	'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not read '
-	'when it decided.';
+	'Fail with 40001 if a start, in the format of schedule_commit, would overlap an outage that the leader had not read when it '
+	'decided.';
 
 create function internal.outage_attempts() returns table (job_id bigint, step_id int, attempt int, node_id int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -224,7 +224,7 @@ begin
 		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id,
 			jsonb_build_object('time_limit_s', v_one.time_limit_s));
 	end loop;
-	-- With the new limit, the step may run into an outage, or no longer.
+	-- The new limit may make the step overlap an outage, or stop it from overlapping one.
 	if internal.outage_expected() then
 		perform internal.node_announce(array(
 			select distinct a.node_id from allocation a

@@ -112,8 +112,8 @@ begin
 			cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single
 				offset 0) x -- once a row
 		), clocked as (
-			-- Attempts of one job on one node whose times are fixed in one report share boot_at, and none of it is
-			-- before that of an earlier attempt in the report: CPUs pass between elements of an array in order.
+			-- Attempts of one job whose first records are in the same report of a node get the same boot_at. It is not before
+			-- the boot_at of an earlier attempt in the report, since elements of an array pass on CPUs in their order.
 			select k.*, coalesce(k.fixed_at, greatest(least(k.boot_at, now() - max(k.last) over o),
 				max(k.fixed_at) over o,
 				max(k.earliest) filter (where k.fixed_at is null) over o)) as fix

@@ -206,8 +206,8 @@ begin
 		where r.with_set is not null
 		window w as (partition by r.job_id, r.with_set)
 	), together as (
-		-- A set that starts together takes what all of it needs at its first step, or nothing; also nothing while some of
-		-- it waits for something else.
+		-- Steps that start together: the first one that comes up reserves what all of them need, or nothing. It reserves nothing,
+		-- either, while one of them waits for anything but resources.
 		select t.job_id, t.with_set, t.lead, case when g.free then t.takes else '{}' end as takes,
 			case when g.free then t.needs else '{}' end as needs, t.fits or not g.free as fits
 		from (

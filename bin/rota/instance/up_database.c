@@ -187,7 +187,7 @@ static bool server_prepare(const struct instance *in, struct err *e)
 		return process_as_account(in, instance_postgres_unlock, e);
 	err_set(e, "process %d of a PostgreSQL that was killed still runs in \"%s/pg/data\"", (int)instance_postgres_any(in),
 		in->home);
-	return err_hint(e, "End it, then run \"rota up\" again.");
+	return err_hint(e, "End that process, then run \"rota up\" again.");
 }
 
 /* Start the PostgreSQL server if it does not run. */

@@ -213,7 +213,7 @@ static bool munge_key_make(const struct instance *in, struct err *e)
 	return ok;
 }
 
-/* Make the keys for signatures and authenticators; runs as the account. */
+/* Make the keys for signatures and authenticators. Called in a process of the account instance.account. */
 static bool signing_keys_make(const struct instance *in, struct err *e)
 {
 	char *dir = instance_path(in, "keys");

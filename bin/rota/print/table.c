@@ -122,7 +122,7 @@ bool table_colours(void)
 	return isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 }
 
-/* Returns the bytes of one character that is not ASCII; *width gets its screen columns. Names are UTF-8 in every locale. */
+/* Returns the length in bytes of a character that is not ASCII; *width gets its screen columns. Names are UTF-8, whatever the locale is. */
 static size_t step_wide(const char *text, int *width)
 {
 	static locale_t utf8;

@@ -49,7 +49,7 @@ struct dag {
 	int step_count, unit_count, edge_count;
 };
 
-/* Make the graph of a whole plan (translate.h), which must live longer. Its edges are of kind "after", within the plan. */
+/* Make the graph of all steps of a plan (translate.h). The plan must outlive the graph. Edges are those of kind "after" between steps of the plan. */
 void dag_make(struct dag *d, const json_t *plan);
 void dag_free(struct dag *d);
 

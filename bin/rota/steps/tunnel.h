@@ -17,7 +17,7 @@ struct tunnel_peer {
 	const char *token;
 };
 
-/* Connect by TCP. The host must answer within so many seconds, and the step manager too. Returns NULL with an error. */
+/* Connect by TCP. The host has `seconds` to accept the connection, and the step manager then has `seconds` to answer. Returns NULL with an error. */
 struct tunnel *tunnel_open(const struct tunnel_peer *peer, int seconds, struct err *e);
 
 /* Use a stream that jobmgrd relays; http_socket() is its end. The tunnel owns the stream. Returns NULL
