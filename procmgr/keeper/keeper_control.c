@@ -126,8 +126,9 @@ static int64_t earlier(int64_t a, int64_t b)
 int64_t keeper_control_next_timer(const struct keeper *k)
 {
 	int64_t limit = has_limit(k) ? earlier(k->timers->warn_at, k->timers->limit_at) : 0;
-	int64_t clock = earlier(earlier(earlier(keeper_memory_next(k), k->kill_at), limit), keeper_manager_next(k));
-	return keeper_ending_is_busy(k) ? earlier(keeper_lease_next(k), clock) : keeper_lease_next(k);
+	int64_t tasks = keeper_ending_is_busy(k) ? earlier(earlier(keeper_memory_next(k), k->kill_at), limit) : 0;
+	/* On a node without tasks of the step, nothing is busy while its agent is dead. */
+	return earlier(earlier(keeper_lease_next(k), keeper_manager_next(k)), tasks);
 }
 
 static bool handle_message(struct keeper *k, const struct fields *message, struct err *e)
