@@ -1,6 +1,7 @@
 -- Changes of nodes, for the attempts that have them.
 --
--- Called by: whatever changes the state of nodes, their notices, reservations or time limits; internal.attempt_lost.
+-- Called by: whatever changes the state of nodes, their notices, reservations or time limits; internal.attempt_lost; reports of the end
+-- of tasks, and calls of step managers.
 --
 -- Invariants:
 -- - An order carries the present state, so one that comes twice or late does no harm: the keeper drops a state that it has.
@@ -60,3 +61,48 @@ begin
 end $$;
 comment on function internal.node_announce(int[]) is
 	'Send the live attempts on these nodes the state of the nodes, by orders `node`. Call it after each change.';
+
+create function internal.node_leave(p_attempts internal.attempt_key[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- Without sub-steps on several nodes, the table is empty.
+	if not exists (select from step_agents) then
+		return;
+	end if;
+	perform internal.order_put((
+		select jsonb_agg(jsonb_build_object('node_id', h.node_id, 'kind', 'node', 'job_id', a.job_id, 'step_id', a.step_id,
+			'attempt', a.attempt, 'args', jsonb_build_object('name', n.name, 'state', 'left', 'reason', 'its tasks have ended'))
+			order by a.job_id, a.step_id, a.attempt, a.node_id)
+		from (select distinct p.job_id, p.step_id, p.attempt from unnest(p_attempts) p) k
+		join step_agents g on g.job_id = k.job_id and g.step_id = k.step_id and g.attempt = k.attempt
+		join attempt t on t.job_id = k.job_id and t.step_id = k.step_id and t.attempt = k.attempt and t.state is null and t.outcome is null
+		join allocation h on h.job_id = k.job_id and h.step_id = k.step_id and h.attempt = k.attempt and h.node_id = t.node_ids[1]
+			and h.phase not in ('done', 'ended') and h.ended_at is null
+		join allocation a on a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt and a.node_id <> h.node_id
+			and a.phase in ('done', 'ended') and a.lost_at is null
+		join node n on n.node_id = a.node_id
+		having count(*) > 0));
+end $$;
+comment on function internal.node_leave(internal.attempt_key[]) is
+	'Send the first nodes of these attempts, if their step managers have called agents, which of their other nodes have left because '
+	'the tasks there have ended (--run=tasks). A step manager drops what it knows already.';
+
+create function internal.agents_note(p_attempts internal.attempt_key[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	insert into step_agents (job_id, step_id, attempt)
+	select k.job_id, k.step_id, k.attempt from unnest(p_attempts) k
+	on conflict do nothing;
+	if not found then
+		return;
+	end if;
+	delete from step_agents g
+	where (g.job_id, g.step_id, g.attempt) in (
+		select o.job_id, o.step_id, o.attempt from step_agents o
+		where not exists (select from attempt t where t.job_id = o.job_id and t.step_id = o.step_id and t.attempt = o.attempt
+			and t.state is null)
+		order by o.job_id, o.step_id, o.attempt
+		limit 1000 for update skip locked);
+end $$;
+comment on function internal.agents_note(internal.attempt_key[]) is
+	'Note that the step managers of these running attempts have called agents. Deletes rows of attempts that have ended.';

@@ -138,6 +138,8 @@ begin
 				and o.phase not in ('done', 'ended')
 			group by t.job_id, t.step_id, t.attempt, t.outcome, t.cause
 		) l));
+	perform internal.node_leave(array(
+		select (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(v_ending) v where not v.single));
 	-- Tasks over, epilog still at work: seen as ending.
 	perform internal.step_move('node', array(
 		select (v.job_id, v.step_id, 'end', v.done_at, null, null, null, null)::internal.move

@@ -215,7 +215,18 @@ comment on function internal.session_put(rota.session[]) is
 
 create function internal.substep_call(p_node int, p_calls jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_called constant internal.attempt_key[] := array(
+		select (c.job, c.step, c.attempt)::internal.attempt_key
+		from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, keys jsonb)
+		join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.state is null
+			and t.node_ids[1] = p_node
+		where c.keys is not null);
 begin
+	if v_called <> '{}' then
+		perform internal.agents_note(v_called);
+		perform internal.node_leave(v_called);
+	end if;
 	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', n.node_id, 'kind', 'agent', 'job_id', t.job_id, 'step_id', t.step_id,
 			'attempt', t.attempt, 'body', c.keys ->> n.name, 'args', jsonb_build_object('host', h.address, 'port', c.port)))

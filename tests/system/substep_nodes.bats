@@ -184,7 +184,7 @@ managers() {
 		until [ -e "begun.$ROTA_NODE" ]; do sleep 0.1; done
 		kill -9 $!
 		touch "over.$ROTA_NODE"
-		[ "$ROTA_NODE_INDEX" != 0 ] || until [ -e over.n2 ] && [ -e over.n3 ]; do sleep 0.1; done
+		until [ -e over.n1 ] && [ -e over.n2 ] && [ -e over.n3 ]; do sleep 0.1; done
 	END
 	inside --run=tasks <<-'END'
 		bash task.sh
@@ -199,6 +199,21 @@ managers() {
 	eventually gone
 	one_number_each() { [ "$(rota sql -At -c "select count(*) || ' ' || count(distinct substep) || ' ' || min(substep) from acct.substep where job_id = $job")" = '18 18 1' ]; }
 	eventually one_number_each
+}
+
+@test "a node whose own tasks have ended leaves the step: what ran there is lost, and nothing starts there" {
+	inside --run=tasks <<-'END'
+		case $ROTA_NODE in
+		n3) until [ -e begun.n3 ]; do sleep 0.1; done; exit ;;
+		n2) until [ -e over ]; do sleep 0.1; done; exit ;;
+		esac
+		rota run -w n3 --name=stays sh -c 'touch begun.$ROTA_NODE; exec sleep 1000' || echo "stays $?"
+		rota run -N 3 true || echo "three $?"
+		rota run -x n1 -c 2 sh -c 'echo "on $ROTA_NODE"'
+		rota steps --json | jq -r '.substeps[0] | .state + " " + .cause'
+		touch over
+	END
+	[[ $output == *"stays 1"*"three 1"*"on n2"*"failed lost" ]]
 }
 
 @test "nobody without the key gets to the step manager's port" {
