@@ -52,6 +52,13 @@ struct substep_usage *substep_usage_new(struct substep_engine *m)
 	return u;
 }
 
+void substep_usage_free(struct substep_usage *u)
+{
+	if (u->timer)
+		event_free(u->timer);
+	free(u);
+}
+
 /* --- the processes of this node ------------------------------------------------------------------------------------------------ */
 
 struct root {

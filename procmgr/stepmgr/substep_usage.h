@@ -7,6 +7,7 @@
 struct substep_usage;
 
 struct substep_usage *substep_usage_new(struct substep_engine *m);
+void substep_usage_free(struct substep_usage *u); /* call when nobody asks any more */
 
 /* Answer the request `usage` with this id: at once, or as soon as processes are measured and agents have answered. */
 void substep_usage_ask(struct substep_engine *m, struct substep_connection *c, json_int_t id);

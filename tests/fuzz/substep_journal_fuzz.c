@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "procmgr/stepmgr/substep_usage.h"
 #include "tests/fuzz/substep_stub.h"
 
 static void no_substep(struct substep *s)
@@ -19,7 +20,13 @@ static void no_stream(struct bufferevent *stream)
 	(void)stream;
 }
 
-static const struct substep_handlers handlers = {no_substep, no_substep, no_substep, no_substep, no_stream, nothing, no_substep};
+static const struct substep_handlers handlers = {.waits = no_substep,
+						 .started = no_substep,
+						 .ended = no_substep,
+						 .output = no_substep,
+						 .connected = no_stream,
+						 .drained = nothing,
+						 .input = no_substep};
 
 static void free_engine(struct substep_engine *m)
 {
@@ -30,6 +37,7 @@ static void free_engine(struct substep_engine *m)
 	close(m->null);
 	substep_pool_free(m->pool);
 	substep_events_free(m->events);
+	substep_usage_free(m->usage);
 	substep_nodes_free(m->nodes);
 	json_decref(m->keys);
 	free(m->all);
