@@ -31,8 +31,8 @@ struct substep_session;
 /* The pipe to which a task writes a stream (substep_drain.c). */
 struct substep_drain {
 	struct substep_task *task;
-	int pipe; /* -1: there is none */
-	struct event *readable;
+	int pipe;			 /* -1: there is none */
+	struct event *readable, *paused; /* paused: pending while its client lags behind */
 };
 
 struct substep_task {

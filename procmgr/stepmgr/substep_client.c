@@ -228,6 +228,7 @@ const struct substep_handlers substep_client_handlers = {
 	.started = substep_reader_started,
 	.ended = substep_ended,
 	.output = substep_reader_pump_all,
+	.lags = substep_reader_lags,
 	.connected = take_client,
 	.drained = input_drained,
 	.input = substep_reader_input,

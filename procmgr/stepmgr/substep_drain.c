@@ -2,8 +2,9 @@
  *
  * Called by: substep_task.c at a start, substep_recovery.c for adopted tasks, substep_engine.c at the end of a task.
  * Invariants:
- * - A pipe is emptied whether or not anybody reads the spool. A task waits only while this process does not run, or has much else to do;
- *   so no task fills the memory of the step, however fast it writes.
+ * - A pipe is emptied whether or not anybody reads the spool. So no task fills the memory of the step, however fast it writes. A task waits
+ *   while this process does not run, and for the client that runs it as long as that reads; a client that stands still for a second is
+ *   not waited for.
  * - The task has its pipe open for reading too. So it gets no SIGPIPE while the step manager is dead: the store holds the pipe, or it is
  *   lost (substep_store.c), and then the task waits when it is full. */
 #include "procmgr/stepmgr/substep_drain.h"
@@ -15,12 +16,14 @@
 
 #include "procmgr/stepmgr/substep_parts.h"
 
-enum { PIECE = 65536, PIECES_MOST = 32 /* as many as the largest pipe has */ };
+enum { PIECE = 65536, PIECES_MOST = 32 /* as many as the largest pipe has */, PAUSE_USEC = 2000 };
 
 static void close_pipe(struct substep_drain *d)
 {
 	if (d->readable)
 		event_free(d->readable);
+	if (d->paused)
+		event_free(d->paused);
 	if (d->pipe >= 0)
 		close(d->pipe);
 	*d = (struct substep_drain){.pipe = -1};
@@ -43,15 +46,24 @@ static void move_all(struct substep_drain *d, struct substep_spool *spool)
 		continue;
 }
 
+/* The pipe has output, or the pause is over. While the client lags, which changes without an event, it is asked again after a pause. */
 static void pipe_readable(evutil_socket_t fd, short what, void *arg)
 {
+	static const struct timeval pause = {.tv_usec = PAUSE_USEC};
 	struct substep_drain *d = arg;
 	struct substep_task *t = d->task;
+	struct substep_engine *m = t->substep->engine;
 	(void)fd;
-	(void)what;
+	if (m->handlers->lags(t->substep, (int)(t - t->substep->tasks), (int)(d - t->drains))) {
+		event_del(d->readable);
+		event_add(d->paused, &pause);
+		return;
+	}
+	if (what & EV_TIMEOUT)
+		event_add(d->readable, NULL);
 	ssize_t size = move_piece(d, &t->spools[d - t->drains]);
 	if (size > 0)
-		t->substep->engine->handlers->output(t->substep);
+		m->handlers->output(t->substep);
 	else if (size == 0)
 		close_pipe(d);
 }
@@ -59,7 +71,10 @@ static void pipe_readable(evutil_socket_t fd, short what, void *arg)
 static void watch(struct substep_engine *m, struct substep_task *t, int stream, int pipe)
 {
 	struct substep_drain *d = &t->drains[stream];
-	*d = (struct substep_drain){t, pipe, event_new(m->base, pipe, EV_READ | EV_PERSIST, pipe_readable, &t->drains[stream])};
+	*d = (struct substep_drain){.task = t,
+				    .pipe = pipe,
+				    .readable = event_new(m->base, pipe, EV_READ | EV_PERSIST, pipe_readable, d),
+				    .paused = evtimer_new(m->base, pipe_readable, d)};
 	event_add(d->readable, NULL);
 }
 

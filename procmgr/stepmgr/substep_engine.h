@@ -15,8 +15,10 @@ struct substep_handlers {
 	void (*output)(struct substep *s);  /* its tasks may have written output */
 	void (*connected)(
 		struct bufferevent *stream); /* a program elsewhere is connected; takes the stream, with what it has sent */
-	void (*drained)(void);		     /* tasks have read their input: clients may send more */
-	void (*input)(struct substep *s);    /* its tasks have read input, or all of it, or some of it is lost */
+	/* Does the client that runs it read, and lack so much of this stream that the task should wait for it? */
+	bool (*lags)(const struct substep *s, int rank, int stream);
+	void (*drained)(void);		  /* tasks have read their input: clients may send more */
+	void (*input)(struct substep *s); /* its tasks have read input, or all of it, or some of it is lost */
 };
 
 /* journal, orphans: descriptors from the keeper (procmgr/keeper/keeper_manager.c). */

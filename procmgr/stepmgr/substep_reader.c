@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
-enum { BYTES_MOST = 65536 };
+enum { BYTES_MOST = 65536, LAG_MOST = SUBSTEP_SPOOL_MOST / 4, READS_USEC = 1000000 };
 
 struct substep_reader *substep_reader_new(struct substep_connection *c, struct substep *s, json_int_t id)
 {
@@ -88,8 +89,23 @@ static bool send_stream(struct substep_reader *r, int rank, int stream)
 					  r->substep->number, "task", rank, "stream", name, "offset", (json_int_t)*offset);
 		substep_connection_send_bytes(r->connection, event, bytes, (size_t)got);
 		*offset += got;
+		r->sent_at = clock_boot_us();
 	}
 	return true;
+}
+
+bool substep_reader_lags(const struct substep *s, int rank, int stream)
+{
+	const struct substep_reader *r;
+	int64_t size = substep_spool_size(&s->tasks[rank].spools[stream]);
+	if (!s->readers)
+		return false;
+	LIST_FOREACH (r, (const struct substep_reader_list *)s->readers, of_substep) {
+		bool lacks = r->runs && !r->only_end && size - r->offsets[rank * SUBSTEP_STREAMS + stream] > LAG_MOST;
+		if (lacks && clock_boot_us() - r->sent_at < READS_USEC)
+			return true;
+	}
+	return false;
 }
 
 /* Send a reader all output that is there. Returns false if the client has no room for it. */

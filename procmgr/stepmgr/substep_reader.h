@@ -19,6 +19,7 @@ struct substep_reader {
 	enum substep_input_state input_state; /* that it was sent last */
 	int64_t credit;			      /* of a step manager: offset of the first byte of input that it may not send yet */
 	int64_t *offsets;		      /* for each task, of both streams */
+	int64_t sent_at;		      /* clock_boot_us: when it last took output */
 	struct substep_view view;	      /* how it sees a terminal */
 	struct substep_viewer *viewer;	      /* NULL: there is no terminal, or all of it was sent */
 	struct evbuffer *typed;		      /* keys for a terminal that is not there yet; NULL: none */
@@ -32,6 +33,9 @@ void substep_reader_free(struct substep_reader *r);
 
 /* Send output and, after all of it, the end. May free the reader. */
 void substep_reader_pump(struct substep_reader *r);
+
+/* Does the client that runs the sub-step lack much of this stream, and has it taken output within the last second? */
+bool substep_reader_lags(const struct substep *s, int rank, int stream);
 
 /* Pass keys to the terminal of the sub-step, at the latest when it is there. */
 void substep_reader_type(struct substep_reader *r, const void *bytes, size_t size);

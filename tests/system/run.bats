@@ -213,6 +213,15 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 	[ "$output" = '[15,15]' ] || { echo "$output"; false; }
 }
 
+@test "a client that reads gets all of the output, though its task writes faster" {
+	inside <<-'END'
+		truncate -s 300M large
+		rota run cat large | wc -c
+		rota run cat large | { sleep 0.3; wc -c; }
+	END
+	[ "$output" = $'314572800\n314572800' ] || { echo "$output"; false; }
+}
+
 @test "output is there while its task runs" {
 	inside <<-'END'
 		rota run sh -c 'echo early; until [ -e seen ]; do sleep 0.1; done; echo late' | while read -r line; do echo "$line"; touch seen; done
