@@ -105,7 +105,7 @@ static void one_output(void *data, int task, bool is_error, const char *bytes, s
 	struct run_one *one = data;
 	int only = is_error ? one->options->error_task : one->options->output_task;
 
-	if (one->drops || (only != RUN_ALL_TASKS && only != task))
+	if (one->drops || one->options->run.detach || (only != RUN_ALL_TASKS && only != task))
 		return;
 	if (sink_write(is_error ? one->err : one->out, task, bytes, size) || one->cancel || one->left)
 		return;
