@@ -48,15 +48,32 @@ int64_t substep_spool_size(const struct substep_spool *spool)
 	return spool->fd < 0 || fstat(spool->fd, &st) < 0 ? 0 : st.st_size;
 }
 
-void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t size)
+/* Drop what is before the offset, which readers are sent. Returns false if nothing of it is there. */
+static bool drop_before(struct substep_spool *spool, int64_t offset)
 {
 	enum { PAGE = 4096 };
-	if (spool->fd < 0 || write(spool->fd, bytes, size) < 0)
-		return; /* the memory of the step is full, which ends the step */
-	int64_t end = substep_spool_size(spool), lowest = (end - SUBSTEP_SPOOL_MOST / 2) / PAGE * PAGE;
-	if (end - spool->lowest > SUBSTEP_SPOOL_MOST &&
-	    fallocate(spool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, spool->lowest, lowest - spool->lowest) == 0)
-		spool->lowest = lowest;
+	int64_t lowest = offset / PAGE * PAGE;
+	if (lowest <= spool->lowest ||
+	    fallocate(spool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, spool->lowest, lowest - spool->lowest) < 0)
+		return false;
+	spool->lowest = lowest;
+	return true;
+}
+
+void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+	while (spool->fd >= 0 && size > 0) {
+		ssize_t part = write(spool->fd, at, size);
+		/* Where the memory of the step is full, old output makes room for new. */
+		if (part <= 0 && !drop_before(spool, substep_spool_size(spool)))
+			return;
+		at += part > 0 ? part : 0;
+		size -= part > 0 ? (size_t)part : 0;
+	}
+	int64_t end = substep_spool_size(spool);
+	if (end - spool->lowest > SUBSTEP_SPOOL_MOST)
+		drop_before(spool, end - SUBSTEP_SPOOL_MOST / 2);
 }
 
 ssize_t substep_spool_read(const struct substep_spool *spool, int64_t offset, void *bytes, size_t size)

@@ -214,7 +214,7 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 }
 
 @test "a client that reads gets all of the output, though its task writes faster" {
-	inside <<-'END'
+	inside --mem=1500 <<-'END'
 		truncate -s 300M large
 		rota run cat large | wc -c
 		rota run cat large | { sleep 0.3; wc -c; }
