@@ -17,10 +17,30 @@ create function internal.substep_amount(p_value bigint) returns bigint
 language sql immutable return case when p_value between 0 and 1152921504606846976 then p_value end;
 comment on function internal.substep_amount(bigint) is 'A reported amount of time, memory or bytes; null: out of range.';
 
+create function internal.substep_clocks(p_report jsonb, p_attempts internal.attempt_key[])
+returns table (job bigint, step int, attempt int, boot_at timestamptz, low bigint, high bigint)
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_boot constant timestamptz := least(internal.report_boot(p_report), now());
+begin
+	return query
+	select k.job_id, k.step_id, k.attempt, b.boot_at,
+		(extract(epoch from greatest(t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint,
+		(extract(epoch from greatest(least(t.ended_at, now()), t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint
+	from unnest(p_attempts) k
+	join allocation a on a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt
+		and a.node_id = (p_report ->> 'node')::int and a.lost_at is null
+	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+	cross join lateral (select coalesce(a.boot_at, v_boot) as boot_at offset 0) b; -- once an attempt
+end $$;
+comment on function internal.substep_clocks(jsonb, internal.attempt_key[]) is
+	'Of these attempts, those that have an allocation on the node of a report: when the clock of the node began by the clock of the '
+	'database, and start and end of the attempt (or now) in microseconds of the node''s clock. Nothing in an attempt is before or after.';
+
 create function internal.substep_read(p_report jsonb) returns setof rota.substep
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_boot constant timestamptz := least(internal.report_boot(p_report), now());
 	c_us constant interval := '1 microsecond';
 begin
 	return query
@@ -32,15 +52,8 @@ begin
 			max_rss_kb bigint, minflt bigint, majflt bigint, rchar bigint, wchar bigint, read_bytes bigint,
 			write_bytes bigint, nvcsw bigint, nivcsw bigint, tasks_failed bigint)
 	), known as materialized (
-		-- The times of an attempt, as clocks of its node: nothing in it is before its start or after its end.
-		select k.job, k.step, k.attempt, b.boot_at,
-			(extract(epoch from greatest(t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint as low,
-			(extract(epoch from greatest(least(t.ended_at, now()), t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint as high
-		from (select distinct s.job, s.step, s.attempt from said s) k
-		join allocation a on a.job_id = k.job and a.step_id = k.step and a.attempt = k.attempt
-			and a.node_id = (p_report ->> 'node')::int and a.lost_at is null
-		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-		cross join lateral (select coalesce(a.boot_at, v_boot) as boot_at offset 0) b -- once an attempt
+		select c.* from internal.substep_clocks(p_report, array(
+			select distinct (s.job, s.step, s.attempt)::internal.attempt_key from said s)) c
 	)
 	select s.job, s.step, s.attempt, s.substep::int, left(s.name, 256), left(s.command, 256), internal.substep_int(s.ntasks),
 		internal.substep_int(s.cpus), internal.substep_amount(s.mem_mb), nullif(left(s.gres, 256), ''),
@@ -158,7 +171,6 @@ comment on function internal.session_attached(jsonb, timestamptz, bigint, bigint
 create function internal.session_read(p_report jsonb) returns setof rota.session
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_boot constant timestamptz := least(internal.report_boot(p_report), now());
 	c_us constant interval := '1 microsecond';
 begin
 	return query
@@ -168,15 +180,8 @@ begin
 			idle_timeout_of text)
 		where x.session_us is not null and x.substep between 1 and 2147483647
 	), known as materialized (
-		-- As in internal.substep_read: nothing is before the start of the attempt or after its end.
-		select k.job, k.step, k.attempt, b.boot_at,
-			(extract(epoch from greatest(t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint as low,
-			(extract(epoch from greatest(least(t.ended_at, now()), t.started_at, t.ordered_at) - b.boot_at) * 1000000)::bigint as high
-		from (select distinct s.job, s.step, s.attempt from said s) k
-		join allocation a on a.job_id = k.job and a.step_id = k.step and a.attempt = k.attempt
-			and a.node_id = (p_report ->> 'node')::int and a.lost_at is null
-		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-		cross join lateral (select coalesce(a.boot_at, v_boot) as boot_at offset 0) b -- once an attempt
+		select c.* from internal.substep_clocks(p_report, array(
+			select distinct (s.job, s.step, s.attempt)::internal.attempt_key from said s)) c
 	)
 	select s.job, s.step, s.attempt, s.substep::int, left(s.session, 256), internal.substep_int(s.idle_timeout_s),
 		internal.session_attached(s.attached, k.boot_at, k.low, k.high),
