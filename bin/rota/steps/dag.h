@@ -49,11 +49,12 @@ struct dag {
 	int step_count, unit_count, edge_count;
 };
 
-/* Make the graph of all steps of a plan (translate.h). The plan must outlive the graph. Edges are those of kind "after" between steps of the plan. */
+/* Make the graph of all steps of a plan (translate.h). The plan must outlive the graph. Edges are those of kind "after" between steps
+ * of the plan. */
 void dag_make(struct dag *d, const json_t *plan);
 void dag_free(struct dag *d);
 
-/* What is to be done next. */
+/* What a caller of dag_next does with a unit. */
 enum dag_turn {
 	DAG_WAIT,   /* nothing before a unit that was started has come further */
 	DAG_START,  /* start the unit, which is now DAG_SENT */

@@ -18,7 +18,8 @@ struct dag_script {
 	int *users;	   /* of each step: units under way, whose script is a file */
 };
 
-/* Read and translate the file. `folder` is the working directory, an absolute path. Returns false after printing what is wrong. */
+/* Read a job script and translate it into steps. `folder` is the working directory of the steps, an absolute path. Returns false after
+ * printing the errors. */
 bool dag_script_open(struct dag_script *s, const char *path, char *const *arguments, const char *folder);
 
 /* Remove files that are left, and free everything. */

@@ -61,7 +61,7 @@ bool many_has_completed(const struct many *m, uint64_t hash);
 bool many_has_room(const struct many *m);
 void many_start(struct many *m, struct many_run *r, const struct rota_run *run);
 
-/* Print an error, start nothing more, and cancel what runs. */
+/* Print an error, start no more sub-steps, and cancel those that run. */
 void many_fail(struct many *m, const char *message);
 /* Something failed that did not start; takes over the malloc'ed text. */
 void many_note_failure(struct many *m, char *text);
