@@ -60,13 +60,6 @@ states() {
 	[ "$(growths "${2:-state}" | sort | tr '\n' ' ')" = "$1" ]
 }
 
-# managers: the step manager of the job and its agents.
-managers() {
-	pgrep -x rota-stepmgr | while read -r pid; do
-		grep -qz "^ROTA_HOME=$ROTA_HOME$" "/proc/$pid/environ" && echo "$pid"
-	done 2>/dev/null
-}
-
 @test "a waiting sub-step starts on the node that comes, which goes when the job ends" {
 	begin <<-'END'
 		rota run --detach --input=none -c 2 sh -c 'echo $ROTA_NODE >>nodes; until [ -e over ]; do sleep 0.1; done'
@@ -163,7 +156,7 @@ managers() {
 	eventually has_lines nodes 1
 	rota grow --nodes=+2 "$job"
 	for _ in 1 2 3; do
-		for pid in $(managers); do
+		for pid in $(step_managers ".*"); do
 			kill -KILL "$pid" 2>/dev/null || true
 		done
 		kill -KILL "$(pid_of procmgrd)" 2>/dev/null || true
@@ -175,7 +168,7 @@ managers() {
 	eventually has_lines nodes 3
 	[ "$(sort -u nodes | wc -l)" = 3 ]
 	eventually states 'running running '
-	for pid in $(managers); do
+	for pid in $(step_managers ".*"); do
 		kill -KILL "$pid" 2>/dev/null || true
 	done
 	node=$(growths nodes | head -n 1)

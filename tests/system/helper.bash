@@ -163,6 +163,19 @@ pid_of() {
 		'first(.processes[] | select(.role == $role and ($node == "" or .node == $node)) | .pid // empty)'
 }
 
+# step_managers JOB [INDEX]: pids of the step manager and the agents of that job of the instance (".*": of all jobs), or on the job's node with
+# this index alone. A process that is about to become a task has the name of its step manager too; its parent is one.
+step_managers() {
+	local pid
+	for pid in $(pgrep -x rota-stepmgr); do
+		if grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" && grep -qzx "ROTA_JOB_ID=$1" "/proc/$pid/environ" &&
+			grep -qzx "ROTA_NODE_INDEX=${2:-.*}" "/proc/$pid/environ" &&
+			[ "$(ps -o comm= "$(ps -o ppid= "$pid")")" != rota-stepmgr ]; then
+			echo "$pid"
+		fi
+	done 2>/dev/null
+}
+
 # superuser SQL: run it in the instance's database as its superuser.
 superuser() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"

@@ -22,16 +22,9 @@ allocation() {
 	eventually job_state "$job" running
 }
 
-# manager: the process of the step manager of `job`. manager_ports: the TCP sockets at which it listens.
-manager() {
-	local environment
-	for environment in $(grep -lzsx "ROTA_JOB_ID=$job" /proc/[0-9]*/environ); do
-		[ "$(cat "${environment%environ}comm")" != rota-stepmgr ] || basename "${environment%/environ}"
-	done
-}
-
+# manager_ports: the TCP sockets at which it listens.
 manager_ports() {
-	ss -Hltnp | grep "pid=$(manager)," || true
+	ss -Hltnp | grep "pid=$(step_managers "$job")," || true
 }
 
 job_state() {
@@ -164,7 +157,7 @@ signed() {
 	allocation
 	eventually token "$job"
 	before=$(jq -r .fingerprint <<<"$answer")
-	kill -KILL "$(manager)"
+	kill -KILL "$(step_managers "$job")"
 	changed() { token "$job" && [ "$(jq -r .fingerprint <<<"$answer")" != "$before" ]; }
 	eventually changed
 	port=$(jq .port <<<"$answer")

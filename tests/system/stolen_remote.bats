@@ -131,7 +131,7 @@ second() {
 	sed "${expressions[@]}" "$ROTA_HOME/etc/rota.conf" >"$TLS/second.conf"
 	setpriv --reuid rota --regid rota --init-groups jobmgrd --config "$TLS/second.conf" --name second >"$TLS/second.log" 2>&1 3>&- &
 	pid=$!
-	serves() { grep -q 'connected to the database' "$TLS/second.log"; }
+	serves() { grep -q 'connected to the database' "$TLS/second.log" && grep -q 'HTTPS at' "$TLS/second.log"; }
 	eventually serves || { cat "$TLS/second.log"; false; }
 	port=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$TLS/second.log")
 }

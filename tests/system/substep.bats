@@ -41,16 +41,6 @@ there() {
 	[ -e "$1" ]
 }
 
-# managers: pids of the step managers of the job `job`.
-managers() {
-	local process
-	for process in $(find /proc -mindepth 2 -maxdepth 2 -name exe -lname '*/rota-stepmgr' 2>/dev/null); do
-		process=${process%/exe}
-		grep -qszE "^ROTA_STEP_SOCKET=$ROTA_HOME/.*/$job\.[0-9]+\.[0-9]+/steps$" "$process/environ" && echo "${process#/proc/}"
-	done
-	return 0
-}
-
 # left WORD: the processes with this word in their command line. The program that looks for them has it too, and is not there any more.
 left() {
 	local process
@@ -75,7 +65,7 @@ counted() {
 	END
 	eventually there socket
 	[ -S "$(cat socket)" ]
-	[ -z "$(managers)" ]
+	[ -z "$(step_managers "$job")" ]
 	[ -z "$(ls "$SUBSTEPS")" ]
 	touch go
 	ends
@@ -119,7 +109,7 @@ counted() {
 	eventually there lines
 	killed=0
 	until [ "$killed" = 10 ]; do
-		for pid in $(managers); do
+		for pid in $(step_managers "$job"); do
 			kill -KILL "$pid" && killed=$((killed + 1))
 		done
 		sleep 0.2
@@ -151,12 +141,12 @@ run_away() {
 	eventually there begun
 	all() { [ "$(left "$word" | wc -l)" -ge 3 ]; }
 	eventually all
-	[ -n "$(managers)" ]
+	[ -n "$(step_managers "$job")" ]
 }
 
 # is_cleaned: nothing of the job is left, and the accounting says so.
 is_cleaned() {
-	nothing() { [ -z "$(left "$word")" ] && [ -z "$(managers)" ]; }
+	nothing() { [ -z "$(left "$word")" ] && [ -z "$(step_managers "$job")" ]; }
 	eventually nothing
 	# Who loses its keeper or its node is killed without a word: the step manager may see the end of a task before it is killed itself.
 	eventually counted 3 "cancelled' or cause = 'signal"
@@ -237,7 +227,7 @@ is_ended_with_job() {
 
 @test "nothing is left of a job whose keeper dies" {
 	run_away
-	keeper=$(awk '{ print $4 }' "/proc/$(managers)/stat")
+	keeper=$(awk '{ print $4 }' "/proc/$(step_managers "$job")/stat")
 	kill -9 "$keeper"
 	ends
 	is_cleaned
@@ -246,7 +236,7 @@ is_ended_with_job() {
 @test "nothing is left of a job whose node is lost" {
 	run_away
 	kill -9 "$(pid_of PostgreSQL)"
-	nothing() { [ -z "$(left "$word")" ] && [ -z "$(managers)" ]; }
+	nothing() { [ -z "$(left "$word")" ] && [ -z "$(step_managers "$job")" ]; }
 	eventually nothing
 	rota up >/dev/null
 	ends
@@ -298,7 +288,7 @@ is_ended_with_job() {
 
 # ticks: processor time of the step manager, in hundredths of a second.
 ticks() {
-	awk '{ print $14 + $15 }' "/proc/$(managers)/stat"
+	awk '{ print $14 + $15 }' "/proc/$(step_managers "$job")/stat"
 }
 
 @test "a step manager without a free descriptor waits for one, and serves on" {
@@ -324,7 +314,7 @@ ticks() {
 		PYTHON
 	END
 	eventually there begun
-	prlimit --pid "$(managers)" --nofile="$(($(ls "/proc/$(managers)/fd" | wc -l) + 8))"
+	prlimit --pid "$(step_managers "$job")" --nofile="$(($(ls "/proc/$(step_managers "$job")/fd" | wc -l) + 8))"
 	touch limited
 	eventually there connected
 	before=$(ticks)
@@ -346,7 +336,7 @@ ticks() {
 	[ "$(cat user)" = "$EVE" ]
 	socket=$(cat socket)
 	journal=$SUBSTEPS/$job.0.1
-	[ "$(stat -c %u "/proc/$(managers)")" = "$(id -u "$EVE")" ]
+	[ "$(stat -c %u "/proc/$(step_managers "$job")")" = "$(id -u "$EVE")" ]
 	[ "$(stat -c '%U %a' "$journal")" = "$EVE 640" ]
 	run as "$BOB" env ROTA_STEP_SOCKET="$socket" rota steps
 	[ "$status" -ne 0 ]
@@ -365,7 +355,7 @@ ticks() {
 	as "$EVE" env ROTA_STEP_SOCKET="$socket" rota run id -un >mine
 	[ "$(cat mine)" = "$EVE" ]
 	# The files of the step manager, such as its journal, are open to its user alone.
-	run as "$BOB" ls "/proc/$(managers)/fd"
+	run as "$BOB" ls "/proc/$(step_managers "$job")/fd"
 	[ "$status" -ne 0 ]
 	touch go
 	rota wait -q "$job"
@@ -391,10 +381,10 @@ ticks() {
 		sed -E '/"begin"/s/"pid":[0-9]+,"started":[0-9]+/"pid":'"$victim,\"started\":$(awk '{ print $22 }' "/proc/$victim/stat")/" >forged
 	echo '{"kind":"start","job":1,"step":0,"attempt":1,"substep":7,"at":1,"run":1,"node":"n1"}' >>forged
 	[ "$(grep -c '"kind":"begin"' forged)" = 1 ]
-	as "$EVE" bash -c "cat forged >>/proc/$(managers)/fd/4"
-	before=$(managers)
+	as "$EVE" bash -c "cat forged >>/proc/$(step_managers "$job")/fd/4"
+	before=$(step_managers "$job")
 	as "$EVE" kill -KILL "$before"
-	again() { [ -n "$(managers)" ] && [ "$(managers)" != "$before" ]; }
+	again() { [ -n "$(step_managers "$job")" ] && [ "$(step_managers "$job")" != "$before" ]; }
 	eventually again
 	socket=$(cat forger)
 	as "$EVE" env ROTA_STEP_SOCKET="$socket" rota steps | grep -E '(^|[. ])2 .*running'

@@ -50,16 +50,6 @@ cut_off() {
 	kill -STOP "$stopped"
 }
 
-# kill_managers: kill the step manager and the agents of the job. Another instance on this machine may have a job of the same number.
-kill_managers() {
-	local pid
-	for pid in $(pgrep -x rota-stepmgr); do
-		if grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" && grep -qzFx "ROTA_JOB_ID=$job" "/proc/$pid/environ"; then
-			kill -KILL "$pid"
-		fi
-	done 2>/dev/null
-}
-
 # job [OPTION]... <<END: submit the script with all three nodes; its number is in `job`.
 job() {
 	{
@@ -150,10 +140,10 @@ growths() {
 	eventually test -e ready
 	in_use
 	rota admin node drain "$other" --reason=fan
-	kill_managers
+	kill -KILL $(step_managers "$job")
 	asked() { [ "$(rota steps --json "$job" | jq -c '.substeps[] | select(.name == "replace-'"$other"'") | [.state, .exit]')" = '["completed",0]' ]; }
 	eventually asked || { rota steps "$job"; false; }
-	kill_managers
+	kill -KILL $(step_managers "$job")
 	eventually asked
 	[ "$(growths)" = 1 ]
 	touch over
@@ -241,7 +231,7 @@ growths() {
 	rota admin node drain n3 --reason=later >/dev/null
 	eventually has events 'n3 drained later'
 	eventually has notes notified
-	kill_managers
+	kill -KILL $(step_managers "$job")
 	touch killed
 	run -0 rota wait -q --timeout=60 "$job"
 	[ "$(jq -r '.nodes[] | select(.node == "n3") | .state + " " + .reason' after)" = 'drained later' ]

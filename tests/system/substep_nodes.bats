@@ -27,17 +27,6 @@ inside() {
 	printf '%s\n' "$output" # shown if the test fails
 }
 
-# managers INDEX: the step manager of the job on its node with this index. Another instance on this machine may have a job of the same
-# number, so the folder of the instance is compared too.
-managers() {
-	pgrep -x rota-stepmgr | while read -r pid; do
-		if grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" && grep -qzFx "ROTA_JOB_ID=$job" "/proc/$pid/environ" &&
-			grep -qzFx "ROTA_NODE_INDEX=$1" "/proc/$pid/environ"; then
-			echo "$pid"
-		fi
-	done 2>/dev/null
-}
-
 @test "tasks are shared out over nodes, in blocks or in turns" {
 	inside <<-'END'
 		say='echo $ROTA_NODE $ROTA_TASK_ID/$ROTA_NTASKS $SLURM_LOCALID $ROTA_SUBSTEP'
@@ -146,7 +135,7 @@ managers() {
 	killed=0
 	until [ "$killed" -ge 8 ]; do
 		for index in 0 1 2; do
-			for pid in $(managers "$index"); do
+			for pid in $(step_managers "$job" "$index"); do
 				kill -KILL "$pid" 2>/dev/null && killed=$((killed + 1))
 			done
 			sleep 0.3
@@ -302,7 +291,7 @@ feed() {
 	for index in 0 1; do
 		rm -f tap got said finished enough
 		feed
-		pid=$(managers "$index")
+		pid=$(step_managers "$job" "$index")
 		kill -KILL "$pid"
 		eventually grep -qx over got
 		eventually test -e finished
@@ -324,9 +313,9 @@ feed() {
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out job.sh)
 	eventually test -e read
 	for index in 1 0; do
-		pid=$(managers "$index")
+		pid=$(step_managers "$job" "$index")
 		kill -KILL "$pid"
-		restarted() { now=$(managers "$index"); [ -n "$now" ] && [ "$now" != "$pid" ]; }
+		restarted() { now=$(step_managers "$job" "$index"); [ -n "$now" ] && [ "$now" != "$pid" ]; }
 		eventually restarted || { head -v said finished job.out; rota steps "$job"; rota show "$job"; false; }
 	done
 	touch enough

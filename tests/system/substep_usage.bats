@@ -44,13 +44,6 @@ busy() {
 	awk -v cpus="$(nproc)" '{ print 0.5 * ($1 > cpus ? cpus / $1 : 1) }' /proc/loadavg
 }
 
-# agent: the process of the job on its second node that runs its parts.
-agent() {
-	pgrep -x rota-stepmgr | while read -r pid; do
-		grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" && grep -qzFx "ROTA_JOB_ID=$job" "/proc/$pid/environ" && grep -qz '^ROTA_NODE_INDEX=1$' "/proc/$pid/environ" && echo "$pid"
-	done 2>/dev/null || true
-}
-
 @test "a loop, a sleeper and a program with much memory differ in what they use" {
 	job -c 2 <<-'END'
 		rota run --detach --overlap --output=none --name=a.program.with.a.name.that.needs.more.room.than.there.is sh -c 'while :; do :; done'
@@ -92,7 +85,7 @@ agent() {
 	eventually uses '.[0].cpus_used > $busy and .[1].rss_kb > 102400 and .[1].rss_kb < 409600 and .[1].cpus_used < $busy'
 	tops() { rota top --substeps --json "$job" | jq -e '(.steps | length) == 2 and ([.steps[] | select(.substeps)] | length) == 1' >/dev/null; }
 	eventually tops
-	stopped=$(agent)
+	stopped=$(step_managers "$job" 1)
 	kill -STOP "$stopped"
 	uses '(.[0].state == "running") and (.[0] | has("cpus_used") | not) and (.[1] | has("rss_kb") | not)'
 	run -0 rota steps "$job"
