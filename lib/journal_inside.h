@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "lib/journal.h"
+#include "lib/journal_reservation.h"
 
 enum { RECORD_HEAD = 8, RECORD_LONGEST = 1 << 20, WINDOW = 1 << 16, FILE_HEAD = 16 };
 
@@ -67,12 +68,5 @@ struct journal_common *journal_common_new(void);
 void journal_common_free(struct journal_common *c);
 void journal_common_read(struct journal *j);
 void journal_common_write(struct journal *j);
-
-/* journal_reservation.c: returns the bytes that the file system has reserved for a file after `end`, 0 if it does not report
- * them. */
-int64_t journal_reservation_behind(const struct stat *st, off_t end);
-
-/* Reserve `bytes` of disk space in the file `fd` after `end`. Also returns true if the file system cannot reserve space. */
-bool journal_reservation_take(int fd, off_t end, int64_t bytes, struct err *e);
 
 #endif

@@ -1,10 +1,10 @@
-/* journal_reservation.c - disk blocks behind the end of a journal, reserved so that a full disk loses no record.
+/* journal_reservation.c - reserves disk blocks behind the end of a journal (journal_reservation.h).
  *
- * Called by: journal.c and journal_truncate.c.
+ * Called by: journal.c and journal_truncate.c; substep_journal.c.
  * Invariants:
  * - Reserved blocks belong to the file, not to the process that asked for them. They do not change the file's size.
  * - Appending uses the reservation up from the front. So one number covers all processes that append. */
-#include "lib/journal_inside.h"
+#include "lib/journal_reservation.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -83,8 +83,9 @@ struct substep {
 	struct substep_engine *engine;
 	int number; /* from 1 */
 	enum substep_state state;
-	const char *reason; /* why it waits: "cpus", "memory", "gres", "nodes", "agents" or "dependency"; "" if it does not */
-	const char *cause;  /* why it ended, or why it is being ended; "" before */
+	const char *
+		reason; /* why it waits: "cpus", "memory", "gres", "nodes", "agents", "disk" or "dependency"; "" if it does not */
+	const char *cause; /* why it ended, or why it is being ended; "" before */
 	char *name;
 	int ntasks, cpus, run;
 	int64_t queued_at, started_at, ended_at; /* clock_boot_us */

@@ -66,7 +66,7 @@ static void client_free(struct substep_connection *c)
 
 static bool may_read(const struct substep_connection *c)
 {
-	return !c->ends && !c->input_full && substep_connection_has_room(c);
+	return !c->ends && !c->is_held && substep_connection_has_room(c);
 }
 
 /* Read no more for now, but see that the peer closes the connection. */
@@ -90,7 +90,7 @@ static void input_drained(void)
 {
 	struct substep_connection *c;
 	TAILQ_FOREACH (c, &server.clients, next) {
-		c->input_full = false;
+		c->is_held = false;
 		resume_reading(c);
 	}
 }
@@ -129,7 +129,7 @@ static bool read_line(struct substep_connection *c, struct evbuffer *input)
 	return true;
 }
 
-/* Take one whole message. Returns false if there is none yet. */
+/* Take one whole message. Returns false if there is none yet, or if it has to wait. */
 static bool read_message(struct substep_connection *c, struct evbuffer *input)
 {
 	if (!c->message && !read_line(c, input))
@@ -143,9 +143,12 @@ static bool read_message(struct substep_connection *c, struct evbuffer *input)
 	if (evbuffer_get_length(input) < (size_t)bytes)
 		return false;
 	json_t *message = c->message;
-	c->message = NULL;
-	substep_request_take(server.m, c, message, bytes ? evbuffer_pullup(input, bytes) : (void *)"", (size_t)bytes);
+	bool taken =
+		substep_request_take(server.m, c, message, bytes ? evbuffer_pullup(input, bytes) : (void *)"", (size_t)bytes);
+	if (!taken)
+		return false;
 	evbuffer_drain(input, (size_t)bytes);
+	c->message = NULL;
 	json_decref(message);
 	return true;
 }

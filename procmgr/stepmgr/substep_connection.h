@@ -22,8 +22,8 @@ struct substep_connection {
 	struct event *closed;		       /* the peer has gone, while nothing is read */
 	void (*gone)(void);		       /* called when the connection has ended; NULL: nothing is */
 	bool is_head;			       /* of the step manager of the step's first node */
-	bool input_full;		       /* a task has not read its input: nothing is read until the handler `drained` */
-	bool ends;			       /* close it once all is sent */
+	bool is_held; /* a task has not read its input, or the journal has no room: nothing is read until `drained` */
+	bool ends;    /* close it once all is sent */
 };
 
 /* Send an event; takes ownership. The second function adds the bytes that belong to it. */

@@ -5,6 +5,8 @@
  * - The record `start` is in the journal before a process starts, the record `begin` of a task before its process executes the
  *   program, and the record of its end before the process is reaped. So a step manager that is killed at any instant runs nothing
  *   twice, and loses no task and no end.
+ * - Nothing is queued or started unless the disk has room for the records of all sub-steps that wait or run. So a full disk loses
+ *   no end.
  * - A sub-step that is ready and does not fit delays those of lower priority, not those of its own. */
 #include "procmgr/stepmgr/substep_parts.h"
 
@@ -35,7 +37,7 @@
 #include "procmgr/stepmgr/substep_signal.h"
 #include "procmgr/stepmgr/substep_usage.h"
 
-enum { GRACE_S = 5 };
+enum { GRACE_S = 5, ROOM_S = 1 };
 
 static const char ALLOCATION_ENDED[] = "allocation_ended";
 
@@ -391,18 +393,57 @@ static void start_substep(struct substep_engine *m, struct substep *s)
 	substep_engine_start_tasks(m, s);
 }
 
+/* Start a sub-step whose peers allow it, or end it where it can never start. Returns false, with the reason, if it waits. */
+static bool start_ready(struct substep_engine *m, struct substep *s, const char **reason)
+{
+	struct err e;
+	if (substep_place_take(m, s, reason)) {
+		start_substep(m, s);
+		return true;
+	}
+	if (!substep_place_is_never(m, s, &e))
+		return false;
+	snprintf(s->message, sizeof s->message, "%s", e.message);
+	s->exit_code = 1;
+	end_substep(m, s, SUBSTEP_FAILED, "launch");
+	return true;
+}
+
+/* Has the disk room for the records of all sub-steps, and of a new one with this spec? If not, ask again soon. */
+static bool find_room(struct substep_engine *m, const struct substep_spec *spec, struct err *e)
+{
+	static const struct timeval after = {.tv_sec = ROOM_S};
+	if (substep_record_has_room(m, spec, e))
+		return true;
+	event_add(m->room, &after);
+	return false;
+}
+
+/* Requests and sub-steps wait for room on the disk, of which nobody tells when it is there. */
+static void room_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct substep_engine *m = arg;
+	(void)fd;
+	(void)what;
+	m->handlers->drained();
+	substep_engine_replace_failed(m);
+	schedule_later(m);
+}
+
 /* Start what can start, in the order of the queue. */
 static void run_queue(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_engine *m = arg;
+	struct err e;
 	struct substep *s, *next;
 	int blocked = INT_MIN; /* the highest priority of which a ready sub-step does not fit */
 	(void)fd;
 	(void)what;
 	while (substep_engine_ends(m) && (s = TAILQ_FIRST(&m->waiting)))
 		end_substep(m, s, SUBSTEP_CANCELLED, ALLOCATION_ENDED);
+	bool has_room = TAILQ_EMPTY(&m->waiting) || find_room(m, NULL, &e);
 	for (s = TAILQ_FIRST(&m->waiting); s && s->spec->priority >= blocked; s = next) {
-		const char *reason = "";
+		const char *reason = has_room ? "" : "disk";
 		next = TAILQ_NEXT(s, next);
 		enum substep_peers_state peers = substep_peers_state(m, s);
 		if (peers == SUBSTEP_PEERS_NEVER || peers == SUBSTEP_PEERS_NOT_NEEDED) {
@@ -410,17 +451,8 @@ static void run_queue(evutil_socket_t fd, short what, void *arg)
 			end_substep(m, s, never ? SUBSTEP_DEPENDENCY_FAILED : SUBSTEP_SKIPPED, "dependency");
 			continue;
 		}
-		if (peers == SUBSTEP_PEERS_MET && substep_place_take(m, s, &reason)) {
-			start_substep(m, s);
+		if (peers == SUBSTEP_PEERS_MET && has_room && start_ready(m, s, &reason))
 			continue;
-		}
-		struct err e;
-		if (peers == SUBSTEP_PEERS_MET && substep_place_is_never(m, s, &e)) {
-			snprintf(s->message, sizeof s->message, "%s", e.message);
-			s->exit_code = 1;
-			end_substep(m, s, SUBSTEP_FAILED, "launch");
-			continue;
-		}
 		if (peers == SUBSTEP_PEERS_MET)
 			blocked = s->spec->priority;
 		else
@@ -438,7 +470,8 @@ struct substep *substep_engine_queue(struct substep_engine *m, struct substep_sp
 	struct substep_peer *peers = NULL;
 	int count = 0;
 	bool any = false;
-	if (known || !substep_place_can(m, spec, e) || !substep_peers_parse(m, spec->after, &peers, &count, &any, e)) {
+	if (known || !substep_place_can(m, spec, e) || !find_room(m, spec, e) ||
+	    !substep_peers_parse(m, spec->after, &peers, &count, &any, e)) {
 		substep_spec_free(spec);
 		struct substep *s = substep_table_find(m, json_integer_value(known));
 		if (s)
@@ -549,6 +582,7 @@ struct substep_engine *substep_engine_new(struct event_base *base, int journal, 
 	TAILQ_INIT(&m->running);
 	substep_process_open();
 	m->schedule = event_new(base, -1, 0, run_queue, m);
+	m->room = event_new(base, -1, 0, room_again, m);
 	m->children = evsignal_new(base, SIGCHLD, reap_children, m);
 	evsignal_add(m->children, NULL);
 	m->term = evsignal_new(base, SIGTERM, handle_term, m);

@@ -17,7 +17,7 @@ struct substep_handlers {
 		struct bufferevent *stream); /* a program elsewhere is connected; takes the stream, with what it has sent */
 	/* Does the client that runs it read, and lack so much of this stream that the task should wait for it? */
 	bool (*lags)(const struct substep *s, int rank, int stream);
-	void (*drained)(void);		  /* tasks have read their input: clients may send more */
+	void (*drained)(void);		  /* tasks have read their input, or the journal may have room: clients may send more */
 	void (*input)(struct substep *s); /* its tasks have read input, or all of it, or some of it is lost */
 };
 
@@ -26,7 +26,7 @@ struct substep_engine *substep_engine_new(struct event_base *base, int journal, 
 					  const struct substep_handlers *handlers);
 
 /* Queue a sub-step; takes the spec. If its key is known, returns the sub-step of that key, and frees the spec. Returns NULL, and
- * frees the spec, if it can never run. */
+ * frees the spec, if it can never run, or if the journal has no room (SUBSTEP_JOURNAL_FULL): then the handler `drained` is called soon. */
 struct substep *substep_engine_queue(struct substep_engine *m, struct substep_spec *spec, struct err *e);
 
 /* substep_table.c */

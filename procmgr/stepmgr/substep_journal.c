@@ -14,6 +14,9 @@
 
 #include "lib/clock.h"
 #include "lib/err.h"
+#include "lib/journal_reservation.h"
+
+enum { RESERVE_EXTRA = 64 * 1024 }; /* asked for besides, so that few sub-steps have to ask */
 
 /* The lock belongs to an opening of the file of its own, which is closed when a program is executed. */
 void substep_journal_lock(int fd)
@@ -38,6 +41,19 @@ void substep_journal_append(int fd, const char *kind, json_t *record)
 		die("could not write the journal: %m");
 	free(text);
 	json_decref(record);
+}
+
+bool substep_journal_reserve(int fd, int64_t bytes, struct err *e)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		die("could not look at the journal: %m");
+	if (journal_reservation_behind(&st, st.st_size) >= bytes ||
+	    journal_reservation_take(fd, st.st_size, bytes + RESERVE_EXTRA, e) ||
+	    journal_reservation_take(fd, st.st_size, bytes, e))
+		return true;
+	snprintf(e->code, sizeof e->code, "%s", SUBSTEP_JOURNAL_FULL);
+	return false;
 }
 
 int64_t substep_journal_number(const json_t *record, const char *name)

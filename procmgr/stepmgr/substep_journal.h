@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/err.h"
+
+#define SUBSTEP_JOURNAL_FULL "53100" /* SQLSTATE disk_full */
+
 /* Lock the journal for this process, and for its children until they execute a program. Waits until those of an earlier step manager
  * have. */
 void substep_journal_lock(int fd);
@@ -13,6 +17,10 @@ void substep_journal_lock(int fd);
 /* Append a record of this kind; takes ownership of `record`. Adds the members `kind` and `at` (clock_boot_us). Ends the process if
  * the journal cannot be written: the keeper starts the step manager again. */
 void substep_journal_append(int fd, const char *kind, json_t *record);
+
+/* Make sure that the disk has room for `bytes` more of the journal. Returns false, with the SQLSTATE of a full disk in the error, if it
+ * has not. */
+bool substep_journal_reserve(int fd, int64_t bytes, struct err *e);
 
 /* Returns a number of a record, 0 if it has none of this name. */
 int64_t substep_journal_number(const json_t *record, const char *name);

@@ -33,7 +33,8 @@ struct substep_engine {
 	int count, capacity;
 	json_t *keys; /* client key -> number */
 	struct substep_list waiting, running;
-	struct event *schedule, *children, *term;
+	int64_t owed; /* bytes of the journal that waiting and running sub-steps may still take */
+	struct event *schedule, *room, *children, *term;
 	bool ends;   /* the keeper ends the step: nothing starts any more */
 	json_t *env; /* the environment in the last record `env` */
 	int env_number;
@@ -71,6 +72,14 @@ int substep_input_open(struct substep_task *t, struct err *e);
 void substep_input_close(struct substep_task *t); /* also frees the event by which the end of an adopted task is seen */
 
 /* substep_record.c: records of the journal (docs/formats.md) */
+/* Returns how many bytes of the journal the records of one run take at most, from its start on. */
+static inline int64_t substep_record_owed(int ntasks)
+{
+	enum { RUN_MOST = 1536, TASK_MOST = 768 };
+	return RUN_MOST + (int64_t)ntasks * TASK_MOST;
+}
+/* Has the disk room for all records that sub-steps may still take, and for a new one with this spec (NULL: no new one)? */
+bool substep_record_has_room(const struct substep_engine *m, const struct substep_spec *spec, struct err *e);
 void substep_record_queue(struct substep_engine *m, const struct substep *s);
 void substep_record_start(struct substep_engine *m, const struct substep *s); /* before its first process */
 /* Called in the process of a task before it executes the program. Returns false with errno. */
@@ -90,7 +99,7 @@ struct substep_idle_limit {
 };
 
 /* Record the idle limit, when keys and output of its terminal were last seen, and the list of attached people, which the function takes
- * (substep_session.c). */
+ * (substep_session.c). A disk without room for it besides what sub-steps may still take loses this record. */
 void substep_record_session(struct substep_engine *m, const struct substep *s, const struct substep_idle_limit *limit,
 			    int64_t key_at, int64_t output_at, json_t *attached);
 

@@ -12,7 +12,21 @@
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
-enum { COMMAND_SIZE = 257 };
+enum { COMMAND_SIZE = 257, QUEUE_MOST = 2048, SESSION_MOST = 65536 };
+
+static int64_t json_size(const json_t *json)
+{
+	return (int64_t)json_dumpb(json, NULL, 0, JSON_COMPACT);
+}
+
+bool substep_record_has_room(const struct substep_engine *m, const struct substep_spec *spec, struct err *e)
+{
+	int64_t bytes = m->owed;
+	if (spec)
+		bytes += QUEUE_MOST + json_size(spec->request) +
+			 (m->env && json_equal(m->env, spec->env) ? 0 : json_size(spec->env)) + substep_record_owed(spec->ntasks);
+	return substep_journal_reserve(m->journal, bytes, e);
+}
 
 /* Returns the number of the record `env` that has this environment, and writes one if the last one had another. Clients of one
  * script have mostly the same environment. */
@@ -112,6 +126,11 @@ void substep_record_start(struct substep_engine *m, const struct substep *s)
 void substep_record_session(struct substep_engine *m, const struct substep *s, const struct substep_idle_limit *limit,
 			    int64_t key_at, int64_t output_at, json_t *attached)
 {
+	struct err e;
+	if (!substep_journal_reserve(m->journal, m->owed + SESSION_MOST, &e)) {
+		json_decref(attached);
+		return;
+	}
 	substep_journal_append(m->journal, "session",
 			       json_pack("{s:i, s:s, s:I, s:s*, s:I, s:I, s:o}", "substep", s->number, "name", s->spec->session,
 					 "idle_timeout_s", (json_int_t)limit->seconds, "idle_timeout_of", limit->of, "key_at",

@@ -13,6 +13,7 @@
 #include "procmgr/stepmgr/substep_event.h"
 #include "procmgr/stepmgr/substep_growth.h"
 #include "procmgr/stepmgr/substep_hold.h"
+#include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_reader.h"
 #include "procmgr/stepmgr/substep_signal.h"
 #include "procmgr/stepmgr/substep_usage.h"
@@ -268,7 +269,7 @@ static void write_input(struct substep_connection *c, struct substep_reader *r, 
 		bool counts = at || r->runs; /* what others give is not known to the client that may come back */
 		bool room = counts ? substep_input_add_at(r->substep, at ? offset : r->substep->input_at, bytes, size, last)
 				   : substep_input_add(r->substep, bytes, size, last);
-		c->input_full = !room && !c->is_head;
+		c->is_held = !room && !c->is_head;
 	}
 }
 
@@ -338,7 +339,7 @@ static bool check_members(const json_t *request, const char *members, struct err
 	return true;
 }
 
-void substep_request_take(struct substep_engine *m, struct substep_connection *c, json_t *request, const void *bytes, size_t size)
+bool substep_request_take(struct substep_engine *m, struct substep_connection *c, json_t *request, const void *bytes, size_t size)
 {
 	struct err e = {.hint = ""};
 	const char *op = json_string_value(json_object_get(request, "op"));
@@ -347,8 +348,18 @@ void substep_request_take(struct substep_engine *m, struct substep_connection *c
 		i++;
 	bool good = (op && i < count) || err_set(&e, "unknown request \"%.64s\"", op ? op : "");
 	good = good && (!requests[i].members || check_members(request, requests[i].members, &e));
-	if (good && !requests[i].take)
+	if (good && !requests[i].take) {
 		take_input(c, request, bytes, size);
-	else if (!good || !requests[i].take(m, c, request, &e))
-		substep_connection_refuse(c, json_integer_value(json_object_get(request, "id")), &e);
+		return true;
+	}
+	if (good && requests[i].take(m, c, request, &e))
+		return true;
+	json_int_t id = json_integer_value(json_object_get(request, "id"));
+	c->is_held = good && strcmp(e.code, SUBSTEP_JOURNAL_FULL) == 0;
+	if (c->is_held)
+		substep_connection_send(
+			c, json_pack("{s:s, s:I, s:i, s:s}", "event", "waiting", "id", id, "substep", 0, "reason", "disk"));
+	else
+		substep_connection_refuse(c, id, &e);
+	return !c->is_held;
 }

@@ -5,8 +5,9 @@
 #include "procmgr/stepmgr/substep_connection.h"
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Do what a whole message asks for, and answer. `bytes` belong to the message. */
-void substep_request_take(struct substep_engine *m, struct substep_connection *c, json_t *request, const void *bytes,
+/* Do what a whole message asks for, and answer. `bytes` belong to the message. Returns false if the journal has no room for its record:
+ * then the connection is held, and the message is to be taken again. */
+bool substep_request_take(struct substep_engine *m, struct substep_connection *c, json_t *request, const void *bytes,
 			  size_t size);
 
 #endif

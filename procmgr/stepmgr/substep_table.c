@@ -65,18 +65,21 @@ void substep_table_wait(struct substep_engine *m, struct substep *s)
 	else
 		TAILQ_INSERT_HEAD(&m->waiting, s, next);
 	s->state = SUBSTEP_WAITING;
+	m->owed += substep_record_owed(s->ntasks);
 	event_active(m->schedule, EV_TIMEOUT, 0);
 }
 
 void substep_table_leave(struct substep_engine *m, struct substep *s)
 {
 	TAILQ_REMOVE(s->state == SUBSTEP_WAITING ? &m->waiting : &m->running, s, next);
+	m->owed -= substep_record_owed(s->ntasks);
 }
 
 void substep_table_run(struct substep_engine *m, struct substep *s)
 {
 	substep_table_leave(m, s);
 	TAILQ_INSERT_TAIL(&m->running, s, next);
+	m->owed += substep_record_owed(s->ntasks);
 	s->state = SUBSTEP_RUNNING;
 }
 

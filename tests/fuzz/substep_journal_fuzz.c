@@ -32,6 +32,7 @@ static void free_engine(struct substep_engine *m)
 {
 	stub_reset(m);
 	event_free(m->schedule);
+	event_free(m->room);
 	event_free(m->children);
 	event_free(m->term);
 	close(m->null);

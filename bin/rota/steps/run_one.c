@@ -260,7 +260,8 @@ static bool one_follow(struct run_one *one, int signals)
 		int number;
 
 		if (waits && left <= 0) {
-			fprintf(stderr, "rota %s: %s waits: %s\n", one->verb, session_label(one->substep), one->reason);
+			fprintf(stderr, "rota %s: %s waits: %s\n", one->verb,
+				one->substep ? session_label(one->substep) : "the sub-step", one->reason);
 			one->waiting_said = true;
 			waits = false;
 		}
