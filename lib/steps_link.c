@@ -1,6 +1,6 @@
 /* steps_link.c - the byte stream to a step manager (steps_link.h).
  *
- * Called by: rota_steps.c.
+ * Called by: steps_connection.c, rota_steps.c.
  * Invariants:
  * - Reading and writing never block.
  * - The library is used by other programs: no signal, and no output. */

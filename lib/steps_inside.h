@@ -1,0 +1,90 @@
+/* steps_inside.h - a connection to a step manager, for the files of rota_steps only.
+ *
+ * Calls go one way: rota_steps.c (sub-steps that the caller follows) and steps_ask.c (questions) call steps_connection.c (the
+ * connection), which calls steps_event.c (callbacks), which calls steps_request.c (requests without an end). */
+#ifndef ROTA_STEPS_INSIDE_H
+#define ROTA_STEPS_INSIDE_H
+
+#include "lib/rota.h"
+#include "lib/steps_link.h"
+
+enum { STEPS_BUCKETS = 1024 };
+
+/* Position in one stream of one task. */
+struct steps_stream {
+	long long have; /* bytes that the caller has */
+	long long at;	/* bytes that this connection has passed over */
+};
+
+struct steps_request {
+	long long id;
+	char *text; /* the line of the request */
+	struct rota_callbacks callbacks;
+	void *data;
+	int substep, run; /* 0: not reported yet */
+	bool input_ended;
+	bool input_over;	      /* the tasks have all of the input, or the caller knows that they do not get it */
+	long long input_at;	      /* how much input the caller has given */
+	bool attaches;		      /* its input is only a part of what the sub-step gets */
+	struct steps_stream *streams; /* of task t: streams[2 * t], and its standard error streams[2 * t + 1] */
+	size_t stream_count;
+	struct steps_request *next, *previous; /* in the order of their numbers */
+	struct steps_request *chain;	       /* in the same bucket */
+};
+
+/* The question that waits for its answer. */
+struct steps_question {
+	long long id;
+	char *text;
+	json_t *answer;
+	bool refused;
+};
+
+struct rota_steps {
+	char *path; /* NULL: the connection cannot be made again */
+	struct steps_link link;
+	char *defaults; /* line of the request, NULL: none */
+	long long last_id;
+	unsigned long long random; /* part of the keys */
+	struct steps_request *first, *last, *buckets[STEPS_BUCKETS];
+	size_t unfinished;
+	struct steps_question *question;
+	json_t *answer; /* of rota_steps_wait_for() */
+	int reconnects; /* since the last message */
+	bool has_reconnected;
+	bool dead;
+	char error[512];
+};
+
+/* steps_request.c. Sets the error that rota_steps_error() returns, and returns false. */
+bool steps_fail(struct rota_steps *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Returns the request with this number, or NULL. */
+struct steps_request *steps_request_find(const struct rota_steps *s, long long id);
+void steps_request_insert(struct rota_steps *s, struct steps_request *r);
+void steps_request_remove(struct rota_steps *s, struct steps_request *r); /* from the lists; steps_request_free() frees it */
+void steps_request_free(struct steps_request *r);
+
+/* Returns the position in a stream of a task. */
+struct steps_stream *steps_request_stream(struct steps_request *r, int task, bool is_error);
+
+/* Returns the text of a request, malloc'ed; NULL, with the error set, if it is too long. Frees the object. */
+char *steps_request_text(struct rota_steps *s, json_t *o);
+
+/* steps_event.c: what an event or an answer says of an end; valid as long as the event. */
+struct rota_end steps_event_end(const json_t *event);
+
+/* Handle one message. Returns false if the manager does not understand this program. */
+bool steps_event_handle(struct rota_steps *s, json_t *event, const char *bytes, size_t size);
+
+/* steps_connection.c: add a line to what is sent; nothing if there is no connection, since a new one begins with everything. */
+void steps_add_line(struct rota_steps *s, const char *text);
+
+/* Add a request `input`; `member` says what it is about. */
+void steps_add_input(struct rota_steps *s, const struct steps_request *r, const char *member);
+
+/* A request is about to be added: connect, if the manager has closed the connection while nothing was under way. Returns false, with the
+ * error set, if there is no connection. */
+bool steps_is_open(struct rota_steps *s);
+
+#endif
