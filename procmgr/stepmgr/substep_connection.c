@@ -9,7 +9,7 @@
 
 #include "lib/text.h"
 
-enum { OUTPUT_MOST = 1 << 20, REAL_DIGITS = 9 };
+enum { OUTPUT_MOST = 1 << 20, QUICK_MOST = 32768, REAL_DIGITS = 9 };
 
 void substep_connection_send(struct substep_connection *c, json_t *event)
 {
@@ -42,4 +42,9 @@ void substep_connection_refuse(struct substep_connection *c, json_int_t id, cons
 bool substep_connection_has_room(const struct substep_connection *c)
 {
 	return evbuffer_get_length(bufferevent_get_output(c->stream)) < OUTPUT_MOST;
+}
+
+bool substep_connection_is_quick(const struct substep_connection *c)
+{
+	return evbuffer_get_length(bufferevent_get_output(c->stream)) < QUICK_MOST;
 }

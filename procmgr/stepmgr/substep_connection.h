@@ -33,5 +33,7 @@ void substep_connection_refuse(struct substep_connection *c, json_int_t id, cons
 
 /* May more output be sent? The answers to requests are always sent. */
 bool substep_connection_has_room(const struct substep_connection *c);
+/* May more of a terminal's output be sent? Little waits then, so that the echo of a key is not behind much. */
+bool substep_connection_is_quick(const struct substep_connection *c);
 
 #endif

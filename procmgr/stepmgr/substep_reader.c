@@ -122,7 +122,7 @@ static bool send_output(struct substep_reader *r)
 static bool viewer_has_room(void *arg)
 {
 	const struct substep_reader *r = arg;
-	return substep_connection_has_room(r->connection);
+	return substep_connection_is_quick(r->connection);
 }
 
 static void viewer_output(void *arg, const void *bytes, size_t size)
@@ -194,7 +194,7 @@ void substep_reader_pump(struct substep_reader *r)
 			r->person = substep_session_join(r->substep, r->user ? r->user : "", r->host ? r->host : "");
 		pass_typed(r);
 	}
-	if (r->viewer && substep_connection_has_room(r->connection))
+	if (r->viewer && substep_connection_is_quick(r->connection))
 		substep_viewer_continue(r->viewer);
 	if (r->viewer && substep_has_ended(r->substep) && !substep_viewer_is_connected(r->viewer))
 		end_view(r); /* its terminal has never listened */

@@ -2,7 +2,7 @@
  *
  * Called by: bin/rota-terminal.c, which the step manager starts as the task of a sub-step.
  * Invariants:
- * - The output of the command is always read; no client delays it.
+ * - The output of the command is read, unless a client that keeps up has not taken its queue yet (viewer.c): it waits for that.
  * - At most INPUT_MOST bytes and one frame for each client wait for a command that does not read.
  * - Only the user of this process, and root, can attach. */
 #include "procmgr/terminal/terminal.h"
@@ -37,6 +37,7 @@ static struct {
 	struct viewer_set *viewers;
 	struct evbuffer *input;
 	struct event *readable, *writable;
+	struct event *paced;	   /* pending: the output is not read before that */
 	struct event *activity;	   /* pending: the clients have had the times within the last ACTIVITY_SECONDS */
 	int64_t key_at, output_at; /* clock_boot_us; 0: never */
 	bool has_activity;	   /* since they were sent */
@@ -95,6 +96,27 @@ static void output_ready(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what, (void)arg;
 	take_output();
+	int64_t pause = viewer_pace_usec(terminal.viewers);
+	if (pause > 0) {
+		struct timeval after = {.tv_usec = (suseconds_t)pause};
+		event_del(terminal.readable);
+		event_add(terminal.paced, &after);
+	}
+}
+
+/* Read output again; a client that lags still may be waited for anew. */
+static void output_again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	event_add(terminal.readable, NULL);
+}
+
+static void clients_have_room(void)
+{
+	if (event_pending(terminal.paced, EV_TIMEOUT, NULL) && viewer_pace_usec(terminal.viewers) == 0) {
+		event_del(terminal.paced);
+		event_add(terminal.readable, NULL);
+	}
 }
 
 static void write_input(void)
@@ -187,6 +209,7 @@ static void command_ended(void)
 	for (int i = 0; i < 1024 && take_output() > 0; i++) /* a process of the command's session may write for ever */
 		;
 	event_del(terminal.readable);
+	event_del(terminal.paced);
 	event_del(terminal.writable);
 	viewer_end(terminal.viewers);
 	event_base_loopexit(terminal.base, &most);
@@ -234,7 +257,7 @@ static void watch_signals(void)
 
 static void make_parts(int rows, int cols)
 {
-	static const struct viewer_handlers viewer_handlers = {take_keys, set_size};
+	static const struct viewer_handlers viewer_handlers = {take_keys, set_size, clients_have_room};
 	static const struct screen_handlers screen_handlers = {screen_answered, line_ended, NULL};
 	terminal.screen = screen_new(rows, cols, &screen_handlers);
 	terminal.viewers = viewer_set_new(terminal.base, &viewer_handlers);
@@ -242,6 +265,7 @@ static void make_parts(int rows, int cols)
 	terminal.activity = evtimer_new(terminal.base, activity_pending, NULL);
 	terminal.input = evbuffer_new();
 	terminal.readable = event_new(terminal.base, terminal.pty.master, EV_READ | EV_PERSIST, output_ready, NULL);
+	terminal.paced = evtimer_new(terminal.base, output_again, NULL);
 	terminal.writable = event_new(terminal.base, terminal.pty.master, EV_WRITE, input_ready, NULL);
 	event_add(terminal.readable, NULL);
 }

@@ -4,6 +4,8 @@
  * Invariants:
  * - A client that does not read delays nobody and takes at most QUEUE_MOST and one screen. What it misses is replaced by the whole
  *   screen once it reads again.
+ * - A client that takes its queue within PACE_USEC has the program wait for it, so it sees all output, and keys at once. A slower one
+ *   delays the program by PACE_USEC, and not again before it has taken its queue.
  * - A frame is sent whole or not at all.
  * - A client gets nothing before its frame `a`. */
 #include "procmgr/terminal/viewer.h"
@@ -16,9 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
+#include "lib/clock.h"
 #include "lib/err.h"
 
+enum { PACED = 32768, PACE_USEC = 100000, SOCKET_BUFFER = 32768 };
 enum { HEADER = 5, PAYLOAD_MOST = 65536, QUEUE_MOST = 1 << 20, CLIENTS_MOST = 256, MONITOR_MOST = 4096 };
 
 enum viewer_state {
@@ -39,9 +44,10 @@ struct viewer {
 	struct evbuffer *queue; /* payload that is not in a frame yet */
 	size_t screen_size;	/* bytes of the screen that came last into the queue */
 	enum viewer_state state;
-	bool paused; /* its input is not read */
-	bool ends;   /* the program has ended */
-	bool missed; /* lines were dropped */
+	bool paused;	 /* its input is not read */
+	bool ends;	 /* the program has ended */
+	bool missed;	 /* lines were dropped */
+	int64_t full_at; /* when its queue last grew beyond PACED bytes, by clock_boot_us; 0: it has fewer */
 };
 
 struct viewer_set {
@@ -121,6 +127,19 @@ static void check_end(struct viewer *v)
 	v->state = VIEWER_CLOSING;
 }
 
+/* Note whether the client has taken its queue. */
+static void note_queue(struct viewer *v)
+{
+	size_t size = evbuffer_get_length(v->queue) + evbuffer_get_length(bufferevent_get_output(v->stream));
+	bool was_full = v->full_at != 0;
+	if (size <= PACED)
+		v->full_at = 0;
+	else if (!was_full)
+		v->full_at = clock_boot_us();
+	if (was_full && v->full_at == 0)
+		v->set->handlers->room();
+}
+
 /* Move one frame of the queue into the stream if that is empty. */
 static void viewer_pump(struct viewer *v)
 {
@@ -144,13 +163,13 @@ static void queue_add(struct viewer *v, const char *bytes, size_t size)
 		v->state = v->state == VIEWER_LIVE ? VIEWER_STALE : v->state;
 	}
 	viewer_pump(v);
+	note_queue(v);
 }
 
 void viewer_send_live(struct viewer_set *set, const char *bytes, size_t size)
 {
 	struct viewer *v;
-	TAILQ_FOREACH(v, &set->all, next)
-	{
+	TAILQ_FOREACH (v, &set->all, next) {
 		if (v->state == VIEWER_LIVE)
 			queue_add(v, bytes, size);
 	}
@@ -160,8 +179,7 @@ void viewer_send_line(struct viewer_set *set, const char *text, size_t size)
 {
 	static const char note[] = "[lines are missing here: they came faster than they were read]\n";
 	struct viewer *v;
-	TAILQ_FOREACH(v, &set->all, next)
-	{
+	TAILQ_FOREACH (v, &set->all, next) {
 		if (v->state != VIEWER_FOLLOWING)
 			continue;
 		if (v->missed)
@@ -174,8 +192,7 @@ void viewer_send_line(struct viewer_set *set, const char *text, size_t size)
 void viewer_send_screen(struct viewer_set *set)
 {
 	struct viewer *v;
-	TAILQ_FOREACH(v, &set->all, next)
-	{
+	TAILQ_FOREACH (v, &set->all, next) {
 		if (v->state != VIEWER_LIVE)
 			continue;
 		evbuffer_drain(v->queue, evbuffer_get_length(v->queue));
@@ -197,8 +214,7 @@ void viewer_send_activity(struct viewer_set *set, int64_t key_at, int64_t output
 	struct viewer *v;
 	set->key_at = key_at;
 	set->output_at = output_at;
-	TAILQ_FOREACH(v, &set->all, next)
-	{
+	TAILQ_FOREACH (v, &set->all, next) {
 		if (v->state == VIEWER_MONITOR)
 			send_times(v);
 	}
@@ -285,8 +301,10 @@ static void viewer_written(struct bufferevent *stream, void *arg)
 	(void)stream;
 	if (v->state == VIEWER_CLOSING)
 		viewer_free(v);
-	else
+	else {
 		viewer_pump(v);
+		note_queue(v);
+	}
 }
 
 static void viewer_failed(struct bufferevent *stream, short what, void *arg)
@@ -303,6 +321,7 @@ void viewer_add(struct viewer_set *set, int fd)
 		return;
 	}
 	struct viewer *v = xcalloc(1, sizeof *v);
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){SOCKET_BUFFER}, sizeof(int)); /* what waits there is older than a key */
 	v->set = set;
 	v->stream = bufferevent_socket_new(set->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	v->queue = evbuffer_new();
@@ -339,11 +358,21 @@ void viewer_end(struct viewer_set *set)
 	}
 }
 
+int64_t viewer_pace_usec(const struct viewer_set *set)
+{
+	const struct viewer *v;
+	int64_t now = clock_boot_us(), most = 0;
+	TAILQ_FOREACH (v, &set->all, next) {
+		int64_t left = is_live(v) && v->full_at ? v->full_at + PACE_USEC - now : 0;
+		most = left > most ? left : most;
+	}
+	return most;
+}
+
 bool viewer_any_live(const struct viewer_set *set)
 {
 	const struct viewer *v;
-	TAILQ_FOREACH(v, &set->all, next)
-	{
+	TAILQ_FOREACH (v, &set->all, next) {
 		if (is_live(v))
 			return true;
 	}

@@ -12,6 +12,7 @@
 struct viewer_handlers {
 	bool (*input)(const char *bytes, size_t size); /* returns false if the program has not read much of what came */
 	void (*size)(int rows, int cols);
+	void (*room)(void); /* a client has taken its queue */
 };
 
 struct viewer_set;
@@ -34,6 +35,10 @@ void viewer_send_activity(struct viewer_set *set, int64_t key_at, int64_t output
 void viewer_resume_input(struct viewer_set *set);
 /* The program has ended: send each client the rest and the frame `e`. */
 void viewer_end(struct viewer_set *set);
+
+/* Returns for how long the program should write nothing, unless the handler `room` is called before: until then a client may have taken
+ * its queue. 0: it may write. */
+int64_t viewer_pace_usec(const struct viewer_set *set);
 
 bool viewer_any_live(const struct viewer_set *set);
 bool viewer_any(const struct viewer_set *set);

@@ -25,10 +25,14 @@ static void take_size(int rows, int cols)
 	screen_resize(screen, rows % 50, cols % 100);
 }
 
+static void no_room(void)
+{
+}
+
 /* Frames, as a client sends them. */
 static void run_frames(struct event_base *base, const char *bytes, size_t size)
 {
-	static const struct viewer_handlers handlers = {take_input, take_size};
+	static const struct viewer_handlers handlers = {take_input, take_size, no_room};
 	struct viewer_set *set = viewer_set_new(base, &handlers);
 	int ends[2];
 	viewer_set_screen(set, screen);
