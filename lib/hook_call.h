@@ -1,0 +1,41 @@
+/* hook_call.h - asks runnerd to run functions of the site's Lua scripts. docs/formats.md, "The hook socket", describes requests and
+ * answers.
+ *
+ * All functions belong to the thread of the event loop and never block. */
+#ifndef ROTA_HOOK_CALL_H
+#define ROTA_HOOK_CALL_H
+
+#include <event2/event.h>
+#include <jansson.h>
+
+#include "lib/err.h"
+
+enum { HOOK_CALL_MOST = 1 << 20 }; /* longest request and longest answer in bytes */
+
+struct hook_client;
+struct hook_call;
+
+/* How a call ended. Either `answer` or `e` is NULL.
+ * `answer`: the function ran. "rc" is 0 if it agreed; "message", "user", "log" and "changes" are as runnerd sent them. It is valid
+ * until the callback returns; json_incref() keeps it.
+ * `e`: the function did not run to its end, because runnerd cannot be reached or the script is broken or too slow: see
+ * hooks.broken of rota.conf. */
+typedef void hook_call_done(const json_t *answer, const struct err *e, void *arg);
+
+/* Make a client of the socket `path` (hooks.socket). It connects at the first call, and again at the first call after a failure. A
+ * connection without calls is closed after a minute. A call that has no answer after `seconds` fails. */
+struct hook_client *hook_client_new(struct event_base *base, const char *path, int seconds);
+
+/* Free the client. Calls under way are cancelled as by hook_call_cancel(). */
+void hook_client_free(struct hook_client *client);
+
+/* Send a request: an object with "script" ("job_submit" or "burst_buffer"), "function" and what the function takes. It is copied,
+ * and the client sets its own "id" in the copy. The request is sent once at most. `done` is called exactly once, never inside this
+ * function, unless the call is cancelled before. Where runnerd cannot be reached, `done` is called as soon as the event loop runs.
+ * The returned handle is valid until `done` is called. */
+struct hook_call *hook_call(struct hook_client *client, const json_t *request, hook_call_done *done, void *arg);
+
+/* Drop a call, whose `done` is then never called. The function may run nevertheless. */
+void hook_call_cancel(struct hook_call *call);
+
+#endif
