@@ -1,0 +1,309 @@
+/* script_library.c - constants and functions for scripts (script_library.h).
+ *
+ * Called by: script_sandbox.c (synchronous functions), script_call.c (asynchronous ones).
+ * Invariants:
+ * - Jumps are held back while a function uses memory that is not Lua's own (script_limit.h). */
+#include "runner/lua/script_library.h"
+
+#include <lauxlib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "runner/lua/script_json.h"
+#include "runner/lua/script_limit.h"
+
+enum { LEVEL_INFO = 0, MINUTE = 60 };
+
+/* Pass the text on top of the stack on, without control characters that a log must not have. */
+static int library_emit(lua_State *L, const struct script_output *output, const char *level)
+{
+	size_t length;
+	const char *text = luaL_tolstring(L, -1, &length);
+
+	script_limit_hold();
+	output->message(output->arg, level, text, length);
+	script_limit_release();
+	return 0;
+}
+
+static const struct script_output *library_output(lua_State *L)
+{
+	return lua_touserdata(L, lua_upvalueindex(1));
+}
+
+/* log_info(FORMAT, ...) and the like. Upvalues: output, level, string.format. A single text that is no format is taken as it is. */
+static int library_log(lua_State *L)
+{
+	const char *level = lua_tostring(L, lua_upvalueindex(2));
+	int count = lua_gettop(L), status;
+
+	luaL_checkany(L, 1);
+	lua_pushvalue(L, lua_upvalueindex(3));
+	lua_insert(L, 1);
+	if (count == 1)
+		lua_pushvalue(L, 2);
+	if (count > 1) {
+		lua_call(L, count, 1);
+		return library_emit(L, library_output(L), level);
+	}
+	lua_pushvalue(L, 1);
+	lua_insert(L, -2);
+	status = lua_pcall(L, 1, 1, 0);
+	if (status == LUA_ERRMEM)
+		return lua_error(L);
+	if (status != LUA_OK)
+		lua_settop(L, 2);
+	return library_emit(L, library_output(L), level);
+}
+
+/* error(TEXT), user_msg(TEXT): no format. */
+static int library_text(lua_State *L)
+{
+	luaL_checkany(L, 1);
+	lua_settop(L, 1);
+	return library_emit(L, library_output(L), lua_tostring(L, lua_upvalueindex(2)));
+}
+
+/* log([LEVEL,] TEXT): levels from 0, info, to 5, the most detailed. */
+static int library_log_level(lua_State *L)
+{
+	lua_Integer level = lua_gettop(L) > 1 ? luaL_checkinteger(L, 1) : LEVEL_INFO;
+
+	luaL_checkany(L, 1);
+	return library_emit(L, library_output(L), level <= LEVEL_INFO ? "info" : level == 1 ? "verbose" : "debug");
+}
+
+static int library_print(lua_State *L)
+{
+	int count = lua_gettop(L);
+	luaL_Buffer b;
+
+	luaL_buffinit(L, &b);
+	for (int i = 1; i <= count; i++) {
+		if (i > 1)
+			luaL_addchar(&b, '\t');
+		luaL_tolstring(L, i, NULL);
+		luaL_addvalue(&b);
+	}
+	luaL_pushresult(&b);
+	return library_emit(L, library_output(L), "info");
+}
+
+/* Read a number that ends the text or stands before ":" or "-". Returns false if there is none. */
+static bool library_number(const char **text, long *value)
+{
+	char *end;
+
+	if (**text < '0' || **text > '9')
+		return false;
+	*value = strtol(*text, &end, 10);
+	*text = end;
+	return *value >= 0 && *value < 1000000000L;
+}
+
+/* Returns a time limit in minutes: m, m:s, h:m:s, d-h, d-h:m or d-h:m:s; rounded up. -1: it is none of them. */
+static lua_Integer library_minutes(const char *text)
+{
+	long days = 0, part[3] = {0};
+	int count = 0;
+	bool has_days = strchr(text, '-') != NULL;
+
+	if (has_days && (!library_number(&text, &days) || *text++ != '-'))
+		return -1;
+	do {
+		if (count == 3 || !library_number(&text, &part[count++]))
+			return -1;
+	} while (*text == ':' && text++);
+	if (*text)
+		return -1;
+	if (has_days || count == 3)
+		return ((days * 24 + part[0]) * 60 + part[1]) + (part[2] + MINUTE - 1) / MINUTE;
+	return part[0] + (part[1] + MINUTE - 1) / MINUTE;
+}
+
+static int library_time_minutes(lua_State *L)
+{
+	const char *text = luaL_checkstring(L, 1);
+	lua_Integer minutes = library_minutes(text);
+
+	if (!strcasecmp(text, "infinite") || !strcasecmp(text, "unlimited") || !strcmp(text, "-1"))
+		script_library_push_unset(L, "INFINITE");
+	else if (minutes < 0)
+		script_library_push_unset(L, "NO_VAL");
+	else
+		lua_pushinteger(L, minutes);
+	return 1;
+}
+
+/* Values of JSON live outside of Lua's memory. So one is kept in a userdata of Lua, or is freed before Lua may raise an error. */
+static int library_push_json(lua_State *L)
+{
+	script_json_push(L, lua_touserdata(L, 1));
+	return 1;
+}
+
+/* json_decode(TEXT): its value, or nil and why not. */
+static int library_json_decode(lua_State *L)
+{
+	size_t length;
+	const char *text = luaL_checklstring(L, 1, &length);
+	json_error_t error;
+	json_t *value;
+	int status;
+
+	lua_pushcfunction(L, library_push_json);
+	script_limit_hold();
+	value = json_loadb(text, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+	lua_pushlightuserdata(L, value);
+	status = value ? lua_pcall(L, 1, 1, 0) : LUA_OK;
+	json_decref(value);
+	script_limit_release();
+	if (status != LUA_OK)
+		return lua_error(L);
+	if (value)
+		return 1;
+	lua_pushnil(L);
+	lua_pushfstring(L, "not JSON: line %d: %s", error.line, error.text);
+	return 2;
+}
+
+/* Push the text at the pointer in index 1, of the length at index 2. */
+static int library_push_text(lua_State *L)
+{
+	lua_pushlstring(L, lua_touserdata(L, 1), (size_t)lua_tointeger(L, 2));
+	return 1;
+}
+
+/* json_encode(VALUE): a text, or nil and why not. */
+static int library_json_encode(lua_State *L)
+{
+	char *text = NULL;
+	struct err e = {0};
+	json_t *value;
+	int status = LUA_OK;
+
+	luaL_checkany(L, 1);
+	lua_pushcfunction(L, library_push_text);
+	script_limit_hold();
+	value = script_json_read(L, 1, &e);
+	if (value)
+		text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	if (text) {
+		lua_pushlightuserdata(L, text);
+		lua_pushinteger(L, (lua_Integer)strlen(text));
+		status = lua_pcall(L, 2, 1, 0);
+	}
+	json_decref(value);
+	free(text);
+	script_limit_release();
+	if (status != LUA_OK)
+		return lua_error(L);
+	if (text)
+		return 1;
+	lua_pushnil(L);
+	lua_pushstring(L, *e.message ? e.message : "the value cannot be written as JSON");
+	return 2;
+}
+
+/* job_info_to_string(JOB_INFO): 0 and a text with a line NAME=VALUE for each field, sorted. */
+static int library_job_info(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTABLE);
+	if (!luaL_getmetafield(L, 1, "__text"))
+		return luaL_error(L, "job_info_to_string: the value is no job_info");
+	lua_pushinteger(L, 0);
+	lua_insert(L, -2);
+	return 2;
+}
+
+static int library_nothing(lua_State *L)
+{
+	lua_pushnil(L);
+	return 1;
+}
+
+void script_library_push_unset(lua_State *L, const char *name)
+{
+#define SCRIPT_INT(n, value)                                                                                                     \
+	if (!strcmp(name, #n)) {                                                                                                 \
+		lua_pushinteger(L, value);                                                                                       \
+		return;                                                                                                          \
+	}
+#define SCRIPT_FLOAT(n, value)                                                                                                   \
+	if (!strcmp(name, #n)) {                                                                                                 \
+		lua_pushnumber(L, value);                                                                                        \
+		return;                                                                                                          \
+	}
+#include "runner/lua/script_constant.def"
+#undef SCRIPT_INT
+#undef SCRIPT_FLOAT
+	lua_pushnil(L);
+}
+
+/* Add constants to the table on top of the stack. */
+static void library_add_constants(lua_State *L)
+{
+#define SCRIPT_INT(name, value)                                                                                                  \
+	lua_pushinteger(L, value);                                                                                               \
+	lua_setfield(L, -2, #name);
+#define SCRIPT_FLOAT(name, value)                                                                                                \
+	lua_pushnumber(L, value);                                                                                                \
+	lua_setfield(L, -2, #name);
+#include "runner/lua/script_constant.def"
+#undef SCRIPT_INT
+#undef SCRIPT_FLOAT
+	lua_pushliteral(L, "BUSY");
+	lua_setfield(L, -2, "SLURM_BB_BUSY");
+}
+
+/* Add the functions that write messages to the table on top of the stack. */
+static void library_add_messages(lua_State *L, const struct script_output *output)
+{
+	static const struct {
+		const char *name, *level;
+		lua_CFunction function;
+	} messages[] = {
+		{"log_info", "info", library_log},	 {"log_error", "error", library_log},
+		{"log_verbose", "verbose", library_log}, {"log_debug", "debug", library_log},
+		{"log_debug2", "debug", library_log},	 {"log_debug3", "debug", library_log},
+		{"log_debug4", "debug", library_log},	 {"log_user", "user", library_log},
+		{"user_msg", "user", library_text},	 {"error", "error", library_text},
+		{"log", "info", library_log_level},
+	};
+
+	for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+		lua_pushlightuserdata(L, (void *)output);
+		lua_pushstring(L, messages[i].level);
+		lua_getglobal(L, "string");
+		lua_getfield(L, -1, "format");
+		lua_remove(L, -2);
+		lua_pushcclosure(L, messages[i].function, 3);
+		lua_setfield(L, -2, messages[i].name);
+	}
+}
+
+void script_library_push(lua_State *L, const struct script_output *output, const char *cluster)
+{
+	static const luaL_Reg functions[] = {
+		{"time_str2mins", library_time_minutes}, {"json_decode", library_json_decode},
+		{"json_encode", library_json_encode},	 {"from_json", library_json_decode},
+		{"to_json", library_json_encode},	 {"job_info_to_string", library_job_info},
+		{"get_qos_priority", library_nothing},	 {NULL, NULL},
+	};
+
+	lua_newtable(L);
+	library_add_constants(L);
+	library_add_messages(L, output);
+	luaL_setfuncs(L, functions, 0);
+	lua_pushstring(L, cluster); /* nil for NULL */
+	lua_setfield(L, -2, "CLUSTER_NAME");
+}
+
+void script_library_push_print(lua_State *L, const struct script_output *output)
+{
+	lua_pushlightuserdata(L, (void *)output);
+	lua_pushcclosure(L, library_print, 1);
+}

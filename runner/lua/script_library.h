@@ -1,0 +1,24 @@
+/* script_library.h - the table that a site's script knows as `slurm` and as `rota`. */
+#ifndef ROTA_RUNNER_SCRIPT_LIBRARY_H
+#define ROTA_RUNNER_SCRIPT_LIBRARY_H
+
+#include <lua.h>
+#include <stddef.h>
+
+/* Where the script's messages go. `level` is "info", "error", "verbose", "debug" (log), or "user" (a text for the user). */
+struct script_output {
+	void (*message)(void *arg, const char *level, const char *text, size_t length);
+	void *arg;
+};
+
+/* Push a new table with the constants and functions. Its functions use `output`, which the caller keeps, and string.format as it
+ * is now. The name of the cluster may be NULL. */
+void script_library_push(lua_State *L, const struct script_output *output, const char *cluster);
+
+/* Push the function `print` that writes to the log. */
+void script_library_push_print(lua_State *L, const struct script_output *output);
+
+/* Push the number that NAME, one of NO_VAL and so on, is. */
+void script_library_push_unset(lua_State *L, const char *name);
+
+#endif

@@ -1,0 +1,26 @@
+/* script_site.h - a site's script in a sandbox, ready to be called again and again. */
+#ifndef ROTA_RUNNER_SCRIPT_SITE_H
+#define ROTA_RUNNER_SCRIPT_SITE_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+struct script_bounds {
+	long long instructions;
+	size_t memory; /* bytes */
+	double seconds;
+	const char *cluster; /* name, or NULL */
+};
+
+struct site_script;
+
+/* Make the script in the file `path`. The file is read when the script is called. The caller keeps `bounds`. */
+struct site_script *site_script_new(const char *path, const struct script_bounds *bounds);
+void site_script_free(struct site_script *script);
+const char *site_script_path(const struct site_script *script);
+
+/* Call a function with what the request has ("function", "desc", "rec", "parts", "uid", "args", "job_info"). Returns a new answer
+ * without "id": {"rc", ...} or {"error"}. */
+json_t *site_script_call(struct site_script *script, const json_t *request);
+
+#endif
