@@ -26,7 +26,7 @@ typedef void hook_call_done(const json_t *answer, const struct err *e, void *arg
  * connection without calls is closed after a minute. A call that has no answer after `seconds` fails. */
 struct hook_client *hook_client_new(struct event_base *base, const char *path, int seconds);
 
-/* Free the client. Calls under way are cancelled as by hook_call_cancel(). */
+/* Free the client, not inside `done` of a call. Calls under way are cancelled as by hook_call_cancel(). */
 void hook_client_free(struct hook_client *client);
 
 /* Send a request: an object with "script" ("job_submit" or "burst_buffer"), "function" and what the function takes. It is copied,

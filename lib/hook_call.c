@@ -1,0 +1,259 @@
+/* hook_call.c - the client of the hook socket (hook_call.h).
+ *
+ * Called by: jobmgrd.
+ * Invariants:
+ * - A call that has been written to a connection is never written again: it ends with its answer, with the connection, or after the
+ *   client's seconds.
+ * - `done` is called by the event loop alone. A call that fails has its timer set to now. */
+#include "lib/hook_call.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { IDLE_SECONDS = 60 };
+
+struct hook_call {
+	TAILQ_ENTRY(hook_call) next;
+	struct hook_client *client;
+	json_int_t id;
+	hook_call_done *done;
+	void *arg;
+	struct event *timer;
+	bool has_failed; /* `e` says why; the timer will report it */
+	struct err e;
+};
+
+struct hook_client {
+	struct event_base *base;
+	char *path;
+	int seconds;
+	json_int_t last_id;
+	struct bufferevent *stream; /* NULL: not connected */
+	struct event *idle;
+	TAILQ_HEAD(, hook_call) calls; /* without an answer */
+};
+
+static void call_free(struct hook_call *call)
+{
+	struct hook_client *client = call->client;
+
+	TAILQ_REMOVE(&client->calls, call, next);
+	event_free(call->timer);
+	free(call);
+	if (TAILQ_EMPTY(&client->calls))
+		event_add(client->idle, &(struct timeval){.tv_sec = IDLE_SECONDS});
+}
+
+static void call_finish(struct hook_call *call, const json_t *answer, const struct err *e)
+{
+	hook_call_done *done = call->done;
+	struct err copy = e ? *e : (struct err){0};
+	void *arg = call->arg;
+
+	call_free(call);
+	done(answer, answer ? NULL : &copy, arg);
+}
+
+static void call_fail(struct hook_call *call, const struct err *e)
+{
+	call->has_failed = true;
+	call->e = *e;
+	event_add(call->timer, &(struct timeval){0});
+}
+
+/* The timer of a call: it has failed, or has waited too long. */
+static void call_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct hook_call *call = arg;
+
+	(void)fd;
+	(void)what;
+	if (!call->has_failed)
+		err_set(&call->e, "runnerd has not answered for %d seconds", call->client->seconds);
+	call_finish(call, NULL, &call->e);
+}
+
+static void client_disconnect(struct hook_client *client)
+{
+	if (client->stream)
+		bufferevent_free(client->stream);
+	client->stream = NULL;
+}
+
+/* The connection is of no use any more: no call that was sent by it gets an answer. */
+static void client_lose(struct hook_client *client, const char *why)
+{
+	struct hook_call *call;
+	struct err e = {0};
+
+	err_set(&e, "lost the connection to runnerd at \"%s\": %s", client->path, why);
+	client_disconnect(client);
+	TAILQ_FOREACH (call, &client->calls, next) {
+		if (!call->has_failed)
+			call_fail(call, &e);
+	}
+}
+
+/* Give an answer to its call. The call may have ended meanwhile. */
+static void client_take(struct hook_client *client, const json_t *answer)
+{
+	json_int_t id = json_integer_value(json_object_get(answer, "id"));
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	struct hook_call *call;
+	struct err e = {0};
+
+	TAILQ_FOREACH (call, &client->calls, next) {
+		if (call->id == id)
+			break;
+	}
+	if (!call || call->has_failed)
+		return;
+	if (error || !json_is_integer(json_object_get(answer, "rc"))) {
+		err_set(&e, "%s", error ? error : "the answer of runnerd has no \"rc\"");
+		call_finish(call, NULL, &e);
+	} else {
+		call_finish(call, answer, NULL);
+	}
+}
+
+static void client_readable(struct bufferevent *stream, void *arg)
+{
+	struct hook_client *client = arg;
+	struct evbuffer *input = bufferevent_get_input(stream);
+	size_t length;
+	char *line;
+
+	while (client->stream == stream && (line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF))) {
+		json_t *answer = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
+
+		free(line);
+		if (json_is_object(answer))
+			client_take(client, answer);
+		else
+			client_lose(client, "it sent what is no answer");
+		json_decref(answer);
+	}
+	if (client->stream == stream && evbuffer_get_length(input) > HOOK_CALL_MOST)
+		client_lose(client, "it sent an answer that is too long");
+}
+
+static void client_ended(struct bufferevent *stream, short what, void *arg)
+{
+	(void)stream;
+	client_lose(arg, what & BEV_EVENT_ERROR ? strerror(EVUTIL_SOCKET_ERROR()) : "it was closed");
+}
+
+static void client_idle(evutil_socket_t fd, short what, void *arg)
+{
+	struct hook_client *client = arg;
+
+	(void)fd;
+	(void)what;
+	if (TAILQ_EMPTY(&client->calls))
+		client_disconnect(client);
+}
+
+/* Connect, unless the client is connected. A Unix socket takes a connection at once, or refuses it. */
+static bool client_connect(struct hook_client *client, struct err *e)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (client->stream)
+		return true;
+	if (strlen(client->path) >= sizeof address.sun_path)
+		return err_set(e, "hooks.socket \"%s\" is longer than %zu bytes", client->path, sizeof address.sun_path - 1);
+	strcpy(address.sun_path, client->path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+		err_sys(e, "could not connect to runnerd at \"%s\"", client->path);
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	client->stream = bufferevent_socket_new(client->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!client->stream)
+		die("out of memory");
+	bufferevent_setcb(client->stream, client_readable, NULL, client_ended, client);
+	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+	return true;
+}
+
+struct hook_client *hook_client_new(struct event_base *base, const char *path, int seconds)
+{
+	struct hook_client *client = xcalloc(1, sizeof *client);
+
+	client->base = base;
+	client->path = xstrdup(path);
+	client->seconds = seconds;
+	client->idle = evtimer_new(base, client_idle, client);
+	TAILQ_INIT(&client->calls);
+	return client;
+}
+
+void hook_client_free(struct hook_client *client)
+{
+	if (!client)
+		return;
+	while (!TAILQ_EMPTY(&client->calls))
+		hook_call_cancel(TAILQ_FIRST(&client->calls));
+	client_disconnect(client);
+	event_free(client->idle);
+	free(client->path);
+	free(client);
+}
+
+/* Write a request with the id of the call to the connection. */
+static bool call_send(const struct hook_call *call, const json_t *request, struct err *e)
+{
+	json_t *copy = json_copy((json_t *)request);
+	struct bufferevent *stream = call->client->stream;
+	char *text;
+	bool good;
+
+	json_object_set_new(copy, "id", json_integer(call->id));
+	text = json_dumps(copy, JSON_COMPACT);
+	json_decref(copy);
+	if (!text)
+		return err_set(e, "the request to runnerd is no JSON object");
+	good = strlen(text) <= HOOK_CALL_MOST ||
+	       err_set(e, "the request to runnerd has %zu bytes, more than %d", strlen(text), HOOK_CALL_MOST);
+	if (good) {
+		bufferevent_write(stream, text, strlen(text));
+		bufferevent_write(stream, "\n", 1);
+	}
+	free(text);
+	return good;
+}
+
+struct hook_call *hook_call(struct hook_client *client, const json_t *request, hook_call_done *done, void *arg)
+{
+	struct hook_call *call = xcalloc(1, sizeof *call);
+	struct err e = {0};
+
+	call->client = client;
+	call->id = ++client->last_id;
+	call->done = done;
+	call->arg = arg;
+	call->timer = evtimer_new(client->base, call_timer, call);
+	TAILQ_INSERT_TAIL(&client->calls, call, next);
+	event_del(client->idle);
+	if (client_connect(client, &e) && call_send(call, request, &e))
+		event_add(call->timer, &(struct timeval){.tv_sec = client->seconds});
+	else
+		call_fail(call, &e);
+	return call;
+}
+
+void hook_call_cancel(struct hook_call *call)
+{
+	call_free(call);
+}

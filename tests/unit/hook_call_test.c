@@ -1,0 +1,279 @@
+/* hook_call_test.c - the client of the hook socket, against a socket on which the test plays runnerd. */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "lib/hook_call.h"
+
+enum { WORDS = 512 };
+
+static struct event_base *base;
+static struct hook_client *client;
+static int listener, runnerd = -1; /* descriptors of the test's own end */
+static int answered, failed;
+static char word[WORDS]; /* "message" of the last answer, or the last error */
+
+static void serve(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	strcpy(address.sun_path, unit_path("sock"));
+	unlink(address.sun_path);
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(listener, 4), 0);
+}
+
+static int set_up(void **state)
+{
+	if (unit_folder_make(state))
+		return -1;
+	base = event_base_new();
+	client = hook_client_new(base, unit_path("sock"), 1);
+	answered = failed = 0;
+	listener = runnerd = -1;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	hook_client_free(client);
+	event_base_free(base);
+	if (listener >= 0)
+		close(listener);
+	if (runnerd >= 0)
+		close(runnerd);
+	return unit_folder_remove(state);
+}
+
+static void done(const json_t *answer, const struct err *e, void *arg)
+{
+	const char *message = json_string_value(json_object_get(answer, "message"));
+
+	assert_true(!answer != !e);
+	snprintf(word, sizeof word, "%s", e ? e->message : message);
+	*(int *)arg = e ? -1 : (int)json_integer_value(json_object_get(answer, "rc")) + 1;
+	answered += answer != NULL;
+	failed += e != NULL;
+}
+
+/* Call a function with the text as its argument. *end becomes -1 after a failure, else "rc" and 1. */
+static struct hook_call *ask(const char *text, int *end)
+{
+	json_t *request = json_pack("{s:s, s:s, s:[s], s:i}", "script", "burst_buffer", "function", "slurm_bb_setup", "args",
+				    text, "id", 77);
+	struct hook_call *call = hook_call(client, request, done, end);
+
+	*end = 0;
+	json_decref(request);
+	return call;
+}
+
+/* Read one request on the test's end. Returns its argument, and its id. */
+static char *receive(json_int_t *id)
+{
+	char line[4096];
+	size_t length = 0;
+	json_t *request;
+	char *text;
+
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	if (runnerd < 0)
+		runnerd = accept(listener, NULL, NULL);
+	do
+		assert_int_equal(read(runnerd, line + length, 1), 1);
+	while (line[length++] != '\n');
+	request = json_loadb(line, length, 0, NULL);
+	*id = json_integer_value(json_object_get(request, "id"));
+	assert_string_equal(json_string_value(json_object_get(request, "script")), "burst_buffer");
+	text = xstrdup(json_string_value(json_array_get(json_object_get(request, "args"), 0)));
+	json_decref(request);
+	return text;
+}
+
+static void reply(const char *text)
+{
+	assert_int_equal(write(runnerd, text, strlen(text)), (int)strlen(text));
+}
+
+static void loop_until_ended(int *end)
+{
+	while (!*end)
+		event_base_loop(base, EVLOOP_ONCE);
+}
+
+static void test_answers(void **state)
+{
+	int first, second;
+	json_int_t ids[2];
+	char *texts[2], line[256];
+
+	(void)state;
+	serve();
+	ask("one", &first);
+	ask("two", &second);
+	for (int i = 0; i < 2; i++)
+		texts[i] = receive(&ids[i]);
+	assert_string_equal(texts[0], "one");
+	assert_string_equal(texts[1], "two");
+	assert_int_not_equal(ids[0], ids[1]);
+	snprintf(line, sizeof line, "{\"id\":%d,\"rc\":0,\"message\":\"b\"}\n{\"id\":%d,\"rc\":5,\"message\":\"a\"}\n",
+		 (int)ids[1], (int)ids[0]);
+	reply(line);
+	loop_until_ended(&first);
+	assert_int_equal(second, 1);
+	assert_int_equal(first, 6);
+	assert_string_equal(word, "a");
+	for (int i = 0; i < 2; i++)
+		free(texts[i]);
+}
+
+static void test_broken_script(void **state)
+{
+	int end;
+	json_int_t id;
+	char line[256];
+
+	(void)state;
+	serve();
+	ask("x", &end);
+	free(receive(&id));
+	snprintf(line, sizeof line, "{\"id\":%d,\"error\":\"a.lua:3: oh\"}\n", (int)id);
+	reply(line);
+	loop_until_ended(&end);
+	assert_int_equal(end, -1);
+	assert_string_equal(word, "a.lua:3: oh");
+}
+
+static void test_not_there(void **state)
+{
+	int end;
+
+	(void)state;
+	ask("x", &end);
+	assert_int_equal(end, 0); /* never inside hook_call() */
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_int_equal(end, -1);
+	assert_non_null(strstr(word, "could not connect to runnerd"));
+	serve();
+	ask("y", &end);
+	json_int_t id;
+	free(receive(&id)); /* the next call connects */
+}
+
+static void test_lost_is_not_sent_again(void **state)
+{
+	int first, second;
+	json_int_t id;
+	char *text;
+
+	(void)state;
+	serve();
+	ask("one", &first);
+	free(receive(&id));
+	close(runnerd);
+	runnerd = -1;
+	loop_until_ended(&first);
+	assert_int_equal(first, -1);
+	assert_non_null(strstr(word, "lost the connection"));
+	ask("two", &second);
+	text = receive(&id);
+	assert_string_equal(text, "two");
+	free(text);
+}
+
+static void test_too_slow(void **state)
+{
+	int end;
+	json_int_t id;
+	char line[256];
+
+	(void)state;
+	serve();
+	ask("x", &end);
+	free(receive(&id));
+	loop_until_ended(&end);
+	assert_int_equal(end, -1);
+	assert_non_null(strstr(word, "not answered for 1 seconds"));
+	snprintf(line, sizeof line, "{\"id\":%d,\"rc\":0,\"message\":\"late\"}\n", (int)id);
+	reply(line);
+	event_base_loop(base, EVLOOP_ONCE);
+	assert_int_equal(answered, 0);
+	assert_int_equal(failed, 1);
+}
+
+static void test_cancelled(void **state)
+{
+	int first, second;
+	json_int_t ids[2];
+	char line[256];
+
+	(void)state;
+	serve();
+	struct hook_call *call = ask("one", &first);
+	ask("two", &second);
+	hook_call_cancel(call);
+	for (int i = 0; i < 2; i++)
+		free(receive(&ids[i]));
+	snprintf(line, sizeof line, "{\"id\":%d,\"rc\":0,\"message\":\"a\"}\n{\"id\":%d,\"rc\":0,\"message\":\"b\"}\n",
+		 (int)ids[0], (int)ids[1]);
+	reply(line);
+	loop_until_ended(&second);
+	assert_int_equal(first, 0);
+	assert_int_equal(answered, 1);
+}
+
+static void test_too_long(void **state)
+{
+	char *text = xmalloc(HOOK_CALL_MOST + 1);
+	int end, other;
+	json_int_t id;
+	char *received;
+
+	(void)state;
+	serve();
+	memset(text, 'x', HOOK_CALL_MOST);
+	text[HOOK_CALL_MOST] = '\0';
+	ask(text, &end);
+	ask("small", &other);
+	received = receive(&id); /* the long one was not sent, and did not harm the connection */
+	assert_string_equal(received, "small");
+	assert_int_equal(end, -1);
+	assert_non_null(strstr(word, "more than"));
+	free(received);
+	free(text);
+}
+
+static void test_nonsense(void **state)
+{
+	int end;
+	json_int_t id;
+
+	(void)state;
+	serve();
+	ask("x", &end);
+	free(receive(&id));
+	reply("[1]\n");
+	loop_until_ended(&end);
+	assert_int_equal(end, -1);
+	assert_non_null(strstr(word, "no answer"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_broken_script, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lost_is_not_sent_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_too_slow, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_too_long, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nonsense, set_up, tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
