@@ -1,4 +1,4 @@
-/* runner.c - starts and ends the runner, and handles its events: notifications, timers and ended processes.
+/* runner.c - starts and ends the runner and its hook socket, and handles events: notifications, timers and ended processes.
  *
  * Called by: bin/runnerd.c.
  * Invariants:
@@ -16,6 +16,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "runner/runner_parts.h"
+#include "runner/script_socket.h"
 #include "runner/supervisor.h"
 
 enum {
@@ -87,7 +88,7 @@ static void runner_reap(struct runner *r, pid_t pid)
 		die("the supervisor (process %d) has ended, so prologs and epilogs could outlive runnerd: runnerd ends too",
 		    (int)pid);
 	}
-	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid))
+	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid) && !script_socket_reap(r->scripts, pid))
 		waitpid(pid, NULL, 0);
 }
 
@@ -147,6 +148,7 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 	r->children = evsignal_new(base, SIGCHLD, runner_children_ended, r);
 	r->poll_timer = evtimer_new(base, runner_poll_timer, r);
 	r->mail = runner_mail_new();
+	r->scripts = script_socket_open(base, conf);
 	r->db = db_open(base, conninfo, API_RUNNER, channels, &r->watcher);
 	runner_next_beat(r);
 	event_add(r->children, NULL);
@@ -162,6 +164,7 @@ void runner_close(struct runner *r)
 	runner_term_end(r, "shutting down");
 	db_close(r->db);
 	runner_mail_free(r->mail);
+	script_socket_close(r->scripts);
 	hook_list_free(&r->dying); /* the supervisor kills the hooks that are left */
 	event_free(r->beat);
 	event_free(r->pause);

@@ -37,7 +37,8 @@ struct runner {
 	struct hook *dying;	/* hooks of an old term that are killed but not reaped yet */
 	int running_count;
 	struct runner_mail *mail;
-	int64_t registered_at_us; /* last registration of this daemon, as time since boot */
+	struct script_socket *scripts; /* NULL: no script is configured */
+	int64_t registered_at_us;      /* last registration of this daemon, as time since boot */
 };
 
 /* runner_term.c: claim leadership, or renew the claim. */

@@ -21,8 +21,8 @@ bool up_keys(const struct instance *in, struct err *e);
 /* Check the accounts that the configuration gives to procmgrd and runnerd, and prepare the folders for them. */
 bool up_accounts(const struct instance *in, struct err *e);
 
-/* Make the pid file of runnerd, whose account cannot make files in the folder of another one. */
-bool up_runner_pid(const struct instance *in, struct err *e);
+/* Make the pid file of runnerd and the folder of its socket. Its account cannot make files in the folder of another one. */
+bool up_runner_files(const struct instance *in, struct err *e);
 
 /* Set a new configuration: the default of every key, then the account and the paths of the instance. */
 void up_conf_new(struct instance *in);

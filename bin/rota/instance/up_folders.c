@@ -27,7 +27,7 @@ static const struct {
 };
 
 /* The longest socket path below the home. */
-static const char LONGEST_SOCKET[] = "run/.s.PGSQL.5432";
+static const char LONGEST_SOCKET[] = "run/hook/hook.sock";
 
 /* Make the parent folders of `path`, as mkdir -p does. */
 static bool parents_make(const char *path, struct err *e)
@@ -156,21 +156,30 @@ static const struct passwd *account_find(const char *key, const char *account, s
 	return NULL;
 }
 
-bool up_runner_pid(const struct instance *in, struct err *e)
+/* Make the pid file of runnerd, which belongs to its account. */
+static bool runner_pid_make(const struct instance *in, uid_t uid, gid_t gid, struct err *e)
 {
-	const struct passwd *pw = in->root ? account_find("controller.account", conf_controller_account(&in->conf), e) : NULL;
-	if (!pw)
-		return !in->root;
 	char *path = instance_path(in, "run/runnerd-1.pid");
 	struct stat st;
 	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	bool ok = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink == 1 && !fchown(fd, pw->pw_uid, pw->pw_gid);
+	bool ok = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink == 1 && !fchown(fd, uid, gid);
 	if (!ok)
 		err_sys(e, "could not make \"%s\" for the account of runnerd", path);
 	if (fd >= 0)
 		close(fd);
 	free(path);
 	return ok;
+}
+
+bool up_runner_files(const struct instance *in, struct err *e)
+{
+	const struct passwd *pw = in->root ? account_find("controller.account", conf_controller_account(&in->conf), e) : NULL;
+	if (!pw && in->root)
+		return false;
+	char *folder = instance_path(in, "run/hook");
+	bool ok = folder_make(folder, 0755, pw ? pw->pw_uid : geteuid(), pw ? pw->pw_gid : getegid(), e);
+	free(folder);
+	return ok && (!pw || runner_pid_make(in, pw->pw_uid, pw->pw_gid, e));
 }
 
 bool up_accounts(const struct instance *in, struct err *e)
@@ -289,6 +298,7 @@ void up_conf_new(struct instance *in)
 	take(&conf->instance_home, xstrdup(in->home));
 	take(&conf->database_conninfo, instance_conninfo(in, "rota", NULL));
 	take(&conf->gate_socket, instance_path(in, "run/gate.sock"));
+	take(&conf->hooks_socket, instance_path(in, "run/hook/hook.sock"));
 	take(&conf->munge_socket, instance_path(in, "run/munge.sock"));
 	take(&conf->keys_dir, instance_path(in, "keys"));
 	take(&conf->node_state, instance_path(in, "node"));

@@ -75,12 +75,19 @@ static bool daemon_have(const struct instance *in, const char *kind, const char 
 	return ok;
 }
 
+/* Has runnerd anything to do? */
+static bool runner_is_needed(const struct conf *conf)
+{
+	return *conf->controller_prolog || *conf->controller_epilog || *conf->hooks_job_submit || *conf->hooks_burst_buffer ||
+	       mail_can_send(conf);
+}
+
 bool up_daemons(const struct instance *in, struct err *e)
 {
 	return daemon_have(in, "jobmgrd", in->account, gate_answers, e) &&
 	       daemon_have(in, "nodemgrd", in->account, daemon_runs, e) &&
-	       ((!*in->conf.controller_prolog && !*in->conf.controller_epilog && !mail_can_send(&in->conf)) ||
-		(up_runner_pid(in, e) && daemon_have(in, "runnerd", conf_controller_account(&in->conf), daemon_runs, e)));
+	       (!runner_is_needed(&in->conf) ||
+		(up_runner_files(in, e) && daemon_have(in, "runnerd", conf_controller_account(&in->conf), daemon_runs, e)));
 }
 
 /* Make one change through the API verb `admin`. Frees `values`. jobmgrd has sessions of their own for changes, which may connect later than

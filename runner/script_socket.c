@@ -1,0 +1,335 @@
+/* script_socket.c - accepts connections of jobmgrd, and passes their requests to workers (script_socket.h).
+ *
+ * Called by: runner.c.
+ * Invariants:
+ * - It serves only the accounts of jobmgrd and of this process, and root: the kernel says who is at the other end.
+ * - The file of a script comes from the configuration alone.
+ * - Each request gets exactly one answer with its "id", unless its connection ends first.
+ * - A client that sends many requests, or takes no answers, is not read any further, so it cannot fill the memory.
+ * - It needs neither the database nor a term of leadership. */
+#include "runner/script_socket.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <jansson.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/daemon.h"
+#include "lib/err.h"
+#include "lib/hook_call.h"
+#include "lib/log.h"
+#include "runner/script_worker.h"
+
+enum {
+	BACKLOG = 64,
+	RETRY = 1,	       /* seconds between two attempts to listen */
+	PENDING_MOST = 1000,   /* requests of one connection without an answer */
+	OUTPUT_MOST = 4 << 20, /* bytes of answers that a client has not taken */
+	CONNECTIONS_MOST = 256
+};
+
+struct script_connection {
+	TAILQ_ENTRY(script_connection) next;
+	struct script_socket *socket;
+	struct bufferevent *stream;
+	LIST_HEAD(, script_request) requests; /* without an answer */
+	int pending;
+	bool is_reading; /* the loop that reads requests runs already */
+};
+
+/* A request under way. */
+struct script_request {
+	LIST_ENTRY(script_request) next;
+	struct script_connection *connection; /* NULL: it has ended */
+	json_t *id;
+};
+
+struct script_socket {
+	struct event_base *base;
+	const struct conf *conf;
+	char *lock, *complaint; /* path of the lock; last reason why it cannot listen */
+	bool has_lock;
+	struct event *retry;
+	struct evconnlistener *listener; /* NULL: it does not listen yet */
+	struct script_workers *workers;
+	TAILQ_HEAD(, script_connection) connections;
+	int count;
+};
+
+static void connection_serve(struct script_connection *c);
+
+static void connection_close(struct script_connection *c)
+{
+	struct script_request *r;
+
+	while ((r = LIST_FIRST(&c->requests))) {
+		LIST_REMOVE(r, next);
+		r->connection = NULL;
+	}
+	TAILQ_REMOVE(&c->socket->connections, c, next);
+	c->socket->count--;
+	bufferevent_free(c->stream);
+	free(c);
+}
+
+/* Write an answer with the id of the request. */
+static void connection_answer(struct script_connection *c, json_t *answer, json_t *id)
+{
+	char *text;
+
+	json_object_set(answer, "id", id);
+	text = json_dumps(answer, JSON_COMPACT);
+	if (!text)
+		die("out of memory");
+	bufferevent_write(c->stream, text, strlen(text));
+	bufferevent_write(c->stream, "\n", 1);
+	free(text);
+}
+
+static void connection_refuse(struct script_connection *c, json_t *id, const char *why)
+{
+	json_t *answer = json_pack("{s:s}", "error", why);
+
+	connection_answer(c, answer, id ? id : json_null());
+	json_decref(answer);
+}
+
+/* The worker has answered a request. */
+static void request_done(json_t *answer, void *arg)
+{
+	struct script_request *r = arg;
+	struct script_connection *c = r->connection;
+
+	if (c) {
+		LIST_REMOVE(r, next);
+		c->pending--;
+		connection_answer(c, answer, r->id);
+	}
+	json_decref(r->id);
+	free(r);
+	if (c)
+		connection_serve(c);
+}
+
+/* Returns the file of the script that a request names: "" if none is configured, NULL if there is no such script. */
+static const char *request_file(const struct conf *conf, const json_t *request)
+{
+	const char *script = json_string_value(json_object_get(request, "script"));
+
+	if (script && !strcmp(script, "job_submit"))
+		return conf->hooks_job_submit;
+	return script && !strcmp(script, "burst_buffer") ? conf->hooks_burst_buffer : NULL;
+}
+
+/* Take one line. */
+static void connection_take(struct script_connection *c, const char *line, size_t length)
+{
+	json_t *request = json_loadb(line, length, JSON_ALLOW_NUL, NULL), *id = json_object_get(request, "id");
+	const char *file = request_file(c->socket->conf, request), *why = NULL;
+	struct script_request *r;
+
+	if (!json_is_object(request))
+		why = "the request is no JSON object";
+	else if (!file)
+		why = "\"script\" of the request is neither \"job_submit\" nor \"burst_buffer\"";
+	else if (!*file)
+		why = "runnerd has no file for this script; set it in section \"hooks\" of rota.conf and restart runnerd";
+	if (why) {
+		connection_refuse(c, id, why);
+		json_decref(request);
+		return;
+	}
+	r = xcalloc(1, sizeof *r);
+	r->connection = c;
+	r->id = id ? json_incref(id) : json_null();
+	LIST_INSERT_HEAD(&c->requests, r, next);
+	c->pending++;
+	json_object_del(request, "script");
+	json_object_del(request, "id");
+	json_object_set_new(request, "file", json_string(file));
+	script_worker_request(c->socket->workers, request, request_done, r);
+}
+
+static bool connection_is_full(const struct script_connection *c)
+{
+	return c->pending >= PENDING_MOST || evbuffer_get_length(bufferevent_get_output(c->stream)) >= OUTPUT_MOST;
+}
+
+/* Take the lines that have come, as long as there is room for their answers. A line that is too long ends the connection. */
+static void connection_serve(struct script_connection *c)
+{
+	struct evbuffer *input = bufferevent_get_input(c->stream);
+	size_t length;
+	char *line;
+
+	if (c->is_reading)
+		return;
+	c->is_reading = true;
+	while (!connection_is_full(c) && (line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF))) {
+		connection_take(c, line, length);
+		free(line);
+	}
+	c->is_reading = false;
+	if (connection_is_full(c)) {
+		bufferevent_disable(c->stream, EV_READ);
+	} else if (evbuffer_get_length(input) > HOOK_CALL_MOST) {
+		log_warning("hook socket: a request is longer than %d bytes; its connection is closed", HOOK_CALL_MOST);
+		connection_close(c);
+	} else {
+		bufferevent_enable(c->stream, EV_READ);
+	}
+}
+
+/* The callback for both: requests have come, and answers have been taken. */
+static void connection_ready(struct bufferevent *stream, void *arg)
+{
+	(void)stream;
+	connection_serve(arg);
+}
+
+static void connection_ended(struct bufferevent *stream, short what, void *arg)
+{
+	(void)stream;
+	(void)what;
+	connection_close(arg);
+}
+
+/* Returns true if the process at the other end may ask. */
+static bool connection_is_allowed(const struct conf *conf, int fd)
+{
+	const struct passwd *account = *conf->instance_account ? getpwnam(conf->instance_account) : NULL;
+	struct ucred peer;
+	socklen_t size = sizeof peer;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return false;
+	if (peer.uid == 0 || peer.uid == geteuid() || (account && peer.uid == account->pw_uid))
+		return true;
+	log_warning("hook socket: refused process %d of uid %ld", (int)peer.pid, (long)peer.uid);
+	return false;
+}
+
+static void socket_accepted(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int length, void *arg)
+{
+	struct script_socket *s = arg;
+	struct script_connection *c;
+
+	(void)listener;
+	(void)address;
+	(void)length;
+	if (s->count >= CONNECTIONS_MOST || !connection_is_allowed(s->conf, fd)) {
+		close(fd);
+		return;
+	}
+	c = xcalloc(1, sizeof *c);
+	c->socket = s;
+	c->stream = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!c->stream)
+		die("out of memory");
+	TAILQ_INSERT_TAIL(&s->connections, c, next);
+	s->count++;
+	bufferevent_setcb(c->stream, connection_ready, connection_ready, connection_ended, c);
+	bufferevent_setwatermark(c->stream, EV_READ, 0, HOOK_CALL_MOST + 1);
+	bufferevent_setwatermark(c->stream, EV_WRITE, OUTPUT_MOST / 2, 0);
+	bufferevent_enable(c->stream, EV_READ | EV_WRITE);
+}
+
+/* Make the listening socket. The caller has the lock, so a socket file that is there is an old one. */
+static int socket_bind(const char *path, struct err *e)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat found;
+	int fd;
+
+	if (strlen(path) >= sizeof address.sun_path) {
+		err_set(e, "hooks.socket \"%s\" is longer than %zu bytes", path, sizeof address.sun_path - 1);
+		return -1;
+	}
+	strcpy(address.sun_path, path);
+	if (lstat(path, &found) == 0 && S_ISSOCK(found.st_mode))
+		unlink(path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || chmod(path, 0666) < 0 ||
+	    listen(fd, BACKLOG) < 0) {
+		err_sys(e, "could not listen at hooks.socket \"%s\"", path);
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void socket_listen(evutil_socket_t ignored, short what, void *arg)
+{
+	struct script_socket *s = arg;
+	struct err e;
+	int fd;
+
+	(void)ignored;
+	(void)what;
+	s->has_lock = s->has_lock || daemon_lock(s->lock, &e);
+	fd = s->has_lock ? socket_bind(s->conf->hooks_socket, &e) : -1;
+	if (fd < 0) {
+		if (!s->complaint || strcmp(s->complaint, e.message) != 0)
+			log_warning("not serving site hooks yet: %s", e.message);
+		free(s->complaint);
+		s->complaint = xstrdup(e.message);
+		event_add(s->retry, &(struct timeval){.tv_sec = RETRY});
+		return;
+	}
+	s->listener = evconnlistener_new(s->base, socket_accepted, s, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	if (!s->listener)
+		die("out of memory");
+	log_info("serving site hooks at \"%s\"", s->conf->hooks_socket);
+}
+
+struct script_socket *script_socket_open(struct event_base *base, const struct conf *conf)
+{
+	struct script_socket *s;
+
+	if (!*conf->hooks_job_submit && !*conf->hooks_burst_buffer)
+		return NULL;
+	s = xcalloc(1, sizeof *s);
+	s->base = base;
+	s->conf = conf;
+	s->lock = xasprintf("%s.lock", conf->hooks_socket);
+	s->retry = evtimer_new(base, socket_listen, s);
+	s->workers = script_workers_new(base, conf);
+	TAILQ_INIT(&s->connections);
+	socket_listen(-1, 0, s);
+	return s;
+}
+
+void script_socket_close(struct script_socket *s)
+{
+	struct script_connection *c;
+
+	if (!s)
+		return;
+	while ((c = TAILQ_FIRST(&s->connections)))
+		connection_close(c);
+	if (s->listener) {
+		evconnlistener_free(s->listener);
+		unlink(s->conf->hooks_socket);
+	}
+	script_workers_free(s->workers);
+	event_free(s->retry);
+	free(s->lock);
+	free(s->complaint);
+	free(s);
+}
+
+bool script_socket_reap(struct script_socket *s, pid_t pid)
+{
+	return s && script_worker_reap(s->workers, pid);
+}

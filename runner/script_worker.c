@@ -1,0 +1,302 @@
+/* script_worker.c - starts, feeds and replaces the processes `rota-lua serve` (script_worker.h).
+ *
+ * Called by: script_socket.c with requests; runner.c when a process ended.
+ * Invariants:
+ * - A worker has one request at a time. So an answer belongs to its request, and a request that hangs delays no other.
+ * - A worker that does not answer in time, dies or writes anything else than an answer is killed. The next request starts another. */
+#include "runner/script_worker.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/daemon.h"
+#include "lib/err.h"
+#include "lib/log.h"
+#include "runner/hook_environment.h"
+#include "runner/spawn.h"
+
+enum {
+	ANSWER_MOST = 2 << 20, /* longest answer in bytes */
+	GRACE_MS = 500,	       /* time after hooks.call_seconds in which the worker itself may end the call */
+	QUEUE_FACTOR = 5       /* a request waits for a free worker for this many times hooks.call_seconds at most */
+};
+
+enum worker_state {
+	WORKER_NONE, /* no process */
+	WORKER_IDLE,
+	WORKER_BUSY,
+	WORKER_DYING /* killed, but not reaped yet */
+};
+
+struct script_work {
+	TAILQ_ENTRY(script_work) next; /* in the queue */
+	json_t *request;
+	script_work_done *done;
+	void *arg;
+	int64_t queued_us;
+};
+
+struct worker {
+	struct script_workers *all;
+	enum worker_state state;
+	pid_t pid;
+	struct bufferevent *stream;
+	struct event *deadline;
+	struct script_work *work; /* while WORKER_BUSY */
+};
+
+struct script_workers {
+	struct event_base *base;
+	const struct conf *conf;
+	int count;
+	struct worker *workers;
+	TAILQ_HEAD(, script_work) queue;
+};
+
+static void worker_next(struct script_workers *all);
+
+static void work_finish(struct script_work *work, json_t *answer)
+{
+	work->done(answer, work->arg);
+	json_decref(answer);
+	json_decref(work->request);
+	free(work);
+}
+
+static json_t *work_error(const char *text)
+{
+	return json_pack("{s:s}", "error", text);
+}
+
+/* Kill the worker. Its request, if it has one, fails with this error. */
+static void worker_kill(struct worker *w, const char *why)
+{
+	struct script_work *work = w->work;
+
+	if (work)
+		log_warning("process %d, which calls a function of a site's script, is killed: %s", (int)w->pid, why);
+	kill(-w->pid, SIGKILL);
+	w->state = WORKER_DYING;
+	w->work = NULL;
+	event_del(w->deadline);
+	bufferevent_free(w->stream);
+	w->stream = NULL;
+	if (work)
+		work_finish(work, work_error(why));
+}
+
+static void worker_timed_out(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	char why[64];
+
+	(void)fd;
+	(void)what;
+	snprintf(why, sizeof why, "the script took longer than %d seconds", w->all->conf->hooks_call_seconds);
+	worker_kill(w, why);
+}
+
+static void worker_read(struct bufferevent *stream, void *arg)
+{
+	struct worker *w = arg;
+	struct script_work *work = w->work;
+	struct evbuffer *input = bufferevent_get_input(stream);
+	size_t length;
+	char *line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
+	json_t *answer = line ? json_loadb(line, length, JSON_ALLOW_NUL, NULL) : NULL;
+
+	if (!line && evbuffer_get_length(input) <= ANSWER_MOST)
+		return;
+	free(line);
+	if (!json_is_object(answer) || !work || evbuffer_get_length(input)) {
+		json_decref(answer);
+		worker_kill(w, "rota-lua wrote what is no answer");
+		return;
+	}
+	json_object_del(answer, "id");
+	w->state = WORKER_IDLE;
+	w->work = NULL;
+	event_del(w->deadline);
+	work_finish(work, answer);
+	worker_next(w->all);
+}
+
+static void worker_ended(struct bufferevent *stream, short what, void *arg)
+{
+	(void)stream;
+	(void)what;
+	worker_kill(arg, "rota-lua ended unexpectedly");
+}
+
+/* Execute rota-lua with one end of a socket pair as its standard input and output. Returns its pid, or 0 with an error. */
+static pid_t worker_execute(const struct conf *conf, int fd, struct err *e)
+{
+	char memory[16], seconds[16], *path = daemon_beside("rota-lua", e);
+	char **environment = hook_environment(NULL, 0, conf->instance_name);
+	pid_t pid = 0;
+
+	snprintf(memory, sizeof memory, "%d", conf->hooks_memory_mb);
+	snprintf(seconds, sizeof seconds, "%d", conf->hooks_call_seconds);
+	char *argv[] = {path, "serve", "--memory-mb", memory, "--seconds", seconds, NULL};
+	if (path) {
+		pid = spawn_start(&(struct spawn){.path = path,
+						  .argv = argv,
+						  .environment = environment,
+						  .input = fd,
+						  .output = fd,
+						  .errors = STDERR_FILENO});
+		if (!pid)
+			err_sys(e, "could not execute \"%s\"", path);
+	}
+	hook_environment_free(environment);
+	free(path);
+	return pid;
+}
+
+static bool worker_start(struct worker *w, struct err *e)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_sys(e, "could not make a socket pair");
+	w->pid = worker_execute(w->all->conf, ends[1], e);
+	close(ends[1]);
+	if (!w->pid) {
+		close(ends[0]);
+		return false;
+	}
+	evutil_make_socket_nonblocking(ends[0]);
+	w->stream = bufferevent_socket_new(w->all->base, ends[0], BEV_OPT_CLOSE_ON_FREE);
+	if (!w->stream)
+		die("out of memory");
+	bufferevent_setcb(w->stream, worker_read, NULL, worker_ended, w);
+	bufferevent_enable(w->stream, EV_READ | EV_WRITE);
+	w->state = WORKER_IDLE;
+	return true;
+}
+
+/* Returns a worker that is idle, or one that can be started, or NULL. */
+static struct worker *worker_find(struct script_workers *all)
+{
+	struct worker *found = NULL;
+
+	for (int i = 0; i < all->count; i++) {
+		if (all->workers[i].state == WORKER_IDLE)
+			return &all->workers[i];
+		if (all->workers[i].state == WORKER_NONE && !found)
+			found = &all->workers[i];
+	}
+	return found;
+}
+
+static void worker_give(struct worker *w, struct script_work *work)
+{
+	const int limit = w->all->conf->hooks_call_seconds;
+	char *text = json_dumps(work->request, JSON_COMPACT);
+
+	if (!text)
+		die("out of memory");
+	bufferevent_write(w->stream, text, strlen(text));
+	bufferevent_write(w->stream, "\n", 1);
+	free(text);
+	w->state = WORKER_BUSY;
+	w->work = work;
+	event_add(w->deadline, &(struct timeval){.tv_sec = limit, .tv_usec = GRACE_MS * 1000});
+}
+
+/* Give requests of the queue to free workers. */
+static void worker_next(struct script_workers *all)
+{
+	const int64_t limit = all->conf->hooks_call_seconds * QUEUE_FACTOR;
+	struct script_work *work;
+	struct worker *w;
+	char why[64];
+
+	while ((work = TAILQ_FIRST(&all->queue)) && (w = worker_find(all))) {
+		struct err e;
+
+		TAILQ_REMOVE(&all->queue, work, next);
+		if (clock_boot_us() - work->queued_us > limit * 1000000) {
+			snprintf(why, sizeof why, "no process was free for %lld seconds", (long long)limit);
+			work_finish(work, work_error(why));
+		} else if (w->state == WORKER_NONE && !worker_start(w, &e)) {
+			log_error("%s", e.message);
+			work_finish(work, work_error(e.message));
+		} else {
+			worker_give(w, work);
+		}
+	}
+}
+
+struct script_workers *script_workers_new(struct event_base *base, const struct conf *conf)
+{
+	struct script_workers *all = xcalloc(1, sizeof *all);
+
+	all->base = base;
+	all->conf = conf;
+	all->count = conf->hooks_workers;
+	all->workers = xcalloc((size_t)all->count, sizeof *all->workers);
+	TAILQ_INIT(&all->queue);
+	for (int i = 0; i < all->count; i++) {
+		all->workers[i].all = all;
+		all->workers[i].deadline = evtimer_new(base, worker_timed_out, &all->workers[i]);
+	}
+	return all;
+}
+
+void script_workers_free(struct script_workers *all)
+{
+	struct script_work *work;
+
+	if (!all)
+		return;
+	for (int i = 0; i < all->count; i++) {
+		if (all->workers[i].state == WORKER_IDLE || all->workers[i].state == WORKER_BUSY)
+			worker_kill(&all->workers[i], "runnerd ends"); /* the supervisor makes sure */
+		event_free(all->workers[i].deadline);
+	}
+	while ((work = TAILQ_FIRST(&all->queue))) {
+		TAILQ_REMOVE(&all->queue, work, next);
+		work_finish(work, work_error("runnerd ends"));
+	}
+	free(all->workers);
+	free(all);
+}
+
+void script_worker_request(struct script_workers *all, json_t *request, script_work_done *done, void *arg)
+{
+	struct script_work *work = xcalloc(1, sizeof *work);
+
+	*work = (struct script_work){.request = request, .done = done, .arg = arg, .queued_us = clock_boot_us()};
+	TAILQ_INSERT_TAIL(&all->queue, work, next);
+	worker_next(all);
+}
+
+bool script_worker_reap(struct script_workers *all, pid_t pid)
+{
+	for (int i = 0; all && i < all->count; i++) {
+		struct worker *w = &all->workers[i];
+
+		if (w->state == WORKER_NONE || w->pid != pid)
+			continue;
+		if (w->state != WORKER_DYING)
+			worker_kill(w, "rota-lua ended unexpectedly");
+		spawn_reap(pid);
+		w->pid = 0;
+		w->state = WORKER_NONE;
+		worker_next(all);
+		return true;
+	}
+	return false;
+}

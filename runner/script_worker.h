@@ -1,0 +1,30 @@
+/* script_worker.h - the processes that call functions of the site's scripts for runnerd: `rota-lua serve`. */
+#ifndef ROTA_RUNNER_SCRIPT_WORKER_H
+#define ROTA_RUNNER_SCRIPT_WORKER_H
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "lib/conf.h"
+
+struct script_workers;
+
+/* What became of a request: `answer` is a JSON object {"rc", ...} or {"error"}, without "id". */
+typedef void script_work_done(json_t *answer, void *arg);
+
+/* Make the workers that hooks.workers, hooks.call_seconds and hooks.memory_mb describe. None is started before the first request. The
+ * caller keeps `conf`. */
+struct script_workers *script_workers_new(struct event_base *base, const struct conf *conf);
+
+/* Kill the workers. Requests that have no answer get an error. */
+void script_workers_free(struct script_workers *workers);
+
+/* Pass a request on as soon as a worker is free. The request is taken. `done` is called exactly once, maybe inside this function. */
+void script_worker_request(struct script_workers *workers, json_t *request, script_work_done *done, void *arg);
+
+/* Reap the process if it is a worker. Returns false if it is not. */
+bool script_worker_reap(struct script_workers *workers, pid_t pid);
+
+#endif
