@@ -1,6 +1,6 @@
 /* script_sandbox.c - the libraries of a script in the sandbox (script_sandbox.h).
  *
- * Not there: io, package, require, dofile, loadfile, debug, os except date, time and clock, string.dump, finalizers, byte code.
+ * Not there: io (but see script_files.h), package, require, dofile, loadfile, debug, os except date, time and clock, string.dump, finalizers, byte code.
  * Called by: script_serve.c.
  * Invariants:
  * - A script reaches no table that later calls use: each environment has its own copies of the libraries, metatables are hidden,
@@ -12,6 +12,7 @@
 #include <lualib.h>
 #include <string.h>
 
+#include "runner/lua/script_files.h"
 #include "runner/lua/script_limit.h"
 
 /* Keys of the registry: functions without a library; libraries by name; base of `slurm`; the present environment. */
@@ -206,6 +207,7 @@ void script_sandbox_open(lua_State *L, const struct script_output *output, const
 						 "string", "table",    "math",	  "utf8",    "os", "coroutine", NULL};
 
 	sandbox_open_libraries(L);
+	script_files_open(L);
 	sandbox_hide_texts(L);
 	script_library_push(L, output, cluster);
 	sandbox_push_reader(L);

@@ -76,6 +76,21 @@ static bool serve_are_texts(const json_t *arguments)
 	return json_is_array(arguments);
 }
 
+/* Returns true if `files` is missing or an object of texts. */
+static bool serve_are_files(const json_t *files)
+{
+	const char *name;
+	const json_t *text;
+
+	if (!files)
+		return true;
+	json_object_foreach ((json_t *)files, name, text) {
+		if (!json_is_string(text))
+			return false;
+	}
+	return json_is_object(files);
+}
+
 /* Returns what is wrong with a request, or NULL. */
 static const char *serve_objection(const json_t *request)
 {
@@ -98,6 +113,8 @@ static const char *serve_objection(const json_t *request)
 		return "\"parts\" of the request is no array";
 	if (uid && !json_is_integer(uid))
 		return "\"uid\" of the request is no number";
+	if (!serve_are_files(json_object_get(request, "files")))
+		return "\"files\" of the request is no object of texts";
 	return serve_are_texts(json_object_get(request, "args")) ? NULL : "\"args\" of the request is no array of texts";
 }
 

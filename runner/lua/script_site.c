@@ -21,6 +21,8 @@
 
 #include "lib/err.h"
 #include "lib/text.h"
+#include "runner/lua/script_files.h"
+#include "runner/lua/script_json.h"
 #include "runner/lua/script_limit.h"
 #include "runner/lua/script_memory.h"
 #include "runner/lua/script_messages.h"
@@ -142,10 +144,16 @@ static int site_load(lua_State *L)
 	return 0;
 }
 
-/* Run the compiled text in a new environment, which stays on the stack. */
-static void site_run_text(lua_State *L, struct site_script *s)
+/* Run the compiled text in a new environment. It stays on the stack, above the contents of the files of the request, or nil. */
+static void site_run_text(lua_State *L, struct site_script *s, const json_t *files)
 {
+	if (files)
+		script_files_push(L, files, &s->output);
+	else
+		lua_settop(L, lua_gettop(L) + 2);
 	script_sandbox_push_environment(L);
+	lua_insert(L, -2);
+	lua_setfield(L, -2, "io");
 	lua_rawgetp(L, LUA_REGISTRYINDEX, &chunk_key);
 	lua_pushvalue(L, -2);
 	lua_setupvalue(L, -2, 1);
@@ -185,48 +193,71 @@ static int site_push_stage_arguments(lua_State *L, const json_t *request, const 
 	return count + 1;
 }
 
-/* Call the function. The answer is made while jumps are held back, because it is not in Lua's memory. */
+/* Push the function, called `name`, and its arguments, and call it. Its results, whose number is returned, are on the stack above its
+ * job if `has_job`. */
+static int site_call_pushed(lua_State *L, const json_t *request, const char *name, bool has_job)
+{
+	int count, top;
+
+	if (has_job) { /* the job must be found after the call */
+		count = site_push_job_arguments(L, request);
+		lua_pushvalue(L, -count);
+		lua_insert(L, -count - 2);
+	} else {
+		count = site_push_stage_arguments(L, request, name);
+	}
+	top = lua_gettop(L) - count - 1;
+	lua_call(L, count, LUA_MULTRET);
+	return lua_gettop(L) - top;
+}
+
+/* Add changes to the answer, as its member `name`. If they are NULL, free the answer and return NULL. */
+static json_t *site_add_changes(json_t *answer, const char *name, json_t *changes)
+{
+	if (changes) {
+		json_object_set_new(answer, name, changes);
+		return answer;
+	}
+	json_decref(answer);
+	return NULL;
+}
+
+/* Make the answer from the `count` results on top of the stack, the job below them and the files at `files`. It is not in Lua's
+ * memory, so jumps must be held back. */
+static json_t *site_answer(lua_State *L, struct site_call *call, const char *name, int count, const json_t *job, int files)
+{
+	const json_t *texts = json_object_get(call->request, "files");
+	json_t *answer =
+		script_result_is_stage(name) ? script_result_stage(L, count) : script_result_number(L, name, count, &call->e);
+
+	if (answer && job)
+		answer = site_add_changes(answer, "changes", script_record_changes(L, lua_gettop(L) - count, job, &call->e));
+	if (answer && texts)
+		answer = site_add_changes(answer, "files", script_json_changes(L, files, texts, &call->e));
+	return answer;
+}
+
+/* Call the function of the request. */
 static int site_call_function(lua_State *L)
 {
 	struct site_call *call = lua_touserdata(L, 1);
-	const char *function = json_string_value(json_object_get(call->request, "function"));
-	const json_t *desc = json_object_get(call->request, "desc");
-	bool is_stage = script_result_is_stage(function);
-	int top, count;
+	const char *name = json_string_value(json_object_get(call->request, "function"));
+	const json_t *job = json_object_get(call->request, "desc");
+	int count = 0, files = lua_gettop(L) + 1;
 
-	site_run_text(L, call->script);
-	script_result_push_function(L, -1, function);
-	if (lua_isnil(L, -1)) {
-		if (!strcmp(function, "slurm_job_submit"))
-			return luaL_error(L, "%s has no function %s", call->script->path, function);
-		lua_pop(L, 1);
-		count = 0;
-		desc = NULL;
+	site_run_text(L, call->script, json_object_get(call->request, "files"));
+	script_result_push_function(L, -1, name);
+	if (!lua_isnil(L, -1)) {
+		count = site_call_pushed(L, call->request, name, job != NULL);
+	} else if (!strcmp(name, "slurm_job_submit")) {
+		return luaL_error(L, "%s has no function %s", call->script->path, name);
 	} else {
-		if (desc) { /* the job must be found after the call */
-			count = site_push_job_arguments(L, call->request);
-			lua_pushvalue(L, -count);
-			lua_insert(L, -count - 2);
-		} else {
-			count = site_push_stage_arguments(L, call->request, function);
-		}
-		top = lua_gettop(L) - count - 1;
-		lua_call(L, count, LUA_MULTRET);
-		count = lua_gettop(L) - top;
+		lua_pop(L, 1);
+		job = NULL;
 	}
 	luaL_checkstack(L, 16, NULL);
 	script_limit_hold();
-	call->answer = is_stage ? script_result_stage(L, count) : script_result_number(L, function, count, &call->e);
-	if (call->answer && desc) {
-		json_t *changes = script_record_changes(L, lua_gettop(L) - count, desc, &call->e);
-
-		if (changes)
-			json_object_set_new(call->answer, "changes", changes);
-		else {
-			json_decref(call->answer);
-			call->answer = NULL;
-		}
-	}
+	call->answer = site_answer(L, call, name, count, job, files);
 	script_limit_release();
 	return 0;
 }

@@ -199,6 +199,46 @@ bb() {
 	[ "$(jq -c '.log | length' <<<"$output" | tr '\n' ' ')" = "1 0 0 " ] # the text of the file is the same, and so is what it logs
 }
 
+@test "serve: io has the files of the request, and no others" {
+	cat >"$BATS_TEST_TMPDIR/files.lua" <<-'END'
+		function slurm_bb_job_process(job_script)
+			io.input(job_script)
+			local first, number, rest = io.read("*l", "n", "*a")
+			local lines = 0
+			for line in io.lines(job_script) do lines = lines + 1 end
+			local closed = io.open(job_script)
+			closed:close()
+			assert(io.type(closed) == "closed file" and not pcall(closed.read, closed))
+			assert(not io.open("/etc/passwd") and not io.popen and not io.tmpfile and not pcall(io.input, "/etc/passwd"))
+			assert(select(2, io.open("/none")) == "/none: No such file or directory")
+			assert(not io.open(job_script):write("x"))
+			print("a line")
+			io.write("and ", 5, "\n")
+			return slurm.SUCCESS, first .. "|" .. number .. "|" .. rest .. lines
+		end
+		function slurm_bb_paths(id, job_script, path_file)
+			local file = io.open(path_file, "w")
+			file:write("A=", 1, "\n")
+			file:close()
+			file = io.open(path_file, "a")
+			file:write("B=2\n")
+			file:seek("set", 0)
+			io.open(path_file, "r+"):write("C")
+			for i = 1, 3 do assert(io.open(path_file):read(i):sub(1, 1) == "C") end
+		end
+	END
+	run rota-lua serve <<-END
+		{"id":1,"file":"$BATS_TEST_TMPDIR/files.lua","function":"slurm_bb_job_process","args":["/s"],"files":{"/s":"#!/bin/sh\n 0x10 x\nend"}}
+		{"id":2,"file":"$BATS_TEST_TMPDIR/files.lua","function":"slurm_bb_paths","args":["1","/s","/p"],"files":{"/s":"a","/p":""}}
+		{"id":3,"file":"$BATS_TEST_TMPDIR/files.lua","function":"slurm_bb_job_process","args":["/s"]}
+		{"id":4,"file":"$BATS_TEST_TMPDIR/files.lua","function":"slurm_bb_paths","args":["/s"],"files":{"/s":5}}
+	END
+	[ "$(jq -c 'select(.id == 1) | [.rc, .message, .files, [.log[].text]]' <<<"$output")" = '[0,"#!/bin/sh|16| x\nend3",{},["a line","and 5"]]' ]
+	[ "$(jq -c 'select(.id == 2) | [.rc, .files]' <<<"$output")" = '[0,{"/p":"C=1\nB=2\n"}]' ]
+	[[ $(jq -r 'select(.id == 3) | .error' <<<"$output") == *"nil value (global 'io')"* ]]
+	[[ $(jq -r 'select(.id == 4) | .error' <<<"$output") == *'"files"'* ]]
+}
+
 # Scripts that want more than they may. Each is followed by a good call in the same process.
 @test "serve: hostile scripts get an error, and the process goes on" {
 	while IFS='|' read -r expected body; do
