@@ -41,7 +41,7 @@ daemon_sources() {
 
 @test "every public header compiles alone" {
 	for header in $(cd "$ROTA_SOURCE" && find lib jobmgr procmgr nodemgr runner bin -name '*.h'); do
-		printf '#include "%s"\n' "$header" | cc -std=c17 -D_GNU_SOURCE -fsyntax-only -I"$ROTA_SOURCE" -I"$(pg_config --includedir)" -x c - || {
+		printf '#include "%s"\n' "$header" | cc -std=c17 -D_GNU_SOURCE -fsyntax-only -I"$ROTA_SOURCE" -I"$(pg_config --includedir)" $(pkg-config --cflags lua5.4) -x c - || {
 			echo "$header"
 			return 1
 		}
