@@ -1,0 +1,223 @@
+/* script_serve_test.c - the library and the sandbox of a site's scripts: what a script can compute, and that a stop at any moment leaves
+ * nothing broken. */
+#include "tests/unit/unit.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+#include "runner/lua/script_limit.h"
+#include "runner/lua/script_serve.h"
+
+static struct script_bounds bounds;
+static struct script_server *server;
+
+static int set_up(void **state)
+{
+	bounds = (struct script_bounds){.instructions = 10000000, .memory = 16 << 20, .seconds = 10, .cluster = "demo"};
+	script_limit_open();
+	server = script_server_new(&bounds);
+	return unit_folder_make(state);
+}
+
+static int tear_down(void **state)
+{
+	script_server_free(server);
+	return unit_folder_remove(state);
+}
+
+/* The script is a function that does `body`, with `desc`. */
+static void script_is(const char *body)
+{
+	FILE *file = fopen(unit_path("new.lua"), "w");
+
+	assert_non_null(file);
+	fprintf(file, "function slurm_job_submit(desc, parts, uid)\n%s\nend\n", body);
+	fclose(file);
+	assert_int_equal(rename(unit_path("new.lua"), unit_path("a.lua")), 0);
+}
+
+/* Call the function with this job. */
+static json_t *call_with(const char *desc)
+{
+	char *line =
+		xasprintf("{\"id\":1,\"file\":\"%s\",\"function\":\"slurm_job_submit\",\"desc\":%s}", unit_path("a.lua"), desc);
+	char *text = script_server_answer(server, line, strlen(line));
+	json_t *answer = json_loads(text, 0, NULL);
+
+	assert_non_null(answer);
+	free(text);
+	free(line);
+	return answer;
+}
+
+static void answer_is(const char *body, const char *desc, const char *expected)
+{
+	json_t *answer, *wanted = json_loads(expected, 0, NULL), *value;
+	const char *key;
+
+	assert_non_null(wanted);
+	script_is(body);
+	answer = call_with(desc);
+	json_object_foreach (wanted, key, value) {
+		if (!json_equal(json_object_get(answer, key), value))
+			fail_msg("%s: %s is not %s", body, json_dumps(answer, 0), expected);
+	}
+	json_decref(answer);
+	json_decref(wanted);
+}
+
+static void test_minutes(void **state)
+{
+	static const struct {
+		const char *text, *value;
+	} cases[] = {
+		{"90", "90"},
+		{"1:30", "2"},
+		{"1:00:00", "60"},
+		{"2-0", "2880"},
+		{"1-1:30", "1530"},
+		{"1-1:30:01", "1531"},
+		{"0", "0"},
+		{"x", "4294967294"},
+		{"", "4294967294"},
+		{"1-", "4294967294"},
+		{"1:2:3:4", "4294967294"},
+		{"-5", "4294967294"},
+		{"UNLIMITED", "4294967295"},
+		{"infinite", "4294967295"},
+		{"99999999999999", "4294967294"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char *expected = xasprintf("{\"rc\":%s}", cases[i].value);
+		char *body = xasprintf("return slurm.time_str2mins('%s')", cases[i].text);
+
+		answer_is(body, "{}", expected);
+		free(body);
+		free(expected);
+	}
+}
+
+static void test_changes(void **state)
+{
+	(void)state;
+	answer_is("", "{\"a\":1,\"b\":[],\"c\":[1,2.5,\"x\"],\"d\":{\"e\":1.0},\"f\":null}", "{\"rc\":0,\"changes\":{}}");
+	answer_is("desc.a = desc.a + 1 desc.b = nil desc.c[2] = 3 desc.d.e = nil desc.g = {h = {}}",
+		  "{\"a\":1,\"b\":\"x\",\"c\":[1,2],\"d\":{\"e\":1,\"i\":2}}",
+		  "{\"changes\":{\"a\":2,\"b\":null,\"c\":[1,3],\"d\":{\"e\":null},\"g\":{\"h\":{}}}}");
+	answer_is("desc.time_limit = slurm.NO_VAL desc.min_nodes = slurm.NO_VAL desc.pn_min_memory = slurm.NO_VAL64 desc.x = "
+		  "slurm.NO_VAL",
+		  "{\"time_limit\":5}", "{\"changes\":{\"time_limit\":null,\"x\":4294967294}}");
+	answer_is("return desc.shared == slurm.NO_VAL16 and desc.overcommit == slurm.NO_VAL8 and desc.name == nil and 0 or 1",
+		  "{}", "{\"rc\":0}");
+}
+
+static void test_messages(void **state)
+{
+	(void)state;
+	answer_is("slurm.log_info('%d%%', 5) slurm.log_error('100%') slurm.log_debug2('a\\27b\\255') slurm.log(1, 'v') "
+		  "print('x', 1) slurm.error('e')",
+		  "{}",
+		  "{\"log\":[{\"level\":\"info\",\"text\":\"5%\"},{\"level\":\"error\",\"text\":\"100%\"},{\"level\":\"debug\","
+		  "\"text\":\"a?b?\"},"
+		  "{\"level\":\"verbose\",\"text\":\"v\"},{\"level\":\"info\",\"text\":\"x\\t1\"},{\"level\":\"error\",\"text\":"
+		  "\"e\"}],\"user\":[]}");
+	answer_is("rota.log_user('%s', 'a') slurm.user_msg('50%') return 2051, 'm'", "{}",
+		  "{\"user\":[\"a\",\"50%\"],\"rc\":2051,\"message\":\"m\"}");
+	answer_is("return slurm.CLUSTER_NAME == 'demo' and slurm.ESLURM_INVALID_PARTITION_NAME", "{}", "{\"rc\":2000}");
+}
+
+static void test_json(void **state)
+{
+	(void)state;
+	answer_is("local t = slurm.from_json('{\"a\":[1,{\"b\":null}],\"c\":\"x\"}') return t.a[1] == 1 and t.a[2].b == nil and "
+		  "t.c == 'x' and 0 or 1",
+		  "{}", "{\"rc\":0}");
+	answer_is("return slurm.to_json({1, {x = true}, 'a'}) == '[1,{\"x\":true},\"a\"]' and 0 or 1", "{}", "{\"rc\":0}");
+	answer_is("local v, why = slurm.json_decode('{') return v == nil and why:find('not JSON') and 0 or 1", "{}",
+		  "{\"rc\":0}");
+	answer_is("local v, why = slurm.json_encode(print) return v == nil and why:find('function') and 0 or 1", "{}",
+		  "{\"rc\":0}");
+}
+
+/* A new version of the file acts at once, also of the same size. */
+static void test_replaced(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		char *body = xasprintf("return %d", i), *expected = xasprintf("{\"rc\":%d}", i);
+
+		answer_is(body, "{}", expected);
+		free(body);
+		free(expected);
+	}
+}
+
+/* More files than the server keeps, in turn. */
+static void test_many_files(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		char name[16], *line, *text;
+		FILE *file;
+
+		snprintf(name, sizeof name, "%d.lua", i % 7);
+		file = fopen(unit_path(name), "w");
+		fprintf(file, "function slurm_bb_setup() return 0, %d end\n", i);
+		fclose(file);
+		line = xasprintf("{\"id\":1,\"file\":\"%s\",\"function\":\"setup\"}", unit_path(name));
+		text = script_server_answer(server, line, strlen(line));
+		free(line);
+		line = xasprintf("\"message\":\"%d\"", i);
+		assert_non_null(strstr(text, line));
+		free(line);
+		free(text);
+	}
+}
+
+/* Stop functions that run no instructions of Lua at many moments: the handler of the alarm has to leave them. */
+static void test_stopped_anywhere(void **state)
+{
+	static const char *const bodies[] = {
+		"table.move(setmetatable({}, {__index = slurm.json_encode}), 1, 1e15, 1, {})",
+		"table.move(setmetatable({}, {__index = print}), 1, 1e15, 1, {})",
+		"table.concat(setmetatable({}, {__index = slurm.json_encode, __len = function() return 1e15 end}))",
+		"return ('a'):rep(30):find(('a?'):rep(30) .. ('a'):rep(30))",
+		"local t = {} for i = 1, 1e9 do t[i % 1000] = os.date('%c', i) .. string.format('%99.99f', 1e308) end",
+	};
+	enum { BODIES = sizeof bodies / sizeof *bodies, ROUNDS = 20 };
+
+	(void)state;
+	bounds.instructions = 1000000000;
+	for (int i = 0; i < BODIES * ROUNDS; i++) {
+		json_t *answer;
+		const char *error;
+
+		bounds.seconds = 0.001 + 0.000137 * (i % 29);
+		script_is(bodies[i % BODIES]);
+		answer = call_with("{}");
+		error = json_string_value(json_object_get(answer, "error"));
+		if (!error || (!strstr(error, "the script took longer than") && !strstr(error, "of memory needed")))
+			fail_msg("%s: %s", bodies[i % BODIES], json_dumps(answer, 0));
+		json_decref(answer);
+		bounds.seconds = 10;
+		answer_is("return os.time({year = 2020, month = 1, day = 1}) > 0 and slurm.json_encode({1}) == '[1]' and 0 or 1",
+			  "{}", "{\"rc\":0}");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_minutes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_messages, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_json, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_replaced, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_files, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stopped_anywhere, set_up, tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
