@@ -133,12 +133,17 @@ static json_t *reading_take_object(struct json_reading *r, int index)
 		char number[KEY_SIZE];
 		size_t length = 0;
 		const char *key = reading_key(r, top - 1, number, &length);
-		json_t *member = key ? reading_take(r, top) : reading_fail(r, "a key is neither a text nor a number");
+		json_t *member = NULL;
+
+		if (!key || memchr(key, '\0', length))
+			reading_fail(r, "a key is neither a text nor a number, or has a byte 0");
+		else
+			member = reading_take(r, top);
 
 		if (!member || json_object_setn_new(object, key, length, member)) {
 			if (member)
 				reading_fail(r, "a key is not UTF-8");
-			else if (r->levels == 0 && key)
+			else if (r->levels == 0 && key && !memchr(key, '\0', length))
 				reading_name(r, key);
 			lua_pop(r->L, 2);
 			json_decref(object);
@@ -208,23 +213,60 @@ json_t *script_json_read(lua_State *L, int index, struct err *e)
 	return reading_take(&r, lua_absindex(L, index));
 }
 
-/* Returns true if Lua gives back `before` as `after`: it does not tell 1.0 from 1, nor an empty array from an empty object. */
-static bool changes_none(const json_t *before, const json_t *after)
-{
-	json_t *member;
-	size_t i;
+static bool changes_none(const json_t *before, const json_t *after);
 
-	if (json_is_number(before) && json_is_number(after))
-		return json_number_value(before) == json_number_value(after);
-	if (json_is_array(before) && json_array_size(before) == 0 && json_is_object(after))
-		return json_object_size(after) == 0;
-	if (!json_is_array(before) || !json_is_array(after) || json_array_size(before) != json_array_size(after))
-		return json_equal(before, after);
-	json_array_foreach (before, i, member) {
-		if (!changes_none(member, json_array_get(after, i)))
+/* The same for an array. Lua has no null: elements behind the last one that is not null are lost, and an array with others becomes a table
+ * by index. */
+static bool changes_none_array(const json_t *before, const json_t *after)
+{
+	size_t kept = 0, last = 0, i;
+	const json_t *element, *other;
+	char key[KEY_SIZE];
+	bool is_array;
+
+	json_array_foreach (before, i, element) {
+		kept += !json_is_null(element);
+		last = json_is_null(element) ? last : i + 1;
+	}
+	is_array = kept > 0 && kept == last;
+	if (is_array ? json_array_size(after) != kept : !json_is_object(after) || json_object_size(after) != kept)
+		return false;
+	json_array_foreach (before, i, element) {
+		snprintf(key, sizeof key, "%zu", i + 1);
+		other = is_array ? json_array_get(after, i) : json_object_get(after, key);
+		if (!json_is_null(element) && (!other || !changes_none(element, other)))
 			return false;
 	}
 	return true;
+}
+
+static bool changes_none_object(const json_t *before, const json_t *after)
+{
+	size_t kept = 0;
+	const char *key;
+	json_t *member;
+
+	json_object_foreach ((json_t *)before, key, member) {
+		const json_t *other = json_object_get(after, key);
+
+		kept += !json_is_null(member);
+		if (!json_is_null(member) && (!other || !changes_none(member, other)))
+			return false;
+	}
+	return json_is_object(after) && json_object_size(after) == kept;
+}
+
+/* Returns true if Lua gives `before` back as `after`. It has no null, and does not tell 1.0 from 1, nor an empty array from an empty
+ * object. */
+static bool changes_none(const json_t *before, const json_t *after)
+{
+	if (json_is_array(before))
+		return changes_none_array(before, after);
+	if (json_is_object(before))
+		return changes_none_object(before, after);
+	if (json_is_number(before) && json_is_number(after) && (json_is_real(before) || json_is_real(after)))
+		return json_number_value(before) == json_number_value(after);
+	return json_equal(before, after);
 }
 
 /* Make `after`, a member of `before` that may have changed, a patch: objects are compared by their members. Takes `after`. */

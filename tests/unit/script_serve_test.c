@@ -104,6 +104,13 @@ static void test_changes(void **state)
 {
 	(void)state;
 	answer_is("", "{\"a\":1,\"b\":[],\"c\":[1,2.5,\"x\"],\"d\":{\"e\":1.0},\"f\":null}", "{\"rc\":0,\"changes\":{}}");
+	answer_is("",
+		  "{\"a\":[1,null,2],\"b\":[null],\"c\":[1,null],\"d\":[{\"e\":null,\"f\":[]}],\"g\":[[null,1.0]],\"h\":{\"i\":"
+		  "null}}",
+		  "{\"changes\":{}}");
+	answer_is("desc.a = 9007199254740993 desc.b[2] = 1", "{\"a\":9007199254740992,\"b\":[1,null,2]}",
+		  "{\"changes\":{\"a\":9007199254740993,\"b\":[1,1,2]}}");
+	answer_is("desc['a\\0b'] = 1", "{}", "{\"error\":\"a key is neither a text nor a number, or has a byte 0\"}");
 	answer_is("desc.a = desc.a + 1 desc.b = nil desc.c[2] = 3 desc.d.e = nil desc.g = {h = {}}",
 		  "{\"a\":1,\"b\":\"x\",\"c\":[1,2],\"d\":{\"e\":1,\"i\":2}}",
 		  "{\"changes\":{\"a\":2,\"b\":null,\"c\":[1,3],\"d\":{\"e\":null},\"g\":{\"h\":{}}}}");
