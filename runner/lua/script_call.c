@@ -35,16 +35,6 @@ static void call_message(void *arg, const char *level, const char *text, size_t 
 
 static const struct script_output output = {.message = call_message};
 
-/* Returns the error object as a text. */
-static int call_describe(lua_State *L)
-{
-	if (lua_type(L, 1) == LUA_TSTRING || luaL_getmetafield(L, 1, "__tostring"))
-		luaL_tolstring(L, 1, NULL);
-	else
-		lua_pushfstring(L, "the script raised an error that is a %s", luaL_typename(L, 1));
-	return 1;
-}
-
 /* Load the script and call the function. */
 static int call_run(lua_State *L)
 {
@@ -129,7 +119,7 @@ json_t *script_call(const char *path, const char *function, const json_t *reques
 	L = luaL_newstate();
 	if (!L)
 		die("out of memory");
-	lua_pushcfunction(L, call_describe);
+	lua_pushcfunction(L, script_library_describe);
 	lua_pushcfunction(L, call_run);
 	lua_pushlightuserdata(L, &call);
 	if (lua_pcall(L, 1, 0, 1) != LUA_OK)

@@ -225,6 +225,15 @@ static int library_nothing(lua_State *L)
 	return 1;
 }
 
+int script_library_describe(lua_State *L)
+{
+	if (lua_type(L, 1) == LUA_TSTRING || luaL_getmetafield(L, 1, "__tostring"))
+		luaL_tolstring(L, 1, NULL);
+	else
+		lua_pushfstring(L, "the script raised an error that is a %s", luaL_typename(L, 1));
+	return 1;
+}
+
 void script_library_push_unset(lua_State *L, const char *name)
 {
 #define SCRIPT_INT(n, value)                                                                                                     \

@@ -18,6 +18,9 @@ void script_library_push(lua_State *L, const struct script_output *output, const
 /* Push the function `print` that writes to the log. */
 void script_library_push_print(lua_State *L, const struct script_output *output);
 
+/* A handler of Lua errors: makes any error object a text. */
+int script_library_describe(lua_State *L);
+
 /* Push the number that NAME, one of NO_VAL and so on, is. */
 void script_library_push_unset(lua_State *L, const char *name);
 

@@ -45,7 +45,7 @@ void script_record_push_job(lua_State *L, const json_t *job)
 /* Returns the number as which the field reads while nobody has set it, or -1. */
 static double record_unset(const char *field)
 {
-	enum unset { NO_VAL8 = 0xfe, NO_VAL16 = 0xfffe };
+	enum { NO_VAL8 = 0xfe, NO_VAL16 = 0xfffe };
 	const double NO_VAL = 0xfffffffe, NO_VAL64 = 18446744073709551614.0;
 
 #define SCRIPT_UNSET(name, value)                                                                                                \

@@ -262,16 +262,6 @@ static int site_call_function(lua_State *L)
 	return 0;
 }
 
-/* The handler of Lua errors: makes any error object a text. */
-static int site_describe(lua_State *L)
-{
-	if (lua_type(L, 1) == LUA_TSTRING || luaL_getmetafield(L, 1, "__tostring"))
-		luaL_tolstring(L, 1, NULL);
-	else
-		lua_pushfstring(L, "the script raised an error that is a %s", luaL_typename(L, 1));
-	return 1;
-}
-
 /* Call a function of this file with the call as its argument. Returns false with a message if there is a Lua error. */
 static bool site_protected(struct site_call *call, lua_CFunction function)
 {
@@ -279,7 +269,7 @@ static bool site_protected(struct site_call *call, lua_CFunction function)
 	int status;
 
 	lua_settop(L, 0);
-	lua_pushcfunction(L, site_describe);
+	lua_pushcfunction(L, script_library_describe);
 	lua_pushcfunction(L, function);
 	lua_pushlightuserdata(L, call);
 	status = lua_pcall(L, 1, 0, 1);
