@@ -23,7 +23,8 @@ struct hook_call;
 typedef void hook_call_done(const json_t *answer, const struct err *e, void *arg);
 
 /* Make a client of the socket `path` (hooks.socket). It connects at the first call, and again at the first call after a failure. A
- * connection without calls is closed after a minute. A call that has no answer after `seconds` fails. */
+ * connection without calls is closed after a minute. A call that has no answer after `seconds` fails; a runnerd that works answers
+ * within 7 times hooks.call_seconds, unless a client has more than 1000 requests under way. */
 struct hook_client *hook_client_new(struct event_base *base, const char *path, int seconds);
 
 /* Free the client, not inside `done` of a call. Calls under way are cancelled as by hook_call_cancel(). */

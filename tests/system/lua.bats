@@ -359,6 +359,14 @@ bb() {
 	fi
 }
 
+@test "runnerd does not start with a script that others can change" {
+	chmod 0666 "$SITE/burst_buffer.lua"
+	run timeout 30 runnerd --config "$ROTA_HOME/etc/rota.conf" --name other
+	chmod 0644 "$SITE/burst_buffer.lua"
+	[ "$status" != 0 ]
+	[[ $output == *"burst_buffer.lua\" can be changed by others"* ]]
+}
+
 @test "a stranger's connection is refused" {
 	need_root
 	run as "$EVE" python3 "$CLIENT" "$SOCKET" lines < <(submit_request 1)
