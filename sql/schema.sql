@@ -30,6 +30,9 @@ comment on type internal.move is 'An event of a step, as internal.step_move take
 create type internal.attempt_key as (job_id bigint, step_id int, attempt int);
 comment on type internal.attempt_key is 'Key of one attempt.';
 
+create type internal.attempt_node as (job_id bigint, step_id int, attempt int, node_id int);
+comment on type internal.attempt_node is 'An attempt on one of its nodes.';
+
 create type internal.move_made as (
 	job_id bigint,
 	step_id int,
@@ -262,7 +265,8 @@ create type internal.attempt_report as (
 	tasked boolean,
 	hooked boolean,
 	new_count int,
-	unexpected boolean
+	unexpected boolean,
+	given_back boolean
 );
 comment on type internal.attempt_report is
 	'What one report says of an attempt on a node, in one row, with what was known before. phase, open: of the allocation; '
@@ -270,7 +274,7 @@ comment on type internal.attempt_report is
 	'pre-dispatched and was not known to have started; boot_at: as in rota.allocation, all times are computed with it; '
 	'paused, tasked, '
 	'hooked: it has records of pauses, tasks, hooks; new_count: number of new records; unexpected: some records may have to '
-	'be rejected.';
+	'be rejected; given_back: the attempt gave the node back.';
 
 create type internal.report_content as (
 	boot_at timestamptz,

@@ -316,20 +316,21 @@ static enum agent_substep_taken add_call(struct agent_substep_rows *r, const jso
 	return AGENT_SUBSTEP_TAKEN;
 }
 
-/* Take the record of a step manager that calls the agent on a node of a growth ("grow"), or gives that node back ("shrink"). The database
- * checks what it names. */
+/* Take the record of a step manager that calls the agent on a node of a growth ("grow"), or gives a node back ("shrink"): one of the step
+ * itself, without a growth, or of a growth. The database checks what it names. */
 static enum agent_substep_taken add_growth(struct agent_substep_rows *r, const json_t *line, bool calls)
 {
 	json_t *port = json_object_get(line, "port"), *key = json_object_get(line, "key");
 	const json_t *growth = json_object_get(line, "growth"), *node = json_object_get(line, "node");
-	if (!json_is_string(growth) || !json_is_string(node) ||
+	if (!(growth ? json_is_string(growth) : !calls) || !json_is_string(node) ||
 	    (calls && (!json_is_integer(port) || json_integer_value(port) < 1 || json_integer_value(port) > UINT16_MAX ||
 		       !json_is_string(key))))
 		return AGENT_SUBSTEP_BAD;
 	if (agent_substep_rows_is_full(r))
 		return AGENT_SUBSTEP_FULL;
 	json_t *call = attempt_json(r);
-	json_object_set_new(call, "growth", clean_text(growth));
+	if (growth)
+		json_object_set_new(call, "growth", clean_text(growth));
 	json_object_set_new(call, "on", clean_text(node));
 	if (calls) {
 		json_object_set(call, "port", port);

@@ -7,7 +7,7 @@ select a.job_id, a.step_id, a.attempt, n.name as node, a.node_index, r.name as s
 		a.peak_mb, a.cgroup_peak_mb,
 	(a.cpu_usec / 1e6)::double precision as cpu_s, a.without_cpus, a.energy_j::double precision as energy_j,
 	case when a.energy_j is not null
-		then acct.carbon_g(a.energy_j, a.started_at, a.ended_at) end::double precision as carbon_g
+		then acct.carbon_g(a.energy_j, a.started_at, a.ended_at) end::double precision as carbon_g, a.given_back_at
 from rota.allocation a
 join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -50,3 +50,5 @@ comment on column acct.allocation.energy_j is
 	'Joules used on the node: those of the whole node, by the CPUs held of those there are; null: the node cannot tell.';
 comment on column acct.allocation.carbon_g is
 	'Grams of CO2 equivalent emitted for energy_j, by acct.carbon_intensity; null: not known.';
+comment on column acct.allocation.given_back_at is
+	'When the running step gave the node back (rota shrink), which it held until ended_at; null: it did not.';

@@ -27,7 +27,7 @@ comment on column acct.task.ended_at is 'When the task ended.';
 comment on column acct.task.elapsed_s is 'Seconds from its start to its end.';
 comment on column acct.task.exit_code is 'Exit code, 0 to 255; null: ended by a signal.';
 comment on column acct.task.signal is 'Signal that ended it; null: none.';
-comment on column acct.task.cause is 'What ended it; see acct.step.cause.';
+comment on column acct.task.cause is 'What ended it: given_back (rota shrink), or as in acct.step.cause.';
 comment on column acct.task.user_cpu_s is 'CPU seconds in user mode.';
 comment on column acct.task.system_cpu_s is 'CPU seconds in the kernel.';
 comment on column acct.task.max_rss_kb is 'Highest resident memory of one of its processes, in KiB.';

@@ -258,6 +258,8 @@ begin
 		) w
 		join node n on n.node_id = w.node_id
 		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.ended_at is null
+			and not exists (select from allocation g where g.job_id = t.job_id and g.step_id = t.step_id
+				and g.attempt = t.attempt and g.node_id = w.node_id and g.given_back_at is not null)
 			-- A maintenance that begins after the step's time limit does not affect the step.
 			and (w.kind <> 'maintenance' or t.time_limit_s = 0
 				or w.starts_at <= coalesce(t.started_at,
@@ -276,15 +278,17 @@ begin
 	join job j on j.job_id = s.job_id
 	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
 	cross join lateral (select coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.suspended_s) as began) b
+	cross join lateral (select array(select a.node_id from allocation a where a.job_id = t.job_id and a.step_id = t.step_id
+		and a.attempt = t.attempt and a.given_back_at is null) as node_ids) h
 	cross join lateral (
 		select x.starts_at, x.message
 		from internal.reservation_time x
 		join reservation r on r.reservation_id = x.reservation_id
 		where not internal.outage_admits(p_job, p_request, r.name, r.users, r.accounts)
 			and exists (select from reservation_node rn
-				where rn.reservation_id = x.reservation_id and rn.node_id = any (t.node_ids))
+				where rn.reservation_id = x.reservation_id and rn.node_id = any (h.node_ids))
 		union all
-		select w.starts_at, w.message from internal.node_warnings(t.node_ids) w where w.kind = 'drain'
+		select w.starts_at, w.message from internal.node_warnings(h.node_ids) w where w.kind = 'drain'
 	) o
 	where s.job_id = p_job and s.request_id = p_request and o.starts_at > now()
 		and (p_limit = 0 or b.began + make_interval(secs => p_limit) > o.starts_at)

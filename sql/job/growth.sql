@@ -168,11 +168,13 @@ comment on function internal.growth_settle(bigint[]) is
 create function internal.growth_notice(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	if exists (select from unnest(p_seen) v join growth g on g.job_id = v.job_id) then
+	if exists (select from unnest(p_seen) v where v.given_back and v.end_at is not null)
+		or exists (select from unnest(p_seen) v join growth g on g.job_id = v.job_id) then
 		notify rota_schedule;
 	end if;
 end $$;
-comment on function internal.growth_notice(internal.attempt_report[]) is 'Have the leader settle the growths among reported attempts.';
+comment on function internal.growth_notice(internal.attempt_report[]) is
+	'Have the leader settle the growths among reported attempts, and use the nodes that attempts gave back.';
 
 create function internal.growth_call(p_node int, p_calls jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -196,35 +198,6 @@ comment on function internal.growth_call(int, jsonb) is
 	'Step managers on a node call the nodes of growths of their attempts: [{job, step, attempt, growth, on, port, key}]. The node '
 	'that `on` names gets an order `agent` for the attempt of the growth. What is not a growth of the attempt is left out, and a call '
 	'of another node than the first of the attempt.';
-
-create function internal.growth_give_back(p_node int, p_calls jsonb) returns void
-language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_jobs bigint[];
-begin
-	select array_agg(distinct k.job_id) into v_jobs
-	from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, growth text)
-	cross join lateral internal.growth_key(c.growth) k
-	join growth g on g.job_id = k.job_id and g.grown_job_id = c.job and g.grown_step_id = c.step and g.grown_attempt = c.attempt
-	join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.node_ids[1] = p_node;
-	if v_jobs is null then
-		return;
-	end if;
-	-- Those that internal.growth_call calls too: no order is made for an attempt that is ended at the same time.
-	perform internal.job_lock(v_jobs);
-	perform internal.steps_cancel((
-		select coalesce(jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id)), '[]')
-		from (select distinct k.job_id, k.step_id, k.attempt
-			from jsonb_to_recordset(p_calls) as c (port int, growth text)
-			cross join lateral internal.growth_key(c.growth) k
-			where c.port is null and k.job_id = any (v_jobs)) k
-		join step s on s.job_id = k.job_id and s.step_id = k.step_id and s.attempt = k.attempt and s.ended_at is null
-			and s.end_wanted is null and s.state <> 'pending'), 'step manager', 'given_back', 'given back by rota shrink');
-end $$;
-comment on function internal.growth_give_back(int, jsonb) is
-	'Step managers on a node give back growths of their attempts: [{job, step, attempt, growth, on}], without a port. The steps that '
-	'hold the nodes are ended; they count as completed. What is not a growth of the attempt is left out. Locks the jobs of all growths '
-	'of the calls.';
 
 create function api.job_growths(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

@@ -5,7 +5,7 @@
 --
 -- Invariants:
 -- - An order carries the present state, so one that comes twice or late does no harm: the keeper drops a state that it has.
--- - A node that an attempt has lost stays lost for it.
+-- - A node that an attempt has lost stays lost for it, and of one that it gave back it only gets that the node has left.
 
 create function internal.node_outlook(p_node int, p_ends_at timestamptz) returns table (state text, reason text)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -51,7 +51,8 @@ begin
 			'attempt', a.attempt, 'args', jsonb_build_object('name', n.name, 'state', o.state, 'reason', o.reason))
 			order by a.job_id, a.step_id, a.node_id)
 		from (select x.* from allocation x
-			where x.node_id = any (p_nodes) and x.ended_at is null and x.cpus_held > 0 and x.attempt > 0 offset 0) a -- by node
+			where x.node_id = any (p_nodes) and x.ended_at is null and x.cpus_held > 0 and x.attempt > 0
+				and x.given_back_at is null offset 0) a -- by node
 		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt and t.outcome is null
 		join node n on n.node_id = a.node_id
 		cross join lateral internal.node_outlook(a.node_id, case when t.time_limit_s = 0 then 'infinity'
@@ -71,7 +72,8 @@ begin
 	end if;
 	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', h.node_id, 'kind', 'node', 'job_id', a.job_id, 'step_id', a.step_id,
-			'attempt', a.attempt, 'args', jsonb_build_object('name', n.name, 'state', 'left', 'reason', 'its tasks have ended'))
+			'attempt', a.attempt, 'args', jsonb_build_object('name', n.name, 'state', 'left', 'reason',
+				case when a.given_back_at is null then 'its tasks have ended' else 'given back by rota shrink' end))
 			order by a.job_id, a.step_id, a.attempt, a.node_id)
 		from (select distinct p.job_id, p.step_id, p.attempt from unnest(p_attempts) p) k
 		join step_agents g on g.job_id = k.job_id and g.step_id = k.step_id and g.attempt = k.attempt
@@ -79,13 +81,13 @@ begin
 		join allocation h on h.job_id = k.job_id and h.step_id = k.step_id and h.attempt = k.attempt and h.node_id = t.node_ids[1]
 			and h.phase not in ('done', 'ended') and h.ended_at is null
 		join allocation a on a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt and a.node_id <> h.node_id
-			and a.phase in ('done', 'ended') and a.lost_at is null
+			and a.phase in ('done', 'ended') and (a.lost_at is null or a.given_back_at is not null)
 		join node n on n.node_id = a.node_id
 		having count(*) > 0));
 end $$;
 comment on function internal.node_leave(internal.attempt_key[]) is
 	'Send the first nodes of these attempts, if their step managers have called agents, which of their other nodes have left because '
-	'the tasks there have ended (--run=tasks). A step manager drops what it knows already.';
+	'the tasks there have ended (--run=tasks), or because they were given back. A step manager drops what it knows already.';
 
 create function internal.agents_note(p_attempts internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

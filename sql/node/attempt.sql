@@ -158,8 +158,9 @@ begin
 		'args', jsonb_build_object('cause', 'node_lost'), 'at',
 		internal.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id),
 		-- Where all tasks of the node had ended and only an epilog was running, the outcome stays. The same holds where
-		-- the step goes on with its remaining nodes, the one that runs the script among them.
-		'over', a.phase = 'done' or g.going, 'going', g.going))
+		-- the step goes on with its remaining nodes, the one that runs the script among them, and where it gave the node back.
+		'over', a.phase = 'done' or g.going or a.given_back_at is not null, 'going', g.going and a.given_back_at is null,
+		'given', a.given_back_at is not null))
 	into v_open
 	from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
 	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
@@ -218,6 +219,9 @@ begin
 		join node n on n.node_id = x.node_id
 		cross join lateral (select internal.attempt_listeners(x.job_id, x.step_id, x.attempt) as node_ids) l
 		where l.node_ids <> '{}'));
+	perform internal.node_leave(array(
+		select distinct (x.job_id, x.step_id, x.attempt)::internal.attempt_key
+		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, given boolean) where x.given));
 	perform internal.step_move(p_actor, array(
 		select (x.job_id, x.step_id, 'modify', null, null, null, null,
 			format('goes on without %s: %s', string_agg(n.name, ',' order by n.node_id), p_message))::internal.move

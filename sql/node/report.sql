@@ -99,6 +99,7 @@ begin
 		with known as (
 			select d.*, a.phase, a.boot_at as fixed_at, a.ended_at is null as open, a.job_id is null as unknown,
 				a.gone_at is not null as gone, a.lost_at is not null as lost, t.ended_at is null as live,
+				coalesce(a.given_back_at is not null, false) as given_back,
 				coalesce(a.predispatched and a.phase = 'ordered', false) as waits,
 				-- Nothing of an attempt comes before its order.
 				greatest(a.started_at, t.ordered_at) - d.first_us * c_us as earliest, d.last_us * c_us as last,
@@ -135,7 +136,7 @@ begin
 				-- Of an attempt that is over on its node everything was reported before. Of one that is over
 				-- elsewhere, records of the prolog owner are new.
 				case when c.unknown or c.gone then 0 when c.live then c.said else c.closing end as new_count,
-				c.unexpected or c.unknown or c.lost as unexpected
+				c.unexpected or c.unknown or c.lost as unexpected, c.given_back
 			from clocked c
 		) r
 		order by r.seq);

@@ -62,7 +62,9 @@ begin
 					case when v.done_at is null then 'node' else v.cause end as cause,
 				case when v.done_at is null then 'a node did not say how the tasks ended'
 					else v.message end as message,
-				v.phase not in ('done', 'ended') and coalesce(v.done_at, v.end_at) is not null as over
+				-- How it ended on a node that it gave back decides nothing.
+				v.phase not in ('done', 'ended') and coalesce(v.done_at, v.end_at) is not null and not v.given_back
+					as over
 			from unnest(p_seen) v
 			where v.live
 		)

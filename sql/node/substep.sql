@@ -240,7 +240,7 @@ begin
 			and t.node_ids[1] = p_node -- the step's first node
 		join node h on h.node_id = p_node
 		join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
-			and a.node_id <> p_node and a.ended_at is null and a.lost_at is null
+			and a.node_id <> p_node and a.ended_at is null and a.lost_at is null and a.given_back_at is null
 		join node n on n.node_id = a.node_id
 		where c.port between 1 and 65535 and c.keys ->> n.name ~ '^[0-9a-f]{64}$'
 		having count(*) > 0));
@@ -279,8 +279,8 @@ declare
 begin
 	perform internal.node_need(array[(p_report ->> 'node')::int]);
 	if p_report ? 'calls' then
-		-- First, since it locks the jobs of growths.
-		perform internal.growth_give_back((p_report ->> 'node')::int, p_report -> 'calls');
+		-- First, since it locks jobs.
+		perform internal.shrink((p_report ->> 'node')::int, p_report -> 'calls');
 	end if;
 	v_rows := array(select r::rota.substep from internal.substep_read(p_report) r);
 	-- Most reports have no session, and skip what follows.
@@ -305,4 +305,4 @@ comment on function api.node_substep_report(jsonb) is
 	'is known of it since the last report. A row without a state is about the session of the sub-step only. A repeated report '
 	'changes nothing. Answers how many rows are new or changed, and how many were left out because they are not valid or the '
 	'attempt has no allocation on the node. Member `calls`, if there is one: internal.substep_call, '
-	'internal.growth_call, internal.growth_give_back. 28000: the session does not speak for the node.';
+	'internal.growth_call, internal.shrink. 28000: the session does not speak for the node.';

@@ -212,18 +212,20 @@ violation (what, who, detail) as (
 	from allocation a
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.attempt > 0 and t.attempt is null
-	-- What completed has run: every task of it is there, with exit code 0, but those of nodes without which it went on (--no-kill).
+	-- What completed has run: every task of it is there, with exit code 0, but those of nodes without which it went on (--no-kill, rota
+	-- shrink).
 	union all
 	select 'completed, but not all of its tasks ended well', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s of %s tasks', t.attempt, h.ok, h.tasks)
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	-- Of several tasks, those on nodes that were lost need no end; the only one does, though a node may be lost after it.
+	-- Of several tasks, those on nodes that were lost or given back need no end; the only one does, though a node may be lost after it.
 	cross join lateral (
 		select case when o.per_task then o.ok_here else o.ok end as ok, case when o.per_task then o.tasks_here else 1 end as tasks
 		from (
 			select internal.spec_field(r.spec, 'per_task') = '1' as per_task, coalesce(sum(x.ok), 0) as ok,
-				coalesce(sum(x.ok) filter (where a.lost_at is null), 0) as ok_here, coalesce(sum(a.tasks) filter (where a.lost_at is null), 0) as tasks_here
+				coalesce(sum(x.ok) filter (where a.lost_at is null and a.given_back_at is null), 0) as ok_here,
+				coalesce(sum(a.tasks) filter (where a.lost_at is null and a.given_back_at is null), 0) as tasks_here
 			from allocation a
 			cross join lateral (select count(*) as ok from task_end e where e.job_id = a.job_id and e.step_id = a.step_id and e.attempt = a.attempt
 				and e.node_id = a.node_id and e.exit_code = 0 and e.signal is null) x
@@ -237,6 +239,13 @@ violation (what, who, detail) as (
 	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 	where s.state = 'completed' and a.size is null and t.state is distinct from 'completed'
+	-- What was given back is of an attempt that went on, and not its first node.
+	union all
+	select 'a node was given back that its attempt did not have then', internal.step_label(a.job_id, a.step_id), format('attempt %s: %s held %s to %s, given back at %s',
+		a.attempt, n.name, a.started_at, a.ended_at, a.given_back_at)
+	from allocation a
+	join node n on n.node_id = a.node_id
+	where a.given_back_at < a.started_at or (:live = 0 and a.given_back_at is not null and a.ended_at is null)
 	-- Arrays and jobs count what their steps are.
 	union all
 	select 'an array does not count its elements', internal.step_label(a.job_id, a.step_id), format('running %s, is %s; completed %s, is %s; failed %s, is %s; size %s',

@@ -63,10 +63,17 @@ static void test_takes_the_last_call(void **state)
 	assert_int_equal(add(r, "{\"kind\":\"call\",\"at\":2,\"port\":7001,\"keys\":{}}"), AGENT_SUBSTEP_TAKEN);
 	assert_int_equal(add(r, "{\"kind\":\"grow\",\"at\":1,\"growth\":\"9.0.1\",\"node\":\"n3\",\"key\":\"bb\"}"),
 			 AGENT_SUBSTEP_BAD);
+	assert_int_equal(add(r, "{\"kind\":\"grow\",\"at\":1,\"port\":7000,\"node\":\"n3\",\"key\":\"bb\"}"), AGENT_SUBSTEP_BAD);
 	assert_int_equal(add(r, "{\"kind\":\"shrink\",\"at\":1,\"growth\":9,\"node\":\"n3\"}"), AGENT_SUBSTEP_BAD);
+	assert_int_equal(add(r, "{\"kind\":\"shrink\",\"at\":1,\"growth\":\"9.0.1\"}"), AGENT_SUBSTEP_BAD);
 	assert_int_equal(agent_substep_rows_count(r), 3);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(agent_substep_rows_calls(r), 0), "port")), 7001);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(agent_substep_rows_calls(r), 2), "on")), "n3");
+	/* Without a growth, it is about a node of the step itself. */
+	assert_int_equal(add(r, "{\"kind\":\"shrink\",\"at\":1,\"node\":\"n2\"}"), AGENT_SUBSTEP_TAKEN);
+	json_t *own = json_array_get(agent_substep_rows_calls(r), 3);
+	assert_string_equal(json_string_value(json_object_get(own, "on")), "n2");
+	assert_null(json_object_get(own, "growth"));
 	agent_substep_rows_free(r);
 }
 
