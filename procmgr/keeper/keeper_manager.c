@@ -223,7 +223,7 @@ static char **add_variable(char **environment, char *variable)
 /* Drop what the user has exported under names that only the keeper sets: the first variable of a name counts. */
 static void drop_variables(char **environment)
 {
-	static const char *const names[] = {"ROTA_STEP_HEAD=", "ROTA_STEP_PORTS=", "ROTA_STEP_IDLE="};
+	static const char *const names[] = {"ROTA_STEP_HEAD=", "ROTA_STEP_PORTS=", "ROTA_STEP_IDLE=", "ROTA_STEP_TASKS="};
 	size_t kept = 0;
 	for (size_t at = 0; environment[at]; at++) {
 		bool drops = false;
@@ -257,6 +257,9 @@ static char **make_environment(const struct keeper *k)
 	drop_variables(environment);
 	if (k->manager->call)
 		environment = add_variable(environment, xstrdup(k->manager->call));
+	if (k->order->spec.per_task)
+		environment =
+			add_variable(environment, xstrdup("ROTA_STEP_TASKS=1")); /* the step has tasks on all of its nodes */
 	if (*k->job->conf->node_step_ports)
 		environment = add_variable(environment, xasprintf("ROTA_STEP_PORTS=%s", k->job->conf->node_step_ports));
 	return add_idle_limit(environment, k->order);

@@ -190,11 +190,13 @@ static const char *outcome_of_cause(const char *cause)
 	return "cancel";
 }
 
-/* Was a growth given back, or has the attempt that it grows ended? Nothing of it has failed then. */
+/* Was a growth given back, or a node other than the first of a step, or has the attempt ended that the growth grows? Nothing has failed
+ * then. */
 static bool is_given_back(const struct keeper *k)
 {
-	bool is_said = strcmp(k->cause, "given_back") == 0 || strcmp(k->cause, "grown_ended") == 0;
-	return is_said && k->order->spec.grows;
+	if (strcmp(k->cause, "given_back") == 0)
+		return k->order->spec.grows || k->order->node_index > 0;
+	return strcmp(k->cause, "grown_ended") == 0 && k->order->spec.grows;
 }
 
 void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome)

@@ -25,11 +25,13 @@ static void test_outcome(void **state)
 	says(&(struct keeper){.cause = "node"}, "node", "node_fail");
 	says(&(struct keeper){.cause = "node_lost"}, "node_lost", "node_fail");
 	says(&(struct keeper){.cause = "shutdown"}, "shutdown", "node_fail");
-	struct order growth = {.spec.grows = "812.0.1"}, other = {.job_id = 1};
+	struct order growth = {.spec.grows = "812.0.1"}, other = {.job_id = 1}, second = {.node_index = 1};
 	says(&(struct keeper){.order = &growth, .cause = "given_back", .signal = 15}, "given_back", "complete");
 	says(&(struct keeper){.order = &growth, .cause = "grown_ended", .signal = 9}, "grown_ended", "complete");
 	says(&(struct keeper){.order = &growth, .cause = "cancelled"}, "cancelled", "cancel");
 	says(&(struct keeper){.order = &other, .cause = "given_back"}, "given_back", "cancel");
+	says(&(struct keeper){.order = &second, .cause = "given_back", .signal = 9}, "given_back", "complete");
+	says(&(struct keeper){.order = &second, .cause = "grown_ended"}, "grown_ended", "cancel");
 	says(&(struct keeper){.failure = KEEPER_FAILURE_LAUNCH, .exit_code = 126}, "launch", "fail");
 	says(&(struct keeper){.failure = KEEPER_FAILURE_NODE}, "node", "node_fail");
 	says(&(struct keeper){.failure = KEEPER_FAILURE_SITE_PROLOG, .cause = "cancelled"}, "prolog", "prolog_fail");
