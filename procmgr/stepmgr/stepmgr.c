@@ -49,10 +49,13 @@ int stepmgr_run(void)
 	unsetenv("ROTA_STEP_PORTS");
 	substep_session_use_limit(getenv("ROTA_STEP_IDLE"));
 	unsetenv("ROTA_STEP_IDLE");
+	bool has_tasks = getenv("ROTA_STEP_TASKS");
+	unsetenv("ROTA_STEP_TASKS");
 	struct substep_engine *m = substep_engine_new(base, JOURNAL, ORPHANS, &substep_client_handlers);
 	bool is_agent = substep_agent_open(base);
 	substep_client_serve(base, m, LISTENER, is_agent ? substep_agent_relay : NULL);
 	m->changes = CHANGES;
+	m->has_tasks = has_tasks;
 	substep_recovery_run(m);
 	substep_changes_read(m);
 	substep_engine_lose_parts(m);

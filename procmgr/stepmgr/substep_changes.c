@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "procmgr/stepmgr/substep_growth.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
@@ -38,6 +39,8 @@ static void apply_line(struct substep_engine *m, char *line, bool is_old)
 		return;
 	*state++ = *reason++ = '\0';
 	if (!substep_event_is_state(state))
+		return;
+	if (strcmp(state, "left") == 0 && !substep_growth_left(m, name))
 		return;
 	if (is_old)
 		substep_event_restore(m, name, state, reason);

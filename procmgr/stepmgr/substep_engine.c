@@ -26,6 +26,7 @@
 #include "procmgr/stepmgr/substep_changes.h"
 #include "procmgr/stepmgr/substep_drain.h"
 #include "procmgr/stepmgr/substep_growth.h"
+#include "procmgr/stepmgr/substep_nodelist.h"
 #include "procmgr/stepmgr/substep_orphans.h"
 #include "procmgr/stepmgr/substep_part.h"
 #include "procmgr/stepmgr/substep_peers.h"
@@ -199,12 +200,12 @@ static void part_lost(struct substep *s, struct substep_part *part)
 	schedule_later(m);
 }
 
-/* Has a growth ended a part, and not the part itself? */
+/* Was a part ended with its node, which leaves the step, and not by itself? */
 static bool is_lost(const struct substep_engine *m, const struct substep_part *part, const char *name, const json_t *event)
 {
 	const char *cause = json_string_value(json_object_get(event, "cause"));
-	return substep_nodes_growth(m->nodes, part->node) && strcmp(name, "ended") == 0 && cause &&
-	       strcmp(cause, ALLOCATION_ENDED) == 0;
+	bool may_leave = substep_nodes_growth(m->nodes, part->node) || !substep_nodes_is_here(m->nodes, part->node);
+	return may_leave && strcmp(name, "ended") == 0 && cause && strcmp(cause, ALLOCATION_ENDED) == 0;
 }
 
 /* An agent has sent an event about a part of a running sub-step. */
@@ -354,6 +355,7 @@ void substep_engine_start_tasks(struct substep_engine *m, struct substep *s)
 {
 	struct err e = {.message = ""};
 	bool good = true;
+	substep_nodelist_update(m->nodes, s->spec);
 	for (int i = 0; good && !m->ends && i < s->ranks.count; i++) {
 		int rank = substep_ranks_at(&s->ranks, i);
 		good = s->tasks[rank].started != 0 || substep_task_start(m, s, rank, &e);

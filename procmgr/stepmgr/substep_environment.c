@@ -13,6 +13,7 @@
 
 #include "lib/daemon.h"
 #include "lib/pattern.h"
+#include "procmgr/stepmgr/substep_nodelist.h"
 
 /* Variables that the step manager sets. Those of the request with these names are dropped. */
 static const char *const own_names[] = {
@@ -21,10 +22,11 @@ static const char *const own_names[] = {
 	"SLURM_LOCALID", "SLURM_NTASKS",      "SLURM_NPROCS", "SLURM_CPUS_PER_TASK", "PWD",
 };
 
-/* Variables of this node: those of the request may be of another one. */
-static const char *const node_names[] = {"ROTA_NODE",	    "ROTA_NODE_INDEX", "SLURM_NODEID",
-					 "SLURMD_NODENAME", "PBS_NODENUM",     "CUDA_VISIBLE_DEVICES"};
+/* Variables of this node: those of the request may be of another one. The first ones are its position among the nodes of the step. */
+static const char *const node_names[] = {"ROTA_NODE_INDEX", "SLURM_NODEID",    "PBS_NODENUM",
+					 "ROTA_NODE",	    "SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES"};
 
+enum { INDEX_COUNT = 3 };
 enum { OWN_COUNT = sizeof own_names / sizeof *own_names, TERMINAL_WORDS = 4 };
 
 int substep_environment_global_rank(const struct substep *s, int rank)
@@ -107,9 +109,24 @@ static bool is_of_job(const char *variable)
 static int add_job(const struct substep *s, char **environment, int count)
 {
 	bool inside = is_inside(s);
-	for (char **at = environ; !inside && *at; at++)
-		if (is_of_job(*at) && !is_own(*at))
-			environment[count++] = xstrdup(*at);
+	for (char **at = environ; !inside && *at; at++) {
+		char *variable = is_of_job(*at) && !is_own(*at) ? substep_nodelist_variable(s->spec, *at) : NULL;
+		if (variable)
+			environment[count++] = variable;
+	}
+	return count;
+}
+
+/* Add the variables of this node. Returns the new number of variables. */
+static int add_node(const struct substep *s, char **environment, int count)
+{
+	int index = substep_nodelist_index(s->spec, getenv("ROTA_NODE"));
+	for (size_t i = 0; i < sizeof node_names / sizeof *node_names; i++) {
+		if (index >= 0 && i < INDEX_COUNT && getenv(node_names[i]))
+			add_number(environment, &count, node_names[i], index);
+		else
+			add_text(environment, &count, node_names[i], getenv(node_names[i]));
+	}
 	return count;
 }
 
@@ -139,8 +156,7 @@ char **substep_environment(const struct substep *s, const struct substep_pool *p
 	add_text(environment, &count, "ROTA_STEP_SOCKET", getenv("ROTA_STEP_SOCKET"));
 	bool is_part = s->spec->part.number > 0;
 	int global = substep_environment_global_rank(s, rank), total = is_part ? s->spec->part.total : s->ntasks;
-	for (size_t at = 0; at < sizeof node_names / sizeof *node_names; at++)
-		add_text(environment, &count, node_names[at], getenv(node_names[at]));
+	count = add_node(s, environment, count);
 	add_number(environment, &count, "ROTA_SUBSTEP", is_part ? s->spec->part.number : s->number);
 	add_text(environment, &count, "ROTA_SUBSTEP_NAME", s->name);
 	add_number(environment, &count, "ROTA_TASK_ID", global);

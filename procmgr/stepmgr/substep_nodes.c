@@ -7,7 +7,7 @@
  * - A part has a key, so an agent that gets it twice runs it once. The agent then sends all output again, and known bytes are
  *   dropped.
  * - Agents belong to the job's owner. What they send is checked like what clients send.
- * - A node of a growth is identified by its growth and its name. It keeps its index when it has gone, and comes only once. */
+ * - A node is identified by its growth, if it is of one, and its name. It keeps its index when it has gone, and comes only once. */
 #include "procmgr/stepmgr/substep_nodes.h"
 
 #include <event2/buffer.h>
@@ -51,6 +51,7 @@ struct substep_nodes {
 	int port;	 /* 0: this process does not listen */
 	int port_before; /* of an earlier step manager; 0: none listened */
 	bool is_called;	 /* the agents of the step's own nodes were called */
+	bool gave_back;	 /* a node of the step itself was given back */
 	struct node **nodes;
 	int count;
 };
@@ -80,6 +81,12 @@ const char *substep_nodes_growth(const struct substep_nodes *n, int index)
 	return n->nodes[index]->growth;
 }
 
+bool substep_nodes_is_same_growth(const struct substep_nodes *n, int index, int other)
+{
+	const char *a = n->nodes[index]->growth, *b = n->nodes[other]->growth;
+	return a && b && strcmp(a, b) == 0;
+}
+
 bool substep_nodes_is_here(const struct substep_nodes *n, int index)
 {
 	return n->nodes[index]->state == NODE_HERE;
@@ -91,7 +98,7 @@ bool substep_nodes_is_gone(const struct substep_nodes *n, int index)
 }
 
 /* Find a node by its name and, unless it is NULL, its growth. */
-static struct node *find_node(struct substep_nodes *n, const char *name, size_t length, const char *growth)
+static struct node *find_node(const struct substep_nodes *n, const char *name, size_t length, const char *growth)
 {
 	for (int i = 0; i < n->count; i++) {
 		struct node *node = n->nodes[i];
@@ -112,10 +119,21 @@ static struct node *find_linked(struct substep_nodes *n, const char *name)
 	return node && node->state != NODE_GONE ? node : NULL;
 }
 
-int substep_nodes_find(struct substep_nodes *n, const char *growth, const char *name)
+int substep_nodes_find(const struct substep_nodes *n, const char *growth, const char *name)
 {
 	const struct node *node = find_node(n, name, strlen(name), growth);
 	return node ? node->index : -1;
+}
+
+bool substep_nodes_gave_back(const struct substep_nodes *n)
+{
+	return n && n->gave_back;
+}
+
+bool substep_nodes_is_given_back(const struct substep_nodes *n, const char *name)
+{
+	const struct node *node = find_node(n, name, strlen(name), NULL);
+	return node && node->state != NODE_HERE;
 }
 
 static void send_bytes(struct node *node, json_t *request, const void *bytes, size_t size)
@@ -347,8 +365,10 @@ void substep_nodes_grow(struct substep_nodes *n, const char *growth, const char 
 
 void substep_nodes_leave(struct substep_nodes *n, int index)
 {
-	if (n->nodes[index]->state == NODE_HERE)
-		n->nodes[index]->state = NODE_LEAVING;
+	struct node *node = n->nodes[index];
+	if (node->state == NODE_HERE)
+		node->state = NODE_LEAVING;
+	n->gave_back = n->gave_back || !node->growth;
 }
 
 bool substep_nodes_drop(struct substep_nodes *n, int index)

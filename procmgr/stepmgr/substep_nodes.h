@@ -27,10 +27,14 @@ struct substep_pool *substep_nodes_pool(const struct substep_nodes *n, int index
 bool substep_nodes_is_connected(const struct substep_nodes *n, int index);
 /* Returns the growth that has the node, "812.0.1"; NULL: the node is one of the step itself. */
 const char *substep_nodes_growth(const struct substep_nodes *n, int index);
-bool substep_nodes_is_here(const struct substep_nodes *n, int index); /* may sub-steps start there? */
+bool substep_nodes_is_same_growth(const struct substep_nodes *n, int index, int other); /* are both nodes of one growth? */
+bool substep_nodes_is_here(const struct substep_nodes *n, int index);			/* may sub-steps start there? */
 bool substep_nodes_is_gone(const struct substep_nodes *n, int index);
-/* Returns the index of a node of a growth, whether it has gone or not; -1: it has never come. */
-int substep_nodes_find(struct substep_nodes *n, const char *growth, const char *name);
+bool substep_nodes_gave_back(const struct substep_nodes *n); /* was a node of the step itself given back? `n` may be NULL */
+/* Was the node of the step itself with this name given back? */
+bool substep_nodes_is_given_back(const struct substep_nodes *n, const char *name);
+/* Returns the index of a node of a growth or, if that is NULL, of the step itself, whether it has gone or not; -1: it has never come. */
+int substep_nodes_find(const struct substep_nodes *n, const char *growth, const char *name);
 
 /* Close the connection to the agent of a node, which gets none any more while it is lost or does not belong to the step. */
 void substep_nodes_disconnect(struct substep_nodes *n, int index);
@@ -40,9 +44,9 @@ void substep_nodes_disconnect(struct substep_nodes *n, int index);
 void substep_nodes_call(struct substep_nodes *n);
 /* A node of a growth has come: have its agent started. */
 void substep_nodes_grow(struct substep_nodes *n, const char *growth, const char *name);
-/* A node of a growth is given back: start nothing more there. */
+/* A node is given back: start nothing more there. */
 void substep_nodes_leave(struct substep_nodes *n, int index);
-/* A node of a growth has gone: what ran there is lost. Returns false if it had gone before. */
+/* A node has gone: what ran there is lost. Returns false if it had gone before. */
 bool substep_nodes_drop(struct substep_nodes *n, int index);
 
 /* Take the records `call` and `grow` of an earlier step manager, then listen where it did. */

@@ -35,8 +35,9 @@ struct substep_engine {
 	struct substep_list waiting, running;
 	int64_t owed; /* bytes of the journal that waiting and running sub-steps may still take */
 	struct event *schedule, *room, *children, *term;
-	bool ends;   /* the keeper ends the step: nothing starts any more */
-	json_t *env; /* the environment in the last record `env` */
+	bool ends;	/* the keeper ends the step: nothing starts any more */
+	bool has_tasks; /* tasks of the step itself run on all of its nodes (--run=tasks), not only on this one */
+	json_t *env;	/* the environment in the last record `env` */
 	int env_number;
 	struct substep *kept[SUBSTEP_KEPT_MOST]; /* ring of the last ended sub-steps with output, which is still there */
 	int kept_first, kept_count;

@@ -17,13 +17,13 @@
 
 #include "lib/clock.h"
 #include "procmgr/stepmgr/substep_drain.h"
-#include "procmgr/stepmgr/substep_growth.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_orphans.h"
 #include "procmgr/stepmgr/substep_part.h"
 #include "procmgr/stepmgr/substep_parts.h"
 #include "procmgr/stepmgr/substep_peers.h"
 #include "procmgr/stepmgr/substep_place.h"
+#include "procmgr/stepmgr/substep_shrink.h"
 
 enum { LOOK_USEC = 20000, LOST_USEC = 10000000, RETURN_S = 10 };
 
@@ -135,7 +135,7 @@ static void replay_record(json_t *record, const char *kind, void *arg)
 	else if (strcmp(kind, "grow") == 0)
 		substep_nodes_replay_grow(r->m->nodes, record);
 	else if (strcmp(kind, "shrink") == 0)
-		substep_growth_replay(r->m, record);
+		substep_shrink_replay(r->m, record);
 	else if (strcmp(kind, "nodes") == 0)
 		r->m->changes_read = substep_journal_number(record, "read");
 	if (!s || substep_has_ended(s))

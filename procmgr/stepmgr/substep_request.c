@@ -11,10 +11,10 @@
 
 #include "lib/clock.h"
 #include "procmgr/stepmgr/substep_event.h"
-#include "procmgr/stepmgr/substep_growth.h"
 #include "procmgr/stepmgr/substep_hold.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_reader.h"
+#include "procmgr/stepmgr/substep_shrink.h"
 #include "procmgr/stepmgr/substep_signal.h"
 #include "procmgr/stepmgr/substep_usage.h"
 
@@ -230,7 +230,7 @@ static bool take_shrink(struct substep_engine *m, struct substep_connection *c, 
 	if ((nodes && *nodes) == (count > 0) || count > INT32_MAX)
 		return err_set(e, "a request \"shrink\" has either \"nodes\" or a \"count\" from 1 on");
 	json_t *names =
-		substep_growth_shrink(m, nodes ? nodes : "", (int)count, json_is_true(json_object_get(request, "force")), e);
+		substep_shrink_take(m, nodes ? nodes : "", (int)count, json_is_true(json_object_get(request, "force")), e);
 	if (!names)
 		return false;
 	substep_connection_send(

@@ -89,9 +89,9 @@ states() {
 	[ "$(rota queue --json | jq '[.jobs[] | select(.name == "grow")] | length')" = 2 ]
 	# What runs a sub-step stays, unless it is forced.
 	refused 'give --force' rota shrink --nodes=-1 "$job"
-	refused 'has not come by rota grow' rota shrink --nodes=n1 "$job"
+	refused 'first node of the step' rota shrink --nodes="$(head -n 1 nodes)" "$job"
 	refused 'has no node n9' rota shrink --nodes=n9 "$job"
-	refused 'have come by rota grow' rota shrink --nodes=-9 "$job"
+	refused 'has 3 besides its first node' rota shrink --nodes=-9 "$job"
 	node=$(growths nodes | head -n 1)
 	touch "over.$node"
 	idle() { rota shrink --nodes="$node" "$job" >shrunk 2>&1; }

@@ -184,8 +184,10 @@ ended_as() {
 	touch free
 	eventually test -e again
 	has ledger 'again n[12]' 2
-	refused 'has not come by rota grow' rota shrink --nodes=n2 "$job"
-	run ! rota shrink --nodes=n1 "$job"
+	# Next is the share of the step itself, which has no more than its first node then.
+	rota shrink --nodes=n2 "$job"
+	refused 'has no node n2' rota shrink --nodes=n2 "$job"
+	refused 'first node of the step' rota shrink --nodes=n1 "$job"
 	touch over
 	run -0 rota wait -q --timeout=60 "$job"
 	audit

@@ -1,4 +1,4 @@
-/* shrink.c - `rota shrink`: gives nodes of a running step back that have come by `rota grow`. */
+/* shrink.c - `rota shrink`: gives nodes of a running step back, but its first one. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,9 @@
 enum { SHRINK_FORCE = 256, SHRINK_MOST = 100000 };
 
 const struct verb_option shrink_options[] = {
-	{'N', "nodes", "-N|LIST", "so many nodes, those that came last first, or these: n7 or n[7-9]"},
-	{SHRINK_FORCE, "force", NULL, "end sub-steps that run there; they run again elsewhere if --retry of rota run allows"},
+	{'N', "nodes", "-N|LIST", "so many nodes, the last ones, those that came by rota grow first; or these: n7 or n[7-9]"},
+	{SHRINK_FORCE, "force", NULL,
+	 "end sub-steps and tasks of the step that run there; sub-steps run again elsewhere if --retry of rota run allows"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
