@@ -109,6 +109,16 @@ grows() {{
 }}
 during grows
 """),
+    ("gives-back", 3, f"""#ROTA --nodes=2 --ntasks-per-node=1 --exclude={FAR_NODE}
+gives_back() {{
+	for _ in 1 2 3; do substep --input=none --retry=20 -- D & done
+	answered 0 substep --input=none --nodes=1 --retry=20 -- D
+	rota shrink --nodes=-1 --force 2>/dev/null # refused where the node is given back already
+	answered 0 substep --input=none --retry=20 -- 0.2
+	wait
+}}
+during gives_back
+"""),
     ("probe", 0, "work 0.1\n"),
 )
 

@@ -5,8 +5,8 @@ or open, but what began in it began once for each run.
 """
 from collections import namedtuple
 
-# One row of rota.substep, or of an attempt without any (`substep` is 0). `whole`: the attempt ended by itself. `grown`: it had growths, so
-# its sub-steps may have lost runs with nodes.
+# One row of rota.substep, or of an attempt without any (`substep` is 0). `whole`: the attempt ended by itself. `grown`: it had growths or gave
+# nodes back, so its sub-steps may have lost runs with nodes.
 Row = namedtuple("Row", "label attempt whole substep tasks retry runs state exit_code cause command grown", defaults=[False])
 
 QUERY = """
@@ -14,6 +14,8 @@ QUERY = """
         coalesce(s.retry, 0), coalesce(s.runs, 0), coalesce(s.state, ''), coalesce(s.exit_code, -1), coalesce(s.cause, ''),
         translate(coalesce(s.command, ''), E'\\t\\n', '  '), exists (select from rota.growth g
             where g.grown_job_id = t.job_id and g.grown_step_id = t.step_id and g.grown_attempt = t.attempt)
+            or exists (select from rota.allocation a
+                where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.given_back_at is not null)
     from rota.attempt t left join rota.substep s on s.job_id = t.job_id and s.step_id = t.step_id and s.attempt = t.attempt"""
 
 
@@ -60,7 +62,7 @@ def judge_rows(verdict, ledger, rows):
 
 def judge_runs(verdict, row, tasks):
     """No run begins twice. In a whole attempt nothing but the loss of a node ends a task, so each begin has its end before the next
-    begin. Where nodes of growths may be lost, this holds for the last run."""
+    begin. Where nodes may be lost or given back, this holds for the last run."""
     for task, lines in tasks.items():
         words = [line[1] for line in lines]
         most = row.runs if row.whole else row.retry + 1
