@@ -139,8 +139,8 @@ bool rota_steps_flush(struct rota_steps *s);
 json_t *rota_steps_list(struct rota_steps *s);
 json_t *rota_steps_usage(struct rota_steps *s);
 json_t *rota_steps_resources(struct rota_steps *s);
-/* Give nodes back that have come by growths: those of `nodes` (n7, n[7-9]) or, if it is "", `count` of them. `force`: also nodes with running
- * sub-steps, which end. Returns the names of the nodes. */
+/* Give nodes of the step back, but its first one: those of `nodes` (n7, n[7-9]) or, if it is "", `count` of them, those of growths first.
+ * `force`: also nodes with running sub-steps or tasks of the step, which end. Returns the names of the nodes. */
 json_t *rota_steps_shrink(struct rota_steps *s, const char *nodes, int count, bool force);
 bool rota_steps_cancel(struct rota_steps *s, int substep);
 bool rota_steps_signal(struct rota_steps *s, int substep, int signal);

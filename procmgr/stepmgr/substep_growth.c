@@ -90,11 +90,16 @@ void substep_growth_open(struct substep_engine *m, int fd)
 
 bool substep_growth_left(struct substep_engine *m, const char *name)
 {
+	struct substep *s;
 	int node = m->nodes ? substep_nodes_find(m->nodes, NULL, name) : -1;
 	bool grown = has_growth_on(m, name);
 	/* A node whose tasks have ended stays in the list, unless a growth has it too. */
-	if (node >= 0 && (grown || !substep_nodes_is_here(m->nodes, node)))
+	if (node >= 0 && (grown || !substep_nodes_is_here(m->nodes, node))) {
 		substep_nodes_drop(m->nodes, node);
+		crash_point(CRASH_growth_gone);
+	}
+	TAILQ_FOREACH (s, &m->waiting, next)
+		s->fits = false; /* its node may be smaller now */
 	return !grown;
 }
 

@@ -156,7 +156,7 @@ ended_as() {
 	audit
 }
 
-@test "a growth on a node that the step has already: both shares are used, and only that of the growth is given back" {
+@test "a growth on a node that the step has already: both shares are used, and that of the growth is given back first" {
 	begin --nodelist='n[1-2]' --nodes=2 --ntasks=2 --cpus-per-task=1 <<-'END'
 		rota run -N 2 -n 2 true
 		for node in n1 n2; do

@@ -136,7 +136,7 @@ completes() {
 	eventually test -e known
 	[ "$(sort ledger)" = $'n1,n3 2 n[1,3] 2 0 n1\nn1,n3 2 n[1,3] 2 1 n3' ]
 	# A program from outside has no variables of the job.
-	env -i PATH="$PATH" ROTA_STEP_SOCKET="$ROTA_HOME/node/n1/spool/$job.0.1/steps" rota run -w n3 env >outside
+	env -i PATH="$PATH" ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} ROTA_STEP_SOCKET="$ROTA_HOME/node/n1/spool/$job.0.1/steps" rota run -w n3 env >outside
 	[ "$(grep -E '^(ROTA_NODE(LIST|_INDEX)|ROTA_NNODES|SLURM_JOB_NODELIST)=' outside | sort | tr '\n' ' ')" = \
 		'ROTA_NNODES=2 ROTA_NODELIST=n1,n3 ROTA_NODE_INDEX=1 SLURM_JOB_NODELIST=n[1,3] ' ]
 	grep -q '3 nodes' refused

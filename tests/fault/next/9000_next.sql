@@ -4,6 +4,7 @@
 alter table rota.job add column next_note text;
 comment on column rota.job.next_note is 'Test: whether the job had ended.';
 update rota.job set next_note = case when ended_at is null then 'open' else 'over' end;
+alter table rota.job add constraint job_next_is_known check (next_note in ('open', 'over')) not valid;
 
 -- Change the type of a column that views of schema acct read. This fails unless these were dropped before.
 alter table rota.node alter column address type varchar(300);
