@@ -3,6 +3,7 @@
  * Called by: bin/rota-terminal.c, which the step manager starts as the task of a sub-step.
  * Invariants:
  * - The output of the command is read, unless a client that keeps up has not taken its queue yet (viewer.c): it waits for that.
+ * - The screen of a command that ends at once is there for whoever attaches within END_SECONDS of its start.
  * - At most INPUT_MOST bytes and one frame for each client wait for a command that does not read.
  * - Only the user of this process, and root, can attach. */
 #include "procmgr/terminal/terminal.h"
@@ -42,6 +43,7 @@ static struct {
 	int64_t key_at, output_at; /* clock_boot_us; 0: never */
 	bool has_activity;	   /* since they were sent */
 	int status;		   /* wait status of the command */
+	int64_t started_at;	   /* clock_boot_us */
 } terminal;
 
 /* --- activity ------------------------------------------------------------------------------------------------------------------ */
@@ -198,11 +200,12 @@ static void connected(struct evconnlistener *listener, evutil_socket_t fd, struc
 static void check_viewers(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what, (void)arg;
-	if (!viewer_any(terminal.viewers))
+	bool early = clock_boot_us() - terminal.started_at < END_SECONDS * INT64_C(1000000);
+	if (!viewer_any(terminal.viewers) && (viewer_was_any(terminal.viewers) || !early))
 		event_base_loopbreak(terminal.base);
 }
 
-/* The command has ended: send the rest, and wait until the clients have it. */
+/* The command has ended: send the rest, and wait until the clients have it; the first one may be about to come. */
 static void command_ended(void)
 {
 	struct timeval most = {END_SECONDS, 0}, often = {0, 10000};
@@ -289,6 +292,7 @@ int terminal_run(const struct terminal_options *options)
 	if (!listen_at(options->name, &e))
 		return fail(&e, 1);
 	watch_signals();
+	terminal.started_at = clock_boot_us();
 	if (!pty_start(&terminal.pty, options->argv, rows, cols, &failure, &e))
 		return fail(&e, failure == 0 ? 1 : failure == ENOENT ? 127 : 126);
 	make_parts(rows, cols);

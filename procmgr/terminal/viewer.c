@@ -55,6 +55,8 @@ struct viewer_set {
 	const struct viewer_handlers *handlers;
 	struct screen *screen;
 	int count;
+	bool has_ended;		   /* the program has */
+	bool was_any;		   /* a client has attached that does not only monitor */
 	int64_t key_at, output_at; /* clock_boot_us; 0: never */
 	TAILQ_HEAD(, viewer) all;
 };
@@ -226,6 +228,7 @@ static bool take_attach(struct viewer *v, const unsigned char *payload, size_t s
 	if (size != 1 + sizeof lines || v->state != VIEWER_SILENT)
 		return false;
 	memcpy(&lines, payload + 1, sizeof lines);
+	v->set->was_any = v->set->was_any || *payload != 'm';
 	switch (*payload) {
 	case 'l':
 		queue_screen(v);
@@ -325,6 +328,7 @@ void viewer_add(struct viewer_set *set, int fd)
 	v->set = set;
 	v->stream = bufferevent_socket_new(set->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	v->queue = evbuffer_new();
+	v->ends = set->has_ended;
 	bufferevent_setcb(v->stream, viewer_read, viewer_written, viewer_failed, v);
 	bufferevent_setwatermark(v->stream, EV_READ, 0, HEADER + PAYLOAD_MOST);
 	bufferevent_enable(v->stream, EV_READ | EV_WRITE);
@@ -347,13 +351,11 @@ void viewer_resume_input(struct viewer_set *set)
 
 void viewer_end(struct viewer_set *set)
 {
-	struct viewer *v, *next;
-	for (v = TAILQ_FIRST(&set->all); v; v = next) {
-		next = TAILQ_NEXT(v, next);
+	struct viewer *v;
+	set->has_ended = true;
+	TAILQ_FOREACH (v, &set->all, next) {
 		v->ends = true;
-		if (v->state == VIEWER_SILENT)
-			viewer_free(v);
-		else
+		if (v->state != VIEWER_SILENT) /* its frame `a` is on the way */
 			viewer_pump(v);
 	}
 }
@@ -382,4 +384,9 @@ bool viewer_any_live(const struct viewer_set *set)
 bool viewer_any(const struct viewer_set *set)
 {
 	return !TAILQ_EMPTY(&set->all);
+}
+
+bool viewer_was_any(const struct viewer_set *set)
+{
+	return set->was_any;
 }

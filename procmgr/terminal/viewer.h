@@ -33,7 +33,7 @@ void viewer_send_screen(struct viewer_set *set);
 void viewer_send_activity(struct viewer_set *set, int64_t key_at, int64_t output_at);
 /* The program reads again. */
 void viewer_resume_input(struct viewer_set *set);
-/* The program has ended: send each client the rest and the frame `e`. */
+/* The program has ended: send each client the rest and the frame `e`, also those that come from now on. */
 void viewer_end(struct viewer_set *set);
 
 /* Returns for how long the program should write nothing, unless the handler `room` is called before: until then a client may have taken
@@ -42,5 +42,6 @@ int64_t viewer_pace_usec(const struct viewer_set *set);
 
 bool viewer_any_live(const struct viewer_set *set);
 bool viewer_any(const struct viewer_set *set);
+bool viewer_was_any(const struct viewer_set *set); /* has a client ever attached, besides those that monitor the terminal? */
 
 #endif

@@ -43,6 +43,10 @@ client() {
 	client rest
 }
 
+@test "who attaches after a short command has ended sees its output" {
+	client late
+}
+
 @test "text of screen and scrollback, and the lines that follow" {
 	client text
 }

@@ -82,7 +82,7 @@ class Client:
         self.pending += got
         while len(self.pending) >= 5:
             kind, size = self.pending[:1], struct.unpack(">I", self.pending[1:5])[0]
-            assert size <= 65536 and kind in b"woe", (kind, size)
+            assert size <= 65536 and kind in b"woet", (kind, size)
             if len(self.pending) < 5 + size:
                 break
             payload, self.pending = self.pending[5:5 + size], self.pending[5 + size:]
@@ -241,6 +241,19 @@ def test_rest():
     assert client.wait_end()
     assert b"\r\n4999\r\n5000\r\n" in client.output, client.output[-100:]
     assert terminal.end() == (4, "")
+
+
+def test_late():
+    """A command that ends before anybody attaches: who comes soon gets its output, and the terminal does not stay for long."""
+    terminal = Terminal("sh", "-c", "echo at once; exit 5")
+    monitor = terminal.attach("m")
+    time.sleep(0.5)
+    client = terminal.attach()
+    assert client.wait_end() and b"at once" in client.output, client.output
+    assert monitor.wait_end()
+    assert terminal.end() == (5, "")
+    silent = Client(Terminal("true").name)
+    assert not silent.wait_end() and silent.closed
 
 
 def test_text():
