@@ -221,7 +221,8 @@ int substep_link_bind(int *port)
 int substep_link_listen(struct event_base *base, int port, const struct substep_link_listening *listening, struct err *e)
 {
 	int fd = substep_link_bind(&port);
-	if (fd < 0 || !evconnlistener_new(base, accept_agent, (void *)listening, LEV_OPT_CLOSE_ON_FREE, SOMAXCONN, fd)) {
+	if (fd < 0 || !evconnlistener_new(base, accept_agent, (void *)listening, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+					  SOMAXCONN, fd)) {
 		err_sys(e, "could not listen for the other nodes");
 		if (fd >= 0)
 			close(fd);
@@ -239,8 +240,10 @@ struct bufferevent *substep_link_connect(struct event_base *base, const char *ho
 	SSL *ssl = make_ssl(p);
 	struct bufferevent *stream =
 		bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
-	if (stream && bufferevent_socket_connect_hostname(stream, NULL, AF_UNSPEC, host, port) == 0)
+	if (stream && bufferevent_socket_connect_hostname(stream, NULL, AF_UNSPEC, host, port) == 0) {
+		evutil_make_socket_closeonexec(bufferevent_getfd(stream)); /* a task would keep it open */
 		return stream;
+	}
 	err_set(e, "could not connect to \"%s\"", host);
 	if (stream)
 		bufferevent_free(stream);

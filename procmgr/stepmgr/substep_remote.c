@@ -241,7 +241,8 @@ static struct seal_verify_key *load_key(struct err *e)
 static bool open_port(struct event_base *base, int *port, struct err *e)
 {
 	int fd = substep_link_bind(port);
-	if (fd >= 0 && evconnlistener_new(base, accept_client, NULL, LEV_OPT_CLOSE_ON_FREE, SOMAXCONN, fd))
+	if (fd >= 0 &&
+	    evconnlistener_new(base, accept_client, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, SOMAXCONN, fd))
 		return true;
 	err_sys(e, "could not listen at a port");
 	if (fd >= 0)

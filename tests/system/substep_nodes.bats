@@ -229,6 +229,15 @@ inside() {
 	exec {quiet}>&-
 }
 
+@test "a task on another node has no descriptor but its three streams" {
+	inside <<-'END'
+		for node in n2 n1; do
+			rota run -w "$node" ls /proc/self/fd | tr '\n' ' ' # 3 is the folder
+		done
+	END
+	[ "$output" = '0 1 2 3 0 1 2 3 ' ]
+}
+
 @test "input of rota run reaches tasks on all nodes" {
 	inside <<-'END'
 		seq 600000 >numbers
