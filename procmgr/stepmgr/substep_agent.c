@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmgr/stepmgr/substep_bridge.h"
 #include "procmgr/stepmgr/substep_client.h"
 #include "procmgr/stepmgr/substep_link.h"
 #include "procmgr/stepmgr/substep_relay.h"
@@ -57,6 +58,15 @@ static void connect_now(evutil_socket_t fd, short what, void *arg)
 	bufferevent_enable(stream, EV_READ | EV_WRITE);
 }
 
+static struct bufferevent *connect_view(int64_t number)
+{
+	struct err e;
+	char *name = substep_link_view(agent.name, number);
+	struct bufferevent *stream = substep_link_connect(agent.base, agent.host, agent.port, name, &agent.key, &e);
+	free(name);
+	return stream;
+}
+
 bool substep_agent_open(struct event_base *base)
 {
 	const char *head = getenv("ROTA_STEP_HEAD");
@@ -67,6 +77,7 @@ bool substep_agent_open(struct event_base *base)
 	unsetenv("ROTA_STEP_HEAD");
 	agent.base = base;
 	agent.again = evtimer_new(base, connect_now, NULL);
+	substep_bridge_use(base, connect_view);
 	connect_now(-1, 0, NULL);
 	return true;
 }

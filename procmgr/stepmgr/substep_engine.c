@@ -25,6 +25,7 @@
 #include "lib/crash.h"
 #include "procmgr/stepmgr/substep_changes.h"
 #include "procmgr/stepmgr/substep_drain.h"
+#include "procmgr/stepmgr/substep_far.h"
 #include "procmgr/stepmgr/substep_growth.h"
 #include "procmgr/stepmgr/substep_nodelist.h"
 #include "procmgr/stepmgr/substep_orphans.h"
@@ -186,6 +187,7 @@ void substep_engine_task_ended(struct substep_engine *m, struct substep *s, stru
 static void part_lost(struct substep *s, struct substep_part *part)
 {
 	struct substep_engine *m = s->engine;
+	substep_far_lose(s);
 	part->has_ended = true;
 	s->live -= part->ranks.count;
 	s->tasks_failed += part->ranks.count;
@@ -367,7 +369,7 @@ void substep_engine_start_tasks(struct substep_engine *m, struct substep *s)
 		s->exit_code = 127;
 		s->tasks_failed = s->ntasks - s->live;
 	}
-	if (good && s->terminal)
+	if (good && s->terminal && s->spec->part.number == 0) /* the step manager keeps the session of a part */
 		substep_session_begin(s, end_idle);
 	m->handlers->started(s);
 	if (s->live == 0) {

@@ -56,7 +56,7 @@ static void feed_send(const struct substep *s, const struct substep_part *part, 
 	evbuffer_copyout_from(f->bytes, &at, bytes, (size_t)size);
 	json_t *request = json_pack("{s:s, s:i, s:i, s:I, s:I}", "op", "input", "id", -1, "run", s->number, "offset",
 				    (json_int_t)f->sent, "bytes", (json_int_t)size);
-	s->engine->send(s->engine->nodes, part, request, bytes, (size_t)size);
+	s->engine->send(s->engine->nodes, part->node, request, bytes, (size_t)size);
 	f->sent += size;
 }
 
@@ -72,7 +72,7 @@ static void feed_pump(const struct substep *s, const struct substep_part *part)
 		return;
 	json_t *request = json_pack("{s:s, s:i, s:i, s:I, s:b}", "op", "input", "id", -1, "run", s->number, "offset",
 				    (json_int_t)f->sent, "eof", true);
-	s->engine->send(s->engine->nodes, part, request, "", 0);
+	s->engine->send(s->engine->nodes, part->node, request, "", 0);
 	f->end_sent = true;
 }
 

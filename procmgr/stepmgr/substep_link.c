@@ -6,9 +6,11 @@
  * - At most UNPROVEN_MOST connections have not finished their handshake, and each for at most HANDSHAKE_S. */
 #include "procmgr/stepmgr/substep_link.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <event2/bufferevent_ssl.h>
 #include <event2/listener.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/keepalive.h"
 #include "lib/text.h"
 
 enum { UNPROVEN_MOST = 64, HANDSHAKE_S = 10, NODE_SIZE = 256 };
@@ -43,7 +46,7 @@ struct substep_link_key substep_link_make_key(void)
 	return key;
 }
 
-static const char CLIENT[] = " client";
+static const char CLIENT[] = " client", VIEW[] = " view ";
 
 bool substep_link_is_client(const char *name)
 {
@@ -54,6 +57,21 @@ bool substep_link_is_client(const char *name)
 char *substep_link_client(const char *node)
 {
 	return xasprintf("%s%s", node, CLIENT);
+}
+
+int64_t substep_link_view_number(const char *name)
+{
+	const char *blank = strchr(name, ' ');
+	char *end;
+	if (!blank || strncmp(blank, VIEW, strlen(VIEW)) != 0 || !isdigit((unsigned char)blank[strlen(VIEW)]))
+		return -1;
+	long long number = strtoll(blank + strlen(VIEW), &end, 10);
+	return *end ? -1 : number;
+}
+
+char *substep_link_view(const char *node, int64_t number)
+{
+	return xasprintf("%s%s%" PRId64, node, VIEW, number);
 }
 
 /* Write the bytes of a key. Returns their number, 0 if it is none. */
@@ -156,6 +174,7 @@ static void accept_agent(struct evconnlistener *listener, evutil_socket_t fd, st
 	if (!stream)
 		die("could not prepare TLS");
 	unproven++;
+	keepalive_watch(fd); /* a key and its echo wait for nothing, and a host that is gone is noticed */
 	bufferevent_setcb(stream, NULL, NULL, handshake_over, p);
 	bufferevent_set_timeouts(stream, &most, &most);
 	bufferevent_enable(stream, EV_READ | EV_WRITE);
@@ -242,6 +261,7 @@ struct bufferevent *substep_link_connect(struct event_base *base, const char *ho
 		bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
 	if (stream && bufferevent_socket_connect_hostname(stream, NULL, AF_UNSPEC, host, port) == 0) {
 		evutil_make_socket_closeonexec(bufferevent_getfd(stream)); /* a task would keep it open */
+		keepalive_watch(bufferevent_getfd(stream));
 		return stream;
 	}
 	err_set(e, "could not connect to \"%s\"", host);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmgr/stepmgr/substep_far.h"
 #include "procmgr/stepmgr/substep_feed.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_link.h"
@@ -152,9 +153,9 @@ static void send_request(struct node *node, json_t *request)
 	send_bytes(node, request, "", 0);
 }
 
-void substep_nodes_send(struct substep_nodes *n, const struct substep_part *part, json_t *request, const void *bytes, size_t size)
+void substep_nodes_send(struct substep_nodes *n, int index, json_t *request, const void *bytes, size_t size)
 {
-	send_bytes(n->nodes[part->node], request, bytes, size);
+	send_bytes(n->nodes[index], request, bytes, size);
 }
 
 void substep_nodes_start(struct substep_nodes *n, const struct substep *s, struct substep_part *part)
@@ -275,20 +276,11 @@ static void agent_sent(struct bufferevent *stream, void *arg)
 		agent_gone(stream, 0, node);
 }
 
-/* An agent is connected, or a program on its node through it. Ask an agent what it has, and to run its parts. */
-static void agent_opened(const char *name, struct bufferevent *stream, void *arg)
+/* An agent is connected. Ask it what it has, to run its parts, and for connections to their terminals. */
+static void take_agent(struct node *node, struct bufferevent *stream)
 {
-	struct substep_nodes *n = arg;
-	struct node *node = find_linked(n, name);
+	struct substep_nodes *n = node->nodes;
 	struct substep *s;
-	if (!node) {
-		bufferevent_free(stream); /* the node has gone since the handshake began */
-		return;
-	}
-	if (substep_link_is_client(name)) {
-		n->m->handlers->connected(stream);
-		return;
-	}
 	if (node->stream)
 		agent_gone(node->stream, 0, node); /* it has started again, and the end of the old connection is not seen yet */
 	node->stream = stream;
@@ -300,7 +292,24 @@ static void agent_opened(const char *name, struct bufferevent *stream, void *arg
 		if (part && !part->has_ended)
 			substep_nodes_start(n, s, part);
 	}
+	substep_far_ask(node->index);
 	n->handlers->changed(n->m);
+}
+
+/* An agent is connected, or through it a program on its node or a terminal. */
+static void stream_opened(const char *name, struct bufferevent *stream, void *arg)
+{
+	struct substep_nodes *n = arg;
+	struct node *node = find_linked(n, name);
+	int64_t view = substep_link_view_number(name);
+	if (!node)
+		bufferevent_free(stream); /* the node has gone since the handshake began */
+	else if (substep_link_is_client(name))
+		n->m->handlers->connected(stream);
+	else if (view >= 0)
+		substep_far_take(node->index, view, stream);
+	else
+		take_agent(node, stream);
 }
 
 static const char *key_of(const char *name, void *arg)
@@ -458,7 +467,7 @@ struct substep_nodes *substep_nodes_new(struct substep_engine *m, struct event_b
 	n->m = m;
 	n->base = base;
 	n->handlers = handlers;
-	n->listening = (struct substep_link_listening){key_of, agent_opened, n};
+	n->listening = (struct substep_link_listening){key_of, stream_opened, n};
 	for (char *name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save))
 		add_node(n, NULL, name);
 	free(copy);

@@ -56,9 +56,8 @@ void substep_nodes_recover(struct substep_nodes *n);
 
 /* Ask the agent to run a part. It is asked again when it connects again: the same part runs once. */
 void substep_nodes_start(struct substep_nodes *n, const struct substep *s, struct substep_part *part);
-/* Send the agent of a part a request, which the function takes, and bytes. Nothing is sent while the agent is not connected. */
-void substep_nodes_send(struct substep_nodes *n, const struct substep_part *part, json_t *request, const void *bytes,
-			size_t size);
+/* Send the agent of a node a request, which the function takes, and bytes. Nothing is sent while the agent is not connected. */
+void substep_nodes_send(struct substep_nodes *n, int index, json_t *request, const void *bytes, size_t size);
 /* Send a signal to all processes of a part. */
 void substep_nodes_signal(struct substep_nodes *n, const struct substep_part *part, int signal);
 

@@ -2,7 +2,7 @@
  *
  * Calls go one way: substep_recovery.c calls substep_engine.c (the life of sub-steps), which calls all others: substep_table.c (all
  * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_feed.c (standard input on other
- * nodes), substep_drain.c (output), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals),
+ * nodes), substep_far.c (terminals on other nodes), substep_drain.c (output), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals),
  * substep_event.c (changes of nodes), substep_replace.c (nodes in place of failed ones), substep_usage.c (what sub-steps use now). */
 #ifndef ROTA_PROCMGR_SUBSTEP_PARTS_H
 #define ROTA_PROCMGR_SUBSTEP_PARTS_H
@@ -25,8 +25,8 @@ struct substep_engine {
 	const char *node;		/* name of this node */
 	struct substep_pool *pool;	/* of this node */
 	struct substep_nodes *nodes;	/* the other nodes of the step; NULL: this is an agent */
-	/* substep_nodes_send, for what substep_nodes.c itself calls */
-	void (*send)(struct substep_nodes *n, const struct substep_part *part, json_t *request, const void *bytes, size_t size);
+	/* substep_nodes_send, for files that substep_nodes.c itself calls */
+	void (*send)(struct substep_nodes *n, int index, json_t *request, const void *bytes, size_t size);
 	struct substep_usage *usage;   /* who asks what sub-steps use now */
 	struct substep_events *events; /* what is known of the state of all nodes */
 	struct substep **all;	       /* by number - 1 */

@@ -34,7 +34,7 @@ static bool is_meant(struct substep_engine *m, const struct substep_spec *spec, 
 	const char *name = name_of(m, node);
 	return substep_event_use(m, name) != SUBSTEP_NODE_GONE && (node == OWN_NODE || substep_nodes_is_here(m->nodes, node)) &&
 	       (!*spec->nodelist || hosts_find(spec->nodelist, name) >= 0) &&
-	       (!*spec->exclude || hosts_find(spec->exclude, name) < 0) && (node == OWN_NODE || spec->rows == 0);
+	       (!*spec->exclude || hosts_find(spec->exclude, name) < 0);
 }
 
 /* Is the node there, and not one to avoid? */

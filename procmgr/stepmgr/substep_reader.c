@@ -181,22 +181,22 @@ void substep_reader_type(struct substep_reader *r, const void *bytes, size_t siz
 
 static bool needs_viewer(const struct substep_reader *r)
 {
-	return r->substep->terminal && r->substep->state == SUBSTEP_RUNNING && !r->viewed && !r->only_end;
+	return r->substep->terminal && r->substep->state == SUBSTEP_RUNNING && !r->viewed && !r->only_end &&
+	       !r->connection->is_head;
 }
 
 void substep_reader_pump(struct substep_reader *r)
 {
 	if (needs_viewer(r)) {
 		r->viewed = true;
-		r->viewer = substep_viewer_new(bufferevent_get_base(r->connection->stream), r->substep->terminal, &r->view,
-					       &viewer_handlers, r);
+		r->viewer = substep_viewer_open(r->substep, &r->view, &viewer_handlers, r);
 		if (r->view.mode == 'l' && (r->user || !r->runs)) /* who asks for a run without a name does not look at it */
 			r->person = substep_session_join(r->substep, r->user ? r->user : "", r->host ? r->host : "");
 		pass_typed(r);
 	}
 	if (r->viewer && substep_connection_is_quick(r->connection))
 		substep_viewer_continue(r->viewer);
-	if (r->viewer && substep_has_ended(r->substep) && !substep_viewer_is_connected(r->viewer))
+	if (r->viewer && substep_has_ended(r->substep) && !substep_viewer_may_come(r->viewer))
 		end_view(r); /* its terminal has never listened */
 	if (!send_output(r) || !substep_has_ended(r->substep) || r->viewer)
 		return;

@@ -1,9 +1,10 @@
 /* substep_relay.c - passes bytes on between two streams (substep_relay.h).
  *
- * Called by: substep_agent.c; the event loop.
+ * Called by: substep_agent.c and substep_bridge.c; the event loop.
  * Invariants:
  * - At most about WAITING_MOST bytes wait for a side that does not read: then the other side is not read.
- * - What one side has sent before its end reaches the other side. */
+ * - What one side has sent before its end reaches the other side.
+ * - A far side that is to close the connection has LINGER_S for it. */
 #include "procmgr/stepmgr/substep_relay.h"
 
 #include <event2/buffer.h>
@@ -13,11 +14,14 @@
 
 #include "lib/err.h"
 
-enum { WAITING_MOST = 1 << 20 };
+enum { WAITING_MOST = 1 << 20, LINGER_S = 5 };
+
+enum { NEAR, FAR };
 
 struct relay {
 	struct bufferevent *sides[2];
-	bool ends; /* a side has ended: close the other one once it has all */
+	bool ends;	    /* a side has ended: close the other one once it has all */
+	struct event *late; /* when to close `far`, which has all and is to close the connection; NULL: it is not */
 };
 
 static struct bufferevent *other_side(const struct relay *r, const struct bufferevent *side)
@@ -29,6 +33,8 @@ static void end_relay(struct relay *r)
 {
 	bufferevent_free(r->sides[0]);
 	bufferevent_free(r->sides[1]);
+	if (r->late)
+		event_free(r->late);
 	free(r);
 }
 
@@ -40,12 +46,29 @@ static void side_sent(struct bufferevent *side, void *arg)
 		bufferevent_disable(side, EV_READ);
 }
 
+static void relay_late(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	end_relay(arg);
+}
+
+/* One side has ended, and the other one has all. */
+static void finish_relay(struct relay *r)
+{
+	static const struct timeval most = {.tv_sec = LINGER_S};
+	if (r->late)
+		event_add(r->late, &most);
+	else
+		end_relay(r);
+}
+
 /* The side has read what waited for it. */
 static void side_drained(struct bufferevent *side, void *arg)
 {
 	struct relay *r = arg;
 	if (r->ends)
-		end_relay(r);
+		finish_relay(r);
 	else
 		bufferevent_enable(other_side(r, side), EV_READ);
 }
@@ -55,21 +78,45 @@ static void side_changed(struct bufferevent *side, short what, void *arg)
 	struct relay *r = arg;
 	if (what & BEV_EVENT_CONNECTED)
 		return;
+	if ((what & BEV_EVENT_WRITING) && side == r->sides[NEAR] && !r->ends) {
+		/* It reads no more. What it has written before is read all the same, then its end. */
+		evbuffer_drain(bufferevent_get_output(side), evbuffer_get_length(bufferevent_get_output(side)));
+		return;
+	}
 	side_sent(side, r); /* what came before the end */
 	bufferevent_disable(side, EV_READ | EV_WRITE);
-	if (r->ends || evbuffer_get_length(bufferevent_get_output(other_side(r, side))) == 0)
+	bool both = r->ends;
+	r->ends = true;
+	if (side == r->sides[FAR] && r->late) {
+		event_free(r->late);
+		r->late = NULL;
+	}
+	if (both)
 		end_relay(r);
-	else
-		r->ends = true;
+	else if (evbuffer_get_length(bufferevent_get_output(other_side(r, side))) == 0)
+		finish_relay(r);
 }
 
-void substep_relay_begin(struct bufferevent *near, struct bufferevent *far)
+static struct relay *relay_new(struct bufferevent *near, struct bufferevent *far)
 {
 	struct relay *r = xcalloc(1, sizeof *r);
-	r->sides[0] = near;
-	r->sides[1] = far;
+	r->sides[NEAR] = near;
+	r->sides[FAR] = far;
 	for (int i = 0; i < 2; i++) {
 		bufferevent_setcb(r->sides[i], side_sent, side_drained, side_changed, r);
 		bufferevent_enable(r->sides[i], EV_READ | EV_WRITE);
 	}
+	return r;
+}
+
+void substep_relay_begin(struct bufferevent *near, struct bufferevent *far)
+{
+	relay_new(near, far);
+}
+
+void substep_relay_join(struct bufferevent *near, struct bufferevent *far)
+{
+	struct relay *r = relay_new(near, far);
+	r->late = evtimer_new(bufferevent_get_base(far), relay_late, r);
+	bufferevent_trigger(far, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS); /* what has come before */
 }

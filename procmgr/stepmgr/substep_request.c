@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "procmgr/stepmgr/substep_bridge.h"
 #include "procmgr/stepmgr/substep_event.h"
 #include "procmgr/stepmgr/substep_hold.h"
 #include "procmgr/stepmgr/substep_journal.h"
@@ -87,33 +88,31 @@ static int64_t offset_of(const json_t *request, const char *name)
 	return offset > 0 ? offset : 0;
 }
 
-/* Read how a client that attaches sees a terminal. */
-static bool read_view(const json_t *request, struct substep_reader *r, struct err *e)
+/* Read how a client, or a step manager for one, sees a terminal. */
+static bool read_view(const struct substep_connection *c, const json_t *request, struct substep_view *view, struct err *e)
 {
 	const char *mode = json_string_value(json_object_get(request, "mode"));
 	json_int_t lines = json_integer_value(json_object_get(request, "lines"));
-	r->gives_input = json_is_true(json_object_get(request, "input"));
-	if (mode && strcmp(mode, "live") != 0 && strcmp(mode, "text") != 0 && strcmp(mode, "follow") != 0)
+	bool is_monitor = mode && strcmp(mode, "monitor") == 0 && c->is_head;
+	if (mode && strcmp(mode, "live") != 0 && strcmp(mode, "text") != 0 && strcmp(mode, "follow") != 0 && !is_monitor)
 		return err_set(e, "\"mode\" must be live, text or follow");
 	if (lines < 0 || lines > SUBSTEP_LINES_MOST)
 		return err_set(e, "\"lines\" must be from 0 to %d", SUBSTEP_LINES_MOST);
-	if (mode && *mode != 'l' && !r->substep->terminal)
-		return err_set(e, "sub-step %d has no terminal", r->substep->number);
-	r->view.mode = mode ? *mode : 'l';
-	r->view.lines = (int)lines;
+	*view = (struct substep_view){mode ? *mode : 'l', (int)lines};
 	return true;
 }
 
 static bool take_attach(struct substep_engine *m, struct substep_connection *c, json_t *request, struct err *e)
 {
 	struct substep *s = named_substep(m, request, e);
-	if (!s)
+	struct substep_view view;
+	if (!s || !read_view(c, request, &view, e))
 		return false;
+	if (view.mode != 'l' && !s->terminal)
+		return err_set(e, "sub-step %d has no terminal", s->number);
 	struct substep_reader *r = substep_reader_new(c, s, json_integer_value(json_object_get(request, "id")));
-	if (!read_view(request, r, e)) {
-		substep_reader_free(r);
-		return false;
-	}
+	r->view = view;
+	r->gives_input = json_is_true(json_object_get(request, "input"));
 	read_client(request, r);
 	s->orphaned = false;
 	for (int rank = 0; rank < s->ntasks; rank++) {
@@ -305,6 +304,22 @@ static bool take_resize(struct substep_engine *m, struct substep_connection *c, 
 	return true;
 }
 
+static bool take_view(struct substep_engine *m, struct substep_connection *c, json_t *request, struct err *e)
+{
+	const json_t *number = json_object_get(request, "view");
+	struct substep_view view;
+	(void)m;
+	if (!c->is_head)
+		return err_set(e, "\"view\" is for step managers");
+	if (!json_is_integer(number) || json_integer_value(number) < 0)
+		return err_set(e, "\"view\" must be an integer from 0 on");
+	if (!read_view(c, request, &view, e))
+		return false;
+	const struct substep_reader *r = input_reader(c, request);
+	substep_bridge_open(r ? r->substep : NULL, &view, json_integer_value(number));
+	return true;
+}
+
 static const struct {
 	const char *op;
 	bool (*take)(struct substep_engine *m, struct substep_connection *c, json_t *request, struct err *e);
@@ -314,6 +329,7 @@ static const struct {
 	{"run", take_run, NULL},
 	{"attach", take_attach, " substep offset_out offset_err input mode lines rows cols client "},
 	{"resize", take_resize, " run rows cols "},
+	{"view", take_view, " run view mode lines "},
 	{"wait", take_wait, " substep "},
 	{"hold", take_hold, ""},
 	{"signal", take_signal, " substep signal "},

@@ -183,7 +183,11 @@ static void check_idle(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (!o->monitor)
-		return; /* the terminal has ended, or is of a version that does not report times */
+		return;				      /* the terminal has ended, or is of a version that does not report times */
+	if (!substep_viewer_is_current(o->monitor)) { /* the node of the terminal is away, and what was typed is not known */
+		add_timer(o->timeout, LAG_USEC);
+		return;
+	}
 	if (now >= deadline && o->warned) {
 		end_idle(o);
 		return;
@@ -212,7 +216,7 @@ void substep_session_begin(struct substep *s, void (*idle)(struct substep *s))
 	o->warned = o->changed = false;
 	o->record = evtimer_new(s->engine->base, record_pending, o);
 	o->timeout = evtimer_new(s->engine->base, check_idle, o);
-	o->monitor = substep_viewer_new(s->engine->base, s->terminal, &view, &monitor_handlers, o);
+	o->monitor = substep_viewer_open(s, &view, &monitor_handlers, o);
 	write_record(o);
 	if (o->limit.seconds > 0)
 		add_timer(o->timeout, o->limit.seconds * USEC - warning_usec(o) + LAG_USEC);

@@ -1,46 +1,41 @@
 /* substep_viewer.c - speaks with rota-terminal, in frames of a type, a length and that many bytes.
  *
- * Called by: substep_reader.c.
+ * Called by: substep_reader.c and substep_session.c.
  * Invariants:
  * - Output that the reader has no room for is not read, so it waits in the terminal, which gives that viewer the whole screen anew.
- * - The name of the socket is free to every user. Nothing is sent to, or read from, a process of another user that listens there. */
+ * - A viewer of a terminal on another node has a connection of its own, so it delays no other viewer. When the connection breaks while the
+ *   sub-step runs, it is made again, and the viewer gets the whole screen or text anew. Keys that were on the way are lost. */
 #include "procmgr/stepmgr/substep_viewer.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-enum { HEAD_SIZE = 5, FRAME_MOST = 65536, AGAIN_USEC = 5000 };
+#include "procmgr/stepmgr/substep_far.h"
+#include "procmgr/stepmgr/substep_parts.h"
+
+enum { HEAD_SIZE = 5, FRAME_MOST = 65536, EARLY_MOST = 2 * FRAME_MOST };
 
 struct substep_viewer {
 	const struct substep_viewer_handlers *handlers;
 	void *arg;
-	struct bufferevent *stream; /* NULL before the terminal listens */
-	struct evbuffer *early;	    /* frames for the terminal before it listens */
-	struct event *again;	    /* when to try to connect again */
-	struct sockaddr_un address;
-	socklen_t address_size;
+	struct bufferevent *stream;    /* NULL: not connected */
+	struct evbuffer *early;	       /* frames for the terminal until it is connected */
+	struct substep_terminal *near; /* of a terminal on this node, else NULL */
+	struct substep_far *far;       /* of one on another node, else NULL */
+	bool is_current;	       /* a frame has come on this connection */
+	bool is_over;		       /* the terminal has sent all */
 };
 
-static struct evbuffer *output_of(struct substep_viewer *v)
-{
-	return v->stream ? bufferevent_get_output(v->stream) : v->early;
-}
-
+/* Send a frame. Without a connection, it waits; what is more than a person types meanwhile is dropped. */
 static void send_frame(struct substep_viewer *v, char type, const void *bytes, size_t size)
 {
-	uint32_t length = htonl((uint32_t)size);
-	evbuffer_add(output_of(v), &type, 1);
-	evbuffer_add(output_of(v), &length, sizeof length);
-	evbuffer_add(output_of(v), bytes, size);
+	if (v->stream)
+		substep_terminal_frame(bufferevent_get_output(v->stream), type, bytes, size);
+	else if (evbuffer_get_length(v->early) + size < EARLY_MOST)
+		substep_terminal_frame(v->early, type, bytes, size);
 }
 
 void substep_viewer_input(struct substep_viewer *v, const void *bytes, size_t size)
@@ -79,12 +74,15 @@ static bool take_frame(struct substep_viewer *v, struct evbuffer *input)
 		return false;
 	evbuffer_drain(input, HEAD_SIZE);
 	unsigned char *bytes = evbuffer_pullup(input, length);
+	v->is_current = true;
 	if (head[0] == 'o')
 		v->handlers->output(v->arg, bytes, length);
 	else if (head[0] == 'w' && length == 4)
 		v->handlers->window(v->arg, bytes[0] << 8 | bytes[1], bytes[2] << 8 | bytes[3]);
 	else if (head[0] == 't' && length == 16 && v->handlers->activity)
 		v->handlers->activity(v->arg, read_time(bytes), read_time(bytes + 8));
+	else if (head[0] == 'e')
+		v->is_over = true;
 	evbuffer_drain(input, length);
 	return true;
 }
@@ -96,76 +94,88 @@ static void viewer_read(struct bufferevent *stream, void *arg)
 		continue;
 	if (!v->handlers->has_room(v->arg))
 		bufferevent_disable(stream, EV_READ);
+	if (v->is_over) /* a caller may be in the middle of the reader: end it later */
+		bufferevent_trigger_event(stream, BEV_EVENT_EOF, BEV_TRIG_DEFER_CALLBACKS);
 }
 
 static void viewer_gone(struct bufferevent *stream, short what, void *arg)
 {
 	struct substep_viewer *v = arg;
-	(void)what;
+	if (v->near && (what & BEV_EVENT_WRITING))
+		return; /* the terminal reads no more keys; what it has written comes, and then its end */
 	while (take_frame(v, bufferevent_get_input(stream)))
 		continue;
+	if (!v->is_over && v->far && substep_far_again(v->far)) {
+		bufferevent_free(v->stream);
+		v->stream = NULL;
+		v->is_current = false;
+		return;
+	}
 	v->handlers->ended(v->arg);
 }
 
-/* Is the process that listens one of this user? The kernel says whose it was when it began to listen. */
-static bool is_own(int fd)
-{
-	struct ucred peer;
-	socklen_t size = sizeof peer;
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
-}
-
-static void connect_terminal(evutil_socket_t unused, short what, void *arg)
+static void viewer_opened(struct bufferevent *stream, void *arg)
 {
 	struct substep_viewer *v = arg;
-	static const struct timeval again = {.tv_usec = AGAIN_USEC};
-	(void)unused;
-	(void)what;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&v->address, v->address_size) < 0 || !is_own(fd)) {
-		if (fd >= 0)
-			close(fd);
-		event_add(v->again, &again); /* the terminal listens soon, or the sub-step ends and frees the viewer */
-		return;
-	}
-	v->stream = bufferevent_socket_new(event_get_base(v->again), fd, BEV_OPT_CLOSE_ON_FREE);
-	bufferevent_setcb(v->stream, viewer_read, NULL, viewer_gone, v);
-	bufferevent_setwatermark(v->stream, EV_READ, 0, 4 * FRAME_MOST);
-	evbuffer_add_buffer(bufferevent_get_output(v->stream), v->early);
-	bufferevent_enable(v->stream, EV_READ | EV_WRITE);
+	v->stream = stream;
+	bufferevent_setcb(stream, viewer_read, NULL, viewer_gone, v);
+	bufferevent_setwatermark(stream, EV_READ, 0, 4 * FRAME_MOST);
+	evbuffer_add_buffer(bufferevent_get_output(stream), v->early);
+	bufferevent_enable(stream, EV_READ | EV_WRITE);
+	bufferevent_trigger(stream, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+}
+
+static void viewer_lost(void *arg)
+{
+	struct substep_viewer *v = arg;
+	v->handlers->ended(v->arg);
+}
+
+static struct substep_viewer *viewer_make(const struct substep_viewer_handlers *handlers, void *arg)
+{
+	struct substep_viewer *v = xcalloc(1, sizeof *v);
+	v->handlers = handlers;
+	v->arg = arg;
+	v->early = evbuffer_new();
+	return v;
 }
 
 struct substep_viewer *substep_viewer_new(struct event_base *base, const char *name, const struct substep_view *view,
 					  const struct substep_viewer_handlers *handlers, void *arg)
 {
-	struct substep_viewer *v = xcalloc(1, sizeof *v);
-	unsigned char attach[5] = {(unsigned char)view->mode};
-	uint32_t lines = htonl((uint32_t)view->lines);
-	memcpy(attach + 1, &lines, sizeof lines);
-	v->handlers = handlers;
-	v->arg = arg;
-	v->early = evbuffer_new();
-	v->again = evtimer_new(base, connect_terminal, v);
-	v->address.sun_family = AF_UNIX;
-	/* An abstract name: it begins with a NUL, and ends with the address. */
-	int size = snprintf(v->address.sun_path + 1, sizeof v->address.sun_path - 1, "%s", name);
-	v->address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size);
-	send_frame(v, 'a', attach, sizeof attach);
-	event_active(v->again, EV_TIMEOUT, 0);
+	struct substep_viewer *v = viewer_make(handlers, arg);
+	v->near = substep_terminal_attach(base, name, view, viewer_opened, v);
 	return v;
 }
 
-bool substep_viewer_is_connected(const struct substep_viewer *v)
+struct substep_viewer *substep_viewer_open(struct substep *s, const struct substep_view *view,
+					   const struct substep_viewer_handlers *handlers, void *arg)
 {
-	return v->stream != NULL;
+	static const struct substep_far_handlers far_handlers = {viewer_opened, viewer_lost};
+	if (s->part_count == 0)
+		return substep_viewer_new(s->engine->base, s->terminal, view, handlers, arg);
+	struct substep_viewer *v = viewer_make(handlers, arg);
+	v->far = substep_far_new(s, view, &far_handlers, v);
+	return v;
+}
+
+bool substep_viewer_is_current(const struct substep_viewer *v)
+{
+	return v->is_current;
+}
+
+bool substep_viewer_may_come(const struct substep_viewer *v)
+{
+	return v->stream || v->far;
 }
 
 void substep_viewer_free(struct substep_viewer *v)
 {
 	if (v->stream)
 		bufferevent_free(v->stream);
+	substep_terminal_free(v->near);
+	substep_far_free(v->far);
 	evbuffer_free(v->early);
-	event_free(v->again);
 	free(v);
 }
 

@@ -1,21 +1,15 @@
-/* substep_viewer.h - a reader's connection to the terminal of a sub-step with `pty` (procmgr/terminal/). */
+/* substep_viewer.h - a reader's connection to the terminal of a sub-step with `pty` (procmgr/terminal/), on whatever node. */
 #ifndef ROTA_PROCMGR_SUBSTEP_VIEWER_H
 #define ROTA_PROCMGR_SUBSTEP_VIEWER_H
 
-#include <event2/event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "procmgr/stepmgr/substep.h"
+#include "procmgr/stepmgr/substep_terminal.h"
 
 struct substep_viewer;
-
-/* How a reader sees the terminal. */
-struct substep_view {
-	char mode; /* 'l' the screen and live bytes, 't' text, 'f' text and what follows, 'm' times of keys and output only */
-	int lines; /* of 't' and 'f': how many lines before the screen */
-};
 
 struct substep_viewer_handlers {
 	bool (*has_room)(void *arg); /* may more output come? */
@@ -26,11 +20,18 @@ struct substep_viewer_handlers {
 	void (*activity)(void *arg, int64_t key_at, int64_t output_at);
 };
 
-/* Connect to the terminal with this name, as soon as it listens. */
+/* Connect to the terminal of a running sub-step, as soon as it listens. */
+struct substep_viewer *substep_viewer_open(struct substep *s, const struct substep_view *view,
+					   const struct substep_viewer_handlers *handlers, void *arg);
+/* The same for the terminal with this name on this node. */
 struct substep_viewer *substep_viewer_new(struct event_base *base, const char *name, const struct substep_view *view,
 					  const struct substep_viewer_handlers *handlers, void *arg);
-bool substep_viewer_is_connected(const struct substep_viewer *v);
 void substep_viewer_free(struct substep_viewer *v);
+
+/* Has it got something from the terminal, and is it still connected? */
+bool substep_viewer_is_current(const struct substep_viewer *v);
+/* The sub-step has ended: may more come from its terminal, or its end? */
+bool substep_viewer_may_come(const struct substep_viewer *v);
 
 void substep_viewer_input(struct substep_viewer *v, const void *bytes, size_t size);
 /* Show text to the people who see the terminal live. It is not part of its screen. */

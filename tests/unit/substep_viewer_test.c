@@ -79,12 +79,12 @@ static void test_another_user(void **state)
 	/* It comes back until the name is free, and says nothing to the thief. */
 	while (waitpid(thief, &status, WNOHANG) == 0) {
 		event_base_loop(base, EVLOOP_ONCE);
-		assert_false(substep_viewer_is_connected(v));
+		assert_false(substep_viewer_may_come(v));
 	}
 	assert_int_equal(status, 0);
 	int own = listen_at(name);
 	assert_true(own >= 0);
-	while (!substep_viewer_is_connected(v))
+	while (!substep_viewer_may_come(v))
 		event_base_loop(base, EVLOOP_ONCE);
 	int client = accept(own, NULL, NULL);
 	event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);

@@ -1,0 +1,27 @@
+/* substep_terminal.h - a connection to a rota-terminal of this node (procmgr/terminal/). */
+#ifndef ROTA_PROCMGR_SUBSTEP_TERMINAL_H
+#define ROTA_PROCMGR_SUBSTEP_TERMINAL_H
+
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+
+#include "lib/err.h"
+
+/* How a viewer sees the terminal. */
+struct substep_view {
+	char mode; /* 'l' the screen and live bytes, 't' text, 'f' text and what follows, 'm' times of keys and output only */
+	int lines; /* of 't' and 'f': how many lines before the screen */
+};
+
+struct substep_terminal; /* an attempt to attach to one */
+
+/* Attach to the terminal with this name, as soon as it listens. `attached` takes the stream, on which the terminal sends its frames. */
+struct substep_terminal *substep_terminal_attach(struct event_base *base, const char *name, const struct substep_view *view,
+						 void (*attached)(struct bufferevent *stream, void *arg), void *arg);
+/* End the attempt, whether it has succeeded or not; NULL: nothing is done. */
+void substep_terminal_free(struct substep_terminal *t);
+
+/* Write the header of a frame, and its bytes. */
+void substep_terminal_frame(struct evbuffer *to, char type, const void *bytes, size_t size);
+
+#endif
