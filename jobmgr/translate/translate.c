@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/arguments.h"
@@ -76,6 +77,58 @@ static void translate_check_request(struct translation *t)
 		translate_refuse(t, 0, "", "only one of the client's key and the key for retries may be given");
 }
 
+/* Returns the values of settings by the names of their options: those that count for a step, or with `own` only those of its own
+ * line. */
+static json_t *describe_options(const struct translation *t, const struct translate_step *s, bool own)
+{
+	json_t *options = json_object();
+	const json_t *nodes = translate_value(t, s, OPTION_ID_NODES);
+	for (int i = 0; i < OPTION_ROWS; i++) {
+		const struct translate_setting *setting =
+			own ? &s->own.of[i] : translate_find_setting(t, s, (enum option_id)i, NULL);
+		json_t *value = setting ? setting->value : NULL;
+		if (!value || json_is_null(value))
+			continue;
+		value = setting->total && nodes
+				? json_integer(json_integer_value(value) / json_integer_value(json_array_get(nodes, 0)))
+				: json_incref(value);
+		option_put(options, option_row((enum option_id)i)->name, value);
+	}
+	return options;
+}
+
+static json_t *describe_steps(const struct translation *t)
+{
+	json_t *steps = json_array();
+	for (int i = 0; t->step_count > 1 && i < t->step_count; i++)
+		option_append(steps, json_pack("{s:s, s:i, s:o}", "name", t->steps[i].name, "line", t->steps[i].line, "options",
+					       describe_options(t, &t->steps[i], true)));
+	return steps;
+}
+
+json_t *translate_describe(const struct translate_request *request, const struct translate_limits *limits,
+			   struct translate_problems *problems)
+{
+	const struct translate_step nobody = {0};
+	struct translation t;
+	json_t *described = NULL;
+	translation_init(&t, request, limits, problems);
+	if (request->script)
+		translate_check_request(&t);
+	translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
+	if (request->script)
+		translate_read(&t);
+	if (problems->count == 0) {
+		described = json_object();
+		option_put(described, "name", json_string(request->script ? translate_base_name(request->script_name) : ""));
+		option_put(described, "options", describe_options(&t, t.step_count == 1 ? t.steps : &nobody, false));
+		option_put(described, "steps", describe_steps(&t));
+	}
+	translation_clear(&t);
+	translate_problems_sort(problems);
+	return described;
+}
+
 json_t *translate_script(const struct translate_request *request, const struct translate_limits *limits,
 			 struct translate_problems *problems)
 {
@@ -85,6 +138,7 @@ json_t *translate_script(const struct translate_request *request, const struct t
 	translate_check_request(&t);
 	translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
 	translate_read(&t);
+	translate_site(&t);
 	translate_strict(&t);
 	translate_peers(&t);
 	translate_graph(&t);

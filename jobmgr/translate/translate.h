@@ -51,6 +51,14 @@ extern const struct translate_limits translate_limits_default;
 bool translate_limits_read(const json_t *facts, struct translate_limits *limits, struct err *e);
 void translate_limits_free(struct translate_limits *limits);
 
+/* A change that the site's script makes to a submission or a modification, as an option. It counts as the option of the command
+ * line, and displaces settings of the job everywhere else, except on the step lines of a script of several steps. */
+struct translate_change {
+	const char *field;  /* field of the site's script, for messages */
+	const char *option; /* long name of the option, without dashes */
+	const char *value;  /* text of its value; NULL: the option counts as not given */
+};
+
 struct translate_request {
 	const char *script; /* bytes of the script, not NUL-terminated */
 	size_t size;
@@ -66,7 +74,9 @@ struct translate_request {
 	int64_t now;		/* seconds since 1970, for "tomorrow"; see translate_now */
 	const char *client_key; /* client key of the submission; NULL: it has none */
 	const char *retry_key;	/* retry key of 32 hexadecimal digits, valid for a day; NULL: the submission has none */
-	bool inside;		/* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
+	const struct translate_change *changes; /* changes of the site's script */
+	int change_count;
+	bool inside; /* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
 };
 
 /* Returns the time in seconds since 1970, rounded up, so that nothing begins earlier than "now+10seconds" says. */
@@ -108,6 +118,14 @@ struct translate_cut *translate_cuts(const char *script, size_t size, int *count
 /* Get the interpreter of a script for a Bourne shell, without arguments: "/bin/bash", or "bash" by env. It is "" if the script is
  * for another program. */
 void translate_shell_of(const char *script, size_t size, char interpreter[128]);
+
+/* Describe what a request asks for, before its changes and without a plan. Without a script, only its options are read. Returns
+ * NULL if there is any problem of reading, or else:
+ *   {"name": default name of the job,
+ *    "options": {"time": 300, ...} the options that count for the job, by their names in options.def, as option_value() has them,
+ *    "steps": [{"name", "line", "options"}] the steps of a script of several, each with the options of its own line} */
+json_t *translate_describe(const struct translate_request *request, const struct translate_limits *limits,
+			   struct translate_problems *problems);
 
 /* Translate a script. Returns the plan, or NULL if there is any problem:
  *   {"job": {...}, "spec_end": TEXT, "common": {...}, "steps": [{...}], "edges": [{...}], "warnings": [{...}]}

@@ -181,6 +181,7 @@ json_t *translate_modify(const struct translate_request *request, const struct t
 	} else if (modify_read_step(&t, step, &spec)) {
 		translate_check_folder(&t);
 		translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
+		translate_site(&t);
 		translate_strict(&t);
 		modify_check_options(&t);
 		if (request->option_count == 0)

@@ -6,10 +6,12 @@
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/translate.h"
 
+enum { TRANSLATE_LINE_SITE = -1 /* line of what the site's script has set */ };
+
 /* The setting of one option, on the command line or in the script. */
 struct translate_setting {
 	json_t *value; /* value from option_value, may be JSON null; NULL: the option was not given */
-	int line;      /* line of the script; 0: command line */
+	int line;      /* line of the script; 0: command line; or TRANSLATE_LINE_SITE */
 	bool total;    /* the value is the memory of all nodes together, as PBS counts it */
 };
 
@@ -129,7 +131,13 @@ const char *translate_shell_read(struct translate_shell *s, const char *line, si
 /* translate_set.c: read options from words into a set. `own`: the set of a step's own line. */
 void translate_set_read(struct translation *t, struct translate_set *set, enum option_spelling spelling, const char *const *words,
 			int count, int line, bool own);
+/* Set one option in a set of settings, from the text of its value. */
+void translate_set_value(struct translation *t, struct translate_set *set, const struct option_row *row, const char *text,
+			 int line);
 void translate_set_clear(struct translate_set *set);
+
+/* translate_site.c: make the changes of the site's script to the options that were read. */
+void translate_site(struct translation *t);
 
 /* Returns the setting of an option that counts for a step, and its rank (0: highest precedence), or NULL if the option was not
  * given. */
@@ -150,6 +158,8 @@ int translate_choose_rival(struct translation *t, const struct translate_step *s
 
 /* translate.c: check the client's working directory. */
 void translate_check_folder(struct translation *t);
+/* translate_plan.c: returns the last part of a path, the default name of a job. */
+const char *translate_base_name(const char *path);
 
 /* The stages of a translation, in their order. */
 void translate_read(struct translation *t);	  /* translate_read.c: from lines of the script to sets of options and steps */

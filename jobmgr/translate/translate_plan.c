@@ -51,7 +51,7 @@ void translate_job_json(struct translation *t, json_t *job, bool only_given)
 	}
 }
 
-static const char *plan_base_name(const char *path)
+const char *translate_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -74,7 +74,7 @@ static json_t *plan_make_job(struct translation *t)
 	const char *workdir = json_string_value(translate_value(t, &nobody, OPTION_ID_WORKDIR));
 	char *folder = translate_path(t, q->workdir, workdir ? workdir : q->workdir);
 	json_t *job = json_object();
-	option_put(job, "name", json_string(plan_base_name(q->script_name)));
+	option_put(job, "name", json_string(translate_base_name(q->script_name)));
 	translate_job_json(t, job, false);
 	option_put(job, "lines", translate_lines_json(t, &nobody, judged, sizeof judged / sizeof *judged));
 	option_put(job, "client_key", q->client_key ? json_string(q->client_key) : json_null());

@@ -37,8 +37,31 @@ static bool problem_append(struct translate_problems *p, const struct translate_
 	return true;
 }
 
-static bool problem_keep(struct translation *t, const struct translate_problem *problem)
+/* Returns the field by which the site's script has set an option, written as "--name", or NULL. */
+static const char *problem_find_field(const struct translation *t, const char *option)
 {
+	for (int i = 0; i < t->request->change_count; i++)
+		if (strncmp(option, "--", 2) == 0 && strcmp(option + 2, t->request->changes[i].option) == 0)
+			return t->request->changes[i].field;
+	return NULL;
+}
+
+/* Say in a problem with the line TRANSLATE_LINE_SITE which field of the site's script it is about. */
+static void problem_name_field(const struct translation *t, struct translate_problem *problem)
+{
+	const char *field = problem->line == TRANSLATE_LINE_SITE ? problem_find_field(t, problem->option) : NULL;
+	char message[sizeof problem->message];
+	if (problem->line == TRANSLATE_LINE_SITE)
+		problem->line = 0;
+	if (!field)
+		return;
+	snprintf(message, sizeof message, "set by the site's script (%.64s): %.400s", field, problem->message);
+	memcpy(problem->message, message, sizeof message);
+}
+
+static bool problem_keep(struct translation *t, struct translate_problem *problem)
+{
+	problem_name_field(t, problem);
 	bool is_new = problem_append(t->problems, problem);
 	t->refused++;
 	t->latest = is_new ? t->problems->count - 1 : -1;
@@ -70,6 +93,7 @@ void translate_warn(struct translation *t, int line, const char *option, const c
 	struct translate_problem warning = {.line = line};
 	snprintf(warning.option, sizeof warning.option, "%s", option);
 	snprintf(warning.message, sizeof warning.message, "%s%s", what, why ? why : "");
+	problem_name_field(t, &warning);
 	problem_append(&t->warnings, &warning);
 }
 

@@ -209,6 +209,14 @@ void translate_set_read(struct translation *t, struct translate_set *set, enum o
 	}
 }
 
+void translate_set_value(struct translation *t, struct translate_set *set, const struct option_row *row, const char *text,
+			 int line)
+{
+	struct set_target p = {.t = t, .set = set, .spelling = OPTION_ROTA, .line = line};
+	snprintf(p.written, sizeof p.written, "--%s", row->name);
+	set_put(&p, row, text, false);
+}
+
 void translate_set_clear(struct translate_set *set)
 {
 	for (int i = 0; i < OPTION_ROWS; i++)

@@ -1,0 +1,55 @@
+/* translate_site.c - makes the changes of the site's script job_submit to the options that a user gave.
+ *
+ * Called by: translate.c, translate_modify.c, after all options are read.
+ * Invariants:
+ * - A change goes through the same parser and the same checks as an option of the command line.
+ * - An option that was changed has no other setting, and neither have options that would displace it. */
+#include "jobmgr/translate/translate_parts.h"
+
+/* Options that displace each other. */
+static const enum option_id rivals[][3] = {
+	{OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU, OPTION_ID_MEM},
+	{OPTION_ID_AFTER, OPTION_ID_DEPENDENCY, OPTION_ID_AFTER},
+	{OPTION_ID_GRES, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE},
+};
+
+static void site_unset(struct translate_set *set, enum option_id id)
+{
+	json_decref(set->of[id].value);
+	set->of[id] = (struct translate_setting){0};
+}
+
+/* Forget an option wherever it was given for the job. A submitted step that is modified keeps what it has. */
+static void site_forget(struct translation *t, enum option_id id)
+{
+	site_unset(&t->command, id);
+	site_unset(&t->rota, id);
+	site_unset(&t->slurm, id);
+	site_unset(&t->pbs, id);
+	if (t->step_count == 1 && !t->modifies)
+		site_unset(&t->steps[0].own, id);
+}
+
+static void site_forget_rivals(struct translation *t, enum option_id id)
+{
+	site_forget(t, id);
+	for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++) {
+		const enum option_id *group = rivals[i];
+		bool is_among = group[0] == id || group[1] == id || group[2] == id;
+		for (int j = 0; is_among && j < 3; j++)
+			site_forget(t, group[j]);
+	}
+}
+
+void translate_site(struct translation *t)
+{
+	for (int i = 0; i < t->request->change_count; i++) {
+		const struct translate_change *change = &t->request->changes[i];
+		const struct option_row *row = option_find(change->option, OPTION_ROTA);
+		if (!row)
+			die("the field \"%s\" of the site's script sets no option", change->field);
+		site_forget_rivals(t, row->id);
+		if (change->value)
+			translate_set_value(t, &t->command, row, change->value, TRANSLATE_LINE_SITE);
+	}
+}
