@@ -118,6 +118,7 @@ static void client_take(struct hook_client *client, const json_t *answer)
 		return;
 	if (error || !json_is_integer(json_object_get(answer, "rc"))) {
 		err_set(&e, "%s", error ? error : "the answer of runnerd has no \"rc\"");
+		strcpy(e.code, "RT502");
 		call_finish(call, NULL, &e);
 	} else {
 		call_finish(call, answer, NULL);

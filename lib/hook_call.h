@@ -19,7 +19,7 @@ struct hook_call;
  * `answer`: the function ran. "rc" is 0 if it agreed; "message", "user", "log" and "changes" are as runnerd sent them. It is valid
  * until the callback returns; json_incref() keeps it.
  * `e`: the function did not run to its end, because runnerd cannot be reached or the script is broken or too slow: see
- * hooks.broken of rota.conf. */
+ * hooks.broken of rota.conf. Its code is RT502 if runnerd has answered, so that another try would end alike; else "". */
 typedef void hook_call_done(const json_t *answer, const struct err *e, void *arg);
 
 /* Make a client of the socket `path` (hooks.socket). It connects at the first call, and again at the first call after a failure. A
