@@ -9,7 +9,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 				'node_mem_mb', n.most_mem, 'node_gres', coalesce(g.most, '{}'), 'features',
 				coalesce(n.features, '[]'), 'max_time_s', coalesce(p.max_time_s, 0), 'max_nodes',
 				coalesce(p.max_nodes, 0),
-				'is_default', p.is_default) order by p.partition), '[]')
+				'is_default', p.is_default, 'default_time_s', p.default_time_s, 'state', p.state, 'allow_users',
+				p.allow_users, 'allow_groups', p.allow_groups, 'allow_accounts', p.allow_accounts) order by p.partition), '[]')
 			from partition p
 			left join lateral (
 				select coalesce(sum(x.nodes), 0) as nodes, coalesce(sum(x.cpus), 0) as cpus,
@@ -35,4 +36,5 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 $$;
 comment on function api.submit_limits(int, text, jsonb) is
 	'What the translator checks a script against: {script_bytes, steps, edges, array, partitions: [{name, nodes, cpus, '
-	'node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, is_default}]}.';
+	'node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, is_default, default_time_s, state, '
+	'allow_users, allow_groups, allow_accounts}]}.';

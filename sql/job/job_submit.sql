@@ -266,6 +266,9 @@ begin
 		perform internal.submit_texts(v_known, p_script, p_environment);
 	end if;
 	perform internal.submit_job(v_job, p_uid, p_gid, p_user, v_head, v_known, cardinality(v_steps));
+	if v_head ? 'changes' then
+		perform internal.job_changes_keep(v_job, 'job_submit', v_head -> 'changes');
+	end if;
 	if v_edges <> '[]' then
 		perform internal.submit_peers_lock(v_edges);
 		v_peers := internal.submit_edges(p_uid, p_user, v_head ->> 'script_name', v_job, v_steps, v_edges);

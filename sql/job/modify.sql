@@ -62,7 +62,9 @@ language sql volatile security definer set search_path = rota, pg_temp as $$
 		coalesce(jsonb_agg(internal.step_plan(t.job_id, t.request_id) || jsonb_build_object('job_id', t.job_id,
 		'request_id', t.request_id, 'uid', j.uid, 'gid', j.gid, 'user', j.user_name, 'script_hash',
 		encode(j.script_hash, 'hex'),
-		'environment_hash', encode(j.environment_hash, 'hex'), 'auth', encode(r.auth, 'hex'), 'auth_number',
+		'environment_hash', encode(j.environment_hash, 'hex'), 'auth', encode(r.auth, 'hex'), 'job',
+		jsonb_build_object('name', j.name, 'account', j.account, 'qos', j.qos, 'comment', j.comment, 'priority', j.priority,
+		'nice', j.nice, 'mail_user', j.mail_user, 'mail_type', j.mail_type), 'auth_number',
 		case when j.job_id > n.numbered_after then j.job_id else 0 end) order by t.job_id, t.request_id), '[]'))
 	from internal.modify_target(p_uid, p_user, p_request) t
 	join job j on j.job_id = t.job_id
@@ -70,8 +72,8 @@ language sql volatile security definer set search_path = rota, pg_temp as $$
 	cross join authenticator n;
 $$;
 comment on function api.job_spec(int, text, jsonb) is
-	'Steps as they stand, for the translator to change: members of a plan''s steps, the owner, the authenticator, and the job '
-	'number that it covers (0: none). '
+	'Steps as they stand, for the translator to change: members of a plan''s steps, the owner, the authenticator, the job '
+	'number that it covers (0: none), and what the job has as a whole. '
 	'Request {jobs}, or a selection. Answer {steps: [...]}.';
 
 create function internal.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void
@@ -352,7 +354,8 @@ begin
 		into v_target
 	from internal.modify_target(p_uid, p_user, p_request, v_among) t;
 	for v_job in select distinct (t ->> 'job_id')::bigint from jsonb_array_elements(v_target) t order by 1 loop
-		perform internal.modify_job(v_role, v_job, v_job_changes);
+		perform internal.modify_job(v_role, v_job, coalesce(p_request -> 'each' -> v_job::text, v_job_changes));
+		perform internal.job_changes_keep(v_job, 'job_modify', p_request -> 'kept' -> v_job::text);
 	end loop;
 	for v_one in
 		select x.job_id, x.request_id, coalesce(x.changed, '{}') as changed, x.spec, x.auth, t.step_id
@@ -381,6 +384,7 @@ begin
 	return internal.control_answer('modify', v_target, v_target);
 end $$;
 comment on function api.job_modify(int, text, jsonb) is
-	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, groups: '
+	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, each: {"12": '
+	'{...}} instead of job for that job, kept: {"12": [{field, before, after}]} what the site''s script has set, groups: '
 	'those of the caller}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}. RT409: not in this '
 	'state.';

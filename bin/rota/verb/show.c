@@ -149,6 +149,22 @@ static void mails_print(const json_t *mails)
 	}
 }
 
+/* Print what the site's script has set in the job. */
+static void changes_print(const json_t *changes)
+{
+	const json_t *change;
+	size_t i;
+
+	json_array_foreach (changes, i, change) {
+		const char *before = format_text(change, "before"), *after = format_text(change, "after");
+		char *text = xasprintf("%s%s%s%s%s", format_text(change, "field"), *after ? " = " : " not given", after,
+				       *before ? ", before: " : "", before);
+
+		line_print("Site set", text);
+		free(text);
+	}
+}
+
 /* Print the job itself, without its steps. */
 static void job_print(const json_t *job, bool wide)
 {
@@ -175,6 +191,7 @@ static void job_print(const json_t *job, bool wide)
 	line_print("Mail to", format_text(job, "mail_user"));
 	line_print("Mail on", format_text(job, "mail_type"));
 	mails_print(json_object_get(job, "mails"));
+	changes_print(json_object_get(job, "changes"));
 }
 
 /* Returns the progress of an array as "40/100", "" for another step. */
