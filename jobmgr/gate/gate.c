@@ -24,6 +24,7 @@
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/gate/gate_wait.h"
 #include "lib/daemon.h"
+#include "lib/hook_call.h"
 #include "lib/log.h"
 
 enum {
@@ -35,7 +36,8 @@ enum {
 	GATE_RETRY = 1,		   /* seconds between tries for the socket's lock */
 	GATE_PAUSE = 100,	   /* milliseconds without accepting after accept() failed */
 	GATE_FULL = 1,		   /* milliseconds without accepting while too many connections are being closed */
-	GATE_DRAIN_POLL = 10	   /* milliseconds between checks whether all requests have ended */
+	GATE_DRAIN_POLL = 10,	   /* milliseconds between checks whether all requests have ended */
+	GATE_HOOK_TIMEOUT = 30 /* seconds that a question to the site's script may wait in runnerd, beside hooks.call_seconds */
 };
 
 /* Methods that evhttp passes on. gate_dispatch.c accepts GET and POST and refuses the others in JSON. */
@@ -261,6 +263,8 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const c
 	gate->server.auth = gate_auth_new(base, conf);
 	gate->server.admissions = gate_admissions_new();
 	gate->server.numbers = gate_numbers_new();
+	if (*conf->hooks_job_submit)
+		gate->server.hooks = hook_client_new(base, conf->hooks_socket, conf->hooks_call_seconds + GATE_HOOK_TIMEOUT);
 	gate->server.listener = gate_listen_session_open(base, conf, gate_take_notification, gate);
 	gate->server.sessions = gate_sessions_open(base, conf, GATE_SESSION_LOCAL);
 	gate->server.remote_sessions = *conf->gate_listen ? gate_sessions_open(base, conf, GATE_SESSION_REMOTE) : NULL;
@@ -334,7 +338,10 @@ void gate_close(struct gate *gate)
 	gate_sessions_close(gate->server.sessions); /* closing the sessions ends requests with a query under way */
 	gate_certificate_free(gate->tls.certificate);
 	gate_auth_free(gate->server.auth);
-	gate_calls_free(&gate->server); /* frees the requests that wait for munge, a session or a notification */
+	if (gate->server.hooks)
+		hook_client_free(gate->server.hooks);
+	gate_calls_free(
+		&gate->server); /* frees the requests that wait for munge, the site's script, a session or a notification */
 	gate_waits_free(gate->server.waits);
 	gate_relays_free(gate->server.relays);
 	gate_connections_free(gate->server.connections);

@@ -23,6 +23,7 @@ static void call_free(struct gate_call *c)
 	if (c->verb)
 		c->verb->free(c);
 	event_free(c->timer);
+	free(c->question);
 	gate_credential_free(c->credential);
 	if (c->quota)
 		gate_quota_release(c->quota, c->size);

@@ -21,7 +21,9 @@
 #include "lib/seal.h"
 
 struct gate_call;
+struct gate_question;
 struct gate_relays;
+struct hook_client;
 struct gate_waits;
 TAILQ_HEAD(gate_calls, gate_call);
 
@@ -39,6 +41,7 @@ struct gate_server {
 	struct gate_admin *admin; /* NULL: there is no HTTPS */
 	struct gate_admissions *admissions;
 	struct gate_numbers *numbers; /* job numbers that are reserved ahead */
+	struct hook_client *hooks;    /* client of the site's script job_submit; NULL: there is no script */
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
 	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */
@@ -59,7 +62,8 @@ struct gate_verb {
 	void (*free)(struct gate_call *c); /* frees the verb's state of a request, c->state */
 };
 
-/* One request. Exactly one party has the next move: the worker thread of gate_auth, the database, or a timer of the verb. Only
+/* One request. Exactly one party has the next move: the worker thread of gate_auth, the database, the site's script, or a timer of
+ * the verb. Only
  * that party ends the request, so `c` is valid in every callback, even if the client is gone by then (http NULL). */
 struct gate_call {
 	struct gate_server *server;
@@ -73,10 +77,11 @@ struct gate_call {
 	bool is_certified;     /* by HTTPS: the request has the rights of its user, by the user's certificate */
 	const char *objection; /* by HTTPS: why an admitted request has not; NULL: it has, or is not admitted yet */
 	json_t *request;
-	const struct gate_verb *verb; /* NULL: the verb keeps no state */
-	void *state;		      /* state that the verb keeps for the request */
-	struct event *timer;	      /* bounds the time of the query under way */
-	struct gate_query *query;     /* database query of the request that is under way */
+	const struct gate_verb *verb;	/* NULL: the verb keeps no state */
+	void *state;			/* state that the verb keeps for the request */
+	struct event *timer;		/* bounds the time of the query under way */
+	struct gate_query *query;	/* database query of the request that is under way */
+	struct gate_question *question; /* question to the site's script that is under way; NULL: none is */
 	int retries;
 	void (*send)(struct gate_call *c); /* sends the database query; called again after a rollback */
 	/* called when the limits of submissions are read; NULL: the request did not ask for limits */

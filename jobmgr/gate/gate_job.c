@@ -12,7 +12,9 @@
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_request.h"
+#include "jobmgr/gate/gate_site.h"
 #include "jobmgr/sign/sign.h"
+#include "jobmgr/site/site_desc.h"
 #include "lib/mail.h"
 #include "lib/text.h"
 
@@ -134,13 +136,36 @@ static const char *job_export_list(const struct gate_job *job)
 	return list ? list : "ALL";
 }
 
-/* Set the job's environment to the variables that --export lets through. If the job before it in the list has the same
+/* Returns a list of "NAME=value" as the site's script has changed it, instead of `list`. */
+static json_t *job_change_environment(const struct gate_job *job, json_t *list)
+{
+	json_t *changed = json_array(), *variable, *value;
+	const char *name;
+	size_t i;
+
+	json_array_foreach (list, i, variable) {
+		const char *text = json_string_value(variable);
+		char *own = xstrndup(text, strcspn(text, "="));
+
+		if (!json_object_get(job->changes.environment, own))
+			json_array_append(changed, variable);
+		free(own);
+	}
+	json_object_foreach (job->changes.environment, name, value)
+		if (json_is_string(value))
+			json_array_append_new(changed, json_sprintf("%s=%s", name, json_string_value(value)));
+	json_decref(list);
+	return changed;
+}
+
+/* Set the job's environment to the variables that --export lets through, and to those of the site's script. If the job before it in the list has the same
  * environment, it stays NULL. */
 static bool job_export_environment(struct gate_job *job, const struct gate_job *before, struct err *e)
 {
 	json_t *environment, *exported;
 
-	if (before && json_object_get(before->request, "environment") == json_object_get(job->request, "environment") &&
+	if (before && !job->changes.environment && !before->changes.environment &&
+	    json_object_get(before->request, "environment") == json_object_get(job->request, "environment") &&
 	    strcmp(job_export_list(before), job_export_list(job)) == 0) {
 		memcpy(job->environment_hash, before->environment_hash, sizeof job->environment_hash);
 		return true;
@@ -155,6 +180,8 @@ static bool job_export_environment(struct gate_job *job, const struct gate_job *
 		snprintf(e->code, sizeof e->code, "RT422");
 		return false;
 	}
+	if (job->changes.environment)
+		exported = job_change_environment(job, exported);
 	job_pack_environment(job, exported);
 	json_decref(exported);
 	seal_hash_hex(job->environment, job->environment_size, job->environment_hash);
@@ -214,7 +241,8 @@ static void job_warn_mail(const struct gate_call *c, struct gate_job *job)
 	free(message);
 }
 
-void gate_job_clear(struct gate_job *job)
+/* Free plan and environment. */
+static void job_clear_plan(struct gate_job *job)
 {
 	json_decref(job->plan);
 	json_decref(job->warnings);
@@ -224,14 +252,63 @@ void gate_job_clear(struct gate_job *job)
 	job->environment = NULL;
 }
 
+void gate_job_clear(struct gate_job *job)
+{
+	job_clear_plan(job);
+	json_decref(job->desc);
+	json_decref(job->messages);
+	site_changes_clear(&job->changes);
+	job->desc = NULL;
+	job->messages = NULL;
+}
+
+bool gate_job_describe(const struct gate_call *c, struct gate_job *job, struct translate_problems *problems, struct err *e)
+{
+	struct translate_request request = {.home = c->credential->home, .now = job->now = translate_now()};
+	struct site_subject subject = {.uid = c->credential->uid, .gid = c->credential->gid, .user = c->credential->user};
+	const char **options = NULL, **arguments = NULL;
+	json_t *described = NULL, *environment = NULL;
+
+	if (job_read_request(job->request, &request, &options, &arguments, e))
+		described = translate_describe(&request, c->server->limits, problems);
+	if (described)
+		environment = job_read_environment(job->request, e);
+	if (environment) {
+		subject.workdir = request.workdir;
+		subject.script = json_object_get(job->request, "script");
+		subject.arguments = json_object_get(job->request, "arguments");
+		subject.environment = environment;
+		json_decref(job->desc);
+		job->desc = site_desc(described, &subject);
+	}
+	json_decref(environment);
+	json_decref(described);
+	free(options);
+	free(arguments);
+	return environment;
+}
+
+bool gate_job_change(struct gate_job *job, const json_t *changes, const json_t *texts, struct err *e)
+{
+	bool good = !changes || site_changes_read(&job->changes, job->desc, NULL, changes, job->now, e);
+
+	gate_site_add_texts(&job->messages, texts);
+	json_decref(job->desc); /* it has the whole environment */
+	job->desc = NULL;
+	return good;
+}
+
 bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
 		   struct translate_problems *problems, struct err *e)
 {
-	struct translate_request request = {.home = c->credential->home, .now = translate_now()};
+	struct translate_request request = {.home = c->credential->home,
+					    .now = job->now ? job->now : translate_now(),
+					    .changes = job->changes.list,
+					    .change_count = job->changes.count};
 	const char **options = NULL, **arguments = NULL;
 	bool ok = job_read_request(job->request, &request, &options, &arguments, e);
 
-	gate_job_clear(job);
+	job_clear_plan(job);
 	job->size = request.size;
 	if (ok)
 		job->plan = translate_script(&request, c->server->limits, problems);
@@ -241,6 +318,8 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 	ok = job->plan && job_export_environment(job, before, e) && job_keep_line(job, e);
 	if (ok) {
 		json_object_set(json_object_get(job->plan, "job"), "groups", c->credential->groups);
+		if (job->changes.kept)
+			json_object_set(json_object_get(job->plan, "job"), "changes", job->changes.kept);
 		job_delete_empty(json_object_get(job->plan, "job"));
 		job_delete_empty(json_object_get(job->plan, "common"));
 	}

@@ -3,13 +3,18 @@
 #define ROTA_GATE_JOB_H
 
 #include "jobmgr/gate/gate_call.h"
+#include "jobmgr/site/site_change.h"
 
 struct gate_job {
-	json_t *request;   /* members of the submission that concern this job */
-	char *label;	   /* name of the job in error messages; NULL: the submission has only one job */
-	json_t *plan;	   /* plan of the job's steps; NULL: not made yet */
-	json_t *warnings;  /* warnings for the user; NULL: no warnings */
-	char *environment; /* packed environment; NULL: the environment of the job before is the same */
+	json_t *request;	     /* members of the submission that concern this job */
+	char *label;		     /* name of the job in error messages; NULL: the submission has only one job */
+	json_t *plan;		     /* plan of the job's steps; NULL: not made yet */
+	json_t *warnings;	     /* warnings for the user; NULL: no warnings */
+	json_t *desc;		     /* what the site's script judges; NULL: it is not being asked */
+	json_t *messages;	     /* texts of the site's script for the user; NULL: none */
+	struct site_changes changes; /* what the site's script has changed */
+	int64_t now;		     /* time of the submission, for the options that name times */
+	char *environment;	     /* packed environment; NULL: the environment of the job before is the same */
 	size_t environment_size;
 	size_t size; /* bytes of script and environment that were read for the job */
 	char environment_hash[SEAL_HEX_SIZE];
@@ -17,6 +22,14 @@ struct gate_job {
 
 /* Returns the request for one job of a list: the job's own members, and the common members that the job does not have. */
 json_t *gate_job_request(const json_t *own, const json_t *common);
+
+/* Set job->desc to what the site's script is to know of a job. Returns false with an error or with problems, as gate_job_plan()
+ * does. */
+bool gate_job_describe(const struct gate_call *c, struct gate_job *job, struct translate_problems *problems, struct err *e);
+
+/* Take what the site's script has set in job->desc, an object or NULL, and its texts for the user. The next plan of the job has the
+ * changes. Returns false with an error if a change is not possible. */
+bool gate_job_change(struct gate_job *job, const json_t *changes, const json_t *texts, struct err *e);
 
 /* Make plan and environment of a job. `before` is the job before it in a list, or NULL. Returns false with an error (its code is
  * not ""), or with the problems of the job's script. */
@@ -26,7 +39,7 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 /* Add the job's number to its plan, and to each step an authenticator that covers it. A job that is only tried has number 0. */
 void gate_job_authenticate(const struct gate_call *c, const struct gate_job *job, int64_t number);
 
-/* Free plan and environment. */
+/* Free all that was made for a job. */
 void gate_job_clear(struct gate_job *job);
 
 #endif

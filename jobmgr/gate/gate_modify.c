@@ -6,13 +6,17 @@
  * - Only the owner, or root, changes what a step runs and how. An operator changes where and when. */
 #include "jobmgr/gate/gate_modify.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_request.h"
+#include "jobmgr/gate/gate_site.h"
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/sign/sign.h"
+#include "jobmgr/site/site_change.h"
+#include "jobmgr/site/site_desc.h"
 #include "lib/fields.h"
 
 /* Fields of a spec that place or name a step. Only the owner of the step may change the other fields. */
@@ -100,47 +104,124 @@ static json_t *modify_authenticate_step(const struct gate_call *c, const json_t 
 			 "auth", hex);
 }
 
-static void modify_begin(struct gate_call *c);
+/* A job of a modification, and what the site's script has changed of it. */
+struct modified_job {
+	json_int_t job_id;
+	size_t first_step; /* index of the first of its steps */
+	struct site_changes changes;
+};
 
-/* Free the state of a modify request: the request of api.job_modify, or NULL if that is not made yet. */
+struct modification {
+	json_t *steps;	  /* steps as they stand; NULL: not read yet */
+	json_t *request;  /* request of api.job_modify; NULL: not made yet */
+	json_t *messages; /* texts of the site's script for the user; NULL: none */
+	json_t *desc;	  /* what the site's script is to judge: the changes that the user asks for */
+	int64_t now;	  /* time of the request, for the options that name times */
+	size_t count;	  /* jobs that the site's script judges */
+	size_t judged;	  /* number of jobs that it has accepted */
+	struct modified_job *jobs;
+};
+
+static void modify_begin(struct gate_call *c);
+static void modify_ask_site(struct gate_call *c);
+
+/* Free what was made of the steps, which may be read again. */
+static void modification_clear(struct modification *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		site_changes_clear(&m->jobs[i].changes);
+	free(m->jobs);
+	json_decref(m->steps);
+	json_decref(m->request);
+	json_decref(m->messages);
+	json_decref(m->desc);
+	*m = (struct modification){0};
+}
+
 static void modify_free(struct gate_call *c)
 {
-	json_decref(c->state);
+	modification_clear(c->state);
+	free(c->state);
+}
+
+/* Reply with the answer of the database, and with the texts of the site. */
+static void modify_answer(struct gate_call *c, const char *text, const struct err *e)
+{
+	const struct modification *m = c->state;
+	json_t *answer = text && m->messages ? json_loads(text, 0, NULL) : NULL;
+	char *whole;
+
+	if (!answer) {
+		gate_call_pass(c, text, e);
+		return;
+	}
+	json_object_set(answer, "messages", m->messages);
+	whole = json_dumps(answer, JSON_COMPACT);
+	json_decref(answer);
+	gate_call_pass(c, whole, NULL);
+	free(whole);
 }
 
 static void modify_store(struct gate_call *c)
 {
-	gate_call_request(c, API_job_modify, c->state, gate_call_pass);
+	const struct modification *m = c->state;
+
+	gate_call_request(c, API_job_modify, m->request, modify_answer);
 }
 
-/* Change each step. Returns false if a step was refused; the client's request has then been answered. */
-static bool modify_steps(struct gate_call *c, const json_t *steps, const struct translate_request *request, json_t *changed)
+/* Returns the job of a step among those that the site's script has judged, or NULL. */
+static const struct modified_job *modify_find_job(const struct modification *m, const json_t *step)
 {
+	json_int_t job_id = json_integer_value(json_object_get(step, "job_id"));
+
+	for (size_t i = 0; i < m->count; i++)
+		if (m->jobs[i].job_id == job_id)
+			return &m->jobs[i];
+	return NULL;
+}
+
+/* Note what is changed of one job as a whole, if the site's script may have changed something else of another one. */
+static void modify_note_job(json_t *changed, const struct modified_job *job, const json_t *answer)
+{
+	char number[24];
+
+	snprintf(number, sizeof number, "%lld", (long long)job->job_id);
+	json_object_set(json_object_get(changed, "each"), number, json_object_get(answer, "job"));
+	if (job->changes.kept)
+		json_object_set(json_object_get(changed, "kept"), number, job->changes.kept);
+}
+
+/* Change one step. Returns false if it was refused; the client's request has then been answered. */
+static bool modify_step(struct gate_call *c, const json_t *step, const struct translate_request *common, json_t *changed)
+{
+	const struct modified_job *job = modify_find_job(c->state, step);
 	struct translate_problems problems = {0};
-	const json_t *step;
-	size_t i;
+	struct translate_request request = *common;
+	json_t *answer, *one;
 	struct err e;
 
-	json_array_foreach (steps, i, step) {
-		json_t *answer = translate_modify(request, c->server->limits, step, &problems), *one;
-
-		if (!answer) {
-			if (!gate_translate_retry(c, modify_begin))
-				gate_translate_refuse(c, "", NULL, &problems);
-			translate_problems_free(&problems);
-			return false;
-		}
-		one = modify_authenticate_step(c, step, json_object_get(answer, "step"), &e);
-		json_object_set(changed, "job", json_object_get(answer, "job"));
-		json_object_set(changed, "options", json_object_get(answer, "options"));
-		json_decref(answer);
-		if (!one) {
-			gate_call_fail(c, &e, NULL);
-			return false;
-		}
-		json_array_append_new(json_object_get(changed, "steps"), one);
+	if (job) {
+		request.changes = job->changes.list;
+		request.change_count = job->changes.count;
 	}
-	return true;
+	answer = translate_modify(&request, c->server->limits, step, &problems);
+	if (!answer) {
+		if (!gate_translate_retry(c, modify_begin))
+			gate_translate_refuse(c, "", NULL, &problems);
+		translate_problems_free(&problems);
+		return false;
+	}
+	one = modify_authenticate_step(c, step, json_object_get(answer, "step"), &e);
+	json_object_set(changed, "job", json_object_get(answer, "job"));
+	json_object_set(changed, "options", json_object_get(answer, "options"));
+	if (job)
+		modify_note_job(changed, job, answer);
+	json_decref(answer);
+	if (one)
+		json_array_append_new(json_object_get(changed, "steps"), one);
+	else
+		gate_call_fail(c, &e, NULL);
+	return one;
 }
 
 /* Returns the request of api.job_modify with the client's selection of jobs, and no steps yet. */
@@ -153,34 +234,135 @@ static json_t *modify_make_request(const struct gate_call *c)
 	json_object_set_new(request, "steps", json_array());
 	if (c->credential->groups)
 		json_object_set(request, "groups", c->credential->groups);
+	if (gate_site_is_set(c->server)) {
+		json_object_set_new(request, "each", json_object());
+		json_object_set_new(request, "kept", json_object());
+	}
 	return request;
 }
 
-static void modify_translate(struct gate_call *c, const json_t *steps)
+/* Read options and folder of the client. The options, malloc'ed, are also in the request. */
+static bool modify_read_options(struct gate_call *c, struct translate_request *request, const char ***options, struct err *e)
 {
-	struct translate_request request = {.home = c->credential->home, .now = translate_now()};
-	const char **options = NULL;
-	json_t *changed = modify_make_request(c);
-	struct err e;
+	const struct modification *m = c->state;
 
-	if (!gate_request_texts(c->request, "options", &options, &request.option_count, &e) ||
-	    !gate_request_text(c->request, "workdir", "/", &request.workdir, &e)) {
+	*request = (struct translate_request){.home = c->credential->home, .now = m->now};
+	if (!gate_request_texts(c->request, "options", options, &request->option_count, e) ||
+	    !gate_request_text(c->request, "workdir", "/", &request->workdir, e))
+		return false;
+	request->options = *options;
+	return true;
+}
+
+static void modify_translate(struct gate_call *c)
+{
+	struct modification *m = c->state;
+	struct translate_request request;
+	const char **options = NULL;
+	json_t *changed = modify_make_request(c), *steps = json_incref(m->steps);
+	const json_t *step;
+	struct err e;
+	bool good = true;
+	size_t i;
+
+	if (!modify_read_options(c, &request, &options, &e)) {
 		gate_call_fail(c, &e, NULL);
-	} else {
-		request.options = options;
-		if (modify_steps(c, steps, &request, changed)) {
-			modify_free(c);
-			c->state = json_incref(changed);
-			c->send = modify_store;
-			modify_store(c);
-		}
+		good = false;
 	}
+	json_array_foreach (steps, i, step)
+		good = good && modify_step(c, step, &request, changed);
+	if (good) {
+		m->request = json_incref(changed);
+		c->send = modify_store;
+		modify_store(c);
+	}
+	json_decref(steps);
 	json_decref(changed);
 	free(options);
 }
 
+/* Find the jobs of the steps, which are in the order of their jobs. */
+static void modification_find_jobs(struct modification *m)
+{
+	const json_t *step;
+	size_t i;
+
+	m->jobs = xcalloc(json_array_size(m->steps) + 1, sizeof *m->jobs);
+	json_array_foreach (m->steps, i, step) {
+		json_int_t job_id = json_integer_value(json_object_get(step, "job_id"));
+
+		if (m->count == 0 || m->jobs[m->count - 1].job_id != job_id)
+			m->jobs[m->count++] = (struct modified_job){.job_id = job_id, .first_step = i};
+	}
+}
+
+/* Set m->desc to what the user asks to change. Returns false if the options are wrong; the client's request has then been
+ * answered. */
+static bool modify_describe(struct gate_call *c)
+{
+	struct modification *m = c->state;
+	struct site_subject subject = {.uid = c->credential->uid, .gid = c->credential->gid, .user = c->credential->user};
+	struct translate_problems problems = {0};
+	struct translate_request request;
+	const char **options = NULL;
+	json_t *described = NULL;
+	struct err e = {0};
+
+	if (modify_read_options(c, &request, &options, &e))
+		described = translate_describe(&request, c->server->limits, &problems);
+	if (described)
+		m->desc = site_desc(described, &subject);
+	else if (*e.code)
+		gate_call_fail(c, &e, NULL);
+	else if (!gate_translate_retry(c, modify_begin))
+		gate_translate_refuse(c, "", NULL, &problems);
+	translate_problems_free(&problems);
+	json_decref(described);
+	free(options);
+	return described;
+}
+
+/* Take what the site's script has changed of a job's modification, and ask about the next job. */
+static void modify_judged(struct gate_call *c, const json_t *changes, const json_t *texts)
+{
+	struct modification *m = c->state;
+	struct modified_job *job = &m->jobs[m->judged];
+	struct site_changes *own = &job->changes;
+	json_t *rec = changes ? site_rec(json_array_get(m->steps, job->first_step)) : NULL;
+	struct err e = {0};
+
+	gate_site_add_texts(&m->messages, texts);
+	if (changes && !site_changes_read(own, m->desc, rec, changes, m->now, &e)) {
+		gate_call_fail(c, &e, NULL);
+	} else if (own->environment) {
+		gate_refuse(&e, "RT422",
+			    "set by the site's script (environment): it cannot be changed once the job is submitted");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		m->judged++;
+		modify_ask_site(c);
+	}
+	json_decref(rec);
+}
+
+/* Have the site's script judge the change of each job, one after the other. */
+static void modify_ask_site(struct gate_call *c)
+{
+	struct modification *m = c->state;
+	json_t *rec;
+
+	if (m->judged == m->count) {
+		modify_translate(c);
+		return;
+	}
+	rec = site_rec(json_array_get(m->steps, m->jobs[m->judged].first_step));
+	gate_site_ask(c, "slurm_job_modify", m->desc, rec, NULL, modify_judged);
+	json_decref(rec);
+}
+
 static void modify_read(struct gate_call *c, const char *text, const struct err *failure)
 {
+	struct modification *m = c->state;
 	json_t *answer = text ? json_loads(text, 0, NULL) : NULL;
 	const json_t *steps = json_object_get(answer, "steps");
 	struct err e;
@@ -192,7 +374,15 @@ static void modify_read(struct gate_call *c, const char *text, const struct err 
 			    "the database's answer has no list of steps (api.job_spec); run \"rota admin db upgrade\"");
 		gate_call_fail(c, &e, NULL);
 	} else {
-		modify_translate(c, steps);
+		modification_clear(m);
+		m->now = translate_now();
+		m->steps = json_incref((json_t *)steps);
+		if (!gate_site_is_set(c->server)) {
+			modify_translate(c);
+		} else if (modify_describe(c)) {
+			modification_find_jobs(m);
+			modify_ask_site(c);
+		}
 	}
 	json_decref(answer);
 }
@@ -214,6 +404,7 @@ void gate_modify(struct gate_call *c)
 	struct err e;
 
 	c->verb = &verb;
+	c->state = xcalloc(1, sizeof(struct modification));
 	if (!json_array_size(json_object_get(c->request, "options"))) {
 		gate_refuse(&e, "RT422", "the request needs \"options\", a list of strings");
 		gate_call_fail(c, &e, NULL);

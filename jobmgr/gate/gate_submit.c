@@ -7,11 +7,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_job.h"
 #include "jobmgr/gate/gate_numbers.h"
 #include "jobmgr/gate/gate_request.h"
+#include "jobmgr/gate/gate_site.h"
 #include "jobmgr/gate/gate_translate.h"
 
 enum { SUBMIT_JOBS = 1000 /* most jobs of one request */ };
@@ -19,6 +21,7 @@ enum { SUBMIT_JOBS = 1000 /* most jobs of one request */ };
 struct submission {
 	bool list; /* the request has a list "jobs" */
 	size_t count;
+	size_t judged; /* number of jobs that the site's script has accepted */
 	struct gate_job jobs[];
 };
 
@@ -89,21 +92,41 @@ static char *submit_write_plan(const json_t *plan)
 	return text;
 }
 
-static bool submission_has_warnings(const struct submission *s)
+/* Is there something to tell the user about a job? */
+static bool submission_has_notes(const struct submission *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (s->jobs[i].warnings)
+		if (s->jobs[i].warnings || s->jobs[i].messages)
 			return true;
 	return false;
 }
 
-/* Reply with the answer of the database, and with the warnings about each job. */
+/* Refuse the submission as the database does. Name what the site's script has set, since the user has not. */
+static void submit_fail(struct gate_call *c, const struct err *failure)
+{
+	const struct submission *s = c->state;
+	struct err e = *failure;
+	char *names = NULL;
+
+	for (size_t i = 0; i < s->count && !names; i++)
+		names = site_changes_names(&s->jobs[i].changes);
+	if (strncmp(e.code, "RT4", 3) == 0)
+		gate_site_explain(names, &e);
+	free(names);
+	gate_call_fail(c, &e, NULL);
+}
+
+/* Reply with the answer of the database, and with the warnings and the texts of the site about each job. */
 static void submit_answer(struct gate_call *c, const char *text, const struct err *e)
 {
 	const struct submission *s = c->state;
-	json_t *answer = text && submission_has_warnings(s) ? json_loads(text, 0, NULL) : NULL;
+	json_t *answer = text && submission_has_notes(s) ? json_loads(text, 0, NULL) : NULL;
 	char *whole;
 
+	if (e) {
+		submit_fail(c, e);
+		return;
+	}
 	if (!answer) {
 		gate_call_pass(c, text, e);
 		return;
@@ -113,6 +136,8 @@ static void submit_answer(struct gate_call *c, const char *text, const struct er
 
 		if (job && s->jobs[i].warnings)
 			json_object_set(job, "warnings", s->jobs[i].warnings);
+		if (job && s->jobs[i].messages)
+			json_object_set(job, "messages", s->jobs[i].messages);
 	}
 	whole = json_dumps(answer, JSON_COMPACT);
 	json_decref(answer);
@@ -282,6 +307,8 @@ static bool submission_count_job(const struct gate_call *c, const struct gate_jo
 	return err_hint(e, "Send fewer jobs in a request.");
 }
 
+static void submit_ask_again(struct gate_call *c);
+
 static void submit_translate(struct gate_call *c)
 {
 	struct submission *s = c->state;
@@ -297,10 +324,55 @@ static void submit_translate(struct gate_call *c)
 			submit_try(c);
 		else
 			submit_begin(c);
-	} else if (*e.code || !gate_translate_retry(c, submit_translate)) {
+	} else if (*e.code || !gate_translate_retry(c, gate_site_is_set(c->server) ? submit_ask_again : submit_translate)) {
 		submit_refuse(c, &s->jobs[i], &problems, &e);
 	}
 	translate_problems_free(&problems);
+}
+
+static void submit_ask_site(struct gate_call *c);
+
+/* Take what the site's script has changed of a job, and ask about the next one. */
+static void submit_judged(struct gate_call *c, const json_t *changes, const json_t *texts)
+{
+	struct submission *s = c->state;
+	struct translate_problems none = {0};
+	struct err e = {0};
+
+	if (gate_job_change(&s->jobs[s->judged], changes, texts, &e)) {
+		s->judged++;
+		submit_ask_site(c);
+	} else {
+		submit_refuse(c, &s->jobs[s->judged], &none, &e);
+	}
+}
+
+/* Have the site's script judge each job, one after the other, before there are plans. */
+static void submit_ask_site(struct gate_call *c)
+{
+	struct submission *s = c->state;
+	struct gate_job *job = &s->jobs[s->judged];
+	struct translate_problems problems = {0};
+	struct err e = {0};
+
+	if (s->judged == s->count)
+		submit_translate(c);
+	else if (gate_job_describe(c, job, &problems, &e))
+		gate_site_ask(c, "slurm_job_submit", job->desc, NULL, job->label, submit_judged);
+	else if (*e.code || !gate_translate_retry(c, submit_ask_site))
+		submit_refuse(c, job, &problems, &e);
+	translate_problems_free(&problems);
+}
+
+/* Have the site's script judge all jobs anew, since it has seen old limits of partitions. */
+static void submit_ask_again(struct gate_call *c)
+{
+	struct submission *s = c->state;
+
+	for (size_t i = 0; i < s->count; i++)
+		gate_job_clear(&s->jobs[i]);
+	s->judged = 0;
+	submit_ask_site(c);
 }
 
 /* May the client's user run jobs at all? Each launcher checks that again, by its own configuration. */
@@ -330,5 +402,5 @@ void gate_submit(struct gate_call *c)
 	}
 	c->verb = &verb;
 	c->state = s;
-	gate_translate_with_limits(c, submit_translate);
+	gate_translate_with_limits(c, gate_site_is_set(c->server) ? submit_ask_site : submit_translate);
 }

@@ -251,6 +251,19 @@ static void problems_print(const json_t *problems)
 	}
 }
 
+/* Print the texts of the site's script for the user. */
+static void texts_print(const json_t *answer)
+{
+	const json_t *job, *text;
+	size_t i, j;
+
+	json_array_foreach (json_object_get(answer, "messages"), i, text)
+		fprintf(stderr, "rota: %s\n", json_string_value(text) ? json_string_value(text) : "");
+	json_array_foreach (json_object_get(answer, "jobs"), i, job)
+		json_array_foreach (json_object_get(job, "messages"), j, text)
+			fprintf(stderr, "rota: %s\n", json_string_value(text) ? json_string_value(text) : "");
+}
+
 /* Print an error as JSON in the form of the API. */
 static void error_json_print(const struct err *e)
 {
@@ -348,6 +361,7 @@ static json_t *call_tries(const char *verb, json_t *request, int tries, int64_t 
 		bool answered = call_once(call_conf(), verb, json_incref(request), &answer, &status, &e);
 
 		if (answered && status < 300) {
+			texts_print(answer);
 			json_decref(request);
 			return answer;
 		}

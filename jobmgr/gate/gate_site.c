@@ -1,0 +1,214 @@
+/* gate_site.c - has the site's script job_submit judge a job: one question to runnerd, its answer, a refusal in the site's words.
+ *
+ * Called by: gate_submit.c, gate_modify.c, where hooks.job_submit is set.
+ * Invariants:
+ * - While a question is under way, the hook client has the next move (gate_call.h).
+ * - A job that the script refused, or could not judge unless hooks.broken says "accept", goes no further. */
+#include "jobmgr/gate/gate_site.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/site/site_desc.h"
+#include "jobmgr/site/site_error.h"
+#include "lib/hook_call.h"
+#include "lib/log.h"
+#include "lib/text.h"
+
+enum { SITE_TEXTS_MOST = 50, SITE_TEXT_LONGEST = 1000, SITE_REASON_LONGEST = 350, SITE_REQUEST_MOST = HOOK_CALL_MOST - 4096 };
+
+/* A question to the script. */
+struct gate_question {
+	gate_site_handler *then;
+	bool has_label;
+	char label[];
+};
+
+bool gate_site_is_set(const struct gate_server *server)
+{
+	return server->hooks != NULL;
+}
+
+/* Returns a line of a text without control characters; malloc'ed. */
+static char *site_clean_line(const char *text, size_t length)
+{
+	char *line = xstrndup(text, length);
+
+	text_cut(line, SITE_TEXT_LONGEST);
+	text_clean(line);
+	for (char *c = line; (c = strpbrk(c, "\t\n"));)
+		*c = ' ';
+	return line;
+}
+
+/* Returns the texts of the script for the user, a line each. */
+static json_t *site_read_texts(const json_t *answer)
+{
+	json_t *texts = json_array();
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "user"), i, text) {
+		for (const char *line = json_string_value(text); line && json_array_size(texts) < SITE_TEXTS_MOST;) {
+			const char *end = strchrnul(line, '\n');
+			char *clean = site_clean_line(line, (size_t)(end - line));
+
+			json_array_append_new(texts, json_string(clean));
+			free(clean);
+			line = *end ? end + 1 : NULL;
+		}
+	}
+	return texts;
+}
+
+/* Write what the script has logged to the log of jobmgrd. */
+static void site_log(const json_t *answer)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "log"), i, entry) {
+		const char *text = json_string_value(json_object_get(entry, "text"));
+		const char *level = json_string_value(json_object_get(entry, "level"));
+		char *line = site_clean_line(text ? text : "", text ? strlen(text) : 0);
+
+		if (level && strcmp(level, "error") == 0)
+			log_error("job_submit: %s", line);
+		else if (level && strcmp(level, "info") == 0)
+			log_info("job_submit: %s", line);
+		else
+			log_debug("job_submit: %s", line);
+		free(line);
+	}
+}
+
+static void site_add_problem(json_t *problems, const char *label, const char *message)
+{
+	json_array_append_new(problems, json_pack("{s:s?, s:i, s:s, s:s, s:n}", "file", label, "line", 0, "option", "", "message",
+						  message, "hint"));
+}
+
+/* Returns what the script says of a job that it refuses; malloc'ed. */
+static char *site_make_reason(const json_t *answer)
+{
+	const char *message = json_string_value(json_object_get(answer, "message"));
+	char *line = message && *message ? site_clean_line(message, strlen(message)) : NULL, *reason;
+
+	if (line)
+		text_cut(line, SITE_REASON_LONGEST);
+	reason = xasprintf("refused by the site's script: %s",
+			   line ? line : site_error_text(json_integer_value(json_object_get(answer, "rc"))));
+	free(line);
+	return reason;
+}
+
+/* End the call with the script's refusal: its texts for the user first, and its reason last. */
+static void site_refuse(struct gate_call *c, const char *label, const json_t *answer, const json_t *texts)
+{
+	char *reason = site_make_reason(answer);
+	json_t *problems = json_array();
+	const json_t *text;
+	struct err e;
+	size_t i;
+
+	json_array_foreach (texts, i, text)
+		site_add_problem(problems, label, json_string_value(text));
+	site_add_problem(problems, label, reason);
+	gate_refuse(&e, "RT403", "%.100s%s%s", label ? label : "", label ? ": " : "", reason);
+	free(reason);
+	gate_call_fail(c, &e, problems);
+}
+
+/* End the call because the script could not judge, or accept the job as it is, as hooks.broken says. */
+static void site_fail(struct gate_call *c, gate_site_handler *then, const struct err *failure)
+{
+	struct err e;
+	json_t *texts;
+
+	if (strcmp(c->server->conf->hooks_broken, "accept") == 0) {
+		log_warning("accepted a job of uid %u without the site's script job_submit: %s", (unsigned)c->credential->uid,
+			    failure->message);
+		texts = json_array();
+		then(c, NULL, texts);
+		json_decref(texts);
+		return;
+	}
+	log_error("refused a job of uid %u because of the site's script job_submit: %s", (unsigned)c->credential->uid,
+		  failure->message);
+	/* Clients try again after RT503: runnerd may be back soon. */
+	gate_refuse(&e, *failure->code ? failure->code : "RT503", "the site's script job_submit could not be asked: %.400s",
+		    failure->message);
+	err_hint(&e, "Nothing was done. Tell your site's administrators.");
+	gate_call_fail(c, &e, NULL);
+}
+
+static void site_answered(const json_t *answer, const struct err *failure, void *arg)
+{
+	struct gate_call *c = arg;
+	struct gate_question *question = c->question;
+	json_t *texts;
+
+	c->question = NULL;
+	if (!c->http) {
+		gate_call_abandon(c);
+	} else if (failure) {
+		site_fail(c, question->then, failure);
+	} else {
+		texts = site_read_texts(answer);
+		site_log(answer);
+		if (json_integer_value(json_object_get(answer, "rc")) != 0)
+			site_refuse(c, question->has_label ? question->label : NULL, answer, texts);
+		else
+			question->then(c, json_object_get(answer, "changes"), texts);
+		json_decref(texts);
+	}
+	free(question);
+}
+
+void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc, const json_t *rec, const char *label,
+		   gate_site_handler *then)
+{
+	json_t *request = json_pack("{s:s, s:s, s:O, s:o, s:I}", "script", "job_submit", "function", function, "desc", desc,
+				    "parts", site_parts(c->server->limits->facts, c->credential->user, c->credential->groups),
+				    "uid", (json_int_t)c->credential->uid);
+	struct err e;
+
+	if (!request)
+		die("could not write a question to the site's script");
+	if (rec)
+		json_object_set(request, "rec", (json_t *)rec);
+	/* A job that is too large to be judged must not pass, whatever hooks.broken says. */
+	if (json_dumpb(request, NULL, 0, JSON_COMPACT) > SITE_REQUEST_MOST) {
+		gate_refuse(&e, "RT413",
+			    "%s%sscript, arguments and environment are larger than the site's script may read (%d KiB)",
+			    label ? label : "", label ? ": " : "", SITE_REQUEST_MOST >> 10);
+		err_hint(&e, "Keep data in files that the script reads.");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		c->question = xcalloc(1, sizeof *c->question + (label ? strlen(label) : 0) + 1);
+		c->question->then = then;
+		c->question->has_label = label;
+		strcpy(c->question->label, label ? label : "");
+		hook_call(c->server->hooks, request, site_answered, c);
+	}
+	json_decref(request);
+}
+
+void gate_site_add_texts(json_t **list, const json_t *texts)
+{
+	if (json_array_size(texts) == 0)
+		return;
+	if (!*list)
+		*list = json_array();
+	json_array_extend(*list, (json_t *)texts);
+}
+
+void gate_site_explain(const char *names, struct err *e)
+{
+	struct err before = *e;
+
+	if (names)
+		err_hint(e, "%.150s%sThe site's script set: %.80s.", before.hint, *before.hint ? " " : "", names);
+}

@@ -1,0 +1,25 @@
+/* gate_site.h - asks the site's script job_submit about a job. For gate*.c only. */
+#ifndef ROTA_GATE_SITE_H
+#define ROTA_GATE_SITE_H
+
+#include "jobmgr/gate/gate_call.h"
+
+/* Is there a script to ask? */
+bool gate_site_is_set(const struct gate_server *server);
+
+/* Called when the script has accepted a job. `changes` is what it has set in `desc`, an object; NULL: it was not asked, because it is
+ * broken and hooks.broken says "accept". `texts` is a list of texts for the user. Both are valid until the function returns. */
+typedef void gate_site_handler(struct gate_call *c, const json_t *changes, const json_t *texts);
+
+/* Have a function of the script judge a job: `desc`, `rec` (NULL: a new job). If it refuses, the call ends with its texts and its
+ * message. `label` names one of several jobs in these; NULL: there is one. The call ends without an answer if the client is gone. */
+void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc, const json_t *rec, const char *label,
+		   gate_site_handler *then);
+
+/* Append texts for the user to a list, which is made if it is NULL. */
+void gate_site_add_texts(json_t **list, const json_t *texts);
+
+/* Name the fields that the script has set in the hint of an error. `names` is NULL if it has set none. */
+void gate_site_explain(const char *names, struct err *e);
+
+#endif
