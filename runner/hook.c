@@ -85,7 +85,10 @@ static void hook_time_out(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	snprintf(why, sizeof why, "not finished after %d seconds", h->timeout_s);
-	hook_kill(h, why);
+	if (*h->message) /* its grace period is over */
+		hook_kill(h, why);
+	else
+		hook_stop(h, why);
 }
 
 static void hook_set_message(struct hook *h, const char *how)
@@ -124,12 +127,14 @@ bool hook_start(struct hook *h, struct event_base *base, const struct hook_start
 					     .environment = start->environment,
 					     .input = start->input,
 					     .output = ends[1],
-					     .errors = ends[1]});
+					     .errors = ends[1],
+					     .result = start->result});
 	error = errno;
 	close(ends[1]);
 	free(argv);
 	h->output = ends[0];
 	h->timeout_s = start->timeout_s;
+	h->gentle = start->gentle;
 	if (h->pid > 0) {
 		h->ran_us = 0;
 		h->readable = event_new(base, h->output, EV_READ | EV_PERSIST, hook_read_output, h);
@@ -150,6 +155,21 @@ void hook_kill(struct hook *h, const char *why)
 		hook_set_message(h, why);
 	if (h->pid > 0)
 		kill(-h->pid, SIGKILL);
+}
+
+void hook_stop(struct hook *h, const char *why)
+{
+	const struct timeval grace = {.tv_sec = HOOK_GRACE};
+
+	if (!h->gentle || h->pid <= 0) {
+		hook_kill(h, why);
+		return;
+	}
+	if (*h->message)
+		return;
+	hook_set_message(h, why);
+	kill(-h->pid, SIGTERM);
+	event_add(h->deadline, &grace);
 }
 
 void hook_reap(struct hook *h)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { HOOK_TAIL = 4096, HOOK_MESSAGE = 512 };
+enum { HOOK_TAIL = 4096, HOOK_MESSAGE = 512, HOOK_GRACE = 2 };
 
 struct hook {
 	struct hook *next; /* the next hook in one of the runner's lists */
@@ -25,6 +25,7 @@ struct hook {
 	int output;
 	struct event *readable, *deadline;
 	int timeout_s;
+	bool gentle;
 };
 
 struct hook *hook_new(int64_t id, const char *label, const char *path, const char *kind);
@@ -34,8 +35,10 @@ void hook_free(struct hook *h);
 struct hook_start {
 	char **arguments; /* arguments without the program's name; NULL-terminated */
 	char **environment;
-	int input; /* descriptor for the program's standard input */
+	int input;  /* descriptor for the program's standard input */
+	int result; /* descriptor that becomes the program's descriptor 3, for its result; 0: none */
 	int timeout_s;
+	bool gentle; /* SIGTERM comes before SIGKILL, HOOK_GRACE seconds earlier */
 };
 
 /* Start the program in a process group of its own. Returns false if the program did not start; h->message then has the reason. */
@@ -43,6 +46,9 @@ bool hook_start(struct hook *h, struct event_base *base, const struct hook_start
 
 /* Kill the program's process group. `why` becomes the end of h->message. */
 void hook_kill(struct hook *h, const char *why);
+
+/* The same; of a hook that was started as gentle, the process group gets SIGTERM first. Called again, it does nothing more. */
+void hook_stop(struct hook *h, const char *why);
 
 /* Reap a program whose process has ended. Kill the rest of its process group, and read the rest of its output. */
 void hook_reap(struct hook *h);
