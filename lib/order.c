@@ -92,6 +92,16 @@ static bool is_list(const char *text)
 	return strspn(text, "0123456789:,") == strlen(text);
 }
 
+static bool is_variables(const char *text)
+{
+	struct fields *f = arguments_parse(text);
+	bool good = f != NULL;
+	for (int i = 0; good && i < fields_count(f); i++)
+		good = strchr("=0123456789", fields_value(f, i)[0]) == NULL && strchr(fields_value(f, i), '=');
+	fields_free(f);
+	return good;
+}
+
 static bool is_rlimits(const char *text)
 {
 	return only(text, "=,_");
@@ -264,6 +274,7 @@ static const struct order_field order_table[] = {
 	EXTRA(order, partition, is_filled_line, "a line of text"),
 	SOME(order, idle_timeout_s, INT_MAX),
 	EXTRA(order, idle_timeout_of, is_filled_line, "a line of text"),
+	EXTRA(order, variables, is_variables, "environment variables"),
 	TEXT(order, failing, is_nodes, "node names with commas between"),
 	INT64(order, expires_at, 0, INT64_MAX),
 };

@@ -81,8 +81,10 @@ struct order {
 	const char *partition;	     /* partition in which the step runs; NULL (requests of older versions): that of the spec */
 	int idle_timeout_s;	     /* the same as in the spec, of the partition or quality of service; 0: never */
 	const char *idle_timeout_of; /* whose that is: "partition debug", "qos long"; NULL: nobody's */
-	const char *failing;	     /* nodes of the step that were marked as failing, comma separated, "" = none */
-	int64_t expires_at;	     /* Unix time after which the launcher refuses the launch request */
+	const char
+		*variables;  /* environment variables of the job, "NAME=value", as arguments_write() writes a list; NULL: none */
+	const char *failing; /* nodes of the step that were marked as failing, comma separated, "" = none */
+	int64_t expires_at;  /* Unix time after which the launcher refuses the launch request */
 	struct order_spec spec;
 	struct order_element *elements; /* all array elements that a parsed launch request covers, first that of step_id */
 	int element_count;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/arguments.h"
 #include "lib/err.h"
 #include "lib/hosts.h"
 #include "procmgr/keeper/devices.h"
@@ -284,6 +285,21 @@ static char *find_submit_host(const struct list *l)
 	return at < 0 ? NULL : xstrdup(strchr(l->items[at], '=') + 1);
 }
 
+/* Add the variables that the site's burst_buffer.lua has set for the job; they replace those of the user. */
+static void add_job_variables(struct list *l, const char *given)
+{
+	struct fields *f = given ? arguments_parse(given) : NULL;
+	for (int i = 0; f && i < fields_count(f); i++) {
+		const char *text = fields_value(f, i), *sign = strchr(text, '=');
+		char *name = xstrndup(text, (size_t)(sign - text));
+		list_set(l, name, xstrdup(sign + 1));
+		free(name);
+	}
+	if (f)
+		list_unique(l);
+	fields_free(f);
+}
+
 char **task_environment(const char *blob, size_t size, const struct task_facts *facts)
 {
 	struct list l = {NULL, 0, 0, 0};
@@ -291,6 +307,7 @@ char **task_environment(const char *blob, size_t size, const struct task_facts *
 	struct task_facts all = *facts;
 	char *host = find_submit_host(&l);
 	all.submit_host = host;
+	add_job_variables(&l, facts->order->variables);
 	if (list_find(&l, "PATH") < 0)
 		list_add(&l, xstrdup(path_otherwise));
 	list_set(&l, "HOME", xstrdup(facts->owner->home));

@@ -104,6 +104,33 @@ static void test_task(void **state)
 	task_environment_free(e);
 }
 
+/* Variables of burst_buffer.lua replace those of the user, each occurs once, and Rota's own come last. */
+static void test_job_variables(void **state)
+{
+	(void)state;
+	static const char blob[] = "A=user\0Z=kept\0PATH=/bin";
+	static const char *const names[] = {"A", "B", "EMPTY", "ROTA_JOB_ID", "LD_PRELOAD"};
+	int counts[5] = {0};
+	order.variables = "1=6:A=site\n2=5:B=x=y\n3=6:EMPTY=\n4=13:ROTA_JOB_ID=1\n5=16:LD_PRELOAD=/x.so\n";
+	char **e = task_environment(blob, sizeof blob - 1, &task);
+	is(e, "A", "site");
+	is(e, "B", "x=y");
+	is(e, "EMPTY", "");
+	is(e, "Z", "kept");
+	is(e, "ROTA_JOB_ID", "812");
+	is(e, "LD_PRELOAD", "/x.so");
+	for (char **item = e; *item; item++)
+		for (int i = 0; i < 5; i++)
+			counts[i] += strncmp(*item, names[i], strlen(names[i])) == 0 && (*item)[strlen(names[i])] == '=';
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(counts[i], 1);
+	task_environment_free(e);
+	e = task_site_environment(&task);
+	assert_null(value(e, "LD_PRELOAD"));
+	task_environment_free(e);
+	order.variables = NULL;
+}
+
 /* Values of the order and the client replace those of the spec. */
 static void test_origin(void **state)
 {
@@ -221,11 +248,9 @@ static void test_site(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_task, setup),
-		cmocka_unit_test_setup(test_origin, setup),
-		cmocka_unit_test_setup(test_tasks_per_node, setup),
-		cmocka_unit_test_setup(test_blob, setup),
-		cmocka_unit_test_setup(test_array_and_single_node, setup),
+		cmocka_unit_test_setup(test_task, setup),   cmocka_unit_test_setup(test_job_variables, setup),
+		cmocka_unit_test_setup(test_origin, setup), cmocka_unit_test_setup(test_tasks_per_node, setup),
+		cmocka_unit_test_setup(test_blob, setup),   cmocka_unit_test_setup(test_array_and_single_node, setup),
 		cmocka_unit_test_setup(test_site, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,33 @@ static void test_order_bounds(void **state)
 			fail_msg("%s=%s: %s", good[i].name, good[i].value, e.message);
 }
 
+/* Variables of burst_buffer.lua: absent, good, and bad. */
+static void test_variables(void **state)
+{
+	static const char *const texts[] = {
+		"1=5:A=b=c\n2=3:_b=\n", "", "A=1", "1=3:A=1", "1=1:A\n", "1=2:=1\n", "1=3:1=1\n", "2=3:A=1\n"};
+	struct order_spec spec = sample_spec();
+	struct fields *spec_fields = order_spec_write(&spec);
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct order order = sample_order(), got;
+		struct err e;
+		size_t length;
+		order.variables = texts[i];
+		struct fields *f = order_write(&order, fields_text(spec_fields, NULL));
+		const char *text = fields_text(f, &length);
+		bool good = order_parse(text, length, &got, &e);
+		if (good != (i == 0))
+			fail_msg("\"%s\" is %s", texts[i], good ? "accepted" : "refused");
+		if (good) {
+			assert_string_equal(got.variables, texts[i]);
+			order_free(&got);
+		}
+		fields_free(f);
+	}
+	fields_free(spec_fields);
+}
+
 static void test_no_host_list(void **state)
 {
 	(void)state;
@@ -193,10 +220,13 @@ static void test_every_prefix_is_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),	    cmocka_unit_test(test_every_field_is_needed),
-		cmocka_unit_test(test_unknown_and_swapped), cmocka_unit_test(test_order_bounds),
-		cmocka_unit_test(test_no_host_list),	    cmocka_unit_test(test_every_prefix_is_refused)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
+					   cmocka_unit_test(test_every_field_is_needed),
+					   cmocka_unit_test(test_unknown_and_swapped),
+					   cmocka_unit_test(test_order_bounds),
+					   cmocka_unit_test(test_variables),
+					   cmocka_unit_test(test_no_host_list),
+					   cmocka_unit_test(test_every_prefix_is_refused)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
