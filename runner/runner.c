@@ -36,6 +36,7 @@ static void runner_pause_over(evutil_socket_t fd, short what, void *arg)
 	}
 	r->ready = r->may_be_due = true;
 	runner_poll(r);
+	runner_staging_poll(r, false);
 }
 
 static void runner_register_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -59,7 +60,7 @@ static void runner_register(struct runner *r)
 /* Schedule the next beat. Notifications wake an idle leader, so its beats are far apart. */
 static void runner_next_beat(struct runner *r)
 {
-	bool idle = r->ready && !r->running && !r->ended && !r->reporting && !runner_mail_busy(r);
+	bool idle = r->ready && !r->running && !r->ended && !r->reporting && !runner_mail_busy(r) && !runner_staging_busy(r);
 
 	event_add(r->beat, &(struct timeval){.tv_sec = idle ? RUNNER_HEARTBEAT : RUNNER_BEAT});
 }
@@ -76,6 +77,7 @@ static void runner_beat(evutil_socket_t fd, short what, void *arg)
 			runner_register(r);
 		r->may_be_due = r->check_running = true;
 		runner_poll(r);
+		runner_staging_poll(r, true);
 		runner_mail_beat(r);
 	}
 	runner_next_beat(r);
@@ -88,7 +90,8 @@ static void runner_reap(struct runner *r, pid_t pid)
 		die("the supervisor (process %d) has ended, so prologs and epilogs could outlive runnerd: runnerd ends too",
 		    (int)pid);
 	}
-	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid) && !script_socket_reap(r->scripts, pid))
+	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid) && !runner_staging_reap(r, pid) &&
+	    !script_socket_reap(r->scripts, pid))
 		waitpid(pid, NULL, 0);
 }
 
@@ -105,6 +108,7 @@ static void runner_children_ended(evutil_socket_t number, short what, void *arg)
 		info.si_pid = 0;
 	}
 	runner_poll(r);
+	runner_staging_poll(r, false);
 }
 
 static void runner_database_up(struct db *db, void *arg)
@@ -130,6 +134,7 @@ static void runner_notified(struct db *db, const char *channel, void *arg)
 	r->may_be_due = true;
 	r->check_running = r->check_running || strcmp(channel, "rota_hook_end") == 0;
 	runner_poll(r);
+	runner_staging_poll(r, strcmp(channel, "rota_hook_end") == 0);
 }
 
 struct runner *runner_open(struct event_base *base, const struct conf *conf, const char *name)
@@ -140,6 +145,7 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 
 	r->base = base;
 	r->conf = conf;
+	r->term_ended = runner_staging_end;
 	r->name = xstrdup(name);
 	r->watcher = (struct db_watcher){
 		.up = runner_database_up, .down = runner_database_down, .notified = runner_notified, .arg = r};
@@ -149,6 +155,7 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 	r->poll_timer = evtimer_new(base, runner_poll_timer, r);
 	r->mail = runner_mail_new();
 	r->scripts = script_socket_open(base, conf);
+	r->staging = runner_staging_new(r);
 	r->db = db_open(base, conninfo, API_RUNNER, channels, &r->watcher);
 	runner_next_beat(r);
 	event_add(r->children, NULL);
@@ -165,6 +172,7 @@ void runner_close(struct runner *r)
 	db_close(r->db);
 	runner_mail_free(r->mail);
 	script_socket_close(r->scripts);
+	runner_staging_free(r->staging);
 	hook_list_free(&r->dying); /* the supervisor kills the hooks that are left */
 	event_free(r->beat);
 	event_free(r->pause);

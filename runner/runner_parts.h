@@ -2,7 +2,7 @@
  *
  * runner.c starts and ends the runner and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c
  * exchanges mail with it; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never
- * up. */
+ * up. runner_staging.c exchanges functions of burst_buffer.lua, and runner_staging_call.c runs one. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
 
@@ -25,11 +25,12 @@ struct runner {
 	struct event *beat, *pause, *children, *poll_timer;
 	int64_t term; /* term of leadership; 0 if this runner does not lead */
 	char term_text[24];
-	bool ready;	     /* the pause after the claim of a term is over, so hooks may start */
-	bool claiming;	     /* a claim of leadership is under way */
-	bool may_be_due;     /* the database may have hooks to take */
-	bool check_running;  /* running hooks may not be wanted any more */
-	int answers_pending; /* database answers that the poll under way still waits for */
+	void (*term_ended)(struct runner *r); /* what else runs within a term, and ends with it */
+	bool ready;			      /* the pause after the claim of a term is over, so hooks may start */
+	bool claiming;			      /* a claim of leadership is under way */
+	bool may_be_due;		      /* the database may have hooks to take */
+	bool check_running;		      /* running hooks may not be wanted any more */
+	int answers_pending;		      /* database answers that the poll under way still waits for */
 	/* Start of the last poll (time since boot), and the time that the database took for it. */
 	int64_t polled_at_us, poll_us;
 	struct hook *running, *ended;
@@ -37,6 +38,7 @@ struct runner {
 	struct hook *dying;	/* hooks of an old term that are killed but not reaped yet */
 	int running_count;
 	struct runner_mail *mail;
+	struct runner_staging *staging;
 	struct script_socket *scripts; /* NULL: no script is configured */
 	int64_t registered_at_us;      /* last registration of this daemon, as time since boot */
 };
@@ -78,5 +80,44 @@ bool runner_mail_busy(const struct runner *r);
 
 /* Reap the process if it is a mail program's. Returns false if it is not. */
 bool runner_mail_reap(struct runner *r, pid_t pid);
+
+/* runner_staging.c: functions of burst_buffer.lua, which need the same term as prologs and epilogs. */
+struct runner_staging *runner_staging_new(struct runner *r);
+void runner_staging_free(struct runner_staging *s);
+
+/* Take calls that are due from the database, and report ended ones. `look`: those that run may not be wanted any more. */
+void runner_staging_poll(struct runner *r, bool look);
+
+/* The term is over: kill the calls that run, without a report. */
+void runner_staging_end(struct runner *r);
+
+/* Is a call under way or not reported yet, or is one due soon? */
+bool runner_staging_busy(const struct runner *r);
+
+/* Reap the process if it is that of a call. Returns false if it is not. */
+bool runner_staging_reap(struct runner *r, pid_t pid);
+
+/* A function of burst_buffer.lua that runs or has ended. */
+struct staging_call {
+	struct staging_call *next;
+	struct hook *hook;
+	int64_t id, job;
+	char *function, *script_path, *variables_path;
+	int result; /* memory file with what rota-lua wrote to descriptor 3; -1: none */
+	/* the outcome */
+	bool ended, busy;
+	int rc; /* -2: the function did not run to its end */
+	char *message, *variables;
+};
+
+/* runner_staging_call.c: make the call that a row of api.staging_take names. */
+struct staging_call *staging_call_new(const struct runner *r, const PGresult *result, int row);
+void staging_call_free(struct staging_call *call);
+
+/* Start rota-lua for a call. Returns false if it did not start; the call's outcome has the reason. */
+bool staging_call_start(struct staging_call *call, struct runner *r, const PGresult *result, int row);
+
+/* Read the outcome of a call whose process is reaped, and remove its files. */
+void staging_call_finish(struct staging_call *call);
 
 #endif

@@ -29,6 +29,7 @@ void runner_term_end(struct runner *r, const char *why)
 		r->running = h->next;
 		hook_list_add(&r->dying, h);
 	}
+	r->term_ended(r);
 	hook_list_free(&r->ended);
 	hook_list_free(&r->reporting);
 	event_del(r->pause);

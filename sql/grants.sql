@@ -31,6 +31,7 @@ grant execute on function
 	api.job_resume(int, text, jsonb),
 	api.job_signal(int, text, jsonb),
 	api.job_growths(int, text, jsonb),
+	api.hook_admin(int, text, jsonb),
 	api.job_acct(int, text, jsonb),
 	api.report(int, text, jsonb),
 	api.export_plan(int, text, jsonb),
@@ -86,6 +87,8 @@ grant execute on function
 	api.leader_claim(text, int, boolean, boolean),
 	api.hook_take(bigint, bigint[], int, boolean),
 	api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]),
+	api.staging_take(bigint, bigint[], int, boolean),
+	api.staging_report(bigint, bigint[], int[], boolean[], bigint[], text[], text[], text[], int, boolean),
 	api.mail_take(int, int),
 	api.mail_report(bigint[], text[]),
 	api.daemon_register(text, text, int, text)

@@ -67,6 +67,9 @@ begin
 			where a.job_id >= p_from and a.job_id < p_to
 				and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
 			union all
+			select format('the data of job %s is being staged', g.job_id) from staging g
+				where g.job_id >= p_from and g.job_id < p_to and g.ended_at is null
+			union all
 			select format('a hook of job %s has not ended', h.job_id) from hook_pending h
 				where h.job_id >= p_from and h.job_id < p_to
 		) x limit 1);

@@ -301,10 +301,12 @@ bool gate_job_change(struct gate_job *job, const json_t *changes, const json_t *
 bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
 		   struct translate_problems *problems, struct err *e)
 {
+	const struct conf *conf = c->server->conf;
 	struct translate_request request = {.home = c->credential->home,
 					    .now = job->now ? job->now : translate_now(),
 					    .changes = job->changes.list,
-					    .change_count = job->changes.count};
+					    .change_count = job->changes.count,
+					    .directive = *conf->hooks_burst_buffer ? conf->hooks_directive : ""};
 	const char **options = NULL, **arguments = NULL;
 	bool ok = job_read_request(job->request, &request, &options, &arguments, e);
 

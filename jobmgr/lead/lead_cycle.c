@@ -362,8 +362,9 @@ static void cycle_commit(struct lead_cycle *c)
 		.sign = c->sign,
 		.grace_s = c->conf->node_grace,
 		.expires_at = (int64_t)time(NULL) + c->conf->schedule_order_lifetime +
-			      /* the launch request waits for the controller's prolog */
-			      (*c->conf->controller_prolog ? c->conf->controller_hook_timeout : 0),
+			      /* the launch request waits for the controller's prolog, and for pre_run of burst_buffer.lua */
+			      (*c->conf->controller_prolog ? c->conf->controller_hook_timeout : 0) +
+			      (*c->conf->hooks_burst_buffer ? c->conf->hooks_other_timeout : 0),
 		.separate = *c->conf->controller_prolog != '\0',
 	};
 	struct lead_orders *orders = lead_orders_make(c->rows, c->result, &signer, c->mode == LEAD_ONE_BY_ONE);

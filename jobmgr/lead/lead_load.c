@@ -152,6 +152,8 @@ static const struct column launch_columns[] = {
 	{"sample_s", lead_read_int, AT(lead_launch, sample_s)},
 	{"idle_timeout_s", lead_read_int, AT(lead_launch, idle_timeout_s)},
 	{"idle_timeout_of", lead_read_text, AT(lead_launch, idle_timeout_of)},
+	{"staging", lead_read_bool, AT(lead_launch, staging)},
+	{"variables", lead_read_text, AT(lead_launch, variables)},
 };
 
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns

@@ -63,6 +63,8 @@ struct lead_launch {
 	int sample_s;		     /* seconds between samples of the step's resource use; 0: no samples */
 	int idle_timeout_s;	     /* shortest idle limit of partition and quality of service; 0: none */
 	const char *idle_timeout_of; /* "partition NAME" or "qos NAME"; NULL: there is none */
+	bool staging;		     /* the job has directives for burst_buffer.lua */
+	const char *variables;	     /* environment variables that came of them, as in a launch request; NULL: none */
 };
 
 /* Rows of one scheduling cycle, freed together. */

@@ -259,6 +259,7 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 		.idle_timeout_s = launch->idle_timeout_s,
 		.idle_timeout_of = launch->idle_timeout_of,
 		.failing = s->failing,
+		.variables = launch->variables,
 		.expires_at = m->signer->expires_at,
 	};
 
@@ -297,6 +298,8 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 				  "allocations", allocations);
 	if (!s->key->steady) /* the step has peers, so the commit compares the nodes of the peers */
 		json_object_set_new(start, "bound", json_true());
+	if (s->launch->staging) /* its orders wait for pre_run of burst_buffer.lua */
+		json_object_set_new(start, "staging", json_true());
 	json_array_append_new(commit->starts, start);
 }
 

@@ -11,6 +11,7 @@
 enum option_kind {		    /* form of an option's value: in the text of the option, then in JSON */
 		   OPTION_FLAG,	    /* no text, "yes" or "no": boolean */
 		   OPTION_TEXT,	    /* any UTF-8 text without control characters except tab: string */
+		   OPTION_LINES,    /* UTF-8 text of several lines, without other control characters: string */
 		   OPTION_TITLE,    /* UTF-8 text on one line, not empty: string */
 		   OPTION_NAME,	    /* letters, digits, _ . @ -: string */
 		   OPTION_LABEL,    /* a letter, then letters, digits, _ -: string */

@@ -15,7 +15,7 @@
 #include "lib/mail.h"
 #include "lib/order.h"
 
-enum { TITLE_LONGEST = 255, TEXT_LONGEST = 1024, PATH_LONGEST = 1023 };
+enum { TITLE_LONGEST = 255, TEXT_LONGEST = 1024, LINES_LONGEST = 65536, PATH_LONGEST = 1023 };
 enum { COUNT_HIGHEST = 1000000, NICE_DEFAULT = 100 };
 #define NICE_HIGHEST 2147483645LL
 #define SIZE_HIGHEST (INT64_C(2048) << 30) /* highest value of a size, in KiB */
@@ -45,6 +45,25 @@ static json_t *value_read_string(const char *text, size_t longest, bool tabs, st
 		return NULL;
 	}
 	if (option_text_clean(text, tabs))
+		return json_string(text);
+	err_set(e, "\"%s\" is not UTF-8 text without control characters", OPTION_QUOTE(text));
+	return NULL;
+}
+
+/* Read a text of several lines, at most 64 KiB. */
+static json_t *value_read_lines(const char *text, struct err *e)
+{
+	size_t length = strlen(text);
+	if (length > LINES_LONGEST) {
+		err_set(e, "the value has %zu bytes; at most %d are allowed", length, LINES_LONGEST);
+		return NULL;
+	}
+	char *line = xstrdup(text);
+	for (char *c = line; (c = strchr(c, '\n'));)
+		*c = '\t';
+	bool clean = option_text_clean(line, true);
+	free(line);
+	if (clean)
 		return json_string(text);
 	err_set(e, "\"%s\" is not UTF-8 text without control characters", OPTION_QUOTE(text));
 	return NULL;
@@ -204,6 +223,8 @@ static json_t *value_read_text(const struct option_row *row, const char *text, s
 	switch (row->kind) {
 	case OPTION_TEXT:
 		return value_read_string(text, TEXT_LONGEST, true, e);
+	case OPTION_LINES:
+		return value_read_lines(text, e);
 	case OPTION_TITLE:
 		return value_read_filled(text, TITLE_LONGEST, e);
 	case OPTION_NAME:

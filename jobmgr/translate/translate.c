@@ -146,6 +146,8 @@ json_t *translate_script(const struct translate_request *request, const struct t
 		translate_inside(&t);
 	if (problems->count == 0)
 		translate_size_steps(&t);
+	if (problems->count == 0)
+		translate_staging(&t);
 	if (problems->count == 0 && request->inside)
 		translate_inside_sizes(&t);
 	if (problems->count == 0)

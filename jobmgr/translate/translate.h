@@ -76,6 +76,9 @@ struct translate_request {
 	const char *retry_key;	/* retry key of 32 hexadecimal digits, valid for a day; NULL: the submission has none */
 	const struct translate_change *changes; /* changes of the site's script */
 	int change_count;
+	/* Name of directives for burst_buffer.lua, such as "BB_LUA"; "": the instance has no burst_buffer.lua; NULL: not known, so
+	 * none is looked for. */
+	const char *directive;
 	bool inside; /* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
 };
 

@@ -64,9 +64,11 @@ struct translation {
 	int header_last; /* number of the last line before the first step */
 	struct translate_step *steps;
 	int step_count, step_capacity;
-	char *arguments; /* arguments of the script, as in a spec; NULL: no arguments */
-	int refused;	 /* number of refusals, repeated ones of one problem included */
-	int latest;	 /* index of the problem of the latest refusal; -1: the problem was listed before */
+	char *arguments;	      /* arguments of the script, as in a spec; NULL: no arguments */
+	char *staging;		      /* directives for burst_buffer.lua, one a line; NULL: none */
+	const char *staging_inserted; /* value of --bb, if it has a directive; else NULL */
+	int refused;		      /* number of refusals, repeated ones of one problem included */
+	int latest;		      /* index of the problem of the latest refusal; -1: the problem was listed before */
 	struct translate_edge *edges;
 	int edge_count, edge_capacity;
 };
@@ -168,6 +170,10 @@ void translate_graph(struct translation *t);	  /* translate_graph.c: gangs, cycl
 void translate_size_steps(struct translation *t); /* translate_size.c: nodes, tasks, arrays, ids and times of steps */
 void translate_fit(struct translation *t);	  /* translate_fit.c: checks steps against the partitions */
 json_t *translate_plan(struct translation *t);	  /* translate_plan.c: the plan as JSON */
+
+/* translate_staging.c: find the directives for burst_buffer.lua, after translate_size_steps; put them into the plan's job. */
+void translate_staging(struct translation *t);
+void translate_staging_json(const struct translation *t, json_t *job);
 
 /* translate_inside.c: refuse what sub-steps cannot have; of sizes, after translate_size_steps. */
 void translate_inside(struct translation *t);

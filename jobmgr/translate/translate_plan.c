@@ -84,6 +84,7 @@ static json_t *plan_make_job(struct translation *t)
 	option_put(job, "sequence", json_boolean(t->sequence));
 	if (q->argument_count > 0)
 		option_put(job, "arguments", plan_make_arguments(q));
+	translate_staging_json(t, job);
 	free(folder);
 	return job;
 }

@@ -37,6 +37,7 @@ void translation_clear(struct translation *t)
 		free(t->edges[i].peer_name);
 	translate_problems_free(&t->warnings);
 	free(t->arguments);
+	free(t->staging);
 	free(t->steps);
 	free(t->edges);
 }

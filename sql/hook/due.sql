@@ -32,7 +32,7 @@ comment on function internal.hook_epilog(internal.attempt_end[]) is
 create function internal.hook_unwanted(p_job bigint, p_step int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	if exists (select from hook_pending d where d.job_id = p_job and d.step_id = p_step and d.hook = 'controller_prolog') then
+	if exists (select from hook_pending d where d.job_id = p_job and d.step_id = p_step and d.hook <> 'controller_epilog') then
 		notify rota_hook_end;
 	end if;
 end $$;

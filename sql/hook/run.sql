@@ -45,9 +45,9 @@ begin
 		case when t.state is not null then coalesce(t.exit_code, 0) || ':' || coalesce(t.signal, 0) end
 	from (
 		select h.* from hook_pending h
-		where h.hook_id <> all (p_have)
+		where h.hook_id <> all (p_have) and h.hook <> 'pre_run'
 			and not exists (select from hook_pending o
-				where o.job_id = h.job_id and o.step_id = h.step_id and o.hook_id < h.hook_id)
+				where o.job_id = h.job_id and o.step_id = h.step_id and o.hook_id < h.hook_id and o.hook <> 'pre_run')
 		order by h.hook_id
 		limit p_limit
 	) d
@@ -70,7 +70,7 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempts internal.attempt_key[] := array(
 		select (d.job_id, d.step_id, d.attempt)::internal.attempt_key from hook_pending d
-			where d.hook_id = any (p_hooks) and d.hook = 'controller_prolog');
+			where d.hook_id = any (p_hooks) and d.hook <> 'controller_epilog');
 	v_facts internal.attempt_fact[];
 begin
 	perform internal.job_lock(array(select distinct v.job_id from unnest(v_attempts) v));
@@ -84,7 +84,7 @@ begin
 	v_facts := array(
 		select (t.job_id, t.step_id, t.attempt, null, null, null,
 			case when s.end_wanted is null then 'prolog_fail' else 'cancel' end,
-			case when s.end_wanted is null then 'controller_prolog' else coalesce((
+			case when s.end_wanted is null then replace(d.hook, 'pre_run', 'burst_buffer') else coalesce((
 				select o.args ->> 'cause' from node_order o
 				where o.node_id = t.node_ids[1] and o.kind = 'kill' and o.job_id = t.job_id
 					and o.step_id = t.step_id and o.attempt = t.attempt
@@ -111,7 +111,8 @@ begin
 	perform internal.attempt_close(v_facts, 'runner');
 end $$;
 comment on function internal.hook_stop(bigint[], text[]) is
-	'Close the attempts whose prologs failed (with these messages) or are not wanted any more. Locks jobs, nodes, licences.';
+	'Close the attempts whose prologs or pre_run failed (with these messages) or that are not wanted any more. Locks jobs, nodes, '
+	'licences.';
 
 create function internal.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[],
 	p_outputs text[]) returns void
@@ -184,7 +185,7 @@ declare
 	v_hooks bigint[] := array(
 		select d.hook_id from hook_pending d
 		join leader l on l.name = 'schedule' and not case d.hook when 'controller_prolog' then l.prolog
-			else l.epilog end);
+			when 'pre_run' then true else l.epilog end);
 	v_messages text[] := array_fill('none is configured any more'::text, array[cardinality(v_hooks)]);
 begin
 	if v_hooks <> '{}' then

@@ -145,6 +145,21 @@ comment on function internal.steps_cancel(jsonb, text, text, text) is
 	'End steps [{job_id, step_id}]: pending ones and the waiting elements of arrays at once, live ones by an order `kill` with the '
 	'cause. The caller has locked the jobs.';
 
+create function internal.cancel_hurry(p_target jsonb) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_out bigint[] := internal.staging_hurry(array(
+		select distinct v.job_id from jsonb_to_recordset(p_target) as v (job_id bigint)));
+begin
+	return coalesce((
+		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'action', 'stage-out is given up'))
+		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+		where v.job_id = any (v_out)), '[]');
+end $$;
+comment on function internal.cancel_hurry(jsonb) is
+	'Give up the stage-out of the jobs of steps [{job_id, step_id}]; what was done to which steps, as internal.control_answer '
+	'takes it.';
+
 create function api.job_cancel(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
@@ -157,6 +172,9 @@ begin
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null;
+	if internal.request_bool(p_request, 'hurry') then
+		v_done := coalesce(v_done, '[]') || internal.cancel_hurry(v_target);
+	end if;
 	perform internal.steps_cancel(v_target, p_user, 'cancelled', v_message);
 	notify rota_schedule;
 	notify rota_event;
@@ -164,7 +182,8 @@ begin
 end $$;
 comment on function api.job_cancel(int, text, jsonb) is
 	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes. A step that has ended is left '
-	'unchanged, which is no failure. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, '
+	'unchanged, which is no failure. hurry: no stage-out of their data follows, and one under way is given up. Request {jobs, '
+	'reason, hurry}, or a selection. Answer {steps: [{label, state, action, '
 	'changed, failed}]}.';
 
 create function api.job_hold(p_uid int, p_user text, p_request jsonb) returns jsonb
@@ -237,6 +256,7 @@ begin
 		from jsonb_to_recordset(v_done) as v (job_id bigint)
 		where j.job_id = v.job_id and j.drain_count > 0;
 	end if;
+	perform internal.staging_retry(array(select distinct v.job_id from jsonb_to_recordset(v_done) as v (job_id bigint)));
 	perform internal.step_move(p_user,
 		array(select (v.job_id, v.step_id, 'release', null, null, null, null, null)::internal.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));

@@ -30,6 +30,8 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case
 		when p_job.ended_at is null then format('it has not ended (%s)', internal.job_state(p_job))
+		when p_job.staging and exists (select from staging g where g.job_id = p_job.job_id and g.ended_at is null)
+			then 'burst_buffer.lua still stages its data out'
 		when p_steps = '{}' then format('nothing of it failed (%s)', p_job.state)
 		when not exists (select from live.job j where j.job_id = p_job.job_id)
 			then 'it is too old: submit its script again ("rota show --script")'
@@ -129,6 +131,7 @@ begin
 		started_at = case when cardinality(p_steps) < j.steps_total then j.started_at end
 	where j.job_id = p_job;
 	perform internal.requeue_edges(p_job, p_steps);
+	perform internal.staging_rerun(p_job);
 	perform internal.submit_resolve(p_job);
 	-- Elements get rows when they start. So an array of which some elements have rows has begun.
 	perform internal.step_move(p_user, array(

@@ -158,14 +158,15 @@ begin
 	with made as (
 		insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash,
 			script_name, workdir, comment, mail_user, mail_type, steps_total, steps_left, retry_key, arguments,
-			submit_line)
+			submit_line, staging)
 		overriding system value
 		values (p_job, p_head ->> 'name', p_uid, p_gid, p_user, p_known.account,
 			coalesce(p_head ->> 'qos', 'normal'), coalesce((p_head ->> 'priority')::int, 0),
 			coalesce((p_head ->> 'nice')::int, 0), p_known.script_hash, p_known.environment_hash,
 			p_head ->> 'script_name', p_head ->> 'workdir', p_head ->> 'comment', p_head ->> 'mail_user',
 			p_head ->> 'mail_type', p_steps, p_steps, (p_head ->> 'retry_key')::uuid, case when p_head ? 'arguments'
-				then array(select jsonb_array_elements_text(p_head -> 'arguments')) end, p_head ->> 'submit_line')
+				then array(select jsonb_array_elements_text(p_head -> 'arguments')) end, p_head ->> 'submit_line',
+			p_head ? 'staging')
 		returning job_id
 	)
 	insert into client_key (uid, client_key, job_id)
@@ -276,6 +277,9 @@ begin
 	end if;
 	perform internal.submit_steps(v_job, case when v_try is null then p_user end, v_steps,
 		coalesce(p_plan ->> 'spec_end', ''), v_queue, v_waits);
+	if v_head ? 'staging' then
+		perform internal.staging_submit(v_job, v_head -> 'staging');
+	end if;
 	if p_plan @? '$.*[*].array.size' then
 		perform internal.submit_arrays(v_job, v_steps, v_peers);
 	end if;

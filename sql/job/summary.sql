@@ -38,6 +38,10 @@ select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_p
 	coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
 	case
 		when s.held <> '' then 'held'
+		when s.deps_waiting = 1 and (select exists (select from rota.staging where ended_at is null))
+			and exists (select from rota.staging g
+				where g.job_id = s.job_id and g.state in ('pending', 'setup', 'staging_in', 'failed'))
+			then case when s.begin_at > now() then 'begin' else 'staging_in' end
 		when s.deps_waiting > 0 then 'dependency'
 		when s.begin_at > now() then 'begin'
 		when p.state not in ('up', 'drain') then 'partition'

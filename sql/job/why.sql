@@ -160,6 +160,8 @@ begin
 	union all
 	select * from internal.why_peers(p_job, p_step)
 	union all
+	select g.* from one o cross join lateral internal.why_staging(p_job, p_step) g where o.deps_waiting > 0
+	union all
 	select internal.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null,
 		o.begin_at) from one o where o.begin_at > now()
 	union all

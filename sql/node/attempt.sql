@@ -49,7 +49,7 @@ begin
 			case when x.result in ('complete', 'timeout', 'skip') then x.result
 				when k.end_wanted is not null then k.end_wanted
 				when x.result in ('fail', 'oom') and k.may_retry then 'requeue'
-				when x.result = 'prolog_fail' and k.cause = 'controller_prolog' then 'requeue'
+				when x.result = 'prolog_fail' and k.cause in ('controller_prolog', 'burst_buffer') then 'requeue'
 				when x.result = 'node_fail' and (k.requeue or k.cause in ('refused', 'withdrawn')) then 'requeue'
 				else x.result end as event
 		from known k
@@ -126,6 +126,7 @@ begin
 		held_reason = case when c.event = 'prolog_fail' then 'the prolog failed'
 		when s.requeues >= internal.setting_int('requeue_max')
 			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often'
+				when c.cause = 'burst_buffer' then 'pre_run of burst_buffer.lua failed too often'
 				else 'run again too often' end
 			else s.held_reason end
 	from unnest(p_closed) c

@@ -13,7 +13,7 @@ begin
 			where o.node_id = any (p_nodes) and (o.order_id in (select unnest(p_known))) is not true
 				and not exists (select from hook_pending h
 				where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt
-				and h.hook = 'controller_prolog')
+				and h.hook <> 'controller_epilog')
 			order by o.order_id limit p_most
 		) w;
 	else
@@ -26,7 +26,7 @@ begin
 				and (o.order_id in (select unnest(p_known))) is not true
 				and not exists (select from hook_pending h
 					where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also)
-					and h.attempt = o.attempt and h.hook = 'controller_prolog')
+					and h.attempt = o.attempt and h.hook <> 'controller_epilog')
 			order by o.order_id limit p_most
 		) w;
 	end if;
@@ -74,7 +74,7 @@ end $$;
 comment on function api.node_orders(int[], bigint[], int) is
 	'Orders for nodes that they have not fetched yet, except p_known, the p_most lowest. What is the same for several nodes '
 	'is one row: order_ids and node_ids belong together, the orders ascending. Those of an attempt wait for its controller '
-	'prolog. 28000: the session does not speak for all of the nodes.';
+	'prolog and for pre_run of burst_buffer.lua. 28000: the session does not speak for all of the nodes.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$

@@ -230,6 +230,9 @@ begin
 	perform internal.attempt_open(v_decided, v_at);
 	perform internal.job_begin(v_began);
 	perform internal.plan_drop(v_began);
+	if p_starts @? '$[*].staging' then
+		perform internal.staging_place(v_decided);
+	end if;
 	perform internal.order_put(v_orders, not internal.hook_prolog(v_decided));
 	notify rota_event;
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;

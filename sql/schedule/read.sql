@@ -81,7 +81,7 @@ create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text,
 	spec text, auth text, auth_number bigint,
 	array_size int, array_indices jsonb, group_name text, group_nodes int[], sample_s int,
-	idle_timeout_s int, idle_timeout_of text)
+	idle_timeout_s int, idle_timeout_of text, staging boolean, variables text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -99,7 +99,8 @@ begin
 			where g.job_id = r.job_id and g.group_name = r.group_name) end,
 		coalesce(r.sample_s, p.sample_s, 0), coalesce(least(p.idle_timeout_s, q.idle_timeout_s), 0),
 		case when p.idle_timeout_s <= coalesce(q.idle_timeout_s, p.idle_timeout_s) then 'partition ' || p.partition
-			when q.idle_timeout_s is not null then 'qos ' || q.qos end
+			when q.idle_timeout_s is not null then 'qos ' || q.qos end,
+		j.staging, case when j.staging then internal.staging_fields(j.job_id) end
 	from (select distinct v.job_id, v.step_id from unnest(p_jobs, p_requests) as v (job_id, step_id)) v
 	join step_request r on r.job_id = v.job_id and r.step_id = v.step_id
 	join job j on j.job_id = r.job_id
@@ -112,4 +113,5 @@ comment on function api.schedule_launch(bigint[], int[]) is
 	'What the signer needs of steps that are to start; it checks auth before it signs. auth_number: the job''s number if auth '
 	'covers it, else 0. group_nodes: where the prolog of the '
 	'step''s job group has run and its epilog is still to come. sample_s: seconds between samples, 0: none. idle_timeout_s, '
-	'idle_timeout_of: the shortest idle limit of partition and quality of service (0: none), and whose it is.';
+	'idle_timeout_of: the shortest idle limit of partition and quality of service (0: none), and whose it is. '
+	'staging, variables: the job has directives for burst_buffer.lua, and the variables that came of them, as fields.';

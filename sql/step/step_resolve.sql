@@ -132,6 +132,7 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_over bigint[];
 	v_mail bigint[];
+	v_staging bigint[];
 begin
 	with ended as (
 		select v.job_id, count(*) as n from unnest(p_final) v group by v.job_id
@@ -156,10 +157,16 @@ begin
 			limit 1
 		) w on true
 		where j.job_id = e.job_id
-		returning j.job_id, j.ended_at, j.mail_type
+		returning j.job_id, j.ended_at, j.mail_type, j.staging
 	)
-	select array_agg(c.job_id), array_agg(c.job_id) filter (where c.mail_type is not null) into v_over, v_mail from counted c
-		where c.ended_at is not null;
+	select array_agg(c.job_id), array_agg(c.job_id) filter (where c.mail_type is not null),
+		array_agg(c.job_id) filter (where c.staging)
+	into v_over, v_mail, v_staging
+	from counted c
+	where c.ended_at is not null;
+	if v_staging is not null then
+		perform internal.staging_end(v_staging);
+	end if;
 	if v_mail is not null then
 		perform internal.mail_job(v_mail, false);
 	end if;

@@ -19,6 +19,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"grant", {ROW_ACTIONS}},
 	{"carbon", {ROW_ACTIONS}},
 	{"reservation", {ROW_ACTIONS}},
+	{"hook", {"list", "show", "retry"}},
 	{"usage", {"rebuild"}},
 	{"db", {"upgrade"}},
 	{"export", {NULL}},

@@ -11,7 +11,7 @@
 #include "bin/rota/line/words.h"
 #include "bin/rota/steps/substep.h"
 
-enum { ACT_REASON = 256, ACT_FAILED };
+enum { ACT_REASON = 256, ACT_FAILED, ACT_HURRY };
 
 #define ACT_OPTIONS                                                                                                              \
 	{ACT_REASON, "reason", "TEXT", "a reason, which accounting keeps with the event"},                                       \
@@ -20,7 +20,10 @@ enum { ACT_REASON = 256, ACT_FAILED };
 		0, NULL, NULL, NULL                                                                                              \
 	}
 
-const struct verb_option cancel_options[] = {ACT_OPTIONS};
+const struct verb_option cancel_options[] = {
+	{ACT_HURRY, "hurry", NULL,
+	 "do not stage data out: functions of burst_buffer.lua that run are killed, and teardown follows"},
+	ACT_OPTIONS};
 const struct verb_option hold_options[] = {ACT_OPTIONS};
 const struct verb_option release_options[] = {ACT_OPTIONS};
 const struct verb_option suspend_options[] = {ACT_OPTIONS};
@@ -43,6 +46,8 @@ static int act_run(const struct verb *verb, int argc, char **argv)
 			continue;
 		if (id == ACT_REASON)
 			json_object_set_new(request, "reason", words_text(&scan));
+		if (id == ACT_HURRY)
+			json_object_set_new(request, "hurry", json_true());
 		if (id == ACT_FAILED)
 			json_object_set_new(request, "failed", json_true());
 		line.json |= id == VERB_JSON;

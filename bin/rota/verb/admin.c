@@ -12,6 +12,7 @@
 #include "bin/rota/admin/admin_export.h"
 #include "bin/rota/admin/enroll.h"
 #include "bin/rota/admin/pki.h"
+#include "bin/rota/admin/staging_admin.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "lib/db.h"
@@ -316,6 +317,18 @@ static bool object_change(const struct admin_line *line, const char *object, con
 	return true;
 }
 
+/* Run `rota admin hook list`, `hook show JOB` or `hook retry JOB`. */
+static int hook_run(const struct verb *verb, const struct admin_line *line, const char *action)
+{
+	bool list = !strcmp(action, "list");
+
+	if (list)
+		operands_most(verb, line, 2);
+	else if (line->count < 3)
+		verb_misuse(verb, "name the number of a job: rota admin hook %s JOB", action);
+	return staging_admin_run(action, list ? NULL : line->operands[2], line->json);
+}
+
 static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
 	if (line->count < 3)
@@ -342,6 +355,8 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 		status = db_upgrade(verb, &line);
 	else if (!strcmp(object->name, "usage"))
 		status = usage_rebuild(verb, &line);
+	else if (!strcmp(object->name, "hook"))
+		status = hook_run(verb, &line, action);
 	else if (!strcmp(object->name, "export"))
 		status = export_run(verb, &line);
 	else if (!strcmp(object->name, "range"))

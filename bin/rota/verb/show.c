@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bin/rota/print/attempts.h"
+#include "bin/rota/admin/staging_admin.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/print/join.h"
@@ -17,20 +18,21 @@
 #include "bin/rota/steps/substep.h"
 #include "bin/rota/steps/substep_show.h"
 
-enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT, SHOW_STATS };
+enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT, SHOW_STATS, SHOW_HOOKS };
 
 const struct verb_option show_options[] = {
 	{'e', "elements", NULL, "also list the elements of arrays"},
 	{SHOW_STATS, "stats", NULL, "print the usage of the steps: highest, mean and last values"},
 	{SHOW_SCRIPT, "script", NULL, "print only the submitted script"},
 	{SHOW_ENVIRONMENT, "environment", NULL, "print only the submitted environment"},
+	{SHOW_HOOKS, "hooks", NULL, "also list the functions of burst_buffer.lua that were called for the job"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
 
 struct show_line {
-	bool elements, stats, script, environment, wide, json;
+	bool elements, stats, script, environment, hooks, wide, json;
 };
 
 /* Returns why a job or step waits, or how it ended; "" if the exit code says that already. */
@@ -375,6 +377,21 @@ static void hooks_print(const json_t *step)
 	}
 }
 
+/* Print what becomes of the data of a job, and with `calls` the functions of burst_buffer.lua that were called for it. */
+static void staging_print(const json_t *job, bool calls)
+{
+	const json_t *staging = json_object_get(job, "staging");
+	const char *message = format_text(staging, "message");
+	char *text = xasprintf("%s%s%s", format_text(staging, "state"), *message ? ": " : "", message);
+
+	if (json_is_object(staging)) {
+		line_print("Staging", text);
+		if (calls)
+			staging_admin_print_calls(json_object_get(staging, "calls"), "              ");
+	}
+	free(text);
+}
+
 /* Print one step in full. */
 static void step_print(const json_t *job, const json_t *step)
 {
@@ -429,13 +446,14 @@ static void substeps_print(const json_t *steps)
 }
 
 /* Print a job with its steps. */
-static void whole_print(const json_t *job, bool wide)
+static void whole_print(const json_t *job, bool wide, bool hooks)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step;
 	json_t *said = json_object(), *attempts = json_array();
 	size_t i;
 
 	job_print(job, wide);
+	staging_print(job, hooks);
 	substeps_print(steps);
 	json_array_foreach (steps, i, step) {
 		warnings_print(step, said);
@@ -495,7 +513,7 @@ static int show_print(const json_t *operands, const struct show_line *line)
 			if (steps_named(operands, job))
 				parts_print(job, line->wide);
 			else
-				whole_print(job, line->wide);
+				whole_print(job, line->wide, line->hooks);
 		}
 	}
 	json_decref(answer);
@@ -534,6 +552,7 @@ int verb_show(const struct verb *verb, int argc, char **argv)
 		line.stats |= id == SHOW_STATS;
 		line.script |= id == SHOW_SCRIPT;
 		line.environment |= id == SHOW_ENVIRONMENT;
+		line.hooks |= id == SHOW_HOOKS;
 		line.wide |= id == 'w';
 		line.json |= id == VERB_JSON;
 	}

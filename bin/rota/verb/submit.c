@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/rota/call/call.h"
@@ -30,7 +31,9 @@ enum {
 	SUBMIT_EACH,
 	SUBMIT_WRAP,
 	SUBMIT_ARG_FILE,
+	SUBMIT_BBF,
 	SUBMIT_MOST = 256 << 20,
+	SUBMIT_BBF_MOST = 65536,
 	SUBMIT_LOOKED_AT = 20
 };
 
@@ -42,6 +45,7 @@ const struct verb_option submit_options[] = {
 	 "with --each (or -a FILE): a job for each line of FILE; in options and arguments, {} is the line and {1}, {2} are its "
 	 "words"},
 	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own; all are accepted or none"},
+	{SUBMIT_BBF, "bbf", "FILE", "read directives for burst_buffer.lua from a file, as for --bb"},
 	{SUBMIT_KEY, "client-key", "KEY",
 	 "name of this submission; another one with the same key returns the same job (with --each, for each script by its "
 	 "name)"},
@@ -75,6 +79,34 @@ static int valued_option(const struct verb *verb, const char *name, const char *
 	return argv[0][length] ? 1 : 2;
 }
 
+/* Take the option --bbf: the file's text becomes the value of --bb. It is read as the caller, so a link leads nowhere where the
+ * caller may not read. */
+static int directives_option(const struct verb *verb, struct submit_line *line, int left, char **argv)
+{
+	const char *path;
+	int took = valued_option(verb, "--bbf", &path, left, argv);
+	struct err e = {0};
+	struct stat st;
+	size_t size;
+	char *text, *option;
+
+	if (!took)
+		return 0;
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		verb_misuse(verb, "--bbf: \"%s\" is no regular file", path);
+	text = submit_options_read(path, SUBMIT_BBF_MOST, &size, &e);
+	if (!text)
+		verb_misuse(verb, "--bbf: %s", e.message);
+	if (strlen(text) != size)
+		verb_misuse(verb, "--bbf: \"%s\" has a NUL byte", path);
+	option = xasprintf("--bb=%s", text);
+	if (json_array_append_new(line->options, json_string(option)))
+		verb_misuse(verb, "--bbf: \"%s\" is not UTF-8 text", path);
+	free(option);
+	free(text);
+	return took;
+}
+
 /* Take an option of `rota submit` alone. Returns the number of arguments that the option consists of, 0 for another option. */
 static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 {
@@ -98,6 +130,8 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	took = valued_option(verb, "--wrap", &line->wrap, left, argv);
 	if (!took)
 		took = valued_option(verb, "--arg-file", &line->list, left, argv);
+	if (!took)
+		took = directives_option(verb, line, left, argv);
 	line->several = line->each && !line->list;
 	if (!took)
 		took = valued_option(verb, "--client-key", &line->key, left, argv);

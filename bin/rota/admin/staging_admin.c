@@ -1,0 +1,95 @@
+/* staging_admin.c - `rota admin hook`: the staging of jobs' data by the site's burst_buffer.lua.
+ *
+ * Called by: `rota admin`; `rota show`, for the calls of a job. */
+#include "bin/rota/admin/staging_admin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/print/format.h"
+#include "lib/err.h"
+
+/* Returns how a call ended, or that it has not; malloc'ed. */
+static char *call_outcome(const json_t *call)
+{
+	const json_t *rc = json_object_get(call, "rc"), *elapsed = json_object_get(call, "elapsed_s");
+	const char *message = format_text(call, "message");
+	bool ended = json_is_string(json_object_get(call, "ended_at")), began = json_is_string(json_object_get(call, "began_at"));
+	const char *word = !ended						? (began ? "runs" : "is due")
+			   : json_is_integer(rc) && json_integer_value(rc) == 0 ? "succeeded"
+										: "failed";
+
+	if (json_is_number(elapsed))
+		return xasprintf("%s after %.1f s%s%s", word, json_number_value(elapsed), *message ? ": " : "", message);
+	return xasprintf("%s%s%s", word, *message ? ": " : "", message);
+}
+
+void staging_admin_print_calls(const json_t *calls, const char *title)
+{
+	const json_t *call;
+	size_t i;
+
+	json_array_foreach (calls, i, call) {
+		char *outcome = call_outcome(call);
+
+		printf("%s%s  %s %s\n", title, format_time(json_object_get(call, "due_at")).s, format_text(call, "function"),
+		       outcome);
+		free(outcome);
+	}
+}
+
+/* Print the end of what the functions printed, each with its name. */
+static void calls_print_output(const json_t *calls)
+{
+	const json_t *call;
+	size_t i;
+
+	json_array_foreach (calls, i, call)
+		if (*format_text(call, "output"))
+			printf("output of %s:\n%s\n", format_text(call, "function"), format_text(call, "output"));
+}
+
+static void hooks_print(const json_t *hooks)
+{
+	const json_t *hook;
+	size_t i;
+
+	json_array_foreach (hooks, i, hook) {
+		const json_t *calls = json_object_get(hook, "calls");
+
+		printf("%-10lld %-12s %-12s %s\n", (long long)json_integer_value(json_object_get(hook, "job_id")),
+		       format_text(hook, "user"), format_text(hook, "state"), format_text(hook, "text"));
+		staging_admin_print_calls(calls, "  ");
+		calls_print_output(calls);
+	}
+}
+
+int staging_admin_run(const char *action, const char *job, bool json)
+{
+	json_t *request = json_pack("{ss}", "action", action), *answer;
+	char *end = NULL;
+	long long number = job ? strtoll(job, &end, 10) : 0;
+
+	if (job && (!*job || *end || number < 1)) {
+		struct err e = {0};
+
+		err_set(&e, "\"%s\" is not the number of a job", job);
+		call_error(&e);
+		json_decref(request);
+		return EXIT_REFUSED;
+	}
+	if (job)
+		json_object_set_new(request, "job", json_integer(number));
+	answer = call_gate("hooks", request);
+	if (!answer)
+		return call_status();
+	if (json)
+		call_print_json();
+	else
+		hooks_print(json_object_get(answer, "hooks"));
+	json_decref(answer);
+	return EXIT_OK;
+}

@@ -1,0 +1,136 @@
+/* translate_staging.c - directives for the site's burst_buffer.lua: lines "#BB_LUA ..." at the head of the script, and those of --bb.
+ *
+ * Called by: translate.c, after the sizes of steps are known; translate_plan.c.
+ * Invariants:
+ * - The head of a script ends before the first line that is neither empty nor begins with "#". A line of blanks ends it, too.
+ * - The name of a directive is a prefix: "#BB_LUATIC" counts, as for Slurm. A "\" at the end of a directive joins the next one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_item.h"
+#include "jobmgr/translate/translate_parts.h"
+
+enum { DIRECTIVES_LONGEST = 65536 };
+
+/* Directives as they are found: one a line, joined lines as one. */
+struct directives {
+	struct translation *t;
+	char *text;
+	size_t length;
+	bool joined; /* the last line ended with a backslash */
+	int line;    /* line of the first directive; 0: it is on the command line */
+};
+
+/* Is this line a directive? */
+static bool directives_has(const struct directives *d, const char *line, size_t size)
+{
+	const char *name = d->t->request->directive;
+	size_t length = strlen(name);
+	return size > length && line[0] == '#' && memcmp(line + 1, name, length) == 0;
+}
+
+static void directives_add(struct directives *d, const char *line, size_t size, int number)
+{
+	size_t skip = d->joined ? strlen(d->t->request->directive) + 1 : 0;
+	if (d->length == 0)
+		d->line = number;
+	else if (d->joined)
+		d->length--; /* the backslash */
+	else
+		d->text[d->length++] = '\n';
+	d->joined = size > skip && line[size - 1] == '\\';
+	memcpy(d->text + d->length, line + skip, size - skip);
+	d->length += size - skip;
+}
+
+/* Find the directives of a text. `head`: the text is a script, of which only the head counts. Returns the number of other lines of
+ * a text that is no script. */
+static int directives_read(struct directives *d, const char *text, size_t size, bool head)
+{
+	const char *end = text + size;
+	int others = 0;
+	for (int number = 1; text < end; number++) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		size_t length = (size_t)((newline ? newline : end) - text);
+		if (head && length > 0 && text[0] != '#')
+			break;
+		if (directives_has(d, text, length))
+			directives_add(d, text, length, head ? number : 0);
+		else {
+			d->joined = false;
+			others += length > 0;
+		}
+		text = newline ? newline + 1 : end;
+	}
+	d->joined = false;
+	return head ? 0 : others;
+}
+
+/* Does the text have this word, as in "capacity=100"? */
+static bool directives_ask(const struct directives *d, const char *word)
+{
+	for (const char *at = d->text; (at = strstr(at, word)); at++)
+		if (at > d->text && strchr(" \t\n", at[-1]))
+			return true;
+	return false;
+}
+
+static void directives_check(const struct directives *d)
+{
+	struct translation *t = d->t;
+	if (d->length > DIRECTIVES_LONGEST)
+		translate_refuse(t, d->line, "", "the directives #%s have %zu bytes; at most %d are allowed",
+				 t->request->directive, d->length, DIRECTIVES_LONGEST);
+	if (directives_ask(d, "capacity=") || directives_ask(d, "pool="))
+		translate_refuse(t, d->line, "", "a directive #%s asks for a pool, and there are no pools",
+				 t->request->directive);
+	for (int i = 0; i < t->step_count; i++) {
+		if (t->steps[i].elements == 0)
+			continue;
+		translate_refuse(t, translate_find_line(t, &t->steps[i], OPTION_ID_ARRAY), "--array",
+				 "elements of an array cannot have their data staged (#%s)", t->request->directive);
+		translate_hint(t, "submit a job for each element (rota submit --each --arg-file), or remove the directives");
+		return;
+	}
+}
+
+void translate_staging(struct translation *t)
+{
+	const struct translate_request *q = t->request;
+	const struct translate_step nobody = {0};
+	const char *given = json_string_value(translate_value(t, &nobody, OPTION_ID_BB));
+	struct directives d = {.t = t};
+	if (!q->directive)
+		return;
+	if (given && !*q->directive) {
+		translate_refuse(t, translate_find_line(t, &nobody, OPTION_ID_BB), "--bb",
+				 "this instance has no burst_buffer.lua");
+		translate_hint(t, "hooks.burst_buffer in rota.conf of jobmgrd names it");
+	}
+	if (!*q->directive)
+		return;
+	d.text = xmalloc((given ? strlen(given) : 0) + q->size + 2);
+	if (given && directives_read(&d, given, strlen(given), false) > 0)
+		translate_warn(t, translate_find_line(t, &nobody, OPTION_ID_BB), "--bb", "has no effect where it is no directive",
+			       "each of its lines begins with # and the name of the directive");
+	if (given && d.length > 0)
+		t->staging_inserted = given;
+	directives_read(&d, q->script, q->size, true);
+	d.text[d.length] = '\0';
+	if (d.length > 0) {
+		directives_check(&d);
+		t->staging = d.text;
+	} else
+		free(d.text);
+}
+
+void translate_staging_json(const struct translation *t, json_t *job)
+{
+	json_t *staging = t->staging ? json_object() : NULL;
+	if (!staging)
+		return;
+	option_put(staging, "directives", json_string(t->staging));
+	if (t->staging_inserted)
+		option_put(staging, "inserted", json_string(t->staging_inserted));
+	option_put(job, "staging", staging);
+}

@@ -1,0 +1,337 @@
+/* runner_staging_call.c - one call of a function of burst_buffer.lua: its files and arguments, the process, the outcome.
+ *
+ * rota-lua reads {"args": [...], "job_info": {...}} on standard input, and writes {"rc", "message", "busy"} to descriptor 3.
+ * Called by: runner_staging.c.
+ * Invariants:
+ * - A call that was stopped has failed, whatever its function returned.
+ * - Only the account of runnerd can read the files of a call, and they are removed when it has ended. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/daemon.h"
+#include "lib/log.h"
+#include "lib/text.h"
+#include "runner/hook_environment.h"
+#include "runner/runner_parts.h"
+
+enum { RESULT_MOST = 65536, VARIABLES_MOST = 1 << 20, MESSAGE_MOST = 2000 };
+
+/* The arguments of each function, in order. s: job script; f: path file; h: hurry; i: job id; u: user id; g: group id; p: pool;
+ * b: size; j: job_info. */
+static const struct {
+	const char *function, *arguments;
+} functions[] = {
+	{"setup", "iugpbsj"},  {"data_in", "isugj"},  {"test_data_in", "isugj"},  {"paths", "isfugj"},	     {"pre_run", "isugj"},
+	{"post_run", "isugj"}, {"data_out", "isugj"}, {"test_data_out", "isugj"}, {"job_teardown", "ishug"},
+};
+
+/* Returns how many seconds a function may run. */
+static int call_timeout(const struct conf *conf, const char *function)
+{
+	if (strstr(function, "data_in"))
+		return conf->hooks_stage_in_timeout;
+	return strstr(function, "data_out") ? conf->hooks_stage_out_timeout : conf->hooks_other_timeout;
+}
+
+/* Returns the folder for the files of calls, beside the hook socket, which is made where it is not there: malloc'ed; NULL with an
+ * error on failure. */
+static char *call_folder(const struct runner *r, struct err *e)
+{
+	const char *socket = r->conf->hooks_socket, *slash = strrchr(socket, '/');
+	char *folder = xasprintf("%.*s/staging", slash ? (int)(slash - socket) : 0, socket);
+	struct stat st;
+
+	if (mkdir(folder, 0700) == 0 ||
+	    (errno == EEXIST && lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid() && !(st.st_mode & 077)))
+		return folder;
+	err_set(e, "\"%s\" is no folder of this account's alone: %s", folder, strerror(errno));
+	free(folder);
+	return NULL;
+}
+
+/* Decode the hexadecimal text of a bytea column into malloc'ed memory. */
+static unsigned char *call_bytes(const char *text, size_t *size)
+{
+	unsigned char *bytes = PQunescapeBytea((const unsigned char *)text, size), *copy;
+
+	if (!bytes)
+		die("out of memory");
+	copy = xmalloc(*size + 1);
+	memcpy(copy, bytes, *size);
+	PQfreemem(bytes);
+	return copy;
+}
+
+static bool call_write(int fd, const void *bytes, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t wrote = write(fd, (const char *)bytes + done, size - done);
+
+		if (wrote < 0 && errno != EINTR)
+			return false;
+		done += wrote > 0 ? (size_t)wrote : 0;
+	}
+	return true;
+}
+
+/* Write the script of the job as the function finds it: directives of --bb and --bbf come after its first line. */
+static bool call_write_script(const struct staging_call *call, const PGresult *result, int row, struct err *e)
+{
+	size_t size;
+	unsigned char *script = call_bytes(db_text(result, row, "script"), &size), *newline = memchr(script, '\n', size);
+	size_t head = newline ? (size_t)(newline - script) + 1 : size;
+	const char *inserted = db_text(result, row, "inserted");
+	size_t length = strlen(inserted);
+	int fd = open(call->script_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool ok = fd >= 0 && call_write(fd, script, head) && (newline || !length || call_write(fd, "\n", 1)) &&
+		  call_write(fd, inserted, length) && (!length || inserted[length - 1] == '\n' || call_write(fd, "\n", 1)) &&
+		  call_write(fd, script + head, size - head);
+
+	if (!ok)
+		err_sys(e, "could not write \"%s\"", call->script_path);
+	if (fd >= 0)
+		close(fd);
+	free(script);
+	return ok;
+}
+
+static bool call_make_files(struct staging_call *call, const struct runner *r, const PGresult *result, int row, struct err *e)
+{
+	char *folder = call_folder(r, e);
+	bool paths = strcmp(call->function, "paths") == 0;
+	int fd = -1;
+
+	if (!folder)
+		return false;
+	call->script_path = xasprintf("%s/%lld.script", folder, (long long)call->job);
+	if (paths)
+		call->variables_path = xasprintf("%s/%lld.paths", folder, (long long)call->job);
+	free(folder);
+	if (paths) {
+		fd = open(call->variables_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return err_sys(e, "could not write \"%s\"", call->variables_path);
+		close(fd);
+	}
+	return call_write_script(call, result, row, e);
+}
+
+/* Returns one argument of a function. */
+static json_t *call_argument(const struct staging_call *call, char kind, const PGresult *result, int row)
+{
+	switch (kind) {
+	case 'i':
+		return json_string(db_text(result, row, "job_id"));
+	case 'u':
+		return json_string(db_text(result, row, "uid"));
+	case 'g':
+		return json_string(db_text(result, row, "gid"));
+	case 'h':
+		return json_string(*db_text(result, row, "hurry") == 't' ? "true" : "false");
+	case 's':
+		return json_string(call->script_path);
+	case 'f':
+		return json_string(call->variables_path);
+	case 'p':
+		return json_string("(null)");
+	default:
+		return json_string("0");
+	}
+}
+
+/* Returns a memory file with the request for rota-lua, at its beginning. */
+static int call_request(const struct staging_call *call, const PGresult *result, int row)
+{
+	json_t *request = json_object(), *list = json_array();
+	const char *arguments = "";
+	char *text;
+	int fd = memfd_create("staging", MFD_CLOEXEC);
+
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (strcmp(functions[i].function, call->function) == 0)
+			arguments = functions[i].arguments;
+	for (; *arguments; arguments++) {
+		if (*arguments == 'j')
+			json_object_set_new(request, "job_info", json_loads(db_text(result, row, "job_info"), 0, NULL));
+		else
+			json_array_append_new(list, call_argument(call, *arguments, result, row));
+	}
+	json_object_set_new(request, "args", list);
+	text = json_dumps(request, JSON_COMPACT);
+	if (fd < 0 || !text || !call_write(fd, text, strlen(text)) || !call_write(fd, "\n", 1) || lseek(fd, 0, SEEK_SET) != 0)
+		die("could not make a file for the arguments of %s: %s", call->function, strerror(errno));
+	free(text);
+	json_decref(request);
+	return fd;
+}
+
+/* Returns a memory file for a result of at most RESULT_MOST bytes. */
+static int call_result(void)
+{
+	int fd = memfd_create("staging result", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, RESULT_MOST) || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK))
+		die("could not make a file for a result: %s", strerror(errno));
+	return fd;
+}
+
+struct staging_call *staging_call_new(const struct runner *r, const PGresult *result, int row)
+{
+	struct staging_call *call = xcalloc(1, sizeof *call);
+	char *label;
+
+	call->id = strtoll(db_text(result, row, "call_id"), NULL, 10);
+	call->job = strtoll(db_text(result, row, "job_id"), NULL, 10);
+	call->function = xstrdup(db_text(result, row, "function"));
+	call->result = -1;
+	call->rc = -2;
+	label = xasprintf("job %lld: %s", (long long)call->job, call->function);
+	call->hook = hook_new(call->id, label, r->conf->hooks_burst_buffer, "function of");
+	free(label);
+	return call;
+}
+
+void staging_call_free(struct staging_call *call)
+{
+	if (call->script_path)
+		unlink(call->script_path);
+	if (call->variables_path)
+		unlink(call->variables_path);
+	if (call->result >= 0)
+		close(call->result);
+	hook_free(call->hook);
+	free(call->function);
+	free(call->script_path);
+	free(call->variables_path);
+	free(call->message);
+	free(call->variables);
+	free(call);
+}
+
+bool staging_call_start(struct staging_call *call, struct runner *r, const PGresult *result, int row)
+{
+	struct err e = {0};
+	char *program = daemon_beside("rota-lua", &e), **environment;
+	int timeout = call_timeout(r->conf, call->function), input;
+	int left = timeout - (int)strtol(db_text(result, row, "polled_s"), NULL, 10);
+	bool started;
+
+	if (left <= 0)
+		err_set(&e, "not finished after %d seconds", timeout);
+
+	if (left <= 0 || !program || !call_make_files(call, r, result, row, &e)) {
+		call->message = xstrdup(e.message);
+		log_warning("%s: %s", call->hook->label, e.message);
+		free(program);
+		return false;
+	}
+	free(call->hook->path);
+	call->hook->path = program;
+	call->result = call_result();
+	input = call_request(call, result, row);
+	environment = hook_environment(NULL, 0, r->conf->instance_name);
+	started = hook_start(
+		call->hook, r->base,
+		&(struct hook_start){.arguments = (char *[]){"call", r->conf->hooks_burst_buffer, call->function, NULL},
+				     .environment = environment,
+				     .input = input,
+				     .result = call->result,
+				     .timeout_s = left,
+				     .gentle = true});
+	hook_environment_free(environment);
+	close(input);
+	free(call->hook->path); /* messages name the site's script */
+	call->hook->path = xstrdup(r->conf->hooks_burst_buffer);
+	if (!started)
+		call->message = xstrdup(call->hook->message);
+	return started;
+}
+
+/* Read a file to its end, or the first `most` bytes; malloc'ed. Returns NULL if it cannot be read. */
+static char *call_read(int fd, size_t most)
+{
+	char *text = xmalloc(most + 1);
+	size_t length = 0;
+	ssize_t size = fd < 0 || lseek(fd, 0, SEEK_SET) ? -1 : 0;
+
+	if (size == 0)
+		while (length < most && (size = read(fd, text + length, most - length)) > 0)
+			length += (size_t)size;
+	text[length] = '\0';
+	if (size >= 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Take the outcome that rota-lua has written. */
+static bool call_take_result(struct staging_call *call)
+{
+	char *text = call_read(call->result, RESULT_MOST);
+	json_t *answer = text ? json_loads(text, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+	const json_t *rc = json_object_get(answer, "rc");
+	const char *message = json_string_value(json_object_get(answer, "message"));
+	bool known = json_is_integer(rc);
+
+	if (known)
+		call->rc = json_integer_value(rc) == 0 ? 0 : -1;
+	call->busy = json_is_true(json_object_get(answer, "busy"));
+	if (message && *message) {
+		call->message = xstrdup(message);
+		text_clean(call->message);
+		text_cut(call->message, MESSAGE_MOST);
+	}
+	json_decref(answer);
+	free(text);
+	return known;
+}
+
+/* Is a text UTF-8? The database refuses any other. */
+static bool call_is_text(const char *text)
+{
+	while (*text && text_character_size(text))
+		text += text_character_size(text);
+	return !*text;
+}
+
+/* Read the variables that the function paths wrote. */
+static void call_take_variables(struct staging_call *call)
+{
+	int fd = open(call->variables_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	call->variables = call_read(fd, VARIABLES_MOST);
+	if (fd >= 0)
+		close(fd);
+	if (call->variables && strlen(call->variables) < VARIABLES_MOST && call_is_text(call->variables))
+		return;
+	call->rc = -1;
+	free(call->message);
+	call->message = xstrdup("the path file cannot be read, is longer than 1 MiB or is not UTF-8 text");
+	free(call->variables);
+	call->variables = NULL;
+}
+
+void staging_call_finish(struct staging_call *call)
+{
+	if (*call->hook->message) { /* it was stopped, or has failed itself */
+		call->message = xstrdup(call->hook->message);
+	} else if (!call_take_result(call)) {
+		call->message = xstrdup("rota-lua gave no result");
+	} else if (call->rc == 0 && call->variables_path) {
+		call_take_variables(call);
+	}
+	if (call->rc != 0)
+		log_warning("%s: %s", call->hook->label, call->message ? call->message : "failed");
+	unlink(call->script_path);
+	if (call->variables_path)
+		unlink(call->variables_path);
+}

@@ -1,0 +1,49 @@
+-- Staging: the data of jobs with directives for burst_buffer.lua, and the calls of its functions.
+create view internal.acct_staging as
+select g.job_id, j.user_name, j.account, g.state, g.directives, g.message, g.made_at, g.setup_at, g.staged_at, g.pre_run_at,
+	g.running_at, g.post_run_at, g.teardown_at, g.ended_at,
+	extract(epoch from g.staged_at - g.setup_at)::double precision as stage_in_s,
+	extract(epoch from g.ended_at - g.post_run_at)::double precision as stage_out_s
+from rota.staging g
+join rota.job j on j.job_id = g.job_id;
+select internal.owner_view('staging');
+comment on view acct.staging is 'Jobs whose data burst_buffer.lua stages, one row each.';
+comment on column acct.staging.job_id is 'Number of the job.';
+comment on column acct.staging.user_name is 'Login name of the job''s owner.';
+comment on column acct.staging.account is 'Account that pays; null: none.';
+comment on column acct.staging.state is
+	'State of the data: pending, setup, staging_in, staged, pre_run, running, post_run, staging_out, teardown, complete or failed.';
+comment on column acct.staging.directives is 'The directives, one a line.';
+comment on column acct.staging.message is 'Why a function failed, the latest time; null: none has failed.';
+comment on column acct.staging.made_at is 'When the job was submitted.';
+comment on column acct.staging.setup_at is 'When setup last became due; null: never.';
+comment on column acct.staging.staged_at is 'When stage-in was last complete; null: never.';
+comment on column acct.staging.pre_run_at is 'When pre_run last became due; null: never.';
+comment on column acct.staging.running_at is 'When pre_run had last succeeded; null: never.';
+comment on column acct.staging.post_run_at is 'When post_run became due after the latest run; null: never.';
+comment on column acct.staging.teardown_at is 'When the last job_teardown became due; null: never.';
+comment on column acct.staging.ended_at is 'When all of it was over; null: it is not.';
+comment on column acct.staging.stage_in_s is 'Seconds from setup until the data was there; null: it is not.';
+comment on column acct.staging.stage_out_s is 'Seconds from post_run to the end of the teardown; null: not known.';
+
+create view internal.acct_staging_call as
+select c.job_id, c.call_id, j.user_name, j.account, c.function, c.hurry, c.tries, c.due_at, c.began_at, c.ended_at, c.rc,
+	(c.usec / 1e6)::double precision as elapsed_s, c.message
+from rota.staging_call c
+join rota.job j on j.job_id = c.job_id;
+select internal.owner_view('staging_call');
+comment on view acct.staging_call is
+	'Calls of functions of burst_buffer.lua, one row each. What they printed is for operators only (`rota admin hook show`).';
+comment on column acct.staging_call.job_id is 'Number of the job.';
+comment on column acct.staging_call.call_id is 'Number of the call, in the order of making.';
+comment on column acct.staging_call.user_name is 'Login name of the job''s owner.';
+comment on column acct.staging_call.account is 'Account that pays; null: none.';
+comment on column acct.staging_call.function is 'Name of the function, without slurm_bb_.';
+comment on column acct.staging_call.hurry is 'Of job_teardown: its third argument.';
+comment on column acct.staging_call.tries is 'Which try of a teardown it is, from 1.';
+comment on column acct.staging_call.due_at is 'From when on the function was to be called; of one that is polled, the latest time.';
+comment on column acct.staging_call.began_at is 'When it began; null: it has not begun.';
+comment on column acct.staging_call.ended_at is 'When it ended; null: it has not ended.';
+comment on column acct.staging_call.rc is 'What it returned, 0 or -1; null: it has not ended, or was stopped.';
+comment on column acct.staging_call.elapsed_s is 'Seconds that it ran; null: it has not ended, or was not run.';
+comment on column acct.staging_call.message is 'Its message, or how it failed; null: neither.';

@@ -1,0 +1,303 @@
+-- Calls of functions of burst_buffer.lua for runnerd: fetch what is to run, report what has ended.
+--
+-- Invariants:
+-- - One runnerd at a time leads (api.leader_claim with the name hook). A call that has begun and that the leader does not have is
+--   interrupted: its runnerd has gone, and the process with it.
+-- - A report that comes again changes nothing.
+
+create function internal.staging_leader(p_term bigint, p_lock boolean) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	if p_lock then
+		perform from leader l where l.name = 'hook' and l.term = p_term for no key update;
+	else
+		perform from leader l where l.name = 'hook' and l.term = p_term;
+	end if;
+	if not found then
+		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412',
+			hint = 'Another runnerd leads now.';
+	end if;
+end $$;
+comment on function internal.staging_leader(bigint, boolean) is
+	'Fail with RT412 unless the term is that of the runnerd that leads; p_lock: hold off a successor until the transaction ends.';
+
+create function internal.staging_next(p_job bigint) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.staging_call_make(p_job, s.next_function, s.hurry) from staging s
+	where s.job_id = p_job and s.next_function is not null;
+	update staging s set next_function = null where s.job_id = p_job and s.next_function is not null;
+end $$;
+comment on function internal.staging_next(bigint) is 'A call that was not wanted any more has ended: make the one due that is.';
+
+create function internal.staging_interrupted(p_have bigint[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_calls bigint[];
+	v_jobs bigint[];
+	v_call record;
+begin
+	select array_agg(c.call_id), array_agg(c.job_id) into v_calls, v_jobs
+	from staging_call c
+	where c.ended_at is null and c.began_at is not null and c.call_id <> all (p_have);
+	if v_calls is null then
+		return;
+	end if;
+	perform internal.job_lock(v_jobs);
+	for v_call in
+		update staging_call c set ended_at = clock_timestamp(), message = 'interrupted: its runnerd ended'
+		where c.job_id = any (v_jobs) and c.call_id = any (v_calls) and c.ended_at is null and c.began_at is not null
+		returning c.job_id, c.unwanted
+	loop
+		if v_call.unwanted then
+			perform internal.staging_next(v_call.job_id);
+		else
+			perform internal.staging_move(v_call.job_id, 'interrupted');
+		end if;
+	end loop;
+end $$;
+comment on function internal.staging_interrupted(bigint[]) is
+	'Calls that have begun and that the leader does not have (p_have) ended with their runnerd: what follows is due.';
+
+create function internal.staging_wanted(p_job bigint, p_function text, p_unwanted boolean) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return not p_unwanted and (p_function <> 'pre_run' or exists (
+		select from hook_pending h
+		where h.job_id = p_job and h.hook = 'pre_run' and internal.hook_wanted(h.job_id, h.step_id, h.attempt)));
+end $$;
+comment on function internal.staging_wanted(bigint, text, boolean) is
+	'Whether a call is still to run: its job has not ended otherwise, and of pre_run some attempt is still to start.';
+
+create function internal.staging_job_info(p_job bigint) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select jsonb_strip_nulls(jsonb_build_object('job_id', j.job_id, 'user_id', j.uid, 'group_id', j.gid,
+			'user_name', j.user_name, 'account', j.account, 'name', j.name, 'qos', j.qos, 'comment', j.comment,
+			'work_dir', j.workdir, 'submit_time', floor(extract(epoch from j.submit_at)),
+			'start_time', floor(extract(epoch from j.started_at)), 'end_time', floor(extract(epoch from j.ended_at)),
+			'job_state', upper(coalesce(j.state, internal.job_state(j))), 'exit_code', j.exit_code,
+			'burst_buffer', g.directives, 'burst_buffer_state', replace(g.state, '_', '-'), 'partition', r.partition,
+			'nodes', n.nodes, 'num_nodes', n.count))
+		from job j
+		join staging g on g.job_id = j.job_id
+		join step_request r on r.job_id = j.job_id and r.step_id = (select min(x.step_id) from step_request x where x.job_id = p_job)
+		cross join lateral (
+			select string_agg(distinct x, ',') as nodes, count(distinct x) as count
+			from step s
+			join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt and t.attempt > 0
+			cross join lateral unnest(t.nodes) x
+			where s.job_id = j.job_id
+		) n
+		where j.job_id = p_job);
+end $$;
+comment on function internal.staging_job_info(bigint) is
+	'What functions of burst_buffer.lua are given of a job, by the names of Slurm''s job_info.';
+
+create function api.staging_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
+returns table (call_id bigint, function text, wanted boolean, job_id bigint, uid int, gid int, hurry boolean, polled_s int,
+	script bytea, inserted text, job_info jsonb)
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_ready bigint[];
+begin
+	perform internal.staging_leader(p_term, false);
+	if not exists (select from staging g where g.ended_at is null) then
+		return;
+	end if;
+	-- A runnerd that led before may be at work on the same calls.
+	perform internal.staging_leader(p_term, true);
+	perform internal.staging_interrupted(p_have);
+	v_ready := internal.staging_ready();
+	if v_ready <> '{}' then
+		perform internal.staging_begin(v_ready);
+	end if;
+	return query
+	with due as (
+		select c.call_id, c.job_id, internal.staging_wanted(c.job_id, c.function, c.unwanted) as wanted, c.began_at is not null as runs
+		from staging_call c
+		where c.ended_at is null and ((c.began_at is null and c.due_at <= clock_timestamp())
+			or (p_poll and c.call_id = any (p_have)))
+		order by c.began_at is null, c.due_at
+		limit p_limit + cardinality(p_have)
+	), chosen as (
+		(select d.* from due d where d.runs and not d.wanted)
+		union all
+		(select d.* from due d where not d.runs limit p_limit)
+	), taken as (
+		update staging_call c
+		set began_at = coalesce(c.began_at, clock_timestamp()), first_at = coalesce(c.first_at, clock_timestamp())
+		from chosen d
+		where c.job_id = d.job_id and c.call_id = d.call_id and c.ended_at is null
+		returning c.*, d.wanted
+	)
+	select t.call_id, t.function, t.wanted, j.job_id, j.uid, j.gid, t.hurry,
+		floor(extract(epoch from clock_timestamp() - t.first_at))::int, s.body, g.inserted,
+		internal.staging_job_info(j.job_id)
+	from taken t
+	join job j on j.job_id = t.job_id
+	join staging g on g.job_id = t.job_id
+	join script s on s.hash = j.script_hash
+	order by t.call_id;
+end $$;
+comment on function api.staging_take(bigint, bigint[], int, boolean) is
+	'Functions that are to be called and are not under way (p_have): p_limit at most, with their arguments; polled_s: for so long '
+	'it has been polled. not wanted: report it without calling it. p_poll: also those under way that need not go on (not '
+	'wanted). A call that had begun and that p_have does not have is interrupted. Begins the stage-in of jobs that wait for '
+	'nothing else. RT412: no longer leader.';
+
+create function internal.staging_attempts(p_job bigint, p_message text) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	-- All attempts after a failure; else those that are not wanted any more.
+	v_stop bigint[] := array(
+		select h.hook_id from hook_pending h
+		where h.job_id = p_job and h.hook = 'pre_run'
+			and (p_message is not null or not internal.hook_wanted(h.job_id, h.step_id, h.attempt)));
+	v_node int;
+begin
+	if v_stop <> '{}' then
+		perform internal.hook_stop(v_stop, array_fill(coalesce(p_message, 'cancelled'), array[cardinality(v_stop)]));
+	end if;
+	for v_node in
+		with gone as (
+			delete from hook_pending h where h.job_id = p_job and h.hook = 'pre_run' returning h.*
+		)
+		select distinct coalesce(l.notify_node_id, n.node_id)
+		from gone g
+		join attempt t on t.job_id = g.job_id and t.step_id = g.step_id and t.attempt = g.attempt
+			and coalesce(t.ended_at, 'infinity') = 'infinity'
+		cross join lateral unnest(t.node_ids) n (node_id)
+		left join node_lease l on l.node_id = n.node_id
+	loop
+		perform pg_notify('rota_node_' || v_node, '');
+	end loop;
+end $$;
+comment on function internal.staging_attempts(bigint, text) is
+	'pre_run of a job has ended: send the orders of its attempts, or (p_message: how it failed) queue them again.';
+
+create function internal.staging_variables(p_job bigint, p_text text) returns text
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_lines text[] := array(select l from string_to_table(p_text, E'\n') l where l <> '');
+	v_bad int;
+begin
+	select l.nr into v_bad from unnest(v_lines) with ordinality l (line, nr)
+	where l.line !~ '^[A-Za-z_][A-Za-z0-9_]*=' order by l.nr limit 1;
+	if v_bad is not null then
+		return format('line %s of the path file is not NAME=value', v_bad);
+	elsif cardinality(v_lines) > 1000 then
+		return format('the path file has %s variables; at most 1000 are allowed', cardinality(v_lines));
+	end if;
+	update staging g set variables = v_lines where g.job_id = p_job;
+	return null;
+end $$;
+comment on function internal.staging_variables(bigint, text) is
+	'Keep the variables that the function paths wrote, NAME=value lines; why they are refused, or null.';
+
+create function internal.staging_fail(p_call rota.staging_call, p_message text, p_teardown boolean) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	c_tries constant int := 3;
+	c_pause constant interval := '10 s';
+	v_reason constant text := format('burst_buffer.lua: %s: %s', p_call.function, coalesce(p_message, 'failed'));
+	v_to text;
+begin
+	if p_call.function = 'job_teardown' then
+		if p_call.tries < c_tries then
+			update staging g set message = v_reason where g.job_id = p_call.job_id;
+			perform internal.staging_call_make(p_call.job_id, 'job_teardown', p_call.hurry, p_call.tries + 1,
+				clock_timestamp() + c_pause);
+		elsif internal.staging_move(p_call.job_id, 'give_up', v_reason) is null then
+			perform internal.staging_move(p_call.job_id, 'job_teardown', v_reason);
+		end if;
+		return;
+	end if;
+	v_to := internal.staging_move(p_call.job_id, case when p_teardown then 'fail_teardown' else 'fail' end, v_reason);
+	if v_to = 'failed' then
+		perform internal.staging_hold(p_call.job_id, v_reason);
+	elsif p_call.function = 'pre_run' then
+		perform internal.staging_attempts(p_call.job_id, v_reason);
+		perform internal.staging_gate(p_call.job_id);
+	end if;
+end $$;
+comment on function internal.staging_fail(rota.staging_call, text, boolean) is
+	'A function has failed: a teardown is tried 3 times, 10 s apart; a stage-in holds the job; pre_run queues its steps again; '
+	'after the run the data stays as it is, or (p_teardown) is torn down.';
+
+create function internal.staging_done(p_call rota.staging_call, p_result text, p_teardown boolean) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_bad text := case when p_call.function = 'paths' then internal.staging_variables(p_call.job_id, coalesce(p_result, '')) end;
+	v_to text;
+begin
+	if v_bad is not null then
+		perform internal.staging_fail(p_call, v_bad, p_teardown);
+		return;
+	end if;
+	v_to := internal.staging_move(p_call.job_id, p_call.function);
+	if v_to = 'staged' then
+		perform internal.staging_release(p_call.job_id);
+	elsif v_to = 'running' then
+		perform internal.staging_attempts(p_call.job_id, null);
+	end if;
+end $$;
+comment on function internal.staging_done(rota.staging_call, text, boolean) is
+	'A function has succeeded; p_result: of paths, the variables.';
+
+create function internal.staging_report_one(p_call rota.staging_call, p_busy boolean, p_result text, p_poll_s int,
+	p_teardown boolean) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	if p_busy and p_call.rc = 0 and p_call.function like 'test\_%' and not p_call.unwanted then
+		update staging_call c
+		set began_at = null, due_at = clock_timestamp() + make_interval(secs => p_poll_s), output = p_call.output
+		where c.job_id = p_call.job_id and c.call_id = p_call.call_id;
+		return;
+	end if;
+	update staging_call c
+	set began_at = coalesce(c.began_at, clock_timestamp()), ended_at = clock_timestamp(), rc = p_call.rc, usec = p_call.usec,
+		message = p_call.message, output = nullif(p_call.output, '')
+	where c.job_id = p_call.job_id and c.call_id = p_call.call_id;
+	if p_call.unwanted then
+		perform internal.staging_next(p_call.job_id);
+	elsif p_call.rc = 0 then
+		perform internal.staging_done(p_call, p_result, p_teardown);
+	else
+		perform internal.staging_fail(p_call, p_call.message, p_teardown);
+	end if;
+end $$;
+comment on function internal.staging_report_one(rota.staging_call, boolean, text, int, boolean) is
+	'Store the end of one call, whose row has rc, usec, message and output as reported, and do what follows.';
+
+create function api.staging_report(p_term bigint, p_calls bigint[], p_rcs int[], p_busy boolean[], p_usecs bigint[],
+	p_messages text[], p_outputs text[], p_results text[], p_poll_s int, p_teardown boolean) returns void
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_one record;
+	v_call rota.staging_call;
+begin
+	perform internal.staging_leader(p_term, true);
+	perform internal.job_lock(array(select c.job_id from staging_call c where c.call_id = any (p_calls) and c.ended_at is null));
+	for v_one in
+		select c as call, v.*
+		from unnest(p_calls, p_rcs, p_busy, p_usecs, p_messages, p_outputs, p_results)
+			as v (call_id, rc, busy, usec, message, output, result)
+		join rota.staging_call c on c.call_id = v.call_id and c.ended_at is null
+		order by v.call_id
+	loop
+		v_call := v_one.call;
+		v_call.rc := v_one.rc;
+		v_call.usec := v_one.usec;
+		v_call.message := v_one.message;
+		v_call.output := v_one.output;
+		perform internal.staging_report_one(v_call, v_one.busy, v_one.result, p_poll_s, p_teardown);
+	end loop;
+	notify rota_event;
+end $$;
+comment on function api.staging_report(bigint, bigint[], int[], boolean[], bigint[], text[], text[], text[], int, boolean) is
+	'How calls ended: what each function returned (null: it did not run to its end), whether it is to be polled again in '
+	'p_poll_s seconds, microseconds, message, output, and of paths its variables. p_teardown: a failure tears the data down at '
+	'once. A repeated report changes nothing. RT412: no longer leader.';

@@ -1,0 +1,121 @@
+-- What people see of the staging of a job's data, and what administrators do about it.
+
+create function internal.staging_text(p_staging rota.staging) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_call staging_call;
+begin
+	select * into v_call from staging_call c where c.job_id = p_staging.job_id and c.ended_at is null;
+	return concat_ws(', ', case p_staging.state
+		when 'pending' then 'its data is to be staged in'
+		when 'setup' then 'its data is being staged in'
+		when 'staging_in' then 'its data is being staged in'
+		when 'staged' then 'its data is staged'
+		when 'failed' then 'stage-in has failed'
+		when 'post_run' then 'its data is being staged out'
+		when 'staging_out' then 'its data is being staged out'
+		else p_staging.state end,
+		case when v_call.began_at is not null then format('%s of burst_buffer.lua since %s', v_call.function,
+			to_char(v_call.began_at, 'YYYY-MM-DD HH24:MI:SS TZ'))
+		when v_call.function is not null then v_call.function || ' of burst_buffer.lua is due' end, p_staging.message);
+end $$;
+comment on function internal.staging_text(rota.staging) is 'What becomes of the data of a job, as text.';
+
+create function internal.why_staging(p_job bigint, p_step int) returns setof jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
+	select internal.why_row('staging', internal.staging_text(g), null, null)
+	from staging g
+	join step s on s.job_id = g.job_id and s.step_id = p_step
+	where g.job_id = p_job and g.state in ('pending', 'setup', 'staging_in', 'failed') and s.deps_waiting > 0;
+end $$;
+comment on function internal.why_staging(bigint, int) is 'Staging of data that a step waits for.';
+
+create function internal.staging_calls_json(p_job bigint, p_own boolean) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('function', c.function, 'hurry', c.hurry, 'try', c.tries, 'due_at',
+			c.due_at, 'began_at', c.began_at, 'ended_at', c.ended_at, 'rc', c.rc, 'elapsed_s', round(c.usec / 1e6, 3),
+			'message', c.message, 'output', case when p_own then c.output end) order by c.call_id), '[]')
+		from staging_call c where c.job_id = p_job);
+end $$;
+comment on function internal.staging_calls_json(bigint, boolean) is
+	'Calls of functions of burst_buffer.lua for a job; p_own: with what they printed.';
+
+create function internal.staging_json(p_job bigint, p_own boolean) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select jsonb_build_object('state', g.state, 'directives', case when p_own then g.directives end, 'message',
+			case when p_own then g.message end, 'staged_at', g.staged_at, 'ended_at', g.ended_at, 'calls',
+			case when p_own then internal.staging_calls_json(p_job, true) end)
+		from staging g where g.job_id = p_job);
+end $$;
+comment on function internal.staging_json(bigint, boolean) is 'The data of a job, for "show"; p_own: with what is its owner''s alone.';
+
+create function internal.hook_list_json(p_job bigint) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('job_id', g.job_id, 'user', j.user_name, 'state', g.state, 'text',
+			internal.staging_text(g), 'message', g.message,
+			'calls', case when p_job is not null then internal.staging_calls_json(g.job_id, true) end) order by g.job_id), '[]')
+		from staging g
+		join job j on j.job_id = g.job_id
+		where case when p_job is null then g.ended_at is null else g.job_id = p_job end);
+end $$;
+comment on function internal.hook_list_json(bigint) is 'Staging of this job with its calls, or (null) all that is not over.';
+
+create function internal.hook_retry(p_job bigint) returns text
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_staging staging;
+begin
+	perform internal.job_lock(array[p_job]);
+	select * into v_staging from staging g where g.job_id = p_job;
+	if exists (select from staging_call c where c.job_id = p_job and c.ended_at is null) then
+		return null;
+	elsif v_staging.state = 'failed' then
+		update step s set held = '', held_reason = null
+		where s.job_id = p_job and s.state = 'pending' and s.held = 'system';
+		perform internal.step_move('operator', array(
+			select (s.job_id, s.step_id, 'release', null, null, null, null, null)::internal.move
+			from step s where s.job_id = p_job and s.state = 'pending'));
+	end if;
+	notify rota_hook;
+	return internal.staging_move(p_job, 'retry');
+end $$;
+comment on function internal.hook_retry(bigint) is
+	'Try the failed stage-in or stage-out of a job again; the state that follows; null: nothing of it has failed.';
+
+create function api.hook_admin(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_action constant text := coalesce(internal.request_text(p_request, 'action'), '');
+	v_job constant bigint := internal.request_int(p_request, 'job', 9223372036854775807);
+	v_state text;
+begin
+	if internal.caller_role(p_uid, p_user) = 'user' then
+		raise exception 'only operators and administrators see the calls of hooks' using errcode = 'RT403',
+			hint = 'rota show JOB has those of your own jobs.';
+	elsif v_action not in ('list', 'show', 'retry') then
+		raise exception 'a hook has no action "%"', v_action using errcode = 'RT422', hint = 'Actions are list, show and retry.';
+	elsif v_action = 'list' then
+		return jsonb_build_object('hooks', internal.hook_list_json(null));
+	elsif v_job is null or not exists (select from staging g where g.job_id = v_job) then
+		raise exception 'no job % has directives for burst_buffer.lua', coalesce(v_job::text, '') using errcode = 'RT404',
+			hint = 'rota admin hook list';
+	elsif v_action = 'retry' then
+		v_state := internal.hook_retry(v_job);
+		if v_state is null then
+			raise exception 'nothing of job % has failed: %', v_job,
+				(select internal.staging_text(g) from staging g where g.job_id = v_job) using errcode = 'RT409';
+		end if;
+	end if;
+	return jsonb_build_object('hooks', internal.hook_list_json(v_job));
+end $$;
+comment on function api.hook_admin(int, text, jsonb) is
+	'Staging of jobs, for operators: "list" all that is not over, "show" a job with the calls of its functions, "retry" what has '
+	'failed. Request {action, job}. Answer {hooks: [{job_id, user, state, text, message, calls}]}.';

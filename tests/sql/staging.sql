@@ -1,0 +1,223 @@
+-- Staging of data by burst_buffer.lua: the moves, the call that each leaves due, what the job's steps wait for, failures, cancels.
+begin;
+\ir world.psql
+select * from no_plan();
+update rota.setting set value = '1' where name = 'requeue_max';
+select api.leader_claim('hook', 60) as term \gset
+create function t.staging(p_more jsonb default '{}') returns jsonb language sql as $$ select jsonb_build_object('staging', '{"directives": "#BB_LUA x"}'::jsonb || p_more) $$;
+-- Calls that runnerd gets, with what it has.
+create function t.take(p_have bigint[] default '{}', p_poll boolean default false) returns text language sql as $$
+	select string_agg(job_id || ':' || function || case when hurry then '!' else '' end || case when wanted then '' else '-' end, ' ' order by call_id)
+	from api.staging_take((select term from rota.leader where name = 'hook'), p_have, 100, p_poll) $$;
+create function t.open(p_job bigint) returns bigint language sql as $$ select call_id from rota.staging_call where job_id = p_job and ended_at is null $$;
+-- The open call of a job ends.
+create function t.over(p_job bigint, p_rc int default 0, p_message text default null, p_busy boolean default false, p_result text default null, p_teardown boolean default false)
+returns text language plpgsql as $$
+begin
+	perform api.staging_report((select term from rota.leader where name = 'hook'), array[t.open(p_job)], array[p_rc], array[p_busy], array[1500], array[p_message], array['said'], array[p_result], 15, p_teardown);
+	return (select state || coalesce(':' || (select function from rota.staging_call where call_id = t.open(p_job)), '') from rota.staging where job_id = p_job);
+end $$;
+create function t.where(p_job bigint) returns text language sql as $$
+	select state || coalesce(':' || (select function || case when hurry then '!' else '' end from rota.staging_call where call_id = t.open(p_job)), '') from rota.staging where job_id = p_job $$;
+-- A job is brought to a state.
+create function t.staged(p_job bigint) returns text language plpgsql as $$
+begin
+	perform t.take();
+	perform t.over(p_job), t.over(p_job), t.over(p_job);
+	return t.over(p_job, 0, null, false, E'BB_A=1\nBB_B=x=y\n');
+end $$;
+create function t.place(p_job bigint) returns text language plpgsql as $$
+begin
+	perform t.staged(p_job);
+	perform t.start(p_job || '.a', '{1}', '{"staging": true}');
+	perform t.take();
+	return t.where(p_job);
+end $$;
+create function t.ran(p_job bigint) returns text language plpgsql as $$
+begin
+	perform t.place(p_job);
+	perform t.over(p_job);
+	perform t.run(p_job || '.a'), t.finish(p_job || '.a');
+	perform t.take();
+	return t.where(p_job);
+end $$;
+create function t.given(p_job bigint) returns bigint language sql as $$ select count(*) from api.node_orders('{1}', '{}', 1000) where job_id = p_job $$;
+
+-- No directive.
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select is((select staging from rota.job where job_id = :j), false, 'no directive: nothing of it');
+select is(t.take(), null, 'no call');
+
+-- A plain job.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]', t.staging()) as j \gset
+select is((select array_agg(deps_waiting order by step_id) from rota.step where job_id = :j), '{1,2}', 'its steps wait for its data');
+select is(t.where(:j), 'pending', 'pending');
+select is(t.take(), :'j' || ':setup', 'setup is due, as nothing else is waited for');
+select is(t.take(array[t.open(:j)]), null, 'once');
+select is(t.over(:j), 'staging_in:data_in', 'then data_in');
+select is(t.take(), :'j' || ':data_in', 'which is taken');
+select is(t.over(:j), 'staging_in:test_data_in', 'then test_data_in');
+select t.take() \g /dev/null
+select is(t.over(:j, 0, 'BUSY', true), 'staging_in:test_data_in', 'which is polled');
+select is(t.take(), null, 'later');
+update rota.staging_call set due_at = now() - interval '1 hour' where job_id = :j and ended_at is null;
+select is(t.take(), :'j' || ':test_data_in', 'then');
+select is(t.over(:j), 'staging_in:paths', 'then paths');
+select is((select n.reason from internal.step_now n where n.job_id = :j and n.step_id = 0), 'staging_in', 'the reason of the step');
+select alike(api.job_why(t.uid('alice'), 'alice', t.request(:'j')) #>> '{steps,0,conditions,0,message}', 'its data is being staged in, paths of burst_buffer.lua%', 'why');
+select t.take() \g /dev/null
+select is(t.over(:j, 0, null, false, E'BB_A=1\nBB_B=x=y\n'), 'staged', 'staged');
+select is((select array_agg(deps_waiting order by step_id) from rota.step where job_id = :j), '{0,1}', 'its steps wait for it no more');
+select is((select variables from api.schedule_launch(array[:j], '{0}')), E'1=6:BB_A=1\n2=8:BB_B=x=y\n', 'its variables for the launch request');
+select t.right('staged');
+select t.start(:'j' || '.a', '{1}', '{"staging": true}') \g /dev/null
+select is(t.where(:j), 'pre_run:pre_run', 'with nodes, pre_run is due');
+select is(t.given(:j), 0::bigint, 'no order leaves');
+select is(t.take(), :'j' || ':pre_run', 'it is taken');
+select is(t.over(:j), 'running', 'then it runs');
+select is(t.given(:j), 1::bigint, 'its order leaves');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
+select is(t.where(:j), 'running', 'one of its steps has ended');
+select t.start(:'j' || '.b', '{1}', '{"staging": true}') \g /dev/null
+select is(t.given(:j), 2::bigint, 'the other waits for nothing');
+select t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
+select is(t.where(:j), 'post_run:post_run', 'the last has: post_run is due');
+select is(t.job(:j), 'completed', 'the job has ended');
+select t.take() \g /dev/null
+select is(t.over(:j), 'staging_out:data_out', 'then data_out');
+select t.take() \g /dev/null
+select is(t.over(:j), 'staging_out:test_data_out', 'then test_data_out');
+select is(t.over(:j), 'teardown:job_teardown', 'then teardown');
+select is((select hurry from rota.staging where job_id = :j), false, 'not in a hurry');
+select is(t.over(:j), 'complete', 'complete');
+select is((select string_agg(function, ' ' order by call_id) from rota.staging_call where job_id = :j), 'setup data_in test_data_in paths pre_run post_run data_out test_data_out job_teardown', 'its calls');
+select t.right('complete');
+
+-- Held, later, dependent: not before.
+select t.submit('alice', '[{"name": "a", "hold": true}]', '[]', t.staging()) as h \gset
+select t.submit('alice', '[{"name": "a"}]') as p \gset
+select t.submit('alice', '[{"name": "a"}]', format('[{"step": "a", "job": %s}]', :p)::jsonb, t.staging()) as d \gset
+select t.submit('alice', '[{"name": "a", "begin_at": 9999999999}]', '[]', t.staging()) as b \gset
+select is(t.take(), null, 'held, dependent, later: no call');
+select is((select n.reason from internal.step_now n where n.job_id = :d and n.step_id = 0), 'dependency', 'the reason is the dependency');
+select is((select n.reason from internal.step_now n where n.job_id = :b and n.step_id = 0), 'begin', 'and the time');
+select t.act('release', 'alice', :'h'), t.pass(:'p' || '.a') \g /dev/null
+select is(t.take(), :'h' || ':setup ' || :'d' || ':setup', 'then both');
+select t.act('cancel', 'alice', :'b') \g /dev/null
+select is(t.where(:b), 'complete', 'cancelled before: no call');
+
+-- A stage-in that fails.
+select is(t.over(:h, -1, 'no'), 'failed', 'a failure');
+select is((select held || ': ' || held_reason from t.step(:'h' || '.a')), 'system: burst_buffer.lua: setup: no', 'holds the job');
+select is(t.take(array[t.open(:d)]), null, 'no call follows');
+select t.right('a failure');
+select t.act('release', 'alice', :'h') \g /dev/null
+select is(t.where(:h), 'pending:job_teardown!', 'its release begins with a teardown');
+select is(t.take(array[t.open(:d)]), :'h' || ':job_teardown!', 'in a hurry');
+select is(t.over(:h), 'pending', 'then');
+select is(t.take(array[t.open(:d)]), :'h' || ':setup', 'setup again');
+select is(t.over(:h, -1, 'no', false, null, true), 'failed:job_teardown', 'teardown_failure: a teardown at once');
+select is(t.over(:h), 'failed', 'and it stays held');
+select t.act('cancel', 'alice', :'h') \g /dev/null
+select is(t.where(:h), 'teardown:job_teardown!', 'cancelled: a teardown');
+select t.over(:h) \g /dev/null
+select is(t.over(:d), 'staging_in:data_in', 'the other one goes on');
+
+-- Cancel while a function runs: killed, then a teardown.
+select t.take() \g /dev/null
+select t.act('cancel', 'alice', :'d') \g /dev/null
+select is((select array_agg(unwanted) from rota.staging_call where job_id = :d and ended_at is null), '{t}', 'what runs is not wanted');
+select is(t.take(array[t.open(:d)], true), :'d' || ':data_in-', 'runnerd gets to know');
+select is(t.over(:d, null, 'was killed'), 'teardown:job_teardown', 'then a teardown');
+select is(t.over(:d, -1, 'no'), 'teardown:job_teardown', 'that fails');
+select is((select tries from rota.staging_call where call_id = t.open(:d)), 2, 'a second try');
+select t.over(:d, -1, 'no') \g /dev/null
+select is(t.over(:d, -1, 'no'), 'complete', 'after three it is over');
+select is((select message from rota.staging where job_id = :d), 'burst_buffer.lua: job_teardown: no', 'and the message is kept');
+
+-- Variables that are none.
+select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
+select t.take(), t.over(:j), t.over(:j), t.over(:j) \g /dev/null
+select is(t.over(:j, 0, null, false, E'A=1\n2=x\n'), 'failed', 'variables that are none');
+select is((select message from rota.staging where job_id = :j), 'burst_buffer.lua: paths: line 2 of the path file is not NAME=value', 'name the line');
+
+-- pre_run fails: queued again, then held.
+select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
+select is(t.place(:j), 'pre_run:pre_run', 'pre_run');
+select is(t.over(:j, -1, 'no'), 'pending:job_teardown', 'a failure of it: teardown');
+select is((select concat_ws(' ', state, requeues, deps_waiting, cause, message) from t.step(:'j' || '.a')), 'pending 1 1 burst_buffer burst_buffer.lua: pre_run: no', 'queued again, behind its data');
+select is((select count(*) from rota.node_order where job_id = :j) + (select count(*) from rota.hook_pending where job_id = :j), 0::bigint, 'nothing is left of the attempt');
+select t.right('pre_run failed');
+select t.over(:j), t.later() \g /dev/null
+select is(t.place(:j), 'pre_run:pre_run', 'again');
+select t.over(:j, -1, 'no') \g /dev/null
+select is((select held || ': ' || held_reason from t.step(:'j' || '.a')), 'system: pre_run of burst_buffer.lua failed too often', 'held');
+select t.right('pre_run failed again');
+select t.over(:j) \g /dev/null
+
+-- Cancel in pre_run.
+select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
+select t.place(:j) \g /dev/null
+select t.act('cancel', 'alice', :'j') \g /dev/null
+select is(t.take(array[t.open(:j)], true), :'j' || ':pre_run-', 'cancelled in pre_run: not wanted');
+select is(t.over(:j, null, 'was killed'), 'teardown:job_teardown', 'teardown');
+select is(t.job(:j), 'cancelled', 'the job is cancelled');
+select is((select hurry from rota.staging_call where call_id = t.open(:j)), true, 'in a hurry');
+select t.right('cancelled in pre_run');
+select t.over(:j) \g /dev/null
+
+-- Stage-out that fails stays, until somebody does something about it.
+select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
+select is(t.ran(:j), 'post_run:post_run', 'post_run');
+select is(t.over(:j, -1, 'no'), 'post_run', 'a failure: it stays');
+select is(t.take(), null, 'no call');
+select throws_ok(format($$select api.hook_admin(%s, 'bob', '{"action": "retry", "job": %s}')$$, t.uid('bob'), :j), 'RT403', null, 'a user may not');
+select is(api.hook_admin(0, 'root', jsonb_build_object('action', 'retry', 'job', :j)) #>> '{hooks,0,state}', 'post_run', 'an operator tries again');
+select is(t.where(:j), 'post_run:post_run', 'from post_run');
+select throws_ok(format($$select api.hook_admin(0, 'root', '{"action": "retry", "job": %s}')$$, :j), 'RT409', null, 'nothing has failed now');
+select t.over(:j) \g /dev/null
+select is(t.over(:j, -1, 'no'), 'staging_out', 'data_out fails');
+select t.act('cancel', 'alice', :'j') \g /dev/null
+select is(t.where(:j), 'staging_out', 'cancel changes nothing');
+select t.act('cancel', 'alice', :'j', '{"hurry": true}') \g /dev/null
+select is(t.where(:j), 'teardown:job_teardown!', 'in a hurry it is over');
+select is(t.job(:j), 'completed', 'the job stays completed');
+select t.over(:j) \g /dev/null
+select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
+select t.ran(:j) \g /dev/null
+select is(t.over(:j, -1, 'no', false, null, true), 'teardown:job_teardown', 'teardown_failure: a teardown at once');
+select is((select hurry from rota.staging where job_id = :j), false, 'not in a hurry');
+select t.over(:j) \g /dev/null
+
+-- The runnerd is gone: what it ran is interrupted.
+select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
+select is(t.take(), :'j' || ':setup', 'setup runs');
+select is(t.take('{}'), :'j' || ':job_teardown!', 'interrupted: a teardown');
+select t.over(:j) \g /dev/null
+select is(t.take(), :'j' || ':setup', 'and setup again');
+select t.over(:j), t.over(:j), t.over(:j), t.over(:j, 0, null, false, '') \g /dev/null
+select is(t.where(:j), 'staged', 'staged: nothing to interrupt');
+select t.start(:'j' || '.a', '{1}', '{"staging": true}'), t.take() \g /dev/null
+select is(t.take('{}'), :'j' || ':pre_run', 'pre_run again');
+select t.over(:j), t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.take(), t.over(:j), t.take() \g /dev/null
+select is(t.take('{}'), :'j' || ':post_run', 'data_out: again from post_run');
+select t.over(:j), t.over(:j), t.over(:j), t.take() \g /dev/null
+select is(t.take('{}'), :'j' || ':job_teardown', 'teardown again, not in a hurry');
+select t.over(:j) \g /dev/null
+
+-- Rerun.
+select t.act('requeue', 'alice', :'j') \g /dev/null
+select is(t.where(:j), 'pending', 'requeued: pending');
+select is((t.step(:'j' || '.a')).deps_waiting, 1, 'its steps wait again');
+select t.right('requeued');
+select is(t.take(), :'j' || ':setup', 'and it is staged in again');
+
+-- The moves, and who may make them.
+select is(internal.staging_move(:j, 'post_run'), null, 'a move that there is not means nothing');
+select throws_ok($$update rota.staging set state = 'complete'$$, '23514', null, 'complete has a time');
+select throws_ok(format($$insert into rota.staging_call (job_id, function) values (%s, 'setup')$$, :j), '23505', null, 'two calls at a time are refused');
+select throws_ok($$select api.staging_take(0, '{}', 1, false)$$, 'RT412', null, 'another runnerd leads');
+select throws_ok($$select api.staging_report(0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', 1, false)$$, 'RT412', null, 'nor may it report');
+select is((select count(*) from rota.staging_transition t where not exists (select from rota.staging_transition o where o.to_state = t.from_state) and t.from_state <> 'pending'), 0::bigint, 'every state is reached');
+select * from finish();
+rollback;

@@ -1,0 +1,536 @@
+#!/usr/bin/env bats
+# Staging by the site's burst_buffer.lua: the order of its functions, what waits for them, what follows from a failure, a time-out, a
+# cancel and the death of a daemon in each stage.
+
+load helper
+
+setup_file() {
+	SITE=$(mktemp -d /tmp/rota-staging.XXXXXX) # where the daemons' account can go
+	export SITE
+	chmod 1777 "$SITE"
+	# It records each call. Directives say what it does: fail=F: the function F fails, until there is a file healed.JOB; hang=F: F
+	# does not end; wait=F: F waits for a file go.JOB; busy=F: F is polled until there is a file go.JOB; late=F: when it is killed,
+	# F says that it has succeeded.
+	cat >"$SITE/burst_buffer.lua" <<-'END'
+		local site = "@SITE@"
+		local function exists(path)
+			local f = io.open(path)
+			if f then f:close() end
+			return f ~= nil
+		end
+		local function record(name, job, arguments)
+			local f = assert(io.open(site .. "/log." .. job, "a"))
+			f:write(name .. " " .. table.concat(arguments, " ") .. "\n")
+			f:close()
+			print(name .. " of job " .. job)
+		end
+		local function behave(name, job, script)
+			local f = assert(io.open(script))
+			local text = f:read("a")
+			f:close()
+			local asked = function(word) return text:find("\n#BB_LUA[^\n]* " .. word .. "=" .. name .. "%f[%s]") end
+			if asked("fail") and not exists(site .. "/healed." .. job) then
+				return slurm.ERROR, name .. " says no"
+			end
+			if asked("hang") or asked("late") then os.execute("sleep 1000.0" .. job .. " " .. "0") end
+			while asked("wait") and not exists(site .. "/go." .. job) do os.execute("sleep 0.1") end
+			if asked("busy") and not exists(site .. "/go." .. job) then return slurm.SUCCESS, "BUSY" end
+			return slurm.SUCCESS
+		end
+		for _, name in ipairs{"data_in", "test_data_in", "pre_run", "post_run", "data_out", "test_data_out"} do
+			_G["slurm_bb_" .. name] = function(job, script, uid, gid, info)
+				record(name, job, {uid, gid, info.user_name, tostring(info.job_state)})
+				return behave(name, job, script)
+			end
+		end
+		function slurm_bb_setup(job, uid, gid, pool, size, script, info)
+			record("setup", job, {uid, gid, pool, size, tostring(info.no_such_field)})
+			return behave("setup", job, script)
+		end
+		function slurm_bb_paths(job, script, path, uid, gid, info)
+			record("paths", job, {uid, gid})
+			local f = assert(io.open(path, "w"))
+			f:write(exists(site .. "/bad." .. job) and "1=2\n" or "BB_PATH=/fast/" .. job .. "\nBB_EMPTY=\nBB_SIGN=a=b\n")
+			f:close()
+			return behave("paths", job, script)
+		end
+		function slurm_bb_job_teardown(job, script, hurry, uid, gid)
+			record("job_teardown", job, {hurry, uid, gid})
+			return behave("job_teardown", job, script)
+		end
+	END
+	sed -i "s,@SITE@,$SITE," "$SITE/burst_buffer.lua"
+	chmod 0644 "$SITE/burst_buffer.lua"
+	instance_up 1 --cpus 8 --mem 8000 --set node.grace=1 --set schedule.period=1 --set hooks.burst_buffer="$SITE/burst_buffer.lua" \
+		--set hooks.other_timeout=8 --set hooks.stage_in_timeout=8 --set hooks.stage_out_timeout=8 --set hooks.poll_interval=1
+	rota admin setting change requeue_delay_s --value=0
+	rota admin setting change requeue_max --value=3
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	rm -rf -- "$SITE"
+	return "$status"
+}
+
+# submit DIRECTIVE [OPTION]...: a job with this directive, which prints what its environment has of burst_buffer.lua.
+submit() {
+	printf '#!/bin/bash\n#BB_LUA %s\nenv | grep ^BB_ | sort >%s/environment.$ROTA_JOB_ID\n' "$1" "$SITE" >"$BATS_TEST_TMPDIR/script"
+	shift
+	(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null "$@" script)
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+staging() {
+	sql "select state from rota.staging where job_id = $1"
+}
+
+is_staging() {
+	[ "$(staging "$1")" = "$2" ]
+}
+
+# A function of the job's is under way.
+runs() {
+	[ "$(sql "select function from rota.staging_call where job_id = $1 and began_at is not null and ended_at is null")" = "$2" ] &&
+		grep -q "^$2 " "$SITE/log.$1"
+}
+
+# called JOB: the functions that were called, in order.
+called() {
+	sed 's/ .*//' "$SITE/log.$1" | paste -sd' '
+}
+
+ALL="setup data_in test_data_in paths pre_run post_run data_out test_data_out job_teardown"
+
+@test "a plain job: all functions in this order, as the daemons' account, with their arguments" {
+	job=$(submit "stage")
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(called "$job")" = "$ALL" ]
+	run cat "$SITE/log.$job"
+	[ "${lines[0]}" = "setup $(id -u) $(id -g) (null) 0 nil" ]
+	[ "${lines[1]}" = "data_in $(id -u) $(id -g) $(id -un) PENDING" ]
+	[ "${lines[8]}" = "job_teardown false $(id -u) $(id -g)" ]
+	who=$(stat -c %U "$SITE/log.$job")
+	[ "$(id -u)" != 0 ] || [ "$who" = rota ]
+	[ "$(cat "$SITE/environment.$job")" = "BB_EMPTY=
+BB_PATH=/fast/$job
+BB_SIGN=a=b" ]
+	[ -z "$(ls -A "$ROTA_HOME/run/hook/staging")" ]
+	run rota show --hooks "$job"
+	[[ "$output" == *"Staging"*"complete"*"data_in succeeded after"* ]]
+	run rota admin hook show "$job"
+	[[ "$output" == *"output of data_in:
+data_in of job $job"* ]]
+	[ "$(sql "select state || ' ' || (stage_in_s >= 0)::text from acct.staging where job_id = $job")" = "complete true" ]
+	[ "$(sql "select count(*) from acct.staging_call where job_id = $job and rc = 0")" = 9 ]
+}
+
+@test "no directive: no call and no row; held: none before its release" {
+	printf '#!/bin/bash\necho\n#BB_LUA late\n' >"$BATS_TEST_TMPDIR/none"
+	cd "$BATS_TEST_TMPDIR"
+	none=$(rota submit --parsable --output=/dev/null none)
+	held=$(submit "stage" --hold)
+	rota wait --timeout=60 "$none"
+	[ "$(sql "select count(*) from rota.staging where job_id = $none")" = 0 ]
+	[ ! -e "$SITE/log.$none" ]
+	[ "$(staging "$held")" = pending ]
+	[ ! -e "$SITE/log.$held" ]
+	rota release "$held"
+	rota wait --timeout=60 "$held"
+	eventually is_staging "$held" complete
+	[ "$(called "$held")" = "$ALL" ]
+}
+
+@test "a job of several steps stages once; a dependent job does not wait for its stage-out" {
+	cat >"$BATS_TEST_TMPDIR/several" <<-'END'
+		#!/bin/bash
+		#BB_LUA wait=data_out
+		#ROTA step a
+		true
+		#ROTA step b --after=a
+		test "$BB_PATH" = "/fast/$ROTA_JOB_ID"
+	END
+	cd "$BATS_TEST_TMPDIR"
+	job=$(rota submit --parsable --output=/dev/null several)
+	next=$(submit "stage" --dependency=afterok:"$job")
+	rota wait --timeout=60 "$job"
+	rota wait --timeout=60 "$next"
+	eventually is_staging "$next" complete
+	[ "$(staging "$job")" = staging_out ]
+	touch "$SITE/go.$job"
+	eventually is_staging "$job" complete
+	[ "$(called "$job")" = "$ALL" ]
+}
+
+@test "while it stages in, queue, show and why say so, and the node stays free" {
+	job=$(submit "wait=data_in")
+	eventually runs "$job" data_in
+	run rota queue
+	[[ "$output" == *"$job"*staging_in* ]]
+	run rota why "$job"
+	[[ "$output" == *"its data is being staged in, data_in of burst_buffer.lua since"* ]]
+	run rota admin hook list
+	[[ "$output" == "$job"*staging_in* ]]
+	[ "$(sql "select count(*) from rota.allocation where job_id = $job")" = 0 ]
+	touch "$SITE/go.$job"
+	rota wait --timeout=60 "$job"
+}
+
+@test "a function that answers BUSY is polled again, within its time-out" {
+	job=$(submit "busy=test_data_in")
+	eventually grep -q test_data_in "$SITE/log.$job"
+	eventually test "$(grep -c test_data_in "$SITE/log.$job")" -ge 1
+	polled() { [ "$(grep -c test_data_in "$SITE/log.$job")" -ge 3 ]; }
+	eventually polled
+	touch "$SITE/go.$job"
+	rota wait --timeout=60 "$job"
+	[ "$(sql "select count(*) from rota.staging_call where job_id = $job and function = 'test_data_in'")" = 1 ]
+	job=$(submit "busy=test_data_in")
+	eventually is_staging "$job" failed
+	[[ $(sql "select message from rota.staging where job_id = $job") == *"test_data_in"*"not finished after"* ]]
+	rota cancel "$job"
+	eventually is_staging "$job" complete
+}
+
+@test "stage-in fails: the job is held with the message; its release tries again after a teardown" {
+	for function in setup data_in test_data_in paths; do
+		job=$(submit "fail=$function")
+		eventually is_staging "$job" failed
+		[ "$(sql "select held || ' ' || held_reason from rota.step where job_id = $job")" = \
+			"system burst_buffer.lua: $function: $function says no" ]
+		run rota why "$job"
+		[[ "$output" == *"$function says no"* ]]
+		[[ "$(called "$job")" == *"$function" ]]
+		touch "$SITE/healed.$job"
+		rota release "$job"
+		rota wait --timeout=60 "$job"
+		eventually is_staging "$job" complete
+		[[ "$(called "$job")" == *"$function job_teardown $ALL" ]]
+	done
+}
+
+@test "variables that are none: a failure that names the line" {
+	job=$(submit "wait=data_in")
+	touch "$SITE/bad.$job" "$SITE/go.$job"
+	eventually is_staging "$job" failed
+	[ "$(sql "select message from rota.staging where job_id = $job")" = \
+		"burst_buffer.lua: paths: line 1 of the path file is not NAME=value" ]
+	rota cancel "$job"
+	eventually is_staging "$job" complete
+}
+
+@test "pre_run fails: teardown in a hurry, the step queued again, and held when it fails too often" {
+	job=$(submit "fail=pre_run")
+	held() { [ "$(sql "select held from rota.step where job_id = $job")" = system ]; }
+	eventually held
+	[ "$(sql "select held_reason from rota.step where job_id = $job")" = "pre_run of burst_buffer.lua failed too often" ]
+	[[ "$(called "$job")" == "setup data_in test_data_in paths pre_run job_teardown setup"* ]]
+	[ "$(grep job_teardown "$SITE/log.$job" | sort -u)" = "job_teardown true $(id -u) $(id -g)" ]
+	[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
+	[ ! -e "$SITE/environment.$job" ]
+	touch "$SITE/healed.$job"
+	rota release "$job"
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ -s "$SITE/environment.$job" ]
+}
+
+@test "stage-out fails: nodes are free, the job has ended, the data stays until retry or cancel --hurry" {
+	for function in post_run data_out test_data_out; do
+		job=$(submit "fail=$function")
+		rota wait --timeout=60 "$job"
+		failed() { [[ $(sql "select message from rota.staging where job_id = $job") == *"$function says no" ]]; }
+		eventually failed
+		[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
+		[[ "$(staging "$job")" == post_run || "$(staging "$job")" == staging_out ]]
+		run rota admin hook retry "$job"
+		[ "$status" = 0 ]
+		again() { [ "$(grep -c "^$function" "$SITE/log.$job")" = 2 ]; }
+		eventually again
+		if [ "$function" = data_out ]; then
+			touch "$SITE/healed.$job"
+			eventually rota admin hook retry "$job"
+			eventually is_staging "$job" complete
+			[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown false $(id -u) $(id -g)" ]
+		else
+			eventually failed
+			rota cancel --hurry "$job"
+			eventually is_staging "$job" complete
+			[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
+		fi
+		[ "$(sql "select state from rota.job where job_id = $job")" = completed ]
+	done
+	refused "nothing of job $job has failed" rota admin hook retry "$job"
+}
+
+@test "a teardown that fails is tried three times, and then it is over" {
+	job=$(submit "fail=job_teardown")
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(grep -c job_teardown "$SITE/log.$job")" = 3 ]
+	[ "$(sql "select message from rota.staging where job_id = $job")" = "burst_buffer.lua: job_teardown: job_teardown says no" ]
+	[ "$(sql "select string_agg(tries::text, ' ' order by call_id) from rota.staging_call where job_id = $job and function = 'job_teardown'")" = "1 2 3" ]
+}
+
+@test "a function that does not end is killed with its processes, and has failed whatever it says then" {
+	for function in setup data_in; do
+		job=$(submit "late=$function")
+		eventually runs "$job" "$function"
+		eventually is_staging "$job" failed
+		[[ $(sql "select message from rota.staging where job_id = $job") == *"$function: "*"not finished after 8 seconds" ]]
+		rota cancel "$job"
+		eventually is_staging "$job" complete
+		[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
+	done
+	job=$(submit "hang=data_out")
+	rota wait --timeout=60 "$job"
+	late() { [[ $(sql "select message from rota.staging where job_id = $job") == *"data_out: "*"not finished after 8 seconds" ]]; }
+	eventually late
+	gone() { ! pgrep -u "$(stat -c %u "$SITE/log.$job")" -fx "sleep 1000.0$job 0"; }
+	eventually gone
+	rota cancel --hurry "$job"
+	eventually is_staging "$job" complete
+}
+
+@test "cancel while it stages in or in pre_run: the function is killed, teardown in a hurry" {
+	for function in setup data_in paths pre_run; do
+		job=$(submit "hang=$function")
+		eventually runs "$job" "$function"
+		rota cancel "$job"
+		eventually is_staging "$job" complete
+		rota wait --timeout=60 "$job" || true
+		[ "$(sql "select state from rota.job where job_id = $job")" = cancelled ]
+		[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
+		[[ "$(called "$job")" == *"$function job_teardown" ]]
+	done
+}
+
+@test "cancel before setup: no call; while it runs: stage-out, or with --hurry teardown alone" {
+	job=$(submit "stage" --hold)
+	rota cancel "$job"
+	eventually is_staging "$job" complete
+	[ ! -e "$SITE/log.$job" ]
+	for hurry in "" --hurry; do
+		printf '#!/bin/bash\n#BB_LUA stage\nsleep 1000\n' >"$BATS_TEST_TMPDIR/sleeps"
+		job=$(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null sleeps)
+		running() { [ "$(sql "select state from rota.step where job_id = $job")" = running ]; }
+		eventually running
+		rota cancel $hurry "$job"
+		eventually is_staging "$job" complete
+		if [ -z "$hurry" ]; then
+			[ "$(called "$job")" = "$ALL" ]
+		else
+			[ "$(called "$job")" = "setup data_in test_data_in paths pre_run job_teardown" ]
+			[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
+		fi
+	done
+}
+
+@test "cancel during stage-out has no effect; --hurry kills the function, and the job stays completed" {
+	job=$(submit "hang=data_out")
+	rota wait --timeout=60 "$job"
+	eventually runs "$job" data_out
+	rota cancel "$job" || true
+	runs "$job" data_out
+	rota cancel --hurry "$job"
+	eventually is_staging "$job" complete
+	[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
+	[ "$(sql "select state from rota.job where job_id = $job")" = completed ]
+}
+
+@test "runnerd dies in each stage: stage-in begins anew after a teardown, the others run again" {
+	for function in setup data_in pre_run post_run data_out job_teardown; do
+		job=$(submit "wait=$function")
+		eventually runs "$job" "$function"
+		kill -KILL "$(pid_of runnerd)"
+		rota up >/dev/null 2>&1
+		touch "$SITE/go.$job"
+		rota wait --timeout=120 "$job"
+		eventually is_staging "$job" complete
+		case $function in
+		setup | data_in) [[ "$(called "$job")" == *"$function job_teardown $ALL" ]] ;;
+		pre_run | post_run | job_teardown) [ "$(grep -c "^$function" "$SITE/log.$job")" = 2 ] ;;
+		data_out) [[ "$(called "$job")" == *"data_out post_run data_out test_data_out job_teardown" ]] ;;
+		esac
+		[ "$(sql "select state from rota.job where job_id = $job")" = completed ]
+	done
+}
+
+@test "jobmgrd and PostgreSQL die while it stages in and out: nothing is forgotten" {
+	for function in data_in data_out; do
+		for daemon in jobmgrd postgres; do
+			job=$(submit "wait=$function")
+			eventually runs "$job" "$function"
+			if [ "$daemon" = postgres ]; then
+				kill -KILL "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
+			else
+				kill -KILL "$(pid_of jobmgrd)"
+			fi
+			rota up >/dev/null 2>&1
+			touch "$SITE/go.$job"
+			rota wait --timeout=120 "$job"
+			eventually is_staging "$job" complete
+			[[ "$(called "$job")" == *"post_run data_out test_data_out job_teardown" ]]
+		done
+	done
+}
+
+@test "a requeued job stages in again" {
+	job=$(submit "stage")
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	rota requeue "$job"
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(called "$job")" = "$ALL $ALL" ]
+}
+
+@test "--bb and --bbf: inserted after the first line; another's file is read as the user, so not at all" {
+	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/plain"
+	printf '#BB_LUA one\n#BB_LUA two \\\n#BB_LUA three\n' >"$BATS_TEST_TMPDIR/directives"
+	cd "$BATS_TEST_TMPDIR"
+	job=$(rota submit --parsable --output=/dev/null --bbf directives plain)
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(sql "select directives from rota.staging where job_id = $job")" = "#BB_LUA one
+#BB_LUA two  three" ]
+	job=$(rota submit --parsable --output=/dev/null --bb="#BB_LUA fail=setup" plain)
+	eventually is_staging "$job" failed
+	rota cancel "$job"
+	refused "no regular file" rota submit --bbf /dev/zero plain
+	head -c 70000 /dev/zero | tr '\0' x >big
+	refused "at most 65536" rota submit --bbf big plain
+	refused "cannot have their data staged" rota submit --array=0-3 --bb="#BB_LUA stage" plain
+	refused "there are no pools" rota submit --bb="#BB_LUA pool=fast capacity=10G" plain
+}
+
+@test "hostile directives: metacharacters stay text, NUL and 10 MB are refused" {
+	job=$(submit '$(touch '"$SITE"'/evil) ; `touch '"$SITE"'/evil` | touch '"$SITE"'/evil '"'"'"')
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ ! -e "$SITE/evil" ]
+	cd "$BATS_TEST_TMPDIR"
+	printf '#!/bin/bash\n#BB_LUA a\0b\ntrue\n' >nul
+	refused NUL rota submit nul
+	{ printf '#!/bin/bash\n#BB_LUA '; head -c 10000000 /dev/zero | tr '\0' x; printf '\ntrue\n'; } >big
+	refused "bytes" rota submit big
+	{ printf '#!/bin/bash\n#BB_LUA '; head -c 100000 /dev/zero | tr '\0' x; printf '\ntrue\n'; } >large
+	refused "the directives #BB_LUA have" rota submit large
+}
+
+@test "strangers see neither directives nor calls of others, and may not try again" {
+	need_root
+	users_add rota-bb-eve
+	job=$(submit "fail=setup")
+	eventually is_staging "$job" failed
+	run as rota-bb-eve rota admin hook retry "$job"
+	[[ "$output" == *"only operators and administrators"* ]]
+	run as rota-bb-eve rota admin hook list
+	[ "$status" != 0 ]
+	run as rota-bb-eve rota show --json "$job"
+	[[ "$output" != *"fail=setup"* ]]
+	run as rota-bb-eve rota sql -Atc "select count(*) from acct.staging where job_id = $job"
+	[[ "$output" != 1 ]]
+	is_staging "$job" failed
+	rota cancel "$job"
+	users_remove rota-bb-eve
+}
+
+@test "the example of the slides: copies in and out, with the functions that it has" {
+	cat >"$SITE/slides.lua" <<-'END'
+		function slurm_bb_job_process(job_script)
+			local rc
+			rc = _parse_job_script(job_script, true, true)
+			if (rc == slurm.ERROR) then
+				return slurm.ERROR, "Burst buffer staging directive not given or invalid"
+			end
+			return slurm.SUCCESS
+		end
+		function slurm_bb_data_in(job_id, job_script)
+			return _stage(job_script, "stage_in")
+		end
+		function slurm_bb_data_out(job_id, job_script)
+			return _stage(job_script, "stage_out")
+		end
+		function _stage(job_script, stage)
+			local rc, src, dest, tmp1, tmp2
+			if (stage == "stage_in") then
+				rc, src, dest, tmp1, tmp2 = _parse_job_script(job_script, true, false)
+			else
+				rc, tmp1, tmp2, src, dest = _parse_job_script(job_script, false, true)
+			end
+			if (rc == slurm.ERROR) then
+				return slurm.SUCCESS
+			end
+			return _stage_file(src, dest)
+		end
+		function _parse_job_script(job_script, stage_in, stage_out)
+			local rc, in_src, in_dest, out_src, out_dest
+			local rc1, rc2 = slurm.SUCCESS, slurm.SUCCESS
+			io.input(job_script)
+			local contents = io.read("*all")
+			io.close()
+			if (stage_in) then
+				rc1, in_src, in_dest = _get_stage_src_dest(contents, "#BB_LUA stage_in")
+			end
+			if (stage_out) then
+				rc2, out_src, out_dest = _get_stage_src_dest(contents, "#BB_LUA stage_out")
+			end
+			if ((rc1 == slurm.ERROR) and (rc2 == slurm.ERROR)) then
+				rc = slurm.ERROR
+			else
+				rc = slurm.SUCCESS
+			end
+			return rc, in_src, in_dest, out_src, out_dest
+		end
+		function _get_stage_src_dest(contents, stage_str)
+			local src, dest, inx_start, inx_end
+			inx_start, inx_end, src, dest = string.find(contents, stage_str .. " source=(\"%S+\") destination=(\"%S+\")")
+			if (inx_start == nil) then
+				return slurm.ERROR, nil, nil
+			end
+			slurm.log_info("stage=%s: src=%s, dest=%s", stage_str, src, dest)
+			return slurm.SUCCESS, src, dest
+		end
+		function _stage_file(src, dest)
+			local rc, str, num, ret_str
+			if ((src == nil) or (dest == nil)) then
+				return slurm.ERROR, "src or dest are nil"
+			end
+			cmd = "cp " .. src .. " " .. dest
+			slurm.log_info("Running %s", cmd)
+			rc, str, num = os.execute(cmd)
+			if (rc == nil) then
+				ret_str = cmd .. " failed; " .. str .. ":" .. num
+				return slurm.ERROR, ret_str
+			end
+			return slurm.SUCCESS
+		end
+		function slurm_bb_teardown()
+			return slurm.SUCCESS
+		end
+	END
+	cp "$SITE/burst_buffer.lua" "$SITE/kept.lua"
+	cp "$SITE/slides.lua" "$SITE/burst_buffer.lua"
+	echo hello >"$SITE/hello.txt"
+	printf '#!/bin/bash\n#BB_LUA stage_in source="%s/hello.txt" destination="%s/job_in"\n#BB_LUA stage_out source="%s/job_out" destination="%s/copied_out"\necho "my job $SLURM_JOB_ID output this" >%s/job_out\n' \
+		"$SITE" "$SITE" "$SITE" "$SITE" "$SITE" >"$BATS_TEST_TMPDIR/slides"
+	cd "$BATS_TEST_TMPDIR"
+	job=$(rota submit --parsable --output=/dev/null slides)
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(cat "$SITE/job_in")" = hello ]
+	[ "$(cat "$SITE/copied_out")" = "my job $job output this" ]
+	rm "$SITE/hello.txt"
+	job=$(rota submit --parsable --output=/dev/null slides)
+	eventually is_staging "$job" failed
+	[[ $(sql "select message from rota.staging where job_id = $job") == *"data_in: cp "*"failed; exit:1" ]]
+	rota cancel "$job"
+	eventually is_staging "$job" complete
+	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
+}
