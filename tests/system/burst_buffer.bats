@@ -534,3 +534,37 @@ data_in of job $job"* ]]
 	eventually is_staging "$job" complete
 	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
 }
+
+@test "the example of the sources: copies below the user's folder alone, opened to the owner alone" {
+	need_root
+	users_add rota-bb-ann
+	cp "$SITE/burst_buffer.lua" "$SITE/kept.lua"
+	sed -e "s,^local POOL = .*,local POOL = \"$SITE/pool\"," -e "s,^local FAST = .*,local FAST = \"$SITE/fast\"," \
+		"$ROTA_SOURCE/examples/hooks/burst_buffer.lua" >"$SITE/burst_buffer.lua"
+	mkdir -p "$SITE/pool/rota-bb-ann/run/in" "$SITE/fast"
+	echo hello >"$SITE/pool/rota-bb-ann/run/in/data"
+	chown -R rota-bb-ann: "$SITE/pool/rota-bb-ann"
+	setfacl -R -m u:rota:rwX "$SITE/pool/rota-bb-ann"
+	chown rota: "$SITE/fast"
+	printf '#!/bin/bash\n#BB_LUA input=run/in output=run/out\ncp "$STAGE_IN/data" "$STAGE_OUT/copy"\nmkdir "$STAGE_OUT/sub"\ngetfacl -p "$STAGE_IN" >"$STAGE_OUT/sub/acl"\n' \
+		>"$BATS_TEST_TMPDIR/example"
+	chmod 644 "$BATS_TEST_TMPDIR/example"
+	cp "$BATS_TEST_TMPDIR/example" "$SITE/example"
+	cd /tmp
+	job=$(as rota-bb-ann rota submit --parsable --output=/dev/null "$SITE/example")
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(cat "$SITE/pool/rota-bb-ann/run/out/copy")" = hello ]
+	grep -qx other::--- "$SITE/pool/rota-bb-ann/run/out/sub/acl"
+	grep -qx user:rota-bb-ann:rwx "$SITE/pool/rota-bb-ann/run/out/sub/acl"
+	[ -z "$(ls -A "$SITE/fast")" ]
+	for name in ../root /etc 'a;touch${IFS}x' ''; do
+		job=$(as rota-bb-ann rota submit --parsable --output=/dev/null --bb="#BB_LUA input=$name" "$SITE/example")
+		eventually is_staging "$job" failed
+		[[ $(sql "select message from rota.staging where job_id = $job") == *"input is not a name below"* ]]
+		rota cancel "$job"
+		eventually is_staging "$job" complete
+	done
+	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
+	users_remove rota-bb-ann
+}
