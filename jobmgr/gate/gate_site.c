@@ -1,9 +1,10 @@
-/* gate_site.c - has the site's script job_submit judge a job: one question to runnerd, its answer, a refusal in the site's words.
+/* gate_site.c - has the site's scripts judge a job: one question to runnerd, its answer, a refusal in the site's words.
  *
- * Called by: gate_submit.c, gate_modify.c, where hooks.job_submit is set.
+ * Called by: gate_submit.c, gate_modify.c, where hooks.job_submit is set; gate_submit.c for jobs with directives for burst_buffer.
  * Invariants:
  * - While a question is under way, the hook client has the next move (gate_call.h).
- * - A job that the script refused, or could not judge unless hooks.broken says "accept", goes no further. */
+ * - A job that the script refused, or could not judge unless hooks.broken says "accept", goes no further. burst_buffer always
+ *   has to agree. */
 #include "jobmgr/gate/gate_site.h"
 
 #include <stdio.h>
@@ -17,18 +18,28 @@
 #include "lib/log.h"
 #include "lib/text.h"
 
-enum { SITE_TEXTS_MOST = 50, SITE_TEXT_LONGEST = 1000, SITE_REASON_LONGEST = 350, SITE_REQUEST_MOST = HOOK_CALL_MOST - 4096 };
+enum {
+	SITE_TEXTS_MOST = 50,
+	SITE_TEXT_LONGEST = 1000,
+	SITE_REASON_LONGEST = 350,
+	SITE_REQUEST_MOST = HOOK_CALL_MOST - 4096,
+	SITE_SCRIPT_MOST = 128 * 1024
+};
 
-/* A question to the script. */
+/* Name of the job's script for functions of burst_buffer. It is no file: the script's io has its text. */
+#define SITE_SCRIPT_NAME "job_script"
+
+/* A question to a script. */
 struct gate_question {
 	gate_site_handler *then;
+	const char *script; /* "job_submit" or "burst_buffer" */
 	bool has_label;
 	char label[];
 };
 
 bool gate_site_is_set(const struct gate_server *server)
 {
-	return server->hooks != NULL;
+	return *server->conf->hooks_job_submit != '\0';
 }
 
 /* Returns a line of a text without control characters; malloc'ed. */
@@ -64,7 +75,7 @@ static json_t *site_read_texts(const json_t *answer)
 }
 
 /* Write what the script has logged to the log of jobmgrd. */
-static void site_log(const json_t *answer)
+static void site_log(const char *script, const json_t *answer)
 {
 	const json_t *entry;
 	size_t i;
@@ -75,11 +86,11 @@ static void site_log(const json_t *answer)
 		char *line = site_clean_line(text ? text : "", text ? strlen(text) : 0);
 
 		if (level && strcmp(level, "error") == 0)
-			log_error("job_submit: %s", line);
+			log_error("%s: %s", script, line);
 		else if (level && strcmp(level, "info") == 0)
-			log_info("job_submit: %s", line);
+			log_info("%s: %s", script, line);
 		else
-			log_debug("job_submit: %s", line);
+			log_debug("%s: %s", script, line);
 		free(line);
 	}
 }
@@ -122,24 +133,24 @@ static void site_refuse(struct gate_call *c, const char *label, const json_t *an
 }
 
 /* End the call because the script could not judge, or accept the job as it is, as hooks.broken says. */
-static void site_fail(struct gate_call *c, gate_site_handler *then, const struct err *failure)
+static void site_fail(struct gate_call *c, const struct gate_question *question, const struct err *failure)
 {
 	struct err e;
 	json_t *texts;
 
-	if (strcmp(c->server->conf->hooks_broken, "accept") == 0) {
+	if (strcmp(question->script, "job_submit") == 0 && strcmp(c->server->conf->hooks_broken, "accept") == 0) {
 		log_warning("accepted a job of uid %u without the site's script job_submit: %s", (unsigned)c->credential->uid,
 			    failure->message);
 		texts = json_array();
-		then(c, NULL, texts);
+		question->then(c, NULL, texts);
 		json_decref(texts);
 		return;
 	}
-	log_error("refused a job of uid %u because of the site's script job_submit: %s", (unsigned)c->credential->uid,
+	log_error("refused a job of uid %u because of the site's script %s: %s", (unsigned)c->credential->uid, question->script,
 		  failure->message);
 	/* Clients try again after RT503: runnerd may be back soon. */
-	gate_refuse(&e, *failure->code ? failure->code : "RT503", "the site's script job_submit could not be asked: %.400s",
-		    failure->message);
+	gate_refuse(&e, *failure->code ? failure->code : "RT503", "the site's script %s could not be asked: %.400s",
+		    question->script, failure->message);
 	err_hint(&e, "Nothing was done. Tell your site's administrators.");
 	gate_call_fail(c, &e, NULL);
 }
@@ -154,10 +165,10 @@ static void site_answered(const json_t *answer, const struct err *failure, void 
 	if (!c->http) {
 		gate_call_abandon(c);
 	} else if (failure) {
-		site_fail(c, question->then, failure);
+		site_fail(c, question, failure);
 	} else {
 		texts = site_read_texts(answer);
-		site_log(answer);
+		site_log(question->script, answer);
 		if (json_integer_value(json_object_get(answer, "rc")) != 0)
 			site_refuse(c, question->has_label ? question->label : NULL, answer, texts);
 		else
@@ -167,18 +178,13 @@ static void site_answered(const json_t *answer, const struct err *failure, void 
 	free(question);
 }
 
-void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc, const json_t *rec, const char *label,
-		   gate_site_handler *then)
+/* Send a question. Frees the request. */
+static void site_send(struct gate_call *c, const char *script, json_t *request, const char *label, gate_site_handler *then)
 {
-	json_t *request = json_pack("{s:s, s:s, s:O, s:o, s:I}", "script", "job_submit", "function", function, "desc", desc,
-				    "parts", site_parts(c->server->limits->facts, c->credential->user, c->credential->groups),
-				    "uid", (json_int_t)c->credential->uid);
 	struct err e;
 
 	if (!request)
 		die("could not write a question to the site's script");
-	if (rec)
-		json_object_set(request, "rec", (json_t *)rec);
 	/* A job that is too large to be judged must not pass, whatever hooks.broken says. */
 	if (json_dumpb(request, NULL, 0, JSON_COMPACT) > SITE_REQUEST_MOST) {
 		gate_refuse(&e, "RT413",
@@ -189,11 +195,64 @@ void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc
 	} else {
 		c->question = xcalloc(1, sizeof *c->question + (label ? strlen(label) : 0) + 1);
 		c->question->then = then;
+		c->question->script = script;
 		c->question->has_label = label;
 		strcpy(c->question->label, label ? label : "");
 		hook_call(c->server->hooks, request, site_answered, c);
 	}
 	json_decref(request);
+}
+
+void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc, const json_t *rec, const char *label,
+		   gate_site_handler *then)
+{
+	json_t *request = json_pack("{s:s, s:s, s:O, s:o, s:I}", "script", "job_submit", "function", function, "desc", desc,
+				    "parts", site_parts(c->server->limits->facts, c->credential->user, c->credential->groups),
+				    "uid", (json_int_t)c->credential->uid);
+
+	if (request && rec)
+		json_object_set(request, "rec", (json_t *)rec);
+	site_send(c, "job_submit", request, label, then);
+}
+
+/* Returns a script as a function of burst_buffer finds it: the directives of --bb come after its first line. Of a long script it is
+ * the beginning; malloc'ed. */
+static char *site_staged_script(const char *script, const char *inserted)
+{
+	size_t head = strcspn(script, "\n"), length = strlen(script);
+	char *whole;
+
+	head += script[head] == '\n';
+	if (length > SITE_SCRIPT_MOST) {
+		length = SITE_SCRIPT_MOST;
+		while (length > head && script[length] != '\n')
+			length--;
+	}
+	whole = xasprintf("%.*s%s%s%s%.*s", (int)head, script, head > 0 && script[head - 1] != '\n' ? "\n" : "",
+			  inserted ? inserted : "", inserted ? "\n" : "", (int)(length - head), script + head);
+	return whole;
+}
+
+void gate_site_ask_staging(struct gate_call *c, const json_t *script, const json_t *plan, const char *label,
+			   gate_site_handler *then)
+{
+	const struct gate_credential *who = c->credential;
+	const json_t *job = json_object_get(plan, "job"), *staging = json_object_get(job, "staging");
+	char *text = site_staged_script(json_string_value(script), json_string_value(json_object_get(staging, "inserted")));
+	char uid[16], gid[16];
+	json_t *info;
+
+	snprintf(uid, sizeof uid, "%u", (unsigned)who->uid);
+	snprintf(gid, sizeof gid, "%u", (unsigned)who->gid);
+	info = json_pack("{s:I, s:I, s:s, s:O?, s:O?, s:O?, s:O?}", "user_id", (json_int_t)who->uid, "group_id",
+			 (json_int_t)who->gid, "user_name", who->user, "name", json_object_get(job, "name"), "account",
+			 json_object_get(job, "account"), "work_dir", json_object_get(job, "workdir"), "burst_buffer",
+			 json_object_get(staging, "directives"));
+	site_send(c, "burst_buffer",
+		  json_pack("{s:s, s:s, s:[s,s,s], s:o, s:{s:s}}", "script", "burst_buffer", "function", "slurm_bb_job_process",
+			    "args", SITE_SCRIPT_NAME, uid, gid, "job_info", info, "files", SITE_SCRIPT_NAME, text),
+		  label, then);
+	free(text);
 }
 
 void gate_site_add_texts(json_t **list, const json_t *texts)

@@ -16,6 +16,11 @@ typedef void gate_site_handler(struct gate_call *c, const json_t *changes, const
 void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc, const json_t *rec, const char *label,
 		   gate_site_handler *then);
 
+/* Have slurm_bb_job_process of the script burst_buffer judge a job with directives: its script (a JSON string) and its plan. The same
+ * otherwise; there are no changes. */
+void gate_site_ask_staging(struct gate_call *c, const json_t *script, const json_t *plan, const char *label,
+			   gate_site_handler *then);
+
 /* Append texts for the user to a list, which is made if it is NULL. */
 void gate_site_add_texts(json_t **list, const json_t *texts);
 

@@ -22,6 +22,7 @@ struct submission {
 	bool list; /* the request has a list "jobs" */
 	size_t count;
 	size_t judged; /* number of jobs that the site's script has accepted */
+	size_t staged; /* number of jobs whose directives burst_buffer has accepted, or that have none */
 	struct gate_job jobs[];
 };
 
@@ -309,6 +310,34 @@ static bool submission_count_job(const struct gate_call *c, const struct gate_jo
 
 static void submit_ask_again(struct gate_call *c);
 
+static void submit_ask_staging(struct gate_call *c);
+
+static void submit_staging_judged(struct gate_call *c, const json_t *changes, const json_t *texts)
+{
+	struct submission *s = c->state;
+
+	(void)changes;
+	gate_site_add_texts(&s->jobs[s->staged++].messages, texts);
+	submit_ask_staging(c);
+}
+
+/* Ask burst_buffer about the jobs with directives one by one; then submit. */
+static void submit_ask_staging(struct gate_call *c)
+{
+	struct submission *s = c->state;
+	const struct gate_job *job;
+
+	while (s->staged < s->count && !json_object_get(json_object_get(s->jobs[s->staged].plan, "job"), "staging"))
+		s->staged++;
+	job = &s->jobs[s->staged];
+	if (s->staged < s->count)
+		gate_site_ask_staging(c, json_object_get(job->request, "script"), job->plan, job->label, submit_staging_judged);
+	else if (c->route->function == API_job_try)
+		submit_try(c);
+	else
+		submit_begin(c);
+}
+
 static void submit_translate(struct gate_call *c)
 {
 	struct submission *s = c->state;
@@ -320,10 +349,8 @@ static void submit_translate(struct gate_call *c)
 	       submission_count_job(c, &s->jobs[i], &size, &steps, &e))
 		i++;
 	if (i == s->count) {
-		if (c->route->function == API_job_try)
-			submit_try(c);
-		else
-			submit_begin(c);
+		s->staged = 0;
+		submit_ask_staging(c);
 	} else if (*e.code || !gate_translate_retry(c, gate_site_is_set(c->server) ? submit_ask_again : submit_translate)) {
 		submit_refuse(c, &s->jobs[i], &problems, &e);
 	}

@@ -423,6 +423,41 @@ data_in of job $job"* ]]
 	refused "the directives #BB_LUA have" rota submit large
 }
 
+@test "job_process refuses a submission in the site's words, and says what it logs for the user" {
+	cp "$SITE/burst_buffer.lua" "$SITE/kept.lua"
+	cat >>"$SITE/burst_buffer.lua" <<-'END'
+		function slurm_bb_job_process(job_script, uid, gid, info)
+			local f = io.open(job_script)
+			local text = f:read("a")
+			f:close()
+			if text:find("\n#BB_LUA refused") then
+				return slurm.ERROR, "no " .. info.user_name .. " here, " .. uid
+			end
+			slurm.log_user("welcome")
+			return slurm.SUCCESS
+		end
+	END
+	run submit "refused"
+	[ "$status" != 0 ]
+	[[ "$output" == *"no $(id -un) here, $(id -u)"* ]]
+	run submit "x" --bb="#BB_LUA refused"
+	[ "$status" != 0 ]
+	cd "$BATS_TEST_TMPDIR"
+	printf '#!/bin/bash\n#BB_LUA refused\n' >refused
+	refused "no $(id -un) here" rota check refused
+	run submit "fine"
+	[ "$status" = 0 ]
+	[[ "$output" == *welcome* ]]
+	job=${lines[-1]}
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	echo 'syntax error here' >>"$SITE/burst_buffer.lua"
+	run submit "fine"
+	[ "$status" != 0 ]
+	[[ "$output" == *"burst_buffer could not be asked"* ]]
+	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
+}
+
 @test "strangers see neither directives nor calls of others, and may not try again" {
 	need_root
 	users_add rota-bb-eve
