@@ -5,6 +5,8 @@
 load helper
 
 setup_file() {
+	export EVE=rbbe$$ ANN=rbba$$
+	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
 	SITE=$(mktemp -d /tmp/rota-staging.XXXXXX) # where the daemons' account can go
 	export SITE
 	chmod 1777 "$SITE"
@@ -70,6 +72,7 @@ setup_file() {
 teardown_file() {
 	local status=0
 	instance_down || status=1
+	[ "$(id -u)" != 0 ] || users_remove "$EVE" "$ANN" || status=1
 	rm -rf -- "$SITE"
 	return "$status"
 }
@@ -460,20 +463,18 @@ data_in of job $job"* ]]
 
 @test "strangers see neither directives nor calls of others, and may not try again" {
 	need_root
-	users_add rota-bb-eve
 	job=$(submit "fail=setup")
 	eventually is_staging "$job" failed
-	run as rota-bb-eve rota admin hook retry "$job"
+	run as "$EVE" rota admin hook retry "$job"
 	[[ "$output" == *"only operators and administrators"* ]]
-	run as rota-bb-eve rota admin hook list
+	run as "$EVE" rota admin hook list
 	[ "$status" != 0 ]
-	run as rota-bb-eve rota show --json "$job"
+	run as "$EVE" rota show --json "$job"
 	[[ "$output" != *"fail=setup"* ]]
-	run as rota-bb-eve rota sql -Atc "select count(*) from acct.staging where job_id = $job"
+	run as "$EVE" rota sql -Atc "select count(*) from acct.staging where job_id = $job"
 	[[ "$output" != 1 ]]
 	is_staging "$job" failed
 	rota cancel "$job"
-	users_remove rota-bb-eve
 }
 
 @test "the example of the slides: copies in and out, with the functions that it has" {
@@ -572,34 +573,32 @@ data_in of job $job"* ]]
 
 @test "the example of the sources: copies below the user's folder alone, opened to the owner alone" {
 	need_root
-	users_add rota-bb-ann
 	cp "$SITE/burst_buffer.lua" "$SITE/kept.lua"
 	sed -e "s,^local POOL = .*,local POOL = \"$SITE/pool\"," -e "s,^local FAST = .*,local FAST = \"$SITE/fast\"," \
 		"$ROTA_SOURCE/examples/hooks/burst_buffer.lua" >"$SITE/burst_buffer.lua"
-	mkdir -p "$SITE/pool/rota-bb-ann/run/in" "$SITE/fast"
-	echo hello >"$SITE/pool/rota-bb-ann/run/in/data"
-	chown -R rota-bb-ann: "$SITE/pool/rota-bb-ann"
-	setfacl -R -m u:rota:rwX "$SITE/pool/rota-bb-ann"
+	mkdir -p "$SITE/pool/$ANN/run/in" "$SITE/fast"
+	echo hello >"$SITE/pool/$ANN/run/in/data"
+	chown -R "$ANN": "$SITE/pool/$ANN"
+	setfacl -R -m u:rota:rwX "$SITE/pool/$ANN"
 	chown rota: "$SITE/fast"
 	printf '#!/bin/bash\n#BB_LUA input=run/in output=run/out\ncp "$STAGE_IN/data" "$STAGE_OUT/copy"\nmkdir "$STAGE_OUT/sub"\ngetfacl -p "$STAGE_IN" >"$STAGE_OUT/sub/acl"\n' \
 		>"$BATS_TEST_TMPDIR/example"
 	chmod 644 "$BATS_TEST_TMPDIR/example"
 	cp "$BATS_TEST_TMPDIR/example" "$SITE/example"
 	cd /tmp
-	job=$(as rota-bb-ann rota submit --parsable --output=/dev/null "$SITE/example")
+	job=$(as "$ANN" rota submit --parsable --output=/dev/null "$SITE/example")
 	rota wait --timeout=60 "$job"
 	eventually is_staging "$job" complete
-	[ "$(cat "$SITE/pool/rota-bb-ann/run/out/copy")" = hello ]
-	grep -qx other::--- "$SITE/pool/rota-bb-ann/run/out/sub/acl"
-	grep -qx user:rota-bb-ann:rwx "$SITE/pool/rota-bb-ann/run/out/sub/acl"
+	[ "$(cat "$SITE/pool/$ANN/run/out/copy")" = hello ]
+	grep -qx other::--- "$SITE/pool/$ANN/run/out/sub/acl"
+	grep -qx "user:$ANN:rwx" "$SITE/pool/$ANN/run/out/sub/acl"
 	[ -z "$(ls -A "$SITE/fast")" ]
 	for name in ../root /etc 'a;touch${IFS}x' ''; do
-		job=$(as rota-bb-ann rota submit --parsable --output=/dev/null --bb="#BB_LUA input=$name" "$SITE/example")
+		job=$(as "$ANN" rota submit --parsable --output=/dev/null --bb="#BB_LUA input=$name" "$SITE/example")
 		eventually is_staging "$job" failed
 		[[ $(sql "select message from rota.staging where job_id = $job") == *"input is not a name below"* ]]
 		rota cancel "$job"
 		eventually is_staging "$job" complete
 	done
 	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
-	users_remove rota-bb-ann
 }
