@@ -12,7 +12,13 @@ select setseed(:seed) \g /dev/null
 select is_empty('select * from t.play(' || :rounds || ', ' || :rounds / 15 || ')', :rounds || ' rounds: everything adds up');
 select cmp_ok((select count(distinct event) from rota.event), '>', 12::bigint, 'they saw much of the machine');
 select cmp_ok(t.settle(), '<', 400, 'all jobs come to an end');
--- The rounds seldom leave room for growths, so a step that is alone grows and shrinks too.
+-- The rounds seldom leave room for growths, so steps that are alone grow and shrink too.
+select t.submit('alice', '[{"name": "w", "nodes_min": 4, "ntasks": 4}]') as w \gset
+select t.start(:'w' || '.w', '{4,2,1,3}') \g /dev/null
+select t.run(:'w' || '.w') \g /dev/null
+select t.draw_shrink(), t.draw_report(), t.draw_shrink() from generate_series(1, 2) \g /dev/null
+select cmp_ok((select count(*) from rota.allocation where job_id = :w and given_back_at is not null), '>', 0::bigint, 'nodes are given back');
+select cmp_ok(t.settle(), '<', 400, 'the step comes to an end without them');
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select t.run(:'j' || '.a') \g /dev/null
