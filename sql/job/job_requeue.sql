@@ -118,7 +118,8 @@ declare
 	v_all int[] := p_steps || internal.requeue_elements(p_job, p_steps, p_failed);
 begin
 	perform internal.usage_undo(p_job, v_all);
-	perform internal.step_move(p_user,
+	-- What follows for these steps is settled below, when the job has steps left and they wait for their peers again.
+	perform internal.step_write(p_user,
 		array(select (p_job, x, 'rerun', null, null, null, null, 'requeued by ' || p_user)::internal.move
 		from unnest(v_all) x));
 	update step s

@@ -1,4 +1,4 @@
--- Every event of a step passes through here: it writes the states, then applies what follows for other steps until nothing more
+-- Every event of a step passes through here, but `rerun` (sql/job/job_requeue.sql), from which nothing follows at once: it writes the states, then applies what follows for other steps until nothing more
 -- follows.
 --
 -- Invariants:

@@ -80,6 +80,16 @@ select t.pass(:'j' || '.a') \g /dev/null
 select t.pass(:'j' || '.r', '{1}', '{"position": 0}'), t.pass(:'j' || '.r', '{1}', '{"position": 1}') \g /dev/null
 select is(t.job(:j), 'completed', 'runs behind the other');
 select is(t.requeue('alice', :j), 'not changed: "r" is an array that waits for steps that would run again: submit it again', 'one that has run would not wait');
+-- An array that never began, of which each element waits for one of another job that has failed meanwhile.
+select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,1,1]], "size": 2}}]') as k \gset
+select t.submit('alice', '[{"name": "b", "array": {"indices": [[0,1,1]], "size": 2}}]', format('[{"step": "b", "job": %s, "peer": "a", "condition": "corr"}]', :k)::jsonb) as j \gset
+select api.job_cancel(0, 'root', jsonb_build_object('jobs', array[:j::text])) \g /dev/null
+select t.start(:'k' || '.a', '{1}', jsonb_build_object('position', i)), t.run(:'k' || '.a[' || i || ']'), t.fail(:'k' || '.a[' || i || ']') from generate_series(0, 1) i \g /dev/null
+select is(t.job(:k), 'failed', 'the elements that it waits for have failed');
+select is(t.requeue('alice', :j, true), 'queued again (1 of 1 steps)', 'a correspondent array is queued again');
+select is(t.job(:j), 'dependency_failed', 'and ends at once');
+select is(t.state(:'j' || '.b'), 'dependency_failed', 'since its dependency has failed');
+select t.right('requeue of a correspondent array');
 -- Its script must be there.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.pass(:'j' || '.a') \g /dev/null
