@@ -171,6 +171,13 @@ static void staging_report(struct runner *r)
 		db_array_free(columns[i]);
 }
 
+static struct staging_call *list_find(struct staging_call *list, int64_t id)
+{
+	while (list && list->id != id)
+		list = list->next;
+	return list;
+}
+
 /* Start or stop the call that a row of api.staging_take names. */
 static void staging_apply(struct runner *r, const PGresult *result, int row)
 {
@@ -178,15 +185,12 @@ static void staging_apply(struct runner *r, const PGresult *result, int row)
 	struct runner_staging *s = r->staging;
 	int64_t id = strtoll(db_text(result, row, "call_id"), NULL, 10);
 	bool wanted = *db_text(result, row, "wanted") == 't';
-	struct staging_call *call = s->running;
+	struct staging_call *call = list_find(s->running, id);
 
-	while (call && call->id != id)
-		call = call->next;
-	if (call) {
-		if (!wanted)
-			hook_stop(call->hook, unwanted);
+	if (call && !wanted)
+		hook_stop(call->hook, unwanted);
+	if (call || list_find(s->ended, id)) /* it may have ended since the database was asked */
 		return;
-	}
 	call = staging_call_new(r, result, row);
 	if (wanted && staging_call_start(call, r, result, row)) {
 		list_add(&s->running, call);

@@ -260,8 +260,10 @@ begin
 	update staging_call c
 	set began_at = coalesce(c.began_at, clock_timestamp()), ended_at = clock_timestamp(), rc = p_call.rc, usec = p_call.usec,
 		message = p_call.message, output = nullif(p_call.output, '')
-	where c.job_id = p_call.job_id and c.call_id = p_call.call_id;
-	if p_call.unwanted then
+	where c.job_id = p_call.job_id and c.call_id = p_call.call_id and c.ended_at is null;
+	if not found then
+		return; -- the report names it twice
+	elsif p_call.unwanted then
 		perform internal.staging_next(p_call.job_id);
 	elsif p_call.rc = 0 then
 		perform internal.staging_done(p_call, p_result, p_teardown);

@@ -141,6 +141,14 @@ select t.take(), t.over(:j), t.over(:j), t.over(:j) \g /dev/null
 select is(t.over(:j, 0, null, false, E'A=1\n2=x\n'), 'failed', 'variables that are none');
 select is((select message from rota.staging where job_id = :j), 'burst_buffer.lua: paths: line 2 of the path file is not NAME=value', 'name the line');
 
+-- A report that names a call twice: the function has ended, and meanwhile it was not wanted any more.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]', t.staging()) as j \gset
+select t.place(:j), t.open(:j) as call \gset
+select api.staging_report(:term, array[:call, :call], '{0,null}', '{f,f}', '{1,null}', '{null,"not wanted"}', '{null,null}', '{null,null}', 15, false) \g /dev/null
+select is(t.where(:j), 'running', 'reported twice: it ends once');
+select is((select array_agg(deps_waiting order by step_id) from rota.step where job_id = :j), '{0,1}', 'and no step waits for its data');
+select t.right('reported twice');
+
 -- pre_run fails: queued again, then held.
 select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
 select is(t.place(:j), 'pre_run:pre_run', 'pre_run');
