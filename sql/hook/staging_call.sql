@@ -181,6 +181,8 @@ comment on function internal.staging_attempts(bigint, text) is
 create function internal.staging_variables(p_job bigint, p_text text) returns text
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
+	-- They go with the launch request, which is one message of 128 KiB at most to the launcher.
+	c_most constant int := 32768;
 	v_lines text[] := array(select l from string_to_table(p_text, E'\n') l where l <> '');
 	v_bad int;
 begin
@@ -190,6 +192,8 @@ begin
 		return format('line %s of the path file is not NAME=value', v_bad);
 	elsif cardinality(v_lines) > 1000 then
 		return format('the path file has %s variables; at most 1000 are allowed', cardinality(v_lines));
+	elsif octet_length(p_text) > c_most then
+		return format('the path file has %s bytes; at most %s are allowed', octet_length(p_text), c_most);
 	end if;
 	update staging g set variables = v_lines where g.job_id = p_job;
 	return null;

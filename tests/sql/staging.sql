@@ -141,6 +141,13 @@ select t.take(), t.over(:j), t.over(:j), t.over(:j) \g /dev/null
 select is(t.over(:j, 0, null, false, E'A=1\n2=x\n'), 'failed', 'variables that are none');
 select is((select message from rota.staging where job_id = :j), 'burst_buffer.lua: paths: line 2 of the path file is not NAME=value', 'name the line');
 
+-- More variables than a launch request can carry.
+select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as j \gset
+select t.take(), t.over(:j), t.over(:j), t.over(:j) \g /dev/null
+select is(t.over(:j, 0, null, false, 'A=' || repeat('x', 32768)), 'failed', 'variables that are too large');
+select is((select message from rota.staging where job_id = :j), 'burst_buffer.lua: paths: the path file has 32770 bytes; at most 32768 are allowed', 'name the bytes');
+select t.right('variables that are too large');
+
 -- A report that names a call twice: the function has ended, and meanwhile it was not wanted any more.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]', t.staging()) as j \gset
 select t.place(:j), t.open(:j) as call \gset
