@@ -109,8 +109,11 @@ begin
 	end if;
 	-- A runnerd that led before may be at work on the same calls.
 	perform internal.staging_leader(p_term, true);
-	perform internal.staging_interrupted(p_have);
 	v_ready := internal.staging_ready();
+	-- All at once, so in order of id; what follows locks them again.
+	perform internal.job_lock(v_ready || array(
+		select c.job_id from staging_call c where c.ended_at is null and c.began_at is not null and c.call_id <> all (p_have)));
+	perform internal.staging_interrupted(p_have);
 	if v_ready <> '{}' then
 		perform internal.staging_begin(v_ready);
 	end if;
