@@ -4,7 +4,8 @@
  * Invariants:
  * - A call that has been written to a connection is never written again: it ends with its answer, with the connection, or after the
  *   client's seconds.
- * - `done` is called by the event loop alone. A call that fails has its timer set to now. */
+ * - `done` is called by the event loop alone. A call that fails has its timer set to now.
+ * - A request stays in the output of the connection after its call has timed out. So a runnerd that reads nothing gets no more. */
 #include "lib/hook_call.h"
 
 #include <errno.h>
@@ -18,7 +19,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { IDLE_SECONDS = 60 };
+enum {
+	IDLE_SECONDS = 60,
+	OUTPUT_MOST = 16 * HOOK_CALL_MOST /* bytes of requests that runnerd has not read */
+};
 
 struct hook_call {
 	TAILQ_ENTRY(hook_call) next;
@@ -220,6 +224,10 @@ static bool call_send(const struct hook_call *call, const json_t *request, struc
 	char *text;
 	bool good;
 
+	if (evbuffer_get_length(bufferevent_get_output(stream)) > OUTPUT_MOST) {
+		json_decref(copy);
+		return err_set(e, "runnerd at \"%s\" reads no requests", call->client->path);
+	}
 	json_object_set_new(copy, "id", json_integer(call->id));
 	text = json_dumps(copy, JSON_COMPACT);
 	json_decref(copy);

@@ -248,6 +248,26 @@ static void test_too_long(void **state)
 	free(text);
 }
 
+static void test_reads_nothing(void **state)
+{
+	enum { CALLS = 40 };
+	char *text = xmalloc(HOOK_CALL_MOST);
+	int ends[CALLS], refused = 0;
+
+	(void)state;
+	serve();
+	memset(text, 'x', HOOK_CALL_MOST);
+	text[HOOK_CALL_MOST - 4096] = '\0';
+	for (int i = 0; i < CALLS; i++)
+		ask(text, &ends[i]);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	for (int i = 0; i < CALLS; i++)
+		refused += ends[i] == -1;
+	assert_in_range(refused, 1, CALLS - 10); /* others wait for their answers */
+	assert_non_null(strstr(word, "reads no requests"));
+	free(text);
+}
+
 static void test_nonsense(void **state)
 {
 	int end;
@@ -273,6 +293,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_too_slow, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cancelled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_too_long, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reads_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nonsense, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
