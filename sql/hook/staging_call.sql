@@ -281,6 +281,30 @@ end $$;
 comment on function internal.staging_report_one(rota.staging_call, boolean, text, int, boolean) is
 	'Store the end of one call, whose row has rc, usec, message and output as reported, and do what follows.';
 
+create function internal.staging_lock(p_calls bigint[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_attempts internal.attempt_key[];
+begin
+	perform internal.job_lock(array(select c.job_id from staging_call c where c.call_id = any (p_calls) and c.ended_at is null));
+	-- Most reports have no pre_run, and leave the nodes alone. internal.hook_stop locks those of one job.
+	v_attempts := array(
+		select (h.job_id, h.step_id, h.attempt)::internal.attempt_key
+		from staging_call c
+		join hook_pending h on h.job_id = c.job_id and h.hook = 'pre_run'
+		where c.call_id = any (p_calls) and c.ended_at is null and c.function = 'pre_run');
+	if (select count(distinct v.job_id) from unnest(v_attempts) v) > 1 then
+		perform internal.node_lock(array(
+			select distinct n
+			from unnest(v_attempts) v
+			join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
+			cross join lateral unnest(t.node_ids) n));
+		perform internal.license_lock(v_attempts);
+	end if;
+end $$;
+comment on function internal.staging_lock(bigint[]) is
+	'Lock the jobs of these calls, and the nodes and licences of attempts that may end with them: all at once, in order.';
+
 create function api.staging_report(p_term bigint, p_calls bigint[], p_rcs int[], p_busy boolean[], p_usecs bigint[],
 	p_messages text[], p_outputs text[], p_results text[], p_poll_s int, p_teardown boolean) returns void
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -289,7 +313,7 @@ declare
 	v_call rota.staging_call;
 begin
 	perform internal.staging_leader(p_term, true);
-	perform internal.job_lock(array(select c.job_id from staging_call c where c.call_id = any (p_calls) and c.ended_at is null));
+	perform internal.staging_lock(p_calls);
 	for v_one in
 		select c as call, v.*
 		from unnest(p_calls, p_rcs, p_busy, p_usecs, p_messages, p_outputs, p_results)
