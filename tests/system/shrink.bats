@@ -292,6 +292,7 @@ completes() {
 		touch begun
 	END
 	eventually test -e begun
+	eventually is running
 	stopped=$(pid_of procmgrd n3)
 	kill -STOP "$stopped"
 	rota shrink --nodes=n3 "$job"
