@@ -3,7 +3,8 @@ select c.job_id, c.change, c.at, c.made_by, j.user_name, j.account, c.field,
 	case when o.own then c.before end as before, case when o.own then c.after end as after
 from rota.job_change c
 join rota.job j on j.job_id = c.job_id
-cross join lateral (select (select a.reads_all from acct.me a) or j.user_name = current_user as own) o
+-- As in acct.job: a change shows comments and paths of the job.
+cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o
 where (select a.reads_all from acct.me a) or j.user_name = current_user
 	or j.account = any ((select a.accounts from acct.me a)::text[]);
 comment on view acct.job_change is 'What the site''s script job_submit has set in jobs, one row for each field.';
@@ -17,5 +18,6 @@ comment on column acct.job_change.account is 'Account that pays; null: none.';
 comment on column acct.job_change.field is
 	'The field that was set, as the script calls it; environment.NAME: a variable; admin_comment: a comment of the site.';
 comment on column acct.job_change.before is
-	'What the user had asked for, or what the job had; null: nothing, a variable, or somebody else''s.';
-comment on column acct.job_change.after is 'What the script has set; null: it took back what the user asked for, or somebody else''s.';
+	'What the user had asked for, or what the job had; null: nothing, a variable, or you are neither its owner nor an administrator.';
+comment on column acct.job_change.after is
+	'What the script has set; null: it took back what the user asked for, or you are neither its owner nor an administrator.';

@@ -1,11 +1,14 @@
 -- Staging: the data of jobs with directives for burst_buffer.lua, and the calls of its functions.
 create view internal.acct_staging as
-select g.job_id, j.user_name, j.account, g.state, g.directives, g.message, g.made_at, g.setup_at, g.staged_at, g.pre_run_at,
+select g.job_id, j.user_name, j.account, g.state, case when o.own then g.directives end as directives,
+	case when o.own then g.message end as message, g.made_at, g.setup_at, g.staged_at, g.pre_run_at,
 	g.running_at, g.post_run_at, g.teardown_at, g.ended_at,
 	extract(epoch from g.staged_at - g.setup_at)::double precision as stage_in_s,
 	extract(epoch from g.ended_at - g.post_run_at)::double precision as stage_out_s
 from rota.staging g
-join rota.job j on j.job_id = g.job_id;
+join rota.job j on j.job_id = g.job_id
+-- As in acct.job: directives and messages name paths of the owner.
+cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('staging');
 comment on view acct.staging is 'Jobs whose data burst_buffer.lua stages, one row each.';
 comment on column acct.staging.job_id is 'Number of the job.';
@@ -13,8 +16,9 @@ comment on column acct.staging.user_name is 'Login name of the job''s owner.';
 comment on column acct.staging.account is 'Account that pays; null: none.';
 comment on column acct.staging.state is
 	'State of the data: pending, setup, staging_in, staged, pre_run, running, post_run, staging_out, teardown, complete or failed.';
-comment on column acct.staging.directives is 'The directives, one a line.';
-comment on column acct.staging.message is 'Why a function failed, the latest time; null: none has failed.';
+comment on column acct.staging.directives is 'The directives, one a line; null: you are neither its owner nor an administrator.';
+comment on column acct.staging.message is
+	'Why a function failed, the latest time; null: none has failed, or you are neither its owner nor an administrator.';
 comment on column acct.staging.made_at is 'When the job was submitted.';
 comment on column acct.staging.setup_at is 'When setup last became due; null: never.';
 comment on column acct.staging.staged_at is 'When stage-in was last complete; null: never.';
@@ -28,9 +32,10 @@ comment on column acct.staging.stage_out_s is 'Seconds from post_run to the end 
 
 create view internal.acct_staging_call as
 select c.job_id, c.call_id, j.user_name, j.account, c.function, c.hurry, c.tries, c.due_at, c.began_at, c.ended_at, c.rc,
-	(c.usec / 1e6)::double precision as elapsed_s, c.message
+	(c.usec / 1e6)::double precision as elapsed_s, case when o.own then c.message end as message
 from rota.staging_call c
-join rota.job j on j.job_id = c.job_id;
+join rota.job j on j.job_id = c.job_id
+cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('staging_call');
 comment on view acct.staging_call is
 	'Calls of functions of burst_buffer.lua, one row each. What they printed is for operators only (`rota admin hook show`).';
@@ -46,4 +51,4 @@ comment on column acct.staging_call.began_at is 'When it began; null: it has not
 comment on column acct.staging_call.ended_at is 'When it ended; null: it has not ended.';
 comment on column acct.staging_call.rc is 'What it returned, 0 or -1; null: it has not ended, or was stopped.';
 comment on column acct.staging_call.elapsed_s is 'Seconds that it ran; null: it has not ended, or was not run.';
-comment on column acct.staging_call.message is 'Its message, or how it failed; null: neither.';
+comment on column acct.staging_call.message is 'Its message, or how it failed; null: neither, or you are neither its owner nor an administrator.';

@@ -234,5 +234,25 @@ select throws_ok(format($$insert into rota.staging_call (job_id, function) value
 select throws_ok($$select api.staging_take(0, '{}', 1, false)$$, 'RT412', null, 'another runnerd leads');
 select throws_ok($$select api.staging_report(0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', 1, false)$$, 'RT412', null, 'nor may it report');
 select is((select count(*) from rota.staging_transition t where not exists (select from rota.staging_transition o where o.to_state = t.from_state) and t.from_state <> 'pending'), 0::bigint, 'every state is reached');
+
+-- What others read in schema acct.
+create role alice in role rota_reader;
+create role dora in role rota_analyst;
+create role adam in role rota_admin;
+create function t.seen(p_user text) returns text language plpgsql as $$
+declare
+	v_seen text;
+begin
+	execute format('set local role %I', p_user);
+	select concat_ws(' ', count(distinct g.job_id), bool_or(g.directives is not null), bool_or(g.message is not null), bool_or(c.message is not null)) into v_seen
+	from acct.staging g join acct.staging_call c on c.job_id = g.job_id;
+	reset role;
+	return v_seen;
+end $$;
+grant usage on schema t to public;
+select count(distinct job_id) as n from rota.staging_call \gset
+select is(t.seen('alice'), :'n' || ' t t t', 'the owner reads directives and messages');
+select is(t.seen('adam'), :'n' || ' t t t', 'an administrator as well');
+select is(t.seen('dora'), :'n' || ' f f f', 'an analyst neither');
 select * from finish();
 rollback;
