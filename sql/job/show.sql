@@ -119,7 +119,7 @@ begin
 	)
 	select coalesce(jsonb_agg(internal.request_json(r, f.spec) || jsonb_build_object(
 		'step_id', s.step_id, 'label', internal.step_label(s.job_id, s.step_id), 'state', w.state,
-		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
+		'held', nullif(s.held, ''), 'held_reason', internal.staging_veil(s.held_reason, p_own),
 		'reason',
 		case
 		when w.reason = 'scheduler'

@@ -21,6 +21,13 @@ begin
 end $$;
 comment on function internal.staging_text(rota.staging) is 'What becomes of the data of a job, as text.';
 
+create function internal.staging_veil(p_text text, p_own boolean) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select case when p_own then p_text else regexp_replace(p_text, 'burst_buffer\.lua: ([a-z_]+): .*', 'burst_buffer.lua: \1 failed') end;
+$$;
+comment on function internal.staging_veil(text, boolean) is
+	'A text about the data of a job. How a function failed, which may name files, only for its owner and operators (p_own).';
+
 create function internal.why_staging(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin

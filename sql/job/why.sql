@@ -266,15 +266,15 @@ begin
 				else internal.step_label(s.job_id, s.step_id) || '[' || t.index || ']' end as label,
 			case
 				when x.state = 'pending'
-				then coalesce((select jsonb_agg(w) from internal.why_step(s.job_id, s.step_id) w), '[]')
-				when s.ended_at is not null
-					then jsonb_build_array(internal.why_ended(s,
-					j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user'))
+				then coalesce((select jsonb_agg(w || jsonb_build_object('message', internal.staging_veil(w ->> 'message', o.own)))
+					from internal.why_step(s.job_id, s.step_id) w), '[]')
+				when s.ended_at is not null then jsonb_build_array(internal.why_ended(s, o.own))
 				else jsonb_build_array(internal.why_running(s, a, x.state, x.lost)) end as conditions,
 			pl.expected_at
 		from shown t
 		join step s on s.job_id = t.job_id and s.step_id = t.row_id
 		join job j on j.job_id = t.job_id
+		cross join lateral (select j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user' as own) o
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 		-- So does an array of which nothing runs just now, and an element that has not begun while others have.
