@@ -111,7 +111,8 @@ violation (what, who, detail) as (
 	select 'an edge of no step, or of one that stands elsewhere', internal.step_label(e.job_id, e.step_id), format('edge %s, position %s', e.edge, e.topo)
 	from step_edge e left join step_request r on r.job_id = e.job_id and r.step_id = e.step_id and r.topo = e.topo
 	where r.job_id is null
-	-- The log of each step is one unbroken chain that leads to the state it is in, and reaches the end once.
+	-- The log of each step is one unbroken chain that leads to the state it is in, and reaches the end once, and once more after each requeue
+	-- of its job.
 	union all
 	select 'a move begins where the one before did not end', internal.step_label(m.job_id, m.step_id), format('%s: %s from %s, was %s', m.event_id, m.event, m.from_state, m.before)
 	from move m where m.from_state <> coalesce(m.before, 'pending')
@@ -120,12 +121,16 @@ violation (what, who, detail) as (
 	from step s left join move m on m.job_id = s.job_id and m.step_id = s.step_id and m.last
 	where s.state is distinct from m.to_state
 	union all
-	select 'not exactly one end of a final step', internal.step_label(s.job_id, s.step_id), format('%s ends', count(m.event_id))
-	from step s
-	left join move m on m.job_id = s.job_id and m.step_id = s.step_id and m.to_state in (select state from final)
-	where s.state in (select state from final)
-	group by s.job_id, s.step_id
-	having count(m.event_id) <> 1
+	select 'not exactly one end of a final step', internal.step_label(s.job_id, s.step_id), format('%s ends, %s requeues', ends, reruns)
+	from (
+		select s.job_id, s.step_id, count(m.event_id) filter (where m.to_state in (select state from final)) as ends,
+			count(m.event_id) filter (where m.event = 'rerun') as reruns
+		from step s
+		left join move m on m.job_id = s.job_id and m.step_id = s.step_id
+		where s.state in (select state from final)
+		group by s.job_id, s.step_id
+	) s
+	where ends <> reruns + 1
 	union all
 	select 'a step has an end without being final, or the other way round', internal.step_label(s.job_id, s.step_id), format('%s, ended at %s', s.state, s.ended_at)
 	from step s where (s.ended_at is not null) <> (s.state in (select state from final))
