@@ -25,6 +25,7 @@ grant execute on function
 	api.job_select(int, text, jsonb),
 	api.job_cancel(int, text, jsonb),
 	api.job_requeue(int, text, jsonb),
+	api.job_continue(int, text, jsonb),
 	api.job_hold(int, text, jsonb),
 	api.job_release(int, text, jsonb),
 	api.job_suspend(int, text, jsonb),

@@ -45,10 +45,10 @@ begin
 	set state = p_to.to_state, hurry = coalesce(p_to.hurry, s.hurry), next_function = null,
 		message = case when p_to.event in ('begin', 'retry', 'rerun') then null else coalesce(p_message, s.message) end,
 		setup_at = case when p_to.function = 'setup' then clock_timestamp() else s.setup_at end,
-		staged_at = case when p_to.to_state = 'staged' then clock_timestamp() else s.staged_at end,
+		staged_at = case when p_to.event = 'paths' then clock_timestamp() else s.staged_at end,
 		pre_run_at = case when p_to.function = 'pre_run' then clock_timestamp() else s.pre_run_at end,
 		running_at = case when p_to.to_state = 'running' then clock_timestamp() else s.running_at end,
-		post_run_at = case when p_to.from_state = 'running' then clock_timestamp() else s.post_run_at end,
+		post_run_at = case when p_to.from_state = 'running' or p_to.event = 'end' then clock_timestamp() else s.post_run_at end,
 		teardown_at = case when p_to.function = 'job_teardown' then clock_timestamp() else s.teardown_at end,
 		ended_at = case when p_to.to_state = 'complete' then clock_timestamp() end
 	where s.job_id = p_job;
@@ -150,12 +150,33 @@ end $$;
 comment on function internal.staging_place(internal.start_decision[]) is
 	'Steps of jobs with staging have nodes: the first one makes pre_run due, and orders of all wait until it has ended.';
 
+create function internal.staging_has_run(p_job bigint) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return coalesce((select g.running_at > g.staged_at from staging g where g.job_id = p_job), false);
+end $$;
+comment on function internal.staging_has_run(bigint) is
+	'Steps of the job have run with the data that is staged now, so that it may have results.';
+
+create function internal.staging_stuck(p_job bigint) returns text
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (
+		select g.state
+		from staging g
+		where g.job_id = p_job and g.state in ('failed', 'post_run', 'staging_out')
+			and not exists (select from staging_call c where c.job_id = g.job_id and c.ended_at is null));
+end $$;
+comment on function internal.staging_stuck(bigint) is
+	'The state of a job''s data that stays as it is until somebody acts, because a function has failed; null: it does not.';
+
 create function internal.staging_end(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.staging_move(g.job_id, case
 		when g.state = 'running' and g.hurry then 'hurry'
 		when g.state = 'running' then 'end'
+		when g.state in ('staged', 'pre_run') and not g.hurry and internal.staging_has_run(g.job_id) then 'end'
 		when g.state = 'pending'
 			and not exists (select from staging_call c where c.job_id = g.job_id and c.ended_at is null) then 'end'
 		else 'abort' end)
@@ -188,7 +209,7 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_out bigint[] := array(select g.job_id from staging g where g.job_id = any (p_jobs) and g.state in ('post_run', 'staging_out'));
 begin
-	update staging g set hurry = true where g.job_id = any (p_jobs) and g.state = 'running';
+	update staging g set hurry = true where g.job_id = any (p_jobs) and g.state in ('staged', 'pre_run', 'running');
 	perform internal.staging_move(x, 'hurry') from unnest(v_out) x;
 	return v_out;
 end $$;
@@ -199,12 +220,13 @@ comment on function internal.staging_hurry(bigint[]) is
 create function internal.staging_rerun(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	if internal.staging_move(p_job, 'rerun') is not null then
+	if internal.staging_move(p_job, 'rerun') = 'pending' then
 		perform internal.staging_gate(p_job);
 		notify rota_hook;
 	end if;
 end $$;
-comment on function internal.staging_rerun(bigint) is 'A job with staging is requeued: its data is staged in again.';
+comment on function internal.staging_rerun(bigint) is
+	'A job with staging is requeued: its data is staged in again, unless it is still staged.';
 
 create function internal.staging_fields(p_job bigint) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -210,6 +210,7 @@ declare
 	c_tries constant int := 3;
 	c_pause constant interval := '10 s';
 	v_reason constant text := format('burst_buffer.lua: %s: %s', p_call.function, coalesce(p_message, 'failed'));
+	v_kept constant boolean := p_call.function = 'pre_run' and internal.staging_has_run(p_call.job_id);
 	v_to text;
 begin
 	if p_call.function = 'job_teardown' then
@@ -222,16 +223,18 @@ begin
 		end if;
 		return;
 	end if;
-	v_to := internal.staging_move(p_call.job_id, case when p_teardown then 'fail_teardown' else 'fail' end, v_reason);
+	v_to := internal.staging_move(p_call.job_id, case when v_kept then 'fail_kept' when p_teardown then 'fail_teardown'
+		else 'fail' end, v_reason);
 	if v_to = 'failed' then
 		perform internal.staging_hold(p_call.job_id, v_reason);
 	elsif p_call.function = 'pre_run' then
 		perform internal.staging_attempts(p_call.job_id, v_reason);
-		perform internal.staging_gate(p_call.job_id);
+		perform internal.staging_gate(p_call.job_id) where not v_kept;
 	end if;
 end $$;
 comment on function internal.staging_fail(rota.staging_call, text, boolean) is
-	'A function has failed: a teardown is tried 3 times, 10 s apart; a stage-in holds the job; pre_run queues its steps again; '
+	'A function has failed: a teardown is tried 3 times, 10 s apart; a stage-in holds the job; pre_run queues its steps again, and keeps '
+	'the data if some have run with it; '
 	'after the run the data stays as it is, or (p_teardown) is torn down.';
 
 create function internal.staging_done(p_call rota.staging_call, p_result text, p_teardown boolean) returns void

@@ -1,5 +1,8 @@
 -- Requeue of jobs that have ended: their steps wait again, as the next attempts of the same job. Attempts, events and allocations
 -- stay as they are. The ends of the steps are taken out of the usage figures, because a step ends once there.
+--
+-- To continue a job is to requeue the steps that failed, from where its data is: data that is still staged is not staged in again,
+-- and of a job whose staging alone failed only that is tried again.
 
 create function internal.requeue_steps(p_job bigint, p_failed boolean) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -25,12 +28,12 @@ comment on function internal.requeue_steps(bigint, boolean) is
 	'The steps of an ended job''s script that a requeue runs again: all, or (p_failed) those that did not complete and '
 	'those that were skipped after them.';
 
-create function internal.requeue_refusal(p_job rota.job, p_steps int[]) returns text
+create function internal.requeue_refusal(p_job rota.job, p_steps int[], p_staged boolean) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case
 		when p_job.ended_at is null then format('it has not ended (%s)', internal.job_state(p_job))
-		when p_job.staging and exists (select from staging g where g.job_id = p_job.job_id and g.ended_at is null)
+		when p_job.staging and not p_staged and exists (select from staging g where g.job_id = p_job.job_id and g.ended_at is null)
 			then 'burst_buffer.lua still stages its data out'
 		when p_steps = '{}' then format('nothing of it failed (%s)', p_job.state)
 		when not exists (select from live.job j where j.job_id = p_job.job_id)
@@ -52,8 +55,9 @@ begin
 			order by e.step_id
 			limit 1) end;
 end $$;
-comment on function internal.requeue_refusal(rota.job, int[]) is
-	'Why an ended job, of which these steps would run again, cannot be requeued; null: it can.';
+comment on function internal.requeue_refusal(rota.job, int[], boolean) is
+	'Why an ended job, of which these steps would run again, cannot be requeued; null: it can. p_staged: they would run with the data '
+	'that is staged.';
 
 create function internal.requeue_elements(p_job bigint, p_steps int[], p_failed boolean) returns int[]
 language plpgsql set search_path = rota, pg_temp as $$
@@ -145,20 +149,14 @@ begin
 end $$;
 comment on function internal.requeue_one(text, bigint, int[], boolean) is 'Have steps of an ended job wait again.';
 
-create function api.job_requeue(p_uid int, p_user text, p_request jsonb) returns jsonb
-language plpgsql security definer set search_path = rota, pg_temp as $$
+create function internal.requeue_lock(p_uid int, p_user text, p_request jsonb) returns bigint[]
+language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_failed constant boolean := internal.request_bool(p_request, 'failed');
 	v_jobs bigint[];
-	v_answer jsonb := '[]';
-	v_job job;
-	v_steps int[];
-	v_refusal text;
-	v_most bigint;
 begin
 	if exists (select from jsonb_array_elements_text(p_request -> 'jobs') x where x !~ '^[0-9]+$') then
-		raise exception 'only whole jobs can be requeued, not steps' using errcode = 'RT422',
-			hint = 'Name the number of the job; with --failed only its failed steps run again.';
+		raise exception 'only whole jobs can be requeued or continued, not steps' using errcode = 'RT422',
+			hint = 'Name the number of the job; "rota continue" runs only its failed steps again.';
 	end if;
 	v_jobs := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t order by 1);
 	-- Other jobs that its steps depend on could end meanwhile: they are locked, too, and all in order.
@@ -166,29 +164,78 @@ begin
 	where j.job_id = any (v_jobs) or j.job_id in (select e.peer_job_id from step_edge e where e.job_id = any (v_jobs))
 	order by j.job_id
 	for no key update;
+	return v_jobs;
+end $$;
+comment on function internal.requeue_lock(int, text, jsonb) is
+	'The jobs of a request that the user may requeue, locked with those that they depend on.';
+
+create function internal.requeue_job(p_user text, p_job rota.job, p_failed boolean, p_continue boolean,
+	out changed boolean, out action text)
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_steps constant int[] := internal.requeue_steps(p_job.job_id, p_failed);
+	v_stuck constant text := case when p_continue and p_job.staging then internal.staging_stuck(p_job.job_id) end;
+	v_most bigint;
+begin
+	if v_stuck = 'failed' or (v_stuck is not null and v_steps = '{}') then
+		perform internal.hook_retry(p_job.job_id);
+		changed := true;
+		action := case when v_stuck = 'failed' then 'its data is staged in again' else 'its data is staged out again' end;
+		return;
+	end if;
+	action := internal.requeue_refusal(p_job, v_steps, v_stuck is not null);
+	changed := action is null;
+	if not changed then
+		action := 'not changed: ' || action;
+		return;
+	end if;
+	v_most := coalesce(internal.submit_fits(-1, cardinality(v_steps)), internal.submit_fits(p_job.uid, cardinality(v_steps)));
+	if v_most is not null then
+		raise exception 'there would be more than % live steps', v_most using errcode = 'RT429',
+			hint = 'Wait until some have ended.';
+	end if;
+	perform internal.requeue_one(p_user, p_job.job_id, v_steps, p_failed);
+	update growth g set closed_at = null where g.job_id = p_job.job_id; -- its nodes come again, or it ends at once
+	action := format('queued again (%s of %s steps%s)', cardinality(v_steps), p_job.steps_total,
+		case when v_stuck is not null then '; its data is still staged' else '' end);
+end $$;
+comment on function internal.requeue_job(text, rota.job, boolean, boolean) is
+	'Requeue a job that is locked, or (p_continue) continue it; whether that changed it, and what is to be printed.';
+
+create function internal.requeue_all(p_uid int, p_user text, p_request jsonb, p_failed boolean, p_continue boolean) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_jobs constant bigint[] := internal.requeue_lock(p_uid, p_user, p_request);
+	v_answer jsonb := '[]';
+	v_job job;
+	v_done record;
+begin
 	for v_job in select j.* from job j where j.job_id = any (v_jobs) order by j.job_id loop
-		v_steps := internal.requeue_steps(v_job.job_id, v_failed);
-		v_refusal := internal.requeue_refusal(v_job, v_steps);
-		if v_refusal is null then
-			v_most := coalesce(internal.submit_fits(-1, cardinality(v_steps)),
-				internal.submit_fits(v_job.uid, cardinality(v_steps)));
-			if v_most is not null then
-				raise exception 'there would be more than % live steps', v_most using errcode = 'RT429',
-					hint = 'Wait until some have ended.';
-			end if;
-			perform internal.requeue_one(p_user, v_job.job_id, v_steps, v_failed);
-			update growth g set closed_at = null where g.job_id = v_job.job_id; -- its nodes come again, or it ends at once
-		end if;
-		v_answer := v_answer
-			|| jsonb_build_array(jsonb_build_object('label', v_job.job_id::text, 'state',
-			coalesce(v_job.state, 'running'), 'failed', v_refusal is not null,
-			'changed', v_refusal is null, 'action', case when v_refusal is not null then 'not changed: ' || v_refusal
-				else format('queued again (%s of %s steps)', cardinality(v_steps), v_job.steps_total) end));
+		v_done := internal.requeue_job(p_user, v_job, p_failed, p_continue);
+		v_answer := v_answer || jsonb_build_array(jsonb_build_object('label', v_job.job_id::text, 'state',
+			coalesce(v_job.state, 'running'), 'failed', not v_done.changed, 'changed', v_done.changed, 'action', v_done.action));
 	end loop;
 	notify rota_schedule;
 	notify rota_event;
 	return jsonb_build_object('steps', v_answer);
 end $$;
+comment on function internal.requeue_all(int, text, jsonb, boolean, boolean) is
+	'Requeue the jobs of a request, or (p_continue) continue them; the answer, one row a job.';
+
+create function api.job_requeue(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	return internal.requeue_all(p_uid, p_user, p_request, internal.request_bool(p_request, 'failed'), false);
+end $$;
 comment on function api.job_requeue(int, text, jsonb) is
 	'Run ended jobs again, as new attempts of their steps: all of them, or with failed those that did not complete and what '
 	'was skipped after them. Request {jobs, failed}. Answer {steps: [{label, state, action, changed, failed}]}, one a job.';
+
+create function api.job_continue(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	return internal.requeue_all(p_uid, p_user, p_request, true, true);
+end $$;
+comment on function api.job_continue(int, text, jsonb) is
+	'Have jobs that failed go on: steps that did not complete, and what was skipped after them, run again with the data that is '
+	'still staged; a stage-in or stage-out that failed is tried again. Request {jobs}. Answer as job_requeue.';

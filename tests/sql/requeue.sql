@@ -12,7 +12,7 @@ select t.pass(:'j' || '.a'), t.start(:'j' || '.b', '{2}'), t.run(:'j' || '.b'), 
 select is(t.states(:j), 'a:completed b:failed c:dependency_failed h:skipped g:completed z:completed', 'a job that failed');
 select t.submit('bob', '[{"name": "x"}, {"name": "y"}]', format('[{"step": "x", "job": %1$s}, {"step": "y", "job": %1$s, "condition": "fail"}]', :j)::jsonb) as d \gset
 select throws_ok(format($$select t.requeue('bob', %s)$$, :j), 'RT403', null, 'somebody else may not');
-select throws_ok(format($$select api.job_requeue(0, 'root', t.request('%s.b'))$$, :j), 'RT422', 'only whole jobs can be requeued, not steps', 'nor is a step requeued');
+select throws_ok(format($$select api.job_requeue(0, 'root', t.request('%s.b'))$$, :j), 'RT422', 'only whole jobs can be requeued or continued, not steps', 'nor is a step requeued');
 select throws_ok($$select api.job_requeue(0, 'root', t.request('999999'))$$, 'RT404', null, 'nor what is not there');
 select api.usage_roll(1000) \g /dev/null
 select is(t.requeue('alice', :j, true), 'queued again (2 of 6 steps)', 'what failed, and what was not run because of it');

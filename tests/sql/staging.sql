@@ -3,44 +3,7 @@ begin;
 \ir world.psql
 select * from no_plan();
 update rota.setting set value = '1' where name = 'requeue_max';
-select api.leader_claim('hook', 60) as term \gset
-create function t.staging(p_more jsonb default '{}') returns jsonb language sql as $$ select jsonb_build_object('staging', '{"directives": "#BB_LUA x"}'::jsonb || p_more) $$;
--- Calls that runnerd gets, with what it has.
-create function t.take(p_have bigint[] default '{}', p_poll boolean default false) returns text language sql as $$
-	select string_agg(job_id || ':' || function || case when hurry then '!' else '' end || case when wanted then '' else '-' end, ' ' order by call_id)
-	from api.staging_take((select term from rota.leader where name = 'hook'), p_have, 100, p_poll) $$;
-create function t.open(p_job bigint) returns bigint language sql as $$ select call_id from rota.staging_call where job_id = p_job and ended_at is null $$;
--- The open call of a job ends.
-create function t.over(p_job bigint, p_rc int default 0, p_message text default null, p_busy boolean default false, p_result text default null, p_teardown boolean default false)
-returns text language plpgsql as $$
-begin
-	perform api.staging_report((select term from rota.leader where name = 'hook'), array[t.open(p_job)], array[p_rc], array[p_busy], array[1500], array[p_message], array['said'], array[p_result], 15, p_teardown);
-	return (select state || coalesce(':' || (select function from rota.staging_call where call_id = t.open(p_job)), '') from rota.staging where job_id = p_job);
-end $$;
-create function t.where(p_job bigint) returns text language sql as $$
-	select state || coalesce(':' || (select function || case when hurry then '!' else '' end from rota.staging_call where call_id = t.open(p_job)), '') from rota.staging where job_id = p_job $$;
--- A job is brought to a state.
-create function t.staged(p_job bigint) returns text language plpgsql as $$
-begin
-	perform t.take();
-	perform t.over(p_job), t.over(p_job), t.over(p_job);
-	return t.over(p_job, 0, null, false, E'BB_A=1\nBB_B=x=y\n');
-end $$;
-create function t.place(p_job bigint) returns text language plpgsql as $$
-begin
-	perform t.staged(p_job);
-	perform t.start(p_job || '.a', '{1}', '{"staging": true}');
-	perform t.take();
-	return t.where(p_job);
-end $$;
-create function t.ran(p_job bigint) returns text language plpgsql as $$
-begin
-	perform t.place(p_job);
-	perform t.over(p_job);
-	perform t.run(p_job || '.a'), t.finish(p_job || '.a');
-	perform t.take();
-	return t.where(p_job);
-end $$;
+\ir staging.psql
 create function t.given(p_job bigint) returns bigint language sql as $$ select count(*) from api.node_orders('{1}', '{}', 1000) where job_id = p_job $$;
 
 -- No directive.
