@@ -1,5 +1,5 @@
-/* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume` and `requeue`: sends one request about jobs or steps, and
- * prints the outcome of each. */
+/* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume`, `requeue` and `continue`: sends one request about jobs or
+ * steps, and prints the outcome of each. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +30,12 @@ const struct verb_option suspend_options[] = {ACT_OPTIONS};
 const struct verb_option resume_options[] = {ACT_OPTIONS};
 const struct verb_option requeue_options[] = {
 	{ACT_FAILED, "failed", NULL, "only steps that failed, and steps that were skipped because of them"},
+	{'q', "quiet", NULL, "print only errors"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+const struct verb_option continue_options[] = {
 	{'q', "quiet", NULL, "print only errors"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -87,6 +93,11 @@ int verb_resume(const struct verb *verb, int argc, char **argv)
 }
 
 int verb_requeue(const struct verb *verb, int argc, char **argv)
+{
+	return act_run(verb, argc, argv);
+}
+
+int verb_continue(const struct verb *verb, int argc, char **argv)
 {
 	return act_run(verb, argc, argv);
 }
