@@ -1,7 +1,7 @@
-/* bare.c - the limit of the benchmarks array and cost: how fast this machine runs programs without any record of them.
+/* bare.c - the limit of the benchmarks array, hooks and steps: how fast this machine runs programs without any record of them.
  *
- * tests/bench/array.py starts it: bare SECONDS PROGRAM... For each of several numbers in flight it runs elements for that long and
- * prints a line "IN-FLIGHT RATE". An element runs the programs one after the other; their output goes to /dev/null.
+ * tests/bench/lib/turns.py and steps.py start it: bare SECONDS PROGRAM... For each of several numbers in flight it runs elements for
+ * that long and prints a line "IN-FLIGHT RATE". An element runs the programs one after the other; their output goes to /dev/null.
  * Invariants: no more processes at once than the number in flight; all of them have ended before the next number is tried. */
 #include <errno.h>
 #include <fcntl.h>
