@@ -209,7 +209,9 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_out bigint[] := array(select g.job_id from staging g where g.job_id = any (p_jobs) and g.state in ('post_run', 'staging_out'));
 begin
-	update staging g set hurry = true where g.job_id = any (p_jobs) and g.state in ('staged', 'pre_run', 'running');
+	update staging g set hurry = true
+	where g.job_id = any (p_jobs)
+		and (g.state = 'running' or (g.state in ('staged', 'pre_run') and internal.staging_has_run(g.job_id)));
 	perform internal.staging_move(x, 'hurry') from unnest(v_out) x;
 	return v_out;
 end $$;

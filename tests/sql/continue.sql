@@ -132,6 +132,10 @@ select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
 update rota.job set environment_hash = '\x00' where job_id = :j;
 select is(t.continue('alice', :j), 'not changed: its script or its environment has been removed: submit it again', 'not without its environment');
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
 select is((select count(*)::int from t.wrong()), 0, 'all adds up');
+select internal.live_views(1000000) \g /dev/null
+select is(t.continue('alice', :j), 'not changed: it is too old: submit its script again ("rota show --script")', 'not when its range lives no more');
 select * from finish();
 rollback;
