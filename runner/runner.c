@@ -36,7 +36,15 @@ static void runner_pause_over(evutil_socket_t fd, short what, void *arg)
 	}
 	r->ready = r->may_be_due = true;
 	runner_poll(r);
+	runner_pool_poll(r);
 	runner_staging_poll(r, false);
+}
+
+/* The term is over: end what else runs within it. */
+static void runner_term_over(struct runner *r)
+{
+	runner_staging_end(r);
+	runner_pool_end(r);
 }
 
 static void runner_register_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -91,7 +99,7 @@ static void runner_reap(struct runner *r, pid_t pid)
 		    (int)pid);
 	}
 	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid) && !runner_staging_reap(r, pid) &&
-	    !script_socket_reap(r->scripts, pid))
+	    !runner_pool_reap(r, pid) && !script_socket_reap(r->scripts, pid))
 		waitpid(pid, NULL, 0);
 }
 
@@ -145,7 +153,7 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 
 	r->base = base;
 	r->conf = conf;
-	r->term_ended = runner_staging_end;
+	r->term_ended = runner_term_over;
 	r->name = xstrdup(name);
 	r->watcher = (struct db_watcher){
 		.up = runner_database_up, .down = runner_database_down, .notified = runner_notified, .arg = r};
@@ -156,6 +164,7 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 	r->mail = runner_mail_new();
 	r->scripts = script_socket_open(base, conf);
 	r->staging = runner_staging_new(r);
+	r->pool = runner_pool_new(r);
 	r->db = db_open(base, conninfo, API_RUNNER, channels, &r->watcher);
 	runner_next_beat(r);
 	event_add(r->children, NULL);
@@ -173,6 +182,7 @@ void runner_close(struct runner *r)
 	runner_mail_free(r->mail);
 	script_socket_close(r->scripts);
 	runner_staging_free(r->staging);
+	runner_pool_free(r->pool);
 	hook_list_free(&r->dying); /* the supervisor kills the hooks that are left */
 	event_free(r->beat);
 	event_free(r->pause);

@@ -2,7 +2,7 @@
  *
  * runner.c starts and ends the runner and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c
  * exchanges mail with it; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never
- * up. runner_staging.c exchanges functions of burst_buffer.lua, and runner_staging_call.c runs one. */
+ * up. runner_pool.c and runner_staging.c exchange functions of burst_buffer.lua, and runner_staging_call.c runs one. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
 
@@ -39,6 +39,7 @@ struct runner {
 	int running_count;
 	struct runner_mail *mail;
 	struct runner_staging *staging;
+	struct runner_pool *pool;
 	struct script_socket *scripts; /* NULL: no script is configured */
 	int64_t registered_at_us;      /* last registration of this daemon, as time since boot */
 };
@@ -97,6 +98,19 @@ bool runner_staging_busy(const struct runner *r);
 /* Reap the process if it is that of a call. Returns false if it is not. */
 bool runner_staging_reap(struct runner *r, pid_t pid);
 
+/* runner_pool.c: the function pools of burst_buffer.lua, at the start of a term and then every hooks.pool_interval seconds. */
+struct runner_pool *runner_pool_new(struct runner *r);
+void runner_pool_free(struct runner_pool *p);
+
+/* Call pools now, unless it runs. */
+void runner_pool_poll(struct runner *r);
+
+/* The term is over: kill the call that runs, without a report. */
+void runner_pool_end(struct runner *r);
+
+/* Reap the process if it is that of the call. Returns false if it is not. */
+bool runner_pool_reap(struct runner *r, pid_t pid);
+
 /* A function of burst_buffer.lua that runs or has ended. */
 struct staging_call {
 	struct staging_call *next;
@@ -107,7 +121,8 @@ struct staging_call {
 	/* the outcome */
 	bool ended, busy;
 	int rc; /* -2: the function did not run to its end */
-	char *message, *variables;
+	char *message;
+	char *answer; /* of paths the variables; of real_size and pools the text that they return; else NULL */
 };
 
 /* runner_staging_call.c: make the call that a row of api.staging_take names. */
@@ -116,6 +131,9 @@ void staging_call_free(struct staging_call *call);
 
 /* Start rota-lua for a call. Returns false if it did not start; the call's outcome has the reason. */
 bool staging_call_start(struct staging_call *call, struct runner *r, const PGresult *result, int row);
+
+/* Start rota-lua for the function pools, of no job. Without a process, it did not start, and the call's outcome has the reason. */
+struct staging_call *staging_call_start_pools(struct runner *r);
 
 /* Read the outcome of a call whose process is reaped, and remove its files. */
 void staging_call_finish(struct staging_call *call);

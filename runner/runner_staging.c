@@ -156,7 +156,7 @@ static void staging_report(struct runner *r)
 		column_number(columns[USECS], call->hook->ran_us >= 0, call->hook->ran_us);
 		db_array_text(columns[MESSAGES], call->message);
 		db_array_text(columns[OUTPUTS], call->hook->tail);
-		db_array_text(columns[RESULTS], call->variables);
+		db_array_text(columns[RESULTS], call->answer);
 	}
 	for (int i = 0; i < COLUMNS; i++)
 		params[i + 1] = (struct db_param){db_array_literal(columns[i]), -1};

@@ -28,14 +28,14 @@ enum { RESULT_MOST = 65536, VARIABLES_MOST = 1 << 20, MESSAGE_MOST = 2000 };
 static const struct {
 	const char *function, *arguments;
 } functions[] = {
-	{"setup", "iugpbsj"},  {"data_in", "isugj"},  {"test_data_in", "isugj"},  {"paths", "isfugj"},	     {"pre_run", "isugj"},
-	{"post_run", "isugj"}, {"data_out", "isugj"}, {"test_data_out", "isugj"}, {"job_teardown", "ishug"},
+	{"setup", "iugpbsj"}, {"real_size", "iugj"}, {"data_in", "isugj"},  {"test_data_in", "isugj"},	{"paths", "isfugj"},
+	{"pre_run", "isugj"}, {"post_run", "isugj"}, {"data_out", "isugj"}, {"test_data_out", "isugj"}, {"job_teardown", "ishug"},
 };
 
 /* Returns how many seconds a function may run. */
 static int call_timeout(const struct conf *conf, const char *function)
 {
-	if (strstr(function, "data_in"))
+	if (strstr(function, "data_in") || strcmp(function, "real_size") == 0)
 		return conf->hooks_stage_in_timeout;
 	return strstr(function, "data_out") ? conf->hooks_stage_out_timeout : conf->hooks_other_timeout;
 }
@@ -142,9 +142,9 @@ static json_t *call_argument(const struct staging_call *call, char kind, const P
 	case 'f':
 		return json_string(call->variables_path);
 	case 'p':
-		return json_string("(null)");
+		return json_string(db_text(result, row, "pool"));
 	default:
-		return json_string("0");
+		return json_string(db_text(result, row, "size"));
 	}
 }
 
@@ -213,47 +213,65 @@ void staging_call_free(struct staging_call *call)
 	free(call->script_path);
 	free(call->variables_path);
 	free(call->message);
-	free(call->variables);
+	free(call->answer);
 	free(call);
+}
+
+/* Start rota-lua with the request `input`, which is closed. */
+static bool call_run(struct staging_call *call, struct runner *r, int input, int timeout)
+{
+	struct err e = {0};
+	char *program = daemon_beside("rota-lua", &e), **environment = hook_environment(NULL, 0, r->conf->instance_name);
+	bool started = false;
+
+	if (program) {
+		free(call->hook->path);
+		call->hook->path = program;
+		call->result = call_result();
+		started = hook_start(
+			call->hook, r->base,
+			&(struct hook_start){.arguments = (char *[]){"call", r->conf->hooks_burst_buffer, call->function, NULL},
+					     .environment = environment,
+					     .input = input,
+					     .result = call->result,
+					     .timeout_s = timeout,
+					     .gentle = true});
+		free(call->hook->path); /* messages name the site's script */
+		call->hook->path = xstrdup(r->conf->hooks_burst_buffer);
+	}
+	hook_environment_free(environment);
+	close(input);
+	if (!started)
+		call->message = xstrdup(program ? call->hook->message : e.message);
+	return started;
 }
 
 bool staging_call_start(struct staging_call *call, struct runner *r, const PGresult *result, int row)
 {
 	struct err e = {0};
-	char *program = daemon_beside("rota-lua", &e), **environment;
-	int timeout = call_timeout(r->conf, call->function), input;
+	int timeout = call_timeout(r->conf, call->function);
 	int left = timeout - (int)strtol(db_text(result, row, "polled_s"), NULL, 10);
-	bool started;
 
 	if (left <= 0)
 		err_set(&e, "not finished after %d seconds", timeout);
-
-	if (left <= 0 || !program || !call_make_files(call, r, result, row, &e)) {
+	if (left <= 0 || !call_make_files(call, r, result, row, &e)) {
 		call->message = xstrdup(e.message);
 		log_warning("%s: %s", call->hook->label, e.message);
-		free(program);
 		return false;
 	}
-	free(call->hook->path);
-	call->hook->path = program;
-	call->result = call_result();
-	input = call_request(call, result, row);
-	environment = hook_environment(NULL, 0, r->conf->instance_name);
-	started = hook_start(
-		call->hook, r->base,
-		&(struct hook_start){.arguments = (char *[]){"call", r->conf->hooks_burst_buffer, call->function, NULL},
-				     .environment = environment,
-				     .input = input,
-				     .result = call->result,
-				     .timeout_s = left,
-				     .gentle = true});
-	hook_environment_free(environment);
-	close(input);
-	free(call->hook->path); /* messages name the site's script */
-	call->hook->path = xstrdup(r->conf->hooks_burst_buffer);
-	if (!started)
-		call->message = xstrdup(call->hook->message);
-	return started;
+	return call_run(call, r, call_request(call, result, row), left);
+}
+
+struct staging_call *staging_call_start_pools(struct runner *r)
+{
+	struct staging_call *call = xcalloc(1, sizeof *call);
+
+	call->function = xstrdup("pools");
+	call->result = -1;
+	call->rc = -2;
+	call->hook = hook_new(0, "pools", r->conf->hooks_burst_buffer, "function of");
+	call_run(call, r, call_request(call, NULL, 0), call_timeout(r->conf, call->function));
+	return call;
 }
 
 /* Read a file to its end, or the first `most` bytes; malloc'ed. Returns NULL if it cannot be read. */
@@ -285,6 +303,8 @@ static bool call_take_result(struct staging_call *call)
 	if (known)
 		call->rc = json_integer_value(rc) == 0 ? 0 : -1;
 	call->busy = json_is_true(json_object_get(answer, "busy"));
+	if (message && (strcmp(call->function, "pools") == 0 || strcmp(call->function, "real_size") == 0))
+		call->answer = xstrdup(message);
 	if (message && *message) {
 		call->message = xstrdup(message);
 		text_clean(call->message);
@@ -308,16 +328,16 @@ static void call_take_variables(struct staging_call *call)
 {
 	int fd = open(call->variables_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	call->variables = call_read(fd, VARIABLES_MOST);
+	call->answer = call_read(fd, VARIABLES_MOST);
 	if (fd >= 0)
 		close(fd);
-	if (call->variables && strlen(call->variables) < VARIABLES_MOST && call_is_text(call->variables))
+	if (call->answer && strlen(call->answer) < VARIABLES_MOST && call_is_text(call->answer))
 		return;
 	call->rc = -1;
 	free(call->message);
 	call->message = xstrdup("the path file cannot be read, is longer than 1 MiB or is not UTF-8 text");
-	free(call->variables);
-	call->variables = NULL;
+	free(call->answer);
+	call->answer = NULL;
 }
 
 void staging_call_finish(struct staging_call *call)
@@ -331,7 +351,8 @@ void staging_call_finish(struct staging_call *call)
 	}
 	if (call->rc != 0)
 		log_warning("%s: %s", call->hook->label, call->message ? call->message : "failed");
-	unlink(call->script_path);
+	if (call->script_path)
+		unlink(call->script_path);
 	if (call->variables_path)
 		unlink(call->variables_path);
 }

@@ -90,6 +90,7 @@ grant execute on function
 	api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]),
 	api.staging_take(bigint, bigint[], int, boolean),
 	api.staging_report(bigint, bigint[], int[], boolean[], bigint[], text[], text[], text[], int, boolean),
+	api.pool_report(bigint, text, text),
 	api.mail_take(int, int),
 	api.mail_report(bigint[], text[]),
 	api.daemon_register(text, text, int, text)

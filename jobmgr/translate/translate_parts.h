@@ -51,6 +51,13 @@ struct translate_step {
 	int64_t ntasks, ntasks_per_node, cpus_per_task; /* until translate_size_steps is done, 0: not given */
 };
 
+/* Space of a pool of burst_buffer.lua. */
+struct translate_pool {
+	char *name;	  /* NULL: none is asked for */
+	int64_t capacity; /* bytes */
+	int line;	  /* line of the latest directive that asks for it; 0: it is on the command line */
+};
+
 struct translation {
 	const struct translate_request *request;
 	const struct translate_limits *limits;
@@ -67,6 +74,7 @@ struct translation {
 	char *arguments;	      /* arguments of the script, as in a spec; NULL: no arguments */
 	char *staging;		      /* directives for burst_buffer.lua, one a line; NULL: none */
 	const char *staging_inserted; /* value of --bb, if it has a directive; else NULL */
+	struct translate_pool pool;   /* space of a pool that the directives ask for */
 	int refused;		      /* number of refusals, repeated ones of one problem included */
 	int latest;		      /* index of the problem of the latest refusal; -1: the problem was listed before */
 	struct translate_edge *edges;
@@ -174,6 +182,10 @@ json_t *translate_plan(struct translation *t);	  /* translate_plan.c: the plan a
 /* translate_staging.c: find the directives for burst_buffer.lua, after translate_size_steps; put them into the plan's job. */
 void translate_staging(struct translation *t);
 void translate_staging_json(const struct translation *t, json_t *job);
+
+/* translate_pool.c: add what a directive asks of a pool, "pool=NAME capacity=SIZE", to t->pool, or refuse it. `line`: 0 on the command
+ * line. */
+void translate_pool(struct translation *t, const char *directive, int line);
 
 /* translate_inside.c: refuse what sub-steps cannot have; of sizes, after translate_size_steps. */
 void translate_inside(struct translation *t);

@@ -19,6 +19,8 @@ struct directives {
 	size_t length;
 	bool joined; /* the last line ended with a backslash */
 	int line;    /* line of the first directive; 0: it is on the command line */
+	int *lines;  /* line of each directive */
+	int count;
 };
 
 /* Is this line a directive? */
@@ -38,6 +40,10 @@ static void directives_add(struct directives *d, const char *line, size_t size, 
 		d->length--; /* the backslash */
 	else
 		d->text[d->length++] = '\n';
+	if (!d->joined) {
+		d->lines = xrealloc(d->lines, (size_t)(d->count + 1) * sizeof *d->lines);
+		d->lines[d->count++] = number;
+	}
 	d->joined = size > skip && line[size - 1] == '\\';
 	memcpy(d->text + d->length, line + skip, size - skip);
 	d->length += size - skip;
@@ -66,13 +72,17 @@ static int directives_read(struct directives *d, const char *text, size_t size, 
 	return head ? 0 : others;
 }
 
-/* Does the text have this word, as in "capacity=100"? */
-static bool directives_ask(const struct directives *d, const char *word)
+/* Read what each directive asks of a pool. */
+static void directives_pools(const struct directives *d)
 {
-	for (const char *at = d->text; (at = strstr(at, word)); at++)
-		if (at > d->text && strchr(" \t\n", at[-1]))
-			return true;
-	return false;
+	const char *text = d->text;
+	for (int i = 0; i < d->count; i++) {
+		size_t size = strcspn(text, "\n");
+		char *directive = xasprintf("%.*s", (int)size, text);
+		translate_pool(d->t, directive, d->lines[i]);
+		free(directive);
+		text += size + (text[size] != '\0');
+	}
 }
 
 static void directives_check(const struct directives *d)
@@ -81,9 +91,8 @@ static void directives_check(const struct directives *d)
 	if (d->length > DIRECTIVES_LONGEST)
 		translate_refuse(t, d->line, "", "the directives #%s have %zu bytes; at most %d are allowed",
 				 t->request->directive, d->length, DIRECTIVES_LONGEST);
-	if (directives_ask(d, "capacity=") || directives_ask(d, "pool="))
-		translate_refuse(t, d->line, "", "a directive #%s asks for a pool, and there are no pools",
-				 t->request->directive);
+	else
+		directives_pools(d);
 	for (int i = 0; i < t->step_count; i++) {
 		if (t->steps[i].elements == 0)
 			continue;
@@ -122,6 +131,7 @@ void translate_staging(struct translation *t)
 		t->staging = d.text;
 	} else
 		free(d.text);
+	free(d.lines);
 }
 
 void translate_staging_json(const struct translation *t, json_t *job)
@@ -132,5 +142,10 @@ void translate_staging_json(const struct translation *t, json_t *job)
 	option_put(staging, "directives", json_string(t->staging));
 	if (t->staging_inserted)
 		option_put(staging, "inserted", json_string(t->staging_inserted));
+	if (t->pool.name) {
+		option_put(staging, "pool", json_string(t->pool.name));
+		option_put(staging, "capacity", json_integer(t->pool.capacity));
+		option_put(staging, "line", json_integer(t->pool.line));
+	}
 	option_put(job, "staging", staging);
 }

@@ -38,6 +38,7 @@ void translation_clear(struct translation *t)
 	translate_problems_free(&t->warnings);
 	free(t->arguments);
 	free(t->staging);
+	free(t->pool.name);
 	free(t->steps);
 	free(t->edges);
 }

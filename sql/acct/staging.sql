@@ -2,7 +2,7 @@
 create view internal.acct_staging as
 select g.job_id, j.user_name, j.account, g.state, case when o.own then g.directives end as directives,
 	case when o.own then g.message end as message, g.made_at, g.setup_at, g.staged_at, g.pre_run_at,
-	g.running_at, g.post_run_at, g.teardown_at, g.ended_at,
+	g.running_at, g.post_run_at, g.teardown_at, g.ended_at, g.pool, g.capacity, g.taken,
 	extract(epoch from g.staged_at - g.setup_at)::double precision as stage_in_s,
 	extract(epoch from g.ended_at - g.post_run_at)::double precision as stage_out_s
 from rota.staging g
@@ -27,6 +27,9 @@ comment on column acct.staging.running_at is 'When pre_run had last succeeded; n
 comment on column acct.staging.post_run_at is 'When post_run became due after the latest run; null: never.';
 comment on column acct.staging.teardown_at is 'When the last job_teardown became due; null: never.';
 comment on column acct.staging.ended_at is 'When all of it was over; null: it is not.';
+comment on column acct.staging.pool is 'Pool of which the job asks for space; null: none.';
+comment on column acct.staging.capacity is 'Bytes that it asks for, in whole pieces; null: none.';
+comment on column acct.staging.taken is 'Bytes that it has now; null: none.';
 comment on column acct.staging.stage_in_s is 'Seconds from setup until the data was there; null: it is not.';
 comment on column acct.staging.stage_out_s is 'Seconds from post_run to the end of the teardown; null: not known.';
 

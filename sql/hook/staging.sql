@@ -50,12 +50,14 @@ begin
 		running_at = case when p_to.to_state = 'running' then clock_timestamp() else s.running_at end,
 		post_run_at = case when p_to.from_state = 'running' or p_to.event = 'end' then clock_timestamp() else s.post_run_at end,
 		teardown_at = case when p_to.function = 'job_teardown' then clock_timestamp() else s.teardown_at end,
-		ended_at = case when p_to.to_state = 'complete' then clock_timestamp() end
+		ended_at = case when p_to.to_state = 'complete' then clock_timestamp() end,
+		taken = case when p_to.event = 'begin' then s.capacity
+			when p_to.event not in ('job_teardown', 'give_up') and p_to.to_state <> 'complete' then s.taken end
 	where s.job_id = p_job;
 	return (select s.hurry from staging s where s.job_id = p_job);
 end $$;
 comment on function internal.staging_write(bigint, rota.staging_transition, text) is
-	'Write the row of a move that is allowed; its column hurry.';
+	'Write the row of a move that is allowed; its column hurry. Space of a pool is taken with setup, and given back after a teardown.';
 
 create function internal.staging_move(p_job bigint, p_event text, p_message text default null) returns text
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -83,16 +85,17 @@ comment on function internal.staging_move(bigint, text, text) is
 	'Apply an event to the data of a job, and leave the function due that follows; the state that it leads to; null: the event '
 	'means nothing now. p_message: how a function failed. The caller has locked the job.';
 
-create function internal.staging_submit(p_job bigint, p_given jsonb) returns void
+create function internal.staging_submit(p_job bigint, p_script text, p_given jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	insert into staging (job_id, directives, inserted)
-	values (p_job, p_given ->> 'directives', p_given ->> 'inserted');
+	insert into staging (job_id, directives, inserted, pool, capacity)
+	values (p_job, p_given ->> 'directives', p_given ->> 'inserted', p_given ->> 'pool', internal.pool_ask(p_script, p_given));
 	perform internal.staging_gate(p_job);
 	notify rota_hook;
 end $$;
-comment on function internal.staging_submit(bigint, jsonb) is
-	'A new job has directives {directives, inserted}: its steps wait until it is staged.';
+comment on function internal.staging_submit(bigint, text, jsonb) is
+	'A new job, of a script of this name, has directives {directives, inserted, pool, capacity, line}: its steps wait until it is staged. RT422: the pool '
+	'cannot have so much.';
 
 create function internal.staging_gate(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -115,17 +118,14 @@ create function internal.staging_ready() returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
-		select g.job_id
-		from staging g
-		where g.ended_at is null and g.state = 'pending'
-			and not exists (select from staging_call c where c.job_id = g.job_id and c.ended_at is null)
-			and exists (select from step s
-				where s.job_id = g.job_id and s.state = 'pending' and s.held = '' and s.deps_waiting = 1
-					and (s.begin_at is null or s.begin_at <= now()))
-		order by g.job_id
+		select l.job_id
+		from internal.staging_line l
+		where l.pool is null or (l.may_fit and l.wanted <= l.free)
+		order by l.nr
 		limit 1000);
 end $$;
-comment on function internal.staging_ready() is 'Jobs of which a step waits for nothing but its data.';
+comment on function internal.staging_ready() is
+	'Jobs of which a step waits for nothing but its data, and for which there is space in their pools, in order.';
 
 create function internal.staging_begin(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -97,7 +97,7 @@ comment on function internal.staging_job_info(bigint) is
 
 create function api.staging_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
 returns table (call_id bigint, function text, wanted boolean, job_id bigint, uid int, gid int, hurry boolean, polled_s int,
-	script bytea, inserted text, job_info jsonb)
+	script bytea, inserted text, job_info jsonb, pool text, size bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -138,7 +138,7 @@ begin
 	)
 	select t.call_id, t.function, t.wanted, j.job_id, j.uid, j.gid, t.hurry,
 		floor(extract(epoch from clock_timestamp() - t.first_at))::int, s.body, g.inserted,
-		internal.staging_job_info(j.job_id)
+		internal.staging_job_info(j.job_id), coalesce(g.pool, '(null)'), coalesce(g.taken, 0)
 	from taken t
 	join job j on j.job_id = t.job_id
 	join staging g on g.job_id = t.job_id
@@ -247,7 +247,12 @@ begin
 		perform internal.staging_fail(p_call, v_bad, p_teardown);
 		return;
 	end if;
-	v_to := internal.staging_move(p_call.job_id, p_call.function);
+	if p_call.function = 'real_size' then
+		perform internal.pool_grow(p_call.job_id, p_result);
+	end if;
+	v_to := internal.staging_move(p_call.job_id, case when p_call.function = 'test_data_in'
+		and exists (select from staging g where g.job_id = p_call.job_id and g.pool is not null) then 'measure'
+		else p_call.function end);
 	if v_to = 'staged' then
 		perform internal.staging_release(p_call.job_id);
 	elsif v_to = 'running' then
@@ -255,7 +260,7 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_done(rota.staging_call, text, boolean) is
-	'A function has succeeded; p_result: of paths, the variables.';
+	'A function has succeeded; p_result: of paths, the variables; of real_size, what it answers.';
 
 create function internal.staging_report_one(p_call rota.staging_call, p_busy boolean, p_result text, p_poll_s int,
 	p_teardown boolean) returns void
@@ -335,5 +340,5 @@ begin
 end $$;
 comment on function api.staging_report(bigint, bigint[], int[], boolean[], bigint[], text[], text[], text[], int, boolean) is
 	'How calls ended: what each function returned (null: it did not run to its end), whether it is to be polled again in '
-	'p_poll_s seconds, microseconds, message, output, and of paths its variables. p_teardown: a failure tears the data down at '
+	'p_poll_s seconds, microseconds, message, output, and of paths its variables, of real_size its answer. p_teardown: a failure tears the data down at '
 	'once. A repeated report changes nothing. RT412: no longer leader.';

@@ -278,7 +278,7 @@ begin
 	perform internal.submit_steps(v_job, case when v_try is null then p_user end, v_steps,
 		coalesce(p_plan ->> 'spec_end', ''), v_queue, v_waits);
 	if v_head ? 'staging' then
-		perform internal.staging_submit(v_job, v_head -> 'staging');
+		perform internal.staging_submit(v_job, v_head ->> 'script_name', v_head -> 'staging');
 	end if;
 	if p_plan @? '$.*[*].array.size' then
 		perform internal.submit_arrays(v_job, v_steps, v_peers);

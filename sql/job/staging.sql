@@ -32,7 +32,7 @@ create function internal.why_staging(p_job bigint, p_step int) returns setof jso
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select internal.why_row('staging', internal.staging_text(g), null, null)
+	select coalesce(internal.pool_why(p_job), internal.why_row('staging', internal.staging_text(g), null, null))
 	from staging g
 	join step s on s.job_id = g.job_id and s.step_id = p_step
 	where g.job_id = p_job and g.state in ('pending', 'setup', 'staging_in', 'failed') and s.deps_waiting > 0;
@@ -56,7 +56,7 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select jsonb_build_object('state', g.state, 'directives', case when p_own then g.directives end, 'message',
-			case when p_own then g.message end, 'staged_at', g.staged_at, 'ended_at', g.ended_at, 'calls',
+			case when p_own then g.message end, 'pool', g.pool, 'capacity', g.capacity, 'taken', g.taken, 'staged_at', g.staged_at, 'ended_at', g.ended_at, 'calls',
 			case when p_own then internal.staging_calls_json(p_job, true) end)
 		from staging g where g.job_id = p_job);
 end $$;
@@ -104,11 +104,13 @@ declare
 	v_job constant bigint := internal.request_int(p_request, 'job', 9223372036854775807);
 	v_state text;
 begin
-	if internal.caller_role(p_uid, p_user) = 'user' then
+	if v_action = 'pools' then
+		return internal.pool_list_json();
+	elsif internal.caller_role(p_uid, p_user) = 'user' then
 		raise exception 'only operators and administrators see the calls of hooks' using errcode = 'RT403',
 			hint = 'rota show JOB has those of your own jobs.';
 	elsif v_action not in ('list', 'show', 'retry') then
-		raise exception 'a hook has no action "%"', v_action using errcode = 'RT422', hint = 'Actions are list, show and retry.';
+		raise exception 'a hook has no action "%"', v_action using errcode = 'RT422', hint = 'Actions are list, show, retry and pools.';
 	elsif v_action = 'list' then
 		return jsonb_build_object('hooks', internal.hook_list_json(null));
 	elsif v_job is null or not exists (select from staging g where g.job_id = v_job) then
@@ -125,4 +127,5 @@ begin
 end $$;
 comment on function api.hook_admin(int, text, jsonb) is
 	'Staging of jobs, for operators: "list" all that is not over, "show" a job with the calls of its functions, "retry" what has '
-	'failed. Request {action, job}. Answer {hooks: [{job_id, user, state, text, message, calls}]}.';
+	'failed. Request {action, job}. Answer {hooks: [{job_id, user, state, text, message, calls}]}. "pools", for everybody: as '
+	'internal.pool_list_json has it.';

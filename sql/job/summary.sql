@@ -41,7 +41,11 @@ select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_p
 		when s.deps_waiting = 1 and (select exists (select from rota.staging where ended_at is null))
 			and exists (select from rota.staging g
 				where g.job_id = s.job_id and g.state in ('pending', 'setup', 'staging_in', 'failed'))
-			then case when s.begin_at > now() then 'begin' else 'staging_in' end
+			then case when s.begin_at > now() then 'begin'
+				when s.job_id = any ((select array_agg(l.job_id) from internal.staging_line l
+					where not coalesce(l.pool is null or (l.may_fit and l.wanted <= l.free), false))::bigint[])
+					then 'staging_pool'
+				else 'staging_in' end
 		when s.deps_waiting > 0 then 'dependency'
 		when s.begin_at > now() then 'begin'
 		when p.state not in ('up', 'drain') then 'partition'

@@ -409,7 +409,7 @@ data_in of job $job"* ]]
 	head -c 70000 /dev/zero | tr '\0' x >big
 	refused "at most 65536" rota submit --bbf big plain
 	refused "cannot have their data staged" rota submit --array=0-3 --bb="#BB_LUA stage" plain
-	refused "there are no pools" rota submit --bb="#BB_LUA pool=fast capacity=10G" plain
+	refused "there is no pool \"fast\"" rota submit --bb="#BB_LUA pool=fast capacity=10G" plain
 }
 
 @test "hostile directives: metacharacters stay text, NUL and 10 MB are refused" {

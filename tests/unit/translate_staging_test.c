@@ -78,6 +78,41 @@ static void command_line(void **state)
 	assert_null(found);
 }
 
+/* What directives ask of a pool. */
+static void pools(void **state)
+{
+	static const struct {
+		const char *script, *pool;
+		json_int_t capacity;
+		int line;
+	} cases[] = {
+		{BASH "#BB_LUA pool=fast\n", NULL, 0, 0},
+		{BASH "#BB_LUA xpool=a mycapacity=1\n", NULL, 0, 0},
+		{BASH "#BB_LUA pool=fast capacity=1\n", "fast", 1, 2},
+		{BASH "#BB_LUA\tcapacity=2k\tx=y  pool=fast\n", "fast", 2048, 2},
+		{BASH "#BB_LUA pool=a capacity=1KB\n", "a", 1000, 2},
+		{BASH "#BB_LUA pool=a capacity=3MiB\n", "a", 3 << 20, 2},
+		{BASH "#BB_LUA pool=a capacity=2TB\n", "a", 2000000000000, 2},
+		{BASH "#BB_LUA pool=a capacity=1P\n", "a", (json_int_t)1 << 50, 2},
+		{BASH "#BB_LUA pool=a \\\n#BB_LUA capacity=1G\n", "a", 1 << 30, 2},
+		{BASH "#BB_LUA pool=a capacity=1\n#BB_LUA pool=c\n#BB_LUA pool=b capacity=2\n", "b", 3, 4},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct translate_problems problems;
+		json_t *plan = staged("BB_LUA", cases[i].script, NULL, &problems);
+		if (!plan)
+			fail_msg("%s: %s", cases[i].script, problems.list[0].message);
+		const json_t *staging = pick(plan, "job/staging");
+		const char *pool = json_string_value(json_object_get(staging, "pool"));
+		if (!pool != !cases[i].pool || (pool && strcmp(pool, cases[i].pool) != 0) ||
+		    json_integer_value(json_object_get(staging, "capacity")) != cases[i].capacity ||
+		    json_integer_value(json_object_get(staging, "line")) != cases[i].line)
+			fail_msg("%s: \"%s\"", cases[i].script, pool);
+		json_decref(plan);
+	}
+}
+
 static void refused(void **state)
 {
 	char *large = xmalloc(70100), *option = xmalloc(70100);
@@ -87,8 +122,18 @@ static void refused(void **state)
 	} cases[] = {
 		{"BB_LUA", BASH "#BB_LUA a\n#ROTA step x --array=0-3\n", {NULL}, "cannot have their data staged", 3},
 		{"BB_LUA", BASH "#BB_LUA a\n", {"--array=0-3"}, "cannot have their data staged", 0},
-		{"BB_LUA", BASH "\n#BB_LUA pool=fast\n", {NULL}, "there are no pools", 3},
-		{"BB_LUA", BASH "#BB_LUA a capacity=1G\n", {NULL}, "there are no pools", 2},
+		{"BB_LUA", BASH "\n#BB_LUA a capacity=1G\n", {NULL}, "capacity=1G names no pool", 3},
+		{"BB_LUA", BASH "#BB_LUA pool=fast\n#BB_LUA capacity=1G\n", {NULL}, "names no pool", 3},
+		{"BB_LUA", BASH "#BB_LUA pool= capacity=1G\n", {NULL}, "names no pool", 2},
+		{"BB_LUA", BASH "#BB_LUA pool=fast capacity=0\n", {NULL}, "capacity=0 of pool \"fast\" is no size", 2},
+		{"BB_LUA", BASH "#BB_LUA pool=fast capacity=\n", {NULL}, "is no size", 2},
+		{"BB_LUA", BASH "#BB_LUA pool=fast capacity=-1\n", {NULL}, "is no size", 2},
+		{"BB_LUA", BASH "#BB_LUA pool=fast capacity=1.5G\n", {NULL}, "is no size", 2},
+		{"BB_LUA", BASH "#BB_LUA pool=fast capacity=1Gx\n", {NULL}, "is no size", 2},
+		{"BB_LUA", BASH "#BB_LUA pool=fast capacity=1X\n", {NULL}, "is no size", 2},
+		{"BB_LUA", BASH "#BB_LUA pool=fast capacity=5000P\n", {NULL}, "is too large", 2},
+		{"BB_LUA", BASH "#BB_LUA pool=fast capacity=4000P\n#BB_LUA pool=a capacity=4000P\n", {NULL}, "is too large", 3},
+		{"BB_LUA", BASH "true\n", {"--bb=#BB_LUA capacity=1G"}, "names no pool", 0},
 		{"", BASH "true\n", {"--bb=#BB_LUA a"}, "has no burst_buffer.lua", 0},
 		{"BB_LUA", BASH "true\n", {"--bb=#BB_LUA \033a"}, "without control characters", 0},
 		{"BB_LUA", BASH "true\n", {option}, "at most 65536", 0},
@@ -111,6 +156,6 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(head), cmocka_unit_test(names), cmocka_unit_test(command_line),
-					   cmocka_unit_test(refused)};
+					   cmocka_unit_test(pools), cmocka_unit_test(refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"carbon", {ROW_ACTIONS}},
 	{"reservation", {ROW_ACTIONS}},
 	{"hook", {"list", "show", "retry"}},
+	{"pool", {"list"}},
 	{"usage", {"rebuild"}},
 	{"db", {"upgrade"}},
 	{"export", {NULL}},

@@ -1,4 +1,4 @@
-/* staging_admin.c - `rota admin hook`: the staging of jobs' data by the site's burst_buffer.lua.
+/* staging_admin.c - `rota admin hook` and `rota admin pool`: the staging of jobs' data by the site's burst_buffer.lua.
  *
  * Called by: `rota admin`; `rota show`, for the calls of a job. */
 #include "bin/rota/admin/staging_admin.h"
@@ -90,6 +90,35 @@ int staging_admin_run(const char *action, const char *job, bool json)
 		call_print_json();
 	else
 		hooks_print(json_object_get(answer, "hooks"));
+	json_decref(answer);
+	return EXIT_OK;
+}
+
+static void pools_print(const json_t *answer)
+{
+	const json_t *pools = json_object_get(answer, "pools"), *pool;
+	const char *failure = format_text(answer, "failure");
+	size_t i;
+
+	printf("%-16s %10s %10s %10s %10s\n", "POOL", "TOTAL", "USED", "FREE", "PIECE");
+	json_array_foreach (pools, i, pool)
+		printf("%-16s %10s %10s %10s %10s\n", format_text(pool, "name"), format_text(pool, "total_text"),
+		       format_text(pool, "used_text"), format_text(pool, "free_text"), format_text(pool, "granularity_text"));
+	if (*failure)
+		printf("pools of burst_buffer.lua fails since %s: %s\n", format_time(json_object_get(answer, "failure_at")).s,
+		       failure);
+}
+
+int staging_admin_pools(bool json)
+{
+	json_t *answer = call_gate("hooks", json_pack("{ss}", "action", "pools"));
+
+	if (!answer)
+		return call_status();
+	if (json)
+		call_print_json();
+	else
+		pools_print(answer);
 	json_decref(answer);
 	return EXIT_OK;
 }

@@ -1,4 +1,4 @@
-/* staging_admin.h - `rota admin hook`: the staging of jobs' data by the site's burst_buffer.lua. */
+/* staging_admin.h - `rota admin hook` and `rota admin pool`: the staging of jobs' data by the site's burst_buffer.lua. */
 #ifndef ROTA_BIN_STAGING_ADMIN_H
 #define ROTA_BIN_STAGING_ADMIN_H
 
@@ -8,6 +8,9 @@
 /* List the staging that is not over ("list"), show a job's ("show"), or try again what has failed of it ("retry"). `job`: number of
  * the job, or NULL. Returns the exit status. */
 int staging_admin_run(const char *action, const char *job, bool json);
+
+/* List the pools of burst_buffer.lua. Returns the exit status. */
+int staging_admin_pools(bool json);
 
 /* Print a line for each call of a function; `title` stands at the head of each. */
 void staging_admin_print_calls(const json_t *calls, const char *title);

@@ -329,6 +329,13 @@ static int hook_run(const struct verb *verb, const struct admin_line *line, cons
 	return staging_admin_run(action, list ? NULL : line->operands[2], line->json);
 }
 
+/* Run `rota admin pool list`. */
+static int pool_run(const struct verb *verb, const struct admin_line *line)
+{
+	operands_most(verb, line, 2);
+	return staging_admin_pools(line->json);
+}
+
 static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
 	if (line->count < 3)
@@ -357,6 +364,8 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 		status = usage_rebuild(verb, &line);
 	else if (!strcmp(object->name, "hook"))
 		status = hook_run(verb, &line, action);
+	else if (!strcmp(object->name, "pool"))
+		status = pool_run(verb, &line);
 	else if (!strcmp(object->name, "export"))
 		status = export_run(verb, &line);
 	else if (!strcmp(object->name, "range"))

@@ -1,0 +1,246 @@
+#!/usr/bin/env bats
+# Pools of the site's burst_buffer.lua: what is shown of them, what a submission may ask for, who takes space next, and that none is taken
+# twice or lost when daemons die.
+
+load helper
+
+setup_file() {
+	SITE=$(mktemp -d /tmp/rota-pool.XXXXXX) # where the daemons' account can go
+	export SITE
+	chmod 1777 "$SITE"
+	# pools answers what is in the file pools. setup makes a file has.JOB of the size, and teardown removes it: when both are right, no
+	# has.JOB is made twice, and their sum is never above that of the pool. wait=F: the function F waits for a file go.JOB.
+	cat >"$SITE/burst_buffer.lua" <<-'END'
+		local site = "@SITE@"
+		local function read(path)
+			local f = io.open(path)
+			if not f then return nil end
+			local text = f:read("a")
+			f:close()
+			return text
+		end
+		local function write(path, text, mode)
+			local f = assert(io.open(path, mode or "w"))
+			f:write(text)
+			f:close()
+		end
+		local function behave(name, job, script)
+			while read(script):find("\n#BB_LUA[^\n]* wait=" .. name .. "%f[%s]") and not read(site .. "/go." .. job) do
+				os.execute("sleep 0.1")
+			end
+			return slurm.SUCCESS
+		end
+		function slurm_bb_pools()
+			local text = read(site .. "/pools")
+			if text:find("^fail") then return slurm.ERROR, "no storage" end
+			return slurm.SUCCESS, text
+		end
+		function slurm_bb_setup(job, uid, gid, pool, size, script)
+			write(site .. "/order", job .. " " .. pool .. " " .. size .. "\n", "a")
+			if read(site .. "/has." .. job) then write(site .. "/twice", job .. "\n", "a") end
+			write(site .. "/has." .. job, size .. "\n")
+			return behave("setup", job, script)
+		end
+		function slurm_bb_data_in(job, script)
+			return behave("data_in", job, script)
+		end
+		function slurm_bb_real_size(job)
+			return slurm.SUCCESS, read(site .. "/size." .. job)
+		end
+		function slurm_bb_data_out(job, script)
+			return behave("data_out", job, script)
+		end
+		function slurm_bb_job_teardown(job, script, hurry)
+			os.remove(site .. "/has." .. job)
+			return behave("job_teardown", job, script)
+		end
+	END
+	sed -i "s,@SITE@,$SITE," "$SITE/burst_buffer.lua"
+	chmod 0644 "$SITE/burst_buffer.lua"
+	pools 10
+	instance_up 1 --cpus 8 --mem 8000 --set node.grace=1 --set schedule.period=1 --set hooks.burst_buffer="$SITE/burst_buffer.lua" \
+		--set hooks.other_timeout=20 --set hooks.pool_interval=1
+	rota admin setting change requeue_delay_s --value=0
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	rm -rf -- "$SITE"
+	return "$status"
+}
+
+# pools QUANTITY: the pool scratch has so many GiB.
+pools() {
+	printf '{"pools": [{"id": "scratch", "quantity": %s, "granularity": 1073741824}]}' "$1" >"$SITE/pools.new"
+	chmod 0644 "$SITE/pools.new"
+	mv "$SITE/pools.new" "$SITE/pools"
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+has_total() {
+	[ "$(sql "select total >> 30 from acct.pool where pool = 'scratch'")" = "$1" ]
+}
+
+setup() {
+	pools 10
+	eventually has_total 10
+	rm -f "$SITE/order" "$SITE/twice"
+}
+
+# submit DIRECTIVE [OPTION]...
+submit() {
+	printf '#!/bin/bash\n#BB_LUA %s\ntrue\n' "$1" >"$BATS_TEST_TMPDIR/script"
+	shift
+	(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null "$@" script)
+}
+
+is_staging() {
+	[ "$(sql "select state from rota.staging where job_id = $1")" = "$2" ]
+}
+
+is_used() {
+	[ "$(sql "select used >> 30 from acct.pool where pool = 'scratch'")" = "$1" ]
+}
+
+runs() {
+	[ "$(sql "select function from rota.staging_call where job_id = $1 and began_at is not null and ended_at is null")" = "$2" ]
+}
+
+@test "the pool is listed, and what no pool has is refused with line and pool" {
+	run rota admin pool list
+	[[ "${lines[1]}" == scratch*"10 GiB"*"0 B"*"10 GiB"*"1 GiB"* ]]
+	run rota admin pool list --json
+	[ "$(jq -r '.pools[0] | "\(.name) \(.total) \(.used) \(.free)"' <<<"$output")" = "scratch 10737418240 0 10737418240" ]
+	refused 'script:2: there is no pool "other"' submit "pool=other capacity=1G"
+	refused 'script:2: 11 GiB of pool "scratch" are asked for, which has 10 GiB in all' submit "pool=scratch capacity=11G"
+	refused 'names no pool' submit "capacity=1G"
+	refused 'capacity=0 of pool "scratch" is no size' submit "pool=scratch capacity=0"
+	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/plain"
+	cd "$BATS_TEST_TMPDIR"
+	refused '--bb: there is no pool "other"' rota submit --bb="#BB_LUA pool=other capacity=1" plain
+	refused 'there is no pool "other"' rota check --bb="#BB_LUA pool=other capacity=1" plain
+	[ "$(sql "select count(*) from rota.staging")" = 0 ]
+}
+
+@test "setup gets pool and size; what is larger than asked for counts; all is given back" {
+	printf '#!/bin/bash\n#BB_LUA pool=x capacity=1\n#BB_LUA wait=data_in pool=scratch capacity=1500M\ntrue\n' >"$BATS_TEST_TMPDIR/two"
+	job=$(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null two)
+	eventually runs "$job" data_in
+	is_used 2
+	[ "$(cat "$SITE/order")" = "$job scratch 2147483648" ]
+	run rota admin pool list
+	[[ "${lines[1]}" == scratch*"10 GiB"*"2 GiB"*"8 GiB"* ]]
+	printf '3000000000\n' >"$SITE/size.$job"
+	touch "$SITE/go.$job"
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	is_used 0
+	[ "$(sql "select count(*) from rota.staging_call where job_id = $job and function = 'real_size' and rc = 0")" = 1 ]
+	job=$(submit "wait=data_out pool=scratch capacity=1" --hold)
+	printf '3000000000\n' >"$SITE/size.$job"
+	rota release "$job"
+	eventually runs "$job" data_out
+	is_used 3
+	touch "$SITE/go.$job"
+	eventually is_staging "$job" complete
+	is_used 0
+	# A pool without a capacity asks for nothing.
+	job=$(submit "pool=scratch")
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(tail -n 1 "$SITE/order")" = "$job (null) 0" ]
+}
+
+@test "a full pool: in the order of priority, nobody passes, and why and queue say what is waited for" {
+	first=$(submit "wait=data_in pool=scratch capacity=8G")
+	eventually runs "$first" data_in
+	low=$(submit "pool=scratch capacity=2G" --nice=1000)
+	large=$(submit "pool=scratch capacity=9G")
+	none=$(submit "x")
+	rota wait --timeout=60 "$none"
+	eventually is_staging "$low" complete
+	low=$(submit "pool=scratch capacity=2G" --nice=1000)
+	run rota why "$large"
+	[[ "$output" == *"waits for 9 GiB of pool scratch: 2 GiB are free; job $first gives back 8 GiB"* ]]
+	run rota why "$low"
+	[[ "$output" == *"waits for 2 GiB of pool scratch: 2 GiB are free; job $large, which waits for 9 GiB, comes first"* ]]
+	run rota queue
+	[[ "$output" == *"$large"*staging_pool* ]]
+	is_staging "$low" pending
+	touch "$SITE/go.$first"
+	rota wait --timeout=60 "$first" "$large" "$low"
+	eventually is_staging "$low" complete
+	[ "$(grep -E "^($large|$low) " "$SITE/order" | head -n 1)" = "$large scratch 9663676416" ]
+	eventually is_used 0
+	[ ! -e "$SITE/twice" ]
+}
+
+@test "the pool vanishes and comes back; while pools fails, what was known stays, and the failure is shown" {
+	job=$(submit "wait=data_in pool=scratch capacity=4G")
+	eventually runs "$job" data_in
+	waiting=$(submit "pool=scratch capacity=8G")
+	echo '{"pools": []}' >"$SITE/pools"
+	eventually has_total 0
+	is_used 4
+	refused "which has 0 B in all" submit "pool=scratch capacity=1"
+	run rota why "$waiting"
+	[[ "$output" == *"waits for 8 GiB of pool scratch, which has 0 B in all"* ]]
+	touch "$SITE/go.$job"
+	rota wait --timeout=60 "$job"
+	eventually is_used 0
+	is_staging "$waiting" pending
+	pools 8
+	rota wait --timeout=60 "$waiting"
+	for bad in fail 'no json' '{"pools": [{"id": "scratch", "quantity": 99}]}'; do
+		echo "$bad" >"$SITE/pools"
+		shown() { rota admin pool list | grep -q "pools of burst_buffer.lua fails since .*$1"; }
+		case $bad in
+		fail) eventually shown "no storage" ;;
+		no*) eventually shown "not JSON" ;;
+		*) eventually shown granularity ;;
+		esac
+		has_total 8
+	done
+	pools 10
+	eventually has_total 10
+	! rota admin pool list | grep -q fails
+}
+
+@test "runnerd and PostgreSQL die while jobs have and want space: nothing is taken twice, nothing is lost" {
+	jobs=()
+	for function in setup data_in data_out job_teardown; do
+		jobs+=("$(submit "wait=$function pool=scratch capacity=3G")")
+	done
+	held() { [ "$(sql "select count(*) from rota.staging_call where began_at is not null and ended_at is null")" = 3 ] && [ "$(sql "select string_agg(function, ' ' order by job_id) from rota.staging_call where began_at is not null and ended_at is null")" = "setup data_in data_out" ]; }
+	eventually held
+	for victim in runnerd postgres; do
+		if [ "$victim" = postgres ]; then
+			kill -KILL "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
+		else
+			kill -KILL "$(pid_of runnerd)"
+		fi
+		rota up >/dev/null 2>&1
+		again() { [ "$(sql "select count(*) from rota.staging_call where began_at is not null and ended_at is null and function in ('setup', 'data_in', 'data_out')")" = 3 ]; }
+		eventually again
+		is_used 9
+		is_staging "${jobs[3]}" pending
+	done
+	touch "$SITE/go.${jobs[0]}" "$SITE/go.${jobs[1]}" "$SITE/go.${jobs[2]}"
+	eventually runs "${jobs[3]}" job_teardown
+	kill -KILL "$(pid_of runnerd)"
+	rota up >/dev/null 2>&1
+	is_used 3
+	touch "$SITE/go.${jobs[3]}"
+	rota wait --timeout=120 "${jobs[@]}"
+	for job in "${jobs[@]}"; do
+		eventually is_staging "$job" complete
+	done
+	is_used 0
+	[ ! -e "$SITE/twice" ]
+	run compgen -G "$SITE/has.*"
+	[ -z "$output" ]
+}
