@@ -56,7 +56,9 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select jsonb_build_object('state', g.state, 'directives', case when p_own then g.directives end, 'message',
-			case when p_own then g.message end, 'pool', g.pool, 'capacity', g.capacity, 'taken', g.taken, 'staged_at', g.staged_at, 'ended_at', g.ended_at, 'calls',
+			case when p_own then g.message end, 'pool', case when p_own then g.pool end,
+			'capacity', case when p_own then g.capacity end, 'taken', case when p_own then g.taken end,
+			'staged_at', g.staged_at, 'ended_at', g.ended_at, 'calls',
 			case when p_own then internal.staging_calls_json(p_job, true) end)
 		from staging g where g.job_id = p_job);
 end $$;

@@ -239,6 +239,9 @@ language sql stable set search_path = rota, pg_temp as $$
 				'message',
 					regexp_replace(c.value ->> 'message',
 					'[0-9]+(\.[A-Za-z][A-Za-z0-9_-]*(\[[0-9]+\])?| step [0-9]+)', 'another job', 'g'))
+		when c.value ->> 'kind' = 'staging' and c.value ->> 'blocker' is not null and o.uid is distinct from p_uid
+			then c.value || jsonb_build_object('blocker', null, 'message',
+				regexp_replace(c.value ->> 'message', 'job [0-9]+', 'another job', 'g'))
 			else c.value end order by c.nr), '[]')
 	from jsonb_array_elements(p_conditions) with ordinality as c (value, nr)
 	left join job o on o.job_id = substring(c.value ->> 'blocker' from '^[0-9]{1,18}')::bigint;

@@ -74,6 +74,8 @@ select t.submit('alice', '[{"name": "a"}]', '[]', '{"staging": {"directives": "#
 select is(t.take(), concat_ws(' ', :a || ':paths:fast:36', :d || ':setup:fast:4', :e || ':setup:(null):0'), 'the highest priority takes space, and who needs none is not held up');
 select is(t.take(), null, 'a smaller one does not pass');
 select is(t.why(:b), format('waits for 8 B of pool fast: 0 B are free; job %s gives back 36 B', :a), 'why: who gives back');
+select is((select x -> 0 ->> 'message' || (x -> 0 -> 'blocker')::text from internal.why_veil(t.uid('bob'), jsonb_build_array(internal.pool_why(:b))) x), 'waits for 8 B of pool fast: 0 B are free; another job gives back 36 Bnull', 'not to a stranger who sees no jobs of others');
+select is((select x -> 0 ->> 'message' from internal.why_veil(t.uid('alice'), jsonb_build_array(internal.pool_why(:b))) x), t.why(:b), 'but to the owner of both');
 select is((select waits from internal.step_facts where job_id = :b), 'staging_pool', 'the queue says so');
 select is((select waits from internal.step_facts where job_id = :e), 'staging_in', 'of the other that it is staged in');
 select is(t.pools('{"pools": [{"id": "fast", "quantity": 11, "granularity": 4}]}'), null, 'the pool grows');
