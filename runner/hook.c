@@ -1,6 +1,6 @@
 /* hook.c - runs one program of the site in a process group of its own.
  *
- * Called by: runner_child.c for hooks, runner_mail.c for the mail program.
+ * Called by: runner_child.c for hooks, runner_mail.c for the mail program, trigger_start.c for triggers.
  * Invariants:
  * - The supervisor has the process group on its list until no process of the group is left.
  * - Neither the program nor anything in its process group outlives the program's time limit.
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,6 +110,24 @@ static char **hook_argv(const struct hook *h, char **arguments)
 	if (count)
 		memcpy(argv + 1, arguments, count * sizeof *argv);
 	return argv;
+}
+
+/* A pipe may be too small for the text. */
+int hook_open_input(const char *text)
+{
+	size_t length = strlen(text), done = 0;
+	int fd = memfd_create("input", MFD_CLOEXEC);
+
+	while (fd >= 0 && done < length) {
+		ssize_t size = write(fd, text + done, length - done);
+
+		if (size < 0 && errno != EINTR)
+			die("could not write the input of a program: %s", strerror(errno));
+		done += size > 0 ? (size_t)size : 0;
+	}
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0)
+		die("could not make a file for the input of a program: %s", strerror(errno));
+	return fd;
 }
 
 bool hook_start(struct hook *h, struct event_base *base, const struct hook_start *start)

@@ -44,6 +44,9 @@ struct hook_start {
 /* Start the program in a process group of its own. Returns false if the program did not start; h->message then has the reason. */
 bool hook_start(struct hook *h, struct event_base *base, const struct hook_start *start);
 
+/* Write a text to a memory file, for the standard input of a program. Returns its descriptor, at the beginning. */
+int hook_open_input(const char *text);
+
 /* Kill the program's process group. `why` becomes the end of h->message. */
 void hook_kill(struct hook *h, const char *why);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/err.h"
+#include "lib/mail.h"
 #include "lib/text.h"
 
 enum {
@@ -88,6 +89,17 @@ static char *message_id(const struct mail_message *m)
 	free(left);
 	free(right);
 	return id;
+}
+
+char **mail_message_arguments(char **recipients)
+{
+	char **arguments = xcalloc(MAIL_RECIPIENTS_MOST + 3, sizeof *arguments);
+
+	arguments[0] = "-i"; /* by -i, a line with a single dot does not end the text */
+	arguments[1] = "--";
+	for (int i = 0; recipients[i]; i++)
+		arguments[i + 2] = recipients[i];
+	return arguments;
 }
 
 char *mail_message_write(const struct mail_message *m)

@@ -15,4 +15,7 @@ struct mail_message {
 /* Write the headers, an empty line and the text of a mail into malloc'ed memory. */
 char *mail_message_write(const struct mail_message *m);
 
+/* Make the arguments of the mail program for recipients of mail_recipients() (lib/mail.h): -i -- RECIPIENT... Only the list is malloc'ed. */
+char **mail_message_arguments(char **recipients);
+
 #endif

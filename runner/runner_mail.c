@@ -5,11 +5,9 @@
  * - A mail is sent at least once: api.mail_take() returns the mail again later, until its outcome is reported.
  * - Mail and hooks do not wait for each other, since each has its own limit of processes.
  * - Mail needs no term. A mail program continues when the term or the connection is lost, and its outcome is reported later. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
@@ -94,41 +92,11 @@ static void mail_report(struct runner *r)
 	db_array_free(failures);
 }
 
-/* Write a mail to a memory file and return its descriptor, at the beginning. A pipe may be too small for the text. */
-static int mail_open_text(const char *text)
-{
-	size_t length = strlen(text), done = 0;
-	int fd = memfd_create("mail", MFD_CLOEXEC);
-
-	while (fd >= 0 && done < length) {
-		ssize_t size = write(fd, text + done, length - done);
-
-		if (size < 0 && errno != EINTR)
-			die("could not write a mail: %s", strerror(errno));
-		done += size > 0 ? (size_t)size : 0;
-	}
-	if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0)
-		die("could not make a file for a mail: %s", strerror(errno));
-	return fd;
-}
-
-/* Make the arguments of the mail program: -i -- RECIPIENT... */
-static char **mail_arguments(char **recipients)
-{
-	char **arguments = xcalloc(MAIL_RECIPIENTS_MOST + 3, sizeof *arguments);
-
-	arguments[0] = "-i"; /* by -i, a line with a single dot does not end the text */
-	arguments[1] = "--";
-	for (int i = 0; recipients[i]; i++)
-		arguments[i + 2] = recipients[i];
-	return arguments;
-}
-
 static bool mail_send(struct runner *r, struct hook *h, const struct mail_message *message)
 {
 	char *text = mail_message_write(message), **recipients = mail_recipients(message->recipients);
-	char **arguments = mail_arguments(recipients), **environment = hook_environment(NULL, 0, r->conf->instance_name);
-	int input = mail_open_text(text);
+	char **arguments = mail_message_arguments(recipients), **environment = hook_environment(NULL, 0, r->conf->instance_name);
+	int input = hook_open_input(text);
 	bool started = hook_start(
 		h, r->base,
 		&(struct hook_start){
