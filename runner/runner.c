@@ -68,7 +68,8 @@ static void runner_register(struct runner *r)
 /* Schedule the next beat. Notifications wake an idle leader, so its beats are far apart. */
 static void runner_next_beat(struct runner *r)
 {
-	bool idle = r->ready && !r->running && !r->ended && !r->reporting && !runner_mail_busy(r) && !runner_staging_busy(r);
+	bool idle = r->ready && !r->running && !r->ended && !r->reporting && !runner_mail_busy(r) && !runner_trigger_busy(r) &&
+		    !runner_staging_busy(r);
 
 	event_add(r->beat, &(struct timeval){.tv_sec = idle ? RUNNER_HEARTBEAT : RUNNER_BEAT});
 }
@@ -87,6 +88,7 @@ static void runner_beat(evutil_socket_t fd, short what, void *arg)
 		runner_poll(r);
 		runner_staging_poll(r, true);
 		runner_mail_beat(r);
+		runner_trigger_poll(r, true);
 	}
 	runner_next_beat(r);
 }
@@ -98,8 +100,8 @@ static void runner_reap(struct runner *r, pid_t pid)
 		die("the supervisor (process %d) has ended, so prologs and epilogs could outlive runnerd: runnerd ends too",
 		    (int)pid);
 	}
-	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid) && !runner_staging_reap(r, pid) &&
-	    !runner_pool_reap(r, pid) && !script_socket_reap(r->scripts, pid))
+	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid) && !runner_trigger_reap(r, pid) &&
+	    !runner_staging_reap(r, pid) && !runner_pool_reap(r, pid) && !script_socket_reap(r->scripts, pid))
 		waitpid(pid, NULL, 0);
 }
 
@@ -139,6 +141,10 @@ static void runner_notified(struct db *db, const char *channel, void *arg)
 	struct runner *r = arg;
 
 	(void)db;
+	if (strcmp(channel, "rota_trigger") == 0) {
+		runner_trigger_poll(r, false);
+		return;
+	}
 	r->may_be_due = true;
 	r->check_running = r->check_running || strcmp(channel, "rota_hook_end") == 0;
 	runner_poll(r);
@@ -147,7 +153,7 @@ static void runner_notified(struct db *db, const char *channel, void *arg)
 
 struct runner *runner_open(struct event_base *base, const struct conf *conf, const char *name)
 {
-	static const char *const channels[] = {"rota_hook", "rota_hook_end", NULL};
+	static const char *const channels[] = {"rota_hook", "rota_hook_end", "rota_trigger", NULL};
 	struct runner *r = xcalloc(1, sizeof *r);
 	char *application = xasprintf("runnerd %s", name), *conninfo = db_conninfo(conf, "rota_runner", application);
 
@@ -162,6 +168,7 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 	r->children = evsignal_new(base, SIGCHLD, runner_children_ended, r);
 	r->poll_timer = evtimer_new(base, runner_poll_timer, r);
 	r->mail = runner_mail_new();
+	r->trigger = runner_trigger_new();
 	r->scripts = script_socket_open(base, conf);
 	r->staging = runner_staging_new(r);
 	r->pool = runner_pool_new(r);
@@ -180,6 +187,7 @@ void runner_close(struct runner *r)
 	runner_term_end(r, "shutting down");
 	db_close(r->db);
 	runner_mail_free(r->mail);
+	runner_trigger_free(r->trigger);
 	script_socket_close(r->scripts);
 	runner_staging_free(r->staging);
 	runner_pool_free(r->pool);

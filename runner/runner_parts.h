@@ -2,7 +2,8 @@
  *
  * runner.c starts and ends the runner and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c
  * exchanges mail with it; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never
- * up. runner_pool.c and runner_staging.c exchange functions of burst_buffer.lua, and runner_staging_call.c runs one. */
+ * up. runner_trigger.c exchanges deliveries of triggers. runner_pool.c and runner_staging.c exchange functions of burst_buffer.lua, and
+ * runner_staging_call.c runs one. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
 
@@ -40,6 +41,7 @@ struct runner {
 	struct runner_mail *mail;
 	struct runner_staging *staging;
 	struct runner_pool *pool;
+	struct runner_trigger *trigger;
 	struct script_socket *scripts; /* NULL: no script is configured */
 	int64_t registered_at_us;      /* last registration of this daemon, as time since boot */
 };
@@ -81,6 +83,19 @@ bool runner_mail_busy(const struct runner *r);
 
 /* Reap the process if it is a mail program's. Returns false if it is not. */
 bool runner_mail_reap(struct runner *r, pid_t pid);
+
+/* runner_trigger.c: deliveries of triggers, which need no term. */
+struct runner_trigger *runner_trigger_new(void);
+void runner_trigger_free(struct runner_trigger *t);
+
+/* Take deliveries that are due from the database, and report ended ones. `look`: also see how long the queue is. */
+void runner_trigger_poll(struct runner *r, bool look);
+
+/* Is a delivery under way or not reported yet, or is one due soon? */
+bool runner_trigger_busy(const struct runner *r);
+
+/* Reap the process if it is that of a delivery. Returns false if it is not. */
+bool runner_trigger_reap(struct runner *r, pid_t pid);
 
 /* runner_staging.c: functions of burst_buffer.lua, which need the same term as prologs and epilogs. */
 struct runner_staging *runner_staging_new(struct runner *r);

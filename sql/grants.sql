@@ -33,6 +33,7 @@ grant execute on function
 	api.job_signal(int, text, jsonb),
 	api.job_growths(int, text, jsonb),
 	api.hook_admin(int, text, jsonb),
+	api.trigger(int, text, jsonb),
 	api.job_acct(int, text, jsonb),
 	api.report(int, text, jsonb),
 	api.export_plan(int, text, jsonb),
@@ -93,6 +94,8 @@ grant execute on function
 	api.pool_report(bigint, text, text),
 	api.mail_take(int, int),
 	api.mail_report(bigint[], text[]),
+	api.trigger_take(int, int, boolean),
+	api.trigger_report(bigint[], int[], text[], text[]),
 	api.daemon_register(text, text, int, text)
 to rota_runner;
 grant execute on function
@@ -122,7 +125,7 @@ begin
 			and c.relname not in ('script', 'environment', 'client_key')
 			and (c.relname, a.attname) not in (('step_request', 'spec'), ('step_request', 'auth'),
 				('node_order', 'body'), ('node_order', 'signature'),
-				('launch_text', 'body'), ('launch_text', 'signature'))
+				('launch_text', 'body'), ('launch_text', 'signature'), ('trigger', 'secret'))
 		group by c.oid, c.relname
 	loop
 		execute format('grant select (%s) on rota.%I to rota_admin', v_one.columns, v_one.relname);

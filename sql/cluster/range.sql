@@ -66,6 +66,7 @@ begin
 	end loop;
 	perform internal.day_ranges();
 	perform internal.daemon_tidy();
+	perform internal.trigger_tidy();
 	perform internal.live_advance();
 	perform internal.recent_advance();
 	return v_made;

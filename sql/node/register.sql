@@ -16,6 +16,7 @@ begin
 	where node_id = p_node;
 	insert into node_event (node_id, node, from_state, to_state, actor, reason)
 		values (p_node, v_name, v_from, p_state, p_actor, p_reason);
+	perform internal.trigger_node(v_name, v_from, p_state, p_reason);
 	perform internal.node_announce(array[p_node]);
 	notify rota_schedule;
 	notify rota_event;

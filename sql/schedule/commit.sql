@@ -125,13 +125,17 @@ create function internal.job_begin(p_began internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_mail bigint[];
+	v_began bigint[];
 begin
 	with began as (
 		update job j set started_at = now()
 		where j.job_id in (select b.job_id from unnest(p_began) b) and j.started_at is null
 		returning j.job_id, j.mail_type
 	)
-	select array_agg(b.job_id) into v_mail from began b where b.mail_type is not null;
+	select array_agg(b.job_id), array_agg(b.job_id) filter (where b.mail_type is not null) into v_began, v_mail from began b;
+	if v_began is not null then
+		perform internal.trigger_jobs(v_began, 'job_start');
+	end if;
 	if v_mail is not null then
 		perform internal.mail_job(v_mail, true);
 	end if;

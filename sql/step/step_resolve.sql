@@ -170,6 +170,9 @@ begin
 	if v_mail is not null then
 		perform internal.mail_job(v_mail, false);
 	end if;
+	if v_over is not null then
+		perform internal.trigger_jobs(v_over, 'job_end');
+	end if;
 	return v_over;
 end $$;
 comment on function internal.job_end(internal.move_made[]) is
@@ -216,6 +219,7 @@ begin
 		return;
 	end if;
 	v_jobs := internal.job_end(v_script);
+	perform internal.trigger_steps(v_script);
 	if not p_bound then
 		return;
 	end if;

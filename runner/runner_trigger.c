@@ -1,0 +1,176 @@
+/* runner_trigger.c - takes deliveries of triggers from the database, has each made by a program, and reports the outcome.
+ *
+ * Called by: runner.c on each beat, for the notification rota_trigger, and when a process ended.
+ * Invariants:
+ * - A delivery is made at least once: api.trigger_take() returns it again later, until its outcome is reported.
+ * - Deliveries need no term. What runs continues when the connection is lost, and its outcome is reported later.
+ * - They have a limit of processes of their own, so hooks and mail do not wait for them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/crash.h"
+#include "lib/err.h"
+#include "runner/runner_parts.h"
+#include "runner/trigger_start.h"
+
+/* Seconds after which an answer of api.trigger_take() is dropped, less than the margin of 10 s there: another runnerd may have
+ * taken older deliveries. */
+enum { TRIGGER_STALE = 5 };
+
+struct runner_trigger {
+	struct hook *running, *ended;
+	struct hook *reporting; /* deliveries whose report to the database is under way */
+	int running_count;
+	bool taking;	     /* a call of api.trigger_take() is under way */
+	bool may_be_due;     /* the database may have deliveries to take */
+	bool look;	     /* the next call also sees how long the queue is */
+	int64_t asked_at_us; /* last call of api.trigger_take(), as time since boot */
+};
+
+struct runner_trigger *runner_trigger_new(void)
+{
+	return xcalloc(1, sizeof(struct runner_trigger));
+}
+
+void runner_trigger_free(struct runner_trigger *t)
+{
+	for (struct hook *h = t->running; h; h = h->next)
+		hook_kill(h, "was killed because its runnerd ended");
+	hook_list_free(&t->running);
+	hook_list_free(&t->ended);
+	hook_list_free(&t->reporting);
+	free(t);
+}
+
+bool runner_trigger_busy(const struct runner *r)
+{
+	return r->trigger->running || r->trigger->ended || r->trigger->reporting;
+}
+
+static void trigger_report_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct runner *r = arg;
+	struct runner_trigger *t = r->trigger;
+
+	(void)db;
+	if (result) {
+		hook_list_free(&t->reporting);
+		runner_trigger_poll(r, false); /* the next one of the same trigger */
+	} else {			       /* the next beat reports these again */
+		hook_list_append(&t->ended, &t->reporting);
+		runner_term_failed(r, "could not report deliveries of triggers to the database; trying again", e);
+	}
+}
+
+static void trigger_report(struct runner *r)
+{
+	struct runner_trigger *t = r->trigger;
+	struct db_array *runs = db_array_new(), *codes = db_array_new(), *failures = db_array_new(), *outputs = db_array_new();
+
+	for (const struct hook *h = t->ended; h; h = h->next) {
+		int code;
+		char *failure = trigger_outcome(h, &code), number[16];
+
+		snprintf(number, sizeof number, "%d", code);
+		db_array_int(runs, h->id);
+		db_array_text(codes, code < 0 ? NULL : number);
+		db_array_text(failures, failure);
+		db_array_text(outputs, h->tail);
+		free(failure);
+	}
+	hook_list_append(&t->reporting, &t->ended);
+	db_call(r->db, API_trigger_report,
+		(struct db_param[]){{db_array_literal(runs), -1},
+				    {db_array_literal(codes), -1},
+				    {db_array_literal(failures), -1},
+				    {db_array_literal(outputs), -1}},
+		4, trigger_report_answered, r);
+	db_array_free(runs);
+	db_array_free(codes);
+	db_array_free(failures);
+	db_array_free(outputs);
+}
+
+static int trigger_free_slots(const struct runner *r)
+{
+	return r->conf->hooks_triggers - r->trigger->running_count;
+}
+
+static void trigger_exchange(struct runner *r);
+
+static void trigger_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct runner *r = arg;
+	struct runner_trigger *t = r->trigger;
+
+	(void)db;
+	t->taking = false;
+	if (!result) {
+		runner_term_failed(r, "could not read deliveries of triggers from the database; trying again", e);
+		return;
+	}
+	if (clock_boot_us() - t->asked_at_us > TRIGGER_STALE * 1000000LL)
+		return;
+	for (int i = 0; i < PQntuples(result); i++) {
+		struct hook *h = trigger_start(r->base, r->conf, result, i);
+
+		if (h->pid > 0) {
+			hook_list_add(&t->running, h);
+			t->running_count++;
+		} else {
+			hook_list_add_ended(&t->ended, h);
+		}
+	}
+	trigger_exchange(r);
+}
+
+static void trigger_take(struct runner *r)
+{
+	struct runner_trigger *t = r->trigger;
+	char slots[16], timeout[16];
+
+	snprintf(slots, sizeof slots, "%d", trigger_free_slots(r));
+	snprintf(timeout, sizeof timeout, "%d", r->conf->hooks_trigger_timeout);
+	t->taking = true;
+	t->may_be_due = false;
+	t->asked_at_us = clock_boot_us();
+	db_call(r->db, API_trigger_take, (struct db_param[]){{slots, -1}, {timeout, -1}, {t->look ? "t" : "f", -1}}, 3,
+		trigger_take_answered, r);
+	t->look = false;
+}
+
+/* Report ended deliveries and take new ones, unless such a call is under way. */
+static void trigger_exchange(struct runner *r)
+{
+	struct runner_trigger *t = r->trigger;
+
+	if (!db_is_up(r->db))
+		return;
+	if (t->ended && !t->reporting)
+		trigger_report(r);
+	if (t->may_be_due && !t->taking && trigger_free_slots(r) > 0)
+		trigger_take(r);
+}
+
+void runner_trigger_poll(struct runner *r, bool look)
+{
+	r->trigger->may_be_due = true;
+	r->trigger->look |= look;
+	trigger_exchange(r);
+}
+
+bool runner_trigger_reap(struct runner *r, pid_t pid)
+{
+	struct hook *h = hook_list_take(&r->trigger->running, pid);
+
+	if (!h)
+		return false;
+	r->trigger->running_count--;
+	hook_reap(h);
+	crash_point(CRASH_trigger_reaped);
+	hook_list_add_ended(&r->trigger->ended, h);
+	trigger_exchange(r);
+	return true;
+}

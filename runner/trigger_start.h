@@ -1,0 +1,23 @@
+/* trigger_start.h - starts the program that makes one delivery of a trigger, and reads what became of it. */
+#ifndef ROTA_RUNNER_TRIGGER_START_H
+#define ROTA_RUNNER_TRIGGER_START_H
+
+#include <event2/event.h>
+#include <libpq-fe.h>
+#include <stdbool.h>
+
+#include "lib/conf.h"
+#include "runner/hook.h"
+
+/* Make the delivery that a row of api.trigger_take names, and start its program: that of the trigger, curl or the mail program.
+ * Returns it with a process, or with the reason in its message if the program did not start. */
+struct hook *trigger_start(struct event_base *base, const struct conf *conf, const PGresult *result, int row);
+
+/* Read the outcome of a delivery that has ended. Returns why it failed, malloc'ed, or NULL if it was made. Sets *code to the HTTP
+ * status or the exit code, -1 if there is none. */
+char *trigger_outcome(const struct hook *h, int *code);
+
+/* Write the input of curl for a POST of `body` to `url`, signed with `secret`, into malloc'ed memory. */
+char *trigger_curl_input(const char *url, const char *body, const char *secret, const char *delivery, int timeout_s);
+
+#endif
