@@ -53,7 +53,8 @@ static void trigger_sign(const char *secret, const char *body, char hex[SEAL_HEX
 	seal_hex(mac, sizeof mac, hex);
 }
 
-char *trigger_curl_input(const char *url, const char *body, const char *secret, const char *delivery, int timeout_s)
+/* Write the input of curl for a POST of `body` to `url`, signed with `secret`, into malloc'ed memory. */
+static char *trigger_curl_input(const char *url, const char *body, const char *secret, const char *delivery, int timeout_s)
 {
 	char *text = NULL, signature[SEAL_HEX_SIZE];
 	size_t size;

@@ -17,7 +17,4 @@ struct hook *trigger_start(struct event_base *base, const struct conf *conf, con
  * status or the exit code, -1 if there is none. */
 char *trigger_outcome(const struct hook *h, int *code);
 
-/* Write the input of curl for a POST of `body` to `url`, signed with `secret`, into malloc'ed memory. */
-char *trigger_curl_input(const char *url, const char *body, const char *secret, const char *delivery, int timeout_s);
-
 #endif
