@@ -128,9 +128,14 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_table text;
 begin
-	foreach v_table in array array['job', 'step_request', 'step', 'step_array', 'step_edge', 'attempt', 'allocation',
-		'task_end', 'substep', 'substep_total',
-		'hook_run', 'controller_hook', 'mail', 'sample_total', 'wait_reason', 'event']
+	-- A table to which others refer comes before them.
+	for v_table in
+		select c.relname::text
+		from pg_partitioned_table p
+		join pg_class c on c.oid = p.partrelid and c.relnamespace = 'rota'::regnamespace
+		join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.attname = 'job_id'
+		order by array_position('{job,step_request,step,step_array,step_edge,attempt,allocation}', c.relname::text) nulls last,
+			c.relname
 	loop
 		if to_regclass(format('rota.%I', v_table || '_' || p_from)) is not null then
 			continue;
@@ -145,8 +150,8 @@ begin
 	end loop;
 end $$;
 
--- The ranges that are there already.
-do $$
+create function rota.range_complete() returns void
+language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_range record;
 begin
@@ -161,3 +166,6 @@ begin
 		perform rota.range_parts(v_range.from_job, v_range.to_job);
 	end loop;
 end $$;
+comment on function rota.range_complete() is
+	'Make the partitions that new tables lack in the ranges that are there. A migration that makes a table with ranges calls it.';
+select rota.range_complete();

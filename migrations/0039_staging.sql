@@ -161,46 +161,5 @@ comment on table rota.hook_pending is
 comment on column rota.hook_pending.hook is
 	'Which one is to run: controller_prolog or controller_epilog; pre_run: the function of the job, which rota.staging_call has.';
 
-create or replace function rota.range_parts(p_from bigint, p_to bigint) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_table text;
-begin
-	-- A table to which others refer comes before them.
-	for v_table in
-		select c.relname::text
-		from pg_partitioned_table p
-		join pg_class c on c.oid = p.partrelid and c.relnamespace = 'rota'::regnamespace
-		join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.attname = 'job_id'
-		order by array_position('{job,step_request,step,step_array,step_edge,attempt,allocation}', c.relname::text) nulls last,
-			c.relname
-	loop
-		if to_regclass(format('rota.%I', v_table || '_' || p_from)) is not null then
-			continue;
-		end if;
-		-- The partition is created first and then attached, because attaching does not block sessions that read or write
-		-- the partitioned table.
-		execute format('create table rota.%I (like rota.%I including all excluding identity)%s', v_table || '_' || p_from,
-			v_table, ' with (' || rota.range_options(v_table) || ')');
-		execute format('alter table rota.%I attach partition rota.%I for values from (%s) to (%s)', v_table,
-			v_table || '_' || p_from, p_from, p_to);
-		perform rota.guard_rows(v_table || '_' || p_from);
-	end loop;
-end $$;
-
 -- The ranges that are there already.
-do $$
-declare
-	v_range record;
-begin
-	for v_range in
-		select b.bounds[1]::bigint as from_job, b.bounds[2]::bigint as to_job
-		from pg_inherits i
-		join pg_class c on c.oid = i.inhrelid
-		cross join lateral (select regexp_match(pg_get_expr(c.relpartbound, c.oid),
-			'FROM \(''?(\d+)''?\) TO \(''?(\d+)''?\)') as bounds) b
-		where i.inhparent = 'rota.job'::regclass
-	loop
-		perform rota.range_parts(v_range.from_job, v_range.to_job);
-	end loop;
-end $$;
+select rota.range_complete();
