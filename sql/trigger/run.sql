@@ -124,7 +124,12 @@ comment on function api.trigger_report(bigint[], int[], text[], text[]) is
 create function internal.trigger_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
+	-- Written by events that met the removal of the trigger; api.trigger_take leaves them alone.
+	update trigger_run r
+	set ended_at = clock_timestamp(), status = 'removed'
+	from "trigger" t
+	where r.ended_at is null and t.trigger_id = r.trigger_id and t.removed_at is not null;
 	delete from trigger_run r
 	where r.ended_at < now() - make_interval(days => internal.setting_int('trigger_run_days'));
 end $$;
-comment on function internal.trigger_tidy() is 'Delete deliveries that ended more than trigger_run_days ago.';
+comment on function internal.trigger_tidy() is 'End deliveries of removed triggers, and delete those that ended more than trigger_run_days ago.';

@@ -135,9 +135,12 @@ create function internal.trigger_remove(p_trigger bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	update "trigger" t set removed_at = clock_timestamp() where t.trigger_id = p_trigger and t.removed_at is null;
+	if not found then
+		raise exception 'trigger % has just been removed', p_trigger using errcode = 'RT404';
+	end if;
 	update trigger_run r set ended_at = clock_timestamp(), status = 'removed' where r.trigger_id = p_trigger and r.ended_at is null;
 end $$;
-comment on function internal.trigger_remove(bigint) is 'Remove a trigger, and end what it has not delivered.';
+comment on function internal.trigger_remove(bigint) is 'Remove a trigger, and end what it has not delivered; RT404: another session was faster.';
 
 create function api.trigger(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -108,5 +108,9 @@ select throws_ok(format($$select api.trigger(%s, 'bob', '{"action": "remove", "t
 select api.trigger(t.uid('alice'), 'alice', jsonb_build_object('action', 'remove', 'trigger', :own)) \g /dev/null
 select throws_ok(format($$select api.trigger(%s, 'alice', '{"action": "show", "trigger": %s}')$$, t.uid('alice'), :own), 'RT404', null, 'it is removed');
 select is((select count(*) from rota.trigger_run where trigger_id = :own and ended_at is null), 0::bigint, 'and nothing of it waits');
+insert into rota.trigger_run (trigger_id, payload) values (:own, '{"event": "job_end"}');
+select is((select count(*) from api.trigger_take(100, 60, false) x where x.trigger_id = :own), 0::bigint, 'an event that met the removal is not delivered');
+select internal.trigger_tidy() \g /dev/null
+select is((select count(*) from rota.trigger_run where trigger_id = :own and ended_at is null), 0::bigint, 'and is ended');
 select * from finish();
 rollback;
