@@ -237,7 +237,8 @@ violation (what, who, detail) as (
 			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
 		) o
 	) h
-	where t.state = 'completed' and (h.ok <> h.tasks or t.started_at is null)
+	-- The task of a growth may be ended before it can end well, when the attempt that it grows has ended.
+	where t.state = 'completed' and (h.ok <> h.tasks or t.started_at is null) and t.cause is distinct from 'grown_ended'
 	union all
 	select 'completed, but its last attempt did not', internal.step_label(s.job_id, s.step_id), format('attempt %s: %s', s.attempt, t.state)
 	from step s
