@@ -72,11 +72,11 @@ select is(t.where(:b), 'complete', 'cancelled before: no call');
 -- A stage-in that fails.
 select is(t.over(:h, -1, 'no'), 'failed', 'a failure');
 select is((select held || ': ' || held_reason from t.step(:'h' || '.a')), 'system: burst_buffer.lua: setup: no', 'holds the job');
-create function t.told(p_user text, p_job bigint) returns text language sql as $$
+create function t.shown(p_user text, p_job bigint) returns text language sql as $$
 	select (api.job_show(t.uid(p_user), p_user, t.request(p_job::text)) #>> '{jobs,0,steps,0,held_reason}') || '; '
 		|| (select string_agg(c ->> 'message', '; ') from jsonb_array_elements(api.job_why(t.uid(p_user), p_user, t.request(p_job::text)) #> '{steps,0,conditions}') c) $$;
-select is(t.told('alice', :h) ~ '^burst_buffer.lua: setup: no; .*: no.*: no', true, 'with the message for its owner: ' || t.told('alice', :h));
-select is(t.told('bob', :h) !~ ': no' and t.told('bob', :h) ~ '^burst_buffer.lua: setup failed; .*failed.*failed', true, 'and without for others: ' || t.told('bob', :h));
+select is(t.shown('alice', :h) ~ '^burst_buffer.lua: setup: no; .*: no.*: no', true, 'with the message for its owner: ' || t.shown('alice', :h));
+select is(t.shown('bob', :h) !~ ': no' and t.shown('bob', :h) ~ '^burst_buffer.lua: setup failed; .*failed.*failed', true, 'and without for others: ' || t.shown('bob', :h));
 select is(t.take(array[t.open(:d)]), null, 'no call follows');
 select t.right('a failure');
 select t.act('release', 'alice', :'h') \g /dev/null
