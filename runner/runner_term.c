@@ -4,8 +4,8 @@
  * Invariants:
  * - Hooks run within a term only. When the term or the connection is lost, they are killed at once.
  * - A new term waits RUNNER_PAUSE before its first hook, so that the hooks of the old term are gone.
- * - The leader's lease is longer than a hook's time limit. So a leader whose connection lives is deposed only after its hooks
- *   have ended. */
+ * - The leader's lease is longer than the time limit of a prolog or an epilog. So a leader whose connection lives is deposed only
+ *   after these have ended. Functions of burst_buffer.lua may run longer: those of a leader that hangs end when it wakes up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -230,7 +230,7 @@ true')
 	[ "$output" = "$job: queued again (3 of 3 steps)" ]
 	run -0 rota wait "$job"
 	run -1 rota requeue "$job.b"
-	[[ $output == *"only whole jobs can be requeued, not steps"* ]]
+	[[ $output == *"only whole jobs can be requeued or continued, not steps"* ]]
 	rota acct --json --steps "$job" | jq -e '[.rows[].state] == ["completed", "completed", "completed"]' >/dev/null
 }
 
