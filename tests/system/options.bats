@@ -169,6 +169,7 @@ post() {
 	run -0 rota why "$third"
 	[[ $output == *"waits for job $first, which has its name, to end"*"waits for job $second, which has its name, to end"* ]]
 	rota cancel "$first"
+	run rota wait "$first"
 	run -0 rota why "$third"
 	[[ $output != *"job $first"* && $output == *"job $second"* ]]
 	rota release "$second"
