@@ -148,7 +148,15 @@ static bool is_pattern(const char *text)
 
 static bool is_shell(const char *text)
 {
-	return is_absolute_or_empty(text) || strcmp(text, "login") == 0;
+	return is_absolute_or_empty(text) || strcmp(text, "login") == 0 || strcmp(text, "mover") == 0;
+}
+
+static bool transfers_valid(const char *text)
+{
+	struct fields *f = arguments_parse(text);
+	bool good = f && fields_count(f) % ORDER_TRANSFER_ITEMS == 1 && is_absolute_or_empty(fields_value(f, 0));
+	fields_free(f);
+	return good;
 }
 
 bool order_if_changed_valid(const char *text)
@@ -218,7 +226,7 @@ static const struct order_field spec_table[] = {
 	BOOL(order_spec, append),
 	TEXT(order_spec, workdir, is_absolute, "an absolute path"),
 	INT(order_spec, umask, 0, 0777),
-	TEXT(order_spec, shell, is_shell, "empty, \"login\" or an absolute path"),
+	TEXT(order_spec, shell, is_shell, "empty, \"login\", \"mover\" or an absolute path"),
 	TEXT(order_spec, user_prolog, is_absolute_or_empty, "empty or an absolute path"),
 	TEXT(order_spec, user_epilog, is_absolute_or_empty, "empty or an absolute path"),
 	TEXT(order_spec, group, is_name_or_empty, "empty or a name of up to 64 letters, digits, _ . -"),
@@ -241,6 +249,7 @@ static const struct order_field spec_table[] = {
 	EXTRA(order_spec, grows, is_attempt, "an attempt such as 812.0.1"),
 	SOME(order_spec, notify, ORDER_SIGNAL_MOST),
 	SOME(order_spec, idle_timeout_s, INT_MAX),
+	EXTRA(order_spec, transfers, transfers_valid, "a list of transfers"),
 };
 
 static const struct order_field order_table[] = {

@@ -10,6 +10,9 @@
 #include "lib/fields.h"
 #include "lib/order_element.h"
 
+/* Items of a transfer: "in", "out" or "drop"; its number in the job; the transfer that it makes again, "812.2", or ""; mode; flags;
+ * source; destination. */
+enum { ORDER_TRANSFER_ITEMS = 7 };
 enum { ORDER_SIGNAL_MOST = 64, ORDER_SIGNAL_AHEAD_MOST = 65535 };
 
 /* The spec of a step: what the step runs. The translator writes it, and the authenticator covers it. */
@@ -24,7 +27,8 @@ struct order_spec {
 	bool append;			    /* --open-mode=append */
 	const char *workdir;		    /* absolute path */
 	int umask;
-	const char *shell; /* "" = the script's own #! line; "login" = the owner's login shell with -l; else a path */
+	const char *shell; /* "" = the script's own #! line; "login" = the owner's login shell with -l; "mover" = rota-mover,
+			    * which makes the transfers of the step; else a path */
 	const char *user_prolog, *user_epilog; /* absolute paths, "" = none */
 	const char *group;		       /* job group, "" = none */
 	const char *rlimits; /* soft limits of the submitting shell, "nofile=1024,core=0,stack=unlimited"; "" = the node's */
@@ -45,6 +49,9 @@ struct order_spec {
 	bool step_manager;   /* the step manager and its agents start with the tasks */
 	bool replace_failed; /* the step manager asks for a node in place of each that fails; no_kill is set too */
 	int idle_timeout_s;  /* seconds without keys and output after which a session of the step is ended; 0: never */
+	/* Transfers of data (docs/formats.md, "Transfers"), as arguments_write() writes a list: the pattern of ROTA_SCRATCH, then
+	 * ORDER_TRANSFER_ITEMS for each transfer that the step makes. NULL: the job has none. */
+	const char *transfers;
 	const char *grows;   /* attempt that the nodes are for, "812.0.1"; its step manager runs sub-steps there. NULL: none */
 };
 

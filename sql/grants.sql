@@ -33,6 +33,8 @@ grant execute on function
 	api.job_signal(int, text, jsonb),
 	api.job_growths(int, text, jsonb),
 	api.hook_admin(int, text, jsonb),
+	api.transfer_list(int, text, jsonb),
+	api.transfer_report(int, text, jsonb),
 	api.trigger(int, text, jsonb),
 	api.job_acct(int, text, jsonb),
 	api.report(int, text, jsonb),

@@ -306,7 +306,11 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 					    .now = job->now ? job->now : translate_now(),
 					    .changes = job->changes.list,
 					    .change_count = job->changes.count,
-					    .directive = *conf->hooks_burst_buffer ? conf->hooks_directive : ""};
+					    .directive = *conf->hooks_burst_buffer ? conf->hooks_directive : "",
+					    .scratch = conf->staging_scratch,
+					    .scratch_is_shared = strcmp(conf->staging_shared, "yes") == 0,
+					    .mover_partition = conf->staging_partition,
+					    .mover_command = conf->staging_command};
 	const char **options = NULL, **arguments = NULL;
 	bool ok = job_read_request(job->request, &request, &options, &arguments, e);
 

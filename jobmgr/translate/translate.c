@@ -141,6 +141,8 @@ json_t *translate_script(const struct translate_request *request, const struct t
 	translate_site(&t);
 	translate_strict(&t);
 	translate_peers(&t);
+	if (problems->count == 0)
+		translate_transfers(&t);
 	translate_graph(&t);
 	if (request->inside)
 		translate_inside(&t);

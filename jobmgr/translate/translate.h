@@ -79,7 +79,11 @@ struct translate_request {
 	/* Name of directives for burst_buffer.lua, such as "BB_LUA"; "": the instance has no burst_buffer.lua; NULL: not known, so
 	 * none is looked for. */
 	const char *directive;
-	bool inside; /* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
+	/* Folder of $ROTA_SCRATCH, a pattern; "" or NULL: there is none. Partition of the steps that transfer data; "": that of the job.
+	 * Program for --mode=command; "": none. NULL counts as "". */
+	const char *scratch, *mover_partition, *mover_command;
+	bool scratch_is_shared; /* all nodes have the same folder */
+	bool inside;		/* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
 };
 
 /* Returns the time in seconds since 1970, rounded up, so that nothing begins earlier than "now+10seconds" says. */

@@ -71,6 +71,9 @@ void translate_inside(struct translation *t)
 	for (int i = 0; i < t->step_count && !translate_has_enough_problems(t); i++)
 		inside_check_set(t, &t->steps[i].own);
 	inside_check_edges(t);
+	if (t->transfer_count > 0 &&
+	    translate_refuse(t, t->transfers[0].line, "", "a step inside an allocation transfers no data"))
+		translate_hint(t, "give the line to the job that has the allocation");
 }
 
 void translate_inside_sizes(struct translation *t)

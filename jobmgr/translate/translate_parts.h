@@ -47,8 +47,35 @@ struct translate_step {
 	int id;
 	int64_t elements; /* number of elements of an array; 0: the step is no array */
 	bool nodes_named;
+	/* Only where there are transfers: it waits for no other step of the script; none waits for it; its nodes make transfers. */
+	bool is_first, is_last, moves;
 	int64_t nodes_min, nodes_max;			/* fewest and most nodes; nodes_max 0: as many nodes as the tasks need */
 	int64_t ntasks, ntasks_per_node, cpus_per_task; /* until translate_size_steps is done, 0: not given */
+};
+
+enum translate_direction { TRANSLATE_STAGE_IN, TRANSLATE_STAGE_OUT, TRANSLATE_STAGE_DROP, TRANSLATE_DIRECTIONS };
+enum { TRANSLATE_MODE_COPY, TRANSLATE_MODE_RSYNC, TRANSLATE_MODE_LINK, TRANSLATE_MODE_COMMAND, TRANSLATE_MODES };
+enum { TRANSLATE_KEEP, TRANSLATE_OUT, TRANSLATE_DROP, TRANSLATE_POLICIES };
+enum { TRANSLATE_TRANSFERS_MOST = 100 };
+
+/* Their names in lines, plans and specs. */
+extern const char *const translate_directions[TRANSLATE_DIRECTIONS], *const translate_modes[TRANSLATE_MODES],
+									     *const translate_policies[TRANSLATE_POLICIES];
+
+/* A line "#ROTA stage-in" or the like. */
+struct translate_transfer {
+	enum translate_direction direction;
+	int number;		    /* in the job, from 1 */
+	int mode;		    /* TRANSLATE_MODE_... */
+	int on_fail;		    /* TRANSLATE_KEEP and so on: what becomes of the data when the job fails */
+	char *source, *destination; /* as rota-mover gets them; "" of a drop */
+	bool checksum, reuse;
+	json_t *time;	 /* time limit of its step; NULL: that of the partition */
+	int64_t for_job; /* job whose transfer this makes again, and its number there; 0: none */
+	int for_number;
+	int line;
+	int step;    /* index of the step on whose lines it stands; -1: it is of the whole job */
+	int made_by; /* index of the step that makes it; -1: the nodes of the job's steps make it */
 };
 
 /* Space of a pool of burst_buffer.lua. */
@@ -75,8 +102,11 @@ struct translation {
 	char *staging;		      /* directives for burst_buffer.lua, one a line; NULL: none */
 	const char *staging_inserted; /* value of --bb, if it has a directive; else NULL */
 	struct translate_pool pool;   /* space of a pool that the directives ask for */
-	int refused;		      /* number of refusals, repeated ones of one problem included */
-	int latest;		      /* index of the problem of the latest refusal; -1: the problem was listed before */
+	struct translate_transfer *transfers;
+	int transfer_count;
+	int generated; /* number of steps at the end of `steps` that make transfers */
+	int refused;   /* number of refusals, repeated ones of one problem included */
+	int latest;    /* index of the problem of the latest refusal; -1: the problem was listed before */
 	struct translate_edge *edges;
 	int edge_count, edge_capacity;
 };
@@ -182,6 +212,26 @@ json_t *translate_plan(struct translation *t);	  /* translate_plan.c: the plan a
 /* translate_staging.c: find the directives for burst_buffer.lua, after translate_size_steps; put them into the plan's job. */
 void translate_staging(struct translation *t);
 void translate_staging_json(const struct translation *t, json_t *job);
+
+/* translate_transfer_read.c: read a line that transfers data. Returns false if it is none. */
+bool translate_transfer_read(struct translation *t, int line, const struct translate_words *words);
+
+/* translate_transfer.c */
+struct translate_transfer *translate_transfer_add(struct translation *t);
+void translate_transfers_clear(struct translation *t);
+/* Is a path of a transfer in $ROTA_SCRATCH? */
+bool translate_transfer_in_scratch(const char *path);
+/* Is a transfer about this step of the script: for stage-in, does the step need it; else, does it follow the step? */
+bool translate_transfer_is_about(const struct translation *t, const struct translate_transfer *x, int step);
+/* Does this step make the transfer? */
+bool translate_transfer_is_of(const struct translation *t, const struct translate_transfer *x, int step);
+/* Put the transfers into the plan's job. */
+void translate_transfers_json(const struct translation *t, json_t *job);
+/* Returns the transfers that a step makes as its spec has them, malloc'ed; NULL: the job has none. */
+char *translate_transfers_spec(const struct translation *t, const struct translate_step *s);
+
+/* translate_transfer_steps.c: add the steps that make transfers, after translate_peers. */
+void translate_transfers(struct translation *t);
 
 /* translate_pool.c: add what a directive asks of a pool, "pool=NAME capacity=SIZE", to t->pool, or refuse it. `line`: 0 on the command
  * line. */

@@ -85,6 +85,7 @@ static json_t *plan_make_job(struct translation *t)
 	if (q->argument_count > 0)
 		option_put(job, "arguments", plan_make_arguments(q));
 	translate_staging_json(t, job);
+	translate_transfers_json(t, job);
 	free(folder);
 	return job;
 }

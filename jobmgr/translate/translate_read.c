@@ -2,6 +2,7 @@
  *
  * Called by: translate.c, as the first stage. Directives stand at the beginning of a line:
  *   #ROTA step NAME [OPTION]...  begins a step, anywhere
+ *   #ROTA stage-in, stage-out    transfers data (translate_transfer.c): before the first step for all steps, else for its step
  *   #ROTA OPTION...              before the first step, or anywhere in a script without steps
  *   #SBATCH, #PBS OPTION...      before the first line that is neither empty nor a comment, and before the first step; elsewhere
  *   they
@@ -79,9 +80,12 @@ static void read_rota_line(struct reader *r, const char *text, size_t size)
 		translate_problem(t, r->line, "", &e);
 	} else if (words.count > 0 && strcmp(words.list[0], "step") == 0) {
 		read_step(r, &words);
+	} else if (words.count > 0 && translate_transfer_read(t, r->line, &words)) {
+		; /* read */
 	} else if (words.count > 0 && words.list[0][0] != '-') {
-		translate_refuse(t, r->line, "", "\"%s\" is neither \"step\" nor an option", OPTION_QUOTE(words.list[0]));
-		translate_hint(t, "write #ROTA step NAME [OPTION]..., or #ROTA OPTION...");
+		translate_refuse(t, r->line, "", "\"%s\" is none of step, stage-in and stage-out, and no option",
+				 OPTION_QUOTE(words.list[0]));
+		translate_hint(t, "write #ROTA step NAME [OPTION]..., #ROTA stage-in SOURCE -> DESTINATION, or #ROTA OPTION...");
 	} else if (words.count > 0 && t->has_steps) {
 		translate_refuse(t, r->line, "", "a line of options after the first step belongs to no step");
 		translate_hint(t, "put options of a step on its #ROTA step line, and options of all steps before the first step");

@@ -228,7 +228,7 @@ const struct translate_setting *translate_find_setting(const struct translation 
 						       enum option_id id, int *rank)
 {
 	const struct translate_set *sets[] = {&s->own, &t->command, &t->rota, &t->slurm, &t->pbs};
-	if (t->step_count < 2) {
+	if (t->step_count < 2 || (t->step_count - t->generated < 2 && s == t->steps)) {
 		sets[0] = &t->command;
 		sets[1] = &s->own;
 	}

@@ -157,11 +157,14 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.idle_timeout_s = spec_idle_timeout(t, s);
 	spec.if_changed = json_string_value(translate_value(t, s, OPTION_ID_IF_CHANGED));
 	spec.submit_dir = spec_submit_dir(t, base, folder);
+	char *transfers = t->modifies ? NULL : translate_transfers_spec(t, s);
+	spec.transfers = t->modifies ? base->transfers : transfers;
 	spec_put_array(t, s, &spec);
 	spec_put_signal(t, s, &spec);
 	json_t *value = spec_make_json(order_spec_write_end(&spec));
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		free(paths[i]);
 	free(folder);
+	free(transfers);
 	return value;
 }

@@ -126,7 +126,8 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 
 bool translate_step_asks_nothing(const struct translate_step *s)
 {
-	if (strcmp(s->name, PATTERN_PLAIN) == 0) /* the spec of a step with this name has the name of the output file */
+	/* The spec of a step with this name has the name of the output file, and that of a step that transfers data the transfers. */
+	if (strcmp(s->name, PATTERN_PLAIN) == 0 || s->moves)
 		return false;
 	for (int id = 0; id < OPTION_ROWS; id++) {
 		const struct option_row *row = option_row((enum option_id)id);

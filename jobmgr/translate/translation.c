@@ -37,6 +37,7 @@ void translation_clear(struct translation *t)
 		free(t->edges[i].peer_name);
 	translate_problems_free(&t->warnings);
 	free(t->arguments);
+	translate_transfers_clear(t);
 	free(t->staging);
 	free(t->pool.name);
 	free(t->steps);

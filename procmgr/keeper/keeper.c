@@ -186,7 +186,8 @@ static bool run_prologs(struct keeper *k)
 	}
 	bool site = keeper_hook_site(k, "site_prolog", k->job->conf->node_site_prolog);
 	k->epilogs = site;
-	bool good = site && (*k->cause || keeper_hook_user(k, "user_prolog", k->order->spec.user_prolog));
+	bool good =
+		site && (*k->cause || (keeper_mover_before(k) && keeper_hook_user(k, "user_prolog", k->order->spec.user_prolog)));
 	if (!site) {
 		k->failure = KEEPER_FAILURE_SITE_PROLOG;
 		snprintf(k->drain, sizeof k->drain, "prolog failed: %.400s", k->message);
@@ -271,6 +272,8 @@ static void run_epilogs(struct keeper *k)
 		keeper_group_remove(k);
 	if (k->epilogs && !k->lease_lost && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
 		log_info("attempt %s: its user epilog failed: %s", k->name, k->message);
+	if (k->epilogs && !k->lease_lost && !keeper_mover_after(k))
+		log_info("attempt %s: its stage-out failed: %s", k->name, k->message);
 	sweep_processes(k, keeper_sweep_user);
 	keeper_lease_release(k);
 	if (k->epilogs && !keeper_hook_site(k, "site_epilog", k->job->conf->node_site_epilog))

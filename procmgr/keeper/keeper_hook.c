@@ -92,8 +92,9 @@ static void close_hook(struct keeper_hook *h)
 	h->report = h->output = -1;
 }
 
-/* Start a hook and wait for its end. Returns false if the hook could not be forked. */
-static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start *start, struct err *e)
+/* Start a hook and wait for its end, `limit` seconds at most (0: as long as the attempt lasts). Returns false if the hook could not be
+ * forked. */
+static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start *start, int limit, struct err *e)
 {
 	int ends[2];
 	bool in_use; /* not needed: all that `start` points to stays until the hook has ended */
@@ -114,8 +115,8 @@ static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start 
 	k->hook = h;
 	if (h->users)
 		keeper_memory_begin(k);
-	if (!keeper_wait(k, is_over, clock_boot_us() + (int64_t)k->job->conf->node_hook_timeout * 1000000)) {
-		snprintf(h->error, sizeof h->error, "not finished after %d seconds", k->job->conf->node_hook_timeout);
+	if (!keeper_wait(k, is_over, limit > 0 ? clock_boot_us() + (int64_t)limit * 1000000 : 0)) {
+		snprintf(h->error, sizeof h->error, "not finished after %d seconds", limit);
 		kill(-h->pid, SIGKILL);
 		keeper_wait(k, is_over, 0);
 	}
@@ -124,12 +125,12 @@ static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start 
 }
 
 /* Run a hook and write its record. If the hook fails, k->message has the reason. */
-static bool run_recorded(struct keeper *k, const char *name, struct task_start *start)
+static bool run_recorded(struct keeper *k, const char *name, struct task_start *start, int limit)
 {
 	struct err e;
 	struct keeper_hook h = {.report = -1, .output = -1};
 	int64_t began = clock_boot_us();
-	if (!run_hook(k, &h, start, &e)) {
+	if (!run_hook(k, &h, start, limit, &e)) {
 		snprintf(k->message, sizeof k->message, "%s: %.400s", name, e.message);
 		return false;
 	}
@@ -156,23 +157,26 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 	char **environment = task_site_environment(&facts);
 	struct task_start start = {
 		.path = path, .node = k->order->node, .argv = argv, .environment = environment, .folder = "/", .umask = 022};
-	bool good = run_recorded(k, name, &start);
+	bool good = run_recorded(k, name, &start, k->job->conf->node_hook_timeout);
+	task_environment_free(environment);
+	return good;
+}
+
+bool keeper_hook_program(struct keeper *k, const char *name, char *const *argv, int limit)
+{
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL};
+	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
+	struct task_start start = {.path = argv[0], .argv = argv, .environment = environment};
+	keeper_place_process(k, &start);
+	bool good = run_recorded(k, name, &start, limit);
 	task_environment_free(environment);
 	return good;
 }
 
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
 {
-	if (!*path)
-		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL};
 	char *argv[] = {(char *)path, NULL};
-	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
-	struct task_start start = {.path = path, .argv = argv, .environment = environment};
-	keeper_place_process(k, &start);
-	bool good = run_recorded(k, name, &start);
-	task_environment_free(environment);
-	return good;
+	return !*path || keeper_hook_program(k, name, argv, k->job->conf->node_hook_timeout);
 }
 
 int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void *argument), const void *argument,
@@ -184,7 +188,7 @@ int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void 
 		.function = function, .argument = argument, .node = k->order->node, .folder = "/", .umask = 022};
 	if (as_user)
 		keeper_place_process(k, &start);
-	bool began = run_hook(k, &h, &start, &e);
+	bool began = run_hook(k, &h, &start, k->job->conf->node_hook_timeout, &e);
 	k->hook = NULL;
 	if (began)
 		finish_tail(&h);
@@ -197,7 +201,7 @@ bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start)
 	struct err e;
 	struct task_start own = *start;
 	struct keeper_hook h = {.report = -1, .output = -1};
-	bool good = run_hook(k, &h, &own, &e) && h.status == 0;
+	bool good = run_hook(k, &h, &own, k->job->conf->node_hook_timeout, &e) && h.status == 0;
 	k->hook = NULL;
 	return good;
 }

@@ -281,6 +281,8 @@ bool keeper_if_changed(struct keeper *k);
 /* keeper_hook.c: run a site hook or a user hook. Returns false if the hook failed. An empty path counts as success. */
 bool keeper_hook_site(struct keeper *k, const char *name, const char *path);
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path);
+/* Run a program as the user, with its arguments, for `limit` seconds at most; 0: as long as the attempt lasts. */
+bool keeper_hook_program(struct keeper *k, const char *name, char *const *argv, int limit);
 /* Run a program as the user, without a record in the journal. */
 bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start);
 /* Call a function in a process of its own: as the user in the step's cgroup, or as root outside. Returns the result of the
@@ -290,6 +292,14 @@ int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void 
 void keeper_hook_output(struct keeper *k);
 void keeper_hook_report(struct keeper *k);
 bool keeper_hook_reap(struct keeper *k, pid_t pid);
+
+/* keeper_mover.c: the program rota-mover and its first arguments for a step that makes transfers; it owns them until it is freed. */
+struct keeper_mover *keeper_mover_new(const struct keeper *k, const char *when, struct err *e);
+char *const *keeper_mover_argv(const struct keeper_mover *m);
+void keeper_mover_free(struct keeper_mover *m);
+/* Have the transfers of the step on this node made: before its tasks, or after them. Returns false if one failed. */
+bool keeper_mover_before(struct keeper *k);
+bool keeper_mover_after(struct keeper *k);
 
 /* keeper_pam.c: may the user run steps on this node, as PAM says? If not, k->failure and k->message have the reason. */
 bool keeper_pam_admits(struct keeper *k);

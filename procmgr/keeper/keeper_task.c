@@ -116,7 +116,8 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 /* Memory that a task's process reads until the process has executed its program. */
 struct command {
 	char **argv, first[PATH_MAX];
-	struct fields *arguments; /* NULL if the script has no arguments */
+	struct fields *arguments;   /* NULL if the script has no arguments */
+	struct keeper_mover *mover; /* NULL if the step is no transfer */
 	struct streams streams;
 	char **environment;
 };
@@ -126,6 +127,7 @@ static void command_free(struct command *c)
 	task_environment_free(c->environment);
 	streams_free(&c->streams);
 	fields_free(c->arguments);
+	keeper_mover_free(c->mover);
 	free(c->argv);
 	free(c);
 }
@@ -151,6 +153,21 @@ static const char *choose_program(const struct keeper *k, struct command *c)
 	return path;
 }
 
+/* Choose what a task starts: a program of the user, or rota-mover if the step is a transfer. */
+static bool choose_start(const struct keeper *k, struct command *c, struct task_start *start, struct err *e)
+{
+	bool is_transfer = strcmp(k->order->spec.shell, "mover") == 0;
+	c->argv = NULL;
+	c->arguments = NULL;
+	c->mover = is_transfer ? keeper_mover_new(k, "task", e) : NULL;
+	if (is_transfer && !c->mover)
+		return false;
+	start->path = is_transfer ? keeper_mover_argv(c->mover)[0] : choose_program(k, c);
+	start->argv = is_transfer ? keeper_mover_argv(c->mover) : c->argv;
+	start->environment = c->environment;
+	return true;
+}
+
 static bool start_task(struct keeper *k, struct keeper_task *t, struct err *e)
 {
 	struct pattern_facts pattern = keeper_task_facts(k, t->rank);
@@ -159,9 +176,12 @@ static bool start_task(struct keeper *k, struct keeper_task *t, struct err *e)
 	struct command *c = xmalloc(sizeof *c);
 	c->streams = streams_for(k, &pattern);
 	c->environment = task_environment(k->environment->bytes, k->environment->size, &facts);
-	const char *path = choose_program(k, c);
-	struct task_start start = {.path = path, .argv = c->argv, .environment = c->environment};
+	struct task_start start = {0};
 	bool in_use;
+	if (!choose_start(k, c, &start, e)) {
+		command_free(c);
+		return false;
+	}
 	fill_start(k, &start, &c->streams, t->rank);
 	t->started_at = clock_boot_us();
 	keeper_sweep_expect(k);

@@ -15,7 +15,18 @@
 #include "lib/arguments.h"
 #include "lib/err.h"
 #include "lib/hosts.h"
+#include "lib/pattern.h"
 #include "procmgr/keeper/devices.h"
+
+char *task_scratch(const struct order *order)
+{
+	struct fields *f = arguments_parse(order->spec.transfers);
+	struct pattern_facts facts = {
+		.job_id = order->job_id, .user = order->user, .node = order->node, .array_index = -1, .node_index = -1, .task = -1};
+	char *path = f && *fields_value(f, 0) ? pattern_expand(fields_value(f, 0), &facts) : NULL;
+	fields_free(f);
+	return path;
+}
 
 static const char path_otherwise[] = "PATH=/usr/local/bin:/usr/bin:/bin";
 static const char site_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -119,6 +130,11 @@ VALUE_TEXT(tag, f->tag)
 VALUE_TEXT(home, f->owner->home)
 VALUE_TEXT(node_file, f->node_file ? f->node_file : "")
 VALUE_TEXT(step_socket, f->step_socket ? f->step_socket : "")
+
+static char *value_scratch(const struct task_facts *f)
+{
+	return f->order->spec.transfers ? task_scratch(f->order) : NULL;
+}
 
 static char *value_pbs_environment(const struct task_facts *f)
 {

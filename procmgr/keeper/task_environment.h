@@ -36,6 +36,9 @@ char **task_environment(const char *blob, size_t size, const struct task_facts *
 /* Make the environment for site hooks, which run as root: a fixed PATH and Rota's variables, but no variable of the user. */
 char **task_site_environment(const struct task_facts *facts);
 
+/* Returns the folder for the data of a job with transfers, malloc'ed, or NULL if the instance has none. */
+char *task_scratch(const struct order *order);
+
 void task_environment_free(char **environment);
 
 #endif

@@ -26,7 +26,8 @@ comment on column acct.hook.user_name is 'Login name of the job''s owner.';
 comment on column acct.hook.account is 'Account that pays; null: none.';
 comment on column acct.hook.node is 'Node on which it ran; null: it ran on the controller.';
 comment on column acct.hook.hook is
-	'Which one: site_prolog, user_prolog, user_epilog, site_epilog, controller_prolog or controller_epilog.';
+	'Which one: site_prolog, user_prolog, user_epilog, site_epilog, controller_prolog or controller_epilog; stage_in, stage_out: '
+	'rota-mover.';
 comment on column acct.hook.started_at is 'When it started; null: it did not run.';
 comment on column acct.hook.ended_at is 'When it ended.';
 comment on column acct.hook.elapsed_s is 'Seconds that it ran; null: it did not run.';

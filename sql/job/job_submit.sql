@@ -280,6 +280,9 @@ begin
 	if v_head ? 'staging' then
 		perform internal.staging_submit(v_job, v_head ->> 'script_name', v_head -> 'staging');
 	end if;
+	if v_head ? 'transfers' then
+		perform internal.transfer_submit(v_job, p_uid, p_user, v_head);
+	end if;
 	if p_plan @? '$.*[*].array.size' then
 		perform internal.submit_arrays(v_job, v_steps, v_peers);
 	end if;

@@ -211,6 +211,7 @@ begin
 				'mail_type', case when x.own then j.mail_type end,
 			'changes', case when x.own then internal.job_changes_json(j.job_id) end,
 			'staging', case when j.staging then internal.staging_json(j.job_id, x.own) end,
+			'transfers', case when x.own then internal.transfers_json(j.job_id) end,
 			'mails', case when x.own and j.mail_type is not null then internal.mails_json(j.job_id) end,
 			'steps',
 			internal.steps_json(j.job_id, case when not x.whole then x.steps end,

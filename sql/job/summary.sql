@@ -46,6 +46,11 @@ select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_p
 					where not coalesce(l.pool is null or (l.may_fit and l.wanted <= l.free), false))::bigint[])
 					then 'staging_pool'
 				else 'staging_in' end
+		when s.deps_waiting > 0 and (select exists (select from rota.transfer)) and exists (select
+			from rota.step_edge e
+			join rota.transfer t on t.job_id = s.job_id and t.step_id = e.peer_step_id and t.direction = 'in'
+			where e.job_id = s.job_id and e.step_id = s.step_id and e.peer_job_id = s.job_id and e.state = 'waiting')
+			then 'staging_in'
 		when s.deps_waiting > 0 then 'dependency'
 		when s.begin_at > now() then 'begin'
 		when p.state not in ('up', 'drain') then 'partition'
@@ -69,7 +74,11 @@ select s.job_id, s.step_id, st.state, st.severity, st.stage, s.association_id, s
 		when (select exists (select from rota.node_lease l where l.lost_at is not null))
 			and internal.step_lost(s.job_id, s.step_id, s.attempt) is not null then 'node_lost'
 		when s.end_wanted is not null then s.end_wanted
-		when st.state = 'suspended' and s.resume_wanted then 'resuming' end as reason
+		when st.state = 'suspended' and s.resume_wanted then 'resuming'
+		when st.stage = 'live' and (select exists (select from rota.transfer)) then (
+			select case t.direction when 'in' then 'staging_in' else 'staging_out' end
+			from rota.transfer t
+			where t.job_id = s.job_id and t.step_id = s.step_id) end as reason
 from internal.step_facts s
 left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 -- The head of an array has the state of its waiting elements while none runs.

@@ -64,7 +64,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 					    .umask = 022,
 					    .rlimits = "core=0",
 					    .home = "/home/u",
-					    .now = 1900000000};
+					    .now = 1900000000,
+					    .scratch = "/scratch/%u/%j",
+					    .scratch_is_shared = size % 2 == 0,
+					    .mover_partition = "",
+					    .mover_command = "/usr/sbin/store"};
 	struct translate_problems problems = {0};
 	if (length < size)
 		request.option_count = take_options((const char *)data + length + 1, size - length - 1, options);

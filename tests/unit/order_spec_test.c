@@ -99,6 +99,45 @@ static void test_spec_if_changed(void **state)
 	free(longest);
 }
 
+/* The folder of the job, then seven items for each transfer. */
+static void test_spec_transfers(void **state)
+{
+	static const char *const items[] = {"/scratch/%u/%j", "in", "1", "", "copy", "keep", "/a b", "$ROTA_SCRATCH/b", "out"};
+	static const struct {
+		int from, count;
+		bool good;
+	} cases[] = {{0, 1, true},  {0, 8, true},  {3, 1, true},  {0, 2, false},
+		     {0, 7, false}, {0, 9, false}, {1, 1, false}, {1, 8, false}};
+	struct order_spec spec = sample_spec(), got;
+	struct fields *owner;
+	struct err e;
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char *text = arguments_write(items + cases[i].from, cases[i].count);
+		struct fields *f;
+		spec.transfers = text;
+		f = order_spec_write(&spec);
+		if (!cases[i].good)
+			spec_is_refused(spec, "transfers");
+		else
+			assert_true(order_spec_parse(fields_text(f, NULL), strlen(fields_text(f, NULL)), &got, &owner, &e));
+		if (cases[i].good) {
+			assert_string_equal(got.transfers, text);
+			fields_free(owner);
+		}
+		fields_free(f);
+		free(text);
+	}
+	spec.transfers = "in";
+	spec_is_refused(spec, "transfers");
+	spec.transfers = NULL;
+	spec.shell = "mover";
+	struct fields *f = order_spec_write(&spec);
+	assert_true(order_spec_parse(fields_text(f, NULL), strlen(fields_text(f, NULL)), &got, &owner, &e));
+	fields_free(owner);
+	fields_free(f);
+}
+
 /* A field added later is left out when it has its default, so older texts still parse and stay unchanged. */
 static void test_later_fields(void **state)
 {
@@ -244,10 +283,10 @@ static void test_spec_bounds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_spec_alone),		cmocka_unit_test(test_spec_flags),
-					   cmocka_unit_test(test_spec_if_changed),	cmocka_unit_test(test_later_fields),
-					   cmocka_unit_test(test_later_fields_invalid), cmocka_unit_test(test_spec_arguments),
-					   cmocka_unit_test(test_spec_bounds)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_spec_alone),	   cmocka_unit_test(test_spec_flags),
+					   cmocka_unit_test(test_spec_if_changed), cmocka_unit_test(test_spec_transfers),
+					   cmocka_unit_test(test_later_fields),	   cmocka_unit_test(test_later_fields_invalid),
+					   cmocka_unit_test(test_spec_arguments),  cmocka_unit_test(test_spec_bounds)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void refused_lines(void **state)
 		LINE(BASH "#ROTA --hold extra\n", 2, "", "\"extra\" is not an option", NULL),
 		LINE(BASH "#ROTA -\n", 2, "", "\"-\" is not an option", NULL),
 		LINE(BASH "#ROTA --\n", 2, "--", "unknown option", NULL),
-		LINE(BASH "#ROTA frobnicate\n", 2, "", "\"frobnicate\" is neither \"step\" nor an option", NULL),
+		LINE(BASH "#ROTA frobnicate\n", 2, "", "\"frobnicate\" is none of step, stage-in and stage-out, and no option", NULL),
 		LINE(BASH "#ROTA --comment='a\n", 2, "", "quotation mark ' is not closed", NULL),
 		LINE(BASH "#ROTA --comment=\"a\n", 2, "", "quotation mark \" is not closed", NULL),
 		LINE(BASH "#ROTA --hold \\\n#ROTA --time=5\n", 2, "", "ends in \"\\\"", "cannot continue"),

@@ -1,0 +1,261 @@
+/* stage.c - `rota stage`: lists transfers of data, makes one again that failed, and drops data that was kept.
+ *
+ * Called by: main.c and everyday.c, through verbs.def; rota-mover (the action report).
+ * Invariants:
+ * - retry and drop submit a job, whose lines name the transfers by --for. So they wait, run and are charged as any other job. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/submit/origin.h"
+#include "bin/rota/submit/submit_key.h"
+
+const struct verb_option stage_options[] = {
+	{'a', "all", NULL, "list transfers that ended well too"},
+	{'p', "partition", "NAME", "of retry and drop: partition to run in (default: as for other transfers)"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+struct stage_line {
+	bool all, wide, json;
+	const char *partition;
+};
+
+static const char *text_or_dash(const char *text)
+{
+	return *text ? text : "-";
+}
+
+static void transfers_add_row(struct table *t, const json_t *row)
+{
+	const char *state = format_text(row, "state"), *place = format_text(row, "place");
+	char *id = xasprintf("%lld.%lld", (long long)json_integer_value(json_object_get(row, "job_id")),
+			     (long long)json_integer_value(json_object_get(row, "transfer")));
+	const json_t *rate = json_object_get(row, "bytes_per_s");
+	json_t *whole = json_is_number(rate) ? json_integer((json_int_t)json_number_value(rate)) : json_null();
+
+	table_cell(t, id);
+	table_cell(t, format_text(row, "direction"));
+	table_cell_coloured(t, state, format_state_colour(strcmp(state, "done") == 0 ? "completed" : state));
+	table_cell(t, text_or_dash(*place ? place : format_text(row, "node")));
+	table_cell(t, format_count(json_object_get(row, "files")).s);
+	table_cell(t, format_size_bytes(json_object_get(row, "bytes")).s);
+	table_cell(t, format_size_bytes(whole).s);
+	table_cell(t, format_text(row, "source"));
+	table_cell(t, text_or_dash(format_text(row, "destination")));
+	table_cell(t, format_text(row, "message"));
+	json_decref(whole);
+	free(id);
+}
+
+static void transfers_print(const json_t *transfers, bool wide)
+{
+	static const struct table_column COLUMNS[] = {{"TRANSFER", false, 0}, {"WAY", false, 0},     {"STATE", false, 0},
+						      {"NODE", false, 0},     {"FILES", true, 0},    {"SIZE", true, 0},
+						      {"RATE/s", true, 0},    {"SOURCE", false, 12}, {"DESTINATION", false, 12},
+						      {"MESSAGE", false, 12}};
+	struct table *t = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (transfers, i, row)
+		transfers_add_row(t, row);
+	table_print(t, stdout, wide);
+	table_free(t);
+}
+
+/* Returns the transfers of a job, or those of the caller; NULL after an error was printed. */
+static json_t *transfers_ask(const char *job, const struct stage_line *line)
+{
+	json_t *request = json_object();
+
+	if (job)
+		json_object_set_new(request, "job", json_string(job));
+	if (line->all)
+		json_object_set_new(request, "all", json_true());
+	return call_gate("transfers", request);
+}
+
+static int stage_list(const char *job, const struct stage_line *line)
+{
+	json_t *answer = transfers_ask(job, line);
+
+	if (answer && line->json)
+		call_print_json();
+	else if (answer)
+		transfers_print(json_object_get(answer, "transfers"), line->wide);
+	json_decref(answer);
+	return answer ? EXIT_OK : call_status();
+}
+
+/* Add a word of a script's line to a text, quoted. */
+static void script_add_word(FILE *script, const char *word)
+{
+	char *quoted = format_shell(word);
+
+	fprintf(script, " %s", quoted);
+	free(quoted);
+}
+
+/* Is a transfer of a job one that this action makes? */
+static bool transfer_is_wanted(const json_t *row, bool drop)
+{
+	const char *state = format_text(row, "state"), *direction = format_text(row, "direction");
+	bool stopped =
+		!strcmp(state, "failed") || !strcmp(state, "interrupted") || !strcmp(state, "kept") || !strcmp(state, "skipped");
+
+	return drop ? !strcmp(direction, "drop") && strcmp(state, "dropped") != 0 : stopped && strcmp(direction, "drop") != 0;
+}
+
+/* Add the line of a script that makes a transfer again. */
+static void script_add_line(FILE *script, const json_t *row)
+{
+	const char *direction = format_text(row, "direction");
+
+	fprintf(script, "#ROTA stage-%s", direction);
+	script_add_word(script, format_text(row, "source"));
+	if (strcmp(direction, "drop") != 0) {
+		fputs(" ->", script);
+		script_add_word(script, format_text(row, "destination"));
+	}
+	fprintf(script, " --mode=%s --on-fail=out --for=%lld.%lld\n", format_text(row, "mode"),
+		(long long)json_integer_value(json_object_get(row, "job_id")),
+		(long long)json_integer_value(json_object_get(row, "transfer")));
+}
+
+/* Submit a job for those of the transfers that are of this place. Returns its answer, NULL after an error was printed or if there is
+ * none. */
+static json_t *stage_submit(const char *job, const char *place, const json_t *transfers, bool drop, const struct stage_line *line)
+{
+	char *text = NULL;
+	size_t size = 0, i;
+	int count = 0;
+	struct err e;
+	FILE *script = open_memstream(&text, &size);
+	const json_t *row;
+	json_t *options = json_pack("[o]", json_sprintf("--job-name=stage-%s", job)), *request;
+
+	if (!script)
+		die("out of memory");
+	fputs("#!/bin/sh\n", script);
+	json_array_foreach (transfers, i, row)
+		if (transfer_is_wanted(row, drop) && !strcmp(format_text(row, "place"), place)) {
+			script_add_line(script, row);
+			count++;
+		}
+	fclose(script);
+	if (*place)
+		json_array_append_new(options, json_sprintf("--nodelist=%s", place));
+	if (line->partition)
+		json_array_append_new(options, json_sprintf("--partition=%s", line->partition));
+	request = json_pack("{s:s, s:s, s:o}", "script", text, "script_name", "stage", "options", options);
+	free(text);
+	if (!count || !origin_add(request, &e)) {
+		if (count)
+			call_refuse(&e);
+		json_decref(request);
+		return NULL;
+	}
+	submit_key_add(request, NULL);
+	return call_gate_once("submit", request);
+}
+
+/* Is this the first row of its place? */
+static bool place_is_first(const json_t *transfers, size_t at)
+{
+	const char *place = format_text(json_array_get(transfers, at), "place");
+
+	for (size_t i = 0; i < at; i++)
+		if (!strcmp(format_text(json_array_get(transfers, i), "place"), place))
+			return false;
+	return true;
+}
+
+/* Have transfers of a job made again, or its data dropped: a job for each folder. */
+static int stage_again(const char *job, bool drop, const struct stage_line *line)
+{
+	json_t *answer = transfers_ask(job, line), *transfers = json_object_get(answer, "transfers"), *row;
+	int submitted = 0, wanted = 0;
+	size_t i;
+
+	json_array_foreach (transfers, i, row) {
+		wanted += transfer_is_wanted(row, drop);
+		if (!place_is_first(transfers, i))
+			continue;
+		json_t *made = stage_submit(job, format_text(row, "place"), transfers, drop, line);
+
+		if (made && line->json)
+			call_print_json();
+		else if (made)
+			printf("job %lld %s\n", (long long)json_integer_value(json_object_get(made, "job_id")),
+			       drop ? "drops the data" : "transfers the data again");
+		submitted += made != NULL;
+		json_decref(made);
+	}
+	json_decref(answer);
+	if (answer && !wanted)
+		fprintf(stderr, "rota stage: job %s has no %s\n", job,
+			drop ? "data that is still there" : "transfer that failed or was left out");
+	return submitted ? EXIT_OK : answer && !wanted ? EXIT_REFUSED : call_status();
+}
+
+/* Report a transfer: words NAME=VALUE. */
+static int stage_report(const struct verb_scan *scan)
+{
+	json_t *request = json_object(), *answer;
+
+	for (int i = 1; i < scan->operands; i++) {
+		const char *word = scan->argv[scan->at + i], *equals = strchr(word, '=');
+		json_t *value = equals ? json_string(equals + 1) : NULL;
+		char *name = equals ? xstrndup(word, (size_t)(equals - word)) : NULL;
+
+		/* A message may have bytes that are not UTF-8; it is left out then. */
+		if (value)
+			json_object_set_new(request, name, value);
+		free(name);
+	}
+	answer = call_gate_patiently("transfer_report", request, CALL_LONG);
+	if (answer)
+		call_print_json();
+	json_decref(answer);
+	return answer ? EXIT_OK : call_status();
+}
+
+int verb_stage(const struct verb *verb, int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
+	struct stage_line line = {0};
+	const char *action = "list", *job = NULL;
+
+	for (int id; (id = verb_next(&scan));) {
+		line.all |= id == 'a';
+		line.wide |= id == 'w';
+		line.json |= id == VERB_JSON;
+		if (id == 'p')
+			line.partition = scan.value;
+	}
+	if (scan.operands)
+		action = argv[scan.at];
+	if (!strcmp(action, "report"))
+		return stage_report(&scan);
+	if (!strcmp(action, "list"))
+		verb_operands(&scan, 0, 1);
+	else if (!strcmp(action, "show") || !strcmp(action, "retry") || !strcmp(action, "drop"))
+		verb_operands(&scan, 2, 2);
+	else
+		verb_misuse(verb, "\"%s\" is no action: list, show, retry or drop", action);
+	if (scan.operands > 1)
+		job = argv[scan.at + 1];
+	if (job && job[strspn(job, "0123456789")])
+		verb_misuse(verb, "\"%s\" is not the number of a job", job);
+	if (!strcmp(action, "retry") || !strcmp(action, "drop"))
+		return stage_again(job, !strcmp(action, "drop"), &line);
+	return stage_list(job, &line);
+}

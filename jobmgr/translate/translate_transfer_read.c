@@ -1,0 +1,200 @@
+/* translate_transfer_read.c - lines that transfer data: "#ROTA stage-in SOURCE -> DESTINATION [OPTION]...", stage-out, and "stage-drop FOLDER".
+ *
+ * Called by: translate_read.c for each such line.
+ * Invariants:
+ * - A path is absolute, or begins with $ROTA_SCRATCH, or names another host or a store, which only some modes can.
+ * - rota-mover makes the transfer as the user. Nothing of a line ever reaches a shell. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_item.h"
+#include "jobmgr/translate/option_text.h"
+#include "jobmgr/translate/translate_parts.h"
+
+static void transfer_refuse(struct translation *t, const struct translate_transfer *x, const char *option, const char *message,
+			    const char *hint)
+{
+	if (translate_refuse(t, x->line, option, "%s", message) && *hint)
+		translate_hint(t, "%s", hint);
+}
+
+/* Set *chosen to the index of a word. Returns false if it is none of the words. */
+static bool transfer_choose(const char *word, const char *const *words, size_t count, int *chosen)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(word, words[i]) == 0) {
+			*chosen = (int)i;
+			return true;
+		}
+	return false;
+}
+
+static void transfer_read_time(struct translation *t, struct translate_transfer *x, const char *text)
+{
+	struct err e;
+	json_decref(x->time);
+	x->time = option_value(option_row(OPTION_ID_TIME), text, &t->context, &e);
+	if (!x->time)
+		translate_problem(t, x->line, "--time", &e);
+}
+
+/* Read --for=JOB.NUMBER: the transfer of another job that this one makes again. */
+static void transfer_read_for(struct translation *t, struct translate_transfer *x, const char *text)
+{
+	const char *rest = text;
+	int64_t number = 0;
+	bool good = option_digits(&rest, INT64_MAX, &x->for_job) && *rest++ == '.' && option_digits(&rest, INT_MAX, &number) &&
+		    !*rest;
+	x->for_number = (int)number;
+	if (!good || x->for_job == 0 || number == 0)
+		transfer_refuse(t, x, "--for", "it is not JOB.NUMBER", "\"rota stage retry\" writes it");
+}
+
+static void transfer_read_option(struct translation *t, struct translate_transfer *x, const char *word)
+{
+	const char *equals = strchr(word, '='), *value = equals ? equals + 1 : "";
+	char *name = equals ? xstrndup(word, (size_t)(equals - word)) : xstrdup(word);
+	if (strcmp(name, "--mode") == 0) {
+		if (!transfer_choose(value, translate_modes, TRANSLATE_MODES, &x->mode))
+			transfer_refuse(t, x, "--mode", "it is not copy, rsync, link or command", "");
+	} else if (strcmp(name, "--on-fail") == 0) {
+		if (!transfer_choose(value, translate_policies, TRANSLATE_POLICIES, &x->on_fail))
+			transfer_refuse(t, x, "--on-fail", "it is not keep, out or drop", "");
+	} else if (strcmp(name, "--time") == 0) {
+		transfer_read_time(t, x, value);
+	} else if (strcmp(name, "--for") == 0) {
+		transfer_read_for(t, x, value);
+	} else if (strcmp(word, "--checksum") == 0) {
+		x->checksum = true;
+	} else if (strcmp(word, "--reuse") == 0) {
+		x->reuse = true;
+	} else {
+		translate_refuse(t, x->line, "", "\"%s\" is no option of a transfer", OPTION_QUOTE(word));
+		translate_hint(t, "the options are --mode=MODE, --on-fail=keep|out|drop, --time=TIME, --checksum and --reuse");
+	}
+	free(name);
+}
+
+/* Does a path name another host, as in host:/path, or a store, as in s3://bucket? */
+static bool transfer_is_far(const char *path)
+{
+	size_t length = strcspn(path, ":/");
+	return length > 0 && path[length] == ':';
+}
+
+/* Returns a path of a line as the mover gets it, malloc'ed, or NULL with a problem. */
+static char *transfer_path(struct translation *t, const struct translate_transfer *x, const char *text)
+{
+	const struct translate_step nobody = {0};
+	const char *workdir = json_string_value(translate_value(t, &nobody, OPTION_ID_WORKDIR)), *dollar = strchr(text, '$');
+	if (strlen(text) >= PATH_MAX - NAME_MAX || !*text || !option_text_clean(text, false)) {
+		transfer_refuse(t, x, "", "a path is empty, too long or has control characters", "");
+		return NULL;
+	}
+	if (strncmp(text, "${ROTA_SCRATCH}", 15) == 0)
+		return xasprintf("$ROTA_SCRATCH%s", text + 15);
+	if (translate_transfer_in_scratch(text))
+		return xstrdup(text);
+	if (strncmp(text, "$HOME/", 6) == 0 && t->request->home)
+		return xasprintf("%s%s", t->request->home, text + 5);
+	if (dollar && (dollar[1] == '{' || dollar[1] == '_' || (dollar[1] >= 'A' && dollar[1] <= 'z'))) {
+		transfer_refuse(t, x, "", "a path has a variable other than $ROTA_SCRATCH or $HOME at its beginning",
+				"write the path in full; no shell reads this line");
+		return NULL;
+	}
+	if (transfer_is_far(text))
+		return xstrdup(text);
+	char *folder = translate_path(t, t->request->workdir, workdir ? workdir : t->request->workdir);
+	char *path = translate_path(t, folder, text);
+	free(folder);
+	return path;
+}
+
+/* Is an item of the instance's configuration known, and empty? */
+static bool transfer_lacks(const char *configured)
+{
+	return configured && !*configured;
+}
+
+/* Check what a transfer asks for as a whole. */
+static void transfer_check(struct translation *t, const struct translate_transfer *x)
+{
+	const char *here = x->direction == TRANSLATE_STAGE_IN ? x->destination : x->source;
+	const char *there = x->direction == TRANSLATE_STAGE_IN ? x->source : x->destination;
+	bool scratch_used = translate_transfer_in_scratch(x->source) || translate_transfer_in_scratch(x->destination);
+	if (scratch_used && transfer_lacks(t->request->scratch))
+		transfer_refuse(t, x, "", "this instance has no folder for $ROTA_SCRATCH",
+				"staging.scratch in rota.conf of jobmgrd names it; name another folder until then");
+	if (transfer_is_far(here))
+		transfer_refuse(t, x, "", "the side of the job is on another host",
+				"stage-in is from anywhere to a folder of this cluster, stage-out the other way");
+	if (transfer_is_far(there) && x->mode != TRANSLATE_MODE_RSYNC && x->mode != TRANSLATE_MODE_COMMAND)
+		transfer_refuse(t, x, "--mode", "only rsync and command reach another host", "");
+	if (x->mode == TRANSLATE_MODE_COMMAND && transfer_lacks(t->request->mover_command))
+		transfer_refuse(t, x, "--mode", "this instance has no program for it",
+				"staging.command in rota.conf names it; copy, rsync and link need none");
+	if (x->mode == TRANSLATE_MODE_LINK && x->direction != TRANSLATE_STAGE_IN)
+		transfer_refuse(t, x, "--mode", "link is for stage-in", "results must be copied: use copy or rsync");
+	if (x->mode >= TRANSLATE_MODE_LINK && x->checksum)
+		transfer_refuse(t, x, "--checksum", "it is for the modes copy and rsync", "");
+	if (x->reuse && (x->direction != TRANSLATE_STAGE_IN || translate_transfer_in_scratch(x->destination)))
+		transfer_refuse(t, x, "--reuse", "it is for a stage-in to a folder that stays",
+				"$ROTA_SCRATCH is the job's own, and goes with it; name another folder");
+}
+
+/* Refuse transfers whose paths together are too long for the spec of a step, which a launch request has. */
+static void transfers_weigh(struct translation *t, const struct translate_transfer *latest)
+{
+	enum { LONGEST = 32768 };
+	size_t sum = 0;
+	for (int i = 0; i < t->transfer_count; i++)
+		if (t->transfers[i].source && t->transfers[i].destination)
+			sum += strlen(t->transfers[i].source) + strlen(t->transfers[i].destination);
+	if (sum <= LONGEST)
+		return;
+	translate_refuse(t, latest->line, "", "the paths of all transfers together have more than %d bytes", LONGEST);
+	translate_hint(t, "transfer a folder, or let the script copy");
+}
+
+bool translate_transfer_read(struct translation *t, int line, const struct translate_words *words)
+{
+	int direction = 0, paths = 0, expected;
+	const char *word[3];
+	if (strncmp(words->list[0], "stage-", 6) != 0 ||
+	    !transfer_choose(words->list[0] + 6, translate_directions, TRANSLATE_DIRECTIONS, &direction))
+		return false;
+	if (t->transfer_count >= TRANSLATE_TRANSFERS_MOST) {
+		translate_refuse(t, line, "", "the script has more than %d transfers", TRANSLATE_TRANSFERS_MOST);
+		translate_hint(t, "transfer a folder, or let the script copy");
+		return true;
+	}
+	struct translate_transfer *x = translate_transfer_add(t);
+	x->direction = (enum translate_direction)direction;
+	x->line = line;
+	x->step = t->has_steps ? t->step_count - 1 : -1;
+	for (int i = 1; i < words->count; i++) {
+		if (strncmp(words->list[i], "--", 2) == 0)
+			transfer_read_option(t, x, words->list[i]);
+		else if (paths++ < 3)
+			word[paths - 1] = words->list[i];
+	}
+	expected = x->direction == TRANSLATE_STAGE_DROP ? 1 : 3;
+	if (paths != expected || (expected == 3 && strcmp(word[1], "->") != 0)) {
+		translate_refuse(t, line, "", "the line does not name its paths");
+		translate_hint(t,
+			       expected == 3 ? "write #ROTA stage-%s SOURCE -> DESTINATION [OPTION]..., with quotes around blanks"
+					     : "write #ROTA stage-%s FOLDER --for=JOB.NUMBER",
+			       translate_directions[direction]);
+		return true;
+	}
+	x->source = transfer_path(t, x, word[0]);
+	x->destination = expected == 3 ? transfer_path(t, x, word[2]) : xstrdup("");
+	if (expected == 1 && x->for_job == 0)
+		transfer_refuse(t, x, "", "stage-drop needs --for", "\"rota stage drop\" writes it");
+	if (x->source && x->destination)
+		transfer_check(t, x);
+	transfers_weigh(t, x);
+	return true;
+}

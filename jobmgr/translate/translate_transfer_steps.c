@@ -1,0 +1,281 @@
+/* translate_transfer_steps.c - the steps that make the transfers of a job, and where they stand in its graph.
+ *
+ * Called by: translate.c, after the edges of the script's steps are known.
+ *
+ * With a scratch folder that all nodes share, each transfer is a step of its own, so data comes while the job waits, and goes when its
+ * nodes are free. A line before the first step is of the whole job:
+ * - stage-in comes before all steps that wait for no other step of the script, and waits for what these wait for outside of it.
+ * - stage-out comes after all steps. With --on-fail=out it is made whatever becomes of them; else only if all end well. Steps that are
+ *   there for failures (--after=X:fail, and what follows from them) may end as they like.
+ * - After all, a last step drops $ROTA_SCRATCH, unless something failed and a line wants the data kept.
+ * A line below a #ROTA step line is of that step alone.
+ * Where each node has a scratch folder of its own, there are no such steps: the nodes of these steps make the transfers, before and
+ * after their tasks.
+ * Invariants:
+ * - The steps made here are the last ones of t->steps. The edges of a step stay adjacent, in the order of steps. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_item.h"
+#include "jobmgr/translate/translate_parts.h"
+
+enum { MOVER_MEM_MB = 512, MOVER_RETRIES = 3 };
+
+/* What the first look at the graph tells of each step of the script. */
+struct place {
+	bool handler;		    /* is there for the failure of another step, or follows from such a step */
+	bool needed;		    /* a step that is no handler needs its success */
+	int first_edge, edge_count; /* its edges before they are rebuilt */
+};
+
+struct rebuild {
+	struct translation *t;
+	struct place *places;
+	int steps; /* number of steps of the script */
+	struct translate_edge *edges;
+	int count, capacity;
+};
+
+/* Mark the first and the last steps of the script, and its handlers. */
+static void place_steps(const struct rebuild *r)
+{
+	struct translation *t = r->t;
+	for (int i = 0; i < r->steps; i++) {
+		t->steps[i].is_first = t->steps[i].is_last = true;
+		r->places[i] = (struct place){.first_edge = t->steps[i].first_edge, .edge_count = t->steps[i].edge_count};
+	}
+	for (bool changed = true; changed;) { /* each round but the last marks another handler */
+		changed = false;
+		for (int i = 0; i < t->edge_count; i++) {
+			const struct translate_edge *edge = &t->edges[i];
+			if (edge->peer < 0 || edge->kind == TRANSLATE_WITH)
+				continue;
+			t->steps[edge->step].is_first = t->steps[edge->peer].is_last = false;
+			if (edge->kind != TRANSLATE_AFTER || r->places[edge->step].handler)
+				continue;
+			r->places[edge->step].handler = edge->condition == TRANSLATE_FAIL || r->places[edge->peer].handler;
+			changed |= r->places[edge->step].handler;
+		}
+	}
+	for (int i = 0; i < t->edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[i];
+		if (edge->peer >= 0 && edge->kind == TRANSLATE_AFTER && edge->condition == TRANSLATE_OK &&
+		    !r->places[edge->step].handler && !t->steps[edge->step].deps_any)
+			r->places[edge->peer].needed = true;
+	}
+}
+
+/* Give a step made here all options of a step: none but what a transfer needs. --partition, --begin, --hold and so on count as for the
+ * job. */
+static void mover_set_options(struct translation *t, struct translate_step *s, const struct translate_transfer *x)
+{
+	static const enum option_id inherited[] = {OPTION_ID_PARTITION,	  OPTION_ID_BEGIN,	  OPTION_ID_HOLD,
+						   OPTION_ID_WORKDIR,	  OPTION_ID_UMASK,	  OPTION_ID_REQUEUE,
+						   OPTION_ID_AFTER,	  OPTION_ID_DEPENDENCY,	  OPTION_ID_OPEN_MODE,
+						   OPTION_ID_MEM_PER_CPU, OPTION_ID_GPUS_PER_NODE};
+	struct translate_setting *own = s->own.of;
+	for (int id = 0; id < OPTION_ROWS; id++)
+		if (option_row((enum option_id)id)->level == OPTION_STEP)
+			own[id] = (struct translate_setting){json_null(), x->line, false};
+	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
+		own[inherited[i]].value = NULL;
+	own[OPTION_ID_NODES].value = json_pack("[i, i]", 1, 1);
+	own[OPTION_ID_NTASKS].value = json_integer(1);
+	own[OPTION_ID_CPUS_PER_TASK].value = json_integer(1);
+	own[OPTION_ID_MEM].value = json_integer(MOVER_MEM_MB);
+	own[OPTION_ID_RETRY].value = json_integer(MOVER_RETRIES);
+	own[OPTION_ID_SHELL].value = json_string("mover");
+	own[OPTION_ID_OUTPUT].value = json_string("rota-%j.%S%R.out");
+	if (x->time)
+		own[OPTION_ID_TIME].value = json_incref(x->time);
+	if (t->request->mover_partition && *t->request->mover_partition)
+		own[OPTION_ID_PARTITION].value = json_string(t->request->mover_partition);
+}
+
+/* Add the step that makes a transfer. */
+static void mover_add(struct translation *t, struct translate_transfer *x)
+{
+	static const char *const prefixes[] = {"stage-in", "stage-out", "stage-drop"};
+	char name[32];
+	int same = 1;
+	for (int i = 0; i < x->number - 1; i++)
+		same += t->transfers[i].direction == x->direction;
+	snprintf(name, sizeof name, "%s-%d", prefixes[x->direction], same);
+	for (int i = 0; i < t->step_count; i++)
+		if (strcmp(t->steps[i].name, name) == 0) {
+			translate_refuse(t, t->steps[i].line, "", "\"%s\" is the name of a step that transfers data", name);
+			translate_hint(t, "give this step another name");
+		}
+	if (t->step_count >= t->limits->steps)
+		translate_refuse(t, x->line, "", "with the steps for transfers, the script has more than %d steps",
+				 t->limits->steps);
+	struct translate_step *s = translation_add_step(t, name, x->line);
+	x->made_by = t->step_count - 1;
+	t->generated++;
+	mover_set_options(t, s, x);
+}
+
+/* Add an edge to the rebuilt ones, which have their names of peers for themselves. */
+static void rebuild_add(struct rebuild *r, int step, const struct translate_edge *edge)
+{
+	struct translation *t = r->t;
+	if (r->count >= t->limits->edges) {
+		translate_refuse(t, edge->line, edge->option, "the script has more than %d dependencies", t->limits->edges);
+		return;
+	}
+	if (r->count == r->capacity) {
+		r->capacity = r->capacity ? 2 * r->capacity : 64;
+		r->edges = xrealloc(r->edges, (size_t)r->capacity * sizeof *r->edges);
+	}
+	r->edges[r->count] = *edge;
+	r->edges[r->count].step = step;
+	r->edges[r->count++].peer_name = edge->peer_name ? xstrdup(edge->peer_name) : NULL;
+}
+
+static void rebuild_add_after(struct rebuild *r, int step, int peer, enum translate_condition condition, int line)
+{
+	rebuild_add(r, step,
+		    &(struct translate_edge){
+			    .kind = TRANSLATE_AFTER, .condition = condition, .peer = peer, .option = "", .line = line});
+}
+
+/* Rebuild the edges of a step of the script. It waits for the stage-ins that it needs. If it waits for any of several other jobs, the
+ * stage-ins wait for them in its place. */
+static void rebuild_step(struct rebuild *r, int step)
+{
+	struct translation *t = r->t;
+	struct translate_step *s = &t->steps[step];
+	const struct place *place = &r->places[step];
+	int needs = 0;
+	for (int i = 0; i < t->transfer_count; i++)
+		needs +=
+			t->transfers[i].direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, &t->transfers[i], step);
+	bool moved = needs > 0 && s->deps_any;
+	if (moved && !s->is_first) {
+		translate_refuse(t, s->line, "", "\"%s\" waits for any of several steps (?), and for a stage-in", s->name);
+		translate_hint(t, "let an extra step wait for one of the steps");
+	}
+	s->first_edge = r->count;
+	for (int i = 0; i < place->edge_count; i++)
+		if (!moved || t->edges[place->first_edge + i].kind != TRANSLATE_AFTER)
+			rebuild_add(r, step, &t->edges[place->first_edge + i]);
+	for (int i = 0; needs > 0 && i < t->transfer_count; i++)
+		if (t->transfers[i].direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, &t->transfers[i], step))
+			rebuild_add_after(r, step, t->transfers[i].made_by, TRANSLATE_OK, t->transfers[i].line);
+	s->deps_any = s->deps_any && !moved;
+	s->edge_count = r->count - s->first_edge;
+}
+
+/* Let a stage-in wait for what the first step that needs it waits for outside of the script. */
+static void rebuild_stage_in(struct rebuild *r, const struct translate_transfer *x, bool any_before)
+{
+	struct translation *t = r->t;
+	int like = 0;
+	while (like < r->steps && !translate_transfer_is_about(t, x, like))
+		like++;
+	for (int i = 0; like < r->steps && i < r->places[like].edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[r->places[like].first_edge + i];
+		if (edge->peer < 0 && edge->kind == TRANSLATE_AFTER && edge->condition != TRANSLATE_CORR)
+			rebuild_add(r, x->made_by, edge);
+	}
+	t->steps[x->made_by].deps_any = any_before;
+}
+
+/* Let a step that follows the job wait for its steps. `whatever`: even if they fail. */
+static void rebuild_after_all(struct rebuild *r, int step, bool whatever, int line)
+{
+	for (int i = 0; i < r->steps; i++) {
+		bool any = whatever || r->places[i].handler;
+		if (any ? r->t->steps[i].is_last : !r->places[i].needed)
+			rebuild_add_after(r, step, i, any ? TRANSLATE_ANY : TRANSLATE_OK, line);
+	}
+}
+
+/* Let the step that drops the scratch folder wait for all that may need it. Does a line want the data kept when something fails, this
+ * step is made only if nothing fails. */
+static void rebuild_drop(struct rebuild *r, int step)
+{
+	const struct translation *t = r->t;
+	bool keep = false;
+	for (int i = 0; i < t->transfer_count; i++)
+		keep |= t->transfers[i].direction != TRANSLATE_STAGE_DROP && t->transfers[i].on_fail == TRANSLATE_KEEP;
+	rebuild_after_all(r, step, !keep, 0);
+	for (int i = 0; i < t->transfer_count; i++)
+		if (t->transfers[i].direction == TRANSLATE_STAGE_OUT)
+			rebuild_add_after(r, step, t->transfers[i].made_by, keep ? TRANSLATE_OK : TRANSLATE_ANY, 0);
+}
+
+static void rebuild_mover(struct rebuild *r, const struct translate_transfer *x, bool any_before)
+{
+	struct translate_step *s = &r->t->steps[x->made_by];
+	s->first_edge = r->count;
+	if (x->direction == TRANSLATE_STAGE_IN)
+		rebuild_stage_in(r, x, any_before);
+	else if (x->for_job > 0)
+		; /* a transfer that another job could not make waits for nothing */
+	else if (x->direction == TRANSLATE_STAGE_DROP)
+		rebuild_drop(r, x->made_by);
+	else if (x->step >= 0)
+		rebuild_add_after(r, x->made_by, x->step, x->on_fail == TRANSLATE_OUT ? TRANSLATE_ANY : TRANSLATE_OK, x->line);
+	else
+		rebuild_after_all(r, x->made_by, x->on_fail == TRANSLATE_OUT, x->line);
+	s->edge_count = r->count - s->first_edge;
+}
+
+/* Does a step of the script, before its edges are rebuilt, wait for any of several other jobs? */
+static bool any_before(const struct rebuild *r, const struct translate_transfer *x)
+{
+	for (int i = 0; i < r->steps; i++)
+		if (translate_transfer_is_about(r->t, x, i))
+			return r->t->steps[i].deps_any;
+	return false;
+}
+
+/* Add the drop of the scratch folder, if the job has data in it. */
+static void add_drop(struct translation *t)
+{
+	bool used = false;
+	for (int i = 0; i < t->transfer_count; i++)
+		used |= translate_transfer_in_scratch(t->transfers[i].source) ||
+			translate_transfer_in_scratch(t->transfers[i].destination);
+	if (!used)
+		return;
+	struct translate_transfer *x = translate_transfer_add(t);
+	x->direction = TRANSLATE_STAGE_DROP;
+	x->line = t->transfers[0].line;
+	x->source = xstrdup("$ROTA_SCRATCH");
+	x->destination = xstrdup("");
+}
+
+void translate_transfers(struct translation *t)
+{
+	struct rebuild r = {.t = t, .steps = t->step_count};
+	if (t->transfer_count == 0)
+		return;
+	r.places = xcalloc((size_t)t->step_count, sizeof *r.places);
+	place_steps(&r);
+	add_drop(t);
+	if (t->request->scratch_is_shared) {
+		bool *any = xcalloc((size_t)t->transfer_count, sizeof *any);
+		for (int i = 0; i < t->transfer_count; i++) {
+			any[i] = any_before(&r, &t->transfers[i]);
+			mover_add(t, &t->transfers[i]);
+		}
+		for (int i = 0; i < r.steps; i++)
+			rebuild_step(&r, i);
+		for (int i = 0; i < t->transfer_count; i++)
+			rebuild_mover(&r, &t->transfers[i], any[i]);
+		for (int i = 0; i < t->edge_count; i++)
+			free(t->edges[i].peer_name);
+		free(t->edges);
+		free(any);
+		t->edges = r.edges;
+		t->edge_count = r.count;
+		t->edge_capacity = r.capacity;
+	}
+	for (int i = 0; i < t->transfer_count; i++)
+		for (int j = 0; j < r.steps; j++)
+			t->steps[j].moves |= translate_transfer_is_of(t, &t->transfers[i], j);
+	free(r.places);
+}

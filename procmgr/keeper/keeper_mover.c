@@ -1,0 +1,85 @@
+/* keeper_mover.c - has rota-mover make the transfers of a step (docs/formats.md, "Transfers").
+ *
+ * Called by: keeper_task.c, for a step that is one transfer; keeper.c, where the nodes of a step transfer data before and after its tasks.
+ * Invariants:
+ * - rota-mover runs as the user, inside the step's cgroup. Root passes texts of the signed launch request on, and reads none of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/arguments.h"
+#include "lib/daemon.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+/* The command line of rota-mover. */
+struct keeper_mover {
+	char *program, **argv;
+	struct fields *transfers;
+};
+
+struct keeper_mover *keeper_mover_new(const struct keeper *k, const char *when, struct err *e)
+{
+	struct keeper_mover *m = xcalloc(1, sizeof *m);
+	int count = 0, items;
+	m->program = daemon_beside("rota-mover", e);
+	m->transfers = arguments_parse(k->order->spec.transfers);
+	items = fields_count(m->transfers);
+	m->argv = xcalloc((size_t)items + 4, sizeof *m->argv);
+	m->argv[count++] = m->program;
+	m->argv[count++] = (char *)k->job->conf->path;
+	m->argv[count++] = k->job->conf->staging_command;
+	m->argv[count++] = (char *)when;
+	for (int i = 1; i < items; i++)
+		m->argv[count++] = (char *)fields_value(m->transfers, i);
+	if (m->program)
+		return m;
+	keeper_mover_free(m);
+	return NULL;
+}
+
+char *const *keeper_mover_argv(const struct keeper_mover *m)
+{
+	return m->argv;
+}
+
+void keeper_mover_free(struct keeper_mover *m)
+{
+	if (!m)
+		return;
+	fields_free(m->transfers);
+	free(m->program);
+	free(m->argv);
+	free(m);
+}
+
+/* Does this node make transfers around the tasks of the step? */
+static bool moves_here(const struct keeper *k)
+{
+	const struct order_spec *spec = &k->order->spec;
+	struct fields *f = spec->transfers && strcmp(spec->shell, "mover") != 0 ? arguments_parse(spec->transfers) : NULL;
+	bool here = f && fields_count(f) > 1;
+	fields_free(f);
+	return here;
+}
+
+static bool move(struct keeper *k, const char *name, const char *when)
+{
+	struct err e;
+	struct keeper_mover *m = keeper_mover_new(k, when, &e);
+	bool good = m && keeper_hook_program(k, name, m->argv, 0);
+	if (!m)
+		snprintf(k->message, sizeof k->message, "%s: %.400s", name, e.message);
+	keeper_mover_free(m);
+	return good;
+}
+
+bool keeper_mover_before(struct keeper *k)
+{
+	return !moves_here(k) || move(k, "stage_in", "before");
+}
+
+bool keeper_mover_after(struct keeper *k)
+{
+	bool well = k->exit_code == 0 && k->signal == 0 && !*k->cause && k->failure == KEEPER_FAILURE_NONE;
+	return !moves_here(k) || move(k, "stage_out", well ? "after" : "after-failure");
+}

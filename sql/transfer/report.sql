@@ -1,0 +1,126 @@
+-- Transfers of data as jobs ask for them, and the reports of rota-mover.
+--
+-- Invariants:
+-- - A report changes only rows of jobs of its sender, and never those of an earlier attempt over a later one.
+-- - The rows are the owner's own word. Nothing of the cluster depends on them but what the owner sees, and what his jobs reuse.
+
+create function internal.transfer_submit(p_job bigint, p_uid int, p_user text, p_head jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_scratch constant text := replace(replace(p_head ->> 'scratch', '%j', p_job::text), '%u', p_user);
+	v_for bigint;
+begin
+	select x.for_job into v_for
+	from jsonb_to_recordset(p_head -> 'transfers') as x (for_job bigint, for_transfer int)
+	where x.for_job is not null and not exists (select from transfer t join job j on j.job_id = t.job_id
+		where t.job_id = x.for_job and t.transfer = x.for_transfer and j.uid = p_uid)
+	limit 1;
+	if v_for is not null then
+		raise exception '--for: job % has no such transfer of yours', v_for using errcode = 'RT422',
+			hint = '"rota stage list" lists your transfers.';
+	end if;
+	insert into transfer (job_id, transfer, direction, mode, on_fail, source, destination, checksum, reuse, step_id, for_job,
+		for_transfer)
+	select p_job, x.transfer, x.direction, x.mode, x.on_fail, internal.transfer_path(x.source, v_scratch),
+		internal.transfer_path(x.destination, v_scratch), x.checksum, x.reuse, x.step_id, x.for_job, x.for_transfer
+	from jsonb_to_recordset(p_head -> 'transfers') as x (transfer int, direction text, mode text, on_fail text, source text,
+		destination text, checksum boolean, reuse boolean, step_id int, for_job bigint, for_transfer int);
+end $$;
+comment on function internal.transfer_submit(bigint, int, text, jsonb) is
+	'Write the transfers of a new job; p_head: "job" of its plan, with transfers and scratch. RT422: it makes one of a stranger again.';
+
+create function internal.transfer_path(p_path text, p_scratch text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select case when p_path ~ '^\$ROTA_SCRATCH(/|$)' then p_scratch || substr(p_path, 14) else p_path end;
+$$;
+comment on function internal.transfer_path(text, text) is 'A path of a transfer with the folder of the job in place of $ROTA_SCRATCH.';
+
+create function internal.transfer_failed(p_job bigint) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return exists (select from transfer t join step s on s.job_id = t.job_id and s.step_id = t.step_id
+			where t.job_id = p_job and t.direction = 'out' and s.state not in ('completed', 'skipped', 'dependency_failed'))
+		or exists (select from transfer_run r where r.job_id = p_job and r.state = 'failed');
+end $$;
+comment on function internal.transfer_failed(bigint) is 'A stage-out of the job was begun and did not end well, so its data is still wanted.';
+
+create function internal.transfer_known(p_uid int, p_transfer rota.transfer, p_place text, p_print text) returns boolean
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return coalesce((
+		select t.source = p_transfer.source and r.print is not distinct from p_print and r.state in ('done', 'reused')
+		from transfer t
+		join transfer_run r on r.job_id = t.job_id and r.transfer = t.transfer and r.place = p_place
+		join job j on j.job_id = t.job_id and j.uid = p_uid
+		where md5(t.destination) = md5(p_transfer.destination) and t.destination = p_transfer.destination
+			and t.direction = 'in' and (t.job_id, t.transfer) <> (p_transfer.job_id, p_transfer.transfer)
+		order by r.began_at desc
+		limit 1), false);
+end $$;
+comment on function internal.transfer_known(int, rota.transfer, text, text) is
+	'The latest transfer of this user to the same place came from the same source, which has not changed, and ended well.';
+
+create function internal.transfer_find(p_uid int, p_request jsonb) returns rota.transfer
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_job constant bigint := internal.request_int(p_request, 'job', 9223372036854775807);
+	v_for constant text := nullif(internal.request_text(p_request, 'for'), '');
+	v_transfer rota.transfer;
+begin
+	select t.* into v_transfer
+	from job j
+	join transfer o on o.job_id = j.job_id and o.transfer = internal.request_int(p_request, 'transfer')
+		and v_for is not distinct from o.for_job || '.' || o.for_transfer
+	join transfer t on t.job_id = coalesce(o.for_job, o.job_id) and t.transfer = coalesce(o.for_transfer, o.transfer)
+	where j.job_id = v_job and j.uid = p_uid;
+	if not found then
+		raise exception 'job % has no such transfer of yours', coalesce(v_job::text, '') using errcode = 'RT404',
+			hint = 'Only rota-mover reports transfers.';
+	end if;
+	return v_transfer;
+end $$;
+comment on function internal.transfer_find(int, jsonb) is
+	'The transfer that a report {job, transfer, for} of this user is about: of the job, or the one that it makes again. RT404: none.';
+
+create function api.transfer_report(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_transfer constant rota.transfer := internal.transfer_find(p_uid, p_request);
+	v_by constant bigint := internal.request_int(p_request, 'job', 9223372036854775807);
+	v_state constant text := coalesce(internal.request_text(p_request, 'state'), '');
+	v_node constant text := coalesce(internal.request_text(p_request, 'node'), '');
+	v_place constant text := case when v_transfer.step_id is null then v_node else '' end;
+	v_print constant text := nullif(left(internal.request_text(p_request, 'print'), 64), '');
+begin
+	if v_state not in ('running', 'done', 'reused', 'failed', 'kept', 'dropped') then
+		raise exception 'a transfer has no state "%"', v_state using errcode = 'RT422';
+	elsif not exists (select from node n where n.name = v_node) then
+		raise exception 'there is no node "%"', v_node using errcode = 'RT422';
+	end if;
+	insert into transfer_run as r (job_id, transfer, place, state, by_job, step_id, attempt, node, print, files, bytes, checksum, message,
+		ended_at)
+	values (v_transfer.job_id, v_transfer.transfer, v_place, v_state, v_by, internal.request_int(p_request, 'step_id'),
+		internal.request_int(p_request, 'attempt'), v_node, v_print,
+		internal.request_int(p_request, 'files', 9223372036854775807),
+		internal.request_int(p_request, 'bytes', 9223372036854775807),
+		nullif(left(internal.request_text(p_request, 'checksum'), 64), ''),
+		nullif(left(internal.request_text(p_request, 'message'), 400), ''),
+		case when v_state <> 'running' then clock_timestamp() end)
+	on conflict (job_id, transfer, place) do update
+	set state = excluded.state, by_job = excluded.by_job, step_id = excluded.step_id, attempt = excluded.attempt,
+		node = excluded.node, tries = r.tries + (excluded.state = 'running')::int, print = excluded.print, files = excluded.files,
+		bytes = excluded.bytes, checksum = excluded.checksum, message = excluded.message, ended_at = excluded.ended_at,
+		began_at = case when excluded.state = 'running' then excluded.began_at else r.began_at end
+	-- A late report of an attempt that was given up says nothing of a later one.
+	where (excluded.by_job, excluded.attempt) >= (r.by_job, r.attempt) or excluded.step_id <> r.step_id;
+	notify rota_event;
+	return jsonb_strip_nulls(jsonb_build_object(
+		'reuse', nullif(v_state = 'running' and v_transfer.reuse
+			and internal.transfer_known(p_uid, v_transfer, v_place, v_print), false),
+		'keep', nullif(v_state = 'running' and v_transfer.direction = 'drop' and v_by = v_transfer.job_id
+			and internal.transfer_failed(v_by), false)));
+end $$;
+comment on function api.transfer_report(int, text, jsonb) is
+	'Report of rota-mover about a transfer of a job of the caller. Request {job, step_id, attempt, node, transfer, for, state, print, '
+	'files, bytes, checksum, message}. Answer {reuse: the data is there already, keep: a drop is not to be made}. RT404: it is no '
+	'transfer of the caller.';

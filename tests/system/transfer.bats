@@ -1,0 +1,369 @@
+#!/usr/bin/env bats
+# Transfers of data: lines stage-in and stage-out with a scratch folder that all nodes share.
+
+load helper
+
+setup_file() {
+	export EVE=rbte$$ ANN=rbta$$
+	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
+	SITE=$(mktemp -d /tmp/rota-transfer.XXXXXX)
+	export SITE
+	chmod 1777 "$SITE"
+	mkdir -m 1777 "$SITE/scratch"
+	# A store that only this program reaches: it copies, or fails where the file fail is there.
+	cat >"$SITE/store" <<-END
+		#!/bin/sh
+		[ ! -e $SITE/fail ] || { echo "the store is closed" >&2; exit 3; }
+		case \$1 in
+		in) mkdir -p "\$3" && cp "$SITE/store.d/\${2#store:}" "\$3" ;;
+		out) mkdir -p $SITE/store.d && cp -r "\$2" "$SITE/store.d/\${3#store:}" ;;
+		esac
+	END
+	cat >"$SITE/slow" <<-END
+		#!/bin/sh
+		until [ -e $SITE/go ]; do sleep 0.1; done
+		mkdir -p "\$3"
+	END
+	chmod 755 "$SITE/store"
+	instance_up 2 --cpus 4 --mem 8000 --set schedule.period=1 --set staging.scratch="$SITE/scratch/%u/%j" \
+		--set staging.command="$SITE/store"
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	[ "$(id -u)" != 0 ] || users_remove "$EVE" "$ANN" || status=1
+	rm -rf -- "$SITE"
+	return "$status"
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	chmod 777 .
+	mkdir -m 777 archive
+	printf 'one\n' >archive/a
+	mkdir archive/sub
+	head -c 300000 /dev/urandom >archive/sub/b
+	chmod -R a+rX archive
+}
+
+# script LINES...: a script job.sh of these lines.
+script() {
+	printf '%s\n' '#!/bin/sh' "$@" >job.sh
+}
+
+# state_of TRANSFER: the state of a transfer, 812.1.
+state_of() {
+	rota stage show --json "${1%.*}" | jq -r ".transfers[] | select(.transfer == ${1#*.}) | .state"
+}
+
+# is_state TRANSFER STATE, is_tried TRANSFER TIMES: for eventually.
+is_state() {
+	[ "$(state_of "$1")" = "$2" ]
+}
+
+is_tried() {
+	[ "$(rota stage show --json "${1%.*}" | jq ".transfers[] | select(.transfer == ${1#*.}) | .tries")" = "$2" ]
+}
+
+# store PROGRAM: have the store be this program until it is called without one.
+store() {
+	if [ $# -gt 0 ]; then
+		mv "$SITE/store" "$SITE/store.kept"
+		install -m 755 "$1" "$SITE/store"
+	else
+		mv "$SITE/store.kept" "$SITE/store"
+		rm -f "$SITE/go"
+	fi
+}
+
+scratch_of() {
+	printf '%s/scratch/%s/%s' "$SITE" "$(id -un)" "$1"
+}
+
+@test "data comes before the steps, goes after them, and the folder of the job is dropped" {
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --mode=rsync --checksum' \
+		'#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' \
+		'set -e; [ -d "$ROTA_SCRATCH" ]; mkdir "$ROTA_SCRATCH/out"; cat "$ROTA_SCRATCH/in/a" "$ROTA_SCRATCH/in/sub/b" >"$ROTA_SCRATCH/out/all"'
+	run rota submit --parsable --wait job.sh
+ echo "$output"; rota log ${lines[0]} || true; cat *.out; rota stage --all -w
+	job=${lines[0]}
+	cat archive/a archive/sub/b | cmp - results/all
+	[ ! -e "$(scratch_of "$job")" ]
+	rota show --json "$job" | jq -e '.jobs[0].steps | map(.name) | sort == ["script", "stage-drop-1", "stage-in-1", "stage-out-1"]'
+	[ "$(rota show --json "$job" | jq -r '[.jobs[0].steps[].state] | unique | join(" ")')" = completed ]
+	rota stage show --json "$job" | jq -e '.transfers
+		| (.[0] | .direction == "in" and .state == "done" and .files == 2 and .bytes == 300004 and (.checksum | length) == 64
+			and .tries == 1 and .bytes_per_s > 0 and .mode == "rsync")
+		and (.[1] | .direction == "out" and .state == "done" and .bytes == 300004 and .checksum == null)
+		and (.[2] | .direction == "drop" and .state == "dropped")'
+	[ "$(superuser "select count(*) from acct.transfer where job_id = $job and state in ('done', 'dropped')")" = 3 ]
+	run -0 rota stage
+	[[ $output != *"$job.1"* ]]
+	run -0 rota stage --all
+	[[ $output == *"$job.1"*"in"*"done"*"$BATS_TEST_TMPDIR/archive/"* ]]
+}
+
+@test "a job that fails keeps its data: retry transfers it, drop removes it" {
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA stage-out $ROTA_SCRATCH/out/ -> kept/ --checksum' \
+		'mkdir "$ROTA_SCRATCH/out"; echo half >"$ROTA_SCRATCH/out/result"; exit 3'
+	run -3 rota submit --parsable --wait job.sh
+	job=${lines[0]}
+	[ "$(state_of "$job.1") $(state_of "$job.2") $(state_of "$job.3")" = "done kept kept" ]
+	[ ! -e kept ]
+	run -0 rota stage
+	[[ $output == *"$job.2"*kept* && $output != *"$job.1 "* ]]
+	run -0 rota stage retry "$job"
+	[[ $output =~ ^job\ ([0-9]+)\ transfers ]]
+	rota wait "${BASH_REMATCH[1]}"
+	[ "$(cat kept/result)" = half ]
+	rota stage show --json "$job" | jq -e ".transfers[1] | .state == \"done\" and .by_job == ${BASH_REMATCH[1]}"
+	[ -e "$(scratch_of "$job")/out/result" ]
+	run -1 rota stage retry "$job"
+	[[ $output == *"no transfer that failed or was left out"* ]]
+	run -0 rota stage drop "$job"
+	[[ $output =~ ^job\ ([0-9]+)\ drops ]]
+	rota wait "${BASH_REMATCH[1]}"
+	[ "$(state_of "$job.3")" = dropped ]
+	[ ! -e "$(scratch_of "$job")" ]
+	run -1 rota stage drop "$job"
+	[[ $output == *"no data that is still there"* ]]
+}
+
+@test "rota continue goes on with the data that is staged" {
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA stage-out $ROTA_SCRATCH/out/ -> continued/' \
+		'mkdir -p "$ROTA_SCRATCH/out"; cp "$ROTA_SCRATCH/in/a" "$ROTA_SCRATCH/out/"; [ -e healed ]'
+	run -1 rota submit --parsable --wait job.sh
+	job=${lines[0]}
+	touch healed
+	rota continue "$job"
+	rota wait "$job"
+	cmp archive/a continued/a
+	rota stage show --json "$job" | jq -e '.transfers | (.[0] | .state == "done" and .tries == 1) and .[1].state == "done" and .[2].state == "dropped"'
+}
+
+@test "on-fail=out transfers the results of a job that fails, on-fail=drop drops them" {
+	script '#ROTA stage-out $ROTA_SCRATCH/ -> anyway/ --on-fail=out' 'echo x >"$ROTA_SCRATCH/x"; exit 3'
+	sed -i '2i #ROTA stage-in archive/ -> $ROTA_SCRATCH/ --on-fail=out' job.sh
+	run -3 rota submit --parsable --wait job.sh
+	[ "$(cat anyway/x)" = x ]
+	cmp archive/a anyway/a
+	[ ! -e "$(scratch_of "${lines[0]}")" ]
+	sed -i 's/on-fail=out/on-fail=drop/; s/anyway/never/' job.sh
+	run -3 rota submit --parsable --wait job.sh
+	[ ! -e never ]
+	[ ! -e "$(scratch_of "${lines[0]}")" ]
+	[ "$(state_of "${lines[0]}.3")" = dropped ]
+}
+
+@test "a stage-out that fails keeps the data, whatever on-fail says" {
+	script '#ROTA stage-out $ROTA_SCRATCH/r -> store:shut --mode=command --on-fail=drop' 'mkdir -p "$ROTA_SCRATCH"; echo r >"$ROTA_SCRATCH/r"'
+	touch "$SITE/fail"
+	run -1 rota submit --parsable --wait job.sh
+	rm "$SITE/fail"
+	job=${lines[0]}
+	rota stage show --json "$job" | jq -e '.transfers[0] | .state == "failed" and .message == "the store is closed" and .tries == 4'
+	[ "$(state_of "$job.2")" = kept ]
+	[ "$(cat "$(scratch_of "$job")/r")" = r ]
+	rota continue "$job"
+	rota wait "$job"
+	[ "$(cat "$SITE/store.d/shut")" = r ]
+	[ ! -e "$(scratch_of "$job")" ]
+}
+
+@test "reuse: what an earlier job brought is not transferred again until it changes" {
+	script '#ROTA stage-in archive -> pool --reuse --mode=rsync' 'cat pool/archive/a'
+	run -0 rota submit --parsable --wait job.sh
+	[ "$(state_of "${lines[0]}.1")" = 'done' ]
+	ls -i pool/archive/a >inode
+	run -0 rota submit --parsable --wait job.sh
+	rota stage show --json "${lines[0]}" | jq -e '.transfers[0] | .state == "reused" and .files == 2 and .bytes == 300004'
+	ls -i pool/archive/a | cmp - inode
+	printf 'two, longer\n' >archive/a
+	run -0 rota submit --parsable --wait job.sh
+	[ "$(state_of "${lines[0]}.1")" = 'done' ]
+	cmp archive/a pool/archive/a
+	rm -r pool
+	run -0 rota submit --parsable --wait job.sh
+	[ "$(state_of "${lines[0]}.1")" = 'done' ]
+	cmp archive/a pool/archive/a
+}
+
+@test "link and command: a link to the source, and the site's program" {
+	mkdir -p "$SITE/store.d"
+	echo far >"$SITE/store.d/object"
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/linked --mode=link' '#ROTA stage-in store:object -> $ROTA_SCRATCH/o --mode=command' \
+		'[ "$(readlink "$ROTA_SCRATCH/linked")" = "$PWD/archive" ] && cat "$ROTA_SCRATCH/linked/a" && [ "$(cat "$ROTA_SCRATCH/o/object")" = far ]'
+	run -0 rota submit --parsable --wait job.sh
+	rota stage show --json "${lines[0]}" | jq -e '.transfers | .[0].state == "done" and (.[1] | .state == "done" and .bytes == 4)'
+	[ -e archive/a ]
+}
+
+@test "nothing of a line reaches a shell: names with blanks, quotes and commands" {
+	odd='x $(touch hacked) `touch hacked` ;touch hacked'"'"'q"'
+	mkdir "$odd"
+	echo odd >"$odd/f"
+	script "#ROTA stage-in \"./x \$(touch hacked) \`touch hacked\` ;touch hacked'q\\\"/\" -> '\$ROTA_SCRATCH/a b/'" \
+		"#ROTA stage-out '\$ROTA_SCRATCH/a b/' -> './-r e;s/'" 'cat "$ROTA_SCRATCH/a b/f"'
+	run -0 rota submit --parsable --wait job.sh
+	[ "$(cat './-r e;s/f')" = odd ]
+	[ ! -e hacked ]
+	[ ! -e "$HOME/hacked" ] && [ ! -e /hacked ]
+}
+
+@test "a bad line is refused with its number, and nothing is submitted" {
+	before=$(rota queue --all --json | jq '.jobs | length')
+	while IFS='|' read -r line message; do
+		script '# a comment' "$line" true
+		run -1 rota submit job.sh
+		[[ $output == *"job.sh:3"*"$message"* ]] || { echo "$line: $output"; false; }
+	done <<-'END'
+		#ROTA stage-in archive|does not name its paths
+		#ROTA stage-in a b c|does not name its paths
+		#ROTA stage-in a -> b --mode=fast|it is not copy, rsync, link or command
+		#ROTA stage-in a -> b --on-fail=maybe|it is not keep, out or drop
+		#ROTA stage-in a -> b --speed=9|is no option of a transfer
+		#ROTA stage-in a -> b --time=x|--time
+		#ROTA stage-in a -> $OTHER/b|a variable other than $ROTA_SCRATCH
+		#ROTA stage-in a -> '${HOME}/b'|a variable other than $ROTA_SCRATCH
+		#ROTA stage-in host:/a -> b|only rsync and command reach another host
+		#ROTA stage-in a -> host:/b --mode=rsync|the side of the job is on another host
+		#ROTA stage-out a -> b --mode=link|link is for stage-in
+		#ROTA stage-in a -> b --mode=link --checksum|it is for the modes copy and rsync
+		#ROTA stage-in a -> $ROTA_SCRATCH/b --reuse|it is for a stage-in to a folder that stays
+		#ROTA stage-in "" -> b|a path is empty
+		#ROTA stage-in a -> b --for=9|it is not JOB.NUMBER
+		#ROTA stage-drop /x|stage-drop needs --for
+	END
+	script "#ROTA stage-in $(head -c 5000 /dev/zero | tr '\0' a) -> b" true
+	run -1 rota submit job.sh
+	[[ $output == *"too long"* ]]
+	script '#ROTA stage-in a -> b --for=999.1' true
+	run -1 rota submit job.sh
+	[[ $output == *"job 999 has no such transfer of yours"* ]]
+	{ echo '#!/bin/sh'; for i in $(seq 101); do echo "#ROTA stage-in a$i -> b$i"; done; } >job.sh
+	run -1 rota submit job.sh
+	[[ $output == *"job.sh:102"*"more than 100 transfers"* ]]
+	{ echo '#!/bin/sh'; for i in $(seq 20); do echo "#ROTA stage-in $(head -c 2000 /dev/zero | tr '\0' a) -> b$i"; done; } >job.sh
+	run -1 rota submit job.sh
+	[[ $output == *"more than 32768 bytes"* ]]
+	printf '#!/bin/sh\n#ROTA stage-in a\0b -> c\n' >job.sh
+	run -1 rota submit job.sh
+	[[ $output == *NUL* ]]
+	script '#ROTA stage-in a -> b' '#ROTA step stage-in-1' true
+	run -1 rota submit job.sh
+	[[ $output == *"is the name of a step that transfers data"* ]]
+	[ "$(rota queue --all --json | jq '.jobs | length')" = "$before" ]
+}
+
+@test "where the transfers stand in the graph of a job" {
+	cat >job.sh <<-'END'
+		#!/bin/sh
+		#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/
+		#ROTA stage-out $ROTA_SCRATCH/in/ -> graph/
+		#ROTA step prepare --after=none
+		true
+		#ROTA step solve --after=prepare
+		#ROTA stage-in archive/a -> $ROTA_SCRATCH/solve
+		true
+		#ROTA step repair --after=solve:fail
+		true
+		#ROTA step other --after=none
+		true
+	END
+	rota submit --parsable --hold job.sh >id
+	rota show --json "$(cat id)" >show
+	jq -r '.jobs[0] | (.steps | map({(.step_id | tostring): .name}) | add) as $n | .edges[]
+		| "\($n[.to | tostring]) \($n[.from | tostring]) \(.condition)"' show | sort >edges
+	diff edges - <<-'END'
+		other stage-in-1 ok
+		prepare stage-in-1 ok
+		repair solve fail
+		solve prepare ok
+		solve stage-in-2 ok
+		stage-drop-1 other ok
+		stage-drop-1 repair any
+		stage-drop-1 solve ok
+		stage-drop-1 stage-out-1 ok
+		stage-out-1 other ok
+		stage-out-1 repair any
+		stage-out-1 solve ok
+	END
+	rota release "$(cat id)"
+	rota wait "$(cat id)"
+	cmp archive/a graph/a
+}
+
+@test "the reason of waiting is staging_in, and why names the transfer" {
+	script '#ROTA stage-in store:slow -> $ROTA_SCRATCH/o --mode=command' true
+	store "$SITE/slow"
+	job=$(rota submit --parsable job.sh)
+	eventually is_state "$job.1" running
+	[ "$(rota queue --json | jq -r ".jobs[] | select(.job_id == $job) | .reason")" = staging_in ]
+	run -0 rota why "$job"
+	[[ $output == *stage-in-1* ]]
+	touch "$SITE/go"
+	rota wait "$job"
+	store
+}
+
+@test "a mover that is killed goes on, and one waits for a jobmgrd that is away" {
+	script '#ROTA stage-in store:slow -> $ROTA_SCRATCH/o --mode=command' true
+	store "$SITE/slow"
+	job=$(rota submit --parsable job.sh)
+	eventually is_state "$job.1" running
+	pid=$(pgrep -f "rota-mover.*$SITE/store .*store:slow" | head -n 1)
+	[ -n "$pid" ]
+	kill -9 "$pid"
+	eventually is_tried "$job.1" 2
+	kill "$(pid_of jobmgrd)"
+	touch "$SITE/go"
+	sleep 1
+	rota up >/dev/null
+	rota wait "$job"
+	rota stage show --json "$job" | jq -e '.transfers[0] | .state == "done" and .tries == 2'
+	store
+}
+
+@test "all is done as the user, and strangers see, report and repeat nothing" {
+	need_root
+	install -m 600 archive/a "$SITE/private"
+	script "#ROTA stage-in $SITE/private -> \$ROTA_SCRATCH/p" true
+	EVES=$SITE/eve
+	mkdir -p -m 777 "$EVES"
+	cp job.sh "$EVES/"
+	run -1 as "$EVE" env -C "$EVES" "$ROTA_BIN/rota" submit --parsable --wait job.sh
+	job=${lines[0]}
+	run -0 as "$EVE" "$ROTA_BIN/rota" stage show "$job"
+	[[ $output == *failed*"Permission denied"* ]]
+	run -1 as "$ANN" "$ROTA_BIN/rota" stage show "$job"
+	[[ $output == *"there is no job $job of yours"* ]]
+	run -1 as "$ANN" "$ROTA_BIN/rota" stage retry "$job"
+	run -1 as "$ANN" "$ROTA_BIN/rota" stage report "job=$job" step_id=1 attempt=1 node=n1 transfer=1 for= state=done
+	[[ $output == *"no such transfer of yours"* ]]
+	printf '#!/bin/sh\n#ROTA stage-in /etc/hostname -> x --for=%s.1\n' "$job" >"$EVES/ann.sh"
+	run -1 as "$ANN" env -C "$EVES" "$ROTA_BIN/rota" submit ann.sh
+	[[ $output == *"has no such transfer of yours"* ]]
+	run -1 as "$EVE" "$ROTA_BIN/rota" stage report "job=$job" step_id=1 attempt=99 node=n1 transfer=1 for= state=done files=1 bytes=-5
+	run -1 as "$EVE" "$ROTA_BIN/rota" stage report "job=$job" step_id=1 attempt=99 node=nowhere transfer=1 for= state=done
+	[ "$(state_of "$job.1")" = failed ]
+	rm -rf "$EVES"
+}
+
+@test "a folder of the job that somebody else has made is not used" {
+	need_root
+	script "#ROTA stage-in /etc/hostname -> \$ROTA_SCRATCH/h" true
+	EVES=$SITE/eve
+	mkdir -p -m 777 "$EVES"
+	cp job.sh "$EVES/"
+	run -0 as "$EVE" env -C "$EVES" "$ROTA_BIN/rota" submit --parsable --hold job.sh
+	job=$output
+	rm -rf "$SITE/scratch/$EVE"
+	as "$ANN" mkdir "$SITE/scratch/$EVE"
+	chmod 777 "$SITE/scratch/$EVE"
+	as "$EVE" "$ROTA_BIN/rota" release "$job"
+	run -1 as "$EVE" "$ROTA_BIN/rota" wait "$job"
+	run -0 cat "$EVES/rota-$job.stage-in-1.out"
+	[[ $output == *"somebody else has made it"* ]]
+	rm -rf "$SITE/scratch/$EVE" "$EVES"
+}

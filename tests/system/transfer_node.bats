@@ -1,0 +1,83 @@
+#!/usr/bin/env bats
+# Transfers of data where each node has a scratch folder of its own: before and after the tasks, on each node of the step.
+
+load helper
+
+setup_file() {
+	SITE=$(mktemp -d /tmp/rota-transfer.XXXXXX)
+	export SITE
+	mkdir -m 1777 "$SITE/n1" "$SITE/n2" "$SITE/n3"
+	instance_up 3 --cpus 4 --mem 8000 --set schedule.period=1 --set staging.scratch="$SITE/%N/%u/%j" --set staging.shared=no
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	rm -rf -- "$SITE"
+	return "$status"
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir archive
+	echo data >archive/a
+}
+
+script() {
+	printf '%s\n' '#!/bin/sh' "$@" >job.sh
+}
+
+states_of() {
+	rota stage show --json "$1" | jq -r '[.transfers[] | "\(.direction) \(.place) \(.state)"] | sort | join(", ")'
+}
+
+@test "each node of a step gets the data, and sends its results" {
+	script '#ROTA --nodes=2 --run=tasks' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' \
+		'mkdir "$ROTA_SCRATCH/out"; cp "$ROTA_SCRATCH/in/a" "$ROTA_SCRATCH/out/$ROTA_NODE"'
+	run -0 rota submit --parsable --wait --nodelist=n1,n2 job.sh
+	eventually [ ! -e "$SITE/n2/$(id -un)/${lines[0]}" ]
+	[ "$(echo results/*)" = "results/n1 results/n2" ]
+	[ "$(cat results/n1 results/n2)" = "$(printf 'data\ndata')" ]
+	[ "$(states_of "${lines[0]}")" = "drop n1 dropped, drop n2 dropped, in n1 done, in n2 done, out n1 done, out n2 done" ]
+	rota show --json "${lines[0]}" | jq -e '.jobs[0].steps | map(.name) == ["script"]'
+}
+
+@test "data that is on a node is not copied again when the job goes on" {
+	script '#ROTA --nodes=2' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --mode=rsync' \
+		'stat -c %i "$ROTA_SCRATCH/in/a" >>inodes; [ -e healed ]'
+	run -1 rota submit --parsable --wait --nodelist=n1,n2 job.sh
+	job=${lines[0]}
+	is_kept() { [ "$(states_of "$job")" = "drop n1 kept, drop n2 kept, in n1 done, in n2 done" ]; }
+	eventually is_kept
+	touch healed
+	rota continue "$job"
+	rota wait "$job"
+	rota stage show --json "$job" | jq -e '[.transfers[] | select(.direction == "in") | .tries] == [2, 2]'
+	[ "$(wc -l <inodes) $(uniq inodes | wc -l)" = "2 1" ]
+}
+
+@test "a stage-in that fails fails the step before its tasks, a stage-out that fails keeps the data on its node" {
+	script '#ROTA stage-in nothing/ -> $ROTA_SCRATCH/in/' 'touch ran'
+	run ! rota submit --parsable --wait job.sh
+	[ ! -e ran ]
+	run -0 rota stage show "${lines[0]}"
+	[[ $output == *failed*"No such file"* ]]
+	touch results
+	script '#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' 'mkdir -p "$ROTA_SCRATCH/out"; echo late >"$ROTA_SCRATCH/out/x"'
+	run rota submit --parsable --wait --nodelist=n3 job.sh
+	job=${lines[0]}
+	is_failed() { [[ $(states_of "$job") == *"out n3 failed"* ]]; }
+	eventually is_failed
+	[ "$(cat "$SITE/n3/$(id -un)/$job/out/x")" = late ]
+	rm results
+	run -0 rota stage retry "$job"
+	[[ $output =~ ^job\ ([0-9]+)\ transfers ]]
+	rota wait "${BASH_REMATCH[1]}"
+	is_done() { [[ $(states_of "$job") == *"out n3 done"* ]]; }
+	eventually is_done
+	[ "$(cat results/x)" = late ]
+	run -0 rota stage drop "$job"
+	is_dropped() { [[ $(states_of "$job") == *"drop n3 dropped"* ]]; }
+	eventually is_dropped
+	[ ! -e "$SITE/n3/$(id -un)/$job" ]
+}
