@@ -98,9 +98,20 @@ sql() {
 }
 
 @test "rota check draws each example" {
-	for example in licenses build heat; do
+	for example in licenses build heat staging; do
 		run -0 rota check "$ROTA_SOURCE/examples/$example.sh"
 		run -0 rota check --dot "$ROTA_SOURCE/examples/$example.sh"
 		[[ $output == digraph* ]]
 	done
+}
+
+@test "staging: input comes, results go, and the counts are right" {
+	mkdir staging-in
+	printf 'one two two\n' >staging-in/a
+	printf 'two\nThree\n' >staging-in/b
+	run -0 rota submit --parsable --wait "$ROTA_SOURCE/examples/staging.sh"
+	[ "$(sort staging-out/all)" = $'1 one\n1 three\n3 two' ]
+	[ "$(cat staging-out/a)" = "$(printf '      2 two\n      1 one')" ]
+	rota stage show --json "${lines[0]}" | jq -e '[.transfers[].state] == ["done", "done", "dropped"]'
+	rota show --json "${lines[0]}" | jq -e '.jobs[0].steps | map(.state) | unique == ["completed"]'
 }

@@ -22,8 +22,8 @@ static const struct {
 	mode_t mode;
 	bool accounts; /* the folder belongs to the account */
 } FOLDERS[] = {
-	{"etc", 0755, false}, {"log", 0750, false}, {"node", 0755, false},
-	{"run", 0755, true},  {"keys", 0700, true}, {"pg", 0700, true},
+	{"etc", 0755, false}, {"log", 0750, false}, {"node", 0755, false},     {"run", 0755, true},
+	{"keys", 0700, true}, {"pg", 0700, true},   {"scratch", 01777, false},
 };
 
 /* The longest socket path below the home. */
@@ -302,4 +302,5 @@ void up_conf_new(struct instance *in)
 	take(&conf->munge_socket, instance_path(in, "run/munge.sock"));
 	take(&conf->keys_dir, instance_path(in, "keys"));
 	take(&conf->node_state, instance_path(in, "node"));
+	take(&conf->staging_scratch, instance_path(in, "scratch/%%u/%%j"));
 }
