@@ -9,11 +9,13 @@ create table rota.transfer (
 	destination text not null,
 	checksum boolean not null,
 	reuse boolean not null,
+	prefer boolean not null,
 	step_id int,
 	for_job bigint,
 	for_transfer int,
 	primary key (job_id, transfer)
 ) partition by range (job_id);
+create index transfer_prefer on rota.transfer (job_id) where prefer;
 create index transfer_to on rota.transfer (md5(destination)) where direction = 'in';
 comment on table rota.transfer is 'Transfers that the scripts of jobs ask for: lines stage-in and stage-out, and the drop of $ROTA_SCRATCH.';
 comment on column rota.transfer.job_id is 'Job whose script has the line.';
@@ -25,6 +27,8 @@ comment on column rota.transfer.source is 'Path of the source; of a drop, the fo
 comment on column rota.transfer.destination is 'Path of the destination; empty for a drop.';
 comment on column rota.transfer.checksum is 'Both sides are read again and compared.';
 comment on column rota.transfer.reuse is 'Nothing is transferred where an earlier transfer of the same source is still there.';
+comment on column rota.transfer.prefer is
+	'The steps are placed on nodes that have this data, if such nodes are free: of a stage-in by the nodes of the steps.';
 comment on column rota.transfer.step_id is 'Step that makes it; null: the nodes of the job''s steps make it, each for itself.';
 comment on column rota.transfer.for_job is 'Job whose transfer this makes again, and reports to; null: it is the job''s own.';
 comment on column rota.transfer.for_transfer is 'Number of that transfer; null: it is the job''s own.';

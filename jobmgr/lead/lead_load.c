@@ -121,6 +121,7 @@ static const struct column pending_columns[] = {
 	{"other_than_step", lead_read_ints, AT(schedule_pending, other_than)},
 	{"same_nodes", lead_read_ints, AT(schedule_pending, same_nodes)},
 	{"other_nodes", lead_read_ints, AT(schedule_pending, other_nodes)},
+	{"data_nodes", lead_read_ints, AT(schedule_pending, data_nodes)},
 	{"array_size", lead_read_int, AT(schedule_pending, array_size)},
 	{"admitted", lead_read_ints, AT(schedule_pending, admitted)},
 	{"reservation", lead_read_int, AT(schedule_pending, reservation)},

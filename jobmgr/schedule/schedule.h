@@ -145,6 +145,8 @@ struct schedule_pending {
 	size_t same_nodes_count;
 	const int *other_nodes; /* ids of nodes of peers that the step must not use */
 	size_t other_nodes_count;
+	const int *data_nodes; /* ids of nodes that have data of the step, ascending: of the nodes that are free, they are chosen first */
+	size_t data_nodes_count;
 
 	/* An array: positions array_next..array_size-1 without those in array_skip (ascending) have not started. At most
 	 * array_free_slots of them may start now (< 0: no %limit). If the array is in a gang, all these elements are members. */

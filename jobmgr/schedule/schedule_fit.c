@@ -87,12 +87,16 @@ bool schedule_fit_licenses(const struct schedule_profile *profile, const struct 
 	return true;
 }
 
-static uint64_t fit_preference(const struct schedule_profile *profile, const struct schedule_view *view, size_t node_index)
+/* Returns the rank of a node for a request; the lowest is chosen first: nodes with data of the step, then by weight, then by free CPUs. */
+static uint64_t fit_preference(const struct schedule_profile *profile, const struct schedule_view *view,
+			       const struct schedule_request *request, size_t node_index)
 {
+	const uint64_t without_data = (uint64_t)1 << 63;
 	const int64_t most = ((int64_t)1 << SCHEDULE_CPU_BITS) - 1;
 	int64_t cpus = view->free[node_index * profile->cluster->kinds + SCHEDULE_CPUS];
 	cpus = cpus < 0 ? 0 : cpus > most ? most : cpus;
-	return profile->cluster->preference[node_index] | (uint64_t)cpus << SCHEDULE_NODE_BITS;
+	uint64_t preference = profile->cluster->preference[node_index] | (uint64_t)cpus << SCHEDULE_NODE_BITS;
+	return request->data && !schedule_bits_has(request->data, node_index) ? preference | without_data : preference;
 }
 
 /* Returns one word of the set of nodes to try. Nodes without a free CPU are skipped, unless the request has reserved
@@ -125,7 +129,7 @@ static void scan_node(struct schedule_fit *fit, struct scan *scan, size_t node_i
 	int tasks = schedule_fit_tasks(fit->profile, scan->view, request, node_index, scan->until, scan->extra);
 	if (!tasks)
 		return;
-	uint64_t preference = fit_preference(fit->profile, scan->view, node_index);
+	uint64_t preference = fit_preference(fit->profile, scan->view, request, node_index);
 	fit->candidates[fit->candidate_count++] = (struct schedule_candidate){preference, (int)node_index, tasks};
 	scan->sum += tasks;
 	scan->most = tasks > scan->most ? tasks : scan->most;

@@ -110,6 +110,7 @@ static void key_write(struct schedule_requests *r, const struct schedule_pending
 	key_ids(r, p->same_nodes, p->same_nodes_count);
 	key_ids(r, p->other_nodes, p->other_nodes_count);
 	key_ids(r, p->admitted, p->admitted_count);
+	key_ids(r, p->data_nodes, p->data_nodes_count);
 }
 
 static uint64_t key_hash(const struct schedule_requests *r)
@@ -280,6 +281,19 @@ static void judge_lists(const struct schedule_cluster *c, struct schedule_reques
 	judge_keep_only(c, r->mask, r->forced, r->forced_count);
 }
 
+/* Note the nodes that have data of the step. One that may fail soon is no better for it. */
+static void judge_data(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const struct schedule_pending *p = r->step;
+	if (p->data_nodes_count)
+		r->data = schedule_cluster_bits(c);
+	for (size_t i = 0; i < p->data_nodes_count; i++) {
+		int node_index = schedule_cluster_by_id(c, p->data_nodes[i]);
+		if (node_index >= 0 && !c->node[node_index]->failing)
+			schedule_bits_add(r->data, (size_t)node_index);
+	}
+}
+
 static void judge_gres(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	const struct schedule_pending *p = r->step;
@@ -329,6 +343,7 @@ static void judge_nodes(const struct schedule_cluster *c, struct schedule_reques
 		judge_refuse(r, SCHEDULE_NODE,
 			     schedule_arena_print(c->arena, "constraint \"%s\" is not well formed", p->constraint));
 	judge_lists(c, r);
+	judge_data(c, r);
 	r->matching = schedule_bits_count(r->mask, c->words);
 	for (size_t w = 0; w < c->words; w++)
 		r->mask[w] &= c->usable[w];

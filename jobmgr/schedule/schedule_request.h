@@ -32,6 +32,7 @@ struct schedule_request {
 	int partition;			     /* index of the partition in the snapshot; -1: no such partition */
 	struct schedule_reserved *reserved;  /* resources reserved for the one step that has this request */
 	uint64_t *mask;			     /* set of usable nodes that match the request */
+	uint64_t *data;			     /* set of nodes that have data of the step; NULL: none has */
 	/* number of nodes that match the request; number of usable nodes among the matching ones */
 	size_t matching, usable;
 	int nodes_min, nodes_max;   /* nodes_min is at least 1; nodes_max INT_MAX: as many nodes as needed */

@@ -56,6 +56,7 @@ bool translate_transfer_is_of(const struct translation *t, const struct translat
 
 void translate_transfers_json(const struct translation *t, json_t *job)
 {
+	const struct translate_step nobody = {0};
 	json_t *list;
 	if (t->transfer_count == 0)
 		return;
@@ -74,6 +75,8 @@ void translate_transfers_json(const struct translation *t, json_t *job)
 		}
 		option_append(list, json);
 	}
+	if (json_is_false(translate_value(t, &nobody, OPTION_ID_PREFER_DATA)))
+		option_put(job, "prefer_data", json_false());
 	option_put(job, "transfers", list);
 	option_put(job, "scratch", json_string(t->request->scratch ? t->request->scratch : ""));
 }

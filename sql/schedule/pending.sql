@@ -434,11 +434,12 @@ returns table (job_id bigint, step_id int, request_id int, name text, array_inde
 	mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, features text, nodelist text[],
 	exclude text[], time_limit_s bigint, time_min_s bigint, deadline_at double precision, with_set int, with_count int,
 	same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[], array_size int, admitted int[],
-	reservation int, steady boolean)
+	reservation int, data_nodes int[], steady boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_tops jsonb := internal.pending_tops(p_jobs, p_steps);
+	v_data constant boolean := exists (select from transfer t where t.prefer and t.job_id = any (p_jobs));
 begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
@@ -456,6 +457,7 @@ begin
 		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step, a.size,
 		case when e.reservation_id is not null then array[e.reservation_id] end,
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
+		case when v_data then internal.transfer_nodes(j.job_id, j.uid) end,
 		r.with_set is null and not b.bound
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
@@ -490,4 +492,4 @@ begin
 end $$;
 comment on function api.schedule_pending(bigint[], int[]) is
 	'What these steps ask for, in the order given; admitted and reservation: the one that it asks for (-1: gone, or closed '
-	'to it); steady: nothing of that changes but with the step''s row and the stamp (api.schedule_queue).';
+	'to it); data_nodes: nodes that had data of the job when this was read; steady: nothing else of that changes but with the step''s row and the stamp (api.schedule_queue).';

@@ -19,10 +19,12 @@ begin
 		raise exception '--for: job % has no such transfer of yours', v_for using errcode = 'RT422',
 			hint = '"rota stage list" lists your transfers.';
 	end if;
-	insert into transfer (job_id, transfer, direction, mode, on_fail, source, destination, checksum, reuse, step_id, for_job,
-		for_transfer)
+	insert into transfer (job_id, transfer, direction, mode, on_fail, source, destination, checksum, reuse, prefer, step_id,
+		for_job, for_transfer)
 	select p_job, x.transfer, x.direction, x.mode, x.on_fail, internal.transfer_path(x.source, v_scratch),
-		internal.transfer_path(x.destination, v_scratch), x.checksum, x.reuse, x.step_id, x.for_job, x.for_transfer
+		internal.transfer_path(x.destination, v_scratch), x.checksum, x.reuse,
+		coalesce((p_head ->> 'prefer_data')::boolean, true) and x.direction = 'in' and x.step_id is null, x.step_id, x.for_job,
+		x.for_transfer
 	from jsonb_to_recordset(p_head -> 'transfers') as x (transfer int, direction text, mode text, on_fail text, source text,
 		destination text, checksum boolean, reuse boolean, step_id int, for_job bigint, for_transfer int);
 end $$;
@@ -59,6 +61,24 @@ begin
 end $$;
 comment on function internal.transfer_known(int, rota.transfer, text, text) is
 	'The latest transfer of this user to the same place came from the same source, which has not changed, and ended well.';
+
+create function internal.transfer_nodes(p_job bigint, p_uid int) returns int[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select array_agg(distinct n.node_id order by n.node_id)
+		from transfer t
+		join transfer o on o.job_id = t.job_id and o.transfer = t.transfer
+			or t.reuse and o.direction = 'in' and md5(o.destination) = md5(t.destination) and o.destination = t.destination
+				and o.source = t.source
+		join job j on j.job_id = o.job_id and j.uid = p_uid
+		join transfer_run r on r.job_id = o.job_id and r.transfer = o.transfer and r.state in ('done', 'reused')
+		join node n on n.name = r.place
+		where t.job_id = p_job and t.prefer);
+end $$;
+comment on function internal.transfer_nodes(bigint, int) is
+	'Nodes that have data of a job of this user in folders of their own: from an earlier attempt, or from a job of the same user whose data may be '
+	'reused; null: none.';
 
 create function internal.transfer_find(p_uid int, p_request jsonb) returns rota.transfer
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -210,6 +210,8 @@ static const char *const pending_row[] = {
 	"{3,1}",
 	"other_nodes",
 	NULL,
+	"data_nodes",
+	"{2,5}",
 	"array_size",
 	"10",
 	"admitted",
@@ -245,6 +247,8 @@ static void pending(void **state)
 	assert_int_equal(p->other_than_count, 0);
 	assert_int_equal(p->same_nodes_count, 2);
 	assert_int_equal(p->same_nodes[0], 3);
+	assert_int_equal(p->data_nodes_count, 2);
+	assert_int_equal(p->data_nodes[1], 5);
 	assert_int_equal(p->array_size, 10);
 	assert_int_equal(p->admitted_count, 1);
 	assert_int_equal(p->admitted[0], 3);

@@ -184,6 +184,8 @@ static inline bool draw_peer(struct draw *d, struct schedule_pending *p, const c
 		p->same_nodes_count = draw_node_ids(d, value, &p->same_nodes);
 	else if (!strcmp(word, "away"))
 		p->other_nodes_count = draw_node_ids(d, value, &p->other_nodes);
+	else if (!strcmp(word, "data"))
+		p->data_nodes_count = draw_node_ids(d, value, &p->data_nodes);
 	else if (!strcmp(word, "array"))
 		sscanf(value, "%d/%d/%d", &p->array_size, &p->array_free_slots, &p->array_next);
 	else if (!strcmp(word, "ahead"))

@@ -122,6 +122,10 @@ static inline void world_add_lists(struct world *w, struct schedule_pending *p)
 		p->other_nodes_count = 2;
 	}
 	if (world_one_in(w, 20)) {
+		p->data_nodes = world_copy(w, id, sizeof id);
+		p->data_nodes_count = 2;
+	}
+	if (world_one_in(w, 20)) {
 		p->same_nodes = world_copy(w, id, sizeof id);
 		p->same_nodes_count = id[0] != id[1] ? 2 : 1;
 	}
