@@ -1,70 +1,14 @@
 #!/usr/bin/env bats
-# Staging by the site's burst_buffer.lua: the order of its functions, what waits for them, what follows from a failure, a time-out, a
-# cancel and the death of a daemon in each stage.
+# Staging by the site's burst_buffer.lua: the order of its functions, what waits for them, what follows from a failure.
 
 load helper
+load staging
 
 setup_file() {
 	export EVE=rbbe$$ ANN=rbba$$
 	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
-	SITE=$(mktemp -d /tmp/rota-staging.XXXXXX) # where the daemons' account can go
-	export SITE
-	chmod 1777 "$SITE"
-	# It records each call. Directives say what it does: fail=F: the function F fails, until there is a file healed.JOB; hang=F: F
-	# does not end; wait=F: F waits for a file go.JOB; busy=F: F is polled until there is a file go.JOB; late=F: when it is killed,
-	# F says that it has succeeded.
-	cat >"$SITE/burst_buffer.lua" <<-'END'
-		local site = "@SITE@"
-		local function exists(path)
-			local f = io.open(path)
-			if f then f:close() end
-			return f ~= nil
-		end
-		local function record(name, job, arguments)
-			local f = assert(io.open(site .. "/log." .. job, "a"))
-			f:write(name .. " " .. table.concat(arguments, " ") .. "\n")
-			f:close()
-			print(name .. " of job " .. job)
-		end
-		local function behave(name, job, script)
-			local f = assert(io.open(script))
-			local text = f:read("a")
-			f:close()
-			local asked = function(word) return text:find("\n#BB_LUA[^\n]* " .. word .. "=" .. name .. "%f[%s]") end
-			if asked("fail") and not exists(site .. "/healed." .. job) then
-				return slurm.ERROR, name .. " says no"
-			end
-			if asked("hang") or asked("late") then os.execute("sleep 1000.0" .. job .. " " .. "0") end
-			while asked("wait") and not exists(site .. "/go." .. job) do os.execute("sleep 0.1") end
-			if asked("busy") and not exists(site .. "/go." .. job) then return slurm.SUCCESS, "BUSY" end
-			return slurm.SUCCESS
-		end
-		for _, name in ipairs{"data_in", "test_data_in", "pre_run", "post_run", "data_out", "test_data_out"} do
-			_G["slurm_bb_" .. name] = function(job, script, uid, gid, info)
-				record(name, job, {uid, gid, info.user_name, tostring(info.job_state)})
-				return behave(name, job, script)
-			end
-		end
-		function slurm_bb_setup(job, uid, gid, pool, size, script, info)
-			record("setup", job, {uid, gid, pool, size, tostring(info.no_such_field)})
-			return behave("setup", job, script)
-		end
-		function slurm_bb_paths(job, script, path, uid, gid, info)
-			record("paths", job, {uid, gid})
-			local f = assert(io.open(path, "w"))
-			f:write(exists(site .. "/bad." .. job) and "1=2\n" or "BB_PATH=/fast/" .. job .. "\nBB_EMPTY=\nBB_SIGN=a=b\n")
-			f:close()
-			return behave("paths", job, script)
-		end
-		function slurm_bb_job_teardown(job, script, hurry, uid, gid)
-			record("job_teardown", job, {hurry, uid, gid})
-			return behave("job_teardown", job, script)
-		end
-	END
-	sed -i "s,@SITE@,$SITE," "$SITE/burst_buffer.lua"
-	chmod 0644 "$SITE/burst_buffer.lua"
-	instance_up 1 --cpus 8 --mem 8000 --set node.grace=1 --set schedule.period=1 --set hooks.burst_buffer="$SITE/burst_buffer.lua" \
-		--set hooks.other_timeout=8 --set hooks.stage_in_timeout=8 --set hooks.stage_out_timeout=8 --set hooks.poll_interval=1
+	site_make < <(recorder)
+	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.other_timeout=8 --set hooks.stage_in_timeout=8 --set hooks.stage_out_timeout=8
 	rota admin setting change requeue_delay_s --value=0
 	rota admin setting change requeue_max --value=3
 }
@@ -73,43 +17,12 @@ teardown_file() {
 	local status=0
 	instance_down || status=1
 	[ "$(id -u)" != 0 ] || users_remove "$EVE" "$ANN" || status=1
-	rm -rf -- "$SITE"
+	site_remove
 	return "$status"
 }
 
-# submit DIRECTIVE [OPTION]...: a job with this directive, which prints what its environment has of burst_buffer.lua.
-submit() {
-	printf '#!/bin/bash\n#BB_LUA %s\nenv | grep ^BB_ | sort >%s/environment.$ROTA_JOB_ID\n' "$1" "$SITE" >"$BATS_TEST_TMPDIR/script"
-	shift
-	(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null "$@" script)
-}
-
-sql() {
-	rota sql -Atc "$1"
-}
-
-staging() {
-	sql "select state from rota.staging where job_id = $1"
-}
-
-is_staging() {
-	[ "$(staging "$1")" = "$2" ]
-}
-
-# A function of the job's is under way.
-runs() {
-	[ "$(sql "select function from rota.staging_call where job_id = $1 and began_at is not null and ended_at is null")" = "$2" ] &&
-		grep -q "^$2 " "$SITE/log.$1"
-}
-
-# called JOB: the functions that were called, in order.
-called() {
-	sed 's/ .*//' "$SITE/log.$1" | paste -sd' '
-}
-
-ALL="setup data_in test_data_in paths pre_run post_run data_out test_data_out job_teardown"
-
 @test "a plain job: all functions in this order, as the daemons' account, with their arguments" {
+	cluster=$(sed -n 's/^name *= *//p' "$ROTA_HOME/etc/rota.conf" | head -n 1)
 	job=$(submit "stage")
 	rota wait --timeout=60 "$job"
 	eventually is_staging "$job" complete
@@ -118,8 +31,14 @@ ALL="setup data_in test_data_in paths pre_run post_run data_out test_data_out jo
 	[ "${lines[0]}" = "setup $(id -u) $(id -g) (null) 0 nil" ]
 	[ "${lines[1]}" = "data_in $(id -u) $(id -g) $(id -un) PENDING" ]
 	[ "${lines[8]}" = "job_teardown false $(id -u) $(id -g)" ]
-	who=$(stat -c %U "$SITE/log.$job")
-	[ "$(id -u)" != 0 ] || [ "$who" = rota ]
+	# Each process has the account of the daemons, the folder /, and nothing of the job or the submitter in its environment.
+	account=$(stat -c '%u %g' "$ROTA_HOME/run/hook/staging")
+	[ "$(id -u)" != 0 ] || [ "$account" = "$(id -u rota) $(id -g rota)" ]
+	for function in $ALL; do
+		echo "$function $account / PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
+			"ROTA_CLUSTER=$cluster SLURM_CLUSTER_NAME=$cluster "
+	done >"$BATS_TEST_TMPDIR/processes"
+	diff "$BATS_TEST_TMPDIR/processes" "$SITE/process.$job"
 	[ "$(cat "$SITE/environment.$job")" = "BB_EMPTY=
 BB_PATH=/fast/$job
 BB_SIGN=a=b" ]
@@ -278,109 +197,6 @@ data_in of job $job"* ]]
 	[ "$(grep -c job_teardown "$SITE/log.$job")" = 3 ]
 	[ "$(sql "select message from rota.staging where job_id = $job")" = "burst_buffer.lua: job_teardown: job_teardown says no" ]
 	[ "$(sql "select string_agg(tries::text, ' ' order by call_id) from rota.staging_call where job_id = $job and function = 'job_teardown'")" = "1 2 3" ]
-}
-
-@test "a function that does not end is killed with its processes, and has failed whatever it says then" {
-	for function in setup data_in; do
-		job=$(submit "late=$function")
-		eventually runs "$job" "$function"
-		eventually is_staging "$job" failed
-		[[ $(sql "select message from rota.staging where job_id = $job") == *"$function: "*"not finished after 8 seconds" ]]
-		rota cancel "$job"
-		eventually is_staging "$job" complete
-		[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
-	done
-	job=$(submit "hang=data_out")
-	rota wait --timeout=60 "$job"
-	late() { [[ $(sql "select message from rota.staging where job_id = $job") == *"data_out: "*"not finished after 8 seconds" ]]; }
-	eventually late
-	gone() { ! pgrep -u "$(stat -c %u "$SITE/log.$job")" -fx "sleep 1000.0$job 0"; }
-	eventually gone
-	rota cancel --hurry "$job"
-	eventually is_staging "$job" complete
-}
-
-@test "cancel while it stages in or in pre_run: the function is killed, teardown in a hurry" {
-	for function in setup data_in paths pre_run; do
-		job=$(submit "hang=$function")
-		eventually runs "$job" "$function"
-		rota cancel "$job"
-		eventually is_staging "$job" complete
-		rota wait --timeout=60 "$job" || true
-		[ "$(sql "select state from rota.job where job_id = $job")" = cancelled ]
-		[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
-		[[ "$(called "$job")" == *"$function job_teardown" ]]
-	done
-}
-
-@test "cancel before setup: no call; while it runs: stage-out, or with --hurry teardown alone" {
-	job=$(submit "stage" --hold)
-	rota cancel "$job"
-	eventually is_staging "$job" complete
-	[ ! -e "$SITE/log.$job" ]
-	for hurry in "" --hurry; do
-		printf '#!/bin/bash\n#BB_LUA stage\nsleep 1000\n' >"$BATS_TEST_TMPDIR/sleeps"
-		job=$(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null sleeps)
-		running() { [ "$(sql "select state from rota.step where job_id = $job")" = running ]; }
-		eventually running
-		rota cancel $hurry "$job"
-		eventually is_staging "$job" complete
-		if [ -z "$hurry" ]; then
-			[ "$(called "$job")" = "$ALL" ]
-		else
-			[ "$(called "$job")" = "setup data_in test_data_in paths pre_run job_teardown" ]
-			[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
-		fi
-	done
-}
-
-@test "cancel during stage-out has no effect; --hurry kills the function, and the job stays completed" {
-	job=$(submit "hang=data_out")
-	rota wait --timeout=60 "$job"
-	eventually runs "$job" data_out
-	rota cancel "$job" || true
-	runs "$job" data_out
-	rota cancel --hurry "$job"
-	eventually is_staging "$job" complete
-	[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
-	[ "$(sql "select state from rota.job where job_id = $job")" = completed ]
-}
-
-@test "runnerd dies in each stage: stage-in begins anew after a teardown, the others run again" {
-	for function in setup data_in pre_run post_run data_out job_teardown; do
-		job=$(submit "wait=$function")
-		eventually runs "$job" "$function"
-		kill -KILL "$(pid_of runnerd)"
-		rota up >/dev/null 2>&1
-		touch "$SITE/go.$job"
-		rota wait --timeout=120 "$job"
-		eventually is_staging "$job" complete
-		case $function in
-		setup | data_in) [[ "$(called "$job")" == *"$function job_teardown $ALL" ]] ;;
-		pre_run | post_run | job_teardown) [ "$(grep -c "^$function" "$SITE/log.$job")" = 2 ] ;;
-		data_out) [[ "$(called "$job")" == *"data_out post_run data_out test_data_out job_teardown" ]] ;;
-		esac
-		[ "$(sql "select state from rota.job where job_id = $job")" = completed ]
-	done
-}
-
-@test "jobmgrd and PostgreSQL die while it stages in and out: nothing is forgotten" {
-	for function in data_in data_out; do
-		for daemon in jobmgrd postgres; do
-			job=$(submit "wait=$function")
-			eventually runs "$job" "$function"
-			if [ "$daemon" = postgres ]; then
-				kill -KILL "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
-			else
-				kill -KILL "$(pid_of jobmgrd)"
-			fi
-			rota up >/dev/null 2>&1
-			touch "$SITE/go.$job"
-			rota wait --timeout=120 "$job"
-			eventually is_staging "$job" complete
-			[[ "$(called "$job")" == *"post_run data_out test_data_out job_teardown" ]]
-		done
-	done
 }
 
 @test "a requeued job stages in again" {

@@ -2,34 +2,18 @@
 # Jobs that failed go on: what completed stays, the rest runs again, with data that is still staged; also after a power cut.
 
 load helper
+load staging
 
 setup_file() {
-	SITE=$(mktemp -d /tmp/rota-continue.XXXXXX) # where the daemons' account can go
-	export SITE
-	chmod 1777 "$SITE"
-	# Each function writes its name to calls.JOB. It fails while there is a file fail.FUNCTION, and waits while there is wait.FUNCTION.
-	cat >"$SITE/burst_buffer.lua" <<-'END'
-		local site = "@SITE@"
-		local function exists(path)
-			local f = io.open(path)
-			if f then f:close() end
-			return f ~= nil
-		end
+	site_make <<-'END'
 		for _, name in ipairs{"setup", "data_in", "pre_run", "post_run", "data_out", "job_teardown"} do
-			_G["slurm_bb_" .. name] = function(job)
-				local f = assert(io.open(site .. "/calls." .. job, "a"))
-				f:write(name .. "\n")
-				f:close()
-				while exists(site .. "/wait." .. name) do os.execute("sleep 0.1") end
-				if exists(site .. "/fail." .. name) then return slurm.ERROR, name .. " says no" end
-				return slurm.SUCCESS
+			_G["slurm_bb_" .. name] = function(job, second, third, fourth, fifth, sixth)
+				record(name, job, {})
+				return behave(name, job, name == "setup" and sixth or second)
 			end
 		end
 	END
-	sed -i "s,@SITE@,$SITE," "$SITE/burst_buffer.lua"
-	chmod 0644 "$SITE/burst_buffer.lua"
-	instance_up 1 --cpus 8 --mem 8000 --set node.grace=1 --set schedule.period=1 --set hooks.burst_buffer="$SITE/burst_buffer.lua" \
-		--set hooks.poll_interval=1
+	instance_up 1 "${SITE_OPTIONS[@]}"
 	rota admin setting change flap_count --value=0
 }
 
@@ -37,17 +21,13 @@ teardown_file() {
 	local status=0
 	instance_down || status=1
 	! id rota-go-eve >/dev/null 2>&1 || users_remove rota-go-eve || status=1
-	rm -rf -- "$SITE"
+	site_remove
 	return "$status"
 }
 
 setup() {
 	rm -f "$SITE"/fail.* "$SITE"/wait.* "$SITE"/ledger* "$SITE"/ok "$SITE"/go
 	cd "$BATS_TEST_TMPDIR"
-}
-
-sql() {
-	rota sql -Atc "$1"
 }
 
 # Steps in a row. Each writes its name into the ledger; two fails until there is a file ok.
@@ -71,18 +51,10 @@ states() {
 	sql "select string_agg(s.step || ':' || s.state, ' ' order by s.step_id) from acct.step s where s.job_id = $1"
 }
 
-is_staging() {
-	[ "$(sql "select state from rota.staging where job_id = $1")" = "$2" ]
-}
-
 # stuck JOB FUNCTION: it has failed, and nothing of the job's data is due.
 stuck() {
 	[ "$(sql "select g.message from rota.staging g where g.job_id = $1
 		and not exists (select from rota.staging_call c where c.job_id = $1 and c.ended_at is null)")" = "burst_buffer.lua: $2: $2 says no" ]
-}
-
-calls() {
-	paste -sd' ' "$SITE/calls.$1"
 }
 
 runs() {
@@ -94,7 +66,7 @@ power_cut() {
 	local pids
 	pids=$(rota status --json | jq -r '.processes[] | .pid // empty')
 	kill -KILL "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")" $pids 2>/dev/null || true
-	rota up >/dev/null 2>&1
+	rota up >/dev/null
 }
 
 @test "a job whose step failed: rota continue runs that and what comes after it; attempts and outputs stay" {
@@ -193,7 +165,7 @@ power_cut() {
 	[ "$output" = "$job: its data is staged in again" ]
 	rota wait --timeout=60 "$job"
 	eventually is_staging "$job" complete
-	[ "$(calls "$job")" = "setup data_in job_teardown setup data_in pre_run post_run data_out job_teardown" ]
+	[ "$(called "$job")" = "setup data_in job_teardown setup data_in pre_run post_run data_out job_teardown" ]
 }
 
 @test "stage-out failed: nothing runs again but the stage-out" {
@@ -206,7 +178,7 @@ power_cut() {
 	[ "$output" = "$job: its data is staged out again" ]
 	eventually is_staging "$job" complete
 	[ "$(ledger)" = "one two three" ]
-	[ "$(calls "$job")" = "setup data_in pre_run post_run data_out post_run data_out job_teardown" ]
+	[ "$(called "$job")" = "setup data_in pre_run post_run data_out post_run data_out job_teardown" ]
 }
 
 @test "a step failed and then the stage-out: the step runs again with the data that is staged" {
@@ -221,7 +193,7 @@ power_cut() {
 	rota wait --timeout=60 "$job"
 	eventually is_staging "$job" complete
 	[ "$(ledger)" = "one two two three" ]
-	[ "$(calls "$job")" = "setup data_in pre_run post_run data_out pre_run post_run data_out job_teardown" ]
+	[ "$(called "$job")" = "setup data_in pre_run post_run data_out pre_run post_run data_out job_teardown" ]
 	audit
 }
 
@@ -265,17 +237,17 @@ power_cut() {
 		fi
 		touch "$SITE/ok" "$SITE/wait.$function"
 		rm -f "$SITE"/fail.*
-		: >"$SITE/calls.$job"
+		: >"$SITE/log.$job"
 		rota continue "$job"
-		called() { grep -qx "$function" "$SITE/calls.$job"; }
-		eventually called
+		is_called() { grep -q "^$function " "$SITE/log.$job"; }
+		eventually is_called
 		power_cut
 		rm "$SITE/wait.$function"
 		rota wait --timeout=120 "$job"
 		eventually is_staging "$job" complete
 		[ "$(states "$job")" = "one:completed two:completed three:completed" ]
 		[ "$(grep -c one "$SITE/ledger")" = 1 ]
-		[ "$function" = data_in ] || ! grep -qx data_in "$SITE/calls.$job"
+		[ "$function" = data_in ] || ! grep -q "^data_in " "$SITE/log.$job"
 	done
 	audit
 }

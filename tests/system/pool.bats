@@ -3,70 +3,52 @@
 # twice or lost when daemons die.
 
 load helper
+load staging
 
 setup_file() {
-	SITE=$(mktemp -d /tmp/rota-pool.XXXXXX) # where the daemons' account can go
-	export SITE
-	chmod 1777 "$SITE"
 	# pools answers what is in the file pools. setup makes a file has.JOB of the size, and teardown removes it: when both are right, no
-	# has.JOB is made twice, and their sum is never above that of the pool. wait=F: the function F waits for a file go.JOB.
-	cat >"$SITE/burst_buffer.lua" <<-'END'
-		local site = "@SITE@"
-		local function read(path)
-			local f = io.open(path)
-			if not f then return nil end
-			local text = f:read("a")
-			f:close()
-			return text
-		end
-		local function write(path, text, mode)
-			local f = assert(io.open(path, mode or "w"))
-			f:write(text)
-			f:close()
-		end
-		local function behave(name, job, script)
-			while read(script):find("\n#BB_LUA[^\n]* wait=" .. name .. "%f[%s]") and not read(site .. "/go." .. job) do
-				os.execute("sleep 0.1")
-			end
-			return slurm.SUCCESS
-		end
+	# has.JOB is made twice, and their sum is never above that of the pool.
+	site_make <<-'END'
 		function slurm_bb_pools()
 			local text = read(site .. "/pools")
 			if text:find("^fail") then return slurm.ERROR, "no storage" end
 			return slurm.SUCCESS, text
 		end
 		function slurm_bb_setup(job, uid, gid, pool, size, script)
+			record("setup", job, {})
 			write(site .. "/order", job .. " " .. pool .. " " .. size .. "\n", "a")
 			if read(site .. "/has." .. job) then write(site .. "/twice", job .. "\n", "a") end
 			write(site .. "/has." .. job, size .. "\n")
 			return behave("setup", job, script)
 		end
 		function slurm_bb_data_in(job, script)
+			record("data_in", job, {})
 			return behave("data_in", job, script)
 		end
 		function slurm_bb_real_size(job)
-			return slurm.SUCCESS, read(site .. "/size." .. job)
+			local text = read(site .. "/size." .. job)
+			if text == "fail\n" then return slurm.ERROR, "no size" end
+			return slurm.SUCCESS, text
 		end
 		function slurm_bb_data_out(job, script)
+			record("data_out", job, {})
 			return behave("data_out", job, script)
 		end
 		function slurm_bb_job_teardown(job, script, hurry)
+			record("job_teardown", job, {})
 			os.remove(site .. "/has." .. job)
 			return behave("job_teardown", job, script)
 		end
 	END
-	sed -i "s,@SITE@,$SITE," "$SITE/burst_buffer.lua"
-	chmod 0644 "$SITE/burst_buffer.lua"
 	pools 10
-	instance_up 1 --cpus 8 --mem 8000 --set node.grace=1 --set schedule.period=1 --set hooks.burst_buffer="$SITE/burst_buffer.lua" \
-		--set hooks.other_timeout=20 --set hooks.pool_interval=1
+	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.other_timeout=20 --set hooks.pool_interval=1
 	rota admin setting change requeue_delay_s --value=0
 }
 
 teardown_file() {
 	local status=0
 	instance_down || status=1
-	rm -rf -- "$SITE"
+	site_remove
 	return "$status"
 }
 
@@ -75,10 +57,6 @@ pools() {
 	printf '{"pools": [{"id": "scratch", "quantity": %s, "granularity": 1073741824}]}' "$1" >"$SITE/pools.new"
 	chmod 0644 "$SITE/pools.new"
 	mv "$SITE/pools.new" "$SITE/pools"
-}
-
-sql() {
-	rota sql -Atc "$1"
 }
 
 has_total() {
@@ -91,23 +69,8 @@ setup() {
 	rm -f "$SITE/order" "$SITE/twice"
 }
 
-# submit DIRECTIVE [OPTION]...
-submit() {
-	printf '#!/bin/bash\n#BB_LUA %s\ntrue\n' "$1" >"$BATS_TEST_TMPDIR/script"
-	shift
-	(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null "$@" script)
-}
-
-is_staging() {
-	[ "$(sql "select state from rota.staging where job_id = $1")" = "$2" ]
-}
-
 is_used() {
 	[ "$(sql "select used >> 30 from acct.pool where pool = 'scratch'")" = "$1" ]
-}
-
-runs() {
-	[ "$(sql "select function from rota.staging_call where job_id = $1 and began_at is not null and ended_at is null")" = "$2" ]
 }
 
 @test "the pool is listed, and what no pool has is refused with line and pool" {
@@ -146,6 +109,16 @@ runs() {
 	eventually runs "$job" data_out
 	is_used 3
 	touch "$SITE/go.$job"
+	eventually is_staging "$job" complete
+	is_used 0
+	# real_size fails as other functions of the stage-in do: the job is held, and keeps its space until its teardown.
+	job=$(submit "pool=scratch capacity=1G" --hold)
+	echo fail >"$SITE/size.$job"
+	rota release "$job"
+	eventually is_staging "$job" failed
+	[ "$(sql "select message from rota.staging where job_id = $job")" = "burst_buffer.lua: real_size: no size" ]
+	is_used 1
+	rota cancel "$job"
 	eventually is_staging "$job" complete
 	is_used 0
 	# A pool without a capacity asks for nothing.
@@ -218,12 +191,7 @@ runs() {
 	held() { [ "$(sql "select count(*) from rota.staging_call where began_at is not null and ended_at is null")" = 3 ] && [ "$(sql "select string_agg(function, ' ' order by job_id) from rota.staging_call where began_at is not null and ended_at is null")" = "setup data_in data_out" ]; }
 	eventually held
 	for victim in runnerd postgres; do
-		if [ "$victim" = postgres ]; then
-			kill -KILL "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
-		else
-			kill -KILL "$(pid_of runnerd)"
-		fi
-		rota up >/dev/null 2>&1
+		daemon_kill "$victim"
 		again() { [ "$(sql "select count(*) from rota.staging_call where began_at is not null and ended_at is null and function in ('setup', 'data_in', 'data_out')")" = 3 ]; }
 		eventually again
 		is_used 9
@@ -231,8 +199,7 @@ runs() {
 	done
 	touch "$SITE/go.${jobs[0]}" "$SITE/go.${jobs[1]}" "$SITE/go.${jobs[2]}"
 	eventually runs "${jobs[3]}" job_teardown
-	kill -KILL "$(pid_of runnerd)"
-	rota up >/dev/null 2>&1
+	daemon_kill runnerd
 	is_used 3
 	touch "$SITE/go.${jobs[3]}"
 	rota wait --timeout=120 "${jobs[@]}"
