@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/log.h"
@@ -26,19 +27,21 @@
 
 enum { ANSWER_FD = 3, EXIT_USAGE = 2, MIB = 1 << 20, SPACE_FACTOR = 4, SPACE_MIB = 64 };
 
-static const char usage[] =
-	"usage: rota-lua serve [--instructions N] [--memory-mb N] [--seconds N]\n"
-	"       rota-lua call FILE FUNCTION\n\n"
-	"Runs functions of a site's Lua scripts for runnerd.\n\n"
-	"serve answers requests, JSON objects on lines of standard input, on standard output. The script can only\n"
-	"compute. call runs one function of burst_buffer.lua, such as data_in, with all that Lua can do; the request\n"
-	"is a JSON object on standard input, and the answer goes to descriptor 3.\n\n"
-	"Options of serve:\n"
-	"  --instructions N  most instructions of Lua in a call (default: 100000000)\n"
-	"  --memory-mb N     most memory of a script in MiB (default: 64)\n"
-	"  --seconds N       most time of a call in seconds, also with a fraction (default: 2)\n"
-	"  --help            print this help\n"
-	"  --version         print the version\n";
+static const char usage[] = "usage: rota-lua serve [--instructions N] [--memory-mb N] [--seconds N]\n"
+			    "       rota-lua call FILE FUNCTION\n\n"
+			    "Runs functions of a site's Lua scripts for runnerd.\n\n"
+			    "serve reads requests from standard input and writes answers to standard output.\n"
+			    "Both are JSON objects, one a line. The script can only compute.\n\n"
+			    "call runs one function of burst_buffer.lua, such as data_in, with all that Lua\n"
+			    "can do. It reads one request from standard input, and writes the answer to\n"
+			    "descriptor 3.\n\n"
+			    "Options of serve, each a bound of one call. A call that exceeds it is ended:\n"
+			    "  --instructions N  N instructions of Lua (default: 100000000)\n"
+			    "  --memory-mb N     N MiB of memory (default: 64)\n"
+			    "  --seconds N       N seconds, such as 2 or 0.5 (default: 2)\n\n"
+			    "Other options:\n"
+			    "  --help            print this help\n"
+			    "  --version         print the version\n";
 
 static int usage_fail(const char *what)
 {
@@ -118,10 +121,27 @@ static void call_end(int number)
 		raise(number);
 }
 
+/* Returns the answer as one line, malloc'ed. Where descriptor 3 is a file that cannot grow and is too small for it, the function has
+ * failed. */
+static char *call_line(const json_t *answer)
+{
+	char *text = json_dumps(answer, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");
+	size_t length = strlen(line);
+	struct stat st;
+
+	if (fstat(ANSWER_FD, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && length > (size_t)st.st_size) {
+		free(line);
+		line = xasprintf("{\"rc\":-1,\"message\":\"what it returns has %zu bytes as JSON; at most %lld are allowed\"}\n",
+				 length, (long long)st.st_size);
+	}
+	free(text);
+	return line;
+}
+
 /* Write the answer as one line, and exit before another signal can end this process. */
 static bool call_write(const json_t *answer, struct err *e)
 {
-	char *text = json_dumps(answer, JSON_COMPACT), *line = xasprintf("%s\n", text ? text : "{}");
+	char *line = call_line(answer);
 	size_t length = strlen(line);
 	sigset_t term;
 	bool good;
@@ -131,7 +151,6 @@ static bool call_write(const json_t *answer, struct err *e)
 	sigprocmask(SIG_BLOCK, &term, NULL);
 	good = write(ANSWER_FD, line, length) == (ssize_t)length || err_sys(e, "could not write the answer to descriptor 3");
 	free(line);
-	free(text);
 	return good;
 }
 

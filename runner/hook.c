@@ -1,6 +1,7 @@
 /* hook.c - runs one program of the site in a process group of its own.
  *
- * Called by: runner_child.c for hooks, runner_mail.c for the mail program, trigger_start.c for triggers.
+ * Called by: runner_child.c for hooks, runner_mail.c for the mail program, trigger_start.c for triggers, script_process.c for functions
+ *   of burst_buffer.lua.
  * Invariants:
  * - The supervisor has the process group on its list until no process of the group is left.
  * - Neither the program nor anything in its process group outlives the program's time limit.

@@ -1,6 +1,5 @@
 /* runner_staging_call.c - one call of a function of burst_buffer.lua: its files and arguments, the process, the outcome.
  *
- * rota-lua reads {"args": [...], "job_info": {...}} on standard input, and writes {"rc", "message", "busy"} to descriptor 3.
  * Called by: runner_staging.c.
  * Invariants:
  * - A call that was stopped has failed, whatever its function returned.
@@ -11,15 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/daemon.h"
 #include "lib/log.h"
 #include "lib/text.h"
-#include "runner/hook_environment.h"
 #include "runner/runner_parts.h"
+#include "runner/script_process.h"
 
 enum { RESULT_MOST = 65536, VARIABLES_MOST = 1 << 20, MESSAGE_MOST = 2000 };
 
@@ -148,13 +145,11 @@ static json_t *call_argument(const struct staging_call *call, char kind, const P
 	}
 }
 
-/* Returns a memory file with the request for rota-lua, at its beginning. */
-static int call_request(const struct staging_call *call, const PGresult *result, int row)
+/* Returns the request for rota-lua. */
+static json_t *call_request(const struct staging_call *call, const PGresult *result, int row)
 {
 	json_t *request = json_object(), *list = json_array();
 	const char *arguments = "";
-	char *text;
-	int fd = memfd_create("staging", MFD_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		if (strcmp(functions[i].function, call->function) == 0)
@@ -166,22 +161,7 @@ static int call_request(const struct staging_call *call, const PGresult *result,
 			json_array_append_new(list, call_argument(call, *arguments, result, row));
 	}
 	json_object_set_new(request, "args", list);
-	text = json_dumps(request, JSON_COMPACT);
-	if (fd < 0 || !text || !call_write(fd, text, strlen(text)) || !call_write(fd, "\n", 1) || lseek(fd, 0, SEEK_SET) != 0)
-		die("could not make a file for the arguments of %s: %s", call->function, strerror(errno));
-	free(text);
-	json_decref(request);
-	return fd;
-}
-
-/* Returns a memory file for a result of at most RESULT_MOST bytes. */
-static int call_result(void)
-{
-	int fd = memfd_create("staging result", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0 || ftruncate(fd, RESULT_MOST) || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK))
-		die("could not make a file for a result: %s", strerror(errno));
-	return fd;
+	return request;
 }
 
 struct staging_call *staging_call_new(const struct runner *r, const PGresult *result, int row)
@@ -217,33 +197,17 @@ void staging_call_free(struct staging_call *call)
 	free(call);
 }
 
-/* Start rota-lua with the request `input`, which is closed. */
-static bool call_run(struct staging_call *call, struct runner *r, int input, int timeout)
+/* Start rota-lua with a request, which is freed. */
+static bool call_run(struct staging_call *call, struct runner *r, json_t *request, int timeout)
 {
-	struct err e = {0};
-	char *program = daemon_beside("rota-lua", &e), **environment = hook_environment(NULL, 0, r->conf->instance_name);
-	bool started = false;
-
-	if (program) {
-		free(call->hook->path);
-		call->hook->path = program;
-		call->result = call_result();
-		started = hook_start(
-			call->hook, r->base,
-			&(struct hook_start){.arguments = (char *[]){"call", r->conf->hooks_burst_buffer, call->function, NULL},
-					     .environment = environment,
-					     .input = input,
-					     .result = call->result,
-					     .timeout_s = timeout,
-					     .gentle = true});
-		free(call->hook->path); /* messages name the site's script */
-		call->hook->path = xstrdup(r->conf->hooks_burst_buffer);
-	}
-	hook_environment_free(environment);
-	close(input);
-	if (!started)
-		call->message = xstrdup(program ? call->hook->message : e.message);
-	return started;
+	call->result = script_process_start(
+		call->hook, r->base, r->conf,
+		&(struct script_request){
+			.function = call->function, .request = request, .timeout_s = timeout, .answer_most = RESULT_MOST});
+	json_decref(request);
+	if (call->result < 0)
+		call->message = xstrdup(call->hook->message);
+	return call->result >= 0;
 }
 
 bool staging_call_start(struct staging_call *call, struct runner *r, const PGresult *result, int row)
@@ -274,28 +238,10 @@ struct staging_call *staging_call_start_pools(struct runner *r)
 	return call;
 }
 
-/* Read a file to its end, or the first `most` bytes; malloc'ed. Returns NULL if it cannot be read. */
-static char *call_read(int fd, size_t most)
-{
-	char *text = xmalloc(most + 1);
-	size_t length = 0;
-	ssize_t size = fd < 0 || lseek(fd, 0, SEEK_SET) ? -1 : 0;
-
-	if (size == 0)
-		while (length < most && (size = read(fd, text + length, most - length)) > 0)
-			length += (size_t)size;
-	text[length] = '\0';
-	if (size >= 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
 /* Take the outcome that rota-lua has written. */
 static bool call_take_result(struct staging_call *call)
 {
-	char *text = call_read(call->result, RESULT_MOST);
-	json_t *answer = text ? json_loads(text, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+	json_t *answer = script_process_answer(call->result);
 	const json_t *rc = json_object_get(answer, "rc");
 	const char *message = json_string_value(json_object_get(answer, "message"));
 	bool known = json_is_integer(rc);
@@ -311,7 +257,6 @@ static bool call_take_result(struct staging_call *call)
 		text_cut(call->message, MESSAGE_MOST);
 	}
 	json_decref(answer);
-	free(text);
 	return known;
 }
 
@@ -328,7 +273,7 @@ static void call_take_variables(struct staging_call *call)
 {
 	int fd = open(call->variables_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	call->answer = call_read(fd, VARIABLES_MOST);
+	call->answer = script_process_read(fd, VARIABLES_MOST);
 	if (fd >= 0)
 		close(fd);
 	if (call->answer && strlen(call->answer) < VARIABLES_MOST && call_is_text(call->answer))
