@@ -2,8 +2,8 @@
  *
  * Called by: jobmgrd.
  * Invariants:
- * - A call that has been written to a connection is never written again: it ends with its answer, with the connection, or after the
- *   client's seconds.
+ * - A call that has been written to a connection is never written again: it ends with its answer, with the connection, or after its
+ *   seconds.
  * - `done` is called by the event loop alone. A call that fails has its timer set to now.
  * - A request stays in the output of the connection after its call has timed out. So a runnerd that reads nothing gets no more. */
 #include "lib/hook_call.h"
@@ -31,6 +31,7 @@ struct hook_call {
 	hook_call_done *done;
 	void *arg;
 	struct event *timer;
+	int seconds;
 	bool has_failed; /* `e` says why; the timer will report it */
 	struct err e;
 };
@@ -81,7 +82,7 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (!call->has_failed)
-		err_set(&call->e, "runnerd has not answered for %d seconds", call->client->seconds);
+		err_set(&call->e, "runnerd has not answered for %d seconds", call->seconds);
 	call_finish(call, NULL, &call->e);
 }
 
@@ -243,7 +244,7 @@ static bool call_send(const struct hook_call *call, const json_t *request, struc
 	return good;
 }
 
-struct hook_call *hook_call(struct hook_client *client, const json_t *request, hook_call_done *done, void *arg)
+struct hook_call *hook_call(struct hook_client *client, const json_t *request, int seconds, hook_call_done *done, void *arg)
 {
 	struct hook_call *call = xcalloc(1, sizeof *call);
 	struct err e = {0};
@@ -251,12 +252,13 @@ struct hook_call *hook_call(struct hook_client *client, const json_t *request, h
 	call->client = client;
 	call->id = ++client->last_id;
 	call->done = done;
+	call->seconds = seconds ? seconds : client->seconds;
 	call->arg = arg;
 	call->timer = evtimer_new(client->base, call_timer, call);
 	TAILQ_INSERT_TAIL(&client->calls, call, next);
 	event_del(client->idle);
 	if (client_connect(client, &e) && call_send(call, request, &e))
-		event_add(call->timer, &(struct timeval){.tv_sec = client->seconds});
+		event_add(call->timer, &(struct timeval){.tv_sec = call->seconds});
 	else
 		call_fail(call, &e);
 	return call;

@@ -23,18 +23,18 @@ struct hook_call;
 typedef void hook_call_done(const json_t *answer, const struct err *e, void *arg);
 
 /* Make a client of the socket `path` (hooks.socket). It connects at the first call, and again at the first call after a failure. A
- * connection without calls is closed after a minute. A call that has no answer after `seconds` fails; a runnerd that works answers
- * within 7 times hooks.call_seconds, unless a client has more than 1000 requests under way. */
+ * connection without calls is closed after a minute. A call that has no answer after `seconds` fails. For the functions that only
+ * compute, a runnerd that works answers within 7 times hooks.call_seconds, unless a client has more than 1000 requests under way. */
 struct hook_client *hook_client_new(struct event_base *base, const char *path, int seconds);
 
 /* Free the client, not inside `done` of a call. Calls under way are cancelled as by hook_call_cancel(). */
 void hook_client_free(struct hook_client *client);
 
 /* Send a request: an object with "script" ("job_submit" or "burst_buffer"), "function" and what the function takes. It is copied,
- * and the client sets its own "id" in the copy. The request is sent once at most. `done` is called exactly once, never inside this
+ * and the client sets its own "id" in the copy. The call fails after `seconds`; 0: those of the client. The request is sent once at most. `done` is called exactly once, never inside this
  * function, unless the call is cancelled before. Where runnerd cannot be reached, `done` is called as soon as the event loop runs.
  * The returned handle is valid until `done` is called. */
-struct hook_call *hook_call(struct hook_client *client, const json_t *request, hook_call_done *done, void *arg);
+struct hook_call *hook_call(struct hook_client *client, const json_t *request, int seconds, hook_call_done *done, void *arg);
 
 /* Drop a call, whose `done` is then never called. The function may run nevertheless. */
 void hook_call_cancel(struct hook_call *call);

@@ -1,4 +1,5 @@
-/* script_socket.c - accepts connections of jobmgrd, and passes their requests to workers (script_socket.h).
+/* script_socket.c - accepts connections of jobmgrd, and passes on their requests: slurm_bb_get_status to a process of its own, all others
+ * to workers (script_socket.h).
  *
  * Called by: runner.c.
  * Invariants:
@@ -28,6 +29,7 @@
 #include "lib/err.h"
 #include "lib/hook_call.h"
 #include "lib/log.h"
+#include "runner/script_status.h"
 #include "runner/script_worker.h"
 
 enum {
@@ -62,6 +64,7 @@ struct script_socket {
 	struct event *retry;
 	struct evconnlistener *listener; /* NULL: it does not listen yet */
 	struct script_workers *workers;
+	struct script_statuses *statuses;
 	TAILQ_HEAD(, script_connection) connections;
 	int count;
 };
@@ -104,7 +107,7 @@ static void connection_refuse(struct script_connection *c, json_t *id, const cha
 	json_decref(answer);
 }
 
-/* The worker has answered a request. */
+/* A request has its answer. */
 static void request_done(json_t *answer, void *arg)
 {
 	struct script_request *r = arg;
@@ -131,6 +134,15 @@ static const char *request_file(const struct conf *conf, const json_t *request)
 	return script && !strcmp(script, "burst_buffer") ? conf->hooks_burst_buffer : NULL;
 }
 
+/* Does the request call the function that may take long, and do more than compute? */
+static bool request_is_status(const json_t *request)
+{
+	const char *script = json_string_value(json_object_get(request, "script"));
+	const char *function = json_string_value(json_object_get(request, "function"));
+
+	return !strcmp(script ? script : "", "burst_buffer") && !strcmp(function ? function : "", "slurm_bb_get_status");
+}
+
 /* Take one line. */
 static void connection_take(struct script_connection *c, const char *line, size_t length)
 {
@@ -154,8 +166,12 @@ static void connection_take(struct script_connection *c, const char *line, size_
 	r->id = id ? json_incref(id) : json_null();
 	LIST_INSERT_HEAD(&c->requests, r, next);
 	c->pending++;
-	json_object_del(request, "script");
 	json_object_del(request, "id");
+	if (request_is_status(request)) {
+		script_status_request(c->socket->statuses, request, request_done, r);
+		return;
+	}
+	json_object_del(request, "script");
 	json_object_set_new(request, "file", json_string(file));
 	script_worker_request(c->socket->workers, request, request_done, r);
 }
@@ -305,6 +321,7 @@ struct script_socket *script_socket_open(struct event_base *base, const struct c
 	s->lock = xasprintf("%s.lock", conf->hooks_socket);
 	s->retry = evtimer_new(base, socket_listen, s);
 	s->workers = script_workers_new(base, conf);
+	s->statuses = script_statuses_new(base, conf);
 	TAILQ_INIT(&s->connections);
 	socket_listen(-1, 0, s);
 	return s;
@@ -323,6 +340,7 @@ void script_socket_close(struct script_socket *s)
 		unlink(s->conf->hooks_socket);
 	}
 	script_workers_free(s->workers);
+	script_statuses_free(s->statuses);
 	event_free(s->retry);
 	free(s->lock);
 	free(s->complaint);
@@ -331,5 +349,5 @@ void script_socket_close(struct script_socket *s)
 
 bool script_socket_reap(struct script_socket *s, pid_t pid)
 {
-	return s && script_worker_reap(s->workers, pid);
+	return s && (script_worker_reap(s->workers, pid) || script_status_reap(s->statuses, pid));
 }

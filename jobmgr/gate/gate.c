@@ -18,6 +18,7 @@
 #include "jobmgr/gate/gate_certificate.h"
 #include "jobmgr/gate/gate_connection.h"
 #include "jobmgr/gate/gate_dispatch.h"
+#include "jobmgr/gate/gate_hook_status.h"
 #include "jobmgr/gate/gate_listen.h"
 #include "jobmgr/gate/gate_numbers.h"
 #include "jobmgr/gate/gate_relay.h"
@@ -320,6 +321,7 @@ void gate_drain(struct gate *gate, void (*done)(void *arg), void *arg)
 	if (gate->tls.http)
 		evconnlistener_disable(gate->tls.listener);
 	gate_waits_release(gate->server.waits);
+	gate_hook_status_end(&gate->server);
 	gate_relays_end(gate->server.relays);
 	gate->drain = event_new(gate->server.base, -1, EV_PERSIST, gate_poll_drained, gate);
 	event_add(gate->drain, &often);

@@ -41,7 +41,7 @@ struct gate_server {
 	struct gate_admin *admin; /* NULL: there is no HTTPS */
 	struct gate_admissions *admissions;
 	struct gate_numbers *numbers; /* job numbers that are reserved ahead */
-	struct hook_client *hooks;    /* client of the site's script job_submit; NULL: there is no script */
+	struct hook_client *hooks;    /* client of the site's scripts; NULL: there are none */
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
 	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */
@@ -63,8 +63,7 @@ struct gate_verb {
 };
 
 /* One request. Exactly one party has the next move: the worker thread of gate_auth, the database, the site's script, or a timer of
- * the verb. Only
- * that party ends the request, so `c` is valid in every callback, even if the client is gone by then (http NULL). */
+ * the verb. Only that party ends the request, so `c` is valid in every callback, even if the client is gone by then (http NULL). */
 struct gate_call {
 	struct gate_server *server;
 	struct evhttp_request *http;	    /* HTTP request; NULL: it is answered, or the client is gone */

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_hook_status.h"
 #include "jobmgr/gate/gate_relay.h"
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_modify.h"
@@ -56,6 +57,8 @@ static void dispatch_to_verb(struct gate_call *c)
 		gate_relay(c);
 	} else if (c->route->flags & GATE_WAIT) {
 		gate_wait(c);
+	} else if (gate_hook_status_is_asked(c)) {
+		gate_hook_status(c);
 	} else {
 		gate_call_forward(c);
 	}

@@ -104,7 +104,7 @@ static json_t *modify_authenticate_step(const struct gate_call *c, const json_t 
 			 "auth", hex);
 }
 
-/* A job of a modification, and what the site's script has changed of it. */
+/* One job of a modification, with the changes that the site's script made to it. */
 struct modified_job {
 	json_int_t job_id;
 	size_t first_step; /* index of the first of its steps */
@@ -180,7 +180,8 @@ static const struct modified_job *modify_find_job(const struct modification *m, 
 	return NULL;
 }
 
-/* Note what is changed of one job as a whole, if the site's script may have changed something else of another one. */
+/* Add the changes of one job to the request for the database. They belong to this job alone, because the site's script may have changed
+ * each job in another way. */
 static void modify_note_job(json_t *changed, const struct modified_job *job, const json_t *answer)
 {
 	char number[24];

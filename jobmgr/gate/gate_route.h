@@ -8,7 +8,16 @@
 #include "lib/db.h"
 #include "lib/err.h"
 
-enum { GATE_READ = 1, GATE_WAIT = 2, GATE_SUBMIT = 4, GATE_MODIFY = 8, GATE_ADMIN = 16, GATE_TOKEN = 32, GATE_RELAY = 64 };
+enum {
+	GATE_READ = 1,
+	GATE_WAIT = 2,
+	GATE_SUBMIT = 4,
+	GATE_MODIFY = 8,
+	GATE_ADMIN = 16,
+	GATE_TOKEN = 32,
+	GATE_RELAY = 64,
+	GATE_HOOK = 128
+};
 
 /* The members of a request for one job. */
 #define GATE_JOB_MEMBERS "script script_name arguments options environment workdir umask rlimits client_key retry_key submit_line"

@@ -198,7 +198,7 @@ static void site_send(struct gate_call *c, const char *script, json_t *request, 
 		c->question->script = script;
 		c->question->has_label = label;
 		strcpy(c->question->label, label ? label : "");
-		hook_call(c->server->hooks, request, site_answered, c);
+		hook_call(c->server->hooks, request, 0, site_answered, c);
 	}
 	json_decref(request);
 }

@@ -128,6 +128,7 @@ begin
 	return jsonb_build_object('hooks', internal.hook_list_json(v_job));
 end $$;
 comment on function api.hook_admin(int, text, jsonb) is
-	'Staging of jobs, for operators: "list" all that is not over, "show" a job with the calls of its functions, "retry" what has '
-	'failed. Request {action, job}. Answer {hooks: [{job_id, user, state, text, message, calls}]}. "pools", for everybody: as '
-	'internal.pool_list_json has it.';
+	'Staging of jobs. Request {action, job}. Actions of operators: "list" answers all jobs whose staging is not over; "show" answers one job '
+	'with the calls of its functions; "retry" repeats what failed for a job, and answers as "show" does. Their answer is '
+	'{hooks: [{job_id, user, state, text, message, calls}]}. Action of everybody: "pools" answers as internal.pool_list_json. '
+	'RT403: the caller is no operator; RT404: the job has no directives; RT409: nothing of it has failed.';

@@ -277,6 +277,65 @@ data_in of job $job"* ]]
 	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
 }
 
+@test "get_status: words are arguments and no shell text; its answer is printed as it is" {
+	cd "$BATS_TEST_TMPDIR"
+	run rota admin hook status 'a b' '$(touch evil)' ';' "'" -- --json -x
+	[ "$status" = 0 ]
+	[ "$output" = "$(id -u)|$(id -g)|a b|\$(touch evil)|;|'|--json|-x" ]
+	[ ! -e evil ]
+	[ "$(rota admin hook status | wc -l)" = 0 ] # no newline of its own
+	run rota admin hook status --json x
+	[ "$(jq -r .lines <<<"$output")" = "$(id -u)|$(id -g)|x" ]
+	[ "$(rota admin hook status bytes | od -An -c | tr -d ' ')" = 'a\tb?c?\nd\n' ]
+	[ "$(rota admin hook status size 200000 | wc -c)" = 200000 ]
+	refused "Error running slurm_bb_get_status: what it returns has 300" rota admin hook status size 300000
+	refused "Error running slurm_bb_get_status: no storage" rota admin hook status fail "no storage"
+	[ "$status" = 1 ]
+	run rota admin hook status fail
+	[ "$output" = "rota: Error running slurm_bb_get_status" ]
+	refused "broken" rota admin hook status break
+	refused "no option --x" rota admin hook status --x=1
+	refused "at most 100 texts" rota admin hook status $(seq 101)
+	refused "at most 100 texts" rota admin hook status "$(head -c 70000 /dev/zero | tr '\0' x)"
+}
+
+@test "get_status: all users may ask, each as themselves; who asks too much waits alone; it ends with its time" {
+	need_root
+	cd /tmp
+	run as "$EVE" rota admin hook status 0 0
+	[ "$output" = "$(id -u "$EVE")|$(id -g "$EVE")|0|0" ]
+	for n in 1 2; do
+		as "$EVE" rota admin hook status hang "$n" >"$BATS_TEST_TMPDIR/hang.$n" 2>&1 &
+		eventually test -e "$SITE/asked.$n"
+	done
+	refused "2 of your calls of slurm_bb_get_status are under way" as "$EVE" rota admin hook status
+	run as "$ANN" rota admin hook status
+	[ "$status" = 0 ]
+	rota status >/dev/null # jobmgrd serves others
+	sleeps
+	wait
+	grep -q "Error running slurm_bb_get_status: function of .* not finished after 8 seconds" "$BATS_TEST_TMPDIR/hang.1" "$BATS_TEST_TMPDIR/hang.2"
+	run sleeps
+	[ "$status" != 0 ]
+	run as "$EVE" rota admin hook status
+	[ "$status" = 0 ]
+}
+
+@test "get_status ends with jobmgrd and with runnerd" {
+	rota admin hook status hang 3 >"$BATS_TEST_TMPDIR/hang.3" 2>&1 &
+	eventually test -e "$SITE/asked.3"
+	kill -TERM "$(pid_of jobmgrd)"
+	wait
+	grep -q "the job manager is shutting down" "$BATS_TEST_TMPDIR/hang.3"
+	rota up >/dev/null 2>&1
+	rota admin hook status hang 4 >"$BATS_TEST_TMPDIR/hang.4" 2>&1 &
+	eventually test -e "$SITE/asked.4"
+	daemon_kill runnerd
+	wait
+	grep -q "Error running slurm_bb_get_status: lost the connection to runnerd" "$BATS_TEST_TMPDIR/hang.4"
+	eventually rota admin hook status
+}
+
 @test "strangers see neither directives nor calls of others, and may not try again" {
 	need_root
 	job=$(submit "fail=setup")

@@ -66,7 +66,7 @@ static struct hook_call *ask(const char *text, int *end)
 {
 	json_t *request = json_pack("{s:s, s:s, s:[s], s:i}", "script", "burst_buffer", "function", "slurm_bb_setup", "args",
 				    text, "id", 77);
-	struct hook_call *call = hook_call(client, request, done, end);
+	struct hook_call *call = hook_call(client, request, 0, done, end);
 
 	*end = 0;
 	json_decref(request);

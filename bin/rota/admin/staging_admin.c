@@ -94,6 +94,31 @@ int staging_admin_run(const char *action, const char *job, bool json)
 	return EXIT_OK;
 }
 
+int staging_admin_status(char *const *words, int count, bool json)
+{
+	json_t *list = json_array(), *answer;
+	const char *text;
+
+	for (int i = 0; i < count; i++)
+		if (json_array_append_new(list, json_string(words[i]))) {
+			struct err e = {0};
+
+			err_set(&e, "\"%s\" is not UTF-8", words[i]);
+			json_decref(list);
+			return call_refuse(&e);
+		}
+	answer = call_gate("hooks", json_pack("{ss so}", "action", "status", "words", list));
+	if (!answer)
+		return call_status();
+	text = json_string_value(json_object_get(answer, "lines"));
+	if (json)
+		call_print_json();
+	else if (text)
+		fputs(text, stdout);
+	json_decref(answer);
+	return EXIT_OK;
+}
+
 static void pools_print(const json_t *answer)
 {
 	const json_t *pools = json_object_get(answer, "pools"), *pool;

@@ -9,6 +9,9 @@
  * the job, or NULL. Returns the exit status. */
 int staging_admin_run(const char *action, const char *job, bool json);
 
+/* Print what slurm_bb_get_status answers to the words. Returns the exit status. */
+int staging_admin_status(char *const *words, int count, bool json);
+
 /* List the pools of burst_buffer.lua. Returns the exit status. */
 int staging_admin_pools(bool json);
 

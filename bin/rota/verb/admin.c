@@ -69,7 +69,7 @@ static const char *word_read(const struct verb *verb, const char *what, const ch
 
 /* The command line of `rota admin`. */
 struct admin_line {
-	char *operands[3];
+	char **operands;
 	int count;
 	bool json;
 	const char *conninfo;
@@ -103,6 +103,7 @@ static int value_read(const struct verb *verb, struct admin_line *line, int left
 /* Read the command line. Any key is a valid option here, so verb_next() with its table of options cannot be used. */
 static void line_read(const struct verb *verb, struct admin_line *line, int argc, char **argv)
 {
+	line->operands = xcalloc((size_t)argc, sizeof *line->operands);
 	for (int i = 1; i < argc;) {
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
 			verb_help_print(verb);
@@ -114,13 +115,14 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 			call_use_json();
 			line->json = true;
 			i++;
+		} else if (!strcmp(argv[i], "--")) {
+			while (++i < argc)
+				line->operands[line->count++] = argv[i];
 		} else if (!strncmp(argv[i], "--", 2)) {
 			i += value_read(verb, line, argc - i, argv + i);
 		} else if (argv[i][0] == '-' && argv[i][1]) {
 			verb_misuse(verb, "there is no option \"%s\"", argv[i]);
 		} else {
-			if (line->count == 3)
-				verb_misuse(verb, "\"%s\" is one operand too many", argv[i]);
 			line->operands[line->count++] = argv[i++];
 		}
 	}
@@ -317,11 +319,15 @@ static bool object_change(const struct admin_line *line, const char *object, con
 	return true;
 }
 
-/* Run `rota admin hook list`, `hook show JOB` or `hook retry JOB`. */
+/* Run `rota admin hook list`, `hook show JOB`, `hook retry JOB` or `hook status [WORD]...`. */
 static int hook_run(const struct verb *verb, const struct admin_line *line, const char *action)
 {
 	bool list = !strcmp(action, "list");
 
+	if (json_object_size(line->values))
+		verb_misuse(verb, "\"hook %s\" has no option --%s", action, json_object_iter_key(json_object_iter(line->values)));
+	if (!strcmp(action, "status"))
+		return staging_admin_status(line->operands + 2, line->count - 2, line->json);
 	if (list)
 		operands_most(verb, line, 2);
 	else if (line->count < 3)
@@ -358,6 +364,8 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 	line_read(verb, &line, argc, argv);
 	object = object_read(verb, &line);
 	action = action_read(verb, &line, object);
+	if (!action || strcmp(action, "status") != 0) /* the only one that takes any number of words */
+		operands_most(verb, &line, 3);
 	if (!strcmp(object->name, "db"))
 		status = db_upgrade(verb, &line);
 	else if (!strcmp(object->name, "usage"))
@@ -375,5 +383,6 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 	else
 		status = object_run(verb, &line, object->name, action);
 	json_decref(line.values);
+	free(line.operands);
 	return status;
 }

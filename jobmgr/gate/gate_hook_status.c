@@ -1,0 +1,192 @@
+/* gate_hook_status.c - has the site's function slurm_bb_get_status answer users (gate_hook_status.h).
+ *
+ * Called by: gate_dispatch.c for each request; gate.c at the end.
+ * Invariants:
+ * - All users may ask. The function gets their ids from the credential, so nobody asks as somebody else.
+ * - The words are arguments of the function: no shell sees them.
+ * - A request ends with the answer of the function, with its client, or with jobmgrd. */
+#include "jobmgr/gate/gate_hook_status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/gate/gate_answer.h"
+#include "lib/hook_call.h"
+#include "lib/text.h"
+
+enum {
+	WORDS_MOST = 100,
+	WORDS_SIZE_MOST = 64 * 1024, /* bytes of all words as JSON */
+	REASON_LONGEST = 350,
+	ANSWER_SECONDS = 30 /* after hooks.other_timeout, for runnerd to kill the function and to answer */
+};
+
+/* The state of a request while the function runs. */
+struct hook_status {
+	struct hook_call *call; /* NULL: it has ended */
+	struct event *end;	/* the request is to end without its answer */
+};
+
+static void status_lose_client(struct gate_call *c)
+{
+	struct hook_status *s = c->state;
+
+	if (s->call)
+		event_active(s->end, EV_TIMEOUT, 0);
+}
+
+static void status_free(struct gate_call *c)
+{
+	struct hook_status *s = c->state;
+
+	event_free(s->end);
+	free(s);
+}
+
+static const struct gate_verb status_verb = {status_lose_client, status_free};
+
+static void status_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_call *c = arg;
+	struct hook_status *s = c->state;
+	struct err e;
+
+	(void)fd;
+	(void)what;
+	hook_call_cancel(s->call);
+	s->call = NULL;
+	if (!c->http) {
+		gate_call_abandon(c);
+		return;
+	}
+	gate_refuse(&e, "RT503", "the job manager is shutting down");
+	gate_call_fail(c, &e, NULL);
+}
+
+bool gate_hook_status_is_asked(const struct gate_call *c)
+{
+	const char *action = json_string_value(json_object_get(c->request, "action"));
+
+	return c->route->flags & GATE_HOOK && action && strcmp(action, "status") == 0;
+}
+
+/* End the request because the function failed, or could not be called. */
+static void status_fail(struct gate_call *c, const char *code, const char *reason)
+{
+	char *text = xstrdup(reason ? reason : "");
+	struct err e;
+
+	text_cut(text, REASON_LONGEST);
+	text_clean(text);
+	gate_refuse(&e, code, "Error running slurm_bb_get_status%s%s", *text ? ": " : "", text);
+	free(text);
+	gate_call_fail(c, &e, NULL);
+}
+
+/* Returns the text that the function returned; NULL: none. Clients read no NUL, so a NUL becomes "?". */
+static json_t *status_text(const json_t *answer)
+{
+	const json_t *message = json_object_get(answer, "message");
+	size_t length = json_string_length(message);
+	char *text;
+	json_t *copy;
+
+	if (!json_is_string(message))
+		return NULL;
+	text = xmalloc(length + 1);
+	for (size_t i = 0; i < length; i++)
+		text[i] = json_string_value(message)[i] ? json_string_value(message)[i] : '?';
+	text[length] = '\0';
+	copy = json_string(text);
+	free(text);
+	return copy;
+}
+
+static void status_answered(const json_t *answer, const struct err *failure, void *arg)
+{
+	struct gate_call *c = arg;
+	struct hook_status *s = c->state;
+	json_t *reply;
+	char *text;
+
+	s->call = NULL;
+	if (failure) {
+		status_fail(c, *failure->code ? failure->code : "RT503", failure->message);
+	} else if (json_integer_value(json_object_get(answer, "rc")) != 0) {
+		status_fail(c, "RT502", json_string_value(json_object_get(answer, "message")));
+	} else {
+		reply = json_pack("{s:o?}", "lines", status_text(answer));
+		text = json_dumps(reply, JSON_COMPACT);
+		gate_call_reply(c, text);
+		free(text);
+		json_decref(reply);
+	}
+}
+
+/* Returns whether the words are a list of texts that is not too long. */
+static bool status_are_words(const json_t *words)
+{
+	const json_t *word;
+	size_t i;
+
+	json_array_foreach (words, i, word) {
+		if (!json_is_string(word))
+			return false;
+	}
+	return !words || (json_is_array(words) && json_array_size(words) <= WORDS_MOST &&
+			  json_dumpb(words, NULL, 0, JSON_COMPACT) <= WORDS_SIZE_MOST);
+}
+
+/* Returns the request for runnerd. */
+static json_t *status_request(const struct gate_call *c)
+{
+	json_t *arguments = json_array();
+	char id[16];
+
+	snprintf(id, sizeof id, "%u", (unsigned)c->credential->uid);
+	json_array_append_new(arguments, json_string(id));
+	snprintf(id, sizeof id, "%u", (unsigned)c->credential->gid);
+	json_array_append_new(arguments, json_string(id));
+	json_array_extend(arguments, json_object_get(c->request, "words"));
+	return json_pack("{s:s, s:s, s:o}", "script", "burst_buffer", "function", "slurm_bb_get_status", "args", arguments);
+}
+
+void gate_hook_status(struct gate_call *c)
+{
+	const struct gate_server *server = c->server;
+	struct hook_status *s;
+	json_t *request;
+	struct err e;
+
+	if (server->draining) {
+		gate_refuse(&e, "RT503", "the job manager is shutting down");
+	} else if (!*server->conf->hooks_burst_buffer) {
+		gate_refuse(&e, "RT422", "this instance has no burst_buffer.lua");
+		err_hint(&e, "hooks.burst_buffer in rota.conf of jobmgrd names it.");
+	} else if (!status_are_words(json_object_get(c->request, "words"))) {
+		gate_refuse(&e, "RT422", "\"words\" must be a list of at most %d texts, in all at most %d KiB", WORDS_MOST,
+			    WORDS_SIZE_MOST >> 10);
+	} else {
+		s = xcalloc(1, sizeof *s);
+		s->end = evtimer_new(server->base, status_ended, c);
+		c->state = s;
+		c->verb = &status_verb;
+		request = status_request(c);
+		s->call =
+			hook_call(server->hooks, request, server->conf->hooks_other_timeout + ANSWER_SECONDS, status_answered, c);
+		json_decref(request);
+		return;
+	}
+	gate_call_fail(c, &e, NULL);
+}
+
+void gate_hook_status_end(struct gate_server *server)
+{
+	struct gate_call *c;
+
+	TAILQ_FOREACH (c, &server->calls, link) {
+		if (c->verb == &status_verb)
+			status_lose_client(c);
+	}
+}
