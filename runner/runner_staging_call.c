@@ -17,17 +17,32 @@
 #include "lib/text.h"
 #include "runner/runner_parts.h"
 #include "runner/script_process.h"
+#include "runner/staging_script.h"
 
 enum { RESULT_MOST = 65536, VARIABLES_MOST = 1 << 20, MESSAGE_MOST = 2000 };
 
-/* The arguments of each function, in order. s: job script; f: path file; h: hurry; i: job id; u: user id; g: group id; p: pool;
- * b: size; j: job_info. */
-static const struct {
+/* The functions: their arguments, in order, and whether their job script has its symbols replaced. s: job script; f: path file; h: hurry;
+ * i: job id; u: user id; g: group id; p: pool; b: size; j: job_info. */
+static const struct function {
 	const char *function, *arguments;
+	bool symbols;
 } functions[] = {
-	{"setup", "iugpbsj"}, {"real_size", "iugj"}, {"data_in", "isugj"},  {"test_data_in", "isugj"},	{"paths", "isfugj"},
-	{"pre_run", "isugj"}, {"post_run", "isugj"}, {"data_out", "isugj"}, {"test_data_out", "isugj"}, {"job_teardown", "ishug"},
+	{"setup", "iugpbsj", true},	  {"real_size", "iugj", false}, {"data_in", "isugj", true},
+	{"test_data_in", "isugj", true},  {"paths", "isfugj", false},	{"pre_run", "isugj", false},
+	{"post_run", "isugj", true},	  {"data_out", "isugj", true},	{"test_data_out", "isugj", true},
+	{"job_teardown", "ishug", false},
 };
+
+/* Returns the row of a function. pools and those that a newer database has get no arguments, and rota-lua refuses the latter. */
+static const struct function *function_find(const char *name)
+{
+	static const struct function unknown = {"", "", false};
+
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (strcmp(functions[i].function, name) == 0)
+			return &functions[i];
+	return &unknown;
+}
 
 /* Returns how many seconds a function may run. */
 static int call_timeout(const struct conf *conf, const char *function)
@@ -53,54 +68,6 @@ static char *call_folder(const struct runner *r, struct err *e)
 	return NULL;
 }
 
-/* Decode the hexadecimal text of a bytea column into malloc'ed memory. */
-static unsigned char *call_bytes(const char *text, size_t *size)
-{
-	unsigned char *bytes = PQunescapeBytea((const unsigned char *)text, size), *copy;
-
-	if (!bytes)
-		die("out of memory");
-	copy = xmalloc(*size + 1);
-	memcpy(copy, bytes, *size);
-	PQfreemem(bytes);
-	return copy;
-}
-
-static bool call_write(int fd, const void *bytes, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t wrote = write(fd, (const char *)bytes + done, size - done);
-
-		if (wrote < 0 && errno != EINTR)
-			return false;
-		done += wrote > 0 ? (size_t)wrote : 0;
-	}
-	return true;
-}
-
-/* Write the script of the job as the function finds it: directives of --bb and --bbf come after its first line. */
-static bool call_write_script(const struct staging_call *call, const PGresult *result, int row, struct err *e)
-{
-	size_t size;
-	unsigned char *script = call_bytes(db_text(result, row, "script"), &size), *newline = memchr(script, '\n', size);
-	size_t head = newline ? (size_t)(newline - script) + 1 : size;
-	const char *inserted = db_text(result, row, "inserted");
-	size_t length = strlen(inserted);
-	int fd = open(call->script_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool ok = fd >= 0 && call_write(fd, script, head) && (newline || !length || call_write(fd, "\n", 1)) &&
-		  call_write(fd, inserted, length) && (!length || inserted[length - 1] == '\n' || call_write(fd, "\n", 1)) &&
-		  call_write(fd, script + head, size - head);
-
-	if (!ok)
-		err_sys(e, "could not write \"%s\"", call->script_path);
-	if (fd >= 0)
-		close(fd);
-	free(script);
-	return ok;
-}
-
 static bool call_make_files(struct staging_call *call, const struct runner *r, const PGresult *result, int row, struct err *e)
 {
 	char *folder = call_folder(r, e);
@@ -119,7 +86,7 @@ static bool call_make_files(struct staging_call *call, const struct runner *r, c
 			return err_sys(e, "could not write \"%s\"", call->variables_path);
 		close(fd);
 	}
-	return call_write_script(call, result, row, e);
+	return staging_script_write(call->script_path, result, row, function_find(call->function)->symbols, e);
 }
 
 /* Returns one argument of a function. */
@@ -149,12 +116,8 @@ static json_t *call_argument(const struct staging_call *call, char kind, const P
 static json_t *call_request(const struct staging_call *call, const PGresult *result, int row)
 {
 	json_t *request = json_object(), *list = json_array();
-	const char *arguments = "";
 
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-		if (strcmp(functions[i].function, call->function) == 0)
-			arguments = functions[i].arguments;
-	for (; *arguments; arguments++) {
+	for (const char *arguments = function_find(call->function)->arguments; *arguments; arguments++) {
 		if (*arguments == 'j')
 			json_object_set_new(request, "job_info", json_loads(db_text(result, row, "job_info"), 0, NULL));
 		else

@@ -228,6 +228,41 @@ data_in of job $job"* ]]
 	refused "there is no pool \"fast\"" rota submit --bb="#BB_LUA pool=fast capacity=10G" plain
 }
 
+@test "symbols: functions that move data get the directives with values, the others the script as it is" {
+	mkdir -p "$BATS_TEST_TMPDIR/a b"
+	printf '#!/bin/bash\n#BB_LUA to=/fast/%%j/%%u name=%%x \\\n#BB_LUA ,%%A,%%a,%%%%,%%z.\n#BB_LUA %%d \\\\%%j\necho %%j\n' >"$BATS_TEST_TMPDIR/a b/symbols"
+	cd "$BATS_TEST_TMPDIR/a b"
+	job=$(rota submit --parsable --output=/dev/null --job-name=box symbols)
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(called "$job")" = "$ALL" ]
+	replaced="#!/bin/sh
+#BB_LUA to=/fast/$job/$(id -un) name=box  ,0,4294967294,%,.
+#BB_LUA $PWD \\\\%j"
+	for function in setup data_in test_data_in post_run data_out test_data_out; do
+		[ "$(cat "$SITE/script.$job.$function")" = "$replaced" ]
+	done
+	for function in paths pre_run job_teardown; do
+		cmp symbols "$SITE/script.$job.$function"
+	done
+	# Without a symbol, all get the script.
+	job=$(submit "stage")
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	for function in $ALL; do
+		cmp "$BATS_TEST_TMPDIR/script" "$SITE/script.$job.$function"
+	done
+	# A value that is much longer than its symbol.
+	mkdir -p "$BATS_TEST_TMPDIR/$(printf 'x%.0s' {1..200})"
+	cd "$BATS_TEST_TMPDIR/xx"*
+	printf '#!/bin/bash\n#BB_LUA %s\n' "$(printf '%%d%.0s' {1..30000})" >long
+	job=$(rota submit --parsable --output=/dev/null long)
+	eventually is_staging "$job" failed
+	[[ $(sql "select message from rota.staging where job_id = $job") == *"setup: the directives are longer than 1024 KiB with the values of their symbols" ]]
+	rota cancel "$job"
+	eventually is_staging "$job" complete
+}
+
 @test "hostile directives: metacharacters stay text, NUL and 10 MB are refused" {
 	job=$(submit '$(touch '"$SITE"'/evil) ; `touch '"$SITE"'/evil` | touch '"$SITE"'/evil '"'"'"')
 	rota wait --timeout=60 "$job"

@@ -1,0 +1,170 @@
+/* staging_script.c - the file with a job's script that functions of burst_buffer.lua read (staging_script.h).
+ *
+ * Called by: runner_staging_call.c.
+ * Invariants:
+ * - Only the account of runnerd can read the file.
+ * - A value of a symbol adds no line. So it makes no directive that slurm_bb_job_process has not seen. */
+#include "runner/staging_script.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/db.h"
+
+enum { REPLACED_MOST = 1 << 20 };
+
+/* A text that grows. */
+struct script_text {
+	char *text;
+	size_t length;
+	bool full; /* it would be longer than REPLACED_MOST */
+};
+
+static void text_add(struct script_text *t, const char *text, size_t length)
+{
+	t->full = t->full || length > REPLACED_MOST - t->length;
+	if (t->full)
+		return;
+	memcpy(t->text + t->length, text, length);
+	t->length += length;
+}
+
+static void text_add_value(struct script_text *t, const char *value)
+{
+	size_t start = t->length;
+
+	text_add(t, value, strlen(value));
+	for (size_t i = start; i < t->length; i++)
+		if (t->text[i] == '\n' || t->text[i] == '\r')
+			t->text[i] = '?';
+}
+
+/* Add the value of a symbol. One that Slurm does not have is dropped, as there. */
+static void text_add_symbol(struct script_text *t, char symbol, const json_t *job_info)
+{
+	static const struct {
+		char symbol;
+		const char *field, *fixed;
+	} symbols[] = {
+		{'u', "user_name", NULL}, {'x', "name", NULL}, {'d', "work_dir", NULL},
+		{'%', NULL, "%"},	  {'A', NULL, "0"},    {'a', NULL, "4294967294"}, /* Slurm's values outside of arrays */
+	};
+	char number[24];
+
+	if (symbol == 'j') {
+		snprintf(number, sizeof number, "%lld", (long long)json_integer_value(json_object_get(job_info, "job_id")));
+		text_add_value(t, number);
+	}
+	for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+		const char *value =
+			symbols[i].field ? json_string_value(json_object_get(job_info, symbols[i].field)) : symbols[i].fixed;
+
+		if (symbols[i].symbol == symbol && value)
+			text_add_value(t, value);
+	}
+}
+
+char *staging_script_replace(const char *directives, const json_t *job_info, struct err *e)
+{
+	static const char head[] = "#!/bin/sh\n";
+	const char *stop = strstr(directives, "\\\\"), *at = directives, *symbol;
+	struct script_text t = {0};
+
+	if (!strchr(directives, '%'))
+		return NULL;
+	t.text = xmalloc(REPLACED_MOST + 1);
+	text_add(&t, head, sizeof head - 1);
+	while ((symbol = strchr(at, '%')) && (!stop || symbol < stop)) {
+		text_add(&t, at, (size_t)(symbol - at));
+		text_add_symbol(&t, symbol[1], job_info);
+		at = symbol + (symbol[1] ? 2 : 1);
+	}
+	text_add(&t, at, strlen(at));
+	text_add(&t, "\n", 1);
+	t.text[t.length] = '\0';
+	if (!t.full)
+		return t.text;
+	free(t.text);
+	err_set(e, "the directives are longer than %d KiB with the values of their symbols", REPLACED_MOST >> 10);
+	return NULL;
+}
+
+/* Decode the hexadecimal text of a bytea column into malloc'ed memory. */
+static unsigned char *script_bytes(const char *text, size_t *size)
+{
+	unsigned char *bytes = PQunescapeBytea((const unsigned char *)text, size), *copy;
+
+	if (!bytes)
+		die("out of memory");
+	copy = xmalloc(*size + 1);
+	memcpy(copy, bytes, *size);
+	PQfreemem(bytes);
+	return copy;
+}
+
+static bool file_write(int fd, const void *bytes, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t wrote = write(fd, (const char *)bytes + done, size - done);
+
+		if (wrote < 0 && errno != EINTR)
+			return false;
+		done += wrote > 0 ? (size_t)wrote : 0;
+	}
+	return true;
+}
+
+/* Write the script as it was submitted: directives of --bb and --bbf come after its first line. */
+static bool file_write_original(int fd, const PGresult *result, int row)
+{
+	size_t size;
+	unsigned char *script = script_bytes(db_text(result, row, "script"), &size), *newline = memchr(script, '\n', size);
+	size_t head = newline ? (size_t)(newline - script) + 1 : size;
+	const char *inserted = db_text(result, row, "inserted");
+	size_t length = strlen(inserted);
+	bool ok = file_write(fd, script, head) && (newline || !length || file_write(fd, "\n", 1)) &&
+		  file_write(fd, inserted, length) && (!length || inserted[length - 1] == '\n' || file_write(fd, "\n", 1)) &&
+		  file_write(fd, script + head, size - head);
+
+	free(script);
+	return ok;
+}
+
+/* Returns the script with the symbols replaced; NULL with or without an error, as staging_script_replace() does. */
+static char *script_replaced(const PGresult *result, int row, struct err *e)
+{
+	json_t *job_info = json_loads(db_text(result, row, "job_info"), 0, NULL);
+	const char *directives = json_string_value(json_object_get(job_info, "burst_buffer"));
+	char *text = directives ? staging_script_replace(directives, job_info, e) : NULL;
+
+	json_decref(job_info);
+	return text;
+}
+
+bool staging_script_write(const char *path, const PGresult *result, int row, bool symbols, struct err *e)
+{
+	char *text = NULL;
+	bool ok = false;
+	int fd;
+
+	*e = (struct err){0};
+	if (symbols)
+		text = script_replaced(result, row, e);
+	if (*e->message)
+		return false;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		ok = text ? file_write(fd, text, strlen(text)) : file_write_original(fd, result, row);
+	if (!ok)
+		err_sys(e, "could not write \"%s\"", path);
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return ok;
+}
