@@ -20,7 +20,15 @@ struct translate_set {
 };
 
 enum translate_kind { TRANSLATE_AFTER, TRANSLATE_WITH, TRANSLATE_SAME_NODES, TRANSLATE_OTHER_NODES };
-enum translate_condition { TRANSLATE_OK, TRANSLATE_ANY, TRANSLATE_FAIL, TRANSLATE_START, TRANSLATE_CORR, TRANSLATE_SINGLETON };
+enum translate_condition {
+	TRANSLATE_OK,
+	TRANSLATE_ANY,
+	TRANSLATE_FAIL,
+	TRANSLATE_START,
+	TRANSLATE_CORR,
+	TRANSLATE_TEARDOWN, /* of a whole other job: it has ended, and its data is torn down */
+	TRANSLATE_SINGLETON
+};
 
 struct translate_edge {
 	enum translate_kind kind;

@@ -33,7 +33,7 @@ struct peer_list {
 
 static const char *const kinds[] = {"after", "with", "same_nodes", "other_nodes"};
 static const char *const kind_options[] = {"--after", "--with", "--same-nodes", "--other-nodes"};
-static const char *const conditions[] = {"ok", "any", "fail", "start", "corr", "singleton"};
+static const char *const conditions[] = {"ok", "any", "fail", "start", "corr", "teardown", "singleton"};
 
 const char *translate_kind_name(enum translate_kind kind)
 {
@@ -136,6 +136,11 @@ static void peer_add(struct peer_list *l, const char *name, enum translate_condi
 {
 	struct translate_edge edge = {.kind = l->kind, .condition = condition, .peer = -1};
 	const char *rest = name;
+	if (condition == TRANSLATE_TEARDOWN && name[strspn(name, "0123456789")]) {
+		translate_refuse(l->p->t, l->line, l->option, "\"%s\" is not the number of a job, whose data could be torn down",
+				 OPTION_QUOTE(name));
+		return;
+	}
 	if (*name < '0' || *name > '9') {
 		peer_add_step(l, name, condition);
 		return;
@@ -182,21 +187,21 @@ static void peer_read_after(struct peer_list *l, char *text)
 		return;
 	if (colon) {
 		*colon = '\0';
-		while (condition <= TRANSLATE_CORR && strcmp(colon + 1, conditions[condition]) != 0)
+		while (condition <= TRANSLATE_TEARDOWN && strcmp(colon + 1, conditions[condition]) != 0)
 			condition++;
 	}
-	if (condition <= TRANSLATE_CORR) {
+	if (condition <= TRANSLATE_TEARDOWN) {
 		peer_add(l, text, (enum translate_condition)condition);
 		return;
 	}
 	translate_refuse(l->p->t, l->line, l->option, "unknown condition \"%s\"", OPTION_QUOTE(colon + 1));
-	translate_hint(l->p->t, "the conditions are ok, any, fail, start and corr");
+	translate_hint(l->p->t, "the conditions are ok, any, fail, start, corr and teardown");
 }
 
 /* Read one item of --dependency: type:X[:X]... with peers X, or a peer alone. */
 static void peer_read_dependency(struct peer_list *l, char *text)
 {
-	static const char *const types[] = {"afterok", "afterany", "afternotok", "after", "aftercorr"};
+	static const char *const types[] = {"afterok", "afterany", "afternotok", "after", "aftercorr", "afterburstbuffer"};
 	const char *rest = text;
 	int condition = 0;
 	if (!peer_refuse_delay(l, text))
@@ -209,15 +214,17 @@ static void peer_read_dependency(struct peer_list *l, char *text)
 		return;
 	}
 	char *item = option_item(&rest, ':');
-	while (condition <= TRANSLATE_CORR && strcmp(item, types[condition]) != 0)
+	while (condition <= TRANSLATE_TEARDOWN && strcmp(item, types[condition]) != 0)
 		condition++;
-	if (condition > TRANSLATE_CORR && *item >= '0' && *item <= '9') {
+	if (condition > TRANSLATE_TEARDOWN && *item >= '0' && *item <= '9') {
 		condition = TRANSLATE_ANY;
 		rest = text;
-	} else if (condition > TRANSLATE_CORR || !rest) {
+	} else if (condition > TRANSLATE_TEARDOWN || !rest) {
 		translate_refuse(l->p->t, l->line, l->option,
-				 condition > TRANSLATE_CORR ? "unknown type \"%s\"" : "\"%s\" names no job", OPTION_QUOTE(item));
-		translate_hint(l->p->t, "write afterok, afterany, afternotok, after or aftercorr followed by :JOB, or singleton");
+				 condition > TRANSLATE_TEARDOWN ? "unknown type \"%s\"" : "\"%s\" names no job",
+				 OPTION_QUOTE(item));
+		translate_hint(l->p->t, "write afterok, afterany, afternotok, after, aftercorr or afterburstbuffer followed by "
+					":JOB, or singleton");
 		rest = NULL;
 	}
 	free(item);
@@ -280,6 +287,8 @@ static int peer_compare_edges(const void *a, const void *b)
 		return x->peer < y->peer ? -1 : 1;
 	if (x->peer_job != y->peer_job)
 		return x->peer_job < y->peer_job ? -1 : 1;
+	if ((x->condition == TRANSLATE_TEARDOWN) != (y->condition == TRANSLATE_TEARDOWN)) /* it may stand beside another one */
+		return x->condition < y->condition ? -1 : 1;
 	return strcmp(x->peer_name ? x->peer_name : "", y->peer_name ? y->peer_name : "");
 }
 

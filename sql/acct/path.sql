@@ -13,7 +13,7 @@ comment on column acct.edge.job_id is 'Job of the step that is bound.';
 comment on column acct.edge.step_id is 'The step that is bound; of an array, its head.';
 comment on column acct.edge.step is 'Its name in the script.';
 comment on column acct.edge.kind is 'after: order; with: started in one decision; same_nodes; other_nodes.';
-comment on column acct.edge."condition" is 'For after: ok, any, fail, start or corr.';
+comment on column acct.edge."condition" is 'For after: ok, any, fail, start, corr or teardown.';
 comment on column acct.edge.peer_job_id is 'Number of the job of the edge''s peer step.';
 comment on column acct.edge.peer_step_id is 'The peer; null: the whole of another job.';
 comment on column acct.edge.peer is 'Name of the peer in its script; null: a whole job.';

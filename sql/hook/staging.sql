@@ -59,6 +59,31 @@ end $$;
 comment on function internal.staging_write(bigint, rota.staging_transition, text) is
 	'Write the row of a move that is allowed; its column hurry. Space of a pool is taken with setup, and given back after a teardown.';
 
+create function internal.staging_is_over(p_job bigint) returns boolean
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return not exists (select from staging g where g.job_id = p_job and g.ended_at is null);
+end $$;
+comment on function internal.staging_is_over(bigint) is
+	'Whether nothing is left to do with the data of a job that has ended; true for a job without directives.';
+
+create function internal.staging_resolve(p_job bigint) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_edges jsonb;
+begin
+	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'peer_state', j.state, 'state', 'met'))
+	into v_edges
+	from step_edge e
+	join job j on j.job_id = e.peer_job_id and j.ended_at is not null
+	where e.peer_job_id = p_job and e.peer_step_id = -1 and e."condition" = 'teardown' and e.state = 'waiting';
+	if v_edges is not null then
+		perform internal.edge_resolve(v_edges); -- edges that are met have no moves follow
+	end if;
+end $$;
+comment on function internal.staging_resolve(bigint) is
+	'The data of a job is torn down: what waited for that does so no more. The caller has locked the job.';
+
 create function internal.staging_move(p_job bigint, p_event text, p_message text default null) returns text
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -77,6 +102,9 @@ begin
 		perform internal.staging_call_make(p_job, v_to.function, v_hurry) where v_to.function is not null;
 	else
 		update staging s set next_function = v_to.function where s.job_id = p_job;
+	end if;
+	if v_to.to_state = 'complete' then
+		perform internal.staging_resolve(p_job);
 	end if;
 	notify rota_event;
 	return v_to.to_state;

@@ -39,6 +39,18 @@ begin
 end $$;
 comment on function internal.why_staging(bigint, int) is 'Staging of data that a step waits for.';
 
+create function internal.why_teardown(p_job bigint, p_label text, p_state text) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_staging constant text := (select g.state from staging g where g.job_id = p_job and g.ended_at is null);
+begin
+	return format('waits for %s to end, and for its data to be torn down (%s)', p_label, concat_ws(', ', p_state, v_staging,
+		case when internal.staging_stuck(p_job) is not null
+			then format('which failed: "rota continue %1$s" or "rota cancel --hurry %1$s" ends that', p_job) end));
+end $$;
+comment on function internal.why_teardown(bigint, text, text) is
+	'What a step waits for that waits for the teardown of another job''s data, whose label and state are given.';
+
 create function internal.staging_calls_json(p_job bigint, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin

@@ -204,7 +204,8 @@ begin
 		from job j where j.job_id = e.peer_job_id and e.peer_step_id = -1
 	) p
 	cross join lateral (select internal.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed) as state) v
-	where e.job_id = p_job and e.state = 'waiting' and e."condition" <> 'corr' and v.state is not null;
+	where e.job_id = p_job and e.state = 'waiting' and e."condition" <> 'corr' and v.state is not null
+		and (e."condition" <> 'teardown' or internal.staging_is_over(e.peer_job_id));
 	perform internal.step_move('schedule', array(select m::internal.move from internal.edge_resolve(v_due) m));
 	perform internal.step_move('schedule',
 		array(select m::internal.move

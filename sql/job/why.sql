@@ -18,6 +18,7 @@ begin
 			when e."condition" = 'corr' then format('its elements wait for those of %s (%s)', x.label, x.state)
 			when e."condition" = 'start' then format('waits for %s to start (%s)', x.label, x.state)
 			when e."condition" = 'fail' then format('waits for %s to fail (%s)', x.label, x.state)
+			when e."condition" = 'teardown' then internal.why_teardown(e.peer_job_id, x.label, x.state)
 			when e."condition" = 'any' and e.peer_step_id = -1
 				and exists (select from job o join job p on p.uid = o.uid and p.name = o.name
 				where o.job_id = e.job_id and p.job_id = e.peer_job_id)

@@ -13,7 +13,7 @@ begin
 		when p_kind = 'after' and p_condition = 'start' and p_started then 'met'
 		when p_state is null then null
 		-- Whatever never had nodes is on none.
-		when p_kind = 'other_nodes' or (p_kind = 'after' and p_condition = 'any') then 'met'
+		when p_kind = 'other_nodes' or (p_kind = 'after' and p_condition in ('any', 'teardown')) then 'met'
 		when p_kind = 'after' and (p_state = 'completed' or (p_state = 'skipped' and p_cause = 'up_to_date')) then
 			case p_condition when 'fail' then 'not_needed' else 'met' end
 		when p_state = 'skipped' then 'not_needed'
@@ -22,7 +22,8 @@ begin
 end $$;
 comment on function internal.edge_verdict(text, text, text, text, boolean, boolean) is
 	'What an edge becomes when its peer has ended in a state (null: it has not) with a cause, had started, and had been '
-	'placed on nodes: met, failed, not_needed; null: it waits.';
+	'placed on nodes: met, failed, not_needed; null: it waits. A peer of an edge with condition teardown has ended when '
+	'internal.staging_is_over says so, too.';
 
 create function internal.edge_text(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -240,7 +241,8 @@ begin
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
 	-- corr is resolved element by element; see internal.array_correspond.
-	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed);
+	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed)
+		and (e."condition" <> 'teardown' or internal.staging_is_over(p.job_id));
 	if v_edges is not null then
 		return query select * from internal.edge_resolve(v_edges);
 	end if;

@@ -302,7 +302,7 @@ violation (what, who, detail) as (
 		union all
 		select j.state, j.ended_at from job j where e.peer_step_id < 0 and j.job_id = e.peer_job_id
 	) p on true
-	where e.kind = 'after' and e.gates and ((e."condition" in ('ok', 'any', 'fail') and (p.ended_at is null or p.ended_at > t.ordered_at))
+	where e.kind = 'after' and e.gates and ((e."condition" in ('ok', 'any', 'fail', 'teardown') and (p.ended_at is null or p.ended_at > t.ordered_at))
 		or (e."condition" = 'ok' and p.state <> 'completed') or (e."condition" = 'fail' and p.state = 'completed'))
 	union all
 	select 'steps that go together were placed apart', internal.step_label(r.job_id, min(r.step_id)), format('in %s decisions', count(distinct m.xid))

@@ -195,6 +195,50 @@ select is((t.step(:'j' || '.a')).deps_waiting, 1, 'its steps wait again');
 select t.right('requeued');
 select is(t.take(), :'j' || ':setup', 'and it is staged in again');
 
+-- afterburstbuffer: a job that waits for another one's teardown.
+create function t.after(p_job bigint, p_condition text default 'teardown') returns bigint language sql as $$
+	select t.submit('bob', '[{"name": "a"}]', jsonb_build_array(jsonb_build_object('step', 'a', 'job', p_job, 'condition', p_condition))) $$;
+create function t.waits(p_job bigint) returns text language sql as $$
+	select string_agg(e.state, ' ' order by e.peer_job_id) || ' ' || (t.step(p_job || '.a')).deps_waiting from rota.step_edge e where e.job_id = p_job $$;
+create function t.why(p_job bigint) returns text language sql as $$ select api.job_why(t.uid('bob'), 'bob', t.request(p_job::text)) #>> '{steps,0,conditions,0,message}' $$;
+select t.submit('alice', '[{"name": "a"}]', '[]', t.staging()) as k \gset
+select t.after(:k) as d, t.after(:k, 'any') as y \gset
+select is(t.why(:d), format('waits for job %s to end, and for its data to be torn down (pending, pending)', :k), 'it waits, and why says for what');
+select is(t.ran(:k), 'post_run:post_run', 'the other job has ended');
+select is(t.waits(:y), 'met 0', 'which is all that afterany waits for');
+select is(t.waits(:d), 'waiting 1', 'but not its data');
+select t.after(:k) as l \gset
+select is(t.waits(:l), 'waiting 1', 'nor does a job that is submitted now begin');
+select is(t.over(:k, -1, 'secret'), 'post_run', 'its stage-out fails');
+select is(t.why(:d), format('waits for job %1$s to end, and for its data to be torn down (completed, post_run, which failed: "rota continue %1$s" or "rota cancel --hurry %1$s" ends that)', :k), 'why says so, and not how');
+select t.act('cancel', 'alice', :'k', '{"hurry": true}') \g /dev/null
+select t.take() \g /dev/null
+select is(t.over(:k, -1, 'no'), 'teardown:job_teardown', 'a try of the teardown fails');
+select is(t.waits(:d), 'waiting 1', 'it still waits');
+select t.over(:k, -1, 'no') \g /dev/null
+select is(t.over(:k, -1, 'no'), 'complete', 'the last try fails, and that is the end of it');
+select is(t.waits(:d) || ', ' || t.waits(:l), 'met 0, met 0', 'the jobs wait no more');
+select t.right('teardown was waited for');
+select is(t.waits(t.after(:k)), 'met 0', 'who comes later does not wait');
+select t.pass(:'d' || '.a'), t.act('requeue', 'alice', :'k'), t.act('requeue', 'bob', :'d') \g /dev/null
+select is(t.waits(:d), 'waiting 1', 'both run again: it waits again');
+select t.act('cancel', 'alice', :'k') \g /dev/null
+select is(t.where(:k) || ' ' || t.waits(:d), 'complete met 0', 'cancelled before setup: no teardown to wait for');
+select t.submit('alice', '[{"name": "a"}]') as p \gset
+select t.after(:p) as d \gset
+select is(t.waits(:d), 'waiting 1', 'a job without directives');
+select t.act('cancel', 'alice', :'p') \g /dev/null
+select is(t.waits(:d), 'met 0', 'is waited for as by afterany');
+select t.submit('alice', '[{"name": "a", "hold": true}]', '[]', t.staging()) as k \gset
+select t.submit('alice', '[{"name": "a", "hold": true}]') as p \gset
+select t.submit('bob', '[{"name": "a", "deps_any": true}]', format('[{"step": "a", "job": %s, "condition": "teardown"}, {"step": "a", "job": %s}]', :k, :p)::jsonb) as d \gset
+select t.act('cancel', 'alice', :'p') \g /dev/null
+select is(t.waits(:d), 'waiting failed 1', 'one of two is enough: the other can no longer be met');
+select t.act('cancel', 'alice', :'k') \g /dev/null
+select is(t.waits(:d), 'met failed 0', 'this one is');
+select t.right('afterburstbuffer');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, condition, topo) values (%s, 0, 9, 'after', %s, 0, 'teardown', 0)$$, :d, :k), '23514', null, 'it is for whole jobs alone');
+
 -- The moves, and who may make them.
 select is(internal.staging_move(:j, 'post_run'), null, 'a move that there is not means nothing');
 select throws_ok($$update rota.staging set state = 'complete'$$, '23514', null, 'complete has a time');

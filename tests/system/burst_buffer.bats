@@ -89,6 +89,26 @@ data_in of job $job"* ]]
 	[ "$(called "$job")" = "$ALL" ]
 }
 
+@test "afterburstbuffer: the job waits for the teardown of the other one, also when its stage-out fails" {
+	job=$(submit "fail=data_out wait=job_teardown")
+	cd "$BATS_TEST_TMPDIR"
+	printf '#!/bin/bash\ntrue\n' >plain
+	next=$(rota submit --parsable --output=/dev/null -d "afterok:$job,afterburstbuffer:$job" plain)
+	rota wait --timeout=60 "$job"
+	waits() { rota why "$next" | grep -qF "waits for job $job to end, and for its data to be torn down (completed, $1"; }
+	eventually waits "staging_out, which failed"
+	touch "$SITE/healed.$job"
+	rota continue "$job"
+	eventually runs "$job" job_teardown
+	waits teardown
+	[ "$(sql "select state from rota.job where job_id = $next")" = "" ]
+	touch "$SITE/go.$job"
+	rota wait --timeout=60 "$next"
+	is_staging "$job" complete
+	[ "$(sql "select min(s.started_at) > max(c.ended_at) from rota.step s, rota.staging_call c where s.job_id = $next and c.job_id = $job")" = t ]
+	refused "there is no job 999999" rota submit -d afterburstbuffer:999999 plain
+}
+
 @test "while it stages in, queue, show and why say so, and the node stays free" {
 	job=$(submit "wait=data_in")
 	eventually runs "$job" data_in
