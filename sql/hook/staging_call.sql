@@ -69,6 +69,18 @@ end $$;
 comment on function internal.staging_wanted(bigint, text, boolean) is
 	'Whether a call is still to run: its job has not ended otherwise, and of pre_run some attempt is still to start.';
 
+create function internal.slurm_state(p_state text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return case
+		when p_state in ('starting', 'prolog') then 'CONFIGURING'
+		when p_state = 'ending' then 'COMPLETING'
+		when p_state = 'skipped' then 'COMPLETED'
+		when p_state = 'dependency_failed' then 'CANCELLED'
+		else upper(p_state) end;
+end $$;
+comment on function internal.slurm_state(text) is 'Slurm''s word for the state of a job.';
+
 create function internal.staging_job_info(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -77,7 +89,7 @@ begin
 			'user_name', j.user_name, 'account', j.account, 'name', j.name, 'qos', j.qos, 'comment', j.comment,
 			'work_dir', j.workdir, 'submit_time', floor(extract(epoch from j.submit_at)),
 			'start_time', floor(extract(epoch from j.started_at)), 'end_time', floor(extract(epoch from j.ended_at)),
-			'job_state', upper(coalesce(j.state, internal.job_state(j))), 'exit_code', j.exit_code,
+			'job_state', internal.slurm_state(coalesce(j.state, internal.job_state(j))), 'exit_code', j.exit_code,
 			'burst_buffer', g.directives, 'burst_buffer_state', replace(g.state, '_', '-'), 'partition', r.partition,
 			'nodes', n.nodes, 'num_nodes', n.count))
 		from job j

@@ -27,10 +27,16 @@ teardown_file() {
 	rota wait --timeout=60 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL" ]
-	run cat "$SITE/log.$job"
-	[ "${lines[0]}" = "setup $(id -u) $(id -g) (null) 0 nil" ]
-	[ "${lines[1]}" = "data_in $(id -u) $(id -g) $(id -un) PENDING" ]
-	[ "${lines[8]}" = "job_teardown false $(id -u) $(id -g)" ]
+	who="$(id -u) $(id -g)"
+	[ "$(cat "$SITE/log.$job")" = "setup $who (null) 0 nil
+data_in $who $(id -un) PENDING
+test_data_in $who $(id -un) PENDING
+paths $who
+pre_run $who $(id -un) CONFIGURING
+post_run $who $(id -un) COMPLETED
+data_out $who $(id -un) COMPLETED
+test_data_out $who $(id -un) COMPLETED
+job_teardown false $who" ]
 	# Each process has the account of the daemons, the folder /, and nothing of the job or the submitter in its environment.
 	account=$(stat -c '%u %g' "$ROTA_HOME/run/hook/staging")
 	[ "$(id -u)" != 0 ] || [ "$account" = "$(id -u rota) $(id -g rota)" ]
