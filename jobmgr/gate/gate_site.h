@@ -7,8 +7,8 @@
 /* Is there a script to ask? */
 bool gate_site_is_set(const struct gate_server *server);
 
-/* Called when the script has accepted a job. `changes` is what it has set in `desc`, an object; NULL: it was not asked, because it is
- * broken and hooks.broken says "accept". `texts` is a list of texts for the user. Both are valid until the function returns. */
+/* Called when the script has accepted a job. `changes` is an object with the fields of `desc` that the script set; NULL: the script could
+ * not be called, and hooks.broken is "accept". `texts` is a list of texts for the user. Both are valid until the function returns. */
 typedef void gate_site_handler(struct gate_call *c, const json_t *changes, const json_t *texts);
 
 /* Have a function of the script judge a job: `desc`, `rec` (NULL: a new job). If it refuses, the call ends with its texts and its

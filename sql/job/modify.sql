@@ -384,7 +384,7 @@ begin
 	return internal.control_answer('modify', v_target, v_target);
 end $$;
 comment on function api.job_modify(int, text, jsonb) is
-	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, each: {"12": '
-	'{...}} instead of job for that job, kept: {"12": [{field, before, after}]} what the site''s script has set, groups: '
-	'those of the caller}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}. RT409: not in this '
-	'state.';
+	'Store changes to steps and their jobs. Request {jobs, steps: [{job_id, request_id, changed, spec, auth}], job, each, kept, groups}, '
+	'or a selection instead of jobs. job: what changes of all jobs; each {"12": {...}}: what changes of one job, instead of job; kept {"12": '
+	'[{field, before, after}]}: what the site''s script set in one job; groups: those of the caller. Answer {steps: [{label, state, '
+	'action, changed, failed}]}. RT409: not in this state.';

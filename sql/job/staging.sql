@@ -87,7 +87,7 @@ begin
 		join job j on j.job_id = g.job_id
 		where case when p_job is null then g.ended_at is null else g.job_id = p_job end);
 end $$;
-comment on function internal.hook_list_json(bigint) is 'Staging of this job with its calls, or (null) all that is not over.';
+comment on function internal.hook_list_json(bigint) is 'Staging of the job p_job, with the calls of its functions; null: all staging that is not over, without calls.';
 
 create function internal.hook_retry(p_job bigint) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -109,7 +109,7 @@ begin
 	return internal.staging_move(p_job, 'retry');
 end $$;
 comment on function internal.hook_retry(bigint) is
-	'Try the failed stage-in or stage-out of a job again; the state that follows; null: nothing of it has failed.';
+	'Try the failed stage-in or stage-out of a job again. Answers the state that follows; null: nothing of the job has failed.';
 
 create function api.hook_admin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
