@@ -266,5 +266,7 @@ struct hook_call *hook_call(struct hook_client *client, const json_t *request, i
 
 void hook_call_cancel(struct hook_call *call)
 {
+	if (call->client->stream && !call->has_failed)
+		evbuffer_add_printf(bufferevent_get_output(call->client->stream), "{\"cancel\":%lld}\n", (long long)call->id);
 	call_free(call);
 }

@@ -36,7 +36,7 @@ void hook_client_free(struct hook_client *client);
  * The returned handle is valid until `done` is called. */
 struct hook_call *hook_call(struct hook_client *client, const json_t *request, int seconds, hook_call_done *done, void *arg);
 
-/* Drop a call, whose `done` is then never called. The function may run nevertheless. */
+/* Drop a call, whose `done` is then never called. runnerd kills slurm_bb_get_status; other functions may run to their end. */
 void hook_call_cancel(struct hook_call *call);
 
 #endif

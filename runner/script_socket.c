@@ -5,7 +5,7 @@
  * Invariants:
  * - It serves only the accounts of jobmgrd and of this process, and root: the kernel says who is at the other end.
  * - The file of a script comes from the configuration alone.
- * - Each request gets exactly one answer with its "id", unless its connection ends first.
+ * - Each request gets exactly one answer with its "id", unless its connection ends first. A line {"cancel": ID} gets none.
  * - A client that sends many requests, or takes no answers, is not read any further, so it cannot fill the memory.
  * - It needs neither the database nor a term of leadership. */
 #include "runner/script_socket.h"
@@ -54,6 +54,7 @@ struct script_request {
 	LIST_ENTRY(script_request) next;
 	struct script_connection *connection; /* NULL: it has ended */
 	json_t *id;
+	bool is_status; /* script_status.c has it, else a worker */
 };
 
 struct script_socket {
@@ -71,6 +72,13 @@ struct script_socket {
 
 static void connection_serve(struct script_connection *c);
 
+/* Nobody waits for the answer of a request any more. Workers have bounds, so their functions need not be killed. */
+static void request_cancel(struct script_socket *s, struct script_request *r)
+{
+	if (r->is_status)
+		script_status_cancel(s->statuses, r);
+}
+
 static void connection_close(struct script_connection *c)
 {
 	struct script_request *r;
@@ -78,6 +86,7 @@ static void connection_close(struct script_connection *c)
 	while ((r = LIST_FIRST(&c->requests))) {
 		LIST_REMOVE(r, next);
 		r->connection = NULL;
+		request_cancel(c->socket, r);
 	}
 	TAILQ_REMOVE(&c->socket->connections, c, next);
 	c->socket->count--;
@@ -143,37 +152,58 @@ static bool request_is_status(const json_t *request)
 	return !strcmp(script ? script : "", "burst_buffer") && !strcmp(function ? function : "", "slurm_bb_get_status");
 }
 
-/* Take one line. */
-static void connection_take(struct script_connection *c, const char *line, size_t length)
+static void connection_cancel(struct script_connection *c, const json_t *id)
 {
-	json_t *request = json_loadb(line, length, JSON_ALLOW_NUL, NULL), *id = json_object_get(request, "id");
-	const char *file = request_file(c->socket->conf, request), *why = NULL;
 	struct script_request *r;
 
-	if (!json_is_object(request))
-		why = "the request is no JSON object";
-	else if (!file)
-		why = "\"script\" of the request is neither \"job_submit\" nor \"burst_buffer\"";
-	else if (!*file)
-		why = "runnerd has no file for this script; set it in section \"hooks\" of rota.conf and restart runnerd";
-	if (why) {
-		connection_refuse(c, id, why);
-		json_decref(request);
-		return;
+	LIST_FOREACH (r, &c->requests, next) {
+		if (json_equal(r->id, id)) {
+			request_cancel(c->socket, r);
+			return;
+		}
 	}
-	r = xcalloc(1, sizeof *r);
+}
+
+/* Pass a request on. Takes it. */
+static void connection_pass(struct script_connection *c, json_t *request, const char *file)
+{
+	json_t *id = json_object_get(request, "id");
+	struct script_request *r = xcalloc(1, sizeof *r);
+
 	r->connection = c;
 	r->id = id ? json_incref(id) : json_null();
+	r->is_status = request_is_status(request);
 	LIST_INSERT_HEAD(&c->requests, r, next);
 	c->pending++;
 	json_object_del(request, "id");
-	if (request_is_status(request)) {
+	if (r->is_status) {
 		script_status_request(c->socket->statuses, request, request_done, r);
 		return;
 	}
 	json_object_del(request, "script");
 	json_object_set_new(request, "file", json_string(file));
 	script_worker_request(c->socket->workers, request, request_done, r);
+}
+
+/* Take one line. */
+static void connection_take(struct script_connection *c, const char *line, size_t length)
+{
+	json_t *request = json_loadb(line, length, JSON_ALLOW_NUL, NULL), *cancelled = json_object_get(request, "cancel");
+	const char *file = request_file(c->socket->conf, request), *why = NULL;
+
+	if (cancelled)
+		connection_cancel(c, cancelled);
+	else if (!json_is_object(request))
+		why = "the request is no JSON object";
+	else if (!file)
+		why = "\"script\" of the request is neither \"job_submit\" nor \"burst_buffer\"";
+	else if (!*file)
+		why = "runnerd has no file for this script; set it in section \"hooks\" of rota.conf and restart runnerd";
+	else
+		connection_pass(c, json_incref(request), file);
+	if (why)
+		connection_refuse(c, json_object_get(request, "id"), why);
+	json_decref(request);
 }
 
 static bool connection_is_full(const struct script_connection *c)

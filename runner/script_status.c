@@ -7,7 +7,6 @@
  * - A call ends after hooks.other_timeout. */
 #include "runner/script_status.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 
 #include "lib/err.h"
 #include "lib/log.h"
-#include "lib/text.h"
 #include "runner/hook.h"
 #include "runner/script_process.h"
 
@@ -130,6 +128,18 @@ void script_status_request(struct script_statuses *all, json_t *request, script_
 		return;
 	}
 	LIST_INSERT_HEAD(&all->calls, call, next);
+}
+
+void script_status_cancel(struct script_statuses *all, const void *arg)
+{
+	struct script_status *call;
+
+	LIST_FOREACH (call, &all->calls, next) {
+		if (call->arg == arg) {
+			hook_stop(call->hook, "was killed because nobody waits for its answer");
+			return;
+		}
+	}
 }
 
 /* Returns the answer of a call whose process is reaped. */

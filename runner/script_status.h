@@ -21,6 +21,9 @@ void script_statuses_free(struct script_statuses *statuses);
  * `done` is called exactly once, maybe inside this function. */
 void script_status_request(struct script_statuses *statuses, json_t *request, script_work_done *done, void *arg);
 
+/* Kill the function of the request with this `arg`, if it has not ended. `done` is called as for one that failed. */
+void script_status_cancel(struct script_statuses *statuses, const void *arg);
+
 /* Reap the process if it is that of a call. Returns false if it is not. */
 bool script_status_reap(struct script_statuses *statuses, pid_t pid);
 

@@ -15,6 +15,7 @@ static struct event_base *base;
 static struct hook_client *client;
 static int listener, runnerd = -1; /* descriptors of the test's own end */
 static int answered, failed;
+static int call_seconds; /* seconds of each call; 0: those of the client */
 static char word[WORDS]; /* "message" of the last answer, or the last error */
 
 static void serve(void)
@@ -34,7 +35,7 @@ static int set_up(void **state)
 		return -1;
 	base = event_base_new();
 	client = hook_client_new(base, unit_path("sock"), 1);
-	answered = failed = 0;
+	answered = failed = call_seconds = 0;
 	listener = runnerd = -1;
 	return 0;
 }
@@ -66,7 +67,7 @@ static struct hook_call *ask(const char *text, int *end)
 {
 	json_t *request = json_pack("{s:s, s:s, s:[s], s:i}", "script", "burst_buffer", "function", "slurm_bb_setup", "args",
 				    text, "id", 77);
-	struct hook_call *call = hook_call(client, request, 0, done, end);
+	struct hook_call *call = hook_call(client, request, call_seconds, done, end);
 
 	*end = 0;
 	json_decref(request);
@@ -210,7 +211,8 @@ static void test_cancelled(void **state)
 {
 	int first, second;
 	json_int_t ids[2];
-	char line[256];
+	char line[256], expected[64];
+	size_t length = 0;
 
 	(void)state;
 	serve();
@@ -219,6 +221,12 @@ static void test_cancelled(void **state)
 	hook_call_cancel(call);
 	for (int i = 0; i < 2; i++)
 		free(receive(&ids[i]));
+	do
+		assert_int_equal(read(runnerd, line + length, 1), 1);
+	while (line[length++] != '\n');
+	line[length] = '\0';
+	snprintf(expected, sizeof expected, "{\"cancel\":%d}\n", (int)ids[0]);
+	assert_string_equal(line, expected);
 	snprintf(line, sizeof line, "{\"id\":%d,\"rc\":0,\"message\":\"a\"}\n{\"id\":%d,\"rc\":0,\"message\":\"b\"}\n",
 		 (int)ids[0], (int)ids[1]);
 	reply(line);
@@ -256,6 +264,7 @@ static void test_reads_nothing(void **state)
 
 	(void)state;
 	serve();
+	call_seconds = 60; /* so that only full output refuses them */
 	memset(text, 'x', HOOK_CALL_MOST);
 	text[HOOK_CALL_MOST - 4096] = '\0';
 	for (int i = 0; i < CALLS; i++)
