@@ -1,10 +1,11 @@
--- Races: every two calls that write (calls.psql), in both orders, from two sessions. The first call is made and its transaction
+-- Races: every two functions that write (calls.psql), in one of the two orders, from two sessions. The first call is made and its transaction
 -- stays open while the second is made; then both behind a door, a lock on all jobs or all nodes, so that they come to their own
 -- locks with what they read before. What must hold: nobody waits in a ring, and the rows and the answers are those of one of the
 -- two orders, one call after the other (of which tests/sql/random.sql shows that all adds up).
 --
 -- It works in a database of its own, a copy of the one that tests/sql/run has made, because meetings have to be committed.
--- ROTA_RACE: "all" meetings, or those with a call whose name matches; ROTA_SEED (-1 to 1): another draw;
+-- Which orders, calls and doors is drawn anew each time, so that a run stays short; every call comes once at least. It prints the seed.
+-- ROTA_RACE: "all" meetings, or those with a call whose name matches; ROTA_SEED (-1 to 1): the draw of that seed;
 -- ROTA_SOAK: so many seconds of many calls at once besides.
 \set ON_ERROR_STOP 1
 \set QUIET 1
@@ -23,7 +24,7 @@ create extension dblink schema tap;
 \getenv which ROTA_RACE
 \set soak 0
 \getenv soak ROTA_SOAK
-\set seed 0.42
+select round(random()::numeric, 6) as seed \gset
 \getenv seed ROTA_SEED
 
 create function t.says(p_call text, p_other text default null) returns text language sql as $$ select p_call || case p_call when p_other then '''s twin' else '' end || ' answers' $$;
@@ -151,7 +152,23 @@ begin
 	insert into t.met values (p_first, p_second, p_door, v_wrong);
 	commit;
 end $$;
--- p_which: "all", or a pattern of names, for all meetings of such calls; else one for every two functions in either order, drawn.
+-- Of every two functions one meeting, in either order. The calls of a function take turns, so that each comes.
+create function t.draw() returns table (first text, second text, door text) language sql as $$
+	with function as materialized (select distinct function as name from t.call order by 1),
+	pair as materialized (
+		select row_number() over (order by a.name, b.name) as nr, case when random() < 0.5 then array[a.name, b.name] else array[b.name, a.name] end as functions,
+			(array['', 'job', 'node'])[1 + floor(3 * random())::int] as door
+		from function a join function b on a.name <= b.name),
+	side as materialized (
+		select p.nr, p.door, s.side, s.function, row_number() over (partition by s.function order by random()) as turn
+		from pair p cross join unnest(p.functions) with ordinality s (function, side)),
+	call as materialized (
+		select c.name, c.function, row_number() over (partition by c.function order by random()) - 1 as nr, count(*) over (partition by c.function) as calls from t.call c)
+	select max(c.name) filter (where s.side = 1), max(c.name) filter (where s.side = 2), s.door
+	from side s join call c on c.function = s.function and c.nr = s.turn % c.calls
+	group by s.nr, s.door order by s.nr;
+$$;
+-- p_which: "all", or a pattern of names, for all meetings of such calls; else those that are drawn.
 create procedure t.races(p_which text, p_seed float) language plpgsql as $$
 declare
 	v_one record;
@@ -163,9 +180,7 @@ begin
 		from t.call a cross join t.call b cross join unnest(array['', 'job', 'node']) as d (door)
 		where p_which <> '' and (p_which = 'all' or a.name ~ p_which or b.name ~ p_which)
 		union all
-		select * from (select distinct on (a.function, b.function) a.name, b.name, d.door
-			from t.call a cross join t.call b cross join unnest(array['', 'job', 'node']) as d (door)
-			where p_which = '' order by a.function, b.function, random()) x
+		select d.* from t.draw() d where p_which = ''
 	loop
 		call t.race(v_one.first, v_one.second, v_one.door);
 		v_count := v_count + 1;
@@ -217,7 +232,10 @@ select is_empty($$select p.oid::regprocedure from pg_proc p
 	'every function that daemons call and that writes is in tests/sql/race/calls.psql');
 select is_empty($$select c.name, x.says from t.call c cross join lateral (select t.alone(c.name) as says) x where x.says ~ '^[0-9A-Z]{5} ' and c.name <> 'dead'$$,
 	'every call by itself is a good one (but that a node is lost has to be seen first)');
+select diag('ROTA_SEED=' || :'seed');
 call t.races(:'which', :seed);
+select is_empty($$select c.name from t.call c where c.name not in (select first from t.met) and c.name not in (select second from t.met)$$, 'every call has met another one')
+where :'which' in ('', 'all');
 call t.soak(:soak);
 select ok(not bool_or(wrong is not null), count(*) || ' meetings of ' || (select count(*) from t.call) || ' calls') from t.met;
 select diag(format('%s, %s%s:', first, second, ', behind a door of ' || nullif(door, '') || 's') || E'\n' || wrong) from t.met where wrong is not null order by first, second, door limit 100;
