@@ -284,25 +284,14 @@ ended_as() {
 	END
 	runs() { [ "$(rota sql -At -c "select state from acct.step where job_id = $job")" = running ]; }
 	eventually runs
-	# Transactions with such an order wait before they commit, as long as there is a row in `stops`.
-	superuser "create table public.stops (kind text);
-		create function public.stop() returns trigger language plpgsql security definer as \$\$
-		begin
-			while exists (select from public.stops s where s.kind = new.kind) loop
-				perform pg_sleep(0.05);
-			end loop;
-			return null;
-		end \$\$;
-		create constraint trigger stop after insert on rota.node_order deferrable initially deferred for each row
-			when (new.kind in ('grow', 'shrink')) execute function public.stop()"
+	orders_can_wait grow shrink
 	stops() {
-		superuser "insert into public.stops values ('$1')" >/dev/null
+		hold_up "$1"
 		"${@:2}"
-		waits() { [ -n "$(superuser "select pid from pg_stat_activity where wait_event = 'PgSleep'")" ]; }
-		eventually waits
-		kill -KILL "$(pid_of jobmgrd)"
-		superuser "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'" >/dev/null
-		superuser "delete from public.stops" >/dev/null
+		eventually is_held_up
+		kill_now "$(pid_of jobmgrd)"
+		end_held_up
+		let_pass
 		rota up >/dev/null
 	}
 	stops grow rota grow --nodes=+1 -w n2 "$job"
@@ -312,7 +301,7 @@ ended_as() {
 	shrinks() { rota shrink --nodes=n2 "$job"; }
 	stops shrink eventually shrinks
 	eventually are 'completed given_back t' "concat_ws(' ', state, cause, gone_at is not null)"
-	superuser 'drop trigger stop on rota.node_order; drop function public.stop(); drop table public.stops'
+	orders_cannot_wait
 	touch gone over
 	run -0 rota wait -q --timeout=60 "$job"
 	audit

@@ -176,9 +176,69 @@ step_managers() {
 	done 2>/dev/null
 }
 
+# in_instance COMMAND LINE: pids of the processes with exactly this command line, a pattern, that have this instance in their environment.
+# Others of this machine may have the same one.
+in_instance() {
+	local pid
+	for pid in $(pgrep -fx -- "$1"); do
+		! grep -qzFx "ROTA_HOME=$ROTA_HOME" "/proc/$pid/environ" || echo "$pid"
+	done 2>/dev/null
+}
+
+# are_dead PID...: they have ended, reaped or not.
+are_dead() {
+	local pid
+	for pid in "$@"; do
+		! grep -q '^State:.[^ZX]' "/proc/$pid/status" 2>/dev/null || return 1
+	done
+}
+
+# kill_now PID...: kill them, and wait until they have ended: a process that was just killed may still hold its lock.
+kill_now() {
+	kill -KILL "$@"
+	eventually are_dead "$@"
+}
+
 # superuser SQL: run it in the instance's database as its superuser.
 superuser() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
+}
+
+# orders_can_wait KIND...: make a trigger by which a transaction that inserts an order of these kinds can be held up before it commits.
+# orders_cannot_wait: remove it.
+orders_can_wait() {
+	superuser "create table public.stops (kind text);
+		create function public.stop() returns trigger language plpgsql security definer as \$\$
+		begin
+			while exists (select from public.stops s where s.kind = new.kind) loop
+				perform pg_sleep(0.05);
+			end loop;
+			return null;
+		end \$\$;
+		create constraint trigger stop after insert on rota.node_order deferrable initially deferred for each row
+			when (new.kind = any ('{$(IFS=,; echo "$*")}')) execute function public.stop()"
+}
+
+# hold_up KIND: let such transactions wait. is_held_up: one of them waits. end_held_up: end its session, so that it never commits. let_pass: let
+# later ones commit.
+hold_up() {
+	superuser "insert into public.stops values ('$1')"
+}
+
+is_held_up() {
+	[ -n "$(superuser "select pid from pg_stat_activity where wait_event = 'PgSleep'")" ]
+}
+
+end_held_up() {
+	superuser "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'" >/dev/null
+}
+
+let_pass() {
+	superuser 'delete from public.stops'
+}
+
+orders_cannot_wait() {
+	superuser 'drop trigger stop on rota.node_order; drop function public.stop(); drop table public.stops'
 }
 
 # refused PATTERN COMMAND...: the command fails with an error that matches.
@@ -209,6 +269,11 @@ eventually() {
 is_idle() {
 	[ "$(superuser "select (select count(*) from rota.allocation where gone_at is null) + (select count(*) from rota.node_order)
 		+ (select count(*) from rota.growth where closed_at is null)")" = 0 ]
+}
+
+# has_left JOB: the job's attempts have left their nodes, epilogs included. A job has ended before that.
+has_left() {
+	[ "$(superuser "select count(*) from rota.allocation where job_id = $1 and gone_at is null")" = 0 ]
 }
 
 # audit: the rules that hold whatever happened to the instance; every job has ended.

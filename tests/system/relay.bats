@@ -3,6 +3,7 @@
 # be, what they cost jobmgrd, and how they end.
 
 load helper
+load terminal
 
 setup_file() {
 	certificates gate DNS:localhost,IP:127.0.0.1
@@ -25,6 +26,7 @@ teardown_file() {
 }
 
 teardown() {
+	hang_up
 	[ -z "${holder:-}" ] || kill "$holder" 2>/dev/null || true
 	rota cancel --me >/dev/null 2>&1 || true
 	eventually is_idle
@@ -89,7 +91,8 @@ unreachable() {
 	allocation
 	run -0 rota steps --json "$job"
 	[ "$(jq '.substeps | length' <<<"$output")" = 0 ]
-	[ "$(streams)" = 0 ]
+	free() { [ "$(streams)" = 0 ]; }
+	eventually free
 }
 
 @test "the relay by HTTPS: TLS in TLS" {
@@ -299,26 +302,23 @@ restart() {
 }
 
 @test "rota shell through the relay: jobmgrd is killed, and the session goes on" {
-	tmux -S "$BATS_TEST_TMPDIR/tmux" -f /dev/null new-session -d -x 100 -y 30 "env SHELL=/bin/bash PS1='outside> ' bash --norc --noprofile"
-	keys() { tmux -S "$BATS_TEST_TMPDIR/tmux" send-keys "$@"; }
-	sees() { [[ $(tmux -S "$BATS_TEST_TMPDIR/tmux" capture-pane -p) == *"$1"* ]]; }
-	eventually sees 'outside>'
-	keys 'rota shell --session=far' Enter
+	person
+	keys 'rota shell --session=far; echo status $?' Enter
 	session() { rota acct --sessions --me --states=running --json | jq -e '.rows | length == 1'; }
 	eventually session
 	keys "PS1='inside> '; stty size" Enter
-	eventually sees '30 100'
-	eventually sees 'inside>'
+	see '30 100'
+	see 'inside>'
 	kill -KILL "$(pid_of jobmgrd)"
-	eventually sees 'outside>'
+	left() { [[ $(screen) =~ status\ [0-9] ]]; }
+	eventually left
 	rota up >/dev/null 2>&1 3>&-
 	keys 'clear; rota attach far' Enter
-	eventually sees 'inside>'
+	see 'inside>'
 	keys 'echo $((6 * 7))' Enter
-	eventually sees 42
+	see 42
 	keys 'exit 9' Enter
-	eventually sees 'outside>'
-	tmux -S "$BATS_TEST_TMPDIR/tmux" kill-server
+	see 'outside>'
 }
 
 @test "jobmgrd is killed under a rota run: the command says so, and its sub-step is cancelled, as where the node is lost" {

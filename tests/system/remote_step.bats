@@ -2,6 +2,7 @@
 # Clients on other machines than the step: tokens, TLS to the step manager, and what it refuses.
 
 load helper
+load terminal
 
 setup_file() {
 	instance_up 1 --cpus 4 --set node.grace=1
@@ -13,6 +14,7 @@ teardown_file() {
 }
 
 teardown() {
+	hang_up
 	rota cancel --me >/dev/null 2>&1 || true
 }
 
@@ -202,21 +204,17 @@ signed() {
 }
 
 @test "rota attach and rota shell by TLS" {
-	tmux -S "$BATS_TEST_TMPDIR/tmux" -f /dev/null new-session -d -x 100 -y 30 "env SHELL=/bin/bash PS1='outside> ' bash --norc --noprofile"
-	keys() { tmux -S "$BATS_TEST_TMPDIR/tmux" send-keys "$@"; }
-	sees() { [[ $(tmux -S "$BATS_TEST_TMPDIR/tmux" capture-pane -p) == *"$1"* ]]; }
-	eventually sees 'outside>'
+	person
 	keys 'rota shell --session=far' Enter
 	session() { rota acct --sessions --me --states=running --json | jq -e '.rows | length == 1'; }
 	eventually session
 	keys "PS1='inside> '; stty size" Enter
-	eventually sees '30 100'
+	see '30 100'
 	keys Enter '~.'
-	eventually sees 'rota attach'
+	see 'rota attach'
 	keys 'clear; rota attach far' Enter
-	eventually sees 'inside>'
+	see 'inside>'
 	keys 'exit 9' Enter
-	eventually sees 'outside>'
-	tmux -S "$BATS_TEST_TMPDIR/tmux" kill-server
+	see 'outside>'
 	eventually is_idle
 }

@@ -2,6 +2,7 @@
 # Terminals of sub-steps on other nodes than the first one of their step, typed into a real terminal (tmux).
 
 load helper
+load terminal
 
 setup_file() {
 	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1
@@ -28,9 +29,9 @@ setup() {
 }
 
 teardown() {
-	tmux -S "$TMUX_SOCKET" kill-server 2>/dev/null || true
+	hang_up
 	rota cancel -q --me >/dev/null 2>&1 || true
-	rota wait -q --timeout=60 || true
+	eventually is_idle
 }
 
 # allocation: a job with all three nodes that waits; its number is in `job`.
@@ -38,32 +39,6 @@ allocation() {
 	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out "$@" \
 		--wrap='env -0 >env.new; mv env.new env; while :; do sleep 0.1; done')
 	eventually test -e env
-}
-
-# person: a new terminal of 100 x 30 in which somebody types; `keys` types, `screen` prints what is seen.
-person() {
-	TMUX_SOCKET=$(mktemp -u "$BATS_TEST_TMPDIR/tmux.XXXXXX")
-	tmux -S "$TMUX_SOCKET" -f /dev/null new-session -d -x 100 -y 30 -c "$FOLDER" "env SHELL=/bin/bash PS1='outside> ' bash --norc --noprofile"
-	see 'outside>'
-}
-
-keys() {
-	tmux -S "$TMUX_SOCKET" send-keys "$@"
-}
-
-screen() {
-	tmux -S "$TMUX_SOCKET" capture-pane -p
-}
-
-# see TEXT: wait until the screen has it.
-see() {
-	for _ in {1..600}; do
-		[[ $(screen) != *"$1"* ]] || return 0
-		sleep 0.1
-	done
-	echo "the screen does not show \"$1\":" >&2
-	screen >&2
-	return 1
 }
 
 # has SQL VALUE: does the database answer this?
@@ -80,13 +55,6 @@ state() {
 	rota steps --json "$job" | jq -r ".substeps[${1:-0}] | .state + \" \" + .cause"
 }
 
-# runs_in_shell NUMBER COMMAND: type the command, and wait until the shell is at it.
-runs_in_shell() {
-	keys "printf 'be%s\\n' gin$1; $2" Enter
-	see "begin$1"
-	sleep 0.5
-}
-
 @test "a shell on another node: window size, Ctrl-C, Ctrl-Z, Ctrl-\\ and the exit code" {
 	allocation
 	person
@@ -95,17 +63,17 @@ runs_in_shell() {
 	keys "PS1='inside> '; stty size; echo on \$ROTA_NODE \$ROTA_SUBSTEP" Enter
 	see '30 100'
 	see 'on n2 1'
-	tmux -S "$TMUX_SOCKET" resize-window -x 90 -y 25
+	resize 90 25
 	keys 'clear; stty size' Enter
 	see '25 90'
-	runs_in_shell 1 'sleep 1000'
+	sleeps
 	keys C-c
 	keys 'echo interrupted $?' Enter
 	see 'interrupted 130'
-	runs_in_shell 2 'sleep 1001'
+	sleeps
 	keys C-z
 	see 'Stopped'
-	runs_in_shell 3 'kill %1; sleep 1002'
+	sleeps 'kill %1'
 	keys C-\\
 	keys 'echo quit $?' Enter
 	see 'quit 131'
@@ -184,7 +152,7 @@ runs_in_shell() {
 	see 'used 12'
 	see 'this session is idle and ends in 4 s'
 	keys 'x'
-	sleep 6
+	sleep 4.5 # longer than that, and far shorter than the limit
 	[[ $(state) == 'running '* ]]
 	see 'timeout (idle_timeout)'
 	eventually has "select state, cause, last_key_at > started_at, last_output_at > last_key_at from acct.session where name = 'desk'" 'timeout|idle_timeout|t|t'
@@ -209,7 +177,7 @@ runs_in_shell() {
 	see '30 100'
 	keys Enter '~.'
 	see 'find it again'
-	tmux -S "$TMUX_SOCKET" kill-server
+	hang_up
 	TMUX_SOCKET=$first
 	see 'got hello'
 	eventually has "select jsonb_array_length(attached) from acct.session where name = 'later' and job_id = $job" 1
@@ -232,12 +200,12 @@ runs_in_shell() {
 		eventually found
 		keys "clear; rota attach by_$route; echo left" Enter
 		see 'on n2 by bash'
-		tmux -S "$TMUX_SOCKET" resize-window -x 90 -y 25
+		resize 90 25
 		keys 'clear; stty size' Enter
 		see '25 90'
 		keys 'exit' Enter
 		see 'left'
-		tmux -S "$TMUX_SOCKET" kill-server
+		hang_up
 	done
 	unset ROTA_STEP_ROUTE
 }
@@ -317,7 +285,7 @@ memory_is_small() {
 	frozen=$TMUX_SOCKET
 	attached() { [ "$(rota steps --json "$job" | jq '.substeps[0].attached | length')" = "$1" ]; }
 	eventually attached 1 || { rota steps --json "$job"; screen; false; }
-	client=$(pgrep -fx "rota attach $job")
+	client=$(in_instance "rota attach $job")
 	kill -STOP "$client"
 	person
 	keys "rota attach $job" Enter
@@ -332,7 +300,7 @@ memory_is_small() {
 	done
 	text_has 'got three.'
 	run -0 memory_is_small
-	tmux -S "$TMUX_SOCKET" kill-server
+	hang_up
 	TMUX_SOCKET=$frozen
 	[[ $(screen) != *'got three'* ]]
 	kill -CONT "$client"
@@ -362,7 +330,7 @@ memory_is_small() {
 	allocation
 	./in_job rota run --pty --detach -w n2 --session=mine sh -c 'echo secret; read -r line; echo "got $line"; exec sleep 1000'
 	eventually text_has secret
-	name=$(pgrep -ax rota-terminal | awk '/echo secret/ { print $3 }')
+	name=$(tr '\0' '\n' <"/proc/$(in_instance '[^ ]*rota-terminal .*echo secret.*' | head -n 1)/cmdline" | sed -n 2p)
 	[ -n "$name" ]
 	cat >eve.py <<-'END'
 		import socket, sys
@@ -381,7 +349,7 @@ memory_is_small() {
 	port=$(jq -r 'select(.kind == "call") | .port' "$ROTA_HOME/node/n1/substeps/$job".*)
 	key=$(printf '0%.0s' {1..64})
 	for guest in "n2 view 1" "n2 view" "n2 client" "n2"; do
-		run -1 as "$EVE" timeout 20 openssl s_client -connect "127.0.0.1:$port" -psk_identity "$guest" -psk "$key" -tls1_3 </dev/null
+		run -1 as "$EVE" timeout 60 openssl s_client -connect "127.0.0.1:$port" -psk_identity "$guest" -psk "$key" -tls1_3 </dev/null
 	done
 	users_remove "$EVE"
 	run -0 rota attach --text "$job"

@@ -2,6 +2,7 @@
 # Terminals: `rota shell`, `rota run --pty` and `rota attach`, typed into a real terminal (tmux).
 
 load helper
+load terminal
 
 setup_file() {
 	instance_up 1 --cpus 2
@@ -11,38 +12,15 @@ teardown_file() {
 	instance_down
 }
 
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
 teardown() {
-	tmux -S "$TMUX_SOCKET" kill-server 2>/dev/null || true
+	hang_up
 	[[ -z ${limited:-} ]] || rota admin partition change main --idle_timeout=none
 	rota cancel -q --me >/dev/null 2>&1 || true
 	rota wait -q --timeout=60 || true
-}
-
-# person: a new terminal of 100 x 30 in which somebody types; `keys` types, `screen` prints what is seen. Each has a server of its own: one
-# that ends would take the session of the next one with it.
-person() {
-	TMUX_SOCKET=$(mktemp -u "$BATS_TEST_TMPDIR/tmux.XXXXXX")
-	tmux -S "$TMUX_SOCKET" -f /dev/null new-session -d -x 100 -y 30 -c "$BATS_TEST_TMPDIR" "env SHELL=/bin/bash PS1='outside> ' bash --norc --noprofile"
-	see 'outside>'
-}
-
-keys() {
-	tmux -S "$TMUX_SOCKET" send-keys "$@"
-}
-
-screen() {
-	tmux -S "$TMUX_SOCKET" capture-pane -p
-}
-
-# see TEXT: wait until the screen has it.
-see() {
-	for _ in {1..1200}; do
-		[[ $(screen) != *"$1"* ]] || return 0
-		sleep 0.1
-	done
-	echo "the screen does not show \"$1\":" >&2
-	screen >&2
-	return 1
 }
 
 # runs NAME: wait until the sub-step of the job of this name runs; the job's number is in `job`.
@@ -58,13 +36,6 @@ runs() {
 	return 1
 }
 
-# runs_in_shell NUMBER COMMAND: type the command, and wait until the shell is at it.
-runs_in_shell() {
-	keys "printf 'be%s\\n' gin$1; $2" Enter
-	see "begin$1"
-	sleep 0.5
-}
-
 @test "a shell: window size, Ctrl-C, Ctrl-Z, Ctrl-\\ and the exit code" {
 	person
 	keys "rota shell -J work; echo status \$?" Enter
@@ -72,23 +43,23 @@ runs_in_shell() {
 	keys "PS1='inside> '; stty size; echo step \$ROTA_STEP_LABEL" Enter
 	see '30 100'
 	see '.script'
-	tmux -S "$TMUX_SOCKET" resize-window -x 90 -y 25
+	resize 90 25
 	keys 'clear; stty size' Enter
 	see '25 90'
-	runs_in_shell 1 'sleep 1000'
+	sleeps
 	keys C-c
 	keys 'echo interrupted $?' Enter
 	see 'interrupted 130'
-	runs_in_shell 2 'sleep 1001'
+	sleeps
 	keys C-z
 	see 'Stopped'
-	runs_in_shell 3 'kill %1; sleep 1002'
+	sleeps 'kill %1'
 	keys C-\\
 	keys 'echo quit $?' Enter
 	see 'quit 131'
 	keys 'exit 9' Enter
 	see 'status 9'
-	run rota wait --timeout=30
+	run rota wait --timeout=120
 	[[ $(rota sql -At -c "select exit_code from acct.job where name = 'work'") == 9 ]]
 }
 
@@ -108,7 +79,7 @@ runs_in_shell() {
 	see $'3\nlast of it'
 	keys 'exit' Enter
 	see 'outside>'
-	run -0 rota wait --timeout=30
+	run -0 rota wait --timeout=120
 }
 
 @test "a closed terminal leaves the program running, unless --kill-on-hangup is given" {
@@ -116,7 +87,7 @@ runs_in_shell() {
 	# It prints all the time, so the client cannot write when the terminal is gone.
 	keys "rota run --pty --name=stays sh -c 'while echo more; do sleep 0.01; done'" Enter
 	runs stays
-	tmux -S "$TMUX_SOCKET" kill-server
+	hang_up
 	bash -c 'rota attach "$0" >/dev/full' "$job" </dev/null 2>"$BATS_TEST_TMPDIR/attached" || true # nor does somebody who cannot write
 	grep -q 'could not write the output' "$BATS_TEST_TMPDIR/attached"
 	run rota steps --json "$job"
@@ -124,12 +95,12 @@ runs_in_shell() {
 	[ "$status" = 0 ]
 	[[ $(jq -r '.substeps[0].state' <<<"$output") == running ]]
 	rota cancel -q "$job"
-	run rota wait --timeout=30 "$job"
+	run rota wait --timeout=120 "$job"
 	person
 	keys "rota run --pty --kill-on-hangup --name=goes sleep 1004" Enter
 	runs goes
-	tmux -S "$TMUX_SOCKET" kill-server
-	run rota wait --timeout=30
+	hang_up
+	run rota wait --timeout=120
 	[[ $(rota queue --json | jq '.jobs | length') == 0 ]]
 }
 
@@ -144,7 +115,7 @@ runs_in_shell() {
 	[[ $output == *'1 hello'* ]]
 	keys ':wq' Enter
 	see 'outside>'
-	run -0 rota wait --timeout=30
+	run -0 rota wait --timeout=120
 }
 
 # has SQL VALUE: does the database answer this?
@@ -178,7 +149,7 @@ has() {
 	see 'first seen'
 	keys "exit" Enter
 	see 'outside>'
-	run -0 rota wait --timeout=30
+	run -0 rota wait --timeout=120
 	run -1 rota attach desk
 	[[ $output == *'no session "desk" of yours runs'* ]]
 	run -2 rota run --session=desk true
@@ -211,10 +182,10 @@ has() {
 	see 'used 12'
 	see 'this session is idle and ends in 4 s'
 	keys 'x'
-	sleep 6
+	sleep 4.5 # longer than that, and far shorter than the limit
 	[[ $(rota steps --json "$job" | jq -r '.substeps[0].state') == running ]]
 	see 'timeout (idle_timeout)'
-	run rota wait --timeout=30
+	run rota wait --timeout=120
 	eventually has "select state, cause from acct.session where name = 'lazy'" 'timeout|idle_timeout'
 	has "select state, cause from acct.substep where job_id = $job" 'timeout|idle_timeout'
 }
@@ -242,7 +213,6 @@ has() {
 }
 
 @test "a script starts sessions with nobody attached" {
-	cd "$BATS_TEST_TMPDIR"
 	job=$(rota submit --parsable -n 2 --output=/dev/null --wrap='rota run --pty --detach --name=within sleep 1000 >names; touch begun; exec sleep 1000')
 	eventually test -e begun
 	[[ $(<names) == "$job.script.1" ]]
@@ -262,7 +232,6 @@ limits() {
 }
 
 @test "of the idle limits of session, job, quality of service and partition, the shortest counts" {
-	cd "$BATS_TEST_TMPDIR"
 	limited=1
 	rota admin partition change main --idle_timeout=1:00:00
 	rota admin qos create brief --idle_timeout=40
@@ -309,7 +278,7 @@ limits() {
 	see '(limit of partition main); press a key to keep it'
 	see 'timeout (idle_timeout, limit of partition main)'
 	eventually has "select state, cause, idle_timeout_s, idle_timeout_of from acct.session where name = 'ruled'" 'timeout|idle_timeout|6|partition main'
-	run rota wait --timeout=30
+	run rota wait --timeout=120
 	run -0 rota acct --sessions --me
 	[[ $output == *'LIMIT OF'*'partition main'* ]]
 }

@@ -239,7 +239,7 @@ completes() {
 		export ROTA_STEP_SOCKET=$1
 		until [ "$(rota nodes --mine --json | jq -r '.nodes[] | .node + " " + .state' | sort | tr '\n' ' ')" = 'n1 up n2 up ' ]; do sleep 0.1; done
 	END
-	uses() { timeout 20 bash again.sh "$(find "$ROTA_HOME/node/n1/spool/$job.0.1" -name steps)"; }
+	uses() { timeout 60 bash again.sh "$(find "$ROTA_HOME/node/n1/spool/$job.0.1" -name steps)"; }
 	uses
 	rota shrink --nodes=n2 "$job"
 	eventually mine ''
@@ -310,33 +310,23 @@ completes() {
 		rota run -w n2 -c 2 -J stays bash task.sh stays; echo "stays $?" >>codes
 	END
 	eventually has ledger 'stays begin n2'
-	# The transaction that gives the node back waits before it commits, as long as there is a row in `stops`.
-	superuser "create table public.stops (kind text);
-		create function public.stop() returns trigger language plpgsql security definer as \$\$
-		begin
-			while exists (select from public.stops s where s.kind = new.kind) loop
-				perform pg_sleep(0.05);
-			end loop;
-			return null;
-		end \$\$;
-		create constraint trigger stop after insert on rota.node_order deferrable initially deferred for each row
-			when (new.kind = 'kill') execute function public.stop();
-		insert into public.stops values ('kill')"
+	# The transaction that gives the node back waits before it commits.
+	orders_can_wait kill
+	hold_up kill
 	rota shrink --nodes=n3 "$job"
-	waits() { [ -n "$(superuser "select pid from pg_stat_activity where wait_event = 'PgSleep'")" ]; }
-	eventually waits
+	eventually is_held_up
 	kill -KILL "$(pid_of procmgrd n1)" $(step_managers "$job" 0)
-	superuser "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'" >/dev/null
+	end_held_up
 	[ "$(superuser "select count(*) from rota.allocation where given_back_at is not null and job_id = $job")" = 0 ]
 	# The node does not get its order while its process manager does not run.
 	stopped=$(pid_of procmgrd n3)
 	kill -STOP "$stopped"
 	kill -KILL "$(pid_of jobmgrd)" "$(pid_of PostgreSQL)"
 	rota up >/dev/null
-	superuser 'delete from public.stops'
+	let_pass
 	given() { [ "$(superuser "select count(*) from rota.allocation where given_back_at is not null and job_id = $job")" = 1 ]; }
 	eventually given
-	superuser 'drop trigger stop on rota.node_order; drop function public.stop(); drop table public.stops'
+	orders_cannot_wait
 	# The launcher finds that the keeper has died, before it passes on the order.
 	kill -KILL "$(sed 's/ .*//' "$ROTA_HOME/node/n3/spool/$job.0.1/pid")"
 	kill -KILL "$stopped" "$(pid_of jobmgrd)"
