@@ -3,6 +3,7 @@
 
 ROTA_TEST_LEAKS=1
 load helper
+load terminal
 
 setup_file() {
 	instance_up 2 --cpus 4 --mem 2000 --set node.grace=1
@@ -409,6 +410,7 @@ echo "$ROTA_ARRAY_INDEX"')
 
 @test "wait and watch without a number mean the caller's jobs" {
 	rota cancel -q --me
+	run rota wait -q
 	run -0 --separate-stderr rota wait
 	[ "$stderr" = "rota: none of your jobs waits or runs" ]
 	run -0 rota watch
@@ -477,7 +479,9 @@ exit 4')
 	for i in 1 2 3 4 5 6 7 8; do
 		held+=("$(submit '#!/bin/sh' --hold)")
 	done
-	run -0 script -qec "stty rows 8 cols 100; rota watch $job $other ${held[*]}; stty -a" /dev/null < <(sleep 2; printf q; sleep 1)
+	typescript "stty rows 8 cols 100; rota watch $job $other ${held[*]}; stty -a"
+	eventually grep -q 'and 5 more jobs' "$BATS_TEST_TMPDIR/typescript"
+	typescript_end q
 	[[ $output == *"${held[0]}"*pending*"... and 5 more jobs"*" icanon"* && $output != *completed* ]]
 	rota cancel -q "${held[@]}"
 	run -2 rota watch "$job" "$other.a"
@@ -571,6 +575,9 @@ true' --job-name="$name")
 }
 
 @test "output to a file or pipe is never cut" {
+	# Nothing that runs, so that two lists are the same.
+	rota cancel -q --me
+	run rota wait -q
 	name=$(printf 'long-%.0s' {1..20})
 	job=$(submit '#!/bin/bash
 #ROTA step first
@@ -612,8 +619,8 @@ true")
 until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --qos=one)
 	eventually eval 'rota queue --json "$job" | jq -e ".jobs[0].state == \"running\"" >/dev/null'
 	second=$(submit $'#!/bin/bash\n#ROTA --deadline=now+2hours --nodes=1-2 --exclusive\ntrue' --qos=one)
-	run -0 rota queue "$second"
-	[[ $output == *limit* ]]
+	limited() { rota queue "$second" | grep -q limit; }
+	eventually limited
 	run -0 rota show "$second.script"
 	[[ $output == *"Wants nodes 1-2, for itself alone"* && $output == *Deadline* ]]
 	rota watch --json "$second" >"$BATS_TEST_TMPDIR/watch" 3>&- &
@@ -627,11 +634,14 @@ until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --qos=one)
 @test "watch on a terminal redraws" {
 	job=$(submit '#!/bin/bash
 #ROTA step one
-sleep 0.5
+until [ -e drawn ]; do sleep 0.1; done
 #ROTA step two --after=one
 true')
-	run -0 script -qec "rota watch $job" /dev/null
-	[[ $output == *$'\033['*"one"*"two"* ]]
+	script -qec "rota watch $job" /dev/null >"$BATS_TEST_TMPDIR/screen" 3>&- </dev/null &
+	eventually grep -q one "$BATS_TEST_TMPDIR/screen"
+	touch "$BATS_TEST_TMPDIR/drawn"
+	wait $!
+	[[ $(<"$BATS_TEST_TMPDIR/screen") == *$'\033['*"one"*"two"* ]]
 }
 
 # Whether rota log, as process $1, waits for the file to appear.
@@ -1142,9 +1152,12 @@ true')
 @test "while jobmgrd is away, waiting commands say so, outlive it, or report how long they tried" {
 	job=$(submit "#!/bin/bash
 until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
+	since=$(superuser 'select clock_timestamp()')
 	for verb in wait watch; do
 		rota $verb "$job" >"$BATS_TEST_TMPDIR/$verb" 2>"$BATS_TEST_TMPDIR/$verb.errors" 3>&- &
 	done
+	eventually waits_since "$since"
+	eventually test -s "$BATS_TEST_TMPDIR/watch"
 	gone() { [ -z "$(pid_of jobmgrd)" ]; }
 	kill "$(pid_of jobmgrd)"
 	eventually gone
@@ -1169,7 +1182,9 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 @test "while the database is away, submit tries as long, names what is away, and exits with 3" {
 	job=$(submit "#!/bin/bash
 until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
+	since=$(superuser 'select clock_timestamp()')
 	rota wait "$job" >"$BATS_TEST_TMPDIR/wait" 3>&- &
+	eventually waits_since "$since"
 	gone() { [ -z "$(pid_of PostgreSQL)" ]; }
 	kill -INT "$(pid_of PostgreSQL)"
 	eventually gone

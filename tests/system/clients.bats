@@ -175,8 +175,8 @@ gate_files() {
 		pids[$i]=$!
 	done
 	eventually stuck 3
-	as nobody timeout 30 rota queue
-	as nobody timeout 30 rota queue
+	as nobody timeout 60 rota queue
+	as nobody timeout 60 rota queue
 	unlock
 	wait "${pids[@]}"
 	[ "$(jobs long)" = 8 ]
@@ -189,7 +189,7 @@ gate_files() {
 		pids[$i]=$!
 	done
 	eventually stuck 1
-	timeout 20 rota submit --wait --output=/dev/null /dev/stdin <<<'#!/bin/sh'
+	timeout 60 rota submit --wait --output=/dev/null /dev/stdin <<<'#!/bin/sh'
 	unlock
 	wait "${pids[@]}"
 }

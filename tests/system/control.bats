@@ -186,7 +186,7 @@ while :; do sleep 0.1; done')
 	kill -CONT "$keeper"
 	eventually is "$job" cancelled
 	[ "$before" = "kill signal" ]
-	[ -z "$(ordered)" ]
+	eventually eval '[ -z "$(ordered)" ]'
 	[ "$(head -n 1 "$BATS_TEST_TMPDIR/signals")" = signalled ]
 	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/signals")" = ended ]
 }
@@ -311,7 +311,7 @@ true' --nodelist=n1 --ntasks=4 --time=0:10)
 	eventually planned 0
 	rota release "$whole"
 	eventually is "$whole" completed
-	planned 0
+	eventually planned 0
 }
 
 @test "partitions: limits are refused at submission, states keep from starting" {
@@ -357,8 +357,8 @@ echo task-b >>trace')
 true' --nodelist=n2)
 	drained() { [ "$(sql "select state from rota.node where name = 'n2'")" = drain ]; }
 	eventually drained
-	run sql "select state || ' ' || held from rota.step where job_id = $job"
-	[ "$output" = "pending system" ]
+	held() { [ "$(sql "select state || ' ' || held from rota.step where job_id = $job")" = "pending system" ]; }
+	eventually held
 	run rota nodes
 	[[ "$output" == *prolog* ]]
 	rm "$SITE/fail-prolog"
@@ -418,6 +418,7 @@ exec perl -e "my \$x = q(x) x (50 * 1024 * 1024); my \$n = 0; \$n += \$_ for 1 .
 }
 
 @test "nothing is left allocated" {
+	eventually is_idle
 	run sql "select (select count(*) from rota.allocation where ended_at is null) || ' ' || (select sum(cpus_used) + sum(mem_used_mb) from rota.node_used)
 		|| ' ' || (select sum(used) from rota.license) || ' ' || (select count(*) from rota.node_gres where job_id is not null) || ' ' || (select count(*) from rota.node_order)"
 	[ "$output" = "0 0 0 0 0" ]

@@ -15,10 +15,12 @@ setup_file() {
 	job=$(rota submit --parsable mixed.sh)
 	gone=$(rota submit --parsable long.sh)
 	rota cancel -q "$gone"
-	rota wait -q --timeout=60 "$job" "$gone" || true
+	rota wait -q --timeout=300 "$job" "$gone" || true
 	DOCS_RUNNING=$(rota submit --parsable long.sh)
 	DOCS_WAITING=$(rota submit --parsable --after="$DOCS_RUNNING" long.sh)
 	export DOCS_JOB=$job DOCS_RUNNING DOCS_WAITING
+	runs() { [ "$(rota sql -Atc "select state from acct.step where job_id = $DOCS_RUNNING")" = running ]; }
+	eventually runs
 }
 
 teardown_file() {

@@ -32,7 +32,7 @@ rows() {
 	rota wait --timeout=120 "$job"
 	[ ! -e was-run ]
 	rows "select count(*), sum(exit_code) from rota.task_end where job_id = $job" '100|0'
-	rows "select count(*) from rota.allocation where job_id = $job and gone_at is not null and phase = 'ended'" 100
+	eventually rows "select count(*) from rota.allocation where job_id = $job and gone_at is not null and phase = 'ended'" 100
 	rows "select distinct state from rota.attempt where job_id = $job" completed
 }
 
@@ -67,6 +67,7 @@ rows() {
 	other=$(pid_of launcher n1)
 	kill -TERM "$other"
 	kill -CONT "$pid"
+	eventually are_dead "$other"
 	rota up -q
 	rota wait --timeout=120 "$job"
 	rows "select count(*) > 1 from rota.attempt where job_id = $job" t
@@ -89,5 +90,5 @@ rows() {
 	rota wait --timeout=120 "$wide" "$many"
 	rows "select count(*), count(distinct node_id) from rota.task_end where job_id = $wide" '80|40'
 	rows "select count(*) from rota.task_end where job_id = $many" 400
-	rows "select count(*) from rota.allocation where job_id in ($wide, $many) and gone_at is null" 0
+	eventually rows "select count(*) from rota.allocation where job_id in ($wide, $many) and gone_at is null" 0
 }

@@ -102,6 +102,7 @@ relaunch() {
 	grep -q '^energy = auto' "$ROTA_HOME/etc/n2.conf"
 	up() { [ "$(sql "select state from acct.node where node = 'n2'")" = up ] && [ -n "$(pid_of procmgrd n2)" ]; }
 	eventually up
+	eventually measured n2 true
 	# Each step makes the counter count 40 J: up to 70 J, then beyond its range to 10 J, then to 50 J.
 	for after in 70000000 10000000 50000000; do
 		run_on n2 "sleep 1; printf '%015d\n' $after 1<>$zone/energy_uj; sleep 2"

@@ -21,7 +21,7 @@ both() {
 	local out=${1^^}_OUT
 	env "$out=$PWD/by-bash" bash "$ROTA_SOURCE/examples/$1.sh"
 	job=$(env "$out=$PWD/by-rota" rota submit --parsable "$ROTA_SOURCE/examples/$1.sh")
-	rota wait --timeout=120 "$job" || {
+	rota wait --timeout=300 "$job" || {
 		rota show --elements "$job"
 		tail -n 5 rota-"$job".*.out
 		return 1
@@ -59,7 +59,7 @@ sql() {
 @test "licenses: without texts the job fails, and tidy runs all the same" {
 	mkdir texts
 	job=$(LICENSES_DIR=$PWD/texts LICENSES_OUT=$PWD/out rota submit --parsable "$ROTA_SOURCE/examples/licenses.sh")
-	run -1 rota wait --timeout=120 "$job"
+	run -1 rota wait --timeout=300 "$job"
 	[ "$(sql "select string_agg(step || ' ' || state, ', ' order by step_id) from acct.step where job_id = $job")" = \
 		"split failed, count dependency_failed, merge dependency_failed, report dependency_failed, tidy completed" ]
 	grep -q 'there are no texts' rota-"$job".split.out

@@ -117,7 +117,7 @@ attached() {
 		ulimit -f 1
 		refused "File too large" rota admin range drop 0 --to=out
 	)
-	! attached
+	run ! attached
 	[ ! -e out ]
 	run rota admin range drop 0 --to=out
 	[ "$status" = 0 ] || { echo "$output"; false; }

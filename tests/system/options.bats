@@ -15,6 +15,11 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || exit
 }
 
+# is JOB STATE: the state of the job's step.
+is() {
+	[ "$(rota show --json "$1" | jq -r '.jobs[0].steps[0].state')" = "$2" ]
+}
+
 # script LINE...: run.sh, with a line each.
 script() {
 	printf '%s\n' '#!/bin/bash' "$@" >run.sh
@@ -143,18 +148,18 @@ post() {
 @test "all memory of a node: nothing else that asks for memory runs there meanwhile" {
 	script 'sleep 300'
 	all=$(rota submit --parsable --mem=0 --nodelist=n1 run.sh)
-	until [ "$(rota show --json "$all" | jq -r '.jobs[0].steps[0].state')" = running ]; do sleep 0.1; done
+	eventually is "$all" running
 	[ "$(rota show --json "$all" | jq '.jobs[0].steps[0].mem_mb')" = 2000 ]
 	other=$(rota submit --parsable --mem=1 --nodelist=n1 run.sh)
 	again=$(rota submit --parsable --mem=0 --nodelist=n1 run.sh)
 	free=$(rota submit --parsable --nodelist=n1 run.sh)
-	until [ "$(rota show --json "$free" | jq -r '.jobs[0].steps[0].state')" = running ]; do sleep 0.1; done
-	[ "$(rota show --json "$other" | jq -r '.jobs[0].steps[0].state')" = pending ]
-	run -0 rota why "$again"
-	[[ $output == *"all memory of a node"* ]]
+	eventually is "$free" running
+	is "$other" pending
+	why() { rota why "$again" | grep -q 'all memory of a node'; }
+	eventually why
 	rota cancel "$all"
-	until [ "$(rota show --json "$other" | jq -r '.jobs[0].steps[0].state')" = running ]; do sleep 0.1; done
-	[ "$(rota show --json "$again" | jq -r '.jobs[0].steps[0].state')" = pending ]
+	eventually is "$other" running
+	is "$again" pending
 	rota cancel "$other" "$again" "$free"
 }
 

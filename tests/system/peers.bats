@@ -235,6 +235,7 @@ true')
 }
 
 @test "nothing is left allocated" {
+	eventually is_idle
 	run sql "select count(*) from rota.allocation where ended_at is null"
 	[ "$output" = 0 ]
 	run sql "select sum(cpus_used) || ' ' || sum(mem_used_mb) from rota.node_used"

@@ -98,7 +98,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 
 @test "a page has its charts, and the numbers of SQL" {
 	rota report usage --period=month --by=account "${ALL[@]}" --html "$BATS_TEST_TMPDIR/usage.html"
-	! grep -qE '(src|href)="?(https?:)?//' "$BATS_TEST_TMPDIR/usage.html"
+	run ! grep -qE '(src|href)="?(https?:)?//' "$BATS_TEST_TMPDIR/usage.html"
 	page "$BATS_TEST_TMPDIR/usage.html" >"$BATS_TEST_TMPDIR/dom"
 	grep -q '<canvas' "$BATS_TEST_TMPDIR/dom"
 	grep -q 'class="uplot' "$BATS_TEST_TMPDIR/dom"

@@ -32,7 +32,7 @@ inside() {
 	run -0 --separate-stderr rota run sh -c 'echo "$ROTA_STEP_LABEL $ROTA_SUBSTEP $ROTA_CPUS"'
 	[[ $output =~ ^([0-9]+)\.script\ 1\ 1$ ]]
 	job=${BASH_REMATCH[1]}
-	run -0 rota wait --timeout=30 "$job"
+	run -0 rota wait --timeout=120 "$job"
 	[[ $output == "$job: completed" ]]
 	[ "$(superuser "select retry_key is not null from rota.job where job_id = $job")" = t ] # a request that is sent again makes one job
 	touch "$BATS_FILE_TMPDIR/slow"
@@ -45,29 +45,30 @@ inside() {
 	[[ $output == $'line 1\nline 2\nline 3' ]]
 	run -1 rota run -c 5 true
 	[[ $output == *"has at most 4"* ]]
-	run -0 rota wait --timeout=30
+	run -0 rota wait --timeout=120
 	[[ $(rota sql -At -c "select exit_code from acct.job where name = 'seven'") == 7 ]]
 }
 
 @test "outside a job: a client that dies gives its allocation back, one that waits can be stopped" {
-	rota run sleep 60 &
+	rota run sleep 60.$$ 3>&- &
 	client=$!
-	until [[ $(rota queue --json | jq '.jobs | length') == 1 && $(rota queue --json | jq -r '.jobs[0].state') == running ]]; do sleep 0.1; done
-	until [[ $(pgrep -fx 'sleep 60' | wc -l) == 1 ]]; do sleep 0.1; done
+	eventually pgrep -fx "sleep 60\.$$"
 	kill -9 "$client"
-	until [[ $(rota queue --json | jq '.jobs | length') == 0 ]]; do sleep 0.1; done
+	quiet() { [[ $(rota queue --json | jq '.jobs | length') == 0 ]]; }
+	eventually quiet
 	[[ $(rota sql -At -c "select state, exit_code, signal from acct.job order by job_id desc limit 1") == *143* ]]
-	run -1 pgrep -fx 'sleep 60'
+	run -1 pgrep -fx "sleep 60\.$$"
 	job=$(rota submit --parsable -c 4 --wrap 'sleep 60')
-	until [[ $(rota show --json "$job" | jq -r '.jobs[0].state') == running ]]; do sleep 0.1; done
-	rota run hostname 2>waits &
+	runs() { [[ $(rota show --json "$job" | jq -r '.jobs[0].state') == running ]]; }
+	eventually runs
+	rota run hostname 2>waits 3>&- &
 	client=$!
-	until grep -q "waits" waits; do sleep 0.1; done
+	eventually grep -qs "waits" waits
 	kill -TERM "$client"
-	run wait "$client"
+	wait "$client" || true
 	rota cancel -q "$job" || true
-	run rota wait --timeout=30
-	[[ $(rota queue --json | jq '.jobs | length') == 0 ]]
+	run rota wait --timeout=120
+	quiet
 }
 
 @test "outside a job: misuse says what to do next" {
@@ -170,12 +171,16 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 
 @test "SIGTERM cancels, and a waiting sub-step says why once" {
 	inside <<-'END'
-		rota run sleep 100 &
-		sleep 1
+		rota run sh -c 'touch begun; exec sleep 100' &
+		until [ -e begun ]; do sleep 0.1; done
 		kill $!
 		wait $! || echo "exit $?"
-		rota run --detach --exclusive sleep 2 >/dev/null
-		rota run echo then
+		rota run --detach --exclusive sh -c 'until [ -e over ]; do sleep 0.1; done' >/dev/null
+		rota run echo then >then 2>waits &
+		until [ -s waits ]; do sleep 0.1; done
+		touch over
+		wait
+		cat waits then
 	END
 	[ "$output" = "$(printf '%s\n' "rota run: $job.script.1: cancelled (SIGTERM)" 'exit 143' "rota run: $job.script.3 waits: cpus" then)" ] ||
 		{ echo "$output"; false; }
@@ -242,10 +247,10 @@ $job.script.5: cancelled"*"ID  NAME "*" EXIT"* ]] || { echo "$output"; false; }
 			done 2>/dev/null
 		}
 		rota run sh -c 'for i in 1 2 3 4 5 6; do echo "$i"; echo "$i" >>ran; sleep 0.5; done' >out &
-		sleep 1.2
+		until [ -s ran ]; do sleep 0.1; done
 		kill_manager
 		seq 40 | rota run --each sh -c 'echo "$1" >>each; sleep 0.1; echo "$1"' sh >each.out &
-		sleep 0.5
+		until [ -s each ]; do sleep 0.1; done
 		kill_manager
 		wait
 		cmp <(sort -n each.out) <(seq 40) && cmp <(sort -n each) <(seq 40) && echo once

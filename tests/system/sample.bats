@@ -2,6 +2,7 @@
 # What running steps use: samples of real processes, their sums, and how users see them.
 
 load helper
+load terminal
 
 setup_file() {
 	# procmgrd's account reads there, too.
@@ -150,13 +151,13 @@ for i in range(5):
 	is "select gauges::text from acct.sample where job_id = $job and gauges is not null limit 1" '{"gpu0.util": 35}'
 	printf 'echo '"'"'{"gpu0.util": 45.5, "other": "x"}'"'"'\n' >"$SITE/figures"
 	eventually is "select gauges::text from acct.sample where job_id = $job order by at desc limit 1" '{"gpu0.util": 45.5}'
-	run -0 rota top --json "$job"
-	[ "$(jq -c '.steps[0].gauges' <<<"$output")" = '{"n2":{"gpu0.util":45.5}}' ]
+	topped() { [ "$(rota top --json "$job" | jq -c '.steps[0].gauges')" = '{"n2":{"gpu0.util":45.5}}' ]; }
+	eventually topped
 	rota cancel "$job"
 }
 
 @test "a site's program that hangs is killed, and delays no sample" {
-	printf 'echo gpu0.util=1\nsleep 1000\n' >"$SITE/figures"
+	printf 'echo gpu0.util=1\nsleep 1000.%s\n' $$ >"$SITE/figures"
 	job=$(submit 'sleep 600' --gres=gpu:1)
 	eventually sampled "$job" 4
 	is "select count(*) from acct.sample where job_id = $job and gauges is not null" 0
@@ -164,7 +165,7 @@ for i in range(5):
 	rota wait "$short"
 	rota cancel "$job"
 	rota wait "$job" || true
-	gone() { ! pgrep -f "sleep 1000" >/dev/null; }
+	gone() { ! pgrep -fx "sleep 1000\.$$" >/dev/null; }
 	eventually gone
 }
 
@@ -174,6 +175,7 @@ for i in range(5):
 	run -0 rota top --json "$job"
 	jq -e '.steps[0] | .sampled and .cpus_used > 0 and .rss_kb > 0' <<<"$output"
 	# The first of all counts as a sample.
+	eventually sampled "$job" 1
 	[ "$(samples "$job")" = 1 ]
 	is "select samples from acct.step_stats where job_id = $job" 1
 	none=$(submit 'sleep 600' --sample=0)
@@ -187,11 +189,19 @@ for i in range(5):
 	job=$(submit 'sleep 600')
 	eventually runs "$job"
 	for verb in "top $job" "watch $job"; do
-		run script -qec "rota $verb; echo status \$?; stty -a" /dev/null < <(sleep 2; printf xq; sleep 2)
-		[[ $output == *"status 0"* && $output == *" icanon"* && $output != *"-icanon"* && $output == *" echo "* ]]
-		for signal in INT TERM HUP; do
-			run script -qec "timeout --foreground -s $signal 2 rota $verb; stty -a" /dev/null < <(sleep 4)
-			[[ $output == *script* && $output == *" icanon"* && $output != *"-icanon"* && $output == *" echo "* ]]
+		for end in q INT TERM HUP; do
+			person
+			keys "sh -c 'rota $verb; echo status \$?; stty -a'" Enter
+			see script
+			if [ "$end" = q ]; then
+				keys xq
+				see 'status 0'
+			else
+				kill "-$end" "$(in_instance "rota $verb")"
+			fi
+			see icanon
+			[[ $(screen) == *" icanon"* && $(screen) != *"-icanon"* && $(screen) == *" echo "* ]]
+			hang_up
 		done
 	done
 	rota cancel "$job"
@@ -200,9 +210,11 @@ for i in range(5):
 @test "on a terminal top refreshes until it is ended" {
 	job=$(submit 'sleep 600')
 	eventually sampled "$job" 2
-	run script -qec "stty rows 30 cols 120; timeout -s INT 4 rota top --delay=1 $job" /dev/null
+	typescript "stty rows 30 cols 120; rota top --delay=1 $job"
+	twice() { [ "$(grep -o "$job.script" "$BATS_TEST_TMPDIR/typescript" | wc -l)" -ge 2 ]; }
+	eventually twice
+	typescript_end q
 	[[ $output == *$'\033[?1049h'* && $output == *$'\033[?1049l'* ]]
-	[ "$(grep -o "$job.script" <<<"$output" | wc -l)" -ge 2 ]
 	rota cancel "$job"
 }
 

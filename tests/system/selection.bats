@@ -21,6 +21,7 @@ teardown_file() {
 
 teardown() {
 	rota cancel -q --user="$(id -un)${ALICE:+,$ALICE}"
+	eventually is_idle
 }
 
 # submit [OPTION]...: a job that waits until it is cancelled.

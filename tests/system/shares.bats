@@ -47,6 +47,7 @@ teardown() {
 	[ "$(id -u)" = 0 ] || return 0
 	jobs=$(rota queue --json | jq -r '.jobs[].job_id')
 	[ -z "$jobs" ] || rota cancel $jobs >/dev/null
+	eventually is_idle
 	for key in running cpus submitted cpu_minutes; do
 		rota admin account change physics --max_$key=none >/dev/null
 		rota admin account change uni --max_$key=none >/dev/null
@@ -85,6 +86,7 @@ runs() {
 	free=$(submit "$BOB" "$ROTA_TEST_DIR/sleep.sh")
 	eventually runs "$free"
 	[ "$(state "$three")" = pending ]
+	eventually why_has "$three" 'limit: '
 	run -0 as "$BOB" rota why "$three"
 	[[ $output == *'limit: 2 of at most 2 CPUs are held on account "uni"'* ]]
 	run -0 rota queue "$three"
@@ -101,8 +103,7 @@ runs() {
 	eventually runs "$one"
 	eventually runs "$three"
 	[ "$(state "$two")" = pending ]
-	run -0 rota why "$two"
-	[[ $output == *"1 of at most 1 steps of \"$ALICE\" run on account \"physics\""* ]]
+	eventually why_has "$two" "1 of at most 1 steps of \"$ALICE\" run on account \"physics\""
 	rota cancel "$one"
 	eventually runs "$two"
 }
