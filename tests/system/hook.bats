@@ -61,14 +61,6 @@ logged() {
 	grep -q "^$1" "$SITE/log"
 }
 
-# dead PID...: they have ended, reaped or not.
-dead() {
-	local pid
-	for pid in "$@"; do
-		[[ $(ps -o stat= "$pid") == Z* || ! -e /proc/$pid ]] || return 1
-	done
-}
-
 # No hook of a job is pending any more.
 quiet() {
 	[ "$(sql "select count(*) from rota.hook_pending where job_id = $1")" = 0 ]
@@ -150,7 +142,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 true')
 	failed() { [[ $(ended "$job") == "prolog|1|9|controller prolog \"$SITE/hook\" not finished after 12 seconds"* ]]; }
 	eventually failed
-	dead "$(cat "$SITE/child.1")"
+	eventually are_dead "$(cat "$SITE/child.1")"
 	run sql "select output from rota.controller_hook where job_id = $job and attempt = 1 and hook = 'controller_prolog'"
 	[ "$output" = waiting ]
 	rm "$SITE/prolog.hangs"
@@ -166,7 +158,7 @@ true')
 	eventually test -s "$SITE/pid"
 	rota cancel "$job"
 	eventually state "$job" cancelled
-	dead "$(cat "$SITE/pid")"
+	eventually are_dead "$(cat "$SITE/pid")"
 	eventually logged "epilog $job.script#1 .* cancelled"
 	eventually quiet "$job"
 	run sql "select cause from rota.attempt where job_id = $job"
@@ -211,7 +203,7 @@ true')
 echo "task $ROTA_JOB_ID" >>'"$SITE"'/log')
 	eventually test -e "$SITE/first"
 	kill -9 "$(pid_of runnerd)"
-	eventually dead $(cat "$SITE/family")
+	eventually are_dead $(cat "$SITE/family")
 	state "$job" starting
 	run ! logged "task $job"
 	rota up -q
@@ -245,7 +237,7 @@ true' --array=0-9)
 	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 10 ]
 	run ! grep "running prologs and epilogs" "$ROTA_TEST_DIR/runnerd-2.log"
-	kill -9 "$(cut -d' ' -f1 "$ROTA_HOME/run/runnerd-1.pid")"
+	kill_now "$(cut -d' ' -f1 "$ROTA_HOME/run/runnerd-1.pid")"
 	eventually grep -q "running prologs and epilogs" "$ROTA_TEST_DIR/runnerd-2.log"
 	job=$(submit other '#!/bin/bash
 true')

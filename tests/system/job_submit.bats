@@ -71,15 +71,9 @@ jobs() {
 	sql "select count(*) || ' ' || coalesce(max(job_id), 0) from rota.job"
 }
 
-# busy: a process of this build runs the script.
+# busy: a process of this instance runs the script.
 busy() {
-	local pid
-	for pid in $(pgrep -x rota-lua); do
-		if [[ $(readlink "/proc/$pid/exe") == "$(readlink -f "$ROTA_BIN")"/* && $(ps -o stat= "$pid") == R* ]]; then
-			return 0
-		fi
-	done
-	return 1
+	ps -o stat= -p "$(pgrep -d, -x rota-lua -P "$(pid_of runnerd)")" | grep -q ^R
 }
 
 # short_job: a job of user ALICE that the example sends to the partition short.
@@ -494,12 +488,12 @@ short_job() {
 @test "without runnerd nothing is submitted; with the next one it is" {
 	site <<<'function slurm_job_submit() return 0 end'
 	before=$(jobs)
-	kill -KILL "$(pid_of runnerd)"
+	kill_now "$(pid_of runnerd)"
 	refused "the site's script job_submit could not be asked" rota submit --hold plain.sh
 	[ "$(jobs)" = "$before" ]
 	rota up >/dev/null
 	submit plain.sh
-	kill -KILL "$(pid_of runnerd)"
+	kill_now "$(pid_of runnerd)"
 	rota up >/dev/null
 	submit plain.sh
 }
@@ -517,8 +511,11 @@ short_job() {
 	site <<<'function slurm_job_submit(desc) for i = 1, 8e7 do end; desc.comment = "slow" return 0 end'
 	rota submit --parsable --hold --job-name=restarted plain.sh >restarted 3>&- &
 	eventually busy
+	# The client is stopped meanwhile: it tries again for three seconds, and starting jobmgrd may take longer.
+	kill -STOP "$!"
 	kill -TERM "$(pid_of jobmgrd)"
 	rota up >/dev/null
+	kill -CONT "$!"
 	wait "$!"
 	[ "$(sql "select string_agg(comment, ' ') from rota.job where name = 'restarted' and job_id = $(cat restarted)")" = slow ]
 	[ "$(sql "select count(*) from rota.job where name = 'restarted'")" = 1 ]
@@ -556,7 +553,7 @@ short_job() {
 	refused "refused by the site's script" rota submit --hold plain.sh
 	sets <<<'desc.time_limit = "soon"'
 	refused "(time_limit)" rota submit --hold plain.sh
-	kill -KILL "$(pid_of runnerd)"
+	kill_now "$(pid_of runnerd)"
 	submit plain.sh
 	rota up >/dev/null
 }

@@ -154,8 +154,7 @@ bb() {
 	wait "$caller" || status=$?
 	[ "$status" = 143 ]
 	[ ! -s "$BATS_TEST_TMPDIR/answer" ]
-	gone() { [[ $(ps -o stat= "$(cat "$pid_file")") == Z* || ! -e /proc/$(cat "$pid_file") ]]; }
-	eventually gone
+	eventually are_dead "$(cat "$pid_file")"
 }
 
 @test "serve: changes of a job are a patch, and unset numbers read as NO_VAL" {
@@ -361,7 +360,7 @@ bb() {
 
 @test "runnerd does not start with a script that others can change" {
 	chmod 0666 "$SITE/burst_buffer.lua"
-	run timeout 30 runnerd --config "$ROTA_HOME/etc/rota.conf" --name other
+	run timeout 60 runnerd --config "$ROTA_HOME/etc/rota.conf" --name other
 	chmod 0644 "$SITE/burst_buffer.lua"
 	[ "$status" != 0 ]
 	[[ $output == *"burst_buffer.lua\" can be changed by others"* ]]
@@ -372,7 +371,7 @@ bb() {
 	run as "$EVE" python3 "$CLIENT" "$SOCKET" lines < <(submit_request 1)
 	[ "$status" != 0 ]
 	[[ $output == *closed* || $output == *"reset"* || $output == *"Broken pipe"* ]]
-	grep -q "hook socket: refused process .* of uid $(id -u "$EVE")" "$ROTA_HOME/log/runnerd.log"
+	eventually grep -q "hook socket: refused process .* of uid $(id -u "$EVE")" "$ROTA_HOME/log/runnerd.log"
 	[ "$(submit_request 2 | ask | jq .rc)" = 0 ]
 }
 
@@ -448,14 +447,8 @@ bb() {
 	submit_request 1 | ask >/dev/null
 	found=$(workers)
 	[ -n "$found" ]
-	kill -KILL "$(pid_of runnerd)"
-	gone() {
-		local pid
-		for pid in $found; do
-			[[ $(ps -o stat= "$pid") == Z* || ! -e /proc/$pid ]] || return 1
-		done
-	}
-	eventually gone
+	kill_now "$(pid_of runnerd)"
+	eventually are_dead $found
 	rota up >/dev/null
 	eventually test -S "$SOCKET"
 	answers() { [ "$(submit_request 1 | ask | jq .rc)" = 0 ]; }

@@ -76,10 +76,6 @@ sent_is() {
 	[ "$(sent "$1")" = "$2" ]
 }
 
-dead() {
-	[[ $(ps -o stat= "$1") == Z* || ! -e /proc/$1 ]]
-}
-
 @test "a job's begin and end: one mail each, to the recipients asked for, shown with the job" {
 	job=$(submit '#!/bin/bash
 exit 3' --job-name="größe" --mail-type=ALL --mail-user=alice@example.org,bob --comment="a secret")
@@ -161,7 +157,7 @@ true' --mail-type=LUNCH
 	rota release "$job"
 	eventually test -s "$SITE/pid.$job"
 	kill -9 "$(pid_of runnerd)"
-	eventually dead "$(cat "$SITE/pid.$job")"
+	eventually are_dead "$(cat "$SITE/pid.$job")"
 	rota up -q
 	sent_is "$job" "END|due|1"
 	sql "update rota.mail set due_at = now() where job_id = $job"
@@ -235,7 +231,7 @@ true')
 	rota wait "$job"
 	for job in "${jobs[@]}"; do
 		eventually sent_is "$job" "BEGIN|given up|3"
-		dead "$(cat "$SITE/child.$job")"
+		eventually are_dead "$(cat "$SITE/child.$job")"
 	done
 	[[ $(sql "select message from rota.mail where job_id = ${jobs[0]}") == *"not finished after 3 seconds"* ]]
 }

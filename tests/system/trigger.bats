@@ -268,7 +268,7 @@ over_is() {
 	cd "$BATS_TEST_TMPDIR"
 	rota submit --each --parsable --output=/dev/null [0-9]*.sh >jobs
 	ended() { [ "$(superuser "select count(*) from rota.job where ended_at is null")" = 0 ]; }
-	until=$((SECONDS + 200))
+	until=$((SECONDS + 600))
 	until ended; do [ "$SECONDS" -lt "$until" ]; sleep 0.5; done
 	until over_is "$trigger" delivered 1000; do [ "$SECONDS" -lt "$until" ]; sleep 0.5; done
 	[ "$(got "$trigger" | jq -s 'map(.body.job_id) | unique | length')" = 1000 ]
