@@ -104,7 +104,7 @@ credential() {
 request() {
 	local credential=$1 path=$2
 	shift 2
-	as "$EVE" curl -s -m 20 -w ' [%{http_code}]' --unix-socket "$GATE" -H "Authorization: Munge $credential" "$@" "http://gate$path" || true
+	as "$EVE" curl -s -m 120 -w ' [%{http_code}]' --unix-socket "$GATE" -H "Authorization: Munge $credential" "$@" "http://gate$path" || true
 }
 
 # raw SECONDS <BYTES: the API's answer to these bytes, for so long.
@@ -584,6 +584,7 @@ nowhere() { # PATTERN FILE
 		rota submit --parsable --prolog="$home/hook" --epilog="$home/hook" "--job-name=() { :; }; id >&2" "$ROTA_TEST_DIR/export.sh" 2>/dev/null)
 	run ended "$job"
 	[ "$output" = "completed|exit|" ]
+	eventually has_left "$job"
 	grep -q swordfish "$home/export.out"
 	# Root's hooks: a clean environment, no user's files, no descriptors.
 	for hook in prolog epilog; do
@@ -711,6 +712,7 @@ spools_empty() {
 }
 
 @test "after all this nothing is left, and the instance serves" {
+	eventually is_idle
 	[ "$(processes_of "$EVE")" = 0 ]
 	[ "$(processes_of "$VIC")" = 0 ]
 	eventually spools_empty

@@ -137,6 +137,7 @@ not_mounted() {
 	cp "$BATS_TEST_DIRNAME/fuse_stuck.py" "$FOLDER/"
 	run_as_eve <<-END
 		#!/bin/bash
+		awk '\$5 == "/tmp" { print \$4 }' /proc/self/mountinfo >"$FOLDER/private"
 		mkdir /tmp/mount /tmp/stuck /tmp/plain
 		bindfs --no-allow-other /tmp/plain /tmp/mount && touch /tmp/mount/file && ls /tmp/plain
 		python3 "$FOLDER/fuse_stuck.py" /tmp/stuck stop >"$FOLDER/stuck" &
@@ -144,6 +145,8 @@ not_mounted() {
 		echo end
 	END
 	[ "$output" = "$(printf 'file\nend')" ]
-	[ -z "$(find /tmp /dev/shm -maxdepth 1 -name 'rota-private.*' -newer "$FOLDER/script.sh")" ]
+	private=$(sed -n 's,.*/\(rota-private\.[^/]*\)/.*,\1,p' "$FOLDER/private")
+	[ -n "$private" ]
+	eventually test ! -e "/tmp/$private"
 	node_works
 }

@@ -140,7 +140,7 @@ session_of() {
 	[ "$(stat -c %a "$PASSWORDS")" = 600 ]
 	# What the server has of it is of no use to log in.
 	superuser "select rolpassword from pg_authid where rolname = 'rota_node_n1'" | grep -q '^SCRAM-SHA-256\$'
-	! grep -rqF "$(sed -n 's/.*:rota_node_n1://p' "$PASSWORDS")" "$ROTA_HOME/log"
+	run ! grep -rqF "$(sed -n 's/.*:rota_node_n1://p' "$PASSWORDS")" "$ROTA_HOME/log"
 	refused "you may not do this" as "$EVE" rota admin node enroll n1 --file="$ROTA_TEST_DIR/$EVE/pass"
 	[ "$(thief "select session_user")" = rota_node_n1 ]
 }

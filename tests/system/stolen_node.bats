@@ -78,10 +78,10 @@ setup() {
 	mkfifo "$FOLDER/fifo"
 	chown "$EVE:" "$FOLDER/fifo"
 	ln -s fifo "$FOLDER/$job.out"
-	refused "it is not a plain file" timeout 20 rota log "$job"
-	refused "it is not a plain file" timeout 20 rota log -f "$job"
+	refused "it is not a plain file" timeout 60 rota log "$job"
+	refused "it is not a plain file" timeout 60 rota log -f "$job"
 	ln -sf /dev/zero "$FOLDER/$job.out"
-	refused "it is not a plain file" timeout 20 rota log "$job"
+	refused "it is not a plain file" timeout 60 rota log "$job"
 }
 
 @test "a step has at most launcher.max_processes processes, and the next step as many" {

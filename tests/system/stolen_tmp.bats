@@ -47,6 +47,7 @@ setup() {
 	chown -R root: "$FOLDER/kept"
 	run_as_eve <<-END
 		#!/bin/bash
+		awk '\$5 == "/tmp" || \$5 == "/dev/shm" { print \$4 }' /proc/self/mountinfo >"$FOLDER/private"
 		cd /tmp && ln -s "$FOLDER/kept" link && mkdir -p a/b closed/c && ln -s "$FOLDER/kept" a/b/link && touch closed/c/file
 		chmod 000 closed/c closed
 		for i in {1..300}; do mkdir deep && cd deep || exit; done
@@ -55,6 +56,10 @@ setup() {
 	END
 	[ "$output" = end ]
 	[ -e "$FOLDER/kept/file" ]
-	left=$(find /tmp /dev/shm -maxdepth 1 -name 'rota-private.*' -newer "$FOLDER/script.sh")
-	[ -z "$left" ]
+	private=$(sed -n 's,.*/\(rota-private\.[^/]*\)/.*,\1,p' "$FOLDER/private")
+	[ "$(wc -l <<<"$private")" = 2 ]
+	for name in $private; do
+		eventually test ! -e "/tmp/$name"
+		eventually test ! -e "/dev/shm/$name"
+	done
 }

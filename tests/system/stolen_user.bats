@@ -72,7 +72,7 @@ submit() {
 	eventually taken
 	touch go
 	rota wait "$job"
-	[ -e "$HOOKS/epilog.$job" ]
+	eventually test -e "$HOOKS/epilog.$job"
 	audit
 }
 
@@ -94,7 +94,7 @@ submit() {
 
 # refuses PATTERN: a launcher with the configuration of the instance does not start.
 refuses() {
-	refused "$1" timeout 20 rota-launcher --config "$FOLDER/../other.conf" --node other
+	refused "$1" timeout 60 rota-launcher --config "$FOLDER/../other.conf" --node other
 }
 
 @test "a launcher starts only with a key and hooks that nobody else can change" {

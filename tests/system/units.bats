@@ -152,7 +152,7 @@ leads() {
 	[ "$manual" = "$(sed 1d "$ROTA_SOURCE/packaging/rota.conf")" ]
 	reason=/etc/rota/keys/auth.key
 	[ "$(id -u)" = 0 ] || reason='only root can become account "rota"'
-	refused "$reason" timeout 30 jobmgrd --config "$ROTA_SOURCE/packaging/rota.conf"
+	refused "$reason" timeout 60 jobmgrd --config "$ROTA_SOURCE/packaging/rota.conf"
 	for account in $(sed -n 's/^account = //p' "$ROTA_SOURCE/packaging/rota.conf"); do
 		grep -q "^u $account " "$ROTA_SOURCE/packaging/rota.sysusers"
 	done
