@@ -226,7 +226,9 @@ logged() {
 	# PostgreSQL then ends every session and recovers.
 	kill -9 "$(sql "select backend_pid from rota.leader where name = 'schedule'")"
 	goes_on
-	kill -9 "$(sql "select pid from pg_stat_activity where application_name = 'procmgrd n1'")"
+	session() { sql "select pid from pg_stat_activity where application_name = 'procmgrd n1' limit 1"; }
+	eventually eval '[ -n "$(session)" ]'
+	kill -9 "$(session)"
 	goes_on
 	stream_stop
 	all_is_right
@@ -278,8 +280,9 @@ in_step() {
 	standby_start
 	SOCKETS=$ROTA_HOME/run,$ROTA_TEST_DIR/b
 	rota up --set database.conninfo="host=$SOCKETS dbname=rota target_session_attrs=read-write" >/dev/null
-	kill "${MANAGER[1]}" "$(pid_of nodemgrd)" "$(pid_of procmgrd n1)" "$(pid_of procmgrd n2)"
-	eventually bash -c "! kill -0 ${MANAGER[1]} 2>/dev/null"
+	ended=("${MANAGER[1]}" "$(pid_of nodemgrd)" "$(pid_of procmgrd n1)" "$(pid_of procmgrd n2)")
+	kill "${ended[@]}"
+	eventually are_dead "${ended[@]}"
 	rota up >/dev/null
 	MANAGER[1]=$(pid_of jobmgrd)
 	manager 2
@@ -324,6 +327,7 @@ in_step() {
 	goes_on
 	stream_stop
 	[ "$(sql "select count(*) from rota.job")" -gt "$before" ]
-	[ "$(sql "select count(distinct role || name) from rota.daemon where backend_pid in (select pid from pg_stat_activity)")" -ge 4 ]
+	four() { [ "$(sql "select count(distinct role || name) from rota.daemon where backend_pid in (select pid from pg_stat_activity)")" -ge 4 ]; }
+	eventually four
 	all_is_right
 }

@@ -99,7 +99,7 @@ owner_of() {
 	run -0 rota up
 	[[ $output == *"jobmgrd started"* && $output == *"PostgreSQL runs"* && $output == *"munged runs"* ]]
 	run_job
-	kill -9 "$(cat "$ROTA_HOME/run/munged.pid")" "$(pid_of launcher)"
+	kill_now "$(cat "$ROTA_HOME/run/munged.pid")" "$(pid_of launcher)"
 	run -0 rota up
 	[[ $output == *"munged started"* && $output == *"node n1 started"* && $output == *"jobmgrd runs"* ]]
 	run_job
@@ -123,7 +123,7 @@ foreign_start() {
 	foreign_start
 	run_job
 	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
-	kill -9 "$(pid_of launcher)" "$(pid_of jobmgrd)" "$(pid_of nodemgrd)" "$(pid_of munged)" "$postmaster"
+	kill_now "$(pid_of launcher)" "$(pid_of jobmgrd)" "$(pid_of nodemgrd)" "$(pid_of munged)" "$postmaster"
 	# Its children notice its end by themselves.
 	nobody_left() { [ -z "$(find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$ROTA_HOME/pg/data" 2>/dev/null)" ]; }
 	eventually nobody_left
@@ -220,14 +220,14 @@ foreign_start() {
 	instance_up 1 --set node.grace=1
 	write "#!/bin/bash
 trap '' TERM
-setsid sleep 86399 &
-(sleep 86398 & exec sleep 86397) &
+setsid sleep 86399.$$ &
+(sleep 86398.$$ & exec sleep 86397.$$) &
 echo started; wait"
 	job=$(cd /tmp && rota submit --parsable --output="$ROTA_TEST_DIR/out" "$BATS_TEST_TMPDIR/job.sh")
 	eventually grep -q started "$ROTA_TEST_DIR/out"
 	run -0 rota down
 	[ -z "$(instance_processes)" ]
-	! pgrep -f 'sleep 8639[789]'
+	run ! pgrep -f "sleep 8639[789]\.$$"
 	run -0 rota up
 	# It runs again two seconds later, so its state may already be the next attempt's.
 	ended() { [ "$(superuser "select cause from rota.attempt where job_id = $job and attempt = 1 and ended_at is not null")" = shutdown ]; }
@@ -236,14 +236,14 @@ echo started; wait"
 
 @test "down ends the steps of a node whose launcher is dead" {
 	instance_up 1 --set node.grace=1
-	write '#!/bin/bash
-echo started; sleep 86396'
+	write "#!/bin/bash
+echo started; sleep 86396.$$"
 	(cd /tmp && rota submit --parsable --output="$ROTA_TEST_DIR/out" "$BATS_TEST_TMPDIR/job.sh")
 	eventually grep -q started "$ROTA_TEST_DIR/out"
 	kill -9 "$(pid_of launcher)"
 	run -0 rota down
 	[ -z "$(instance_processes)" ]
-	! pgrep -f 'sleep 86396'
+	run ! pgrep -f "sleep 86396\.$$"
 }
 
 @test "two instances side by side do not affect each other" {

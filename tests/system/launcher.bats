@@ -2,6 +2,8 @@
 # The real launcher and its keepers, without a database: launcher_driver takes procmgrd's place, signs launch requests with the
 # instance's key, and reads the journal. As root, tasks run as temporary users; otherwise as the caller.
 
+bats_require_minimum_version 1.5.0
+
 setup_file() {
 	export DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-launcher.XXXXXX")
 	export CONFIG=$DIR/rota.conf NODE=n1 INSTANCE=lt$$
@@ -81,6 +83,7 @@ drive() {
 }
 
 start_launcher() {
+	rm -f "$DIR/sock/driver" # of another node
 	# A launcher that was just killed may still hold the node's lock, and the next one would end.
 	for i in $(seq 1200); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.05; done
 	$LAUNCHER_WITHIN "$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
@@ -92,13 +95,17 @@ stop_launcher() { # SIGNAL
 	local pid
 	pid=$(cat "$DIR/$NODE.pid")
 	kill "-$1" "$pid"
-	rm -f "$DIR/sock/driver"
 	for i in $(seq 1200); do lives "$pid" || return 0; sleep 0.05; done
 	return 1
 }
 
 gone() { # PATH: what is removed just behind the record `end`
 	for i in $(seq 1200); do [ -e "$1" ] || return 0; sleep 0.02; done
+	return 1
+}
+
+printed() { # JOB WORD: wait until its output has it
+	for i in $(seq 1200); do grep -qs "$2" "$DIR/work/$1.out" && return 0; sleep 0.05; done
 	return 1
 }
 
@@ -275,10 +282,11 @@ has_cgroup() {
 		while :; do sleep 0.1; done
 	END
 	record 170 run
+	printed 170 .
 	control 170 kill cause=cancelled
 	record 170 done
 	[[ $output == *"signal=9 cause=cancelled outcome=cancel"* ]]
-	! lives "$(cat "$DIR/work/170.out")"
+	run ! lives "$(cat "$DIR/work/170.out")"
 	record 170 end
 }
 
@@ -290,7 +298,7 @@ has_cgroup() {
 		while :; do sleep 0.05; done
 	END
 	record 171 run
-	for i in $(seq 1200); do grep -q ready "$DIR/work/171.out" && break; sleep 0.05; done
+	printed 171 ready
 	control 171 kill cause=preempted
 	record 171 done
 	[[ $output == *"exit=0 signal=0 cause=preempted outcome=cancel"* ]]
@@ -301,8 +309,7 @@ daemon_script() {
 	cat <<-'END'
 		#!/bin/bash
 		setsid bash -c 'setsid sleep 987.6 & setsid bash -c "trap \"\" TERM HUP; while :; do sleep 0.1; done" & disown -a' &
-		sleep 0.3
-		pgrep -u "$(id -u)" -f 'sleep 987[.]6' >"$PWD/daemon.$ROTA_JOB_ID"
+		until pgrep -u "$(id -u)" -fx 'sleep 987[.]6' >"$PWD/daemon.$ROTA_JOB_ID"; do sleep 0.05; done
 	END
 }
 
@@ -310,7 +317,7 @@ daemon_script() {
 	daemon_script | launch 180
 	record 180 end
 	[ -s "$DIR/work/daemon.180" ]
-	! lives "$(cat "$DIR/work/daemon.180")"
+	run ! lives "$(cat "$DIR/work/daemon.180")"
 	[ -z "$(field drain)" ]
 }
 
@@ -394,26 +401,29 @@ suspend_and_resume() {
 }
 
 @test "a signal before the time limit: to the batch shell's processes, with B: to the shell alone, or to whole tasks" {
-	local program="perl -e '\$SIG{USR1} = sub { print qq(program\\n); exit 0 }; sleep 60'"
-	printf '#!/bin/bash\n%s; echo "shell goes on"\n' "$program" | launch 1340 time_limit_s=60 signal=10 signal_s=59
+	local job program="perl -e '\$| = 1; \$SIG{USR1} = sub { print qq(program\\n); exit 0 }; print qq(ready\\n); sleep 60'"
+	printf '#!/bin/bash\n%s; echo "shell goes on"\n' "$program" | launch 1340 time_limit_s=1000 signal=10 signal_s=599
 	printf '#!/bin/bash\ntrap "echo shell; kill %%1" USR1\n%s &\nwait; wait\n' "$program" |
-		launch 1341 time_limit_s=60 signal=10 signal_s=59 signal_shell=1
+		launch 1341 time_limit_s=1000 signal=10 signal_s=599 signal_shell=1
 	printf '#!/bin/bash\ntrap "echo shell" USR1\n%s &\nwait; wait\n' "$program" |
-		launch 1342 time_limit_s=60 signal=10 signal_s=59 per_task=1
+		launch 1342 time_limit_s=1000 signal=10 signal_s=599 per_task=1
+	# Before that, nothing catches the signal.
+	for job in 1340 1341 1342; do printed $job ready; control $job limit limit=600; done
 	record 1340 done
 	[[ $output == *"outcome=complete"* ]]
-	[ "$(cat "$DIR/work/1340.out")" = $'program\nshell goes on' ]
+	[ "$(cat "$DIR/work/1340.out")" = $'ready\nprogram\nshell goes on' ]
 	record 1341 done
-	[ "$(cat "$DIR/work/1341.out")" = shell ]
+	[ "$(cat "$DIR/work/1341.out")" = $'ready\nshell' ]
 	record 1342 done
-	[ "$(sort "$DIR/work/1342.out" | xargs)" = "program shell" ]
+	[ "$(sort "$DIR/work/1342.out" | xargs)" = "program ready shell" ]
 }
 
 @test "the signal before the time limit moves with the limit, and waits while the step is suspended" {
 	# Once for each limit. The second limit is later than the first warning, however late that came.
 	local since=$SECONDS before
-	printf '#!/bin/bash\ntrap "echo warned" USR1\nwhile :; do sleep 0.05; done\n' | launch 1343 time_limit_s=1000 grace_s=1 signal=10 signal_s=900 signal_shell=1
+	printf '#!/bin/bash\ntrap "echo warned" USR1\necho ready\nwhile :; do sleep 0.05; done\n' | launch 1343 time_limit_s=1000 grace_s=1 signal=10 signal_s=900 signal_shell=1
 	record 1343 run
+	printed 1343 ready
 	warned() { for i in $(seq 1200); do [ "$(grep -c warned "$DIR/work/1343.out")" = "$1" ] && return; sleep 0.05; done; return 1; }
 	control 1343 limit limit=901
 	warned 1
@@ -458,7 +468,7 @@ suspend_and_resume() {
 		while :; do sleep 0.05; done
 	END
 	record 215 run
-	for i in $(seq 1200); do grep -q ready "$DIR/work/215.out" && break; sleep 0.05; done
+	printed 215 ready
 	control 215 signal signal=10
 	record 215 done
 	[[ $output == *"exit=5 signal=0 cause=exit outcome=fail"* ]]
@@ -668,7 +678,6 @@ suspend_and_resume() {
 	record 281 end
 	[ "$(cat "$DIR/work/281.out")" = survived ]
 	[ -z "$(drive journal 280.0.1 done)" ]
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	control 280 kill cause=cancelled
 	record 280 end
@@ -687,7 +696,7 @@ daemons() {
 # lose JOB: start a step with daemons, kill its keeper.
 lose() {
 	rm -f "$DIR/work/started"
-	daemon_script | sed 's/sleep 0.3/sleep 0.3; touch started; sleep 60/' | launch "$1"
+	{ daemon_script; echo 'touch started; sleep 60'; } | launch "$1"
 	record "$1" keeper
 	keeper=$(field pid)
 	for i in $(seq 1200); do [ -e "$DIR/work/started" ] && break; sleep 0.05; done
@@ -706,7 +715,6 @@ lost() {
 }
 
 lose_keepers() {
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	lose 285
 	kill -9 "$keeper"
@@ -714,13 +722,11 @@ lose_keepers() {
 	# Together with the launcher: the next one ends it before it serves.
 	lose 286
 	kill -9 "$(cat "$DIR/$NODE.pid")" "$keeper"
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	lost 286
 	# Alone, under a launcher that did not fork it.
 	lose 287
 	kill -9 "$(cat "$DIR/$NODE.pid")"
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	kill -9 "$keeper"
 	lost 287
@@ -742,14 +748,12 @@ lose_keepers() {
 
 @test "an accepted attempt without a keeper is ended by the next launcher" {
 	NODE=n13
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	echo 'sleep 60' | sed '1i#!/bin/bash' | launch 289
 	record 289 run
 	record 289 keeper
 	kill -9 "$(cat "$DIR/$NODE.pid")" "$(field pid)"
 	rm "$DIR/node/$NODE/spool/289.0.1/pid"
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	record 289 end
 	echo '#!/bin/true' | launch 289
@@ -760,7 +764,6 @@ lose_keepers() {
 
 @test "launch requests and control messages for old attempts change nothing and are reported" {
 	NODE=n11
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	echo 'sleep 60' | sed '1i#!/bin/bash' | launch 295 attempt=3
 	run drive wait 295.0.3 run
@@ -782,7 +785,6 @@ lose_keepers() {
 @test "a journal at its limit: no attempt begins until its records have been reported" {
 	NODE=n12 CONFIG=$DIR/short.conf
 	sed "s,^disk_floor_mb = .*,&\njournal_mb = 1," "$DIR/rota.conf" >"$CONFIG"
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	echo '#!/bin/true' | launch 405
 	record 405 end
@@ -811,7 +813,6 @@ fill() {
 	mount -t tmpfs -o size=4m,mode=755 tmpfs "$DIR/small"
 	sed "s,^state = .*,state = $DIR/small," "$DIR/rota.conf" >"$CONFIG"
 	ln -s "$DIR/small/$NODE" "$DIR/node/$NODE"
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	for job in 400 401 402; do launch $job "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\nhead -c 8000 /dev/zero | tr "\\0" x'; done
 	for job in 400 401 402; do record $job run; done
@@ -846,7 +847,6 @@ fill() {
 	local reserved restart
 	NODE=n16 CONFIG=$DIR/tight.conf
 	sed "s,^disk_floor_mb = .*,&\njournal_mb = 1," "$DIR/rota.conf" >"$CONFIG"
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	launch 450 "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go.450 ]; do sleep 0.05; done'
 	record 450 run
@@ -868,7 +868,6 @@ fill() {
 
 @test "SIGUSR1 ends every step and leaves nothing" {
 	NODE=n5
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	echo '#!/bin/true' | launch 289
 	record 289 end
@@ -893,7 +892,6 @@ fill() {
 
 @test "truncation keeps orders that have not expired, so they stay used" {
 	NODE=n6
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	echo '#!/bin/true' | launch 300
 	record 300 end
@@ -912,13 +910,12 @@ fill() {
 
 @test "without cgroups a daemon is killed too, and suspending works" {
 	NODE=n7 CONFIG=$DIR/plain.conf
-	rm -f "$DIR/sock/driver"
 	start_launcher
-	! grep -q 'with cgroups' "$DIR/n7.log"
+	run ! grep -q 'with cgroups' "$DIR/n7.log"
 	daemon_script | launch 310
 	record 310 end
 	[ -s "$DIR/work/daemon.310" ]
-	! lives "$(cat "$DIR/work/daemon.310")"
+	run ! lives "$(cat "$DIR/work/daemon.310")"
 	suspend_and_resume 311
 	stop_launcher USR1
 	rm -f "$DIR/n7.pid"
@@ -931,7 +928,6 @@ fill() {
 plain_launcher() { # NODE
 	NODE=$1 CONFIG=$DIR/plain.conf
 	[ "$(id -u)" != 0 ] || LAUNCHER_WITHIN="unshare --net"
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	LAUNCHER_WITHIN=
 }
@@ -1025,7 +1021,6 @@ plain_launcher_over() {
 	{ : >>"$DIR/device0"; } 2>/dev/null || skip "no device files on this file system"
 	configure "$CONFIG" auto
 	printf '[launcher]\nmax_processes = 20\ndevices = granted\ndevice_files = tape:%s%%\n' "$DIR/device" >>"$CONFIG"
-	rm -f "$DIR/sock/driver"
 	start_launcher
 	[ "$(cat "$DIR/node/n16/limits")" = "memory=cgroup cpus=cgroup processes=cgroup" ]
 	for job in 1360 1361; do

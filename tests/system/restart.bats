@@ -56,7 +56,7 @@ ran_once() {
 @test "jobmgrd and nodemgrd killed: the job goes on, and rota up brings them back" {
 	job=$(submit)
 	eventually running "$job"
-	kill -9 "$(pid_of jobmgrd)" "$(pid_of nodemgrd)"
+	kill_now "$(pid_of jobmgrd)" "$(pid_of nodemgrd)"
 	rota up >/dev/null
 	let_end
 	rota wait "$job"
@@ -66,7 +66,7 @@ ran_once() {
 @test "the launcher killed: its keeper goes on, and the next launcher's process manager reports the end" {
 	job=$(submit)
 	eventually running "$job"
-	kill -9 "$(pid_of launcher)"
+	kill_now "$(pid_of launcher)"
 	rota up >/dev/null
 	let_end
 	rota wait "$job"
@@ -82,7 +82,7 @@ ran_once() {
 	for i in $(seq 12); do rota signal CONT "$job" || true; done
 	rota cancel "$job" || true
 	eventually waits || true
-	kill -9 "$(pid_of launcher)"
+	kill_now "$(pid_of launcher)"
 	kill -CONT "$keeper"
 	rota up >/dev/null
 	run rota wait "$job"
@@ -99,7 +99,7 @@ stream() {
 	job=$(stream)
 	for i in 1 2 3 4 5; do
 		sleep 0.5
-		kill -9 "$(pid_of launcher)" "$(pid_of procmgrd)"
+		kill_now $(pid_of launcher) $(pid_of procmgrd) # which may have ended with it just now
 		rota up >/dev/null
 	done
 	rota wait "$job"
@@ -111,6 +111,7 @@ stream() {
 
 kill_keeper() {
 	eventually running "$1"
+	eventually grep -qs begin "$OUT"
 	kill -9 "$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$1".*/pid)"
 }
 
@@ -121,7 +122,7 @@ kill_keeper() {
 	rota wait "$job"
 	[ "$(tr '\n' ' ' <"$OUT")" = "begin begin end " ]
 	[ "$(sql "select string_agg(attempt || ':' || state || ':' || cause, ' ' order by attempt) from rota.attempt where job_id = $job")" = "1:node_fail:keeper_lost 2:completed:exit" ]
-	rm "$GO"
+	rm "$GO" "$OUT"
 	job=$(submit --no-requeue)
 	kill_keeper "$job"
 	run rota wait "$job"

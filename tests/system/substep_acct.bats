@@ -4,7 +4,7 @@
 load helper
 
 setup_file() {
-	instance_up 1 --cpus 4 --set node.grace=1 --set node.lease=6
+	instance_up 1 --cpus 4 --set node.grace=1
 	export GO=$ROTA_TEST_DIR/go FOLDER=$ROTA_HOME/node/n1/substeps
 }
 

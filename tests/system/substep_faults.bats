@@ -5,6 +5,7 @@ load helper
 
 setup_file() {
 	export SPACE=rota-faults-$$ LINK=rf$$
+	export NETWORK=198.$((18 + ($$ >> 14 & 1))).$(($$ >> 6 & 255)) LAST=$((($$ & 63) * 4)) # addresses of its own
 	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1
 }
 
@@ -243,12 +244,12 @@ own_network() {
 	local left
 	ip netns add "$SPACE"
 	ip link add "$LINK" type veth peer name "${LINK}f" netns "$SPACE"
-	ip addr add 198.18.77.1/30 dev "$LINK"
+	ip addr add "$NETWORK.$((LAST + 1))/30" dev "$LINK"
 	ip link set "$LINK" up
-	ip -n "$SPACE" addr add 198.18.77.2/30 dev "${LINK}f"
+	ip -n "$SPACE" addr add "$NETWORK.$((LAST + 2))/30" dev "${LINK}f"
 	ip -n "$SPACE" link set lo up
 	cable up
-	echo "198.18.77.1 $(hostname)" >"$ROTA_TEST_DIR/hosts"
+	echo "$NETWORK.$((LAST + 1)) $(hostname)" >"$ROTA_TEST_DIR/hosts"
 	kill -KILL $(instance_processes | awk 'index($0, "--node n3") { print $1 }')
 	nsenter --net="/run/netns/$SPACE" unshare -m \
 		bash -c "mount --bind $ROTA_TEST_DIR/hosts /etc/hosts && exec rota-launcher --config $ROTA_HOME/etc/rota.conf --node n3" \

@@ -4,6 +4,7 @@
 load helper
 
 setup_file() {
+	export UNIQUE=$$ # jobs of other tests on this machine have programs like those here
 	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1
 }
 
@@ -86,18 +87,18 @@ inside() {
 
 @test "cancel, time limit and the end of the job reach all nodes" {
 	inside <<-'END'
-		rota run -N 3 --detach sleep 3301
-		until [ $(pgrep -fxc "sleep 3301") = 3 ]; do sleep 0.1; done
+		rota run -N 3 --detach sleep 3301.$UNIQUE
+		until [ $(pgrep -fxc "sleep 3301\.$UNIQUE") = 3 ]; do sleep 0.1; done
 		rota cancel .1
 		rota wait -q .1
-		pgrep -fxc "sleep 3301"
-		rota run -N 3 --time=0:01 sleep 3302
-		pgrep -fxc "sleep 3302"
-		rota run -N 3 --detach sleep 3303
-		until [ $(pgrep -fxc "sleep 3303") = 3 ]; do sleep 0.1; done
+		pgrep -fxc "sleep 3301\.$UNIQUE"
+		rota run -N 3 --time=0:01 sleep 3302.$UNIQUE
+		pgrep -fxc "sleep 3302\.$UNIQUE"
+		rota run -N 3 --detach sleep 3303.$UNIQUE
+		until [ $(pgrep -fxc "sleep 3303\.$UNIQUE") = 3 ]; do sleep 0.1; done
 	END
 	[[ $output == *$'\n0\n'*$'\n0\n'* ]]
-	gone() { [ "$(pgrep -fxc 'sleep 3303')" = 0 ]; }
+	gone() { [ "$(pgrep -fxc "sleep 3303\.$UNIQUE")" = 0 ]; }
 	eventually gone
 }
 
@@ -159,7 +160,7 @@ inside() {
 @test "without a job: nodes are asked for, used and given back" {
 	run -0 --separate-stderr rota run -N 2 sh -c 'echo $ROTA_NODE'
 	[ "$(sort <<<"$output" | wc -l)" = 2 ]
-	run -0 rota wait --timeout=30
+	run -0 rota wait --timeout=120
 }
 
 @test "programs on any node of the step run sub-steps" {
@@ -168,8 +169,8 @@ inside() {
 		echo "text of $ROTA_NODE" | rota run cat
 		head -c 5000000 /dev/zero | rota run cat | wc -c
 		rota run --input=none sh -c 'exit 7' || echo "$ROTA_NODE $?"
-		rota run --detach sleep 3304 >/dev/null
-		rota run sh -c 'touch "begun.$1"; exec sleep 3305' sh "$ROTA_NODE" &
+		rota run --detach sleep 3304.$UNIQUE >/dev/null
+		rota run sh -c 'touch "begun.$1"; exec sleep 3305.$UNIQUE' sh "$ROTA_NODE" &
 		until [ -e "begun.$ROTA_NODE" ]; do sleep 0.1; done
 		kill -9 $!
 		touch "over.$ROTA_NODE"
@@ -184,7 +185,7 @@ inside() {
 		[[ $output == *"$node 7"* ]]
 	done
 	[ "$(grep -cx 5000000 <<<"$output")" = 3 ]
-	gone() { [ "$(pgrep -fxc 'sleep 330[45]')" = 0 ]; }
+	gone() { [ "$(pgrep -fxc "sleep 330[45]\.$UNIQUE")" = 0 ]; }
 	eventually gone
 	one_number_each() { [ "$(rota sql -At -c "select count(*) || ' ' || count(distinct substep) || ' ' || min(substep) from acct.substep where job_id = $job")" = '18 18 1' ]; }
 	eventually one_number_each
@@ -218,7 +219,7 @@ inside() {
 	key=$(printf '0%.0s' {1..64})
 	# A guest with a wrong key, with an unknown name, without TLS 1.3, and one who says nothing.
 	for guest in "-psk_identity n2 -psk $key -tls1_3" "-psk_identity n9 -psk $key -tls1_3" "-tls1_2" "-psk_identity n2 -psk $key -tls1_2"; do
-		run -1 timeout 20 openssl s_client -connect "127.0.0.1:$port" $guest </dev/null
+		run -1 timeout 60 openssl s_client -connect "127.0.0.1:$port" $guest </dev/null
 	done
 	exec {quiet}<>"/dev/tcp/127.0.0.1/$port"
 	echo '{"op":"run","id":1,"argv":["touch","got"]}' >&"$quiet"

@@ -14,7 +14,7 @@ import sys
 import time
 
 PROGRAM = os.path.join(os.environ["ROTA_BIN"], "rota-terminal")
-PATIENT = 30  # seconds
+PATIENT = 60  # seconds
 
 
 class Terminal:
@@ -122,6 +122,19 @@ def eventually(check):
         time.sleep(0.05)
 
 
+def foreground(terminal):
+    """Name of the program that has the terminal's keyboard, empty if there is none yet."""
+    try:
+        with open(f"/proc/{terminal.process.pid}/task/{terminal.process.pid}/children", encoding="ascii") as children:
+            child = children.read().split()[0]
+        with open(f"/proc/{child}/stat", encoding="ascii") as stat:
+            leader = stat.read().rpartition(") ")[2].split()[5]
+        with open(f"/proc/{leader}/comm", encoding="ascii") as comm:
+            return comm.read().strip()
+    except (FileNotFoundError, IndexError):
+        return ""
+
+
 def test_echo():
     terminal = Terminal("cat")
     client = terminal.attach()
@@ -167,15 +180,15 @@ def test_keys():
     client = terminal.attach()
     client.wait("ready> ")
     client.type("sleep 1000\n")
-    time.sleep(0.5)
+    eventually(lambda: foreground(terminal) == "sleep")
     client.type("\x03")
     client.wait(r"\^C.*ready> ")
     client.type("cat; echo code $?\n")
-    time.sleep(0.5)
+    eventually(lambda: foreground(terminal) == "cat")
     client.type("\x1a")
     client.wait("Stopped")
     client.type("kill %1; wait; cat; echo code $?\n")
-    time.sleep(1)
+    eventually(lambda: foreground(terminal) == "cat")
     client.type("\x1c")
     client.wait("code 131")
     client.type("exit 7\n")
@@ -356,8 +369,8 @@ def screen_of(raw, rows, cols):
     path = f"/tmp/rota-test-terminal-{os.getpid()}.raw"
     with open(path, "wb") as file:
         file.write(raw)
-    terminal = Terminal("sh", "-c", f"stty raw -echo; cat {path}; sleep 1000", rows=rows, cols=cols)
-    time.sleep(0.3)
+    terminal = Terminal("bash", "-c", f"stty raw -echo; cat {path}; exec sleep 1000", rows=rows, cols=cols)
+    eventually(lambda: foreground(terminal) == "sleep")
     last = None
     while True:
         now = text_of(terminal)

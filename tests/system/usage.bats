@@ -61,7 +61,7 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --account=bench --nta
 true')
 	for _ in 1 2 3; do
 		sleep 1
-		kill -9 "$(pid_of nodemgrd)"
+		kill_now "$(pid_of nodemgrd)"
 		rota up >/dev/null
 	done
 	server=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
