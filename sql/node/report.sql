@@ -115,11 +115,12 @@ begin
 		), clocked as (
 			-- Attempts of one job whose first records are in the same report of a node get the same boot_at. It is not before
 			-- the boot_at of an earlier attempt in the report, since elements of an array pass on CPUs in their order.
+			-- Attempts that were lost are apart: the node may have started again since, and its clock with it.
 			select k.*, coalesce(k.fixed_at, greatest(least(k.boot_at, now() - max(k.last) over o),
 				max(k.fixed_at) over o,
 				max(k.earliest) filter (where k.fixed_at is null) over o)) as fix
 			from known k
-			window o as (partition by k.node, k.job)
+			window o as (partition by k.node, k.job, k.lost)
 		)
 		select r::internal.attempt_report
 		from (

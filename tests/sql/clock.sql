@@ -40,6 +40,18 @@ select ok((select t.ended_at <= clock_timestamp() from rota.attempt t where t.jo
 select t.report(t.say(:'j' || '.a', 'end', '{"clock": 3000000}')) \g /dev/null
 select is(t.times(:j), left(t.times(:j), 5) || ' 1.000 f', 'what was fixed by the order stays');
 
+-- A node that starts again with a clock that is five days ahead: the times of the next attempt are by that clock, also if it reports the end of
+-- the attempt that was lost beside.
+\set ahead '{"age_us": -432000000000, "started_age_us": -432000000000}'
+select t.back(4), t.started('{4}') as j \gset
+select t.run(:'j' || '.a'), t.say(:'j' || '.a', 'done', :'ahead') || t.say(:'j' || '.a', 'end', :'ahead') as lost \gset
+select t.back(4, '{"boot_id": "ahead", "attempts": [], "reported": []}'), t.later() \g /dev/null
+select t.start(:'j' || '.a', '{4}') \g /dev/null
+select t.tell_later('-5 days', :'lost'::jsonb, t.say(:'j' || '.a', 'keeper', :'ahead'), t.say(:'j' || '.a', 'run', :'ahead'), t.say(:'j' || '.a', 'task', :'ahead'), t.say(:'j' || '.a', 'done', :'ahead'),
+	t.say(:'j' || '.a', 'end', :'ahead')) \g /dev/null
+select is((select string_agg(t.state, ' ' order by t.attempt) from rota.attempt t where t.job_id = :j), 'node_fail completed', 'an attempt is lost with the boot, the next one completes');
+select ok((select t.started_at >= t.ordered_at and t.ended_at <= clock_timestamp() from rota.attempt t where t.job_id = :j and t.attempt = 2), 'with times between its order and its report');
+
 -- Two nodes that disagree by an hour: the attempt ends when the last of them says so, in order, and it is marked.
 select t.started('{1,2}') as j \gset
 \set wide :j
