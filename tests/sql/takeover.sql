@@ -32,7 +32,7 @@ create function t.win(p_name text, p_lease_s int) returns bigint language plpgsq
 declare
 	v_term bigint;
 begin
-	for i in 1 .. 500 loop
+	for i in 1 .. 3000 loop
 		v_term := t.claim(p_name, p_lease_s);
 		exit when v_term is not null;
 		perform pg_sleep(0.02);
