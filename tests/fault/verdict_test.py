@@ -8,6 +8,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
+from lib.staging import judge_rows as judge_staged  # noqa: E402
 from lib.substeps import Row, judge_lines, judge_rows  # noqa: E402
 from lib.verdict import Ledger, Verdict, judge_ledger  # noqa: E402
 
@@ -108,6 +109,22 @@ class SubstepTest(unittest.TestCase):
 
     def test_beside(self):
         self.found((*SUB_WELL[:-1], "begin 1.a 2 0 n1 300 9 2.0", SUB_WELL[-1]), ROWS, doubled=1)
+
+
+class StagingTest(unittest.TestCase):
+    def judged(self, *rows, result=None):
+        verdict = Verdict()
+        judge_staged(verdict, rows, {"a": b"text"}, lambda job: result)
+        return len(verdict.lost), len(verdict.doubled), len(verdict.wrong)
+
+    def test_staging(self):
+        well = ("1", "complete", "", "1")
+        self.assertEqual(self.judged(well, result={"a": b"text"}), (0, 0, 0))
+        for result in (None, {}, {"a": b"tex"}, {"a": b"text", "b": b""}):
+            self.assertEqual(self.judged(well, result=result), (1, 0, 0))
+        self.assertEqual(self.judged(("1", "complete", "", "0"), result={"a": b"text"}), (1, 0, 0))
+        self.assertEqual(self.judged(("1", "complete", "", "2"), result={"a": b"text"}), (0, 1, 0))
+        self.assertEqual(self.judged(("1", "staging_out", "data_out failed", "1"), result={"a": b"text"}), (0, 0, 1))
 
 
 if __name__ == "__main__":

@@ -96,6 +96,8 @@ class Instance:
         """Start four nodes; raises if that fails."""
         settings = {"node.lease": self.lease, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2,
                     "controller.prolog": f"{self.folder}/hook.sh", "controller.epilog": f"{self.folder}/hook.sh"}
+        if os.path.exists(f"{self.folder}/burst_buffer.lua"):
+            settings |= {"hooks.burst_buffer": f"{self.folder}/burst_buffer.lua", "hooks.poll_interval": 1}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
         for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("flap_count", "0")):

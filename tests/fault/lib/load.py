@@ -119,6 +119,13 @@ gives_back() {{
 }}
 during gives_back
 """),
+    ("staged", 4, """staged() {
+	local place=${TASK_FILE%/*}/stage/fast/$ROTA_JOB_ID
+	rm -rf "$place/out"
+	mkdir -m 777 "$place/out" && cp "$place"/in/* "$place/out" && sleep 0.5
+}
+during staged
+"""),
     ("probe", 0, "work 0.1\n"),
 )
 
@@ -181,7 +188,7 @@ class Load(threading.Thread):
         while time.monotonic() < until:
             conf = self.random.choice(gates)
             with subprocess.Popen([f"{self.instance.binaries}/rota", "submit", "--parsable", f"--client-key={key}", f"--job-name={kind}",
-                                   *(["--each"] if several else []), *names],
+                                   *(["--each"] if several else []), *(["--bb=#BB_LUA stage"] if kind == "staged" else []), *names],
                                   env={**self.instance.environment, "ROTA_CONFIG": conf, "LEDGER": self.ledger}, cwd=self.instance.folder,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
                 try:

@@ -1,12 +1,13 @@
 """The audit: the ledger, which is outside Rota, against the database; the database against itself; leftovers.
 
-Findings are of three kinds. lost: a job, or an end that was reported and is not in the ledger. doubled: a task that ran twice or
-beside its successor, or a job that exists twice. wrong: any other violation.
+Findings are of three kinds. lost: a job, an end that was reported and is not in the ledger, or data that was to be staged. doubled: a task
+that ran twice or beside its successor, a job that exists twice, or staging of a job beside itself. wrong: any other violation.
 """
 import os
 import subprocess
 
 from lib.load import may_end
+from lib.staging import judge_staging
 from lib.substeps import judge_substeps
 
 AUDIT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "audit.sql")
@@ -15,7 +16,7 @@ AUDIT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 class Verdict:
     def __init__(self):
         self.lost, self.doubled, self.wrong = [], [], []
-        self.jobs = self.attempts = self.begun = self.substeps = 0
+        self.jobs = self.staged = self.attempts = self.begun = self.substeps = 0
         self.causes = ""
 
     def lines(self):
@@ -63,6 +64,7 @@ def judge(instance, load, ledger, harmless):
     judge_outcomes(verdict, instance)
     judge_database(verdict, instance)
     judge_hooks(verdict, instance)
+    judge_staging(verdict, instance)
     return verdict
 
 
