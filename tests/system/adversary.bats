@@ -357,11 +357,12 @@ steal_orders() {
 
 # play JOB COLUMNS REASON: insert Vic's stolen launch request again with these columns; the launchers refuse it and report why.
 play() {
-	local before=$(cat "$ROTA_HOME"/log/launcher.*.log | wc -l)
+	local before=$(cat "$ROTA_HOME"/log/launcher.*.log | wc -l) reason=$3
+	refused_so() { cat "$ROTA_HOME"/log/launcher.*.log | sort | tail -n +$((before + 1)) | grep -q "refused: .*$reason"; }
 	superuser "insert into rota.node_order (node_id, kind, job_id, step_id, attempt, body, signature)
 		select $2 from public.stolen where job_id = $1; notify rota_node_1; notify rota_node_2"
 	eventually orders_taken
-	cat "$ROTA_HOME"/log/launcher.*.log | sort | tail -n +$((before + 1)) | grep -q "refused: .*$3"
+	eventually refused_so
 }
 
 orders_taken() {
