@@ -63,7 +63,7 @@ counted() {
 		echo "$ROTA_STEP_SOCKET" >socket
 		until [ -e go ]; do sleep 0.1; done
 	END
-	eventually there socket
+	eventually test -s socket
 	[ -S "$(cat socket)" ]
 	[ -z "$(step_managers "$job")" ]
 	[ -z "$(ls "$SUBSTEPS")" ]
@@ -87,7 +87,7 @@ counted() {
 	no_database() { ! superuser 'select 1' >/dev/null 2>&1; }
 	eventually no_database
 	touch away
-	eventually there finished
+	eventually test -s finished
 	[ "$(cat finished)" = 'exit 3' ]
 	no_database
 	cmp <(sort -n lines) <(seq 30)
@@ -324,7 +324,7 @@ ticks() {
 	sleep 2
 	[ "$(($(ticks) - before))" -lt 50 ]
 	touch measured
-	eventually there answer
+	eventually test -s answer
 	[ "$(jq '.substeps | length' answer)" = 1 ]
 	ends
 }
@@ -334,7 +334,7 @@ ticks() {
 	printf '#!/bin/bash\nid -un >user\nrota run --detach sleep 300\necho "$ROTA_STEP_SOCKET" >socket\nuntil [ -e go ]; do sleep 0.1; done\n' >"$ROTA_TEST_DIR/$EVE/job.sh"
 	cd "$ROTA_TEST_DIR/$EVE"
 	job=$(as "$EVE" rota submit --parsable --cpus-per-task=2 --output=/dev/null job.sh)
-	eventually there socket
+	eventually test -s socket
 	eventually counted 1 running
 	[ "$(cat user)" = "$EVE" ]
 	socket=$(cat socket)
@@ -372,7 +372,7 @@ ticks() {
 	printf '#!/bin/bash\nrota run --detach sleep 300\necho "$ROTA_STEP_SOCKET" >forger\nuntil [ -e stop ]; do sleep 0.1; done\n' >"$ROTA_TEST_DIR/$EVE/forge.sh"
 	cd "$ROTA_TEST_DIR/$EVE"
 	job=$(as "$EVE" rota submit --parsable --cpus-per-task=2 --output=/dev/null forge.sh)
-	eventually there forger
+	eventually test -s forger
 	eventually counted 1 running
 	others=$(sql "select count(*) from rota.substep where job_id <> $job")
 	as "$BOB" setsid sleep 300 3>&- &
