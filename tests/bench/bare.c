@@ -1,7 +1,8 @@
 /* bare.c - the limit of the benchmarks array, hooks and steps: how fast this machine runs programs without any record of them.
  *
- * tests/bench/lib/turns.py and steps.py start it: bare SECONDS PROGRAM... For each of several numbers in flight it runs elements for
- * that long and prints a line "IN-FLIGHT RATE". An element runs the programs one after the other; their output goes to /dev/null.
+ * tests/bench/lib/turns.py and steps.py start it: bare [-a ARGUMENT] SECONDS PROGRAM... For each of several numbers in flight it runs
+ * elements for that long and prints a line "IN-FLIGHT RATE". An element runs the programs one after the other, each with the
+ * argument; their output goes to /dev/null.
  * Invariants: no more processes at once than the number in flight; all of them have ended before the next number is tried. */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,9 +36,11 @@ static void fail(const char *what, int error)
 	exit(1);
 }
 
+static char *argument; /* of each program; NULL: it has none */
+
 static void start(struct slot *s, char **programs, const posix_spawn_file_actions_t *actions)
 {
-	char *argv[] = {programs[s->next], NULL};
+	char *argv[] = {programs[s->next], argument, NULL};
 	int error = posix_spawn(&s->pid, argv[0], actions, NULL, argv, environ);
 	if (error)
 		fail(argv[0], error);
@@ -86,9 +89,14 @@ int main(int argc, char **argv)
 {
 	static const int flights[] = {1, 2, 3, 4, 6, 8, 16, 64};
 	posix_spawn_file_actions_t actions;
+	if (argc > 2 && strcmp(argv[1], "-a") == 0) {
+		argument = argv[2];
+		argv += 2;
+		argc -= 2;
+	}
 	double seconds = argc > 1 ? atof(argv[1]) : 0;
 	if (argc < 3 || seconds <= 0) {
-		fprintf(stderr, "usage: bare SECONDS PROGRAM...\n");
+		fprintf(stderr, "usage: bare [-a ARGUMENT] SECONDS PROGRAM...\n");
 		return 2;
 	}
 	posix_spawn_file_actions_init(&actions);
