@@ -5,6 +5,7 @@
  * - A pipe is emptied whether or not anybody reads the spool. So no task fills the memory of the step, however fast it writes. A task waits
  *   while this process does not run, and for the client that runs it as long as that reads; a client that stands still for a second is
  *   not waited for.
+ * - A spool is made at the first byte, before that is read from the pipe. So a task that writes nothing has no spool.
  * - The task has its pipe open for reading too. So it gets no SIGPIPE while the step manager is dead: the store holds the pipe, or it is
  *   lost (substep_store.c), and then the task waits when it is full. */
 #include "procmgr/stepmgr/substep_drain.h"
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "procmgr/stepmgr/substep_parts.h"
@@ -29,24 +31,68 @@ static void close_pipe(struct substep_drain *d)
 	*d = (struct substep_drain){.pipe = -1};
 }
 
+static bool is_needed(const struct substep_stored *stored, void *arg)
+{
+	const struct substep_engine *m = arg;
+	const struct substep *s = stored->number > 0 && stored->number <= m->count ? m->all[stored->number - 1] : NULL;
+	return s && s->tasks && s->run == stored->run;
+}
+
+static void store(struct substep_task *t, int what, int first, int second)
+{
+	struct substep *s = t->substep;
+	struct substep_stored stored = {s->number, s->run, (int)(t - s->tasks), what};
+	substep_store_put(&stored, (int[]){first, second}, is_needed, s->engine);
+}
+
+bool substep_drain_make_spool(struct substep_task *t, int stream)
+{
+	struct substep_spool *spool = &t->spools[stream];
+	struct err e;
+	if (spool->fd >= 0)
+		return true;
+	if (!substep_spool_make(spool, &e))
+		return false;
+	store(t, stream, spool->fd, -1);
+	return true;
+}
+
+static int stream_of(const struct substep_drain *d)
+{
+	return (int)(d - d->task->drains);
+}
+
+/* Returns how many bytes the pipe has. */
+static int waiting_bytes(const struct substep_drain *d)
+{
+	int size = 0;
+	return d->pipe >= 0 && ioctl(d->pipe, FIONREAD, &size) == 0 ? size : 0;
+}
+
+/* Has the spool been made, or is none needed yet? */
+static bool has_place(const struct substep_drain *d)
+{
+	return d->task->spools[stream_of(d)].fd >= 0 || waiting_bytes(d) == 0 || substep_drain_make_spool(d->task, stream_of(d));
+}
+
 /* Move one piece. Returns its size; 0: no process has the pipe open any more; -1: it is empty. */
-static ssize_t move_piece(struct substep_drain *d, struct substep_spool *spool)
+static ssize_t move_piece(struct substep_drain *d)
 {
 	static char bytes[PIECE];
 	ssize_t size = read(d->pipe, bytes, sizeof bytes);
-	if (size > 0)
-		substep_spool_add(spool, bytes, (size_t)size);
+	if (size > 0 && substep_drain_make_spool(d->task, stream_of(d))) /* the first byte may have come since has_place() */
+		substep_spool_add(&d->task->spools[stream_of(d)], bytes, (size_t)size);
 	return size;
 }
 
 /* Move what the pipe has. A process that writes without a pause does not make this endless. */
-static void move_all(struct substep_drain *d, struct substep_spool *spool)
+static void move_all(struct substep_drain *d)
 {
-	for (int pieces = 0; d->pipe >= 0 && pieces < PIECES_MOST && move_piece(d, spool) > 0; pieces++)
+	for (int pieces = 0; pieces < PIECES_MOST && waiting_bytes(d) > 0 && has_place(d) && move_piece(d) > 0; pieces++)
 		continue;
 }
 
-/* The pipe has output, or the pause is over. While the client lags, which changes without an event, it is asked again after a pause. */
+/* The pipe has output, or the pause is over. While the client lags, or no spool can be made, it is looked at again after a pause. */
 static void pipe_readable(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval pause = {.tv_usec = PAUSE_USEC};
@@ -54,14 +100,14 @@ static void pipe_readable(evutil_socket_t fd, short what, void *arg)
 	struct substep_task *t = d->task;
 	struct substep_engine *m = t->substep->engine;
 	(void)fd;
-	if (m->handlers->lags(t->substep, (int)(t - t->substep->tasks), (int)(d - t->drains))) {
+	if (m->handlers->lags(t->substep, (int)(t - t->substep->tasks), stream_of(d)) || !has_place(d)) {
 		event_del(d->readable);
 		event_add(d->paused, &pause);
 		return;
 	}
 	if (what & EV_TIMEOUT)
 		event_add(d->readable, NULL);
-	ssize_t size = move_piece(d, &t->spools[d - t->drains]);
+	ssize_t size = move_piece(d);
 	if (size > 0)
 		m->handlers->output(t->substep);
 	else if (size == 0)
@@ -86,23 +132,6 @@ static int open_both(int end)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-static bool is_needed(const struct substep_stored *stored, void *arg)
-{
-	const struct substep_engine *m = arg;
-	const struct substep *s = stored->number > 0 && stored->number <= m->count ? m->all[stored->number - 1] : NULL;
-	return s && s->tasks && s->run == stored->run;
-}
-
-bool substep_drain_receive(struct substep_engine *m, struct substep_task *t, int stream, struct err *e)
-{
-	struct substep *s = t->substep;
-	struct substep_stored stored = {s->number, s->run, (int)(t - s->tasks), stream};
-	if (!substep_spool_make(&t->spools[stream], e))
-		return false;
-	substep_store_put(&stored, (int[]){t->spools[stream].fd, t->drains[stream].pipe}, is_needed, m);
-	return true;
-}
-
 int substep_drain_open(struct substep_engine *m, struct substep_task *t, int stream, struct err *e)
 {
 	int ends[2], both;
@@ -115,33 +144,52 @@ int substep_drain_open(struct substep_engine *m, struct substep_task *t, int str
 	both = open_both(ends[1]);
 	close(ends[1]);
 	t->drains[stream].pipe = ends[0];
-	if (both >= 0 && substep_drain_receive(m, t, stream, e)) {
-		watch(m, t, stream, ends[0]);
-		return both;
-	}
-	if (both < 0)
+	if (both < 0) {
 		err_sys(e, "could not open a pipe for output");
-	else
-		close(both);
-	close_pipe(&t->drains[stream]);
-	return -1;
+		close_pipe(&t->drains[stream]);
+		return -1;
+	}
+	watch(m, t, stream, ends[0]);
+	return both;
 }
 
-void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int stream, int spool, int pipe)
+void substep_drain_store(struct substep_task *t)
 {
-	struct substep_drain *d = &t->drains[stream];
-	substep_spool_adopt(&t->spools[stream], spool);
-	close_pipe(d);
-	if (pipe < 0)
-		return;
-	watch(m, t, stream, pipe);
-	move_all(d, &t->spools[stream]);
+	int out = t->drains[SUBSTEP_OUT].pipe, err = t->drains[SUBSTEP_ERR].pipe;
+	if (out >= 0 && err >= 0)
+		store(t, SUBSTEP_STORED_PIPES, out, err);
+	else if (out >= 0)
+		store(t, SUBSTEP_STORED_PIPE_OUT, out, -1);
+	else if (err >= 0)
+		store(t, SUBSTEP_STORED_PIPE_ERR, err, -1);
+}
+
+static void adopt_pipe(struct substep_engine *m, struct substep_task *t, int stream, int pipe)
+{
+	close_pipe(&t->drains[stream]);
+	if (pipe >= 0)
+		watch(m, t, stream, pipe);
+}
+
+void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int what, const int fds[2])
+{
+	if (what == SUBSTEP_STORED_PIPES) {
+		adopt_pipe(m, t, SUBSTEP_OUT, fds[0]);
+		adopt_pipe(m, t, SUBSTEP_ERR, fds[1]);
+	} else if (what >= SUBSTEP_STORED_PIPE_OUT) {
+		adopt_pipe(m, t, what - SUBSTEP_STORED_PIPE_OUT, fds[0]);
+	} else {
+		substep_spool_adopt(&t->spools[what], fds[0]);
+	}
 }
 
 void substep_drain_finish(struct substep_task *t)
 {
 	for (int stream = 0; stream < SUBSTEP_STREAMS; stream++) {
-		move_all(&t->drains[stream], &t->spools[stream]);
+		struct substep_spool *spool = &t->spools[stream];
+		move_all(&t->drains[stream]);
+		if (spool->fd < 0) /* no spool could be made: readers are sent how much is lost */
+			spool->lowest = spool->size += waiting_bytes(&t->drains[stream]);
 		close_pipe(&t->drains[stream]);
 	}
 }

@@ -4,14 +4,17 @@
 
 #include "procmgr/stepmgr/substep.h"
 
-/* Make the spool of a stream of a task, and a pipe that ends in it. Returns the descriptor for the task, -1 on an error. */
+/* Make the pipe of a stream of a task. Returns the descriptor for the task, -1 on an error. */
 int substep_drain_open(struct substep_engine *m, struct substep_task *t, int stream, struct err *e);
 
-/* Make the spool of a stream whose output comes from another node. */
-bool substep_drain_receive(struct substep_engine *m, struct substep_task *t, int stream, struct err *e);
+/* Put the pipes of a task into the store, before it starts. */
+void substep_drain_store(struct substep_task *t);
 
-/* Go on with the spool and the pipe of an earlier step manager, which the function takes; pipe -1: there is none. Takes what the pipe has. */
-void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int stream, int spool, int pipe);
+/* Make the spool of a stream, unless it is there. Returns false if that is not possible now. */
+bool substep_drain_make_spool(struct substep_task *t, int stream);
+
+/* Go on with what a message of the store has (substep_store.h); the function takes the descriptors. */
+void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int what, const int fds[2]);
 
 /* The task has ended: take what its pipes have, and close them. */
 void substep_drain_finish(struct substep_task *t);

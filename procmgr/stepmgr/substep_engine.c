@@ -335,22 +335,15 @@ static void choose_terminal(struct substep *s)
 
 static void end_idle(struct substep *s);
 
-/* Have the agents of other nodes start their tasks. Their output comes into spools here. */
-static bool start_parts(struct substep_engine *m, struct substep *s, struct err *e)
+/* Have the agents of other nodes start their tasks. */
+static void start_parts(struct substep_engine *m, struct substep *s)
 {
-	for (int i = 0; i < s->part_count; i++) {
-		const struct substep_part *part = &s->parts[i];
-		for (int at = 0; at < part->ranks.count; at++)
-			if (!substep_task_receive(m, s, substep_ranks_at(&part->ranks, at), e))
-				return false;
-	}
 	for (int i = 0; i < s->part_count; i++) {
 		if (s->parts[i].has_ended)
 			continue;
 		s->live += s->parts[i].ranks.count;
 		substep_nodes_start(m->nodes, s, &s->parts[i]);
 	}
-	return true;
 }
 
 void substep_engine_start_tasks(struct substep_engine *m, struct substep *s)
@@ -362,8 +355,9 @@ void substep_engine_start_tasks(struct substep_engine *m, struct substep *s)
 		int rank = substep_ranks_at(&s->ranks, i);
 		good = s->tasks[rank].started != 0 || substep_task_start(m, s, rank, &e);
 	}
-	good = good && start_parts(m, s, &e);
-	if (!good) {
+	if (good) {
+		start_parts(m, s);
+	} else {
 		snprintf(s->message, sizeof s->message, "%s", e.message);
 		s->cause = "launch";
 		s->exit_code = 127;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmgr/stepmgr/substep_drain.h"
 #include "procmgr/stepmgr/substep_feed.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
@@ -80,15 +81,16 @@ static void take_output(struct substep *s, const struct substep_part *part, cons
 	const char *stream = json_string_value(json_object_get(event, "stream"));
 	if (at < 0 || at >= part->ranks.count || offset < 0 || !stream)
 		return;
-	int rank = substep_ranks_at(&part->ranks, (int)at);
-	struct substep_spool *spool = &s->tasks[rank].spools[strcmp(stream, "err") == 0 ? SUBSTEP_ERR : SUBSTEP_OUT];
-	int64_t known = substep_spool_size(spool) - offset;
-	if (spool->fd < 0 || known >= (int64_t)size)
+	int to = strcmp(stream, "err") == 0 ? SUBSTEP_ERR : SUBSTEP_OUT;
+	struct substep_task *t = &s->tasks[substep_ranks_at(&part->ranks, (int)at)];
+	struct substep_spool *spool = &t->spools[to];
+	int64_t known = spool->size - offset;
+	bool is_of_client = !*(to == SUBSTEP_OUT ? s->spec->output : s->spec->error);
+	if (!is_of_client || known >= (int64_t)size || !substep_drain_make_spool(t, to))
 		return;
 	if (known < 0) {
-		if (ftruncate(spool->fd, offset) < 0)
+		if (!substep_spool_skip(spool, offset)) /* the agent does not have the bytes before */
 			return;
-		spool->lowest = offset; /* the agent does not have the bytes before */
 		known = 0;
 	}
 	substep_spool_add(spool, bytes + known, size - (size_t)known);

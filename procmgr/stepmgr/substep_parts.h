@@ -59,8 +59,6 @@ void substep_table_keep_output(struct substep_engine *m, struct substep *s);
 /* substep_task.c */
 void substep_task_make(struct substep *s); /* make the objects of its tasks, of which none runs */
 bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, struct err *e);
-/* Make the spools for the output of a task on another node, unless they are there. */
-bool substep_task_receive(struct substep_engine *m, struct substep *s, int rank, struct err *e);
 
 /* substep_input.c */
 enum { SUBSTEP_INPUT_MOST = 256 * 1024 }; /* of unread input of one task in memory */

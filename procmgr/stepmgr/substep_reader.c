@@ -71,7 +71,7 @@ static bool send_stream(struct substep_reader *r, int rank, int stream)
 {
 	static char bytes[BYTES_MOST];
 	struct substep_spool *spool = &r->substep->tasks[rank].spools[stream];
-	int64_t *offset = &r->offsets[rank * SUBSTEP_STREAMS + stream], size = substep_spool_size(spool);
+	int64_t *offset = &r->offsets[rank * SUBSTEP_STREAMS + stream];
 	const char *name = stream == SUBSTEP_OUT ? "out" : "err";
 	if (*offset < spool->lowest) {
 		substep_connection_send(r->connection, json_pack("{s:s, s:I, s:i, s:i, s:s, s:I}", "event", "skipped", "id",
@@ -79,7 +79,7 @@ static bool send_stream(struct substep_reader *r, int rank, int stream)
 								 name, "bytes_skipped", (json_int_t)(spool->lowest - *offset)));
 		*offset = spool->lowest;
 	}
-	while (*offset < size) {
+	while (*offset < spool->size) {
 		if (!substep_connection_has_room(r->connection))
 			return false;
 		ssize_t got = substep_spool_read(spool, *offset, bytes, sizeof bytes);
@@ -97,7 +97,7 @@ static bool send_stream(struct substep_reader *r, int rank, int stream)
 bool substep_reader_lags(const struct substep *s, int rank, int stream)
 {
 	const struct substep_reader *r;
-	int64_t size = substep_spool_size(&s->tasks[rank].spools[stream]);
+	int64_t size = s->tasks[rank].spools[stream].size;
 	if (!s->readers)
 		return false;
 	LIST_FOREACH (r, (const struct substep_reader_list *)s->readers, of_substep) {
@@ -115,7 +115,7 @@ static bool send_output(struct substep_reader *r)
 	bool all = true;
 	for (int rank = 0; all && !r->only_end && s->tasks && rank < s->ntasks; rank++)
 		for (int stream = 0; all && stream < SUBSTEP_STREAMS; stream++)
-			all = s->tasks[rank].spools[stream].fd < 0 || send_stream(r, rank, stream);
+			all = s->tasks[rank].spools[stream].size == 0 || send_stream(r, rank, stream);
 	return all;
 }
 

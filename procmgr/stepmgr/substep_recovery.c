@@ -220,11 +220,12 @@ static void adopt_substep(struct substep *s)
 	substep_engine_start_tasks(s->engine, s);
 }
 
-/* Use a spool of the store, also of a sub-step that has ended: its client may not have all of the output. */
+/* Use a spool or pipes of the store, also of a sub-step that has ended: its client may not have all of the output. */
 static bool take_stored(const struct substep_stored *stored, const int fds[2], void *arg)
 {
 	struct substep *s = substep_table_find(arg, stored->number);
-	bool used = s && s->run == stored->run && s->state != SUBSTEP_WAITING && stored->rank >= 0 && stored->rank < s->ntasks;
+	bool used = s && s->run == stored->run && s->state != SUBSTEP_WAITING && stored->rank >= 0 && stored->rank < s->ntasks &&
+		    stored->what >= 0 && stored->what <= SUBSTEP_STORED_PIPES;
 	if (!used) {
 		close(fds[0]);
 		if (fds[1] >= 0)
@@ -233,7 +234,7 @@ static bool take_stored(const struct substep_stored *stored, const int fds[2], v
 	}
 	if (!s->tasks)
 		substep_task_make(s);
-	substep_drain_adopt(arg, &s->tasks[stored->rank], stored->stream, fds[0], fds[1]);
+	substep_drain_adopt(arg, &s->tasks[stored->rank], stored->what, fds);
 	return true;
 }
 

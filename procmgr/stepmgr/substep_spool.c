@@ -14,7 +14,7 @@
 
 bool substep_spool_make(struct substep_spool *spool, struct err *e)
 {
-	spool->lowest = 0;
+	spool->lowest = spool->size = 0;
 	spool->fd = memfd_create("rota-output", MFD_CLOEXEC);
 	return (spool->fd >= 0 && fcntl(spool->fd, F_SETFL, O_APPEND) == 0) || err_sys(e, "could not make a spool for output");
 }
@@ -22,8 +22,10 @@ bool substep_spool_make(struct substep_spool *spool, struct err *e)
 void substep_spool_adopt(struct substep_spool *spool, int fd)
 {
 	off_t first = lseek(fd, 0, SEEK_DATA); /* fails if there is no byte */
+	struct stat st;
 	substep_spool_close(spool);
 	spool->fd = fd;
+	spool->size = fstat(fd, &st) == 0 ? st.st_size : 0;
 	spool->lowest = first > 0 ? first : 0;
 }
 
@@ -31,7 +33,7 @@ void substep_spool_adopt(struct substep_spool *spool, int fd)
 void substep_spool_drop(struct substep_spool *spool)
 {
 	if (spool->fd >= 0 && ftruncate(spool->fd, 0) == 0)
-		spool->lowest = 0;
+		spool->lowest = spool->size = 0;
 	substep_spool_close(spool);
 }
 
@@ -42,10 +44,12 @@ void substep_spool_close(struct substep_spool *spool)
 	spool->fd = -1;
 }
 
-int64_t substep_spool_size(const struct substep_spool *spool)
+bool substep_spool_skip(struct substep_spool *spool, int64_t offset)
 {
-	struct stat st;
-	return spool->fd < 0 || fstat(spool->fd, &st) < 0 ? 0 : st.st_size;
+	if (spool->fd < 0 || ftruncate(spool->fd, offset) < 0)
+		return false;
+	spool->lowest = spool->size = offset;
+	return true;
 }
 
 /* Drop what is before the offset, which readers are sent. Returns false if nothing of it is there. */
@@ -66,14 +70,14 @@ void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t si
 	while (spool->fd >= 0 && size > 0) {
 		ssize_t part = write(spool->fd, at, size);
 		/* Where the memory of the step is full, old output makes room for new. */
-		if (part <= 0 && !drop_before(spool, substep_spool_size(spool)))
+		if (part <= 0 && !drop_before(spool, spool->size))
 			return;
 		at += part > 0 ? part : 0;
+		spool->size += part > 0 ? part : 0;
 		size -= part > 0 ? (size_t)part : 0;
 	}
-	int64_t end = substep_spool_size(spool);
-	if (end - spool->lowest > SUBSTEP_SPOOL_MOST)
-		drop_before(spool, end - SUBSTEP_SPOOL_MOST / 2);
+	if (spool->size - spool->lowest > SUBSTEP_SPOOL_MOST)
+		drop_before(spool, spool->size - SUBSTEP_SPOOL_MOST / 2);
 }
 
 ssize_t substep_spool_read(const struct substep_spool *spool, int64_t offset, void *bytes, size_t size)

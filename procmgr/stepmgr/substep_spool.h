@@ -8,16 +8,17 @@
 
 #include "lib/err.h"
 
-/* A file in memory. */
+/* A file in memory. Only this process writes it. */
 struct substep_spool {
 	int fd;		/* -1: there is no spool */
 	int64_t lowest; /* bytes before this offset have been dropped */
+	int64_t size;	/* bytes that were added so far */
 };
 
 enum { SUBSTEP_SPOOL_MOST = 16 << 20 }; /* most bytes that a spool keeps */
 
 bool substep_spool_make(struct substep_spool *spool, struct err *e);
-/* Use a spool of an earlier step manager; owns the descriptor. */
+/* Use a spool of an earlier step manager, in place of its own; owns the descriptor. */
 void substep_spool_adopt(struct substep_spool *spool, int fd);
 void substep_spool_close(struct substep_spool *spool);
 void substep_spool_drop(struct substep_spool *spool); /* nobody needs the output any more */
@@ -25,8 +26,8 @@ void substep_spool_drop(struct substep_spool *spool); /* nobody needs the output
 /* Add bytes, and drop the oldest ones if the spool has too many. */
 void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t size);
 
-/* Returns how many bytes were added so far. */
-int64_t substep_spool_size(const struct substep_spool *spool);
+/* The next byte is that of `offset`; those before are lost. Returns false if the spool cannot have it. */
+bool substep_spool_skip(struct substep_spool *spool, int64_t offset);
 
 /* Read from `offset` on. Returns the number of bytes, 0 at the end. */
 ssize_t substep_spool_read(const struct substep_spool *spool, int64_t offset, void *bytes, size_t size);

@@ -1,11 +1,11 @@
 /* substep_store.c - a store of open descriptors, which outlives the step manager.
  *
- * Called by: substep_drain.c for each spool, substep_recovery.c after a death.
+ * Called by: substep_drain.c for the pipes of each task and for each spool, substep_recovery.c after a death.
  * Invariants:
  * - The store is a socket pair. Descriptors that were sent and not received are open as long as the socket. The keeper holds the
  *   socket and reads nothing from it.
- * - The kernel bounds the store: a few hundred messages. A spool that finds no place is lost with the step manager, and so is what its task
- *   writes from then on. */
+ * - The kernel bounds the store: a few hundred messages. A spool that finds no place is lost with the step manager. So are pipes, and what
+ *   their task writes from then on. */
 #include "procmgr/stepmgr/substep_store.h"
 
 #include <stdlib.h>

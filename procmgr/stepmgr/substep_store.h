@@ -6,15 +6,22 @@
 
 #include "procmgr/stepmgr/substep.h"
 
-/* What is in the store: spool and pipe of a stream of a task in one run of a sub-step. */
+/* What one message of the store has of a task: the spool of a stream (SUBSTEP_OUT, SUBSTEP_ERR), or its pipes. */
+enum {
+	SUBSTEP_STORED_PIPE_OUT = SUBSTEP_STREAMS, /* of the output alone */
+	SUBSTEP_STORED_PIPE_ERR,
+	SUBSTEP_STORED_PIPES, /* of output and error, in this order */
+};
+
+/* A message of the store, about a task in one run of a sub-step. */
 struct substep_stored {
-	int number, run, rank, stream;
+	int number, run, rank, what;
 };
 
 /* Use a socket pair of which the keeper holds both ends (procmgr/keeper/keeper_manager.c). */
 void substep_store_open(int in, int out);
 
-/* Put a spool and its pipe (-1: there is none) into the store. If the store is full, what is_needed() denies is taken out of it first. */
+/* Put one or two descriptors (-1: there is no second one) into the store. If it is full, what is_needed() denies is taken out of it first. */
 void substep_store_put(const struct substep_stored *stored, const int fds[2],
 		       bool (*is_needed)(const struct substep_stored *stored, void *arg), void *arg);
 

@@ -112,7 +112,7 @@ static int64_t output_bytes(const struct substep *s)
 	for (int i = 0; s->tasks && i < s->ntasks; i++)
 		for (int stream = 0; stream < SUBSTEP_STREAMS; stream++) {
 			struct substep_spool *spool = &s->tasks[i].spools[stream];
-			bytes += substep_spool_size(spool) - spool->lowest;
+			bytes += spool->size - spool->lowest;
 		}
 	return bytes;
 }

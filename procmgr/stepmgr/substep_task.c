@@ -21,7 +21,7 @@ void substep_task_make(struct substep *s)
 		s->tasks[i] = (struct substep_task){.substep = s,
 						    .counts = -1,
 						    .in = -1,
-						    .spools = {{-1, 0}, {-1, 0}},
+						    .spools = {{.fd = -1}, {.fd = -1}},
 						    .drains = {{.pipe = -1}, {.pipe = -1}}};
 }
 
@@ -35,17 +35,6 @@ static int stream_open(struct substep_engine *m, const struct substep *s, struct
 	if (*pattern)
 		return substep_environment_file(s, pattern, rank, true, e);
 	return substep_drain_open(m, t, stream, e);
-}
-
-bool substep_task_receive(struct substep_engine *m, struct substep *s, int rank, struct err *e)
-{
-	const char *patterns[] = {[SUBSTEP_OUT] = s->spec->output, [SUBSTEP_ERR] = s->spec->error};
-	for (int stream = 0; stream < SUBSTEP_STREAMS; stream++) {
-		struct substep_task *t = &s->tasks[rank];
-		if (!*patterns[stream] && t->spools[stream].fd < 0 && !substep_drain_receive(m, t, stream, e))
-			return false;
-	}
-	return true;
 }
 
 /* Open the standard streams of a task. */
@@ -93,6 +82,8 @@ bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, s
 	start.argv = argv;
 	start.environment = environment;
 	bool opened = streams_open(m, s, t, rank, &start, e);
+	if (opened)
+		substep_drain_store(t);
 	if (opened && substep_process_start(&start, e) > 0) {
 		t->counts = stats_open(t->pid);
 		s->live++;

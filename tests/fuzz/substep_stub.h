@@ -25,7 +25,7 @@ void substep_task_make(struct substep *s)
 		s->tasks[i] = (struct substep_task){.substep = s,
 						    .counts = -1,
 						    .in = -1,
-						    .spools = {{-1, 0}, {-1, 0}},
+						    .spools = {{.fd = -1}, {.fd = -1}},
 						    .drains = {{.pipe = -1}, {.pipe = -1}}};
 }
 
@@ -38,15 +38,6 @@ bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, s
 		return err_set(e, "could not start \"%.256s\"", program);
 	s->tasks[rank].pid = 1;
 	s->live++;
-	return true;
-}
-
-bool substep_task_receive(struct substep_engine *m, struct substep *s, int rank, struct err *e)
-{
-	(void)m;
-	(void)s;
-	(void)rank;
-	(void)e;
 	return true;
 }
 

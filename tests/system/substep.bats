@@ -121,6 +121,36 @@ counted() {
 	eventually counted 200 completed
 }
 
+# spools NUMBER: the step manager of the job runs, and so many streams of its tasks have a place in memory.
+spools() {
+	local manager
+	manager=$(step_managers "$job") && [ -n "$manager" ] || return 1
+	[ "$(find "/proc/$manager/fd" -lname '/memfd:rota-output*' 2>/dev/null | wc -l)" = "$1" ]
+}
+
+@test "output has a place in memory from its first byte on, and is whole when the step manager is killed before and after it" {
+	submit <<-'END'
+		rota run sh -c 'touch begun; until [ -e speak ]; do sleep 0.1; done
+			echo out; echo err >&2; until [ -e finish ]; do sleep 0.1; done; echo more' >out 2>err
+		echo "exit $?" >finished
+	END
+	eventually there begun
+	spools 0
+	kill -KILL "$(step_managers "$job")"
+	eventually spools 0
+	touch speak
+	eventually grep -qx out out
+	eventually grep -qx err err
+	spools 2
+	kill -KILL "$(step_managers "$job")"
+	eventually spools 2
+	touch finish
+	ends
+	cmp finished <(echo 'exit 0')
+	cmp out <(printf 'out\nmore\n')
+	cmp err <(echo err)
+}
+
 # breakaway WORD: a job whose sub-steps leave their session in two ways, in programs with the word in their command line, and one that
 # waits.
 breakaway() {
