@@ -18,6 +18,13 @@ int64_t clock_boot_us(void)
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+int64_t clock_boot_ns(void)
+{
+	struct timespec now = clock_read(CLOCK_BOOTTIME);
+
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 int64_t clock_ms(void)
 {
 	struct timespec now = clock_read(CLOCK_MONOTONIC);

@@ -6,6 +6,7 @@
 
 /* Microseconds since the machine started, including the time for which it was suspended (CLOCK_BOOTTIME). */
 int64_t clock_boot_us(void);
+int64_t clock_boot_ns(void); /* the same in nanoseconds */
 
 /* The monotonic clock in milliseconds and in seconds. It stands still while the machine is suspended. */
 int64_t clock_ms(void);

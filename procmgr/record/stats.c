@@ -122,6 +122,14 @@ int64_t stats_start_time(pid_t pid)
 	return started;
 }
 
+int64_t stats_start_time_between(pid_t pid, int64_t before, int64_t after)
+{
+	/* The clock of the kernel and that of its C library may differ by as much. */
+	enum { MARGIN_NS = 1000 };
+	int64_t tick = INT64_C(1000000000) / sysconf(_SC_CLK_TCK), started = (before - MARGIN_NS) / tick;
+	return (after + MARGIN_NS) / tick == started ? started : stats_start_time(pid);
+}
+
 void stats_add(struct stats *sum, const struct stats *one)
 {
 	sum->user_usec += one->user_usec;

@@ -27,6 +27,10 @@ bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats);
  * process until it is reaped. */
 int64_t stats_start_time(pid_t pid);
 
+/* The same for a process that was made between two times of clock_boot_ns. Reads no file unless a clock tick may have begun between
+ * them. */
+int64_t stats_start_time_between(pid_t pid, int64_t before, int64_t after);
+
 /* Read the wait status and the resource usage of an ended child without reaping it. Closes `counts`. Returns false if `pid` is no ended
  * child. */
 bool stats_peek(pid_t pid, int counts, int *status, struct stats *stats);

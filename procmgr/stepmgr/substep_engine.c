@@ -578,12 +578,12 @@ struct substep_engine *substep_engine_new(struct event_base *base, int journal, 
 	m->keys = json_object();
 	TAILQ_INIT(&m->waiting);
 	TAILQ_INIT(&m->running);
-	substep_process_open();
 	m->schedule = event_new(base, -1, 0, run_queue, m);
 	m->room = event_new(base, -1, 0, room_again, m);
 	m->children = evsignal_new(base, SIGCHLD, reap_children, m);
 	evsignal_add(m->children, NULL);
 	m->term = evsignal_new(base, SIGTERM, handle_term, m);
 	evsignal_add(m->term, NULL);
+	substep_process_open(); /* no signal is set after this */
 	return m;
 }

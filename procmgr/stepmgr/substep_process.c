@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct rlimit files; /* limit of open files of tasks */
+static struct rlimit files;		 /* limit of open files of tasks */
+static int changed[NSIG], changed_count; /* signals that this process ignores or handles */
 
 static void limit_files(bool own)
 {
@@ -28,8 +29,17 @@ static void limit_files(bool own)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void find_changed(void)
+{
+	struct sigaction now;
+	for (int number = 1; number < NSIG; number++)
+		if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
+			changed[changed_count++] = number;
+}
+
 void substep_process_open(void)
 {
+	find_changed();
 	getrlimit(RLIMIT_NOFILE, &files);
 	limit_files(true);
 }
@@ -86,8 +96,8 @@ __attribute__((no_sanitize("address"))) static int run_child(void *arg)
 	const struct substep_start *start = c->start;
 	sigset_t none;
 	sigemptyset(&none);
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
+	for (int i = 0; i < changed_count; i++)
+		signal(changed[i], SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (setsid() >= 0 && chdir(start->cwd) == 0 && dup2(start->in, 0) == 0 && dup2(start->out, 1) == 1 &&
 	    dup2(start->err, 2) == 2 && start->begin(start->arg))

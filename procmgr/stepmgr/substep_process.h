@@ -20,7 +20,8 @@ struct substep_start {
 	void *arg;
 };
 
-/* Raise the limit of open files of this process. Tasks get the limit that it had. */
+/* Raise the limit of open files of this process. Tasks get the limit that it had, and the default for all signals that it ignores or
+ * handles at this call. */
 void substep_process_open(void);
 
 /* Start a program in a session of its own. Returns its pid, or -1. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/crash.h"
 #include "procmgr/stepmgr/substep_drain.h"
 #include "procmgr/stepmgr/substep_environment.h"
@@ -58,6 +59,7 @@ struct beginning {
 	struct substep_engine *m;
 	struct substep_task *t;
 	int rank;
+	int64_t before; /* a time before the process was made */
 };
 
 /* In the new process: note which process the task is. */
@@ -65,14 +67,14 @@ static bool begin_task(void *arg)
 {
 	struct beginning *b = arg;
 	b->t->pid = getpid();
-	b->t->started = stats_start_time(b->t->pid);
+	b->t->started = stats_start_time_between(b->t->pid, b->before, clock_boot_ns());
 	return substep_record_begin(b->m, b->t->substep, b->rank);
 }
 
 bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, struct err *e)
 {
 	struct substep_task *t = &s->tasks[rank];
-	struct beginning beginning = {m, t, rank};
+	struct beginning beginning = {m, t, rank, 0};
 	struct substep_start start = {
 		.in = -1, .out = -1, .err = -1, .cwd = s->spec->cwd, .begin = begin_task, .arg = &beginning};
 	cpu_set_t cores;
@@ -84,6 +86,7 @@ bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, s
 	bool opened = streams_open(m, s, t, rank, &start, e);
 	if (opened)
 		substep_drain_store(t);
+	beginning.before = clock_boot_ns();
 	if (opened && substep_process_start(&start, e) > 0) {
 		t->counts = stats_open(t->pid);
 		s->live++;
