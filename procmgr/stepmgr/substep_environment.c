@@ -82,16 +82,32 @@ static void add_number(char **environment, int *count, const char *name, int64_t
 	environment[(*count)++] = xasprintf("%s=%" PRId64, name, value);
 }
 
-/* Does the environment of the request come from a program of the job? One from outside has no variables of the job. */
-static bool is_inside(const struct substep *s)
+/* What tasks keep of the environment of the last request. Those of one client have the same. */
+static struct {
+	json_t *env;
+	char **kept; /* strings of `env` */
+	size_t count;
+	bool is_inside; /* it comes from a program of the job: one from outside has no variables of the job */
+} inherited;
+
+static void inherit(json_t *env)
 {
+	static const char inside[] = "ROTA_JOB_ID=";
 	size_t i;
 	json_t *value;
-	json_array_foreach (s->spec->env, i, value) {
-		if (strncmp(json_string_value(value), "ROTA_JOB_ID=", strlen("ROTA_JOB_ID=")) == 0)
-			return true;
+	if (inherited.env == env)
+		return;
+	json_decref(inherited.env);
+	inherited.env = json_incref(env);
+	inherited.kept = xrealloc(inherited.kept, (json_array_size(env) + 1) * sizeof *inherited.kept);
+	inherited.count = 0;
+	inherited.is_inside = false;
+	json_array_foreach (env, i, value) {
+		const char *variable = json_string_value(value);
+		inherited.is_inside = inherited.is_inside || strncmp(variable, inside, strlen(inside)) == 0;
+		if (!is_own(variable))
+			inherited.kept[inherited.count++] = (char *)variable;
 	}
-	return false;
 }
 
 extern char **environ;
@@ -108,8 +124,7 @@ static bool is_of_job(const char *variable)
 /* Add the variables of the job for a request from outside. Returns the new number of variables. */
 static int add_job(const struct substep *s, char **environment, int count)
 {
-	bool inside = is_inside(s);
-	for (char **at = environ; !inside && *at; at++) {
+	for (char **at = environ; !inherited.is_inside && *at; at++) {
 		char *variable = is_of_job(*at) && !is_own(*at) ? substep_nodelist_variable(s->spec, *at) : NULL;
 		if (variable)
 			environment[count++] = variable;
@@ -139,18 +154,15 @@ static size_t own_count(void)
 	return count;
 }
 
-char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank)
+char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank, size_t *borrowed)
 {
-	int count = 0;
-	size_t i;
-	json_t *value;
-	char **environment =
-		xcalloc(json_array_size(s->spec->env) + own_count() + OWN_COUNT + sizeof node_names / sizeof *node_names + 1,
-			sizeof *environment);
+	inherit(s->spec->env);
+	char **environment = xcalloc(inherited.count + own_count() + OWN_COUNT + sizeof node_names / sizeof *node_names + 1,
+				     sizeof *environment);
 	char *devices = substep_pool_devices(pool, &s->share);
-	json_array_foreach (s->spec->env, i, value)
-		if (!is_own(json_string_value(value)))
-			environment[count++] = xstrdup(json_string_value(value));
+	int count = (int)inherited.count;
+	memcpy(environment, inherited.kept, inherited.count * sizeof *environment);
+	*borrowed = inherited.count;
 	count = add_job(s, environment, count);
 	add_text(environment, &count, "ROTA_MARK", getenv("ROTA_MARK"));
 	add_text(environment, &count, "ROTA_STEP_SOCKET", getenv("ROTA_STEP_SOCKET"));
@@ -177,11 +189,11 @@ char **substep_environment(const struct substep *s, const struct substep_pool *p
 	return environment;
 }
 
-void substep_environment_free(char **environment)
+void substep_environment_free(char **words, size_t borrowed)
 {
-	for (char **at = environment; *at; at++)
+	for (char **at = words + borrowed; *at; at++)
 		free(*at);
-	free(environment);
+	free(words);
 }
 
 static int64_t variable_number(const char *name)

@@ -12,9 +12,12 @@ int substep_environment_local_rank(const struct substep *s, int rank); /* place 
 /* Returns the arguments, NULL-terminated, malloc'ed. A program with a terminal is started by rota-terminal. */
 char **substep_environment_argv(const struct substep *s, int rank);
 
-/* Returns the environment of the task: that of the request, with the variables of the sub-step. NULL-terminated, malloc'ed. */
-char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank);
-void substep_environment_free(char **environment);
+/* Returns the environment of the task: that of the request, with the variables of the sub-step. NULL-terminated, malloc'ed. Its first
+ * *borrowed variables are those of the request itself. */
+char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank, size_t *borrowed);
+
+/* Free a list of words, but not its first `borrowed` words. */
+void substep_environment_free(char **words, size_t borrowed);
 
 /* Open the file that `pattern` names for this task, for appending or reading. The first task empties an output file. Returns the
  * descriptor, or -1. */

@@ -24,7 +24,7 @@
 #include "procmgr/stepmgr/substep_part.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
-enum { LINE_MOST = 1 << 20, BYTES_MOST = 65536, RESOURCES_ID = 0, SIGNAL_ID = -1, USAGE_ID = -2 };
+enum { LINE_MOST = 1 << 20, BYTES_MOST = 65536, RESOURCES_ID = 0, SIGNAL_ID = -1, USAGE_ID = -2, DEFAULTS_ID = -3 };
 
 enum node_state {
 	NODE_HERE,
@@ -42,6 +42,7 @@ struct node {
 	struct substep_pool *pool;  /* NULL: unknown */
 	struct bufferevent *stream; /* NULL: no agent is connected */
 	json_t *event;		    /* an event whose bytes have not come yet; NULL: none */
+	json_t *env;		    /* environment that the agent has from the last request `defaults`; NULL: none */
 };
 
 struct substep_nodes {
@@ -158,10 +159,22 @@ void substep_nodes_send(struct substep_nodes *n, int index, json_t *request, con
 	send_bytes(n->nodes[index], request, bytes, size);
 }
 
+/* Send an environment for the parts that follow, unless the agent has it. */
+static void send_environment(struct node *node, json_t *env)
+{
+	if (!node->stream || (node->env && json_equal(node->env, env)))
+		return;
+	json_decref(node->env);
+	node->env = json_incref(env);
+	send_request(node, json_pack("{s:s, s:i, s:O}", "op", "defaults", "id", DEFAULTS_ID, "env", env));
+}
+
 void substep_nodes_start(struct substep_nodes *n, const struct substep *s, struct substep_part *part)
 {
+	struct node *node = n->nodes[part->node];
 	substep_feed_pause(part);
-	send_request(n->nodes[part->node], substep_part_request(s, part));
+	send_environment(node, s->spec->env);
+	send_request(node, substep_part_request(s, part));
 }
 
 void substep_nodes_signal(struct substep_nodes *n, const struct substep_part *part, int signal)
@@ -256,8 +269,9 @@ static void agent_gone(struct bufferevent *stream, short what, void *arg)
 	(void)what;
 	bufferevent_free(node->stream);
 	json_decref(node->event);
+	json_decref(node->env);
 	node->stream = NULL;
-	node->event = NULL;
+	node->event = node->env = NULL;
 }
 
 void substep_nodes_disconnect(struct substep_nodes *n, int index)

@@ -54,12 +54,12 @@ static void add_input(const struct substep *s, const struct substep_part *part, 
 
 json_t *substep_part_request(const struct substep *s, const struct substep_part *part)
 {
-	static const char *const kept[] = {"argv",  "multi",	     "env",    "gres",	    "cpu_bind", "output",
-					   "error", "cpus_per_task", "mem_mb", "exclusive", "overlap",	"pty"};
+	static const char *const kept[] = {"argv",	    "multi",  "gres",	   "cpu_bind", "output", "error",
+					   "cpus_per_task", "mem_mb", "exclusive", "overlap",  "pty"};
 	const struct substep_spec *spec = s->spec;
 	const struct substep_ranks *r = &part->ranks;
-	json_t *request = json_pack("{s:s, s:i, s:s, s:s, s:O, s:i, s:b}", "op", "run", "id", s->number, "name", s->name, "cwd",
-				    spec->cwd, "env", spec->env, "ntasks", r->count, "detach", true);
+	json_t *request = json_pack("{s:s, s:i, s:s, s:s, s:i, s:b}", "op", "run", "id", s->number, "name", s->name, "cwd",
+				    spec->cwd, "ntasks", r->count, "detach", true);
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
 		json_t *value = json_object_get(spec->request, kept[i]);
 		if (value)

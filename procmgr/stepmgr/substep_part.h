@@ -13,7 +13,7 @@ void substep_part_add(struct substep *s, int node, const char *name, struct subs
 /* Forget all parts. */
 void substep_part_free_all(struct substep *s);
 
-/* Returns the request `run` that an agent gets. */
+/* Returns the request `run` that an agent gets, which has the environment already. */
 json_t *substep_part_request(const struct substep *s, const struct substep_part *part);
 
 /* Take an event that the agent has sent about the part. Returns true if the part has ended; its figures are then in those of the

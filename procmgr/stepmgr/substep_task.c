@@ -80,7 +80,8 @@ bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, s
 	cpu_set_t cores;
 	if (substep_pool_bind(m->pool, s->spec, &s->share, substep_environment_local_rank(s, rank), &cores))
 		start.cores = &cores;
-	char **argv = substep_environment_argv(s, rank), **environment = substep_environment(s, m->pool, rank);
+	size_t borrowed;
+	char **argv = substep_environment_argv(s, rank), **environment = substep_environment(s, m->pool, rank, &borrowed);
 	start.argv = argv;
 	start.environment = environment;
 	bool opened = streams_open(m, s, t, rank, &start, e);
@@ -101,7 +102,7 @@ bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, s
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		if (ends[i] >= 0)
 			close(ends[i]);
-	substep_environment_free(environment);
-	substep_environment_free(argv);
+	substep_environment_free(environment, borrowed);
+	substep_environment_free(argv, 0);
 	return t->pid > 0;
 }
