@@ -4,12 +4,22 @@
  * Invariants: at most about SUBSTEP_OUTPUT_MOST bytes of output wait in memory for a client that does not read. */
 #include "procmgr/stepmgr/substep_connection.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/text.h"
 
 enum { OUTPUT_MOST = 1 << 20, QUICK_MOST = 32768, REAL_DIGITS = 9 };
+
+void substep_connection_print(struct substep_connection *c, const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	evbuffer_add_vprintf(bufferevent_get_output(c->stream), format, values);
+	va_end(values);
+	evbuffer_add(bufferevent_get_output(c->stream), "\n", 1);
+}
 
 void substep_connection_send(struct substep_connection *c, json_t *event)
 {

@@ -5,7 +5,9 @@
  * process, but not of the machine, with which the allocation ends too. */
 #include "procmgr/stepmgr/substep_journal.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #include "lib/journal_reservation.h"
 
 enum { RESERVE_EXTRA = 64 * 1024 }; /* asked for besides, so that few sub-steps have to ask */
+enum { TEXT_MOST = 1024 };	    /* of a record that is written as text */
 
 /* The lock belongs to an opening of the file of its own, which is closed when a program is executed. */
 void substep_journal_lock(int fd)
@@ -41,6 +44,39 @@ void substep_journal_append(int fd, const char *kind, json_t *record)
 		die("could not write the journal: %m");
 	free(text);
 	json_decref(record);
+}
+
+/* Returns false with errno. */
+static bool write_text(int fd, const char *kind, const char *format, va_list values)
+{
+	char text[TEXT_MOST];
+	int size = snprintf(text, sizeof text, "{\"kind\":\"%s\",\"at\":%lld,", kind, (long long)clock_boot_us());
+	size += vsnprintf(text + size, sizeof text - (size_t)size, format, values);
+	if (size > TEXT_MOST - 2) {
+		errno = EOVERFLOW;
+		return false;
+	}
+	text[size++] = '}';
+	text[size++] = '\n';
+	return write(fd, text, (size_t)size) == size;
+}
+
+void substep_journal_append_text(int fd, const char *kind, const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	if (!write_text(fd, kind, format, values))
+		die("could not write the journal: %m");
+	va_end(values);
+}
+
+bool substep_journal_try_text(int fd, const char *kind, const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	bool good = write_text(fd, kind, format, values);
+	va_end(values);
+	return good;
 }
 
 bool substep_journal_reserve(int fd, int64_t bytes, struct err *e)

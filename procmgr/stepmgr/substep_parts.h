@@ -88,7 +88,7 @@ void substep_record_again(struct substep_engine *m, const struct substep *s); /*
 struct substep_ranks substep_record_ranks(const json_t *list,
 					  int ntasks);	 /* [first, stride, count, block]; none if it is not valid */
 struct stats substep_record_stats(const json_t *record); /* what a record or an event says of usage */
-json_t *substep_record_usage(const struct substep *s);	 /* the same of a whole sub-step */
+char *substep_record_usage(const struct substep *s);	 /* the same of a whole sub-step: JSON, malloc'ed */
 void substep_record_end(struct substep_engine *m, const struct substep *s);
 
 /* After how long without keys and output a session is ended. */

@@ -53,17 +53,22 @@ void substep_reader_free(struct substep_reader *r)
 	free(r);
 }
 
-static json_t *ended_event(const struct substep_reader *r)
+/* Causes and states are constants. A message may have any bytes of UTF-8; one that is cut within a character is left out. */
+static void send_ended(const struct substep_reader *r)
 {
 	const struct substep *s = r->substep;
-	json_t *event = json_pack("{s:s, s:I, s:i, s:s, s:i, s:i, s:s, s:i}", "event", r->only_end ? "answer" : "ended", "id",
-				  r->id, "substep", s->number, "state", substep_table_state(s), "exit", s->exit_code, "signal",
-				  s->signal, "cause", s->cause, "tasks_failed", s->tasks_failed);
-	if (*s->message)
-		json_object_set_new(event, "message", json_string(s->message));
-	if (r->connection->is_head)
-		json_object_set_new(event, "usage", substep_record_usage(s));
-	return event;
+	json_t *text = *s->message ? json_string(s->message) : NULL;
+	char *message = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
+	char *usage = r->connection->is_head ? substep_record_usage(s) : NULL;
+	substep_connection_print(r->connection,
+				 "{\"event\":\"%s\",\"id\":%lld,\"substep\":%d,\"state\":\"%s\",\"exit\":%d,\"signal\":%d,"
+				 "\"cause\":\"%s\",\"tasks_failed\":%d%s%s%s%s}",
+				 r->only_end ? "answer" : "ended", (long long)r->id, s->number, substep_table_state(s),
+				 s->exit_code, s->signal, s->cause, s->tasks_failed, message ? ",\"message\":" : "",
+				 message ? message : "", usage ? ",\"usage\":" : "", usage ? usage : "");
+	json_decref(text);
+	free(message);
+	free(usage);
 }
 
 /* Send what a stream of a task has beyond the reader's offset. Returns false if the client has no room for all of it. */
@@ -200,43 +205,49 @@ void substep_reader_pump(struct substep_reader *r)
 		end_view(r); /* its terminal has never listened */
 	if (!send_output(r) || !substep_has_ended(r->substep) || r->viewer)
 		return;
-	substep_connection_send(r->connection, ended_event(r));
+	send_ended(r);
 	substep_reader_free(r);
 }
 
-static void send_to_readers(struct substep *s, json_t *(*event_of)(const struct substep_reader *r))
+static void send_to_readers(struct substep *s, void (*send)(struct substep_reader *r))
 {
 	struct substep_reader *r;
 	if (!s->readers)
 		return;
 	LIST_FOREACH (r, (struct substep_reader_list *)s->readers, of_substep) {
 		if (!r->only_end)
-			substep_connection_send(r->connection, event_of(r));
+			send(r);
 	}
 }
 
-static json_t *waiting_event(const struct substep_reader *r)
+static void send_waiting(struct substep_reader *r)
 {
-	return json_pack("{s:s, s:I, s:i, s:s}", "event", "waiting", "id", r->id, "substep", r->substep->number, "reason",
-			 r->substep->reason);
+	substep_connection_print(r->connection, "{\"event\":\"waiting\",\"id\":%lld,\"substep\":%d,\"reason\":\"%s\"}",
+				 (long long)r->id, r->substep->number, r->substep->reason);
 }
 
-static json_t *started_event(const struct substep_reader *r)
+void substep_reader_send_queued(struct substep_reader *r)
 {
-	return json_pack("{s:s, s:I, s:i, s:i, s:i}", "event", "started", "id", r->id, "substep", r->substep->number, "tasks",
-			 r->substep->ntasks, "run", r->substep->run);
+	substep_connection_print(r->connection, "{\"event\":\"queued\",\"id\":%lld,\"substep\":%d}", (long long)r->id,
+				 r->substep->number);
+}
+
+void substep_reader_send_started(struct substep_reader *r)
+{
+	substep_connection_print(r->connection, "{\"event\":\"started\",\"id\":%lld,\"substep\":%d,\"tasks\":%d,\"run\":%d}",
+				 (long long)r->id, r->substep->number, r->substep->ntasks, r->substep->run);
 }
 
 void substep_reader_waits(struct substep *s)
 {
-	send_to_readers(s, waiting_event);
+	send_to_readers(s, send_waiting);
 }
 
 /* Each run has streams of its own, which begin at offset 0. */
 void substep_reader_started(struct substep *s)
 {
 	struct substep_reader *r, *next;
-	send_to_readers(s, started_event);
+	send_to_readers(s, substep_reader_send_started);
 	for (r = s->readers ? LIST_FIRST((struct substep_reader_list *)s->readers) : NULL; r; r = next) {
 		next = LIST_NEXT(r, of_substep);
 		if (s->run > 1)
@@ -287,9 +298,4 @@ void substep_reader_input(struct substep *s)
 	if (s->readers)
 		LIST_FOREACH (r, (struct substep_reader_list *)s->readers, of_substep)
 			substep_reader_send_input(r);
-}
-
-void substep_reader_send_started(struct substep_reader *r)
-{
-	substep_connection_send(r->connection, started_event(r));
 }

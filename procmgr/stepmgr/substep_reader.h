@@ -40,7 +40,8 @@ bool substep_reader_lags(const struct substep *s, int rank, int stream);
 /* Pass keys to the terminal of the sub-step, at the latest when it is there. */
 void substep_reader_type(struct substep_reader *r, const void *bytes, size_t size);
 
-/* Send the event `started`. */
+/* Send the event `queued` or `started`. */
+void substep_reader_send_queued(struct substep_reader *r);
 void substep_reader_send_started(struct substep_reader *r);
 
 /* Send what has become of the input, if that has changed; and a step manager how much more it may send. */

@@ -63,12 +63,8 @@ void substep_record_queue(struct substep_engine *m, const struct substep *s)
 bool substep_record_begin(struct substep_engine *m, const struct substep *s, int rank)
 {
 	const struct substep_task *t = &s->tasks[rank];
-	char text[256];
-	int size =
-		snprintf(text, sizeof text,
-			 "{\"kind\":\"begin\",\"at\":%lld,\"substep\":%d,\"run\":%d,\"task\":%d,\"pid\":%ld,\"started\":%lld}\n",
-			 (long long)clock_boot_us(), s->number, s->run, rank, (long)t->pid, (long long)t->started);
-	return write(m->journal, text, (size_t)size) == size;
+	return substep_journal_try_text(m->journal, "begin", "\"substep\":%d,\"run\":%d,\"task\":%d,\"pid\":%ld,\"started\":%lld",
+					s->number, s->run, rank, (long)t->pid, (long long)t->started);
 }
 
 static json_t *ranks_json(const struct substep_ranks *r)
@@ -142,18 +138,23 @@ void substep_record_again(struct substep_engine *m, const struct substep *s)
 	substep_journal_append(m->journal, "again", json_pack("{s:i, s:i}", "substep", s->number, "run", s->run));
 }
 
-static json_t *stats_json(const struct stats *u)
+enum { STATS_MOST = 512 };
+
+static const char *stats_text(const struct stats *u, char text[STATS_MOST])
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "user_usec", (json_int_t)u->user_usec,
-			 "system_usec", (json_int_t)u->system_usec, "max_rss_kb", (json_int_t)u->max_rss_kb, "minflt",
-			 (json_int_t)u->minflt, "majflt", (json_int_t)u->majflt, "rchar", (json_int_t)u->rchar, "wchar",
-			 (json_int_t)u->wchar, "read_bytes", (json_int_t)u->read_bytes, "write_bytes", (json_int_t)u->write_bytes,
-			 "nvcsw", (json_int_t)u->nvcsw, "nivcsw", (json_int_t)u->nivcsw);
+	snprintf(text, STATS_MOST,
+		 "\"user_usec\":%lld,\"system_usec\":%lld,\"max_rss_kb\":%lld,\"minflt\":%lld,\"majflt\":%lld,\"rchar\":%lld,"
+		 "\"wchar\":%lld,\"read_bytes\":%lld,\"write_bytes\":%lld,\"nvcsw\":%lld,\"nivcsw\":%lld",
+		 (long long)u->user_usec, (long long)u->system_usec, (long long)u->max_rss_kb, (long long)u->minflt,
+		 (long long)u->majflt, (long long)u->rchar, (long long)u->wchar, (long long)u->read_bytes,
+		 (long long)u->write_bytes, (long long)u->nvcsw, (long long)u->nivcsw);
+	return text;
 }
 
-json_t *substep_record_usage(const struct substep *s)
+char *substep_record_usage(const struct substep *s)
 {
-	return stats_json(&s->used);
+	char text[STATS_MOST];
+	return xasprintf("{%s}", stats_text(&s->used, text));
 }
 
 struct stats substep_record_stats(const json_t *record)
@@ -168,20 +169,17 @@ struct stats substep_record_stats(const json_t *record)
 
 void substep_record_task(struct substep_engine *m, const struct substep *s, int rank, int status, const struct stats *stats)
 {
-	json_t *record = stats_json(stats);
-	json_object_set_new(record, "substep", json_integer(s->number));
-	json_object_set_new(record, "run", json_integer(s->run));
-	json_object_set_new(record, "task", json_integer(rank));
-	json_object_set_new(record, "status", json_integer(status));
-	substep_journal_append(m->journal, "task", record);
+	char text[STATS_MOST];
+	substep_journal_append_text(m->journal, "task", "%s,\"substep\":%d,\"run\":%d,\"task\":%d,\"status\":%d",
+				    stats_text(stats, text), s->number, s->run, rank, status);
 }
 
 void substep_record_end(struct substep_engine *m, const struct substep *s)
 {
-	json_t *record = stats_json(&s->used), *more;
-	more = json_pack("{s:i, s:s, s:i, s:i, s:s, s:i, s:i}", "substep", s->number, "state", substep_table_state(s), "exit",
-			 s->exit_code, "signal", s->signal, "cause", s->cause, "run", s->run, "tasks_failed", s->tasks_failed);
-	json_object_update_missing(record, more);
-	json_decref(more);
-	substep_journal_append(m->journal, "end", record);
+	char text[STATS_MOST];
+	substep_journal_append_text(m->journal, "end",
+				    "%s,\"substep\":%d,\"state\":\"%s\",\"exit\":%d,\"signal\":%d,\"cause\":\"%s\",\"run\":%d,"
+				    "\"tasks_failed\":%d",
+				    stats_text(&s->used, text), s->number, substep_table_state(s), s->exit_code, s->signal,
+				    s->cause, s->run, s->tasks_failed);
 }

@@ -65,7 +65,7 @@ static bool take_run(struct substep_engine *m, struct substep_connection *c, jso
 	struct substep_reader *r = substep_reader_new(c, s, json_integer_value(json_object_get(request, "id")));
 	r->runs = r->gives_input = true;
 	read_client(request, r);
-	substep_connection_send(c, json_pack("{s:s, s:I, s:i}", "event", "queued", "id", r->id, "substep", s->number));
+	substep_reader_send_queued(r);
 	if (s->state != SUBSTEP_WAITING && s->run > 0)
 		substep_reader_send_started(r);
 	substep_reader_send_input(r);
@@ -119,7 +119,7 @@ static bool take_attach(struct substep_engine *m, struct substep_connection *c, 
 		r->offsets[rank * SUBSTEP_STREAMS + SUBSTEP_OUT] = offset_of(request, "offset_out");
 		r->offsets[rank * SUBSTEP_STREAMS + SUBSTEP_ERR] = offset_of(request, "offset_err");
 	}
-	substep_connection_send(c, json_pack("{s:s, s:I, s:i}", "event", "queued", "id", r->id, "substep", s->number));
+	substep_reader_send_queued(r);
 	if (s->state == SUBSTEP_RUNNING)
 		substep_reader_send_started(r);
 	substep_reader_pump(r);
