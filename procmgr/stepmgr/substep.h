@@ -46,6 +46,7 @@ struct substep_task {
 	int64_t adopted_end_at; /* when an adopted task was seen to have ended; 0 before */
 	struct substep_spool spools[SUBSTEP_STREAMS];
 	struct substep_drain drains[SUBSTEP_STREAMS];
+	int stored; /* its files in the store, as last put there (substep_store.h) */
 };
 
 /* A condition of `after`. */

@@ -35,14 +35,24 @@ static bool is_needed(const struct substep_stored *stored, void *arg)
 {
 	const struct substep_engine *m = arg;
 	const struct substep *s = stored->number > 0 && stored->number <= m->count ? m->all[stored->number - 1] : NULL;
-	return s && s->tasks && s->run == stored->run;
+	return s && s->tasks && s->run == stored->run && stored->rank >= 0 && stored->rank < s->ntasks &&
+	       stored->files == s->tasks[stored->rank].stored;
 }
 
-static void store(struct substep_task *t, int what, int first, int second)
+void substep_drain_store(struct substep_task *t)
 {
 	struct substep *s = t->substep;
-	struct substep_stored stored = {s->number, s->run, (int)(t - s->tasks), what};
-	substep_store_put(&stored, (int[]){first, second}, is_needed, s->engine);
+	int fds[SUBSTEP_STORED_MOST];
+	t->stored = 0;
+	for (int stream = 0; stream < SUBSTEP_STREAMS; stream++) {
+		fds[stream] = t->drains[stream].pipe;
+		fds[SUBSTEP_STORED_SPOOLS + stream] = t->spools[stream].fd;
+	}
+	for (int i = 0; i < SUBSTEP_STORED_MOST; i++)
+		t->stored |= fds[i] >= 0 ? 1 << i : 0;
+	struct substep_stored stored = {s->number, s->run, (int)(t - s->tasks), t->stored};
+	if (t->stored != 0)
+		substep_store_put(&stored, fds, is_needed, s->engine);
 }
 
 bool substep_drain_make_spool(struct substep_task *t, int stream)
@@ -53,7 +63,7 @@ bool substep_drain_make_spool(struct substep_task *t, int stream)
 		return true;
 	if (!substep_spool_make(spool, &e))
 		return false;
-	store(t, stream, spool->fd, -1);
+	substep_drain_store(t);
 	return true;
 }
 
@@ -153,17 +163,6 @@ int substep_drain_open(struct substep_engine *m, struct substep_task *t, int str
 	return both;
 }
 
-void substep_drain_store(struct substep_task *t)
-{
-	int out = t->drains[SUBSTEP_OUT].pipe, err = t->drains[SUBSTEP_ERR].pipe;
-	if (out >= 0 && err >= 0)
-		store(t, SUBSTEP_STORED_PIPES, out, err);
-	else if (out >= 0)
-		store(t, SUBSTEP_STORED_PIPE_OUT, out, -1);
-	else if (err >= 0)
-		store(t, SUBSTEP_STORED_PIPE_ERR, err, -1);
-}
-
 static void adopt_pipe(struct substep_engine *m, struct substep_task *t, int stream, int pipe)
 {
 	close_pipe(&t->drains[stream]);
@@ -171,15 +170,13 @@ static void adopt_pipe(struct substep_engine *m, struct substep_task *t, int str
 		watch(m, t, stream, pipe);
 }
 
-void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int what, const int fds[2])
+void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int files, const int fds[SUBSTEP_STORED_MOST])
 {
-	if (what == SUBSTEP_STORED_PIPES) {
-		adopt_pipe(m, t, SUBSTEP_OUT, fds[0]);
-		adopt_pipe(m, t, SUBSTEP_ERR, fds[1]);
-	} else if (what >= SUBSTEP_STORED_PIPE_OUT) {
-		adopt_pipe(m, t, what - SUBSTEP_STORED_PIPE_OUT, fds[0]);
-	} else {
-		substep_spool_adopt(&t->spools[what], fds[0]);
+	t->stored = files;
+	for (int stream = 0; stream < SUBSTEP_STREAMS; stream++) {
+		adopt_pipe(m, t, stream, fds[stream]);
+		if (fds[SUBSTEP_STORED_SPOOLS + stream] >= 0)
+			substep_spool_adopt(&t->spools[stream], fds[SUBSTEP_STORED_SPOOLS + stream]);
 	}
 }
 

@@ -220,21 +220,20 @@ static void adopt_substep(struct substep *s)
 	substep_engine_start_tasks(s->engine, s);
 }
 
-/* Use a spool or pipes of the store, also of a sub-step that has ended: its client may not have all of the output. */
-static bool take_stored(const struct substep_stored *stored, const int fds[2], void *arg)
+/* Use files of the store, also of a sub-step that has ended: its client may not have all of the output. */
+static bool take_stored(const struct substep_stored *stored, const int fds[SUBSTEP_STORED_MOST], void *arg)
 {
 	struct substep *s = substep_table_find(arg, stored->number);
-	bool used = s && s->run == stored->run && s->state != SUBSTEP_WAITING && stored->rank >= 0 && stored->rank < s->ntasks &&
-		    stored->what >= 0 && stored->what <= SUBSTEP_STORED_PIPES;
+	bool used = s && s->run == stored->run && s->state != SUBSTEP_WAITING && stored->rank >= 0 && stored->rank < s->ntasks;
 	if (!used) {
-		close(fds[0]);
-		if (fds[1] >= 0)
-			close(fds[1]);
+		for (int i = 0; i < SUBSTEP_STORED_MOST; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
 		return false;
 	}
 	if (!s->tasks)
 		substep_task_make(s);
-	substep_drain_adopt(arg, &s->tasks[stored->rank], stored->what, fds);
+	substep_drain_adopt(arg, &s->tasks[stored->rank], stored->files, fds);
 	return true;
 }
 

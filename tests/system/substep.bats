@@ -151,6 +151,23 @@ spools() {
 	cmp err <(echo err)
 }
 
+@test "the output of 160 tasks on both streams is whole when the step manager is killed" {
+	submit <<-'END'
+		rota run --overlap -n 160 sh -c 'echo "a$ROTA_TASK_ID"; echo "b$ROTA_TASK_ID" >&2; until [ -e finish ]; do sleep 1; done
+			echo "c$ROTA_TASK_ID"; echo "d$ROTA_TASK_ID" >&2' >out 2>err
+		echo "exit $?" >finished
+	END
+	have() { [ "$(cat out err 2>/dev/null | wc -l)" = "$1" ]; }
+	eventually have 320
+	kill -KILL "$(step_managers "$job")"
+	eventually spools 320
+	touch finish
+	ends
+	cmp finished <(echo 'exit 0')
+	cmp <(sort out) <({ seq -f a%g 0 159; seq -f c%g 0 159; } | sort)
+	cmp <(sort err) <({ seq -f b%g 0 159; seq -f d%g 0 159; } | sort)
+}
+
 # breakaway WORD: a job whose sub-steps leave their session in two ways, in programs with the word in their command line, and one that
 # waits.
 breakaway() {
