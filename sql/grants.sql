@@ -67,10 +67,12 @@ grant execute on function
 	api.schedule_commit(bigint, jsonb, jsonb, boolean),
 	api.schedule_refuse(bigint, bigint[], int[], text[]),
 	api.schedule_plan(bigint, jsonb, bigint[], int[]),
+	api.schedule_power(bigint, int[]),
 	api.daemon_register(text, text, int, text)
 to rota_jobmgr_leader;
 grant execute on function
 	api.admin_change(int, text, jsonb),
+	api.power(int, text, jsonb),
 	api.range_detach(int, text, jsonb),
 	api.range_drop(int, text, jsonb),
 	api.usage_rebuild(int, text, jsonb)
@@ -98,10 +100,13 @@ grant execute on function
 	api.mail_report(bigint[], text[]),
 	api.trigger_take(int, int, boolean),
 	api.trigger_report(bigint[], int[], text[], text[]),
+	api.power_take(bigint, bigint[], int),
+	api.power_report(bigint, bigint[], int[], text[], text[]),
 	api.daemon_register(text, text, int, text)
 to rota_runner;
 grant execute on function
 	api.node_judge(bigint, int),
+	api.power_judge(),
 	api.range_ensure(),
 	api.usage_roll(int),
 	api.session_judge(int),

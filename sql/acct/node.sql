@@ -1,19 +1,21 @@
 create view acct.node with (security_barrier) as
-select n.node_id, n.name as node, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb,
+select n.node_id, n.name as node, case when n.power = 'on' or n.state in ('down', 'drain', 'invalid') then n.state else n.power end as state,
+	n.reason, n.reason_by, n.reason_at, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb,
 	(select jsonb_object_agg(g.gres, g.units)
 		from (select x.gres, count(*) as units from rota.node_gres x
 		where x.node_id = n.node_id group by x.gres) g) as gres,
 	n.features,
 		array(select p.partition from rota.partition_node p
 		where p.node_id = n.node_id order by p.partition) as partitions,
-	l.renewed_at as seen_at, n.version
+	l.renewed_at as seen_at, n.version, n.power, n.power_at
 from rota.node n
 join rota.node_used u on u.node_id = n.node_id
 left join rota.node_lease l on l.node_id = n.node_id;
 comment on view acct.node is 'Nodes as they are now.';
 comment on column acct.node.node_id is 'Key of the node, never reused.';
 comment on column acct.node.node is 'Name of the node.';
-comment on column acct.node.state is 'unknown, up, down, drain or invalid.';
+comment on column acct.node.state is
+	'unknown, up, down, drain or invalid; of a node that would be used, powering_off, off or powering_on while its power is not on.';
 comment on column acct.node.reason is 'Why the node is not up.';
 comment on column acct.node.reason_by is 'User or daemon that gave the reason.';
 comment on column acct.node.reason_at is 'When the reason was given.';
@@ -26,6 +28,8 @@ comment on column acct.node.features is 'Features of the node.';
 comment on column acct.node.partitions is 'Partitions that the node is in.';
 comment on column acct.node.seen_at is 'When its lease was last renewed.';
 comment on column acct.node.version is 'Version of its process manager.';
+comment on column acct.node.power is 'on, powering_off, off or powering_on.';
+comment on column acct.node.power_at is 'When its power last changed; null: it was always on.';
 
 create view acct.node_event with (security_barrier) as
 select e.node_event_id, e.at, e.node_id, e.node, e.from_state, e.to_state, e.actor, e.reason from rota.node_event e;

@@ -16,7 +16,7 @@ with said as (
 	union all
 	(select distinct on (s.node) s.node, '-infinity', s.at, s.from_state, null, null from said s order by s.node, s.at, s.nr)
 	union all
-	select n.name, '-infinity', 'infinity', n.state, n.reason, n.reason_by from rota.node n
+	select n.name, '-infinity', 'infinity', case when n.power = 'on' or n.state in ('down', 'drain', 'invalid') then n.state else n.power end, n.reason, n.reason_by from rota.node n
 		where not exists (select from said s where s.node = n.name)
 ), had as (
 	select c.node, c.at as from_at,
@@ -38,7 +38,7 @@ comment on view acct.node_state is 'Every span of time in which a node was in on
 comment on column acct.node_state.node is 'Name of the node, which may have been deleted since.';
 comment on column acct.node_state.from_at is 'When that began; -infinity: before anything is known of it.';
 comment on column acct.node_state.until_at is 'When it ended; infinity: it is so now.';
-comment on column acct.node_state.state is 'unknown (never seen), up, down, drain or invalid.';
+comment on column acct.node_state.state is 'unknown (never seen), up, down, drain, invalid, powering_off, off or powering_on.';
 comment on column acct.node_state.reason is 'Why it was not up.';
 comment on column acct.node_state.actor is 'Who said so: a user''s name or a daemon; null: not known.';
 comment on column acct.node_state.cpus is 'CPUs that might be allocated.';

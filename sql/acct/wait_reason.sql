@@ -231,7 +231,7 @@ comment on column acct.wait_reason.until_at is 'Until when; null: it still does.
 comment on column acct.wait_reason.wait_s is 'How long that was, in seconds, or is up to now.';
 comment on column acct.wait_reason.reason is
 	'Reason: dependency or begin before it was eligible; held; then resources, priority, partition, license, node, peer, '
-	'deadline, limit, array_limit, maintenance or reservation.';
+	'deadline, limit, array_limit, maintenance, reservation or power.';
 comment on column acct.wait_reason.blocker is
 	'Label of another step that it waited for, or the limit that was reached, in words; null: none known.';
 comment on column acct.wait_reason.blocker_job_id is 'Number of the job of that step; null: it waited for none.';

@@ -32,7 +32,8 @@ begin
 		return;
 	end if;
 	delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
-	if v_node.state not in ('drain', 'invalid') then
+	-- A node that could not be powered on is off, and down.
+	if v_node.state not in ('drain', 'invalid') and (v_node.state <> 'down' or v_node.power = 'on') then
 		return;
 	end if;
 	-- The state that the node has without an administrator. A node that is down returns by itself, when it has shown that no
@@ -41,10 +42,12 @@ begin
 	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
 	perform internal.node_state_set(v_node.node_id, case
 		when v_node.found is null then 'unknown'
+		when v_node.power <> 'on' then 'up'
 		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.orphans > 0 then 'down'
 		when v_short is not null then 'invalid'
 		else 'up' end, p_user,
-		case when v_lease.orphans > 0 then 'what was given up here is being ended'
+		case when v_node.power <> 'on' then null
+		when v_lease.orphans > 0 then 'what was given up here is being ended'
 		when v_lease.node_id is null or v_lease.lost_at is not null then 'no lease' else v_short end);
 end $$;
 comment on function internal.admin_node_state(text, text, text, jsonb) is

@@ -9,7 +9,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('partition', 'max_time_s', 'max_time_s', 'int [1,)'),
 		('partition', 'default_time', 'default_time_s', 'time'),
 			('partition', 'default_time_s', 'default_time_s', 'int [1,)'),
-		('partition', 'max_nodes', 'max_nodes', 'int [1,2147483647]'),
+		('partition', 'keep_idle', 'keep_idle', 'int [0,2147483647]'), ('partition', 'max_nodes', 'max_nodes', 'int [1,2147483647]'),
 			('partition', 'default_mem_per_cpu', 'default_mem_per_cpu_mb', 'size [1,)'),
 		('partition', 'default_mem_per_cpu_mb', 'default_mem_per_cpu_mb', 'int [1,)'),
 			('partition', 'allow_users', 'allow_users', 'list'),
@@ -21,7 +21,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		('node', 'cpus', 'cpus', 'int [1,65536]'), ('node', 'mem', 'mem_mb', 'size'),
 			('node', 'mem_mb', 'mem_mb', 'int [0,)'), ('node', 'features', 'features', 'list'),
 		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'),
-			('node', 'gres', '+gres', 'text'),
+			('node', 'gres', '+gres', 'text'), ('node', 'power_saving', 'power_saving', 'bool'),
 		('node', 'partitions', '+partitions', 'list'), ('node', 'login', '+login', 'text'), ('node', 'reason', '+reason', 'text'),
 		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'),
 		('node', 'failing', '+failing', 'word'),
@@ -201,7 +201,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	from partition p where p_object = 'partition' and p.partition = p_name
 	union all
 	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight,
-		'hardware_check', n.hardware_check,
+		'hardware_check', n.hardware_check, 'power', n.power, 'power_saving', n.power_saving,
 		'state', n.state, 'reason', n.reason, 'login', n.login, 'login_next', n.login_next,
 		'notices',
 		(select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps))

@@ -67,6 +67,7 @@ begin
 	perform internal.day_ranges();
 	perform internal.daemon_tidy();
 	perform internal.trigger_tidy();
+	perform internal.power_tidy();
 	perform internal.live_advance();
 	perform internal.recent_advance();
 	return v_made;

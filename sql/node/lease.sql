@@ -117,6 +117,7 @@ declare
 	v_one record;
 	v_name text;
 	v_state text;
+	v_power text;
 	v_reason text;
 begin
 	-- Leases are rows of this database's clock: they mean something only while that clock ran as steadily as the caller's.
@@ -133,12 +134,12 @@ begin
 		where v_due <> '{}' and f.fresh
 		order by f.node_id
 	loop
-		select n.name, n.state, 'lease not renewed since ' || to_char(l.renewed_at, 'YYYY-MM-DD HH24:MI:SS')
-		into v_name, v_state, v_reason
+		select n.name, n.state, n.power, 'lease not renewed since ' || to_char(l.renewed_at, 'YYYY-MM-DD HH24:MI:SS')
+		into v_name, v_state, v_power, v_reason
 		from node n join node_lease l on l.node_id = n.node_id
 		where n.node_id = v_one.node_id;
-		-- Drained nodes can be lost too; they stay drained.
-		if v_state in ('up', 'invalid') and internal.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
+		-- Drained nodes can be lost too; they stay drained. A node that is powered off or on is silent meanwhile.
+		if v_state in ('up', 'invalid') and v_power = 'on' and internal.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
 			return query select v_clock, v_name, v_state, 'down'::text, v_reason;
 		end if;
 	end loop;

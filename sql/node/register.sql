@@ -1,22 +1,24 @@
 create function internal.node_state_set(p_node int, p_state text, p_actor text, p_reason text) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
+	v_node node;
 	v_from text;
-	v_name text;
-	v_reason text;
+	v_to text;
 begin
-	select n.state, n.name, n.reason into v_from, v_name, v_reason from node n where n.node_id = p_node for no key update;
-	if v_from = p_state and (p_state in ('up', 'unknown') or v_reason is not distinct from p_reason) then
+	select * into v_node from node n where n.node_id = p_node for no key update;
+	if v_node.state = p_state and (p_state in ('up', 'unknown') or v_node.reason is not distinct from p_reason) then
 		return false;
 	end if;
+	v_from := internal.node_shown(v_node.state, v_node.power);
+	v_to := internal.node_shown(p_state, v_node.power);
 	update node
 	set state = p_state, reason = case when p_state <> 'up' then p_reason end,
 		reason_by = case when p_state <> 'up' then p_actor end,
 		reason_at = case when p_state <> 'up' then now() end
 	where node_id = p_node;
 	insert into node_event (node_id, node, from_state, to_state, actor, reason)
-		values (p_node, v_name, v_from, p_state, p_actor, p_reason);
-	perform internal.trigger_node(v_name, v_from, p_state, p_reason);
+		values (p_node, v_node.name, v_from, v_to, p_actor, p_reason);
+	perform internal.trigger_node(v_node.name, v_from, v_to, p_reason);
 	perform internal.node_announce(array[p_node]);
 	notify rota_schedule;
 	notify rota_event;
@@ -189,16 +191,19 @@ language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_one record;
 	v_unexpected jsonb;
+	v_woken int[];
 	v_nodes constant int[] := array(select n.node_id from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name);
 begin
 	perform internal.node_need(v_nodes);
 	perform internal.node_reclaim(p_facts, v_nodes);
 	perform internal.node_move(v_nodes);
+	v_woken := internal.power_registered(v_nodes);
+	-- A node that was powered on has booted, as expected.
 	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'orphans', p.orphans)), '{}')
 		into v_unexpected
 	from internal.node_inventory(p_facts) p
-	where p.rebooted or p.orphans > 0;
+	where (p.rebooted and p.node_id <> all (v_woken)) or p.orphans > 0;
 	update node n
 	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found
 	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, version text, address text, found jsonb)

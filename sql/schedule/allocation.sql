@@ -8,8 +8,8 @@ create function internal.node_lock(p_nodes int[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return (
-		select coalesce(bool_and(x.state = 'up'), true)
-		from (select n.state from node n where n.node_id = any (p_nodes) order by n.node_id for no key update) x);
+		select coalesce(bool_and(x.state = 'up' and x.power = 'on'), true)
+		from (select n.state, n.power from node n where n.node_id = any (p_nodes) order by n.node_id for no key update) x);
 end $$;
 comment on function internal.node_lock(int[]) is
 	'Lock nodes in order of id, after jobs (internal.job_lock); answers whether all of them serve.';

@@ -2,14 +2,14 @@
 
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
-	gres jsonb, gres_total jsonb, weight int, failing boolean)
+	gres jsonb, gres_total jsonb, weight int, failing boolean, power text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, n.state,
 		case when f.node_id is null then n.features else n.features || 'failing'::text end,
-		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null
+		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null, n.power
 	from node n
 	join node_used u on u.node_id = n.node_id
 	left join node_notice f on f.node_id = n.node_id and f.kind = 'failing'

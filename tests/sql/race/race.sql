@@ -226,6 +226,8 @@ begin
 end $$;
 
 select * from no_plan();
+-- All meetings are one statement; each of their calls has 30 s.
+set statement_timeout = '30min';
 select is_empty($$select p.oid::regprocedure from pg_proc p
 	where p.pronamespace = 'api'::regnamespace and p.provolatile = 'v' and p.proname not in (select function from t.call)
 		and exists (select from unnest('{rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_node,rota_nodemgr,rota_runner}'::regrole[]) r where has_function_privilege(r, p.oid, 'execute'))$$,

@@ -1,0 +1,410 @@
+-- Power of nodes: who is powered off and on, when that is done, and what becomes of it when it fails.
+--
+-- Called by: nodemgrd (api.power_judge), the leader (api.schedule_power), runnerd (api.power_take, api.power_report), operators
+-- (api.power), and the registration of nodes.
+--
+-- Invariants:
+-- - The power of a node changes under the lock of its row. The commit of a start holds it too (internal.node_lock), so a node that is
+--   not on has no open allocation.
+-- - A node is off when hooks.power_off has succeeded and the lease has run out, so the node does not run any more.
+-- - A node has one open run of a program at most. One that a runnerd did not report is run again by the next.
+
+create function internal.node_shown(p_state text, p_power text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select case when p_power = 'on' or p_state in ('down', 'drain', 'invalid') then p_state else p_power end;
+$$;
+comment on function internal.node_shown(text, text) is
+	'The state of a node as people see it: its power while that is not on, unless the node would not be used anyway.';
+
+create function internal.power_set(p_node int, p_power text, p_actor text, p_reason text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_node node;
+begin
+	select * into v_node from node n where n.node_id = p_node;
+	update node set power = p_power, power_at = clock_timestamp() where node_id = p_node;
+	insert into node_event (node_id, node, from_state, to_state, actor, reason)
+	select p_node, v_node.name, x.from_state, x.to_state, p_actor, p_reason
+	from (select internal.node_shown(v_node.state, v_node.power) as from_state,
+		internal.node_shown(v_node.state, p_power) as to_state) x
+	where x.from_state <> x.to_state;
+	notify rota_schedule;
+	notify rota_event;
+end $$;
+comment on function internal.power_set(int, text, text, text) is
+	'Change the power of a node, and log it if people see it. The caller has locked the node.';
+
+create function internal.power_begin(p_node int, p_action text, p_actor text) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	insert into power_run (node_id, node, action, made_by)
+	select n.node_id, n.name, p_action, p_actor from node n where n.node_id = p_node
+	on conflict (node_id) where ended_at is null do nothing;
+	if not found then
+		return false;
+	end if;
+	perform internal.power_set(p_node, 'powering_' || p_action, p_actor, null);
+	notify rota_power;
+	return true;
+end $$;
+comment on function internal.power_begin(int, text, text) is
+	'Have a node powered off or on; false: a program of before still runs for it. The caller has locked the node.';
+
+create function internal.power_drop(p_node int, p_message text) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	update power_run r
+	set ended_at = clock_timestamp(), status = 'dropped', message = p_message
+	where r.node_id = p_node and r.ended_at is null and r.began_at is null;
+	return found;
+end $$;
+comment on function internal.power_drop(int, text) is 'End the open run of a node, unless a runnerd has taken it; whether it was ended.';
+
+create function internal.power_keep(p_node int, p_actor text) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	-- A silent node has lost its lease while its power was changing, and nobody judges it again: it is powered off first.
+	if not exists (select from node_lease l where l.node_id = p_node and l.lost_at is null)
+		or not internal.power_drop(p_node, 'the node was needed again') then
+		return false;
+	end if;
+	perform internal.power_set(p_node, 'on', p_actor, null);
+	return true;
+end $$;
+comment on function internal.power_keep(int, text) is
+	'Leave a node on that was to be powered off; false: its program has begun, or the node is silent. The caller has locked the node.';
+
+create function internal.power_fail(p_node int, p_actor text, p_reason text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform internal.node_state_set(n.node_id, 'down', p_actor, p_reason) from node n where n.node_id = p_node and n.state <> 'drain';
+	perform internal.power_set(p_node, 'off', p_actor, p_reason);
+end $$;
+comment on function internal.power_fail(int, text, text) is
+	'A node could not be powered on: it is down, until it registers or an operator resumes it. The caller has locked the node.';
+
+create function internal.power_registered(p_nodes int[]) returns int[]
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_woken int[];
+begin
+	if not exists (select from node n where n.node_id = any (p_nodes) and n.power in ('off', 'powering_on')) then
+		return '{}';
+	end if;
+	v_woken := array(select n.node_id from node n where n.node_id = any (p_nodes) and n.power in ('off', 'powering_on') order by n.node_id);
+	perform internal.power_drop(n.node_id, 'the node has registered'), internal.power_set(n.node_id, 'on', 'node:' || n.name, null)
+	from node n where n.node_id = any (v_woken);
+	return v_woken;
+end $$;
+comment on function internal.power_registered(int[]) is
+	'Nodes that register, and are on now: those that were powered on, and those that were off and came by themselves. The caller has '
+	'locked the nodes.';
+
+create function internal.node_in_use(p_node int) returns boolean
+language sql stable set search_path = live, rota, pg_temp as $$
+	select exists (select from allocation a
+		where a.node_id = p_node and (a.ended_at is null or (a.prolog_owner and a.gone_at is null)));
+$$;
+comment on function internal.node_in_use(int) is 'Whether anything holds a part of a node, or the epilog of a job group is still to run there.';
+
+create function internal.power_note_idle() returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	delete from node_idle i
+	where not exists (select from node n
+		where n.node_id = i.node_id and n.state = 'up' and n.power = 'on' and n.power_saving
+			and not internal.node_in_use(n.node_id));
+	insert into node_idle as i (node_id, used_version)
+	select n.node_id, v.used_version
+	from node n
+	join node_used u on u.node_id = n.node_id
+	cross join lateral (select concat_ws(' ', u.xmin, u.ctid) as used_version) v
+	where n.state = 'up' and n.power = 'on' and n.power_saving and not internal.node_in_use(n.node_id)
+		and not exists (select from node_idle o where o.node_id = n.node_id and o.used_version = v.used_version)
+	order by n.node_id
+	on conflict (node_id) do update set used_version = excluded.used_version, since = excluded.since;
+end $$;
+comment on function internal.power_note_idle() is 'Note which nodes are idle, and since when.';
+
+create function internal.power_idle(p_idle_s int) returns int[]
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_idle constant int[] := array(select i.node_id from node_idle i);
+	v_chosen int[] := '{}';
+	v_node int;
+begin
+	for v_node in
+		select i.node_id
+		from node_idle i
+		join node_lease l on l.node_id = i.node_id and l.lost_at is null
+		where i.since < clock_timestamp() - make_interval(secs => p_idle_s)
+			-- A step that waits for other nodes to be powered on starts on these.
+			and not exists (select from plan p where p.reason = 'power' and i.node_id = any (p.nodes))
+		order by i.since, i.node_id
+	loop
+		continue when exists (
+			select from partition_node m
+			join partition p on p.partition = m.partition and p.keep_idle > 0
+			where m.node_id = v_node and p.keep_idle > (select count(*) from partition_node o
+				where o.partition = p.partition and o.node_id = any (v_idle) and o.node_id <> v_node and o.node_id <> all (v_chosen)));
+		v_chosen := v_chosen || v_node;
+	end loop;
+	return v_chosen;
+end $$;
+comment on function internal.power_idle(int) is
+	'Nodes that have been idle for so many seconds and that no partition keeps, those idle for longest first.';
+
+create function internal.power_verdict(p_node rota.node) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_run power_run;
+begin
+	if p_node.power = 'powering_on' then
+		return case when p_node.power_at < clock_timestamp() - make_interval(secs => internal.setting_int('power_on_timeout_s')) then 'failed' end;
+	elsif p_node.power <> 'powering_off' then
+		return null;
+	end if;
+	select * into v_run from power_run r where r.node_id = p_node.node_id order by r.run_id desc limit 1;
+	return case when v_run.ended_at is null then null
+		when not exists (select from node_lease l where l.node_id = p_node.node_id and l.lost_at is null) then 'off'
+		when v_run.ended_at < clock_timestamp() - make_interval(secs => internal.setting_int('power_off_timeout_s')) then 'on' end;
+end $$;
+comment on function internal.power_verdict(rota.node) is
+	'What time has made of a node whose power changes. off: it is silent; on: it does not go silent; failed: it does not come; null: '
+	'nothing yet.';
+
+create function internal.power_settle(p_node rota.node) returns text
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_verdict constant text := internal.power_verdict(p_node);
+	v_reason text;
+begin
+	if v_verdict = 'failed' then
+		v_reason := format('did not register within %s s of being powered on%s', internal.setting_int('power_on_timeout_s'),
+			case when internal.power_drop(p_node.node_id, 'no runnerd has run it in time') then ': no runnerd ran hooks.power_on' else '' end);
+		perform internal.power_fail(p_node.node_id, 'nodemgrd', v_reason);
+	elsif v_verdict is not null then
+		v_reason := case when v_verdict = 'on' then format('still renews its lease %s s after hooks.power_off succeeded',
+			internal.setting_int('power_off_timeout_s')) end;
+		perform internal.power_set(p_node.node_id, v_verdict, 'nodemgrd', v_reason);
+	end if;
+	return v_reason;
+end $$;
+comment on function internal.power_settle(rota.node) is
+	'Do what time has made of a node whose power changes; why it failed, or null. The caller has locked the node.';
+
+create function api.power_judge() returns table (node text, from_state text, to_state text, reason text)
+language plpgsql security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_idle_s constant int := internal.setting_int('power_off_idle_s');
+	v_due int[];
+	v_idle int[] := '{}';
+	v_one node;
+	v_reason text;
+begin
+	if v_idle_s = 0 and not exists (select from node n where n.power <> 'on')
+		or not pg_try_advisory_xact_lock(hashtext('rota power_judge')) then
+		return; -- there is nothing to do, or another nodemgrd does it
+	end if;
+	if v_idle_s > 0 then
+		perform internal.power_note_idle();
+		v_idle := internal.power_idle(v_idle_s);
+	end if;
+	v_due := array(select n.node_id from node n where n.power <> 'on' and internal.power_verdict(n) is not null);
+	perform internal.node_lock(v_due || v_idle);
+	for v_one in select n.* from node n where n.node_id = any (v_due || v_idle) order by n.node_id loop
+		v_reason := null;
+		if v_one.power <> 'on' then
+			v_reason := internal.power_settle(v_one);
+		elsif v_one.state = 'up' and not internal.node_in_use(v_one.node_id) then
+			perform internal.power_begin(v_one.node_id, 'off', 'nodemgrd');
+		end if;
+		return query
+		select n.name, x.was, x.becomes, v_reason
+		from node n
+		cross join lateral (select internal.node_shown(v_one.state, v_one.power) as was, internal.node_shown(n.state, n.power) as becomes) x
+		where n.node_id = v_one.node_id and x.was <> x.becomes;
+	end loop;
+end $$;
+comment on function api.power_judge() is
+	'Have nodes powered off that are idle for as long as the setting power_off_idle_s says, and see which are off now, or did not come '
+	'or go in time. Answers what changed. With the setting 0 and all nodes on, it does nothing.';
+
+create function api.schedule_power(p_term bigint, p_nodes int[]) returns int
+language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
+declare
+	v_one node;
+	v_asked int := 0;
+begin
+	perform internal.leader_check(p_term);
+	perform internal.node_lock(p_nodes);
+	for v_one in
+		select n.* from node n
+		where n.node_id = any (p_nodes) and n.state = 'up' and n.power in ('off', 'powering_off') order by n.node_id
+	loop
+		v_asked := v_asked + case when v_one.power = 'off' then internal.power_begin(v_one.node_id, 'on', 'schedule')
+			else internal.power_keep(v_one.node_id, 'schedule') end::int;
+	end loop;
+	return v_asked;
+end $$;
+comment on function api.schedule_power(bigint, int[]) is
+	'Have nodes powered on that steps are to start on. One that is being powered off stays on, if its program has not begun; else '
+	'it is powered on when it is off. Answers how many. RT412: no longer leader.';
+
+create function api.power_take(p_term bigint, p_have bigint[], p_limit int) returns table (run_id bigint, action text, node text, label text)
+language plpgsql security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	perform internal.staging_leader(p_term, false);
+	if not exists (select from power_run r where r.ended_at is null and r.run_id <> all (p_have)) then
+		return;
+	end if;
+	-- A runnerd that led before may still report one of them.
+	perform internal.staging_leader(p_term, true);
+	return query
+	with due as (
+		select r.run_id from power_run r
+		where r.ended_at is null and r.run_id <> all (p_have)
+		order by r.action = 'off', r.run_id
+		limit p_limit
+	), taken as (
+		update power_run r
+		set tries = r.tries + 1, began_at = clock_timestamp()
+		from due d
+		where r.run_id = d.run_id and r.ended_at is null
+		returning r.run_id, r.action, r.node
+	)
+	select t.run_id, t.action, t.node, format('power_%s of node %s', t.action, t.node) from taken t order by t.run_id;
+end $$;
+comment on function api.power_take(bigint, bigint[], int) is
+	'Programs that power nodes that are to run and are not under way (p_have), p_limit at most: power-ons first. One that an earlier '
+	'runnerd had taken is among them. RT412: no longer leader.';
+
+create function internal.power_ended(p_run rota.power_run) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_node node;
+	v_silent constant boolean := not exists (select from node_lease l where l.node_id = p_run.node_id and l.lost_at is null);
+	v_reason constant text := format('could not be powered %s: %s', p_run.action, p_run.message);
+begin
+	select * into v_node from node n where n.node_id = p_run.node_id;
+	if v_node.power is distinct from 'powering_' || p_run.action then
+		return; -- deleted, or judged meanwhile
+	elsif p_run.action = 'on' then
+		perform internal.power_fail(v_node.node_id, 'runnerd', v_reason) where p_run.status = 'failed';
+	elsif p_run.status = 'done' then
+		perform internal.power_set(v_node.node_id, 'off', 'runnerd', null) where v_silent;
+	else
+		-- A silent node has lost its lease while its power was changing, and nobody judges it again.
+		perform internal.node_state_set(v_node.node_id, 'down', 'runnerd', v_reason) where v_silent and v_node.state <> 'drain';
+		perform internal.power_set(v_node.node_id, 'on', 'runnerd', v_reason);
+	end if;
+end $$;
+comment on function internal.power_ended(rota.power_run) is
+	'Do what follows from the end of a program. After a failure to power it off, a node is on again, or down if it is silent. The caller '
+	'has locked the node.';
+
+create function api.power_report(p_term bigint, p_runs bigint[], p_codes int[], p_failures text[], p_outputs text[]) returns void
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_run power_run;
+begin
+	perform internal.staging_leader(p_term, true);
+	perform internal.node_lock(array(select r.node_id from power_run r where r.run_id = any (p_runs) and r.ended_at is null));
+	for v_run in
+		update power_run r
+		set ended_at = clock_timestamp(), status = case when v.failure is null then 'done' else 'failed' end, code = v.code,
+			message = v.failure, output = nullif(v.output, '')
+		from unnest(p_runs, p_codes, p_failures, p_outputs) as v (run_id, code, failure, output)
+		where r.run_id = v.run_id and r.ended_at is null
+		returning r.*
+	loop
+		perform internal.power_ended(v_run);
+	end loop;
+end $$;
+comment on function api.power_report(bigint, bigint[], int[], text[], text[]) is
+	'What became of programs that power nodes: a failure of null: it succeeded; else why not. A repeated report changes nothing. RT412: '
+	'no longer leader.';
+
+create function internal.power_tidy() returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	delete from power_run r where r.ended_at < now() - make_interval(days => internal.setting_int('power_run_days'));
+end $$;
+comment on function internal.power_tidy() is 'Delete runs of programs that power nodes that ended more than power_run_days ago.';
+
+-- People.
+
+create function internal.power_by_hand(p_node rota.node, p_action text, p_user text) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_other constant text := case p_action when 'on' then 'off' else 'on' end;
+begin
+	if p_node.power in (p_action, 'powering_' || p_action)
+		-- A node that is lost may be on or not.
+		and (p_node.power <> 'on' or exists (select from node_lease l where l.node_id = p_node.node_id and l.lost_at is null)) then
+		return false;
+	elsif p_node.power = 'powering_off' and internal.power_keep(p_node.node_id, p_user) then
+		return true;
+	elsif p_node.power = 'powering_' || v_other then
+		raise exception 'node "%" is being powered %', p_node.name, v_other using errcode = 'RT409',
+			hint = format('Repeat the command when it is %s.', v_other);
+	elsif p_action = 'off' and internal.node_in_use(p_node.node_id) then
+		raise exception 'node "%" is in use', p_node.name using errcode = 'RT409',
+			hint = 'Drain it, and repeat the command when its steps have ended.';
+	elsif not internal.power_begin(p_node.node_id, p_action, p_user) then
+		raise exception 'the program that was to power node "%" still runs', p_node.name using errcode = 'RT409',
+			hint = 'Repeat the command when it has ended: rota admin power list.';
+	end if;
+	return true;
+end $$;
+comment on function internal.power_by_hand(rota.node, text, text) is
+	'Power a node on or off because an operator asks for it; whether anything changed. RT409: not now. The caller has locked the node.';
+
+create function internal.power_runs_json(p_names text[]) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('run', r.run_id, 'node', r.node, 'action', r.action, 'made_by', r.made_by, 'made_at',
+			r.made_at, 'tries', r.tries, 'began_at', r.began_at, 'ended_at', r.ended_at, 'status', r.status, 'code', r.code, 'message',
+			r.message, 'output', r.output) order by r.run_id desc), '[]')
+		from (select x.* from power_run x where p_names is null or x.node = any (p_names) order by x.run_id desc limit 50) r);
+end $$;
+comment on function internal.power_runs_json(text[]) is 'The last 50 runs of programs that power nodes (of these nodes), the newest first.';
+
+create function api.power(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_action constant text := coalesce(internal.request_text(p_request, 'action'), '');
+	v_hosts constant text := internal.request_text(p_request, 'nodes');
+	v_names constant text[] := case when v_hosts is not null then array(select internal.hosts_expand(v_hosts)) end;
+	v_one node;
+	v_changed text[] := '{}';
+begin
+	if internal.caller_role(p_uid, p_user) = 'user' then
+		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only operators power nodes.';
+	elsif v_action not in ('on', 'off', 'list') then
+		raise exception 'there is no action "%"', v_action using errcode = 'RT422', hint = 'Actions are on, off and list.';
+	elsif v_names is null and v_action <> 'list' then
+		raise exception 'name the nodes' using errcode = 'RT422';
+	end if;
+	perform internal.object_need('node', v_names);
+	if v_action = 'list' then
+		return jsonb_build_object('runs', internal.power_runs_json(v_names));
+	end if;
+	perform internal.node_lock(array(select n.node_id from node n where n.name = any (v_names)));
+	for v_one in select n.* from node n where n.name = any (v_names) order by n.node_id loop
+		if internal.power_by_hand(v_one, v_action, p_user) then
+			v_changed := v_changed || v_one.name;
+		end if;
+	end loop;
+	return jsonb_build_object('nodes', (
+		select jsonb_agg(jsonb_build_object('node', n.name, 'state', internal.node_shown(n.state, n.power), 'power', n.power, 'changed',
+			n.name = any (v_changed)) order by array_position(v_names, n.name))
+		from node n where n.name = any (v_names)));
+end $$;
+comment on function api.power(int, text, jsonb) is
+	'Power nodes on or off, all or none of them, or list the last runs of the programs that do it; for operators. Request {action, nodes}. '
+	'Answer {nodes: [{node, state, power, changed}]} or {runs: [{run, node, action, made_by, made_at, tries, began_at, ended_at, status, '
+	'code, message, output}]}.';
