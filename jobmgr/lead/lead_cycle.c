@@ -34,6 +34,7 @@ enum stage {
 	STAGE_SNAPSHOT, /* read tick, the whole snapshot, and launch rows that the signer will most likely need */
 	STAGE_REQUESTS, /* read requests of queued steps that are not cached; after STAGE_QUEUE also the rest of the snapshot */
 	STAGE_DECIDE,	/* run the scheduler, without SQL calls */
+	STAGE_WAKE,	/* ask for the power of nodes that are off and on which steps are placed */
 	STAGE_LAUNCH,	/* read the launch rows of the starts, unless they were prefetched */
 	STAGE_COMMIT,	/* commit starts with their signed launch requests, and refusals of rows that fail verification */
 	STAGE_PLAN	/* write the changes of the plan, after a full scan */
@@ -250,6 +251,33 @@ static void cycle_decide(struct lead_cycle *c)
 		  c->rows->snapshot.running_count, c->result->start_count, c->result->wait_count);
 }
 
+/* Stage that asks for power. */
+
+static void wake_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+
+	(void)db;
+	if (!result)
+		cycle_fail(c, e);
+	cycle_answered(c);
+}
+
+static void cycle_wake(struct lead_cycle *c)
+{
+	struct db_array *nodes;
+
+	if (!c->result->wake_count)
+		return;
+	nodes = db_array_new();
+	for (size_t i = 0; i < c->result->wake_count; i++)
+		db_array_int(nodes, c->result->wake_ids[i]);
+	c->waiting++;
+	db_call(c->db, API_schedule_power, (struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}}, 2, wake_answered,
+		c);
+	db_array_free(nodes);
+}
+
 /* Stage that reads launch rows. */
 
 static void cycle_read_launch(struct lead_cycle *c)
@@ -440,6 +468,8 @@ static enum stage stage_after(const struct lead_cycle *c)
 	case STAGE_REQUESTS:
 		return STAGE_DECIDE;
 	case STAGE_DECIDE:
+		return STAGE_WAKE;
+	case STAGE_WAKE:
 		return c->result->start_count > 0 ? STAGE_LAUNCH : STAGE_PLAN;
 	case STAGE_LAUNCH:
 		return STAGE_COMMIT;
@@ -458,6 +488,7 @@ static void (*const stage_begin[])(struct lead_cycle *c) = {
 	[STAGE_SNAPSHOT] = cycle_read_snapshot,
 	[STAGE_REQUESTS] = cycle_read_requests,
 	[STAGE_DECIDE] = cycle_decide,
+	[STAGE_WAKE] = cycle_wake,
 	[STAGE_LAUNCH] = cycle_read_launch,
 	[STAGE_COMMIT] = cycle_commit,
 	[STAGE_PLAN] = cycle_write_plan,

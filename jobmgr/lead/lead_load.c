@@ -47,6 +47,7 @@ static const struct column node_columns[] = {
 	{"gres", lead_read_gres_free, AT(schedule_node, gres)},
 	{"weight", lead_read_int, AT(schedule_node, weight)},
 	{"failing", lead_read_bool, AT(schedule_node, failing)},
+	{"power", lead_read_power, AT(schedule_node, power)},
 };
 
 static const struct column partition_columns[] = {

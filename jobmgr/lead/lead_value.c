@@ -106,6 +106,14 @@ bool lead_read_usable(struct schedule_arena *arena, const char *text, void *targ
 	return true;
 }
 
+bool lead_read_power(struct schedule_arena *arena, const char *text, void *target)
+{
+	(void)arena;
+	if (text)
+		*(enum schedule_power *)target = schedule_power_of(text);
+	return text != NULL;
+}
+
 bool lead_read_state(struct schedule_arena *arena, const char *text, void *target)
 {
 	(void)arena;

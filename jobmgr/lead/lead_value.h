@@ -18,6 +18,7 @@ lead_reader lead_read_time;	   /* time as double; SQL null gives INFINITY */
 lead_reader lead_read_bool;	   /* bool; SQL null gives false */
 lead_reader lead_read_text;	   /* const char *; SQL null gives NULL */
 lead_reader lead_read_usable;	   /* bool: is a node's state "up"? */
+lead_reader lead_read_power;	   /* enum schedule_power */
 lead_reader lead_read_state;	   /* enum schedule_state of a partition */
 lead_reader lead_read_ints;	   /* list of int, from int[] */
 lead_reader lead_read_texts;	   /* list of const char *, from text[] */

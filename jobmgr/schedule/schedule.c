@@ -7,6 +7,7 @@
  *    reservations, which bind all partitions. Without backfill nothing starts behind a blocking step.
  *  - A step that only an outage delays gets a reservation after the outage and blocks nothing: steps that end before it may
  *    start.
+ *  - A step that is placed on a node that is not on yet waits for its power, and keeps its resources in this run as if it had started.
  *  - A step that lacks only a licence blocks no nodes. It closes the licence to later steps, so small users do not starve large
  *    ones. */
 #include "jobmgr/schedule/schedule.h"
@@ -121,19 +122,50 @@ static void decide_add_ends(struct schedule_cycle *cycle, const struct schedule_
 	}
 }
 
+/* Returns for which nodes the placed gang waits, in words, or NULL if all its nodes are on. */
+static const char *decide_explain_power(const struct schedule_cycle *cycle)
+{
+	enum { NAMES_MOST = 4 };
+	struct schedule_arena *arena = cycle->cluster->arena;
+	size_t count, asleep = 0;
+	const struct schedule_placed *placed = schedule_placement_placed(cycle->placement, &count);
+	const char *names = "";
+	for (size_t i = 0; i < count; i++) {
+		const struct schedule_taken *taken = schedule_placement_taken(cycle->placement, &placed[i]);
+		for (size_t k = 0; k < placed[i].node_count; k++) {
+			const struct schedule_node *node = cycle->cluster->node[taken[k].node_index];
+			if (node->power == SCHEDULE_POWER_ON)
+				continue;
+			if (asleep < NAMES_MOST)
+				names = schedule_arena_print(arena, "%s%s%s", names, asleep ? ", " : "", node->name);
+			asleep++;
+		}
+	}
+	if (!asleep)
+		return NULL;
+	return schedule_arena_print(arena, "waits for node%s %s%s to be powered on", asleep == 1 ? "" : "s", names,
+				    asleep > NAMES_MOST ? " and others" : "");
+}
+
+/* Record that the placed gang starts, or that it waits for the power of its nodes. */
 static void decide_record_start(struct schedule_cycle *cycle, const struct schedule_gang *gang)
 {
 	size_t count;
 	const struct schedule_placed *placed = schedule_placement_placed(cycle->placement, &count);
+	const char *power = decide_explain_power(cycle);
 	bool backfilled = false;
 	for (size_t i = 0; i < gang->count; i++)
 		backfilled |= schedule_cycle_partition(cycle, &gang->member[i])->blocked;
 	for (size_t i = 0; i < count; i++) {
 		const struct schedule_member *member = &gang->member[placed[i].member];
 		const struct schedule_taken *taken = schedule_placement_taken(cycle->placement, &placed[i]);
-		schedule_record_start(cycle->record, member, &placed[i], taken, backfilled);
+		if (power)
+			schedule_record_power(cycle->record, member, &placed[i], taken, power);
+		else
+			schedule_record_start(cycle->record, member, &placed[i], taken, backfilled);
 		decide_add_ends(cycle, member, &placed[i], taken);
 	}
+	cycle->waits_for_power = power != NULL;
 	cycle->fit->last_request = count == 1 && placed->node_count == 1 ? gang->member[0].request : NULL;
 	if (!cycle->fit->last_request)
 		return;
@@ -207,7 +239,8 @@ static struct schedule_cause decide_find_cause(struct schedule_cycle *cycle, str
 	return schedule_explain_resources(arena, cycle->profile, gang->member[*stuck].request, nodes_free);
 }
 
-/* Start the gang. Returns false if the gang waits for `cause`; then `stuck` is the member that does not fit. */
+/* Start the gang, or have it wait for the power of its nodes alone. Returns false if the gang waits for `cause`; then `stuck` is the
+ * member that does not fit. */
 static bool decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck, struct schedule_cause *cause)
 {
 	struct schedule_request *request = gang->member[0].request;
@@ -380,14 +413,15 @@ static void cycle_run_array(struct schedule_cycle *cycle, struct schedule_gang *
 	struct schedule_cause cause = {.reason = SCHEDULE_ARRAY_LIMIT, .step = -1};
 	int free_slots = member->step->array_free_slots, started = 0;
 	size_t stuck = 0;
-	bool starts = true;
+	bool starts = true, any_started = false;
 	cause.message = "as many of its elements run as its %limit allows";
 	while (schedule_gang_next_position(member) && starts && (free_slots < 0 || started < free_slots)) {
 		starts = decide_gang(cycle, gang, &stuck, &cause);
 		started += starts;
+		any_started |= starts && !cycle->waits_for_power;
 		member->position += starts;
 	}
-	if (started)
+	if (any_started)
 		cycle_release_reserved(cycle, member);
 	if (!starts)
 		schedule_predispatch(cycle, member, &cause, free_slots < 0 ? free_slots : free_slots - started);
@@ -406,7 +440,7 @@ static void cycle_run_gang(struct schedule_cycle *cycle, struct schedule_gang *g
 	if (array) {
 		cycle_run_array(cycle, gang);
 	} else if (decide_gang(cycle, gang, &stuck, &cause)) {
-		for (size_t i = 0; i < gang->count; i++)
+		for (size_t i = 0; i < gang->count && !cycle->waits_for_power; i++)
 			cycle_release_reserved(cycle, &gang->member[i]);
 	} else {
 		wait_gang(cycle, gang, stuck, &cause);
@@ -451,8 +485,16 @@ const char *schedule_reason_name(enum schedule_reason reason)
 		[SCHEDULE_ARRAY_LIMIT] = "array_limit",
 		[SCHEDULE_MAINTENANCE] = "maintenance",
 		[SCHEDULE_RESERVATION] = "reservation",
+		[SCHEDULE_POWER] = "power",
 	};
 	return name[reason];
+}
+
+enum schedule_power schedule_power_of(const char *text)
+{
+	if (!strcmp(text, "on"))
+		return SCHEDULE_POWER_ON;
+	return strcmp(text, "powering_on") ? SCHEDULE_POWER_OFF : SCHEDULE_POWER_COMING;
 }
 
 enum schedule_state schedule_state_of(const char *text)

@@ -37,6 +37,9 @@ struct schedule_gres {
 	size_t free_count;
 };
 
+/* Power of a node, in the order in which nodes are preferred. What is placed on a node that is not on waits until it is. */
+enum schedule_power { SCHEDULE_POWER_ON, SCHEDULE_POWER_COMING, SCHEDULE_POWER_OFF };
+
 struct schedule_node {
 	int id;
 	const char *name;
@@ -44,6 +47,7 @@ struct schedule_node {
 	int64_t mem_mb, mem_used_mb;
 	bool usable;  /* the node is up, and neither drained nor lost; nothing starts on a node that is not usable */
 	bool failing; /* the node is expected to fail, so it is chosen last */
+	enum schedule_power power;
 	const char *const *features;
 	size_t feature_count;
 	const struct schedule_gres *gres;
@@ -217,6 +221,7 @@ enum schedule_reason {
 	SCHEDULE_ARRAY_LIMIT, /* as many elements of the array run as its %limit allows */
 	SCHEDULE_MAINTENANCE, /* enough resources are free, but the step would run into an outage */
 	SCHEDULE_RESERVATION, /* the step's administrative reservation has not begun, or is over */
+	SCHEDULE_POWER, /* the step starts when nodes that it is placed on are powered on; their resources are kept for it */
 };
 
 /* Why a pending step did not start; of an array, why its next element did not start. */
@@ -238,6 +243,8 @@ struct schedule_result {
 	size_t start_count;
 	const struct schedule_wait *waits; /* waits of steps that did not start, in queue order */
 	size_t wait_count;
+	const int *wake_ids; /* ids of nodes to power on, each once: they are off, and steps are placed on them */
+	size_t wake_count;
 	size_t evaluations; /* placement attempts: the cost of the cycle */
 };
 
@@ -246,6 +253,9 @@ void schedule_result_free(struct schedule_result *result);
 
 /* Returns the name of a reason as api.schedule_plan takes it: "resources", "array_limit", ... */
 const char *schedule_reason_name(enum schedule_reason reason);
+
+/* Returns the power with the name "on", "powering_on" or other, as rota.node.power has it. */
+enum schedule_power schedule_power_of(const char *word);
 
 /* Returns the partition state with the name "up", "down", "drain" or "inactive". Any other text counts as inactive. */
 enum schedule_state schedule_state_of(const char *word);

@@ -6,7 +6,6 @@
 #include "jobmgr/schedule/schedule_cluster.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,19 +151,37 @@ static void cluster_index_nodes(struct schedule_cluster *c)
 		qsort(c->index_of_id, c->nodes, sizeof *c->index_of_id, compare_numbers);
 }
 
-/* Rank the weights of nodes, with failing nodes last, so that rank, free CPUs and node index fit into one number. */
+/* What decides first between two nodes: whether they fail, their power, their weight. */
+struct rank_key {
+	int64_t key;
+	int node_index;
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+	int64_t x = ((const struct rank_key *)a)->key, y = ((const struct rank_key *)b)->key;
+	return (x > y) - (x < y);
+}
+
+static int64_t rank_key_of(const struct schedule_node *node)
+{
+	const int64_t weights = (int64_t)1 << 33; /* more than the distance between two weights */
+	return node->failing ? (SCHEDULE_POWER_OFF + 1) * weights : node->power * weights + node->weight;
+}
+
+/* Rank nodes: those that are on by weight, then those that are powered on, then those that are off, and failing ones last, so that
+ * rank, free CPUs and node index fit into one number. */
 static void cluster_rank_nodes(struct schedule_cluster *c)
 {
-	struct schedule_number *order = schedule_arena_take(c->arena, c->nodes, sizeof *order);
+	struct rank_key *order = schedule_arena_take(c->arena, c->nodes, sizeof *order);
 	c->preference = schedule_arena_take(c->arena, c->nodes, sizeof *c->preference);
 	for (size_t node_index = 0; node_index < c->nodes; node_index++)
-		order[node_index] = (struct schedule_number){c->node[node_index]->failing ? INT_MAX : c->node[node_index]->weight,
-							     (int)node_index};
+		order[node_index] = (struct rank_key){rank_key_of(c->node[node_index]), (int)node_index};
 	if (c->nodes)
-		qsort(order, c->nodes, sizeof *order, compare_numbers);
+		qsort(order, c->nodes, sizeof *order, compare_ranks);
 	uint64_t rank = 0;
 	for (size_t i = 0; i < c->nodes; i++) {
-		rank += i && order[i].number != order[i - 1].number;
+		rank += i && order[i].key != order[i - 1].key;
 		c->preference[order[i].node_index] =
 			rank << (SCHEDULE_NODE_BITS + SCHEDULE_CPU_BITS) | (uint64_t)order[i].node_index;
 	}

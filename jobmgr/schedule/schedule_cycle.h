@@ -30,7 +30,8 @@ struct schedule_cycle {
 	struct schedule_partition_state *partition_state; /* state of each partition, by its index in the snapshot */
 	/* by licence: 1 + index of the pending step that the licence is kept for; 0: the licence is open to all */
 	size_t *closed_by;
-	size_t gang_count; /* number of gangs decided so far in this run */
+	size_t gang_count;    /* number of gangs decided so far in this run */
+	bool waits_for_power; /* the gang that was placed last does not start, but waits for the power of its nodes */
 };
 
 static inline struct schedule_partition_state *schedule_cycle_partition(struct schedule_cycle *cycle,

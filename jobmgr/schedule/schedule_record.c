@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_explain.h"
 
 struct result {
@@ -20,6 +21,7 @@ struct schedule_record {
 	struct schedule_start *start;
 	size_t starts, start_capacity;
 	struct schedule_wait *wait; /* waits by index of the pending step; without a message: the step does not wait */
+	uint64_t *wake;		    /* set of the nodes to power on */
 };
 
 struct schedule_record *schedule_record_new(const struct schedule_cluster *cluster)
@@ -27,6 +29,7 @@ struct schedule_record *schedule_record_new(const struct schedule_cluster *clust
 	struct schedule_record *record = schedule_arena_take(cluster->arena, 1, sizeof *record);
 	record->cluster = cluster;
 	record->wait = schedule_arena_take(cluster->arena, cluster->snapshot->pending_count, sizeof *record->wait);
+	record->wake = schedule_cluster_bits(cluster);
 	return record;
 }
 
@@ -102,9 +105,47 @@ size_t schedule_record_starts(const struct schedule_record *record, const struct
 	return record->starts;
 }
 
+/* Does the step have a reason of its own that stays? */
+static bool record_waits_for_power(const struct schedule_wait *wait)
+{
+	return wait->message && wait->reason == SCHEDULE_POWER;
+}
+
+/* Add a node to those on which a step is expected to start. The list has room for as many as the next power of two. */
+static void record_add_node(struct schedule_record *record, struct schedule_wait *wait, int id)
+{
+	size_t count = wait->node_count;
+	int *list = (int *)wait->node_ids;
+	if (count && list[count - 1] == id)
+		return;
+	if (!(count & (count - 1))) {
+		list = schedule_arena_take(record->cluster->arena, count ? 2 * count : 1, sizeof *list);
+		if (count)
+			memcpy(list, wait->node_ids, count * sizeof *list);
+		wait->node_ids = list;
+	}
+	list[wait->node_count++] = id;
+}
+
+void schedule_record_power(struct schedule_record *record, const struct schedule_member *member,
+			   const struct schedule_placed *placed, const struct schedule_taken *taken, const char *message)
+{
+	const struct schedule_cause cause = {.reason = SCHEDULE_POWER, .step = -1, .message = message};
+	struct schedule_wait *wait = &record->wait[member->pending];
+	schedule_record_wait(record, member->pending, &cause);
+	for (size_t i = 0; i < placed->node_count; i++) {
+		const struct schedule_node *node = record->cluster->node[taken[i].node_index];
+		record_add_node(record, wait, node->id);
+		if (node->power == SCHEDULE_POWER_OFF)
+			schedule_bits_add(record->wake, (size_t)taken[i].node_index);
+	}
+}
+
 void schedule_record_wait(struct schedule_record *record, size_t pending, const struct schedule_cause *cause)
 {
 	const struct schedule_pending *step = &record->cluster->snapshot->pending[pending];
+	if (record_waits_for_power(&record->wait[pending]))
+		return;
 	record->wait[pending] = (struct schedule_wait){.pending = pending,
 						       .job = step->job,
 						       .step = step->step,
@@ -138,6 +179,18 @@ void schedule_record_expected_start(struct schedule_record *record, size_t pendi
 	wait->blocker_step = after->step;
 }
 
+/* Returns the ids of the nodes to power on, in the order of their names. */
+static const int *record_list_wake(const struct schedule_record *record, size_t *count)
+{
+	const struct schedule_cluster *c = record->cluster;
+	int *list = schedule_arena_take(c->arena, schedule_bits_count(record->wake, c->words), sizeof *list);
+	*count = 0;
+	for (size_t node_index = 0; node_index < c->nodes; node_index++)
+		if (schedule_bits_has(record->wake, node_index))
+			list[(*count)++] = c->node[node_index]->id;
+	return list;
+}
+
 struct schedule_result *schedule_record_finish(struct schedule_record *record, size_t evaluations)
 {
 	struct result *result = schedule_arena_take(record->cluster->arena, 1, sizeof *result);
@@ -150,6 +203,7 @@ struct schedule_result *schedule_record_finish(struct schedule_record *record, s
 						  .waits = record->wait,
 						  .wait_count = waits,
 						  .evaluations = evaluations};
+	result->result.wake_ids = record_list_wake(record, &result->result.wake_count);
 	result->arena = record->cluster->arena;
 	return &result->result;
 }

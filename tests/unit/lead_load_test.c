@@ -52,6 +52,7 @@ static void nodes(void **state)
 		"gres_total",  "{\"gpu\": 4, \"fpga\": 1}",
 		"weight",      "2",
 		"failing",     "t",
+		"power",       "powering_on",
 		NULL,
 	};
 	struct lead_rows *rows = load(LEAD_NODES, row);
@@ -79,6 +80,7 @@ static void nodes(void **state)
 	}
 	assert_int_equal(n->weight, 2);
 	assert_true(n->failing);
+	assert_int_equal(n->power, SCHEDULE_POWER_COMING);
 	lead_rows_free(rows);
 }
 

@@ -142,7 +142,7 @@ static inline void check_share(const struct check *c, const struct schedule_pend
 	const struct schedule_node *node = world_node(c->w, share->node_id);
 	const struct schedule_partition *partition = partition_of(c->w, p->partition);
 	int cpus = share->tasks * (p->cpus_per_task ? p->cpus_per_task : 1);
-	assert_true(node->usable && listed(partition->node_ids, partition->node_count, node->id));
+	assert_true(node->usable && node->power == SCHEDULE_POWER_ON && listed(partition->node_ids, partition->node_count, node->id));
 	assert_true(constraint_matches(p->constraint, node));
 	assert_true(!p->nodelist_count || named(p->nodelist, p->nodelist_count, node->name));
 	assert_false(named(p->exclude, p->exclude_count, node->name));
@@ -219,10 +219,10 @@ static inline void check_waits(const struct check *c)
 		assert_true(wait->message && *wait->message && (isnan(wait->expected_at) || wait->expected_at > s->now));
 		waits[wait->pending]++;
 		const struct schedule_pending *p = &s->pending[wait->pending];
-		for (size_t k = 0; k < wait->node_count && p->time_limit_s && p->deadline_at <= 0; k++)
+		double at = wait->reason == SCHEDULE_POWER ? s->now : wait->expected_at;
+		for (size_t k = 0; k < wait->node_count && p->time_limit_s && !p->time_min_s && p->deadline_at <= 0; k++)
 			if (!partition_of(c->w, p->partition)->max_time_s)
-				check_outages(c, p, wait->node_ids[k], wait->expected_at,
-					      wait->expected_at + (double)p->time_limit_s);
+				check_outages(c, p, wait->node_ids[k], at, at + (double)p->time_limit_s);
 	}
 	for (size_t i = 0; i < c->result->start_count; i++) {
 		const struct schedule_start *start = &c->result->starts[i];

@@ -4,7 +4,9 @@
  *	n1 aaAA A=gpu:1 A+2
  * (two of A stand ahead there)
  *	A t=120
- *	B resources a +300 on n1 */
+ *	B resources a +300 on n1
+ * and, if nodes are to be powered on, a line with these:
+ *	wake n1,n2 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAW_H
 #define ROTA_TESTS_SCHEDULE_DRAW_H
 
@@ -94,6 +96,11 @@ static inline const char *draw_answer(struct draw *d, const struct schedule_poli
 	}
 	for (size_t i = 0; i < result->wait_count; i++)
 		draw_wait(d, &result->waits[i]);
+	for (size_t i = 0; i < result->wake_count; i++)
+		for (size_t k = 0; k < d->snapshot.node_count; k++)
+			if (d->node[k].id == result->wake_ids[i])
+				draw_say(d, "%s%s%s", i ? "," : "wake ", d->node[k].name,
+					 i + 1 == result->wake_count ? "\n" : "");
 	schedule_result_free(result);
 	return d->text;
 }

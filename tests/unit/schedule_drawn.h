@@ -2,6 +2,7 @@
  *
  * A node is a line: its name, a character for each cpu ('.' free, a letter what runs there), then words:
  *	n1 aa.. m=4096 g=gpu:2 f=ssd,ib w=5 down
+ * (down, failing, off, coming: it is powered on)
  * What runs is a line for each letter (it ends in so many seconds, '-' has no time limit):
  *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A
  *	b - of=A ahead=n1
@@ -131,6 +132,10 @@ static inline void draw_node(struct draw *d, char *line)
 			node->usable = false;
 		else if (!strcmp(word, "failing"))
 			node->failing = true;
+		else if (!strcmp(word, "off"))
+			node->power = SCHEDULE_POWER_OFF;
+		else if (!strcmp(word, "coming"))
+			node->power = SCHEDULE_POWER_COMING;
 		else if (!strcmp(word, "f"))
 			node->feature_count = draw_words(d, value, &node->features);
 		else if (!strcmp(word, "g")) {

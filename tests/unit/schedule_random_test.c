@@ -23,9 +23,11 @@ static void test_rules(void **state)
 	uint64_t seed, last;
 	for (seeds(&seed, &last); seed <= last; seed++) {
 		struct world *w = world_new(seed);
-		for (size_t i = 0; i < 3; i++) {
+		for (size_t i = 0; i < 6; i++) {
 			seed_now = seed;
-			struct schedule_result *result = schedule_run(&w->snapshot, &policies[i]);
+			if (i == 3)
+				world_power_off(w);
+			struct schedule_result *result = schedule_run(&w->snapshot, &policies[i % 3]);
 			check_result(w, result);
 			schedule_result_free(result);
 		}

@@ -79,6 +79,14 @@ static inline void world_add_node(struct world *w, int i)
 					    .weight = world_roll(w, 3)};
 }
 
+/* Have some of the nodes powered off, or being powered on. */
+static inline void world_power_off(struct world *w)
+{
+	for (size_t i = 0; i < w->snapshot.node_count; i++)
+		if (world_one_in(w, 3))
+			w->node[i].power = (enum schedule_power)world_roll(w, 3);
+}
+
 static inline void world_add_partition(struct world *w, int i)
 {
 	int *id = schedule_arena_take(w->arena, w->snapshot.node_count, sizeof *id);
