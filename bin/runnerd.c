@@ -14,7 +14,7 @@
 static const char usage[] =
 	"usage: runnerd [--config FILE] [--name NAME] [--verbose]\n\n"
 	"The script runner: runs the controller's prolog and epilog of each attempt of a step, sends mail about\n"
-	"jobs, and calls functions of the site's Lua scripts.\n\n" DAEMON_NAME_OPTIONS;
+	"jobs, runs programs that power nodes, and calls functions of the site's Lua scripts.\n\n" DAEMON_NAME_OPTIONS;
 
 static void *part_open(struct event_base *base, const struct conf *conf, const char *name)
 {
@@ -31,8 +31,9 @@ static const struct loop_part part = {part_open, part_close};
 /* Verify, as the account of runnerd, that no other user can change the programs and scripts that it runs. */
 static bool check_programs(const struct conf *conf, struct err *e)
 {
-	const char *const paths[] = {conf->controller_prolog, conf->controller_epilog,	conf->mail_program,
-				     conf->hooks_job_submit,  conf->hooks_burst_buffer, NULL};
+	const char *const paths[] = {
+		conf->controller_prolog,  conf->controller_epilog, conf->mail_program,	 conf->hooks_job_submit,
+		conf->hooks_burst_buffer, conf->hooks_power_off,   conf->hooks_power_on, NULL};
 	return trust_programs(paths, e);
 }
 

@@ -1,4 +1,5 @@
-/* nodemgr.c - connects the node manager to the database and registers it there. The work is in judge.c and upkeep.c.
+/* nodemgr.c - connects the node manager to the database and registers it there. The work is in judge.c,
+ * power.c and upkeep.c.
  *
  * Called by: bin/nodemgrd.c. */
 #include "nodemgr/nodemgr.h"
@@ -12,6 +13,7 @@
 #include "lib/log.h"
 #include "lib/session.h"
 #include "nodemgr/judge.h"
+#include "nodemgr/power.h"
 #include "nodemgr/upkeep.h"
 
 enum {
@@ -26,6 +28,7 @@ struct nodemgr {
 	struct db_watcher watcher;
 	struct event *heartbeat, *sessions;
 	struct judge *judge;
+	struct power *power;
 	struct upkeep *upkeep;
 };
 
@@ -100,6 +103,7 @@ struct nodemgr *nodemgr_open(struct event_base *base, const struct conf *conf, c
 		.up = nodemgr_database_up, .down = nodemgr_database_down, .notified = nodemgr_notified, .arg = nodemgr};
 	nodemgr->db = db_open(base, conninfo, API_NODEMGR, channels, &nodemgr->watcher);
 	nodemgr->judge = judge_new(base, conf, nodemgr->db);
+	nodemgr->power = power_new(base, conf, nodemgr->db);
 	nodemgr->upkeep = upkeep_new(base, conf, nodemgr->db);
 	nodemgr->heartbeat = event_new(base, -1, EV_PERSIST, nodemgr_register, nodemgr);
 	event_add(nodemgr->heartbeat, &(struct timeval){.tv_sec = NODEMGR_HEARTBEAT});
@@ -115,6 +119,7 @@ void nodemgr_close(struct nodemgr *nodemgr)
 		return;
 	db_close(nodemgr->db);
 	judge_free(nodemgr->judge);
+	power_free(nodemgr->power);
 	upkeep_free(nodemgr->upkeep);
 	event_free(nodemgr->heartbeat);
 	event_free(nodemgr->sessions);

@@ -79,7 +79,7 @@ static bool daemon_have(const struct instance *in, const char *kind, const char 
 static bool runner_is_needed(const struct conf *conf)
 {
 	return *conf->controller_prolog || *conf->controller_epilog || *conf->hooks_job_submit || *conf->hooks_burst_buffer ||
-	       mail_can_send(conf);
+	       *conf->hooks_power_off || *conf->hooks_power_on || mail_can_send(conf);
 }
 
 bool up_daemons(const struct instance *in, struct err *e)
@@ -230,7 +230,7 @@ static bool launcher_start(const struct instance *in, const char *node, json_t *
 }
 
 /* Write the nodes that do not serve yet to `text`, for people; "" if all serve. Drained nodes count as serving, since an
- * administrator drained them. Returns their number. */
+ * administrator drained them, and so do those that are being powered off. Returns their number. */
 static size_t nodes_missing(const json_t *nodes, char *text, size_t size)
 {
 	const json_t *row;
@@ -242,7 +242,7 @@ static size_t nodes_missing(const json_t *nodes, char *text, size_t size)
 		const char *reason = json_string_value(json_object_get(row, "reason"));
 		const char *name = format_text(row, "name");
 
-		if (!strcmp(state, "up") || !strcmp(state, "drain"))
+		if (!strcmp(state, "up") || !strcmp(state, "drain") || !strcmp(state, "powering_off"))
 			continue;
 		missing++;
 		if (used < size)

@@ -1,0 +1,66 @@
+/* power.c - calls api.power_judge every nodemgr.period seconds, which has idle nodes powered off and sees what became of nodes whose
+ * power changes, and logs the changes.
+ *
+ * Called by: nodemgr.c.
+ * Invariants:
+ * - The database decides. So any number of node managers may run, independently of each other.
+ * - One poll is under way at a time. */
+#include "nodemgr/power.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lib/err.h"
+#include "lib/log.h"
+
+struct power {
+	struct db *db;
+	struct event *timer;
+	bool polling;
+};
+
+static void power_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct power *power = arg;
+
+	(void)db;
+	power->polling = false;
+	if (!result) {
+		log_error("could not judge the power of nodes: %s %s", e->code, e->message);
+		return;
+	}
+	for (int i = 0; i < PQntuples(result); i++) {
+		const char *reason = db_text(result, i, "reason");
+
+		log_info("node %s is %s, was %s%s%s", db_text(result, i, "node"), db_text(result, i, "to_state"),
+			 db_text(result, i, "from_state"), *reason ? ": " : "", reason);
+	}
+}
+
+static void power_poll(evutil_socket_t fd, short what, void *arg)
+{
+	struct power *power = arg;
+
+	(void)fd;
+	(void)what;
+	if (power->polling || !db_is_up(power->db))
+		return;
+	power->polling = true;
+	db_call(power->db, API_power_judge, NULL, 0, power_answered, power);
+}
+
+struct power *power_new(struct event_base *base, const struct conf *conf, struct db *db)
+{
+	struct power *power = xcalloc(1, sizeof *power);
+
+	power->db = db;
+	power->timer = event_new(base, -1, EV_PERSIST, power_poll, power);
+	event_add(power->timer, &(struct timeval){.tv_sec = conf->nodemgr_period});
+	return power;
+}
+
+void power_free(struct power *power)
+{
+	event_free(power->timer);
+	free(power);
+}

@@ -1,0 +1,219 @@
+/* runner_power.c - runs the programs hooks.power_off and hooks.power_on for nodes, and reports how they ended.
+ *
+ * Called by: runner.c on notifications, on each beat, when a process ended and at the end of a term.
+ * Invariants:
+ * - Programs run within a term only, so no two of them run for one node. One that is not reported is run again by the next term.
+ * - A program is one of rota.conf. The database only names the node, and the name is checked before it becomes an argument.
+ * - They have a limit of processes of their own, so hooks and mail do not wait for them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/crash.h"
+#include "lib/err.h"
+#include "lib/log.h"
+#include "runner/hook_environment.h"
+#include "runner/runner_parts.h"
+
+enum { POWER_NAME_MOST = 63 }; /* as in the check of rota.node.name */
+
+struct runner_power {
+	struct hook *running, *ended;
+	struct hook *reporting; /* programs whose report to the database is under way */
+	int running_count;
+	bool asking;	 /* a call of the database is under way */
+	bool may_be_due; /* the database may have programs to run */
+	int64_t term;	 /* term in which the database was asked */
+};
+
+struct runner_power *runner_power_new(void)
+{
+	return xcalloc(1, sizeof(struct runner_power));
+}
+
+void runner_power_free(struct runner_power *p)
+{
+	hook_list_free(&p->running);
+	hook_list_free(&p->ended);
+	hook_list_free(&p->reporting);
+	free(p);
+}
+
+void runner_power_end(struct runner *r)
+{
+	struct runner_power *p = r->power;
+
+	while (p->running) {
+		struct hook *h = p->running;
+
+		hook_kill(h, "was killed because its runnerd lost the leadership");
+		p->running = h->next;
+		hook_list_add(&r->dying, h);
+	}
+	hook_list_free(&p->ended);
+	hook_list_free(&p->reporting);
+	p->running_count = 0;
+	p->may_be_due = false;
+}
+
+bool runner_power_busy(const struct runner *r)
+{
+	return r->power->running || r->power->ended || r->power->reporting;
+}
+
+static void power_exchange(struct runner *r);
+
+static void power_report_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct runner *r = arg;
+	struct runner_power *p = r->power;
+
+	(void)db;
+	p->asking = false;
+	if (result) {
+		hook_list_free(&p->reporting);
+		p->may_be_due = true; /* a node may be needed again at once */
+		power_exchange(r);
+	} else { /* the next beat reports these again */
+		hook_list_append(&p->ended, &p->reporting);
+		runner_term_failed(r, "could not report programs that power nodes to the database; trying again", e);
+	}
+}
+
+static void power_report(struct runner *r)
+{
+	enum { IDS, CODES, FAILURES, OUTPUTS, COLUMNS };
+	struct runner_power *p = r->power;
+	struct db_array *columns[COLUMNS];
+	struct db_param params[COLUMNS + 1] = {{r->term_text, -1}};
+
+	for (int i = 0; i < COLUMNS; i++)
+		columns[i] = db_array_new();
+	for (const struct hook *h = p->ended; h; h = h->next) {
+		char code[16];
+
+		snprintf(code, sizeof code, "%d", WEXITSTATUS(h->status));
+		db_array_int(columns[IDS], h->id);
+		db_array_text(columns[CODES], h->ran_us >= 0 && WIFEXITED(h->status) ? code : NULL);
+		db_array_text(columns[FAILURES], *h->message ? h->message : NULL);
+		db_array_text(columns[OUTPUTS], h->tail);
+	}
+	for (int i = 0; i < COLUMNS; i++)
+		params[i + 1] = (struct db_param){db_array_literal(columns[i]), -1};
+	hook_list_append(&p->reporting, &p->ended);
+	p->asking = true;
+	db_call(r->db, API_power_report, params, COLUMNS + 1, power_report_answered, r);
+	for (int i = 0; i < COLUMNS; i++)
+		db_array_free(columns[i]);
+}
+
+/* Is it the name of a node, which no program takes for an option? */
+static bool power_name_is_valid(const char *name)
+{
+	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+	static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+
+	return *name && strchr(first, *name) && strspn(name, others) == strlen(name) && strlen(name) <= POWER_NAME_MOST;
+}
+
+/* Start the program for a row of api.power_take. One that does not start has ended. */
+static void power_start(struct runner *r, const PGresult *result, int row)
+{
+	struct runner_power *p = r->power;
+	const char *name = db_text(result, row, "node");
+	bool on = strcmp(db_text(result, row, "action"), "on") == 0, started = false;
+	const char *kind = on ? "power-on program" : "power-off program";
+	const char *path = on ? r->conf->hooks_power_on : r->conf->hooks_power_off;
+	struct hook *h = hook_new(strtoll(db_text(result, row, "run_id"), NULL, 10), db_text(result, row, "label"), path, kind);
+	char *arguments[] = {(char *)name, NULL};
+	char **environment = hook_environment(NULL, 0, r->conf->instance_name);
+
+	if (!*path)
+		snprintf(h->message, sizeof h->message, "no program hooks.%s is configured", on ? "power_on" : "power_off");
+	else if (!power_name_is_valid(name))
+		snprintf(h->message, sizeof h->message, "\"%.100s\" is not the name of a node", name);
+	else
+		started = hook_start(h, r->base,
+				     &(struct hook_start){.arguments = arguments,
+							  .environment = environment,
+							  .input = -1,
+							  .timeout_s = r->conf->hooks_power_timeout});
+	hook_environment_free(environment);
+	if (!started) {
+		hook_list_add_ended(&p->ended, h);
+		return;
+	}
+	log_info("%s began", h->label);
+	hook_list_add(&p->running, h);
+	p->running_count++;
+	crash_point(CRASH_power_started);
+}
+
+static void power_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct runner *r = arg;
+	struct runner_power *p = r->power;
+
+	(void)db;
+	p->asking = false;
+	if (!result) {
+		runner_term_failed(r, "could not read programs that power nodes from the database; trying again", e);
+		return;
+	}
+	if (!r->ready || p->term != r->term)
+		return; /* the next call of this or another runnerd has them again */
+	for (int i = 0; i < PQntuples(result); i++)
+		power_start(r, result, i);
+	power_exchange(r);
+}
+
+static void power_take(struct runner *r)
+{
+	struct runner_power *p = r->power;
+	struct db_array *have = db_array_new();
+	char slots[16];
+
+	for (const struct hook *h = p->running; h; h = h->next)
+		db_array_int(have, h->id);
+	snprintf(slots, sizeof slots, "%d", r->conf->hooks_power_calls - p->running_count);
+	p->asking = true;
+	p->may_be_due = false;
+	p->term = r->term;
+	db_call(r->db, API_power_take, (struct db_param[]){{r->term_text, -1}, {db_array_literal(have), -1}, {slots, -1}}, 3,
+		power_take_answered, r);
+	db_array_free(have);
+}
+
+/* Report ended programs, or else take new ones, unless the database is being asked. */
+static void power_exchange(struct runner *r)
+{
+	struct runner_power *p = r->power;
+
+	if (!r->ready || p->asking || !db_is_up(r->db))
+		return;
+	if (p->ended)
+		power_report(r);
+	else if (p->may_be_due && p->running_count < r->conf->hooks_power_calls)
+		power_take(r);
+}
+
+void runner_power_poll(struct runner *r)
+{
+	r->power->may_be_due = true;
+	power_exchange(r);
+}
+
+bool runner_power_reap(struct runner *r, pid_t pid)
+{
+	struct hook *h = hook_list_take(&r->power->running, pid);
+
+	if (!h)
+		return false;
+	r->power->running_count--;
+	hook_reap(h);
+	crash_point(CRASH_power_reaped);
+	hook_list_add_ended(&r->power->ended, h);
+	power_exchange(r);
+	return true;
+}
