@@ -21,6 +21,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"reservation", {ROW_ACTIONS}},
 	{"hook", {"list", "show", "retry", "status"}},
 	{"pool", {"list"}},
+	{"power", {"on", "off", "list"}},
 	{"usage", {"rebuild"}},
 	{"db", {"upgrade"}},
 	{"export", {NULL}},

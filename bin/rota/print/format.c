@@ -39,8 +39,9 @@ static const struct state JOB_STATES[] = {
 };
 /* States of nodes and partitions. */
 static const struct state NODE_STATES[] = {
-	{"up", "32", false},	   {"down", "31", false},    {"invalid", "31", false}, {"drain", "33", false},
-	{"inactive", "33", false}, {"unknown", "33", false}, {NULL, "", false},
+	{"up", "32", false},	      {"down", "31", false},	{"invalid", "31", false}, {"drain", "33", false},
+	{"inactive", "33", false},    {"unknown", "33", false}, {"off", "2", false},	  {"powering_off", "2", false},
+	{"powering_on", "36", false}, {NULL, "", false},
 };
 
 /* Append a whole number with at least `least` digits. Lists have thousands of rows, and printf() takes ten times as long. */

@@ -12,6 +12,7 @@
 #include "bin/rota/admin/admin_export.h"
 #include "bin/rota/admin/enroll.h"
 #include "bin/rota/admin/pki.h"
+#include "bin/rota/admin/power_admin.h"
 #include "bin/rota/admin/staging_admin.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
@@ -342,6 +343,14 @@ static int pool_run(const struct verb *verb, const struct admin_line *line)
 	return staging_admin_pools(line->json);
 }
 
+/* Run `rota admin power on NODE`, `power off NODE` or `power list [NODE]`. */
+static int power_run(const struct verb *verb, const struct admin_line *line, const char *action)
+{
+	if (line->count < 3 && strcmp(action, "list"))
+		verb_misuse(verb, "name the nodes: rota admin power %s NODE", action);
+	return power_admin_run(action, line->operands[2], line->json);
+}
+
 static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
 	if (line->count < 3)
@@ -374,6 +383,8 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 		status = hook_run(verb, &line, action);
 	else if (!strcmp(object->name, "pool"))
 		status = pool_run(verb, &line);
+	else if (!strcmp(object->name, "power"))
+		status = power_run(verb, &line, action);
 	else if (!strcmp(object->name, "export"))
 		status = export_run(verb, &line);
 	else if (!strcmp(object->name, "range"))

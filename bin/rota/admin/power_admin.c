@@ -1,0 +1,75 @@
+/* power_admin.c - `rota admin power`: nodes powered on and off by the programs of the site.
+ *
+ * Called by: `rota admin`. */
+#include "bin/rota/admin/power_admin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/print/format.h"
+#include "lib/err.h"
+
+static void nodes_print(const json_t *nodes)
+{
+	const json_t *node;
+	size_t i;
+
+	json_array_foreach (nodes, i, node)
+		printf("node %s: %s%s\n", format_text(node, "node"),
+		       json_is_true(json_object_get(node, "changed")) ? "" : "nothing to change, it is ",
+		       format_text(node, "state"));
+}
+
+/* Returns how a run ended, or that it has not. */
+static const char *run_outcome(const json_t *run)
+{
+	const char *status = format_text(run, "status");
+
+	if (*status)
+		return status;
+	return json_is_string(json_object_get(run, "began_at")) ? "runs" : "is due";
+}
+
+static void runs_print(const json_t *runs)
+{
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach (runs, i, run) {
+		const char *message = format_text(run, "message"), *output = format_text(run, "output");
+
+		printf("%s  %-12s %-4s %-8s by %s%s%s\n", format_time(json_object_get(run, "made_at")).s,
+		       format_text(run, "node"), format_text(run, "action"), run_outcome(run), format_text(run, "made_by"),
+		       *message ? ": " : "", message);
+		if (*output)
+			printf("  %s%s", output, output[strlen(output) - 1] == '\n' ? "" : "\n");
+	}
+}
+
+int power_admin_run(const char *action, const char *nodes, bool json)
+{
+	json_t *request = json_pack("{ss}", "action", action), *answer;
+
+	if (nodes && json_object_set_new(request, "nodes", json_string(nodes))) {
+		struct err e = {0};
+
+		err_set(&e, "the names of the nodes are not UTF-8");
+		call_error(&e);
+		json_decref(request);
+		return EXIT_REFUSED;
+	}
+	answer = call_gate("power", request);
+	if (!answer)
+		return call_status();
+	if (json)
+		call_print_json();
+	else if (strcmp(action, "list"))
+		nodes_print(json_object_get(answer, "nodes"));
+	else
+		runs_print(json_object_get(answer, "runs"));
+	json_decref(answer);
+	return EXIT_OK;
+}
