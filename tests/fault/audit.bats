@@ -114,6 +114,11 @@ seen() {
 		from allocation where job_id = 1 and step_id = 0" "a hook ran while its attempt was not"
 }
 
+@test "what was held of a node that was not on is found" {
+	seen "insert into node_event (node_id, node, at, from_state, to_state, actor) select node_id, 'n', ended_at - (ended_at - started_at) / 2, 'up', 'off', 'test'
+		from allocation where job_id = 1 and step_id = 0" "held of a node that was not on"
+}
+
 @test "peers that started before or without each other are found" {
 	seen "update attempt set ordered_at = ordered_at - interval '1 hour' where step_id = 1" "placed before the step it waits for" "allocations do not span"
 	seen "update event set xid = '1' where event = 'start' and (job_id, step_id) = (select job_id, step_id from step_request where name = 'left' and job_id = 1)" \

@@ -63,6 +63,13 @@ violation (what, who, detail) as (
 	select 'overbooked: more CPUs than the node has', n.name, format('%s of %s at %s', m.cpus, n.cpus, m.at)
 	from moment m join node n on n.node_id = m.node_id where m.cpus > n.cpus
 	union all
+	select 'held of a node that was not on', internal.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s to %s, which was %s from %s', a.attempt, n.name,
+		a.started_at, a.ended_at, p.to_state, p.at)
+	from (select e.node_id, e.to_state, e.at, lead(e.at, 1, 'infinity') over (partition by e.node_id order by e.node_event_id) as until_at from node_event e) p
+	join allocation a on a.node_id = p.node_id and a.started_at < p.until_at and coalesce(a.ended_at, 'infinity') > p.at
+	join node n on n.node_id = p.node_id
+	where p.to_state in ('powering_off', 'off', 'powering_on')
+	union all
 	select 'overbooked: more memory than the node has', n.name, format('%s of %s MiB at %s', m.mem_mb, n.mem_mb, m.at)
 	from moment m join node n on n.node_id = m.node_id where m.mem_mb > n.mem_mb
 	union all
