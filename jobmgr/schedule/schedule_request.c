@@ -281,7 +281,7 @@ static void judge_lists(const struct schedule_cluster *c, struct schedule_reques
 	judge_keep_only(c, r->mask, r->forced, r->forced_count);
 }
 
-/* Note the nodes that have data of the step. One that may fail soon is no better for it. */
+/* Note the nodes that have data of the step. One that may fail soon, or is not on, is no better for it. */
 static void judge_data(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	const struct schedule_pending *p = r->step;
@@ -289,7 +289,7 @@ static void judge_data(const struct schedule_cluster *c, struct schedule_request
 		r->data = schedule_cluster_bits(c);
 	for (size_t i = 0; i < p->data_nodes_count; i++) {
 		int node_index = schedule_cluster_by_id(c, p->data_nodes[i]);
-		if (node_index >= 0 && !c->node[node_index]->failing)
+		if (node_index >= 0 && !c->node[node_index]->failing && c->node[node_index]->power == SCHEDULE_POWER_ON)
 			schedule_bits_add(r->data, (size_t)node_index);
 	}
 }
