@@ -189,6 +189,21 @@ scratch_of() {
 	cmp archive/a pool/archive/a
 }
 
+@test "what is there already is not written again: neither files nor, with rsync, the beginning of a large one" {
+	for mode in copy rsync; do
+		mkdir -p "part-$mode/sub"
+		cp -p archive/a "part-$mode/a"
+		head -c 200000 archive/sub/b >"part-$mode/sub/b"
+		script "#ROTA stage-in archive/ -> part-$mode/ --mode=$mode --checksum" true
+		run -0 rota submit --parsable --wait job.sh
+		cmp archive/sub/b "part-$mode/sub/b"
+		sed -n 's/^Matched data: \([0-9,]*\) bytes/\1/p' "rota-${lines[0]}.stage-in-1.out" | tr -d , >"matched-$mode"
+		grep -q 'Number of regular files transferred: 1$' "rota-${lines[0]}.stage-in-1.out"
+	done
+	[ "$(cat matched-copy)" = 0 ]
+	[ "$(cat matched-rsync)" -gt 150000 ]
+}
+
 @test "link and command: a link to the source, and the site's program" {
 	mkdir -p "$SITE/store.d"
 	echo far >"$SITE/store.d/object"
