@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-from lib.staging import judge_rows as judge_staged  # noqa: E402
+from lib.staging import judge_moved, judge_rows as judge_staged  # noqa: E402
 from lib.substeps import Row, judge_lines, judge_rows  # noqa: E402
 from lib.verdict import Ledger, Verdict, judge_ledger  # noqa: E402
 
@@ -125,6 +125,13 @@ class StagingTest(unittest.TestCase):
         self.assertEqual(self.judged(("1", "complete", "", "0"), result={"a": b"text"}), (1, 0, 0))
         self.assertEqual(self.judged(("1", "complete", "", "2"), result={"a": b"text"}), (0, 1, 0))
         self.assertEqual(self.judged(("1", "staging_out", "data_out failed", "1"), result={"a": b"text"}), (0, 0, 1))
+
+    def test_moved(self):
+        for states, result, found in (("in done, out done, drop dropped", {"a": b"text"}, (0, 0)), ("in done, out done, drop dropped", None, (1, 0)),
+                                      ("in done, out failed, drop kept", {"a": b"text"}, (0, 1)), ("in done, out done, drop dropped", {"a": b"tex"}, (1, 0))):
+            verdict = Verdict()
+            judge_moved(verdict, [("1", "campaign-1", states)], {"a": b"text"}, lambda key, result=result: result)
+            self.assertEqual((len(verdict.lost), len(verdict.wrong)), found)
 
 
 if __name__ == "__main__":

@@ -126,6 +126,14 @@ during gives_back
 }
 during staged
 """),
+    ("moved", 4, """#ROTA stage-in @FOLDER@/stage/pool/ -> $ROTA_SCRATCH/in/ --mode=rsync --checksum
+#ROTA stage-out $ROTA_SCRATCH/out/ -> @FOLDER@/stage/moved/@KEY@/ --checksum
+moved() {
+	rm -rf "$ROTA_SCRATCH/out"
+	mkdir "$ROTA_SCRATCH/out" && cp "$ROTA_SCRATCH"/in/* "$ROTA_SCRATCH/out" && sleep 0.5
+}
+during moved
+"""),
     ("probe", 0, "work 0.1\n"),
 )
 
@@ -164,8 +172,9 @@ class Load(threading.Thread):
         self.ledger = f"{instance.folder}/ledger"
         self.task = f"{instance.folder}/task.sh"
 
-    def script(self, kind):
+    def script(self, kind, key):
         text = HEAD.format(task=self.task) + next(body for name, _, body in KINDS if name == kind)
+        text = text.replace("@FOLDER@", self.instance.folder).replace("@KEY@", key)
         for what in ("work D", "-- D"):
             while what in text:
                 text = text.replace(what, f"{what[:-1]}{self.random.choice((0.1, 0.3, 0.6, 1, 1, 2, 3)):g}", 1)
@@ -179,7 +188,7 @@ class Load(threading.Thread):
         keys = [f"{key} {name}" if several else key for name in names]
         for name in names:
             with open(f"{self.instance.folder}/{name}", "w", encoding="utf-8") as file:
-                file.write(self.script(kind))
+                file.write(self.script(kind, key))
         with self.lock:
             self.unanswered.update({key: kind for key in keys})
         gates = [conf] if conf else [self.instance.conf, self.instance.second_conf]

@@ -132,7 +132,8 @@ def judge_attempts(verdict, instance, ledger):
         select internal.step_label(t.job_id, t.step_id), t.attempt, coalesce(t.state, ''), e.task, case when e.signal is null then coalesce(e.exit_code, -1) else -1 end,
 			coalesce(e.cause, '')
         from rota.attempt t left join rota.task_end e on e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt
-        where t.job_id not in (select g.job_id from rota.growth g)""")
+        where t.job_id not in (select g.job_id from rota.growth g) and (t.job_id, t.step_id) not in (
+            select x.job_id, x.step_id from rota.transfer x where x.step_id is not null)""")
     known = set()
     for label, attempt, state, task, code, cause in rows:
         known.add((label, int(attempt)))
