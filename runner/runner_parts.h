@@ -2,8 +2,8 @@
  *
  * runner.c starts and ends the runner and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c
  * exchanges mail with it; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never
- * up. runner_trigger.c exchanges deliveries of triggers, runner_power.c programs that power nodes. runner_pool.c and runner_staging.c exchange functions of burst_buffer.lua, and
- * runner_staging_call.c runs one. */
+ * up. runner_trigger.c exchanges deliveries of triggers, runner_power.c programs that power nodes. runner_pool.c and runner_staging.c
+ * exchange functions of burst_buffer.lua, and runner_staging_call.c runs one. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
 

@@ -16,7 +16,9 @@ with said as (
 	union all
 	(select distinct on (s.node) s.node, '-infinity', s.at, s.from_state, null, null from said s order by s.node, s.at, s.nr)
 	union all
-	select n.name, '-infinity', 'infinity', case when n.power = 'on' or n.state in ('down', 'drain', 'invalid') then n.state else n.power end, n.reason, n.reason_by from rota.node n
+	select n.name, '-infinity', 'infinity',
+		case when n.power = 'on' or n.state in ('down', 'drain', 'invalid') then n.state else n.power end, n.reason, n.reason_by
+	from rota.node n
 		where not exists (select from said s where s.node = n.name)
 ), had as (
 	select c.node, c.at as from_at,
