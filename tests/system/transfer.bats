@@ -85,8 +85,7 @@ scratch_of() {
 	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --mode=rsync --checksum' \
 		'#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' \
 		'set -e; [ -d "$ROTA_SCRATCH" ]; mkdir "$ROTA_SCRATCH/out"; cat "$ROTA_SCRATCH/in/a" "$ROTA_SCRATCH/in/sub/b" >"$ROTA_SCRATCH/out/all"'
-	run rota submit --parsable --wait job.sh
- echo "$output"; rota log ${lines[0]} || true; cat *.out; rota stage --all -w
+	run -0 rota submit --parsable --wait job.sh
 	job=${lines[0]}
 	cat archive/a archive/sub/b | cmp - results/all
 	[ ! -e "$(scratch_of "$job")" ]
@@ -314,7 +313,8 @@ scratch_of() {
 	store "$SITE/slow"
 	job=$(rota submit --parsable job.sh)
 	eventually is_state "$job.1" running
-	[ "$(rota queue --json | jq -r ".jobs[] | select(.job_id == $job) | .reason")" = staging_in ]
+	is_reason() { [ "$(rota queue --json | jq -r ".jobs[] | select(.job_id == $job) | .reason")" = staging_in ]; }
+	eventually is_reason
 	run -0 rota why "$job"
 	[[ $output == *stage-in-1* ]]
 	touch "$SITE/go"
@@ -331,9 +331,11 @@ scratch_of() {
 	[ -n "$pid" ]
 	kill -9 "$pid"
 	eventually is_tried "$job.1" 2
-	kill "$(pid_of jobmgrd)"
+	pid=$(pid_of jobmgrd)
+	kill "$pid"
+	eventually are_dead "$pid"
 	touch "$SITE/go"
-	sleep 1
+	eventually [ -d "$(scratch_of "$job")/o" ] # the transfer is made and cannot be reported
 	rota up >/dev/null
 	rota wait "$job"
 	rota stage show --json "$job" | jq -e '.transfers[0] | .state == "done" and .tries == 2'

@@ -35,11 +35,14 @@ states_of() {
 	script '#ROTA --nodes=2 --run=tasks' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' \
 		'mkdir "$ROTA_SCRATCH/out"; cp "$ROTA_SCRATCH/in/a" "$ROTA_SCRATCH/out/$ROTA_NODE"'
 	run -0 rota submit --parsable --wait --nodelist=n1,n2 job.sh
-	eventually [ ! -e "$SITE/n2/$(id -un)/${lines[0]}" ]
+	job=${lines[0]}
+	is_over() { [ "$(states_of "$job")" = "drop n1 dropped, drop n2 dropped, in n1 done, in n2 done, out n1 done, out n2 done" ]; }
+	eventually is_over
 	[ "$(echo results/*)" = "results/n1 results/n2" ]
 	[ "$(cat results/n1 results/n2)" = "$(printf 'data\ndata')" ]
-	[ "$(states_of "${lines[0]}")" = "drop n1 dropped, drop n2 dropped, in n1 done, in n2 done, out n1 done, out n2 done" ]
-	rota show --json "${lines[0]}" | jq -e '.jobs[0].steps | map(.name) == ["script"]'
+	[ ! -e "$SITE/n1/$(id -un)/$job" ]
+	[ ! -e "$SITE/n2/$(id -un)/$job" ]
+	rota show --json "$job" | jq -e '.jobs[0].steps | map(.name) == ["script"]'
 }
 
 @test "data that is on a node is not copied again when the job goes on" {
