@@ -91,6 +91,7 @@ states_of() {
 	run -0 rota submit --parsable --wait job.sh
 	[ "$(cat node)" = n3 ]
 	[ "$(states_of "${lines[0]}")" = "in n3 reused" ]
+	eventually is_idle # else a node that is less free comes first
 	run -0 rota submit --parsable --wait --no-prefer-data job.sh
 	[ "$(cat node)" = n1 ]
 	run -0 rota submit --parsable --wrap='sleep 300' --exclusive --nodelist=n3
