@@ -85,6 +85,15 @@ static void directives_pools(const struct directives *d)
 	}
 }
 
+/* Does a text have the symbol of an element of an array, %a, or of its job, %A? */
+static bool directives_name_elements(const char *text)
+{
+	for (; (text = strchr(text, '%')) && text[1]; text += 2)
+		if (text[1] == 'a' || text[1] == 'A')
+			return true;
+	return false;
+}
+
 static void directives_check(const struct directives *d)
 {
 	struct translation *t = d->t;
@@ -93,12 +102,13 @@ static void directives_check(const struct directives *d)
 				 t->request->directive, d->length, DIRECTIVES_LONGEST);
 	else
 		directives_pools(d);
-	for (int i = 0; i < t->step_count; i++) {
+	for (int i = 0; i < t->step_count && directives_name_elements(d->text); i++) {
 		if (t->steps[i].elements == 0)
 			continue;
 		translate_refuse(t, translate_find_line(t, &t->steps[i], OPTION_ID_ARRAY), "--array",
-				 "elements of an array cannot have their data staged (#%s)", t->request->directive);
-		translate_hint(t, "submit a job for each element (rota submit --each --arg-file), or remove the directives");
+				 "an array is staged once for all of its elements, so %%a and %%A in #%s have no value",
+				 t->request->directive);
+		translate_hint(t, "write %%j for the job, or submit a job for each element (rota submit --each --arg-file)");
 		return;
 	}
 }

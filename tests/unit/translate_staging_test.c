@@ -120,8 +120,8 @@ static void refused(void **state)
 		const char *directive, *script, *options[2], *message;
 		int line;
 	} cases[] = {
-		{"BB_LUA", BASH "#BB_LUA a\n#ROTA step x --array=0-3\n", {NULL}, "cannot have their data staged", 3},
-		{"BB_LUA", BASH "#BB_LUA a\n", {"--array=0-3"}, "cannot have their data staged", 0},
+		{"BB_LUA", BASH "#BB_LUA a%%b%a\n#ROTA step x --array=0-3\n", {NULL}, "staged once for all of its elements", 3},
+		{"BB_LUA", BASH "#BB_LUA %A\n", {"--array=0-3"}, "staged once for all of its elements", 0},
 		{"BB_LUA", BASH "\n#BB_LUA a capacity=1G\n", {NULL}, "capacity=1G names no pool", 3},
 		{"BB_LUA", BASH "#BB_LUA pool=fast\n#BB_LUA capacity=1G\n", {NULL}, "names no pool", 3},
 		{"BB_LUA", BASH "#BB_LUA pool= capacity=1G\n", {NULL}, "names no pool", 2},
