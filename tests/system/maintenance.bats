@@ -213,3 +213,9 @@ node_is() {
 	run -1 rota admin node drain n1 --end-steps=true --reason=x
 	[[ $output == *"needs a deadline"* ]]
 }
+
+@test "without a program that powers nodes, none waits for it" {
+	refused 'no program that powers nodes off' rota admin power off n1
+	refused 'no program that powers nodes on' rota admin power on n1
+	[ "$(rota nodes --json | jq -r '.nodes[] | select(.name == "n1") | .state')" = up ]
+}

@@ -49,13 +49,28 @@ static void runs_print(const json_t *runs)
 	}
 }
 
+/* Has the instance a program for an action? Without one, the node would wait for it for ever. */
+static bool program_is_there(const char *action, struct err *e)
+{
+	const struct conf *conf = call_conf();
+	const char *program = strcmp(action, "on") == 0 ? conf->hooks_power_on : conf->hooks_power_off;
+
+	if (strcmp(action, "list") == 0 || *program)
+		return true;
+	err_set(e, "this instance has no program that powers nodes %s", action);
+	return err_hint(e, "hooks.power_%s in rota.conf names it, alike on all machines.", action);
+}
+
 int power_admin_run(const char *action, const char *nodes, bool json)
 {
 	json_t *request = json_pack("{ss}", "action", action), *answer;
+	struct err e = {0};
 
+	if (!program_is_there(action, &e)) {
+		json_decref(request);
+		return call_refuse(&e);
+	}
 	if (nodes && json_object_set_new(request, "nodes", json_string(nodes))) {
-		struct err e = {0};
-
 		err_set(&e, "the names of the nodes are not UTF-8");
 		call_error(&e);
 		json_decref(request);
