@@ -88,6 +88,7 @@ states_of() {
 @test "a job goes to the node that has its data, if that is free; --no-prefer-data: to any" {
 	script '#ROTA stage-in archive/ -> /tmp/rota-pool-'"${SITE##*.}"'/ --reuse' 'echo "$ROTA_NODE" >node'
 	run -0 rota submit --parsable --wait --nodelist=n3 job.sh
+	eventually has_left "${lines[0]}"
 	run -0 rota submit --parsable --wait job.sh
 	[ "$(cat node)" = n3 ]
 	[ "$(states_of "${lines[0]}")" = "in n3 reused" ]
@@ -96,7 +97,8 @@ states_of() {
 	[ "$(cat node)" = n1 ]
 	run -0 rota submit --parsable --wrap='sleep 300' --exclusive --nodelist=n3
 	busy=$output
-	until [ "$(rota show --json "$busy" | jq -r '.jobs[0].steps[0].state')" = running ]; do sleep 0.1; done
+	is_running() { [ "$(rota show --json "$busy" | jq -r '.jobs[0].steps[0].state')" = running ]; }
+	eventually is_running
 	run -0 rota submit --parsable --wait job.sh
 	[ "$(cat node)" != n3 ]
 	rota cancel "$busy"
