@@ -95,12 +95,12 @@ char *translate_transfers_spec(const struct translation *t, const struct transla
 		if (!translate_transfer_is_of(t, x, index))
 			continue;
 		snprintf(texts[i][0], sizeof texts[i][0], "%d", x->number);
-		snprintf(texts[i][1], sizeof texts[i][1], x->for_job ? "%" PRId64 ".%d" : "", x->for_job, x->for_number);
+		snprintf(texts[i][1], sizeof texts[i][1], "%" PRId64 ".%d", x->for_job, x->for_number);
 		snprintf(texts[i][2], sizeof texts[i][2], "%s%s%s", translate_policies[x->on_fail],
 			 x->checksum ? ",checksum" : "", x->reuse ? ",reuse" : "");
 		items[count++] = translate_directions[x->direction];
 		items[count++] = texts[i][0];
-		items[count++] = texts[i][1];
+		items[count++] = x->for_job ? texts[i][1] : "";
 		items[count++] = translate_modes[x->mode];
 		items[count++] = texts[i][2];
 		items[count++] = x->source;
