@@ -5,6 +5,7 @@ load helper
 load staging
 
 setup_file() {
+	export EVE=rbgo$$
 	site_make <<-'END'
 		for _, name in ipairs{"setup", "data_in", "pre_run", "post_run", "data_out", "job_teardown"} do
 			_G["slurm_bb_" .. name] = function(job, second, third, fourth, fifth, sixth)
@@ -20,7 +21,7 @@ setup_file() {
 teardown_file() {
 	local status=0
 	instance_down || status=1
-	! id rota-go-eve >/dev/null 2>&1 || users_remove rota-go-eve || status=1
+	! id "$EVE" >/dev/null 2>&1 || users_remove "$EVE" || status=1
 	site_remove
 	return "$status"
 }
@@ -127,7 +128,7 @@ power_cut() {
 
 @test "refused: a job that runs, one that is complete, a step, no job, and a job of somebody else" {
 	need_root
-	users_add rota-go-eve
+	users_add "$EVE"
 	touch "$SITE/ok"
 	job=$(submit)
 	eventually runs "$job" 2
@@ -145,7 +146,7 @@ power_cut() {
 	rota cancel "$job"
 	rota wait --timeout=60 "$job" || true
 	before=$(states "$job")
-	run as rota-go-eve rota continue "$job"
+	run as "$EVE" rota continue "$job"
 	[ "$status" != 0 ]
 	[ "$(states "$job")" = "$before" ]
 	touch "$SITE/go"
