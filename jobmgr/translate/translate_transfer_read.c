@@ -93,7 +93,7 @@ static char *transfer_path(struct translation *t, const struct translate_transfe
 		transfer_refuse(t, x, "", "a path is empty, too long or has control characters", "");
 		return NULL;
 	}
-	if (strncmp(text, "${ROTA_SCRATCH}", 15) == 0)
+	if (strncmp(text, "${ROTA_SCRATCH}", 15) == 0 && (text[15] == '/' || text[15] == '\0'))
 		return xasprintf("$ROTA_SCRATCH%s", text + 15);
 	if (translate_transfer_in_scratch(text))
 		return xstrdup(text);
@@ -127,6 +127,9 @@ static void transfer_check(struct translation *t, const struct translate_transfe
 	if (scratch_used && transfer_lacks(t->request->scratch))
 		transfer_refuse(t, x, "", "this instance has no folder for $ROTA_SCRATCH",
 				"staging.scratch in rota.conf of jobmgrd names it; name another folder until then");
+	else if (scratch_used && t->request->scratch && !strstr(t->request->scratch, "%j"))
+		transfer_refuse(t, x, "", "all jobs of this instance would share $ROTA_SCRATCH, and each would remove it",
+				"staging.scratch in rota.conf of jobmgrd must have %j, the number of the job");
 	if (transfer_is_far(here))
 		transfer_refuse(t, x, "", "the side of the job is on another host",
 				"stage-in is from anywhere to a folder of this cluster, stage-out the other way");

@@ -194,12 +194,10 @@ static void rebuild_after_all(struct rebuild *r, int step, bool whatever, int li
 
 /* Let the step that drops the scratch folder wait for all that may need it. Does a line want the data kept when something fails, this
  * step is made only if nothing fails. */
-static void rebuild_drop(struct rebuild *r, int step)
+static void rebuild_drop(struct rebuild *r, int step, int policy)
 {
 	const struct translation *t = r->t;
-	bool keep = false;
-	for (int i = 0; i < t->transfer_count; i++)
-		keep |= t->transfers[i].direction != TRANSLATE_STAGE_DROP && t->transfers[i].on_fail == TRANSLATE_KEEP;
+	bool keep = policy == TRANSLATE_KEEP;
 	rebuild_after_all(r, step, !keep, 0);
 	for (int i = 0; i < t->transfer_count; i++)
 		if (t->transfers[i].direction == TRANSLATE_STAGE_OUT)
@@ -215,7 +213,7 @@ static void rebuild_mover(struct rebuild *r, const struct translate_transfer *x,
 	else if (x->for_job > 0)
 		; /* a transfer that another job could not make waits for nothing */
 	else if (x->direction == TRANSLATE_STAGE_DROP)
-		rebuild_drop(r, x->made_by);
+		rebuild_drop(r, x->made_by, x->on_fail);
 	else if (x->step >= 0)
 		rebuild_add_after(r, x->made_by, x->step, x->on_fail == TRANSLATE_OUT ? TRANSLATE_ANY : TRANSLATE_OK, x->line);
 	else
@@ -232,17 +230,20 @@ static bool any_before(const struct rebuild *r, const struct translate_transfer 
 	return false;
 }
 
-/* Add the drop of the scratch folder, if the job has data in it. */
+/* Add the drop of the scratch folder, if the job has data in it. The data is kept after a failure if any line wants that. */
 static void add_drop(struct translation *t)
 {
-	bool used = false;
-	for (int i = 0; i < t->transfer_count; i++)
+	bool used = false, keep = false;
+	for (int i = 0; i < t->transfer_count; i++) {
+		keep |= t->transfers[i].on_fail == TRANSLATE_KEEP;
 		used |= translate_transfer_in_scratch(t->transfers[i].source) ||
 			translate_transfer_in_scratch(t->transfers[i].destination);
+	}
 	if (!used)
 		return;
 	struct translate_transfer *x = translate_transfer_add(t);
 	x->direction = TRANSLATE_STAGE_DROP;
+	x->on_fail = keep ? TRANSLATE_KEEP : TRANSLATE_DROP;
 	x->line = t->transfers[0].line;
 	x->source = xstrdup("$ROTA_SCRATCH");
 	x->destination = xstrdup("");
