@@ -3,6 +3,7 @@
  * Called by: keeper_task.c, for a step that is one transfer; keeper.c, where the nodes of a step transfer data before and after its tasks.
  * Invariants:
  * - rota-mover runs as the user, inside the step's cgroup. Root passes texts of the signed launch request on, and reads none of them. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,11 +63,21 @@ static bool moves_here(const struct keeper *k)
 	return here;
 }
 
+/* Seconds that transfers may take, 0 = no limit: as long as the tasks. A user's ssh may start programs of his, which must not hold the node
+ * for ever. */
+static int time_limit(const struct keeper *k)
+{
+	int64_t limit = k->order->time_limit_s;
+	if (limit > 0 && limit < k->job->conf->node_hook_timeout)
+		return k->job->conf->node_hook_timeout;
+	return limit > INT_MAX ? INT_MAX : (int)limit;
+}
+
 static bool move(struct keeper *k, const char *name, const char *when)
 {
 	struct err e;
 	struct keeper_mover *m = keeper_mover_new(k, when, &e);
-	bool good = m && keeper_hook_program(k, name, m->argv, 0);
+	bool good = m && keeper_hook_program(k, name, m->argv, time_limit(k));
 	if (!m)
 		snprintf(k->message, sizeof k->message, "%s: %.400s", name, e.message);
 	keeper_mover_free(m);
