@@ -111,7 +111,10 @@ static bool transfer_is_wanted(const json_t *row, bool drop)
 	bool stopped =
 		!strcmp(state, "failed") || !strcmp(state, "interrupted") || !strcmp(state, "kept") || !strcmp(state, "skipped");
 
-	return drop ? !strcmp(direction, "drop") && strcmp(state, "dropped") != 0 : stopped && strcmp(direction, "drop") != 0;
+	/* The data is on a node, and no report has named it. */
+	if (!json_is_integer(json_object_get(row, "step_id")) && !*format_text(row, "place"))
+		return false;
+	return stopped && drop == !strcmp(direction, "drop");
 }
 
 /* Add the line of a script that makes a transfer again. */
