@@ -46,11 +46,34 @@ begin
 end $$;
 comment on function internal.transfer_failed(bigint) is 'A stage-out of the job was begun and did not end well, so its data is still wanted.';
 
+create function internal.transfer_needed(p_job bigint, p_step int, p_node int) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return exists (select from attempt a
+			where a.job_id = p_job and a.step_id <> p_step and a.done_at is null and a.ended_at is null
+				and p_node = any (a.node_ids))
+		or exists (select from step_edge e join step s on s.job_id = e.job_id and s.step_id = e.step_id
+			where e.job_id = p_job and e.peer_job_id = p_job and e.step_id <> p_step and e.kind = 'after'
+				and s.state = 'pending' and s.ended_at is null);
+end $$;
+comment on function internal.transfer_needed(bigint, int, int) is
+	'Another step of the job uses the folder of the job on this node, or waits for a step that may have left data in it.';
+
+create function internal.transfer_kept(p_job bigint, p_transfer rota.transfer) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return internal.transfer_failed(p_job) or (p_transfer.on_fail = 'keep' and p_transfer.step_id is null and exists (
+		select from step s join step_state st on st.state = s.state
+		where s.job_id = p_job and st.stage = 'final' and s.state not in ('completed', 'skipped')));
+end $$;
+comment on function internal.transfer_kept(bigint, rota.transfer) is
+	'The drop of a job''s folder is not to be made: a stage-out failed, or another step, whose node makes the drop too, and the data is wanted then.';
+
 create function internal.transfer_known(p_uid int, p_transfer rota.transfer, p_place text, p_print text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return coalesce((
-		select t.source = p_transfer.source and r.print is not distinct from p_print and r.state in ('done', 'reused')
+		select t.source = p_transfer.source and r.print = p_print and r.state in ('done', 'reused')
 		from transfer t
 		join transfer_run r on r.job_id = t.job_id and r.transfer = t.transfer and r.place = p_place
 		join job j on j.job_id = t.job_id and j.uid = p_uid
@@ -108,19 +131,22 @@ declare
 	v_transfer constant rota.transfer := internal.transfer_find(p_uid, p_request);
 	v_by constant bigint := internal.request_int(p_request, 'job', 9223372036854775807);
 	v_state constant text := coalesce(internal.request_text(p_request, 'state'), '');
+	v_step constant int := internal.request_int(p_request, 'step_id');
+	v_attempt constant int := internal.request_int(p_request, 'attempt');
 	v_node constant text := coalesce(internal.request_text(p_request, 'node'), '');
+	v_node_id constant int := (select n.node_id from node n where n.name = v_node);
+	v_drops boolean;
 	v_place constant text := case when v_transfer.step_id is null then v_node else '' end;
 	v_print constant text := nullif(left(internal.request_text(p_request, 'print'), 64), '');
 begin
 	if v_state not in ('running', 'done', 'reused', 'failed', 'kept', 'dropped') then
 		raise exception 'a transfer has no state "%"', v_state using errcode = 'RT422';
-	elsif not exists (select from node n where n.name = v_node) then
+	elsif v_node_id is null then
 		raise exception 'there is no node "%"', v_node using errcode = 'RT422';
 	end if;
 	insert into transfer_run as r (job_id, transfer, place, state, by_job, step_id, attempt, node, print, files, bytes, checksum, message,
 		ended_at)
-	values (v_transfer.job_id, v_transfer.transfer, v_place, v_state, v_by, internal.request_int(p_request, 'step_id'),
-		internal.request_int(p_request, 'attempt'), v_node, v_print,
+	values (v_transfer.job_id, v_transfer.transfer, v_place, v_state, v_by, v_step, v_attempt, v_node, v_print,
 		internal.request_int(p_request, 'files', 9223372036854775807),
 		internal.request_int(p_request, 'bytes', 9223372036854775807),
 		nullif(left(internal.request_text(p_request, 'checksum'), 64), ''),
@@ -128,19 +154,22 @@ begin
 		case when v_state <> 'running' then clock_timestamp() end)
 	on conflict (job_id, transfer, place) do update
 	set state = excluded.state, by_job = excluded.by_job, step_id = excluded.step_id, attempt = excluded.attempt,
-		node = excluded.node, tries = r.tries + (excluded.state = 'running')::int, print = excluded.print, files = excluded.files,
+		node = excluded.node, tries = r.tries
+			+ (excluded.state = 'running' and (r.state, r.by_job, r.step_id, r.attempt)
+				<> ('running', excluded.by_job, excluded.step_id, excluded.attempt))::int, print = excluded.print, files = excluded.files,
 		bytes = excluded.bytes, checksum = excluded.checksum, message = excluded.message, ended_at = excluded.ended_at,
 		began_at = case when excluded.state = 'running' then excluded.began_at else r.began_at end
 	-- A late report of an attempt that was given up says nothing of a later one.
-	where (excluded.by_job, excluded.attempt) >= (r.by_job, r.attempt) or excluded.step_id <> r.step_id;
+	where excluded.attempt >= r.attempt or (excluded.by_job, excluded.step_id) <> (r.by_job, r.step_id);
 	notify rota_event;
+	v_drops := v_state = 'running' and v_transfer.direction = 'drop' and v_by = v_transfer.job_id;
 	return jsonb_strip_nulls(jsonb_build_object(
 		'reuse', nullif(v_state = 'running' and v_transfer.reuse
 			and internal.transfer_known(p_uid, v_transfer, v_place, v_print), false),
-		'keep', nullif(v_state = 'running' and v_transfer.direction = 'drop' and v_by = v_transfer.job_id
-			and internal.transfer_failed(v_by), false)));
+		'keep', nullif(v_drops and internal.transfer_kept(v_by, v_transfer), false),
+		'used', nullif(v_drops and v_transfer.step_id is null and internal.transfer_needed(v_by, v_step, v_node_id), false)));
 end $$;
 comment on function api.transfer_report(int, text, jsonb) is
 	'Report of rota-mover about a transfer of a job of the caller. Request {job, step_id, attempt, node, transfer, for, state, print, '
-	'files, bytes, checksum, message}. Answer {reuse: the data is there already, keep: a drop is not to be made}. RT404: it is no '
+	'files, bytes, checksum, message}. Answer {reuse: the data is there already, keep: a drop is not to be made; used: not yet}. RT404: it is no '
 	'transfer of the caller.';

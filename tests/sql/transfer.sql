@@ -56,6 +56,10 @@ select t.moved('alice', :y, 1, 'running', '{"print": "p1"}'), t.moved('alice', :
 select t.job_of('alice') as l \gset
 select is(t.moved('alice', :l, 1, 'running', '{"print": "p1"}'), '{}', 'not if another source came there later');
 
+select t.moved('alice', :l, 1, 'done') \g /dev/null
+select t.job_of('alice', '{"source": "/archive/y/"}') as m \gset
+select is(t.moved('alice', :m, 1, 'running'), '{}', 'nor if nobody knows whether it has changed');
+
 -- A transfer that another one makes again.
 select is(t.refused(format('select t.job_of(%L, %L)', 'bob', jsonb_build_object('for_job', :j, 'for_transfer', 2))), 'RT422', 'not for a stranger');
 select t.job_of('alice', jsonb_build_object('for_job', :j, 'for_transfer', 2)) as again \gset
@@ -63,6 +67,27 @@ select is(t.refused(format('select t.moved(%L, %s, 1, %L)', 'alice', :again, 'do
 select t.moved('alice', :again, 1, 'done', jsonb_build_object('for', :j || '.2')) \g /dev/null
 select is((select concat_ws(' ', state, by_job = :again) from rota.transfer_run where job_id = :j and transfer = 2), 'done t', 'its report is about the first one');
 select is(t.listed('alice', jsonb_build_object('job', :again)), '2  pending, 3  pending', 'and has no row of its own in lists');
+
+select t.moved('alice', :j, 2, 'running'), t.moved('alice', :j, 2, 'done', '{"bytes": 7}') \g /dev/null
+select is((select concat_ws(' ', by_job = :j, bytes) from rota.transfer_run where job_id = :j and transfer = 2), 't 7', 'the job itself may make it again later');
+
+-- A node drops the folder of a job when no other step needs it, and keeps it if another step has failed.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', '[{"step": "c", "peer": "b"}]', t.head()) as n \gset
+create function t.dropping(p_job bigint, p_step text) returns jsonb language sql as $$
+	select t.moved('alice', p_job, 3, 'running', jsonb_build_object('step_id', (t.step(p_job || '.' || p_step)).step_id)) $$;
+select t.start(:'n' || '.a'), t.run(:'n' || '.a'), t.start(:'n' || '.b', '{2}'), t.run(:'n' || '.b') \g /dev/null
+select is(t.dropping(:n, 'a') -> 'used', 'true', 'a step waits for one that may have left data in it');
+select is(t.dropping(:n, 'a') -> 'used', 'true', 'it asks again');
+select is((select tries from rota.transfer_run where job_id = :n and transfer = 3), 1, 'and has tried once');
+select t.finish(:'n' || '.b') \g /dev/null
+select is(t.dropping(:n, 'a') -> 'used', 'true', 'that step may start on any node');
+select t.start(:'n' || '.c'), t.run(:'n' || '.c') \g /dev/null
+select is(t.dropping(:n, 'a') -> 'used', 'true', 'it runs on this node');
+select t.finish(:'n' || '.c') \g /dev/null
+select is(t.dropping(:n, 'a'), '{}', 'no other step needs it');
+select is(t.dropping(:n, 'c') -> 'used', 'true', 'a step that has ended does not drop the data of one that runs');
+select t.fail(:'n' || '.a') \g /dev/null
+select is(t.dropping(:n, 'c'), '{"keep": true}', 'one has failed');
 
 -- A drop is not made while a stage-out is wanted.
 select t.pass(:'k' || '.in'), t.pass(:'k' || '.work'), t.start(:'k' || '.out'), t.run(:'k' || '.out'), t.fail(:'k' || '.out') \g /dev/null

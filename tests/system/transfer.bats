@@ -127,6 +127,7 @@ scratch_of() {
 	[ ! -e "$(scratch_of "$job")" ]
 	run -1 rota stage drop "$job"
 	[[ $output == *"no data that is still there"* ]]
+	[ "$(ls "$SITE/scratch/$(id -un)" | grep -c "^${BASH_REMATCH[1]}")" = 0 ] # jobs of retry and drop leave no folder of their own
 }
 
 @test "rota continue goes on with the data that is staged" {
@@ -213,6 +214,66 @@ scratch_of() {
 	[ -e archive/a ]
 }
 
+@test "checksum: a folder may have other files besides, and a copy that differs is found" {
+	mkdir pool results
+	echo other | tee pool/z results/z >/dev/null
+	script '#ROTA stage-in archive/a -> pool/ --checksum' '#ROTA stage-in archive -> pool --checksum' \
+		'#ROTA stage-out archive/ -> results/ --checksum' true
+	run -0 rota submit --parsable --wait job.sh
+	rota stage show --json "${lines[0]}" | jq -e 'all(.transfers[]; .state == "done" and (.checksum | length) == 64)'
+	cmp archive/a pool/a && cmp archive/sub/b pool/archive/sub/b && cmp archive/sub/b results/sub/b
+	printf 'two\n' >pool/a
+	touch -r archive/a pool/a # rsync takes it for the same
+	run -1 rota submit --parsable --wait job.sh
+	rota stage show --json "${lines[0]}" | jq -e '.transfers[0] | .state == "failed" and .message == "the copy differs from the source"'
+}
+
+@test "a source that is a symbolic link stands for what it points to" {
+	ln -s archive folder
+	ln -s archive/a file
+	script '#ROTA stage-in folder -> $ROTA_SCRATCH/ --checksum' '#ROTA stage-in file -> $ROTA_SCRATCH/ --checksum' \
+		'#ROTA stage-in folder -> $ROTA_SCRATCH/linked --mode=link' \
+		'set -e; cmp "$ROTA_SCRATCH/file" archive/a; cmp "$ROTA_SCRATCH/folder/sub/b" archive/sub/b; [ ! -L "$ROTA_SCRATCH/file" ]'
+	run -0 rota submit --parsable --wait job.sh
+	rota stage show --json "${lines[0]}" | jq -e '[.transfers[] | .files // 0 | . > 0] == [true, true, true, false]'
+}
+
+@test "a link to nothing is a failure with its reason, and so is a message that is not UTF-8" {
+	script '#ROTA stage-in nothing -> $ROTA_SCRATCH/x --mode=link' true
+	run -1 rota submit --parsable --wait job.sh
+	rota stage show --json "${lines[0]}" | jq -e '.transfers[0] | .state == "failed" and (.message | endswith("nothing: no such file or folder"))'
+	printf '#!/bin/sh\nprintf "no \\377room\\n" >&2\nexit 3\n' >odd
+	store odd
+	script '#ROTA stage-in store:x -> $ROTA_SCRATCH/x --mode=command' true
+	run -1 rota submit --parsable --wait job.sh
+	store
+	rota stage show --json "${lines[0]}" | jq -e '.transfers[0] | .state == "failed" and .message == "no room"'
+}
+
+@test "the job's own step counts again after a retry by another job failed" {
+	script '#ROTA stage-out archive/ -> store:again --mode=command' true
+	touch "$SITE/fail"
+	run -1 rota submit --parsable --wait job.sh
+	job=${lines[0]}
+	run -0 rota stage retry "$job"
+	[[ $output =~ ^job\ ([0-9]+)\ transfers ]]
+	run -1 rota wait "${BASH_REMATCH[1]}"
+	rm "$SITE/fail"
+	rota continue "$job"
+	rota wait "$job"
+	[ "$(state_of "$job.1")" = 'done' ]
+}
+
+@test "nobody drops the data of a job that is not over" {
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' 'until [ -e go ]; do sleep 0.1; done; cat "$ROTA_SCRATCH/in/a"'
+	job=$(rota submit --parsable job.sh)
+	eventually is_state "$job.1" 'done'
+	run -1 rota stage drop "$job"
+	[[ $output == *"no data that is still there"* ]]
+	touch go
+	rota wait "$job"
+}
+
 @test "nothing of a line reaches a shell: names with blanks, quotes and commands" {
 	odd='x $(touch hacked) `touch hacked` ;touch hacked'"'"'q"'
 	mkdir "$odd"
@@ -240,6 +301,8 @@ scratch_of() {
 		#ROTA stage-in a -> b --time=x|--time
 		#ROTA stage-in a -> $OTHER/b|a variable other than $ROTA_SCRATCH
 		#ROTA stage-in a -> '${HOME}/b'|a variable other than $ROTA_SCRATCH
+		#ROTA stage-in a -> ${ROTA_SCRATCH}b|a variable other than $ROTA_SCRATCH
+		#ROTA stage-in a -> '$ROTA_SCRATCHb'|a variable other than $ROTA_SCRATCH
 		#ROTA stage-in host:/a -> b|only rsync and command reach another host
 		#ROTA stage-in a -> host:/b --mode=rsync|the side of the job is on another host
 		#ROTA stage-out a -> b --mode=link|link is for stage-in

@@ -7,7 +7,8 @@ setup_file() {
 	SITE=$(mktemp -d /tmp/rota-transfer.XXXXXX)
 	export SITE
 	mkdir -m 1777 "$SITE/n1" "$SITE/n2" "$SITE/n3"
-	instance_up 3 --cpus 4 --mem 8000 --set schedule.period=1 --set staging.scratch="$SITE/%N/%u/%j" --set staging.shared=no
+	instance_up 3 --cpus 4 --mem 8000 --set schedule.period=1 --set staging.scratch="$SITE/%N/%u/%j" --set staging.shared=no \
+		--set staging.command="$SITE/store" --set node.hook_timeout=5
 }
 
 teardown_file() {
@@ -103,4 +104,62 @@ states_of() {
 	[ "$(cat node)" != n3 ]
 	rota cancel "$busy"
 	rm -r "/tmp/rota-pool-${SITE##*.}"
+}
+
+@test "the last step on a node drops the data, others leave it; elements and parallel steps are not robbed" {
+	script '#ROTA --array=0-1 --nodelist=n1' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' \
+		'touch "$PWD/started.$ROTA_ARRAY_INDEX"; until [ -e started.0 ] && [ -e started.1 ]; do sleep 0.1; done' \
+		'[ "$ROTA_ARRAY_INDEX" = 0 ] || { until [ -e over ]; do sleep 0.1; done; cat "$ROTA_SCRATCH/in/a"; }'
+	run -0 rota submit --parsable job.sh
+	job=$output
+	is_left() { [ "$(rota stage show --json "$job" | jq -r '.transfers[1] | "\(.state) \(.message)"')" = "kept other steps of the job need it" ]; }
+	eventually is_left
+	touch over
+	rota wait "$job"
+	is_dropped() { [[ $(states_of "$job") == *"drop n1 dropped"* ]]; }
+	eventually is_dropped
+	[ -z "$(ls -d "$SITE/n1/$(id -un)/$job"* 2>/dev/null)" ]
+	script '#ROTA --nodelist=n1' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA step a --after=none' true \
+		'#ROTA step b --after=none' 'until [ -e later ]; do sleep 0.1; done' '#ROTA step c --after=b' 'cat "$ROTA_SCRATCH/in/a"'
+	rm -f later
+	run -0 rota submit --parsable job.sh
+	job=$output
+	eventually is_left
+	touch later
+	rota wait "$job"
+	eventually is_dropped
+	[ -z "$(ls -d "$SITE/n1/$(id -un)/$job"* 2>/dev/null)" ]
+}
+
+@test "an element that failed keeps its data, though others drop theirs; on-fail=drop drops it" {
+	script '#ROTA --array=0-1%1 --nodelist=n2' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' \
+		'echo "$ROTA_ARRAY_INDEX" >"$ROTA_SCRATCH/result"; exit "$((1 - ROTA_ARRAY_INDEX))"'
+	run ! rota submit --parsable --wait job.sh
+	job=${lines[0]}
+	is_kept() { [ "$(states_of "$job")" = "drop n2 kept, in n2 done" ]; }
+	eventually is_idle
+	is_kept
+	[ -e "$SITE/n2/$(id -un)/$job/result" ]
+	script '#ROTA --nodelist=n2' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --on-fail=drop' 'exit 3'
+	run -3 rota submit --parsable --wait job.sh
+	job=${lines[0]}
+	is_dropped() { [ "$(states_of "$job")" = "drop n2 dropped, in n2 done" ]; }
+	eventually is_dropped
+	[ ! -e "$SITE/n2/$(id -un)/$job" ]
+}
+
+@test "a stage-out ends with the time limit of the step, and nobody drops data of a job that is not over" {
+	printf '#!/bin/sh\nexec sleep 500\n' >"$SITE/store"
+	chmod 755 "$SITE/store"
+	script '#ROTA --nodelist=n3 --time=0:01' '#ROTA stage-out $ROTA_SCRATCH/out/ -> store:x --mode=command' 'mkdir -p "$ROTA_SCRATCH/out"'
+	run -0 rota submit --parsable job.sh
+	job=$output
+	is_out() { [[ $(states_of "$job") == *"out n3 running"* ]]; }
+	eventually is_out
+	run -1 rota stage drop "$job"
+	[[ $output == *"no data that is still there"* ]]
+	[ -d "$SITE/n3/$(id -un)/$job/out" ]
+	is_ended() { [[ $(states_of "$job") == *"out n3 interrupted"* ]]; }
+	eventually is_ended
+	eventually is_idle
 }
