@@ -27,6 +27,7 @@ struct place {
 	bool handler;		    /* is there for the failure of another step, or follows from such a step */
 	bool needed;		    /* a step that is no handler needs its success */
 	int first_edge, edge_count; /* its edges before they are rebuilt */
+	bool deps_any;		    /* it waits for any of these */
 };
 
 struct rebuild {
@@ -43,14 +44,16 @@ static void place_steps(const struct rebuild *r)
 	struct translation *t = r->t;
 	for (int i = 0; i < r->steps; i++) {
 		t->steps[i].is_first = t->steps[i].is_last = true;
-		r->places[i] = (struct place){.first_edge = t->steps[i].first_edge, .edge_count = t->steps[i].edge_count};
+		r->places[i] = (struct place){.first_edge = t->steps[i].first_edge,
+					      .edge_count = t->steps[i].edge_count,
+					      .deps_any = t->steps[i].deps_any};
 	}
 	for (bool changed = true; changed;) { /* each round but the last marks another handler */
 		changed = false;
 		for (int i = 0; i < t->edge_count; i++) {
 			const struct translate_edge *edge = &t->edges[i];
-			if (edge->peer < 0 || edge->kind == TRANSLATE_WITH)
-				continue;
+			if (edge->peer < 0 || edge->kind == TRANSLATE_WITH || edge->kind == TRANSLATE_OTHER_NODES)
+				continue; /* they may run at the same time */
 			t->steps[edge->step].is_first = t->steps[edge->peer].is_last = false;
 			if (edge->kind != TRANSLATE_AFTER || r->places[edge->step].handler)
 				continue;
@@ -140,6 +143,41 @@ static void rebuild_add_after(struct rebuild *r, int step, int peer, enum transl
 			    .kind = TRANSLATE_AFTER, .condition = condition, .peer = peer, .option = "", .line = line});
 }
 
+/* Index of the first step of the script that a transfer is about. */
+static int rebuild_like(const struct rebuild *r, const struct translate_transfer *x)
+{
+	int like = 0;
+	while (like < r->steps && !translate_transfer_is_about(r->t, x, like))
+		like++;
+	return like;
+}
+
+/* Do two steps wait for the same other jobs, and for nothing of which only a step itself can wait? */
+static bool rebuild_waits_alike(const struct rebuild *r, int a, int b)
+{
+	const struct place *one = &r->places[a], *two = &r->places[b];
+	bool alike = one->deps_any == two->deps_any && one->edge_count == two->edge_count;
+	for (int i = 0; alike && i < one->edge_count; i++) {
+		const struct translate_edge *x = &r->t->edges[one->first_edge + i], *y = &r->t->edges[two->first_edge + i];
+		bool named = x->peer_name && y->peer_name;
+		alike = x->kind == TRANSLATE_AFTER && y->kind == TRANSLATE_AFTER && x->peer < 0 && y->peer < 0 &&
+			x->condition == y->condition && x->condition != TRANSLATE_CORR && x->peer_job == y->peer_job &&
+			(named ? strcmp(x->peer_name, y->peer_name) == 0 : x->peer_name == y->peer_name);
+	}
+	return alike;
+}
+
+/* Can all stage-ins that a step needs wait in its place for any of several other jobs? */
+static bool rebuild_may_move(const struct rebuild *r, int step)
+{
+	const struct translation *t = r->t;
+	bool may = t->steps[step].is_first;
+	for (int i = 0; may && i < t->transfer_count; i++)
+		if (t->transfers[i].direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, &t->transfers[i], step))
+			may = rebuild_waits_alike(r, step, rebuild_like(r, &t->transfers[i]));
+	return may;
+}
+
 /* Rebuild the edges of a step of the script. It waits for the stage-ins that it needs. If it waits for any of several other jobs, the
  * stage-ins wait for them in its place. */
 static void rebuild_step(struct rebuild *r, int step)
@@ -152,9 +190,10 @@ static void rebuild_step(struct rebuild *r, int step)
 		needs +=
 			t->transfers[i].direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, &t->transfers[i], step);
 	bool moved = needs > 0 && s->deps_any;
-	if (moved && !s->is_first) {
-		translate_refuse(t, s->line, "", "\"%s\" waits for any of several steps (?), and for a stage-in", s->name);
-		translate_hint(t, "let an extra step wait for one of the steps");
+	if (moved && !rebuild_may_move(r, step)) {
+		translate_refuse(t, s->line, "", "\"%s\" waits for any of several steps or jobs (?), and for a stage-in",
+				 s->name);
+		translate_hint(t, "let an extra step wait for any of them");
 	}
 	s->first_edge = r->count;
 	for (int i = 0; i < place->edge_count; i++)
@@ -168,26 +207,25 @@ static void rebuild_step(struct rebuild *r, int step)
 }
 
 /* Let a stage-in wait for what the first step that needs it waits for outside of the script. */
-static void rebuild_stage_in(struct rebuild *r, const struct translate_transfer *x, bool any_before)
+static void rebuild_stage_in(struct rebuild *r, const struct translate_transfer *x)
 {
 	struct translation *t = r->t;
-	int like = 0;
-	while (like < r->steps && !translate_transfer_is_about(t, x, like))
-		like++;
+	int like = rebuild_like(r, x);
 	for (int i = 0; like < r->steps && i < r->places[like].edge_count; i++) {
 		const struct translate_edge *edge = &t->edges[r->places[like].first_edge + i];
 		if (edge->peer < 0 && edge->kind == TRANSLATE_AFTER && edge->condition != TRANSLATE_CORR)
 			rebuild_add(r, x->made_by, edge);
 	}
-	t->steps[x->made_by].deps_any = any_before;
+	t->steps[x->made_by].deps_any = like < r->steps && r->places[like].deps_any;
 }
 
-/* Let a step that follows the job wait for its steps. `whatever`: even if they fail. */
+/* Let a step that follows the job wait for its steps. `whatever`: even if they fail. Then it waits for each of them: one that can never start
+ * ends at once, while others that it would have waited for still run. */
 static void rebuild_after_all(struct rebuild *r, int step, bool whatever, int line)
 {
 	for (int i = 0; i < r->steps; i++) {
 		bool any = whatever || r->places[i].handler;
-		if (any ? r->t->steps[i].is_last : !r->places[i].needed)
+		if (any || !r->places[i].needed)
 			rebuild_add_after(r, step, i, any ? TRANSLATE_ANY : TRANSLATE_OK, line);
 	}
 }
@@ -204,12 +242,12 @@ static void rebuild_drop(struct rebuild *r, int step, int policy)
 			rebuild_add_after(r, step, t->transfers[i].made_by, keep ? TRANSLATE_OK : TRANSLATE_ANY, 0);
 }
 
-static void rebuild_mover(struct rebuild *r, const struct translate_transfer *x, bool any_before)
+static void rebuild_mover(struct rebuild *r, const struct translate_transfer *x)
 {
 	struct translate_step *s = &r->t->steps[x->made_by];
 	s->first_edge = r->count;
 	if (x->direction == TRANSLATE_STAGE_IN)
-		rebuild_stage_in(r, x, any_before);
+		rebuild_stage_in(r, x);
 	else if (x->for_job > 0)
 		; /* a transfer that another job could not make waits for nothing */
 	else if (x->direction == TRANSLATE_STAGE_DROP)
@@ -219,15 +257,6 @@ static void rebuild_mover(struct rebuild *r, const struct translate_transfer *x,
 	else
 		rebuild_after_all(r, x->made_by, x->on_fail == TRANSLATE_OUT, x->line);
 	s->edge_count = r->count - s->first_edge;
-}
-
-/* Does a step of the script, before its edges are rebuilt, wait for any of several other jobs? */
-static bool any_before(const struct rebuild *r, const struct translate_transfer *x)
-{
-	for (int i = 0; i < r->steps; i++)
-		if (translate_transfer_is_about(r->t, x, i))
-			return r->t->steps[i].deps_any;
-	return false;
 }
 
 /* Add the drop of the scratch folder, if the job has data in it. The data is kept after a failure if any line wants that. */
@@ -258,19 +287,15 @@ void translate_transfers(struct translation *t)
 	place_steps(&r);
 	add_drop(t);
 	if (t->request->scratch_is_shared) {
-		bool *any = xcalloc((size_t)t->transfer_count, sizeof *any);
-		for (int i = 0; i < t->transfer_count; i++) {
-			any[i] = any_before(&r, &t->transfers[i]);
+		for (int i = 0; i < t->transfer_count; i++)
 			mover_add(t, &t->transfers[i]);
-		}
 		for (int i = 0; i < r.steps; i++)
 			rebuild_step(&r, i);
 		for (int i = 0; i < t->transfer_count; i++)
-			rebuild_mover(&r, &t->transfers[i], any[i]);
+			rebuild_mover(&r, &t->transfers[i]);
 		for (int i = 0; i < t->edge_count; i++)
 			free(t->edges[i].peer_name);
 		free(t->edges);
-		free(any);
 		t->edges = r.edges;
 		t->edge_count = r.count;
 		t->edge_capacity = r.capacity;

@@ -347,21 +347,27 @@ scratch_of() {
 		true
 		#ROTA step other --after=none
 		true
+		#ROTA step away --after=none --other-nodes=other
+		true
 	END
 	rota submit --parsable --hold job.sh >id
 	rota show --json "$(cat id)" >show
 	jq -r '.jobs[0] | (.steps | map({(.step_id | tostring): .name}) | add) as $n | .edges[]
 		| "\($n[.to | tostring]) \($n[.from | tostring]) \(.condition)"' show | sort >edges
 	diff edges - <<-'END'
+		away other ok
+		away stage-in-1 ok
 		other stage-in-1 ok
 		prepare stage-in-1 ok
 		repair solve fail
 		solve prepare ok
 		solve stage-in-2 ok
+		stage-drop-1 away ok
 		stage-drop-1 other ok
 		stage-drop-1 repair any
 		stage-drop-1 solve ok
 		stage-drop-1 stage-out-1 ok
+		stage-out-1 away ok
 		stage-out-1 other ok
 		stage-out-1 repair any
 		stage-out-1 solve ok
@@ -369,6 +375,35 @@ scratch_of() {
 	rota release "$(cat id)"
 	rota wait "$(cat id)"
 	cmp archive/a graph/a
+}
+
+@test "whatever becomes of steps, their data is not dropped while one runs" {
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --on-fail=drop' '#ROTA stage-out $ROTA_SCRATCH/in/ -> out/ --on-fail=out' \
+		'#ROTA step bad --after=none' 'exit 1' \
+		'#ROTA step slow --after=none' 'until [ -e go ]; do sleep 0.1; done; cat "$ROTA_SCRATCH/in/a"' \
+		'#ROTA step both --after=bad,slow' true
+	job=$(rota submit --parsable job.sh)
+	is_over() { rota show --json "$job" | jq -e '.jobs[0].steps[] | select(.name == "both") | .state == "dependency_failed"'; }
+	eventually is_over
+	rota show --json "$job" | jq -e '.jobs[0].steps[] | select(.name == "stage-out-1") | .state == "pending"'
+	touch go
+	rota wait "$job" || true
+	rota show --json "$job" | jq -e '.jobs[0].steps[] | select(.name == "slow") | .state == "completed"'
+	[ "$(state_of "$job.2") $(state_of "$job.3")" = "done dropped" ]
+}
+
+@test "a step that waits for any of several jobs does so in spite of a stage-in, or is refused" {
+	one=$(rota submit --parsable --hold --wrap true)
+	two=$(rota submit --parsable --hold --wrap true)
+	script '#ROTA --hold' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA step a --after=none' true \
+		"#ROTA step b --after=$one?$two" true
+	run -1 rota submit job.sh
+	[[ $output == *'"b" waits for any of several steps or jobs'* ]]
+	sed -i "s/--after=none/--after=$one?$two/" job.sh
+	job=$(rota submit --parsable job.sh)
+	[ "$(superuser "select count(*) from rota.step_edge e join rota.step_request r using (job_id, step_id)
+		where job_id = $job and peer_job_id in ($one, $two) and r.name = 'stage-in-1' and r.deps_any")" = 2 ]
+	rota cancel "$job" "$one" "$two"
 }
 
 @test "the reason of waiting is staging_in, and why names the transfer" {
