@@ -439,7 +439,7 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 #variable_conflict use_column
 declare
 	v_tops jsonb := internal.pending_tops(p_jobs, p_steps);
-	v_data constant boolean := exists (select from transfer t where t.prefer and t.job_id = any (p_jobs));
+	v_data constant bigint[] := (select array_agg(distinct t.job_id) from transfer t where t.prefer and t.job_id = any (p_jobs));
 begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
@@ -457,7 +457,7 @@ begin
 		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step, a.size,
 		case when e.reservation_id is not null then array[e.reservation_id] end,
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
-		case when v_data then internal.transfer_nodes(j.job_id, j.uid) end,
+		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end,
 		r.with_set is null and not b.bound
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
