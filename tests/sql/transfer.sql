@@ -42,6 +42,8 @@ select is(t.refused(format('select t.moved(%L, %s, 1, %L, %L)', 'alice', :j, 'do
 select is(t.refused(format('select t.moved(%L, %s, 1, %L, %L)', 'alice', :j, 'done', '{"bytes": -1}')), 'RT422', 'no negative sizes');
 select is(t.refused(format('select t.moved(%L, %s, 1, %L, %L)', 'alice', :j, 'done', '{"bytes": "many"}')), 'RT422', 'no words for sizes');
 
+select is(t.refused(format('select t.moved(%L, %s, 1, %L, %L)', 'alice', :j, 'done', '{"attempt": null}')), 'RT422', 'no report without an attempt');
+
 -- The place of a transfer without a step is the node.
 select t.moved('alice', :j, 3, 'running'), t.moved('alice', :j, 3, 'kept'), t.moved('alice', :j, 3, 'running', '{"node": "n2"}') \g /dev/null
 select is((select string_agg(place || ' ' || state, ', ' order by place) from rota.transfer_run where job_id = :j and transfer = 3), 'n1 kept, n2 running', 'each node has a row');
