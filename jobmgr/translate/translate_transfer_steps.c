@@ -278,6 +278,18 @@ static void add_drop(struct translation *t)
 	x->destination = xstrdup("");
 }
 
+/* Refuse transfers by the nodes of a step of a job group: only one step of the group has a prolog and an epilog on a node, where they are
+ * made, and the others do not wait long for it. */
+static void refuse_group(struct translation *t, int step)
+{
+	const struct translate_step *s = &t->steps[step];
+	const char *group = json_string_value(translate_value(t, s, OPTION_ID_GROUP));
+	if (!s->moves || !t->request->scratch || t->request->scratch_is_shared || !group || !*group)
+		return;
+	translate_refuse(t, s->line, "--group", "\"%s\" is in a job group, and its nodes transfer data", s->name);
+	translate_hint(t, "each node has a folder of its own here; leave out --group, or let the script copy");
+}
+
 void translate_transfers(struct translation *t)
 {
 	struct rebuild r = {.t = t, .steps = t->step_count};
@@ -303,5 +315,7 @@ void translate_transfers(struct translation *t)
 	for (int i = 0; i < t->transfer_count; i++)
 		for (int j = 0; j < r.steps; j++)
 			t->steps[j].moves |= translate_transfer_is_of(t, &t->transfers[i], j);
+	for (int i = 0; i < r.steps; i++)
+		refuse_group(t, i);
 	free(r.places);
 }

@@ -163,3 +163,11 @@ states_of() {
 	eventually is_ended
 	eventually is_idle
 }
+
+@test "a step of a job group does not transfer data" {
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA step a --group=g' true '#ROTA step b --group=g' true
+	run -1 rota submit job.sh
+	[[ $output == *'"a" is in a job group, and its nodes transfer data'* ]]
+	sed -i 's/--group=g//' job.sh
+	run -0 rota submit --parsable --wait job.sh
+}
