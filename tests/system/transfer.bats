@@ -238,10 +238,15 @@ scratch_of() {
 	rota stage show --json "${lines[0]}" | jq -e '[.transfers[] | .files // 0 | . > 0] == [true, true, true, false]'
 }
 
-@test "a link to nothing is a failure with its reason, and so is a message that is not UTF-8" {
+@test "a link to nothing, or in place of a folder, is a failure with its reason, and so is a message that is not UTF-8" {
 	script '#ROTA stage-in nothing -> $ROTA_SCRATCH/x --mode=link' true
 	run -1 rota submit --parsable --wait job.sh
 	rota stage show --json "${lines[0]}" | jq -e '.transfers[0] | .state == "failed" and (.message | endswith("nothing: no such file or folder"))'
+	mkdir there
+	script '#ROTA stage-in archive -> there --mode=link' true
+	run -1 rota submit --parsable --wait job.sh
+	rota stage show --json "${lines[0]}" | jq -e '.transfers[0] | .state == "failed" and (.message | contains("cannot overwrite directory"))'
+	[ -z "$(ls there)" ]
 	printf '#!/bin/sh\nprintf "no \\377room\\n" >&2\nexit 3\n' >odd
 	store odd
 	script '#ROTA stage-in store:x -> $ROTA_SCRATCH/x --mode=command' true
