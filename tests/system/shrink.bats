@@ -223,8 +223,15 @@ completes() {
 	runs() { [ "$(state)" = running ]; }
 	eventually runs
 	mine() { [ "$(rota sql -At -c "select string_agg(nodes, ' ' order by job_id) from acct.growth where grown_job_id = $job and state = 'running' and come_at is not null")" = "$1" ]; }
+	# knows NODES: the step manager uses these nodes, which are written with their states.
+	cat >knows.sh <<-'END'
+		export ROTA_STEP_SOCKET=$1
+		until [ "$(rota nodes --mine --json | jq -r '.nodes[] | .node + " " + .state' | sort | tr '\n' ' ')" = "$2 " ]; do sleep 0.1; done
+	END
+	knows() { timeout 60 bash knows.sh "$(find "$ROTA_HOME/node/n1/spool/$job.0.1" -name steps)" "$1"; }
 	rota grow --nodes=+1 "$job"
 	eventually mine n3
+	knows 'n1 up n2 up n3 joined'
 	gives() { rota shrink --nodes=-1 "$job" >shrunk 2>/dev/null; }
 	eventually gives
 	[ "$(cat shrunk)" = n3 ]
@@ -235,12 +242,7 @@ completes() {
 	eventually mine n2
 	# A step manager that starts again reads everything anew, and uses the node.
 	kill -KILL $(step_managers "$job" 0)
-	cat >again.sh <<-'END'
-		export ROTA_STEP_SOCKET=$1
-		until [ "$(rota nodes --mine --json | jq -r '.nodes[] | .node + " " + .state' | sort | tr '\n' ' ')" = 'n1 up n2 up ' ]; do sleep 0.1; done
-	END
-	uses() { timeout 60 bash again.sh "$(find "$ROTA_HOME/node/n1/spool/$job.0.1" -name steps)"; }
-	uses
+	knows 'n1 up n2 up'
 	rota shrink --nodes=n2 "$job"
 	eventually mine ''
 	refused 'has no node n2' rota shrink --nodes=n2 "$job"
