@@ -3,7 +3,7 @@
  * Called by: runner.c on each beat, for the notification rota_trigger, and when a process ended.
  * Invariants:
  * - A delivery is made at least once: api.trigger_take() returns it again later, until its outcome is reported.
- * - Deliveries need no term. What runs continues when the connection is lost, and its outcome is reported later.
+ * - Deliveries need no term. A delivery that runs continues when the connection is lost, and its outcome is reported later.
  * - They have a limit of processes of their own, so hooks and mail do not wait for them. */
 #include <stdio.h>
 #include <stdlib.h>

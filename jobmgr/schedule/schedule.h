@@ -37,7 +37,7 @@ struct schedule_gres {
 	size_t free_count;
 };
 
-/* Power of a node, in the order in which nodes are preferred. What is placed on a node that is not on waits until it is. */
+/* Power of a node. Nodes are chosen in this order. A step that is placed on a node that is not on waits until the node is on. */
 enum schedule_power { SCHEDULE_POWER_ON, SCHEDULE_POWER_COMING, SCHEDULE_POWER_OFF };
 
 struct schedule_node {
@@ -149,7 +149,8 @@ struct schedule_pending {
 	size_t same_nodes_count;
 	const int *other_nodes; /* ids of nodes of peers that the step must not use */
 	size_t other_nodes_count;
-	const int *data_nodes; /* ids of nodes that have data of the step, ascending: of the nodes that are free, they are chosen first */
+	const int *
+		data_nodes; /* ids of nodes that have data of the step, ascending: of the nodes that are free, they are chosen first */
 	size_t data_nodes_count;
 
 	/* An array: positions array_next..array_size-1 without those in array_skip (ascending) have not started. At most

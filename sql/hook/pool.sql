@@ -1,7 +1,7 @@
 -- Pools of burst_buffer.lua: what they have, which job takes space next, and what the function pools answers.
 --
 -- Invariants:
--- - What is used of a pool is the sum of rota.staging.taken, so no space is counted twice or forgotten.
+-- - The used space of a pool is the sum of rota.staging.taken and stored nowhere else, so none is counted twice or forgotten.
 -- - Only the runnerd that leads takes space and gives it back, in transactions that hold its leadership.
 -- - Jobs take space of a pool in the order of priority. Of those that wait for it, none is passed by a later one of the same pool.
 

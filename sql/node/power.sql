@@ -1,4 +1,4 @@
--- Power of nodes: who is powered off and on, when that is done, and what becomes of it when it fails.
+-- Power of nodes: which nodes are powered off and on, when, and what follows from a failure.
 --
 -- Called by: nodemgrd (api.power_judge), the leader (api.schedule_power), runnerd (api.power_take, api.power_report), operators
 -- (api.power), and the registration of nodes.

@@ -9,7 +9,7 @@ create function t.continue(p_user text, p_job bigint) returns text language sql 
 create function t.attempts(p_job bigint) returns text language sql as $$
 	select string_agg(step_id || ':' || attempt || ':' || state, ' ' order by step_id, attempt) from rota.attempt where job_id = p_job $$;
 
--- Steps that failed, timed out or were cancelled, and what was skipped after them.
+-- A job goes on with its steps that failed, timed out or were cancelled, and with those that were skipped because of them.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "h"}]', '[{"step": "b", "peer": "a"}, {"step": "c", "peer": "b"}, {"step": "d", "peer": "a"},
 	{"step": "h", "peer": "b", "condition": "fail"}]') as j \gset
 select is(t.continue('alice', :j), 'not changed: it has not ended (pending)', 'not what waits');
