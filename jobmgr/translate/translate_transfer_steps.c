@@ -143,6 +143,12 @@ static void rebuild_add_after(struct rebuild *r, int step, int peer, enum transl
 			    .kind = TRANSLATE_AFTER, .condition = condition, .peer = peer, .option = "", .line = line});
 }
 
+/* Does a step of the script need a transfer before it starts? */
+static bool rebuild_needs(const struct translation *t, const struct translate_transfer *x, int step)
+{
+	return x->direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, x, step);
+}
+
 /* Index of the first step of the script that a transfer is about. */
 static int rebuild_like(const struct rebuild *r, const struct translate_transfer *x)
 {
@@ -173,7 +179,7 @@ static bool rebuild_may_move(const struct rebuild *r, int step)
 	const struct translation *t = r->t;
 	bool may = t->steps[step].is_first;
 	for (int i = 0; may && i < t->transfer_count; i++)
-		if (t->transfers[i].direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, &t->transfers[i], step))
+		if (rebuild_needs(t, &t->transfers[i], step))
 			may = rebuild_waits_alike(r, step, rebuild_like(r, &t->transfers[i]));
 	return may;
 }
@@ -185,11 +191,10 @@ static void rebuild_step(struct rebuild *r, int step)
 	struct translation *t = r->t;
 	struct translate_step *s = &t->steps[step];
 	const struct place *place = &r->places[step];
-	int needs = 0;
+	bool needs = false;
 	for (int i = 0; i < t->transfer_count; i++)
-		needs +=
-			t->transfers[i].direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, &t->transfers[i], step);
-	bool moved = needs > 0 && s->deps_any;
+		needs |= rebuild_needs(t, &t->transfers[i], step);
+	bool moved = needs && s->deps_any;
 	if (moved && !rebuild_may_move(r, step)) {
 		translate_refuse(t, s->line, "", "\"%s\" waits for any of several steps or jobs (?), and for a stage-in",
 				 s->name);
@@ -199,8 +204,8 @@ static void rebuild_step(struct rebuild *r, int step)
 	for (int i = 0; i < place->edge_count; i++)
 		if (!moved || t->edges[place->first_edge + i].kind != TRANSLATE_AFTER)
 			rebuild_add(r, step, &t->edges[place->first_edge + i]);
-	for (int i = 0; needs > 0 && i < t->transfer_count; i++)
-		if (t->transfers[i].direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, &t->transfers[i], step))
+	for (int i = 0; i < t->transfer_count; i++)
+		if (rebuild_needs(t, &t->transfers[i], step))
 			rebuild_add_after(r, step, t->transfers[i].made_by, TRANSLATE_OK, t->transfers[i].line);
 	s->deps_any = s->deps_any && !moved;
 	s->edge_count = r->count - s->first_edge;
