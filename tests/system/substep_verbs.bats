@@ -72,6 +72,7 @@ known() {
 @test "show and watch count sub-steps" {
 	job
 	eventually known 2 running
+	eventually known 3 waiting
 	run -0 rota show "$job"
 	[[ $output == *"Sub-steps   script: 2 running, 1 waiting"* ]] || { echo "$output"; false; }
 	script -qec "stty rows 24 cols 120; rota watch $job" screen >/dev/null </dev/null 3>&- &
