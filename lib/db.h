@@ -28,7 +28,7 @@ enum api_function {
 };
 
 /* Kinds of programs that connect. A daemon prepares the functions whose `users` in api.def has the bit of its kind. */
-enum api_user { API_JOBMGR = 1, API_NODE = 2, API_NODEMGR = 4, API_RUNNER = 8, API_JOBMGR_LEADER = 16, API_JOBMGR_ADMIN = 32 };
+enum api_user { API_JOBMGR = 1, API_NODE = 2, API_NODEMGR = 4, API_RUNNER = 8, API_JOBMGR_LEADER = 16, API_JOBMGR_ADMIN = 32, API_CREDD = 64 };
 
 struct db;
 

@@ -2,11 +2,11 @@
 -- reach tables only through functions: those that lib/api.def lists for them.
 revoke all on schema rota, api, internal, acct from public;
 revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_jobmgr_leader,
-	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_analyst, rota_admin, rota_reader;
+	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_credd, rota_analyst, rota_admin, rota_reader;
 revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_jobmgr_leader,
-	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_analyst, rota_admin, rota_reader;
+	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_credd, rota_analyst, rota_admin, rota_reader;
 revoke all on all sequences in schema rota from public, rota_jobmgr, rota_jobmgr_leader, rota_jobmgr_admin, rota_nodes, rota_nodemgr,
-	rota_runner, rota_analyst, rota_admin, rota_reader;
+	rota_runner, rota_credd, rota_analyst, rota_admin, rota_reader;
 
 grant usage on schema api to rota_daemons;
 grant execute on function
@@ -36,6 +36,8 @@ grant execute on function
 	api.transfer_list(int, text, jsonb),
 	api.transfer_report(int, text, jsonb),
 	api.trigger(int, text, jsonb),
+	api.credential(int, text, jsonb),
+	api.credential_wait(int, text, jsonb),
 	api.job_acct(int, text, jsonb),
 	api.report(int, text, jsonb),
 	api.export_plan(int, text, jsonb),
@@ -73,6 +75,7 @@ to rota_jobmgr_leader;
 grant execute on function
 	api.admin_change(int, text, jsonb),
 	api.power(int, text, jsonb),
+	api.credential_admin(int, text, jsonb),
 	api.range_detach(int, text, jsonb),
 	api.range_drop(int, text, jsonb),
 	api.usage_rebuild(int, text, jsonb)
@@ -82,6 +85,7 @@ grant execute on function
 	api.node_renew(int[]),
 	api.node_orders(int[], bigint[], int),
 	api.node_blob(bytea[]),
+	api.node_credentials(int[], jsonb),
 	api.node_report(jsonb, jsonb, boolean),
 	api.node_apply(bigint),
 	api.node_sampled(int),
@@ -104,6 +108,20 @@ grant execute on function
 	api.power_report(bigint, bigint[], int[], text[], text[]),
 	api.daemon_register(text, text, int, text)
 to rota_runner;
+grant execute on function
+	api.credential_upload_take(int),
+	api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text),
+	api.credential_box_take(int),
+	api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]),
+	api.credential_judge(),
+	api.credential_renew_take(int, int),
+	api.credential_renewed(bigint, int, int, bytea, bytea, jsonb),
+	api.credential_renew_failed(bigint, int, text),
+	api.credential_reseal_take(int, int),
+	api.credential_resealed(bigint[], int[], int, bytea[], bytea[]),
+	api.credential_next(),
+	api.daemon_register(text, text, int, text)
+to rota_credd;
 grant execute on function
 	api.node_judge(bigint, int),
 	api.power_judge(),

@@ -5,7 +5,7 @@ declare
 	v_role text;
 begin
 	foreach v_role in array array['rota_owner', 'rota_jobmgr', 'rota_jobmgr_leader', 'rota_jobmgr_admin', 'rota_node',
-		'rota_nodemgr', 'rota_runner', 'rota_analyst', 'rota_reader', 'rota_admin'] loop
+		'rota_nodemgr', 'rota_runner', 'rota_credd', 'rota_analyst', 'rota_reader', 'rota_admin'] loop
 		if not exists (select from pg_roles where rolname = v_role) then
 			execute format('create role %I login', v_role);
 		end if;
@@ -16,7 +16,8 @@ begin
 		end if;
 	end loop;
 	grant rota_nodes to rota_node;
-	grant rota_daemons to rota_jobmgr, rota_jobmgr_leader, rota_jobmgr_admin, rota_nodemgr, rota_runner, rota_nodes;
+	grant rota_daemons to rota_jobmgr, rota_jobmgr_leader, rota_jobmgr_admin, rota_nodemgr, rota_runner, rota_credd,
+		rota_nodes;
 end $$;
 comment on role rota_owner is 'Owns the schemas of Rota; used by "rota admin db upgrade" only.';
 comment on role rota_daemons is 'All roles of daemons are members.';
@@ -27,6 +28,7 @@ comment on role rota_nodes is 'procmgrd: registers nodes, takes orders, reports.
 comment on role rota_node is 'procmgrd of nodes without a login of their own, as all were before there were such logins.';
 comment on role rota_nodemgr is 'nodemgrd: judges nodes.';
 comment on role rota_runner is 'runnerd: takes and reports the controller''s hooks and mail.';
+comment on role rota_credd is 'rota-credd: takes and stores what is sealed of credentials.';
 comment on role rota_analyst is 'Reads schema acct: everybody''s rows.';
 comment on role rota_reader is 'Reads schema acct: the rows of one''s own jobs, and of accounts that one coordinates.';
 comment on role rota_admin is 'Reads everything but scripts and environments, and writes nothing.';
@@ -88,7 +90,7 @@ declare
 	v_role text;
 begin
 	foreach v_role in array array['rota_jobmgr', 'rota_jobmgr_leader', 'rota_jobmgr_admin', 'rota_node', 'rota_nodemgr',
-		'rota_runner'] loop
+		'rota_runner', 'rota_credd'] loop
 		perform login.watch(v_role);
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
@@ -102,6 +104,7 @@ alter role rota_jobmgr set statement_timeout = '60s';
 alter role rota_jobmgr_leader set statement_timeout = '60s';
 alter role rota_jobmgr_admin set statement_timeout = '60s';
 alter role rota_runner set statement_timeout = '60s';
+alter role rota_credd set statement_timeout = '60s';
 -- Sessions that hold locks for too long are found and ended (api.session_judge).
 grant pg_read_all_stats, pg_signal_backend to rota_owner;
 -- Who may connect to the database; nobody else may, and nobody may create objects.

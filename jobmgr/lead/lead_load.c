@@ -156,6 +156,7 @@ static const struct column launch_columns[] = {
 	{"idle_timeout_of", lead_read_text, AT(lead_launch, idle_timeout_of)},
 	{"staging", lead_read_bool, AT(lead_launch, staging)},
 	{"variables", lead_read_text, AT(lead_launch, variables)},
+	{"credentials", lead_read_bool, AT(lead_launch, credentials)},
 };
 
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns

@@ -65,6 +65,7 @@ struct lead_launch {
 	const char *idle_timeout_of; /* "partition NAME" or "qos NAME"; NULL: there is none */
 	bool staging;		     /* the job has directives for burst_buffer.lua */
 	const char *variables;	     /* environment variables that came of them, as in a launch request; NULL: none */
+	bool credentials;	     /* the step needs credentials of its owner */
 };
 
 /* Rows of one scheduling cycle, freed together. */

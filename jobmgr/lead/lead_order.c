@@ -300,6 +300,8 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 		json_object_set_new(start, "bound", json_true());
 	if (s->launch->staging) /* its orders wait for pre_run of burst_buffer.lua */
 		json_object_set_new(start, "staging", json_true());
+	if (s->launch->credentials) /* its orders wait for rota-credd */
+		json_object_set_new(start, "credentials", json_true());
 	json_array_append_new(commit->starts, start);
 }
 

@@ -1,9 +1,9 @@
-/* option_list.c - option values that are lists of names: generic resources, licences, resources that a suspended step keeps, mail
- * events.
+/* option_list.c - option values that are lists of names: generic resources, licences, resources that a suspended step keeps,
+ * credentials, mail events.
  *
  * Called by: option_value.c.
  * Invariants:
- * - No list of amounts has a name twice. */
+ * - No list of amounts or credentials has a name twice. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +12,7 @@
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/option_value.h"
 
-enum { AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
+enum { CREDENTIALS_MOST = 16, CREDENTIAL_LONGEST = 31, AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
 
 /* Add the amount NAME or NAME:N to a JSON object. An amount of 0 is kept, because it displaces the amount of a setting of lower
  * precedence. */
@@ -74,6 +74,43 @@ json_t *option_gpus(const char *text, struct err *e)
 json_t *option_licenses(const char *text, struct err *e)
 {
 	return list_read_amounts(text, "_.@-", e);
+}
+
+/* Is it the name of a credential? Names become names of files in a folder of the job, and are words of the signed request. */
+static bool list_is_credential(const char *item)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz", others[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+	return *item && strchr(letters, *item) && strspn(item, others) == strlen(item) && strlen(item) <= CREDENTIAL_LONGEST;
+}
+
+static bool list_read_credential(json_t *names, const char *item, struct err *e)
+{
+	if (!list_is_credential(item)) {
+		err_set(e, "\"%s\" is not the name of a credential", OPTION_QUOTE(item));
+		return err_hint(e, "\"rota cred list\" lists yours");
+	}
+	for (size_t i = 0; i < json_array_size(names); i++)
+		if (strcmp(json_string_value(json_array_get(names, i)), item) == 0)
+			return err_set(e, "\"%s\" is named twice", item);
+	if (json_array_size(names) >= CREDENTIALS_MOST)
+		return err_set(e, "more than %d credentials", CREDENTIALS_MOST);
+	return json_array_append_new(names, json_string(item)) == 0;
+}
+
+json_t *option_credentials(const char *text, struct err *e)
+{
+	if (strcmp(text, "none") == 0)
+		return json_string("");
+	json_t *names = json_array();
+	const char *rest = text;
+	bool good = true;
+	char *item;
+	while (good && (item = option_item(&rest, ','))) {
+		good = list_read_credential(names, item, e);
+		free(item);
+	}
+	json_decref(names);
+	return good ? json_string(text) : NULL;
 }
 
 json_t *option_keep(const char *text, struct err *e)

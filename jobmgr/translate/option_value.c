@@ -290,6 +290,8 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 		return option_signal(text, e);
 	case OPTION_CATCHABLE:
 		return option_catchable(text, e);
+	case OPTION_CREDENTIALS:
+		return option_credentials(text, e);
 	case OPTION_IF_CHANGED:
 		return value_read_if_changed(text, e);
 	default:

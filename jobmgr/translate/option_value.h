@@ -16,6 +16,7 @@ json_t *option_gres(const char *text, struct err *e);
 json_t *option_licenses(const char *text, struct err *e);
 json_t *option_gpus(const char *text, struct err *e);
 json_t *option_keep(const char *text, struct err *e);
+json_t *option_credentials(const char *text, struct err *e);
 json_t *option_signal(const char *text, struct err *e);
 json_t *option_catchable(const char *text, struct err *e);
 json_t *option_mail(const char *text, struct err *e);

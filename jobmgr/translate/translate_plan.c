@@ -66,6 +66,17 @@ static json_t *plan_make_arguments(const struct translate_request *q)
 	return list;
 }
 
+/* Does a step need credentials? */
+static bool plan_needs_credentials(const struct translation *t)
+{
+	for (int i = 0; i < t->step_count; i++) {
+		const char *names = json_string_value(translate_value(t, &t->steps[i], OPTION_ID_CRED));
+		if (names && *names)
+			return true;
+	}
+	return false;
+}
+
 static json_t *plan_make_job(struct translation *t)
 {
 	const struct translate_request *q = t->request;
@@ -86,6 +97,8 @@ static json_t *plan_make_job(struct translation *t)
 		option_put(job, "arguments", plan_make_arguments(q));
 	translate_staging_json(t, job);
 	translate_transfers_json(t, job);
+	if (plan_needs_credentials(t))
+		option_put(job, "credentials", json_true());
 	free(folder);
 	return job;
 }

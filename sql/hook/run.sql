@@ -45,9 +45,10 @@ begin
 		case when t.state is not null then coalesce(t.exit_code, 0) || ':' || coalesce(t.signal, 0) end
 	from (
 		select h.* from hook_pending h
-		where h.hook_id <> all (p_have) and h.hook <> 'pre_run'
+		where h.hook_id <> all (p_have) and h.hook not in ('pre_run', 'credential')
 			and not exists (select from hook_pending o
-				where o.job_id = h.job_id and o.step_id = h.step_id and o.hook_id < h.hook_id and o.hook <> 'pre_run')
+				where o.job_id = h.job_id and o.step_id = h.step_id and o.hook_id < h.hook_id
+					and o.hook not in ('pre_run', 'credential'))
 		order by h.hook_id
 		limit p_limit
 	) d
@@ -185,7 +186,7 @@ declare
 	v_hooks bigint[] := array(
 		select d.hook_id from hook_pending d
 		join leader l on l.name = 'schedule' and not case d.hook when 'controller_prolog' then l.prolog
-			when 'pre_run' then true else l.epilog end);
+			when 'controller_epilog' then l.epilog else true end);
 	v_messages text[] := array_fill('none is configured any more'::text, array[cardinality(v_hooks)]);
 begin
 	if v_hooks <> '{}' then

@@ -238,6 +238,7 @@ begin
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 		where s.job_id = v.job_id and s.step_id = v.step_id and s.held <> '' and s.ended_at is null
 			and not (v_user and s.held = 'admin')
+			and not (s.held = 'system' and internal.credential_step(s.job_id, s.request_id) is not null)
 		returning s.job_id, s.step_id
 	), kept as (
 		-- internal.hold_start still has the holds: a statement does not see its own changes.

@@ -158,7 +158,7 @@ begin
 	with made as (
 		insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash,
 			script_name, workdir, comment, mail_user, mail_type, steps_total, steps_left, retry_key, arguments,
-			submit_line, staging)
+			submit_line, staging, credentials)
 		overriding system value
 		values (p_job, p_head ->> 'name', p_uid, p_gid, p_user, p_known.account,
 			coalesce(p_head ->> 'qos', 'normal'), coalesce((p_head ->> 'priority')::int, 0),
@@ -166,7 +166,7 @@ begin
 			p_head ->> 'script_name', p_head ->> 'workdir', p_head ->> 'comment', p_head ->> 'mail_user',
 			p_head ->> 'mail_type', p_steps, p_steps, (p_head ->> 'retry_key')::uuid, case when p_head ? 'arguments'
 				then array(select jsonb_array_elements_text(p_head -> 'arguments')) end, p_head ->> 'submit_line',
-			p_head ? 'staging')
+			p_head ? 'staging', p_head ? 'credentials')
 		returning job_id
 	)
 	insert into client_key (uid, client_key, job_id)
@@ -282,6 +282,9 @@ begin
 	end if;
 	if v_head ? 'transfers' then
 		perform internal.transfer_submit(v_job, p_uid, p_user, v_head);
+	end if;
+	if v_head ? 'credentials' then
+		perform internal.credential_submit(v_job, p_uid, p_plan);
 	end if;
 	if p_plan @? '$.*[*].array.size' then
 		perform internal.submit_arrays(v_job, v_steps, v_peers);

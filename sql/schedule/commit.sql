@@ -237,6 +237,9 @@ begin
 	if p_starts @? '$[*].staging' then
 		perform internal.staging_place(v_decided);
 	end if;
+	if p_starts @? '$[*].credentials' then
+		perform internal.credential_place(v_decided);
+	end if;
 	perform internal.order_put(v_orders, not internal.hook_prolog(v_decided));
 	notify rota_event;
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;

@@ -81,7 +81,8 @@ create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text,
 	spec text, auth text, auth_number bigint,
 	array_size int, array_indices jsonb, group_name text, group_nodes int[], sample_s int,
-	idle_timeout_s int, idle_timeout_of text, staging boolean, variables text)
+	idle_timeout_s int, idle_timeout_of text, staging boolean, variables text,
+	credentials boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -100,7 +101,8 @@ begin
 		coalesce(r.sample_s, p.sample_s, 0), coalesce(least(p.idle_timeout_s, q.idle_timeout_s), 0),
 		case when p.idle_timeout_s <= coalesce(q.idle_timeout_s, p.idle_timeout_s) then 'partition ' || p.partition
 			when q.idle_timeout_s is not null then 'qos ' || q.qos end,
-		j.staging, case when j.staging then internal.staging_fields(j.job_id) end
+		j.staging, case when j.staging then internal.staging_fields(j.job_id) end,
+		j.credentials and exists (select from step_credential x where x.job_id = r.job_id and x.step_id = r.step_id)
 	from (select distinct v.job_id, v.step_id from unnest(p_jobs, p_requests) as v (job_id, step_id)) v
 	join step_request r on r.job_id = v.job_id and r.step_id = v.step_id
 	join job j on j.job_id = r.job_id
@@ -114,4 +116,4 @@ comment on function api.schedule_launch(bigint[], int[]) is
 	'covers it, else 0. group_nodes: where the prolog of the '
 	'step''s job group has run and its epilog is still to come. sample_s: seconds between samples, 0: none. idle_timeout_s, '
 	'idle_timeout_of: the shortest idle limit of partition and quality of service (0: none), and whose it is. '
-	'staging, variables: the job has directives for burst_buffer.lua, and the variables that came of them, as fields.';
+	'staging, variables: the job has directives for burst_buffer.lua, and the variables that came of them, as fields. credentials: the step needs some.';

@@ -1,0 +1,219 @@
+-- Whether steps that need credentials may start.
+--
+-- Called by: submissions, rota-credd (api.credential_judge).
+-- Invariants:
+-- - A step whose credential is missing or dead is held, by the system, with a reason that begins with "credential". Nobody else lifts
+--   such a hold.
+-- - rota.credential.judged says what the last look found. Only where that is not true any more are steps looked at, so credentials that
+--   do not change cost nothing.
+-- - An attempt has a row 'credential' in rota.hook_pending until all of its boxes are sealed, so its orders wait for them.
+
+create function internal.credential_margin() returns interval
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select interval '5 seconds';
+$$;
+comment on function internal.credential_margin() is 'A credential that lives no longer than this is not given to a step that starts.';
+
+create function internal.credential_objection(p_uid int, p_name text, p_kind text) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_row credential;
+begin
+	select * into v_row from credential c where c.uid = p_uid and c.name = p_name and c.removed_at is null;
+	return case
+		when v_row is null then format('credential %s: there is none of this name', p_name)
+		when v_row.kind <> p_kind then format('credential %s: it is of kind %s now, not %s', p_name, v_row.kind, p_kind)
+		when v_row.version = 0 then format('credential %s: its first upload is not stored yet', p_name)
+		when v_row.expires_at <= now() + internal.credential_margin() then format('credential %s: it %s %s', p_name,
+			case when v_row.expires_at <= now() then 'expired at' else 'expires at' end, to_char(v_row.expires_at, 'YYYY-MM-DD HH24:MI:SS'))
+			|| coalesce(', and could not be renewed: ' || v_row.failure, '') end;
+end $$;
+comment on function internal.credential_objection(int, text, text) is
+	'Why a step of this user that needs this credential, of this kind, must not start now; null: it may.';
+
+-- The first objection to a step as it was requested.
+create function internal.credential_step(p_job bigint, p_request int) returns text
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (
+		select o.objection
+		from step_credential x
+		cross join lateral (select internal.credential_objection(x.uid, x.name, x.kind) as objection) o
+		where x.job_id = p_job and x.step_id = p_request and o.objection is not null
+		order by x.name
+		limit 1);
+end $$;
+comment on function internal.credential_step(bigint, int) is 'Why a step must not start now, as far as its credentials go; null: it may.';
+
+create function internal.credential_hold(p_jobs bigint[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_steps internal.move[];
+	v_move text;
+begin
+	foreach v_move in array array['hold', 'release'] loop
+		with judged as materialized (
+			select s.job_id, s.step_id, internal.credential_step(s.job_id, s.request_id) as objection
+			from step s
+			where s.job_id = any (p_jobs) and s.ended_at is null and (s.state = 'pending' or s.attempt = 0)
+				and case v_move when 'hold' then s.held = '' else s.held = 'system' and s.held_reason like 'credential %' end
+				and exists (select from step_credential x where x.job_id = s.job_id and x.step_id = s.request_id)
+		), moved as (
+			update step s
+			set held = case v_move when 'hold' then 'system' else '' end, held_reason = j.objection
+			from judged j
+			where s.job_id = j.job_id and s.step_id = j.step_id and (j.objection is not null) = (v_move = 'hold')
+			returning s.job_id, s.step_id, j.objection
+		)
+		select array_agg((m.job_id, m.step_id, v_move, null, null, null, null, m.objection)::internal.move) into v_steps from moved m;
+		if v_steps is not null then
+			perform internal.allocation_unreserve(array(
+				select ((m).job_id, (m).step_id, 0)::internal.attempt_key from unnest(v_steps) m));
+			perform internal.step_move('credd', v_steps);
+			notify rota_schedule;
+			notify rota_event;
+		end if;
+	end loop;
+end $$;
+comment on function internal.credential_hold(bigint[]) is
+	'Hold the steps of these jobs whose credentials are missing or dead, and release those that were held for that and need not be any '
+	'more. The caller has locked the jobs.';
+
+create function internal.credential_submit(p_job bigint, p_uid int, p_plan jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_name text;
+begin
+	with asked as materialized (
+		select (s.step ->> 'step_id')::int as step_id, n.name
+		from jsonb_array_elements(p_plan -> 'steps') as s (step)
+		cross join lateral string_to_table(coalesce(s.step ->> 'credentials', p_plan #>> '{common,credentials}'), ',') as n (name)
+	), put as (
+		insert into step_credential (job_id, step_id, uid, name, kind)
+		select p_job, a.step_id, p_uid, c.name, c.kind
+		from asked a
+		join credential c on c.uid = p_uid and c.name = a.name and c.removed_at is null
+	)
+	select a.name into v_name
+	from asked a
+	where not exists (select from credential c where c.uid = p_uid and c.name = a.name and c.removed_at is null)
+	order by a.step_id
+	limit 1;
+	if v_name is not null then
+		raise exception '--cred: you have no credential "%"', v_name using errcode = 'RT422',
+			hint = format('Add it: rota cred add %s --kind=KIND. "rota cred list" lists those that you have.', v_name);
+	end if;
+	perform internal.credential_hold(array[p_job]);
+end $$;
+comment on function internal.credential_submit(bigint, int, jsonb) is
+	'Write which credentials the steps of a new job need, as its plan has them. Steps whose credentials are dead are held. RT422: the '
+	'owner has none of a name.';
+
+create function internal.credential_place(p_decided internal.start_decision[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	with needed as materialized (
+		select v.job_id, v.step_id, v.attempt, x.uid, x.name, x.kind
+		from unnest(p_decided) v
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id
+		join step_credential x on x.job_id = s.job_id and x.step_id = s.request_id
+	), used as (
+		insert into credential_use (job_id, step_id, attempt, node_id, name, kind, credential_id, wanted)
+		select n.job_id, n.step_id, n.attempt, a.node_id, n.name, n.kind, c.credential_id, c.version
+		from needed n
+		join credential c on c.uid = n.uid and c.name = n.name and c.kind = n.kind and c.removed_at is null and c.version > 0
+		join allocation a on a.job_id = n.job_id and a.step_id = n.step_id and a.attempt = n.attempt
+	)
+	insert into hook_pending (job_id, step_id, attempt, hook)
+	select distinct n.job_id, n.step_id, n.attempt, 'credential' from needed n;
+	notify rota_credential;
+end $$;
+comment on function internal.credential_place(internal.start_decision[]) is
+	'Steps that need credentials have nodes: their orders wait until rota-credd has sealed the credentials for these.';
+
+-- Attempts that wait for boxes that will never come.
+create function internal.credential_stop() returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_hooks bigint[];
+	v_messages text[];
+begin
+	select array_agg(h.hook_id), array_agg(w.why)
+	into v_hooks, v_messages
+	from hook_pending h
+	join step s on s.job_id = h.job_id and s.step_id = h.step_id
+	cross join lateral (select coalesce(
+		case when not internal.hook_wanted(h.job_id, h.step_id, h.attempt) then 'the attempt is to end' end,
+		internal.credential_step(h.job_id, s.request_id), (
+		select format('credential %s: node %s has no key for credentials', u.name, n.name)
+		from credential_use u
+		join node n on n.node_id = u.node_id and n.credential_key is null
+		where u.job_id = h.job_id and u.step_id = h.step_id and u.attempt = h.attempt
+		limit 1)) as why) w
+	where h.hook = 'credential' and w.why is not null;
+	if v_hooks is not null then
+		perform internal.hook_stop(v_hooks, v_messages);
+		delete from hook_pending h where h.hook_id = any (v_hooks);
+	end if;
+end $$;
+comment on function internal.credential_stop() is
+	'Close the attempts that wait for a credential that is dead by now, or for a node without a key. Their steps are held.';
+
+create function internal.credential_leave() returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	update credential_use u
+	set gone_at = coalesce((select a.gone_at from allocation a where a.job_id = u.job_id and a.step_id = u.step_id
+		and a.attempt = u.attempt and a.node_id = u.node_id), now()), box = null
+	where u.gone_at is null and not exists (select from allocation a where a.job_id = u.job_id and a.step_id = u.step_id
+		and a.attempt = u.attempt and a.node_id = u.node_id and a.gone_at is null);
+end $$;
+comment on function internal.credential_leave() is 'Forget the boxes of attempts that have left their nodes.';
+
+create function internal.credential_changes() returns setof rota.credential
+language sql stable set search_path = rota, pg_temp as $$
+	select c.*
+	from credential c
+	where c.judged <> (c.removed_at is null and c.version > 0 and coalesce(c.expires_at > now() + internal.credential_margin(), true))
+	order by c.credential_id;
+$$;
+comment on function internal.credential_changes() is 'Credentials that may be used, and were judged otherwise, or the other way round.';
+
+create function api.credential_judge() returns table (next_at double precision)
+language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
+declare
+	v_row credential;
+	v_jobs bigint[];
+	v_most constant int := 1000;
+begin
+	perform internal.credential_leave();
+	perform internal.credential_stop();
+	delete from credential_upload u where u.done_at < now() - interval '1 hour';
+	select * into v_row from internal.credential_changes() limit 1;
+	if v_row is not null then
+		v_jobs := array(
+			select distinct x.job_id
+			from step_credential x
+			join step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null
+				and (s.state = 'pending' or s.attempt = 0)
+			where x.uid = v_row.uid and x.name = v_row.name
+				and case when v_row.judged then s.held = '' else s.held = 'system' and s.held_reason like 'credential %'
+					and internal.credential_step(x.job_id, x.step_id) is null end
+			order by x.job_id
+			limit v_most);
+		perform internal.job_lock(v_jobs);
+		perform internal.credential_hold(v_jobs);
+		if cardinality(v_jobs) < v_most then
+			update credential c set judged = not c.judged where c.credential_id = v_row.credential_id;
+		end if;
+		return query select extract(epoch from now())::double precision;
+		return;
+	end if;
+	return query
+	select extract(epoch from min(c.expires_at) - internal.credential_margin())::double precision
+	from credential c
+	where c.removed_at is null and c.judged and c.expires_at is not null;
+end $$;
+comment on function api.credential_judge() is
+	'Hold steps whose credentials have died, release those whose have come back, and close attempts that wait for dead ones. Answers when '
+	'something is due again (epoch seconds), null: not before something changes. Some jobs at a time: call it again at once if that is now.';

@@ -1,0 +1,101 @@
+-- Renewal by need: only what a running attempt or a planned start outlives.
+--
+-- Called by: rota-credd.
+-- Invariants:
+-- - A credential is renewed in the last part of its life (internal.credential_early), so as seldom as it can be.
+-- - One that is being renewed is not taken again before p_hold_s seconds are over, by which time its renewer has given up or died.
+
+create function internal.credential_early(p_changed timestamptz, p_expires timestamptz) returns interval
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select greatest(interval '10 seconds', least((p_expires - p_changed) / 6, interval '10 minutes'));
+$$;
+comment on function internal.credential_early(timestamptz, timestamptz) is
+	'How long before its end a credential of this life is renewed: a sixth of it, from ten seconds to ten minutes.';
+
+create view internal.credential_need as
+select c.credential_id, x.job_id, s.step_id, t.attempt,
+	case when t.attempt is not null then coalesce(t.started_at, t.ordered_at) else p.expected_at end as from_at,
+	case when t.attempt is not null then coalesce(t.started_at, t.ordered_at) else p.expected_at end
+		+ make_interval(secs => nullif(coalesce(t.time_limit_s, q.time_limit_s), 0)) as until_at
+from rota.credential c
+join live.step_credential x on x.uid = c.uid and x.name = c.name and x.kind = c.kind
+join live.step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null
+join live.step_request q on q.job_id = x.job_id and q.step_id = x.step_id
+left join live.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt and t.ended_at is null
+	and s.state <> 'pending'
+left join rota.plan p on p.job_id = s.job_id and p.step_id = s.step_id
+where c.removed_at is null;
+comment on view internal.credential_need is
+	'Which steps that have not ended need which credential: from when (null: nobody knows) until when (null: nobody knows, or without a '
+	'time limit).';
+
+create function internal.credential_needed(p_credential rota.credential) returns boolean
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return exists (select from internal.credential_need n
+		where n.credential_id = p_credential.credential_id
+			and (n.until_at is null or n.until_at > p_credential.expires_at - internal.credential_margin()));
+end $$;
+comment on function internal.credential_needed(rota.credential) is 'A step outlives the credential, or may.';
+
+create function api.credential_renew_take(p_most int, p_hold_s int)
+returns table (credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
+	facts jsonb)
+language plpgsql security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	with due as (
+		select c.credential_id
+		from credential c
+		where c.removed_at is null and c.renewable and c.expires_at > now()
+			and coalesce(c.again_at <= now(), true)
+			and (c.wanted_at > c.changed_at or (c.expires_at - internal.credential_early(c.changed_at, c.expires_at) <= now()
+				and coalesce(c.renew_until > c.expires_at, true) and internal.credential_needed(c)))
+		order by c.expires_at
+		limit p_most
+		for update skip locked
+	)
+	update credential c
+	set again_at = now() + make_interval(secs => p_hold_s)
+	from due d
+	where c.credential_id = d.credential_id
+	returning c.credential_id, c.uid, c.user_name, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.facts;
+end $$;
+comment on function api.credential_renew_take(int, int) is
+	'Credentials to be renewed now, p_most at most, the one that expires first first. They are not answered again for p_hold_s seconds.';
+
+create function api.credential_renewed(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb) returns boolean
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	perform from credential c where c.credential_id = p_id and c.version = p_version - 1 and c.removed_at is null for update;
+	if not found then
+		return false;
+	end if;
+	perform internal.credential_put(p_id, p_version, p_key, p_nonce, p_sealed, p_facts);
+	update credential c set renewed_at = now(), renewals = c.renewals + 1 where c.credential_id = p_id;
+	return true;
+end $$;
+comment on function api.credential_renewed(bigint, int, int, bytea, bytea, jsonb) is
+	'Store a renewed credential as the next version. false: a new upload or the removal came first.';
+
+create function api.credential_renew_failed(p_id bigint, p_version int, p_failure text) returns void
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	-- The pause doubles from five seconds to ten minutes, and never reaches beyond the end of the credential.
+	update credential c
+	set failures = c.failures + 1, failure = left(p_failure, 500), again_at = now() + least(
+		make_interval(secs => least(5 * 2 ^ least(c.failures, 8), 600)), greatest((c.expires_at - now()) / 2, interval '1 second'))
+	where c.credential_id = p_id and c.version = p_version and c.removed_at is null;
+end $$;
+comment on function api.credential_renew_failed(bigint, int, text) is 'A renewal has failed; it is tried again after a pause that doubles.';
+
+create function api.credential_next() returns double precision
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+begin
+	return (
+		select extract(epoch from min(greatest(c.expires_at - internal.credential_early(c.changed_at, c.expires_at), c.again_at)))
+		from credential c
+		where c.removed_at is null and c.renewable and c.expires_at > now());
+end $$;
+comment on function api.credential_next() is 'When the next renewal may be due (epoch seconds); null: none is known.';

@@ -1,0 +1,154 @@
+-- What rota-credd takes and stores: uploads, renewals, new keys, and boxes for nodes.
+--
+-- Called by: rota-credd, as role rota_credd.
+-- Invariants:
+-- - A new version is stored only over the one that its caller has seen, so of two that are made at once one is made again.
+-- - What was removed is not stored again, and nothing of it is answered.
+-- - A version is sealed under associated data with owner, name, kind and version, so a row that somebody copies to another cannot be opened.
+
+create function api.credential_upload_take(p_most int)
+returns table (upload_id bigint, uid int, user_name text, name text, kind text, version int, box bytea, facts jsonb)
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select u.upload_id, u.uid, u.user_name, u.name, u.kind, coalesce(c.version, 0) + 1, u.box, u.facts
+	from credential_upload u
+	left join credential c on c.uid = u.uid and c.name = u.name and c.removed_at is null
+	where u.done_at is null
+		and not exists (select from credential_upload o
+			where o.uid = u.uid and o.name = u.name and o.upload_id < u.upload_id and o.done_at is null)
+	order by u.upload_id
+	limit p_most;
+end $$;
+comment on function api.credential_upload_take(int) is
+	'Uploads that wait, p_most at most, the oldest of each credential; version: the one that it becomes.';
+
+-- A new version of a credential reaches the attempts that have it.
+create function internal.credential_put(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	update credential c
+	set version = p_version, key_version = p_key, nonce = p_nonce, sealed = p_sealed, subject = p_facts ->> 'subject',
+		expires_at = to_timestamp((p_facts ->> 'expires')::double precision),
+		renewable = coalesce((p_facts ->> 'renewable')::boolean, false),
+		renew_until = to_timestamp((p_facts ->> 'renew_until')::double precision), changed_at = now(), again_at = null,
+		failures = 0, failure = null, warned_at = null
+	where c.credential_id = p_id;
+	update credential_use u set wanted = p_version
+	where u.credential_id = p_id and u.gone_at is null and u.removed_at is null;
+	notify rota_credential;
+end $$;
+comment on function internal.credential_put(bigint, int, int, bytea, bytea, jsonb) is
+	'Store a version: nonce, sealed secret, and what is known of it {subject, expires, renewable, renew_until}, times in epoch seconds.';
+
+create function api.credential_upload_done(p_upload bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb,
+	p_error text) returns boolean
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_upload credential_upload;
+	v_row credential;
+begin
+	select * into v_upload from credential_upload u where u.upload_id = p_upload and u.done_at is null for update;
+	if not found then
+		return false;
+	end if;
+	if p_error is null then
+		insert into credential (uid, user_name, name, kind) values (v_upload.uid, v_upload.user_name, v_upload.name, v_upload.kind)
+		on conflict (uid, name) where removed_at is null do nothing;
+		select * into v_row from credential c
+		where c.uid = v_upload.uid and c.name = v_upload.name and c.removed_at is null for update;
+		if not found or v_row.version <> p_version - 1 then
+			return false;
+		end if;
+		update credential c set kind = v_upload.kind, facts = v_upload.facts where c.credential_id = v_row.credential_id;
+		perform internal.credential_put(v_row.credential_id, p_version, p_key, p_nonce, p_sealed, p_facts);
+	end if;
+	update credential_upload u set done_at = now(), box = null, error = p_error where u.upload_id = p_upload;
+	notify rota_event;
+	return true;
+end $$;
+comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text) is
+	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put. false: it is done already, or the credential has '
+	'another version by now; take it again.';
+
+create function api.credential_box_take(p_most int)
+returns table (job_id bigint, step_id int, attempt int, node_id int, node text, node_key bytea, credential_id bigint, uid int, name text,
+	kind text, version int, key_version int, nonce bytea, sealed bytea)
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, n.credential_key, c.credential_id, c.uid, c.name, c.kind, c.version,
+		c.key_version, c.nonce, c.sealed
+	from credential_use u
+	join credential c on c.credential_id = u.credential_id and c.removed_at is null
+	join node n on n.node_id = u.node_id and n.credential_key is not null
+	where u.gone_at is null and u.removed_at is null and u.boxed < u.wanted
+		and coalesce(c.expires_at > now() + internal.credential_margin(), true)
+	order by u.job_id, u.step_id
+	limit p_most;
+end $$;
+comment on function api.credential_box_take(int) is
+	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node''s key. Of credentials that are alive.';
+
+create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
+	p_boxes bytea[]) returns void
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_node int;
+begin
+	for v_node in
+		with put as (
+			update credential_use u
+			set boxed = v.version, box = v.box
+			from unnest(p_jobs, p_steps, p_attempts, p_nodes, p_names, p_versions, p_boxes)
+				as v (job_id, step_id, attempt, node_id, name, version, box)
+			where u.job_id = v.job_id and u.step_id = v.step_id and u.attempt = v.attempt and u.node_id = v.node_id and u.name = v.name
+				and u.gone_at is null and u.removed_at is null and v.version > u.boxed and v.version <= u.wanted
+			returning u.job_id, u.step_id, u.attempt, u.node_id, u.name
+		), ready as (
+			delete from hook_pending h
+			where h.hook = 'credential' and (h.job_id, h.step_id, h.attempt) in (select p.job_id, p.step_id, p.attempt from put p)
+				-- What this statement changes, it does not see.
+				and not exists (select from credential_use u
+					where u.job_id = h.job_id and u.step_id = h.step_id and u.attempt = h.attempt and u.boxed = 0
+						and (u.node_id, u.name) not in (select p.node_id, p.name from put p
+							where p.job_id = u.job_id and p.step_id = u.step_id and p.attempt = u.attempt))
+		)
+		select distinct coalesce(l.notify_node_id, p.node_id) from put p left join node_lease l on l.node_id = p.node_id
+	loop
+		perform pg_notify('rota_node_' || v_node, '');
+	end loop;
+end $$;
+comment on function api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]) is
+	'Store boxes and notify their nodes. The orders of an attempt whose boxes are all there may leave.';
+
+create function api.credential_reseal_take(p_key int, p_most int)
+returns table (credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea)
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed
+	from credential c
+	where c.removed_at is null and c.key_version < p_key
+	order by c.credential_id
+	limit p_most;
+end $$;
+comment on function api.credential_reseal_take(int, int) is 'Credentials that an older key than this one seals, p_most at most.';
+
+create function api.credential_resealed(p_ids bigint[], p_versions int[], p_key int, p_nonces bytea[], p_sealed bytea[]) returns int
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_count int;
+begin
+	update credential c
+	set key_version = p_key, nonce = v.nonce, sealed = v.sealed
+	from unnest(p_ids, p_versions, p_nonces, p_sealed) as v (credential_id, version, nonce, sealed)
+	where c.credential_id = v.credential_id and c.version = v.version and c.removed_at is null and c.key_version < p_key;
+	get diagnostics v_count = row_count;
+	return v_count;
+end $$;
+comment on function api.credential_resealed(bigint[], int[], int, bytea[], bytea[]) is
+	'Store credentials that a newer key seals, where they have not changed meanwhile. Answers how many.';
