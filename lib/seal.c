@@ -7,6 +7,7 @@
  * - No message has key material. Secrets are wiped before they are freed.
  * - A failure of OpenSSL itself ends the process. */
 #include "lib/seal.h"
+#include "lib/seal_pem.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -232,19 +233,25 @@ bool seal_mac_check(const struct seal_mac_key *key, const void *data, size_t siz
 
 /* signatures */
 
-static EVP_PKEY *ed25519_load(const char *path, bool private, struct err *e)
+EVP_PKEY *seal_pem_load(const char *path, bool private, const char *type, struct err *e)
 {
 	FILE *file = key_open(path, private, e);
 	if (!file)
 		return NULL;
+	setvbuf(file, NULL, _IONBF, 0); /* keep the key out of the buffer of stdio */
 	/* Give an empty passphrase, so that OpenSSL does not ask for one on the terminal. */
 	EVP_PKEY *key = private ? PEM_read_PrivateKey(file, NULL, NULL, "") : PEM_read_PUBKEY(file, NULL, NULL, "");
 	fclose(file);
-	if (key && EVP_PKEY_is_a(key, "ED25519"))
+	if (key && EVP_PKEY_is_a(key, type))
 		return key;
 	EVP_PKEY_free(key);
-	err_set(e, "key file \"%s\" holds no %s Ed25519 key", path, private ? "private" : "public");
+	err_set(e, "key file \"%s\" holds no %s %s key", path, private ? "private" : "public", type);
 	return NULL;
+}
+
+static EVP_PKEY *ed25519_load(const char *path, bool private, struct err *e)
+{
+	return seal_pem_load(path, private, "ED25519", e);
 }
 
 struct seal_sign_key *seal_sign_key_load(const char *path, struct err *e)
