@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lib/arguments.h"
+#include "lib/credential.h"
 #include "lib/hosts.h"
 
 enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_SOME, KIND_TEXT, KIND_EXTRA };
@@ -159,6 +160,12 @@ static bool transfers_valid(const char *text)
 	return good;
 }
 
+static bool is_credentials(const char *text)
+{
+	struct credential list[CREDENTIALS_MOST];
+	return credential_list_read(text, list) > 0;
+}
+
 bool order_if_changed_valid(const char *text)
 {
 	size_t length = strlen(text), at = 0;
@@ -250,6 +257,7 @@ static const struct order_field spec_table[] = {
 	SOME(order_spec, notify, ORDER_SIGNAL_MOST),
 	SOME(order_spec, idle_timeout_s, INT_MAX),
 	EXTRA(order_spec, transfers, transfers_valid, "a list of transfers"),
+	EXTRA(order_spec, credentials, is_credentials, "a list of credentials such as krb5:krb5,archive:token"),
 };
 
 static const struct order_field order_table[] = {

@@ -99,6 +99,51 @@ static void test_spec_if_changed(void **state)
 	free(longest);
 }
 
+/* Names and kinds, no name twice; a name is a file name without a dot. */
+static void test_spec_credentials(void **state)
+{
+	static const char *const good[] = {"k:krb5", "krb5:krb5,archive:token", "a-b_9:ssh-key,b:x509,c:file,d:command",
+					   "abcdefghijklmnopqrstuvwxyz-1234:file"};
+	static const char *const bad[] = {"",
+					  "k",
+					  "k:",
+					  ":krb5",
+					  "k:krb5,",
+					  ",k:krb5",
+					  "k:krb5,k:token",
+					  "K:krb5",
+					  "k:Krb5",
+					  "9:krb5",
+					  "../k:file",
+					  "k.x:file",
+					  "k:krb5:1",
+					  "k:krb5, a:file",
+					  "k:krb5\n",
+					  "-k:file",
+					  "k:ssh_key",
+					  "k:krb5 ",
+					  "abcdefghijklmnopqrstuvwxyz-12345:file"};
+	struct order_spec spec = sample_spec(), got;
+	struct fields *owner;
+	struct err e;
+	(void)state;
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		spec.credentials = good[i];
+		struct fields *f = order_spec_write(&spec);
+		assert_true(order_spec_parse(fields_text(f, NULL), strlen(fields_text(f, NULL)), &got, &owner, &e));
+		assert_string_equal(got.credentials, good[i]);
+		fields_free(owner);
+		fields_free(f);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		spec.credentials = bad[i];
+		spec_is_refused(spec, "credentials");
+	}
+	spec.credentials = "a:file,b:file,c:file,d:file,e:file,f:file,g:file,h:file,i:file,j:file,k:file,l:file,m:file,n:file,"
+			   "o:file,p:file,q:file";
+	spec_is_refused(spec, "credentials");
+}
+
 /* The folder of the job, then seven items for each transfer. */
 static void test_spec_transfers(void **state)
 {
@@ -283,10 +328,11 @@ static void test_spec_bounds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_spec_alone),	   cmocka_unit_test(test_spec_flags),
-					   cmocka_unit_test(test_spec_if_changed), cmocka_unit_test(test_spec_transfers),
-					   cmocka_unit_test(test_later_fields),	   cmocka_unit_test(test_later_fields_invalid),
-					   cmocka_unit_test(test_spec_arguments),  cmocka_unit_test(test_spec_bounds)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_spec_alone),		cmocka_unit_test(test_spec_flags),
+					   cmocka_unit_test(test_spec_if_changed),	cmocka_unit_test(test_spec_transfers),
+					   cmocka_unit_test(test_spec_credentials),	cmocka_unit_test(test_later_fields),
+					   cmocka_unit_test(test_later_fields_invalid), cmocka_unit_test(test_spec_arguments),
+					   cmocka_unit_test(test_spec_bounds)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

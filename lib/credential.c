@@ -1,0 +1,77 @@
+/* credential.c - reads names, kinds and lists of credentials, and makes the contexts of deliveries.
+ *
+ * Called by: order.c, the translator, rota-credd, procmgrd and keepers.
+ * Invariants:
+ * - A name has no dot and no slash, so it is a file name that collides with no name that a program chose beside it. */
+#include "lib/credential.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/err.h"
+
+static const char *const kinds[CREDENTIAL_KINDS] = {"krb5", "token", "ssh-key", "x509", "file", "command"};
+
+bool credential_name_valid(const char *name)
+{
+	size_t length = strlen(name);
+	return length < CREDENTIAL_NAME_SIZE && *name >= 'a' && *name <= 'z' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == length;
+}
+
+const char *credential_kind_name(enum credential_kind kind)
+{
+	return kinds[kind];
+}
+
+bool credential_kind_read(const char *name, enum credential_kind *kind)
+{
+	for (int i = 0; i < CREDENTIAL_KINDS; i++) {
+		*kind = (enum credential_kind)i;
+		if (strcmp(kinds[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Read a part "name:kind" of a list, of `length` bytes. */
+static bool credential_read(const char *text, size_t length, struct credential *credential)
+{
+	char part[2 * CREDENTIAL_NAME_SIZE];
+	if (length >= sizeof part)
+		return false;
+	memcpy(part, text, length);
+	part[length] = '\0';
+	char *colon = strchr(part, ':');
+	if (!colon)
+		return false;
+	*colon = '\0';
+	if (!credential_name_valid(part) || !credential_kind_read(colon + 1, &credential->kind))
+		return false;
+	strcpy(credential->name, part);
+	return true;
+}
+
+int credential_list_read(const char *text, struct credential list[CREDENTIALS_MOST])
+{
+	int count = 0;
+	for (const char *at = text;; at++) {
+		size_t length = strcspn(at, ",");
+		if (count == CREDENTIALS_MOST || !credential_read(at, length, &list[count]))
+			return -1;
+		for (int i = 0; i < count; i++)
+			if (strcmp(list[i].name, list[count].name) == 0)
+				return -1;
+		count++;
+		at += length;
+		if (!*at)
+			return count;
+	}
+}
+
+char *credential_delivery_context(const struct credential_delivery *d)
+{
+	return xasprintf("rota delivery 1\n%s\n%s\n%" PRId64 ".%d.%d\n%ld\n%s\n%s\n%" PRId64, d->instance, d->node, d->job_id,
+			 d->step_id, d->attempt, (long)d->uid, d->credential->name, credential_kind_name(d->credential->kind),
+			 d->version);
+}

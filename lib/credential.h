@@ -1,0 +1,55 @@
+/* credential.h - credentials of users as steps name them: names, kinds, lists of them, and what a delivery to a node is sealed for. */
+#ifndef ROTA_CREDENTIAL_H
+#define ROTA_CREDENTIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+	CREDENTIAL_NAME_SIZE = 32,
+	CREDENTIALS_MOST = 16, /* credentials of a step */
+	CREDENTIAL_SECRET_LARGEST = 1024 * 1024
+};
+
+enum credential_kind {
+	CREDENTIAL_KRB5,
+	CREDENTIAL_TOKEN,
+	CREDENTIAL_SSH_KEY,
+	CREDENTIAL_X509,
+	CREDENTIAL_FILE,
+	CREDENTIAL_COMMAND,
+	CREDENTIAL_KINDS
+};
+
+struct credential {
+	char name[CREDENTIAL_NAME_SIZE];
+	enum credential_kind kind;
+};
+
+/* Returns true for a lower-case letter and up to 30 more lower-case letters, digits, _ and -. */
+bool credential_name_valid(const char *name);
+
+/* Returns the name of a kind, such as "ssh-key". */
+const char *credential_kind_name(enum credential_kind kind);
+bool credential_kind_read(const char *name, enum credential_kind *kind);
+
+/* Read a list such as "krb5:krb5,archive:token", in which no name is given twice. Returns the number of credentials, or -1 if the list is
+ * empty or malformed. */
+int credential_list_read(const char *text, struct credential list[CREDENTIALS_MOST]);
+
+/* Whose credential is delivered, and where to. */
+struct credential_delivery {
+	const char *instance, *node;
+	int64_t job_id;
+	int step_id, attempt;
+	uid_t uid;
+	const struct credential *credential;
+	int64_t version; /* from 1 */
+};
+
+/* Returns the context of the box of a delivery (docs/formats.md, "Sealed boxes"), malloc'ed. */
+char *credential_delivery_context(const struct credential_delivery *delivery);
+
+#endif
