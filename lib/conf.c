@@ -279,6 +279,11 @@ const char *conf_controller_account(const struct conf *c)
 	return *c->controller_account ? c->controller_account : c->instance_account;
 }
 
+const char *conf_credentials_account(const struct conf *c)
+{
+	return *c->credentials_account ? c->credentials_account : c->instance_account;
+}
+
 uid_t conf_min_uid(const struct conf *c)
 {
 	enum { SYSTEM_MIN_UID = 1000 }; /* Debian: UID_MIN in login.defs */

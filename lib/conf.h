@@ -33,9 +33,11 @@ bool conf_path_is(const char *otherwise, const char *value);
 bool conf_load(struct conf *c, const char *path, struct err *e);
 void conf_clear(struct conf *c);
 
-/* Return the account of procmgrd (node.account) and of runnerd (controller.account), each by default instance.account. */
+/* Return the account of procmgrd (node.account), of runnerd (controller.account) and of rota-credd (credentials.account), each by default
+ * instance.account. */
 const char *conf_node_account(const struct conf *c);
 const char *conf_controller_account(const struct conf *c);
+const char *conf_credentials_account(const struct conf *c);
 
 /* Returns the lowest user id whose jobs run (launcher.min_uid). */
 uid_t conf_min_uid(const struct conf *c);

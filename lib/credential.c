@@ -34,21 +34,18 @@ bool credential_kind_read(const char *name, enum credential_kind *kind)
 	return false;
 }
 
-/* Read a part "name:kind" of a list, of `length` bytes. */
+/* Read a name of a list, of `length` bytes. Its kind is not known yet. */
 static bool credential_read(const char *text, size_t length, struct credential *credential)
 {
-	char part[2 * CREDENTIAL_NAME_SIZE];
+	char part[CREDENTIAL_NAME_SIZE];
 	if (length >= sizeof part)
 		return false;
 	memcpy(part, text, length);
 	part[length] = '\0';
-	char *colon = strchr(part, ':');
-	if (!colon)
-		return false;
-	*colon = '\0';
-	if (!credential_name_valid(part) || !credential_kind_read(colon + 1, &credential->kind))
+	if (!credential_name_valid(part))
 		return false;
 	strcpy(credential->name, part);
+	credential->kind = CREDENTIAL_KINDS;
 	return true;
 }
 

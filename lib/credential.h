@@ -1,4 +1,4 @@
-/* credential.h - credentials of users as steps name them: names, kinds, lists of them, and what a delivery to a node is sealed for. */
+/* credential.h - credentials of users as steps name them: names, kinds, lists of names, and what a delivery to a node is sealed for. */
 #ifndef ROTA_CREDENTIAL_H
 #define ROTA_CREDENTIAL_H
 
@@ -35,8 +35,8 @@ bool credential_name_valid(const char *name);
 const char *credential_kind_name(enum credential_kind kind);
 bool credential_kind_read(const char *name, enum credential_kind *kind);
 
-/* Read a list such as "krb5:krb5,archive:token", in which no name is given twice. Returns the number of credentials, or -1 if the list is
- * empty or malformed. */
+/* Read a list of names such as "krb5,archive", in which none is given twice. Their kinds are CREDENTIAL_KINDS: which they are, their
+ * deliveries say. Returns the number of credentials, or -1 if the list is empty or malformed. */
 int credential_list_read(const char *text, struct credential list[CREDENTIALS_MOST]);
 
 /* Whose credential is delivered, and where to. */

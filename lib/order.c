@@ -257,7 +257,7 @@ static const struct order_field spec_table[] = {
 	SOME(order_spec, notify, ORDER_SIGNAL_MOST),
 	SOME(order_spec, idle_timeout_s, INT_MAX),
 	EXTRA(order_spec, transfers, transfers_valid, "a list of transfers"),
-	EXTRA(order_spec, credentials, is_credentials, "a list of credentials such as krb5:krb5,archive:token"),
+	EXTRA(order_spec, credentials, is_credentials, "a list of credentials such as krb5,archive"),
 };
 
 static const struct order_field order_table[] = {

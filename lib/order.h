@@ -53,7 +53,7 @@ struct order_spec {
 	 * ORDER_TRANSFER_ITEMS for each transfer that the step makes. NULL: the job has none. */
 	const char *transfers;
 	const char *grows; /* attempt that the nodes are for, "812.0.1"; its step manager runs sub-steps there. NULL: none */
-	const char *credentials; /* credentials of the step, "krb5:krb5,archive:token" (lib/credential.h); NULL: none */
+	const char *credentials; /* names of credentials of the step, "krb5,archive" (lib/credential.h); NULL: none */
 };
 
 /* A launch request for one attempt on one node. It may cover several nodes whose shares differ only in node index and task ranks,

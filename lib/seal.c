@@ -101,10 +101,12 @@ fail:
 	return NULL;
 }
 
-static bool auth_key_make(const char *path, struct err *e)
+bool seal_secret_make(const char *path, struct err *e)
 {
 	unsigned char bytes[32];
 	char hex[2 * sizeof bytes + 2];
+	if (access(path, F_OK) == 0)
+		return true;
 	if (RAND_priv_bytes(bytes, sizeof bytes) != 1)
 		return err_set(e, "no random bytes for key file \"%s\"", path);
 	seal_hex(bytes, sizeof bytes, hex);
@@ -130,9 +132,12 @@ static bool pem_put(const char *path, EVP_PKEY *key, bool private, struct err *e
 	return ok;
 }
 
-static bool sign_key_make(const char *path, struct err *e)
+/* Write a new private key of the type that OpenSSL calls `type`, unless the file exists. */
+static bool key_make(const char *path, const char *type, struct err *e)
 {
-	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	EVP_PKEY *key = access(path, F_OK) == 0 ? NULL : EVP_PKEY_Q_keygen(NULL, NULL, type);
+	if (access(path, F_OK) == 0)
+		return true;
 	if (!key)
 		return err_set(e, "could not make the key for \"%s\"", path);
 	bool ok = pem_put(path, key, true, e);
@@ -161,11 +166,18 @@ static bool sign_pub_make(const char *key_path, const char *pub_path, struct err
 bool seal_keys_make(const char *dir, struct err *e)
 {
 	char *auth = xasprintf("%s/auth.key", dir), *key = xasprintf("%s/sign.key", dir), *pub = xasprintf("%s/sign.pub", dir);
-	bool ok = (access(auth, F_OK) == 0 || auth_key_make(auth, e)) && (access(key, F_OK) == 0 || sign_key_make(key, e)) &&
-		  sign_pub_make(key, pub, e);
+	bool ok = seal_secret_make(auth, e) && key_make(key, "ED25519", e) && sign_pub_make(key, pub, e);
 	free(auth);
 	free(key);
 	free(pub);
+	return ok;
+}
+
+bool seal_box_keys_make(const char *key, const char *pub, struct err *e)
+{
+	EVP_PKEY *pair = key_make(key, "X25519", e) ? seal_pem_load(key, true, "X25519", e) : NULL;
+	bool ok = pair && pem_put(pub, pair, false, e);
+	EVP_PKEY_free(pair);
 	return ok;
 }
 

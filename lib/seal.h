@@ -35,6 +35,12 @@ struct seal_verify_key; /* public half of the Ed25519 key, which is on every nod
 /* Make the keys of a new instance: DIR/auth.key, DIR/sign.key (mode 0600) and DIR/sign.pub (0644). Keys that exist are kept. */
 bool seal_keys_make(const char *dir, struct err *e);
 
+/* Make a pair of keys for sealed boxes (lib/box.h): the private key (mode 0600) and its public half (0644). Files that exist are kept. */
+bool seal_box_keys_make(const char *key, const char *pub, struct err *e);
+
+/* Make a file (mode 0600) with 32 random bytes in hex, unless it exists. */
+bool seal_secret_make(const char *path, struct err *e);
+
 struct seal_mac_key *seal_mac_key_load(const char *path, struct err *e);
 void seal_mac_key_free(struct seal_mac_key *key);
 void seal_mac(const struct seal_mac_key *key, const void *data, size_t size, unsigned char mac[SEAL_MAC_SIZE]);

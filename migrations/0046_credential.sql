@@ -153,4 +153,5 @@ comment on column rota.hook_pending.hook is
 	'What is to run: controller_prolog, controller_epilog, pre_run of burst_buffer.lua; credential: the boxes are to be sealed.';
 
 insert into rota.setting (name, value, kind, help) values
-	('credential_max', '32', 'int', 'credentials that one user may have');
+	('credential_max', '32', 'int', 'credentials that one user may have'),
+	('credential_key', '1', 'int', 'number of the key with which rota-credd seals; "rota admin cred rotate" raises it');

@@ -119,7 +119,6 @@ grant execute on function
 	api.credential_renew_failed(bigint, int, text),
 	api.credential_reseal_take(int, int),
 	api.credential_resealed(bigint[], int[], int, bytea[], bytea[]),
-	api.credential_next(),
 	api.daemon_register(text, text, int, text)
 to rota_credd;
 grant execute on function

@@ -8,6 +8,7 @@ begin
 	elsif p_role <> (case session_user
 			when 'rota_runner' then 'runnerd'
 			when 'rota_nodemgr' then 'nodemgrd'
+			when 'rota_credd' then 'rota-credd'
 			when 'rota_jobmgr_leader' then 'jobmgrd' end) then
 		raise exception 'role "%" is not that of %', session_user, p_role using errcode = '28000';
 	elsif p_role = 'procmgrd' then

@@ -126,7 +126,7 @@ begin
 	)
 	insert into hook_pending (job_id, step_id, attempt, hook)
 	select distinct n.job_id, n.step_id, n.attempt, 'credential' from needed n;
-	notify rota_credential;
+	notify rota_credential_box;
 end $$;
 comment on function internal.credential_place(internal.start_decision[]) is
 	'Steps that need credentials have nodes: their orders wait until rota-credd has sealed the credentials for these.';
@@ -179,7 +179,7 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function internal.credential_changes() is 'Credentials that may be used, and were judged otherwise, or the other way round.';
 
-create function api.credential_judge() returns table (next_at double precision)
+create function api.credential_judge() returns table (wait_s double precision, key_wanted int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
 	v_row credential;
@@ -206,14 +206,16 @@ begin
 		if cardinality(v_jobs) < v_most then
 			update credential c set judged = not c.judged where c.credential_id = v_row.credential_id;
 		end if;
-		return query select extract(epoch from now())::double precision;
+		return query select 0::double precision, internal.setting_int('credential_key');
 		return;
 	end if;
 	return query
-	select extract(epoch from min(c.expires_at) - internal.credential_margin())::double precision
-	from credential c
-	where c.removed_at is null and c.judged and c.expires_at is not null;
+	select extract(epoch from least(internal.credential_renew_at(), (
+		select min(c.expires_at) - internal.credential_margin() from credential c
+		where c.removed_at is null and c.judged and c.expires_at is not null)) - now())::double precision,
+		internal.setting_int('credential_key');
 end $$;
 comment on function api.credential_judge() is
-	'Hold steps whose credentials have died, release those whose have come back, and close attempts that wait for dead ones. Answers when '
-	'something is due again (epoch seconds), null: not before something changes. Some jobs at a time: call it again at once if that is now.';
+	'Hold steps whose credentials have died, release those whose have come back, and close attempts that wait for dead ones. wait_s: '
+	'seconds until something is due again, 0: at once, for some jobs are judged at a time; null: not before something changes. key_wanted: '
+	'number of the key that is to seal.';

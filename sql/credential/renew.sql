@@ -38,6 +38,16 @@ begin
 end $$;
 comment on function internal.credential_needed(rota.credential) is 'A step outlives the credential, or may.';
 
+create function internal.credential_renew_at() returns timestamptz
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select min(greatest(c.expires_at - internal.credential_early(c.changed_at, c.expires_at), c.again_at))
+		from credential c
+		where c.removed_at is null and c.renewable and c.expires_at > now());
+end $$;
+comment on function internal.credential_renew_at() is 'When the next renewal may be due; null: none is known.';
+
 create function api.credential_renew_take(p_most int, p_hold_s int)
 returns table (credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
 	facts jsonb)
@@ -90,12 +100,3 @@ begin
 end $$;
 comment on function api.credential_renew_failed(bigint, int, text) is 'A renewal has failed; it is tried again after a pause that doubles.';
 
-create function api.credential_next() returns double precision
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
-begin
-	return (
-		select extract(epoch from min(greatest(c.expires_at - internal.credential_early(c.changed_at, c.expires_at), c.again_at)))
-		from credential c
-		where c.removed_at is null and c.renewable and c.expires_at > now());
-end $$;
-comment on function api.credential_next() is 'When the next renewal may be due (epoch seconds); null: none is known.';

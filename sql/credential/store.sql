@@ -38,6 +38,7 @@ begin
 	update credential_use u set wanted = p_version
 	where u.credential_id = p_id and u.gone_at is null and u.removed_at is null;
 	notify rota_credential;
+	notify rota_credential_box;
 end $$;
 comment on function internal.credential_put(bigint, int, int, bytea, bytea, jsonb) is
 	'Store a version: nonce, sealed secret, and what is known of it {subject, expires, renewable, renew_until}, times in epoch seconds.';

@@ -22,6 +22,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"hook", {"list", "show", "retry", "status"}},
 	{"pool", {"list"}},
 	{"power", {"on", "off", "list"}},
+	{"cred", {"rotate", "key"}},
 	{"usage", {"rebuild"}},
 	{"db", {"upgrade"}},
 	{"export", {NULL}},

@@ -86,6 +86,7 @@ json_t *instance_parts(const struct instance *in)
 	daemons_add(parts, in, "jobmgrd");
 	daemons_add(parts, in, "nodemgrd");
 	daemons_add(parts, in, "runnerd");
+	daemons_add(parts, in, "rota-credd");
 	part_add(parts, "PostgreSQL", NULL, NULL, instance_postgres(in), postgres_version(in));
 	part_add(parts, "munged", NULL, NULL, instance_munged(in), munged_version());
 	launchers_add(parts, in);

@@ -2,6 +2,8 @@
 #ifndef ROTA_BIN_UP_H
 #define ROTA_BIN_UP_H
 
+#include <pwd.h>
+
 #include "bin/rota/instance/instance.h"
 
 /* Numbers from the command line of `rota up`; 0 if an option was not given. */
@@ -20,6 +22,21 @@ bool up_keys(const struct instance *in, struct err *e);
 
 /* Check the accounts that the configuration gives to procmgrd and runnerd, and prepare the folders for them. */
 bool up_accounts(const struct instance *in, struct err *e);
+
+/* Make (or keep) one folder with owner and mode. A link in the place of the folder is refused. */
+bool up_folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *e);
+
+/* Find the account that the setting `key` gives to a daemon; NULL with an error if there is none. */
+const struct passwd *up_account_find(const char *key, const char *account, struct err *e);
+
+/* Make the pid file of a daemon, which belongs to its account. */
+bool up_pid_file_make(const struct instance *in, const char *daemon, uid_t uid, gid_t gid, struct err *e);
+
+/* Make the keys for credentials, if the instance holds any: those of rota-credd, and the one of the nodes. */
+bool up_credential_keys(const struct instance *in, struct err *e);
+
+/* Tell the database the public key of the nodes, rows of the API's verb `nodes`, if the instance holds credentials. */
+bool up_credential_nodes(const struct instance *in, const json_t *nodes, struct err *e);
 
 /* Make the pid file of runnerd and the folder of its socket. Its account cannot make files in the folder of another one. */
 bool up_runner_files(const struct instance *in, struct err *e);
@@ -40,7 +57,7 @@ bool up_doors_make(const struct instance *in, const char *folder, struct err *e)
 /* Make sure that the running server lets all roles of Rota in. */
 bool up_doors(const struct instance *in, struct err *e);
 
-/* Start jobmgrd and wait until it answers. Start nodemgrd. Start runnerd if a controller prolog or epilog is configured or
+/* Start jobmgrd and wait until it answers. Start nodemgrd, and rota-credd if the instance holds credentials. Start runnerd if a controller prolog or epilog is configured or
  * mail can be sent. */
 bool up_daemons(const struct instance *in, struct err *e);
 

@@ -1,7 +1,7 @@
 /* up_doors.c - who may connect to the PostgreSQL of a private instance: pg_hba.conf and pg_ident.conf. For `rota up`.
  *
  * Peer authentication maps users of the operating system to roles. The account, and root if root made the instance, may be every
- * role of Rota. The account of runnerd may be rota_runner. Other users may only be the role of their own name. Process managers
+ * role of Rota. The account of runnerd may be rota_runner, that of rota-credd rota_credd. Other users may only be the role of their own name. Process managers
  * give a password.
  * Invariants:
  * - A cluster that an older version made gets the lines that it lacks; other lines stay behind them. */
@@ -13,9 +13,9 @@
 #include "bin/rota/instance/process.h"
 #include "bin/rota/instance/up.h"
 
-static const char *const ROLES[] = {"postgres",		  "rota_owner",	       "rota_admin",   "rota_jobmgr",
-				    "rota_jobmgr_leader", "rota_jobmgr_admin", "rota_nodemgr", "rota_runner",
-				    "rota_node",	  "rota_analyst",      "rota_reader",  NULL};
+static const char *const ROLES[] = {"postgres",		 "rota_owner",	 "rota_admin",	"rota_jobmgr", "rota_jobmgr_leader",
+				    "rota_jobmgr_admin", "rota_nodemgr", "rota_runner", "rota_credd",  "rota_node",
+				    "rota_analyst",	 "rota_reader",	 NULL};
 
 /* How pg_hba.conf lets process managers in; the first line that fits counts. The owner of the schemas is a member of rota_nodes. */
 static const char NODE_DOORS[] = "local rota rota_owner,rota_node peer map=rota\n"
@@ -44,6 +44,8 @@ static char *doors_write_ident(const struct instance *in)
 	}
 	if (in->root && strcmp(conf_controller_account(&in->conf), in->account) != 0)
 		fprintf(out, "rota \"%s\" rota_runner\n", conf_controller_account(&in->conf));
+	if (in->root && strcmp(conf_credentials_account(&in->conf), in->account) != 0)
+		fprintf(out, "rota \"%s\" rota_credd\n", conf_credentials_account(&in->conf));
 	fputs("rota /^(?!postgres$|rota_)(.*)$ \\1\n", out);
 	if (fclose(out))
 		die("out of memory");

@@ -45,8 +45,7 @@ static bool parents_make(const char *path, struct err *e)
 	return ok;
 }
 
-/* Make (or keep) one folder with owner and mode. A link in the place of the folder is refused. */
-static bool folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *e)
+bool up_folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *e)
 {
 	int fd;
 	bool ok;
@@ -115,6 +114,12 @@ static bool node_is_apart(const struct instance *in)
 	return in->root && account && *account && strcmp(account, in->account) != 0;
 }
 
+/* Does the instance hold credentials? All users then read keys/cred.pub. */
+static bool holds_credentials(const struct instance *in)
+{
+	return in->conf.credentials_keys && *in->conf.credentials_keys;
+}
+
 bool up_reach(const struct instance *in, struct err *e)
 {
 	return !in->root || (process_as_account(in, home_reach, e) && process_as_account(in, programs_reach, e));
@@ -129,14 +134,14 @@ bool up_folders(const struct instance *in, struct err *e)
 			longest);
 		return err_hint(e, "Set ROTA_HOME to a shorter path.");
 	}
-	if (!parents_make(in->home, e) || !folder_make(in->home, 0711, geteuid(), getegid(), e))
+	if (!parents_make(in->home, e) || !up_folder_make(in->home, 0711, geteuid(), getegid(), e))
 		return false;
 	for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
 		char *path = instance_path(in, "%s", FOLDERS[i].name);
 		bool accounts = in->root && FOLDERS[i].accounts;
-		bool entered = !strcmp(FOLDERS[i].name, "keys") && node_is_apart(in);
-		bool ok = folder_make(path, entered ? 0711 : FOLDERS[i].mode, accounts ? in->uid : geteuid(),
-				      accounts ? in->gid : getegid(), e);
+		bool entered = !strcmp(FOLDERS[i].name, "keys") && (node_is_apart(in) || holds_credentials(in));
+		bool ok = up_folder_make(path, entered ? 0711 : FOLDERS[i].mode, accounts ? in->uid : geteuid(),
+					 accounts ? in->gid : getegid(), e);
 
 		free(path);
 		if (!ok)
@@ -145,8 +150,7 @@ bool up_folders(const struct instance *in, struct err *e)
 	return true;
 }
 
-/* Find an account that daemons may run as; NULL with an error if there is none. */
-static const struct passwd *account_find(const char *key, const char *account, struct err *e)
+const struct passwd *up_account_find(const char *key, const char *account, struct err *e)
 {
 	const struct passwd *pw = getpwnam(account);
 	if (pw && pw->pw_uid != 0)
@@ -156,15 +160,14 @@ static const struct passwd *account_find(const char *key, const char *account, s
 	return NULL;
 }
 
-/* Make the pid file of runnerd, which belongs to its account. */
-static bool runner_pid_make(const struct instance *in, uid_t uid, gid_t gid, struct err *e)
+bool up_pid_file_make(const struct instance *in, const char *daemon, uid_t uid, gid_t gid, struct err *e)
 {
-	char *path = instance_path(in, "run/runnerd-1.pid");
+	char *path = instance_path(in, "run/%s-1.pid", daemon);
 	struct stat st;
 	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	bool ok = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink == 1 && !fchown(fd, uid, gid);
 	if (!ok)
-		err_sys(e, "could not make \"%s\" for the account of runnerd", path);
+		err_sys(e, "could not make \"%s\" for the account of %s", path, daemon);
 	if (fd >= 0)
 		close(fd);
 	free(path);
@@ -173,19 +176,19 @@ static bool runner_pid_make(const struct instance *in, uid_t uid, gid_t gid, str
 
 bool up_runner_files(const struct instance *in, struct err *e)
 {
-	const struct passwd *pw = in->root ? account_find("controller.account", conf_controller_account(&in->conf), e) : NULL;
+	const struct passwd *pw = in->root ? up_account_find("controller.account", conf_controller_account(&in->conf), e) : NULL;
 	if (!pw && in->root)
 		return false;
 	char *folder = instance_path(in, "run/hook");
-	bool ok = folder_make(folder, 0755, pw ? pw->pw_uid : geteuid(), pw ? pw->pw_gid : getegid(), e);
+	bool ok = up_folder_make(folder, 0755, pw ? pw->pw_uid : geteuid(), pw ? pw->pw_gid : getegid(), e);
 	free(folder);
-	return ok && (!pw || runner_pid_make(in, pw->pw_uid, pw->pw_gid, e));
+	return ok && (!pw || up_pid_file_make(in, "runnerd", pw->pw_uid, pw->pw_gid, e));
 }
 
 bool up_accounts(const struct instance *in, struct err *e)
 {
-	return !in->root || (account_find("node.account", conf_node_account(&in->conf), e) &&
-			     account_find("controller.account", conf_controller_account(&in->conf), e) && up_folders(in, e));
+	return !in->root || (up_account_find("node.account", conf_node_account(&in->conf), e) &&
+			     up_account_find("controller.account", conf_controller_account(&in->conf), e) && up_folders(in, e));
 }
 
 /* Give a file that root made to the account. */

@@ -1,4 +1,4 @@
-/* up_nodes.c - starts jobmgrd, nodemgrd and runnerd, makes the nodes and starts their launchers, for `rota up`.
+/* up_nodes.c - starts jobmgrd, nodemgrd, rota-credd and runnerd, makes the nodes and starts their launchers, for `rota up`.
  *
  * Nodes and the partition are made through the HTTP API, as an administrator would. Existing nodes are kept. Each node of the
  * database is a node of this machine in a private instance, so each node gets a launcher. */
@@ -86,6 +86,8 @@ bool up_daemons(const struct instance *in, struct err *e)
 {
 	return daemon_have(in, "jobmgrd", in->account, gate_answers, e) &&
 	       daemon_have(in, "nodemgrd", in->account, daemon_runs, e) &&
+	       (!*in->conf.credentials_keys ||
+		daemon_have(in, "rota-credd", conf_credentials_account(&in->conf), daemon_runs, e)) &&
 	       (!runner_is_needed(&in->conf) ||
 		(up_runner_files(in, e) && daemon_have(in, "runnerd", conf_controller_account(&in->conf), daemon_runs, e)));
 }
@@ -324,7 +326,7 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	if (ok && (in->conf.launcher_dry_run || in->conf.launcher_virtual > 0))
 		instance_say(in,
 			     "dry run (see section launcher of rota.conf): steps are reported as completed, but nothing is run");
-	ok = ok && up_logins(in, nodes, e);
+	ok = ok && up_logins(in, nodes, e) && up_credential_nodes(in, nodes, e);
 	if (in->conf.launcher_virtual > 0) /* one launcher for n1, n2 and so on */
 		ok = ok && launcher_start(in, UP_VIRTUAL_NAME, seen, e);
 	json_array_foreach (nodes, i, row)

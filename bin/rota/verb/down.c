@@ -1,7 +1,7 @@
 /* down.c - `rota down`: ends every process that `rota up` started, in the order of their dependencies.
  *
  * Launchers end first: each launcher ends its keepers, which run their epilogs, and procmgrd reports the ends. A node whose
- * launcher died while keepers live gets a new launcher first. nodemgrd, runnerd, jobmgrd, PostgreSQL and munged follow. */
+ * launcher died while keepers live gets a new launcher first. nodemgrd, runnerd, rota-credd, jobmgrd, PostgreSQL and munged follow. */
 #include <dirent.h>
 #include <errno.h>
 #include <fts.h>
@@ -166,6 +166,7 @@ static bool all_end(const struct instance *in)
 
 	ok = daemons_end(in, "nodemgrd") && ok;
 	ok = daemons_end(in, "runnerd") && ok;
+	ok = daemons_end(in, "rota-credd") && ok;
 	ok = daemons_end(in, "jobmgrd") && ok;
 	postgres = instance_postgres(in);
 	ok = part_end(in, "PostgreSQL", postgres, SIGINT, POSTGRES_SECONDS, alive_postgres, &postgres) && ok;

@@ -1,0 +1,226 @@
+/* cred.c - `rota cred`: adds, lists, shows, refreshes and removes credentials, which steps get with --cred=NAME. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bin/rota/call/call.h"
+#include "bin/rota/call/upload.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/table.h"
+#include "lib/credential.h"
+#include "lib/err.h"
+
+enum { CRED_REFRESH_URL = 256, CRED_COMMAND, CRED_EXPIRES, CRED_ALL };
+
+const struct verb_option cred_options[] = {
+	{'k', "kind", "KIND", "krb5, token, ssh-key, x509, file or command (default: the name)"},
+	{CRED_REFRESH_URL, "refresh-url", "URL", "of a token: where it is renewed by OAuth2"},
+	{CRED_COMMAND, "command", "NAME", "of kind command: which program of the site makes it"},
+	{CRED_EXPIRES, "expires", "SECONDS", "of a file or token: seconds from now until it expires"},
+	{'u', "user", "USER", "credentials of this user (operators)"},
+	{CRED_ALL, "all", NULL, "credentials of all users (operators)"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+/* The command line of `rota cred`. */
+struct cred_line {
+	json_t *request;
+	const char *path; /* file with the secret; NULL: the default of its kind */
+	bool wide, json;
+};
+
+static void line_read(struct verb_scan *scan, struct cred_line *line)
+{
+	for (int id; (id = verb_next(scan));) {
+		switch (id) {
+		case 'k':
+			json_object_set_new(line->request, "kind", words_text(scan));
+			break;
+		case CRED_REFRESH_URL:
+			json_object_set_new(line->request, "refresh_url", words_text(scan));
+			break;
+		case CRED_COMMAND:
+			json_object_set_new(line->request, "command", words_text(scan));
+			break;
+		case CRED_EXPIRES:
+			json_object_set_new(line->request, "expires",
+					    json_integer((json_int_t)time(NULL) + verb_number(scan, 1, 999999999)));
+			break;
+		case 'u':
+			json_object_set_new(line->request, "user", words_text(scan));
+			break;
+		case CRED_ALL:
+			json_object_set_new(line->request, "all", json_true());
+			break;
+		default:
+			line->wide |= id == 'w';
+			line->json |= id == VERB_JSON;
+		}
+	}
+}
+
+/* Read the operands: the action, the name, and of "add" the file. */
+static const char *line_operands(struct verb_scan *scan, struct cred_line *line)
+{
+	static const char *const actions[] = {"add", "list", "show", "refresh", "remove"};
+	const char *action = scan->operands ? scan->argv[scan->at] : "list";
+	bool add = !strcmp(action, "add"), list = !strcmp(action, "list");
+	enum credential_kind kind;
+	size_t i = 0;
+
+	while (i < sizeof actions / sizeof *actions && strcmp(action, actions[i]) != 0)
+		i++;
+	if (i == sizeof actions / sizeof *actions)
+		verb_misuse(scan->verb, "\"%s\" is no action: add, list, show, refresh or remove", action);
+	verb_operands(scan, list ? 0 : 2, list ? 1 : add ? 3 : 2);
+	json_object_set_new(line->request, "action", json_string(action));
+	if (list)
+		return action;
+	scan->value = scan->argv[scan->at + 1];
+	json_object_set_new(line->request, "name", words_text(scan));
+	line->path = scan->operands > 2 ? scan->argv[scan->at + 2] : NULL;
+	if (add && !json_object_get(line->request, "kind")) {
+		if (!credential_kind_read(scan->value, &kind))
+			verb_misuse(scan->verb, "say of which kind it is: rota cred add %s --kind=KIND", scan->value);
+		json_object_set_new(line->request, "kind", json_string(scan->value));
+	}
+	return action;
+}
+
+/* Returns how long a credential can be relied on, in a few words. */
+static const char *credential_state(const json_t *credential)
+{
+	if (*format_text(credential, "objection"))
+		return "dead";
+	if (*format_text(credential, "failure"))
+		return "not renewed";
+	return json_is_true(json_object_get(credential, "renewable")) ? "renewable" : "good";
+}
+
+static void credentials_print(const json_t *credentials, bool wide)
+{
+	static const struct table_column COLUMNS[] = {
+		{"NAME", false, 0},    {"KIND", false, 0},  {"USER", false, 6},	   {"SUBJECT", false, 12},
+		{"EXPIRES", false, 0}, {"STATE", false, 0}, {"RENEWALS", true, 0},
+	};
+	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	const json_t *credential;
+	size_t i;
+
+	json_array_foreach (credentials, i, credential) {
+		const json_t *expires = json_object_get(credential, "expires_at");
+
+		table_cell(table, format_text(credential, "name"));
+		table_cell(table, format_text(credential, "kind"));
+		table_cell(table, format_text(credential, "user"));
+		table_cell(table, format_text(credential, "subject"));
+		table_cell(table, json_is_string(expires) ? format_time(expires).s : "never");
+		table_cell(table, credential_state(credential));
+		table_cell(table, format_count(json_object_get(credential, "renewals")).s);
+	}
+	table_print(table, stdout, wide);
+	table_free(table);
+}
+
+/* Print one line "  What        text", if there is a text. */
+static void fact_print(const char *what, const char *text)
+{
+	if (*text)
+		printf("  %-12s%s\n", what, text);
+}
+
+static void time_print(const char *what, const json_t *credential, const char *key)
+{
+	const json_t *time = json_object_get(credential, key);
+
+	if (json_is_string(time))
+		fact_print(what, format_time(time).s);
+}
+
+static void uses_print(const json_t *uses)
+{
+	static const struct table_column COLUMNS[] = {
+		{"STEP", false, 0}, {"NODE", false, 0}, {"SINCE", false, 0}, {"UNTIL", false, 0}, {"VERSION", true, 0},
+	};
+	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	const json_t *use;
+	size_t i;
+
+	json_array_foreach (uses, i, use) {
+		const json_t *gone = json_object_get(use, "gone_at"), *removed = json_object_get(use, "removed_at");
+		const json_t *end = json_is_string(removed) ? removed : gone;
+		char step[64];
+
+		snprintf(step, sizeof step, "%lld.%lld.%lld", (long long)json_integer_value(json_object_get(use, "job_id")),
+			 (long long)json_integer_value(json_object_get(use, "step_id")),
+			 (long long)json_integer_value(json_object_get(use, "attempt")));
+		table_cell(table, step);
+		table_cell(table, format_text(use, "node"));
+		table_cell(table, format_time(json_object_get(use, "ordered_at")).s);
+		table_cell(table, json_is_string(end) ? format_time(end).s : "has it");
+		table_cell(table, format_count(json_object_get(use, "version")).s);
+	}
+	table_print(table, stdout, false);
+	table_free(table);
+}
+
+static void credential_print(const json_t *credential)
+{
+	printf("credential %s: %s\n", format_text(credential, "name"), credential_state(credential));
+	fact_print("Kind", format_text(credential, "kind"));
+	fact_print("Owner", format_text(credential, "user"));
+	fact_print("Subject", format_text(credential, "subject"));
+	fact_print("Version", format_count(json_object_get(credential, "version")).s);
+	time_print("Added", credential, "made_at");
+	time_print("Changed", credential, "changed_at");
+	time_print("Expires", credential, "expires_at");
+	time_print("Renewable to", credential, "renew_until");
+	time_print("Renewed", credential, "renewed_at");
+	fact_print("Refresh URL", format_text(credential, "refresh_url"));
+	fact_print("Command", format_text(credential, "command"));
+	fact_print("Failure", format_text(credential, "failure"));
+	fact_print("Steps wait", format_text(credential, "objection"));
+	if (json_array_size(json_object_get(credential, "uses"))) {
+		putchar('\n');
+		uses_print(json_object_get(credential, "uses"));
+	}
+}
+
+static void answer_print(const char *action, const json_t *answer, bool wide)
+{
+	if (!strcmp(action, "list"))
+		credentials_print(json_object_get(answer, "credentials"), wide);
+	else if (!strcmp(action, "add") || !strcmp(action, "show"))
+		credential_print(answer);
+	else
+		printf("credential %s: %s\n", format_text(answer, "name"), format_text(answer, "action"));
+}
+
+int verb_cred(const struct verb *verb, int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
+	struct cred_line line = {.request = json_object()};
+	const char *action;
+	json_t *answer;
+	int status = EXIT_OK;
+
+	line_read(&scan, &line);
+	action = line_operands(&scan, &line);
+	if (!strcmp(action, "add")) {
+		answer = upload_credential(line.request, line.path, &status);
+	} else {
+		answer = call_gate("credentials", line.request);
+		status = answer ? EXIT_OK : call_status();
+	}
+	if (answer && line.json)
+		call_print_json();
+	else if (answer)
+		answer_print(action, answer, line.wide);
+	json_decref(answer);
+	return status;
+}

@@ -1,0 +1,36 @@
+/* child.h - runs rota-credential: the only program that reads what users have sent, and that talks to their servers. */
+#ifndef ROTA_CREDMGR_CHILD_H
+#define ROTA_CREDMGR_CHILD_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct child;
+
+/* What rota-credential has answered. Everything belongs to the child, and is gone after the callback. */
+struct child_answer {
+	bool good;
+	const char *facts;	     /* JSON; "" if it is not good */
+	const unsigned char *secret; /* of `renew`: the new secret */
+	size_t size;
+	const char *reason; /* why it is not good */
+};
+
+/* The callback for the end of a program. The child is freed after it. */
+typedef void child_done(const struct child_answer *answer, void *arg);
+
+/* Start rota-credential with these arguments (NULL-terminated, without its name) and the secret on its standard input. It is killed after
+ * `seconds`. `done` is called later, also if it could not be started. */
+struct child *child_start(struct event_base *base, char *const *arguments, const void *secret, size_t size, int seconds,
+			  child_done *done, void *arg);
+
+/* Kill the program without a callback, and free it. */
+void child_free(struct child *c);
+
+/* Reap the process if it is that of the child. Returns false if it is not. If it is, the callback has been called, and the child is
+ * gone. */
+bool child_reap(struct child *c, pid_t pid);
+
+#endif

@@ -1,0 +1,125 @@
+/* credd_box.c - seals credentials for the nodes of attempts, so that only the node's own key opens them.
+ *
+ * Called by: credd.c.
+ * Invariants:
+ * - A box is bound to instance, node, attempt, owner, name, kind and version, and its maker is certain: lib/box.h.
+ * - Nothing is remembered of a box. One that was not stored is made again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "credmgr/credd_parts.h"
+#include "lib/crash.h"
+#include "lib/credential.h"
+#include "lib/log.h"
+
+enum { BOXES = 64 /* in one call */ };
+
+/* The columns of a call of api.credential_box_put. */
+enum { COLUMN_JOB, COLUMN_STEP, COLUMN_ATTEMPT, COLUMN_NODE, COLUMN_NAME, COLUMN_VERSION, COLUMN_BOX, COLUMNS };
+
+static void box_put(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	credd_answered(arg, CREDD_BOX, result && true, result, e);
+}
+
+/* What of a held secret the step gets, where that is not all of it: of a token that can be renewed, the token itself. *object is its
+ * owner. */
+static void box_choose(const char *kind, unsigned char **plain, size_t *size)
+{
+	if (strcmp(kind, "token") != 0 || **plain != '{')
+		return;
+	json_t *object = json_loadb((const char *)*plain, *size, 0, NULL);
+	const char *token = json_string_value(json_object_get(object, "access_token"));
+	if (token) {
+		unsigned char *alone = (unsigned char *)xstrdup(token);
+		xfree_wiped(*plain, *size);
+		*plain = alone;
+		*size = strlen(token);
+	}
+	json_decref(object);
+}
+
+static bool box_make(const struct credd *c, const PGresult *result, int row, unsigned char **box, size_t *box_size, struct err *e)
+{
+	struct credd_row r = credd_row_read(result, row);
+	struct credential credential = {0};
+	struct credential_delivery delivery = {.instance = c->conf->instance_name,
+					       .node = db_text(result, row, "node"),
+					       .job_id = strtoll(db_text(result, row, "job_id"), NULL, 10),
+					       .step_id = (int)strtol(db_text(result, row, "step_id"), NULL, 10),
+					       .attempt = (int)strtol(db_text(result, row, "attempt"), NULL, 10),
+					       .uid = (uid_t)r.uid,
+					       .credential = &credential,
+					       .version = r.version};
+	size_t key_size, size;
+	unsigned char *key = credd_bytes(result, row, "node_key", &key_size), *plain;
+	snprintf(credential.name, sizeof credential.name, "%s", r.name);
+	bool good = (key_size == BOX_KEY && credential_kind_read(r.kind, &credential.kind)) ||
+		    err_set(e, "the row of a box is malformed");
+	good = good && credd_row_unseal(c, result, row, &plain, &size, e);
+	if (good) {
+		char *context = credential_delivery_context(&delivery);
+		box_choose(r.kind, &plain, &size);
+		good = box_seal(key, keyring_box(c->ring), context, plain, size, box, box_size, e);
+		xfree_wiped(plain, size);
+		free(context);
+	}
+	free(key);
+	return good;
+}
+
+/* Make the box of a row, and add it to the columns. */
+static void box_add(const struct credd *c, const PGresult *result, int row, struct db_array **columns)
+{
+	static const char *const numbers[] = {
+		[COLUMN_JOB] = "job_id", [COLUMN_STEP] = "step_id", [COLUMN_ATTEMPT] = "attempt", [COLUMN_NODE] = "node_id"};
+	unsigned char *box;
+	size_t size;
+	struct err e = {0};
+	if (!box_make(c, result, row, &box, &size, &e)) {
+		log_error("credential %s for job %s was not sealed: %s", db_text(result, row, "name"),
+			  db_text(result, row, "job_id"), e.message);
+		return;
+	}
+	for (int i = COLUMN_JOB; i <= COLUMN_NODE; i++)
+		db_array_int(columns[i], strtoll(db_text(result, row, numbers[i]), NULL, 10));
+	db_array_text(columns[COLUMN_NAME], db_text(result, row, "name"));
+	db_array_int(columns[COLUMN_VERSION], strtoll(db_text(result, row, "version"), NULL, 10));
+	db_array_bytes(columns[COLUMN_BOX], box, (int)size);
+	free(box);
+}
+
+static void box_taken(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct credd *c = arg;
+	struct db_array *columns[COLUMNS];
+	struct db_param params[COLUMNS];
+	(void)db;
+	if (!result || PQntuples(result) == 0) {
+		credd_answered(c, CREDD_BOX, false, result, e);
+		return;
+	}
+	for (int i = 0; i < COLUMNS; i++)
+		columns[i] = db_array_new();
+	for (int i = 0; i < PQntuples(result); i++)
+		box_add(c, result, i, columns);
+	for (int i = 0; i < COLUMNS; i++)
+		params[i] = (struct db_param){db_array_literal(columns[i]), -1};
+	crash_point(CRASH_credential_boxed);
+	if (strcmp(params[COLUMN_JOB].value, "{}") == 0)
+		credd_answered(c, CREDD_BOX, false, result, e); /* none could be made; the next beat tries again */
+	else
+		db_call(c->db, API_credential_box_put, params, COLUMNS, box_put, c);
+	for (int i = 0; i < COLUMNS; i++)
+		db_array_free(columns[i]);
+}
+
+void credd_box_ask(struct credd *c)
+{
+	char most[16];
+	c->asking[CREDD_BOX] = true;
+	snprintf(most, sizeof most, "%d", BOXES);
+	db_call(c->db, API_credential_box_take, (struct db_param[]){{most, -1}}, 1, box_taken, c);
+}

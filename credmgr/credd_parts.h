@@ -1,0 +1,102 @@
+/* credd_parts.h - what the files of rota-credd share. No other file includes this header.
+ *
+ * credd.c starts and ends it, receives events and asks the database in turn; credd_upload.c stores uploads, credd_box.c seals for nodes,
+ * credd_renew.c renews, credd_reseal.c changes keys, and has steps held and released. credd_work.c has what is under way, and
+ * credd_row.c reads rows. Calls go down this list, never up. */
+#ifndef ROTA_CREDMGR_CREDD_PARTS_H
+#define ROTA_CREDMGR_CREDD_PARTS_H
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "credmgr/child.h"
+#include "credmgr/keyring.h"
+#include "lib/conf.h"
+#include "lib/db.h"
+#include "lib/err.h"
+
+/* The questions to the database, in the order in which they are asked. One of a kind is under way at a time. */
+enum credd_task { CREDD_BOX, CREDD_UPLOAD, CREDD_RENEW, CREDD_JUDGE, CREDD_RESEAL, CREDD_TASKS };
+
+struct credd {
+	struct event_base *base;
+	const struct conf *conf;
+	char *name;
+	struct db *db;
+	struct db_watcher watcher;
+	struct keyring *ring;
+	struct event *beat, *soon, *children;
+	bool due[CREDD_TASKS], asking[CREDD_TASKS];
+	struct credd_work *works; /* uploads and renewals under way */
+	int work_count;
+	int64_t registered_at_us; /* last registration of this daemon, as time since boot */
+};
+
+/* credd_row.c: a credential as a row of the database has it. Texts belong to the row. */
+struct credd_row {
+	const char *name, *kind, *user;
+	int64_t uid;
+	int version;
+};
+struct credd_row credd_row_read(const PGresult *result, int row);
+
+/* Returns the text to which a secret is bound in the database, malloc'ed. */
+char *credd_row_context(const struct credd_row *r);
+
+/* Returns the text to which the upload of a secret is bound, malloc'ed: `instance` is that of the sender. */
+char *credd_upload_context(const char *instance, const struct credd_row *r);
+
+/* Read a column of type bytea; malloc'ed. */
+unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size);
+
+/* Open the secret of a row with columns key_version, nonce and sealed. */
+bool credd_row_unseal(const struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e);
+
+/* credd_work.c: an upload or a renewal that rota-credential works on. */
+struct credd_work {
+	struct credd_work *next;
+	struct credd *credd;
+	struct child *child; /* NULL: it has ended, and the database is told */
+	bool is_upload;	     /* else a renewal */
+	int64_t id;	     /* of the upload or the credential */
+	int64_t uid;
+	char *name, *kind, *user;
+	int version; /* that the secret gets */
+	unsigned char *secret;
+	size_t size;
+};
+
+/* Is there space for another one? */
+int credd_work_free_slots(const struct credd *c);
+
+/* Is an upload of this number under way? Renewals need no such question: the database does not answer them twice. */
+bool credd_work_has_upload(const struct credd *c, int64_t id);
+
+/* Make one of a row; it takes over `secret`. */
+struct credd_work *credd_work_new(struct credd *c, int64_t id, const struct credd_row *r, unsigned char *secret, size_t size);
+void credd_work_end(struct credd_work *w);
+
+/* Start rota-credential for it: `action` is inspect or renew, facts what the owner has said of it (JSON text). */
+void credd_work_start(struct credd_work *w, const char *action, const char *facts, child_done *done);
+
+/* Seal what the work has ended with, for its version. *nonce has KEYRING_NONCE bytes; *sealed is malloc'ed. */
+bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
+		     unsigned char **sealed, size_t *sealed_size, struct err *e);
+
+/* credd.c: what is due may be asked now. */
+void credd_poll(struct credd *c);
+
+/* One question of each file. Each sets c->asking of its task, until the answer is there. */
+void credd_box_ask(struct credd *c);
+void credd_upload_ask(struct credd *c);
+void credd_renew_ask(struct credd *c);
+void credd_judge_ask(struct credd *c);
+void credd_reseal_ask(struct credd *c);
+
+/* The answer to a question is there. `again`: ask at once again. Logs a failure; the next beat asks again then. */
+void credd_answered(struct credd *c, enum credd_task task, bool again, const PGresult *result, const struct err *e);
+
+#endif

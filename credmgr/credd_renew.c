@@ -1,0 +1,108 @@
+/* credd_renew.c - renews credentials that steps outlive: rota-credential gets the secret, and answers the next one.
+ *
+ * Called by: credd.c.
+ * Invariants:
+ * - The database decides which are due, and answers none to two rota-credd at a time (api.credential_renew_take).
+ * - A renewed secret that is not committed is lost, and the old one is renewed again: the end of a ticket or token of before does not
+ *   depend on that. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "credmgr/credd_parts.h"
+#include "lib/crash.h"
+#include "lib/log.h"
+
+enum { RENEW_MARGIN = 5 /* seconds for which the database keeps a renewal after the time limit of its program */ };
+
+static void renew_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct credd_work *w = arg;
+	struct credd *c = w->credd;
+	(void)db;
+	if (!result)
+		log_error("could not store a renewed credential; trying again: %s %s", e->code, e->message);
+	credd_work_end(w);
+	c->due[CREDD_RENEW] = c->due[CREDD_RENEW] || result;
+	credd_poll(c);
+}
+
+static void renew_fail(struct credd_work *w, const char *reason)
+{
+	char id[24], version[16];
+	log_info("credential %s of user %lld was not renewed: %s", w->name, (long long)w->uid, reason);
+	snprintf(id, sizeof id, "%lld", (long long)w->id);
+	snprintf(version, sizeof version, "%d", w->version - 1);
+	db_call(w->credd->db, API_credential_renew_failed, (struct db_param[]){{id, -1}, {version, -1}, {reason, -1}}, 3,
+		renew_answered, w);
+}
+
+static void renew_store(struct credd_work *w, const struct child_answer *answer)
+{
+	struct err e = {0};
+	unsigned char nonce[KEYRING_NONCE], *sealed;
+	size_t sealed_size;
+	char id[24], version[16], key[16];
+	if (!credd_work_seal(w, answer->secret, answer->size, nonce, &sealed, &sealed_size, &e)) {
+		renew_fail(w, e.message);
+		return;
+	}
+	snprintf(id, sizeof id, "%lld", (long long)w->id);
+	snprintf(version, sizeof version, "%d", w->version);
+	snprintf(key, sizeof key, "%d", keyring_newest(w->credd->ring));
+	db_call(w->credd->db, API_credential_renewed,
+		(struct db_param[]){{id, -1},
+				    {version, -1},
+				    {key, -1},
+				    {(const char *)nonce, KEYRING_NONCE},
+				    {(const char *)sealed, (int)sealed_size},
+				    {answer->facts, -1}},
+		6, renew_answered, w);
+	free(sealed);
+}
+
+static void renew_done(const struct child_answer *answer, void *arg)
+{
+	struct credd_work *w = arg;
+	w->child = NULL;
+	crash_point(CRASH_credential_renewed);
+	if (answer->good)
+		renew_store(w, answer);
+	else
+		renew_fail(w, answer->reason);
+}
+
+static void renew_begin(struct credd *c, const PGresult *result, int row)
+{
+	struct credd_row r = credd_row_read(result, row);
+	int64_t id = strtoll(db_text(result, row, "credential_id"), NULL, 10);
+	struct err e = {0};
+	unsigned char *plain = NULL;
+	size_t size = 0;
+	bool good = credd_row_unseal(c, result, row, &plain, &size, &e);
+	struct credd_work *w = credd_work_new(c, id, &r, plain, size);
+	w->version = r.version + 1;
+	if (good)
+		credd_work_start(w, "renew", db_text(result, row, "facts"), renew_done);
+	else
+		renew_fail(w, e.message);
+}
+
+static void renew_taken(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct credd *c = arg;
+	(void)db;
+	for (int i = 0; result && i < PQntuples(result); i++)
+		renew_begin(c, result, i);
+	credd_answered(c, CREDD_RENEW, false, result, e);
+}
+
+void credd_renew_ask(struct credd *c)
+{
+	char most[16], hold[16];
+	if (credd_work_free_slots(c) <= 0)
+		return; /* the end of a work asks again */
+	c->asking[CREDD_RENEW] = true;
+	snprintf(most, sizeof most, "%d", credd_work_free_slots(c));
+	snprintf(hold, sizeof hold, "%d", c->conf->credentials_timeout + RENEW_MARGIN);
+	db_call(c->db, API_credential_renew_take, (struct db_param[]){{most, -1}, {hold, -1}}, 2, renew_taken, c);
+}

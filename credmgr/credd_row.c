@@ -1,0 +1,57 @@
+/* credd_row.c - reads rows of credentials, and what their secrets are bound to (docs/formats.md, "Sealed boxes").
+ *
+ * Called by: all other files of rota-credd. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "credmgr/credd_parts.h"
+#include "lib/seal.h"
+
+struct credd_row credd_row_read(const PGresult *result, int row)
+{
+	return (struct credd_row){
+		.name = db_text(result, row, "name"),
+		.kind = db_text(result, row, "kind"),
+		.user = PQfnumber(result, "user_name") >= 0 ? db_text(result, row, "user_name") : "",
+		.uid = strtoll(db_text(result, row, "uid"), NULL, 10),
+		.version = (int)strtol(db_text(result, row, "version"), NULL, 10),
+	};
+}
+
+char *credd_row_context(const struct credd_row *r)
+{
+	return xasprintf("rota credential 1\n%lld\n%s\n%s\n%d", (long long)r->uid, r->name, r->kind, r->version);
+}
+
+char *credd_upload_context(const char *instance, const struct credd_row *r)
+{
+	return xasprintf("rota upload 1\n%s\n%lld\n%s\n%s", instance, (long long)r->uid, r->name, r->kind);
+}
+
+unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size)
+{
+	const char *hex = db_text(result, row, column);
+	hex += strncmp(hex, "\\x", 2) == 0 ? 2 : 0;
+	*size = strlen(hex) / 2;
+	unsigned char *bytes = xcalloc(1, *size + 1);
+	if (!seal_unhex(hex, bytes, *size))
+		die("the database sent a column %s that is no bytes", column);
+	return bytes;
+}
+
+bool credd_row_unseal(const struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e)
+{
+	struct credd_row r = credd_row_read(result, row);
+	size_t sealed_size, nonce_size;
+	unsigned char *sealed = credd_bytes(result, row, "sealed", &sealed_size);
+	unsigned char *nonce = credd_bytes(result, row, "nonce", &nonce_size);
+	char *context = credd_row_context(&r);
+	int key = (int)strtol(db_text(result, row, "key_version"), NULL, 10);
+	bool good = nonce_size == KEYRING_NONCE || err_set(e, "the database has no nonce for a credential");
+	good = good && keyring_unseal(c->ring, key, context, nonce, sealed, sealed_size, plain, size, e);
+	free(context);
+	free(sealed);
+	free(nonce);
+	return good;
+}

@@ -1,0 +1,101 @@
+/* credd_work.c - uploads and renewals under way: their secrets, and the programs that work on them.
+ *
+ * Called by: credd_upload.c, credd_renew.c.
+ * Invariants:
+ * - A secret is in one place of this process, and wiped when its work ends.
+ * - Of one upload or credential, one work is under way at a time. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "credmgr/credd_parts.h"
+
+enum { WORK_ARGUMENTS = 8 };
+
+int credd_work_free_slots(const struct credd *c)
+{
+	return c->conf->credentials_calls - c->work_count;
+}
+
+bool credd_work_has_upload(const struct credd *c, int64_t id)
+{
+	for (const struct credd_work *w = c->works; w; w = w->next)
+		if (w->is_upload && w->id == id)
+			return true;
+	return false;
+}
+
+struct credd_work *credd_work_new(struct credd *c, int64_t id, const struct credd_row *r, unsigned char *secret, size_t size)
+{
+	struct credd_work *w = xcalloc(1, sizeof *w);
+	*w = (struct credd_work){.next = c->works,
+				 .credd = c,
+				 .id = id,
+				 .uid = r->uid,
+				 .name = xstrdup(r->name),
+				 .kind = xstrdup(r->kind),
+				 .user = xstrdup(r->user),
+				 .version = r->version,
+				 .secret = secret,
+				 .size = size};
+	c->works = w;
+	c->work_count++;
+	return w;
+}
+
+void credd_work_end(struct credd_work *w)
+{
+	struct credd *c = w->credd;
+	struct credd_work **link = &c->works;
+	while (*link != w)
+		link = &(*link)->next;
+	*link = w->next;
+	c->work_count--;
+	if (w->child)
+		child_free(w->child);
+	xfree_wiped(w->secret, w->size);
+	free(w->name);
+	free(w->kind);
+	free(w->user);
+	free(w);
+}
+
+/* Add the argument --NAME=VALUE, if there is a value. */
+static void work_add(char **arguments, int *count, const char *name, const char *value)
+{
+	if (value && *value)
+		arguments[(*count)++] = xasprintf("--%s=%s", name, value);
+}
+
+void credd_work_start(struct credd_work *w, const char *action, const char *facts, child_done *done)
+{
+	struct credd *c = w->credd;
+	char *arguments[WORK_ARGUMENTS + 1] = {xstrdup(action), xstrdup(w->kind)};
+	int count = 2;
+	json_t *said = json_loads(facts, 0, NULL);
+	const char *command = json_string_value(json_object_get(said, "command"));
+	json_int_t expires = json_integer_value(json_object_get(said, "expires"));
+	char *path = command ? xasprintf("%s/%s", c->conf->credentials_command_folder, command) : NULL;
+	char *end = expires ? xasprintf("%lld", (long long)expires) : NULL;
+	work_add(arguments, &count, "user", w->user);
+	work_add(arguments, &count, "refresh-url", json_string_value(json_object_get(said, "refresh_url")));
+	work_add(arguments, &count, "refresh-allowed", c->conf->credentials_refresh_allowed);
+	work_add(arguments, &count, "command", path);
+	work_add(arguments, &count, "expires", end);
+	w->child = child_start(c->base, arguments, w->secret, w->size, c->conf->credentials_timeout, done, w);
+	for (int i = 0; i < count; i++)
+		free(arguments[i]);
+	free(path);
+	free(end);
+	json_decref(said);
+}
+
+bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
+		     unsigned char **sealed, size_t *sealed_size, struct err *e)
+{
+	struct credd_row r = {.name = w->name, .kind = w->kind, .uid = w->uid, .version = w->version};
+	char *context = credd_row_context(&r);
+	bool good = keyring_seal(w->credd->ring, context, secret, size, nonce, sealed, sealed_size, e);
+	free(context);
+	return good;
+}
