@@ -73,10 +73,11 @@ lines() {
 
 @test "a cancelled array: pre-dispatched elements never begin" {
 	cd "$BATS_TEST_TMPDIR"
-	# Elements take long once some have been pre-dispatched; otherwise all may end before a report.
-	job=$(submit_array 4999 '[ -e slow ] && sleep 5 || sleep 0.02')
+	# Elements take long once some have been pre-dispatched; otherwise all that have begun may end before they are cancelled.
+	job=$(submit_array 4999 'if [ -e slow ]; then touch sleeps; sleep 600; else sleep 0.02; fi')
 	eventually has_stood "$job" 20
 	touch slow
+	eventually test -e sleeps
 	rota cancel "$job"
 	rota wait "$job" || true
 	[[ "$(ends "$job")" == *cancelled* ]]

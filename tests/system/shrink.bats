@@ -240,6 +240,7 @@ completes() {
 	eventually holds n1
 	rota grow --nodes=+1 --nodelist=n2 "$job"
 	eventually mine n2
+	knows 'n1 up n2 joined'
 	# A step manager that starts again reads everything anew, and uses the node.
 	kill -KILL $(step_managers "$job" 0)
 	knows 'n1 up n2 up'
