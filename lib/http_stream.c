@@ -46,6 +46,17 @@ int http_stream_socket(int family, int protocol)
 	return fd;
 }
 
+bool http_stream_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+	int result;
+	do
+		result = connect(fd, address, size);
+	while (result && errno == EINTR); /* the kernel has not given up, and goes on where it was */
+	if (result && (errno == EINPROGRESS || errno == EALREADY))
+		errno = ETIMEDOUT;
+	return result == 0;
+}
+
 static bool unix_connect(struct http_stream *s, const char *path, struct err *e)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -56,7 +67,7 @@ static bool unix_connect(struct http_stream *s, const char *path, struct err *e)
 			       path);
 	strcpy(address.sun_path, path);
 	s->fd = http_stream_socket(AF_UNIX, 0);
-	if (s->fd >= 0 && connect(s->fd, (const struct sockaddr *)&address, sizeof address) == 0)
+	if (s->fd >= 0 && http_stream_connect(s->fd, (const struct sockaddr *)&address, sizeof address))
 		return true;
 	bool absent = errno == ENOENT || errno == ECONNREFUSED;
 	err_sys(e, "could not reach jobmgrd at \"%s\"", path);

@@ -43,7 +43,7 @@ static int tcp_connect(const char *host, const char *port, struct err *e)
 	}
 	for (a = found; a; a = a->ai_next) {
 		fd = http_stream_socket(a->ai_family, a->ai_protocol);
-		if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+		if (fd >= 0 && http_stream_connect(fd, a->ai_addr, a->ai_addrlen))
 			break;
 		err_sys(e, "could not reach jobmgrd at %s port %s", host, port);
 		if (fd >= 0)
@@ -54,6 +54,14 @@ static int tcp_connect(const char *host, const char *port, struct err *e)
 	if (fd >= 0)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	return fd;
+}
+
+/* OpenSSL reports an interruption and a time limit that has passed in the same way, but leaves errno. */
+bool http_tls_is_interrupted(const SSL *ssl, int result)
+{
+	bool was_signal = errno == EINTR;
+	int error = SSL_get_error(ssl, result);
+	return was_signal && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE);
 }
 
 static bool tls_fail(struct http_tls *t, const char *what, struct err *e)
@@ -164,6 +172,16 @@ static bool tls_send(SSL *ssl, const void *data, size_t size)
 	return ok;
 }
 
+static bool tls_connect(struct http_tls *t, struct err *e)
+{
+	int result;
+
+	do
+		result = SSL_connect(t->ssl);
+	while (result != 1 && http_tls_is_interrupted(t->ssl, result));
+	return result == 1 || tls_fail(t, "TLS with jobmgrd failed", e);
+}
+
 static void tls_close(struct http_tls *t)
 {
 	SSL_free(t->ssl);
@@ -179,9 +197,7 @@ static struct http_tls *tls_open(const struct conf *conf, int *fd, struct err *e
 
 	if (ok) {
 		*fd = tcp_connect(host, port, e);
-		ok = *fd >= 0 && tls_prepare(t, *fd, host, conf, e);
-		if (ok && SSL_connect(t->ssl) != 1)
-			ok = tls_fail(t, "TLS with jobmgrd failed", e);
+		ok = *fd >= 0 && tls_prepare(t, *fd, host, conf, e) && tls_connect(t, e);
 		free(host);
 		free(port);
 	}
@@ -194,8 +210,12 @@ static struct http_tls *tls_open(const struct conf *conf, int *fd, struct err *e
 static ssize_t tls_read(struct http_tls *t, void *data, size_t size, struct err *e)
 {
 	size_t got = 0;
+	bool ok;
 
-	if (SSL_read_ex(t->ssl, data, size, &got))
+	do
+		ok = SSL_read_ex(t->ssl, data, size, &got);
+	while (!ok && http_tls_is_interrupted(t->ssl, 0));
+	if (ok)
 		return (ssize_t)got;
 	if (SSL_get_error(t->ssl, 0) == SSL_ERROR_ZERO_RETURN)
 		return 0;
@@ -205,7 +225,12 @@ static ssize_t tls_read(struct http_tls *t, void *data, size_t size, struct err 
 
 static bool tls_write(struct http_tls *t, const void *data, size_t size, struct err *e)
 {
-	return tls_send(t->ssl, data, size) || tls_fail(t, HTTP_WRITING, e);
+	bool ok;
+
+	do
+		ok = tls_send(t->ssl, data, size);
+	while (!ok && http_tls_is_interrupted(t->ssl, 0));
+	return ok || tls_fail(t, HTTP_WRITING, e);
 }
 
 static struct ssl_st *tls_connection(struct http_tls *t)

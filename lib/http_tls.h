@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "lib/conf.h"
@@ -12,10 +13,14 @@
 /* Let this program use TLS, so that it can connect to jobmgrd at gate.url. */
 void http_tls_use(void);
 
+/* Was the last operation of a socket with a time limit interrupted by a signal, or because this process was stopped and continued?
+ * The caller calls it again. `result`: what it returned, 0 for one that returns a bool. */
+struct ssl_st;
+bool http_tls_is_interrupted(const struct ssl_st *ssl, int result);
+
 /* Functions by which http_stream.c calls TLS. `open` also sets *fd to the connected socket, which the caller closes; `connection`
  * returns the connection of OpenSSL, which stays theirs. */
 struct http_tls;
-struct ssl_st;
 struct http_tls_way {
 	struct http_tls *(*open)(const struct conf *conf, int *fd, struct err *e);
 	void (*close)(struct http_tls *t);
@@ -26,11 +31,12 @@ struct http_tls_way {
 extern const struct http_tls_way *http_stream_tls;
 
 /* Error messages and sockets that http_stream.c and http_tls.c share. Reads and writes without progress for HTTP_SILENCE_SECONDS
- * fail. */
+ * fail. http_stream_connect() connects a socket with any time limit; errno is ETIMEDOUT when that has passed. */
 #define HTTP_READING "could not read jobmgrd's answer"
 #define HTTP_WRITING "could not send the request to jobmgrd"
 enum { HTTP_SILENCE_SECONDS = 600 };
 bool http_stream_fail(struct err *e, const char *what);
 int http_stream_socket(int family, int protocol);
+bool http_stream_connect(int fd, const struct sockaddr *address, socklen_t size);
 
 #endif

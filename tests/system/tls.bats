@@ -208,6 +208,39 @@ let_go() {
 	rota cancel "$job"
 }
 
+@test "a client that is stopped and goes on gets its answer" {
+	cd "$TLS"
+	connected() { ss -Htnp state established dport = ":$PORT" | grep -q "pid=$client,"; }
+	waits() { [ -n "$(superuser "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%queue%'")" ]; }
+	asks() {
+		ROTA_CONFIG=$TLS/good.conf "${USER_ENV[@]}" rota queue 3>&- >said 2>&1 &
+		client=$!
+	}
+	goes_on() {
+		for round in {1..5}; do
+			kill -STOP "$client"
+			sleep 0.05
+			kill -CONT "$client"
+			sleep 0.05
+		done
+	}
+	# During the handshake.
+	kill -STOP "$JOBMGRD"
+	asks
+	eventually connected
+	goes_on
+	kill -CONT "$JOBMGRD"
+	wait "$client" || { cat said; false; }
+	# While it waits for the answer.
+	superuser 'begin; lock table rota.job; select pg_sleep(600)' >/dev/null 2>&1 3>&- &
+	eventually is_held_up
+	asks
+	eventually waits
+	goes_on
+	end_held_up
+	wait "$client" || { cat said; false; }
+}
+
 @test "the same jobmgrd serves, and its memory has stayed small" {
 	[ "$(pid_of jobmgrd)" = "$JOBMGRD" ]
 	run awk '/^VmHWM/ { print $2 }' "/proc/$JOBMGRD/status"

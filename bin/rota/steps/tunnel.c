@@ -25,6 +25,7 @@
 
 #include "lib/clock.h"
 #include "lib/http.h"
+#include "lib/http_tls.h"
 #include "lib/seal.h"
 
 enum { SIZE = 64 << 10, ANSWER_S = 10, LEAVE_MS = 5000, PIPE_SAFE = 4096 };
@@ -76,10 +77,8 @@ static int tcp_connect(const struct tunnel_peer *peer, int seconds, struct err *
 	}
 	for (a = found; a && fd < 0; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, a->ai_protocol);
-		if (fd >= 0 && set_time_limit(fd, seconds) && connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+		if (fd >= 0 && set_time_limit(fd, seconds) && http_stream_connect(fd, a->ai_addr, a->ai_addrlen))
 			break;
-		if (errno == EINPROGRESS) /* the time limit is over */
-			errno = ETIMEDOUT;
 		err_sys(e, "could not reach the step manager at %s port %d", peer->host, peer->port);
 		err_hint(e, "A firewall may be in the way: docs/administering.md, \"Ports\".");
 		if (fd >= 0)
@@ -129,10 +128,15 @@ static bool tls_prepare(struct tunnel *t)
 
 static bool tls_connect(struct tunnel *t, const char *fingerprint, bool *is_silent, struct err *e)
 {
+	int result;
+
 	*is_silent = false;
 	if (!tls_prepare(t))
 		return err_set(e, "could not prepare TLS");
-	*is_silent = SSL_connect(t->ssl) != 1;
+	do
+		result = SSL_connect(t->ssl);
+	while (result != 1 && http_tls_is_interrupted(t->ssl, result));
+	*is_silent = result != 1;
 	if (*is_silent)
 		return err_set(e, "TLS with the step manager failed");
 	if (!is_server(t, fingerprint)) {
@@ -169,11 +173,16 @@ bool tunnel_begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_sil
 {
 	char *line = xasprintf("%s\n", peer->token);
 	bool good;
+	int result;
 
 	signal(SIGPIPE, SIG_IGN);
 	good = tls_connect(t, peer->fingerprint, is_silent, e);
-	if (good && SSL_write(t->ssl, line, (int)strlen(line)) <= 0)
-		good = err_set(e, "the step manager has closed the connection");
+	if (good) {
+		do
+			result = SSL_write(t->ssl, line, (int)strlen(line));
+		while (result <= 0 && http_tls_is_interrupted(t->ssl, result));
+		good = result > 0 || err_set(e, "the step manager has closed the connection");
+	}
 	if (good && fcntl(t->fd, F_SETFL, O_NONBLOCK))
 		good = err_sys(e, "could not set up the connection");
 	free(line);
