@@ -10,7 +10,7 @@ setup_file() {
 	chmod 0755 "$SITE"
 	echo 'function slurm_job_submit() return 0 end' >"$SITE/job_submit.lua"
 	chmod 0644 "$SITE/job_submit.lua"
-	instance_up 2 --cpus 4 --mem 20000 --set node.grace=1 --set hooks.job_submit="$SITE/job_submit.lua"
+	instance_up 2 --cpus 4 --mem 20000 --set node.grace=1 --set hooks.job_submit="$SITE/job_submit.lua" --set hooks.call_seconds=30
 	rota admin partition create side --nodes=n1,n2 --max-time=2:00:00
 	rota admin node change n1 --features=fast,new
 	rota admin account create open
@@ -71,9 +71,9 @@ jobs() {
 	sql "select count(*) || ' ' || coalesce(max(job_id), 0) from rota.job"
 }
 
-# busy: a process of this instance runs the script.
+# busy RUNNERD: a process of this runnerd runs the script.
 busy() {
-	ps -o stat= -p "$(pgrep -d, -x rota-lua -P "$(pid_of runnerd)")" | grep -q ^R
+	ps -o stat= -p "$(pgrep -d, -x rota-lua -P "$1")" | grep -q ^R
 }
 
 # short_job: a job of user ALICE that the example sends to the partition short.
@@ -499,18 +499,21 @@ short_job() {
 }
 
 @test "clients that leave, and a jobmgrd that ends, while the script is asked" {
-	site <<<'function slurm_job_submit(desc) for i = 1, 8e7 do end; desc.comment = "slow" return 0 end'
+	# This search takes a second or more.
+	slow='function slurm_job_submit(desc) ("x"):rep(4e4):find("x-y"); desc.comment = "slow" return 0 end'
+	runnerd=$(pid_of runnerd)
+	site <<<"$slow"
 	for i in {1..4}; do
 		rota submit --hold --job-name=left plain.sh >/dev/null 2>&1 3>&- &
-		eventually busy
+		eventually busy "$runnerd"
 		kill -KILL "$!" || true # it may have its answer already
 		wait "$!" || true
 	done
 	site <<<'function slurm_job_submit() return 0 end'
 	submit plain.sh
-	site <<<'function slurm_job_submit(desc) for i = 1, 8e7 do end; desc.comment = "slow" return 0 end'
+	site <<<"$slow"
 	rota submit --parsable --hold --job-name=restarted plain.sh >restarted 3>&- &
-	eventually busy
+	eventually busy "$runnerd"
 	# The client is stopped meanwhile: it tries again for three seconds, and starting jobmgrd may take longer.
 	kill -STOP "$!"
 	kill -TERM "$(pid_of jobmgrd)"
