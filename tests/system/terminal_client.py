@@ -384,6 +384,18 @@ def screen_of(raw, rows, cols):
     return now
 
 
+def shows(client, terminal):
+    """Wait until the client shows the screen of its terminal of 24 x 80."""
+    until = time.time() + PATIENT
+    while True:
+        while client.read(0.2):
+            pass
+        expected = text_of(terminal)
+        if screen_of(client.output, 24, 80) == expected:
+            return
+        assert time.time() < until, expected
+
+
 def test_editor():
     """A client that attaches in the middle sees the same screen as one that was there from the beginning."""
     editor = "vim" if subprocess.call(["which", "vim"], stdout=subprocess.DEVNULL) == 0 else "vi"
@@ -398,11 +410,8 @@ def test_editor():
             while first.read(1):
                 pass
         second = terminal.attach()
-        while second.read(1):
-            pass
-        expected = text_of(terminal)
-        assert screen_of(first.output, 24, 80) == expected, (argv, expected)
-        assert screen_of(second.output, 24, 80) == expected, (argv, expected)
+        for client in (first, second):
+            shows(client, terminal)
         assert argv[0] != editor or re.search(rb"\x1b\[\?1h", second.output)
         terminal.process.kill()
         terminal.end()
