@@ -173,6 +173,14 @@ static bool owns_prolog(const struct keeper *k)
 	return k->order->prolog && *k->order->spec.group;
 }
 
+static bool start_agent(struct keeper *k)
+{
+	bool started = *k->cause || keeper_credential_agent(k);
+	if (!started)
+		k->failure = KEEPER_FAILURE_LAUNCH;
+	return started;
+}
+
 /* Run the prologs, or wait for the prolog of the job group. Returns false if the tasks must not start. */
 static bool run_prologs(struct keeper *k)
 {
@@ -182,16 +190,16 @@ static bool run_prologs(struct keeper *k)
 		k->failure = passed ? KEEPER_FAILURE_NONE : KEEPER_FAILURE_SITE_PROLOG;
 		if (!passed)
 			snprintf(k->message, sizeof k->message, "%s", e.message);
-		return passed;
+		return passed && start_agent(k);
 	}
 	bool site = keeper_hook_site(k, "site_prolog", k->job->conf->node_site_prolog);
 	k->epilogs = site;
-	bool good =
-		site && (*k->cause || (keeper_mover_before(k) && keeper_hook_user(k, "user_prolog", k->order->spec.user_prolog)));
+	bool good = site && start_agent(k) &&
+		    (*k->cause || (keeper_mover_before(k) && keeper_hook_user(k, "user_prolog", k->order->spec.user_prolog)));
 	if (!site) {
 		k->failure = KEEPER_FAILURE_SITE_PROLOG;
 		snprintf(k->drain, sizeof k->drain, "prolog failed: %.400s", k->message);
-	} else if (!good && !*k->cause) {
+	} else if (!good && !*k->cause && k->failure == KEEPER_FAILURE_NONE) {
 		k->failure = KEEPER_FAILURE_USER_PROLOG;
 	}
 	if (owns_prolog(k))
@@ -270,6 +278,8 @@ static void run_epilogs(struct keeper *k)
 {
 	if (owns_prolog(k))
 		keeper_group_remove(k);
+	if (k->epilogs && !k->lease_lost && *k->order->spec.user_epilog && !keeper_credential_agent(k))
+		log_info("attempt %s: its user epilog has no ssh-agent: %s", k->name, k->message);
 	if (k->epilogs && !k->lease_lost && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
 		log_info("attempt %s: its user epilog failed: %s", k->name, k->message);
 	if (k->epilogs && !k->lease_lost && !keeper_mover_after(k))
@@ -381,7 +391,7 @@ static bool run_attempt(const struct keeper_job *job, int signals, struct keeper
 	keeper_lease_begin(&k);
 	bool prepared = prepare_attempt(&k, cache);
 	crash_point(CRASH_keeper_prepared);
-	bool good = prepared && !k.lease_lost && run_prologs(&k);
+	bool good = prepared && !k.lease_lost && keeper_credential_open(&k) && run_prologs(&k);
 	crash_point(CRASH_keeper_prolog);
 	if (good && k.request < KEEPER_REQUEST_END && keeper_if_changed(&k))
 		run_tasks(&k, cache);
@@ -390,6 +400,7 @@ static bool run_attempt(const struct keeper_job *job, int signals, struct keeper
 		keeper_wait(&k, is_ended, 0);
 	run_epilogs(&k);
 	detach_mounts(&k, cache);
+	keeper_credential_close(&k);
 	private_folders_remove(&k.folders);
 	cache->brief = keeper_record_is_brief(&k);
 	bool idle = end_attempt(&k, cache);

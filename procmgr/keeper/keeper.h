@@ -2,10 +2,17 @@
 #ifndef ROTA_PROCMGR_KEEPER_H
 #define ROTA_PROCMGR_KEEPER_H
 
+#include "lib/box.h"
 #include "lib/conf.h"
 #include "lib/order.h"
 #include "procmgr/keeper/cgroups.h"
 #include "procmgr/record/record.h"
+
+/* Keys with which boxes for this node are opened. */
+struct keeper_keys {
+	struct box_key *node;	      /* private key of the node */
+	unsigned char credd[BOX_KEY]; /* public key of rota-credd */
+};
 
 struct keeper_job {
 	const struct conf *conf;
@@ -19,6 +26,7 @@ struct keeper_job {
 	int idle;	   /* socket on which the keeper reports to the launcher that it is idle */
 	/* Pid of the launcher if it may give the keeper another attempt; 0 if the keeper ends with its attempt. */
 	pid_t launcher;
+	const struct keeper_keys *keys; /* NULL if the node has none */
 };
 
 /* The message by which a keeper reports that it is idle and that its folder is now spare/<key>. */

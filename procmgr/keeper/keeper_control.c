@@ -143,6 +143,10 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 		       err_set(e, "it has no host, port and key, or the step has ended");
 	if (strcmp(action, "agents") == 0)
 		return keeper_manager_want_agents(k) || err_set(e, "this is not the first node of the step, or the step ends");
+	if (strcmp(action, "credentials") == 0) {
+		keeper_credential_look(k);
+		return true;
+	}
 	if (strcmp(action, "grow") == 0 || strcmp(action, "shrink") == 0)
 		return keeper_manager_grow(k, action, fields_get(message, "growth"), fields_get(message, "on")) ||
 		       err_set(e, "it has no attempt and node, or the step has ended");

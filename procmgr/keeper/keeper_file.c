@@ -37,11 +37,12 @@ static bool read_all(int fd, char *bytes, size_t size)
 	return true;
 }
 
-static char *read_plain(int fd, const char *path, size_t *size, struct err *e)
+static char *read_plain(int fd, const char *path, int largest, size_t *size, struct err *e)
 {
 	struct stat st;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > BLOB_LARGEST) {
-		err_set(e, "\"%s\" is not a plain file of at most %d bytes", path, BLOB_LARGEST);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > largest) {
+		err_set(e, "\"%s\" is not a plain file of at most %d bytes", path, largest);
+		errno = EINVAL;
 		return NULL;
 	}
 	char *bytes = xmalloc((unsigned long)st.st_size + 1);
@@ -55,17 +56,25 @@ static char *read_plain(int fd, const char *path, size_t *size, struct err *e)
 	return bytes;
 }
 
+char *keeper_file_plain(const char *path, int largest, size_t *size, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		int failed = errno;
+		err_sys(e, "could not open \"%s\"", path);
+		errno = failed;
+		return NULL;
+	}
+	char *bytes = read_plain(fd, path, largest, size, e);
+	close(fd);
+	return bytes;
+}
+
 static char *read_cached(const char *hash, size_t *size, struct err *e)
 {
 	char path[SEAL_HEX_SIZE + 16], found[SEAL_HEX_SIZE];
 	snprintf(path, sizeof path, "cache/%.64s", hash);
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0) {
-		err_sys(e, "could not open \"%s\"", path);
-		return NULL;
-	}
-	char *bytes = read_plain(fd, path, size, e);
-	close(fd);
+	char *bytes = keeper_file_plain(path, BLOB_LARGEST, size, e);
 	if (!bytes)
 		return NULL;
 	seal_hash_hex(bytes, *size, found);
@@ -153,7 +162,7 @@ static bool has_script(const char *path, const char *text, size_t length, const 
 	clock_gettime(CLOCK_REALTIME, &now);
 	int fd = cache->script_uid == k->owner.uid ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 	bool same = fd >= 0 && fstat(fd, &st) == 0 && user_file_is_shared(&st, true, &k->owner) && (size_t)st.st_size == length;
-	char *there = same ? read_plain(fd, path, &size, &e) : NULL;
+	char *there = same ? read_plain(fd, path, BLOB_LARGEST, &size, &e) : NULL;
 	same = there && size == length && memcmp(there, text, length) == 0;
 	if (same && is_old_enough(&st, &now))
 		cache->state = script_state(&st, &k->order->spec);

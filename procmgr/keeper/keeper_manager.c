@@ -251,8 +251,8 @@ static char **add_idle_limit(char **environment, const struct order *order)
 /* Returns the environment of the step manager. */
 static char **make_environment(const struct keeper *k)
 {
-	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file,
-				   k->step_path, NULL};
+	struct task_facts facts = {k->order, &k->owner,	  k->job->conf->instance_name, k->tag, -1, k->node_file, k->step_path,
+				   NULL,     k->delivered};
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	drop_variables(environment);
 	if (k->manager->call)

@@ -120,12 +120,13 @@ enum keeper_request {
 };
 
 /* Data of one file each: the file defines the struct, and no other file reads or writes its members. All are malloc'ed. */
-struct keeper_records; /* keeper_record.c: records that are not in the journal yet */
-struct keeper_timers;  /* keeper_control.c: time limit, warning signal and suspensions */
-struct keeper_memory;  /* keeper_memory.c: when to measure memory */
-struct keeper_lease;   /* keeper_lease.c: the node's lease as last read */
-struct keeper_manager; /* keeper_manager.c: the step manager's process and files */
-struct keeper_nodes;   /* keeper_nodes.c: nodes of the step that have changed */
+struct keeper_records;	   /* keeper_record.c: records that are not in the journal yet */
+struct keeper_timers;	   /* keeper_control.c: time limit, warning signal and suspensions */
+struct keeper_memory;	   /* keeper_memory.c: when to measure memory */
+struct keeper_lease;	   /* keeper_lease.c: the node's lease as last read */
+struct keeper_manager;	   /* keeper_manager.c: the step manager's process and files */
+struct keeper_credentials; /* keeper_credential.c: credentials of the step, and their folder */
+struct keeper_nodes;	   /* keeper_nodes.c: nodes of the step that have changed */
 
 /* What all files share. Each member names the file that writes it; the others only read it. */
 struct keeper {
@@ -148,12 +149,14 @@ struct keeper {
 
 	struct keeper_records *records;
 	struct keeper_timers *timers;
-	struct keeper_memory *memory;	/* NULL before keeper_memory_begin */
-	struct keeper_lease *lease;	/* NULL before keeper_lease_begin */
-	struct keeper_manager *manager; /* NULL if no program of the job has run a sub-step */
-	struct keeper_nodes *nodes;	/* NULL if no node has changed, and no program has run a sub-step */
-	int step_socket;		/* keeper_manager.c: socket for sub-steps; -1 if there is none */
-	char *step_path;		/* keeper_manager.c: absolute path of this socket; NULL if there is none */
+	struct keeper_credentials *credentials;	  /* NULL if the step has none */
+	const struct task_credentials *delivered; /* keeper_credential.c: variables for the user's processes; NULL: none */
+	struct keeper_memory *memory;		  /* NULL before keeper_memory_begin */
+	struct keeper_lease *lease;		  /* NULL before keeper_lease_begin */
+	struct keeper_manager *manager;		  /* NULL if no program of the job has run a sub-step */
+	struct keeper_nodes *nodes;		  /* NULL if no node has changed, and no program has run a sub-step */
+	int step_socket;			  /* keeper_manager.c: socket for sub-steps; -1 if there is none */
+	char *step_path;			  /* keeper_manager.c: absolute path of this socket; NULL if there is none */
 
 	struct keeper_task *tasks; /* keeper_task.c */
 	int task_count;		   /* keeper_task.c */
@@ -224,6 +227,24 @@ void keeper_lease_begin(struct keeper *k); /* read the node's lease; without a l
 void keeper_lease_poll(struct keeper *k);
 int64_t keeper_lease_next(const struct keeper *k); /* returns when to call keeper_lease_poll; 0 means never */
 void keeper_lease_release(struct keeper *k);	   /* call when no process of the user is left or will be started */
+
+/* keeper_credential.c */
+/* Give the credentials of the step to its owner. If that fails, k->failure and k->message have the reason. */
+bool keeper_credential_open(struct keeper *k);
+/* Start the ssh-agent of the attempt, if the step has keys for it. Call before programs of the user. If that fails, k->message has the
+ * reason. */
+bool keeper_credential_agent(struct keeper *k);
+void keeper_credential_look(struct keeper *k); /* compare the credentials with the boxes, which procmgrd may have changed */
+/* Destroy the credentials. Call when no process of the user is left. */
+void keeper_credential_close(struct keeper *k);
+/* keeper_ssh_agent.c */
+enum { KEEPER_SSH_KEYS_MOST = 7 };
+/* Returns the end of a pipe from which a key is read, or -1. */
+int keeper_ssh_agent_pipe(const void *key, size_t size, struct err *e);
+/* Start ssh-agent, and let it read keys from pipes. Returns false if it has not all of them. */
+bool keeper_ssh_agent_start(struct keeper *k, const int *keys, int count);
+/* The same for an agent that runs, in place of its present keys. Does not wait. */
+void keeper_ssh_agent_reload(struct keeper *k, const int *keys, int count);
 
 /* keeper_place.c: set where a process of the user runs: folder, limits, user, cgroup, cores. */
 void keeper_place_process(const struct keeper *k, struct task_start *start);
@@ -340,7 +361,9 @@ void keeper_record_end(struct keeper *k);
 /* Find the cause and the outcome of the attempt for the record `done`. */
 void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome);
 
-/* keeper_file.c: read the whole file cache/<hash>, unless `blob` already has it. Refuses a file that is too large or has another
+/* keeper_file.c: read a plain file of at most `largest` bytes, which may be the work of procmgrd. malloc'ed, with a NUL after it. */
+char *keeper_file_plain(const char *path, int largest, size_t *size, struct err *e);
+/* Read the whole file cache/<hash>, unless `blob` already has it. Refuses a file that is too large or has another
  * hash. */
 bool keeper_file_read(struct keeper_blob *blob, const char *hash, struct err *e);
 /* Write the step's script into the spool folder, owned by the user, mode 0500. */

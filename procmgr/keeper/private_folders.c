@@ -82,7 +82,7 @@ static bool empty_folder(int folder, int top, int *number)
 }
 
 /* Remove the folders in `top` and all that is in them. Returns false if something could not be removed. */
-static bool empty_top(int top)
+static bool remove_folders(int top)
 {
 	bool removed = true, any = true;
 	int number = 0;
@@ -105,11 +105,22 @@ static bool empty_top(int top)
 	return removed;
 }
 
+bool private_folders_empty(int top)
+{
+	int again = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		unlinkat(dirfd(dir), entry->d_name, 0); /* fails for folders, which are next */
+	if (dir)
+		closedir(dir);
+	return dir && remove_folders(top);
+}
+
 void private_folders_remove(struct private_folders *f)
 {
 	for (int i = 0; i < PRIVATE_FOLDERS; i++) {
 		int top = *f->path[i] ? open(f->path[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-		bool removed = !*f->path[i] || (top >= 0 && empty_top(top) && rmdir(f->path[i]) == 0);
+		bool removed = !*f->path[i] || (top >= 0 && remove_folders(top) && rmdir(f->path[i]) == 0);
 		if (!removed)
 			log_warning("could not remove \"%s\": %m", f->path[i]);
 		if (top >= 0)

@@ -21,6 +21,9 @@ bool private_folders_enter(const struct private_folders *f, struct err *e);
 /* Remove the folders that were made, with all that the step has left in them. */
 void private_folders_remove(struct private_folders *f);
 
+/* Remove all that is in a folder. Returns false if something could not be removed. */
+bool private_folders_empty(int top);
+
 /* Would the path be hidden from the processes of a step? */
 bool private_folders_hide(const char *path);
 

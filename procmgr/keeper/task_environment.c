@@ -21,8 +21,12 @@
 char *task_scratch(const struct order *order)
 {
 	struct fields *f = arguments_parse(order->spec.transfers);
-	struct pattern_facts facts = {
-		.job_id = order->job_id, .user = order->user, .node = order->node, .array_index = -1, .node_index = -1, .task = -1};
+	struct pattern_facts facts = {.job_id = order->job_id,
+				      .user = order->user,
+				      .node = order->node,
+				      .array_index = -1,
+				      .node_index = -1,
+				      .task = -1};
 	char *path = f && *fields_value(f, 0) ? pattern_expand(fields_value(f, 0), &facts) : NULL;
 	fields_free(f);
 	return path;
@@ -130,6 +134,8 @@ VALUE_TEXT(tag, f->tag)
 VALUE_TEXT(home, f->owner->home)
 VALUE_TEXT(node_file, f->node_file ? f->node_file : "")
 VALUE_TEXT(step_socket, f->step_socket ? f->step_socket : "")
+
+VALUE_TEXT(credentials, f->credentials ? f->credentials->folder : "")
 
 static char *value_scratch(const struct task_facts *f)
 {
@@ -316,6 +322,21 @@ static void add_job_variables(struct list *l, const char *given)
 	fields_free(f);
 }
 
+/* Set the variable by which programs find a credential. Without one, what the user exported stays. */
+static void add_credential(struct list *l, const char *name, const char *before, const char *folder, const char *file)
+{
+	if (file)
+		list_set(l, name, xasprintf("%s%s/%s", before, folder, file));
+}
+
+static void add_credentials(struct list *l, const struct task_credentials *c)
+{
+	add_credential(l, "KRB5CCNAME", "FILE:", c->folder, c->krb5);
+	add_credential(l, "X509_USER_PROXY", "", c->folder, c->x509);
+	add_credential(l, "BEARER_TOKEN_FILE", "", c->folder, c->token);
+	add_credential(l, "SSH_AUTH_SOCK", "", c->folder, c->agent);
+}
+
 char **task_environment(const char *blob, size_t size, const struct task_facts *facts)
 {
 	struct list l = {NULL, 0, 0, 0};
@@ -332,6 +353,8 @@ char **task_environment(const char *blob, size_t size, const struct task_facts *
 	list_set(&l, "SHELL", xstrdup(facts->owner->shell));
 	add_variables(&l, &all);
 	free(host);
+	if (facts->credentials)
+		add_credentials(&l, facts->credentials);
 	char *gpus = value_gpus(facts);
 	if (gpus)
 		list_set(&l, "CUDA_VISIBLE_DEVICES", gpus);

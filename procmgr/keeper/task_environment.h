@@ -17,15 +17,23 @@ struct task_owner {
 	int group_count;
 };
 
+/* Where a process of the user finds the credentials of the step. */
+struct task_credentials {
+	const char *folder;
+	const char *krb5, *x509, *token; /* names of the first files of these kinds; NULL: there is none */
+	const char *agent;		 /* name of the socket of ssh-agent; NULL: there is none */
+};
+
 struct task_facts {
 	const struct order *order;
 	const struct task_owner *owner;
-	const char *cluster;	 /* cluster name, which is the name of the instance */
-	const char *tag;	 /* environment tag of the attempt; see record_tag */
-	int rank;		 /* rank of the task; -1 for a hook */
-	const char *node_file;	 /* path of the file that names the node of each task; NULL if there is none */
-	const char *step_socket; /* path of the socket for sub-steps; NULL for a hook */
-	const char *submit_host; /* host of the submitting client; set by task_environment */
+	const char *cluster;			    /* cluster name, which is the name of the instance */
+	const char *tag;			    /* environment tag of the attempt; see record_tag */
+	int rank;				    /* rank of the task; -1 for a hook */
+	const char *node_file;			    /* path of the file that names the node of each task; NULL if there is none */
+	const char *step_socket;		    /* path of the socket for sub-steps; NULL for a hook */
+	const char *submit_host;		    /* host of the submitting client; set by task_environment */
+	const struct task_credentials *credentials; /* NULL: none, or a site hook */
 };
 
 /* Make the environment for programs of the user: the variables exported at submission (`blob`, "NAME=value\0..."), then HOME,

@@ -173,7 +173,9 @@ static bool open_all(struct launcher *l, struct err *e)
 	if (l->conf->launcher_dry_run)
 		l->dry = launcher_dry_new();
 	launcher_limits_write(l);
+	launcher_credential_open(l);
 	poll_attempts(l);
+	launcher_credential_tidy(l);
 	launcher_idle_clear(l);
 	launcher_spool_tidy(l);
 	launcher_reservation_open(l);
@@ -191,6 +193,7 @@ static void close_all(struct launcher *l)
 	cgroups_free(l->cgroups);
 	journal_close(l->journal);
 	seal_verify_key_free(l->key);
+	launcher_credential_free(l);
 	attempt_set_free(l->accepted);
 	free(l->dry);
 	launcher_child_free(l->children);

@@ -18,7 +18,7 @@
 enum { CAUSE_LONGEST = 31 };
 
 static const char *const actions[] = {"go",    "end",	 "kill", "signal", "suspend", "resume", "limit",
-				      "agent", "agents", "grow", "shrink", "node",    "listen"};
+				      "agent", "agents", "grow", "shrink", "node",    "listen", "credentials"};
 
 static const char *known_action(const char *action)
 {
@@ -149,7 +149,8 @@ static bool send_control(struct launcher *l, const struct record_key *key, const
 	if (launcher_dry_send(l, key, checked))
 		return true;
 	enum launcher_sent sent = launcher_spool_send(key, checked, &e);
-	if (sent == LAUNCHER_SENT_NEVER)
+	/* An attempt that has ended has no credentials, so there is nothing to report. */
+	if (sent == LAUNCHER_SENT_NEVER && strcmp(fields_get(checked, "action"), "credentials") != 0)
 		write_late(l, key, fields_get(checked, "action"), e.message);
 	return sent != LAUNCHER_SENT_LATER;
 }

@@ -149,6 +149,7 @@ void launcher_lost_recover(struct launcher *l, const struct record_key *key)
 	bool killed = kill_orphans(l, key, name);
 	if (l->cgroups)
 		cgroups_remove(l->cgroups, name, REMOVE_USEC);
+	launcher_credential_recover(l, key);
 	crash_point(CRASH_lost_killed);
 	if (write_records(l, key, had_keeper, drain_for(l, killed))) {
 		crash_point(CRASH_lost_end);

@@ -139,7 +139,8 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 {
 	bool idle = launcher_idle_is_wanted(l);
 	struct keeper_job job = {
-		l->conf, l->dir, l->journal, l->cgroups, o, cores, ctl, launcher_idle_keeper_socket(l), idle ? getpid() : 0};
+		l->conf, l->dir, l->journal, l->cgroups, o, cores, ctl, launcher_idle_keeper_socket(l), idle ? getpid() : 0,
+		l->keys};
 	pid_t pid = fork();
 	if (pid == 0)
 		keeper_run(&job);

@@ -55,6 +55,7 @@ struct launcher {
 	gid_t agent_gid;	      /* launcher_spool.c, once */
 	struct journal *journal;      /* launcher.c, once */
 	struct seal_verify_key *key;  /* launcher.c, once */
+	struct keeper_keys *keys;     /* launcher_credential.c, once; NULL if the node has none */
 	struct seal_root root;	      /* launcher_order.c: the signed root that was verified last; one root covers many orders */
 	struct cgroups *cgroups;      /* launcher.c, once; NULL if this machine has no cgroups, or node.cgroup is off */
 	struct attempt_set *accepted; /* launcher.c and launcher_order.c: attempts that were accepted and have not expired */
@@ -131,6 +132,14 @@ void launcher_idle_clear(struct launcher *l);
 
 /* launcher_lost.c: if the attempt has no keeper, kill its remaining processes and write its last records. */
 void launcher_lost_recover(struct launcher *l, const struct record_key *key);
+
+/* launcher_credential.c: read the keys of this node for credentials, if it has any. */
+void launcher_credential_open(struct launcher *l);
+void launcher_credential_free(struct launcher *l);
+/* Destroy the credentials of an attempt whose keeper has died, after its processes have been killed. */
+void launcher_credential_recover(const struct launcher *l, const struct record_key *key);
+/* Destroy what is left of credentials of attempts that have ended. */
+void launcher_credential_tidy(const struct launcher *l);
 
 /* launcher_reservation.c: reserve journal space for another attempt. Returns false if the disk or the journal is full; `e` has
  * the reason. */

@@ -15,12 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/box.h"
 #include "lib/clock.h"
 #include "lib/conf.h"
 #include "lib/journal.h"
 #include "lib/log.h"
 #include "lib/order.h"
 #include "lib/seal.h"
+#include "procmgr/record/credential_box.h"
 #include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
 
@@ -241,6 +243,7 @@ static bool order_set(struct order *o, const char *name, const char *value)
 		SPEC_TEXT(user_epilog),
 		SPEC_TEXT(group),
 		SPEC_TEXT(rlimits),
+		SPEC_TEXT(credentials),
 		SPEC_TEXT(submit_dir),
 		SPEC_NUMBER(signal),
 		SPEC_NUMBER(signal_s),
@@ -350,6 +353,80 @@ static int send_message(int argc, char **argv)
 	return 0;
 }
 
+/* What a box is sealed for, and what may be another thing than that. */
+struct delivery {
+	struct credential_delivery of;
+	struct credential credential;
+	const char *kind, *file, *sender;
+	int64_t header; /* version in the header of the file; 0: that of the box */
+};
+
+static void delivery_set(struct delivery *d, const char *name, const char *value)
+{
+	const struct setting settings[] = {
+		{"attempt", &d->of.attempt, NULL, NULL, NULL}, {"job", NULL, &d->of.job_id, NULL, NULL},
+		{"version", NULL, &d->of.version, NULL, NULL}, {"header", NULL, &d->header, NULL, NULL},
+		{"node", NULL, NULL, NULL, &d->of.node},       {"instance", NULL, NULL, NULL, &d->of.instance},
+		{"kind", NULL, NULL, NULL, &d->kind},	       {"file", NULL, NULL, NULL, &d->file},
+		{"sender", NULL, NULL, NULL, &d->sender},      {NULL, NULL, NULL, NULL, NULL}};
+	if (strcmp(name, "uid") == 0)
+		d->of.uid = (uid_t)strtoul(value, NULL, 10);
+	else if (!set(settings, name, value))
+		die("unknown setting \"%s\"", name);
+}
+
+static void put_box(const char *path, const struct delivery *d, const unsigned char *box, size_t size)
+{
+	unsigned char header[CREDENTIAL_BOX_HEADER];
+	char *fresh = xasprintf("%s.fresh", path);
+	FILE *file = fopen(fresh, "w");
+	credential_box_header(d->header > 0 ? d->header : d->of.version, header);
+	if (!file || fwrite(header, sizeof header, 1, file) != 1 || fwrite(box, size, 1, file) != 1 || fclose(file) != 0 ||
+	    rename(fresh, path) < 0)
+		die("could not write \"%s\": %m", path);
+	free(fresh);
+}
+
+/* box JOB NAME [NAME=VALUE...] <SECRET: put a box into the cache as procmgrd would. `file` is the name of another one than NAME. */
+static int seal_box(int argc, char **argv)
+{
+	static char secret[CREDENTIAL_SECRET_LARGEST];
+	struct record_key key = {atoll(argv[0]), 0, 1, 0};
+	struct delivery d = {.of = {conf.instance_name, node, key.job_id, 0, 1, getuid(), &d.credential, 1}, .kind = "file"};
+	char name[CREDENTIAL_BOX_NAME], *node_key = xasprintf("%s/node.key", conf.keys_dir);
+	char *sender = xasprintf("%s/cred.key", conf.keys_dir);
+	struct err e;
+	d.sender = sender;
+	for (int i = 2; i < argc; i++) {
+		char *value = strchr(argv[i], '=');
+		if (!value)
+			die("\"%s\" is not NAME=VALUE", argv[i]);
+		*value++ = '\0';
+		delivery_set(&d, argv[i], value);
+	}
+	snprintf(d.credential.name, sizeof d.credential.name, "%s", argv[1]);
+	if (!credential_kind_read(d.kind, &d.credential.kind))
+		die("\"%s\" is no kind", d.kind);
+	struct box_key *to = box_key_read(node_key, &e), *from = to ? box_key_read(d.sender, &e) : NULL;
+	unsigned char public_key[BOX_KEY], *box;
+	must(from != NULL, &e);
+	box_key_public(to, public_key);
+	size_t size = fread(secret, 1, sizeof secret, stdin);
+	char *context = credential_delivery_context(&d.of);
+	must(box_seal(public_key, from, context, secret, size, &box, &size, &e), &e);
+	credential_box_name(&key, d.file ? d.file : argv[1], name);
+	char *path = xasprintf("%s/%s/cache/%s", conf.node_state, node, name);
+	put_box(path, &d, box, size);
+	free(box);
+	free(path);
+	free(context);
+	free(node_key);
+	free(sender);
+	box_key_free(to);
+	box_key_free(from);
+	return 0;
+}
+
 struct watch {
 	const char *key, *kind; /* NULL: all */
 	bool found;
@@ -428,6 +505,8 @@ static int run(const char *verb, int argc, char **argv)
 	struct err e;
 	if (strcmp(verb, "launch") == 0 && argc > 0)
 		return launch(argc, argv);
+	if (strcmp(verb, "box") == 0 && argc > 1)
+		return seal_box(argc, argv);
 	if (strcmp(verb, "send") == 0)
 		return send_message(argc, argv);
 	if (strcmp(verb, "journal") == 0 || strcmp(verb, "wait") == 0)

@@ -5,8 +5,8 @@
 
 static struct order order;
 static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh", NULL, 0};
-static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL, NULL};
-static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL, NULL};
+static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL, NULL, NULL};
+static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL, NULL, NULL};
 
 static int setup(void **state)
 {
@@ -131,6 +131,27 @@ static void test_job_variables(void **state)
 	order.variables = NULL;
 }
 
+/* The variables of credentials replace those that the user exported; those of kinds that the step does not have stay. */
+static void test_credentials(void **state)
+{
+	(void)state;
+	static const char blob[] = "KRB5CCNAME=/tmp/login\0SSH_AUTH_SOCK=/tmp/agent\0ROTA_CREDENTIALS=/tmp/other";
+	const struct task_credentials credentials = {"/spool/cred", "tickets", NULL, "storage", NULL};
+	struct task_facts facts = task;
+	char **environment = task_environment(blob, sizeof blob, &facts);
+	is(environment, "KRB5CCNAME", "/tmp/login");
+	assert_null(value(environment, "ROTA_CREDENTIALS"));
+	task_environment_free(environment);
+	facts.credentials = &credentials;
+	environment = task_environment(blob, sizeof blob, &facts);
+	is(environment, "ROTA_CREDENTIALS", "/spool/cred");
+	is(environment, "KRB5CCNAME", "FILE:/spool/cred/tickets");
+	is(environment, "BEARER_TOKEN_FILE", "/spool/cred/storage");
+	is(environment, "SSH_AUTH_SOCK", "/tmp/agent");
+	assert_null(value(environment, "X509_USER_PROXY"));
+	task_environment_free(environment);
+}
+
 /* Values of the order and the client replace those of the spec. */
 static void test_origin(void **state)
 {
@@ -248,9 +269,13 @@ static void test_site(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_task, setup),   cmocka_unit_test_setup(test_job_variables, setup),
-		cmocka_unit_test_setup(test_origin, setup), cmocka_unit_test_setup(test_tasks_per_node, setup),
-		cmocka_unit_test_setup(test_blob, setup),   cmocka_unit_test_setup(test_array_and_single_node, setup),
+		cmocka_unit_test_setup(test_task, setup),
+		cmocka_unit_test_setup(test_job_variables, setup),
+		cmocka_unit_test_setup(test_origin, setup),
+		cmocka_unit_test_setup(test_credentials, setup),
+		cmocka_unit_test_setup(test_tasks_per_node, setup),
+		cmocka_unit_test_setup(test_blob, setup),
+		cmocka_unit_test_setup(test_array_and_single_node, setup),
 		cmocka_unit_test_setup(test_site, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,277 @@
+/* keeper_credential.c - the credentials of an attempt: opens their boxes, writes them where the owner's programs find them, replaces them
+ * when they are renewed, and destroys them at the end.
+ *
+ * Called by: keeper.c before the prologs and after the epilogs; keeper_control.c, when procmgrd has changed a box.
+ * Invariants:
+ * - A box is opened only as what the signed launch request says: this node, attempt, user, name and kind. procmgrd, which writes the
+ *   boxes, can withhold one, and can neither read nor make one.
+ * - A version is never older than one that the attempt had before.
+ * - The bytes of a secret are in no message and no record, and are wiped before their memory is freed. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/box.h"
+#include "lib/log.h"
+#include "procmgr/keeper/credential_folder.h"
+#include "procmgr/keeper/keeper_parts.h"
+#include "procmgr/record/credential_box.h"
+
+/* A credential of the step. */
+struct held {
+	struct credential credential;
+	int64_t version; /* the newest that the attempt had; 0: none */
+	bool there;	 /* the owner has it now */
+};
+
+struct keeper_credentials {
+	struct held list[CREDENTIALS_MOST];
+	int count, ssh_count; /* all, and those of kind ssh-key */
+	struct credential_folder folder;
+	struct task_credentials variables;
+};
+
+static const char agent_socket[] = ".agent";
+
+/* Returns the name of the first credential of a kind, or NULL. */
+static const char *first_of(const struct keeper_credentials *c, enum credential_kind kind)
+{
+	for (int i = 0; i < c->count; i++)
+		if (c->list[i].credential.kind == kind)
+			return c->list[i].credential.name;
+	return NULL;
+}
+
+static struct keeper_credentials *credentials_new(const char *text)
+{
+	struct credential list[CREDENTIALS_MOST];
+	struct keeper_credentials *c = xcalloc(1, sizeof *c);
+	c->folder.fd = -1;
+	c->count = credential_list_read(text, list); /* the parser of the launch request has checked it */
+	for (int i = 0; i < c->count; i++) {
+		c->list[i].credential = list[i];
+		c->ssh_count += list[i].kind == CREDENTIAL_SSH_KEY;
+	}
+	c->variables = (struct task_credentials){.krb5 = first_of(c, CREDENTIAL_KRB5),
+						 .x509 = first_of(c, CREDENTIAL_X509),
+						 .token = first_of(c, CREDENTIAL_TOKEN),
+						 .agent = c->ssh_count > 0 ? agent_socket : NULL};
+	return c;
+}
+
+/* A secret, and its version. */
+struct secret {
+	unsigned char *bytes;
+	size_t size;
+	int64_t version;
+};
+
+static void secret_wipe(struct secret *s)
+{
+	xfree_wiped(s->bytes, s->size);
+	s->bytes = NULL;
+}
+
+/* Read the file of a credential's box. Returns NULL if there is none; errno is then ENOENT. */
+static char *read_box(const struct keeper *k, const struct held *h, size_t *size, struct err *e)
+{
+	char name[CREDENTIAL_BOX_NAME], path[sizeof "cache/" + CREDENTIAL_BOX_NAME];
+	credential_box_name(&k->key, h->credential.name, name);
+	snprintf(path, sizeof path, "cache/%s", name);
+	return keeper_file_plain(path, CREDENTIAL_BOX_HEADER + BOX_OVERHEAD + CREDENTIAL_SECRET_LARGEST, size, e);
+}
+
+static bool open_box(const struct keeper *k, const struct held *h, const char *file, size_t size, struct secret *s, struct err *e)
+{
+	const struct order *o = k->order;
+	struct credential_delivery d = {
+		k->job->conf->instance_name, o->node, o->job_id, o->step_id, o->attempt, o->uid, &h->credential, 0};
+	if (size >= CREDENTIAL_BOX_HEADER)
+		d.version = credential_box_version((const unsigned char *)file);
+	if (d.version == 0)
+		return err_set(e, "its file in the cache is malformed");
+	char *context = credential_delivery_context(&d);
+	bool opened =
+		box_open(k->job->keys->node, k->job->keys->credd, context, (const unsigned char *)file + CREDENTIAL_BOX_HEADER,
+			 size - CREDENTIAL_BOX_HEADER, &s->bytes, &s->size, e);
+	free(context);
+	s->version = d.version;
+	return opened;
+}
+
+/* Read and open the box of a credential. *gone becomes true if there is no box. */
+static bool secret_read(const struct keeper *k, const struct held *h, struct secret *s, bool *gone, struct err *e)
+{
+	size_t size;
+	char *file = read_box(k, h, &size, e);
+	*gone = !file && errno == ENOENT;
+	if (!file)
+		return false;
+	bool opened = open_box(k, h, file, size, s, e);
+	free(file);
+	if (opened && s->version < h->version) {
+		secret_wipe(s);
+		opened = err_set(e, "it is older than the one that the attempt has");
+	}
+	return opened;
+}
+
+/* Give a new version of a credential to the owner. Keys for ssh-agent are read again when the agent is to have them. */
+static bool deliver(struct keeper *k, struct held *h, const struct secret *s, struct err *e)
+{
+	bool is_key = h->credential.kind == CREDENTIAL_SSH_KEY;
+	if (!is_key && !credential_folder_write(&k->credentials->folder, &k->owner, h->credential.name, s->bytes, s->size, e))
+		return false;
+	h->version = s->version;
+	h->there = true;
+	return true;
+}
+
+/* Give all credentials to the owner, before any program of the owner runs. */
+static bool deliver_all(struct keeper *k, struct err *e)
+{
+	struct keeper_credentials *c = k->credentials;
+	for (int i = 0; i < c->count; i++) {
+		struct secret s;
+		bool gone, good = secret_read(k, &c->list[i], &s, &gone, e);
+		if (good) {
+			good = deliver(k, &c->list[i], &s, e);
+			secret_wipe(&s);
+		}
+		if (!good) {
+			struct err why = *e;
+			return err_set(e, "credential \"%s\": %.400s", c->list[i].credential.name,
+				       gone ? "the node did not get it" : why.message);
+		}
+	}
+	return true;
+}
+
+static bool open_all(struct keeper *k, struct err *e)
+{
+	if (!k->job->keys)
+		return err_set(e,
+			       "node \"%s\" cannot open credentials: give it the keys node.key and cred.pub, and start "
+			       "rota-launcher again",
+			       k->order->node);
+	if (k->credentials->ssh_count > KEEPER_SSH_KEYS_MOST)
+		return err_set(e, "a step can have at most %d credentials of kind ssh-key", KEEPER_SSH_KEYS_MOST);
+	if (!credential_folder_make(&k->credentials->folder, k->job->dir, k->name, k->tag, &k->owner, k->credentials->count, e))
+		return false;
+	k->credentials->variables.folder = k->credentials->folder.path;
+	k->delivered = &k->credentials->variables;
+	return deliver_all(k, e);
+}
+
+bool keeper_credential_open(struct keeper *k)
+{
+	struct err e;
+	if (!k->order->spec.credentials)
+		return true;
+	k->credentials = credentials_new(k->order->spec.credentials);
+	if (open_all(k, &e))
+		return true;
+	k->failure = KEEPER_FAILURE_NODE;
+	snprintf(k->message, sizeof k->message, "%s", e.message);
+	return false;
+}
+
+/* Open a pipe with each key that the owner has, for ssh-add to read. Returns how many there are. */
+static int open_keys(struct keeper *k, int keys[KEEPER_SSH_KEYS_MOST])
+{
+	int count = 0;
+	for (int i = 0; i < k->credentials->count; i++) {
+		struct held *h = &k->credentials->list[i];
+		struct secret s;
+		struct err e;
+		bool gone;
+		if (h->credential.kind != CREDENTIAL_SSH_KEY || !h->there)
+			continue;
+		bool read = secret_read(k, h, &s, &gone, &e);
+		keys[count] = read ? keeper_ssh_agent_pipe(s.bytes, s.size, &e) : -1;
+		if (read)
+			secret_wipe(&s);
+		if (keys[count] < 0)
+			log_warning("attempt %s: credential \"%s\": %s", k->name, h->credential.name, e.message);
+		count += keys[count] >= 0;
+	}
+	return count;
+}
+
+bool keeper_credential_agent(struct keeper *k)
+{
+	int keys[KEEPER_SSH_KEYS_MOST];
+	struct keeper_credentials *c = k->credentials;
+	if (!c || c->ssh_count == 0 || !c->folder.path)
+		return true;
+	credential_folder_remove(&c->folder, agent_socket);
+	int count = open_keys(k, keys);
+	bool started = keeper_ssh_agent_start(k, keys, count);
+	for (int i = 0; i < count; i++)
+		close(keys[i]);
+	if (started)
+		return true;
+	snprintf(k->message, sizeof k->message,
+		 "ssh-agent did not start, or ssh-add did not take a key: it must be a private key without a passphrase");
+	return false;
+}
+
+static void withdraw(struct keeper *k, struct held *h)
+{
+	if (h->credential.kind != CREDENTIAL_SSH_KEY)
+		credential_folder_remove(&k->credentials->folder, h->credential.name);
+	h->there = false;
+	log_info("attempt %s: credential \"%s\" was removed", k->name, h->credential.name);
+}
+
+/* Compare one credential with its box. Returns true if the owner now has another version, or none. */
+static bool look_at(struct keeper *k, struct held *h)
+{
+	struct secret s;
+	struct err e;
+	bool gone, had = h->there, good = secret_read(k, h, &s, &gone, &e);
+	if (gone) {
+		if (had)
+			withdraw(k, h);
+		return had;
+	}
+	bool is_new = good && (s.version > h->version || !had);
+	if (is_new)
+		good = deliver(k, h, &s, &e);
+	if (!good)
+		log_warning("attempt %s: credential \"%s\" is not renewed: %s", k->name, h->credential.name, e.message);
+	if (good || is_new)
+		secret_wipe(&s);
+	return good && is_new;
+}
+
+void keeper_credential_look(struct keeper *k)
+{
+	struct keeper_credentials *c = k->credentials;
+	bool keys_changed = false;
+	if (!c || !c->folder.path)
+		return;
+	for (int i = 0; i < c->count; i++) {
+		bool changed = look_at(k, &c->list[i]);
+		keys_changed = keys_changed || (changed && c->list[i].credential.kind == CREDENTIAL_SSH_KEY);
+	}
+	if (!keys_changed || !keeper_ending_is_busy(k))
+		return;
+	int keys[KEEPER_SSH_KEYS_MOST], count = open_keys(k, keys);
+	keeper_ssh_agent_reload(k, keys, count);
+	for (int i = 0; i < count; i++)
+		close(keys[i]);
+}
+
+void keeper_credential_close(struct keeper *k)
+{
+	if (!k->credentials)
+		return;
+	credential_folder_destroy(&k->credentials->folder);
+	credential_box_remove(&k->key);
+	k->delivered = NULL;
+	free(k->credentials);
+	k->credentials = NULL;
+}
