@@ -17,6 +17,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/agent/agent_cache.h"
+#include "procmgr/agent/agent_credential.h"
 #include "procmgr/agent/agent_db.h"
 #include "procmgr/agent/agent_energy.h"
 #include "procmgr/agent/agent_hardware.h"
@@ -201,6 +202,7 @@ static void handle_notification(struct db *db, const char *channel, void *arg)
 		return;
 	}
 	agent_order_ask(a->orders);
+	agent_credential_ask(agent_order_credentials(a->orders));
 	start_ticks(a);
 }
 
@@ -230,6 +232,7 @@ static void poll_all(struct agent *a)
 	if (agent_node_orphans(nodes) > 0 && agent_node_count(nodes) > 0)
 		register_nodes(a);
 	agent_order_poll(a->orders);
+	agent_credential_poll(agent_order_credentials(a->orders));
 	agent_report_poll(a->report);
 	agent_substep_poll(a->substeps);
 }
@@ -239,7 +242,8 @@ static bool is_quiet(const struct agent *a)
 {
 	const struct agent_nodes *nodes = a->context.nodes;
 	return agent_report_is_idle(a->report) && agent_substep_is_idle(a->substeps) && agent_node_count(nodes) > 0 &&
-	       agent_order_has_all(a->orders) && agent_order_count(a->orders) == 0 && agent_node_orphans(nodes) == 0;
+	       agent_order_has_all(a->orders) && agent_order_count(a->orders) == 0 &&
+	       agent_credential_is_idle(agent_order_credentials(a->orders)) && agent_node_orphans(nodes) == 0;
 }
 
 static void handle_tick(evutil_socket_t fd, short what, void *arg)
@@ -253,6 +257,7 @@ static void handle_tick(evutil_socket_t fd, short what, void *arg)
 		if (agent_node_count(a->context.nodes) == 0 && db_is_up(a->context.db))
 			register_nodes(a);
 		agent_order_ask(a->orders);
+		agent_credential_ask(agent_order_credentials(a->orders));
 	}
 	poll_all(a);
 	if (a->quiet_ticks >= QUIET_TICKS)
@@ -277,6 +282,7 @@ static void renew_lease(evutil_socket_t fd, short what, void *arg)
 	db_call(c->db, API_node_renew, params, 1, handle_renewed, lease_call_new(a));
 	db_array_free(nodes);
 	agent_order_ask(a->orders);
+	agent_credential_ask(agent_order_credentials(a->orders));
 	poll_all(a);
 }
 

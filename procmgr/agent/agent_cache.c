@@ -17,6 +17,7 @@
 
 #include "lib/log.h"
 #include "lib/seal.h"
+#include "procmgr/record/credential_box.h"
 
 enum { PATH_SIZE = 128 };
 
@@ -34,6 +35,14 @@ static bool is_hash(const char *name)
 static void make_path(const char *hash, char path[PATH_SIZE])
 {
 	snprintf(path, PATH_SIZE, "cache/%.64s", hash);
+}
+
+/* Is the file a box of a credential? agent_credential.c keeps those. */
+static bool is_box(const char *name)
+{
+	struct record_key key;
+	char credential[CREDENTIAL_NAME_SIZE];
+	return credential_box_parse(name, &key, credential);
 }
 
 static bool is_valid(int dir, const char *hash)
@@ -59,7 +68,8 @@ void agent_cache_open(void)
 {
 	DIR *dir = opendir("cache");
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
-		if (*entry->d_name != '.' && (!is_hash(entry->d_name) || !is_valid(dirfd(dir), entry->d_name)))
+		if (*entry->d_name != '.' && !is_box(entry->d_name) &&
+		    (!is_hash(entry->d_name) || !is_valid(dirfd(dir), entry->d_name)))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	if (dir)
 		closedir(dir);
@@ -95,12 +105,9 @@ bool agent_cache_matches(const char *hash, const void *bytes, size_t size)
 	return is_hash(hash) && strcmp(found, hash) == 0;
 }
 
-bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e)
+bool agent_cache_write(const char *path, const void *bytes, size_t size, struct err *e)
 {
-	char path[PATH_SIZE], fresh[] = "cache/fresh.XXXXXX";
-	if (!agent_cache_matches(hash, bytes, size))
-		return err_set(e, "a script or environment in the database does not match its hash \"%.64s\"", hash);
-	make_path(hash, path);
+	char fresh[] = "cache/fresh.XXXXXX";
 	int fd = mkostemp(fresh, O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, "could not make a file in folder \"cache\"");
@@ -111,6 +118,15 @@ bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct er
 	}
 	close(fd);
 	return written;
+}
+
+bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e)
+{
+	char path[PATH_SIZE];
+	if (!agent_cache_matches(hash, bytes, size))
+		return err_set(e, "a script or environment in the database does not match its hash \"%.64s\"", hash);
+	make_path(hash, path);
+	return agent_cache_write(path, bytes, size, e);
 }
 
 static int compare_used(const void *a, const void *b)

@@ -4,7 +4,7 @@
  * Invariants:
  * - Orders of one attempt go to the launcher in the order of their ids. Control messages go one at a time. One is done when the
  *   launcher answers that the keeper has it or that there is no keeper. Until then the database keeps the order.
- * - A launch request is sent once, while the node's lease is valid, when script and environment are in the cache.
+ * - A launch request is sent once, while the node's lease is valid, when script, environment and credentials are in the cache.
  * - No more pre-dispatched elements start than their concurrency limit allows. An element that is late, or is cancelled before it
  *   starts, is sent for the launcher to refuse. */
 #include "procmgr/agent/agent_order.h"
@@ -16,6 +16,7 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_blob.h"
 #include "procmgr/agent/agent_cache.h"
+#include "procmgr/agent/agent_credential.h"
 #include "procmgr/agent/agent_lease.h"
 #include "procmgr/agent/agent_node.h"
 #include "procmgr/agent/agent_order_message.h"
@@ -36,6 +37,7 @@ struct agent_orders {
 	struct attempt_set *answered; /* attempts whose launch request the journal answered before procmgrd started, or lately */
 	struct agent_predispatch *predispatch;
 	struct agent_blobs *blobs;
+	struct agent_credentials *credentials;
 };
 
 /* Returns the index of the order with this id, or the index at which to insert the order. */
@@ -273,7 +275,8 @@ static void poll_launch(struct agent_orders *os, struct agent_order *o, struct a
 	} else if (!agent_lease_is_valid(os->context->lease)) {
 		return; /* the database may have ended the attempt after the lease */
 	} else if (o->lacks || (has_script && has_environment)) {
-		send_launch(os, o);
+		if (o->lacks || agent_credential_is_ready(os->credentials, o))
+			send_launch(os, o);
 	} else {
 		if (!has_script)
 			agent_blob_list_add(wanted, o->script);
@@ -332,6 +335,11 @@ static void handle_fetched(const struct agent_blob_list *asked, bool has_no_spac
 	agent_order_poll(os);
 }
 
+static void handle_credentials(void *arg)
+{
+	agent_order_poll(arg);
+}
+
 static bool is_answer(const struct fields *record)
 {
 	const char *kind = fields_get(record, "kind");
@@ -372,6 +380,7 @@ void agent_order_record(struct agent_orders *os, const struct fields *record)
 	struct err e;
 	if (!record_key_read(record, &key, &e))
 		return;
+	agent_credential_record(os->credentials, &key, record);
 	if (is_answer(record))
 		take_answer(os, &key, strcmp(fields_get(record, "kind"), "used") == 0);
 	count_record(os, &key, record);
@@ -468,6 +477,11 @@ int agent_order_count(const struct agent_orders *os)
 	return os->count;
 }
 
+struct agent_credentials *agent_order_credentials(const struct agent_orders *os)
+{
+	return os->credentials;
+}
+
 bool agent_order_has_all(const struct agent_orders *os)
 {
 	return os->has_all;
@@ -486,6 +500,7 @@ struct agent_orders *agent_order_new(const struct agent_context *c, const struct
 	os->answered = attempt_set_new();
 	os->predispatch = agent_predispatch_new(c->conf->launcher_virtual > 0);
 	os->blobs = agent_blob_new(c, handle_fetched, os);
+	os->credentials = agent_credential_new(c, handle_credentials, os);
 	return os;
 }
 
@@ -499,5 +514,6 @@ void agent_order_free(struct agent_orders *os)
 	attempt_set_free(os->answered);
 	agent_predispatch_free(os->predispatch);
 	agent_blob_free(os->blobs);
+	agent_credential_free(os->credentials);
 	free(os);
 }

@@ -23,6 +23,9 @@ struct agent_order_watcher {
 struct agent_orders *agent_order_new(const struct agent_context *c, const struct agent_order_watcher *watcher);
 void agent_order_free(struct agent_orders *os);
 
+/* Returns the credentials of the attempts that the orders start. */
+struct agent_credentials *agent_order_credentials(const struct agent_orders *os);
+
 int agent_order_count(const struct agent_orders *os);
 /* Returns true if every order of the database has been received on the current connection. */
 bool agent_order_has_all(const struct agent_orders *os);

@@ -27,6 +27,7 @@ static void read_body(const struct agent_context *c, struct agent_order *o)
 	o->first_task = order.spec.per_task ? order.first_task : 0;
 	o->tasks = order.spec.per_task ? order.tasks : order.node_index == 0;
 	o->has_devices = *order.gres != '\0';
+	o->credentials = order.spec.credentials ? xstrdup(order.spec.credentials) : NULL;
 	order_free(&order);
 }
 
@@ -134,6 +135,7 @@ void agent_order_clear(struct agent_order *o)
 	free(o->starts);
 	free(o->body);
 	free(o->signature);
+	free(o->credentials);
 	free(o->kind);
 	free(o->args);
 }

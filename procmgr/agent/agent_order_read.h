@@ -45,6 +45,8 @@ struct agent_order {
 	int sample_s;		  /* seconds between samples; 0 disables sampling */
 	int first_task, tasks;	  /* tasks that run on this node */
 	bool has_devices;	  /* the attempt holds generic resources */
+	char *credentials;	  /* credentials of the step, as its spec has them; NULL: none */
+	int64_t credential_call;  /* call of the database for their boxes (agent_credential.c); 0: there was none */
 	struct agent_array array; /* the array whose elements are pre-dispatched, if any */
 	int64_t received_at;
 

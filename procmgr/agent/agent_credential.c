@@ -1,0 +1,317 @@
+/* agent_credential.c - the boxes of credentials in the cache, as the database has them.
+ *
+ * Called by: agent_order.c for launch requests and records of the journal; agent.c at notifications and ticks.
+ * Invariants:
+ * - procmgrd can open no box. It stores them under the names of attempts, and a keeper refuses a box of another one.
+ * - A file is complete, and its header has the version that the database gave with the box.
+ * - A keeper gets a message about each change. Since the message may be lost where its socket is full, it is sent LOOKS times. */
+#include "procmgr/agent/agent_credential.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/credential.h"
+#include "lib/log.h"
+#include "procmgr/agent/agent_cache.h"
+#include "procmgr/agent/agent_db.h"
+#include "procmgr/agent/agent_launcher.h"
+#include "procmgr/agent/agent_node.h"
+#include "procmgr/record/credential_box.h"
+
+enum { LOOKS = 3 };
+
+/* A box in the cache. */
+struct box {
+	struct record_key key;
+	char name[CREDENTIAL_NAME_SIZE];
+	int64_t version; /* 0: the credential was removed */
+	int looks;	 /* how many more messages about the change the keeper gets */
+};
+
+struct agent_credentials {
+	const struct agent_context *context;
+	agent_credential_fetched *fetched;
+	void *arg;
+	struct box *boxes;
+	int count, capacity;
+	/* Calls of the database have numbers. The call under way, 0 if there is none; the last one that was answered; the last one that is
+	 * wanted. */
+	int64_t calling, answered, wanted;
+};
+
+static struct box *find_box(const struct agent_credentials *cs, const struct record_key *key, const char *name)
+{
+	for (int i = 0; i < cs->count; i++)
+		if (record_key_equal(&cs->boxes[i].key, key) && strcmp(cs->boxes[i].name, name) == 0)
+			return &cs->boxes[i];
+	return NULL;
+}
+
+static struct box *add_box(struct agent_credentials *cs, const struct record_key *key, const char *name, int64_t version)
+{
+	if (cs->count == cs->capacity) {
+		cs->capacity = cs->capacity ? 2 * cs->capacity : 16;
+		cs->boxes = xrealloc(cs->boxes, (unsigned long)cs->capacity * sizeof *cs->boxes);
+	}
+	struct box *b = &cs->boxes[cs->count++];
+	*b = (struct box){.key = *key, .version = version};
+	snprintf(b->name, sizeof b->name, "%s", name);
+	return b;
+}
+
+static void make_path(const struct record_key *key, const char *credential, char path[CREDENTIAL_BOX_NAME + 8])
+{
+	char name[CREDENTIAL_BOX_NAME];
+	credential_box_name(key, credential, name);
+	snprintf(path, CREDENTIAL_BOX_NAME + 8, "cache/%s", name);
+}
+
+/* Returns the version in the header of a file, or 0. */
+static int64_t read_version(int folder, const char *name)
+{
+	unsigned char header[CREDENTIAL_BOX_HEADER];
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	bool read_all = fd >= 0 && read(fd, header, sizeof header) == (ssize_t)sizeof header;
+	if (fd >= 0)
+		close(fd);
+	return read_all ? credential_box_version(header) : 0;
+}
+
+static bool is_running(void *arg, const struct record_key *key)
+{
+	char name[RECORD_KEY_SIZE], path[RECORD_KEY_SIZE + 16];
+	(void)arg;
+	record_key_text(key, name);
+	snprintf(path, sizeof path, "spool/%s", name);
+	return access(path, F_OK) == 0;
+}
+
+/* Find the boxes of attempts that an earlier procmgrd has launched. */
+static void find_files(struct agent_credentials *cs)
+{
+	credential_box_tidy(is_running, NULL);
+	DIR *dir = opendir("cache");
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		struct record_key key;
+		char name[CREDENTIAL_NAME_SIZE];
+		int64_t version = credential_box_parse(entry->d_name, &key, name) ? read_version(dirfd(dir), entry->d_name) : 0;
+		if (version > 0)
+			add_box(cs, &key, name, version);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+struct agent_credentials *agent_credential_new(const struct agent_context *c, agent_credential_fetched *fetched, void *arg)
+{
+	struct agent_credentials *cs = xcalloc(1, sizeof *cs);
+	cs->context = c;
+	cs->fetched = fetched;
+	cs->arg = arg;
+	find_files(cs);
+	return cs;
+}
+
+void agent_credential_free(struct agent_credentials *cs)
+{
+	if (cs)
+		free(cs->boxes);
+	free(cs);
+}
+
+/* Have the keeper of an attempt look at its boxes. */
+static void send_look(struct agent_credentials *cs, struct box *b)
+{
+	struct fields *message = fields_new();
+	b->looks--;
+	fields_add(message, "op", "control");
+	record_key_add(message, &b->key);
+	fields_add(message, "action", "credentials");
+	agent_launcher_send(cs->context->launcher, message);
+	fields_free(message);
+}
+
+static bool write_box(const struct record_key *key, const char *name, int64_t version, const char *hex, struct err *e)
+{
+	char path[CREDENTIAL_BOX_NAME + 8];
+	size_t size;
+	unsigned char *box = PQunescapeBytea((const unsigned char *)hex, &size);
+	if (!box)
+		die("out of memory");
+	unsigned char *bytes = xmalloc(CREDENTIAL_BOX_HEADER + size);
+	credential_box_header(version, bytes);
+	memcpy(bytes + CREDENTIAL_BOX_HEADER, box, size);
+	make_path(key, name, path);
+	bool written = agent_cache_write(path, bytes, CREDENTIAL_BOX_HEADER + size, e);
+	free(bytes);
+	PQfreemem(box);
+	return written;
+}
+
+/* Remove the file of a credential that the user has removed. */
+static void remove_box(struct box *b)
+{
+	char path[CREDENTIAL_BOX_NAME + 8];
+	make_path(&b->key, b->name, path);
+	unlink(path);
+	b->version = 0;
+	b->looks = LOOKS;
+}
+
+static bool read_key(const struct agent_credentials *cs, const PGresult *result, int row, struct record_key *key)
+{
+	*key = (struct record_key){
+		strtoll(agent_db_text(result, row, "job_id"), NULL, 10), atoi(agent_db_text(result, row, "step_id")),
+		atoi(agent_db_text(result, row, "attempt")),
+		agent_node_number(cs->context->nodes, strtoll(agent_db_text(result, row, "node_id"), NULL, 10))};
+	return key->node == 0; /* virtual nodes run nothing that could read a credential */
+}
+
+static void take_row(struct agent_credentials *cs, const PGresult *result, int row)
+{
+	struct record_key key;
+	struct err e;
+	const char *name = agent_db_text(result, row, "name"), *box = agent_db_text(result, row, "box");
+	int64_t version = strtoll(agent_db_text(result, row, "version"), NULL, 10);
+	if (!credential_name_valid(name) || !read_key(cs, result, row, &key))
+		return;
+	struct box *b = find_box(cs, &key, name);
+	if (*box == '\0' || version <= 0) {
+		if (b && b->version > 0)
+			remove_box(b);
+	} else if (b && version <= b->version) {
+		return;
+	} else if (!write_box(&key, name, version, box, &e)) {
+		log_error("%s", e.message);
+	} else {
+		b = b ? b : add_box(cs, &key, name, version);
+		b->version = version;
+		b->looks = is_running(NULL, &key) ? LOOKS : 0;
+	}
+}
+
+static void call_database(struct agent_credentials *cs);
+
+static void handle_boxes(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	struct agent_credentials *cs = arg;
+	if (result)
+		cs->answered = cs->calling;
+	else
+		log_warning("could not read credentials of steps from the database: %s", e->message);
+	cs->calling = 0;
+	for (int i = 0; result && i < PQntuples(result); i++)
+		take_row(cs, result, i);
+	if (!result)
+		return; /* agent_credential_poll() calls again */
+	for (int i = 0; i < cs->count; i++)
+		if (cs->boxes[i].looks == LOOKS)
+			send_look(cs, &cs->boxes[i]);
+	if (cs->wanted > cs->answered)
+		call_database(cs);
+	cs->fetched(cs->arg);
+}
+
+/* Returns the boxes in the cache, for the database to leave out. */
+static char *known_boxes(const struct agent_credentials *cs)
+{
+	json_t *known = json_array();
+	for (int i = 0; i < cs->count; i++) {
+		const struct box *b = &cs->boxes[i];
+		if (b->version > 0)
+			json_array_append_new(known, json_pack("{sI si si sI ss sI}", "job_id", (json_int_t)b->key.job_id,
+							       "step_id", b->key.step_id, "attempt", b->key.attempt, "node_id",
+							       (json_int_t)agent_node_own_id(cs->context->nodes), "name", b->name,
+							       "version", (json_int_t)b->version));
+	}
+	char *text = json_dumps(known, JSON_COMPACT);
+	json_decref(known);
+	return text;
+}
+
+static void call_database(struct agent_credentials *cs)
+{
+	const struct agent_context *c = cs->context;
+	if (cs->calling > 0 || !db_is_up(c->db) || agent_node_count(c->nodes) == 0)
+		return;
+	struct db_array *nodes = agent_node_array(c->nodes);
+	char *known = known_boxes(cs);
+	const struct db_param params[] = {{db_array_literal(nodes), -1}, {known, -1}};
+	cs->calling = cs->answered + 1;
+	db_call(c->db, API_node_credentials, params, 2, handle_boxes, cs);
+	db_array_free(nodes);
+	free(known);
+}
+
+/* Want a call that begins from now on. Returns its number. */
+static int64_t want_call(struct agent_credentials *cs)
+{
+	cs->wanted = (cs->calling > 0 ? cs->calling : cs->answered) + 1;
+	call_database(cs);
+	return cs->wanted;
+}
+
+static bool has_boxes(const struct agent_credentials *cs, const struct agent_order *o)
+{
+	struct credential list[CREDENTIALS_MOST];
+	int count = credential_list_read(o->credentials, list);
+	for (int i = 0; i < o->start_count; i++) {
+		struct record_key key = agent_order_key(o, &o->starts[i]);
+		for (int k = 0; key.node == 0 && k < count; k++)
+			if (!find_box(cs, &key, list[k].name))
+				return false;
+	}
+	return true;
+}
+
+bool agent_credential_is_ready(struct agent_credentials *cs, struct agent_order *o)
+{
+	if (!o->credentials || has_boxes(cs, o))
+		return true;
+	if (o->credential_call == 0)
+		o->credential_call = want_call(cs);
+	return cs->answered >= o->credential_call;
+}
+
+void agent_credential_ask(struct agent_credentials *cs)
+{
+	if (cs->count > 0)
+		want_call(cs);
+}
+
+void agent_credential_poll(struct agent_credentials *cs)
+{
+	if (cs->wanted > cs->answered)
+		call_database(cs);
+	for (int i = 0; i < cs->count; i++)
+		if (cs->boxes[i].looks > 0)
+			send_look(cs, &cs->boxes[i]);
+}
+
+bool agent_credential_is_idle(const struct agent_credentials *cs)
+{
+	bool idle = cs->wanted <= cs->answered;
+	for (int i = 0; i < cs->count; i++)
+		idle = idle && cs->boxes[i].looks == 0;
+	return idle;
+}
+
+void agent_credential_record(struct agent_credentials *cs, const struct record_key *key, const struct fields *record)
+{
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
+	bool refused = kind && strcmp(kind, "refused") == 0 && again && strcmp(again, "0") == 0;
+	int kept = 0, before = cs->count;
+	if (!refused && !(kind && strcmp(kind, "end") == 0))
+		return;
+	for (int i = 0; i < cs->count; i++)
+		if (!record_key_equal(&cs->boxes[i].key, key))
+			cs->boxes[kept++] = cs->boxes[i];
+	cs->count = kept;
+	if (kept < before)
+		credential_box_remove(key);
+}

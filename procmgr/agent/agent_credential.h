@@ -1,0 +1,34 @@
+/* agent_credential.h - fetches the boxes with credentials of this node's attempts into the cache, and renews them there. */
+#ifndef ROTA_PROCMGR_AGENT_CREDENTIAL_H
+#define ROTA_PROCMGR_AGENT_CREDENTIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/fields.h"
+#include "procmgr/agent/agent_context.h"
+#include "procmgr/agent/agent_order_read.h"
+
+struct agent_credentials;
+
+/* Called when the database has answered. */
+typedef void agent_credential_fetched(void *arg);
+
+/* The working directory is the node's folder. */
+struct agent_credentials *agent_credential_new(const struct agent_context *c, agent_credential_fetched *fetched, void *arg);
+void agent_credential_free(struct agent_credentials *cs);
+
+/* Are the boxes of all attempts of a launch request in the cache? If not, they are requested. Returns true too if the database has been
+ * asked for them, and does not have them; the keeper then says so. */
+bool agent_credential_is_ready(struct agent_credentials *cs, struct agent_order *o);
+
+/* After a notification: ask for newer boxes of attempts that have boxes. */
+void agent_credential_ask(struct agent_credentials *cs);
+/* Do what is left to do: calls that failed, messages to keepers that are repeated. */
+void agent_credential_poll(struct agent_credentials *cs);
+bool agent_credential_is_idle(const struct agent_credentials *cs);
+
+/* Handle a record of the journal: the boxes of an attempt that has ended or was refused are removed. */
+void agent_credential_record(struct agent_credentials *cs, const struct record_key *key, const struct fields *record);
+
+#endif
