@@ -23,11 +23,18 @@ static const char *const own_names[] = {
 };
 
 /* Variables of this node: those of the request may be of another one. The first ones are its position among the nodes of the step. */
-static const char *const node_names[] = {"ROTA_NODE_INDEX", "SLURM_NODEID",    "PBS_NODENUM",
-					 "ROTA_NODE",	    "SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES"};
+static const char *const node_names[] = {"ROTA_NODE_INDEX", "SLURM_NODEID",	    "PBS_NODENUM",     "ROTA_NODE",
+					 "SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES", "ROTA_CREDENTIALS"};
+
+/* Variables of credentials, which on each node name files in the folder of that node. A program of the job may have set others. */
+static const char *const credential_names[] = {"KRB5CCNAME", "X509_USER_PROXY", "BEARER_TOKEN_FILE", "SSH_AUTH_SOCK"};
 
 enum { INDEX_COUNT = 3 };
 enum { OWN_COUNT = sizeof own_names / sizeof *own_names, TERMINAL_WORDS = 4 };
+enum {
+	NODE_COUNT = sizeof node_names / sizeof *node_names,
+	CREDENTIAL_COUNT = sizeof credential_names / sizeof *credential_names
+};
 
 int substep_environment_global_rank(const struct substep *s, int rank)
 {
@@ -59,13 +66,32 @@ char **substep_environment_argv(const struct substep *s, int rank)
 	return argv;
 }
 
+/* Returns true if the value names a file in a folder of credentials of this step, here or on another node. */
+static bool is_delivered(const char *value)
+{
+	const char *folder = getenv("ROTA_CREDENTIALS"), *end = folder ? strstr(folder, "/spool/") : NULL;
+	if (!folder || !value)
+		return false;
+	return strstr(value, folder) || strstr(value, end ? end : "/dev/shm/rota-cred.");
+}
+
+/* Returns the index in credential_names of a variable that this node has from a credential, or -1. */
+static int find_credential(const char *variable)
+{
+	size_t length = strcspn(variable, "=");
+	for (int i = 0; i < CREDENTIAL_COUNT; i++)
+		if (strncmp(credential_names[i], variable, length) == 0 && credential_names[i][length] == '\0')
+			return is_delivered(getenv(credential_names[i])) ? i : -1;
+	return -1;
+}
+
 static bool is_own(const char *variable)
 {
 	size_t length = strcspn(variable, "=");
 	for (int i = 0; i < OWN_COUNT; i++)
 		if (strncmp(own_names[i], variable, length) == 0 && own_names[i][length] == '\0')
 			return true;
-	for (size_t i = 0; i < sizeof node_names / sizeof *node_names; i++)
+	for (size_t i = 0; i < NODE_COUNT; i++)
 		if (strncmp(node_names[i], variable, length) == 0 && node_names[i][length] == '\0')
 			return true;
 	return false;
@@ -87,12 +113,32 @@ static struct {
 	json_t *env;
 	char **kept; /* strings of `env` */
 	size_t count;
-	bool is_inside; /* it comes from a program of the job: one from outside has no variables of the job */
+	bool is_inside;			 /* it comes from a program of the job: one from outside has no variables of the job */
+	bool replaced[CREDENTIAL_COUNT]; /* the tasks get this variable of credential_names from this node */
 } inherited;
+
+static bool is_from_inside(const json_t *env)
+{
+	static const char inside[] = "ROTA_JOB_ID=";
+	size_t i;
+	json_t *value;
+	json_array_foreach (env, i, value)
+		if (strncmp(json_string_value(value), inside, strlen(inside)) == 0)
+			return true;
+	return false;
+}
+
+/* Is this variable left out, since this node has another value? A program of the job may have set one that is no file of a credential. */
+static bool is_replaced(const char *variable)
+{
+	int index = find_credential(variable);
+	if (index >= 0 && inherited.is_inside)
+		inherited.replaced[index] = is_delivered(variable);
+	return index >= 0 && inherited.replaced[index];
+}
 
 static void inherit(json_t *env)
 {
-	static const char inside[] = "ROTA_JOB_ID=";
 	size_t i;
 	json_t *value;
 	if (inherited.env == env)
@@ -101,11 +147,12 @@ static void inherit(json_t *env)
 	inherited.env = json_incref(env);
 	inherited.kept = xrealloc(inherited.kept, (json_array_size(env) + 1) * sizeof *inherited.kept);
 	inherited.count = 0;
-	inherited.is_inside = false;
+	inherited.is_inside = is_from_inside(env);
+	for (int c = 0; c < CREDENTIAL_COUNT; c++)
+		inherited.replaced[c] = !inherited.is_inside;
 	json_array_foreach (env, i, value) {
 		const char *variable = json_string_value(value);
-		inherited.is_inside = inherited.is_inside || strncmp(variable, inside, strlen(inside)) == 0;
-		if (!is_own(variable))
+		if (!is_own(variable) && !is_replaced(variable))
 			inherited.kept[inherited.count++] = (char *)variable;
 	}
 }
@@ -136,12 +183,15 @@ static int add_job(const struct substep *s, char **environment, int count)
 static int add_node(const struct substep *s, char **environment, int count)
 {
 	int index = substep_nodelist_index(s->spec, getenv("ROTA_NODE"));
-	for (size_t i = 0; i < sizeof node_names / sizeof *node_names; i++) {
+	for (size_t i = 0; i < NODE_COUNT; i++) {
 		if (index >= 0 && i < INDEX_COUNT && getenv(node_names[i]))
 			add_number(environment, &count, node_names[i], index);
 		else
 			add_text(environment, &count, node_names[i], getenv(node_names[i]));
 	}
+	for (int i = 0; i < CREDENTIAL_COUNT; i++)
+		if (inherited.replaced[i] && is_delivered(getenv(credential_names[i])))
+			add_text(environment, &count, credential_names[i], getenv(credential_names[i]));
 	return count;
 }
 
@@ -157,8 +207,8 @@ static size_t own_count(void)
 char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank, size_t *borrowed)
 {
 	inherit(s->spec->env);
-	char **environment = xcalloc(inherited.count + own_count() + OWN_COUNT + sizeof node_names / sizeof *node_names + 1,
-				     sizeof *environment);
+	char **environment =
+		xcalloc(inherited.count + own_count() + OWN_COUNT + NODE_COUNT + CREDENTIAL_COUNT + 1, sizeof *environment);
 	char *devices = substep_pool_devices(pool, &s->share);
 	int count = (int)inherited.count;
 	memcpy(environment, inherited.kept, inherited.count * sizeof *environment);
