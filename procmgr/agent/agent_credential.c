@@ -73,12 +73,13 @@ static void make_path(const struct record_key *key, const char *credential, char
 /* Returns the version in the header of a file, or 0. */
 static int64_t read_version(int folder, const char *name)
 {
+	enum credential_kind kind;
 	unsigned char header[CREDENTIAL_BOX_HEADER];
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	bool read_all = fd >= 0 && read(fd, header, sizeof header) == (ssize_t)sizeof header;
 	if (fd >= 0)
 		close(fd);
-	return read_all ? credential_box_version(header) : 0;
+	return read_all ? credential_box_version(header, &kind) : 0;
 }
 
 static bool is_running(void *arg, const struct record_key *key)
@@ -135,7 +136,8 @@ static void send_look(struct agent_credentials *cs, struct box *b)
 	fields_free(message);
 }
 
-static bool write_box(const struct record_key *key, const char *name, int64_t version, const char *hex, struct err *e)
+static bool write_box(const struct record_key *key, const struct credential *credential, int64_t version, const char *hex,
+		      struct err *e)
 {
 	char path[CREDENTIAL_BOX_NAME + 8];
 	size_t size;
@@ -143,9 +145,9 @@ static bool write_box(const struct record_key *key, const char *name, int64_t ve
 	if (!box)
 		die("out of memory");
 	unsigned char *bytes = xmalloc(CREDENTIAL_BOX_HEADER + size);
-	credential_box_header(version, bytes);
+	credential_box_header(credential->kind, version, bytes);
 	memcpy(bytes + CREDENTIAL_BOX_HEADER, box, size);
-	make_path(key, name, path);
+	make_path(key, credential->name, path);
 	bool written = agent_cache_write(path, bytes, CREDENTIAL_BOX_HEADER + size, e);
 	free(bytes);
 	PQfreemem(box);
@@ -177,15 +179,18 @@ static void take_row(struct agent_credentials *cs, const PGresult *result, int r
 	struct err e;
 	const char *name = agent_db_text(result, row, "name"), *box = agent_db_text(result, row, "box");
 	int64_t version = strtoll(agent_db_text(result, row, "version"), NULL, 10);
-	if (!credential_name_valid(name) || !read_key(cs, result, row, &key))
+	struct credential credential = {0};
+	if (!credential_name_valid(name) || !credential_kind_read(agent_db_text(result, row, "kind"), &credential.kind) ||
+	    !read_key(cs, result, row, &key))
 		return;
+	strcpy(credential.name, name);
 	struct box *b = find_box(cs, &key, name);
 	if (*box == '\0' || version <= 0) {
 		if (b && b->version > 0)
 			remove_box(b);
 	} else if (b && version <= b->version) {
 		return;
-	} else if (!write_box(&key, name, version, box, &e)) {
+	} else if (!write_box(&key, &credential, version, box, &e)) {
 		log_error("%s", e.message);
 	} else {
 		b = b ? b : add_box(cs, &key, name, version);

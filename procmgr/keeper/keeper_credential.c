@@ -3,8 +3,8 @@
  *
  * Called by: keeper.c before the prologs and after the epilogs; keeper_control.c, when procmgrd has changed a box.
  * Invariants:
- * - A box is opened only as what the signed launch request says: this node, attempt, user, name and kind. procmgrd, which writes the
- *   boxes, can withhold one, and can neither read nor make one.
+ * - A box is opened only as what the signed launch request says: this node, attempt, user and name. procmgrd, which writes the boxes,
+ *   can withhold one, and can neither read nor make one. The kind comes with the first box, and stays.
  * - A version is never older than one that the attempt had before.
  * - The bytes of a secret are in no message and no record, and are wiped before their memory is freed. */
 #include <errno.h>
@@ -50,15 +50,24 @@ static struct keeper_credentials *credentials_new(const char *text)
 	struct keeper_credentials *c = xcalloc(1, sizeof *c);
 	c->folder.fd = -1;
 	c->count = credential_list_read(text, list); /* the parser of the launch request has checked it */
-	for (int i = 0; i < c->count; i++) {
+	for (int i = 0; i < c->count; i++)
 		c->list[i].credential = list[i];
-		c->ssh_count += list[i].kind == CREDENTIAL_SSH_KEY;
-	}
-	c->variables = (struct task_credentials){.krb5 = first_of(c, CREDENTIAL_KRB5),
+	return c;
+}
+
+/* All are there, so their kinds are known: name the first of each kind for the variables of the tasks. */
+static bool credentials_name(struct keeper_credentials *c, struct err *e)
+{
+	for (int i = 0; i < c->count; i++)
+		c->ssh_count += c->list[i].credential.kind == CREDENTIAL_SSH_KEY;
+	if (c->ssh_count > KEEPER_SSH_KEYS_MOST)
+		return err_set(e, "a step can have at most %d credentials of kind ssh-key", KEEPER_SSH_KEYS_MOST);
+	c->variables = (struct task_credentials){.folder = c->folder.path,
+						 .krb5 = first_of(c, CREDENTIAL_KRB5),
 						 .x509 = first_of(c, CREDENTIAL_X509),
 						 .token = first_of(c, CREDENTIAL_TOKEN),
 						 .agent = c->ssh_count > 0 ? agent_socket : NULL};
-	return c;
+	return true;
 }
 
 /* A secret, and its version. */
@@ -83,26 +92,31 @@ static char *read_box(const struct keeper *k, const struct held *h, size_t *size
 	return keeper_file_plain(path, CREDENTIAL_BOX_HEADER + BOX_OVERHEAD + CREDENTIAL_SECRET_LARGEST, size, e);
 }
 
-static bool open_box(const struct keeper *k, const struct held *h, const char *file, size_t size, struct secret *s, struct err *e)
+static bool open_box(const struct keeper *k, struct held *h, const char *file, size_t size, struct secret *s, struct err *e)
 {
 	const struct order *o = k->order;
+	struct credential credential = h->credential;
 	struct credential_delivery d = {
-		k->job->conf->instance_name, o->node, o->job_id, o->step_id, o->attempt, o->uid, &h->credential, 0};
+		k->job->conf->instance_name, o->node, o->job_id, o->step_id, o->attempt, o->uid, &credential, 0};
 	if (size >= CREDENTIAL_BOX_HEADER)
-		d.version = credential_box_version((const unsigned char *)file);
+		d.version = credential_box_version((const unsigned char *)file, &credential.kind);
 	if (d.version == 0)
 		return err_set(e, "its file in the cache is malformed");
+	if (h->credential.kind != CREDENTIAL_KINDS && h->credential.kind != credential.kind)
+		return err_set(e, "it is of another kind than the one that the attempt has");
 	char *context = credential_delivery_context(&d);
 	bool opened =
 		box_open(k->job->keys->node, k->job->keys->credd, context, (const unsigned char *)file + CREDENTIAL_BOX_HEADER,
 			 size - CREDENTIAL_BOX_HEADER, &s->bytes, &s->size, e);
 	free(context);
 	s->version = d.version;
+	if (opened)
+		h->credential.kind = credential.kind;
 	return opened;
 }
 
 /* Read and open the box of a credential. *gone becomes true if there is no box. */
-static bool secret_read(const struct keeper *k, const struct held *h, struct secret *s, bool *gone, struct err *e)
+static bool secret_read(const struct keeper *k, struct held *h, struct secret *s, bool *gone, struct err *e)
 {
 	size_t size;
 	char *file = read_box(k, h, &size, e);
@@ -156,13 +170,10 @@ static bool open_all(struct keeper *k, struct err *e)
 			       "node \"%s\" cannot open credentials: give it the keys node.key and cred.pub, and start "
 			       "rota-launcher again",
 			       k->order->node);
-	if (k->credentials->ssh_count > KEEPER_SSH_KEYS_MOST)
-		return err_set(e, "a step can have at most %d credentials of kind ssh-key", KEEPER_SSH_KEYS_MOST);
 	if (!credential_folder_make(&k->credentials->folder, k->job->dir, k->name, k->tag, &k->owner, k->credentials->count, e))
 		return false;
-	k->credentials->variables.folder = k->credentials->folder.path;
 	k->delivered = &k->credentials->variables;
-	return deliver_all(k, e);
+	return deliver_all(k, e) && credentials_name(k->credentials, e);
 }
 
 bool keeper_credential_open(struct keeper *k)

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char prefix[] = "cred.", mark[] = "rotabox1";
+enum { MARK = 7 };
+
+static const char prefix[] = "cred.", mark[] = "rotabox";
 
 void credential_box_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME])
 {
@@ -33,19 +35,21 @@ bool credential_box_parse(const char *name, struct record_key *key, char credent
 	return record_key_parse(attempt, key);
 }
 
-void credential_box_header(int64_t version, unsigned char header[CREDENTIAL_BOX_HEADER])
+void credential_box_header(enum credential_kind kind, int64_t version, unsigned char header[CREDENTIAL_BOX_HEADER])
 {
-	memcpy(header, mark, 8);
+	memcpy(header, mark, MARK);
+	header[MARK] = (unsigned char)kind;
 	for (int i = 0; i < 8; i++)
 		header[8 + i] = (unsigned char)((uint64_t)version >> (56 - 8 * i));
 }
 
-int64_t credential_box_version(const unsigned char header[CREDENTIAL_BOX_HEADER])
+int64_t credential_box_version(const unsigned char header[CREDENTIAL_BOX_HEADER], enum credential_kind *kind)
 {
 	uint64_t version = 0;
 	for (int i = 0; i < 8; i++)
 		version = version << 8 | header[8 + i];
-	return memcmp(header, mark, 8) == 0 && version <= INT64_MAX ? (int64_t)version : 0;
+	*kind = (enum credential_kind)header[MARK];
+	return memcmp(header, mark, MARK) == 0 && header[MARK] < CREDENTIAL_KINDS && version <= INT64_MAX ? (int64_t)version : 0;
 }
 
 void credential_box_tidy(bool (*is_kept)(void *arg, const struct record_key *key), void *arg)

@@ -10,7 +10,7 @@
 
 enum {
 	CREDENTIAL_BOX_NAME = RECORD_KEY_SIZE + CREDENTIAL_NAME_SIZE + 8,
-	CREDENTIAL_BOX_HEADER = 16 /* bytes before the box in the file: a mark, and the version */
+	CREDENTIAL_BOX_HEADER = 16 /* bytes before the box in the file: a mark, the kind, and the version */
 };
 
 /* Make the name of the file of a box in cache/, "cred.812.0.1.krb5". */
@@ -18,9 +18,9 @@ void credential_box_name(const struct record_key *key, const char *credential, c
 /* Returns false if `name` is no such name. */
 bool credential_box_parse(const char *name, struct record_key *key, char credential[CREDENTIAL_NAME_SIZE]);
 
-void credential_box_header(int64_t version, unsigned char header[CREDENTIAL_BOX_HEADER]);
-/* Returns the version, or 0 if the bytes are no header. */
-int64_t credential_box_version(const unsigned char header[CREDENTIAL_BOX_HEADER]);
+void credential_box_header(enum credential_kind kind, int64_t version, unsigned char header[CREDENTIAL_BOX_HEADER]);
+/* Returns the version, and the kind in *kind; 0 if the bytes are no header. */
+int64_t credential_box_version(const unsigned char header[CREDENTIAL_BOX_HEADER], enum credential_kind *kind);
 
 /* Remove from cache/ the boxes of all attempts for which is_kept(arg, key) returns false. */
 void credential_box_tidy(bool (*is_kept)(void *arg, const struct record_key *key), void *arg);

@@ -380,7 +380,7 @@ static void put_box(const char *path, const struct delivery *d, const unsigned c
 	unsigned char header[CREDENTIAL_BOX_HEADER];
 	char *fresh = xasprintf("%s.fresh", path);
 	FILE *file = fopen(fresh, "w");
-	credential_box_header(d->header > 0 ? d->header : d->of.version, header);
+	credential_box_header(d->credential.kind, d->header > 0 ? d->header : d->of.version, header);
 	if (!file || fwrite(header, sizeof header, 1, file) != 1 || fwrite(box, size, 1, file) != 1 || fclose(file) != 0 ||
 	    rename(fresh, path) < 0)
 		die("could not write \"%s\": %m", path);
