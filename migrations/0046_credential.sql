@@ -12,7 +12,7 @@ create table rota.credential (
 	facts jsonb not null default '{}',
 	subject text,
 	expires_at timestamptz,
-	judged boolean not null default false,
+	judged boolean,
 	renewable boolean not null default false,
 	renew_until timestamptz,
 	made_at timestamptz not null default now(),
@@ -42,7 +42,7 @@ comment on column rota.credential.key_version is 'Which key of rota-credd seals 
 comment on column rota.credential.nonce is 'Nonce of the sealing, which is never used again with the same key.';
 comment on column rota.credential.sealed is 'The secret under AES-256-GCM, bound to owner, name, kind and version; null: none, or removed.';
 comment on column rota.credential.facts is 'What the owner said of it, and is no secret: {refresh_url, command}.';
-comment on column rota.credential.judged is 'Steps that need it may start, as of the last look; those that may not are held.';
+comment on column rota.credential.judged is 'Steps that need it may start, as of the last look, and none is held that may; or they may not, and are held. null: nobody has looked yet.';
 comment on column rota.credential.subject is 'Whom it stands for: principal, subject or fingerprint; null: it does not say.';
 comment on column rota.credential.expires_at is 'When it expires; null: never, as far as is known.';
 comment on column rota.credential.renewable is 'rota-credd can renew it.';

@@ -5,7 +5,7 @@
 -- - A step whose credential is missing or dead is held, by the system, with a reason that begins with "credential". Nobody else lifts
 --   such a hold.
 -- - rota.credential.judged says what the last look found. Only where that is not true any more are steps looked at, so credentials that
---   do not change cost nothing.
+--   do not change cost nothing. A submission holds its own steps.
 -- - An attempt has a row 'credential' in rota.hook_pending until all of its boxes are sealed, so its orders wait for them.
 
 create function internal.credential_margin() returns interval
@@ -170,41 +170,43 @@ begin
 end $$;
 comment on function internal.credential_leave() is 'Forget the boxes of attempts that have left their nodes.';
 
-create function internal.credential_changes() returns setof rota.credential
-language sql stable set search_path = rota, pg_temp as $$
-	select c.*
-	from credential c
-	where c.judged <> (c.removed_at is null and c.version > 0 and coalesce(c.expires_at > now() + internal.credential_margin(), true))
-	order by c.credential_id;
+create function internal.credential_usable(p_credential rota.credential) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+	select p_credential.removed_at is null and p_credential.version > 0
+		and coalesce(p_credential.expires_at > now() + internal.credential_margin(), true);
 $$;
-comment on function internal.credential_changes() is 'Credentials that may be used, and were judged otherwise, or the other way round.';
+comment on function internal.credential_usable(rota.credential) is 'Steps may start with the credential now.';
 
 create function api.credential_judge() returns table (wait_s double precision, key_wanted int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
 	v_row credential;
+	v_usable boolean;
 	v_jobs bigint[];
 	v_most constant int := 1000;
 begin
 	perform internal.credential_leave();
 	perform internal.credential_stop();
 	delete from credential_upload u where u.done_at < now() - interval '1 hour';
-	select * into v_row from internal.credential_changes() limit 1;
-	if v_row is not null then
+	select * into v_row from credential c
+	where c.judged is distinct from internal.credential_usable(c)
+	order by c.credential_id limit 1;
+	if found then
+		v_usable := internal.credential_usable(v_row);
 		v_jobs := array(
 			select distinct x.job_id
 			from step_credential x
 			join step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null
 				and (s.state = 'pending' or s.attempt = 0)
 			where x.uid = v_row.uid and x.name = v_row.name
-				and case when v_row.judged then s.held = '' else s.held = 'system' and s.held_reason like 'credential %'
-					and internal.credential_step(x.job_id, x.step_id) is null end
+				and case when v_usable then s.held = 'system' and s.held_reason like 'credential %'
+					and internal.credential_step(x.job_id, x.step_id) is null else s.held = '' end
 			order by x.job_id
 			limit v_most);
 		perform internal.job_lock(v_jobs);
 		perform internal.credential_hold(v_jobs);
 		if cardinality(v_jobs) < v_most then
-			update credential c set judged = not c.judged where c.credential_id = v_row.credential_id;
+			update credential c set judged = v_usable where c.credential_id = v_row.credential_id;
 		end if;
 		return query select 0::double precision, internal.setting_int('credential_key');
 		return;

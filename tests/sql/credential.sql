@@ -1,0 +1,238 @@
+-- Credentials: who may do what with which, what is stored, which steps wait for them, what is sealed for which node, and renewal by need.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.cred(p_user text, p_request jsonb) returns jsonb language sql as $$
+	select api.credential(case p_user when 'root' then 0 else t.uid(p_user) end, p_user, p_request) $$;
+create function t.add(p_user text, p_name text, p_more jsonb default '{}') returns bigint language sql as $$
+	select (t.cred(p_user, jsonb_build_object('action', 'add', 'name', p_name, 'kind', 'file', 'box', 'QUFB') || p_more) ->> 'upload')::bigint $$;
+create function t.refused(p_user text, p_request jsonb) returns text language plpgsql as $$
+begin
+	return t.cred(p_user, p_request);
+exception when sqlstate 'RT403' or sqlstate 'RT404' or sqlstate 'RT409' or sqlstate 'RT422' then
+	return sqlstate || ' ' || sqlerrm;
+end $$;
+create sequence t.nonce;
+create function t.nonce() returns bytea language sql as $$ select decode(lpad(to_hex(nextval('t.nonce')), 24, '0'), 'hex') $$;
+-- rota-credd stores all uploads, with these facts.
+create function t.store(p_facts jsonb default '{}') returns text language sql as $$
+	select string_agg(api.credential_upload_done(u.upload_id, u.version, 1, t.nonce(), '\x5345414c', p_facts, null)::text, ' ')
+	from api.credential_upload_take(100) u $$;
+create function t.have(p_user text, p_name text, p_facts jsonb default '{}', p_kind text default 'file') returns text language sql as $$
+	select t.add(p_user, p_name, jsonb_build_object('kind', p_kind)); select t.store(p_facts) $$;
+create function t.in_s(p_seconds double precision) returns double precision language sql as $$ select extract(epoch from now()) + p_seconds $$;
+-- rota-credd judges until nothing is left to judge.
+create function t.settle() returns int language plpgsql as $$
+declare
+	v_calls int := 0;
+begin
+	loop
+		v_calls := v_calls + 1;
+		exit when (select coalesce(j.wait_s, 1) from api.credential_judge() j) > 0 or v_calls > 20;
+	end loop;
+	return v_calls;
+end $$;
+create function t.held(p_label text) returns text language sql as $$ select concat_ws(': ', nullif((t.step(p_label)).held, ''), (t.step(p_label)).held_reason) $$;
+create function t.boxes() returns text language sql as $$
+	select string_agg(b.job_id || '.' || b.step_id || '.' || b.attempt || ' ' || b.node || ' ' || b.name || ' ' || b.version, ', '
+		order by b.job_id, b.step_id, b.node, b.name) from api.credential_box_take(100) b $$;
+create function t.seal() returns void language sql as $$
+	select api.credential_box_put(array_agg(b.job_id), array_agg(b.step_id), array_agg(b.attempt), array_agg(b.node_id), array_agg(b.name),
+		array_agg(b.version), array_agg('\x424f58'::bytea)) from api.credential_box_take(100) b $$;
+create function t.fetch(p_node int, p_known jsonb default '[]') returns text language sql as $$
+	select string_agg(job_id || '.' || step_id || '.' || attempt || ' ' || name || ' ' || version || coalesce(' ' || encode(box, 'escape'), ''), ', ' order by job_id, step_id, name)
+	from api.node_credentials(array[p_node], p_known) $$;
+create function t.known(p_label text, p_node int, p_name text, p_version int) returns jsonb language sql as $$
+	select jsonb_build_array(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'attempt', s.attempt, 'node_id', p_node, 'name', p_name, 'version', p_version))
+	from t.step(p_label) s $$;
+create function t.orders(p_node int) returns text language sql as $$
+	select string_agg(kind || ' ' || job_id || '.' || step_id, ', ') from api.node_orders(array[p_node], '{}', 100) $$;
+create function t.needs(p_user text, p_names text) returns bigint language sql as $$
+	select t.submit(p_user, jsonb_build_array(jsonb_build_object('name', 'a', 'credentials', p_names, 'time_limit_s', 600)), '[]', '{"credentials": true}') $$;
+create function t.needs_refused(p_user text, p_names text) returns text language plpgsql as $$
+begin
+	return t.needs(p_user, p_names);
+exception when sqlstate 'RT422' then
+	return sqlerrm;
+end $$;
+create function t.begin(p_label text, p_nodes int[] default '{1}') returns int language sql as $$ select t.start(p_label, p_nodes, '{"credentials": true}') $$;
+create function t.older(p_seconds int) returns void language sql as $$
+	update rota.credential set expires_at = expires_at - make_interval(secs => p_seconds), changed_at = changed_at - make_interval(secs => p_seconds),
+		again_at = again_at - make_interval(secs => p_seconds), renew_until = renew_until - make_interval(secs => p_seconds) $$;
+create function t.renewals() returns text language sql as $$ select string_agg(user_name || ':' || name || ':' || version, ' ') from api.credential_renew_take(10, 30) $$;
+create function t.renewed(p_name text, p_facts jsonb) returns boolean language sql as $$
+	select api.credential_renewed(c.credential_id, c.version + 1, 1, t.nonce(), '\x4e4557', p_facts) from rota.credential c where c.name = p_name and c.removed_at is null $$;
+
+-- What is no upload.
+select is(t.refused('alice', '{"action": "add", "name": "../x", "kind": "file", "box": "QUFB"}'), 'RT422 "../x" is no name of a credential', 'a path');
+select is(t.refused('alice', '{"action": "add", "name": "x", "kind": "spell", "box": "QUFB"}'), 'RT422 there is no kind "spell"', 'a kind');
+select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "no base64"}'), 'RT422 the credential was not sent', 'a box');
+select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "QUFB", "command": "afs"}'), 'RT422 a kind "file" has no such option', 'a command');
+select matches(t.refused('alice', '{"action": "add", "name": "x", "kind": "file", "box": "QUFB", "refresh_url": "https://a"}'), 'RT422 a kind "file" has no such option', 'a URL');
+select matches(t.refused('alice', '{"action": "steal"}'), 'RT422 there is no action "steal"', 'an action');
+select is((select count(*) from rota.credential_upload), 0::bigint, 'nothing is stored');
+
+-- An upload, until it is stored; and one that is refused.
+select t.add('alice', 'archive') as upload \gset
+select is(api.credential_wait(t.uid('alice'), 'alice', jsonb_build_object('upload', :upload)), '{"done": false}', 'it waits');
+select throws_ok(format('select api.credential_wait(t.uid(''bob''), ''bob'', jsonb_build_object(''upload'', %s))', :upload), 'RT404', null, 'it is not bob''s');
+select is(t.cred('alice', '{"action": "list"}') -> 'credentials', '[]', 'there is none yet');
+select is(t.store('{"subject": "me"}'), 'true', 'it is stored');
+select is(api.credential_wait(t.uid('alice'), 'alice', jsonb_build_object('upload', :upload)) ->> 'subject', 'me', 'which its sender sees');
+select is(t.cred('alice', '{"action": "show", "name": "archive"}') ->> 'version', '1', 'as version 1');
+select is((select count(*) from rota.credential_upload where box is not null), 0::bigint, 'no box is left');
+select t.add('alice', 'broken') as upload \gset
+select api.credential_upload_done(upload_id, 1, 1, null, null, null, 'no such format') from api.credential_upload_take(10) \g /dev/null
+select throws_ok(format('select api.credential_wait(t.uid(''alice''), ''alice'', jsonb_build_object(''upload'', %s))', :upload), 'RT422', 'credential "broken": no such format', 'why it was refused');
+select is((select count(*) from rota.credential where name = 'broken'), 0::bigint, 'and nothing is stored');
+select is(api.credential_upload_done(:upload, 1, 1, t.nonce(), 'x', '{}', null), false, 'an upload is done once');
+
+-- Of two uploads of a name, one after the other; a version that is not the next one is refused.
+select t.add('alice', 'archive') as first, t.add('alice', 'archive') as second \gset
+select is((select string_agg(upload_id || ':' || version, ' ') from api.credential_upload_take(10)), :first || ':2', 'the older one first');
+select is(api.credential_upload_done(:first, 7, 1, t.nonce(), 'x', '{}', null), false, 'no version is left out');
+select is(t.store() || t.store(), 'truetrue', 'then the other');
+select is((select version from rota.credential where name = 'archive'), 3, 'three versions');
+
+-- Whose: nobody sees another user's, but operators see that there are some. No answer has the secret.
+select is(t.refused('bob', '{"action": "show", "name": "archive"}'), 'RT404 you have no credential "archive"', 'bob sees nothing of it');
+select is(t.refused('bob', '{"action": "show", "name": "archive", "user": "alice"}'), 'RT404 you have no credential "archive"', 'by its owner neither');
+select is(t.refused('bob', '{"action": "remove", "name": "archive", "user": "alice"}'), 'RT404 you have no credential "archive"', 'and does not remove it');
+select is(t.refused('bob', '{"action": "list", "user": "alice"}'), 'RT403 only operators see the credentials of others', 'nor lists it');
+select is(t.refused('bob', '{"action": "list", "all": true}'), 'RT403 only operators see the credentials of others', 'with all others');
+select is(t.cred('root', '{"action": "show", "name": "archive", "user": "alice"}') ->> 'subject', null, 'an administrator sees what is known of it');
+select unalike(t.cred('root', '{"action": "list", "all": true}')::text || t.cred('alice', '{"action": "show", "name": "archive"}')::text, '%5345414c%', 'no answer has the secret');
+select hasnt_column('acct', 'credential', 'sealed', 'no view has it');
+select is((select string_agg(name || version, ' ') from acct.credential), 'archive3', 'acct.credential lists it');
+select throws_ok($$ insert into rota.credential (uid, user_name, name, kind, version, key_version, nonce, sealed) select 1, 'x', 'x', 'file', 1, key_version, nonce, 'x' from rota.credential where name = 'archive' $$, '23505', null,
+	'no key seals twice under one nonce');
+
+-- A job asks for credentials of its owner.
+select is(t.needs_refused('bob', 'archive'), '--cred: you have no credential "archive"', 'bob has none of this name');
+select is(t.needs_refused('alice', 'archive,ticket'), '--cred: you have no credential "ticket"', 'each is needed');
+select t.needs('alice', 'archive') as j \gset
+select is(t.held(:'j' || '.a'), '', 'it may start');
+select is((select string_agg(name, ' ') from rota.step_credential where job_id = :j), 'archive', 'what it needs is known');
+
+-- Its orders wait until rota-credd has sealed the credential for the node; only this node gets it.
+select t.begin(:'j' || '.a', '{1,2}') \g /dev/null
+select is(t.orders(1), null, 'no order leaves');
+select is(t.boxes(), null, 'no node has a key');
+update rota.node set credential_key = decode(repeat('ab', 32), 'hex') where node_id in (1, 2, 3);
+select is(t.boxes(), format('%s.0.1 n1 archive 3, %s.0.1 n2 archive 3', :j, :j), 'a box for each node');
+select t.seal() \g /dev/null
+select is(t.boxes(), null, 'they are sealed');
+select is(t.orders(1), format('launch %s.0', :j), 'the orders leave');
+select is(t.fetch(1), format('%s.0.1 archive 3 BOX', :j), 'a node gets its box');
+select is(t.fetch(3), null, 'another node gets none');
+select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 3)), null, 'once');
+select is((select string_agg(node || ' ' || version || ' ' || (fetched_at is not null), ', ' order by node) from acct.credential_use), 'n1 3 true, n2 0 false', 'and the use is known');
+
+-- A new upload reaches it; the removal too.
+select t.have('alice', 'archive') \g /dev/null
+select is(t.boxes(), format('%s.0.1 n1 archive 4, %s.0.1 n2 archive 4', :j, :j), 'a new version is to be sealed');
+select t.seal() \g /dev/null
+select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 3)), format('%s.0.1 archive 4 BOX', :j), 'and fetched');
+select api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{3}', array['\x4f4c44'::bytea]) \g /dev/null
+select is(t.fetch(1), format('%s.0.1 archive 4 BOX', :j), 'an older box does not come after it');
+select t.cred('alice', '{"action": "remove", "name": "archive"}') \g /dev/null
+select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 4)), format('%s.0.1 archive 0', :j), 'the node destroys what was removed');
+select is(t.fetch(1), null, 'and gets nothing again');
+select is((select count(*) from rota.credential where sealed is not null) + (select count(*) from rota.credential_use where box is not null), 0::bigint, 'nothing of it is left');
+select is(t.refused('alice', '{"action": "show", "name": "archive"}'), 'RT404 you have no credential "archive"', 'it is gone');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
+select t.settle() \g /dev/null
+select is((select count(*) from rota.credential_use where gone_at is null), 0::bigint, 'the attempt has left');
+
+-- Steps wait for a credential that is dead, and go on with a new one.
+select t.have('alice', 'archive', jsonb_build_object('expires', t.in_s(60))) \g /dev/null
+select t.settle() \g /dev/null
+select t.needs('alice', 'archive') as j \gset
+select t.submit('alice', '[{"name": "a"}]') as other \gset
+select t.older(58) \g /dev/null
+select t.settle() \g /dev/null
+select matches(t.held(:'j' || '.a'), 'system: credential archive: it expires at ', 'it is held before it can start with a dead one');
+select is(t.held(:'other' || '.a'), '', 'a job that needs none is not');
+select matches(api.job_why(t.uid('alice'), 'alice', jsonb_build_object('jobs', array[:j::text]))::text, 'credential archive', 'rota why says so');
+select is(api.job_release(t.uid('alice'), 'alice', jsonb_build_object('jobs', array[:j::text])) #>> '{steps,0,changed}', 'false', 'nobody releases it');
+select matches(t.held(:'j' || '.a'), 'credential', 'it stays held');
+select t.needs('alice', 'archive') as late \gset
+select matches(t.held(:'late' || '.a'), 'credential archive', 'one that comes now waits from the first moment');
+select t.have('alice', 'archive', jsonb_build_object('expires', t.in_s(1000))) \g /dev/null
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a') || t.held(:'late' || '.a'), '', 'a new upload releases both');
+select t.have('alice', 'archive', '{}', 'token') \g /dev/null
+select t.settle() \g /dev/null
+
+-- A kind that changed is not what the job asked for.
+select t.cred('alice', '{"action": "remove", "name": "archive"}') \g /dev/null
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), 'system: credential archive: there is none of this name', 'a removed one holds');
+select t.have('alice', 'archive', '{}', 'token') \g /dev/null
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), 'system: credential archive: there is none of this name', 'one of another kind does not release');
+select t.have('alice', 'archive') \g /dev/null
+update rota.credential set judged = false where name = 'archive' and removed_at is null;
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), '', 'one of its kind does');
+
+-- An attempt whose credential dies between its start and its boxes is closed, and its step waits.
+select t.begin(:'j' || '.a') \g /dev/null
+select t.cred('alice', '{"action": "remove", "name": "archive"}') \g /dev/null
+select t.settle() \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || (t.step(:'j' || '.a')).held, 'pending system', 'it is queued again, and held');
+select is(t.orders(1), null, 'no order is left');
+select is((select count(*) from rota.hook_pending where hook = 'credential'), 0::bigint, 'nothing waits for boxes');
+select t.have('alice', 'archive') \g /dev/null
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), '', 'a new upload releases it too');
+
+-- Renewal: by need, in the last part of a life, one renewer at a time, later and later after failures.
+select t.have('alice', 'ticket', jsonb_build_object('expires', t.in_s(120), 'renewable', true, 'renew_until', t.in_s(600)), 'krb5') \g /dev/null
+select t.older(105) \g /dev/null
+select is(t.renewals(), null, 'nobody needs it');
+select t.needs('alice', 'ticket') as j \gset
+select is(t.renewals(), 'alice:ticket:1', 'a job that waits does');
+select is(t.renewals(), null, 'it is under way');
+select is(t.renewed('ticket', jsonb_build_object('expires', t.in_s(120), 'renewable', true, 'renew_until', t.in_s(480))), true, 'it is renewed');
+select is((select version || ' ' || renewals from rota.credential where name = 'ticket' and removed_at is null), '2 1', 'as version 2');
+select is(t.renewals(), null, 'and good for a while');
+select is(api.credential_renewed((select credential_id from rota.credential where name = 'ticket'), 2, 1, t.nonce(), 'x', '{}'), false, 'a renewal that was overtaken is not stored');
+select t.older(105) \g /dev/null
+select is(t.renewals(), 'alice:ticket:2', 'again in time');
+select api.credential_renew_failed(credential_id, 2, 'the KDC does not answer') from rota.credential where name = 'ticket' \g /dev/null
+select is((select failure from acct.credential where name = 'ticket'), 'the KDC does not answer', 'a failure is known');
+select is(t.renewals(), null, 'it is not tried at once');
+update rota.credential set again_at = now() where name = 'ticket';
+select is(t.renewals(), 'alice:ticket:2', 'but soon');
+select t.older(30) \g /dev/null
+select t.settle() \g /dev/null
+select matches(t.held(:'j' || '.a'), 'credential ticket: it expired at .*, and could not be renewed: the KDC does not answer', 'then its steps wait, and say why');
+update rota.credential set again_at = null where name = 'ticket';
+select is(t.renewals(), null, 'what has expired is not renewed');
+select t.have('alice', 'idle', jsonb_build_object('expires', t.in_s(20), 'renewable', true), 'krb5') \g /dev/null
+select is(t.refused('alice', '{"action": "refresh", "name": "archive"}'), 'RT409 credential "archive" cannot be renewed', 'a file is not renewed');
+update rota.credential set changed_at = now() - interval '1 second' where name = 'idle';
+select t.cred('alice', '{"action": "refresh", "name": "idle"}') \g /dev/null
+select is(t.renewals(), 'alice:idle:1', 'its owner may ask for it at any time');
+
+-- Keys: the next one, and everything sealed anew with it; a change in between is not lost.
+select is(api.credential_admin(0, 'root', '{"action": "rotate"}') ->> 'key', '2', 'the next key');
+select is((select key_wanted from api.credential_judge()), 2, 'rota-credd hears of it');
+select throws_ok($$ select api.credential_admin(t.uid('alice'), 'alice', '{"action": "rotate"}') $$, 'RT403', null, 'users do not change keys');
+select throws_ok($$ select api.credential_admin(t.uid('alice'), 'alice', '{"action": "node_key", "nodes": "n1", "key": "ab"}') $$, 'RT403', null, 'nor those of nodes');
+select throws_ok($$ select api.credential_admin(0, 'root', '{"action": "node_key", "nodes": "n1", "key": "ab"}') $$, 'RT422', null, 'a key has 32 bytes');
+select throws_ok($$ select api.credential_admin(0, 'root', jsonb_build_object('action', 'node_key', 'nodes', 'n99', 'key', repeat('cd', 32))) $$, 'RT404', null, 'of a node that there is');
+select api.credential_admin(0, 'root', jsonb_build_object('action', 'node_key', 'nodes', 'n[1-2]', 'key', repeat('cd', 32))) \g /dev/null
+select is((select count(*) from rota.node where credential_key = decode(repeat('cd', 32), 'hex')), 2::bigint, 'two nodes have a new key');
+select is((select count(*) from api.credential_reseal_take(2, 100)), 3::bigint, 'all are to be sealed anew');
+select is((select api.credential_resealed(array_agg(credential_id), array_agg(case name when 'idle' then 99 else version end), 2, array_agg(t.nonce()), array_agg('\x4b32'::bytea))
+	from api.credential_reseal_take(2, 100)), 2, 'but what has changed is not overwritten');
+select is((select string_agg(name, ' ') from api.credential_reseal_take(2, 100)), 'idle', 'it is next');
+
+-- Limits.
+update rota.setting set value = '3' where name = 'credential_max';
+select matches(t.refused('alice', '{"action": "add", "name": "one-more", "kind": "file", "box": "QUFB"}'), 'RT409 you have 3 credentials already', 'not more than the limit');
+select isnt(t.add('alice', 'archive'), null, 'but a new version of one');
+select * from finish();
+rollback;
