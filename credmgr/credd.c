@@ -21,34 +21,6 @@
 
 enum { CREDD_HEARTBEAT = 10 /* seconds between registrations in the database */ };
 
-void credd_poll(struct credd *c)
-{
-	static void (*const ask[CREDD_TASKS])(struct credd *) = {[CREDD_BOX] = credd_box_ask,
-								 [CREDD_UPLOAD] = credd_upload_ask,
-								 [CREDD_RENEW] = credd_renew_ask,
-								 [CREDD_JUDGE] = credd_judge_ask,
-								 [CREDD_RESEAL] = credd_reseal_ask};
-	if (!db_is_up(c->db))
-		return;
-	for (int i = 0; i < CREDD_TASKS; i++) {
-		if (!c->due[i] || c->asking[i])
-			continue;
-		c->due[i] = false;
-		ask[i](c);
-	}
-}
-
-void credd_answered(struct credd *c, enum credd_task task, bool again, const PGresult *result, const struct err *e)
-{
-	static const char *const names[CREDD_TASKS] = {"boxes", "uploads", "renewals", "holds", "keys"};
-	if (!result && strncmp(e->code, "08", 2) != 0) /* credd_down() logs a lost connection */
-		log_error("could not ask the database for %s of credentials; trying again: %s %s", names[task], e->code,
-			  e->message);
-	c->asking[task] = false;
-	c->due[task] = c->due[task] || (again && result);
-	credd_poll(c);
-}
-
 static void credd_registered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
@@ -143,10 +115,16 @@ static void credd_children_ended(evutil_socket_t number, short what, void *arg)
 struct credd *credd_open(struct event_base *base, const struct conf *conf, const char *name)
 {
 	static const char *const channels[] = {"rota_credential", "rota_credential_box", NULL};
+	static void (*const ask[CREDD_TASKS])(struct credd *) = {[CREDD_BOX] = credd_box_ask,
+								 [CREDD_UPLOAD] = credd_upload_ask,
+								 [CREDD_RENEW] = credd_renew_ask,
+								 [CREDD_JUDGE] = credd_judge_ask,
+								 [CREDD_RESEAL] = credd_reseal_ask};
 	struct credd *c = xcalloc(1, sizeof *c);
 	struct err e = {0};
 	char *application = xasprintf("rota-credd %s", name), *conninfo = db_conninfo(conf, "rota_credd", application);
 	prctl(PR_SET_DUMPABLE, 0); /* no core file, no debugger and no other process of the account sees the keys */
+	memcpy(c->ask, ask, sizeof ask);
 	c->base = base;
 	c->conf = conf;
 	c->name = xstrdup(name);

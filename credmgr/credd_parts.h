@@ -1,8 +1,8 @@
 /* credd_parts.h - what the files of rota-credd share. No other file includes this header.
  *
- * credd.c starts and ends it, receives events and asks the database in turn; credd_upload.c stores uploads, credd_box.c seals for nodes,
- * credd_renew.c renews, credd_reseal.c changes keys, and has steps held and released. credd_work.c has what is under way, and
- * credd_row.c reads rows. Calls go down this list, never up. */
+ * credd.c starts and ends it, and receives events; credd_upload.c stores uploads, credd_box.c seals for nodes,
+ * credd_renew.c renews, credd_reseal.c changes keys, and has steps held and released. credd_task.c
+ * asks the database in turn, credd_work.c has what is under way, and credd_row.c reads rows. Calls go down this list, never up. */
 #ifndef ROTA_CREDMGR_CREDD_PARTS_H
 #define ROTA_CREDMGR_CREDD_PARTS_H
 
@@ -29,6 +29,7 @@ struct credd {
 	struct db_watcher watcher;
 	struct keyring *ring;
 	struct event *beat, *soon, *children;
+	void (*ask[CREDD_TASKS])(struct credd *c); /* send a question */
 	bool due[CREDD_TASKS], asking[CREDD_TASKS];
 	struct credd_work *works; /* uploads and renewals under way */
 	int work_count;
@@ -86,8 +87,11 @@ void credd_work_start(struct credd_work *w, const char *action, const char *fact
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
 		     unsigned char **sealed, size_t *sealed_size, struct err *e);
 
-/* credd.c: what is due may be asked now. */
+/* credd_task.c: what is due may be asked now. */
 void credd_poll(struct credd *c);
+
+/* The answer to a question is there. `again`: ask at once again. Logs a failure; the next beat asks again then. */
+void credd_answered(struct credd *c, enum credd_task task, bool again, const PGresult *result, const struct err *e);
 
 /* One question of each file. Each sets c->asking of its task, until the answer is there. */
 void credd_box_ask(struct credd *c);
@@ -95,8 +99,5 @@ void credd_upload_ask(struct credd *c);
 void credd_renew_ask(struct credd *c);
 void credd_judge_ask(struct credd *c);
 void credd_reseal_ask(struct credd *c);
-
-/* The answer to a question is there. `again`: ask at once again. Logs a failure; the next beat asks again then. */
-void credd_answered(struct credd *c, enum credd_task task, bool again, const PGresult *result, const struct err *e);
 
 #endif

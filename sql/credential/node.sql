@@ -6,7 +6,7 @@ language plpgsql security definer set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.node_need(p_nodes);
 	return query
-	with news as materialized (
+	with fresh as materialized (
 		select u.job_id, u.step_id, u.attempt, u.node_id, u.name, u.kind, u.boxed, u.box, u.removed_at is not null as removed
 		from credential_use u
 		left join jsonb_to_recordset(p_known) as k (job_id bigint, step_id int, attempt int, node_id int, name text, version int)
@@ -16,11 +16,11 @@ begin
 	), noted as (
 		update credential_use u
 		set fetched = greatest(u.fetched, n.boxed), fetched_at = coalesce(u.fetched_at, now())
-		from news n
+		from fresh n
 		where u.job_id = n.job_id and u.step_id = n.step_id and u.attempt = n.attempt and u.node_id = n.node_id and u.name = n.name
 			and not n.removed and u.fetched < n.boxed
 	)
-	select n.job_id, n.step_id, n.attempt, n.node_id, n.name, n.kind, case when n.removed then 0 else n.boxed end, n.box from news n;
+	select n.job_id, n.step_id, n.attempt, n.node_id, n.name, n.kind, case when n.removed then 0 else n.boxed end, n.box from fresh n;
 end $$;
 comment on function api.node_credentials(int[], jsonb) is
 	'Boxes of attempts on these nodes, except those that they have: p_known [{job_id, step_id, attempt, node_id, name, version}], as '

@@ -218,7 +218,7 @@ select is(t.renewals(), 'alice:idle:1', 'its owner may ask for it at any time');
 
 -- Keys: the next one, and everything sealed anew with it; a change in between is not lost.
 select is(api.credential_admin(0, 'root', '{"action": "rotate"}') ->> 'key', '2', 'the next key');
-select is((select key_wanted from api.credential_judge()), 2, 'rota-credd hears of it');
+select is((select key_wanted from api.credential_judge()), 2, 'rota-credd receives that');
 select throws_ok($$ select api.credential_admin(t.uid('alice'), 'alice', '{"action": "rotate"}') $$, 'RT403', null, 'users do not change keys');
 select throws_ok($$ select api.credential_admin(t.uid('alice'), 'alice', '{"action": "node_key", "nodes": "n1", "key": "ab"}') $$, 'RT403', null, 'nor those of nodes');
 select throws_ok($$ select api.credential_admin(0, 'root', '{"action": "node_key", "nodes": "n1", "key": "ab"}') $$, 'RT422', null, 'a key has 32 bytes');
