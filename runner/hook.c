@@ -1,7 +1,7 @@
 /* hook.c - runs one program of the site in a process group of its own.
  *
- * Called by: runner_child.c for hooks, runner_mail.c for the mail program, trigger_start.c for triggers, script_process.c for functions
- *   of burst_buffer.lua.
+ * Called by: runner_child.c for hooks, runner_mail.c for the mail program, runner_power.c for programs that power nodes, trigger_start.c
+ *   for triggers, script_process.c for functions of burst_buffer.lua; hook_set.c.
  * Invariants:
  * - The supervisor has the process group on its list until no process of the group is left.
  * - Neither the program nor anything in its process group outlives the program's time limit.
@@ -55,6 +55,8 @@ void hook_free(struct hook *h)
 	if (!h)
 		return;
 	hook_close_output(h);
+	if (h->about)
+		h->about_free(h->about);
 	free(h->label);
 	free(h->path);
 	free(h);
@@ -208,46 +210,4 @@ void hook_reap(struct hook *h)
 			 WIFSIGNALED(h->status) ? WTERMSIG(h->status) : WEXITSTATUS(h->status));
 		hook_set_message(h, how);
 	}
-}
-
-void hook_list_free(struct hook **list)
-{
-	for (struct hook *h = *list, *next; h; h = next) {
-		next = h->next;
-		hook_free(h);
-	}
-	*list = NULL;
-}
-
-void hook_list_add(struct hook **list, struct hook *h)
-{
-	h->next = *list;
-	*list = h;
-}
-
-void hook_list_add_ended(struct hook **ended, struct hook *h)
-{
-	if (*h->message)
-		log_warning("%s: %s", h->label, h->message);
-	hook_list_add(ended, h);
-}
-
-void hook_list_append(struct hook **list, struct hook **from)
-{
-	while (*list)
-		list = &(*list)->next;
-	*list = *from;
-	*from = NULL;
-}
-
-struct hook *hook_list_take(struct hook **list, pid_t pid)
-{
-	struct hook *h;
-
-	while (*list && (*list)->pid != pid)
-		list = &(*list)->next;
-	h = *list;
-	if (h)
-		*list = h->next;
-	return h;
 }

@@ -26,6 +26,8 @@ struct hook {
 	struct event *readable, *deadline;
 	int timeout_s;
 	bool gentle;
+	void *about; /* what else belongs to the program; NULL: nothing */
+	void (*about_free)(void *about);
 };
 
 struct hook *hook_new(int64_t id, const char *label, const char *path, const char *kind);
@@ -55,18 +57,5 @@ void hook_stop(struct hook *h, const char *why);
 
 /* Reap a program whose process has ended. Kill the rest of its process group, and read the rest of its output. */
 void hook_reap(struct hook *h);
-
-/* Lists of hooks, linked by `next`. */
-void hook_list_free(struct hook **list);
-void hook_list_add(struct hook **list, struct hook *h);
-
-/* Add a hook that has ended and only has to be reported to the database. If the hook failed, log the reason. */
-void hook_list_add_ended(struct hook **ended, struct hook *h);
-
-/* Move all hooks of `from` to the end of `list`. */
-void hook_list_append(struct hook **list, struct hook **from);
-
-/* Remove the hook with this process from the list and return it. Returns NULL if the list has no such hook. */
-struct hook *hook_list_take(struct hook **list, pid_t pid);
 
 #endif

@@ -70,7 +70,7 @@ static void runner_register(struct runner *r)
 /* Schedule the next beat. Notifications wake an idle leader, so its beats are far apart. */
 static void runner_next_beat(struct runner *r)
 {
-	bool idle = r->ready && !r->running && !r->ended && !r->reporting && !runner_mail_busy(r) && !runner_trigger_busy(r) &&
+	bool idle = r->ready && !hook_set_is_busy(&r->hooks) && !runner_mail_busy(r) && !runner_trigger_busy(r) &&
 		    !runner_staging_busy(r) && !runner_power_busy(r);
 
 	event_add(r->beat, &(struct timeval){.tv_sec = idle ? RUNNER_HEARTBEAT : RUNNER_BEAT});
@@ -201,6 +201,7 @@ void runner_close(struct runner *r)
 	script_socket_close(r->scripts);
 	runner_staging_free(r->staging);
 	runner_pool_free(r->pool);
+	hook_set_free(&r->hooks);
 	hook_list_free(&r->dying); /* the supervisor kills the hooks that are left */
 	event_free(r->beat);
 	event_free(r->pause);

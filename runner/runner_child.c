@@ -11,41 +11,21 @@
 
 bool runner_child_reap(struct runner *r, pid_t pid)
 {
-	struct hook *h = hook_list_take(&r->running, pid);
+	struct hook *h;
 
-	if (h) {
-		hook_reap(h);
-		r->running_count--;
-		hook_list_add_ended(&r->ended, h);
+	if (hook_set_reap(&r->hooks, pid))
 		return true;
-	}
-	h = hook_list_take(&r->dying, pid);
-	if (h)
-		hook_reap(h);
+	h = hook_list_reap(&r->dying, pid);
 	hook_free(h);
 	return h != NULL;
-}
-
-static struct hook *child_find_running(const struct runner *r, int64_t id)
-{
-	struct hook *h = r->running;
-
-	while (h && h->id != id)
-		h = h->next;
-	return h;
 }
 
 static void child_start(struct runner *r, struct hook *h, const PGresult *result, int row)
 {
 	char **environment = hook_environment(result, row, r->conf->instance_name);
 
-	if (hook_start(h, r->base,
-		       &(struct hook_start){
-			       .environment = environment, .input = -1, .timeout_s = r->conf->controller_hook_timeout})) {
-		hook_list_add(&r->running, h);
-		r->running_count++;
-	} else
-		hook_list_add_ended(&r->ended, h);
+	hook_start(h, r->base,
+		   &(struct hook_start){.environment = environment, .input = -1, .timeout_s = r->conf->controller_hook_timeout});
 	hook_environment_free(environment);
 }
 
@@ -55,10 +35,10 @@ void runner_child_apply(struct runner *r, const PGresult *result, int row)
 	int64_t id = strtoll(db_text(result, row, "hook_id"), NULL, 10);
 	bool prolog = strcmp(db_text(result, row, "hook"), "controller_prolog") == 0;
 	bool wanted = *db_text(result, row, "wanted") == 't';
-	struct hook *h = child_find_running(r, id);
+	struct hook *h = hook_set_find(&r->hooks, id);
 
 	if (h) {
-		if (!wanted)
+		if (!wanted && h->pid > 0)
 			hook_kill(h, unwanted);
 		return;
 	}
@@ -66,10 +46,9 @@ void runner_child_apply(struct runner *r, const PGresult *result, int row)
 		return;
 	h = hook_new(id, db_text(result, row, "label"), prolog ? r->conf->controller_prolog : r->conf->controller_epilog,
 		     prolog ? "controller prolog" : "controller epilog");
-	if (wanted) {
+	if (wanted)
 		child_start(r, h, result, row);
-	} else {
+	else
 		hook_kill(h, unwanted);
-		hook_list_add_ended(&r->ended, h);
-	}
+	hook_set_add(&r->hooks, h);
 }

@@ -23,9 +23,7 @@
 enum { MAIL_STALE = 20 };
 
 struct runner_mail {
-	struct hook *running, *ended;
-	struct hook *reporting; /* mails whose report to the database is under way */
-	int running_count;
+	struct hook_set mails;
 	bool taking;	     /* a call of api.mail_take() is under way */
 	bool may_be_due;     /* the database may have mail to take */
 	int64_t asked_at_us; /* last call of api.mail_take(), as time since boot */
@@ -38,31 +36,23 @@ struct runner_mail *runner_mail_new(void)
 
 void runner_mail_free(struct runner_mail *m)
 {
-	for (struct hook *h = m->running; h; h = h->next)
-		hook_kill(h, "was killed because its runnerd ended");
-	hook_list_free(&m->running);
-	hook_list_free(&m->ended);
-	hook_list_free(&m->reporting);
+	hook_set_free(&m->mails);
 	free(m);
 }
 
 bool runner_mail_busy(const struct runner *r)
 {
-	return r->mail->running || r->mail->ended || r->mail->reporting;
+	return hook_set_is_busy(&r->mail->mails);
 }
 
 static void mail_report_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct runner *r = arg;
-	struct runner_mail *m = r->mail;
 
 	(void)db;
-	if (result) {
-		hook_list_free(&m->reporting);
-	} else { /* the next beat reports these mails again */
-		hook_list_append(&m->ended, &m->reporting);
+	hook_set_reported(&r->mail->mails, result != NULL);
+	if (!result) /* the next beat reports these mails again */
 		runner_term_failed(r, "could not report sent mail to the database; trying again", e);
-	}
 }
 
 /* Returns the mail program's error and the end of its output, for the database, or NULL if the program accepted the mail. */
@@ -78,38 +68,37 @@ static void mail_report(struct runner *r)
 	struct runner_mail *m = r->mail;
 	struct db_array *ids = db_array_new(), *failures = db_array_new();
 
-	for (const struct hook *h = m->ended; h; h = h->next) {
+	for (const struct hook *h = m->mails.ended; h; h = h->next) {
 		char *failure = mail_failure(h);
 
 		db_array_int(ids, h->id);
 		db_array_text(failures, failure);
 		free(failure);
 	}
-	hook_list_append(&m->reporting, &m->ended);
+	hook_set_report(&m->mails);
 	db_call(r->db, API_mail_report, (struct db_param[]){{db_array_literal(ids), -1}, {db_array_literal(failures), -1}}, 2,
 		mail_report_answered, r);
 	db_array_free(ids);
 	db_array_free(failures);
 }
 
-static bool mail_send(struct runner *r, struct hook *h, const struct mail_message *message)
+static void mail_send(struct runner *r, struct hook *h, const struct mail_message *message)
 {
 	char *text = mail_message_write(message), **recipients = mail_recipients(message->recipients);
 	char **arguments = mail_message_arguments(recipients), **environment = hook_environment(NULL, 0, r->conf->instance_name);
 	int input = hook_open_input(text);
-	bool started = hook_start(
-		h, r->base,
-		&(struct hook_start){
-			.arguments = arguments, .environment = environment, .input = input, .timeout_s = r->conf->mail_timeout});
 
-	if (started)
+	if (hook_start(h, r->base,
+		       &(struct hook_start){.arguments = arguments,
+					    .environment = environment,
+					    .input = input,
+					    .timeout_s = r->conf->mail_timeout}))
 		crash_point(CRASH_mail_started);
 	close(input);
 	hook_environment_free(environment);
 	free(arguments);
 	mail_recipients_free(recipients);
 	free(text);
-	return started;
 }
 
 static void mail_begin(struct runner *r, const PGresult *result, int row)
@@ -125,20 +114,16 @@ static void mail_begin(struct runner *r, const PGresult *result, int row)
 	struct err e;
 
 	/* Verify the recipients, since they become arguments of the mail program and the database is not trusted. */
-	if (!mail_recipients_valid(message.recipients, &e)) {
+	if (mail_recipients_valid(message.recipients, &e))
+		mail_send(r, h, &message);
+	else
 		snprintf(h->message, sizeof h->message, "not sent: %.400s", e.message);
-		hook_list_add_ended(&r->mail->ended, h);
-	} else if (mail_send(r, h, &message)) {
-		hook_list_add(&r->mail->running, h);
-		r->mail->running_count++;
-	} else {
-		hook_list_add_ended(&r->mail->ended, h);
-	}
+	hook_set_add(&r->mail->mails, h);
 }
 
 static int mail_free_slots(const struct runner *r)
 {
-	return r->conf->mail_limit - r->mail->running_count;
+	return r->conf->mail_limit - r->mail->mails.running_count;
 }
 
 static void mail_exchange(struct runner *r);
@@ -181,7 +166,7 @@ static void mail_exchange(struct runner *r)
 
 	if (!db_is_up(r->db))
 		return;
-	if (m->ended && !m->reporting)
+	if (m->mails.ended && !m->mails.reporting)
 		mail_report(r);
 	if (m->may_be_due && !m->taking && mail_free_slots(r) > 0 && mail_can_send(r->conf))
 		mail_take(r);
@@ -195,14 +180,9 @@ void runner_mail_beat(struct runner *r)
 
 bool runner_mail_reap(struct runner *r, pid_t pid)
 {
-	struct hook *h = hook_list_take(&r->mail->running, pid);
-
-	if (!h)
+	if (!hook_set_reap(&r->mail->mails, pid))
 		return false;
-	r->mail->running_count--;
-	hook_reap(h);
 	crash_point(CRASH_mail_reaped);
-	hook_list_add_ended(&r->mail->ended, h);
 	mail_exchange(r);
 	return true;
 }

@@ -16,6 +16,7 @@
 #include "lib/db.h"
 #include "lib/err.h"
 #include "runner/hook.h"
+#include "runner/hook_set.h"
 
 struct runner {
 	struct event_base *base;
@@ -34,10 +35,8 @@ struct runner {
 	int answers_pending;		      /* database answers that the poll under way still waits for */
 	/* Start of the last poll (time since boot), and the time that the database took for it. */
 	int64_t polled_at_us, poll_us;
-	struct hook *running, *ended;
-	struct hook *reporting; /* hooks whose report to the database is under way */
-	struct hook *dying;	/* hooks of an old term that are killed but not reaped yet */
-	int running_count;
+	struct hook_set hooks; /* prologs and epilogs of the controller */
+	struct hook *dying;    /* programs of an old term that are killed but not reaped yet */
 	struct runner_mail *mail;
 	struct runner_staging *staging;
 	struct runner_pool *pool;
@@ -62,7 +61,7 @@ void runner_term_failed(struct runner *r, const char *what, const struct err *e)
 /* runner_child.c: start or kill the hook that one row of api.hook_take names. */
 void runner_child_apply(struct runner *r, const PGresult *result, int row);
 
-/* Reap the process if it is a hook's. Returns false if it is not. */
+/* Reap the process if it is that of a hook, or of a program of an old term. Returns false if it is not. */
 bool runner_child_reap(struct runner *r, pid_t pid);
 
 /* runner_poll.c: report ended hooks to the database and take new hooks, now or as soon as a poll may begin. May be called at any
@@ -145,9 +144,8 @@ bool runner_pool_reap(struct runner *r, pid_t pid);
 
 /* A function of burst_buffer.lua that runs or has ended. */
 struct staging_call {
-	struct staging_call *next;
-	struct hook *hook;
-	int64_t id, job;
+	struct hook *hook; /* its process; hook->about is the call, which hook_free() frees too */
+	int64_t job;
 	char *function, *script_path, *variables_path;
 	int result; /* memory file with what rota-lua wrote to descriptor 3; -1: none */
 	/* the outcome */
@@ -159,7 +157,6 @@ struct staging_call {
 
 /* runner_staging_call.c: make the call that a row of api.staging_take names. */
 struct staging_call *staging_call_new(const struct runner *r, const PGresult *result, int row);
-void staging_call_free(struct staging_call *call);
 
 /* Start rota-lua for a call. Returns false if it did not start; the call's outcome has the reason. */
 bool staging_call_start(struct staging_call *call, struct runner *r, const PGresult *result, int row);

@@ -34,12 +34,9 @@ static void poll_report_answered(struct db *db, PGresult *result, const struct e
 
 	(void)db;
 	r->poll_us = clock_boot_us() - r->polled_at_us;
-	if (result) {
-		hook_list_free(&r->reporting);
-	} else {
-		hook_list_append(&r->ended, &r->reporting);
+	hook_set_reported(&r->hooks, result != NULL);
+	if (!result)
 		runner_term_failed(r, "could not report ended prologs and epilogs to the database; trying again", e);
-	}
 	poll_answered(r);
 }
 
@@ -59,7 +56,7 @@ static void poll_report(struct runner *r)
 
 	for (int i = 0; i < COLUMNS; i++)
 		columns[i] = db_array_new();
-	for (const struct hook *h = r->ended; h; h = h->next) {
+	for (const struct hook *h = r->hooks.ended; h; h = h->next) {
 		bool ran = h->ran_us >= 0;
 
 		db_array_int(columns[IDS], h->id);
@@ -72,7 +69,7 @@ static void poll_report(struct runner *r)
 	}
 	for (int i = 0; i < COLUMNS; i++)
 		params[i + 1] = (struct db_param){db_array_literal(columns[i]), -1};
-	hook_list_append(&r->reporting, &r->ended);
+	hook_set_report(&r->hooks);
 	db_call(r->db, API_hook_report, params, COLUMNS + 1, poll_report_answered, r);
 	for (int i = 0; i < COLUMNS; i++)
 		db_array_free(columns[i]);
@@ -97,18 +94,14 @@ static void poll_take_answered(struct db *db, PGresult *result, const struct err
 
 static int poll_free_slots(const struct runner *r)
 {
-	return r->conf->controller_hooks - r->running_count;
+	return r->conf->controller_hooks - r->hooks.running_count;
 }
 
 static void poll_take(struct runner *r)
 {
-	struct db_array *have = db_array_new();
-	const struct hook *lists[] = {r->running, r->reporting};
+	struct db_array *have = hook_set_ids(&r->hooks);
 	char slots[16];
 
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-		for (const struct hook *h = lists[i]; h; h = h->next)
-			db_array_int(have, h->id);
 	snprintf(slots, sizeof slots, "%d", poll_free_slots(r));
 	db_call(r->db, API_hook_take,
 		(struct db_param[]){
@@ -123,8 +116,8 @@ static void poll_begin(struct runner *r)
 	bool take = r->check_running || (r->may_be_due && poll_free_slots(r) > 0);
 
 	r->polled_at_us = clock_boot_us();
-	r->answers_pending = (r->ended != NULL) + take;
-	if (r->ended)
+	r->answers_pending = (r->hooks.ended != NULL) + take;
+	if (r->hooks.ended)
 		poll_report(r);
 	if (take)
 		poll_take(r);
@@ -140,10 +133,10 @@ void runner_poll_timer(evutil_socket_t fd, short what, void *arg)
 void runner_poll(struct runner *r)
 {
 	int64_t gap = r->poll_us < POLL_GAP_MOST ? r->poll_us : POLL_GAP_MOST;
-	int64_t wait = r->running ? r->polled_at_us + r->poll_us + gap - clock_boot_us() : 0;
+	int64_t wait = r->hooks.running ? r->polled_at_us + r->poll_us + gap - clock_boot_us() : 0;
 
 	if (!r->ready || r->answers_pending > 0 || !db_is_up(r->db) ||
-	    !(r->ended || r->check_running || (r->may_be_due && poll_free_slots(r) > 0)))
+	    !(r->hooks.ended || r->check_running || (r->may_be_due && poll_free_slots(r) > 0)))
 		return;
 	if (wait <= 0)
 		poll_begin(r);

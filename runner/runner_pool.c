@@ -10,9 +10,8 @@
 #include "runner/runner_parts.h"
 
 struct runner_pool {
-	struct staging_call *running;
-	struct staging_call *dying; /* calls of old terms that are killed but not reaped yet */
-	struct event *again;	    /* the next call is due */
+	struct hook_set calls; /* one at most; hook->about is the struct staging_call */
+	struct event *again;   /* the next call is due */
 };
 
 static void pool_again(evutil_socket_t fd, short what, void *arg)
@@ -32,27 +31,15 @@ struct runner_pool *runner_pool_new(struct runner *r)
 
 void runner_pool_free(struct runner_pool *p)
 {
-	for (struct staging_call *call; (call = p->dying);) {
-		p->dying = call->next;
-		staging_call_free(call);
-	}
-	if (p->running)
-		staging_call_free(p->running);
+	hook_set_free(&p->calls);
 	event_free(p->again);
 	free(p);
 }
 
 void runner_pool_end(struct runner *r)
 {
-	struct runner_pool *p = r->pool;
-
-	event_del(p->again);
-	if (!p->running)
-		return;
-	hook_kill(p->running->hook, "was killed because its runnerd lost the leadership");
-	p->running->next = p->dying;
-	p->dying = p->running;
-	p->running = NULL;
+	event_del(r->pool->again);
+	hook_set_end(&r->pool->calls, &r->dying);
 }
 
 static void pool_report_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -64,55 +51,42 @@ static void pool_report_answered(struct db *db, PGresult *result, const struct e
 		runner_term_failed(arg, "could not report the pools of burst_buffer.lua to the database", e);
 }
 
-static void pool_report(struct runner *r, const struct staging_call *call)
+/* Report the call that has ended, and drop it. */
+static void pool_report(struct runner *r)
 {
+	struct hook_set *calls = &r->pool->calls;
+	const struct staging_call *call = calls->ended->about;
 	bool good = call->rc == 0;
 	const char *failure = call->message ? call->message : "it returned an error without a message";
 
 	db_call(r->db, API_pool_report,
 		(struct db_param[]){{r->term_text, -1}, {good ? call->answer : NULL, -1}, {good ? NULL : failure, -1}}, 3,
 		pool_report_answered, r);
+	hook_list_free(&calls->ended);
 }
 
 void runner_pool_poll(struct runner *r)
 {
 	struct runner_pool *p = r->pool;
-	struct staging_call *call;
 
-	if (!*r->conf->hooks_burst_buffer || !r->ready || p->running)
+	if (!*r->conf->hooks_burst_buffer || !r->ready || p->calls.running)
 		return;
 	event_add(p->again, &(struct timeval){.tv_sec = r->conf->hooks_pool_interval});
-	call = staging_call_start_pools(r);
-	if (call->hook->pid) {
-		p->running = call;
-		return;
-	}
-	pool_report(r, call);
-	staging_call_free(call);
+	hook_set_add(&p->calls, staging_call_start_pools(r)->hook);
+	if (p->calls.ended)
+		pool_report(r);
 }
 
 bool runner_pool_reap(struct runner *r, pid_t pid)
 {
 	struct runner_pool *p = r->pool;
-	struct staging_call **link = &p->dying, *call = p->running;
+	struct hook *h = hook_set_reap(&p->calls, pid);
 
-	if (call && call->hook->pid == pid) {
-		p->running = NULL;
-		hook_reap(call->hook);
-		staging_call_finish(call);
-		pool_report(r, call);
-		staging_call_free(call);
-		if (!evtimer_pending(p->again, NULL))
-			event_add(p->again, &(struct timeval){.tv_sec = r->conf->hooks_pool_interval});
-		return true;
-	}
-	while (*link && (*link)->hook->pid != pid)
-		link = &(*link)->next;
-	call = *link;
-	if (!call)
+	if (!h)
 		return false;
-	*link = call->next;
-	hook_reap(call->hook);
-	staging_call_free(call);
+	staging_call_finish(h->about);
+	pool_report(r);
+	if (!evtimer_pending(p->again, NULL))
+		event_add(p->again, &(struct timeval){.tv_sec = r->conf->hooks_pool_interval});
 	return true;
 }

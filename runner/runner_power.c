@@ -19,9 +19,7 @@
 enum { POWER_NAME_MOST = 63 }; /* as in the check of rota.node.name */
 
 struct runner_power {
-	struct hook *running, *ended;
-	struct hook *reporting; /* programs whose report to the database is under way */
-	int running_count;
+	struct hook_set programs;
 	bool asking;	 /* a call of the database is under way */
 	bool may_be_due; /* the database may have programs to run */
 	int64_t term;	 /* term in which the database was asked */
@@ -34,32 +32,19 @@ struct runner_power *runner_power_new(void)
 
 void runner_power_free(struct runner_power *p)
 {
-	hook_list_free(&p->running);
-	hook_list_free(&p->ended);
-	hook_list_free(&p->reporting);
+	hook_set_free(&p->programs);
 	free(p);
 }
 
 void runner_power_end(struct runner *r)
 {
-	struct runner_power *p = r->power;
-
-	while (p->running) {
-		struct hook *h = p->running;
-
-		hook_kill(h, "was killed because its runnerd lost the leadership");
-		p->running = h->next;
-		hook_list_add(&r->dying, h);
-	}
-	hook_list_free(&p->ended);
-	hook_list_free(&p->reporting);
-	p->running_count = 0;
-	p->may_be_due = false;
+	hook_set_end(&r->power->programs, &r->dying);
+	r->power->may_be_due = false;
 }
 
 bool runner_power_busy(const struct runner *r)
 {
-	return r->power->running || r->power->ended || r->power->reporting;
+	return hook_set_is_busy(&r->power->programs);
 }
 
 static void power_exchange(struct runner *r);
@@ -71,12 +56,11 @@ static void power_report_answered(struct db *db, PGresult *result, const struct 
 
 	(void)db;
 	p->asking = false;
+	hook_set_reported(&p->programs, result != NULL);
 	if (result) {
-		hook_list_free(&p->reporting);
 		p->may_be_due = true; /* a node may be needed again at once */
 		power_exchange(r);
 	} else { /* the next beat reports these again */
-		hook_list_append(&p->ended, &p->reporting);
 		runner_term_failed(r, "could not report programs that power nodes to the database; trying again", e);
 	}
 }
@@ -90,7 +74,7 @@ static void power_report(struct runner *r)
 
 	for (int i = 0; i < COLUMNS; i++)
 		columns[i] = db_array_new();
-	for (const struct hook *h = p->ended; h; h = h->next) {
+	for (const struct hook *h = p->programs.ended; h; h = h->next) {
 		char code[16];
 
 		snprintf(code, sizeof code, "%d", WEXITSTATUS(h->status));
@@ -101,7 +85,7 @@ static void power_report(struct runner *r)
 	}
 	for (int i = 0; i < COLUMNS; i++)
 		params[i + 1] = (struct db_param){db_array_literal(columns[i]), -1};
-	hook_list_append(&p->reporting, &p->ended);
+	hook_set_report(&p->programs);
 	p->asking = true;
 	db_call(r->db, API_power_report, params, COLUMNS + 1, power_report_answered, r);
 	for (int i = 0; i < COLUMNS; i++)
@@ -140,13 +124,10 @@ static void power_start(struct runner *r, const PGresult *result, int row)
 							  .input = -1,
 							  .timeout_s = r->conf->hooks_power_timeout});
 	hook_environment_free(environment);
-	if (!started) {
-		hook_list_add_ended(&p->ended, h);
+	hook_set_add(&p->programs, h);
+	if (!started)
 		return;
-	}
 	log_info("%s began", h->label);
-	hook_list_add(&p->running, h);
-	p->running_count++;
 	crash_point(CRASH_power_started);
 }
 
@@ -171,12 +152,10 @@ static void power_take_answered(struct db *db, PGresult *result, const struct er
 static void power_take(struct runner *r)
 {
 	struct runner_power *p = r->power;
-	struct db_array *have = db_array_new();
+	struct db_array *have = hook_set_ids(&p->programs);
 	char slots[16];
 
-	for (const struct hook *h = p->running; h; h = h->next)
-		db_array_int(have, h->id);
-	snprintf(slots, sizeof slots, "%d", r->conf->hooks_power_calls - p->running_count);
+	snprintf(slots, sizeof slots, "%d", r->conf->hooks_power_calls - p->programs.running_count);
 	p->asking = true;
 	p->may_be_due = false;
 	p->term = r->term;
@@ -192,9 +171,9 @@ static void power_exchange(struct runner *r)
 
 	if (!r->ready || p->asking || !db_is_up(r->db))
 		return;
-	if (p->ended)
+	if (p->programs.ended)
 		power_report(r);
-	else if (p->may_be_due && p->running_count < r->conf->hooks_power_calls)
+	else if (p->may_be_due && p->programs.running_count < r->conf->hooks_power_calls)
 		power_take(r);
 }
 
@@ -206,14 +185,9 @@ void runner_power_poll(struct runner *r)
 
 bool runner_power_reap(struct runner *r, pid_t pid)
 {
-	struct hook *h = hook_list_take(&r->power->running, pid);
-
-	if (!h)
+	if (!hook_set_reap(&r->power->programs, pid))
 		return false;
-	r->power->running_count--;
-	hook_reap(h);
 	crash_point(CRASH_power_reaped);
-	hook_list_add_ended(&r->power->ended, h);
 	power_exchange(r);
 	return true;
 }

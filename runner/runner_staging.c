@@ -16,16 +16,13 @@
 #include "runner/runner_parts.h"
 
 struct runner_staging {
-	struct staging_call *running, *ended;
-	struct staging_call *reporting; /* calls whose report to the database is under way */
-	struct staging_call *dying;	/* calls of an old term that are killed but not reaped yet */
-	int running_count;
-	bool asking;	     /* a call of the database is under way */
-	bool may_be_due;     /* the database may have calls to take */
-	bool look;	     /* calls that run may not be wanted any more */
-	bool waiting;	     /* the latest answer was about some job, so more may follow soon */
-	int64_t term;	     /* term in which the database was asked */
-	struct event *again; /* the next poll of a function that is busy is due */
+	struct hook_set calls; /* hook->about is the struct staging_call */
+	bool asking;	       /* a call of the database is under way */
+	bool may_be_due;       /* the database may have calls to take */
+	bool look;	       /* calls that run may not be wanted any more */
+	bool waiting;	       /* the latest answer was about some job, so more may follow soon */
+	int64_t term;	       /* term in which the database was asked */
+	struct event *again;   /* the next poll of a function that is busy is due */
 };
 
 static void staging_again(evutil_socket_t fd, short what, void *arg)
@@ -43,65 +40,22 @@ struct runner_staging *runner_staging_new(struct runner *r)
 	return s;
 }
 
-static void list_free(struct staging_call **list)
-{
-	for (struct staging_call *call; (call = *list);) {
-		*list = call->next;
-		staging_call_free(call);
-	}
-}
-
-static void list_add(struct staging_call **list, struct staging_call *call)
-{
-	call->next = *list;
-	*list = call;
-}
-
-/* Remove the call with this process from the list and return it; NULL: the list has none. */
-static struct staging_call *list_take(struct staging_call **list, pid_t pid)
-{
-	struct staging_call *call;
-
-	while (*list && (*list)->hook->pid != pid)
-		list = &(*list)->next;
-	call = *list;
-	if (call)
-		*list = call->next;
-	return call;
-}
-
 void runner_staging_free(struct runner_staging *s)
 {
-	list_free(&s->running);
-	list_free(&s->ended);
-	list_free(&s->reporting);
-	list_free(&s->dying);
+	hook_set_free(&s->calls);
 	event_free(s->again);
 	free(s);
 }
 
 void runner_staging_end(struct runner *r)
 {
-	struct runner_staging *s = r->staging;
-
-	while (s->running) {
-		struct staging_call *call = s->running;
-
-		hook_kill(call->hook, "was killed because its runnerd lost the leadership");
-		s->running = call->next;
-		list_add(&s->dying, call);
-	}
-	list_free(&s->ended);
-	list_free(&s->reporting);
-	s->running_count = 0;
-	s->may_be_due = false;
+	hook_set_end(&r->staging->calls, &r->dying);
+	r->staging->may_be_due = false;
 }
 
 bool runner_staging_busy(const struct runner *r)
 {
-	const struct runner_staging *s = r->staging;
-
-	return s->running || s->ended || s->reporting || s->waiting;
+	return hook_set_is_busy(&r->staging->calls) || r->staging->waiting;
 }
 
 static void staging_exchange(struct runner *r);
@@ -113,19 +67,12 @@ static void staging_report_answered(struct db *db, PGresult *result, const struc
 
 	(void)db;
 	s->asking = false;
-	if (result) {
-		list_free(&s->reporting);
-		s->may_be_due = true;
-	} else {
-		struct staging_call **end = &s->ended;
-
-		while (*end)
-			end = &(*end)->next;
-		*end = s->reporting;
-		s->reporting = NULL;
+	hook_set_reported(&s->calls, result != NULL);
+	if (!result) { /* the next beat tries again */
 		runner_term_failed(r, "could not report functions of burst_buffer.lua to the database; trying again", e);
-		return; /* the next beat tries again */
+		return;
 	}
+	s->may_be_due = true;
 	staging_exchange(r);
 }
 
@@ -147,15 +94,17 @@ static void staging_report(struct runner *r)
 
 	for (int i = 0; i < COLUMNS; i++)
 		columns[i] = db_array_new();
-	for (const struct staging_call *call = s->ended; call; call = call->next) {
-		db_array_int(columns[IDS], call->id);
+	for (const struct hook *h = s->calls.ended; h; h = h->next) {
+		const struct staging_call *call = h->about;
+
+		db_array_int(columns[IDS], h->id);
 		column_number(columns[RCS], call->rc > -2, call->rc);
 		db_array_text(columns[BUSY], call->busy ? "true" : "false");
 		if (call->busy && !evtimer_pending(s->again, NULL))
 			event_add(s->again, &(struct timeval){.tv_sec = r->conf->hooks_poll_interval, .tv_usec = 1000});
-		column_number(columns[USECS], call->hook->ran_us >= 0, call->hook->ran_us);
+		column_number(columns[USECS], h->ran_us >= 0, h->ran_us);
 		db_array_text(columns[MESSAGES], call->message);
-		db_array_text(columns[OUTPUTS], call->hook->tail);
+		db_array_text(columns[OUTPUTS], h->tail);
 		db_array_text(columns[RESULTS], call->answer);
 	}
 	for (int i = 0; i < COLUMNS; i++)
@@ -163,19 +112,11 @@ static void staging_report(struct runner *r)
 	snprintf(poll, sizeof poll, "%d", r->conf->hooks_poll_interval);
 	params[COLUMNS + 1] = (struct db_param){poll, -1};
 	params[COLUMNS + 2] = (struct db_param){strcmp(r->conf->hooks_teardown_failure, "on") == 0 ? "true" : "false", -1};
-	s->reporting = s->ended;
-	s->ended = NULL;
+	hook_set_report(&s->calls);
 	s->asking = true;
 	db_call(r->db, API_staging_report, params, COLUMNS + 3, staging_report_answered, r);
 	for (int i = 0; i < COLUMNS; i++)
 		db_array_free(columns[i]);
-}
-
-static struct staging_call *list_find(struct staging_call *list, int64_t id)
-{
-	while (list && list->id != id)
-		list = list->next;
-	return list;
 }
 
 /* Start or stop the call that a row of api.staging_take names. */
@@ -185,22 +126,20 @@ static void staging_apply(struct runner *r, const PGresult *result, int row)
 	struct runner_staging *s = r->staging;
 	int64_t id = strtoll(db_text(result, row, "call_id"), NULL, 10);
 	bool wanted = *db_text(result, row, "wanted") == 't';
-	struct staging_call *call = list_find(s->running, id);
+	struct hook *h = hook_set_find(&s->calls, id);
+	struct staging_call *call;
 
-	if (call && !wanted)
-		hook_stop(call->hook, unwanted);
-	if (call || list_find(s->ended, id)) /* it may have ended since the database was asked */
-		return;
-	call = staging_call_new(r, result, row);
-	if (wanted && staging_call_start(call, r, result, row)) {
-		list_add(&s->running, call);
-		s->running_count++;
-		crash_point(CRASH_staging_started);
+	if (h) {
+		if (!wanted && h->pid > 0) /* it may have ended since the database was asked */
+			hook_stop(h, unwanted);
 		return;
 	}
+	call = staging_call_new(r, result, row);
 	if (!wanted)
 		call->message = xstrdup(unwanted);
-	list_add(&s->ended, call);
+	else if (staging_call_start(call, r, result, row))
+		crash_point(CRASH_staging_started);
+	hook_set_add(&s->calls, call->hook);
 }
 
 static void staging_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -225,12 +164,10 @@ static void staging_take_answered(struct db *db, PGresult *result, const struct 
 static void staging_take(struct runner *r)
 {
 	struct runner_staging *s = r->staging;
-	struct db_array *have = db_array_new();
+	struct db_array *have = hook_set_ids(&s->calls);
 	char slots[16];
 
-	for (const struct staging_call *call = s->running; call; call = call->next)
-		db_array_int(have, call->id);
-	snprintf(slots, sizeof slots, "%d", r->conf->hooks_stage_calls - s->running_count);
+	snprintf(slots, sizeof slots, "%d", r->conf->hooks_stage_calls - s->calls.running_count);
 	s->asking = true;
 	db_call(r->db, API_staging_take,
 		(struct db_param[]){
@@ -248,9 +185,9 @@ static void staging_exchange(struct runner *r)
 
 	if (!r->ready || s->asking || !db_is_up(r->db))
 		return;
-	if (s->ended)
+	if (s->calls.ended)
 		staging_report(r);
-	else if (s->look || (s->may_be_due && s->running_count < r->conf->hooks_stage_calls))
+	else if (s->look || (s->may_be_due && s->calls.running_count < r->conf->hooks_stage_calls))
 		staging_take(r);
 }
 
@@ -267,22 +204,12 @@ void runner_staging_poll(struct runner *r, bool look)
 
 bool runner_staging_reap(struct runner *r, pid_t pid)
 {
-	struct runner_staging *s = r->staging;
-	struct staging_call *call = list_take(&s->running, pid);
+	struct hook *h = hook_set_reap(&r->staging->calls, pid);
 
-	if (call) {
-		s->running_count--;
-		hook_reap(call->hook);
-		staging_call_finish(call);
-		crash_point(CRASH_staging_reaped);
-		list_add(&s->ended, call);
-		staging_exchange(r);
-		return true;
-	}
-	call = list_take(&s->dying, pid);
-	if (!call)
+	if (!h)
 		return false;
-	hook_reap(call->hook);
-	staging_call_free(call);
+	staging_call_finish(h->about);
+	crash_point(CRASH_staging_reaped);
+	staging_exchange(r);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* runner_staging_call.c - one call of a function of burst_buffer.lua: its files and arguments, the process, the outcome.
  *
- * Called by: runner_staging.c.
+ * Called by: runner_staging.c, runner_pool.c.
  * Invariants:
  * - A call that was stopped has failed, whatever its function returned.
  * - Only the account of runnerd can read the files of a call, and they are removed when it has ended. */
@@ -127,37 +127,48 @@ static json_t *call_request(const struct staging_call *call, const PGresult *res
 	return request;
 }
 
-struct staging_call *staging_call_new(const struct runner *r, const PGresult *result, int row)
+/* The callback of hook_free(). */
+static void call_free(void *about)
 {
-	struct staging_call *call = xcalloc(1, sizeof *call);
-	char *label;
+	struct staging_call *call = about;
 
-	call->id = strtoll(db_text(result, row, "call_id"), NULL, 10);
-	call->job = strtoll(db_text(result, row, "job_id"), NULL, 10);
-	call->function = xstrdup(db_text(result, row, "function"));
-	call->result = -1;
-	call->rc = -2;
-	label = xasprintf("job %lld: %s", (long long)call->job, call->function);
-	call->hook = hook_new(call->id, label, r->conf->hooks_burst_buffer, "function of");
-	free(label);
-	return call;
-}
-
-void staging_call_free(struct staging_call *call)
-{
 	if (call->script_path)
 		unlink(call->script_path);
 	if (call->variables_path)
 		unlink(call->variables_path);
 	if (call->result >= 0)
 		close(call->result);
-	hook_free(call->hook);
 	free(call->function);
 	free(call->script_path);
 	free(call->variables_path);
 	free(call->message);
 	free(call->answer);
 	free(call);
+}
+
+static struct staging_call *call_new(const struct runner *r, int64_t id, const char *function, const char *label)
+{
+	struct staging_call *call = xcalloc(1, sizeof *call);
+
+	call->function = xstrdup(function);
+	call->result = -1;
+	call->rc = -2;
+	call->hook = hook_new(id, label, r->conf->hooks_burst_buffer, "function of");
+	call->hook->about = call;
+	call->hook->about_free = call_free;
+	return call;
+}
+
+struct staging_call *staging_call_new(const struct runner *r, const PGresult *result, int row)
+{
+	int64_t job = strtoll(db_text(result, row, "job_id"), NULL, 10);
+	const char *function = db_text(result, row, "function");
+	char *label = xasprintf("job %lld: %s", (long long)job, function);
+	struct staging_call *call = call_new(r, strtoll(db_text(result, row, "call_id"), NULL, 10), function, label);
+
+	call->job = job;
+	free(label);
+	return call;
 }
 
 /* Start rota-lua with a request, which is freed. */
@@ -191,12 +202,8 @@ bool staging_call_start(struct staging_call *call, struct runner *r, const PGres
 
 struct staging_call *staging_call_start_pools(struct runner *r)
 {
-	struct staging_call *call = xcalloc(1, sizeof *call);
+	struct staging_call *call = call_new(r, 0, "pools", "pools");
 
-	call->function = xstrdup("pools");
-	call->result = -1;
-	call->rc = -2;
-	call->hook = hook_new(0, "pools", r->conf->hooks_burst_buffer, "function of");
 	call_run(call, r, call_request(call, NULL, 0), call_timeout(r->conf, call->function));
 	return call;
 }
@@ -257,7 +264,7 @@ void staging_call_finish(struct staging_call *call)
 	} else if (call->rc == 0 && call->variables_path) {
 		call_take_variables(call);
 	}
-	if (call->rc != 0)
+	if (call->rc != 0 && !*call->hook->message) /* that message is logged already */
 		log_warning("%s: %s", call->hook->label, call->message ? call->message : "failed");
 	if (call->script_path)
 		unlink(call->script_path);

@@ -22,19 +22,10 @@ void runner_term_end(struct runner *r, const char *why)
 {
 	if (r->term)
 		log_info("stopped running prologs and epilogs: %s", why);
-	while (r->running) {
-		struct hook *h = r->running;
-
-		hook_kill(h, "was killed because its runnerd lost the leadership");
-		r->running = h->next;
-		hook_list_add(&r->dying, h);
-	}
+	hook_set_end(&r->hooks, &r->dying);
 	r->term_ended(r);
-	hook_list_free(&r->ended);
-	hook_list_free(&r->reporting);
 	event_del(r->pause);
 	event_del(r->poll_timer);
-	r->running_count = 0;
 	r->term = 0;
 	r->ready = false;
 }

@@ -20,9 +20,7 @@
 enum { TRIGGER_STALE = 5 };
 
 struct runner_trigger {
-	struct hook *running, *ended;
-	struct hook *reporting; /* deliveries whose report to the database is under way */
-	int running_count;
+	struct hook_set deliveries;
 	bool taking;	     /* a call of api.trigger_take() is under way */
 	bool may_be_due;     /* the database may have deliveries to take */
 	bool look;	     /* the next call also sees how long the queue is */
@@ -36,30 +34,24 @@ struct runner_trigger *runner_trigger_new(void)
 
 void runner_trigger_free(struct runner_trigger *t)
 {
-	for (struct hook *h = t->running; h; h = h->next)
-		hook_kill(h, "was killed because its runnerd ended");
-	hook_list_free(&t->running);
-	hook_list_free(&t->ended);
-	hook_list_free(&t->reporting);
+	hook_set_free(&t->deliveries);
 	free(t);
 }
 
 bool runner_trigger_busy(const struct runner *r)
 {
-	return r->trigger->running || r->trigger->ended || r->trigger->reporting;
+	return hook_set_is_busy(&r->trigger->deliveries);
 }
 
 static void trigger_report_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct runner *r = arg;
-	struct runner_trigger *t = r->trigger;
 
 	(void)db;
+	hook_set_reported(&r->trigger->deliveries, result != NULL);
 	if (result) {
-		hook_list_free(&t->reporting);
 		runner_trigger_poll(r, false); /* the next one of the same trigger */
 	} else {			       /* the next beat reports these again */
-		hook_list_append(&t->ended, &t->reporting);
 		runner_term_failed(r, "could not report deliveries of triggers to the database; trying again", e);
 	}
 }
@@ -69,7 +61,7 @@ static void trigger_report(struct runner *r)
 	struct runner_trigger *t = r->trigger;
 	struct db_array *runs = db_array_new(), *codes = db_array_new(), *failures = db_array_new(), *outputs = db_array_new();
 
-	for (const struct hook *h = t->ended; h; h = h->next) {
+	for (const struct hook *h = t->deliveries.ended; h; h = h->next) {
 		int code;
 		char *failure = trigger_outcome(h, &code), number[16];
 
@@ -80,7 +72,7 @@ static void trigger_report(struct runner *r)
 		db_array_text(outputs, h->tail);
 		free(failure);
 	}
-	hook_list_append(&t->reporting, &t->ended);
+	hook_set_report(&t->deliveries);
 	db_call(r->db, API_trigger_report,
 		(struct db_param[]){{db_array_literal(runs), -1},
 				    {db_array_literal(codes), -1},
@@ -95,7 +87,7 @@ static void trigger_report(struct runner *r)
 
 static int trigger_free_slots(const struct runner *r)
 {
-	return r->conf->hooks_triggers - r->trigger->running_count;
+	return r->conf->hooks_triggers - r->trigger->deliveries.running_count;
 }
 
 static void trigger_exchange(struct runner *r);
@@ -113,16 +105,8 @@ static void trigger_take_answered(struct db *db, PGresult *result, const struct 
 	}
 	if (clock_boot_us() - t->asked_at_us > TRIGGER_STALE * 1000000LL)
 		return;
-	for (int i = 0; i < PQntuples(result); i++) {
-		struct hook *h = trigger_start(r->base, r->conf, result, i);
-
-		if (h->pid > 0) {
-			hook_list_add(&t->running, h);
-			t->running_count++;
-		} else {
-			hook_list_add_ended(&t->ended, h);
-		}
-	}
+	for (int i = 0; i < PQntuples(result); i++)
+		hook_set_add(&t->deliveries, trigger_start(r->base, r->conf, result, i));
 	trigger_exchange(r);
 }
 
@@ -148,7 +132,7 @@ static void trigger_exchange(struct runner *r)
 
 	if (!db_is_up(r->db))
 		return;
-	if (t->ended && !t->reporting)
+	if (t->deliveries.ended && !t->deliveries.reporting)
 		trigger_report(r);
 	if (t->may_be_due && !t->taking && trigger_free_slots(r) > 0)
 		trigger_take(r);
@@ -163,14 +147,9 @@ void runner_trigger_poll(struct runner *r, bool look)
 
 bool runner_trigger_reap(struct runner *r, pid_t pid)
 {
-	struct hook *h = hook_list_take(&r->trigger->running, pid);
-
-	if (!h)
+	if (!hook_set_reap(&r->trigger->deliveries, pid))
 		return false;
-	r->trigger->running_count--;
-	hook_reap(h);
 	crash_point(CRASH_trigger_reaped);
-	hook_list_add_ended(&r->trigger->ended, h);
 	trigger_exchange(r);
 	return true;
 }

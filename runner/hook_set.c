@@ -1,0 +1,138 @@
+/* hook_set.c - keeps the programs of one kind from their start until their end is in the database (hook_set.h).
+ *
+ * Called by: the files runner_*.c; each has a set of its own.
+ * Invariants:
+ * - A program is in one list at a time. It has a process while it is in `running`, and at no other time.
+ * - An end that could not be reported is reported again. */
+#include "runner/hook_set.h"
+
+#include <stddef.h>
+
+#include "lib/log.h"
+
+static void list_add(struct hook **list, struct hook *h)
+{
+	h->next = *list;
+	*list = h;
+}
+
+/* Move all hooks of `from` to the end of `list`. */
+static void list_append(struct hook **list, struct hook **from)
+{
+	while (*list)
+		list = &(*list)->next;
+	*list = *from;
+	*from = NULL;
+}
+
+void hook_list_free(struct hook **list)
+{
+	for (struct hook *h; (h = *list);) {
+		*list = h->next;
+		hook_free(h);
+	}
+}
+
+struct hook *hook_list_reap(struct hook **list, pid_t pid)
+{
+	struct hook *h;
+
+	while (*list && (*list)->pid != pid)
+		list = &(*list)->next;
+	h = *list;
+	if (h) {
+		*list = h->next;
+		hook_reap(h);
+	}
+	return h;
+}
+
+bool hook_set_is_busy(const struct hook_set *set)
+{
+	return set->running || set->ended || set->reporting;
+}
+
+struct hook *hook_set_find(const struct hook_set *set, int64_t id)
+{
+	struct hook *const lists[] = {set->running, set->ended};
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		for (struct hook *h = lists[i]; h; h = h->next)
+			if (h->id == id)
+				return h;
+	return NULL;
+}
+
+struct db_array *hook_set_ids(const struct hook_set *set)
+{
+	const struct hook *const lists[] = {set->running, set->reporting};
+	struct db_array *ids = db_array_new();
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		for (const struct hook *h = lists[i]; h; h = h->next)
+			db_array_int(ids, h->id);
+	return ids;
+}
+
+/* Add a program that has ended, or did not start. */
+static void set_add_ended(struct hook_set *set, struct hook *h)
+{
+	if (*h->message)
+		log_warning("%s: %s", h->label, h->message);
+	list_add(&set->ended, h);
+}
+
+void hook_set_add(struct hook_set *set, struct hook *h)
+{
+	if (h->pid <= 0) {
+		set_add_ended(set, h);
+		return;
+	}
+	list_add(&set->running, h);
+	set->running_count++;
+}
+
+struct hook *hook_set_reap(struct hook_set *set, pid_t pid)
+{
+	struct hook *h = hook_list_reap(&set->running, pid);
+
+	if (h) {
+		set->running_count--;
+		set_add_ended(set, h);
+	}
+	return h;
+}
+
+void hook_set_report(struct hook_set *set)
+{
+	list_append(&set->reporting, &set->ended);
+}
+
+void hook_set_reported(struct hook_set *set, bool is_stored)
+{
+	if (is_stored)
+		hook_list_free(&set->reporting);
+	else
+		list_append(&set->ended, &set->reporting);
+}
+
+void hook_set_end(struct hook_set *set, struct hook **dying)
+{
+	for (struct hook *h; (h = set->running);) {
+		hook_kill(h, "was killed because its runnerd lost the leadership");
+		set->running = h->next;
+		list_add(dying, h);
+	}
+	set->running_count = 0;
+	hook_list_free(&set->ended);
+	hook_list_free(&set->reporting);
+}
+
+void hook_set_free(struct hook_set *set)
+{
+	for (struct hook *h = set->running; h; h = h->next)
+		hook_kill(h, "was killed because its runnerd ended");
+	hook_list_free(&set->running);
+	hook_list_free(&set->ended);
+	hook_list_free(&set->reporting);
+}

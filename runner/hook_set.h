@@ -1,0 +1,49 @@
+/* hook_set.h - the programs of one kind that the runner has: those that run, and those whose end is not in the database yet. */
+#ifndef ROTA_RUNNER_HOOK_SET_H
+#define ROTA_RUNNER_HOOK_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/db.h"
+#include "runner/hook.h"
+
+struct hook_set {
+	struct hook *running, *ended;
+	struct hook *reporting; /* those whose report to the database is under way */
+	int running_count;
+};
+
+/* Does a program run, or is one not reported yet? */
+bool hook_set_is_busy(const struct hook_set *set);
+
+/* Returns the program with this id that runs or has ended and is not being reported, or NULL. */
+struct hook *hook_set_find(const struct hook_set *set, int64_t id);
+
+/* Returns the ids of all programs but those that have ended and are not being reported. */
+struct db_array *hook_set_ids(const struct hook_set *set);
+
+/* Add a program. Without a process, it has ended; if it failed, log the reason. */
+void hook_set_add(struct hook_set *set, struct hook *h);
+
+/* Reap the process if it is that of a program of the set, which has ended then. Returns the program; NULL: the process is of none. */
+struct hook *hook_set_reap(struct hook_set *set, pid_t pid);
+
+/* A report of all ended programs is under way, and has been answered. If it is not stored, they are to be reported again. */
+void hook_set_report(struct hook_set *set);
+void hook_set_reported(struct hook_set *set, bool is_stored);
+
+/* Kill the programs that run, add them to `dying`, and drop all others. */
+void hook_set_end(struct hook_set *set, struct hook **dying);
+
+/* Kill the programs that run, since runnerd ends, and free all. */
+void hook_set_free(struct hook_set *set);
+
+/* Lists of hooks, linked by `next`. */
+void hook_list_free(struct hook **list);
+
+/* Reap the process if it is that of a hook of the list. Returns the hook, which is no longer in the list, or NULL. */
+struct hook *hook_list_reap(struct hook **list, pid_t pid);
+
+#endif
