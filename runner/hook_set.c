@@ -49,12 +49,12 @@ struct hook *hook_list_reap(struct hook **list, pid_t pid)
 
 bool hook_set_is_busy(const struct hook_set *set)
 {
-	return set->running || set->ended || set->reporting;
+	return set->running || set->ended || set->reporting || set->waiting;
 }
 
 struct hook *hook_set_find(const struct hook_set *set, int64_t id)
 {
-	struct hook *const lists[] = {set->running, set->ended};
+	struct hook *const lists[] = {set->running, set->waiting, set->ended};
 
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		for (struct hook *h = lists[i]; h; h = h->next)
@@ -65,13 +65,42 @@ struct hook *hook_set_find(const struct hook_set *set, int64_t id)
 
 struct db_array *hook_set_ids(const struct hook_set *set)
 {
-	const struct hook *const lists[] = {set->running, set->reporting};
+	const struct hook *const lists[] = {set->running, set->waiting, set->reporting};
 	struct db_array *ids = db_array_new();
 
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		for (const struct hook *h = lists[i]; h; h = h->next)
 			db_array_int(ids, h->id);
 	return ids;
+}
+
+void hook_set_wait(struct hook_set *set, struct hook *h)
+{
+	h->next = NULL;
+	list_append(&set->waiting, &h);
+	set->waiting_count++;
+}
+
+bool hook_set_remove(struct hook_set *set, struct hook *h)
+{
+	struct hook **link = &set->waiting;
+
+	while (*link && *link != h)
+		link = &(*link)->next;
+	if (!*link)
+		return false;
+	*link = h->next;
+	set->waiting_count--;
+	return true;
+}
+
+struct hook *hook_set_next(struct hook_set *set)
+{
+	struct hook *h = set->waiting;
+
+	if (h)
+		hook_set_remove(set, h);
+	return h;
 }
 
 /* Add a program that has ended, or did not start. */
@@ -123,7 +152,8 @@ void hook_set_end(struct hook_set *set, struct hook **dying)
 		set->running = h->next;
 		list_add(dying, h);
 	}
-	set->running_count = 0;
+	set->running_count = set->waiting_count = 0;
+	hook_list_free(&set->waiting);
 	hook_list_free(&set->ended);
 	hook_list_free(&set->reporting);
 }
@@ -133,6 +163,7 @@ void hook_set_free(struct hook_set *set)
 	for (struct hook *h = set->running; h; h = h->next)
 		hook_kill(h, "was killed because its runnerd ended");
 	hook_list_free(&set->running);
+	hook_list_free(&set->waiting);
 	hook_list_free(&set->ended);
 	hook_list_free(&set->reporting);
 }

@@ -2,12 +2,18 @@
  *
  * Called by: runner_poll.c for each row of api.hook_take; runner.c when a process ended.
  * Invariants:
- * - A hook is in one of the runner's lists from the row that named the hook until its end is in the database. */
+ * - A hook is in one of the runner's lists from the row that named the hook until its end is in the database, or until the hook is
+ *   stale. The database names a stale hook again. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "runner/hook_environment.h"
 #include "runner/runner_parts.h"
+
+/* A hook does not start this many seconds after a hook's time limit, counted from the call of api.hook_take that named the hook: another
+ * leader may run it by then. */
+enum { CHILD_STALE = 8 };
 
 bool runner_child_reap(struct runner *r, pid_t pid)
 {
@@ -20,35 +26,89 @@ bool runner_child_reap(struct runner *r, pid_t pid)
 	return h != NULL;
 }
 
-static void child_start(struct runner *r, struct hook *h, const PGresult *result, int row)
-{
-	char **environment = hook_environment(result, row, r->conf->instance_name);
+/* What a hook that waits needs for its start. */
+struct child_wait {
+	char **environment;
+	int64_t asked_us; /* call of api.hook_take that named the hook, as time since boot */
+};
 
-	hook_start(h, r->base,
-		   &(struct hook_start){.environment = environment, .input = -1, .timeout_s = r->conf->controller_hook_timeout});
-	hook_environment_free(environment);
+/* The callback of hook_free(). */
+static void child_wait_free(void *about)
+{
+	struct child_wait *wait = about;
+
+	hook_environment_free(wait->environment);
+	free(wait);
+}
+
+static bool child_is_stale(const struct runner *r, const struct hook *h)
+{
+	const struct child_wait *wait = h->about;
+
+	return clock_boot_us() - wait->asked_us >= (r->conf->controller_hook_timeout + CHILD_STALE) * 1000000LL;
+}
+
+void runner_child_start(struct runner *r)
+{
+	struct hook *h;
+
+	while (r->hooks.running_count < r->conf->controller_hooks && (h = hook_set_next(&r->hooks))) {
+		const struct child_wait *wait = h->about;
+
+		if (child_is_stale(r, h)) {
+			hook_free(h);
+			r->may_be_due = true;
+			continue;
+		}
+		hook_start(h, r->base,
+			   &(struct hook_start){
+				   .environment = wait->environment, .input = -1, .timeout_s = r->conf->controller_hook_timeout});
+		hook_set_add(&r->hooks, h);
+	}
+}
+
+/* The attempt of a hook is to end. */
+static void child_stop(struct runner *r, struct hook *h)
+{
+	static const char unwanted[] = "was not run or was killed: the attempt is to end";
+
+	if (h->pid > 0) {
+		hook_kill(h, unwanted);
+	} else if (hook_set_remove(&r->hooks, h)) {
+		hook_kill(h, unwanted);
+		hook_set_add(&r->hooks, h);
+	}
+}
+
+/* Let a hook that is new wait for its start. */
+static void child_wait(struct runner *r, struct hook *h, const PGresult *result, int row)
+{
+	struct child_wait *wait = xcalloc(1, sizeof *wait);
+
+	wait->environment = hook_environment(result, row, r->conf->instance_name);
+	wait->asked_us = r->polled_at_us;
+	h->about = wait;
+	h->about_free = child_wait_free;
+	hook_set_wait(&r->hooks, h);
 }
 
 void runner_child_apply(struct runner *r, const PGresult *result, int row)
 {
-	static const char unwanted[] = "was not run or was killed: the attempt is to end";
 	int64_t id = strtoll(db_text(result, row, "hook_id"), NULL, 10);
 	bool prolog = strcmp(db_text(result, row, "hook"), "controller_prolog") == 0;
 	bool wanted = *db_text(result, row, "wanted") == 't';
 	struct hook *h = hook_set_find(&r->hooks, id);
 
 	if (h) {
-		if (!wanted && h->pid > 0)
-			hook_kill(h, unwanted);
+		if (!wanted)
+			child_stop(r, h);
 		return;
 	}
 	if (!*db_text(result, row, "label")) /* a row without a label is about a hook that was running but has ended since */
 		return;
 	h = hook_new(id, db_text(result, row, "label"), prolog ? r->conf->controller_prolog : r->conf->controller_epilog,
 		     prolog ? "controller prolog" : "controller epilog");
-	if (wanted)
-		child_start(r, h, result, row);
-	else
-		hook_kill(h, unwanted);
-	hook_set_add(&r->hooks, h);
+	child_wait(r, h, result, row);
+	if (!wanted)
+		child_stop(r, h);
 }

@@ -58,8 +58,11 @@ void runner_term_end(struct runner *r, const char *why);
 /* Log a failed database call, and end the term if another runner leads. */
 void runner_term_failed(struct runner *r, const char *what, const struct err *e);
 
-/* runner_child.c: start or kill the hook that one row of api.hook_take names. */
+/* runner_child.c: let the hook that one row of api.hook_take names wait for its start, or kill or drop it. */
 void runner_child_apply(struct runner *r, const PGresult *result, int row);
+
+/* Start hooks that wait, as long as there are free slots. */
+void runner_child_start(struct runner *r);
 
 /* Reap the process if it is that of a hook, or of a program of an old term. Returns false if it is not. */
 bool runner_child_reap(struct runner *r, pid_t pid);

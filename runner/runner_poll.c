@@ -1,5 +1,5 @@
 /* runner_poll.c - polls the database: one call reports all ended hooks, another takes the hooks that are due, as many as there
- * are free slots.
+ * are free slots and as many again. These wait in the runner, so slots are not idle while the database answers.
  *
  * Called by: runner.c on notifications, on the end of hooks and on each beat.
  * Invariants:
@@ -15,12 +15,7 @@
 #include "lib/log.h"
 #include "runner/runner_parts.h"
 
-enum {
-	POLL_GAP_MOST = 50 * 1000, /* longest pause between two polls, in microseconds */
-	/* Answers of api.hook_take are dropped this many seconds after a hook's time limit: another leader may run their hooks by
-	 * then. */
-	POLL_STALE = 8
-};
+enum { POLL_GAP_MOST = 50 * 1000 }; /* longest pause between two polls, in microseconds */
 
 static void poll_answered(struct runner *r)
 {
@@ -83,29 +78,33 @@ static void poll_take_answered(struct db *db, PGresult *result, const struct err
 	r->poll_us = clock_boot_us() - r->polled_at_us;
 	if (!result) {
 		runner_term_failed(r, "could not read prologs and epilogs to run from the database; trying again", e);
-	} else if (r->ready && clock_boot_us() - r->polled_at_us < (r->conf->controller_hook_timeout + POLL_STALE) * 1000000LL) {
+	} else if (r->ready) {
 		for (int i = 0; i < PQntuples(result); i++)
 			runner_child_apply(r, result, i);
 		r->may_be_due = r->may_be_due || PQntuples(result) > 0; /* more hooks may be due than one answer has */
+		runner_child_start(r);
 	} else
 		r->may_be_due = true;
 	poll_answered(r);
 }
 
-static int poll_free_slots(const struct runner *r)
+/* Returns how many hooks to take: as many as run at once may run, and as many may wait. */
+static int poll_capacity(const struct runner *r)
 {
-	return r->conf->controller_hooks - r->hooks.running_count;
+	return 2 * r->conf->controller_hooks - r->hooks.running_count - r->hooks.waiting_count;
 }
 
 static void poll_take(struct runner *r)
 {
 	struct db_array *have = hook_set_ids(&r->hooks);
-	char slots[16];
+	char capacity[16];
 
-	snprintf(slots, sizeof slots, "%d", poll_free_slots(r));
+	snprintf(capacity, sizeof capacity, "%d", poll_capacity(r));
 	db_call(r->db, API_hook_take,
-		(struct db_param[]){
-			{r->term_text, -1}, {db_array_literal(have), -1}, {slots, -1}, {r->check_running ? "true" : "false", -1}},
+		(struct db_param[]){{r->term_text, -1},
+				    {db_array_literal(have), -1},
+				    {capacity, -1},
+				    {r->check_running ? "true" : "false", -1}},
 		4, poll_take_answered, r);
 	r->may_be_due = r->check_running = false;
 	db_array_free(have);
@@ -113,7 +112,7 @@ static void poll_take(struct runner *r)
 
 static void poll_begin(struct runner *r)
 {
-	bool take = r->check_running || (r->may_be_due && poll_free_slots(r) > 0);
+	bool take = r->check_running || (r->may_be_due && poll_capacity(r) > 0);
 
 	r->polled_at_us = clock_boot_us();
 	r->answers_pending = (r->hooks.ended != NULL) + take;
@@ -130,16 +129,25 @@ void runner_poll_timer(evutil_socket_t fd, short what, void *arg)
 	runner_poll(arg);
 }
 
-void runner_poll(struct runner *r)
+/* Begin a poll if there is something to report or to take: now, or when the pause after the last one is over. */
+static void poll_begin_due(struct runner *r)
 {
 	int64_t gap = r->poll_us < POLL_GAP_MOST ? r->poll_us : POLL_GAP_MOST;
 	int64_t wait = r->hooks.running ? r->polled_at_us + r->poll_us + gap - clock_boot_us() : 0;
 
-	if (!r->ready || r->answers_pending > 0 || !db_is_up(r->db) ||
-	    !(r->hooks.ended || r->check_running || (r->may_be_due && poll_free_slots(r) > 0)))
+	if (r->answers_pending > 0 || !db_is_up(r->db) ||
+	    !(r->hooks.ended || r->check_running || (r->may_be_due && poll_capacity(r) > 0)))
 		return;
 	if (wait <= 0)
 		poll_begin(r);
 	else if (!evtimer_pending(r->poll_timer, NULL))
 		event_add(r->poll_timer, &(struct timeval){.tv_usec = wait});
+}
+
+void runner_poll(struct runner *r)
+{
+	if (!r->ready)
+		return;
+	poll_begin_due(r); /* first, so the database works while programs start */
+	runner_child_start(r);
 }
