@@ -76,6 +76,7 @@ grant execute on function
 	api.admin_change(int, text, jsonb),
 	api.power(int, text, jsonb),
 	api.credential_admin(int, text, jsonb),
+	api.reboot(int, text, jsonb),
 	api.range_detach(int, text, jsonb),
 	api.range_drop(int, text, jsonb),
 	api.usage_rebuild(int, text, jsonb)
@@ -124,6 +125,7 @@ to rota_credd;
 grant execute on function
 	api.node_judge(bigint, int),
 	api.power_judge(),
+	api.reboot_judge(),
 	api.range_ensure(),
 	api.usage_roll(int),
 	api.session_judge(int),

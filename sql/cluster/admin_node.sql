@@ -6,8 +6,6 @@ create function internal.admin_node_state(p_user text, p_name text, p_action tex
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node node;
-	v_lease node_lease;
-	v_short text;
 begin
 	if p_action = 'dead' then
 		perform internal.node_dead(p_user, p_name, p_set ->> '+reason');
@@ -32,23 +30,16 @@ begin
 		return;
 	end if;
 	delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
+	-- Refuses a node that is being rebooted.
+	perform internal.reboot_cancel(v_node, p_user, 'the node was resumed by ' || p_user)
+	from internal.reboot_open(v_node.node_id) r
+	where r.drained or r.state <> 'waiting';
+	select * into v_node from node n where n.name = p_name;
 	-- A node that could not be powered on is off, and down.
 	if v_node.state not in ('drain', 'invalid') and (v_node.state <> 'down' or v_node.power = 'on') then
 		return;
 	end if;
-	-- The state that the node has without an administrator. A node that is down returns by itself, when it has shown that no
-	-- attempt is left there.
-	v_short := internal.node_shortfall(v_node.node_id);
-	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
-	perform internal.node_state_set(v_node.node_id, case
-		when v_node.found is null then 'unknown'
-		when v_node.power <> 'on' then 'up'
-		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.orphans > 0 then 'down'
-		when v_short is not null then 'invalid'
-		else 'up' end, p_user,
-		case when v_node.power <> 'on' then null
-		when v_lease.orphans > 0 then 'what was given up here is being ended'
-		when v_lease.node_id is null or v_lease.lost_at is not null then 'no lease' else v_short end);
+	perform internal.node_resume(v_node, p_user, null);
 end $$;
 comment on function internal.admin_node_state(text, text, text, jsonb) is
 	'Drain a node, now or at a deadline, take it back into use, or declare it dead.';

@@ -68,6 +68,7 @@ begin
 	perform internal.daemon_tidy();
 	perform internal.trigger_tidy();
 	perform internal.power_tidy();
+	perform internal.reboot_tidy();
 	perform internal.live_advance();
 	perform internal.recent_advance();
 	return v_made;

@@ -266,7 +266,7 @@ begin
 	with due as (
 		select r.run_id from power_run r
 		where r.ended_at is null and r.run_id <> all (p_have)
-		order by r.action = 'off', r.run_id
+		order by r.action <> 'on', r.run_id
 		limit p_limit
 	), taken as (
 		update power_run r
@@ -275,10 +275,11 @@ begin
 		where r.run_id = d.run_id and r.ended_at is null
 		returning r.run_id, r.action, r.node
 	)
-	select t.run_id, t.action, t.node, format('power_%s of node %s', t.action, t.node) from taken t order by t.run_id;
+	select t.run_id, t.action, t.node, format('%s of node %s', case t.action when 'reboot' then t.action else 'power_' || t.action end, t.node)
+	from taken t order by t.run_id;
 end $$;
 comment on function api.power_take(bigint, bigint[], int) is
-	'Programs that power nodes that are to run and are not under way (p_have), p_limit at most: power-ons first. One that an earlier '
+	'Programs that power or boot nodes, that are to run and are not under way (p_have), p_limit at most: power-ons first. One that an earlier '
 	'runnerd had taken is among them. RT412: no longer leader.';
 
 create function internal.power_ended(p_run rota.power_run) returns void
@@ -289,7 +290,9 @@ declare
 	v_reason constant text := format('could not be powered %s: %s', p_run.action, p_run.message);
 begin
 	select * into v_node from node n where n.node_id = p_run.node_id;
-	if v_node.power is distinct from 'powering_' || p_run.action then
+	if p_run.action = 'reboot' then
+		perform internal.reboot_ended(p_run);
+	elsif v_node.power is distinct from 'powering_' || p_run.action then
 		return; -- deleted, or judged meanwhile
 	elsif p_run.action = 'on' then
 		perform internal.power_fail(v_node.node_id, 'runnerd', v_reason) where p_run.status = 'failed';
@@ -324,7 +327,7 @@ begin
 	end loop;
 end $$;
 comment on function api.power_report(bigint, bigint[], int[], text[], text[]) is
-	'What became of programs that power nodes: a failure of null: it succeeded; else why not. A repeated report changes nothing. RT412: '
+	'What became of programs that power or boot nodes: a failure of null: it succeeded; else why not. A repeated report changes nothing. RT412: '
 	'no longer leader.';
 
 create function internal.power_tidy() returns void
@@ -350,6 +353,9 @@ begin
 	elsif p_node.power = 'powering_' || v_other then
 		raise exception 'node "%" is being powered %', p_node.name, v_other using errcode = 'RT409',
 			hint = format('Repeat the command when it is %s.', v_other);
+	elsif p_action = 'off' and (internal.reboot_open(p_node.node_id)).reboot_id is not null then
+		raise exception 'node "%" is to be rebooted', p_node.name using errcode = 'RT409',
+			hint = format('Cancel that, or repeat the command when it is back: rota admin node cancel-reboot %s.', p_node.name);
 	elsif p_action = 'off' and internal.node_in_use(p_node.node_id) then
 		raise exception 'node "%" is in use', p_node.name using errcode = 'RT409',
 			hint = 'Drain it, and repeat the command when its steps have ended.';
@@ -371,7 +377,7 @@ begin
 			r.message, 'output', r.output) order by r.run_id desc), '[]')
 		from (select x.* from power_run x where p_names is null or x.node = any (p_names) order by x.run_id desc limit 50) r);
 end $$;
-comment on function internal.power_runs_json(text[]) is 'The last 50 runs of programs that power nodes (of these nodes), the newest first.';
+comment on function internal.power_runs_json(text[]) is 'The last 50 runs of programs that power or boot nodes (of these nodes), the newest first.';
 
 create function api.power(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

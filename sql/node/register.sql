@@ -184,6 +184,29 @@ comment on function internal.node_admit(rota.node, boolean, int) is
 	'Give a node that registers, and is not drained, the state that follows from its boot, the number of orphaned attempts '
 	'on it, its hardware, and how often it was lost.';
 
+create function internal.node_resume(p_node rota.node, p_actor text, p_reason text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_short constant text := internal.node_shortfall(p_node.node_id);
+	v_lease node_lease;
+begin
+	-- A node that is down returns by itself, when it has shown that no attempt is left there.
+	select * into v_lease from node_lease l where l.node_id = p_node.node_id;
+	perform internal.node_state_set(p_node.node_id, case
+		when p_node.found is null then 'unknown'
+		when p_node.power <> 'on' then 'up'
+		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.orphans > 0 then 'down'
+		when v_short is not null then 'invalid'
+		else 'up' end, p_actor,
+		case when p_node.power <> 'on' then p_reason
+		when v_lease.orphans > 0 then 'what was given up here is being ended'
+		when v_lease.node_id is null or v_lease.lost_at is not null then 'no lease'
+		else coalesce(v_short, p_reason) end);
+end $$;
+comment on function internal.node_resume(rota.node, text, text) is
+	'Give a node that is drained or invalid the state that follows from its lease and hardware; p_reason: why, if that is up. The '
+	'caller has locked the node.';
+
 create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int,
 	server_us bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
