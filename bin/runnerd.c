@@ -31,9 +31,9 @@ static const struct loop_part part = {part_open, part_close};
 /* Verify, as the account of runnerd, that no other user can change the programs and scripts that it runs. */
 static bool check_programs(const struct conf *conf, struct err *e)
 {
-	const char *const paths[] = {
-		conf->controller_prolog,  conf->controller_epilog, conf->mail_program,	 conf->hooks_job_submit,
-		conf->hooks_burst_buffer, conf->hooks_power_off,   conf->hooks_power_on, NULL};
+	const char *const paths[] = {conf->controller_prolog, conf->controller_epilog,	conf->mail_program,
+				     conf->hooks_job_submit,  conf->hooks_burst_buffer, conf->hooks_power_off,
+				     conf->hooks_power_on,    conf->hooks_reboot,	NULL};
 	return trust_programs(paths, e);
 }
 

@@ -1,10 +1,10 @@
-/* power.c - calls api.power_judge every nodemgr.period seconds, which has idle nodes powered off and sees what became of nodes whose
- * power changes, and logs the changes.
+/* power.c - calls api.power_judge and api.reboot_judge every nodemgr.period seconds, which have idle nodes powered off and rebooted, and
+ * see what became of nodes whose power changes or that boot, and logs the changes.
  *
  * Called by: nodemgr.c.
  * Invariants:
  * - The database decides. So any number of node managers may run, independently of each other.
- * - One poll is under way at a time. */
+ * - A poll begins when both calls of the last one are answered. */
 #include "nodemgr/power.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 struct power {
 	struct db *db;
 	struct event *timer;
-	bool polling;
+	int calls; /* calls that are not answered */
 };
 
 static void power_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -24,9 +24,9 @@ static void power_answered(struct db *db, PGresult *result, const struct err *e,
 	struct power *power = arg;
 
 	(void)db;
-	power->polling = false;
+	power->calls--;
 	if (!result) {
-		log_error("could not judge the power of nodes: %s %s", e->code, e->message);
+		log_error("could not judge the power and the reboots of nodes: %s %s", e->code, e->message);
 		return;
 	}
 	for (int i = 0; i < PQntuples(result); i++) {
@@ -43,10 +43,11 @@ static void power_poll(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (power->polling || !db_is_up(power->db))
+	if (power->calls || !db_is_up(power->db))
 		return;
-	power->polling = true;
+	power->calls = 2;
 	db_call(power->db, API_power_judge, NULL, 0, power_answered, power);
+	db_call(power->db, API_reboot_judge, NULL, 0, power_answered, power);
 }
 
 struct power *power_new(struct event_base *base, const struct conf *conf, struct db *db)

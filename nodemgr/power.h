@@ -1,4 +1,4 @@
-/* power.h - the power of nodes. */
+/* power.h - the power of nodes, and their reboots. */
 #ifndef ROTA_NODEMGR_POWER_H
 #define ROTA_NODEMGR_POWER_H
 

@@ -2,7 +2,7 @@
  *
  * runner.c starts and ends the runner and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c
  * exchanges mail with it; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never
- * up. runner_trigger.c exchanges deliveries of triggers, runner_power.c programs that power nodes. runner_pool.c and runner_staging.c
+ * up. runner_trigger.c exchanges deliveries of triggers, runner_power.c programs that power and boot nodes. runner_pool.c and runner_staging.c
  * exchange functions of burst_buffer.lua, and runner_staging_call.c runs one. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
@@ -100,7 +100,7 @@ bool runner_trigger_busy(const struct runner *r);
 /* Reap the process if it is that of a delivery. Returns false if it is not. */
 bool runner_trigger_reap(struct runner *r, pid_t pid);
 
-/* runner_power.c: programs that power nodes, which need the same term as prologs and epilogs. */
+/* runner_power.c: programs that power and boot nodes, which need the same term as prologs and epilogs. */
 struct runner_power *runner_power_new(void);
 void runner_power_free(struct runner_power *p);
 

@@ -1,4 +1,4 @@
-/* runner_power.c - runs the programs hooks.power_off and hooks.power_on for nodes, and reports how they ended.
+/* runner_power.c - runs the programs hooks.power_off, hooks.power_on and hooks.reboot for nodes, and reports how they ended.
  *
  * Called by: runner.c on notifications, on each beat, when a process ended and at the end of a term.
  * Invariants:
@@ -101,20 +101,40 @@ static bool power_name_is_valid(const char *name)
 	return *name && strchr(first, *name) && strspn(name, others) == strlen(name) && strlen(name) <= POWER_NAME_MOST;
 }
 
+/* A program that nodes are powered or booted with. */
+struct power_program {
+	const char *action, *path, *setting, *kind;
+};
+
+/* Returns the program for an action of api.power_take. */
+static struct power_program power_program_of(const struct conf *conf, const char *action)
+{
+	const struct power_program programs[] = {
+		{"on", conf->hooks_power_on, "power_on", "power-on program"},
+		{"off", conf->hooks_power_off, "power_off", "power-off program"},
+		{"reboot", conf->hooks_reboot, "reboot", "reboot program"},
+	};
+
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+		if (strcmp(programs[i].action, action) == 0)
+			return programs[i];
+	return (struct power_program){action, "", action, "program"};
+}
+
 /* Start the program for a row of api.power_take. One that does not start has ended. */
 static void power_start(struct runner *r, const PGresult *result, int row)
 {
 	struct runner_power *p = r->power;
 	const char *name = db_text(result, row, "node");
-	bool on = strcmp(db_text(result, row, "action"), "on") == 0, started = false;
-	const char *kind = on ? "power-on program" : "power-off program";
-	const char *path = on ? r->conf->hooks_power_on : r->conf->hooks_power_off;
-	struct hook *h = hook_new(strtoll(db_text(result, row, "run_id"), NULL, 10), db_text(result, row, "label"), path, kind);
+	struct power_program program = power_program_of(r->conf, db_text(result, row, "action"));
+	struct hook *h = hook_new(strtoll(db_text(result, row, "run_id"), NULL, 10), db_text(result, row, "label"), program.path,
+				  program.kind);
+	bool started = false;
 	char *arguments[] = {(char *)name, NULL};
 	char **environment = hook_environment(NULL, 0, r->conf->instance_name);
 
-	if (!*path)
-		snprintf(h->message, sizeof h->message, "no program hooks.%s is configured", on ? "power_on" : "power_off");
+	if (!*program.path)
+		snprintf(h->message, sizeof h->message, "no program hooks.%.40s is configured", program.setting);
 	else if (!power_name_is_valid(name))
 		snprintf(h->message, sizeof h->message, "\"%.100s\" is not the name of a node", name);
 	else
