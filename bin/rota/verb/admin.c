@@ -14,6 +14,7 @@
 #include "bin/rota/admin/pki.h"
 #include "bin/rota/admin/cred_admin.h"
 #include "bin/rota/admin/power_admin.h"
+#include "bin/rota/admin/reboot_admin.h"
 #include "bin/rota/admin/staging_admin.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
@@ -25,7 +26,10 @@ enum { ADMIN_CONNINFO = 256 };
 /* Options for help and completion. Any other --KEY=VALUE is a property of the object. */
 const struct verb_option admin_options[] = {
 	{256 + 1, "reason", "TEXT",
-	 "why a node is drained or reserved, shown to users whose steps wait for it; how you know that a node is dead"},
+	 "why a node is drained, rebooted or reserved, shown to users whose steps wait for it; how you know that a node is dead"},
+	{256 + 9, "asap", NULL, "reboot: start nothing new on the nodes before (default: wait until they are idle)"},
+	{256 + 10, "next", "STATE",
+	 "reboot: resume: the nodes serve afterwards even if they were drained; down: they stay drained (default: as before)"},
 	{256 + 2, "deadline", "WHEN", "drain: only steps that end before this time may start; then the node is drained"},
 	{256 + 3, "to", "DIR", "export, range drop, pki: the folder for the files"},
 	{256 + 4, "login", "LOGIN",
@@ -116,6 +120,9 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 		} else if (!strcmp(argv[i], "--json")) {
 			call_use_json();
 			line->json = true;
+			i++;
+		} else if (!strcmp(argv[i], "--asap")) {
+			json_object_set_new(line->values, "asap", json_true());
 			i++;
 		} else if (!strcmp(argv[i], "--")) {
 			while (++i < argc)
@@ -365,8 +372,32 @@ static int cred_run(const struct verb *verb, const struct admin_line *line, cons
 	return rotate ? cred_admin_rotate(line->json) : cred_admin_key(line->operands[2], file, line->json);
 }
 
+/* Run `rota admin node reboot NODE`, `cancel-reboot NODE` or `reboots [NODE]`. */
+static int reboot_run(const struct verb *verb, const struct admin_line *line, const char *action)
+{
+	bool list = !strcmp(action, "reboots"), begin = !strcmp(action, "reboot");
+	const char *key;
+	json_t *value;
+
+	if (line->count < 3 && !list)
+		verb_misuse(verb, "name the nodes: rota admin node %s NODE", action);
+	if (begin && !json_object_get(line->values, "reason"))
+		verb_misuse(verb, "\"reboot\" of a node needs a reason: add --reason=TEXT");
+	json_object_foreach (line->values, key, value)
+		if (!begin || (strcmp(key, "reason") && strcmp(key, "asap") && strcmp(key, "next")))
+			verb_misuse(verb, "\"node %s\" has no option --%s", action, key);
+	return reboot_admin_run(list ? "list" : begin ? "reboot" : "cancel", line->operands[2], line->values, line->json);
+}
+
+static bool is_reboot(const char *action)
+{
+	return !strcmp(action, "reboot") || !strcmp(action, "cancel-reboot") || !strcmp(action, "reboots");
+}
+
 static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
+	if (is_reboot(action))
+		return reboot_run(verb, line, action);
 	if (line->count < 3)
 		verb_misuse(verb, "name the %s: rota admin %s %s NAME", object, object, action);
 	if ((!strcmp(action, "drain") || !strcmp(action, "dead")) && !json_object_get(line->values, "reason"))

@@ -1,0 +1,76 @@
+/* reboot_admin.c - `rota admin node reboot`, `cancel-reboot` and `reboots`: nodes rebooted by the program of the site.
+ *
+ * Called by: `rota admin`. */
+#include "bin/rota/admin/reboot_admin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/print/format.h"
+#include "lib/err.h"
+
+/* Returns what becomes of a node that an answer names. */
+static const char *node_outcome(const json_t *node)
+{
+	const char *reboot = format_text(node, "reboot");
+
+	if (!strcmp(reboot, "waiting"))
+		return "to be rebooted when it is idle";
+	return *reboot ? "being rebooted" : "not to be rebooted";
+}
+
+static void nodes_print(const json_t *nodes)
+{
+	const json_t *node;
+	size_t i;
+
+	json_array_foreach (nodes, i, node)
+		printf("node %s: %s%s\n", format_text(node, "node"),
+		       json_is_true(json_object_get(node, "changed")) ? "" : "nothing to change, it is ", node_outcome(node));
+}
+
+static void reboots_print(const json_t *reboots)
+{
+	const json_t *reboot;
+	size_t i;
+
+	json_array_foreach (reboots, i, reboot) {
+		const char *message = format_text(reboot, "message");
+
+		printf("%s  %-12s %-9s by %s: %s%s%s%s\n", format_time(json_object_get(reboot, "made_at")).s,
+		       format_text(reboot, "node"), format_text(reboot, "state"), format_text(reboot, "made_by"),
+		       format_text(reboot, "reason"), *message ? " (" : "", message, *message ? ")" : "");
+	}
+}
+
+int reboot_admin_run(const char *action, const char *nodes, json_t *values, bool json)
+{
+	json_t *request = json_pack("{ss}", "action", action), *answer;
+	struct err e = {0};
+
+	if (!strcmp(action, "reboot") && !*call_conf()->hooks_reboot) {
+		json_decref(request);
+		err_set(&e, "this instance has no program that reboots nodes");
+		err_hint(&e, "hooks.reboot in rota.conf names it, alike on all machines.");
+		return call_refuse(&e);
+	}
+	json_object_update(request, values);
+	if (nodes && json_object_set_new(request, "nodes", json_string(nodes))) {
+		json_decref(request);
+		err_set(&e, "the names of the nodes are not UTF-8");
+		return call_refuse(&e);
+	}
+	answer = call_gate("reboot", request);
+	if (!answer)
+		return call_status();
+	if (json)
+		call_print_json();
+	else if (strcmp(action, "list"))
+		nodes_print(json_object_get(answer, "nodes"));
+	else
+		reboots_print(json_object_get(answer, "reboots"));
+	json_decref(answer);
+	return EXIT_OK;
+}

@@ -1,0 +1,12 @@
+/* reboot_admin.h - `rota admin node reboot`: nodes rebooted by the program of the site. */
+#ifndef ROTA_ADMIN_REBOOT_ADMIN_H
+#define ROTA_ADMIN_REBOOT_ADMIN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* Do "reboot" (`values`: reason, asap, next), "cancel" or "list" of reboots of nodes; `nodes` may be NULL for a list. Returns the exit
+ * code. */
+int reboot_admin_run(const char *action, const char *nodes, json_t *values, bool json);
+
+#endif
