@@ -119,6 +119,11 @@ seen() {
 		from allocation where job_id = 1 and step_id = 0" "held of a node that was not on"
 }
 
+@test "what was held of a node that was rebooted is found" {
+	seen "insert into node_reboot (node_id, node, reason, made_by, asap, state, run_id, began_at, ended_at) select node_id, 'n1', 'x', 'root', false, 'done', 1,
+		ended_at - interval '1 us', ended_at from allocation where job_id = 1 and step_id = 0" "held of a node that was rebooted"
+}
+
 @test "peers that started before or without each other are found" {
 	seen "update attempt set ordered_at = ordered_at - interval '1 hour' where step_id = 1" "placed before the step it waits for" "allocations do not span"
 	seen "update event set xid = '1' where event = 'start' and (job_id, step_id) = (select job_id, step_id from step_request where name = 'left' and job_id = 1)" \

@@ -70,6 +70,11 @@ violation (what, who, detail) as (
 	join node n on n.node_id = p.node_id
 	where p.to_state in ('powering_off', 'off', 'powering_on')
 	union all
+	select 'held of a node that was rebooted', internal.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s to %s, which was rebooted from %s to %s', a.attempt, r.node,
+		a.started_at, a.ended_at, r.began_at, r.ended_at)
+	from node_reboot r
+	join allocation a on a.node_id = r.node_id and a.started_at < coalesce(r.ended_at, 'infinity') and coalesce(a.ended_at, 'infinity') > r.began_at
+	union all
 	select 'overbooked: more memory than the node has', n.name, format('%s of %s MiB at %s', m.mem_mb, n.mem_mb, m.at)
 	from moment m join node n on n.node_id = m.node_id where m.mem_mb > n.mem_mb
 	union all
