@@ -69,10 +69,12 @@ static void credd_soon(evutil_socket_t fd, short what, void *arg)
 
 static void credd_up(struct db *db, void *arg)
 {
+	struct credd *c = arg;
 	(void)db;
 	log_info("connected to the database");
-	credd_register(arg);
-	credd_ask_all(arg);
+	c->nodes_at = (struct timespec){0};
+	credd_register(c);
+	credd_ask_all(c);
 }
 
 static void credd_down(struct db *db, const struct err *e, void *arg)
@@ -115,11 +117,9 @@ static void credd_children_ended(evutil_socket_t number, short what, void *arg)
 struct credd *credd_open(struct event_base *base, const struct conf *conf, const char *name)
 {
 	static const char *const channels[] = {"rota_credential", "rota_credential_box", NULL};
-	static void (*const ask[CREDD_TASKS])(struct credd *) = {[CREDD_BOX] = credd_box_ask,
-								 [CREDD_UPLOAD] = credd_upload_ask,
-								 [CREDD_RENEW] = credd_renew_ask,
-								 [CREDD_JUDGE] = credd_judge_ask,
-								 [CREDD_RESEAL] = credd_reseal_ask};
+	static void (*const ask[CREDD_TASKS])(struct credd *) = {
+		[CREDD_BOX] = credd_box_ask,	 [CREDD_UPLOAD] = credd_upload_ask, [CREDD_RENEW] = credd_renew_ask,
+		[CREDD_JUDGE] = credd_judge_ask, [CREDD_RESEAL] = credd_reseal_ask, [CREDD_NODES] = credd_nodes_ask};
 	struct credd *c = xcalloc(1, sizeof *c);
 	struct err e = {0};
 	char *application = xasprintf("rota-credd %s", name), *conninfo = db_conninfo(conf, "rota_credd", application);

@@ -53,12 +53,11 @@ static bool box_make(const struct credd *c, const PGresult *result, int row, uns
 					       .uid = (uid_t)r.uid,
 					       .credential = &credential,
 					       .version = r.version};
-	size_t key_size, size;
-	unsigned char *key = credd_bytes(result, row, "node_key", &key_size), *plain;
+	size_t size;
+	unsigned char key[BOX_KEY], *plain;
 	snprintf(credential.name, sizeof credential.name, "%s", r.name);
-	bool good = (key_size == BOX_KEY && credential_kind_read(r.kind, &credential.kind)) ||
-		    err_set(e, "the row of a box is malformed");
-	good = good && credd_row_unseal(c, result, row, &plain, &size, e);
+	bool good = credential_kind_read(r.kind, &credential.kind) || err_set(e, "the row of a box is malformed");
+	good = good && credd_nodes_key(c, delivery.node, key, e) && credd_row_unseal(c, result, row, &plain, &size, e);
 	if (good) {
 		char *context = credential_delivery_context(&delivery);
 		box_choose(r.kind, &plain, &size);
@@ -66,7 +65,6 @@ static bool box_make(const struct credd *c, const PGresult *result, int row, uns
 		xfree_wiped(plain, size);
 		free(context);
 	}
-	free(key);
 	return good;
 }
 

@@ -1,7 +1,8 @@
 /* credd_parts.h - what the files of rota-credd share. No other file includes this header.
  *
  * credd.c starts and ends it, and receives events; credd_upload.c stores uploads, credd_box.c seals for nodes,
- * credd_renew.c renews, credd_reseal.c changes keys, and has steps held and released. credd_task.c
+ * credd_renew.c renews, credd_reseal.c changes keys, and has steps held and released,
+ * credd_nodes.c has the keys of nodes. credd_task.c
  * asks the database in turn, credd_work.c has what is under way, and credd_row.c reads rows. Calls go down this list, never up. */
 #ifndef ROTA_CREDMGR_CREDD_PARTS_H
 #define ROTA_CREDMGR_CREDD_PARTS_H
@@ -11,6 +12,7 @@
 #include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "credmgr/child.h"
 #include "credmgr/keyring.h"
@@ -19,7 +21,7 @@
 #include "lib/err.h"
 
 /* The questions to the database, in the order in which they are asked. One of a kind is under way at a time. */
-enum credd_task { CREDD_BOX, CREDD_UPLOAD, CREDD_RENEW, CREDD_JUDGE, CREDD_RESEAL, CREDD_TASKS };
+enum credd_task { CREDD_BOX, CREDD_UPLOAD, CREDD_RENEW, CREDD_JUDGE, CREDD_RESEAL, CREDD_NODES, CREDD_TASKS };
 
 struct credd {
 	struct event_base *base;
@@ -33,6 +35,7 @@ struct credd {
 	bool due[CREDD_TASKS], asking[CREDD_TASKS];
 	struct credd_work *works; /* uploads and renewals under way */
 	int work_count;
+	struct timespec nodes_at; /* change of the folder with the keys of nodes that the database knows of */
 	int64_t registered_at_us; /* last registration of this daemon, as time since boot */
 };
 
@@ -87,6 +90,9 @@ void credd_work_start(struct credd_work *w, const char *action, const char *fact
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
 		     unsigned char **sealed, size_t *sealed_size, struct err *e);
 
+/* credd_nodes.c: read the public key of a node. */
+bool credd_nodes_key(const struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e);
+
 /* credd_task.c: what is due may be asked now. */
 void credd_poll(struct credd *c);
 
@@ -99,5 +105,6 @@ void credd_upload_ask(struct credd *c);
 void credd_renew_ask(struct credd *c);
 void credd_judge_ask(struct credd *c);
 void credd_reseal_ask(struct credd *c);
+void credd_nodes_ask(struct credd *c);
 
 #endif

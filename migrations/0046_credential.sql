@@ -143,8 +143,11 @@ select rota.range_complete();
 
 alter table rota.job add column credentials boolean not null default false;
 comment on column rota.job.credentials is 'Steps of the job need credentials of its owner.';
-alter table rota.node add column credential_key bytea check (length(credential_key) = 32);
-comment on column rota.node.credential_key is 'Public key (X25519) for which credentials are sealed; null: no step with credentials runs there.';
+create table rota.credential_node (
+	node text primary key
+);
+comment on table rota.credential_node is 'Nodes whose keys rota-credd has, as it says: to others it seals nothing.';
+comment on column rota.credential_node.node is 'Name of the node.';
 
 alter table rota.hook_pending drop constraint hook_pending_hook_check;
 alter table rota.hook_pending add constraint hook_pending_hook_check

@@ -145,10 +145,13 @@ begin
 	cross join lateral (select coalesce(
 		case when not internal.hook_wanted(h.job_id, h.step_id, h.attempt) then 'the attempt is to end' end,
 		internal.credential_step(h.job_id, s.request_id), (
-		select format('credential %s: node %s has no key for credentials', u.name, n.name)
+		select format('credential %s: rota-credd has no key of node %s', u.name, n.name)
 		from credential_use u
-		join node n on n.node_id = u.node_id and n.credential_key is null
+		join node n on n.node_id = u.node_id
 		where u.job_id = h.job_id and u.step_id = h.step_id and u.attempt = h.attempt
+			and not exists (select from credential_node k where k.node = n.name)
+			-- A key that was just given is found within credentials.period.
+			and u.ordered_at < now() - interval '15 seconds'
 		limit 1)) as why) w
 	where h.hook = 'credential' and w.why is not null;
 	if v_hooks is not null then

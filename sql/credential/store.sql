@@ -74,24 +74,26 @@ comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, j
 	'another version by now; take it again.';
 
 create function api.credential_box_take(p_most int)
-returns table (job_id bigint, step_id int, attempt int, node_id int, node text, node_key bytea, credential_id bigint, uid int, name text,
+returns table (job_id bigint, step_id int, attempt int, node_id int, node text, credential_id bigint, uid int, name text,
 	kind text, version int, key_version int, nonce bytea, sealed bytea)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, n.credential_key, c.credential_id, c.uid, c.name, c.kind, c.version,
+	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, c.credential_id, c.uid, c.name, c.kind, c.version,
 		c.key_version, c.nonce, c.sealed
 	from credential_use u
 	join credential c on c.credential_id = u.credential_id and c.removed_at is null
-	join node n on n.node_id = u.node_id and n.credential_key is not null
+	join node n on n.node_id = u.node_id
+	join credential_node k on k.node = n.name
 	where u.gone_at is null and u.removed_at is null and u.boxed < u.wanted
 		and coalesce(c.expires_at > now() + internal.credential_margin(), true)
 	order by u.job_id, u.step_id
 	limit p_most;
 end $$;
 comment on function api.credential_box_take(int) is
-	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node''s key. Of credentials that are alive.';
+	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node. Of credentials that are alive, for nodes whose keys '
+	'there are.';
 
 create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
 	p_boxes bytea[]) returns void
@@ -153,3 +155,11 @@ begin
 end $$;
 comment on function api.credential_resealed(bigint[], int[], int, bytea[], bytea[]) is
 	'Store credentials that a newer key seals, where they have not changed meanwhile. Answers how many.';
+
+create function api.credential_nodes(p_names text[]) returns void
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	delete from credential_node k where k.node <> all (p_names);
+	insert into credential_node (node) select distinct x from unnest(p_names) x on conflict do nothing;
+end $$;
+comment on function api.credential_nodes(text[]) is 'Whose keys rota-credd has: all nodes of these names, and no others.';

@@ -167,32 +167,17 @@ comment on function api.credential_wait(int, text, jsonb) is
 
 create function api.credential_admin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
-declare
-	v_action constant text := coalesce(internal.request_text(p_request, 'action'), '');
-	v_nodes constant text := internal.request_text(p_request, 'nodes');
-	v_names text[];
-	v_key constant text := coalesce(internal.request_text(p_request, 'key'), '');
 begin
 	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only administrators do.';
+	elsif internal.request_text(p_request, 'action') is distinct from 'rotate' then
+		raise exception 'there is no action "%"', coalesce(internal.request_text(p_request, 'action'), '') using errcode = 'RT422',
+			hint = 'The action is rotate.';
 	end if;
-	if v_action = 'rotate' then
-		update setting s set value = (greatest(s.value::int, (select max(c.key_version) from credential c)) + 1)::text
-		where s.name = 'credential_key';
-		notify rota_credential;
-		return jsonb_build_object('key', internal.setting_int('credential_key'), 'action', 'rotating');
-	elsif v_action <> 'node_key' then
-		raise exception 'there is no action "%"', v_action using errcode = 'RT422', hint = 'Actions are node_key and rotate.';
-	elsif v_key !~ '^[0-9a-f]{64}$' then
-		raise exception 'this is no public key of a node' using errcode = 'RT422',
-			hint = 'Make one on the node: openssl genpkey -algorithm x25519 -out node.key && openssl pkey -in node.key -pubout -out node.pub';
-	end if;
-	v_names := array(select internal.hosts_expand(v_nodes));
-	perform internal.object_need('node', v_names);
-	update node n set credential_key = decode(v_key, 'hex')
-	where n.name = any (v_names) and n.credential_key is distinct from decode(v_key, 'hex');
-	return jsonb_build_object('nodes', v_names, 'action', 'keyed');
+	update setting s set value = (greatest(s.value::int, (select max(c.key_version) from credential c)) + 1)::text
+	where s.name = 'credential_key';
+	notify rota_credential;
+	return jsonb_build_object('key', internal.setting_int('credential_key'), 'action', 'rotating');
 end $$;
 comment on function api.credential_admin(int, text, jsonb) is
-	'What administrators do: {action: node_key, nodes, key (64 hex digits)} says which key credentials for nodes are sealed for; '
-	'{action: rotate}: rota-credd makes its next key, and seals all credentials with it.';
+	'What administrators do: {action: rotate}: rota-credd makes its next key, and seals all credentials with it.';

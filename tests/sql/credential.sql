@@ -118,7 +118,7 @@ select is((select string_agg(name, ' ') from rota.step_credential where job_id =
 select t.begin(:'j' || '.a', '{1,2}') \g /dev/null
 select is(t.orders(1), null, 'no order leaves');
 select is(t.boxes(), null, 'no node has a key');
-update rota.node set credential_key = decode(repeat('ab', 32), 'hex') where node_id in (1, 2, 3);
+select api.credential_nodes('{n1,n2,n3}') \g /dev/null
 select is(t.boxes(), format('%s.0.1 n1 archive 3, %s.0.1 n2 archive 3', :j, :j), 'a box for each node');
 select t.seal() \g /dev/null
 select is(t.boxes(), null, 'they are sealed');
@@ -216,15 +216,25 @@ update rota.credential set changed_at = now() - interval '1 second' where name =
 select t.cred('alice', '{"action": "refresh", "name": "idle"}') \g /dev/null
 select is(t.renewals(), 'alice:idle:1', 'its owner may ask for it at any time');
 
+-- A node without a key: the attempt is closed, and its step waits. rota-credd may have a new key only after a while.
+select t.submit('alice', '[{"name": "a", "credentials": "archive"}]', '[]', '{"credentials": true}') as j \gset
+select t.begin(:'j' || '.a', '{4}') \g /dev/null
+select t.settle() \g /dev/null
+select is(t.state(:'j' || '.a'), 'starting', 'it waits');
+update rota.credential_use set ordered_at = ordered_at - interval '1 minute' where job_id = :j;
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), 'system: credential could not be delivered', 'then it is held');
+select is((select message from acct.attempt where job_id = :j), 'credential archive: rota-credd has no key of node n4', 'and says why');
+select is(api.job_release(t.uid('alice'), 'alice', jsonb_build_object('jobs', array[:j::text])) #>> '{steps,0,changed}', 'true', 'its owner may try again');
+select is((select string_agg(node, ' ' order by node) from rota.credential_node), 'n1 n2 n3', 'whose keys there are');
+select api.credential_nodes('{n4}') \g /dev/null
+select is((select string_agg(node, ' ' order by node) from rota.credential_node), 'n4', 'and no others');
+
 -- Keys: the next one, and everything sealed anew with it; a change in between is not lost.
 select is(api.credential_admin(0, 'root', '{"action": "rotate"}') ->> 'key', '2', 'the next key');
 select is((select key_wanted from api.credential_judge()), 2, 'rota-credd receives that');
 select throws_ok($$ select api.credential_admin(t.uid('alice'), 'alice', '{"action": "rotate"}') $$, 'RT403', null, 'users do not change keys');
-select throws_ok($$ select api.credential_admin(t.uid('alice'), 'alice', '{"action": "node_key", "nodes": "n1", "key": "ab"}') $$, 'RT403', null, 'nor those of nodes');
-select throws_ok($$ select api.credential_admin(0, 'root', '{"action": "node_key", "nodes": "n1", "key": "ab"}') $$, 'RT422', null, 'a key has 32 bytes');
-select throws_ok($$ select api.credential_admin(0, 'root', jsonb_build_object('action', 'node_key', 'nodes', 'n99', 'key', repeat('cd', 32))) $$, 'RT404', null, 'of a node that there is');
-select api.credential_admin(0, 'root', jsonb_build_object('action', 'node_key', 'nodes', 'n[1-2]', 'key', repeat('cd', 32))) \g /dev/null
-select is((select count(*) from rota.node where credential_key = decode(repeat('cd', 32), 'hex')), 2::bigint, 'two nodes have a new key');
+select throws_ok($$ select api.credential_admin(0, 'root', '{"action": "steal"}') $$, 'RT422', null, 'there is no other action');
 select is((select count(*) from api.credential_reseal_take(2, 100)), 3::bigint, 'all are to be sealed anew');
 select is((select api.credential_resealed(array_agg(credential_id), array_agg(case name when 'idle' then 99 else version end), 2, array_agg(t.nonce()), array_agg('\x4b32'::bytea))
 	from api.credential_reseal_take(2, 100)), 2, 'but what has changed is not overwritten');

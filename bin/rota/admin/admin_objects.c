@@ -22,7 +22,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"hook", {"list", "show", "retry", "status"}},
 	{"pool", {"list"}},
 	{"power", {"on", "off", "list"}},
-	{"cred", {"rotate", "key"}},
+	{"cred", {"rotate"}},
 	{"usage", {"rebuild"}},
 	{"db", {"upgrade"}},
 	{"export", {NULL}},

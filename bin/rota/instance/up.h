@@ -33,10 +33,7 @@ const struct passwd *up_account_find(const char *key, const char *account, struc
 bool up_pid_file_make(const struct instance *in, const char *daemon, uid_t uid, gid_t gid, struct err *e);
 
 /* Make the keys for credentials, if the instance holds any: those of rota-credd, and the one of the nodes. */
-bool up_credential_keys(const struct instance *in, struct err *e);
-
-/* Tell the database the public key of the nodes, rows of the API's verb `nodes`, if the instance holds credentials. */
-bool up_credential_nodes(const struct instance *in, const json_t *nodes, struct err *e);
+bool up_credential_keys(const struct instance *in, const struct up_wish *wish, struct err *e);
 
 /* Make the pid file of runnerd and the folder of its socket. Its account cannot make files in the folder of another one. */
 bool up_runner_files(const struct instance *in, struct err *e);

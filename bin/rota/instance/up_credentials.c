@@ -3,18 +3,15 @@
  * Called by: `rota up`.
  * Invariants:
  * - The keys of rota-credd belong to its account, and nobody else but root reads them.
- * - All nodes of a private instance are one machine, so they have one key. */
+ * - All nodes of a private instance are one machine, so they have one key. Its public half is there for each of them before rota-credd
+ *   starts. */
 #include <errno.h>
-#include <jansson.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/call/call.h"
 #include "bin/rota/instance/up.h"
-#include "bin/rota/print/format.h"
-#include "lib/box.h"
 #include "lib/seal.h"
 
 /* Make the keys of rota-credd and give them to its account. */
@@ -37,7 +34,17 @@ static bool keys_make(const struct instance *in, const struct passwd *pw, struct
 	return ok;
 }
 
-bool up_credential_keys(const struct instance *in, struct err *e)
+/* Give rota-credd the public key of a node. */
+static bool node_key_put(const struct instance *in, const char *node, struct err *e)
+{
+	char *key = instance_path(in, "keys/node.key"), *pub = xasprintf("%s/nodes/%s.pub", in->conf.credentials_keys, node);
+	bool ok = seal_box_keys_make(key, pub, e);
+	free(key);
+	free(pub);
+	return ok;
+}
+
+bool up_credential_keys(const struct instance *in, const struct up_wish *wish, struct err *e)
 {
 	if (!*in->conf.credentials_keys)
 		return true;
@@ -45,31 +52,13 @@ bool up_credential_keys(const struct instance *in, struct err *e)
 		in->root ? up_account_find("credentials.account", conf_credentials_account(&in->conf), e) : NULL;
 	if (in->root && !pw)
 		return false;
-	char *key = instance_path(in, "keys/node.key"), *pub = instance_path(in, "keys/node.pub");
-	bool ok = keys_make(in, pw, e) && seal_box_keys_make(key, pub, e);
-	free(key);
-	free(pub);
-	return ok;
-}
-
-bool up_credential_nodes(const struct instance *in, const json_t *nodes, struct err *e)
-{
-	unsigned char key[BOX_KEY];
-	char hex[2 * BOX_KEY + 1];
-	const json_t *node;
-	size_t i;
-	if (!*in->conf.credentials_keys)
-		return true;
-	char *path = instance_path(in, "keys/node.pub");
-	bool ok = box_public_read(path, key, e);
-	free(path);
-	seal_hex(key, BOX_KEY, hex);
-	json_array_foreach (nodes, i, node) {
-		json_t *answer = NULL;
-		ok = ok && call_try(&in->conf, "credential_admin",
-				    json_pack("{ss ss ss}", "action", "node_key", "nodes", format_text(node, "name"), "key", hex),
-				    &answer, e);
-		json_decref(answer);
+	char *nodes = xasprintf("%s/nodes", in->conf.credentials_keys);
+	bool ok = keys_make(in, pw, e) && up_folder_make(nodes, 0755, geteuid(), getegid(), e);
+	free(nodes);
+	for (int i = 1; ok && i <= (wish->nodes ? wish->nodes : 1) && in->conf.launcher_virtual == 0; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "n%d", i);
+		ok = node_key_put(in, name, e);
 	}
 	return ok;
 }

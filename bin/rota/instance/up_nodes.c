@@ -326,7 +326,7 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	if (ok && (in->conf.launcher_dry_run || in->conf.launcher_virtual > 0))
 		instance_say(in,
 			     "dry run (see section launcher of rota.conf): steps are reported as completed, but nothing is run");
-	ok = ok && up_logins(in, nodes, e) && up_credential_nodes(in, nodes, e);
+	ok = ok && up_logins(in, nodes, e);
 	if (in->conf.launcher_virtual > 0) /* one launcher for n1, n2 and so on */
 		ok = ok && launcher_start(in, UP_VIRTUAL_NAME, seen, e);
 	json_array_foreach (nodes, i, row)

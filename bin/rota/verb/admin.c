@@ -359,17 +359,11 @@ static int power_run(const struct verb *verb, const struct admin_line *line, con
 	return power_admin_run(action, line->operands[2], line->json);
 }
 
-/* Run `rota admin cred rotate` or `cred key NODES --file=FILE`. */
-static int cred_run(const struct verb *verb, const struct admin_line *line, const char *action)
+/* Run `rota admin cred rotate`. */
+static int cred_run(const struct verb *verb, const struct admin_line *line)
 {
-	const char *file = json_string_value(json_object_get(line->values, "file"));
-	bool rotate = !strcmp(action, "rotate");
-
-	if (rotate)
-		operands_most(verb, line, 2);
-	else if (line->count < 3 || !file)
-		verb_misuse(verb, "name the nodes and their key: rota admin cred key NODES --file=node.pub");
-	return rotate ? cred_admin_rotate(line->json) : cred_admin_key(line->operands[2], file, line->json);
+	operands_most(verb, line, 2);
+	return cred_admin_rotate(line->json);
 }
 
 /* Run `rota admin node reboot NODE`, `cancel-reboot NODE` or `reboots [NODE]`. */
@@ -431,7 +425,7 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 	else if (!strcmp(object->name, "power"))
 		status = power_run(verb, &line, action);
 	else if (!strcmp(object->name, "cred"))
-		status = cred_run(verb, &line, action);
+		status = cred_run(verb, &line);
 	else if (!strcmp(object->name, "export"))
 		status = export_run(verb, &line);
 	else if (!strcmp(object->name, "range"))

@@ -1,0 +1,74 @@
+/* credd_nodes.c - the public keys of nodes: files NODE.pub in the folder `nodes` beside the keys of rota-credd.
+ *
+ * Called by: credd.c; credd_box.c for each box.
+ * Invariants:
+ * - The keys come from files that an administrator has put there, and never from the database: who can write there could have secrets
+ *   sealed for a key of his own. The database only gets to know for which nodes there is one. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "credmgr/credd_parts.h"
+
+static const char ending[] = ".pub";
+
+/* May it be the name of a node, and so a part of a path? */
+static bool nodes_name_valid(const char *name, size_t length)
+{
+	static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+	return length > 0 && *name != '.' && strspn(name, others) >= length;
+}
+
+bool credd_nodes_key(const struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e)
+{
+	if (!nodes_name_valid(node, strlen(node)))
+		return err_set(e, "\"%.100s\" is not the name of a node", node);
+	char *path = xasprintf("%s/nodes/%s%s", c->conf->credentials_keys, node, ending);
+	bool good = box_public_read(path, key, e);
+	free(path);
+	return good;
+}
+
+static void nodes_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct credd *c = arg;
+	(void)db;
+	if (result)
+		c->due[CREDD_BOX] = true;
+	else
+		c->nodes_at = (struct timespec){0};
+	credd_answered(c, CREDD_NODES, false, result, e);
+}
+
+/* Add the names of the nodes that have a key. */
+static void nodes_list(DIR *folder, struct db_array *names)
+{
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		size_t length = strlen(entry->d_name), name = length - strlen(ending);
+		if (length <= strlen(ending) || strcmp(entry->d_name + name, ending) != 0 ||
+		    !nodes_name_valid(entry->d_name, name))
+			continue;
+		char *node = xasprintf("%.*s", (int)name, entry->d_name);
+		db_array_text(names, node);
+		free(node);
+	}
+}
+
+void credd_nodes_ask(struct credd *c)
+{
+	char *path = xasprintf("%s/nodes", c->conf->credentials_keys);
+	DIR *folder = opendir(path);
+	struct stat st;
+	free(path);
+	if (folder && fstat(dirfd(folder), &st) == 0 && memcmp(&st.st_mtim, &c->nodes_at, sizeof st.st_mtim) != 0) {
+		struct db_array *names = db_array_new();
+		c->nodes_at = st.st_mtim;
+		c->asking[CREDD_NODES] = true;
+		nodes_list(folder, names);
+		db_call(c->db, API_credential_nodes, (struct db_param[]){{db_array_literal(names), -1}}, 1, nodes_answered, c);
+		db_array_free(names);
+	}
+	if (folder)
+		closedir(folder);
+}
