@@ -76,6 +76,20 @@ void text_cut(char *text, size_t most)
 	strcpy(text + end, "...");
 }
 
+void text_write_quoted(FILE *out, const char *text)
+{
+	putc('"', out);
+	for (; *text; text++) {
+		const char *special = strchr("\"\\\n\r\t", *text);
+
+		if (special)
+			fprintf(out, "\\%c", "\"\\nrt"[special - "\"\\\n\r\t"]);
+		else
+			putc(*text, out);
+	}
+	fputs("\"\n", out);
+}
+
 char *text_quoted(const char *text)
 {
 	char *quoted = xmalloc(2 * strlen(text) + 1), *to = quoted;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Returns the number of bytes of the UTF-8 character at `text`, or 0 if there is no valid one. The NUL at the end of a text counts
  * as a character of one byte. */
@@ -24,6 +25,9 @@ void text_tail(char *text, size_t length, size_t most);
 
 /* Cut `text` to `most` bytes, at least 3, of which the last are "...". It is cut between characters. A shorter text stays. */
 void text_cut(char *text, size_t most);
+
+/* Write `text` and a newline between double quotes, as the configuration of curl has texts. */
+void text_write_quoted(FILE *out, const char *text);
 
 /* Returns `text` escaped for use between single quotes in a connection string of libpq or in postgresql.conf; malloc'ed. */
 char *text_quoted(const char *text);

@@ -21,25 +21,11 @@
 #include "lib/mail.h"
 #include "lib/rota.h"
 #include "lib/seal.h"
+#include "lib/text.h"
 #include "runner/hook_environment.h"
 #include "runner/mail_message.h"
 
 static const char KIND_PROGRAM[] = "program", KIND_WEBHOOK[] = "webhook program", KIND_MAIL[] = "mail program";
-
-/* Write a text between quotes, as the configuration of curl has it. */
-static void trigger_quote(FILE *out, const char *text)
-{
-	putc('"', out);
-	for (; *text; text++) {
-		const char *special = strchr("\"\\\n\r\t", *text);
-
-		if (special)
-			fprintf(out, "\\%c", "\"\\nrt"[special - "\"\\\n\r\t"]);
-		else
-			putc(*text, out);
-	}
-	fputs("\"\n", out);
-}
 
 static void trigger_sign(const char *secret, const char *body, char hex[SEAL_HEX_SIZE])
 {
@@ -68,9 +54,9 @@ static char *trigger_curl_input(const char *url, const char *body, const char *s
 		"max-time = %d\nuser-agent = \"rota/%s\"\nheader = \"Content-Type: application/json\"\nheader = \"Expect:\"\n"
 		"header = \"X-Rota-Signature: %s\"\nheader = \"X-Rota-Delivery: %s\"\nwrite-out = \"\\n%%{http_code}\"\nurl = ",
 		timeout_s, ROTA_VERSION, signature, delivery);
-	trigger_quote(out, url);
+	text_write_quoted(out, url);
 	fputs("data-raw = ", out);
-	trigger_quote(out, body);
+	text_write_quoted(out, body);
 	if (fclose(out))
 		die("out of memory");
 	return text;
