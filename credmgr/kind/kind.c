@@ -1,0 +1,57 @@
+/* kind.c - the table of kinds (kind.h).
+ *
+ * Called by: bin/rota-credential.c. */
+#include "credmgr/kind/kind.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "credmgr/kind/kind_command.h"
+#include "credmgr/kind/kind_krb5.h"
+#include "credmgr/kind/kind_refresh.h"
+#include "credmgr/kind/kind_ssh.h"
+#include "credmgr/kind/kind_token.h"
+#include "credmgr/kind/kind_x509.h"
+
+/* A file can be anything, and says nothing of itself. */
+static bool file_inspect(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
+			 struct err *e)
+{
+	(void)options;
+	(void)facts;
+	return secret->size > 0 || err_set(e, "the file is empty");
+}
+
+const struct kind *kind_find(const char *name)
+{
+	static const struct kind kinds[] = {
+		{"krb5", kind_krb5_inspect, kind_krb5_renew, false},
+		{"token", kind_token_inspect, kind_refresh_renew, false},
+		{"x509", kind_x509_inspect, NULL, false},
+		{"ssh-key", kind_ssh_inspect, NULL, false},
+		{"file", file_inspect, NULL, false},
+		{"command", kind_command_inspect, kind_command_renew, true},
+	};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+	return NULL;
+}
+
+bool kind_inspect(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
+		  struct kind_facts *facts, struct err *e)
+{
+	if (options->refresh_url && kind->inspect != kind_token_inspect)
+		return err_set(e, "only a token has a refresh URL");
+	return kind->inspect(secret, options, facts, e) &&
+	       (!options->expires || kind_facts_expire(facts, options->expires, options->now, "it, as --expires says,", e));
+}
+
+bool kind_renew(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
+		struct kind_secret *renewed, struct kind_facts *facts, struct err *e)
+{
+	if (!kind->renew)
+		return err_set(e, "a credential of kind %s cannot be renewed; add it anew", kind->name);
+	return kind->renew(secret, options, renewed, facts, e);
+}

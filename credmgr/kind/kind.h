@@ -1,0 +1,46 @@
+/* kind.h - kinds of credentials: what a secret says of itself, and how it is renewed. */
+#ifndef ROTA_CREDMGR_KIND_H
+#define ROTA_CREDMGR_KIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "credmgr/kind/kind_facts.h"
+#include "credmgr/kind/kind_secret.h"
+#include "lib/err.h"
+
+/* Options of rota-credential. Texts that were not given are NULL. */
+struct kind_options {
+	const char *refresh_url;     /* of the token service */
+	const char *refresh_allowed; /* beginnings of URLs, separated by commas */
+	bool refresh_plain;	     /* for tests: also http, to this host */
+	const char *curl;	     /* path of the program curl */
+	const char *command, *command_folder;
+	const char *user;
+	int64_t expires; /* what the owner says; 0: nothing */
+	int64_t now;
+};
+
+struct kind {
+	const char *name;
+	/* Check a secret and fill `facts`. The error is fit for the owner and has nothing of the secret. */
+	bool (*inspect)(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
+			struct err *e);
+	/* Make the next secret and its facts; NULL: the kind cannot be renewed. */
+	bool (*renew)(const struct kind_secret *secret, const struct kind_options *options, struct kind_secret *renewed,
+		      struct kind_facts *facts, struct err *e);
+	bool from_site; /* it has no secret of the user, and runs a program of the site */
+};
+
+/* Returns the kind of this name, or NULL. */
+const struct kind *kind_find(const char *name);
+
+/* Inspect a secret, and lower the time at which it expires to what its owner says. */
+bool kind_inspect(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
+		  struct kind_facts *facts, struct err *e);
+
+/* Renew a secret. */
+bool kind_renew(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
+		struct kind_secret *renewed, struct kind_facts *facts, struct err *e);
+
+#endif
