@@ -69,7 +69,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	box 900 proxy kind=x509
 	box 900 storage kind=token
 	TEXT=plain box 900 notes
-	start 900 tickets:krb5,proxy:x509,storage:token,notes:file env:KRB5CCNAME=/tmp/of-a-login env:HTTP=1
+	start 900 tickets,proxy,storage,notes env:KRB5CCNAME=/tmp/of-a-login env:HTTP=1
 	printed 900 begun
 	folder=$(folder 900)
 	grep -qx "KRB5CCNAME=FILE:$folder/tickets" "$DIR/work/900.env"
@@ -97,7 +97,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 @test "the folder is a tmpfs of the attempt, which no other user enters and which holds no programs" {
 	as_root
 	box 902 notes
-	start 902 notes:file
+	start 902 notes
 	printed 902 begun
 	folder=$(folder 902)
 	options=$(sed -nE "s#^[^ ]+ $folder tmpfs ([^ ]*) .*#\1#p" /proc/mounts)
@@ -115,7 +115,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	END
 	chmod 755 "$DIR/hook"
 	box 903 notes
-	start 903 notes:file "user_prolog=$DIR/hook" "user_epilog=$DIR/hook"
+	start 903 notes "user_prolog=$DIR/hook" "user_epilog=$DIR/hook"
 	printed 903 begun
 	folder=$(folder 903)
 	go 903
@@ -126,7 +126,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 
 @test "a renewed credential replaces the one of running tasks, a removed one goes, and an older one is refused" {
 	TEXT=first box 904 notes version=7
-	start 904 notes:file
+	start 904 notes
 	printed 904 begun
 	folder=$(folder 904)
 	TEXT=second box 904 notes version=8
@@ -139,6 +139,11 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	for i in $(seq 250); do [ "$(grep -c '904.0.1.*is not renewed' "$DIR/n1.log")" -ge 2 ] && break; sleep 0.02; done
 	grep -q '904.0.1: credential "notes" is not renewed: it is older' "$DIR/n1.log"
 	grep -q '904.0.1: credential "notes" is not renewed: the box was sealed for another key' "$DIR/n1.log"
+	[ "$(cat "$folder/notes")" = second ]
+	TEXT=token box 904 notes version=9 kind=token
+	control 904 credentials
+	for i in $(seq 250); do grep -q '904.0.1.*it is of another kind' "$DIR/n1.log" && break; sleep 0.02; done
+	grep -q '904.0.1: credential "notes" is not renewed: it is of another kind' "$DIR/n1.log"
 	[ "$(cat "$folder/notes")" = second ]
 	rm "$DIR/node/n1/cache/cred.904.0.1.notes"
 	control 904 credentials
@@ -153,7 +158,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 
 @test "links and folders that the owner puts in the way of a new version lead nowhere" {
 	TEXT=first box 905 notes
-	launch 905 credentials=notes:file <<-'END'
+	launch 905 credentials=notes <<-'END'
 		#!/bin/bash
 		cd "$ROTA_CREDENTIALS" || exit
 		env >"$OLDPWD/905.env"
@@ -183,31 +188,31 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	clean 905 "$folder"
 }
 
-@test "a box of another attempt, node, instance, user, name or kind, or of another sender, is refused" {
+@test "a box of another attempt, node, instance, user or name, or of another sender, is refused" {
 	openssl genpkey -algorithm x25519 -out "$DIR/keys/stranger.key" 2>/dev/null
 	chmod 400 "$DIR/keys/stranger.key"
 	job=910
-	for setting in job=1 attempt=2 node=n2 instance=other uid=4242 kind=token "sender=$DIR/keys/stranger.key" header=2; do
+	for setting in job=1 attempt=2 node=n2 instance=other uid=4242 "sender=$DIR/keys/stranger.key" header=2; do
 		box "$job" notes "$setting"
-		start "$job" notes:file
+		start "$job" notes
 		refused_at "$job" 'credential "notes": the box was sealed for another key'
 		job=$((job + 1))
 	done
 	box "$job" other file=notes
-	start "$job" notes:file
+	start "$job" notes
 	refused_at "$job" 'credential "notes": the box was sealed for another key'
 	job=$((job + 1))
-	start "$job" notes:file
+	start "$job" notes
 	refused_at "$job" 'credential "notes": the node did not get it'
 	job=$((job + 1))
 	echo short >"$DIR/node/n1/cache/cred.$job.0.1.notes"
-	start "$job" notes:file
+	start "$job" notes
 	refused_at "$job" 'credential "notes": its file in the cache is malformed'
 	job=$((job + 1))
 	box "$job" notes
 	mv "$DIR/node/n1/cache/cred.$job.0.1.notes" "$DIR/box"
 	ln -s "$DIR/box" "$DIR/node/n1/cache/cred.$job.0.1.notes"
-	start "$job" notes:file
+	start "$job" notes
 	refused_at "$job" 'credential "notes": could not open "cache/'
 }
 
@@ -220,7 +225,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	END
 	chmod 755 "$DIR/agent_hook"
 	TEXT=$(cat "$DIR/one")$'\n' box 960 deploy kind=ssh-key
-	launch 960 credentials=deploy:ssh-key "user_prolog=$DIR/agent_hook" "user_epilog=$DIR/agent_hook" env:SSH_AUTH_SOCK=/tmp/of-a-login <<-'END'
+	launch 960 credentials=deploy "user_prolog=$DIR/agent_hook" "user_epilog=$DIR/agent_hook" env:SSH_AUTH_SOCK=/tmp/of-a-login <<-'END'
 		#!/bin/bash
 		env >960.env
 		ssh-add -l | cut -d' ' -f2
@@ -245,7 +250,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 
 @test "a key that ssh-add does not take fails the step, which says so" {
 	box 961 deploy kind=ssh-key
-	start 961 deploy:ssh-key
+	start 961 deploy
 	record 961 done
 	[[ $output == *"message=ssh-agent did not start, or ssh-add did not take a key"* ]]
 	record 961 end
@@ -284,7 +289,7 @@ search() {
 
 @test "the secret is nowhere but in the folder: no file, journal, log, environment or memory of a daemon" {
 	box 930 notes kind=token
-	launch 930 credentials=notes:token <<-'END'
+	launch 930 credentials=notes <<-'END'
 		#!/bin/bash
 		env >930.env
 		echo begun
@@ -313,7 +318,7 @@ search() {
 
 @test "a killed keeper's credentials are destroyed by the launcher" {
 	box 940 notes
-	start 940 notes:file
+	start 940 notes
 	printed 940 begun
 	folder=$(folder 940)
 	keeper=$(drive journal 940.0.1 keeper | sed -nE 's/.* pid=([0-9]+).*/\1/p')
@@ -324,7 +329,7 @@ search() {
 
 @test "when keeper and launcher were killed, the next launcher destroys the credentials" {
 	box 941 notes
-	start 941 notes:file
+	start 941 notes
 	printed 941 begun
 	folder=$(folder 941)
 	keeper=$(drive journal 941.0.1 keeper | sed -nE 's/.* pid=([0-9]+).*/\1/p')
@@ -340,7 +345,7 @@ search() {
 
 @test "credentials stay while the launcher is started again, and can be renewed then" {
 	TEXT=first box 942 notes
-	start 942 notes:file
+	start 942 notes
 	printed 942 begun
 	folder=$(folder 942)
 	stop_launcher TERM
@@ -357,7 +362,7 @@ search() {
 	stop_launcher TERM
 	mv "$DIR/keys/node.key" "$DIR/keys/node.away"
 	start_launcher
-	start 950 notes:file
+	start 950 notes
 	refused_at 950 'give it the keys node.key and cred.pub'
 	echo '#!/bin/true' | launch 951
 	record 951 end
@@ -370,7 +375,7 @@ search() {
 	mv -f "$DIR/keys/node.away" "$DIR/keys/node.key"
 	start_launcher
 	box 952 notes
-	start 952 notes:file
+	start 952 notes
 	printed 952 begun
 	go 952
 }
