@@ -41,7 +41,7 @@ static void box_choose(const char *kind, unsigned char **plain, size_t *size)
 	json_decref(object);
 }
 
-static bool box_make(const struct credd *c, const PGresult *result, int row, unsigned char **box, size_t *box_size, struct err *e)
+static bool box_make(struct credd *c, const PGresult *result, int row, unsigned char **box, size_t *box_size, struct err *e)
 {
 	struct credd_row r = credd_row_read(result, row);
 	struct credential credential = {0};
@@ -69,7 +69,7 @@ static bool box_make(const struct credd *c, const PGresult *result, int row, uns
 }
 
 /* Make the box of a row, and add it to the columns. */
-static void box_add(const struct credd *c, const PGresult *result, int row, struct db_array **columns)
+static void box_add(struct credd *c, const PGresult *result, int row, struct db_array **columns)
 {
 	static const char *const numbers[] = {
 		[COLUMN_JOB] = "job_id", [COLUMN_STEP] = "step_id", [COLUMN_ATTEMPT] = "attempt", [COLUMN_NODE] = "node_id"};

@@ -56,8 +56,8 @@ char *credd_upload_context(const char *instance, const struct credd_row *r);
 /* Read a column of type bytea; malloc'ed. */
 unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size);
 
-/* Open the secret of a row with columns key_version, nonce and sealed. */
-bool credd_row_unseal(const struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e);
+/* Open the secret of a row with columns credential_id, key_version, nonce and sealed. The database is told if that fails. */
+bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e);
 
 /* credd_work.c: an upload or a renewal that rota-credential works on. */
 struct credd_work {

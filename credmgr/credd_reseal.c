@@ -52,7 +52,7 @@ static void reseal_stored(struct db *db, PGresult *result, const struct err *e, 
 }
 
 /* Seal the secret of a row under the newest key. */
-static bool reseal_make(const struct credd *c, const PGresult *result, int row, unsigned char nonce[KEYRING_NONCE],
+static bool reseal_make(struct credd *c, const PGresult *result, int row, unsigned char nonce[KEYRING_NONCE],
 			unsigned char **sealed, size_t *sealed_size, struct err *e)
 {
 	struct credd_row r = credd_row_read(result, row);

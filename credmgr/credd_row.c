@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "credmgr/credd_parts.h"
+#include "lib/log.h"
 #include "lib/seal.h"
 
 struct credd_row credd_row_read(const PGresult *result, int row)
@@ -40,7 +41,15 @@ unsigned char *credd_bytes(const PGresult *result, int row, const char *column, 
 	return bytes;
 }
 
-bool credd_row_unseal(const struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e)
+static void row_broken_noted(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	(void)arg;
+	if (!result)
+		log_warning("could not report a credential that cannot be opened: %s %s", e->code, e->message);
+}
+
+bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e)
 {
 	struct credd_row r = credd_row_read(result, row);
 	size_t sealed_size, nonce_size;
@@ -50,6 +59,13 @@ bool credd_row_unseal(const struct credd *c, const PGresult *result, int row, un
 	int key = (int)strtol(db_text(result, row, "key_version"), NULL, 10);
 	bool good = nonce_size == KEYRING_NONCE || err_set(e, "the database has no nonce for a credential");
 	good = good && keyring_unseal(c->ring, key, context, nonce, sealed, sealed_size, plain, size, e);
+	if (!good) {
+		const char *id = db_text(result, row, "credential_id");
+		log_error("credential %s cannot be opened: %s", id, e->message);
+		db_call(c->db, API_credential_broken,
+			(struct db_param[]){{id, -1}, {db_text(result, row, "version"), -1}, {e->message, -1}}, 3,
+			row_broken_noted, c);
+	}
 	free(context);
 	free(sealed);
 	free(nonce);

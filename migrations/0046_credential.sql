@@ -23,6 +23,7 @@ create table rota.credential (
 	again_at timestamptz,
 	failures int not null default 0,
 	failure text,
+	broken text,
 	warned_at timestamptz,
 	removed_at timestamptz,
 	unique (key_version, nonce),
@@ -55,6 +56,7 @@ comment on column rota.credential.wanted_at is 'When its owner asked for a renew
 comment on column rota.credential.again_at is 'Not before when it is renewed again after a failure, or while a renewal is under way; null: no such time.';
 comment on column rota.credential.failures is 'Renewals that have failed since the latest success or upload.';
 comment on column rota.credential.failure is 'Why the latest renewal failed; null: it did not.';
+comment on column rota.credential.broken is 'Why rota-credd cannot open what is sealed; null: it can, as far as is known.';
 comment on column rota.credential.warned_at is 'When its owner was warned that it will not outlive his jobs; null: he was not, or a new version came.';
 comment on column rota.credential.removed_at is 'When it was removed, and what was sealed deleted; null: it was not.';
 

@@ -115,6 +115,7 @@ grant execute on function
 	api.credential_box_take(int),
 	api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]),
 	api.credential_judge(),
+	api.credential_broken(bigint, int, text),
 	api.credential_nodes(text[]),
 	api.credential_renew_take(int, int),
 	api.credential_renewed(bigint, int, int, bytea, bytea, jsonb),

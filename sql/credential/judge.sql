@@ -23,6 +23,7 @@ begin
 	return case
 		when v_row is null then format('credential %s: there is none of this name', p_name)
 		when v_row.kind <> p_kind then format('credential %s: it is of kind %s now, not %s', p_name, v_row.kind, p_kind)
+		when v_row.broken is not null then format('credential %s: rota-credd cannot open it (%s); add it again', p_name, v_row.broken)
 		when v_row.version = 0 then format('credential %s: its first upload is not stored yet', p_name)
 		when v_row.expires_at <= now() + internal.credential_margin() then format('credential %s: it %s %s', p_name,
 			case when v_row.expires_at <= now() then 'expired at' else 'expires at' end, to_char(v_row.expires_at, 'YYYY-MM-DD HH24:MI:SS'))
@@ -175,7 +176,7 @@ comment on function internal.credential_leave() is 'Forget the boxes of attempts
 
 create function internal.credential_usable(p_credential rota.credential) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
-	select p_credential.removed_at is null and p_credential.version > 0
+	select p_credential.removed_at is null and p_credential.version > 0 and p_credential.broken is null
 		and coalesce(p_credential.expires_at > now() + internal.credential_margin(), true);
 $$;
 comment on function internal.credential_usable(rota.credential) is 'Steps may start with the credential now.';

@@ -58,7 +58,7 @@ begin
 	with due as (
 		select c.credential_id
 		from credential c
-		where c.removed_at is null and c.renewable and c.expires_at > now()
+		where c.removed_at is null and c.broken is null and c.renewable and c.expires_at > now()
 			and coalesce(c.again_at <= now(), true)
 			and (c.wanted_at > c.changed_at or (c.expires_at - internal.credential_early(c.changed_at, c.expires_at) <= now()
 				and coalesce(c.renew_until > c.expires_at, true) and internal.credential_needed(c)))

@@ -33,7 +33,7 @@ begin
 		expires_at = to_timestamp((p_facts ->> 'expires')::double precision),
 		renewable = coalesce((p_facts ->> 'renewable')::boolean, false),
 		renew_until = to_timestamp((p_facts ->> 'renew_until')::double precision), changed_at = now(), again_at = null,
-		failures = 0, failure = null, warned_at = null
+		failures = 0, failure = null, broken = null, warned_at = null
 	where c.credential_id = p_id;
 	update credential_use u set wanted = p_version
 	where u.credential_id = p_id and u.gone_at is null and u.removed_at is null;
@@ -83,7 +83,7 @@ begin
 	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, c.credential_id, c.uid, c.name, c.kind, c.version,
 		c.key_version, c.nonce, c.sealed
 	from credential_use u
-	join credential c on c.credential_id = u.credential_id and c.removed_at is null
+	join credential c on c.credential_id = u.credential_id and c.removed_at is null and c.broken is null
 	join node n on n.node_id = u.node_id
 	join credential_node k on k.node = n.name
 	where u.gone_at is null and u.removed_at is null and u.boxed < u.wanted
@@ -127,6 +127,16 @@ end $$;
 comment on function api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]) is
 	'Store boxes and notify their nodes. The orders of an attempt whose boxes are all there may leave.';
 
+create function api.credential_broken(p_id bigint, p_version int, p_reason text) returns void
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	update credential c set broken = left(p_reason, 500)
+	where c.credential_id = p_id and c.version = p_version and c.removed_at is null;
+	notify rota_credential;
+end $$;
+comment on function api.credential_broken(bigint, int, text) is
+	'rota-credd cannot open this version of a credential: its steps wait until the owner adds it again.';
+
 create function api.credential_reseal_take(p_key int, p_most int)
 returns table (credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -135,7 +145,7 @@ begin
 	return query
 	select c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed
 	from credential c
-	where c.removed_at is null and c.key_version < p_key
+	where c.removed_at is null and c.key_version < p_key and c.broken is null
 	order by c.credential_id
 	limit p_most;
 end $$;

@@ -123,7 +123,8 @@ begin
 		begin_at = now() + make_interval(secs => internal.setting_int('requeue_delay_s')),
 		held = case when c.event = 'prolog_fail' or s.requeues >= internal.setting_int('requeue_max') then 'system'
 		else s.held end,
-		held_reason = case when c.cause = 'credential' then 'credential could not be delivered'
+		held_reason = case when c.cause = 'credential'
+			then coalesce(internal.credential_step(s.job_id, s.request_id), 'credential could not be delivered')
 			when c.event = 'prolog_fail' then 'the prolog failed'
 		when s.requeues >= internal.setting_int('requeue_max')
 			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often'

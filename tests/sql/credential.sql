@@ -230,6 +230,18 @@ select is((select string_agg(node, ' ' order by node) from rota.credential_node)
 select api.credential_nodes('{n4}') \g /dev/null
 select is((select string_agg(node, ' ' order by node) from rota.credential_node), 'n4', 'and no others');
 
+-- What rota-credd cannot open holds its steps, until it is added again.
+select t.needs('alice', 'archive') as j \gset
+select api.credential_broken(credential_id, version - 1, 'an old one') from rota.credential where name = 'archive' and removed_at is null \g /dev/null
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), '', 'that of an older version is nothing');
+select api.credential_broken(credential_id, version, 'no key 3') from rota.credential where name = 'archive' and removed_at is null \g /dev/null
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), 'system: credential archive: rota-credd cannot open it (no key 3); add it again', 'its steps wait, and say why');
+select t.have('alice', 'archive') \g /dev/null
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), '', 'a new upload releases them');
+
 -- Keys: the next one, and everything sealed anew with it; a change in between is not lost.
 select is(api.credential_admin(0, 'root', '{"action": "rotate"}') ->> 'key', '2', 'the next key');
 select is((select key_wanted from api.credential_judge()), 2, 'rota-credd receives that');

@@ -53,11 +53,10 @@ static bool upload_read(const char *path, unsigned char **secret, size_t *size, 
 		good = err_set(e, "\"%s\" is empty", path);
 	if (fd > STDIN_FILENO)
 		close(fd);
-	*secret = bytes;
-	if (good)
-		return true;
-	xfree_wiped(bytes, CREDENTIAL_SECRET_LARGEST + 1);
-	return false;
+	*secret = good ? bytes : NULL;
+	if (!good)
+		xfree_wiped(bytes, CREDENTIAL_SECRET_LARGEST + 1);
+	return good;
 }
 
 static char *upload_base64(const unsigned char *bytes, size_t size)

@@ -1,0 +1,220 @@
+#!/usr/bin/env bats
+# Credentials of users: what they type, jobs that wait for one, keys that change, and thieves of the database. Where a node's part is shown:
+# credential_node and credential_run.
+
+load helper
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || skip "needs root, for users"
+	ANNA=rt-ca$$ EVE=rt-ce$$
+	export ANNA EVE
+	users_add "$ANNA" "$EVE"
+	export ROTA_TEST_KEYS
+	ROTA_TEST_KEYS=$(mktemp -d "${TMPDIR:-/tmp}/rota-keys.XXXXXX")
+	chmod 0711 "$ROTA_TEST_KEYS"
+	instance_up 2 --cpus 4 --mem 2000 --set node.grace=1 --set credentials.keys="$ROTA_TEST_KEYS/cred" --set credentials.period=1
+}
+
+teardown_file() {
+	instance_users_down "$ANNA" "$EVE"
+	rm -rf "$ROTA_TEST_KEYS"
+}
+
+setup() {
+	mkdir "$ROTA_TEST_DIR/$BATS_TEST_NUMBER" # where all users come to
+	cd "$ROTA_TEST_DIR/$BATS_TEST_NUMBER"
+	chmod 0777 .
+}
+
+teardown() {
+	local user
+	for user in "$ANNA" "$EVE"; do
+		as "$user" rota cancel -q --me >/dev/null 2>&1 || true
+	done
+	rota wait -q --timeout=60 || true
+	audit
+}
+
+# secret: the secret of this test, which is like no other text.
+secret() {
+	echo "s3cret-$BATS_TEST_NUMBER-$$-of-anna"
+}
+
+# show_job NAMES: a script of Anna that writes what it finds of the credentials.
+show_job() {
+	cat >job.sh <<-END
+		#!/bin/sh
+		#ROTA --cred=$1 --output=out.%j
+		cat "\$ROTA_CREDENTIALS"/*
+	END
+}
+
+# why_is JOB TEXT: `rota why` has the text.
+why_is() {
+	[[ $(as "$ANNA" rota why "$1") == *"$2"* ]]
+}
+
+daemon() {
+	cat "$ROTA_HOME/run/rota-credd-1.pid" | head -n 1 | cut -d' ' -f1
+}
+
+@test "a user adds, lists, shows and removes credentials, and nobody else sees them" {
+	run -0 as "$ANNA" rota cred
+	[[ $(wc -l <<<"$output") == 1 ]]
+	secret | as "$ANNA" rota cred add archive --kind=file
+	run -0 as "$ANNA" rota cred list --json
+	[[ $(jq -c '[.credentials[] | .name, .kind, .user, .version]' <<<"$output") == "[\"archive\",\"file\",\"$ANNA\",1]" ]]
+	run -0 as "$ANNA" rota cred show archive
+	[[ $output == "credential archive: good"*"Kind        file"* ]] || { echo "$output"; false; }
+	[[ $output != *"$(secret)"* ]]
+	run -1 as "$EVE" rota cred show archive
+	[[ $output == *'you have no credential "archive"'* ]]
+	run -1 as "$EVE" rota cred list --user="$ANNA"
+	[[ $output == *"only operators see the credentials of others"* ]]
+	run -1 as "$EVE" rota cred remove archive
+	run -0 rota cred list --all
+	[[ $output == *archive*"$ANNA"* ]]
+	run -0 as "$ANNA" rota cred remove archive
+	[[ $output == "credential archive: removed" ]]
+	run -1 as "$ANNA" rota cred show archive
+}
+
+@test "what is of no use is refused, and says what to do" {
+	run -1 as "$ANNA" rota cred add archive --kind=file </dev/null
+	[[ $output == *'"-" is empty'* ]]
+	run -1 as "$ANNA" rota cred add archive /nonexistent --kind=file
+	[[ $output == *'could not read "/nonexistent"'* ]]
+	run -1 sh -c "head -c 1100000 /dev/zero | setpriv --reuid $ANNA --clear-groups rota cred add archive --kind=file"
+	[[ $output == *"is larger than 1048576 bytes"* ]]
+	run -2 as "$ANNA" rota cred add archive </dev/null
+	[[ $output == *"say of which kind it is: rota cred add archive --kind=KIND"* ]]
+	run -1 as "$ANNA" rota cred add ../x --kind=file <<<x
+	[[ $output == *"is no name of a credential"* ]]
+	run -1 as "$ANNA" rota cred add krb5 - <<<nonsense
+	[[ $output == *'credential "krb5": '*ticket* ]] || { echo "$output"; false; }
+	run -0 as "$ANNA" rota cred list --json
+	[ "$(jq '.credentials | length' <<<"$output")" = 0 ]
+	show_job archive
+	run -1 as "$ANNA" rota submit job.sh
+	[[ $output == *'you have no credential "archive"'*"rota cred add archive"* ]] || { echo "$output"; false; }
+	show_job ../archive
+	run -1 as "$ANNA" rota submit job.sh
+	[[ $output == *"job.sh:2:"*'"../archive" is not the name of a credential'* ]] || { echo "$output"; false; }
+	show_job archive,archive
+	run -1 as "$ANNA" rota submit job.sh
+	[[ $output == *'"archive" is named twice'* ]]
+}
+
+@test "a job waits while its credential is dead, says why, and goes on with a new one" {
+	secret | as "$ANNA" rota cred add archive --kind=file --expires=8
+	show_job archive
+	printf '#!/bin/sh\nsleep 1000\n' >all.sh
+	all=$(as "$ANNA" rota submit --parsable --exclusive --nodes=2 --output=none all.sh)
+	job=$(as "$ANNA" rota submit --parsable job.sh)
+	eventually why_is "$job" "credential archive: it expire" || { as "$ANNA" rota why "$job"; false; }
+	as "$ANNA" rota cancel -q "$all"
+	run as "$ANNA" rota release "$job"
+	run -0 as "$ANNA" rota why "$job"
+	[[ $output == *"credential archive: it expire"* ]] || { echo "$output"; false; }
+	run -0 as "$ANNA" rota cred show archive
+	[[ $output == "credential archive: dead"* ]]
+	late=$(as "$ANNA" rota submit --parsable job.sh)
+	eventually why_is "$late" "credential archive"
+	secret | as "$ANNA" rota cred add archive --kind=file
+	as "$ANNA" rota wait --timeout=60 "$job" "$late"
+	[ "$(cat "out.$job")" = "$(secret)" ]
+	[ "$(cat "out.$late")" = "$(secret)" ]
+	as "$ANNA" rota cred remove archive
+}
+
+@test "without rota-credd a job waits for its boxes, is cancelled or goes on; uploads wait too" {
+	secret | as "$ANNA" rota cred add archive --kind=file
+	kill -9 "$(daemon)"
+	show_job archive
+	job=$(as "$ANNA" rota submit --parsable job.sh)
+	other=$(as "$ANNA" rota submit --parsable job.sh)
+	eventually eval '[ "$(superuser "select count(*) from rota.hook_pending where hook = '"'credential'"'")" = 2 ]'
+	as "$ANNA" rota cancel -q "$other"
+	[ "$(find . -name 'out.*' | wc -l)" = 0 ]
+	echo new | as "$ANNA" rota cred add second --kind=file >added &
+	adder=$!
+	eventually eval '[ "$(superuser "select count(*) from rota.credential_upload where done_at is null")" = 1 ]'
+	rota up >/dev/null
+	as "$ANNA" rota wait --timeout=60 "$job"
+	[ "$(cat "out.$job")" = "$(secret)" ]
+	as "$ANNA" rota wait --timeout=60 "$other" || true
+	[ ! -e "out.$other" ]
+	wait "$adder"
+	[[ $(<added) == "credential second: good"* ]]
+	as "$ANNA" rota cred remove archive
+	as "$ANNA" rota cred remove second
+}
+
+@test "a new key seals everything anew, also when rota-credd is killed meanwhile" {
+	for i in 1 2 3; do
+		secret | as "$ANNA" rota cred add "archive$i" --kind=file >/dev/null
+	done
+	run -1 as "$ANNA" rota admin cred rotate
+	run -0 rota admin cred rotate
+	[[ $output == "rota-credd makes key "*", and seals all credentials with it" ]]
+	newest=$(superuser "select value from rota.setting where name = 'credential_key'")
+	kill -9 "$(daemon)"
+	rota up >/dev/null
+	eventually eval '[ "$(superuser "select count(*) from rota.credential where key_version < $newest and removed_at is null")" = 0 ]'
+	[ -e "$ROTA_TEST_KEYS/cred/$newest.key" ]
+	[ "$(stat -c %a "$ROTA_TEST_KEYS/cred/$newest.key")" = 600 ]
+	mv "$ROTA_TEST_KEYS/cred/1.key" "$ROTA_TEST_KEYS/aside"
+	kill -9 "$(daemon)"
+	rota up >/dev/null
+	show_job archive1,archive3
+	job=$(as "$ANNA" rota submit --parsable job.sh)
+	as "$ANNA" rota wait --timeout=60 "$job"
+	[ "$(cat "out.$job")" = "$(secret)"$'\n'"$(secret)" ]
+	mv "$ROTA_TEST_KEYS/aside" "$ROTA_TEST_KEYS/cred/1.key"
+	for i in 1 2 3; do
+		as "$ANNA" rota cred remove "archive$i"
+	done
+}
+
+@test "a stolen database has no secret, and a thief cannot make his own of another's row" {
+	secret | as "$ANNA" rota cred add archive --kind=file
+	echo mine | as "$EVE" rota cred add archive --kind=file
+	show_job archive
+	job=$(as "$ANNA" rota submit --parsable job.sh)
+	as "$ANNA" rota wait --timeout=60 "$job"
+	pg_dumpall -h "$ROTA_HOME/run" -U postgres >dump
+	grep -q "credential_use" dump
+	! grep -q "$(secret)" dump || false
+	! grep -q "$(secret | xxd -p | cut -c1-20)" dump || false
+	# With all rights in the database: Anna's row as Eve's, of the same version.
+	superuser "update rota.credential e set (version, key_version, nonce, sealed) = (a.version, a.key_version + 1000, a.nonce, a.sealed)
+		from rota.credential a where a.user_name = '$ANNA' and e.user_name = '$EVE' and a.removed_at is null and e.removed_at is null"
+	superuser "update rota.credential a set nonce = decode(repeat('00', 12), 'hex') where user_name = '$ANNA' and removed_at is null"
+	superuser "update rota.credential set key_version = key_version - 1000 where user_name = '$EVE' and removed_at is null"
+	job=$(as "$EVE" rota submit --parsable job.sh)
+	eventually eval '[[ $(as "$EVE" rota why "$job") == *"rota-credd cannot open it"* ]]'
+	[ ! -e "out.$job" ]
+	as "$EVE" rota cancel -q "$job"
+	as "$EVE" rota cred remove archive
+	as "$ANNA" rota cred remove archive
+}
+
+@test "the keys and the daemon are closed to users and to the accounts of other daemons" {
+	for file in cred.key 1.key; do
+		run -1 as "$EVE" cat "$ROTA_TEST_KEYS/cred/$file"
+	done
+	run -2 as "$EVE" ls "$ROTA_TEST_KEYS/cred"
+	run -1 as "$EVE" cat "$ROTA_HOME/keys/node.key"
+	pid=$(daemon)
+	# Not even its own account reads its memory.
+	run -1 as rota cat "/proc/$pid/environ"
+	run as rota dd if="/proc/$pid/mem" of=/dev/null bs=1 count=1
+	[ "$status" != 0 ]
+	[ "$(tr '\0' '\n' <"/proc/$pid/cmdline" | grep -c key)" = 0 ]
+}
+
+@test "an instance that holds no credentials says so" {
+	sed "s|^dir *=.*|dir = /nonexistent|" "$ROTA_HOME/etc/rota.conf" >none.conf
+	run -1 as "$ANNA" rota cred add archive --kind=file --config="$PWD/none.conf" <<<x
+	[[ $output == *"this cluster holds no credentials"* ]] || { echo "$output"; false; }
+}
