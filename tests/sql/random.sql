@@ -35,5 +35,11 @@ select is_empty('select job_id from rota.growth_node where gone_at is null', 'an
 select t.report(jsonb_build_array(jsonb_build_object('node', node_id, 'job', job_id, 'step', step_id, 'attempt', attempt, 'kind', 'end', 'age_us', 0, 'drain', ''))) from rota.allocation where gone_at is null \g /dev/null
 select is((select count(*) from rota.allocation where gone_at is null), 0::bigint, 'nothing is left on any node');
 select is_empty($$select a.job_id from rota.allocation a join rota.step_request r using (job_id) where a.gone_at is null$$, 'no holder is forgotten');
+-- The rounds seldom leave a node that nobody uses.
+select count(t.draw_power()) from generate_series(1, 60) \g /dev/null
+select cmp_ok((select count(*) from rota.node_event where to_state in ('powering_off', 'off', 'powering_on')), '>', 3::bigint, 'nodes are powered');
+select t.settle() \g /dev/null
+select is((select string_agg(distinct power, ',') from rota.node), 'on', 'all nodes are on in the end');
+select is_empty('select * from t.wrong() limit 9', 'and all adds up still');
 select * from finish();
 rollback;
