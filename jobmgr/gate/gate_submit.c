@@ -93,9 +93,28 @@ static char *submit_write_plan(const json_t *plan)
 	return text;
 }
 
-/* Is there something to tell the user about a job? */
-static bool submission_has_notes(const struct submission *s)
+/* Is it a job with transfers that is only checked? Then the client translates its script again, as this jobmgrd has. */
+static bool submission_checks_transfers(const struct gate_call *c)
 {
+	const struct submission *s = c->state;
+
+	return c->route->function == API_job_try && json_object_get(json_object_get(s->jobs[0].plan, "job"), "transfers");
+}
+
+/* Returns what the translation of transfers depends on. */
+static json_t *submission_staging(const struct conf *conf)
+{
+	return json_pack("{s:s, s:b, s:s}", "scratch", conf->staging_scratch, "shared", strcmp(conf->staging_shared, "yes") == 0,
+			 "partition", conf->staging_partition);
+}
+
+/* Is there something to tell the user about a job? */
+static bool submission_has_notes(const struct gate_call *c)
+{
+	const struct submission *s = c->state;
+
+	if (submission_checks_transfers(c))
+		return true;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->jobs[i].warnings || s->jobs[i].messages)
 			return true;
@@ -121,7 +140,7 @@ static void submit_fail(struct gate_call *c, const struct err *failure)
 static void submit_answer(struct gate_call *c, const char *text, const struct err *e)
 {
 	const struct submission *s = c->state;
-	json_t *answer = text && submission_has_notes(s) ? json_loads(text, 0, NULL) : NULL;
+	json_t *answer = text && submission_has_notes(c) ? json_loads(text, 0, NULL) : NULL;
 	char *whole;
 
 	if (e) {
@@ -140,6 +159,8 @@ static void submit_answer(struct gate_call *c, const char *text, const struct er
 		if (job && s->jobs[i].messages)
 			json_object_set(job, "messages", s->jobs[i].messages);
 	}
+	if (submission_checks_transfers(c))
+		json_object_set_new(answer, "staging", submission_staging(c->server->conf));
 	whole = json_dumps(answer, JSON_COMPACT);
 	json_decref(answer);
 	gate_call_pass(c, whole, NULL);

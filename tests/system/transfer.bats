@@ -81,6 +81,18 @@ scratch_of() {
 	printf '%s/scratch/%s/%s' "$SITE" "$(id -un)" "$1"
 }
 
+@test "rota check shows the steps that make transfers" {
+	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' true
+	run -0 rota check job.sh
+	[[ $output == *"4 steps"* && $output == *stage-in-1* && $output == *stage-out-1* && $output == *stage-drop-1* ]]
+	rota check --json job.sh | jq -e '(.steps | map({key: .name, value: .step_id}) | from_entries) as $id
+		| any(.edges[]; .step_id == $id.script and .peer_step == $id."stage-in-1" and .condition == "ok")
+			and any(.edges[]; .step_id == $id."stage-out-1" and .peer_step == $id.script)'
+	script true
+	run -0 rota check job.sh
+	[[ $output == *"1 step, 0 edges"* ]]
+}
+
 @test "data comes before the steps, goes after them, and the folder of the job is dropped" {
 	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --mode=rsync --checksum' \
 		'#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' \

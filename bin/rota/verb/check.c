@@ -309,8 +309,9 @@ static bool limits_here(struct translate_limits *limits)
 	return here;
 }
 
-/* Let jobmgrd try a valid script, and print the refusal, if any. Returns the exit status; *cost: what the job costs at most. */
-static int submission_try(const struct check_line *line, const char *script, size_t size, json_t **cost)
+/* Let jobmgrd try a valid script, and print the refusal, if any. Returns the exit status and the answer, which has what the job costs at
+ * most. */
+static int submission_try(const struct check_line *line, const char *script, size_t size, json_t **answer)
 {
 	const char *name = script_name(line);
 	struct err e;
@@ -323,11 +324,8 @@ static int submission_try(const struct check_line *line, const char *script, siz
 		json_decref(request);
 		return call_refuse(&e);
 	}
-	json_t *answer = call_gate("check", request);
-	int status = answer ? EXIT_OK : call_status();
-	*cost = json_incref(json_object_get(answer, "cost"));
-	json_decref(answer);
-	return status;
+	*answer = call_gate("check", request);
+	return *answer ? EXIT_OK : call_status();
 }
 
 /* Returns the strings of a JSON list, NULL-terminated; malloc'ed. */
@@ -339,8 +337,10 @@ static const char **texts(const json_t *list)
 	return all;
 }
 
-/* Returns the plan of a script. Returns NULL after printing the problems of the script. */
-static json_t *translate(const struct check_line *line, const char *script, size_t size, const struct translate_limits *limits)
+/* Returns the plan of a script. Returns NULL after printing the problems of the script. `staging`: how the instance makes transfers, for
+ * a script that is translated again; NULL: not known. */
+static json_t *translate(const struct check_line *line, const char *script, size_t size, const struct translate_limits *limits,
+			 const json_t *staging)
 {
 	const char **options = texts(line->options), **arguments = texts(line->arguments), *home = getenv("HOME");
 	const char *name = script_name(line);
@@ -365,14 +365,18 @@ static json_t *translate(const struct check_line *line, const char *script, size
 					    .workdir = json_string_value(folder),
 					    .umask = (int)mask & 0777,
 					    .home = home && home[0] == '/' ? home : NULL,
-					    .now = translate_now()};
+					    .now = translate_now(),
+					    .scratch = json_string_value(json_object_get(staging, "scratch")),
+					    .scratch_is_shared = json_is_true(json_object_get(staging, "shared")),
+					    .mover_partition = json_string_value(json_object_get(staging, "partition"))};
 	json_t *plan = translate_script(&request, limits, &problems);
 	if (!plan && line->json)
 		problems_json_print(name, &problems);
 	if (!plan)
 		problems_print("check", name, &problems);
 	translate_problems_free(&problems);
-	submit_options_warn(json_object_get(plan, "warnings"));
+	if (!staging)
+		submit_options_warn(json_object_get(plan, "warnings"));
 	json_decref(folder);
 	free(options);
 	free(arguments);
@@ -396,27 +400,33 @@ int verb_check(const struct verb *verb, int argc, char **argv)
 	struct translate_limits limits;
 	bool here = limits_here(&limits);
 	int status = EXIT_REFUSED;
-	json_t *cost = NULL;
+	json_t *answer = NULL;
 	if (!here)
 		fputs("rota: no instance answers; the built-in limits were checked, and no partitions\n", stderr);
 	char *script = submit_options_read(line.script, limits.script_bytes + 1, &size, &e);
-	json_t *plan = script ? translate(&line, script, size, &limits) : NULL;
+	json_t *plan = script ? translate(&line, script, size, &limits, NULL) : NULL;
 	if (!script)
 		call_refuse(&e);
 	struct syntax *syntax = plan ? syntax_begin(script_name(&line), script, size, CHECK_STEPS_MOST) : NULL;
 	if (plan)
-		status = here ? submission_try(&line, script, size, &cost) : EXIT_OK;
+		status = here ? submission_try(&line, script, size, &answer) : EXIT_OK;
 	syntax_end(syntax);
+	const json_t *staging = json_object_get(answer, "staging");
+	if (status == EXIT_OK && staging) { /* some transfers are steps, which only the instance knows */
+		json_decref(plan);
+		plan = translate(&line, script, size, &limits, staging);
+		status = plan ? EXIT_OK : EXIT_REFUSED;
+	}
 	if (status == EXIT_OK && line.cost && !here) {
 		err_set(&e, "the cost is not known, since no instance answers");
 		status = call_refuse(&e);
 	} else if (status == EXIT_OK && line.cost) {
-		cost_print(cost, line.json);
+		cost_print(json_object_get(answer, "cost"), line.json);
 	} else if (status == EXIT_OK) {
 		translate_plan_whole(plan);
 		plan_print(plan, &line);
 	}
-	json_decref(cost);
+	json_decref(answer);
 	json_decref(plan);
 	json_decref(line.options);
 	json_decref(line.arguments);
