@@ -31,8 +31,10 @@ struct runner {
 	bool ready;			      /* the pause after the claim of a term is over, so hooks may start */
 	bool claiming;			      /* a claim of leadership is under way */
 	bool may_be_due;		      /* the database may have hooks to take */
+	bool more_is_due;		      /* the latest answer had as many hooks as the poll asked for */
 	bool check_running;		      /* running hooks may not be wanted any more */
 	int answers_pending;		      /* database answers that the poll under way still waits for */
+	int asked;			      /* hooks that the poll under way asked for at most */
 	/* Start of the last poll (time since boot), and the time that the database took for it. */
 	int64_t polled_at_us, poll_us;
 	struct hook_set hooks; /* prologs and epilogs of the controller */

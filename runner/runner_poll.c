@@ -5,8 +5,8 @@
  * Invariants:
  * - One poll is under way at a time.
  * - While hooks run, the pause between two polls is as long as the database took for the last poll, up to POLL_GAP_MOST. Hooks
- *   that end in the pause are reported together, so a busy database gets fewer and larger calls. While no hook runs, there is no
- *   pause. */
+ *   that end in the pause are reported together, so a busy database gets fewer and larger calls. While no hook runs, or more hooks are
+ *   due and few wait in the runner, there is no pause. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -82,6 +82,7 @@ static void poll_take_answered(struct db *db, PGresult *result, const struct err
 		for (int i = 0; i < PQntuples(result); i++)
 			runner_child_apply(r, result, i);
 		r->may_be_due = r->may_be_due || PQntuples(result) > 0; /* more hooks may be due than one answer has */
+		r->more_is_due = PQntuples(result) >= r->asked;
 		runner_child_start(r);
 	} else
 		r->may_be_due = true;
@@ -99,7 +100,8 @@ static void poll_take(struct runner *r)
 	struct db_array *have = hook_set_ids(&r->hooks);
 	char capacity[16];
 
-	snprintf(capacity, sizeof capacity, "%d", poll_capacity(r));
+	r->asked = poll_capacity(r);
+	snprintf(capacity, sizeof capacity, "%d", r->asked);
 	db_call(r->db, API_hook_take,
 		(struct db_param[]){{r->term_text, -1},
 				    {db_array_literal(have), -1},
@@ -129,11 +131,17 @@ void runner_poll_timer(evutil_socket_t fd, short what, void *arg)
 	runner_poll(arg);
 }
 
+/* Would slots be idle after a pause? */
+static bool poll_is_short(const struct runner *r)
+{
+	return !r->hooks.running || (r->more_is_due && r->hooks.waiting_count < r->conf->controller_hooks / 2);
+}
+
 /* Begin a poll if there is something to report or to take: now, or when the pause after the last one is over. */
 static void poll_begin_due(struct runner *r)
 {
 	int64_t gap = r->poll_us < POLL_GAP_MOST ? r->poll_us : POLL_GAP_MOST;
-	int64_t wait = r->hooks.running ? r->polled_at_us + r->poll_us + gap - clock_boot_us() : 0;
+	int64_t wait = poll_is_short(r) ? 0 : r->polled_at_us + r->poll_us + gap - clock_boot_us();
 
 	if (r->answers_pending > 0 || !db_is_up(r->db) ||
 	    !(r->hooks.ended || r->check_running || (r->may_be_due && poll_capacity(r) > 0)))
