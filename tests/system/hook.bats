@@ -166,6 +166,39 @@ true')
 	[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
 }
 
+# are_logged COUNT HOOK: so many lines of the log begin with it.
+are_logged() {
+	[ "$(grep -cs "^$2" "$SITE/log")" = "$1" ]
+}
+
+@test "hooks wait in runnerd for those that run: they start later, or never if they are not wanted any more" {
+	rota up -q --set controller.hook_timeout=300
+	hooked epilog slow <<<'until [ -e "$site/slow.go" ]; do sleep 0.05; done'
+	slow=$(submit slow '#!/bin/bash
+true' --array=0-7)
+	eventually are_logged 8 "epilog $slow"
+	unwanted=$(submit unwanted '#!/bin/bash
+true' --array=0-3)
+	kept=$(submit kept '#!/bin/bash
+true' --array=0-3)
+	eventually eval '[ "$(sql "select count(*) from rota.hook_pending where job_id in ($unwanted, $kept)")" = 8 ]'
+	rota cancel "$unwanted"
+	eventually eval '[ "$(sql "select count(*) from rota.attempt where job_id = $unwanted and cause = '"'cancelled'"'")" = 4 ]'
+	# No slot was free until here.
+	are_logged 8 "epilog $slow"
+	[ "$(sql "select count(*) from rota.hook_pending where job_id = $slow")" = 8 ]
+	touch "$SITE/slow.go"
+	rota wait --quiet --timeout=60 "$slow" "$kept"
+	eventually quiet "$slow"
+	eventually quiet "$kept"
+	eventually quiet "$unwanted"
+	are_logged 0 "prolog $unwanted"
+	are_logged 4 "prolog $kept"
+	are_logged 4 "epilog $kept"
+	rm "$SITE/slow.go"
+	rota up -q --set controller.hook_timeout=12
+}
+
 @test "epilogs follow failure and cancellation, hold no node, and their failure changes nothing" {
 	hooked epilog late <<<'while [ ! -e '"$SITE"'/late ]; do sleep 0.05; done; exit 5'
 	job=$(submit late '#!/bin/bash
