@@ -2,10 +2,13 @@
 # one that came. teardown calls hang_up.
 
 # person: a new terminal of 100 x 30 with a shell in this folder, in which somebody types. Each has a server of its own: one that ends would
-# take the session of the next one with it.
+# take the session of the next one with it. The shell of sessions reads no profile of this machine, which may take long.
 person() {
+	local shell=$BATS_TEST_TMPDIR/shell
+	printf '#!/bin/sh\nexec /bin/bash --noprofile --norc\n' >"$shell"
+	chmod 0755 "$shell"
 	TMUX_SOCKET=$(mktemp -u "$BATS_TEST_TMPDIR/tmux.XXXXXX")
-	tmux -S "$TMUX_SOCKET" -f /dev/null new-session -d -x 100 -y 30 -c "$PWD" "env SHELL=/bin/bash PS1='outside> ' bash --norc --noprofile"
+	tmux -S "$TMUX_SOCKET" -f /dev/null new-session -d -x 100 -y 30 -c "$PWD" "env SHELL=$shell PS1='outside> ' bash --norc --noprofile"
 	see 'outside>'
 }
 
@@ -14,9 +17,9 @@ keys() {
 	tmux -S "$TMUX_SOCKET" send-keys "$@"
 }
 
-# screen: print what is seen.
+# screen [-J]: print what is seen; -J: with lines that are longer than the terminal is wide in one.
 screen() {
-	tmux -S "$TMUX_SOCKET" capture-pane -p
+	tmux -S "$TMUX_SOCKET" capture-pane -p "$@"
 }
 
 # resize COLUMNS LINES: change the size of the terminal.
@@ -32,7 +35,7 @@ hang_up() {
 # see TEXT: wait until the screen has it.
 see() {
 	local until=$((SECONDS + 120))
-	until [[ $(screen) == *"$1"* ]]; do
+	until [[ $(screen -J | sed "s, *$,,") == *"$1"* ]]; do
 		[ "$SECONDS" -lt "$until" ] || {
 			echo "the screen does not show \"$1\":" >&2
 			screen >&2
