@@ -92,7 +92,7 @@ gate_files() {
 	unlock
 	wait "$client" || true # it asked again for a while
 	# A session that lost its client commits its call, unless it noticed first.
-	settled() { [ "$(superuser "select count(*) from pg_stat_activity where usename = 'rota_jobmgr' and backend_xid is not null")" = 0 ]; }
+	settled() { [ "$(superuser "select count(*) from pg_stat_activity where usename ~ '^rota_jobmgr'")" = 0 ]; }
 	eventually settled
 	made=$([ "$(jobs unanswered)" = 1 ] && echo true || echo false)
 	rota up >/dev/null
