@@ -10,7 +10,7 @@ setup_file() {
 	chmod 0755 "$SITE"
 	echo 'function slurm_job_submit() return 0 end' >"$SITE/job_submit.lua"
 	chmod 0644 "$SITE/job_submit.lua"
-	instance_up 2 --cpus 4 --mem 20000 --set node.grace=1 --set hooks.job_submit="$SITE/job_submit.lua" --set hooks.call_seconds=30
+	instance_up 2 --cpus 4 --mem 20000 --set node.grace=1 --set hooks.job_submit="$SITE/job_submit.lua" --set hooks.call_seconds=60
 	rota admin partition create side --nodes=n1,n2 --max-time=2:00:00
 	rota admin node change n1 --features=fast,new
 	rota admin account create open
@@ -499,8 +499,8 @@ short_job() {
 }
 
 @test "clients that leave, and a jobmgrd that ends, while the script is asked" {
-	# This search takes a second or more.
-	slow='function slurm_job_submit(desc) ("x"):rep(4e4):find("x-y"); desc.comment = "slow" return 0 end'
+	# This search takes about a second.
+	slow='function slurm_job_submit(desc) ("x"):rep(2e4):find("x-y"); desc.comment = "slow" return 0 end'
 	runnerd=$(pid_of runnerd)
 	site <<<"$slow"
 	for i in {1..4}; do

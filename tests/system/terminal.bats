@@ -4,7 +4,7 @@
 load helper
 
 client() {
-	timeout 280 python3 "$BATS_TEST_DIRNAME/terminal_client.py" "$1"
+	timeout 1000 python3 "$BATS_TEST_DIRNAME/terminal_client.py" "$1"
 }
 
 @test "input reaches the command, output the client" {
