@@ -17,14 +17,16 @@
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <linux/openat2.h>
 
 #include "lib/log.h"
 #include "procmgr/keeper/private_folders.h"
 
 static const char memory[] = "/dev/shm", left[] = "rota-cred.";
 
-enum { SPOOL_PATH = RECORD_KEY_SIZE + 16, SPARE_MIB = 1, INODES = 64 };
+enum { SPOOL_PATH = RECORD_KEY_SIZE + 16, SPARE_MIB = 1, INODES = 64, UNMOUNTS_MOST = 64 };
 
 static void spool_path(const char *name, char path[SPOOL_PATH])
 {
@@ -95,12 +97,21 @@ static bool write_bytes(int fd, const char *bytes, size_t size)
 	return true;
 }
 
+/* Open a file of `folder` for writing. No link is followed, and no mount is entered: the owner may have a file system of his own there,
+ * which would keep root waiting. */
+static int open_own(int folder, const char *file)
+{
+	struct open_how how = {.flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
+	return (int)syscall(SYS_openat2, folder, file, &how, sizeof how);
+}
+
 /* Overwrite a plain file below `folder`, as far as a secret reaches. */
 static void wipe_file(int folder, const char *file)
 {
 	static const char zeros[4096];
 	struct stat st;
-	int fd = openat(folder, file, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = open_own(folder, file);
 	if (fd < 0)
 		return;
 	off_t size = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
@@ -149,17 +160,19 @@ static void wipe_files(int folder)
 		closedir(dir);
 }
 
-/* Empty the folder at `path` of which `fd` is open, and remove it. Closes `fd`. */
-static void destroy_path(const char *path, int fd)
+/* Unmount all that is on `path`: the owner may have mounted something over the folder. */
+static void unmount_all(const char *path)
 {
-	bool root = geteuid() == 0, emptied = true;
-	wipe_files(fd);
-	if (!root)
-		emptied = private_folders_empty(fd);
-	close(fd);
-	if (root && umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL)
+	int tries = 0;
+	while (tries < UNMOUNTS_MOST && umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		tries++;
+	if (errno != EINVAL && errno != ENOENT)
 		log_warning("could not unmount \"%s\": %m", path);
-	if (!emptied || rmdir(path) < 0)
+}
+
+static void remove_path(const char *path)
+{
+	if (rmdir(path) < 0 && errno != ENOENT)
 		log_warning("could not remove \"%s\": %m", path);
 }
 
@@ -167,20 +180,17 @@ void credential_folder_destroy(struct credential_folder *f)
 {
 	if (!f->path)
 		return;
-	destroy_path(f->path, f->fd);
+	if (f->fd >= 0)
+		wipe_files(f->fd);
+	if (geteuid() != 0 && f->fd >= 0)
+		private_folders_empty(f->fd);
+	if (f->fd >= 0)
+		close(f->fd);
+	if (geteuid() == 0)
+		unmount_all(f->path);
+	remove_path(f->path);
 	free(f->path);
 	*f = (struct credential_folder){NULL, -1};
-}
-
-static void destroy_found(const char *path)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool ours = fd >= 0 && fstat(fd, &st) == 0 && (geteuid() == 0 || st.st_uid == geteuid());
-	if (ours)
-		destroy_path(path, fd);
-	else if (fd >= 0)
-		close(fd);
 }
 
 /* Returns the attempt of a folder in /dev/shm, if its name has the hash of the node's folder. */
@@ -192,6 +202,20 @@ static bool shared_parse(const char *entry, const char *hash, struct record_key 
 		return false;
 	snprintf(text, sizeof text, "%.*s", (int)(dot - rest), rest);
 	return record_key_parse(text, key);
+}
+
+/* Remove a folder in /dev/shm, if it belongs to this user. */
+static void destroy_shared(const char *path)
+{
+	struct stat st;
+	struct credential_folder f = {xstrdup(path), open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+	if (f.fd >= 0 && fstat(f.fd, &st) == 0 && st.st_uid == geteuid()) {
+		credential_folder_destroy(&f);
+		return;
+	}
+	if (f.fd >= 0)
+		close(f.fd);
+	free(f.path);
 }
 
 void credential_folder_tidy(const char *dir, bool (*is_running)(void *arg, const struct record_key *key), void *arg)
@@ -206,7 +230,7 @@ void credential_folder_tidy(const char *dir, bool (*is_running)(void *arg, const
 		if (!shared_parse(entry->d_name, hash, &key) || is_running(arg, &key))
 			continue;
 		snprintf(path, sizeof path, "%s/%s", memory, entry->d_name);
-		destroy_found(path);
+		destroy_shared(path);
 	}
 	if (shared)
 		closedir(shared);
@@ -217,12 +241,16 @@ static bool is_another(void *arg, const struct record_key *key)
 	return !record_key_equal(key, arg);
 }
 
+/* As root, unmounting frees the contents. They are not read before: a file system of the owner that is mounted over them may not answer. */
 void credential_folder_recover(const char *dir, const struct record_key *key)
 {
 	char name[RECORD_KEY_SIZE], path[SPOOL_PATH];
 	record_key_text(key, name);
 	spool_path(name, path);
-	destroy_found(path);
-	if (geteuid() != 0)
+	if (geteuid() == 0) {
+		unmount_all(path);
+		remove_path(path);
+	} else {
 		credential_folder_tidy(dir, is_another, (void *)key);
+	}
 }
