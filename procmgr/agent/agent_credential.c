@@ -3,6 +3,7 @@
  * Called by: agent_order.c for launch requests and records of the journal; agent.c at notifications and ticks.
  * Invariants:
  * - procmgrd can open no box. It stores them under the names of attempts, and a keeper refuses a box of another one.
+ * - A box is stored only for an attempt that is to start or runs here. The database may list one that has just ended.
  * - A file is complete, and its header has the version that the database gave with the box.
  * - A keeper gets a message about each change. Since the message may be lost where its socket is full, it is sent LOOKS times. */
 #include "procmgr/agent/agent_credential.h"
@@ -24,11 +25,11 @@
 
 enum { LOOKS = 3 };
 
-/* A box in the cache. */
+/* A box of an attempt that is to start or runs here. */
 struct box {
 	struct record_key key;
 	char name[CREDENTIAL_NAME_SIZE];
-	int64_t version; /* 0: the credential was removed */
+	int64_t version; /* 0: it is not in the cache yet, or the credential was removed */
 	int looks;	 /* how many more messages about the change the keeper gets */
 };
 
@@ -185,15 +186,16 @@ static void take_row(struct agent_credentials *cs, const PGresult *result, int r
 		return;
 	strcpy(credential.name, name);
 	struct box *b = find_box(cs, &key, name);
-	if (*box == '\0' || version <= 0) {
-		if (b && b->version > 0)
-			remove_box(b);
-	} else if (b && version <= b->version) {
+	if (!b)
 		return;
-	} else if (!write_box(&key, &credential, version, box, &e)) {
-		log_error("%s", e.message);
-	} else {
-		b = b ? b : add_box(cs, &key, name, version);
+	if (*box == '\0' || version <= 0) {
+		if (b->version > 0)
+			remove_box(b);
+	} else if (version > b->version) {
+		if (!write_box(&key, &credential, version, box, &e)) {
+			log_error("%s", e.message);
+			return;
+		}
 		b->version = version;
 		b->looks = is_running(NULL, &key) ? LOOKS : 0;
 	}
@@ -261,22 +263,27 @@ static int64_t want_call(struct agent_credentials *cs)
 	return cs->wanted;
 }
 
-static bool has_boxes(const struct agent_credentials *cs, const struct agent_order *o)
+/* Returns true if the cache has the boxes of all attempts of an order. Boxes are expected from now on where they are missing. */
+static bool expect_boxes(struct agent_credentials *cs, const struct agent_order *o)
 {
 	struct credential list[CREDENTIALS_MOST];
 	int count = credential_list_read(o->credentials, list);
+	bool all = true;
 	for (int i = 0; i < o->start_count; i++) {
 		struct record_key key = agent_order_key(o, &o->starts[i]);
-		for (int k = 0; key.node == 0 && k < count; k++)
-			if (!find_box(cs, &key, list[k].name))
-				return false;
+		for (int k = 0; key.node == 0 && k < count; k++) {
+			struct box *b = find_box(cs, &key, list[k].name);
+			if (!b)
+				b = add_box(cs, &key, list[k].name, 0);
+			all = all && b->version > 0;
+		}
 	}
-	return true;
+	return all;
 }
 
 bool agent_credential_is_ready(struct agent_credentials *cs, struct agent_order *o)
 {
-	if (!o->credentials || has_boxes(cs, o))
+	if (!o->credentials || expect_boxes(cs, o))
 		return true;
 	if (o->credential_call == 0)
 		o->credential_call = want_call(cs);
@@ -306,17 +313,30 @@ bool agent_credential_is_idle(const struct agent_credentials *cs)
 	return idle;
 }
 
-void agent_credential_record(struct agent_credentials *cs, const struct record_key *key, const struct fields *record)
+static void drop_boxes(struct agent_credentials *cs, const struct record_key *key)
 {
-	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
-	bool refused = kind && strcmp(kind, "refused") == 0 && again && strcmp(again, "0") == 0;
 	int kept = 0, before = cs->count;
-	if (!refused && !(kind && strcmp(kind, "end") == 0))
-		return;
 	for (int i = 0; i < cs->count; i++)
 		if (!record_key_equal(&cs->boxes[i].key, key))
 			cs->boxes[kept++] = cs->boxes[i];
 	cs->count = kept;
 	if (kept < before)
 		credential_box_remove(key);
+}
+
+void agent_credential_drop(struct agent_credentials *cs, const struct agent_order *o)
+{
+	for (int i = 0; o->credentials && i < o->start_count; i++) {
+		struct record_key key = agent_order_key(o, &o->starts[i]);
+		if (!is_running(NULL, &key))
+			drop_boxes(cs, &key);
+	}
+}
+
+void agent_credential_record(struct agent_credentials *cs, const struct record_key *key, const struct fields *record)
+{
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
+	bool refused = kind && strcmp(kind, "refused") == 0 && again && strcmp(again, "0") == 0;
+	if (refused || (kind && strcmp(kind, "end") == 0))
+		drop_boxes(cs, key);
 }

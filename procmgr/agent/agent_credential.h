@@ -28,6 +28,9 @@ void agent_credential_ask(struct agent_credentials *cs);
 void agent_credential_poll(struct agent_credentials *cs);
 bool agent_credential_is_idle(const struct agent_credentials *cs);
 
+/* Remove the boxes of an order that was dropped before it was sent. */
+void agent_credential_drop(struct agent_credentials *cs, const struct agent_order *o);
+
 /* Handle a record of the journal: the boxes of an attempt that has ended or was refused are removed. */
 void agent_credential_record(struct agent_credentials *cs, const struct record_key *key, const struct fields *record);
 

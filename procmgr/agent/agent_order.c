@@ -438,6 +438,9 @@ static void remove_in_state(struct agent_orders *os, enum agent_order_state stat
 
 void agent_order_drop_waiting(struct agent_orders *os)
 {
+	for (int i = 0; i < os->count; i++)
+		if (os->list[i].state == AGENT_ORDER_WAITING && os->list[i].is_launch)
+			agent_credential_drop(os->credentials, &os->list[i]);
 	remove_in_state(os, AGENT_ORDER_WAITING);
 }
 
