@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/box.h"
+#include "lib/crash.h"
 #include "lib/log.h"
 #include "procmgr/keeper/credential_folder.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -159,6 +160,7 @@ static bool deliver_all(struct keeper *k, struct err *e)
 			return err_set(e, "credential \"%s\": %.400s", c->list[i].credential.name,
 				       gone ? "the node did not get it" : why.message);
 		}
+		crash_point(CRASH_keeper_credential_given);
 	}
 	return true;
 }
@@ -173,6 +175,7 @@ static bool open_all(struct keeper *k, struct err *e)
 	if (!credential_folder_make(&k->credentials->folder, k->job->dir, k->name, k->tag, &k->owner, k->credentials->count, e))
 		return false;
 	k->delivered = &k->credentials->variables;
+	crash_point(CRASH_keeper_credential_folder);
 	return deliver_all(k, e) && credentials_name(k->credentials, e);
 }
 
@@ -266,6 +269,8 @@ void keeper_credential_look(struct keeper *k)
 		return;
 	for (int i = 0; i < c->count; i++) {
 		bool changed = look_at(k, &c->list[i]);
+		if (changed)
+			crash_point(CRASH_keeper_credential_renewed);
 		keys_changed = keys_changed || (changed && c->list[i].credential.kind == CREDENTIAL_SSH_KEY);
 	}
 	if (!keys_changed || !keeper_ending_is_busy(k))
