@@ -86,7 +86,7 @@ over() {
 	cat >wide.sh <<-'END'
 		#!/bin/bash
 		#ROTA --nodes=2 --ntasks-per-node=1
-		rota run --nodes=2 --ntasks=2 bash -c 'cat "$ROTA_CREDENTIALS/notes"; echo " $(cat "$BEARER_TOKEN_FILE") $ROTA_NODE $BEARER_TOKEN_FILE"' | sort -k3 >of-all
+		rota run --nodes=2 --ntasks=2 bash -c 'echo "$(cat "$ROTA_CREDENTIALS/notes") $(cat "$BEARER_TOKEN_FILE") $ROTA_NODE $BEARER_TOKEN_FILE"' | sort -k3 >of-all
 		BEARER_TOKEN_FILE=/mine rota run --nodes=2 --ntasks=2 bash -c 'echo "$BEARER_TOKEN_FILE"' >of-mine
 	END
 	job=$(rota submit --parsable --output=out --cred=notes,proxy wide.sh)
