@@ -373,6 +373,7 @@ declare
 	v_name text := internal.request_text(p_request, 'name');
 	v_role text := internal.caller_role(p_uid, p_user);
 	v_changed boolean := false;
+	v_done boolean;
 	v_names text[];
 	v_rows jsonb[];
 	v_one text;
@@ -418,7 +419,9 @@ begin
 			internal.node_login_change(p_user, v_action, v_names, p_request -> 'values'));
 	end if;
 	foreach v_one in array v_names loop
-		v_changed := internal.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values') or v_changed;
+		-- Not in one expression: PostgreSQL may leave out a call whose result does not matter.
+		v_done := internal.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values');
+		v_changed := v_changed or v_done;
 	end loop;
 	notify rota_schedule;
 	notify rota_event;
