@@ -70,6 +70,7 @@ grant execute on function
 	api.schedule_refuse(bigint, bigint[], int[], text[]),
 	api.schedule_plan(bigint, jsonb, bigint[], int[]),
 	api.schedule_power(bigint, int[]),
+	api.schedule_image(bigint, int[], text[]),
 	api.daemon_register(text, text, int, text)
 to rota_jobmgr_leader;
 grant execute on function

@@ -337,7 +337,8 @@ create type internal.planned_step as (
 	spec_end int,
 	auth text,
 	sample_s int,
-	reservation text
+	reservation text,
+	image text
 );
 comment on type internal.planned_step is
 	'A step as the translator plans it: a member of "steps" of a plan, and of "common" where it does not say otherwise. '

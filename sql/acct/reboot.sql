@@ -1,10 +1,10 @@
 -- Reboots of nodes.
 create view acct.node_reboot with (security_barrier) as
 select r.reboot_id, r.node_id, r.node, r.state, r.reason, r.made_by, r.made_at, r.asap, r.next_state, r.drained, r.run_id, r.began_at,
-	r.issued_at, r.ended_at, extract(epoch from r.ended_at - r.began_at) as out_s, r.message
+	r.issued_at, r.ended_at, extract(epoch from r.ended_at - r.began_at) as out_s, r.message, r.image
 from rota.node_reboot r
 where (select a.reads_all from acct.me a);
-comment on view acct.node_reboot is 'Reboots of nodes that operators asked for, one row for each node; for analysts.';
+comment on view acct.node_reboot is 'Reboots of nodes, one row for each node: those that operators asked for, and those for another image; for analysts.';
 comment on column acct.node_reboot.reboot_id is 'Number of the reboot; later ones have higher numbers.';
 comment on column acct.node_reboot.node_id is 'Key of the node, which may have been deleted since.';
 comment on column acct.node_reboot.node is 'Name of the node.';
@@ -12,7 +12,7 @@ comment on column acct.node_reboot.state is
 	'waiting: for the node to be idle; running: the program is due or runs; booting: the program has succeeded; done: the node has '
 	'registered with another boot; failed: it has not, or the program failed; cancelled: before the program was due.';
 comment on column acct.node_reboot.reason is 'Why it is rebooted.';
-comment on column acct.node_reboot.made_by is 'Who asked for it: a user''s name.';
+comment on column acct.node_reboot.made_by is 'Who asked for it: a user''s name, schedule (a step needs the image) or nodemgrd (back to the default image).';
 comment on column acct.node_reboot.made_at is 'When it was asked for.';
 comment on column acct.node_reboot.asap is 'Whether nothing new starts on the node before it is rebooted; else it is rebooted when it happens to be idle.';
 comment on column acct.node_reboot.next_state is
@@ -24,3 +24,4 @@ comment on column acct.node_reboot.issued_at is 'When the program had succeeded;
 comment on column acct.node_reboot.ended_at is 'When it was over; null: it is not.';
 comment on column acct.node_reboot.out_s is 'Seconds from began_at to ended_at: for so long the node was out of use while nothing ran there; null: it is not over.';
 comment on column acct.node_reboot.message is 'Why it failed or was cancelled; null: it was not.';
+comment on column acct.node_reboot.image is 'Image with which the node has to come back; null: any.';

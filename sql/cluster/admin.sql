@@ -12,6 +12,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		('price', 'price', 'price', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('carbon', 'carbon_intensity', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('grant', 'account_grant', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+		('image', 'node_image', 'image', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
 		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is,
 		name_like)
 	where t.object = p_object;
@@ -28,6 +29,7 @@ declare
 	v_used int;
 begin
 	if p_object = 'node' then
+		perform internal.object_need('image', array[p_set ->> 'default_image']) where p_set ->> 'default_image' is not null;
 		perform from node n where n.name = p_name for no key update;
 		select u.* into v_held from node n join node_used u on u.node_id = n.node_id where n.name = p_name;
 		if (p_set ->> 'cpus')::bigint < v_held.cpus_used then
@@ -37,6 +39,9 @@ begin
 			raise exception '% MiB of node "%" are in use', v_held.mem_used_mb, p_name using errcode = 'RT409',
 				hint = 'Drain the node and wait for its steps to end.';
 		end if;
+	elsif p_object = 'image' then
+		perform internal.object_need('account', array(select jsonb_array_elements_text(p_set -> 'accounts')))
+		where jsonb_typeof(p_set -> 'accounts') = 'array';
 	elsif p_object = 'license' then
 		select l.used into v_used from license l where l.license = p_name for no key update;
 		if (p_set ->> 'total')::bigint < v_used then
@@ -259,7 +264,7 @@ begin
 			when 'user' then 'Names of users are of letters, digits, "_", ".", "-", "@" and "\", and begin with a '
 				'letter, a digit or "_".'
 			else 'Names are of letters, digits, "_", "." and "-"' || case
-				when p_object in ('node', 'reservation') then ', 63 at most,'
+				when p_object in ('node', 'reservation', 'image') then ', 63 at most,'
 				else '' end || ' and begin with a letter'
 				|| case p_object when 'license' then '.' else ' or digit.' end end;
 	end if;
@@ -381,7 +386,7 @@ begin
 	if not exists (select from internal.admin_table(v_object)) then
 		raise exception 'there is no object "%"', v_object using errcode = 'RT422',
 			hint = 'Objects are partition, node, account, user, association, qos, license, setting, price, grant, '
-				'carbon and reservation.';
+				'carbon, image and reservation.';
 	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead', 'enroll', 'revoke')
 		or (v_action in ('drain', 'resume', 'dead', 'enroll', 'revoke') and v_object <> 'node') then
 		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422',
@@ -428,6 +433,6 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon or '
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon, image or '
 	'reservation; drain or resume nodes, declare them dead, or open and close their logins (internal.node_login_change). Action show answers its row as well, of several nodes their rows. Request {object, '
 	'action, name, values}. Answer {object, name, action, changed, row, rows, logins}.';

@@ -22,6 +22,9 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('node', 'mem_mb', 'mem_mb', 'int [0,)'), ('node', 'features', 'features', 'list'),
 		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'),
 			('node', 'gres', '+gres', 'text'), ('node', 'power_saving', 'power_saving', 'bool'),
+			('node', 'default_image', 'default_image', 'word'),
+		('image', 'users', 'users', 'list'), ('image', 'accounts', 'accounts', 'list'),
+			('image', 'expected', 'expected_s', 'time [1,2147483647]'), ('image', 'failures', 'failures', 'int [0,0]'),
 		('node', 'partitions', '+partitions', 'list'), ('node', 'login', '+login', 'text'), ('node', 'reason', '+reason', 'text'),
 		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'),
 		('node', 'failing', '+failing', 'word'),
@@ -201,7 +204,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	from partition p where p_object = 'partition' and p.partition = p_name
 	union all
 	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight,
-		'hardware_check', n.hardware_check, 'power', n.power, 'power_saving', n.power_saving,
+		'hardware_check', n.hardware_check, 'power', n.power, 'power_saving', n.power_saving, 'image', n.image, 'default_image', n.default_image,
 		'state', n.state, 'reason', n.reason, 'login', n.login, 'login_next', n.login_next,
 		'notices',
 		(select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps))
@@ -236,6 +239,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	select to_jsonb(q) || internal.admin_limits('qos', q.qos) from qos q where p_object = 'qos' and q.qos = p_name
 	union all
 	select to_jsonb(l) - 'used' from license l where p_object = 'license' and l.license = p_name
+	union all
+	select to_jsonb(i) from node_image i where p_object = 'image' and i.image = p_name
 	union all
 	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name
 	union all

@@ -52,6 +52,38 @@ end $$;
 comment on function internal.submit_check_reservation(text, text, text, text, internal.planned_step[], internal.planned_step) is
 	'Refuse a reservation that is none, is over, is closed to the owner, or has too few nodes of the partition.';
 
+create function internal.submit_check_image(p_user text, p_account text, p_partition text, p_script text,
+	p_steps internal.planned_step[], p_step internal.planned_step) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_line constant int := internal.submit_line(p_steps, p_step.line, 'image');
+	v_one node_image;
+	v_nodes int;
+begin
+	select * into v_one from node_image i where i.image = p_step.image;
+	select count(*) into v_nodes from partition_node pn
+	join node n on n.node_id = pn.node_id and (n.image = p_step.image or (n.image is not null and n.default_image is not null))
+	where pn.partition = p_partition;
+	if v_one.image is null then
+		perform internal.submit_refuse(p_script, v_line, 'image', format('there is no image "%s"', p_step.image),
+			'Ask your administrator for its name.');
+	elsif (v_one.users, v_one.accounts) <> ('{}', '{}')
+		and not (p_user = any (v_one.users) or coalesce(p_account = any (v_one.accounts), false)) then
+		perform internal.submit_refuse(p_script, v_line, 'image', format('you may not use image "%s"', p_step.image),
+			'It is open to the users and accounts on its list.');
+	elsif internal.image_failed(v_one) then
+		perform internal.submit_refuse(p_script, v_line, 'image',
+			format('nodes could not be booted with image "%s" %s times in a row', p_step.image, v_one.failures),
+			'An administrator opens it again when it is repaired.');
+	elsif v_nodes < p_step.nodes_min then
+		perform internal.submit_refuse(p_script, v_line, 'image',
+			format('%s nodes asked for; of partition "%s", %s have image "%s" or may be booted with it', p_step.nodes_min, p_partition,
+			v_nodes, p_step.image), null);
+	end if;
+end $$;
+comment on function internal.submit_check_image(text, text, text, text, internal.planned_step[], internal.planned_step) is
+	'Refuse an image that is none, is closed to the owner, has failed too often, or that too few nodes of the partition may have.';
+
 create function internal.submit_distinct(p_steps internal.planned_step[]) returns internal.planned_step[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
@@ -64,11 +96,11 @@ begin
 				mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude,
 				time_limit_s, time_min_s, begin_at, deadline_at, "array",
 				requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s,
-				reservation, nr)
+				reservation, image, nr)
 			group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 				s.mem_per_cpu_mb, s.gres, s.licenses,
 				s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive,
-				s.nodes_max, s.sample_s, s.reservation
+				s.nodes_max, s.sample_s, s.reservation, s.image
 		) x
 		order by x.nr);
 end $$;
@@ -291,9 +323,13 @@ begin
 		-- Most steps request none of the rest.
 		continue
 			when v_tops is null
-			and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation) = 0;
+			and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation,
+				v_step.image) = 0;
 		if v_step.reservation is not null then
 			perform internal.submit_check_reservation(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
+		end if;
+		if v_step.image is not null then
+			perform internal.submit_check_image(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
 		end if;
 		if v_step.gres <> '{}' then
 			perform internal.submit_check_gres(v_part.partition, p_script, v_step);

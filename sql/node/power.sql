@@ -139,7 +139,7 @@ begin
 		join node_lease l on l.node_id = i.node_id and l.lost_at is null
 		where i.since < clock_timestamp() - make_interval(secs => p_idle_s)
 			-- A step that waits for other nodes to be powered on starts on these.
-			and not exists (select from plan p where p.reason = 'power' and i.node_id = any (p.nodes))
+			and not exists (select from plan p where p.reason in ('power', 'image') and i.node_id = any (p.nodes))
 		order by i.since, i.node_id
 	loop
 		continue when exists (
@@ -252,7 +252,8 @@ comment on function api.schedule_power(bigint, int[]) is
 	'Have nodes powered on that steps are to start on. One that is being powered off stays on, if its program has not begun; else '
 	'it is powered on when it is off. Answers how many. RT412: no longer leader.';
 
-create function api.power_take(p_term bigint, p_have bigint[], p_limit int) returns table (run_id bigint, action text, node text, label text)
+create function api.power_take(p_term bigint, p_have bigint[], p_limit int) returns table (run_id bigint, action text, node text, image text,
+	label text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -273,10 +274,13 @@ begin
 		set tries = r.tries + 1, began_at = clock_timestamp()
 		from due d
 		where r.run_id = d.run_id and r.ended_at is null
-		returning r.run_id, r.action, r.node
+		returning r.run_id, r.action, r.node, r.node_id
 	)
-	select t.run_id, t.action, t.node, format('%s of node %s', case t.action when 'reboot' then t.action else 'power_' || t.action end, t.node)
-	from taken t order by t.run_id;
+	select t.run_id, t.action, t.node, b.image,
+		format('%s of node %s%s', case t.action when 'reboot' then t.action else 'power_' || t.action end, t.node, ' with image ' || b.image)
+	from taken t
+	left join node_reboot b on t.action = 'reboot' and b.node_id = t.node_id and b.run_id = t.run_id
+	order by t.run_id;
 end $$;
 comment on function api.power_take(bigint, bigint[], int) is
 	'Programs that power or boot nodes, that are to run and are not under way (p_have), p_limit at most: power-ons first. One that an earlier '

@@ -1,4 +1,4 @@
--- Reboots of nodes that operators ask for.
+-- Reboots of nodes: those that operators ask for, and those for another image (sql/node/image.sql).
 --
 -- Called by: operators (api.reboot), nodemgrd (api.reboot_judge), and the end of the program hooks.reboot (internal.power_ended).
 --
@@ -89,8 +89,9 @@ create function internal.reboot_fail(p_reboot rota.node_reboot, p_actor text, p_
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	perform internal.reboot_end(p_reboot, 'failed', p_message);
+	update node_image set failures = failures + 1 where image = p_reboot.image;
 	-- A node that somebody has drained for another reason keeps that reason.
-	perform internal.node_state_set(n.node_id, 'drain', p_actor, format('could not be rebooted: %s', p_message))
+	perform internal.node_state_set(n.node_id, 'drain', p_actor, format('could not be rebooted%s: %s', ' with image ' || p_reboot.image, p_message))
 	from node n
 	where n.node_id = p_reboot.node_id and (n.state <> 'drain' or n.reason = internal.reboot_reason(p_reboot));
 end $$;
@@ -101,15 +102,19 @@ create function internal.reboot_finish(p_reboot rota.node_reboot, p_actor text) 
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node node;
-	v_short constant text := internal.node_shortfall(p_reboot.node_id);
+	v_short text := internal.node_shortfall(p_reboot.node_id);
 	v_own boolean;
 begin
 	select * into v_node from node n where n.node_id = p_reboot.node_id;
+	if p_reboot.image <> coalesce(v_node.image, '') then
+		v_short := concat_ws('; ', format('came back with %s', coalesce('image ' || v_node.image, 'no image')), v_short);
+	end if;
 	if v_short is not null then
 		perform internal.reboot_fail(p_reboot, p_actor, v_short);
 		return;
 	end if;
 	perform internal.reboot_end(p_reboot, 'done', null);
+	update node_image set failures = 0 where image = p_reboot.image and failures > 0;
 	v_own := p_reboot.drained and v_node.reason = internal.reboot_reason(p_reboot);
 	if v_node.state <> 'drain'
 		or not (v_own or (p_reboot.next_state is not distinct from 'resume' and v_node.reason is not distinct from p_reboot.drained_for)) then
@@ -153,14 +158,26 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_due int[];
+	v_idle int[];
+	v_node node;
 	v_one node_reboot;
 	v_was text;
 begin
-	if not exists (select from node_reboot r where r.ended_at is null) or not pg_try_advisory_xact_lock(hashtext('rota reboot_judge')) then
+	if not exists (select from node_reboot r where r.ended_at is null) and not internal.image_judged()
+		or not pg_try_advisory_xact_lock(hashtext('rota reboot_judge')) then
 		return; -- there is nothing to do, or another nodemgrd does it
 	end if;
+	if internal.image_hold() then
+		return; -- the next call goes on, with locks of its own
+	end if;
 	v_due := array(select r.node_id from node_reboot r where r.ended_at is null and internal.reboot_verdict(r) is not null);
-	perform internal.node_lock(v_due);
+	v_idle := array(select n.node_id from internal.image_idle() n);
+	perform internal.node_lock(v_due || v_idle);
+	for v_node in select n.* from node n where n.node_id = any (v_idle) order by n.node_id loop
+		if internal.image_change(v_node, v_node.default_image, 'nodemgrd') then
+			return query select n.name, v_node.state, n.state, n.reason from node n where n.node_id = v_node.node_id;
+		end if;
+	end loop;
 	for v_one in select r.* from node_reboot r where r.node_id = any (v_due) and r.ended_at is null order by r.node_id loop
 		select n.state into v_was from node n where n.node_id = v_one.node_id;
 		perform internal.reboot_settle(v_one);
@@ -169,8 +186,8 @@ begin
 	end loop;
 end $$;
 comment on function api.reboot_judge() is
-	'Have nodes booted that are to be rebooted and are idle, and see which are back, or did not come in time. Answers which nodes '
-	'changed their state. Without a reboot that is not over, it does nothing.';
+	'Have nodes booted that are to be rebooted and are idle, or are idle with another image than their default one; see which are back, '
+	'or did not come in time; hold the steps that ask for an image that has failed too often. Answers which nodes changed their state.';
 
 create function internal.reboot_ended(p_run rota.power_run) returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -208,7 +208,7 @@ begin
 	end if;
 	v_serve := internal.node_lock(array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n));
 	v_at := clock_timestamp(); -- see internal.allocation_take
-	if not v_serve then
+	if not v_serve or internal.image_is_wrong(v_decided) then
 		raise exception 'a node of the start is no longer ready to run steps' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 	-- The leader's row is locked, so what any decision before this one has started is seen here.

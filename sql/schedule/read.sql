@@ -2,17 +2,22 @@
 
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
-	gres jsonb, gres_total jsonb, weight int, failing boolean, power text)
+	gres jsonb, gres_total jsonb, weight int, failing boolean, power text, image text, default_image text, ready_at double precision)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, n.state,
+	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, case when b.image is null then n.state else 'up' end,
 		case when f.node_id is null then n.features else n.features || 'failing'::text end,
-		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null, n.power
+		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null,
+		case when b.image is null then n.power else 'powering_on' end, coalesce(b.image, n.image), n.default_image,
+		extract(epoch from b.began_at + make_interval(secs => i.expected_s))::double precision
 	from node n
 	join node_used u on u.node_id = n.node_id
 	left join node_notice f on f.node_id = n.node_id and f.kind = 'failing'
+	left join node_reboot b on b.node_id = n.node_id and b.ended_at is null and b.image is not null and n.state = 'drain'
+		and n.reason = internal.reboot_reason(b)
+	left join node_image i on i.image = b.image
 	left join (
 		select x.node_id, jsonb_object_agg(x.gres, x.free) as free, jsonb_object_agg(x.gres, x.total) as total
 		from (
@@ -28,7 +33,7 @@ begin
 end $$;
 comment on function api.schedule_nodes() is
 	'All nodes with what they have and what is used; gres: {"gpu": [free units]}. Nodes marked as failing have the feature '
-	'"failing".';
+	'"failing". One that is being booted with another image is up with that image, and powered on at ready_at.';
 
 create function api.schedule_partitions()
 returns table (partition text, priority int, state text, max_time_s bigint, default_time_s bigint, max_nodes int, node_ids int[])
