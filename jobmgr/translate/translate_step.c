@@ -68,6 +68,13 @@ static void step_put_memory(struct translation *t, json_t *json, const struct tr
 		   which == OPTION_ID_MEM_PER_CPU ? json_incref(translate_value(t, s, OPTION_ID_MEM_PER_CPU)) : json_null());
 }
 
+/* Returns the name that an option gives; JSON null without one, or for "none". */
+static json_t *step_name_or_null(struct translation *t, const struct translate_step *s, enum option_id id)
+{
+	const char *name = json_string_value(translate_value(t, s, id));
+	return name && strcmp(name, "none") != 0 ? json_string(name) : json_null();
+}
+
 static json_t *step_default_keep(void)
 {
 	return json_pack("{s:b, s:b, s:b, s:b}", "cpus", 0, "mem", 1, "gres", 1, "licenses", 1);
@@ -88,8 +95,8 @@ static void step_put_size(struct translation *t, json_t *json, const struct tran
 	option_put(json, "constraint", step_value_or(t, s, OPTION_ID_CONSTRAINT, json_string("")));
 	option_put(json, "nodelist", step_value_or(t, s, OPTION_ID_NODELIST, json_array()));
 	option_put(json, "exclude", step_value_or(t, s, OPTION_ID_EXCLUDE, json_array()));
-	const char *reservation = json_string_value(translate_value(t, s, OPTION_ID_RESERVATION));
-	option_put(json, "reservation", reservation && strcmp(reservation, "none") != 0 ? json_string(reservation) : json_null());
+	option_put(json, "reservation", step_name_or_null(t, s, OPTION_ID_RESERVATION));
+	option_put(json, "image", step_name_or_null(t, s, OPTION_ID_IMAGE));
 }
 
 json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids, size_t count)

@@ -2,7 +2,7 @@
  *
  * Called by: verb/grow.c.
  * Invariants:
- * - The job has the account, quality of service, partition and reservation of the step, which the database verifies.
+ * - The job has the account, quality of service, partition, reservation and image of the step, which the database verifies.
  * - With --nodes=+2, each node is an element of an array, so it starts as soon as there is one node, and is given back alone. */
 #include "bin/rota/steps/growth.h"
 
@@ -137,6 +137,7 @@ static json_t *growth_options(const json_t *job, const json_t *step, const struc
 	add_text(options, "qos", format_text(job, "qos"));
 	add_text(options, "partition", format_text(step, "partition"));
 	add_text(options, "reservation", format_text(step, "reservation"));
+	add_text(options, "image", format_text(step, "image"));
 	if (r->nodes > 0)
 		add_node(options, step, r);
 	else
