@@ -34,7 +34,7 @@ enum stage {
 	STAGE_SNAPSHOT, /* read tick, the whole snapshot, and launch rows that the signer will most likely need */
 	STAGE_REQUESTS, /* read requests of queued steps that are not cached; after STAGE_QUEUE also the rest of the snapshot */
 	STAGE_DECIDE,	/* run the scheduler, without SQL calls */
-	STAGE_WAKE,	/* ask for the power of nodes that are off and on which steps are placed */
+	STAGE_WAKE,	/* ask for the power of nodes that are off, and for the images of nodes, on which steps are placed */
 	STAGE_LAUNCH,	/* read the launch rows of the starts, unless they were prefetched */
 	STAGE_COMMIT,	/* commit starts with their signed launch requests, and refusals of rows that fail verification */
 	STAGE_PLAN	/* write the changes of the plan, after a full scan */
@@ -263,10 +263,28 @@ static void wake_answered(struct db *db, PGresult *result, const struct err *e, 
 	cycle_answered(c);
 }
 
+static void cycle_ask_images(struct lead_cycle *c)
+{
+	struct db_array *nodes = db_array_new(), *images = db_array_new();
+
+	for (size_t i = 0; i < c->result->image_count; i++) {
+		db_array_int(nodes, c->result->images[i].node_id);
+		db_array_text(images, c->result->images[i].image);
+	}
+	c->waiting++;
+	db_call(c->db, API_schedule_image,
+		(struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}, {db_array_literal(images), -1}}, 3,
+		wake_answered, c);
+	db_array_free(nodes);
+	db_array_free(images);
+}
+
 static void cycle_wake(struct lead_cycle *c)
 {
 	struct db_array *nodes;
 
+	if (c->result->image_count)
+		cycle_ask_images(c);
 	if (!c->result->wake_count)
 		return;
 	nodes = db_array_new();

@@ -48,6 +48,9 @@ static const struct column node_columns[] = {
 	{"weight", lead_read_int, AT(schedule_node, weight)},
 	{"failing", lead_read_bool, AT(schedule_node, failing)},
 	{"power", lead_read_power, AT(schedule_node, power)},
+	{"image", lead_read_text, AT(schedule_node, image)},
+	{"default_image", lead_read_text, AT(schedule_node, default_image)},
+	{"ready_at", lead_read_double, AT(schedule_node, ready_at)},
 };
 
 static const struct column partition_columns[] = {
@@ -126,6 +129,7 @@ static const struct column pending_columns[] = {
 	{"array_size", lead_read_int, AT(schedule_pending, array_size)},
 	{"admitted", lead_read_ints, AT(schedule_pending, admitted)},
 	{"reservation", lead_read_int, AT(schedule_pending, reservation)},
+	{"image", lead_read_text, AT(schedule_pending, image)},
 };
 
 static const struct column key_columns[] = {

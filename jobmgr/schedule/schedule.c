@@ -7,7 +7,8 @@
  *    reservations, which bind all partitions. Without backfill nothing starts behind a blocking step.
  *  - A step that only an outage delays gets a reservation after the outage and blocks nothing: steps that end before it may
  *    start.
- *  - A step that is placed on a node that is not on yet waits for its power, and keeps its resources in this run as if it had started.
+ *  - A step that is placed on a node that is not on yet, or has another image, waits for that, and keeps its resources in this run as if
+ *    it had started.
  *  - A step that lacks only a licence blocks no nodes. It closes the licence to later steps, so small users do not starve large
  *    ones. */
 #include "jobmgr/schedule/schedule.h"
@@ -15,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_cycle.h"
 #include "jobmgr/schedule/schedule_explain.h"
 
@@ -122,50 +124,86 @@ static void decide_add_ends(struct schedule_cycle *cycle, const struct schedule_
 	}
 }
 
-/* Returns for which nodes the placed gang waits, in words, or NULL if all its nodes are on. */
-static const char *decide_explain_power(const struct schedule_cycle *cycle)
+/* What a placed gang waits for at its nodes. */
+struct node_wait {
+	const char *names; /* the first ones */
+	size_t count;
+	double ready_at; /* the latest time at which one is expected to be ready; 0: not known */
+};
+
+static void node_wait_add(struct schedule_arena *arena, struct node_wait *wait, const struct schedule_node *node)
 {
 	enum { NAMES_MOST = 4 };
-	struct schedule_arena *arena = cycle->cluster->arena;
-	size_t count, asleep = 0;
-	const struct schedule_placed *placed = schedule_placement_placed(cycle->placement, &count);
-	const char *names = "";
-	for (size_t i = 0; i < count; i++) {
-		const struct schedule_taken *taken = schedule_placement_taken(cycle->placement, &placed[i]);
-		for (size_t k = 0; k < placed[i].node_count; k++) {
-			const struct schedule_node *node = cycle->cluster->node[taken[k].node_index];
-			if (node->power == SCHEDULE_POWER_ON)
-				continue;
-			if (asleep < NAMES_MOST)
-				names = schedule_arena_print(arena, "%s%s%s", names, asleep ? ", " : "", node->name);
-			asleep++;
-		}
-	}
-	if (!asleep)
-		return NULL;
-	return schedule_arena_print(arena, "waits for node%s %s%s to be powered on", asleep == 1 ? "" : "s", names,
-				    asleep > NAMES_MOST ? " and others" : "");
+	if (wait->count < NAMES_MOST)
+		wait->names = schedule_arena_print(arena, "%s%s%s", wait->count ? wait->names : "", wait->count ? ", " : "",
+						   node->name);
+	else if (wait->count == NAMES_MOST)
+		wait->names = schedule_arena_print(arena, "%s and others", wait->names);
+	wait->count++;
+	wait->ready_at = fmax(wait->ready_at, node->ready_at);
 }
 
-/* Record that the placed gang starts, or that it waits for the power of its nodes. */
+static const char *node_wait_explain(struct schedule_arena *arena, const struct node_wait *wait, const char *what)
+{
+	const char *text =
+		schedule_arena_print(arena, "waits for node%s %s to be %s", wait->count == 1 ? "" : "s", wait->names, what);
+	return wait->ready_at > 0 ? schedule_arena_print(arena, "%s, ready about %s", text,
+							 schedule_explain_at(arena, wait->ready_at) + strlen("at "))
+				  : text;
+}
+
+/* Does the placed gang wait for its nodes: for the right image, or to be powered on? Sets `cause` if it does. */
+static bool decide_waits_for_nodes(const struct schedule_cycle *cycle, const struct schedule_gang *gang,
+				   struct schedule_cause *cause)
+{
+	const struct schedule_cluster *c = cycle->cluster;
+	struct node_wait power = {0}, image = {0};
+	size_t count;
+	const struct schedule_placed *placed = schedule_placement_placed(cycle->placement, &count);
+	const char *name = NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct schedule_taken *taken = schedule_placement_taken(cycle->placement, &placed[i]);
+		const char *asked = gang->member[placed[i].member].step->image;
+		for (size_t k = 0; k < placed[i].node_count; k++) {
+			size_t node_index = (size_t)taken[k].node_index;
+			const struct schedule_node *node = c->node[node_index];
+			if (schedule_bits_has(c->changing, node_index) ||
+			    schedule_cluster_image(c, asked, node_index) == SCHEDULE_IMAGE_OTHER) {
+				node_wait_add(c->arena, &image, node);
+				name = asked ? asked : node->default_image;
+			} else if (node->power != SCHEDULE_POWER_ON) {
+				node_wait_add(c->arena, &power, node);
+			}
+		}
+	}
+	*cause = (struct schedule_cause){.reason = image.count ? SCHEDULE_IMAGE : SCHEDULE_POWER, .step = -1};
+	if (image.count)
+		cause->message =
+			node_wait_explain(c->arena, &image, schedule_arena_print(c->arena, "booted with image %s", name));
+	else if (power.count)
+		cause->message = node_wait_explain(c->arena, &power, "powered on");
+	return cause->message != NULL;
+}
+
+/* Record that the placed gang starts, or that it waits for its nodes. */
 static void decide_record_start(struct schedule_cycle *cycle, const struct schedule_gang *gang)
 {
 	size_t count;
 	const struct schedule_placed *placed = schedule_placement_placed(cycle->placement, &count);
-	const char *power = decide_explain_power(cycle);
+	struct schedule_cause cause;
 	bool backfilled = false;
+	cycle->waits_for_nodes = decide_waits_for_nodes(cycle, gang, &cause);
 	for (size_t i = 0; i < gang->count; i++)
 		backfilled |= schedule_cycle_partition(cycle, &gang->member[i])->blocked;
 	for (size_t i = 0; i < count; i++) {
 		const struct schedule_member *member = &gang->member[placed[i].member];
 		const struct schedule_taken *taken = schedule_placement_taken(cycle->placement, &placed[i]);
-		if (power)
-			schedule_record_power(cycle->record, member, &placed[i], taken, power);
+		if (cycle->waits_for_nodes)
+			schedule_record_node_wait(cycle->record, member, &placed[i], taken, &cause);
 		else
 			schedule_record_start(cycle->record, member, &placed[i], taken, backfilled);
 		decide_add_ends(cycle, member, &placed[i], taken);
 	}
-	cycle->waits_for_power = power != NULL;
 	cycle->fit->last_request = count == 1 && placed->node_count == 1 ? gang->member[0].request : NULL;
 	if (!cycle->fit->last_request)
 		return;
@@ -239,7 +277,7 @@ static struct schedule_cause decide_find_cause(struct schedule_cycle *cycle, str
 	return schedule_explain_resources(arena, cycle->profile, gang->member[*stuck].request, nodes_free);
 }
 
-/* Start the gang, or have it wait for the power of its nodes alone. Returns false if the gang waits for `cause`; then `stuck` is the
+/* Start the gang, or have it wait for the power or the image of its nodes alone. Returns false if the gang waits for `cause`; then `stuck` is the
  * member that does not fit. */
 static bool decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck, struct schedule_cause *cause)
 {
@@ -418,7 +456,7 @@ static void cycle_run_array(struct schedule_cycle *cycle, struct schedule_gang *
 	while (schedule_gang_next_position(member) && starts && (free_slots < 0 || started < free_slots)) {
 		starts = decide_gang(cycle, gang, &stuck, &cause);
 		started += starts;
-		any_started |= starts && !cycle->waits_for_power;
+		any_started |= starts && !cycle->waits_for_nodes;
 		member->position += starts;
 	}
 	if (any_started)
@@ -440,7 +478,7 @@ static void cycle_run_gang(struct schedule_cycle *cycle, struct schedule_gang *g
 	if (array) {
 		cycle_run_array(cycle, gang);
 	} else if (decide_gang(cycle, gang, &stuck, &cause)) {
-		for (size_t i = 0; i < gang->count && !cycle->waits_for_power; i++)
+		for (size_t i = 0; i < gang->count && !cycle->waits_for_nodes; i++)
 			cycle_release_reserved(cycle, &gang->member[i]);
 	} else {
 		wait_gang(cycle, gang, stuck, &cause);
@@ -485,6 +523,7 @@ const char *schedule_reason_name(enum schedule_reason reason)
 		[SCHEDULE_ARRAY_LIMIT] = "array_limit",
 		[SCHEDULE_MAINTENANCE] = "maintenance",
 		[SCHEDULE_RESERVATION] = "reservation",
+		[SCHEDULE_IMAGE] = "image",
 		[SCHEDULE_POWER] = "power",
 	};
 	return name[reason];

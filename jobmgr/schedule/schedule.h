@@ -48,6 +48,9 @@ struct schedule_node {
 	bool usable;  /* the node is up, and neither drained nor lost; nothing starts on a node that is not usable */
 	bool failing; /* the node is expected to fail, so it is chosen last */
 	enum schedule_power power;
+	const char *image;	   /* image of the node, or the one that it is being booted with; NULL: it names none */
+	const char *default_image; /* image for steps that ask for none; NULL: the node is never booted with another image */
+	double ready_at;	   /* when it is expected to be on with an image that it is being booted with; 0: it is not */
 	const char *const *features;
 	size_t feature_count;
 	const struct schedule_gres *gres;
@@ -123,6 +126,7 @@ struct schedule_pending {
 	const struct schedule_amount *licenses;
 	size_t license_count;
 	bool exclusive;		     /* the step needs free nodes and gets all their CPUs and memory */
+	const char *image;	     /* image of its nodes; NULL: the default image of each */
 	const char *constraint;	     /* expression over node features with & | ! and parentheses; NULL or "": any node */
 	const char *const *nodelist; /* names of the only nodes that the step may use; none: all nodes */
 	size_t nodelist_count;
@@ -222,6 +226,7 @@ enum schedule_reason {
 	SCHEDULE_ARRAY_LIMIT, /* as many elements of the array run as its %limit allows */
 	SCHEDULE_MAINTENANCE, /* enough resources are free, but the step would run into an outage */
 	SCHEDULE_RESERVATION, /* the step's administrative reservation has not begun, or is over */
+	SCHEDULE_IMAGE, /* the step starts when nodes that it is placed on are booted with its image; their resources are kept for it */
 	SCHEDULE_POWER, /* the step starts when nodes that it is placed on are powered on; their resources are kept for it */
 };
 
@@ -239,6 +244,12 @@ struct schedule_wait {
 	const char *message; /* reason for the wait in one line, for users */
 };
 
+/* A node to boot with another image. */
+struct schedule_image {
+	int node_id;
+	const char *image;
+};
+
 struct schedule_result {
 	const struct schedule_start *starts; /* starts in the order of decision; members of a gang are adjacent */
 	size_t start_count;
@@ -246,6 +257,8 @@ struct schedule_result {
 	size_t wait_count;
 	const int *wake_ids; /* ids of nodes to power on, each once: they are off, and steps are placed on them */
 	size_t wake_count;
+	const struct schedule_image *images; /* idle nodes to boot with another image, on which steps are placed */
+	size_t image_count;
 	size_t evaluations; /* placement attempts: the cost of the cycle */
 };
 

@@ -2,7 +2,7 @@
  *
  * Called by: schedule.c, once at the start.
  * Invariants:
- *  - After the index is made, only the free amounts and the taken devices change. */
+ *  - After the index is made, only the free amounts, the taken devices and the images of nodes change. */
 #include "jobmgr/schedule/schedule_cluster.h"
 
 #include <ctype.h>
@@ -260,6 +260,48 @@ static void cluster_fill_node_sets(struct schedule_cluster *c)
 	}
 }
 
+/* Returns the image that a step needs on a node; NULL: any. */
+static const char *image_needed(const struct schedule_node *node, const char *image)
+{
+	return image ? image : node->image ? node->default_image : NULL;
+}
+
+enum schedule_image_state schedule_cluster_image(const struct schedule_cluster *cluster, const char *image, size_t node_index)
+{
+	const struct schedule_node *node = cluster->node[node_index];
+	const char *needed, *has;
+	if (!cluster->has_images)
+		return SCHEDULE_IMAGE_RIGHT;
+	needed = image_needed(node, image);
+	has = cluster->image[node_index];
+	if (!needed || (has && !strcmp(needed, has)))
+		return SCHEDULE_IMAGE_RIGHT;
+	if (!has || !node->default_image || schedule_bits_has(cluster->changing, node_index))
+		return SCHEDULE_IMAGE_WRONG;
+	return SCHEDULE_IMAGE_OTHER;
+}
+
+void schedule_cluster_change_image(const struct schedule_cluster *cluster, const char *image, size_t node_index)
+{
+	cluster->image[node_index] = image_needed(cluster->node[node_index], image);
+	schedule_bits_add(cluster->changing, node_index);
+}
+
+static void cluster_fill_images(struct schedule_cluster *c)
+{
+	c->image = schedule_arena_take(c->arena, c->nodes, sizeof *c->image);
+	c->changing = schedule_cluster_bits(c);
+	for (size_t node_index = 0; node_index < c->nodes; node_index++) {
+		const struct schedule_node *node = c->node[node_index];
+		c->image[node_index] = node->image;
+		c->has_images |= node->default_image != NULL;
+		if (node->ready_at > 0)
+			schedule_bits_add(c->changing, node_index);
+	}
+	for (size_t i = 0; i < c->snapshot->pending_count && !c->has_images; i++)
+		c->has_images = c->snapshot->pending[i].image != NULL;
+}
+
 struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot)
 {
 	struct schedule_cluster *c = schedule_arena_take(arena, 1, sizeof *c);
@@ -278,5 +320,6 @@ struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, cons
 	cluster_rank_nodes(c);
 	cluster_fill_amounts(c);
 	cluster_fill_node_sets(c);
+	cluster_fill_images(c);
 	return c;
 }

@@ -48,8 +48,9 @@ const char *schedule_explain_request(const struct schedule_cluster *cluster, con
 		text = schedule_arena_print(arena, "%s, %s:%lld a node", text,
 					    cluster->gres.name[request->gres[i].kind - SCHEDULE_FIRST_GRES],
 					    (long long)request->gres[i].count);
-	return schedule_arena_print(arena, "%s on %s%s", text, explain_nodes(arena, request),
+	text = schedule_arena_print(arena, "%s on %s%s", text, explain_nodes(arena, request),
 				    request->exclusive ? " for itself" : "");
+	return request->step->image ? schedule_arena_print(arena, "%s with image %s", text, request->step->image) : text;
 }
 
 const char *schedule_explain_pending(struct schedule_arena *arena, const struct schedule_pending *step)

@@ -106,9 +106,9 @@ size_t schedule_record_starts(const struct schedule_record *record, const struct
 }
 
 /* Does the step have a reason of its own that stays? */
-static bool record_waits_for_power(const struct schedule_wait *wait)
+static bool record_waits_for_nodes(const struct schedule_wait *wait)
 {
-	return wait->message && wait->reason == SCHEDULE_POWER;
+	return wait->message && (wait->reason == SCHEDULE_POWER || wait->reason == SCHEDULE_IMAGE);
 }
 
 /* Add a node to those on which a step is expected to start. The list has room for as many as the next power of two. */
@@ -127,24 +127,29 @@ static void record_add_node(struct schedule_record *record, struct schedule_wait
 	list[wait->node_count++] = id;
 }
 
-void schedule_record_power(struct schedule_record *record, const struct schedule_member *member,
-			   const struct schedule_placed *placed, const struct schedule_taken *taken, const char *message)
+void schedule_record_node_wait(struct schedule_record *record, const struct schedule_member *member,
+			       const struct schedule_placed *placed, const struct schedule_taken *taken,
+			       const struct schedule_cause *cause)
 {
-	const struct schedule_cause cause = {.reason = SCHEDULE_POWER, .step = -1, .message = message};
+	const struct schedule_cluster *c = record->cluster;
 	struct schedule_wait *wait = &record->wait[member->pending];
-	schedule_record_wait(record, member->pending, &cause);
+	schedule_record_wait(record, member->pending, cause);
 	for (size_t i = 0; i < placed->node_count; i++) {
-		const struct schedule_node *node = record->cluster->node[taken[i].node_index];
+		size_t node_index = (size_t)taken[i].node_index;
+		const struct schedule_node *node = c->node[node_index];
+		const char *image = member->step->image;
 		record_add_node(record, wait, node->id);
+		if (schedule_cluster_image(c, image, node_index) == SCHEDULE_IMAGE_OTHER)
+			schedule_cluster_change_image(c, image, node_index);
 		if (node->power == SCHEDULE_POWER_OFF)
-			schedule_bits_add(record->wake, (size_t)taken[i].node_index);
+			schedule_bits_add(record->wake, node_index);
 	}
 }
 
 void schedule_record_wait(struct schedule_record *record, size_t pending, const struct schedule_cause *cause)
 {
 	const struct schedule_pending *step = &record->cluster->snapshot->pending[pending];
-	if (record_waits_for_power(&record->wait[pending]))
+	if (record_waits_for_nodes(&record->wait[pending]))
 		return;
 	record->wait[pending] = (struct schedule_wait){.pending = pending,
 						       .job = step->job,
@@ -191,6 +196,18 @@ static const int *record_list_wake(const struct schedule_record *record, size_t 
 	return list;
 }
 
+/* Returns the nodes to boot with another image, in the order of their names. One that is not on is powered on first. */
+static const struct schedule_image *record_list_images(const struct schedule_record *record, size_t *count)
+{
+	const struct schedule_cluster *c = record->cluster;
+	struct schedule_image *list = schedule_arena_take(c->arena, schedule_bits_count(c->changing, c->words), sizeof *list);
+	*count = 0;
+	for (size_t node_index = 0; node_index < c->nodes; node_index++)
+		if (schedule_bits_has(c->changing, node_index) && c->node[node_index]->power == SCHEDULE_POWER_ON)
+			list[(*count)++] = (struct schedule_image){c->node[node_index]->id, c->image[node_index]};
+	return list;
+}
+
 struct schedule_result *schedule_record_finish(struct schedule_record *record, size_t evaluations)
 {
 	struct result *result = schedule_arena_take(record->cluster->arena, 1, sizeof *result);
@@ -204,6 +221,7 @@ struct schedule_result *schedule_record_finish(struct schedule_record *record, s
 						  .wait_count = waits,
 						  .evaluations = evaluations};
 	result->result.wake_ids = record_list_wake(record, &result->result.wake_count);
+	result->result.images = record_list_images(record, &result->result.image_count);
 	result->arena = record->cluster->arena;
 	return &result->result;
 }

@@ -40,19 +40,38 @@ static struct lead_rows *load(enum lead_set set, const char *const *pairs)
 static void nodes(void **state)
 {
 	static const char *const row[] = {
-		"node_id",     "7",
-		"name",	       "n7",
-		"cpus",	       "8",
-		"cpus_used",   "3",
-		"mem_mb",      "4096",
-		"mem_used_mb", "1024",
-		"state",       "up",
-		"features",    "{fast,\"big mem\",\"a\\\"b\"}",
-		"gres",	       "{\"gpu\": [1, 3]}",
-		"gres_total",  "{\"gpu\": 4, \"fpga\": 1}",
-		"weight",      "2",
-		"failing",     "t",
-		"power",       "powering_on",
+		"node_id",
+		"7",
+		"name",
+		"n7",
+		"cpus",
+		"8",
+		"cpus_used",
+		"3",
+		"mem_mb",
+		"4096",
+		"mem_used_mb",
+		"1024",
+		"state",
+		"up",
+		"features",
+		"{fast,\"big mem\",\"a\\\"b\"}",
+		"gres",
+		"{\"gpu\": [1, 3]}",
+		"gres_total",
+		"{\"gpu\": 4, \"fpga\": 1}",
+		"weight",
+		"2",
+		"failing",
+		"t",
+		"power",
+		"powering_on",
+		"image",
+		"el9",
+		"default_image",
+		NULL,
+		"ready_at",
+		"1020.5",
 		NULL,
 	};
 	struct lead_rows *rows = load(LEAD_NODES, row);
@@ -81,6 +100,9 @@ static void nodes(void **state)
 	assert_int_equal(n->weight, 2);
 	assert_true(n->failing);
 	assert_int_equal(n->power, SCHEDULE_POWER_COMING);
+	assert_string_equal(n->image, "el9");
+	assert_null(n->default_image);
+	assert_float_equal(n->ready_at, 1020.5, 0);
 	lead_rows_free(rows);
 }
 
@@ -220,6 +242,8 @@ static const char *const pending_row[] = {
 	"{3}",
 	"reservation",
 	"3",
+	"image",
+	"el9",
 	"steady",
 	"t",
 	NULL,
@@ -232,6 +256,7 @@ static void pending(void **state)
 
 	(void)state;
 	assert_int_equal(rows->snapshot.pending_count, 1);
+	assert_string_equal(p->image, "el9");
 	assert_int_equal(p->nodes_min, 2);
 	assert_int_equal(p->nodes_max, 0);
 	assert_int_equal(p->mem_mb, 0);

@@ -93,7 +93,8 @@ static inline void check_units(const struct check *c)
 				for (size_t r = 0; r < c->w->snapshot.running_count; r++) {
 					const struct schedule_running *row = &c->w->running[r];
 					had |= row->reserved && row->job == start->job && row->reserved_for == start->step &&
-					       row->node_id == share->node_id && row->gres_count && row->gres[0].device[0] == unit;
+					       row->node_id == share->node_id && row->gres_count &&
+					       row->gres[0].device[0] == unit;
 				}
 				assert_true(had && !given[node][unit]);
 				given[node][unit] = true;
@@ -142,7 +143,8 @@ static inline void check_share(const struct check *c, const struct schedule_pend
 	const struct schedule_node *node = world_node(c->w, share->node_id);
 	const struct schedule_partition *partition = partition_of(c->w, p->partition);
 	int cpus = share->tasks * (p->cpus_per_task ? p->cpus_per_task : 1);
-	assert_true(node->usable && node->power == SCHEDULE_POWER_ON && listed(partition->node_ids, partition->node_count, node->id));
+	assert_true(node->usable && node->power == SCHEDULE_POWER_ON &&
+		    listed(partition->node_ids, partition->node_count, node->id));
 	assert_true(constraint_matches(p->constraint, node));
 	assert_true(!p->nodelist_count || named(p->nodelist, p->nodelist_count, node->name));
 	assert_false(named(p->exclude, p->exclude_count, node->name));
@@ -219,7 +221,8 @@ static inline void check_waits(const struct check *c)
 		assert_true(wait->message && *wait->message && (isnan(wait->expected_at) || wait->expected_at > s->now));
 		waits[wait->pending]++;
 		const struct schedule_pending *p = &s->pending[wait->pending];
-		double at = wait->reason == SCHEDULE_POWER ? s->now : wait->expected_at;
+		bool for_nodes = wait->reason == SCHEDULE_POWER || wait->reason == SCHEDULE_IMAGE;
+		double at = for_nodes ? s->now : wait->expected_at;
 		for (size_t k = 0; k < wait->node_count && p->time_limit_s && !p->time_min_s && p->deadline_at <= 0; k++)
 			if (!partition_of(c->w, p->partition)->max_time_s)
 				check_outages(c, p, wait->node_ids[k], at, at + (double)p->time_limit_s);
@@ -239,7 +242,8 @@ static inline void check_waits(const struct check *c)
 	for (size_t i = 0; i < s->pending_count; i++) {
 		const struct schedule_pending *p = &s->pending[i];
 		int wanted = p->array_size ? array_left(p) : 1;
-		assert_true(c->started[i] <= wanted && (p->array_free_slots < 0 || !p->array_size || c->started[i] <= p->array_free_slots));
+		assert_true(c->started[i] <= wanted &&
+			    (p->array_free_slots < 0 || !p->array_size || c->started[i] <= p->array_free_slots));
 		if (!p->with_count)
 			assert_int_equal(waits[i], c->started[i] < wanted);
 	}
@@ -268,6 +272,26 @@ static inline void check_sets(const struct check *c)
 	}
 }
 
+/* Each step starts on nodes with its image, and only whole free nodes are booted with another one. */
+static inline void check_images(const struct check *c)
+{
+	const struct schedule_snapshot *s = &c->w->snapshot;
+	for (size_t p = 0; p < s->pending_count; p++)
+		for (size_t n = 0; n < s->node_count; n++) {
+			const struct schedule_node *node = &s->nodes[n];
+			const char *image = s->pending[p].image ? s->pending[p].image : node->image ? node->default_image : NULL;
+			assert_true(!image || !c->take[p][n][0] || (node->image && !strcmp(image, node->image)));
+		}
+	for (size_t i = 0; i < c->result->image_count; i++) {
+		size_t n = (size_t)c->result->images[i].node_id - 1;
+		const struct schedule_node *node = &s->nodes[n];
+		assert_true(node->default_image && node->image && strcmp(node->image, c->result->images[i].image));
+		assert_true(node->usable && node->power == SCHEDULE_POWER_ON && !node->cpus_used && !node->mem_used_mb);
+		for (size_t p = 0; p < s->pending_count; p++)
+			assert_int_equal(c->take[p][n][0], 0);
+	}
+}
+
 static inline void check_result(struct world *w, const struct schedule_result *result)
 {
 	struct check *c = calloc(1, sizeof *c);
@@ -276,6 +300,7 @@ static inline void check_result(struct world *w, const struct schedule_result *r
 	check_fill(c);
 	check_amounts(c);
 	check_units(c);
+	check_images(c);
 	for (size_t i = 0; i < result->start_count; i++)
 		check_start(c, &result->starts[i]);
 	check_waits(c);

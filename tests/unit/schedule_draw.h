@@ -6,7 +6,9 @@
  *	A t=120
  *	B resources a +300 on n1
  * and, if nodes are to be powered on, a line with these:
- *	wake n1,n2 */
+ *	wake n1,n2
+ * and for each node to boot with another image:
+ *	boot n1 el9 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAW_H
 #define ROTA_TESTS_SCHEDULE_DRAW_H
 
@@ -101,6 +103,10 @@ static inline const char *draw_answer(struct draw *d, const struct schedule_poli
 			if (d->node[k].id == result->wake_ids[i])
 				draw_say(d, "%s%s%s", i ? "," : "wake ", d->node[k].name,
 					 i + 1 == result->wake_count ? "\n" : "");
+	for (size_t i = 0; i < result->image_count; i++)
+		for (size_t k = 0; k < d->snapshot.node_count; k++)
+			if (d->node[k].id == result->images[i].node_id)
+				draw_say(d, "boot %s %s\n", d->node[k].name, result->images[i].image);
 	schedule_result_free(result);
 	return d->text;
 }

@@ -27,6 +27,8 @@ static void test_rules(void **state)
 			seed_now = seed;
 			if (i == 3)
 				world_power_off(w);
+			if (i == 2 || i == 4)
+				world_add_images(w);
 			struct schedule_result *result = schedule_run(&w->snapshot, &policies[i % 3]);
 			check_result(w, result);
 			schedule_result_free(result);

@@ -87,6 +87,18 @@ static inline void world_power_off(struct world *w)
 			w->node[i].power = (enum schedule_power)world_roll(w, 3);
 }
 
+/* Give nodes images, most of which may be changed, and have some steps ask for one. */
+static inline void world_add_images(struct world *w)
+{
+	static const char *const images[] = {"a", "b", NULL};
+	for (size_t i = 0; i < w->snapshot.node_count; i++) {
+		w->node[i].image = images[world_roll(w, 3)];
+		w->node[i].default_image = world_one_in(w, 4) ? NULL : "a";
+	}
+	for (size_t i = 0; i < w->snapshot.pending_count; i++)
+		w->pending[i].image = images[world_roll(w, 3)];
+}
+
 static inline void world_add_partition(struct world *w, int i)
 {
 	int *id = schedule_arena_take(w->arena, w->snapshot.node_count, sizeof *id);
