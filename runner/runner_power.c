@@ -16,7 +16,7 @@
 #include "runner/hook_environment.h"
 #include "runner/runner_parts.h"
 
-enum { POWER_NAME_MOST = 63 }; /* as in the check of rota.node.name */
+enum { POWER_NAME_MOST = 63 }; /* as in the checks of rota.node.name and rota.node_image.image */
 
 struct runner_power {
 	struct hook_set programs;
@@ -92,7 +92,7 @@ static void power_report(struct runner *r)
 		db_array_free(columns[i]);
 }
 
-/* Is it the name of a node, which no program takes for an option? */
+/* Is it the name of a node or an image, which no program takes for an option? */
 static bool power_name_is_valid(const char *name)
 {
 	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -130,13 +130,16 @@ static void power_start(struct runner *r, const PGresult *result, int row)
 	struct hook *h = hook_new(strtoll(db_text(result, row, "run_id"), NULL, 10), db_text(result, row, "label"), program.path,
 				  program.kind);
 	bool started = false;
-	char *arguments[] = {(char *)name, NULL};
+	const char *image = db_text(result, row, "image");
+	char *arguments[] = {(char *)name, *image ? (char *)image : NULL, NULL};
 	char **environment = hook_environment(NULL, 0, r->conf->instance_name);
 
 	if (!*program.path)
 		snprintf(h->message, sizeof h->message, "no program hooks.%.40s is configured", program.setting);
 	else if (!power_name_is_valid(name))
 		snprintf(h->message, sizeof h->message, "\"%.100s\" is not the name of a node", name);
+	else if (*image && !power_name_is_valid(image))
+		snprintf(h->message, sizeof h->message, "\"%.100s\" is not the name of an image", image);
 	else
 		started = hook_start(h, r->base,
 				     &(struct hook_start){.arguments = arguments,

@@ -1,16 +1,21 @@
-/* agent_hardware.c - finds the hardware of the node with hwloc.
+/* agent_hardware.c - finds the hardware of the node with hwloc, and the image that it was booted with.
  *
  * Called by: agent.c at each registration.
- * Invariants: a number that was not found is left out. */
+ * Invariants: a number or an image that was not found is left out. */
 #include "procmgr/agent/agent_hardware.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <hwloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "lib/log.h"
 #include "procmgr/record/lease.h"
+
+enum { IMAGE_NAME_MOST = 63 }; /* as in the check of rota.node.image */
 
 static int count_objects(hwloc_topology_t topology, hwloc_obj_type_t type)
 {
@@ -97,6 +102,27 @@ const char *agent_version(const struct conf *conf)
 	return conf->launcher_dry_run ? ROTA_VERSION " (dry run)" : ROTA_VERSION;
 }
 
+/* Add the image that a file names to the facts of a node. A file that names none adds nothing, so that no image is right. */
+static void image_add(json_t *facts, const char *path)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+	char name[IMAGE_NAME_MOST + 2] = "";
+	FILE *file = *path ? fopen(path, "re") : NULL;
+
+	if (!file) {
+		if (*path)
+			log_warning("could not open %s, so this node reports no image: %s", path, strerror(errno));
+		return;
+	}
+	if (fgets(name, sizeof name, file))
+		name[strcspn(name, "\n")] = '\0';
+	fclose(file);
+	if (isalnum((unsigned char)*name) && strspn(name, letters) == strlen(name) && strlen(name) <= IMAGE_NAME_MOST)
+		json_object_set_new(facts, "image", json_string(name));
+	else
+		log_warning("the first line of %s is not the name of an image, so this node reports none", path);
+}
+
 json_t *agent_hardware_facts(const struct conf *conf, const char *node)
 {
 	char host[256] = "", boot[LEASE_BOOT_SIZE];
@@ -106,5 +132,6 @@ json_t *agent_hardware_facts(const struct conf *conf, const char *node)
 	json_t *one = json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:i}", "name", node, "boot_id",
 				*boot ? json_string(boot) : json_null(), "version", agent_version(conf), "pid", (int)getpid(),
 				"address", host, "found", find_hardware(), "lease_s", conf->node_lease);
+	image_add(one, conf->node_image_file);
 	return json_pack("{s:[o]}", "nodes", one);
 }
