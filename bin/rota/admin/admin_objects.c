@@ -18,6 +18,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"price", {ROW_ACTIONS}},
 	{"grant", {ROW_ACTIONS}},
 	{"carbon", {ROW_ACTIONS}},
+	{"image", {ROW_ACTIONS}},
 	{"reservation", {ROW_ACTIONS}},
 	{"hook", {"list", "show", "retry", "status"}},
 	{"pool", {"list"}},
