@@ -94,7 +94,7 @@ verbs() {
 	run -2 rota admin node drain n1
 	[[ $output == *"--reason"* ]]
 	run -2 rota admin node
-	[[ $output == *"drain, resume, dead, enroll or revoke"* ]]
+	[[ $output == *"enroll, revoke, reboot, cancel-reboot or reboots"* ]]
 	run -2 rota admin account
 	[[ $output == *"show or delete"* ]]
 	run -2 rota nodes 'n[1-'

@@ -1,31 +1,18 @@
 #!/usr/bin/env bats
-# Nodes that operators have rebooted. Each node is a tree of processes in namespaces of its own, with a boot id of its own. The program
-# hooks.reboot asks a provisioner, which stands for the controllers of the machines, to tear the tree down and make another one.
+# Nodes that operators have rebooted. A provisioner, which stands for the controllers of the machines, tears them down and makes them anew.
 
 load helper
+load provisioner
 
 setup_file() {
 	export ALICE=rota-reb-a$$
 	SITE=$(mktemp -d /tmp/rota-reboot.XXXXXX) # where the daemons' account can go
 	export SITE
 	[ "$(id -u)" = 0 ] || return 0
-	chmod 0755 "$SITE"
-	mkdir -m 0777 "$SITE/ask" "$SITE/calls"
-	mkdir -m 0755 "$SITE/now" "$SITE/boot" "$SITE/programs"
-	cat >"$SITE/programs/reboot" <<-END
-		#!/bin/bash
-		# reboot NODE: now/ says how the machine behaves.
-		echo "\$*" >"$SITE/calls/\$1.\$\$"
-		while [ -e "$SITE/now/hangs" ]; do sleep 0.1; done
-		if [ -e "$SITE/now/\$1.fails" ]; then echo "the controller of \$1 does not answer"; exit 3; fi
-		touch "$SITE/ask/\$1"
-		while [ -e "$SITE/ask/\$1" ]; do sleep 0.1; done
-		echo "booting \$1"
-	END
-	chmod 0755 "$SITE/programs/reboot"
+	site_make
 	users_add "$ALICE"
 	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
-		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_off="$SITE/programs/reboot" --set hooks.power_timeout=20
+		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_off="$SITE/programs/reboot" --set hooks.power_timeout=120
 	rota admin setting change flap_count --value=0
 	provisioner 3>&- &
 	PROVISIONER=$!
@@ -41,39 +28,6 @@ teardown_file() {
 	users_remove "$ALICE" || status=1
 	rm -rf -- "$SITE"
 	return "$status"
-}
-
-# node_processes NODE: the launcher and the process manager of the node, and idle keepers.
-node_processes() {
-	instance_processes | awk -v node="--node $1" 'index($0 " ", node " ") { print $1 }'
-}
-
-# node_start NODE: make the node, with a boot id that no node had.
-node_start() {
-	cat /proc/sys/kernel/random/uuid >"$SITE/boot/$1.new"
-	chmod 0644 "$SITE/boot/$1.new"
-	mv "$SITE/boot/$1.new" "$SITE/boot/$1"
-	setsid unshare --mount --uts --ipc --fork sh -c 'mount --bind "$0" /proc/sys/kernel/random/boot_id && hostname "$1" && shift && exec "$@"' \
-		"$SITE/boot/$1" "$1" rota-launcher --config "$ROTA_HOME/etc/rota.conf" --node "$1" >>"$ROTA_HOME/log/launcher.$1.log" 2>&1 3>&- &
-}
-
-# provisioner: make nodes anew, as the program asks. With now/NODE.dead, the node does not come; with now/NODE.stuck, it stays as it is.
-provisioner() {
-	local ask node
-	while [ ! -e "$SITE/stop" ]; do
-		for ask in "$SITE"/ask/*; do
-			[ -e "$ask" ] || continue
-			node=${ask##*/}
-			if [ ! -e "$SITE/now/$node.stuck" ]; then
-				while [ -n "$(node_processes "$node")" ]; do
-					kill -9 $(node_processes "$node") 2>/dev/null || true
-				done
-				[ -e "$SITE/now/$node.dead" ] || node_start "$node"
-			fi
-			rm "$ask"
-		done
-		sleep 0.1
-	done
 }
 
 setup() {
@@ -225,7 +179,7 @@ completed_on() { # JOB NODE
 	[ "$(reason_of n1)" = 'could not be rebooted: did not register with another boot within 8 s' ]
 	[ "$(reason_of n2)" = 'could not be rebooted: did not register with another boot within 8 s' ]
 	# Repaired: it comes, and serves when the operator says so.
-	node_start n1
+	node_start n1 none
 	node_is n1 drain
 	rota admin node resume 'n[1-2]' || true
 	audit

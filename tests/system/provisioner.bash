@@ -1,0 +1,66 @@
+# provisioner.bash - nodes that are torn down and made anew, as the program hooks.reboot asks. Each node is a tree of processes in
+# namespaces of its own, with a boot id and a root file system of its own: below SITE/os, a node sees what is in SITE/images/IMAGE.
+
+# site_make: the folders, and the program hooks.reboot, in SITE, where the daemons' account can go.
+site_make() {
+	chmod 0755 "$SITE"
+	mkdir -m 0777 "$SITE/ask" "$SITE/calls"
+	mkdir -m 0755 "$SITE/now" "$SITE/boot" "$SITE/programs" "$SITE/os" "$SITE/images"
+	cat >"$SITE/programs/reboot" <<-END
+		#!/bin/bash
+		# reboot NODE [IMAGE]: now/ says how the machine behaves.
+		echo "\$*" >"$SITE/calls/\$1.\$\$"
+		while [ -e "$SITE/now/hangs" ]; do sleep 0.1; done
+		if [ -e "$SITE/now/\$1.fails" ]; then echo "the controller of \$1 does not answer"; exit 3; fi
+		echo "\${2:-}" >"$SITE/ask/.\$1"
+		mv "$SITE/ask/.\$1" "$SITE/ask/\$1"
+		while [ -e "$SITE/ask/\$1" ]; do sleep 0.1; done
+		echo "booting \$1"
+	END
+	chmod 0755 "$SITE/programs/reboot"
+	image_make none
+	rm "$SITE/images/none/image"
+}
+
+# image_make IMAGE: a root file system that has its name in the file `image`.
+image_make() {
+	mkdir -m 0755 "$SITE/images/$1"
+	echo "$1" >"$SITE/images/$1/image"
+}
+
+# node_processes NODE: the launcher and the process manager of the node, and idle keepers.
+node_processes() {
+	instance_processes | awk -v node="--node $1" 'index($0 " ", node " ") { print $1 }'
+}
+
+# node_start NODE IMAGE: make the node, with a boot id that no node had.
+node_start() {
+	cat /proc/sys/kernel/random/uuid >"$SITE/boot/$1.new"
+	chmod 0644 "$SITE/boot/$1.new"
+	mv "$SITE/boot/$1.new" "$SITE/boot/$1"
+	setsid unshare --mount --uts --ipc --fork sh -c 'mount --bind "$0" /proc/sys/kernel/random/boot_id && mount --bind "$1" "$2" &&
+		hostname "$3" && shift 3 && exec "$@"' "$SITE/boot/$1" "$SITE/images/$2" "$SITE/os" "$1" \
+		rota-launcher --config "$ROTA_HOME/etc/rota.conf" --node "$1" >>"$ROTA_HOME/log/launcher.$1.log" 2>&1 3>&- &
+}
+
+# provisioner [IMAGE]: make nodes anew, as the program asks, with this image if it names none. With now/NODE.dead, the node does not
+# come; with now/NODE.stuck, it stays as it is; with now/NODE.image, it has the image that this file names, whatever was asked for.
+provisioner() {
+	local ask node image
+	while [ ! -e "$SITE/stop" ]; do
+		for ask in "$SITE"/ask/*; do
+			[ -e "$ask" ] || continue
+			node=${ask##*/}
+			image=$(cat "$ask")
+			[ ! -e "$SITE/now/$node.image" ] || image=$(cat "$SITE/now/$node.image")
+			if [ ! -e "$SITE/now/$node.stuck" ]; then
+				while [ -n "$(node_processes "$node")" ]; do
+					kill -9 $(node_processes "$node") 2>/dev/null || true
+				done
+				[ -e "$SITE/now/$node.dead" ] || node_start "$node" "${image:-${1:-none}}"
+			fi
+			rm "$ask"
+		done
+		sleep 0.1
+	done
+}
