@@ -89,7 +89,7 @@ static void test_evict(void **state)
 static void test_hardware(void **state)
 {
 	(void)state;
-	struct conf conf = {.node_lease = 30};
+	struct conf conf = {.node_lease = 30, .node_image_file = ""};
 	json_t *facts = agent_hardware_facts(&conf, "n1"), *one = json_array_get(json_object_get(facts, "nodes"), 0);
 	json_t *found = json_object_get(one, "found");
 	assert_string_equal(json_string_value(json_object_get(one, "name")), "n1");
@@ -100,13 +100,44 @@ static void test_hardware(void **state)
 	json_decref(facts);
 }
 
+/* Returns the image that a node reports when the file has this text; malloc'ed, NULL: none. */
+static char *image_of(const char *text)
+{
+	char path[] = "/tmp/rota-image-test.XXXXXX";
+	struct conf conf = {.node_lease = 30, .node_image_file = path};
+	int fd = mkstemp(path);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	json_t *facts = agent_hardware_facts(&conf, "n1"), *one = json_array_get(json_object_get(facts, "nodes"), 0);
+	const char *image = json_string_value(json_object_get(one, "image"));
+	char *copy = image ? strdup(image) : NULL;
+	json_decref(facts);
+	unlink(path);
+	return copy;
+}
+
+static void test_image(void **state)
+{
+	static const char *const bad[] = {"", "\n", "-x", "../x", "a b", "el9\x01", "\xff", NULL};
+	char longest[] = "a23456789b123456789c123456789d123456789e123456789f123456789g123\nx", *image = image_of("el9\nmore\n");
+	(void)state;
+	assert_string_equal(image, "el9");
+	free(image);
+	for (size_t i = 0; bad[i]; i++)
+		assert_null(image_of(bad[i]));
+	image = image_of(longest);
+	assert_int_equal(strlen(image), 63);
+	free(image);
+	longest[63] = 'x';
+	assert_null(image_of(longest));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_put),
-		cmocka_unit_test(test_open_keeps_what_is_whole),
-		cmocka_unit_test(test_evict),
-		cmocka_unit_test(test_hardware),
+		cmocka_unit_test(test_put),   cmocka_unit_test(test_open_keeps_what_is_whole),
+		cmocka_unit_test(test_evict), cmocka_unit_test(test_hardware),
+		cmocka_unit_test(test_image),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
