@@ -10,7 +10,7 @@
 
 #include "credmgr/credd_parts.h"
 
-enum { WORK_ARGUMENTS = 8 };
+enum { WORK_ARGUMENTS = 10 };
 
 int credd_work_free_slots(const struct credd *c)
 {
@@ -73,19 +73,18 @@ void credd_work_start(struct credd_work *w, const char *action, const char *fact
 	char *arguments[WORK_ARGUMENTS + 1] = {xstrdup(action), xstrdup(w->kind)};
 	int count = 2;
 	json_t *said = json_loads(facts, 0, NULL);
-	const char *command = json_string_value(json_object_get(said, "command"));
 	json_int_t expires = json_integer_value(json_object_get(said, "expires"));
-	char *path = command ? xasprintf("%s/%s", c->conf->credentials_command_folder, command) : NULL;
 	char *end = expires ? xasprintf("%lld", (long long)expires) : NULL;
 	work_add(arguments, &count, "user", w->user);
 	work_add(arguments, &count, "refresh-url", json_string_value(json_object_get(said, "refresh_url")));
 	work_add(arguments, &count, "refresh-allowed", c->conf->credentials_refresh_allowed);
-	work_add(arguments, &count, "command", path);
+	work_add(arguments, &count, "curl", c->conf->hooks_webhook_program);
+	work_add(arguments, &count, "command", json_string_value(json_object_get(said, "command")));
+	work_add(arguments, &count, "command-folder", c->conf->credentials_command_folder);
 	work_add(arguments, &count, "expires", end);
 	w->child = child_start(c->base, arguments, w->secret, w->size, c->conf->credentials_timeout, done, w);
 	for (int i = 0; i < count; i++)
 		free(arguments[i]);
-	free(path);
 	free(end);
 	json_decref(said);
 }
