@@ -27,7 +27,8 @@
 extern char **environ;
 
 /* Environment variables that a daemon inherits: by name, or by prefix if the name ends in '*'. */
-static const char *const HANDED_ON[] = {"TZ", "ASAN_*", "UBSAN_*", "LSAN_*", "HWLOC_*", "ROTA_*", NULL};
+static const char *const HANDED_ON[] = {"TZ",	       "ASAN_*",	 "UBSAN_*",    "LSAN_*", "HWLOC_*",
+					"KRB5_CONFIG", "CURL_CA_BUNDLE", "SSL_CERT_*", "ROTA_*", NULL};
 
 void process_rest(int milliseconds)
 {
