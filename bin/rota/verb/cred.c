@@ -179,7 +179,7 @@ static void credential_print(const json_t *credential)
 	time_print("Added", credential, "made_at");
 	time_print("Changed", credential, "changed_at");
 	time_print("Expires", credential, "expires_at");
-	time_print("Renewable to", credential, "renew_until");
+	time_print("Renew until", credential, "renew_until");
 	time_print("Renewed", credential, "renewed_at");
 	fact_print("Refresh URL", format_text(credential, "refresh_url"));
 	fact_print("Command", format_text(credential, "command"));
