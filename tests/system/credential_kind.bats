@@ -30,8 +30,8 @@ credential() {
 	timeout 20 rota-credential "$@" >"$BATS_TEST_TMPDIR/renewed" 3>"$BATS_TEST_TMPDIR/facts"
 }
 
-# refused MESSAGE ACTION KIND [OPTION]... <SECRET: it fails with a message of one line that has this text, and answers nothing.
-refused() {
+# refuses MESSAGE ACTION KIND [OPTION]... <SECRET: it fails with a message of one line that has this text, and answers nothing.
+refuses() {
 	local message=$1 status=0
 	shift
 	credential "$@" 2>"$BATS_TEST_TMPDIR/error" || status=$?
@@ -88,28 +88,28 @@ program() {
 
 @test "a ticket that cannot be renewed is refused with the reason" {
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 2m
-	refused "the ticket of alice@KIND.TEST cannot be renewed any more" renew krb5 <"$BATS_TEST_TMPDIR/cache"
+	refuses "the ticket of alice@KIND.TEST cannot be renewed any more" renew krb5 <"$BATS_TEST_TMPDIR/cache"
 	ticket bob "$BATS_TEST_TMPDIR/cache" -l 2m -r 10m
 	kadmin.local -q "modprinc -allow_tix krbtgt/KIND.TEST" >/dev/null
-	refused "the KDC said: " renew krb5 <"$BATS_TEST_TMPDIR/cache"
+	refuses "the KDC said: " renew krb5 <"$BATS_TEST_TMPDIR/cache"
 	kadmin.local -q "modprinc +allow_tix krbtgt/KIND.TEST" >/dev/null
 	credential renew krb5 <"$BATS_TEST_TMPDIR/cache"
 	# without its ticket-granting ticket, a cache is of no use
 	kvno -c "FILE:$BATS_TEST_TMPDIR/cache" --out-cache "FILE:$BATS_TEST_TMPDIR/service" host/localhost
-	refused "has no ticket-granting ticket of bob@KIND.TEST" inspect krb5 <"$BATS_TEST_TMPDIR/service"
+	refuses "has no ticket-granting ticket of bob@KIND.TEST" inspect krb5 <"$BATS_TEST_TMPDIR/service"
 }
 
 @test "an expired ticket is refused" {
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 2s -r 10m
-	is_expired() { refused "the ticket of alice@KIND.TEST expired at" inspect krb5 <"$BATS_TEST_TMPDIR/cache"; }
+	is_expired() { refuses "the ticket of alice@KIND.TEST expired at" inspect krb5 <"$BATS_TEST_TMPDIR/cache"; }
 	eventually is_expired
-	refused "expired at" renew krb5 <"$BATS_TEST_TMPDIR/cache"
+	refuses "expired at" renew krb5 <"$BATS_TEST_TMPDIR/cache"
 }
 
 @test "while the KDC is away, a renewal fails and says so; then it works" {
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 2m -r 10m
 	kdc_stop
-	refused "no KDC answers" renew krb5 <"$BATS_TEST_TMPDIR/cache"
+	refuses "no KDC answers" renew krb5 <"$BATS_TEST_TMPDIR/cache"
 	kdc_start
 	credential renew krb5 <"$BATS_TEST_TMPDIR/cache"
 }
@@ -136,14 +136,14 @@ program() {
 	cp "$BATS_TEST_TMPDIR/renewed" "$BATS_TEST_TMPDIR/next"
 	credential renew token --refresh-url="$URL/token" --refresh-allowed="$URL" <"$BATS_TEST_TMPDIR/next"
 	# the service takes each refresh token once
-	refused "the token service said: invalid_grant (no such refresh token)" renew token --refresh-url="$URL/token" \
+	refuses "the token service said: invalid_grant (no such refresh token)" renew token --refresh-url="$URL/token" \
 		--refresh-allowed="$URL" <"$BATS_TEST_TMPDIR/next"
 }
 
 @test "what a token service does wrong is said, without the secret" {
 	pair >"$BATS_TEST_TMPDIR/pair"
 	ask() {
-		refused "$2" renew token --refresh-url="$URL$1" --refresh-allowed="$URL/" <"$BATS_TEST_TMPDIR/pair"
+		refuses "$2" renew token --refresh-url="$URL$1" --refresh-allowed="$URL/" <"$BATS_TEST_TMPDIR/pair"
 		run ! grep -E 'access-old|refresh-|cret' "$BATS_TEST_TMPDIR/error"
 	}
 	ask /refuse "the token service said: invalid_client"
@@ -161,7 +161,7 @@ program() {
 @test "a token service without a certificate that this host trusts gets nothing" {
 	pair >"$BATS_TEST_TMPDIR/pair"
 	: >"$SITE/asked"
-	CURL_CA_BUNDLE=$TLS/other.pem refused "could not be asked: SSL certificate problem" renew token --refresh-url="$URL/token" \
+	CURL_CA_BUNDLE=$TLS/other.pem refuses "could not be asked: SSL certificate problem" renew token --refresh-url="$URL/token" \
 		--refresh-allowed="$URL" <"$BATS_TEST_TMPDIR/pair"
 	[ ! -s "$SITE/asked" ]
 }
@@ -170,12 +170,12 @@ program() {
 	pair >"$BATS_TEST_TMPDIR/pair"
 	: >"$SITE/asked"
 	for action in inspect renew; do
-		refused "credentials.refresh_allowed" "$action" token --refresh-url="$URL/token" <"$BATS_TEST_TMPDIR/pair"
-		refused "credentials.refresh_allowed" "$action" token --refresh-url="$URL/token" --refresh-allowed="$URL/other,https://b/" \
+		refuses "credentials.refresh_allowed" "$action" token --refresh-url="$URL/token" <"$BATS_TEST_TMPDIR/pair"
+		refuses "credentials.refresh_allowed" "$action" token --refresh-url="$URL/token" --refresh-allowed="$URL/other,https://b/" \
 			<"$BATS_TEST_TMPDIR/pair"
-		refused "https://" "$action" token --refresh-url="http://${URL#*//}/token" --refresh-allowed="http://" <"$BATS_TEST_TMPDIR/pair"
-		refused "malformed" "$action" token --refresh-url="$URL/token@x#y" --refresh-allowed="$URL/" <"$BATS_TEST_TMPDIR/pair"
-		refused "https://" "$action" token --refresh-url="file://$SITE/refresh" --refresh-allowed="file://" <"$BATS_TEST_TMPDIR/pair"
+		refuses "https://" "$action" token --refresh-url="http://${URL#*//}/token" --refresh-allowed="http://" <"$BATS_TEST_TMPDIR/pair"
+		refuses "malformed" "$action" token --refresh-url="$URL/token@x#y" --refresh-allowed="$URL/" <"$BATS_TEST_TMPDIR/pair"
+		refuses "https://" "$action" token --refresh-url="file://$SITE/refresh" --refresh-allowed="file://" <"$BATS_TEST_TMPDIR/pair"
 	done
 	[ ! -s "$SITE/asked" ]
 }
@@ -201,9 +201,9 @@ program() {
 	[ "$(fact -c '[.subject, .expires, .renewable]')" = "[\"alice\",$end,false]" ]
 	credential inspect token --expires=$((end - 100)) <"$BATS_TEST_TMPDIR/jwt"
 	[ "$(fact .expires)" = $((end - 100)) ]
-	refused "it, as --expires says, expired" inspect token --expires=5 <"$BATS_TEST_TMPDIR/jwt"
-	refused "one line" inspect token <<<"two words"
-	refused "no refresh URL" renew token <"$BATS_TEST_TMPDIR/jwt"
+	refuses "it, as --expires says, expired" inspect token --expires=5 <"$BATS_TEST_TMPDIR/jwt"
+	refuses "one line" inspect token <<<"two words"
+	refuses "no refresh URL" renew token <"$BATS_TEST_TMPDIR/jwt"
 }
 
 @test "an SSH key is known by its fingerprint; one with a passphrase is refused" {
@@ -216,12 +216,12 @@ program() {
 	ssh-keygen -q -t rsa -m PEM -N '' -f "$BATS_TEST_TMPDIR/pem"
 	credential inspect ssh-key <"$BATS_TEST_TMPDIR/pem"
 	ssh-keygen -q -t ed25519 -N 'a phrase' -f "$BATS_TEST_TMPDIR/locked"
-	refused "has a passphrase" inspect ssh-key <"$BATS_TEST_TMPDIR/locked"
-	refused "no private key" inspect ssh-key <"$BATS_TEST_TMPDIR/ed25519.pub"
-	refused "no private key" inspect ssh-key </dev/null
+	refuses "has a passphrase" inspect ssh-key <"$BATS_TEST_TMPDIR/locked"
+	refuses "no private key" inspect ssh-key <"$BATS_TEST_TMPDIR/ed25519.pub"
+	refuses "no private key" inspect ssh-key </dev/null
 	head -c 5000 "$BATS_TEST_TMPDIR/rsa" | head -c -300 >"$BATS_TEST_TMPDIR/cut"
-	refused "no private key" inspect ssh-key <"$BATS_TEST_TMPDIR/cut"
-	refused "cannot be renewed; add it anew" renew ssh-key <"$BATS_TEST_TMPDIR/ed25519"
+	refuses "no private key" inspect ssh-key <"$BATS_TEST_TMPDIR/cut"
+	refuses "cannot be renewed; add it anew" renew ssh-key <"$BATS_TEST_TMPDIR/ed25519"
 }
 
 @test "a proxy stands for its owner, and ends with the first certificate that does" {
@@ -236,10 +236,10 @@ program() {
 	[ "$(fact '.expires - now | . > 170000 and . <= 172801')" = true ]
 	[ "$(fact .renewable)" = false ]
 	cat proxy.pem user.pem >no-key
-	refused "no private key" inspect x509 <no-key
+	refuses "no private key" inspect x509 <no-key
 	cat proxy.pem user.key >foreign-key
-	refused "not that of the first certificate" inspect x509 <foreign-key
-	refused "no certificate" inspect x509 </dev/null
+	refuses "not that of the first certificate" inspect x509 <foreign-key
+	refuses "no certificate" inspect x509 </dev/null
 }
 
 @test "a file can be anything, and ends when its owner says" {
@@ -249,9 +249,9 @@ program() {
 	credential inspect file --expires=9999999999 <"$BATS_TEST_TMPDIR/file"
 	[ "$(fact .expires)" = 9999999999 ]
 	printf x >>"$BATS_TEST_TMPDIR/file"
-	refused "larger than 1 MiB" inspect file <"$BATS_TEST_TMPDIR/file"
-	refused "empty" inspect file </dev/null
-	refused "only a token has a refresh URL" inspect file --refresh-url=https://a/ <<<x
+	refuses "larger than 1 MiB" inspect file <"$BATS_TEST_TMPDIR/file"
+	refuses "empty" inspect file </dev/null
+	refuses "only a token has a refresh URL" inspect file --refresh-url=https://a/ <<<x
 }
 
 @test "a program of the site makes a credential for a user" {
@@ -268,7 +268,7 @@ program() {
 
 @test "a program of the site that fails, and one that is not the site's" {
 	make() {
-		refused "$1" renew command --user=alice --command=make --command-folder="$SITE/programs" </dev/null
+		refuses "$1" renew command --user=alice --command=make --command-folder="$SITE/programs" </dev/null
 	}
 	program 'echo secret; echo "vault is sealed" >&2; exit 3'
 	make "exited with status 3: vault is sealed"
@@ -288,13 +288,13 @@ program() {
 	chmod 0755 "$SITE/outside"
 	for command in ../outside "$SITE/outside" "$SITE/programs/../outside" /bin/echo .. . .hidden ""; do
 		for action in inspect renew; do
-			refused "no program of the folder" "$action" command --user=alice --command="$command" \
+			refuses "no program of the folder" "$action" command --user=alice --command="$command" \
 				--command-folder="$SITE/programs" </dev/null
 		done
 	done
 	[ ! -e "$SITE/ran" ]
-	refused "command_folder is not set" renew command --user=alice --command=make </dev/null
-	refused "--user" renew command --command=make --command-folder="$SITE/programs" </dev/null
+	refuses "command_folder is not set" renew command --user=alice --command=make </dev/null
+	refuses "--user" renew command --command=make --command-folder="$SITE/programs" </dev/null
 }
 
 @test "misuse is said, with status 2" {

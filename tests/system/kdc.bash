@@ -1,12 +1,17 @@
 # kdc.bash - a private KDC for tests: realm KIND.TEST in the folder KDC, on a free port of this host. It reads nothing of /etc.
 
+# free_port: a port of this host that nobody has.
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 # kdc_up: make the realm, with the principals `alice`, `bob` and `host/localhost`, whose keys are in $KDC/keytab; start it.
 kdc_up() {
 	KDC=$(mktemp -d "${TMPDIR:-/tmp}/rota-kdc.XXXXXX")
 	chmod 0755 "$KDC"
 	export KDC KRB5_CONFIG=$KDC/krb5.conf KRB5_KDC_PROFILE=$KDC/kdc.conf
 	local port
-	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	port=$(free_port)
 	cat >"$KRB5_CONFIG" <<-END
 		[libdefaults]
 			default_realm = KIND.TEST
