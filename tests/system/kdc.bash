@@ -55,6 +55,7 @@ kdc_up() {
 kdc_start() {
 	krb5kdc -n >"$KDC/out.log" 2>&1 3>&- &
 	echo $! >"$KDC/pid"
+	disown # or bash reports that it was killed
 	eventually kdc_answers
 }
 
