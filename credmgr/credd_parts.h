@@ -56,14 +56,14 @@ char *credd_upload_context(const char *instance, const struct credd_row *r);
 /* Read a column of type bytea; malloc'ed. */
 unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size);
 
-/* Open the secret of a row with columns credential_id, key_version, nonce and sealed. The database is told if that fails. */
+/* Open the secret of a row with columns credential_id, key_version, nonce and sealed. A failure is reported to the database. */
 bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e);
 
 /* credd_work.c: an upload or a renewal that rota-credential works on. */
 struct credd_work {
 	struct credd_work *next;
 	struct credd *credd;
-	struct child *child; /* NULL: it has ended, and the database is told */
+	struct child *child; /* NULL: it has ended, and the database gets its result */
 	bool is_upload;	     /* else a renewal */
 	int64_t id;	     /* of the upload or the credential */
 	int64_t uid;

@@ -163,9 +163,23 @@ end $$;
 comment on function internal.credential_stop() is
 	'Close the attempts that wait for a credential that is dead by now, or for a node without a key. Their steps are held.';
 
+-- Whoever changes several uses locks them in this order first, and the credential before them.
+create function internal.credential_use_lock(p_jobs bigint[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform from rota.credential_use u
+	where u.job_id = any (p_jobs) and u.gone_at is null
+	order by u.job_id, u.step_id, u.attempt, u.node_id, u.name
+	for update;
+end $$;
+comment on function internal.credential_use_lock(bigint[]) is 'Lock the uses of credentials by attempts of these jobs that have not left their nodes.';
+
 create function internal.credential_leave() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
+	perform internal.credential_use_lock(array(select u.job_id from credential_use u where u.gone_at is null
+		and not exists (select from allocation a where a.job_id = u.job_id and a.step_id = u.step_id and a.attempt = u.attempt
+			and a.node_id = u.node_id and a.gone_at is null)));
 	update credential_use u
 	set gone_at = coalesce((select a.gone_at from allocation a where a.job_id = u.job_id and a.step_id = u.step_id
 		and a.attempt = u.attempt and a.node_id = u.node_id), now()), box = null
@@ -189,7 +203,6 @@ declare
 	v_jobs bigint[];
 	v_most constant int := 1000;
 begin
-	perform internal.credential_leave();
 	perform internal.credential_stop();
 	delete from credential_upload u where u.done_at < now() - interval '1 hour';
 	select * into v_row from credential c
@@ -215,6 +228,7 @@ begin
 		return query select 0::double precision, internal.setting_int('credential_key');
 		return;
 	end if;
+	perform internal.credential_leave();
 	return query
 	select extract(epoch from least(internal.credential_renew_at(), (
 		select min(c.expires_at) - internal.credential_margin() from credential c

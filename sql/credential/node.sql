@@ -5,6 +5,8 @@ language plpgsql security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	perform internal.node_need(p_nodes);
+	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u
+		where u.node_id = any (p_nodes) and u.gone_at is null and u.removed_at is null and u.fetched < u.boxed));
 	return query
 	with fresh as materialized (
 		select u.job_id, u.step_id, u.attempt, u.node_id, u.name, u.kind, u.boxed, u.box, u.removed_at is not null as removed

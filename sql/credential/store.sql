@@ -35,6 +35,7 @@ begin
 		renew_until = to_timestamp((p_facts ->> 'renew_until')::double precision), changed_at = now(), again_at = null,
 		failures = 0, failure = null, broken = null, warned_at = null
 	where c.credential_id = p_id;
+	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u where u.credential_id = p_id and u.gone_at is null));
 	update credential_use u set wanted = p_version
 	where u.credential_id = p_id and u.gone_at is null and u.removed_at is null;
 	notify rota_credential;
@@ -101,6 +102,7 @@ language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_node int;
 begin
+	perform internal.credential_use_lock(p_jobs);
 	for v_node in
 		with put as (
 			update credential_use u

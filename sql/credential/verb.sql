@@ -85,7 +85,12 @@ declare
 begin
 	update credential c
 	set removed_at = now(), sealed = null, nonce = null, key_version = null
-	where c.credential_id = p_credential.credential_id;
+	where c.credential_id = p_credential.credential_id and c.removed_at is null;
+	if not found then
+		raise exception 'you have no credential "%"', p_credential.name using errcode = 'RT404', hint = 'rota cred list';
+	end if;
+	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u
+		where u.credential_id = p_credential.credential_id and u.gone_at is null));
 	for v_node in
 		with gone as (
 			update credential_use u set removed_at = now(), box = null
@@ -99,7 +104,8 @@ begin
 	notify rota_credential;
 end $$;
 comment on function internal.credential_remove(rota.credential) is
-	'Delete what is sealed of a credential, and have the nodes of running attempts destroy what they have.';
+	'Delete what is sealed of a credential, and have the nodes of running attempts destroy what they have. '
+	'RT404: it was removed meanwhile.';
 
 create function api.credential(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -5,7 +5,7 @@ load helper
 
 # Sources of the daemons: everything but the client, its library, the tests and the examples.
 daemon_sources() {
-	find "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,bin} -path "$ROTA_SOURCE/bin/rota" -prune -o -name '*.c' ! -name 'http*.c' ! -name 'rota_steps.c' ! -name 'steps_connection.c' -print
+	find "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,credmgr,bin} -path "$ROTA_SOURCE/bin/rota" -prune -o -name '*.c' ! -name 'http*.c' ! -name 'rota_steps.c' ! -name 'steps_connection.c' -print
 }
 
 @test "daemons contain no blocking call" {
@@ -17,12 +17,12 @@ daemon_sources() {
 }
 
 @test "no folder includes another daemon's folder" {
-	for part in jobmgr procmgr nodemgr runner; do
-		for other in jobmgr procmgr nodemgr runner; do
+	for part in jobmgr procmgr nodemgr runner credmgr; do
+		for other in jobmgr procmgr nodemgr runner credmgr; do
 			[ "$part" = "$other" ] || run ! grep -rn "include \"$other/" "$ROTA_SOURCE/$part"
 		done
 	done
-	run ! grep -rnE 'include "(jobmgr|procmgr|nodemgr|runner|bin)/' "$ROTA_SOURCE/lib"
+	run ! grep -rnE 'include "(jobmgr|procmgr|nodemgr|runner|credmgr|bin)/' "$ROTA_SOURCE/lib"
 	# Translator and scheduler do no I/O: they include neither the API, the leader nor the database.
 	run ! grep -rnE 'include "(jobmgr/(gate|lead)/|lib/(db|http|auth)\.h)' "$ROTA_SOURCE"/jobmgr/{translate,schedule}
 	# procmgrd and the programs that run as root share records only.
@@ -40,7 +40,7 @@ daemon_sources() {
 }
 
 @test "every public header compiles alone" {
-	for header in $(cd "$ROTA_SOURCE" && find lib jobmgr procmgr nodemgr runner bin -name '*.h'); do
+	for header in $(cd "$ROTA_SOURCE" && find lib jobmgr procmgr nodemgr runner credmgr bin -name '*.h'); do
 		printf '#include "%s"\n' "$header" | cc -std=c17 -D_GNU_SOURCE -fsyntax-only -I"$ROTA_SOURCE" -I"$(pg_config --includedir)" $(pkg-config --cflags lua5.4) -x c - || {
 			echo "$header"
 			return 1
@@ -49,17 +49,17 @@ daemon_sources() {
 }
 
 @test "nothing is left open in the code" {
-	run ! grep -rnE '\b(TODO|FIXME|XXX|HACK)\b|not implemented' --include='*.[ch]' --include='*.sql' "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,bin,sql,migrations}
+	run ! grep -rnE '\b(TODO|FIXME|XXX|HACK)\b|not implemented' --include='*.[ch]' --include='*.sql' "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,credmgr,bin,sql,migrations}
 }
 
 @test "files, functions and channels that ARCHITECTURE.md names exist" {
 	cd "$ROTA_SOURCE"
 	missing=
-	for path in $(grep -oE '`(lib|jobmgr|procmgr|nodemgr|runner|sql|migrations|bin|acct|docs|tests)/[^` ]*`' ARCHITECTURE.md | tr -d '`' | sort -u); do
+	for path in $(grep -oE '`(lib|jobmgr|procmgr|nodemgr|runner|credmgr|sql|migrations|bin|acct|docs|tests)/[^` ]*`' ARCHITECTURE.md | tr -d '`' | sort -u); do
 		[ -e "$path" ] || missing+=" $path"
 	done
 	for name in $(grep -oE '`[a-z_0-9]+\(\)`' ARCHITECTURE.md | tr -d '`()' | sort -u); do
-		grep -rqE --include='*.c' "^[a-z].*\b$name\(" lib jobmgr procmgr nodemgr runner bin || missing+=" $name()"
+		grep -rqE --include='*.c' "^[a-z].*\b$name\(" lib jobmgr procmgr nodemgr runner credmgr bin || missing+=" $name()"
 	done
 	# NOTIFY channels: those of the SQL, and no others. A name that ends in "_" is followed by a node's number.
 	channels=$(grep -rhoE "(^|[^_])notify rota_[a-z_]+|pg_notify\\('rota_[a-z_]+" sql | grep -oE 'rota_[a-z_]+' | sort -u)
