@@ -88,17 +88,6 @@ static void remove_socket(const struct keeper *k, int fd)
 	unlink(path);
 }
 
-void keeper_manager_open(struct keeper *k, struct keeper_cache *cache)
-{
-	bool same = cache->step_socket > 0 && cache->step_uid == k->owner.uid && cache->step_gid == k->owner.gid;
-	if (cache->step_socket > 0 && !same)
-		remove_socket(k, cache->step_socket);
-	k->step_socket = same ? cache->step_socket : make_socket(k);
-	cache->step_socket = 0;
-	if (k->step_socket >= 0)
-		k->step_path = xasprintf("%s/spool/%s/steps", k->job->dir, k->name);
-}
-
 static bool has_connection(int fd)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -118,6 +107,8 @@ void keeper_manager_close(struct keeper *k, struct keeper_cache *cache)
 	k->step_socket = -1;
 	free(k->step_path);
 	k->step_path = NULL;
+	free(k->early_call);
+	k->early_call = NULL;
 	if (m && m->journal >= 0)
 		close(m->journal);
 	if (m && m->orphans >= 0)
@@ -375,6 +366,23 @@ static void join(struct keeper *k)
 	give_up(k);
 }
 
+void keeper_manager_open(struct keeper *k, struct keeper_cache *cache)
+{
+	bool same = cache->step_socket > 0 && cache->step_uid == k->owner.uid && cache->step_gid == k->owner.gid;
+	if (cache->step_socket > 0 && !same)
+		remove_socket(k, cache->step_socket);
+	k->step_socket = same ? cache->step_socket : make_socket(k);
+	cache->step_socket = 0;
+	if (k->step_socket >= 0)
+		k->step_path = xasprintf("%s/spool/%s/steps", k->job->dir, k->name);
+	if (!k->early_call || !may_run(k))
+		return;
+	make_manager(k);
+	k->manager->call = k->early_call;
+	k->early_call = NULL;
+	start_manager(k);
+}
+
 void keeper_manager_connect(struct keeper *k)
 {
 	make_manager(k);
@@ -451,14 +459,27 @@ bool keeper_manager_grow(struct keeper *k, const char *what, const char *growth,
 	return true;
 }
 
-/* A step manager that was killed and could not listen at its port again calls anew. Its agent then starts again too; tasks run on. */
+/* Is the socket of the step still to come? Other nodes may have their tasks already. */
+static bool may_run_later(const struct keeper *k)
+{
+	return k->step_socket < 0 && k->phase < KEEPER_DONE && k->killed_at == 0 && !k->lease_lost;
+}
+
+/* A step manager that was killed and could not listen at its port again calls anew. Its agent then starts again too; tasks run on. A call
+ * that comes during the prologs is kept. */
 bool keeper_manager_call(struct keeper *k, const char *host, const char *port, const char *key)
 {
-	if (!host || !port || !key || !is_agent(k) || !may_run(k))
+	bool later = may_run_later(k);
+	if (!host || !port || !key || !is_agent(k) || !(may_run(k) || later))
 		return false;
+	char *call = xasprintf("ROTA_STEP_HEAD=%s %s %s %s", host, port, key, k->order->spec.grows ? k->name : "-");
+	if (later) {
+		free(k->early_call);
+		k->early_call = call;
+		return true;
+	}
 	make_manager(k);
 	struct keeper_manager *m = k->manager;
-	char *call = xasprintf("ROTA_STEP_HEAD=%s %s %s %s", host, port, key, k->order->spec.grows ? k->name : "-");
 	bool same = m->call && strcmp(m->call, call) == 0;
 	free(m->call);
 	m->call = call;

@@ -154,6 +154,7 @@ struct keeper {
 	struct keeper_memory *memory;		  /* NULL before keeper_memory_begin */
 	struct keeper_lease *lease;		  /* NULL before keeper_lease_begin */
 	struct keeper_manager *manager;		  /* NULL if no program of the job has run a sub-step */
+	char *early_call;			  /* call of the first node that came before the socket of the step; NULL: none */
 	struct keeper_nodes *nodes;		  /* NULL if no node has changed, and no program has run a sub-step */
 	int step_socket;			  /* keeper_manager.c: socket for sub-steps; -1 if there is none */
 	char *step_path;			  /* keeper_manager.c: absolute path of this socket; NULL if there is none */
