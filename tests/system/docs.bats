@@ -146,20 +146,20 @@ blocks() {
 @test "an installation has programs, pages, completion, units and examples" {
 	prefix=$ROTA_TEST_DIR/usr # where the account can go
 	run -0 cmake --install "$ROTA_BUILD" --prefix "$prefix"
-	for program in bin/rota sbin/jobmgrd sbin/nodemgrd sbin/runnerd sbin/procmgrd sbin/rota-launcher share/rota/examples/licenses.sh; do
+	for program in bin/rota sbin/jobmgrd sbin/nodemgrd sbin/runnerd sbin/rota-credd sbin/rota-credential sbin/procmgrd sbin/rota-launcher share/rota/examples/licenses.sh; do
 		[ -x "$prefix/$program" ]
 	done
 	for verb in $(rota completion verb); do
 		[ -s "$prefix/share/man/man1/rota-$verb.1" ]
 	done
-	for daemon in jobmgrd nodemgrd runnerd procmgrd rota-launcher; do
+	for daemon in jobmgrd nodemgrd runnerd rota-credd procmgrd rota-launcher; do
 		[ -s "$prefix/share/man/man8/$daemon.8" ]
 	done
 	[ -s "$prefix/share/man/man1/rota.1" ]
 	[ -s "$prefix/share/doc/rota/submitting.md" ]
 	bash -n "$prefix/share/bash-completion/completions/rota"
 	grep -q '^u rota ' "$prefix/lib/sysusers.d/rota.conf"
-	for unit in rota-jobmgrd.service rota-nodemgrd.service rota-runnerd.service rota-launcher@.service; do
+	for unit in rota-jobmgrd.service rota-nodemgrd.service rota-runnerd.service rota-credd.service rota-launcher@.service; do
 		program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$prefix/lib/systemd/system/$unit")
 		[ -x "$prefix/sbin/${program##*/}" ]
 		options=$(sed -n 's/^ExecStart=[^ ]* //p' "$prefix/lib/systemd/system/$unit" | grep -oE -- '--[a-z]+')
