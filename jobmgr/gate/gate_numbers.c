@@ -5,6 +5,8 @@
  * - Each number is given away once.
  * - A number is given away within NUMBERS_AGE of its reservation. So numbers still rise nearly as jobs are stored, and a number
  *   whose range is over meanwhile (internal.numbers_check) is rare.
+ * - No number is given away after a higher one of a later reservation: the count of a user's live steps (internal.submit_fits) would not
+ *   see its job for some seconds.
  * - Numbers that nobody took stay unused. The stock grows from 0 and doubles with each reservation, so that a burst of jobs
  *   leaves about as many numbers unused as it has jobs, and a single job none. */
 #include "jobmgr/gate/gate_numbers.h"
@@ -23,6 +25,7 @@ struct gate_numbers {
 	int64_t until;	  /* when the stock is too old, by clock_ms() */
 	size_t ahead;	  /* numbers that were asked for ahead at the last reservation */
 	int64_t asked_at; /* when that was */
+	int64_t highest;  /* number that was reserved; the stock has none below those that a later reservation gave away */
 };
 
 struct gate_numbers *gate_numbers_new(void)
@@ -62,9 +65,11 @@ size_t gate_numbers_ahead(struct gate_numbers *stock)
 void gate_numbers_put(struct gate_numbers *stock, json_t *numbers, size_t first)
 {
 	size_t count = json_array_size(numbers);
+	int64_t highest = count ? json_integer_value(json_array_get(numbers, count - 1)) : 0;
 
-	if (first == count) /* nothing was reserved ahead: what the stock has stays */
+	if (highest < stock->highest) /* answers of two connections may overtake each other */
 		return;
+	stock->highest = highest;
 	stock->next = stock->end = 0;
 	for (size_t i = first; i < count && stock->end < GATE_NUMBERS_MOST; i++)
 		stock->numbers[stock->end++] = json_integer_value(json_array_get(numbers, i));

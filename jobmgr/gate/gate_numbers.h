@@ -18,7 +18,8 @@ json_t *gate_numbers_take(struct gate_numbers *stock, size_t count);
 /* Returns how many numbers to reserve beside those that are needed now: none unless submissions come quickly. */
 size_t gate_numbers_ahead(struct gate_numbers *stock);
 
-/* Move numbers from `first` on, of those that were reserved just now, to the stock. */
+/* Move numbers from `first` on, of those that were reserved just now, to the stock. What it had before is lower, so it is dropped; if they
+ * are lower themselves, they stay unused. */
 void gate_numbers_put(struct gate_numbers *stock, json_t *numbers, size_t first);
 
 #endif

@@ -70,7 +70,6 @@ static void test_lists(void **state)
 	(void)state;
 	gate_numbers_put(stock, numbers, 1);
 	assert_null(gate_numbers_take(stock, 3));
-	gate_numbers_put(stock, numbers, 3); /* a reservation with none ahead leaves the stock */
 	taken = gate_numbers_take(stock, 2);
 	assert_int_equal(json_integer_value(json_array_get(taken, 0)), 8);
 	assert_int_equal(json_integer_value(json_array_get(taken, 1)), 9);
@@ -80,12 +79,33 @@ static void test_lists(void **state)
 	gate_numbers_free(stock);
 }
 
+/* No number comes after a higher one of a later reservation, whichever of the two answers is there first. */
+static void test_order(void **state)
+{
+	struct gate_numbers *stock = gate_numbers_new();
+	json_t *lower = json_pack("[i, i]", 7, 8), *higher = json_pack("[i, i]", 9, 10), *taken;
+
+	(void)state;
+	gate_numbers_put(stock, lower, 1);
+	gate_numbers_put(stock, higher, 2); /* a list took both */
+	assert_null(gate_numbers_take(stock, 1));
+	gate_numbers_put(stock, higher, 1);
+	gate_numbers_put(stock, lower, 1);
+	taken = gate_numbers_take(stock, 1);
+	assert_int_equal(json_integer_value(json_array_get(taken, 0)), 10);
+	json_decref(taken);
+	json_decref(lower);
+	json_decref(higher);
+	gate_numbers_free(stock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_single_jobs),
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
