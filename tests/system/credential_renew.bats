@@ -35,7 +35,8 @@ teardown_file() {
 # service_up: a service that asks for a ticket of Kerberos, on port SERVICE_PORT.
 service_up() {
 	SERVICE_PORT=$(free_port)
-	gss-server -port "$SERVICE_PORT" -keytab "$KDC/keytab" -logfile "$SITE/service.log" host@localhost >"$SITE/service.out" 2>&1 3>&- &
+	# Its cache of replays is a file in TMPDIR.
+	TMPDIR=$SITE gss-server -port "$SERVICE_PORT" -keytab "$KDC/keytab" -logfile "$SITE/service.log" host@localhost >"$SITE/service.out" 2>&1 3>&- &
 	SERVICE=$!
 	export SERVICE SERVICE_PORT
 }
