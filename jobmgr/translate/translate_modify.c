@@ -109,7 +109,8 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 static void modify_check_options(struct translation *t)
 {
 	static const enum option_id fixed[] = {OPTION_ID_AFTER,	      OPTION_ID_DEPENDENCY, OPTION_ID_WITH, OPTION_ID_SAME_NODES,
-					       OPTION_ID_OTHER_NODES, OPTION_ID_EXPORT,	    OPTION_ID_GROW, OPTION_ID_BB};
+					       OPTION_ID_OTHER_NODES, OPTION_ID_EXPORT,	    OPTION_ID_GROW, OPTION_ID_BB,
+					       OPTION_ID_CRED,	      OPTION_ID_PREFER_DATA};
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
 		char option[64] = "--";
 		if (!t->command.of[fixed[i]].value)

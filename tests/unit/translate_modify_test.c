@@ -138,6 +138,8 @@ static void modify_refused(void **state)
 		SAID("--same-nodes=a", FULL, "--same-nodes", "cannot be changed", NULL),
 		SAID("--other-nodes=a", FULL, "--other-nodes", "cannot be changed", NULL),
 		SAID("--export=NONE", FULL, "--export", "cannot be changed", NULL),
+		SAID("--cred=krb5", FULL, "--cred", "cannot be changed", NULL),
+		SAID("--no-prefer-data", FULL, "--prefer-data", "cannot be changed", NULL),
 		SAID("--array=0-8", FULL, "--array", "the indices cannot be changed", "%limit"),
 		SAID("--array=none", FULL, "--array", "the indices cannot be changed", NULL),
 		SAID("--array=0-8", BASH, "--array", "the indices cannot be changed", NULL),
