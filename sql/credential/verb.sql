@@ -107,6 +107,23 @@ comment on function internal.credential_remove(rota.credential) is
 	'Delete what is sealed of a credential, and have the nodes of running attempts destroy what they have. '
 	'RT404: it was removed meanwhile.';
 
+create function internal.credential_forecast(p_user text) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('step', internal.step_label(n.job_id, n.step_id), 'job_id', n.job_id, 'step_id', n.step_id,
+			'user', c.user_name, 'name', c.name, 'lives_until', e.lives_until, 'from', n.from_at, 'until', n.until_at)
+			order by e.lives_until, n.job_id, n.step_id), '[]')
+		from credential c
+		join internal.credential_need n on n.credential_id = c.credential_id
+		cross join lateral (select case when not c.renewable then c.expires_at
+			when c.renew_until is not null then greatest(c.renew_until, c.expires_at) end as lives_until) e
+		where (p_user is null or c.user_name = p_user) and e.lives_until < coalesce(n.until_at, 'infinity'));
+end $$;
+comment on function internal.credential_forecast(text) is
+	'Steps of this user (null: of all) that outlive what can be renewed of a credential, or may: it lives until then; the step is expected '
+	'to run from and until (null: nobody knows).';
+
 create function api.credential(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
@@ -126,6 +143,11 @@ begin
 			select coalesce(jsonb_agg(internal.credential_json(c, false) order by c.user_name, c.name), '[]')
 			from credential c
 			where c.removed_at is null and (c.user_name = v_of or v_all)));
+	when 'forecast' then
+		if (v_of <> p_user or v_all) and internal.caller_role(p_uid, p_user) = 'user' then
+			raise exception 'only operators see the credentials of others' using errcode = 'RT403';
+		end if;
+		return jsonb_build_object('forecast', internal.credential_forecast(case when not v_all then v_of end));
 	when 'show' then
 		return internal.credential_json(internal.credential_own(p_uid, p_user, p_request), true);
 	when 'remove' then
@@ -143,12 +165,12 @@ begin
 		return jsonb_build_object('name', v_row.name, 'action', 'refreshing');
 	else
 		raise exception 'there is no action "%"', v_action using errcode = 'RT422',
-			hint = 'Actions are add, list, show, refresh and remove.';
+			hint = 'Actions are add, list, show, forecast, refresh and remove.';
 	end case;
 end $$;
 comment on function api.credential(int, text, jsonb) is
 	'Credentials of the caller, or (operators) of user: request {action, name, user, all, ...}. list: {credentials: [...]}; show: one, with '
-	'its uses; add: internal.credential_add; remove; refresh: renew it now. Secrets are never answered.';
+	'its uses; add: internal.credential_add; remove; refresh: renew it now; forecast: internal.credential_forecast. Secrets are never answered.';
 
 create function api.credential_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

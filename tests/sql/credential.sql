@@ -230,6 +230,19 @@ select is((select string_agg(node, ' ' order by node) from rota.credential_node)
 select api.credential_nodes('{n4}') \g /dev/null
 select is((select string_agg(node, ' ' order by node) from rota.credential_node), 'n4', 'and no others');
 
+-- The forecast: steps that outlive what can be renewed.
+create function t.forecast(p_user text, p_request jsonb default '{}') returns text language sql as $$
+	select string_agg(x ->> 'step' || ' ' || (x ->> 'name'), ', ' order by (x ->> 'job_id')::bigint) from jsonb_array_elements(t.cred(p_user, '{"action": "forecast"}' || p_request) -> 'forecast') x $$;
+select t.have('carol', 'short', jsonb_build_object('expires', t.in_s(300))), t.have('carol', 'long', jsonb_build_object('expires', t.in_s(300), 'renewable', true, 'renew_until', t.in_s(9000))) \g /dev/null
+select t.needs('carol', 'short') as k, t.needs('carol', 'long') as l \gset
+insert into rota.plan (job_id, step_id, expected_at, reason, message) select j, 0, now(), 'resources', 'x' from unnest(array[:k, :l]::bigint[]) j;
+select is(t.forecast('carol'), :'k' || '.a short', 'a step of ten minutes outlives five, but not what can be renewed');
+update rota.plan set expected_at = now() + interval '3 hours' where job_id = :l;
+select is(t.forecast('carol'), :'k' || '.a short, ' || :'l' || '.a long', 'unless it starts too late');
+select is(t.forecast('bob'), null, 'bob sees his own');
+select is(t.refused('bob', '{"action": "forecast", "all": true}'), 'RT403 only operators see the credentials of others', 'and no others');
+select matches(t.forecast('root', '{"all": true}'), 'a short', 'operators see all');
+
 -- What rota-credd cannot open holds its steps, until it is added again.
 select t.needs('alice', 'archive') as j \gset
 select api.credential_broken(credential_id, version - 1, 'an old one') from rota.credential where name = 'archive' and removed_at is null \g /dev/null
@@ -247,9 +260,9 @@ select is(api.credential_admin(0, 'root', '{"action": "rotate"}') ->> 'key', '2'
 select is((select key_wanted from api.credential_judge()), 2, 'rota-credd receives that');
 select throws_ok($$ select api.credential_admin(t.uid('alice'), 'alice', '{"action": "rotate"}') $$, 'RT403', null, 'users do not change keys');
 select throws_ok($$ select api.credential_admin(0, 'root', '{"action": "steal"}') $$, 'RT422', null, 'there is no other action');
-select is((select count(*) from api.credential_reseal_take(2, 100)), 3::bigint, 'all are to be sealed anew');
+select is((select count(*) from api.credential_reseal_take(2, 100)), 5::bigint, 'all are to be sealed anew');
 select is((select api.credential_resealed(array_agg(credential_id), array_agg(case name when 'idle' then 99 else version end), 2, array_agg(t.nonce()), array_agg('\x4b32'::bytea))
-	from api.credential_reseal_take(2, 100)), 2, 'but what has changed is not overwritten');
+	from api.credential_reseal_take(2, 100)), 4, 'but what has changed is not overwritten');
 select is((select string_agg(name, ' ') from api.credential_reseal_take(2, 100)), 'idle', 'it is next');
 
 -- Limits.

@@ -111,6 +111,9 @@ daemon() {
 	printf '#!/bin/sh\nsleep 1000\n' >all.sh
 	all=$(as "$ANNA" rota submit --parsable --exclusive --nodes=2 --output=none all.sh)
 	job=$(as "$ANNA" rota submit --parsable job.sh)
+	run -0 as "$ANNA" rota cred forecast
+	[[ $output == *"$job.script"*archive* ]] || { echo "$output"; false; }
+	run -1 as "$EVE" rota cred forecast --user="$ANNA"
 	eventually why_is "$job" "credential archive: it expire" || { as "$ANNA" rota why "$job"; false; }
 	as "$ANNA" rota cancel -q "$all"
 	run as "$ANNA" rota release "$job"

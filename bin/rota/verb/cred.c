@@ -1,4 +1,5 @@
-/* cred.c - `rota cred`: adds, lists, shows, refreshes and removes credentials, which steps get with --cred=NAME. */
+/* cred.c - `rota cred`: adds, lists, shows, refreshes and removes credentials, which steps get with --cred=NAME, and forecasts which
+ * steps outlive them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,16 +68,16 @@ static void line_read(struct verb_scan *scan, struct cred_line *line)
 /* Read the operands: the action, the name, and of "add" the file. */
 static const char *line_operands(struct verb_scan *scan, struct cred_line *line)
 {
-	static const char *const actions[] = {"add", "list", "show", "refresh", "remove"};
+	static const char *const actions[] = {"add", "list", "show", "forecast", "refresh", "remove"};
 	const char *action = scan->operands ? scan->argv[scan->at] : "list";
-	bool add = !strcmp(action, "add"), list = !strcmp(action, "list");
+	bool add = !strcmp(action, "add"), list = !strcmp(action, "list") || !strcmp(action, "forecast");
 	enum credential_kind kind;
 	size_t i = 0;
 
 	while (i < sizeof actions / sizeof *actions && strcmp(action, actions[i]) != 0)
 		i++;
 	if (i == sizeof actions / sizeof *actions)
-		verb_misuse(scan->verb, "\"%s\" is no action: add, list, show, refresh or remove", action);
+		verb_misuse(scan->verb, "\"%s\" is no action: add, list, show, forecast, refresh or remove", action);
 	verb_operands(scan, list ? 0 : 2, list ? 1 : add ? 3 : 2);
 	json_object_set_new(line->request, "action", json_string(action));
 	if (list)
@@ -191,10 +192,36 @@ static void credential_print(const json_t *credential)
 	}
 }
 
+static void forecast_print(const json_t *forecast)
+{
+	static const struct table_column COLUMNS[] = {
+		{"STEP", false, 0},	   {"USER", false, 6},	   {"CREDENTIAL", false, 0},
+		{"LIVES UNTIL", false, 0}, {"EXPECTED", false, 0}, {"NEEDED UNTIL", false, 0},
+	};
+	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach (forecast, i, step) {
+		const json_t *from = json_object_get(step, "from"), *until = json_object_get(step, "until");
+
+		table_cell(table, format_text(step, "step"));
+		table_cell(table, format_text(step, "user"));
+		table_cell(table, format_text(step, "name"));
+		table_cell(table, format_time(json_object_get(step, "lives_until")).s);
+		table_cell(table, json_is_string(from) ? format_time(from).s : "unknown");
+		table_cell(table, json_is_string(until) ? format_time(until).s : "unknown");
+	}
+	table_print(table, stdout, false);
+	table_free(table);
+}
+
 static void answer_print(const char *action, const json_t *answer, bool wide)
 {
 	if (!strcmp(action, "list"))
 		credentials_print(json_object_get(answer, "credentials"), wide);
+	else if (!strcmp(action, "forecast"))
+		forecast_print(json_object_get(answer, "forecast"));
 	else if (!strcmp(action, "add") || !strcmp(action, "show"))
 		credential_print(answer);
 	else
