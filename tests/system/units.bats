@@ -57,9 +57,10 @@ calls() {
 		rota-jobmgrd 15
 		rota-nodemgrd 15
 		rota-runnerd 70
+		rota-credd 16
 		rota-launcher@n1 93
 	END
-	[ "$(setting rota-jobmgrd User) $(setting rota-nodemgrd User) $(setting rota-runnerd User)" = "rota rota rota-hook" ]
+	[ "$(setting rota-jobmgrd User) $(setting rota-nodemgrd User) $(setting rota-runnerd User) $(setting rota-credd User)" = "rota rota rota-hook rota-cred" ]
 }
 
 @test "runnerd can run set-user-id programs: nothing implies NoNewPrivileges" {
