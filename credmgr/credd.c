@@ -2,7 +2,7 @@
  *
  * Called by: bin/rota-credd.c.
  * Invariants:
- * - Nothing but keys is kept: what is due is in the database, and asked for again after each start.
+ * - rota-credd stores only its keys. Uploads, renewals and boxes that are due are rows of the database, which it reads after each start.
  * - A notification and a timer ask the same questions. A lost notification delays an answer by one beat. */
 #include "credmgr/credd.h"
 

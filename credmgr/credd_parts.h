@@ -3,7 +3,7 @@
  * credd.c starts and ends it, and receives events; credd_upload.c stores uploads, credd_box.c seals for nodes,
  * credd_renew.c renews, credd_reseal.c changes keys, and has steps held and released,
  * credd_nodes.c has the keys of nodes. credd_task.c
- * asks the database in turn, credd_work.c has what is under way, and credd_row.c reads rows. Calls go down this list, never up. */
+ * sends the questions to the database, credd_work.c has the uploads and renewals under way, and credd_row.c reads rows. Calls go down this list, never up. */
 #ifndef ROTA_CREDMGR_CREDD_PARTS_H
 #define ROTA_CREDMGR_CREDD_PARTS_H
 
@@ -50,9 +50,6 @@ struct credd_row credd_row_read(const PGresult *result, int row);
 /* Returns the text to which a secret is bound in the database, malloc'ed. */
 char *credd_row_context(const struct credd_row *r);
 
-/* Returns the text to which the upload of a secret is bound, malloc'ed: `instance` is that of the sender. */
-char *credd_upload_context(const char *instance, const struct credd_row *r);
-
 /* Read a column of type bytea; malloc'ed. */
 unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size);
 
@@ -93,7 +90,7 @@ bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size
 /* credd_nodes.c: read the public key of a node. */
 bool credd_nodes_key(const struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e);
 
-/* credd_task.c: what is due may be asked now. */
+/* credd_task.c: send the questions to the database that are due and not under way. */
 void credd_poll(struct credd *c);
 
 /* The answer to a question is there. `again`: ask at once again. Logs a failure; the next beat asks again then. */

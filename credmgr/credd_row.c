@@ -25,11 +25,6 @@ char *credd_row_context(const struct credd_row *r)
 	return xasprintf("rota credential 1\n%lld\n%s\n%s\n%d", (long long)r->uid, r->name, r->kind, r->version);
 }
 
-char *credd_upload_context(const char *instance, const struct credd_row *r)
-{
-	return xasprintf("rota upload 1\n%s\n%lld\n%s\n%s", instance, (long long)r->uid, r->name, r->kind);
-}
-
 unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size)
 {
 	const char *hex = db_text(result, row, column);

@@ -1,4 +1,4 @@
-/* credd_task.c - asks the database what is due, one question of a kind at a time.
+/* credd_task.c - sends questions to the database, one of a kind at a time.
  *
  * Called by: all other files of rota-credd, when something may be due or an answer is there. */
 #include <string.h>

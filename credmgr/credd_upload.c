@@ -10,6 +10,7 @@
 
 #include "credmgr/credd_parts.h"
 #include "lib/crash.h"
+#include "lib/credential.h"
 #include "lib/log.h"
 
 static void upload_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -71,7 +72,7 @@ static void upload_begin(struct credd *c, const PGresult *result, int row)
 		return;
 	size_t box_size, size = 0;
 	unsigned char *box = credd_bytes(result, row, "box", &box_size), *plain = NULL;
-	char *context = credd_upload_context(c->conf->instance_name, &r);
+	char *context = credential_upload_context(c->conf->instance_name, (uid_t)r.uid, r.name, r.kind);
 	bool good = box_open(keyring_box(c->ring), NULL, context, box, box_size, &plain, &size, &e);
 	struct credd_work *w = credd_work_new(c, id, &r, plain, size);
 	w->is_upload = true;

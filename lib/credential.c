@@ -1,4 +1,4 @@
-/* credential.c - reads names, kinds and lists of credentials, and makes the contexts of deliveries.
+/* credential.c - reads names, kinds and lists of credentials, and makes the contexts of uploads and deliveries.
  *
  * Called by: order.c, the translator, rota-credd, procmgrd and keepers.
  * Invariants:
@@ -64,6 +64,11 @@ int credential_list_read(const char *text, struct credential list[CREDENTIALS_MO
 		if (!*at)
 			return count;
 	}
+}
+
+char *credential_upload_context(const char *instance, uid_t uid, const char *name, const char *kind)
+{
+	return xasprintf("rota upload 1\n%s\n%ld\n%s\n%s", instance, (long)uid, name, kind);
 }
 
 char *credential_delivery_context(const struct credential_delivery *d)

@@ -39,6 +39,9 @@ bool credential_kind_read(const char *name, enum credential_kind *kind);
  * deliveries say. Returns the number of credentials, or -1 if the list is empty or malformed. */
 int credential_list_read(const char *text, struct credential list[CREDENTIALS_MOST]);
 
+/* Returns the context of the box in which a user uploads a credential for rota-credd (docs/formats.md, "Sealed boxes"), malloc'ed. */
+char *credential_upload_context(const char *instance, uid_t uid, const char *name, const char *kind);
+
 /* Whose credential is delivered, and where to. */
 struct credential_delivery {
 	const char *instance, *node;

@@ -11,8 +11,9 @@
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/option_value.h"
+#include "lib/credential.h"
 
-enum { CREDENTIALS_MOST = 16, CREDENTIAL_LONGEST = 31, AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
+enum { AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
 
 /* Add the amount NAME or NAME:N to a JSON object. An amount of 0 is kept, because it displaces the amount of a setting of lower
  * precedence. */
@@ -76,16 +77,9 @@ json_t *option_licenses(const char *text, struct err *e)
 	return list_read_amounts(text, "_.@-", e);
 }
 
-/* Is it the name of a credential? Names become names of files in a folder of the job, and are words of the signed request. */
-static bool list_is_credential(const char *item)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz", others[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-	return *item && strchr(letters, *item) && strspn(item, others) == strlen(item) && strlen(item) <= CREDENTIAL_LONGEST;
-}
-
 static bool list_read_credential(json_t *names, const char *item, struct err *e)
 {
-	if (!list_is_credential(item)) {
+	if (!credential_name_valid(item)) {
 		err_set(e, "\"%s\" is not the name of a credential", OPTION_QUOTE(item));
 		return err_hint(e, "\"rota cred list\" lists yours");
 	}

@@ -84,11 +84,10 @@ begin
 	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, c.credential_id, c.uid, c.name, c.kind, c.version,
 		c.key_version, c.nonce, c.sealed
 	from credential_use u
-	join credential c on c.credential_id = u.credential_id and c.removed_at is null and c.broken is null
+	join credential c on c.credential_id = u.credential_id and internal.credential_usable(c)
 	join node n on n.node_id = u.node_id
 	join credential_node k on k.node = n.name
 	where u.gone_at is null and u.removed_at is null and u.boxed < u.wanted
-		and coalesce(c.expires_at > now() + internal.credential_margin(), true)
 	order by u.job_id, u.step_id
 	limit p_most;
 end $$;

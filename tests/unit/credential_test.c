@@ -24,6 +24,9 @@ static void test_context(void **state)
 	char *text = credential_delivery_context(&d);
 	assert_string_equal(text, "rota delivery 1\nprod\nn3\n5000000000.2.1\n4294967294\nmine\nkrb5\n7");
 	free(text);
+	text = credential_upload_context("prod", 4294967294, "mine", "krb5");
+	assert_string_equal(text, "rota upload 1\nprod\n4294967294\nmine\nkrb5");
+	free(text);
 }
 
 int main(void)

@@ -71,9 +71,9 @@ static bool upload_seal(json_t *request, const void *secret, size_t size, struct
 {
 	const struct conf *conf = call_conf();
 	char *path = xasprintf("%s/cred.pub", conf->keys_dir);
-	char *context = xasprintf("rota upload 1\n%s\n%u\n%s\n%s", conf->instance_name, (unsigned)geteuid(),
-				  json_string_value(json_object_get(request, "name")),
-				  json_string_value(json_object_get(request, "kind")));
+	char *context =
+		credential_upload_context(conf->instance_name, geteuid(), json_string_value(json_object_get(request, "name")),
+					  json_string_value(json_object_get(request, "kind")));
 	unsigned char key[BOX_KEY], *box;
 	size_t box_size;
 	bool good = access(path, F_OK) == 0 && box_public_read(path, key, e);
