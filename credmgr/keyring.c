@@ -140,18 +140,13 @@ const struct box_key *keyring_box(const struct keyring *ring)
 	return ring->box;
 }
 
-/* Write the hex digits of a key to a new file, and the name of the file to disk. */
-static bool ring_write_key(const struct keyring *ring, const char *draft, const char *path, const char *hex, struct err *e)
+/* Have the names of the files of keys on disk. */
+static bool ring_sync(const struct keyring *ring, struct err *e)
 {
-	unlink(draft); /* one that was interrupted */
-	int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int folder = open(ring->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool good = fd >= 0 && folder >= 0 && write(fd, hex, 2 * RING_KEY) == 2 * RING_KEY && fsync(fd) == 0 &&
-		    link(draft, path) == 0 && unlink(draft) == 0 && fsync(folder) == 0;
+	bool good = folder >= 0 && fsync(folder) == 0;
 	if (!good)
-		err_sys(e, "could not write the key \"%s\"", path);
-	if (fd >= 0)
-		close(fd);
+		err_sys(e, "could not write the folder of keys \"%s\"", ring->folder);
 	if (folder >= 0)
 		close(folder);
 	return good;
@@ -159,19 +154,10 @@ static bool ring_write_key(const struct keyring *ring, const char *draft, const 
 
 bool keyring_next(struct keyring *ring, struct err *e)
 {
-	struct ring_key key = {.number = keyring_newest(ring) + 1};
-	char hex[2 * RING_KEY + 1];
-	if (RAND_bytes(key.bytes, RING_KEY) != 1)
-		return err_set(e, "OpenSSL has no random bytes for a key");
-	seal_hex(key.bytes, RING_KEY, hex);
-	char *draft = xasprintf("%s/draft", ring->folder), *path = xasprintf("%s/%d.key", ring->folder, key.number);
-	bool good = ring_write_key(ring, draft, path, hex, e);
-	if (good)
-		ring_add(ring, &key);
-	free(draft);
+	int number = keyring_newest(ring) + 1;
+	char *path = xasprintf("%s/%d.key", ring->folder, number);
+	bool good = seal_secret_make(path, e) && ring_sync(ring, e) && ring_read_key(ring, number, e);
 	free(path);
-	OPENSSL_cleanse(hex, sizeof hex);
-	OPENSSL_cleanse(&key, sizeof key);
 	return good;
 }
 
