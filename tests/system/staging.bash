@@ -5,7 +5,7 @@
 #   exists(PATH), read(PATH), write(PATH, TEXT[, MODE]): of a file; a text that cannot be read is nil
 #   record(FUNCTION, JOB, ARGUMENTS): add a line to log.JOB, and a line with user, groups, folder and environment to process.JOB
 #   behave(FUNCTION, JOB, SCRIPT): copy the script to script.JOB.FUNCTION, and do what directives and files ask. Directives: fail=F: it fails, until there is a file
-#   healed.JOB; hang=F: it does not end; wait=F: it waits for a file go.JOB; busy=F: it is polled until there is a file go.JOB; late=F:
+#   healed.JOB; hang=F: it does not end, and sleeper.JOB has the process that it waits for; wait=F: it waits for a file go.JOB; busy=F: it is polled until there is a file go.JOB; late=F:
 #   when it is killed, it says that it has succeeded. Files: fail.F and wait.F, while they are there.
 site_make() {
 	SITE=$(mktemp -d /tmp/rota-site.XXXXXX) # where the daemons' account can go
@@ -43,7 +43,9 @@ site_make() {
 				local text = read(script)
 				write(site .. "/script." .. job .. "." .. name, text)
 				local asked = function(word) return text:find("\n#BB_LUA[^\n]* " .. word .. "=" .. name .. "%f[%s]") end
-				if asked("hang") or asked("late") then os.execute("sleep 1000.0" .. job .. mark) end
+				if asked("hang") or asked("late") then
+					os.execute("echo $$ >" .. site .. "/sleeper." .. job .. "; exec sleep 1000.0" .. job .. mark)
+				end
 				while asked("wait") and not exists(site .. "/go." .. job) or exists(site .. "/wait." .. name) do
 					os.execute("sleep 0.1")
 				end
