@@ -117,9 +117,6 @@ bool order_pick_node(struct order *order, const char *node);
 /* Write a launch request with `spec_text` as its last field. `spec_text` must be the exact text that the authenticator covers. */
 struct fields *order_write(const struct order *order, const char *spec_text);
 
-/* Returns true if `text` is valid as if_changed of a spec: one colon, no empty path, shorter than PATH_MAX. */
-bool order_if_changed_valid(const char *text);
-
 /* Write a spec. */
 struct fields *order_spec_write(const struct order_spec *spec);
 /* Write a spec in two parts, which are the whole spec one after the other: `own` has the fields up to the name of the step, `end`

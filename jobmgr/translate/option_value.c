@@ -13,7 +13,7 @@
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "lib/mail.h"
-#include "lib/order.h"
+#include "lib/order_valid.h"
 
 enum { TITLE_LONGEST = 255, TEXT_LONGEST = 1024, LINES_LONGEST = 65536, PATH_LONGEST = 1023 };
 enum { COUNT_HIGHEST = 1000000, NICE_DEFAULT = 100 };
@@ -166,7 +166,7 @@ static json_t *value_read_if_changed(const char *text, struct err *e)
 	if (strcmp(text, "none") == 0)
 		return json_null();
 	json_t *value = value_read_pattern(text, e);
-	if (!value || order_if_changed_valid(text))
+	if (!value || order_valid_if_changed(text))
 		return value;
 	json_decref(value);
 	err_set(e, "\"%s\" is not OUT[,OUT...]:IN[,IN...]", OPTION_QUOTE(text));

@@ -4,6 +4,7 @@
 #include "tests/unit/order_sample.h"
 
 #include "lib/arguments.h"
+#include "lib/order_valid.h"
 
 static void test_spec_alone(void **state)
 {
@@ -93,9 +94,9 @@ static void test_spec_if_changed(void **state)
 	memset(longest, 'a', PATH_MAX);
 	longest[PATH_MAX] = '\0';
 	longest[1] = ':';
-	assert_false(order_if_changed_valid(longest));
+	assert_false(order_valid_if_changed(longest));
 	longest[PATH_MAX - 1] = '\0';
-	assert_true(order_if_changed_valid(longest));
+	assert_true(order_valid_if_changed(longest));
 	free(longest);
 }
 
