@@ -1,4 +1,5 @@
-/* schedule_cycle.h - the state of one run of the scheduler, for schedule.c and schedule_predispatch.c. */
+/* schedule_cycle.h - the state of one run of the scheduler, for schedule.c, schedule_decide.c, schedule_wait.c and
+ * schedule_predispatch.c. */
 #ifndef ROTA_SCHEDULE_CYCLE_H
 #define ROTA_SCHEDULE_CYCLE_H
 
@@ -39,6 +40,14 @@ static inline struct schedule_partition_state *schedule_cycle_partition(struct s
 {
 	return &cycle->partition_state[member->request->partition];
 }
+
+/* Start the gang, or have it wait for the power or the image of its nodes alone. Returns false if the gang waits for `cause`; then
+ * `stuck` is the member that does not fit. */
+bool schedule_decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck, struct schedule_cause *cause);
+
+/* Record why the gang waits, block its partitions and close licences as the cause says, and work out its expected start. */
+void schedule_wait_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t stuck,
+			const struct schedule_cause *cause);
 
 /* Pre-dispatch elements of an array that waits for `cause`. At most free_slots more elements may start (< 0: any number). */
 void schedule_predispatch(struct schedule_cycle *cycle, struct schedule_member *member, const struct schedule_cause *cause,

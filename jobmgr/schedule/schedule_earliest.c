@@ -1,6 +1,6 @@
 /* schedule_earliest.c - finds the earliest start of a gang, by moving a view of the cluster from end to end.
  *
- * Called by: schedule.c, for the first waiting gangs of each partition.
+ * Called by: schedule_wait.c, for the first waiting gangs of each partition.
  * Invariants:
  *  - A gang can begin to fit only when a step, a backfill reservation or an outage ends, so only the moments of ends are tried.
  *  - At each end only the nodes that changed are counted again. The gang is placed only if the counts allow it. */

@@ -1,6 +1,6 @@
 /* schedule_explain.c - writes why a step waits, in one line for users.
  *
- * Called by: schedule.c, schedule_record.c and schedule_request.c.
+ * Called by: schedule_decide.c, schedule_wait.c, schedule_record.c and schedule_request.c.
  * Invariants:
  *  - A line stays the same until something changes, so it has clock times and no durations: only changed plans are written. */
 #include "jobmgr/schedule/schedule_explain.h"

@@ -22,6 +22,12 @@ bool schedule_gang_next_position(struct schedule_member *member)
 	return member->position < step->array_size;
 }
 
+void schedule_gang_set_time_limits(struct schedule_gang *gang, bool full)
+{
+	for (size_t i = 0; i < gang->count; i++)
+		gang->member[i].seconds = full ? gang->member[i].request->full_s : gang->member[i].request->least_s;
+}
+
 /* Part 1: the order of placement within a gang. */
 
 static bool members_share_nodes(const struct schedule_pending *a, const struct schedule_pending *b)

@@ -19,7 +19,7 @@ struct schedule_member {
 	/* index of the root: of all members on the same nodes (--same-nodes), the one that is placed first */
 	size_t root;
 	struct schedule_request *joint; /* of a root: the combined request of all members on the same nodes */
-	const int64_t *extra;		/* only for the first step of a group: what its other members on the same nodes need on each node */
+	const int64_t *extra; /* only for the first step of a group: what its other members on the same nodes need on each node */
 };
 
 /* Steps that start together or not at all. `order` is the order of placement. */
@@ -31,6 +31,10 @@ struct schedule_gang {
 
 /* Advance member->position to the next array element that has not started. Returns false if there is none. */
 bool schedule_gang_next_position(struct schedule_member *member);
+
+/* Set the time limits with which the members of a gang are placed next: the full ones, or the shortest that they accept
+ * (--time-min). */
+void schedule_gang_set_time_limits(struct schedule_gang *gang, bool full);
 
 struct schedule_gang_queue;
 

@@ -1,7 +1,7 @@
 /* schedule_placement.c - places the members of a gang one after the other, and undoes the whole placement if one member does not
  * fit.
  *
- * Called by: schedule.c and schedule_earliest.c.
+ * Called by: schedule_decide.c, schedule_wait.c and schedule_earliest.c.
  * Invariants:
  *  - Members are placed in gang->order only; no other order is tried. */
 #include "jobmgr/schedule/schedule_placement.h"

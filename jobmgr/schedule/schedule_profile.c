@@ -1,6 +1,6 @@
 /* schedule_profile.c - keeps ends of steps, backfill reservations and the live view of the cluster consistent.
  *
- * Called by: schedule.c, schedule_placement.c, schedule_earliest.c and schedule_fit.c. */
+ * Called by: schedule.c, schedule_decide.c, schedule_wait.c, schedule_placement.c, schedule_earliest.c and schedule_fit.c. */
 #include "jobmgr/schedule/schedule_profile.h"
 
 #include <math.h>

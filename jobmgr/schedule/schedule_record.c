@@ -1,6 +1,6 @@
 /* schedule_record.c - collects starts and waits into the result.
  *
- * Called by: schedule.c and schedule_predispatch.c, for each decision.
+ * Called by: schedule_decide.c, schedule_wait.c and schedule_predispatch.c, for each decision.
  * Invariants:
  *  - The result is in the arena of the run, and owns the arena. */
 #include "jobmgr/schedule/schedule_record.h"
