@@ -1,6 +1,6 @@
 /* lead_load.c - turns rows into structs: a table of columns for each result set, and one loop that reads them all.
  *
- * Called by: lead_cycle.c and lead_queue.c, once for each result.
+ * Called by: lead_cycle_read.c and lead_queue.c, once for each result.
  * Invariants:
  *  - Columns are found by name. A missing column is an error: daemon and database have different versions.
  *  - All values that are read are in the arena of the rows. Each reader writes only one struct member.

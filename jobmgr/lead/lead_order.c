@@ -1,6 +1,6 @@
 /* lead_order.c - turns each start into a row of the commit and a launch request for each of its nodes.
  *
- * Called by: lead_cycle.c, when the launch rows are loaded.
+ * Called by: lead_cycle_write.c, when the launch rows are loaded.
  * Invariants:
  *  - No launch request is signed for a step whose authenticator does not match its row.
  *  - A start and its launch requests are in one commit, and so are all members of a gang.

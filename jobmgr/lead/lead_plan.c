@@ -1,6 +1,6 @@
 /* lead_plan.c - compares the waiting steps of a cycle with the plan that was written last, and writes the changes as JSON.
  *
- * Called by: lead_cycle.c, after a full scan and for each start.
+ * Called by: lead_cycle_write.c, after a full scan and for each start.
  * Invariants:
  *  - Expected starts are whole seconds, so that rounding does not change the plan.
  *  - An unchanged row of the plan is not written again. */

@@ -1,0 +1,94 @@
+/* lead_cycle_parts.h - the state of a scheduling cycle, for lead_cycle.c, lead_cycle_read.c and lead_cycle_write.c.
+ *
+ * Invariants:
+ *  - lead_cycle.c owns the stages. The other two files send the SQL calls of one stage, and take the answers. */
+#ifndef ROTA_LEAD_CYCLE_PARTS_H
+#define ROTA_LEAD_CYCLE_PARTS_H
+
+#include "jobmgr/lead/lead_cycle.h"
+#include "jobmgr/lead/lead_load.h"
+#include "jobmgr/lead/lead_plan.h"
+#include "jobmgr/lead/lead_prefetch.h"
+#include "jobmgr/lead/lead_queue.h"
+#include "jobmgr/lead/lead_rate.h"
+#include "jobmgr/lead/lead_scan_limit.h"
+#include "jobmgr/schedule/schedule.h"
+
+enum lead_stage {
+	LEAD_STAGE_IDLE,     /* no cycle runs */
+	LEAD_STAGE_QUEUE,    /* read tick and queue: without a pending step, the rest of the snapshot is not needed */
+	LEAD_STAGE_SNAPSHOT, /* read tick, the whole snapshot, and launch rows that the signer will most likely need */
+	LEAD_STAGE_REQUESTS, /* read requests of queued steps that are not cached; after LEAD_STAGE_QUEUE also the rest of the snapshot */
+	LEAD_STAGE_DECIDE, /* run the scheduler, without SQL calls */
+	LEAD_STAGE_WAKE,   /* ask for the power of nodes that are off, and for the images of nodes, on which steps are placed */
+	LEAD_STAGE_LAUNCH, /* read the launch rows of the starts, unless they were prefetched */
+	LEAD_STAGE_COMMIT, /* commit starts with their signed launch requests, and refusals of rows that fail verification */
+	LEAD_STAGE_PLAN	   /* write the changes of the plan, after a full scan */
+};
+
+struct lead_read {
+	struct lead_cycle *cycle;
+	enum lead_set set;
+};
+
+struct lead_cycle {
+	struct db *db;
+	const struct conf *conf;
+	const struct seal_mac_key *mac;
+	const struct seal_sign_key *sign;
+	lead_cycle_done *done;
+	void *arg;
+	/* begins the next stage; lead_cycle_answered() calls it when all SQL calls of the stage are answered */
+	void (*advance)(struct lead_cycle *c);
+	struct lead_read reads[LEAD_LAUNCH + 1];
+
+	/* Members that are kept from cycle to cycle: */
+	struct lead_plan *plan;
+	double plan_at; /* when the plan was last written; monotonic seconds */
+	struct lead_scan_limit scan_limit;
+	struct lead_queue *queue;
+	struct lead_prefetch prefetch;
+	struct lead_rate rate;
+	double cached_at; /* when the cached requests and the cached plan were last dropped; monotonic seconds */
+	/* stage with which the next cycle begins: LEAD_STAGE_SNAPSHOT after a cycle that left steps pending, else LEAD_STAGE_QUEUE */
+	enum lead_stage first_stage;
+	size_t partition_count; /* number of partitions in the last snapshot */
+
+	/* Members of the running cycle: */
+	enum lead_stage stage;
+	enum lead_commit_mode mode;
+	char term[24];
+	int waiting; /* number of SQL calls of the stage that are not answered yet */
+	size_t left; /* number of starts and refusals that the database has not confirmed; it skips steps of locked jobs */
+	struct lead_rows *rows;
+	struct schedule_result *result;
+	struct lead_outcome outcome;
+};
+
+/* Fail the cycle with an error. Only the first error is kept. */
+static inline void lead_cycle_fail(struct lead_cycle *c, const struct err *e)
+{
+	if (c->outcome.good)
+		c->outcome.e = *e;
+	c->outcome.good = false;
+}
+
+/* Note that one SQL call of the stage was answered. The last answer begins the next stage. */
+static inline void lead_cycle_answered(struct lead_cycle *c)
+{
+	if (--c->waiting == 0)
+		c->advance(c);
+}
+
+/* lead_cycle_read.c: the SQL calls of stages that read. */
+void lead_cycle_read_queue(struct lead_cycle *c);
+void lead_cycle_read_snapshot(struct lead_cycle *c);
+void lead_cycle_read_requests(struct lead_cycle *c);
+void lead_cycle_read_launch(struct lead_cycle *c);
+
+/* lead_cycle_write.c: the SQL calls of stages that write. */
+void lead_cycle_write_power(struct lead_cycle *c);
+void lead_cycle_write_starts(struct lead_cycle *c);
+void lead_cycle_write_plan(struct lead_cycle *c);
+
+#endif

@@ -1,0 +1,136 @@
+/* lead_cycle_read.c - the stages of a scheduling cycle that read: queue, snapshot, requests of steps, launch rows.
+ *
+ * Called by: lead_cycle.c, a stage at a time.
+ * Invariants:
+ *  - Rows are loaded as they come. An answer that cannot be loaded fails the cycle.
+ *  - Launch rows are read after the queue, so they are not older than it. */
+#include <math.h>
+#include <stdio.h>
+
+#include "jobmgr/lead/lead_cycle_parts.h"
+
+/* Note that a read of the stage was answered. Its rows are loaded, unless it failed with `e`. */
+static void cycle_loaded(struct lead_cycle *c, bool loaded, const struct err *e)
+{
+	if (!loaded)
+		lead_cycle_fail(c, e);
+	lead_cycle_answered(c);
+}
+
+static void tick_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+	double next = INFINITY;
+	struct err malformed;
+	bool loaded = result && lead_load_tick(c->rows, result, &next, &malformed);
+
+	(void)db;
+	c->outcome.transition_in = next - c->rows->snapshot.now;
+	cycle_loaded(c, loaded, result ? &malformed : e);
+}
+
+static void set_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	const struct lead_read *read = arg;
+	struct lead_cycle *c = read->cycle;
+	struct err malformed;
+	bool loaded = result && lead_load(c->rows, read->set, result, &malformed);
+
+	(void)db;
+	cycle_loaded(c, loaded, result ? &malformed : e);
+}
+
+static void requests_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+	struct err malformed;
+	bool loaded = result && lead_queue_load(c->queue, result, &malformed);
+
+	(void)db;
+	cycle_loaded(c, loaded, result ? &malformed : e);
+}
+
+static void cycle_call_tick(struct lead_cycle *c)
+{
+	c->waiting++;
+	db_call(c->db, API_schedule_tick, (struct db_param[]){{c->term, -1}}, 1, tick_answered, c);
+}
+
+/* Read the result sets from `first` on, up to the one before `end`. */
+static void cycle_call_sets(struct lead_cycle *c, int first, int end)
+{
+	char rows[16];
+
+	snprintf(rows, sizeof rows, "%d", c->scan_limit.rows);
+	c->waiting += end - first;
+	for (int set = first; set < end; set++) {
+		c->reads[set] = (struct lead_read){c, (enum lead_set)set};
+		db_call(c->db, lead_set_function((enum lead_set)set), (struct db_param[]){{rows, -1}}, set == LEAD_QUEUE,
+			set_answered, &c->reads[set]);
+	}
+}
+
+/* Read a result set for `count` steps, unless `count` is 0. Frees the arrays `jobs` and `steps`. */
+static void cycle_call_for(struct lead_cycle *c, enum lead_set set, size_t count, struct db_array *jobs, struct db_array *steps,
+			   db_answer *answer, void *arg)
+{
+	if (count > 0) {
+		c->waiting++;
+		db_call(c->db, lead_set_function(set),
+			(struct db_param[]){{db_array_literal(jobs), -1}, {db_array_literal(steps), -1}}, 2, answer, arg);
+	}
+	db_array_free(jobs);
+	db_array_free(steps);
+}
+
+static void cycle_call_launch(struct lead_cycle *c, size_t count, struct db_array *jobs, struct db_array *requests)
+{
+	c->reads[LEAD_LAUNCH] = (struct lead_read){c, LEAD_LAUNCH};
+	cycle_call_for(c, LEAD_LAUNCH, count, jobs, requests, set_answered, &c->reads[LEAD_LAUNCH]);
+}
+
+void lead_cycle_read_queue(struct lead_cycle *c)
+{
+	cycle_call_tick(c);
+	cycle_call_sets(c, LEAD_QUEUE, LEAD_SNAPSHOT_SETS);
+}
+
+/* Read the snapshot. Launch rows are read after the queue, so that they are not older than the queue. */
+void lead_cycle_read_snapshot(struct lead_cycle *c)
+{
+	struct db_array *jobs = db_array_new(), *requests = db_array_new();
+	size_t count = lead_prefetch_list(&c->prefetch, jobs, requests);
+
+	cycle_call_tick(c);
+	cycle_call_sets(c, 0, LEAD_SNAPSHOT_SETS);
+	cycle_call_launch(c, count, jobs, requests);
+}
+
+void lead_cycle_read_requests(struct lead_cycle *c)
+{
+	struct db_array *jobs = db_array_new(), *steps = db_array_new();
+	bool pending = c->rows->queue_count > 0;
+
+	if (c->first_stage == LEAD_STAGE_QUEUE && pending)
+		cycle_call_sets(c, 0, LEAD_QUEUE);
+	c->first_stage = pending ? LEAD_STAGE_SNAPSHOT : LEAD_STAGE_QUEUE;
+	cycle_call_for(c, LEAD_PENDING, lead_queue_list_missing(c->queue, c->rows, jobs, steps), jobs, steps, requests_answered,
+		       c);
+}
+
+void lead_cycle_read_launch(struct lead_cycle *c)
+{
+	const struct schedule_start *starts = c->result->starts;
+
+	if (lead_prefetch_is_complete(c->rows, c->result))
+		return;
+	struct db_array *jobs = db_array_new(), *requests = db_array_new();
+
+	for (size_t i = 0; i < c->result->start_count; i++) {
+		if (!lead_prefetch_is_first(c->rows, c->result, i))
+			continue;
+		db_array_int(jobs, starts[i].job);
+		db_array_int(requests, c->rows->keys[starts[i].pending].request_id);
+	}
+	cycle_call_launch(c, c->result->start_count, jobs, requests);
+}

@@ -1,0 +1,213 @@
+/* lead_cycle_write.c - the stages of a scheduling cycle that write: power and images of nodes, starts and refusals, the plan.
+ *
+ * Called by: lead_cycle.c, a stage at a time.
+ * Invariants:
+ *  - Every SQL call carries the leader's term, so the database rejects what a deposed leader commits.
+ *  - Only starts that the database has confirmed count as moved. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jobmgr/lead/lead_cycle_parts.h"
+#include "jobmgr/lead/lead_order.h"
+#include "lib/clock.h"
+#include "lib/log.h"
+
+static const double plan_gap = 0.3; /* seconds between two writes of the plan */
+
+static void wake_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+
+	(void)db;
+	if (!result)
+		lead_cycle_fail(c, e);
+	lead_cycle_answered(c);
+}
+
+static void cycle_ask_images(struct lead_cycle *c)
+{
+	struct db_array *nodes = db_array_new(), *images = db_array_new();
+
+	for (size_t i = 0; i < c->result->image_count; i++) {
+		db_array_int(nodes, c->result->images[i].node_id);
+		db_array_text(images, c->result->images[i].image);
+	}
+	c->waiting++;
+	db_call(c->db, API_schedule_image,
+		(struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}, {db_array_literal(images), -1}}, 3,
+		wake_answered, c);
+	db_array_free(nodes);
+	db_array_free(images);
+}
+
+void lead_cycle_write_power(struct lead_cycle *c)
+{
+	struct db_array *nodes;
+
+	if (c->result->image_count)
+		cycle_ask_images(c);
+	if (!c->result->wake_count)
+		return;
+	nodes = db_array_new();
+	for (size_t i = 0; i < c->result->wake_count; i++)
+		db_array_int(nodes, c->result->wake_ids[i]);
+	c->waiting++;
+	db_call(c->db, API_schedule_power, (struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}}, 2, wake_answered,
+		c);
+	db_array_free(nodes);
+}
+
+/* Note the started steps. The answer has a row for each step that has started. */
+static void cycle_note_started(struct lead_cycle *c, const PGresult *result)
+{
+	int count = PQntuples(result);
+
+	for (int i = 0; i < count; i++)
+		lead_plan_note_start(c->plan, strtoll(PQgetvalue(result, i, 0), NULL, 10), atoi(PQgetvalue(result, i, 1)));
+	c->outcome.moved += (size_t)count;
+	if (c->mode != LEAD_TOGETHER)
+		c->left -= (size_t)count;
+}
+
+static void commit_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+
+	(void)db;
+	if (result) {
+		cycle_note_started(c, result);
+	} else if (c->mode != LEAD_ONE_BY_ONE || strcmp(e->code, "RT412") == 0 || strncmp(e->code, "08", 2) == 0) {
+		lead_cycle_fail(c, e);
+	} else {
+		c->outcome.partial_failure = true;
+		log_warning("the start of a step was not committed, the next scheduling cycle decides again: %s %s", e->code,
+			    e->message);
+	}
+	lead_cycle_answered(c);
+}
+
+static void refuse_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+	size_t refused = result ? strtoull(PQgetvalue(result, 0, 0), NULL, 10) : 0;
+
+	(void)db;
+	c->outcome.moved += refused;
+	c->left -= refused;
+	if (!result)
+		lead_cycle_fail(c, e);
+	lead_cycle_answered(c);
+}
+
+static void cycle_call_refuse(struct lead_cycle *c, const struct lead_orders *orders)
+{
+	struct db_array *jobs = db_array_new(), *requests = db_array_new(), *reasons = db_array_new();
+
+	for (size_t i = 0; i < orders->refused_count; i++) {
+		db_array_int(jobs, orders->refused_jobs[i]);
+		db_array_int(requests, orders->refused_requests[i]);
+		db_array_text(reasons, "authenticator mismatch: the stored row is not what its owner submitted");
+		log_error("job %lld: step number %d is not run: authenticator mismatch, its stored row is not what its owner "
+			  "submitted",
+			  (long long)orders->refused_jobs[i], orders->refused_requests[i]);
+	}
+	c->left += orders->refused_count;
+	c->waiting++;
+	db_call(c->db, API_schedule_refuse,
+		(struct db_param[]){{c->term, -1},
+				    {db_array_literal(jobs), -1},
+				    {db_array_literal(requests), -1},
+				    {db_array_literal(reasons), -1}},
+		4, refuse_answered, c);
+	db_array_free(jobs);
+	db_array_free(requests);
+	db_array_free(reasons);
+}
+
+static void cycle_call_commit(struct lead_cycle *c, const struct lead_commit *commit)
+{
+	char *starts = json_dumps(commit->starts, JSON_COMPACT), *signed_orders = json_dumps(commit->orders, JSON_COMPACT);
+	bool waits = c->mode == LEAD_TOGETHER; /* the commit waits for locks of jobs, up to the database's lock timeout */
+
+	if (!starts || !signed_orders)
+		die("could not write starts and launch requests as JSON");
+	c->waiting++;
+	if (!waits)
+		c->left += json_array_size(commit->starts);
+	db_call(c->db, API_schedule_commit,
+		(struct db_param[]){{c->term, -1}, {starts, -1}, {signed_orders, -1}, {waits ? "true" : "false", -1}}, 4,
+		commit_answered, c);
+	free(starts);
+	free(signed_orders);
+}
+
+void lead_cycle_write_starts(struct lead_cycle *c)
+{
+	struct lead_signer signer = {
+		.mac = c->mac,
+		.sign = c->sign,
+		.grace_s = c->conf->node_grace,
+		.expires_at = (int64_t)time(NULL) + c->conf->schedule_order_lifetime +
+			      /* the launch request waits for the controller's prolog, and for pre_run of burst_buffer.lua */
+			      (*c->conf->controller_prolog ? c->conf->controller_hook_timeout : 0) +
+			      (*c->conf->hooks_burst_buffer ? c->conf->hooks_other_timeout : 0),
+		.separate = *c->conf->controller_prolog != '\0',
+	};
+	struct lead_orders *orders = lead_orders_make(c->rows, c->result, &signer, c->mode == LEAD_ONE_BY_ONE);
+
+	lead_prefetch_note(&c->prefetch, c->rows, c->result);
+	c->outcome.postponed = orders->postponed;
+	if (orders->refused_count > 0)
+		cycle_call_refuse(c, orders);
+	for (size_t i = 0; i < orders->commit_count; i++)
+		cycle_call_commit(c, &orders->commits[i]);
+	lead_orders_free(orders);
+}
+
+static void plan_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+
+	(void)db;
+	if (result) {
+		c->plan_at = clock_seconds();
+		lead_scan_limit_pause(&c->scan_limit, c->plan_at);
+	} else {
+		lead_plan_drop(c->plan);
+		lead_cycle_fail(c, e);
+	}
+	lead_cycle_answered(c);
+}
+
+static void cycle_call_plan(struct lead_cycle *c, const struct lead_plan_changes *changes)
+{
+	char *waits = lead_plan_changes_json(changes, c->rows);
+
+	lead_plan_note_written(c->plan, c->result);
+	c->waiting++;
+	db_call(c->db, API_schedule_plan,
+		(struct db_param[]){{c->term, -1},
+				    {waits, -1},
+				    {changes->whole ? NULL : db_array_literal(changes->gone_jobs), -1},
+				    {changes->whole ? NULL : db_array_literal(changes->gone_steps), -1}},
+		4, plan_answered, c);
+	free(waits);
+}
+
+/* Write the changes of the plan. A short scan does not see every waiting step, so it writes no plan. */
+void lead_cycle_write_plan(struct lead_cycle *c)
+{
+	if (!c->scan_limit.full)
+		return;
+	lead_scan_limit_resume(&c->scan_limit, clock_seconds());
+	struct lead_plan_changes *changes = lead_plan_compare(c->plan, c->result);
+	bool changed = lead_plan_changes_any(changes);
+
+	c->outcome.plan_postponed = changed && clock_seconds() - c->plan_at < plan_gap;
+	if (changed && !c->outcome.plan_postponed)
+		cycle_call_plan(c, changes);
+	else
+		lead_scan_limit_pause(&c->scan_limit, clock_seconds());
+	lead_plan_changes_free(changes);
+}
