@@ -250,6 +250,10 @@ void keeper_ssh_agent_reload(struct keeper *k, const int *keys, int count);
 /* keeper_place.c: set where a process of the user runs: folder, limits, user, cgroup, cores. */
 void keeper_place_process(const struct keeper *k, struct task_start *start);
 
+/* keeper_manager_environment.c: returns the environment of the step manager, or of an agent, with the variable `call` if that is not
+ * NULL. The caller frees it with task_environment_free(). */
+char **keeper_manager_environment(const struct keeper *k, const char *call);
+
 /* keeper_manager.c */
 /* Make the socket at which programs of the job ask for sub-steps. Call before the tasks start. */
 void keeper_manager_open(struct keeper *k, struct keeper_cache *cache);
