@@ -19,6 +19,7 @@
 #include "procmgr/agent/agent_credential.h"
 #include "procmgr/agent/agent_lease.h"
 #include "procmgr/agent/agent_node.h"
+#include "procmgr/agent/agent_order_list.h"
 #include "procmgr/agent/agent_order_message.h"
 #include "procmgr/record/attempt_set.h"
 
@@ -28,8 +29,7 @@ enum { ANSWERED_S = 60, RECALLED_S = 3600 };
 struct agent_orders {
 	const struct agent_context *context;
 	const struct agent_order_watcher *watcher;
-	struct agent_order *list; /* sorted by id */
-	int count, capacity;
+	struct agent_order_list list;
 	bool is_asking, ask_again; /* a database call for orders is under way; another call has to follow */
 	bool has_all;
 	bool has_queued;	      /* an order waits for an earlier order of the same attempt */
@@ -40,42 +40,15 @@ struct agent_orders {
 	struct agent_credentials *credentials;
 };
 
-/* Returns the index of the order with this id, or the index at which to insert the order. */
-static int find_index(const struct agent_orders *os, int64_t id)
-{
-	int low = 0, high = os->count;
-	while (low < high) {
-		int middle = (low + high) / 2;
-		if (os->list[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static struct agent_order *insert_order(struct agent_orders *os, int at, const struct agent_order *o)
-{
-	if (os->count == os->capacity) {
-		os->capacity = os->capacity ? 2 * os->capacity : 64;
-		os->list = xrealloc(os->list, (unsigned long)os->capacity * sizeof *os->list);
-	}
-	memmove(&os->list[at + 1], &os->list[at], (size_t)(os->count - at) * sizeof *os->list);
-	os->count++;
-	os->list[at] = *o;
-	return &os->list[at];
-}
-
 /* Add the orders of a row. Returns the number of new orders. */
 static int add_row(struct agent_orders *os, const PGresult *result, int row)
 {
 	struct agent_order one = agent_order_read_ids(result, row);
-	int at = find_index(os, one.id);
-	if (at < os->count && os->list[at].id == one.id) {
+	if (agent_order_list_find(&os->list, one.id)) {
 		agent_order_clear(&one);
 		return 0;
 	}
-	struct agent_order *o = insert_order(os, at, &one);
+	struct agent_order *o = agent_order_list_insert(&os->list, &one);
 	agent_order_read(os->context, o, result, row);
 	agent_predispatch_adopt(os->predispatch, &o->array);
 	return o->id_count;
@@ -85,10 +58,7 @@ static db_answer handle_orders;
 
 static void call_node_orders(struct agent_orders *os)
 {
-	struct db_array *nodes = agent_node_array(os->context->nodes), *known = db_array_new();
-	for (int i = 0; i < os->count; i++)
-		for (int k = 0; k < os->list[i].id_count; k++)
-			db_array_int(known, os->list[i].ids[k]);
+	struct db_array *nodes = agent_node_array(os->context->nodes), *known = agent_order_list_ids(&os->list);
 	char most[12];
 	snprintf(most, sizeof most, "%d", ORDERS_AT_ONCE);
 	const struct db_param params[] = {{db_array_literal(nodes), -1}, {db_array_literal(known), -1}, {most, -1}};
@@ -128,15 +98,6 @@ void agent_order_ask(struct agent_orders *os)
 		call_node_orders(os);
 }
 
-/* Returns the attempt's entry in an order, or NULL if the order is for other attempts. */
-static struct agent_start *find_start(const struct agent_order *o, const struct record_key *key)
-{
-	const struct agent_start wanted = {.step_id = key->step_id, .node = key->node};
-	if (o->key.job_id != key->job_id || o->key.attempt != key->attempt)
-		return NULL;
-	return bsearch(&wanted, o->starts, (size_t)o->start_count, sizeof *o->starts, agent_order_compare_starts);
-}
-
 /* Let the launcher refuse a pre-dispatched element that was cancelled before it started. */
 static void cancel_start(struct agent_orders *os, const struct agent_order *launch, struct agent_start *start)
 {
@@ -149,7 +110,7 @@ static bool is_open_before(struct agent_orders *os, const struct agent_order *be
 			   const char *kind)
 {
 	bool open = before->state == AGENT_ORDER_WAITING || (before->state == AGENT_ORDER_SENT && !before->is_launch);
-	struct agent_start *start = open ? find_start(before, key) : NULL;
+	struct agent_start *start = open ? agent_order_find_start(before, key) : NULL;
 	if (start && before->array.last > 0 && !start->sent && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
 		cancel_start(os, before, start);
 	return start && !start->sent;
@@ -158,11 +119,11 @@ static bool is_open_before(struct agent_orders *os, const struct agent_order *be
 /* Must the control message wait? A message to several nodes waits until it can be sent to all, since the nodes start together. */
 static bool has_to_wait(struct agent_orders *os, int at)
 {
-	const struct agent_order *o = &os->list[at];
+	const struct agent_order *o = &os->list.item[at];
 	for (int i = 0; i < at; i++) {
 		for (int k = 0; k < o->start_count; k++) {
 			struct record_key key = agent_order_key(o, &o->starts[k]);
-			if (is_open_before(os, &os->list[i], &key, o->kind))
+			if (is_open_before(os, &os->list.item[i], &key, o->kind))
 				return true;
 		}
 	}
@@ -195,9 +156,9 @@ static void recall_answers(const struct agent_orders *os, struct agent_order *o)
 /* Note that an element starts with CPUs of its own. Later orders of pre-dispatched elements count it already. */
 static void raise_limits(struct agent_orders *os, const struct agent_order *starting, const struct record_key *key)
 {
-	for (int i = 0; &os->list[i] != starting; i++)
-		if (os->list[i].array.last > 0)
-			agent_predispatch_raise(&os->list[i].array, key);
+	for (int i = 0; &os->list.item[i] != starting; i++)
+		if (os->list.item[i].array.last > 0)
+			agent_predispatch_raise(&os->list.item[i].array, key);
 }
 
 /* Send a launch request for all of its attempts, or for as many pre-dispatched elements as may start now. */
@@ -234,27 +195,12 @@ static void send_launch(struct agent_orders *os, struct agent_order *o)
 	}
 }
 
-/* Does an earlier order with the same signal still wait? One of the two is enough, and a flood of signals must not delay the end
- * of the step. */
-static bool is_repeated_signal(const struct agent_orders *os, int at)
-{
-	const struct agent_order *o = &os->list[at];
-	for (int i = 0; i < at && strcmp(o->kind, "signal") == 0; i++) {
-		const struct agent_order *before = &os->list[i];
-		bool waits = before->state == AGENT_ORDER_WAITING && !before->is_launch;
-		if (waits && record_key_equal(&before->key, &o->key) && before->start_count == o->start_count &&
-		    strcmp(before->kind, o->kind) == 0 && strcmp(before->args, o->args) == 0)
-			return true;
-	}
-	return false;
-}
-
 static void poll_control(struct agent_orders *os, int at)
 {
-	struct agent_order *o = &os->list[at];
+	struct agent_order *o = &os->list.item[at];
 	if (has_to_wait(os, at)) {
 		os->has_queued = true;
-		if (is_repeated_signal(os, at))
+		if (agent_order_list_repeats_signal(&os->list, at))
 			set_done(os, o);
 		return;
 	}
@@ -305,8 +251,8 @@ void agent_order_poll(struct agent_orders *os)
 	struct agent_blob_list wanted = {.count = 0};
 	os->waiting_count = 0;
 	os->has_queued = false;
-	for (int i = 0; i < os->count && !os->context->stopping; i++) {
-		struct agent_order *o = &os->list[i];
+	for (int i = 0; i < os->list.count && !os->context->stopping; i++) {
+		struct agent_order *o = &os->list.item[i];
 		if (is_overdue(os, o))
 			send_again(o);
 		if (o->state != AGENT_ORDER_WAITING)
@@ -325,8 +271,8 @@ void agent_order_poll(struct agent_orders *os)
 static void handle_fetched(const struct agent_blob_list *asked, bool has_no_space, void *arg)
 {
 	struct agent_orders *os = arg;
-	for (int i = 0; i < os->count; i++) {
-		struct agent_order *o = &os->list[i];
+	for (int i = 0; i < os->list.count; i++) {
+		struct agent_order *o = &os->list.item[i];
 		if (agent_blob_list_has(asked, o->script) && !agent_cache_has(o->script))
 			o->lacks = has_no_space ? "room" : "script";
 		else if (agent_blob_list_has(asked, o->environment) && !agent_cache_has(o->environment))
@@ -349,11 +295,11 @@ static bool is_answer(const struct fields *record)
 static void take_answer(struct agent_orders *os, const struct record_key *key, bool accepted)
 {
 	int64_t now = clock_boot_us() / 1000000;
-	for (int i = 0; i < os->count; i++) {
-		struct agent_order *o = &os->list[i];
+	for (int i = 0; i < os->list.count; i++) {
+		struct agent_order *o = &os->list.item[i];
 		bool is_partly_sent = o->state == AGENT_ORDER_WAITING && o->array.last > 0;
 		struct agent_start *start =
-			o->is_launch && (o->state == AGENT_ORDER_SENT || is_partly_sent) ? find_start(o, key) : NULL;
+			o->is_launch && (o->state == AGENT_ORDER_SENT || is_partly_sent) ? agent_order_find_start(o, key) : NULL;
 		if (!start)
 			continue;
 		set_answered(o, start);
@@ -370,8 +316,8 @@ static void count_record(struct agent_orders *os, const struct record_key *key, 
 {
 	if (!agent_predispatch_record(os->predispatch, key, record))
 		return;
-	for (int i = 0; i < os->count; i++)
-		agent_predispatch_lower(&os->list[i].array, key);
+	for (int i = 0; i < os->list.count; i++)
+		agent_predispatch_lower(&os->list.item[i].array, key);
 }
 
 void agent_order_record(struct agent_orders *os, const struct fields *record)
@@ -411,8 +357,7 @@ static void delay_order(struct agent_order *o)
 
 void agent_order_answered(struct agent_orders *os, int64_t id, bool taken)
 {
-	int at = find_index(os, id);
-	struct agent_order *o = at < os->count && os->list[at].id == id ? &os->list[at] : NULL;
+	struct agent_order *o = agent_order_list_find(&os->list, id);
 	if (!o || o->is_launch || o->state != AGENT_ORDER_SENT)
 		return;
 	if (!taken) {
@@ -424,24 +369,12 @@ void agent_order_answered(struct agent_orders *os, int64_t id, bool taken)
 	}
 }
 
-static void remove_in_state(struct agent_orders *os, enum agent_order_state state)
-{
-	int kept = 0;
-	for (int i = 0; i < os->count; i++) {
-		if (os->list[i].state == state)
-			agent_order_clear(&os->list[i]);
-		else
-			os->list[kept++] = os->list[i];
-	}
-	os->count = kept;
-}
-
 void agent_order_drop_waiting(struct agent_orders *os)
 {
-	for (int i = 0; i < os->count; i++)
-		if (os->list[i].state == AGENT_ORDER_WAITING && os->list[i].is_launch)
-			agent_credential_drop(os->credentials, &os->list[i]);
-	remove_in_state(os, AGENT_ORDER_WAITING);
+	for (int i = 0; i < os->list.count; i++)
+		if (os->list.item[i].state == AGENT_ORDER_WAITING && os->list.item[i].is_launch)
+			agent_credential_drop(os->credentials, &os->list.item[i]);
+	agent_order_list_remove(&os->list, AGENT_ORDER_WAITING);
 }
 
 void agent_order_disconnected(struct agent_orders *os)
@@ -451,33 +384,22 @@ void agent_order_disconnected(struct agent_orders *os)
 
 json_t *agent_order_report(struct agent_orders *os)
 {
-	json_t *ids = json_array();
-	for (int i = 0; i < os->count; i++) {
-		struct agent_order *o = &os->list[i];
-		if (o->state != AGENT_ORDER_DONE)
-			continue;
-		for (int k = 0; k < o->id_count; k++)
-			json_array_append_new(ids, json_integer(o->ids[k]));
-		o->state = AGENT_ORDER_REPORTED;
-	}
-	return ids;
+	return agent_order_list_report(&os->list);
 }
 
 void agent_order_report_failed(struct agent_orders *os)
 {
-	for (int i = 0; i < os->count; i++)
-		if (os->list[i].state == AGENT_ORDER_REPORTED)
-			os->list[i].state = AGENT_ORDER_DONE;
+	agent_order_list_report_failed(&os->list);
 }
 
 void agent_order_report_accepted(struct agent_orders *os)
 {
-	remove_in_state(os, AGENT_ORDER_REPORTED);
+	agent_order_list_remove(&os->list, AGENT_ORDER_REPORTED);
 }
 
 int agent_order_count(const struct agent_orders *os)
 {
-	return os->count;
+	return os->list.count;
 }
 
 struct agent_credentials *agent_order_credentials(const struct agent_orders *os)
@@ -511,9 +433,7 @@ void agent_order_free(struct agent_orders *os)
 {
 	if (!os)
 		return;
-	for (int i = 0; i < os->count; i++)
-		agent_order_clear(&os->list[i]);
-	free(os->list);
+	agent_order_list_clear(&os->list);
 	attempt_set_free(os->answered);
 	agent_predispatch_free(os->predispatch);
 	agent_blob_free(os->blobs);

@@ -67,11 +67,20 @@ static int64_t *read_numbers(const char *text, int *count)
 	return numbers;
 }
 
-int agent_order_compare_starts(const void *a, const void *b)
+/* Compare by step, then by node. */
+static int compare_starts(const void *a, const void *b)
 {
 	const struct agent_start *x = a, *y = b;
 	return x->step_id != y->step_id ? (x->step_id > y->step_id) - (x->step_id < y->step_id)
 					: (x->node > y->node) - (x->node < y->node);
+}
+
+struct agent_start *agent_order_find_start(const struct agent_order *o, const struct record_key *key)
+{
+	const struct agent_start wanted = {.step_id = key->step_id, .node = key->node};
+	if (o->key.job_id != key->job_id || o->key.attempt != key->attempt)
+		return NULL;
+	return bsearch(&wanted, o->starts, (size_t)o->start_count, sizeof *o->starts, compare_starts);
 }
 
 /* Drop repeated attempts, since a transaction may have written the same order several times. */
@@ -79,7 +88,7 @@ static int drop_repeated(struct agent_start *starts, int count)
 {
 	int kept = 0;
 	for (int i = 0; i < count; i++)
-		if (kept == 0 || agent_order_compare_starts(&starts[kept - 1], &starts[i]) != 0)
+		if (kept == 0 || compare_starts(&starts[kept - 1], &starts[i]) != 0)
 			starts[kept++] = starts[i];
 	return kept;
 }
@@ -96,7 +105,7 @@ static void read_starts(const struct agent_context *c, struct agent_order *o, co
 	o->key.node = node_count > 0 ? o->starts[0].node : 0;
 	for (int i = 0; i < also_count; i++)
 		o->starts[o->start_count++] = (struct agent_start){(int)steps[i], o->key.node, false, false};
-	qsort(o->starts, (size_t)o->start_count, sizeof *o->starts, agent_order_compare_starts);
+	qsort(o->starts, (size_t)o->start_count, sizeof *o->starts, compare_starts);
 	o->start_count = drop_repeated(o->starts, o->start_count);
 	o->unanswered = o->start_count;
 	free(node_ids);

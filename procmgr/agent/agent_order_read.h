@@ -64,6 +64,7 @@ void agent_order_read(const struct agent_context *c, struct agent_order *o, cons
 void agent_order_clear(struct agent_order *o);
 
 struct record_key agent_order_key(const struct agent_order *o, const struct agent_start *start);
-int agent_order_compare_starts(const void *a, const void *b); /* compares by step, then by node */
+/* Returns the attempt's entry in an order, or NULL if the order is for other attempts. */
+struct agent_start *agent_order_find_start(const struct agent_order *o, const struct record_key *key);
 
 #endif
