@@ -13,6 +13,7 @@
 #include "bin/rota/call/call.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/print/outcome.h"
+#include "bin/rota/print/show_line.h"
 #include "bin/rota/steps/session.h"
 #include "bin/rota/steps/substep.h"
 #include "bin/rota/steps/substep_record.h"
@@ -45,31 +46,11 @@ static void live_put(json_t *row, const json_t *live)
 		json_object_set(row, "signal", json_object_get(live, "signal"));
 }
 
-/* Print a line "  Name        value"; nothing for an empty value. */
-static void line_print(const char *name, const char *value)
-{
-	if (*value && strcmp(value, "-") != 0)
-		printf("  %-11s %s\n", name, value);
-}
-
 static void seconds_print(const char *name, const json_t *row, const char *key)
 {
 	const json_t *value = json_object_get(row, key);
 
-	line_print(name, json_is_number(value) ? format_duration(json_number_value(value)).s : "");
-}
-
-static void size_print(const json_t *row)
-{
-	long long cpus = json_integer_value(json_object_get(row, "cpus")),
-		  tasks = json_integer_value(json_object_get(row, "ntasks"));
-	bool memory = json_integer_value(json_object_get(row, "mem_requested_mb")) > 0;
-	char text[128];
-
-	snprintf(text, sizeof(text), "%lld CPU%s, %s%s%lld task%s", cpus, cpus == 1 ? "" : "s",
-		 memory ? format_size_mb(json_object_get(row, "mem_requested_mb")).s : "", memory ? " memory, " : "", tasks,
-		 tasks == 1 ? "" : "s");
-	line_print("Size", text);
+	show_line_print(name, json_is_number(value) ? format_duration(json_number_value(value)).s : "");
 }
 
 static void row_print(const char *label, const json_t *row)
@@ -79,24 +60,24 @@ static void row_print(const char *label, const json_t *row)
 
 	printf("sub-step %s: %s\n", label, words);
 	free(words);
-	line_print("Name", format_text(row, "substep_name"));
-	line_print("Command", format_text(row, "command"));
-	line_print("Reason", format_text(row, "reason"));
-	size_print(row);
-	line_print("Gres", format_text(row, "gres"));
-	line_print("After", format_text(row, "after"));
-	line_print("Node", format_text(row, "nodes"));
-	line_print("Queued", format_time(json_object_get(row, "queued_at")).s);
+	show_line_print("Name", format_text(row, "substep_name"));
+	show_line_print("Command", format_text(row, "command"));
+	show_line_print("Reason", format_text(row, "reason"));
+	show_line_size(row, "mem_requested_mb");
+	show_line_print("Gres", format_text(row, "gres"));
+	show_line_print("After", format_text(row, "after"));
+	show_line_print("Node", format_text(row, "nodes"));
+	show_line_print("Queued", format_time(json_object_get(row, "queued_at")).s);
 	seconds_print("Waited", row, "wait_s");
-	line_print("Started", format_time(json_object_get(row, "started_at")).s);
+	show_line_print("Started", format_time(json_object_get(row, "started_at")).s);
 	seconds_print("Ran", row, "elapsed_s");
-	line_print("Ended", format_time(json_object_get(row, "ended_at")).s);
-	line_print("Exit", ended ? format_exit(json_object_get(row, "exit_code"), json_object_get(row, "signal")).s : "");
-	line_print("Cause", ended ? format_text(row, "cause") : "");
-	line_print("Runs",
-		   json_integer_value(json_object_get(row, "runs")) > 1 ? format_count(json_object_get(row, "runs")).s : "");
+	show_line_print("Ended", format_time(json_object_get(row, "ended_at")).s);
+	show_line_print("Exit", ended ? format_exit(json_object_get(row, "exit_code"), json_object_get(row, "signal")).s : "");
+	show_line_print("Cause", ended ? format_text(row, "cause") : "");
+	show_line_print("Runs",
+			json_integer_value(json_object_get(row, "runs")) > 1 ? format_count(json_object_get(row, "runs")).s : "");
 	seconds_print("CPU time", row, "cpu_s");
-	line_print("Peak memory", format_size_kb(json_object_get(row, "max_rss_kb")).s);
+	show_line_print("Peak memory", format_size_kb(json_object_get(row, "max_rss_kb")).s);
 }
 
 /* Find the row of a sub-step, and store its full label in *label. Returns NULL with the exit status after an error message. */

@@ -1,0 +1,18 @@
+/* show_step.h - steps in `rota show`. */
+#ifndef ROTA_BIN_SHOW_STEP_H
+#define ROTA_BIN_SHOW_STEP_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* Print one step in full. */
+void show_step_print(const json_t *job, const json_t *step);
+
+/* Print an empty line and a table of steps. */
+void show_step_table(const json_t *steps, bool wide);
+
+/* Print warnings about nodes of a running step: failing, or drained or reserved within its time limit. Skips warnings in
+ * `said`, which were printed before. */
+void show_step_warnings(const json_t *step, json_t *said);
+
+#endif
