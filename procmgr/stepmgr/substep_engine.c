@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "procmgr/stepmgr/substep_drain.h"
 #include "procmgr/stepmgr/substep_far.h"
 #include "procmgr/stepmgr/substep_growth.h"
+#include "procmgr/stepmgr/substep_limit.h"
 #include "procmgr/stepmgr/substep_nodelist.h"
 #include "procmgr/stepmgr/substep_orphans.h"
 #include "procmgr/stepmgr/substep_part.h"
@@ -39,7 +39,7 @@
 #include "procmgr/stepmgr/substep_signal.h"
 #include "procmgr/stepmgr/substep_usage.h"
 
-enum { GRACE_S = 5, ROOM_S = 1 };
+enum { ROOM_S = 1 };
 
 static const char ALLOCATION_ENDED[] = "allocation_ended";
 
@@ -56,13 +56,6 @@ static void schedule_later(struct substep_engine *m)
 	event_active(m->schedule, EV_TIMEOUT, 0);
 }
 
-static void free_timer(struct substep *s)
-{
-	if (s->timer)
-		event_free(s->timer);
-	s->timer = NULL;
-}
-
 /* The only function that ends a sub-step. */
 static void end_substep(struct substep_engine *m, struct substep *s, enum substep_state state, const char *cause)
 {
@@ -72,7 +65,7 @@ static void end_substep(struct substep_engine *m, struct substep *s, enum subste
 	s->ended_at = clock_boot_us();
 	substep_session_end(s);
 	substep_record_end(m, s);
-	free_timer(s);
+	substep_limit_clear(s);
 	substep_place_give(m, s);
 	if (s->early)
 		evbuffer_free(s->early);
@@ -97,7 +90,7 @@ static void retry_substep(struct substep_engine *m, struct substep *s)
 	substep_table_leave(m, s);
 	substep_session_end(s);
 	substep_record_again(m, s);
-	free_timer(s);
+	substep_limit_clear(s);
 	substep_place_give(m, s);
 	substep_table_forget_output(s);
 	s->exit_code = s->signal = s->tasks_failed = 0;
@@ -155,17 +148,6 @@ void substep_engine_run_ended(struct substep_engine *m, struct substep *s)
 					: "exit");
 }
 
-static void end_tasks(struct substep_engine *m, struct substep *s, const char *cause);
-
-/* A task has ended while others run: these have as long as the request says. */
-static void note_end(struct substep_engine *m, struct substep *s)
-{
-	if (s->first_end_at > 0 || s->spec->wait_s == 0 || *s->cause)
-		return;
-	s->first_end_at = clock_boot_us();
-	substep_engine_limit(m, s);
-}
-
 void substep_engine_task_ended(struct substep_engine *m, struct substep *s, struct substep_task *t, int status,
 			       const struct stats *stats)
 {
@@ -178,9 +160,9 @@ void substep_engine_task_ended(struct substep_engine *m, struct substep *s, stru
 	if (s->live == 0)
 		substep_engine_run_ended(m, s);
 	else if (status != 0 && s->spec->kill_on_bad_exit && !*s->cause)
-		end_tasks(m, s, "bad_exit");
+		substep_limit_end_tasks(s, "bad_exit");
 	else
-		note_end(m, s);
+		substep_limit_note_end(s);
 }
 
 /* A part of a running sub-step is lost with its node: the sub-step ends, and may run again elsewhere. */
@@ -194,7 +176,7 @@ static void part_lost(struct substep *s, struct substep_part *part)
 	if (substep_nodes_pool(m->nodes, part->node))
 		substep_pool_give(substep_nodes_pool(m->nodes, part->node), &part->share);
 	if (s->live > 0 && !*s->cause)
-		end_tasks(m, s, "lost");
+		substep_limit_end_tasks(s, "lost");
 	else if (!*s->cause)
 		s->cause = "lost";
 	if (s->live == 0)
@@ -230,9 +212,9 @@ static void part_event(struct substep *s, struct substep_part *part, const char 
 	if (s->live == 0)
 		substep_engine_run_ended(m, s);
 	else if (failed && s->spec->kill_on_bad_exit && !*s->cause)
-		end_tasks(m, s, "bad_exit");
+		substep_limit_end_tasks(s, "bad_exit");
 	else
-		note_end(m, s);
+		substep_limit_note_end(s);
 	schedule_later(m);
 }
 
@@ -254,19 +236,6 @@ void substep_engine_lose_parts(struct substep_engine *m)
 
 static const struct substep_nodes_handlers nodes_handlers = {schedule_later, part_event, part_lost, substep_usage_take};
 
-static struct substep_task *find_task(struct substep_engine *m, pid_t pid, struct substep **owner)
-{
-	struct substep *s;
-	TAILQ_FOREACH (s, &m->running, next) {
-		for (int i = 0; i < s->ntasks; i++)
-			if (s->tasks[i].pid == pid) {
-				*owner = s;
-				return &s->tasks[i];
-			}
-	}
-	return NULL;
-}
-
 /* Reap children. A child is peeked at first: its end is in the journal before the kernel forgets it. */
 static void reap_children(evutil_socket_t fd, short what, void *arg)
 {
@@ -277,7 +246,7 @@ static void reap_children(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	for (pid_t pid; (pid = stats_ended_child()) > 0;) {
 		struct substep *s;
-		struct substep_task *t = find_task(m, pid, &s);
+		struct substep_task *t = substep_table_find_task(m, pid, &s);
 		kill(-pid, SIGKILL); /* what a task leaves in its group does not outlive it */
 		if (!stats_peek(pid, t ? t->counts : -1, &status, &stats))
 			die("could not read the end of process %ld", (long)pid);
@@ -290,50 +259,6 @@ static void reap_children(evutil_socket_t fd, short what, void *arg)
 		waitpid(pid, NULL, 0);
 	}
 }
-
-static void time_over(evutil_socket_t fd, short what, void *arg);
-
-static void arm_timer(struct substep_engine *m, struct substep *s, int64_t seconds)
-{
-	struct timeval after = {.tv_sec = (time_t)seconds};
-	free_timer(s);
-	s->timer = evtimer_new(m->base, time_over, s);
-	evtimer_add(s->timer, &after);
-}
-
-/* Returns when the time limit of its run is reached, INT64_MAX if it has none. */
-static int64_t limit_at(const struct substep *s)
-{
-	return s->spec->time_s > 0 ? s->started_at + s->spec->time_s * INT64_C(1000000) : INT64_MAX;
-}
-
-/* Returns when its last tasks are to end because the first one has, INT64_MAX if that is not known. */
-static int64_t wait_at(const struct substep *s)
-{
-	return s->first_end_at > 0 && s->spec->wait_s > 0 ? s->first_end_at + s->spec->wait_s * INT64_C(1000000) : INT64_MAX;
-}
-
-void substep_engine_limit(struct substep_engine *m, struct substep *s)
-{
-	int64_t at = limit_at(s) < wait_at(s) ? limit_at(s) : wait_at(s), left = at - clock_boot_us();
-	if (at < INT64_MAX)
-		arm_timer(m, s, left > 0 ? (left + 999999) / 1000000 : 0);
-}
-
-/* Choose the name of the socket of its terminal, which nobody can guess and take before. */
-static void choose_terminal(struct substep *s)
-{
-	unsigned char random[8];
-	if (s->spec->rows == 0)
-		return;
-	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-		die("could not get random bytes: %m");
-	free(s->terminal);
-	s->terminal = xasprintf("rota-terminal-%02x%02x%02x%02x%02x%02x%02x%02x", random[0], random[1], random[2], random[3],
-				random[4], random[5], random[6], random[7]);
-}
-
-static void end_idle(struct substep *s);
 
 /* Have the agents of other nodes start their tasks. */
 static void start_parts(struct substep_engine *m, struct substep *s)
@@ -364,16 +289,16 @@ void substep_engine_start_tasks(struct substep_engine *m, struct substep *s)
 		s->tasks_failed = s->ntasks - s->live;
 	}
 	if (good && s->terminal && s->spec->part.number == 0) /* the step manager keeps the session of a part */
-		substep_session_begin(s, end_idle);
+		substep_session_begin(s, substep_limit_end_idle);
 	m->handlers->started(s);
 	if (s->live == 0) {
 		substep_engine_run_ended(m, s);
 		return;
 	}
 	if (good)
-		substep_engine_limit(m, s);
+		substep_limit_set(s);
 	else
-		end_tasks(m, s, "launch");
+		substep_limit_end_tasks(s, "launch");
 	substep_input_begin(s);
 }
 
@@ -384,7 +309,7 @@ static void start_substep(struct substep_engine *m, struct substep *s)
 	s->run++;
 	s->cause = s->reason = "";
 	s->started_at = clock_boot_us();
-	choose_terminal(s);
+	substep_session_choose_terminal(s);
 	substep_record_start(m, s);
 	crash_point(CRASH_substep_started);
 	substep_task_make(s);
@@ -486,26 +411,6 @@ struct substep *substep_engine_queue(struct substep_engine *m, struct substep_sp
 	return s;
 }
 
-/* Ask the tasks to end, and kill them after a while. */
-static void end_tasks(struct substep_engine *m, struct substep *s, const char *cause)
-{
-	s->cause = cause;
-	substep_signal_send(m, s, SIGTERM);
-	substep_signal_send(m, s, SIGCONT);
-	arm_timer(m, s, GRACE_S);
-}
-
-static void time_over(evutil_socket_t fd, short what, void *arg)
-{
-	struct substep *s = arg;
-	(void)fd;
-	(void)what;
-	if (*s->cause)
-		substep_signal_send(s->engine, s, SIGKILL);
-	else
-		end_tasks(s->engine, s, wait_at(s) < limit_at(s) ? "bad_exit" : "time_limit");
-}
-
 void substep_engine_replace_failed(struct substep_engine *m)
 {
 	struct err e;
@@ -531,19 +436,13 @@ static void node_changed(struct substep_engine *m)
 	schedule_later(m);
 }
 
-static void end_idle(struct substep *s)
-{
-	if (!*s->cause)
-		end_tasks(s->engine, s, "idle_timeout");
-}
-
 void substep_engine_cancel(struct substep_engine *m, struct substep *s, const char *cause)
 {
 	bool ends = substep_engine_ends(m); /* then the keeper ends the tasks, after its own grace time */
 	if (s->state == SUBSTEP_WAITING)
 		end_substep(m, s, SUBSTEP_CANCELLED, ends ? ALLOCATION_ENDED : cause);
 	else if (s->state == SUBSTEP_RUNNING && !ends && strcmp(s->cause, cause) != 0)
-		end_tasks(m, s, cause);
+		substep_limit_end_tasks(s, cause);
 }
 
 /* Read from the environment of the step what the allocation has here. */

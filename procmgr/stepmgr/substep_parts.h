@@ -2,7 +2,7 @@
  *
  * Calls go one way: substep_recovery.c calls substep_engine.c (the life of sub-steps), which calls all others: substep_table.c (all
  * sub-steps, the queue), substep_task.c (starts a task), substep_input.c (standard input), substep_feed.c (standard input on other
- * nodes), substep_far.c (terminals on other nodes), substep_drain.c (output), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals),
+ * nodes), substep_far.c (terminals on other nodes), substep_drain.c (output), substep_store.c (descriptors that outlive it), substep_record.c (the journal), substep_session.c (terminals), substep_limit.c (time limits),
  * substep_event.c (changes of nodes), substep_replace.c (nodes in place of failed ones), substep_usage.c (what sub-steps use now). */
 #ifndef ROTA_PROCMGR_SUBSTEP_PARTS_H
 #define ROTA_PROCMGR_SUBSTEP_PARTS_H
@@ -51,6 +51,8 @@ struct substep *substep_table_add(struct substep_engine *m, struct substep_spec 
 void substep_table_wait(struct substep_engine *m, struct substep *s);
 void substep_table_run(struct substep_engine *m, struct substep *s);   /* move it from the queue to the running ones */
 void substep_table_leave(struct substep_engine *m, struct substep *s); /* take it out of both */
+/* Returns the task of a running sub-step whose process this is, and its sub-step; NULL if there is none. */
+struct substep_task *substep_table_find_task(struct substep_engine *m, pid_t pid, struct substep **owner);
 /* Add the end of a task, with its wait status, to the figures of its sub-step. */
 void substep_table_add_end(struct substep *s, struct substep_task *t, int status, const struct stats *stats);
 /* Keep the output of the last ended sub-steps for clients that attach late. */
@@ -120,9 +122,6 @@ void substep_engine_lose_parts(struct substep_engine *m);
 
 /* With --replace-failed: queue a request for a node in place of each that is drained, leaving or lost, once for each. */
 void substep_engine_replace_failed(struct substep_engine *m);
-
-/* Set the time limit of a sub-step whose tasks have begun. */
-void substep_engine_limit(struct substep_engine *m, struct substep *s);
 
 /* substep_recovery.c: read the journal, and take over what an earlier step manager began. */
 void substep_recovery_run(struct substep_engine *m);

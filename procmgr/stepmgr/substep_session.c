@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "lib/clock.h"
 #include "lib/text.h"
@@ -200,6 +201,18 @@ static void check_idle(evutil_socket_t fd, short what, void *arg)
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------------------- */
+
+void substep_session_choose_terminal(struct substep *s)
+{
+	unsigned char random[8];
+	if (s->spec->rows == 0)
+		return;
+	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+		die("could not get random bytes: %m");
+	free(s->terminal);
+	s->terminal = xasprintf("rota-terminal-%02x%02x%02x%02x%02x%02x%02x%02x", random[0], random[1], random[2], random[3],
+				random[4], random[5], random[6], random[7]);
+}
 
 void substep_session_begin(struct substep *s, void (*idle)(struct substep *s))
 {

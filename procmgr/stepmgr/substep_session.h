@@ -9,6 +9,8 @@ struct substep_person; /* somebody who is attached */
 /* Set the shortest idle limit that the keeper has for all sessions, "3600 partition debug"; NULL: there is none. */
 void substep_session_use_limit(const char *text);
 
+/* Choose the name of the socket of its terminal, which nobody can guess and take before. Nothing if the sub-step has no terminal. */
+void substep_session_choose_terminal(struct substep *s);
 /* The terminal of a sub-step runs. `idle` is called when it has been idle for its timeout. */
 void substep_session_begin(struct substep *s, void (*idle)(struct substep *s));
 /* Its run ends. Records what was not recorded yet. */

@@ -144,3 +144,16 @@ void substep_table_keep_output(struct substep_engine *m, struct substep *s)
 	while (m->kept_count > 1 && m->kept_bytes > SUBSTEP_KEPT_BYTES)
 		drop_oldest(m);
 }
+
+struct substep_task *substep_table_find_task(struct substep_engine *m, pid_t pid, struct substep **owner)
+{
+	struct substep *s;
+	TAILQ_FOREACH (s, &m->running, next) {
+		for (int i = 0; i < s->ntasks; i++)
+			if (s->tasks[i].pid == pid) {
+				*owner = s;
+				return &s->tasks[i];
+			}
+	}
+	return NULL;
+}

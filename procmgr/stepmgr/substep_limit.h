@@ -1,0 +1,18 @@
+/* substep_limit.h - when the tasks of a running sub-step are to end. */
+#ifndef ROTA_PROCMGR_SUBSTEP_LIMIT_H
+#define ROTA_PROCMGR_SUBSTEP_LIMIT_H
+
+#include "procmgr/stepmgr/substep.h"
+
+/* Set the time limit of a sub-step whose tasks have begun. */
+void substep_limit_set(struct substep *s);
+/* A task has ended while others run: these have as long as the request says. */
+void substep_limit_note_end(struct substep *s);
+void substep_limit_clear(struct substep *s); /* its run ends */
+
+/* Ask the tasks to end for `cause`, and kill them after a while. */
+void substep_limit_end_tasks(struct substep *s, const char *cause);
+/* The same because its terminal is idle, unless they end already. */
+void substep_limit_end_idle(struct substep *s);
+
+#endif
