@@ -22,6 +22,7 @@
 
 #include "lib/daemon.h"
 #include "lib/err.h"
+#include "lib/file.h"
 #include "lib/log.h"
 
 enum {
@@ -54,13 +55,8 @@ static int child_file(const char *name)
 
 static void child_write(int fd, const unsigned char *data, size_t size)
 {
-	while (size > 0) {
-		ssize_t done = write(fd, data, size);
-		if (done < 0 && errno != EINTR)
-			die("could not write a file in memory: %s", strerror(errno));
-		data += done > 0 ? done : 0;
-		size -= done > 0 ? (size_t)done : 0;
-	}
+	if (!file_write_all(fd, data, size))
+		die("could not write a file in memory: %s", strerror(errno));
 	if (lseek(fd, 0, SEEK_SET) != 0)
 		die("could not rewind a file in memory: %s", strerror(errno));
 }

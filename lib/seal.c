@@ -7,6 +7,7 @@
  * - No message has key material. Secrets are wiped before they are freed.
  * - A failure of OpenSSL itself ends the process. */
 #include "lib/seal.h"
+#include "lib/file.h"
 #include "lib/seal_pem.h"
 
 #include <errno.h>
@@ -41,17 +42,6 @@ struct seal_verify_key {
 
 /* key files */
 
-static bool write_whole(int fd, const char *text, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = write(fd, text + done, size - done);
-		if (n < 0 && errno != EINTR)
-			return false;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return fsync(fd) == 0;
-}
-
 /* Write a new file at PATH: write a temporary file and link it, so that an existing file is kept and a half-written file is never
  * seen. */
 static bool file_put(const char *path, const char *text, size_t size, mode_t mode, struct err *e)
@@ -62,7 +52,7 @@ static bool file_put(const char *path, const char *text, size_t size, mode_t mod
 	int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		err_sys(e, "could not create \"%s\"", beside);
-	else if (!write_whole(fd, text, size) || fchmod(fd, mode) < 0)
+	else if (!file_write_all(fd, text, size) || fsync(fd) != 0 || fchmod(fd, mode) < 0)
 		err_sys(e, "could not write \"%s\"", beside);
 	else if (link(beside, path) < 0 && errno != EEXIST)
 		err_sys(e, "could not create \"%s\"", path);

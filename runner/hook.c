@@ -21,6 +21,7 @@
 #include "lib/clock.h"
 #include "lib/crash.h"
 #include "lib/err.h"
+#include "lib/file.h"
 #include "lib/log.h"
 #include "lib/text.h"
 #include "runner/spawn.h"
@@ -118,16 +119,10 @@ static char **hook_argv(const struct hook *h, char **arguments)
 /* A pipe may be too small for the text. */
 int hook_open_input(const char *text)
 {
-	size_t length = strlen(text), done = 0;
 	int fd = memfd_create("input", MFD_CLOEXEC);
 
-	while (fd >= 0 && done < length) {
-		ssize_t size = write(fd, text + done, length - done);
-
-		if (size < 0 && errno != EINTR)
-			die("could not write the input of a program: %s", strerror(errno));
-		done += size > 0 ? (size_t)size : 0;
-	}
+	if (fd >= 0 && !file_write_all(fd, text, strlen(text)))
+		die("could not write the input of a program: %s", strerror(errno));
 	if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0)
 		die("could not make a file for the input of a program: %s", strerror(errno));
 	return fd;

@@ -6,7 +6,6 @@
  * - A value of a symbol adds no line. So it makes no directive that slurm_bb_job_process has not seen. */
 #include "runner/staging_script.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/db.h"
+#include "lib/file.h"
 
 enum { REPLACED_MOST = 1 << 20 };
 
@@ -106,20 +106,6 @@ static unsigned char *script_bytes(const char *text, size_t *size)
 	return copy;
 }
 
-static bool file_write(int fd, const void *bytes, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t wrote = write(fd, (const char *)bytes + done, size - done);
-
-		if (wrote < 0 && errno != EINTR)
-			return false;
-		done += wrote > 0 ? (size_t)wrote : 0;
-	}
-	return true;
-}
-
 /* Write the script as it was submitted: directives of --bb and --bbf come after its first line. */
 static bool file_write_original(int fd, const PGresult *result, int row)
 {
@@ -128,9 +114,10 @@ static bool file_write_original(int fd, const PGresult *result, int row)
 	size_t head = newline ? (size_t)(newline - script) + 1 : size;
 	const char *inserted = db_text(result, row, "inserted");
 	size_t length = strlen(inserted);
-	bool ok = file_write(fd, script, head) && (newline || !length || file_write(fd, "\n", 1)) &&
-		  file_write(fd, inserted, length) && (!length || inserted[length - 1] == '\n' || file_write(fd, "\n", 1)) &&
-		  file_write(fd, script + head, size - head);
+	bool ok = file_write_all(fd, script, head) && (newline || !length || file_write_all(fd, "\n", 1)) &&
+		  file_write_all(fd, inserted, length) &&
+		  (!length || inserted[length - 1] == '\n' || file_write_all(fd, "\n", 1)) &&
+		  file_write_all(fd, script + head, size - head);
 
 	free(script);
 	return ok;
@@ -160,7 +147,7 @@ bool staging_script_write(const char *path, const PGresult *result, int row, boo
 		return false;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0)
-		ok = text ? file_write(fd, text, strlen(text)) : file_write_original(fd, result, row);
+		ok = text ? file_write_all(fd, text, strlen(text)) : file_write_original(fd, result, row);
 	if (!ok)
 		err_sys(e, "could not write \"%s\"", path);
 	if (fd >= 0)

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/file.h"
+
 struct kind_secret kind_secret_of(const void *bytes, size_t size)
 {
 	struct kind_secret s = {xmalloc(size + 1), size};
@@ -51,15 +53,7 @@ bool kind_secret_read(int fd, struct kind_secret *s, struct err *e)
 
 bool kind_secret_write(int fd, const char *bytes, size_t size, struct err *e)
 {
-	while (size > 0) {
-		ssize_t done = write(fd, bytes, size);
-
-		if (done < 0 && errno != EINTR)
-			return err_sys(e, "the answer could not be written");
-		bytes += done > 0 ? done : 0;
-		size -= done > 0 ? (size_t)done : 0;
-	}
-	return true;
+	return file_write_all(fd, bytes, size) || err_sys(e, "the answer could not be written");
 }
 
 int kind_secret_file(const char *bytes, size_t size)

@@ -5,7 +5,6 @@
 #include "procmgr/agent/agent_cache.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/file.h"
 #include "lib/log.h"
 #include "lib/seal.h"
 #include "procmgr/record/credential_box.h"
@@ -87,17 +87,6 @@ bool agent_cache_has(const char *hash)
 	return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static bool write_all(int fd, const char *bytes, size_t size)
-{
-	for (size_t at = 0; at < size;) {
-		ssize_t n = write(fd, bytes + at, size - at);
-		if (n < 0 && errno != EINTR)
-			return false;
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
-
 bool agent_cache_matches(const char *hash, const void *bytes, size_t size)
 {
 	char found[SEAL_HEX_SIZE];
@@ -111,7 +100,7 @@ bool agent_cache_write(const char *path, const void *bytes, size_t size, struct 
 	int fd = mkostemp(fresh, O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(e, "could not make a file in folder \"cache\"");
-	bool written = write_all(fd, bytes, size) && rename(fresh, path) == 0;
+	bool written = file_write_all(fd, bytes, size) && rename(fresh, path) == 0;
 	if (!written) {
 		err_sys(e, "could not write \"%s\"", path);
 		unlink(fresh);

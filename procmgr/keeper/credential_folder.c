@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <linux/openat2.h>
 
+#include "lib/file.h"
 #include "lib/log.h"
 #include "procmgr/keeper/private_folders.h"
 
@@ -86,17 +87,6 @@ bool credential_folder_make(struct credential_folder *f, const char *dir, const 
 	return false;
 }
 
-static bool write_bytes(int fd, const char *bytes, size_t size)
-{
-	for (size_t at = 0; at < size;) {
-		ssize_t n = write(fd, bytes + at, size - at);
-		if (n < 0 && errno != EINTR)
-			return false;
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
-
 /* Open a file of `folder` for writing. No link is followed, and no mount is entered: the owner may have a file system of his own there,
  * which would keep root waiting. */
 static int open_own(int folder, const char *file)
@@ -118,7 +108,7 @@ static void wipe_file(int folder, const char *file)
 	if (size > CREDENTIAL_SECRET_LARGEST)
 		size = CREDENTIAL_SECRET_LARGEST;
 	for (bool good = true; good && size > 0; size -= (off_t)sizeof zeros)
-		good = write_bytes(fd, zeros, size < (off_t)sizeof zeros ? (size_t)size : sizeof zeros);
+		good = file_write_all(fd, zeros, size < (off_t)sizeof zeros ? (size_t)size : sizeof zeros);
 	close(fd);
 }
 
@@ -134,7 +124,7 @@ bool credential_folder_write(const struct credential_folder *f, const struct tas
 	if (fd < 0)
 		return err_sys(e, "could not make credential \"%s\"", file);
 	bool written = (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0) && fchmod(fd, 0600) == 0 &&
-		       write_bytes(fd, bytes, size);
+		       file_write_all(fd, bytes, size);
 	close(fd);
 	if (written && renameat(f->fd, fresh, f->fd, file) == 0)
 		return true;

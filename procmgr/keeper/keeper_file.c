@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/file.h"
 #include "lib/hosts.h"
 #include "lib/script_cut.h"
 #include "lib/seal.h"
@@ -111,17 +112,6 @@ void keeper_file_trim(struct keeper_cache *cache)
 		free_blob(&cache->script);
 }
 
-static bool write_text(int fd, const char *text, size_t length)
-{
-	for (size_t at = 0; at < length;) {
-		ssize_t n = write(fd, text + at, length - at);
-		if (n < 0 && errno != EINTR)
-			return false;
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
-
 /* Was the last change of the file so long ago that another change would show in its time, even with a coarse clock? */
 static bool is_old_enough(const struct stat *st, const struct timespec *now)
 {
@@ -178,7 +168,7 @@ static bool make_file(const char *path, bool executable, const char *text, size_
 	if (unlink(path) < 0 && errno != ENOENT)
 		return false;
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool written = fd >= 0 && write_text(fd, text, length) && user_file_share(fd, executable, owner);
+	bool written = fd >= 0 && file_write_all(fd, text, length) && user_file_share(fd, executable, owner);
 	if (fd >= 0)
 		close(fd);
 	return written;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/err.h"
+#include "lib/file.h"
 #include "runner/lua/script_result.h"
 
 enum { SCRIPTS_MOST = 4, ANSWER_MOST = 1000 << 10, READ_SIZE = 64 << 10 };
@@ -160,16 +161,7 @@ char *script_server_answer(struct script_server *server, const char *line, size_
 
 static bool serve_write(int out, const char *line, struct err *e)
 {
-	size_t length = strlen(line), done = 0;
-
-	while (done < length) {
-		ssize_t size = write(out, line + done, length - done);
-
-		if (size < 0 && errno != EINTR)
-			return err_sys(e, "could not write an answer");
-		done += size > 0 ? (size_t)size : 0;
-	}
-	return true;
+	return file_write_all(out, line, strlen(line)) || err_sys(e, "could not write an answer");
 }
 
 /* Answer all whole lines of the `*length` bytes in `buffer`, and move the rest to its beginning. */
