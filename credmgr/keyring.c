@@ -18,9 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/aead.h"
 #include "lib/seal.h"
 
-enum { RING_KEY = 32, RING_TAG = 16, RING_NUMBER_MOST = 1000000 };
+enum { RING_KEY = 32, RING_NUMBER_MOST = 1000000 };
+
+_Static_assert((int)KEYRING_NONCE == (int)AEAD_NONCE, "a nonce of the database is one of the cipher");
 
 struct ring_key {
 	int number;
@@ -161,26 +164,23 @@ bool keyring_next(struct keyring *ring, struct err *e)
 	return good;
 }
 
+static struct aead ring_aead(const struct ring_key *key, const unsigned char *nonce, const char *context)
+{
+	return (struct aead){EVP_aes_256_gcm(), key->bytes, nonce, context, strlen(context)};
+}
+
 bool keyring_seal(const struct keyring *ring, const char *context, const void *plain, size_t size,
 		  unsigned char nonce[KEYRING_NONCE], unsigned char **sealed, size_t *sealed_size, struct err *e)
 {
 	const struct ring_key *key = ring_find(ring, keyring_newest(ring));
-	unsigned char *out = xcalloc(1, size + RING_TAG);
-	EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
-	int done = 0, last = 0;
-	bool good = cipher && RAND_bytes(nonce, KEYRING_NONCE) == 1 &&
-		    EVP_EncryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, key->bytes, nonce) == 1 &&
-		    EVP_EncryptUpdate(cipher, NULL, &done, (const unsigned char *)context, (int)strlen(context)) == 1 &&
-		    EVP_EncryptUpdate(cipher, out, &done, plain, (int)size) == 1 &&
-		    EVP_EncryptFinal_ex(cipher, out + done, &last) == 1 &&
-		    EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, RING_TAG, out + size) == 1;
-	EVP_CIPHER_CTX_free(cipher);
-	if (!good) {
+	unsigned char *out = xcalloc(1, size + AEAD_TAG);
+	struct aead a = ring_aead(key, nonce, context);
+	if (RAND_bytes(nonce, KEYRING_NONCE) != 1 || !aead_seal(&a, plain, size, out)) {
 		free(out);
 		return err_set(e, "OpenSSL could not seal a credential");
 	}
 	*sealed = out;
-	*sealed_size = size + RING_TAG;
+	*sealed_size = size + AEAD_TAG;
 	return true;
 }
 
@@ -190,21 +190,13 @@ bool keyring_unseal(const struct keyring *ring, int number, const char *context,
 	const struct ring_key *key = ring_find(ring, number);
 	if (!key)
 		return err_set(e, "there is no key %d.key in the folder of keys", number);
-	if (sealed_size < RING_TAG)
+	if (sealed_size < AEAD_TAG)
 		return err_set(e, "a credential is shorter than its tag");
-	size_t length = sealed_size - RING_TAG;
-	unsigned char *out = xcalloc(1, length + 1), tag[RING_TAG];
-	EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
-	int done = 0, last = 0;
-	memcpy(tag, sealed + length, RING_TAG);
-	bool good = cipher && EVP_DecryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, key->bytes, nonce) == 1 &&
-		    EVP_DecryptUpdate(cipher, NULL, &done, (const unsigned char *)context, (int)strlen(context)) == 1 &&
-		    EVP_DecryptUpdate(cipher, out, &done, sealed, (int)length) == 1 &&
-		    EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, RING_TAG, tag) == 1 &&
-		    EVP_DecryptFinal_ex(cipher, out + done, &last) == 1;
-	EVP_CIPHER_CTX_free(cipher);
-	if (!good) {
-		xfree_wiped(out, length);
+	size_t length = sealed_size - AEAD_TAG;
+	unsigned char *out = xcalloc(1, length + 1);
+	struct aead a = ring_aead(key, nonce, context);
+	if (!aead_open(&a, sealed, length, out)) {
+		free(out);
 		return err_set(e, "a credential does not fit its key, its owner, its name or its version");
 	}
 	*plain = out;

@@ -4,7 +4,7 @@
  * Invariants:
  * - A private key, a shared secret and the content of a box are in no message, and are wiped before their memory is freed.
  * - An ephemeral key seals one box. So a key of a cipher encrypts once, and its first nonce is enough.
- * - Nothing of a box is returned before its tag is verified. */
+ * - Nothing of a box is returned before its tag is verified (aead.c). */
 #include "lib/box.h"
 
 #include <stdlib.h>
@@ -13,10 +13,13 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include "lib/aead.h"
 #include "lib/box_inside.h"
 #include "lib/seal_pem.h"
 
-enum { HASH = 32, NONCE = 12, LABELED_LARGEST = 512, DH_MOST = 2 * BOX_KEY, CONTEXT_SIZE = 1 + 2 * HASH };
+_Static_assert((int)BOX_TAG == (int)AEAD_TAG, "a box ends with the tag of its cipher");
+
+enum { HASH = 32, LABELED_LARGEST = 512, DH_MOST = 2 * BOX_KEY, CONTEXT_SIZE = 1 + 2 * HASH };
 enum { MODE_BASE = 0, MODE_AUTH = 2 };
 enum { KEM_ID = 0x20, KDF_ID = 1 };
 
@@ -29,7 +32,7 @@ struct box_key {
 
 /* Keys that a box is made with. Of the sender only the public half is a part of the shared secret's context. */
 struct secret {
-	unsigned char shared[HASH], key[HASH], nonce[NONCE];
+	unsigned char shared[HASH], key[HASH], nonce[AEAD_NONCE];
 };
 
 /* suite_id of RFC 9180: that of the KEM, and that of the whole. */
@@ -188,37 +191,15 @@ static void schedule(const struct box_parts *parts, bool authenticated, struct s
 	extract(&suite, none, "info_hash", parts->context, strlen(parts->context), context + 1 + HASH);
 	extract(&suite, s->shared, "secret", NULL, 0, prk);
 	expand(&suite, prk, "key", context, sizeof context, s->key, parts->cipher->key_size);
-	expand(&suite, prk, "base_nonce", context, sizeof context, s->nonce, NONCE);
+	expand(&suite, prk, "base_nonce", context, sizeof context, s->nonce, AEAD_NONCE);
 	OPENSSL_cleanse(prk, sizeof prk);
 }
 
-/* Ciphers */
+/* Sealing */
 
-static bool encrypt(const struct box_parts *parts, const struct secret *s, const void *plain, size_t size, unsigned char *out)
+static struct aead aead_of(const struct box_parts *parts, const struct secret *s)
 {
-	int n, end;
-	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
-	bool good = c && EVP_EncryptInit_ex(c, parts->cipher->cipher(), NULL, s->key, s->nonce) == 1 &&
-		    EVP_EncryptUpdate(c, NULL, &n, parts->aad, (int)parts->aad_size) == 1 &&
-		    EVP_EncryptUpdate(c, out, &n, plain, (int)size) == 1 && EVP_EncryptFinal_ex(c, out + size, &end) == 1 &&
-		    (size_t)n + (size_t)end == size && EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, BOX_TAG, out + size) == 1;
-	EVP_CIPHER_CTX_free(c);
-	return good;
-}
-
-static bool decrypt(const struct box_parts *parts, const struct secret *s, const unsigned char *sealed, size_t size,
-		    unsigned char *plain)
-{
-	int n, end;
-	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
-	bool good = c && EVP_DecryptInit_ex(c, parts->cipher->cipher(), NULL, s->key, s->nonce) == 1 &&
-		    EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, BOX_TAG, (void *)(sealed + size)) == 1 &&
-		    EVP_DecryptUpdate(c, NULL, &n, parts->aad, (int)parts->aad_size) == 1 &&
-		    EVP_DecryptUpdate(c, plain, &n, sealed, (int)size) == 1 && EVP_DecryptFinal_ex(c, plain + size, &end) == 1;
-	EVP_CIPHER_CTX_free(c);
-	if (!good)
-		OPENSSL_cleanse(plain, size);
-	return good;
+	return (struct aead){parts->cipher->cipher(), s->key, s->nonce, parts->aad, parts->aad_size};
 }
 
 bool box_seal_with(const struct box_parts *parts, const struct box_key *ephemeral, const unsigned char to[BOX_KEY],
@@ -231,7 +212,8 @@ bool box_seal_with(const struct box_parts *parts, const struct box_key *ephemera
 		memcpy(box, ephemeral->public_key, BOX_KEY);
 		share(dh, box, to, from ? from->public_key : NULL, &s);
 		schedule(parts, from != NULL, &s);
-		if (!encrypt(parts, &s, plain, size, box + BOX_KEY))
+		struct aead a = aead_of(parts, &s);
+		if (!aead_seal(&a, plain, size, box + BOX_KEY))
 			die("encryption failed");
 	}
 	OPENSSL_cleanse(dh, sizeof dh);
@@ -248,7 +230,8 @@ bool box_open_with(const struct box_parts *parts, const struct box_key *mine, co
 	if (good) {
 		share(dh, box, mine->public_key, from, &s);
 		schedule(parts, from != NULL, &s);
-		good = decrypt(parts, &s, box + BOX_KEY, box_size - BOX_OVERHEAD, plain);
+		struct aead a = aead_of(parts, &s);
+		good = aead_open(&a, box + BOX_KEY, box_size - BOX_OVERHEAD, plain);
 	}
 	OPENSSL_cleanse(dh, sizeof dh);
 	OPENSSL_cleanse(&s, sizeof s);
