@@ -192,22 +192,12 @@ void substep_nodes_ask_usage(struct substep_nodes *n, int index)
 /* Take what the node has, and set aside what running sub-steps have of it. */
 static void take_resources(struct node *node, const json_t *event)
 {
-	const json_t *has = json_array_get(json_object_get(event, "nodes"), 0), *gres = json_object_get(has, "gres"), *count;
 	struct substep_engine *m = node->nodes->m;
-	json_int_t cpus = json_integer_value(json_object_get(has, "cpus"));
-	char *units = xstrdup("");
-	const char *name;
-	if (node->pool || cpus < 0 || cpus > CPU_SETSIZE)
+	if (node->pool)
 		return;
-	json_object_foreach ((json_t *)gres, name, count) {
-		for (json_int_t i = 0; i < json_integer_value(count) && i < CPU_SETSIZE; i++) {
-			char *longer = xasprintf("%s%s%s:%lld", units, *units ? "," : "", name, (long long)i);
-			free(units);
-			units = longer;
-		}
-	}
-	node->pool = substep_pool_new((int)cpus, json_integer_value(json_object_get(has, "mem_mb")), units);
-	free(units);
+	node->pool = substep_pool_of_json(json_object_get(event, "nodes"));
+	if (!node->pool)
+		return;
 	struct substep *s;
 	const char *reason;
 	TAILQ_FOREACH (s, &m->running, next) {

@@ -1,6 +1,6 @@
 /* substep_pool.c - sets CPUs, memory and generic resources of the allocation aside for sub-steps.
  *
- * Called by: substep_engine.c.
+ * Called by: substep_engine.c, and substep_nodes.c for other nodes.
  * Invariants:
  * - A CPU or a unit of a generic resource belongs to one sub-step at most. A sub-step with `overlap` holds no CPU.
  * - What is set aside is the user's own order. The kernel enforces only the limits of the whole step. */
@@ -375,4 +375,24 @@ json_t *substep_pool_json(const struct substep_pool *pool, const char *node)
 	return json_pack("[{s:s, s:i, s:i, s:I, s:I, s:o, s:o}]", "node", node, "cpus", pool->cpus, "cpus_free", pool->cpus_free,
 			 "mem_mb", (json_int_t)pool->mem_mb, "mem_mb_free", (json_int_t)pool->mem_free, "gres",
 			 gres_json(pool, false), "gres_free", gres_json(pool, true));
+}
+
+struct substep_pool *substep_pool_of_json(const json_t *nodes)
+{
+	const json_t *has = json_array_get(nodes, 0), *gres = json_object_get(has, "gres"), *count;
+	json_int_t cpus = json_integer_value(json_object_get(has, "cpus"));
+	if (cpus < 0 || cpus > CPU_SETSIZE)
+		return NULL;
+	char *units = xstrdup("");
+	const char *name;
+	json_object_foreach ((json_t *)gres, name, count) {
+		for (json_int_t i = 0; i < json_integer_value(count) && i < CPU_SETSIZE; i++) {
+			char *longer = xasprintf("%s%s%s:%lld", units, *units ? "," : "", name, (long long)i);
+			free(units);
+			units = longer;
+		}
+	}
+	struct substep_pool *pool = substep_pool_new((int)cpus, json_integer_value(json_object_get(has, "mem_mb")), units);
+	free(units);
+	return pool;
 }

@@ -47,5 +47,7 @@ char *substep_pool_devices(const struct substep_pool *pool, const struct substep
 
 /* Describe the pool as the answer to `resources` does (docs/step-protocol.md). */
 json_t *substep_pool_json(const struct substep_pool *pool, const char *node);
+/* Make the pool of another node as its agent describes it. Returns NULL if the number of CPUs is not valid. */
+struct substep_pool *substep_pool_of_json(const json_t *nodes);
 
 #endif
