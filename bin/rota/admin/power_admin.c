@@ -4,23 +4,16 @@
 #include "bin/rota/admin/power_admin.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "bin/rota/admin/node_request.h"
 #include "bin/rota/call/call.h"
-#include "bin/rota/line/verb.h"
 #include "bin/rota/print/format.h"
 #include "lib/err.h"
 
-static void nodes_print(const json_t *nodes)
+static const char *node_outcome(const json_t *node)
 {
-	const json_t *node;
-	size_t i;
-
-	json_array_foreach (nodes, i, node)
-		printf("node %s: %s%s\n", format_text(node, "node"),
-		       json_is_true(json_object_get(node, "changed")) ? "" : "nothing to change, it is ",
-		       format_text(node, "state"));
+	return format_text(node, "state");
 }
 
 /* Returns how a run ended, or that it has not. */
@@ -63,28 +56,10 @@ static bool program_is_there(const char *action, struct err *e)
 
 int power_admin_run(const char *action, const char *nodes, bool json)
 {
-	json_t *request = json_pack("{ss}", "action", action), *answer;
+	static const struct node_request request = {"power", "runs", node_outcome, runs_print};
 	struct err e = {0};
 
-	if (!program_is_there(action, &e)) {
-		json_decref(request);
+	if (!program_is_there(action, &e))
 		return call_refuse(&e);
-	}
-	if (nodes && json_object_set_new(request, "nodes", json_string(nodes))) {
-		err_set(&e, "the names of the nodes are not UTF-8");
-		call_error(&e);
-		json_decref(request);
-		return EXIT_REFUSED;
-	}
-	answer = call_gate("power", request);
-	if (!answer)
-		return call_status();
-	if (json)
-		call_print_json();
-	else if (strcmp(action, "list"))
-		nodes_print(json_object_get(answer, "nodes"));
-	else
-		runs_print(json_object_get(answer, "runs"));
-	json_decref(answer);
-	return EXIT_OK;
+	return node_request_send(&request, action, nodes, NULL, json);
 }

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bin/rota/admin/node_request.h"
 #include "bin/rota/call/call.h"
-#include "bin/rota/line/verb.h"
 #include "bin/rota/print/format.h"
 #include "lib/err.h"
 
@@ -19,16 +19,6 @@ static const char *node_outcome(const json_t *node)
 	if (!strcmp(reboot, "waiting"))
 		return "to be rebooted when it is idle";
 	return *reboot ? "being rebooted" : "not to be rebooted";
-}
-
-static void nodes_print(const json_t *nodes)
-{
-	const json_t *node;
-	size_t i;
-
-	json_array_foreach (nodes, i, node)
-		printf("node %s: %s%s\n", format_text(node, "node"),
-		       json_is_true(json_object_get(node, "changed")) ? "" : "nothing to change, it is ", node_outcome(node));
 }
 
 static void reboots_print(const json_t *reboots)
@@ -47,30 +37,13 @@ static void reboots_print(const json_t *reboots)
 
 int reboot_admin_run(const char *action, const char *nodes, json_t *values, bool json)
 {
-	json_t *request = json_pack("{ss}", "action", action), *answer;
+	static const struct node_request request = {"reboot", "reboots", node_outcome, reboots_print};
 	struct err e = {0};
 
 	if (!strcmp(action, "reboot") && !*call_conf()->hooks_reboot) {
-		json_decref(request);
 		err_set(&e, "this instance has no program that reboots nodes");
 		err_hint(&e, "hooks.reboot in rota.conf names it, alike on all machines.");
 		return call_refuse(&e);
 	}
-	json_object_update(request, values);
-	if (nodes && json_object_set_new(request, "nodes", json_string(nodes))) {
-		json_decref(request);
-		err_set(&e, "the names of the nodes are not UTF-8");
-		return call_refuse(&e);
-	}
-	answer = call_gate("reboot", request);
-	if (!answer)
-		return call_status();
-	if (json)
-		call_print_json();
-	else if (strcmp(action, "list"))
-		nodes_print(json_object_get(answer, "nodes"));
-	else
-		reboots_print(json_object_get(answer, "reboots"));
-	json_decref(answer);
-	return EXIT_OK;
+	return node_request_send(&request, action, nodes, values, json);
 }

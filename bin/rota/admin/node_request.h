@@ -1,0 +1,20 @@
+/* node_request.h - a request about the power or the reboot of nodes. */
+#ifndef ROTA_ADMIN_NODE_REQUEST_H
+#define ROTA_ADMIN_NODE_REQUEST_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* What differs between the requests. */
+struct node_request {
+	const char *call;			    /* name of the call of the HTTP API */
+	const char *rows;			    /* what its answer to "list" has */
+	const char *(*outcome)(const json_t *node); /* returns what becomes of a node */
+	void (*print)(const json_t *rows);	    /* prints the rows of a list */
+};
+
+/* Send a request with an action, such as "list", the names of nodes unless `nodes` is NULL, and further values unless `values` is NULL.
+ * Print the answer. Returns the exit status. */
+int node_request_send(const struct node_request *r, const char *action, const char *nodes, json_t *values, bool json);
+
+#endif
