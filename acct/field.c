@@ -21,7 +21,7 @@ static const struct acct_field FIELDS[] = {
 	{"submit_at", "Submit", "SUBMITTED", ACCT_WHEN, 0, "when it was submitted"},
 	{"started_at", "Start", "STARTED", ACCT_WHEN, 0, "when it started"},
 	{"ended_at", "End", "ENDED", ACCT_WHEN, 0, "when it ended"},
-	{"elapsed_s", "Elapsed", "TIME", ACCT_SECONDS, 0, "how long it ran"},
+	{"elapsed_s", "Elapsed", "ELAPSED", ACCT_SECONDS, 0, "from start to end: of steps without epilogs, of all with suspensions"},
 	{"cpus", "AllocCPUS", "CPUS", ACCT_NUMBER, 0, "CPUs allocated"},
 	{"wait_s", "Planned", "WAITED", ACCT_SECONDS, 0, "how long it waited before it started"},
 	{"suspended_s", "Suspended", "SUSPENDED", ACCT_SECONDS, 0, "how long it was suspended"},

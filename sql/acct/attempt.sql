@@ -2,7 +2,8 @@ create view internal.acct_attempt as
 select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition,
 	coalesce(t.state, 'live') as state,
 	array_to_string(t.nodes, ',') as nodes, t.node_count, t.cpus, t.mem_mb, t.gpus, t.gres,
-	t.time_limit_s, t.eligible_at, t.ordered_at, t.started_at, t.done_at, t.ended_at, t.suspended_s,
+	t.time_limit_s, t.eligible_at, t.ordered_at, t.started_at, t.done_at, t.ended_at,
+	t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at)::double precision, 0) as suspended_s,
 	extract(epoch from t.started_at - t.eligible_at)::double precision as wait_s,
 	extract(epoch from coalesce(t.done_at, t.ended_at, now()) - t.started_at)::double precision as elapsed_s,
 	coalesce(t.cpu_held_s, 0)::double precision as cpu_held_s, t.gpu_held_s::double precision as gpu_held_s,
@@ -11,7 +12,7 @@ select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_nam
 	(t.system_usec / 1e6)::double precision as system_cpu_s, t.energy_j::double precision as energy_j,
 	t.carbon_g::double precision as carbon_g, t.max_rss_kb, t.peak_mb, t.cgroup_peak_mb,
 	t.rchar, t.wchar, t.read_bytes, t.write_bytes, t.exit_code, t.signal, t.cause, t.message,
-	t.attempt = s.attempt as is_latest
+	t.attempt = s.attempt as is_latest, t.clamped
 from internal.attempt_figures t
 join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -44,7 +45,8 @@ comment on column acct.attempt.done_at is 'When its last task ended.';
 comment on column acct.attempt.ended_at is 'When all of its nodes had finished with it, epilogs included; null: live.';
 comment on column acct.attempt.suspended_s is 'Seconds that it was suspended.';
 comment on column acct.attempt.wait_s is 'Seconds from when it was eligible to its start.';
-comment on column acct.attempt.elapsed_s is 'Seconds from its start to the end of its last task, suspensions included.';
+comment on column acct.attempt.elapsed_s is
+	'Seconds from its start to the end of its last task, or to now; suspensions are included, epilogs are not.';
 comment on column acct.attempt.cpu_held_s is 'CPU seconds that it held: allocated CPUs times the seconds held.';
 comment on column acct.attempt.gpu_held_s is 'GPU seconds that it held; null: none.';
 comment on column acct.attempt.cpu_used_s is
@@ -71,6 +73,9 @@ comment on column acct.attempt.cause is 'What ended it; see acct.step.cause.';
 comment on column acct.attempt.message is 'Why the attempt ended as it did, in words.';
 comment on column acct.attempt.is_latest is
 	'Whether it is the latest attempt of its step; acct.last_attempt has these rows only.';
+comment on column acct.attempt.clamped is
+	'Whether a time was moved to the time before it, to keep their order: the clocks of its nodes disagreed. Durations on one '
+	'node are exact all the same; elapsed_s and wait_s of such an attempt are not.';
 
 create view acct.last_attempt with (security_barrier) as
 select t.* from acct.attempt t where t.is_latest;

@@ -25,7 +25,8 @@ comment on column acct.job.submit_at is 'When the job was submitted.';
 comment on column acct.job.started_at is 'When its first step was started; null: none was.';
 comment on column acct.job.ended_at is 'When its last step ended; null: it has not.';
 comment on column acct.job.wait_s is 'Seconds from its submission to its first start.';
-comment on column acct.job.elapsed_s is 'Seconds from its first start to its end, or to now.';
+comment on column acct.job.elapsed_s is
+	'Seconds from its first start to its end, or to now: waits between its steps and epilogs are included.';
 comment on column acct.job.exit_code is 'Highest exit code of its steps, 0 to 255.';
 comment on column acct.job.signal is 'Signal that ended the step with the worst state; null: none.';
 comment on column acct.job.cause is

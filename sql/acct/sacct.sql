@@ -42,7 +42,7 @@ cross join lateral (
 	select to_char(s.submit_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as submit,
 		to_char(s.eligible_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as eligible,
 		to_char(s.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as start,
-		to_char(s.ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as "end"
+		to_char(coalesce(case when s.started_at is not null then s.done_at end, s.ended_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as "end"
 ) t
 where not s.is_array;
 comment on view acct.sacct is
@@ -62,8 +62,9 @@ comment on column acct.sacct.uid is 'User id of the job''s owner.';
 comment on column acct.sacct.submit is 'When its job was submitted.';
 comment on column acct.sacct.eligible is 'When nothing but resources stood in its way; null: something does.';
 comment on column acct.sacct.start is 'When its first task started; Unknown: it has not.';
-comment on column acct.sacct."end" is 'When it ended; Unknown: it has not.';
-comment on column acct.sacct.elapsed is 'How long it ran: [days-]hours:minutes:seconds.';
+comment on column acct.sacct."end" is
+	'When its last task ended, or it ended without any; epilogs run later. Unknown: neither has happened.';
+comment on column acct.sacct.elapsed is 'How long it ran, from start to end: [days-]hours:minutes:seconds.';
 comment on column acct.sacct.exitcode is 'Exit code and signal, like 0:15.';
 comment on column acct.sacct.state is 'State, in Slurm''s word for it.';
 comment on column acct.sacct.nnodes is 'Nodes allocated.';

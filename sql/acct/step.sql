@@ -8,9 +8,9 @@ select s.job_id, s.step_id, r.name as step, s.array_index,
 	nullif(r.gres, '{}') as gres_requested, nullif(r.licenses, '{}') as licenses,
 	nullif(r."constraint", '') as node_constraint, coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s,
 	array_to_string(t.nodes, ',') as nodes, s.node_count, s.cpus, s.mem_mb, s.gpus, s.gres,
-	j.submit_at, s.eligible_at, s.started_at, s.ended_at,
+	j.submit_at, s.eligible_at, s.started_at, t.done_at, s.ended_at,
 	extract(epoch from s.started_at - s.eligible_at)::double precision as wait_s,
-	extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::double precision as elapsed_s,
+	extract(epoch from coalesce(t.done_at, s.ended_at, now()) - s.started_at)::double precision as elapsed_s,
 	coalesce(s.cpu_held_s, 0)::double precision as cpu_held_s, s.gpu_held_s::double precision as gpu_held_s,
 	(s.cpu_usec / 1e6)::double precision as cpu_used_s,
 	((s.cpu_usec - s.system_usec) / 1e6)::double precision as user_cpu_s,
@@ -72,10 +72,12 @@ comment on column acct.step.eligible_at is
 	'was not eligible until then.';
 comment on column acct.step.started_at is
 	'When the first task of the latest attempt started; for an array, when its first element was placed.';
-comment on column acct.step.ended_at is 'When it ended; null: it has not.';
+comment on column acct.step.done_at is 'When the last task of the latest attempt ended; null: it had no task, or one runs.';
+comment on column acct.step.ended_at is 'When it ended, epilogs included; null: it has not.';
 comment on column acct.step.wait_s is
 	'Seconds from when it was eligible to its start, of the latest attempt: what earlier ones took is not in it.';
-comment on column acct.step.elapsed_s is 'Seconds from its start to its end, or to now.';
+comment on column acct.step.elapsed_s is
+	'Seconds from its start to the end of its last task, or to now; suspensions are included, epilogs are not.';
 comment on column acct.step.cpu_held_s is
 	'CPU seconds that it held, all attempts together: allocated CPUs times the seconds held.';
 comment on column acct.step.gpu_held_s is 'GPU seconds that it held, all attempts together; null: none.';

@@ -2,13 +2,13 @@ create function internal.acct_steps(p_job bigint, p_steps boolean) returns setof
 language sql stable set search_path = rota, pg_temp as $$
 	with one as (
 		select s.step_id, s.array_index, r.name, r.partition, s.state, s.exit_code, s.signal, s.cause, s.started_at,
-			s.ended_at, s.attempt, r.ntasks,
+			s.ended_at, t.done_at, s.attempt, r.ntasks,
 			r.ntasks::bigint * r.cpus_per_task as cpus_asked, s.is_array, s.cpus, s.mem_mb, s.node_count, s.gres,
 			t.nodes,
 			acct.mem_requested_mb(r.mem_mb, r.mem_per_cpu_mb, r.nodes_min, r.ntasks, r.cpus_per_task)
 				as mem_requested_mb,
 			coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s, s.eligible_at,
-			(select sum(a.suspended_s) from attempt a
+			(select sum(a.suspended_s + coalesce(extract(epoch from now() - a.suspended_at), 0)) from attempt a
 				where a.job_id = s.job_id and a.step_id = s.step_id) as suspended_s,
 			s.cpu_held_s, s.cpu_usec, s.system_usec, s.peak_mb, s.max_rss_kb, s.ave_rss_kb,
 			s.rchar, s.wchar, s.read_bytes, s.write_bytes, s.energy_j
@@ -21,7 +21,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		p_job || '.' || o.name || coalesce('[' || o.array_index || ']', ''), 'partition', o.partition,
 		'state', o.state, 'exit_code', o.exit_code, 'signal', o.signal, 'cause', o.cause, 'started_at', o.started_at,
 		'ended_at', o.ended_at,
-		'elapsed_s', extract(epoch from coalesce(o.ended_at, now()) - o.started_at), 'cpus',
+		'elapsed_s', extract(epoch from coalesce(o.done_at, o.ended_at, now()) - o.started_at), 'cpus',
 		coalesce(o.cpus, o.cpus_asked),
 		'cpu_s', trim_scale(o.cpu_usec / 1e6), 'max_rss_kb', o.max_rss_kb, 'nodes',
 		coalesce(array_to_string(o.nodes, ','), ''), 'attempts', o.attempt,
@@ -64,7 +64,7 @@ begin
 		'wchar', u.wchar, 'read_bytes', u.read_bytes, 'write_bytes', u.write_bytes,
 		'user_s', trim_scale((u.cpu_usec - u.system_usec) / 1e6), 'system_s', trim_scale(u.system_usec / 1e6),
 		'cpu_held_s', trim_scale(u.cpu_held_s), 'wait_s', extract(epoch from t.started_at - t.eligible_at),
-		'suspended_s', t.suspended_s, 'time_limit_s', t.time_limit_s,
+		'time_limit_s', t.time_limit_s,
 		'mem_requested_mb',
 		acct.mem_requested_mb(r.mem_mb, r.mem_per_cpu_mb, r.nodes_min, r.ntasks, r.cpus_per_task),
 		'alloc_tres', acct.slurm_tres(u.cpus, u.mem_mb, u.node_count, u.gres), 'peak_mb', u.peak_mb,

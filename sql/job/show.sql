@@ -127,7 +127,7 @@ begin
 		then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at',
 		s.eligible_at, 'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at,
-		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at), 'suspended_s',
+		'elapsed_s', extract(epoch from coalesce(t.done_at, s.ended_at, now()) - s.started_at), 'suspended_s',
 		coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0),
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
 		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', case when p_own then s.message end,

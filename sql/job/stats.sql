@@ -102,7 +102,8 @@ begin
 				(select string_agg(n.name, ',' order by i.nr) from unnest(x.node_ids) with ordinality i (id, nr)
 				join node n on n.node_id = i.id),
 			'cpus', l.cpus, 'mem_mb', l.mem_mb, 'elapsed_s',
-				extract(epoch from coalesce(s.ended_at, now()) - s.started_at),
+				extract(epoch from coalesce(b.done_at, s.ended_at, now()) - s.started_at), 'suspended_s',
+				b.suspended_s + coalesce(extract(epoch from now() - b.suspended_at), 0),
 			'tasks',
 				(select coalesce(jsonb_agg(to_jsonb(k) - 'job_id' - 'step_id' - 'attempt' - 'node_id'
 				|| jsonb_build_object('node', n.name) order by k.task), '[]')
@@ -119,6 +120,7 @@ begin
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.attempt > 0
 	cross join lateral (select o.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user' as own from job o
 		where o.job_id = t.job_id) j
+	join attempt b on b.job_id = s.job_id and b.step_id = s.step_id and b.attempt = s.attempt
 	join internal.step_stats x on x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
 	left join lateral (select sum(a.cpus) as cpus, sum(a.mem_mb) as mem_mb from allocation a
 		where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt) l on true;
@@ -130,7 +132,8 @@ comment on function api.job_stats(int, text, jsonb) is
 	'unknown.';
 
 create function internal.top_lines(p_uid int, p_users text[], p_nodes int[], p_jobs bigint[], p_steps jsonb)
-returns table (label text, name text, "user" text, state text, started_at timestamptz, elapsed_s numeric, sampled boolean,
+returns table (label text, name text, "user" text, state text, started_at timestamptz, elapsed_s numeric,
+	suspended_s numeric, sampled boolean,
 	nodes text, node_ids int[], cpus bigint, mem_mb numeric, cpus_used numeric, cpu_s numeric, rss_kb numeric,
 	swap_kb numeric, processes bigint, threads bigint, read_rate numeric, write_rate numeric, sampled_at timestamptz,
 	age_s numeric, gauges jsonb)
@@ -146,9 +149,8 @@ begin
 	)
 	select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name,
 		j.user_name as "user", s.state, s.started_at,
-		-- Time in which the step was suspended does not count.
-		greatest(extract(epoch from coalesce(t.suspended_at, now()) - s.started_at) - t.suspended_s::numeric, 0)
-			as elapsed_s,
+		extract(epoch from coalesce(t.done_at, now()) - s.started_at) as elapsed_s,
+		t.suspended_s::numeric + coalesce(extract(epoch from now() - t.suspended_at), 0) as suspended_s,
 		coalesce(r.sample_s, p.sample_s, 0) > 0 as sampled,
 		-- For one job, or one node, each node has a line of its own.
 		string_agg(n.name, ',' order by n.name) as nodes, array_agg(l.node_id) as node_ids, sum(l.cpus) as cpus,
@@ -179,7 +181,7 @@ begin
 		and (p_steps is null or p_steps ? (l.job_id || '.' || l.step_id)
 			or (p_steps ->> (l.job_id || '.' || s.request_id))::boolean)
 	group by l.job_id, l.step_id, r.name, r.sample_s, p.sample_s, s.array_index, j.name, j.user_name, s.state,
-		s.started_at, t.suspended_at, t.suspended_s,
+		s.started_at, t.done_at, t.suspended_at, t.suspended_s,
 		case when p_nodes is not null or p_jobs is not null then l.node_id end;
 end $$;
 comment on function internal.top_lines(int, text[], int[], bigint[], jsonb) is

@@ -107,7 +107,8 @@ comment on function internal.job_state(rota.job) is
 create function internal.job_rows(p_jobs bigint[])
 returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text,
 	submit_at timestamptz,
-	started_at timestamptz, ended_at timestamptz, expected_at timestamptz, time_limit_s bigint, elapsed_s numeric, nodes text,
+	started_at timestamptz, ended_at timestamptz, expected_at timestamptz, time_limit_s bigint, elapsed_s numeric,
+	suspended_s numeric, nodes text,
 	node_count bigint, cpus bigint,
 	priority int, steps_total int, steps_done bigint, steps_running bigint, steps_failed bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -161,11 +162,10 @@ begin
 		-- A step that runs, or ran, may have a shorter time limit than it requested (--time-min).
 		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0
 			else s.time_limit_s end,
-		-- Of a job all of whose steps wait (again), no time runs; nor is that counted in which the one step of a job was
-		-- suspended.
-		case when j.ended_at is not null or s.done + s.running > 0 then
-			greatest(extract(epoch from coalesce(j.ended_at, now()) - j.started_at) - case
-				when j.steps_total = 1 then coalesce(l.suspended_s, 0)::numeric else 0 end, 0) end,
+		-- Of a job all of whose steps wait (again), no time runs.
+		case when j.ended_at is not null or s.done + s.running > 0
+		then extract(epoch from coalesce(j.ended_at, now()) - j.started_at) end,
+		case when j.steps_total = 1 then coalesce(l.suspended_s, 0)::numeric else 0 end,
 		coalesce(l.nodes, ''), coalesce(l.node_count, 0), coalesce(l.cpus, s.cpus), j.priority - j.nice + q.priority,
 		j.steps_total, s.done, s.running, s.failed
 	from steps s
@@ -201,7 +201,7 @@ begin
 			array_to_string(r.partitions, ','), 'qos', r.qos,
 		'state', r.state, 'reason', r.reason, 'submit_at', r.submit_at, 'started_at', r.started_at, 'ended_at',
 			r.ended_at, 'expected_at', r.expected_at,
-		'time_limit_s', r.time_limit_s, 'elapsed_s', r.elapsed_s, 'nodes', r.nodes, 'node_count', r.node_count, 'cpus',
+		'time_limit_s', r.time_limit_s, 'elapsed_s', r.elapsed_s, 'suspended_s', r.suspended_s, 'nodes', r.nodes, 'node_count', r.node_count, 'cpus',
 			r.cpus, 'priority', r.priority,
 		'steps_total', r.steps_total, 'steps_done', r.steps_done, 'steps_running', r.steps_running, 'steps_failed',
 			r.steps_failed)

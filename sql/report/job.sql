@@ -3,7 +3,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select jsonb_build_array(internal.report_column('label', 'STEP', 'text', 'The step.'),
 		internal.report_column('state', 'STATE', 'text', 'Its state.'),
 		internal.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'),
-		internal.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
+		internal.report_column('elapsed_s', 'ELAPSED', 's',
+			'Seconds from its start to the end of its last task, suspensions included.'),
 		internal.report_column('cpus', 'CPUS', 'count', 'CPUs held.'),
 		internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used by all processes.'),
 		internal.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
@@ -23,7 +24,7 @@ begin
 			extract(epoch from s.started_at - s.eligible_at) as wait_s,
 			case
 			when not s.is_array
-			then extract(epoch from coalesce(s.ended_at, now()) - s.started_at) end as elapsed_s,
+			then extract(epoch from coalesce(t.done_at, s.ended_at, now()) - s.started_at) end as elapsed_s,
 			s.cpus, s.cpu_usec / 1e6 as cpu_s,
 			case
 			when s.ended_at is not null

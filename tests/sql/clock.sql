@@ -59,7 +59,8 @@ select t.tell_later('0', t.say(:'j' || '.a', 'keeper', '{"age_us": 0}'), t.say(:
 update rota.allocation set boot_at = boot_at - interval '1 hour' where job_id = :j and node_id = 2;
 select t.report(t.say(:'j' || '.a', 'run')), t.report(t.say(:'j' || '.a', 'task')), t.report(t.say(:'j' || '.a', 'done')), t.report(t.say(:'j' || '.a', 'end')) \g /dev/null
 select is((select array[t.state, (t.ordered_at <= t.started_at and t.started_at <= t.done_at and t.done_at <= t.ended_at)::text] from rota.attempt t where t.job_id = :j), '{completed,true}', 'clocks that disagree leave the times in order');
-select is((select t.clamped from rota.attempt t where t.job_id = :j), true, 'and are marked');
+select is((select t.clamped from acct.attempt t where t.job_id = :j), true, 'and are marked');
+select is((select bool_or(t.clamped) from acct.attempt t where t.job_id <> :j), false, 'no others are');
 
 -- A suspended step: its CPUs are charged to who has them.
 select t.started() as j, t.started('{2}') as k \gset

@@ -18,7 +18,7 @@ create function t.ids(p_user text, p_request jsonb default '{}') returns text la
 -- The queue as lines says the same as the queue as objects.
 create function t.lines_fit(p_user text, p_request jsonb default '{}') returns boolean language sql as $$
 	select t.ask('job_queue', p_user, p_request || '{"lines": true}') ->> 'lines' = coalesce(string_agg(concat_ws(E'\t', j ->> 'job_id', j ->> 'name', j ->> 'user', j ->> 'partition',
-		j ->> 'state', (j ->> 'steps_done') || '/' || (j ->> 'steps_total'), coalesce(floor((j ->> 'elapsed_s')::numeric)::text, ''), j ->> 'time_limit_s',
+		j ->> 'state', (j ->> 'steps_done') || '/' || (j ->> 'steps_total'), coalesce(floor((j ->> 'elapsed_s')::numeric - (j ->> 'suspended_s')::numeric)::text, ''), j ->> 'time_limit_s',
 		coalesce(nullif(j ->> 'nodes', ''), j ->> 'reason', '')), E'\n' order by nr desc), '')
 	from jsonb_array_elements(t.ask('job_queue', p_user, p_request) -> 'jobs') with ordinality x (j, nr) $$;
 -- Accounting too.
@@ -51,7 +51,7 @@ select throws_ok($$select api.range_detach(0, 'root', '{"from": "abc"}')$$, 'RT4
 select throws_ok($$select t.ids('alice', '{"all": "maybe"}')$$, 'RT422', '"all" must be true or false, not "maybe"', 'a flag that is none');
 select throws_ok($$select t.ids('alice', '{"jobs": ["4711"]}')$$, 'RT404', null, 'a job that does not exist');
 select is((t.ask('job_queue', 'alice') #> '{jobs,0}') - '{submit_at}'::text[], jsonb_build_object('job_id', :a, 'name', 'heat', 'user', 'alice', 'account', null, 'partition', 'main', 'qos', 'normal', 'state', 'pending',
-	'reason', 'scheduler', 'started_at', null, 'ended_at', null, 'expected_at', null, 'time_limit_s', 60, 'elapsed_s', null, 'nodes', '', 'node_count', 0, 'cpus', 1, 'priority', 0,
+	'reason', 'scheduler', 'started_at', null, 'ended_at', null, 'expected_at', null, 'time_limit_s', 60, 'elapsed_s', null, 'suspended_s', 0, 'nodes', '', 'node_count', 0, 'cpus', 1, 'priority', 0,
 	'steps_total', 3, 'steps_done', 0, 'steps_running', 0, 'steps_failed', 0), 'a pending job, every member');
 select is(t.ask('job_queue', 'alice') #>> '{jobs,1,time_limit_s}', '300', 'the partition''s time limit');
 select api.job_hold(t.uid('alice'), 'alice', t.request(:'a' || '.mesh')) \g /dev/null

@@ -107,24 +107,38 @@ select is(t.stats(:'l' || '.l') @> '{"samples": 2, "rss_kb_mean": 200, "rss_kb_m
 select is((select string_agg(rss_kb::text, ' ' order by rss_kb) from acct.sample where job_id = :l), '100 300', 'for history too');
 select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) -> 'steps' -> 0) @> '{"sampled": true, "rss_kb": 300}', true, 'top says that it is sampled');
 select is(t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) -> 'steps' -> 0 ? 'node_ids', false, 'and no numbers of nodes');
--- Suspended time is not counted.
-update rota.step set started_at = now() - interval '1 hour' where job_id = :l;
-update rota.attempt set suspended_s = 600 where job_id = :l;
-select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::numeric, 3000.000000, 'not that before');
+-- The elapsed time has suspensions in it, which the answers have beside it: the column TIME is without them.
+create function t.ran(p_job bigint, p_call text, p_path text) returns text language sql stable as $$
+	select concat_ws(' of ', (x ->> 'elapsed_s')::numeric(20, 6) - (x ->> 'suspended_s')::numeric(20, 6), (x ->> 'elapsed_s')::numeric(20, 6))
+	from (select t.ask(p_call, 'bob', jsonb_build_object('jobs', p_job)) #> p_path::text[]) a (x) $$;
+create function t.queue_time(p_job bigint) returns text language sql stable as $$
+	select split_part(t.ask('job_queue', 'bob', jsonb_build_object('jobs', p_job, 'lines', true)) ->> 'lines', E'\t', 7) $$;
 update rota.step set started_at = now() - interval '3600.123456 seconds' where job_id = :l;
-select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::numeric, 3000.123456, 'to the microsecond');
-update rota.step set started_at = now() - interval '1 hour' where job_id = :l;
 update rota.job set started_at = now() - interval '3600.123456 seconds' where job_id = :l;
-select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::numeric, 3000.123456, 'in the queue, too');
+update rota.attempt set started_at = now() - interval '3600.123456 seconds', ordered_at = now() - interval '2 hours', suspended_s = 600 where job_id = :l;
+select is(t.ran(:l, 'job_top', '{steps,0}'), '3000.123456 of 3600.123456', 'top, to the microsecond');
+select is(t.ran(:l, 'job_queue', '{jobs,0}'), '3000.123456 of 3600.123456', 'the queue, too');
+select is(t.queue_time(:l), '3000', 'its text has the time without suspensions');
 update rota.attempt set suspended_at = now() - interval '20 minutes' where job_id = :l;
-select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::numeric, 1800.000000, 'nor that since');
-update rota.job set started_at = now() - interval '1 hour' where job_id = :l;
-select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::numeric, 1800.000000, 'nor in the queue');
-select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,elapsed_s}')::numeric - (t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,suspended_s}')::numeric, 1800.0, 'show tells both');
-select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,attempts,0,suspended_s}')::numeric, 1800.0, 'of the attempt too');
+select is(t.ran(:l, 'job_top', '{steps,0}'), '1800.123456 of 3600.123456', 'a suspension that goes on, in top');
+select is(t.ran(:l, 'job_queue', '{jobs,0}'), '1800.123456 of 3600.123456', 'in the queue');
+select is(t.queue_time(:l), '1800', 'in its text');
+select is(t.ran(:l, 'job_show', '{jobs,0,steps,0}'), '1800.123456 of 3600.123456', 'in show');
+select is(t.ran(:l, 'job_show', '{jobs,0,steps,0,attempts,0}'), '1800.123456 of 3600.123456', 'of the attempt');
+select is(t.ran(:l, 'job_stats', '{steps,0}'), '1800.123456 of 3600.123456', 'in the statistics');
+select is((select (elapsed_s - suspended_s)::numeric(20, 6) || ' of ' || elapsed_s::numeric(20, 6) from acct.attempt where job_id = :l), '1800.123456 of 3600.123456', 'in SQL');
+select is((select (r ->> 'suspended_s')::numeric(20, 6) from jsonb_array_elements(t.ask('job_acct', 'bob', jsonb_build_object('jobs', :'l', 'steps', true)) -> 'rows') r), 1800.000000, 'and in acct');
+-- Tasks are over, and the epilog runs: what it takes is held, and is not elapsed.
+update rota.attempt set done_at = now() - interval '600.123456 seconds' where job_id = :l;
 update rota.attempt set suspended_at = null, suspended_s = 1800 where job_id = :l;
+select is(t.ran(:l, c, p), '1200.000000 of 3000.000000', 'an epilog is not elapsed time: ' || c) from (values ('job_top', '{steps,0}'), ('job_show', '{jobs,0,steps,0}'), ('job_show', '{jobs,0,steps,0,attempts,0}'), ('job_stats', '{steps,0}')) x (c, p);
 select t.finish(:'l' || '.l') \g /dev/null
-select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::numeric, 1800.000000, 'nor when it has ended');
+select is(t.ran(:l, 'job_show', '{jobs,0,steps,0}'), t.ran(:l, 'job_show', '{jobs,0,steps,0,attempts,0}'), 'nor when it has ended');
+select is((select count(distinct round(x.s::numeric, 6)) from (select elapsed_s from acct.step where job_id = :l union all select elapsed_s from acct.attempt where job_id = :l
+	union all select extract(epoch from done_at - started_at) from acct.step where job_id = :l
+	union all select (r ->> 'elapsed_s')::float from jsonb_array_elements(t.ask('job_acct', 'bob', jsonb_build_object('jobs', :'l', 'steps', true)) -> 'rows') r
+	union all select (r ->> 'elapsed_s')::float from jsonb_array_elements(t.ask('report', 'bob', jsonb_build_object('report', 'job', 'jobs', :'l')) -> 'rows') r) x (s)), 1::bigint, 'in every answer');
+select is((select "end" from acct.sacct where rotastep = :'l' || '.l'), (select to_char(done_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') from acct.step where job_id = :l), 'and the end as sacct has it');
 select throws_ok($$select t.ask('job_top', 'bob', '{"nodes": ["n99"]}')$$, 'RT404', null, 'which there has to be');
 select is(jsonb_array_length(t.ask('job_stats', 'bob', t.request(:'g')) -> 'steps'), 1, 'statistics too');
 update rota.setting set value = 'false' where name = 'queue_visible';

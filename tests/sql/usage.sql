@@ -228,6 +228,7 @@ create temporary table clock as
 select * from (values ('a', 10, 20), ('b', 30, 35), ('c', 25, 65), ('d', 70, 71)) x (step, s, e);
 update rota.step p set started_at = j.submit_at + make_interval(secs => c.s), ended_at = j.submit_at + make_interval(secs => c.e)
 from clock c, rota.job j, rota.step_request r where j.job_id = :j and r.job_id = :j and r.name = c.step and p.job_id = :j and p.step_id = r.step_id;
+update rota.attempt p set ordered_at = s.started_at, eligible_at = s.started_at, started_at = s.started_at, done_at = s.ended_at, ended_at = s.ended_at from rota.step s where s.job_id = :j and p.job_id = :j and s.step_id = p.step_id and p.attempt = s.attempt;
 update rota.allocation p set started_at = s.started_at, ended_at = s.ended_at, gone_at = s.ended_at, cpu_usec = 4000000, peak_mb = 25 from rota.step s where s.job_id = :j and p.job_id = :j and s.step_id = p.step_id;
 select is((select string_agg(concat_ws(' ', step, after, waited_s, ran_s), ', ' order by nr) from acct.critical_path(:j)), 'a 10 10, c a 5 40, d c 5 1', 'the critical path goes by the longer way');
 select t.submit('fred', '[{"name": "r", "array": {"indices": [[3,5,1]], "size": 3}}, {"name": "z"}]', '[{"step": "z", "peer": "r"}]') as k \gset

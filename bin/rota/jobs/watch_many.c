@@ -36,9 +36,9 @@ static bool all_ended(const json_t *jobs)
 
 static void row_add(struct table *table, const json_t *job)
 {
-	const json_t *elapsed = json_object_get(job, "elapsed_s");
+	double seconds = format_ran_seconds(job);
 	struct word id = format_count(json_object_get(job, "job_id")), limit = format_count(json_object_get(job, "time_limit_s")),
-		    ran = json_is_null(elapsed) ? (struct word){""} : format_count(elapsed), steps;
+		    ran = {""}, steps;
 	const char *nodes = format_text(job, "nodes");
 	const char *fields[QUEUE_COLUMNS] = {
 		[QUEUE_JOB] = id.s,
@@ -52,6 +52,8 @@ static void row_add(struct table *table, const json_t *job)
 		[QUEUE_PLACE] = nodes[0] ? nodes : format_text(job, "reason"),
 	};
 
+	if (seconds >= 0)
+		snprintf(ran.s, sizeof(ran.s), "%lld", (long long)seconds);
 	snprintf(steps.s, sizeof(steps.s), "%lld/%lld", (long long)json_integer_value(json_object_get(job, "steps_done")),
 		 (long long)json_integer_value(json_object_get(job, "steps_total")));
 	queue_table_add((char **)fields, table);

@@ -167,26 +167,18 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* Returns the seconds that a step has run: the figure of jobmgrd if the step has ended or is suspended, else the time since
- * its start by the clock of this machine. */
+/* Returns the seconds that a step or a job has run: the figure of jobmgrd if its tasks have ended or are suspended, else the
+ * time since its start by the clock of this machine. */
 static double elapsed(const json_t *row)
 {
-	const char *started = json_string_value(json_object_get(row, "started_at"));
+	const char *started = json_string_value(json_object_get(row, "started_at")), *state = format_text(row, "state");
 	double at, ran;
 
-	if (json_is_string(json_object_get(row, "ended_at")) || !strcmp(format_text(row, "state"), "suspended") || !started ||
+	if (json_is_string(json_object_get(row, "ended_at")) || !strcmp(state, "suspended") || !strcmp(state, "ending") || !started ||
 	    !format_time_parse(started, &at))
 		return format_ran_seconds(row);
 	ran = (double)time(NULL) - at - number(row, "suspended_s");
 	return ran > 0 ? ran : 0;
-}
-
-/* Returns the seconds that a job has run. For a job with one step that is no array, these are the seconds of the step. */
-static double job_elapsed(const json_t *job)
-{
-	const json_t *steps = json_object_get(job, "steps"), *step = json_array_get(steps, 0);
-
-	return elapsed(json_array_size(steps) == 1 && !json_is_object(json_object_get(step, "array")) ? step : job);
 }
 
 /* Returns the sign before the name of a step in this state. */
@@ -302,7 +294,7 @@ static void head_draw(FILE *screen, const json_t *job)
 	fprintf(out, "\033[1mjob %.0f %s\033[0m  \033[%sm%s\033[0m  ", number(job, "job_id"), format_text(job, "name"),
 		format_state_colour(format_text(job, "state")), words);
 	bar(out, done - failed > 0 ? done - failed : 0, failed, all);
-	fprintf(out, " %.0f/%.0f steps  %s", done, all, format_duration(job_elapsed(job)).s);
+	fprintf(out, " %.0f/%.0f steps  %s", done, all, format_duration(elapsed(job)).s);
 	if (fclose(out))
 		die("out of memory");
 	line_end(screen, line);

@@ -136,7 +136,7 @@ static void line(const char *name, const char *value)
 
 static void print(const json_t *step, bool wide)
 {
-	const json_t *elapsed = json_object_get(step, "elapsed_s"), *cpu = json_object_get(step, "cpu_s"),
+	const json_t *cpu = json_object_get(step, "cpu_s"),
 		     *tasks = json_object_get(step, "tasks");
 	char text[256];
 
@@ -146,7 +146,7 @@ static void print(const json_t *step, bool wide)
 	snprintf(text, sizeof(text), "%s, of %s CPUs for %s",
 		 format_duration(json_is_number(cpu) ? json_number_value(cpu) : -1).s,
 		 format_count(json_object_get(step, "cpus")).s,
-		 format_duration(json_is_number(elapsed) ? json_number_value(elapsed) : -1).s);
+		 format_ran(step).s);
 	line("CPU time", text);
 	snprintf(text, sizeof(text), "%s, of %s", format_size_mb(json_object_get(step, "peak_mb")).s,
 		 json_integer_value(json_object_get(step, "mem_mb")) > 0 ? format_size_mb(json_object_get(step, "mem_mb")).s

@@ -87,13 +87,13 @@ static char *gauges(const json_t *step)
 
 static void row(struct table *table, const json_t *step)
 {
-	const json_t *elapsed = json_object_get(step, "elapsed_s"), *age = json_object_get(step, "age_s");
+	const json_t *age = json_object_get(step, "age_s");
 	char *figures = gauges(step);
 
 	table_cell(table, format_text(step, "label"));
 	table_cell(table, format_text(step, "user"));
 	table_cell(table, format_text(step, "nodes"));
-	table_cell(table, format_duration(json_is_number(elapsed) ? json_number_value(elapsed) : -1).s);
+	table_cell(table, format_ran(step).s);
 	table_cell(table, busy(step).s);
 	table_cell(table, memory(step).s);
 	table_cell(table, format_size_kb(json_object_get(step, "swap_kb")).s);
