@@ -34,8 +34,25 @@ comment on column acct.request.submit_at is 'When its job was submitted.';
 
 -- What keeps a step back while it is pending: until it is eligible, its own edges and dates; holds; limits, which the steps of a
 -- queue line reach together; and what the scheduler says (rota.plan), which says nothing of steps far back in the queue.
+create view internal.wait_peer as
+select e.job_id, e.step_id, e.edge, e.kind, e.state, e.resolved_at,
+	e.peer_job_id || coalesce('.' || r.name || coalesce('[' || p.array_index || ']', ''), '') as label
+from rota.step_edge e
+left join rota.step p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
+left join rota.step_request r on r.job_id = p.job_id and r.step_id = p.request_id;
+comment on view internal.wait_peer is 'Edges with the label of the peer: 812.solve, or 812 where the edge is to a whole job.';
+
 create view internal.wait_before as
-select s.job_id, s.step_id, j.submit_at as from_at, f.eligible_at as until_at, f.reason
+select s.job_id, s.step_id, j.submit_at as from_at, f.eligible_at as until_at, f.reason,
+	-- While it waits, one of the peers that it waits for; afterwards the one that came last, or, of peers of which any one was
+	-- enough, the one that came first.
+	case
+	when f.reason = 'dependency'
+	then (select p.label from internal.wait_peer p
+		where p.job_id = s.job_id and p.step_id = s.request_id and p.kind = 'after'
+			and (p.state = 'waiting') = (f.eligible_at is null)
+		order by case when q.deps_any and p.state = 'met' then p.resolved_at end, p.resolved_at desc, p.edge
+		limit 1) end as blocker
 from rota.step s
 join rota.job j on j.job_id = s.job_id
 join rota.step_request q on q.job_id = s.job_id and q.step_id = s.request_id
@@ -123,7 +140,13 @@ select w.job_id, w.step_id, greatest(s.eligible_at,
 	(select max(t.ended_at) from rota.attempt t
 		where t.job_id = w.job_id and t.step_id = w.step_id and t.ended_at < 'infinity'),
 	(select max(x.until_at) from rota.wait_reason x where x.job_id = w.job_id and x.step_id = w.step_id)) as from_at,
-	coalesce(w.reason, case when p.state in ('down', 'inactive') then 'partition' else 'priority' end) as reason
+	coalesce(w.reason, case when p.state in ('down', 'inactive') then 'partition' else 'priority' end) as reason,
+	case
+	when w.reason = 'dependency'
+	then (select e.label from internal.wait_peer e
+		where e.job_id = w.job_id and e.step_id = s.request_id and e.state = 'waiting'
+		order by e.edge
+		limit 1) end as blocker
 from (
 	select f.job_id, f.step_id, null as reason, f.association_id, f.partition from internal.waiting f
 	union all
@@ -201,13 +224,13 @@ from (
 	union all
 	select p.job_id, p.step_id, p.since, null, p.reason, p.blocker from rota.plan p
 	union all
-	select b.job_id, b.step_id, b.from_at, b.until_at, b.reason, null from internal.wait_before b
+	select b.job_id, b.step_id, b.from_at, b.until_at, b.reason, b.blocker from internal.wait_before b
 	union all
 	select h.job_id, h.step_id, h.from_at, h.until_at, 'held', null from internal.wait_held h
 	union all
 	select l.job_id, l.step_id, l.from_at, l.until_at, 'limit', l.reached from internal.wait_limited l
 	union all
-	select u.job_id, u.step_id, u.from_at, null, u.reason, null from internal.wait_unseen u
+	select u.job_id, u.step_id, u.from_at, null, u.reason, u.blocker from internal.wait_unseen u
 	union all
 	select s.job_id, s.step_id, s.from_at, s.until_at, s.reason, null from internal.wait_short s
 ) w
@@ -234,5 +257,6 @@ comment on column acct.wait_reason.reason is
 	'Reason: dependency or begin before it was eligible; held; then resources, priority, partition, license, node, peer, '
 	'deadline, limit, array_limit, maintenance, reservation or power.';
 comment on column acct.wait_reason.blocker is
-	'Label of another step that it waited for, or the limit that was reached, in words; null: none known.';
+	'Label of another step, or number of a job, that it waited for, or the limit that was reached, in words; null: none known. Of '
+	'several dependencies, one that is not met yet; afterwards the one that came last.';
 comment on column acct.wait_reason.blocker_job_id is 'Number of the job of that step; null: it waited for none.';

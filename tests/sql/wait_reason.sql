@@ -35,9 +35,27 @@ select is(t.waited(:k), 'a resources 30, a priority 0 still', 'the plan says not
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "hold": true}]', '[{"step": "b", "peer": "a"}]') as l \gset
 update rota.job set submit_at = submit_at - interval '20 seconds' where job_id = :l;
 update rota.step set eligible_at = eligible_at - interval '20 seconds' where job_id = :l and step_id = 0;
-select is(t.waited(:l), 'a priority 20 still, b dependency 20 still, c held 20 still', 'by its script');
+select is(t.waited(:l), format('a priority 20 still, b dependency %s.a %s 20 still, c held 20 still', :l, :l), 'by its script, and for whom');
 select t.pass(:'l' || '.a') \g /dev/null
-select is(t.waited(:l), 'a priority 20, b dependency 20, b priority 0 still, c held 20 still', 'up to when it was eligible');
+select is(t.waited(:l), format('a priority 20, b dependency %s.a %s 20, b priority 0 still, c held 20 still', :l, :l), 'up to when it was eligible');
+-- Of several dependencies: the first that is not met, and in the end the one that came last; where any one is enough, the one that came first.
+select t.submit('alice', '[{"name": "p"}, {"name": "q", "array": {"indices": [[0,1,1]], "size": 2}}, {"name": "all"}, {"name": "any", "deps_any": true}, {"name": "far"}]',
+	format('[{"step": "all", "peer": "p"}, {"step": "all", "peer": "q"}, {"step": "any", "peer": "q"}, {"step": "any", "peer": "p"}, {"step": "far", "job": %s, "condition": "any"}]', :i)::jsonb) as g \gset
+update rota.job set submit_at = submit_at - interval '20 seconds' where job_id = :g;
+create function t.awaited(p_job bigint) returns text language sql as $$
+	select string_agg(concat_ws(' ', step, blocker, case when until_at is null then 'still' end), ', ' order by step) from acct.wait_reason where job_id = p_job and reason = 'dependency' $$;
+select is(regexp_replace(t.awaited(:g), '[pq] still', '- still', 'g'), format('all %s.- still, any %s.- still, far %s still', :g, :g, :i), 'of several, one; and a whole job');
+select t.pass(:'g' || '.p') \g /dev/null
+select is(t.awaited(:g), format('all %s.q still, any %s.p, far %s still', :g, :g, :i), 'one that is not met, and the one that is enough');
+-- Edges are resolved at the begin of the transaction, which is this whole file.
+update rota.step_edge set resolved_at = resolved_at - interval '10 minutes' where job_id = :g and state <> 'waiting';
+select t.commit(t.decision(:'g' || '.q', '{1}', '{"position": 0}'), t.decision(:'g' || '.q', '{2}', '{"position": 1}')) \g /dev/null
+select t.run(format('%s.q[%s]', :'g', n)), t.finish(format('%s.q[%s]', :'g', n)) from generate_series(0, 1) n \g /dev/null
+select is(t.awaited(:g), format('all %s.q, any %s.p, far %s still', :g, :g, :i), 'the one that came last, the one that came first');
+update rota.step_edge set resolved_at = resolved_at - interval '5 minutes' where job_id = :g and state <> 'waiting';
+select t.pass(:'i' || '.first') \g /dev/null
+select is(t.awaited(:g), format('all %s.q, any %s.p, far %s', :g, :g, :i), 'and the whole job');
+select is((select count(*) from acct.wait_reason where job_id = :g and reason = 'dependency' and blocker_job_id is null), 0::bigint, 'each with its job');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.request where job_id = :j), '2 100 {"gpu": 1}', 'what was asked for');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.queue_at(now()) where job_id = :j), '2 100 {"gpu": 1}', 'in the queue of a moment, too');
 -- Holds: each from when it was given, until it was lifted or the step ended. t.happened: the step's last event was so long ago.
@@ -159,9 +177,9 @@ select t.submit('carl', '[{"name": "a", "retry": 3}, {"name": "b", "array": {"in
 	'[{"step": "c", "peer": "b", "condition": "corr"}]') as r \gset
 select t.start(:'r' || '.a', '{3}'), t.run(:'r' || '.a') \g /dev/null
 select t.fail(:'r' || '.a') \g /dev/null
-select is((select string_agg(concat_ws(' ', step, reason), ', ' order by step) from acct.wait_reason where job_id = :r and until_at is null), 'a begin, b priority, c dependency', 'a step that is tried again later, and an array that waits for the elements of another');
+select is((select string_agg(concat_ws(' ', step, reason, blocker), ', ' order by step) from acct.wait_reason where job_id = :r and until_at is null), format('a begin, b priority, c dependency %s.b', :r), 'a step that is tried again later, and an array that waits for the elements of another');
 update rota.step set begin_at = null, deps_waiting = 1 where job_id = :r and step_id = 0;
-select is((select reason from acct.wait_reason where job_id = :r and step = 'a' and until_at is null), 'dependency', 'one that waits for its peers again');
+select is((select concat_ws(' ', reason, blocker) from acct.wait_reason where job_id = :r and step = 'a' and until_at is null), 'dependency', 'one that waits for its peers again');
 select is((select count(*) from rota.step s where s.state = 'pending' and not exists (select from acct.wait_reason w where w.job_id = s.job_id and w.step_id = s.step_id and w.until_at is null)), 0::bigint, 'no step waits without a reason');
 select * from finish();
 rollback;
