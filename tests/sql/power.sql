@@ -41,16 +41,16 @@ select is(t.look(), null, 'nothing is judged');
 select is((select count(*) from rota.node_idle), 0::bigint, 'and nothing noted');
 
 -- on -> powering_off -> off -> powering_on -> on.
-select t.set('power_off_idle_s', '60') \g /dev/null
+select t.set('power_off_idle_s', '6000') \g /dev/null
 select is(t.look(), null, 'idle since now');
-select t.older(59) \g /dev/null
+select t.older(5000) \g /dev/null
 select is(t.look(), null, 'not for long enough');
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.pass(:'j' || '.a', '{2}') \g /dev/null
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a', '{3}') \g /dev/null
 update rota.node set power_saving = false where node_id = 4;
-select t.older(2) \g /dev/null
+select t.older(2000) \g /dev/null
 select is(t.look(), 'n1 up powering_off', 'only the node that nobody used, and that may be powered off');
 select is(t.event(1), 'up powering_off nodemgrd', 'it is logged');
 select is(t.look(), null, 'once');
@@ -110,11 +110,11 @@ select is(t.node(1), 'up', 'nothing has changed');
 
 -- What is in use stays on: an allocation, a reservation for a follower, an idle time that is not over, a partition that keeps some.
 update rota.node set power_saving = true;
-select t.set('power_off_idle_s', '1') \g /dev/null
+select t.set('power_off_idle_s', '200') \g /dev/null
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a', '{1}') \g /dev/null
 select is(t.refused('root', 'off', 'n1'), 'RT409 node "n1" is in use', 'not by hand either');
-select t.look(), t.older(2) \g /dev/null
+select t.look(), t.older(201) \g /dev/null
 update rota.partition set keep_idle = 2;
 select is(t.look(), 'n2 up powering_off', 'two of three idle nodes stay');
 select is(t.look(), null, 'they do');
@@ -131,7 +131,7 @@ select is(t.asks(3), 1, 'no program has begun');
 select is(t.node(3), 'up', 'so it just stays on');
 select is((select status || ' ' || message from rota.power_run order by run_id desc limit 1), 'dropped the node was needed again', 'and the run is dropped');
 select is(t.take(), null, 'runnerd has nothing to do');
-select t.look(), t.older(2), t.look(), t.take() \g /dev/null
+select t.look(), t.older(201), t.look(), t.take() \g /dev/null
 select is(t.node(3), 'powering_off', 'it is idle again');
 select is(t.asks(3), 0, 'its program runs');
 select is(t.refused('root', 'on', 'n3'), 'RT409 node "n3" is being powered off', 'by hand as well');
@@ -158,10 +158,10 @@ select is(t.back(3), 0, 'it registers while its program runs');
 select is(t.node(3), 'up', 'that is enough');
 select t.report('exit code 3') \g /dev/null
 select is(t.node(3), 'up', 'a late failure changes nothing');
-select t.look(), t.older(2), t.look(), t.take(), t.report('exit code 4') \g /dev/null
+select t.look(), t.older(201), t.look(), t.take(), t.report('exit code 4') \g /dev/null
 select is(t.node(3), 'up', 'a node that could not be powered off is on');
 select is(t.event(3), 'powering_off up runnerd could not be powered off: exit code 4', 'it is logged');
-select t.look(), t.older(2), t.look(), t.take(), t.gone(3), t.report('killed') \g /dev/null
+select t.look(), t.older(201), t.look(), t.take(), t.gone(3), t.report('killed') \g /dev/null
 select is(t.node(3), 'down could not be powered off: killed', 'and down if it is silent');
 select is(t.refused('root', 'on', 'n3') like '%"powering_on"%', true, 'an operator powers it on');
 select t.take(), t.report(), t.back(3) \g /dev/null
@@ -169,25 +169,25 @@ select is(t.node(3), 'up', 'and it is back');
 
 -- Time-outs.
 select t.set('power_off_idle_s', '0') \g /dev/null
-select t.set('power_on_timeout_s', '100') \g /dev/null
+select t.set('power_on_timeout_s', '1000') \g /dev/null
 select is(t.asks(2), 1, 'a node comes');
-select t.older(101) \g /dev/null
-select is(t.look(), 'n2 powering_on down did not register within 100 s of being powered on: no runnerd ran hooks.power_on', 'no runnerd');
+select t.older(1001) \g /dev/null
+select is(t.look(), 'n2 powering_on down did not register within 1000 s of being powered on: no runnerd ran hooks.power_on', 'no runnerd');
 select is(t.take(), null, 'the run is dropped');
 select is(t.asks(4), 1, 'another one');
-select t.take(), t.older(99) \g /dev/null
+select t.take(), t.older(500) \g /dev/null
 select is(t.look(), null, 'it may come');
-select t.older(2) \g /dev/null
-select is(t.look(), 'n4 powering_on down did not register within 100 s of being powered on', 'it does not');
+select t.older(600) \g /dev/null
+select is(t.look(), 'n4 powering_on down did not register within 1000 s of being powered on', 'it does not');
 select is(t.refused('root', 'on', 'n4'), 'RT409 the program that was to power node "n4" still runs', 'its program has not ended');
 select t.report() \g /dev/null
-select is(t.node(4), 'down off did not register within 100 s of being powered on', 'a late success changes nothing');
+select is(t.node(4), 'down off did not register within 1000 s of being powered on', 'a late success changes nothing');
 select is(t.back(4), 0, 'a late node');
 select is(t.node(4), 'up', 'is up');
 select t.power('root', 'off', 'n4'), t.take(), t.report() \g /dev/null
-select t.older(299) \g /dev/null
+select t.older(150) \g /dev/null
 select is(t.look(), null, 'it may go silent');
-select t.older(2) \g /dev/null
+select t.older(200) \g /dev/null
 select is(t.look(), 'n4 powering_off up still renews its lease 300 s after hooks.power_off succeeded', 'it does not');
 select is((select count(*) from api.node_renew('{4}')), 1::bigint, 'and keeps its lease');
 
