@@ -50,13 +50,14 @@ static bool write_done(struct launcher *l, const struct record_key *key)
 	return record_write(l->journal, record);
 }
 
-static bool write_end(struct launcher *l, const struct record_key *key, const char *drain)
+/* What the keeper knew alone is unknown: the database completes it by samples and by ended tasks. */
+static bool write_end(struct launcher *l, const struct record_key *key, const struct cgroups_figures *figures, const char *drain)
 {
 	struct fields *record = record_new("end", key);
 	fields_add(record, "drain", drain);
 	fields_add_int(record, "peak_mb", -1);
-	fields_add_int(record, "cgroup_peak_mb", -1);
-	fields_add_int(record, "cpu_usec", -1);
+	fields_add_int(record, "cgroup_peak_mb", figures->peak_mb);
+	fields_add_int(record, "cpu_usec", figures->cpu_usec);
 	fields_add_int(record, "system_usec", -1);
 	return record_write(l->journal, record);
 }
@@ -119,7 +120,8 @@ static const char *drain_for(const struct launcher *l, bool killed)
 }
 
 /* Write the records `done` and `end` of an attempt unless the journal has them. Returns true if no record is missing any more. */
-static bool write_records(struct launcher *l, const struct record_key *key, bool had_keeper, const char *drain)
+static bool write_records(struct launcher *l, const struct record_key *key, bool had_keeper, const struct cgroups_figures *figures,
+			  const char *drain)
 {
 	struct journaled journaled = {.key = key};
 	struct err e;
@@ -133,7 +135,7 @@ static bool write_records(struct launcher *l, const struct record_key *key, bool
 	if (!journaled.done && !write_done(l, key))
 		return false;
 	crash_point(CRASH_lost_done);
-	return write_end(l, key, drain);
+	return write_end(l, key, figures, drain);
 }
 
 void launcher_lost_recover(struct launcher *l, const struct record_key *key)
@@ -147,11 +149,14 @@ void launcher_lost_recover(struct launcher *l, const struct record_key *key)
 	log_error("attempt %s has no keeper; it is ended", name);
 	crash_point(had_keeper ? CRASH_lost_found : CRASH_lost_adopted);
 	bool killed = kill_orphans(l, key, name);
-	if (l->cgroups)
+	struct cgroups_figures figures = {.peak_mb = -1, .cpu_usec = -1};
+	if (l->cgroups) {
+		cgroups_read(l->cgroups, name, &figures);
 		cgroups_remove(l->cgroups, name, REMOVE_USEC);
+	}
 	launcher_credential_recover(l, key);
 	crash_point(CRASH_lost_killed);
-	if (write_records(l, key, had_keeper, drain_for(l, killed))) {
+	if (write_records(l, key, had_keeper, &figures, drain_for(l, killed))) {
 		crash_point(CRASH_lost_end);
 		launcher_spool_remove(key);
 	}

@@ -33,12 +33,16 @@ begin
 		update allocation a
 		set phase = case when v.end_at is null then 'done' else 'ended' end,
 			gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
-			peak_mb = (v.figures).peak_mb, cgroup_peak_mb = (v.figures).cgroup_peak_mb,
-			cpu_usec = (v.figures).cpu_usec, system_usec = (v.figures).system_usec,
-			energy_j = internal.energy_share((v.figures).node_uj, v.end_at, a.node_id, a.cpus, a.started_at,
+			peak_mb = (v.used).peak_mb, cgroup_peak_mb = (v.used).cgroup_peak_mb,
+			cpu_usec = (v.used).cpu_usec, system_usec = (v.used).system_usec,
+			energy_j = internal.energy_share((v.used).node_uj, v.end_at, a.node_id, a.cpus, a.started_at,
 				coalesce(a.ended_at, v.end_at), a.without_cpus),
 			boot_at = coalesce(a.boot_at, v.boot_at)
-		from unnest(p_seen) v
+		from (
+			select w.*, case when w.end_at is not null
+				then internal.figures_complete(w.figures, w.job_id, w.step_id, w.attempt, w.node_id) end as used
+			from unnest(p_seen) w
+		) v
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and a.gone_at is null
 				and (v.end_at is not null or (v.done_at is not null and a.phase not in ('done', 'ended')))

@@ -196,8 +196,8 @@ begin
 			energy_j = internal.energy_share((v.used).node_uj, x.ended_at, a.node_id, a.cpus, x.started_at,
 				x.ended_at, a.without_cpus)
 		from (
-			select v.*, coalesce(v.figures, case when v.gone
-				then internal.figures_known(v.job_id, v.step_id, v.attempt, v.node_id) end) as used,
+			select v.*, case when v.gone
+				then internal.figures_complete(v.figures, v.job_id, v.step_id, v.attempt, v.node_id) end as used,
 				o.started_at as held_from, o.cpus_held as held, m.slot_at,
 				-- An element that never started held nothing: the CPUs that were kept for it pass to another one.
 				o.predispatched and o.phase = 'ordered' and v.began_at is null as unused

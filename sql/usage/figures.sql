@@ -22,6 +22,25 @@ $$;
 comment on function internal.figures_known(bigint, int, int, int) is
 	'What is known of an attempt on a node that does not report its end: by its ended tasks and its latest sample.';
 
+create function internal.figures_complete(p_reported internal.node_figures, p_job bigint, p_step int, p_attempt int, p_node int)
+	returns internal.node_figures
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_known internal.node_figures;
+begin
+	-- A keeper reports both. Of a row, "is not null" asks whether all of its fields are known.
+	if p_reported.cpu_usec is not null and p_reported.peak_mb is not null then
+		return p_reported;
+	end if;
+	v_known := internal.figures_known(p_job, p_step, p_attempt, p_node);
+	return (coalesce(p_reported.peak_mb, v_known.peak_mb), p_reported.cgroup_peak_mb,
+		greatest(p_reported.cpu_usec, v_known.cpu_usec), coalesce(p_reported.system_usec, v_known.system_usec),
+		p_reported.node_uj)::internal.node_figures;
+end $$;
+comment on function internal.figures_complete(internal.node_figures, bigint, int, int, int) is
+	'Figures of an attempt on a node, as it reported them at the end (null: it did not), completed by internal.figures_known: after the '
+	'death of a keeper, the launcher reports what the cgroup has counted, if there is one.';
+
 create view internal.attempt_figures as
 select t.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
 	(select jsonb_object_agg(g.gres, g.units) from (

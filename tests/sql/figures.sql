@@ -31,6 +31,26 @@ select is(internal.figures_known(:l, 0, 1, 2)::text, '(9,,700000,100000,)', 'the
 select internal.allocation_free(array[(:l, 0, 1, 2, now(), true, null, null, null)::internal.allocation_end]) \g /dev/null
 select is((select concat_ws(' ', cpu_used_s, peak_mb) from acct.attempt where job_id = :l), '0.7 9', 'is kept when the allocation ends without a report');
 select t.finish(:'l' || '.a') \g /dev/null
+-- A keeper that was killed: the launcher reports what the cgroup counted, or that there was none. Ended tasks and samples complete it, also
+-- where a job group had freed the resources before.
+create function t.killed(p_job bigint, p_cpu int, p_peak int) returns text language plpgsql as $$
+begin
+	perform t.report(t.say(p_job || '.a', 'done', '{"cause": "keeper_lost", "outcome": "node_fail", "message": "its keeper died"}')),
+		t.report(t.say(p_job || '.a', 'end', jsonb_build_object('peak_mb', -1, 'cgroup_peak_mb', p_peak, 'cpu_usec', p_cpu, 'system_usec', -1)));
+	return (select concat_ws(' ', cause, cpu_used_s, system_cpu_s, peak_mb, cgroup_peak_mb) from acct.attempt where job_id = p_job);
+end $$;
+create function t.measured(p_group text default null) returns bigint language plpgsql as $$
+declare
+	v_job bigint := t.submit('alice', jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('name', 'a', 'retry', 0, 'requeue', false, 'group', p_group))));
+begin
+	perform t.start(v_job || '.a', '{2}'), t.run(v_job || '.a'), t.report(t.say(v_job || '.a', 'task', '{"user_usec": 300000, "system_usec": 100000, "max_rss_kb": 5000}')),
+		api.node_sample(jsonb_build_object('node', 2, 'boot_us', 1577836800000000, 'rounds', jsonb_build_array(jsonb_build_object('clock', v_job, 'steps',
+			jsonb_build_array(jsonb_build_object('job', v_job, 'step', 0, 'attempt', 1, 'task', -1, 'cpu_usec', 700000, 'rss_kb', 9000))))));
+	return v_job;
+end $$;
+select is(t.killed(t.measured(), -1, -1), 'keeper_lost 0.7 0.1 9', 'without a cgroup, the sample counts');
+select is(t.killed(t.measured(), 900000, 12), 'keeper_lost 0.9 0.1 9 12', 'what the cgroup counted later counts more');
+select is(t.killed(t.measured('g'), 900000, 12), 'keeper_lost 0.9 0.1 9 12', 'in a job group, too');
 
 -- Random histories.
 select is_empty('select * from t.play(150, 20)', 'a history');
