@@ -85,13 +85,18 @@ select throws_ok($$select dblink_exec('c', 'commit')$$, null, null, 'the decisio
 select dblink_disconnect('c') \g /dev/null
 
 -- At work inside such a transaction: not silent. Nobody waits for it, nobody ends it; it commits before the next term begins.
-select dblink_send_query('b', format('select pg_sleep(0.5) from api.schedule_plan(%s, ''[]'', null, null)', :term + 2)) \g /dev/null
+select dblink_exec('b', 'begin'), t.say('b', format('select ''planned'' from api.schedule_plan(%s, ''[]'', null, null)', :term + 2)), dblink_exec('b', 'savepoint planned') \g /dev/null
+-- As long as all this takes.
+select dblink_send_query('b', 'select pg_sleep(300)') \g /dev/null
 call t.await($$select wait_event = 'PgSleep' from pg_stat_activity where application_name = 'b'$$);
 select t.open('a') \g /dev/null
 select is(t.claim('a', 60), null, 'a leader at work leads on, whatever its lease');
 select is(internal.leader_lives(), true, 'and lives');
-select is((select count(*) from dblink_get_result('b') x (v text)), 1::bigint, 'what it decided is committed');
-select count(*) from dblink_get_result('b') x (v text) \g /dev/null
+select dblink_cancel_query('b') \g /dev/null
+select count(*) from dblink_get_result('b', false) x (v text) \g /dev/null
+select count(*) from dblink_get_result('b', false) x (v text) \g /dev/null
+select dblink_exec('b', 'rollback to planned') \g /dev/null
+select is(dblink_exec('b', 'commit'), 'COMMIT', 'what it decided is committed');
 select is(t.win('a', 60), (:term + 3)::bigint, 'then it is silent, and the next term begins');
 select throws_ok(format($$select t.say('b', 'select now from api.schedule_tick(%s)')$$, :term + 2), 'RT412', null, 'of the old term');
 

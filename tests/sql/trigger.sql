@@ -59,17 +59,21 @@ select throws_ok(format('select secret from acct.trigger_run'), '42703', null, '
 
 -- Tried again, later and later, then given up. A runnerd that reports nothing counts as a try.
 update rota.setting set value = '3' where name = 'trigger_tries';
+-- In tens of minutes, since the clock goes on meanwhile.
+update rota.setting set value = '600' where name = 'trigger_retry_s';
+update rota.setting set value = '7200' where name = 'trigger_retry_max_s';
 create function t.fail(p_trigger bigint) returns text language sql as $$
 	select api.trigger_report(array(select run_id from rota.trigger_run where trigger_id = p_trigger and ended_at is null), '{500}', '{bad}', '{""}');
-	select concat_ws(' ', tries, coalesce(status, 'waits'), round(extract(epoch from due_at - clock_timestamp())), message) from rota.trigger_run where trigger_id = p_trigger $$;
-select is(t.fail(:failed), '1 waits 1 bad', 'after a second');
+	select concat_ws(' ', tries, coalesce(status, 'waits'), minutes, message)
+	from rota.trigger_run cross join lateral (select round(extract(epoch from due_at - clock_timestamp()) / 600) * 10 as minutes) x where trigger_id = p_trigger $$;
+select is(t.fail(:failed), '1 waits 10 bad', 'after ten minutes');
 select t.due() \g /dev/null
 select t.take() \g /dev/null
-select is(t.fail(:failed), '2 waits 2 bad', 'after two');
+select is(t.fail(:failed), '2 waits 20 bad', 'after twenty');
 select t.due() \g /dev/null
 select t.take() \g /dev/null
-select is(t.fail(:failed), '3 failed 4 bad; given up after 3 tries', 'and no more');
-select is(t.fail(:failed), '3 failed 4 bad; given up after 3 tries', 'a repeated report changes nothing');
+select is(t.fail(:failed), '3 failed 40 bad; given up after 3 tries', 'and no more');
+select is(t.fail(:failed), '3 failed 40 bad; given up after 3 tries', 'a repeated report changes nothing');
 select t.due(), t.take() \g /dev/null
 select t.due(), t.take() \g /dev/null
 select is((select status from rota.trigger_run where trigger_id = :node), 'failed', 'runnerds that report nothing');

@@ -5,9 +5,10 @@ select * from no_plan();
 create function t.plan(variadic p_said jsonb[]) returns void language sql as $$ select api.schedule_plan(t.term(), coalesce(to_jsonb(p_said), '[]'), null, null) $$;
 create function t.said(p_job bigint, p_reason text, p_blocker text default null, p_step int default 0) returns jsonb language sql as $$
 	select jsonb_build_object('job', p_job, 'step', p_step, 'reason', p_reason, 'blocker', p_blocker, 'message', 'x') $$;
-create function t.age(p_job bigint, p_s int) returns void language sql as $$ update rota.plan set since = since - make_interval(secs => p_s) where job_id = p_job $$;
+-- Times are minutes apart, in tens of minutes where the clock goes on meanwhile: the file is one transaction, and may take long.
+create function t.age(p_job bigint, p_min int) returns void language sql as $$ update rota.plan set since = since - make_interval(mins => p_min) where job_id = p_job $$;
 create function t.waited(p_job bigint) returns text language sql as $$
-	select string_agg(concat_ws(' ', step, reason, blocker, blocker_job_id, 10 * floor(wait_s::numeric / 10), case when until_at is null then 'still' end), ', ' order by step, from_at) from acct.wait_reason where job_id = p_job $$;
+	select string_agg(concat_ws(' ', step, reason, blocker, blocker_job_id, 10 * floor(wait_s::numeric / 600), case when until_at is null then 'still' end), ', ' order by step, from_at) from acct.wait_reason where job_id = p_job $$;
 
 select t.submit('alice', '[{"name": "first"}]') as i \gset
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "mem_per_cpu_mb": 50, "gres": {"gpu": 1}}]') as j \gset
@@ -18,7 +19,7 @@ select is(t.waited(:j), 'a resources 100 still', 'the same plan changes nothing'
 select t.plan(t.said(:j, 'priority', :'i' || '.first')) \g /dev/null
 select is(t.waited(:j), format('a resources 100, a priority %s.first %s 0 still', :i, :i), 'another reason, and whom it waited for');
 -- The wait ends by the clock, which goes on in a transaction.
-update rota.plan set since = clock_timestamp() - interval '75 seconds' where job_id = :j;
+update rota.plan set since = clock_timestamp() - interval '75 minutes' where job_id = :j;
 select t.plan(t.said(:j, 'priority', :'i' || '.first')) \g /dev/null
 select t.start(:'j' || '.a') \g /dev/null
 select is(t.waited(:j), format('a resources 100, a priority %s.first %s 70', :i, :i), 'its start ends the wait');
@@ -33,15 +34,15 @@ select is(t.waited(:k), 'a resources 30, a priority 0 still', 'the plan says not
 
 -- Before it was eligible.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "hold": true}]', '[{"step": "b", "peer": "a"}]') as l \gset
-update rota.job set submit_at = submit_at - interval '20 seconds' where job_id = :l;
-update rota.step set eligible_at = eligible_at - interval '20 seconds' where job_id = :l and step_id = 0;
+update rota.job set submit_at = submit_at - interval '20 minutes' where job_id = :l;
+update rota.step set eligible_at = eligible_at - interval '20 minutes' where job_id = :l and step_id = 0;
 select is(t.waited(:l), format('a priority 20 still, b dependency %s.a %s 20 still, c held 20 still', :l, :l), 'by its script, and for whom');
 select t.pass(:'l' || '.a') \g /dev/null
 select is(t.waited(:l), format('a priority 20, b dependency %s.a %s 20, b priority 0 still, c held 20 still', :l, :l), 'up to when it was eligible');
 -- Of several dependencies: the first that is not met, and in the end the one that came last; where any one is enough, the one that came first.
 select t.submit('alice', '[{"name": "p"}, {"name": "q", "array": {"indices": [[0,1,1]], "size": 2}}, {"name": "all"}, {"name": "any", "deps_any": true}, {"name": "far"}]',
 	format('[{"step": "all", "peer": "p"}, {"step": "all", "peer": "q"}, {"step": "any", "peer": "q"}, {"step": "any", "peer": "p"}, {"step": "far", "job": %s, "condition": "any"}]', :i)::jsonb) as g \gset
-update rota.job set submit_at = submit_at - interval '20 seconds' where job_id = :g;
+update rota.job set submit_at = submit_at - interval '20 minutes' where job_id = :g;
 create function t.awaited(p_job bigint) returns text language sql as $$
 	select string_agg(concat_ws(' ', step, blocker, case when until_at is null then 'still' end), ', ' order by step) from acct.wait_reason where job_id = p_job and reason = 'dependency' $$;
 select is(regexp_replace(t.awaited(:g), '[pq] still', '- still', 'g'), format('all %s.- still, any %s.- still, far %s still', :g, :g, :i), 'of several, one; and a whole job');
@@ -59,14 +60,14 @@ select is((select count(*) from acct.wait_reason where job_id = :g and reason = 
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.request where job_id = :j), '2 100 {"gpu": 1}', 'what was asked for');
 select is((select concat_ws(' ', cpus_requested, mem_requested_mb, gres_requested) from acct.queue_at(now()) where job_id = :j), '2 100 {"gpu": 1}', 'in the queue of a moment, too');
 -- Holds: each from when it was given, until it was lifted or the step ended. t.happened: the step's last event was so long ago.
-create function t.happened(p_label text, p_s int) returns void language sql as $$
-	update rota.event e set at = now() - make_interval(secs => p_s) from t.step(p_label) s
+create function t.happened(p_label text, p_min int) returns void language sql as $$
+	update rota.event e set at = now() - make_interval(mins => p_min) from t.step(p_label) s
 	where e.job_id = s.job_id and e.event_id = (select max(x.event_id) from rota.event x where x.job_id = s.job_id and x.step_id = s.step_id) $$;
 do $$ declare v_part text; begin
 	for v_part in select inhrelid::regclass from pg_inherits where inhparent = 'rota.event'::regclass union all select 'rota.event' loop execute format('alter table %s disable trigger user', v_part); end loop;
 end $$;
 select api.job_release(0, 'root', t.request(:'l' || '.c')) \g /dev/null
-select is((select string_agg(concat_ws(' ', reason, 10 * floor(wait_s::numeric / 10), until_at is null), ', ' order by from_at) from acct.wait_reason where job_id = :l and step = 'c'), 'held 20 f, priority 0 t', 'the hold of a script is over');
+select is((select string_agg(concat_ws(' ', reason, 10 * floor(wait_s::numeric / 600), until_at is null), ', ' order by from_at) from acct.wait_reason where job_id = :l and step = 'c'), 'held 20 f, priority 0 t', 'the hold of a script is over');
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as h \gset
 select api.job_hold(t.uid('alice'), 'alice', t.request(:'h')), t.happened(:'h' || '.a', 50), t.happened(:'h' || '.b', 50) \g /dev/null
 select is(t.waited(:h), 'a held 50 still, b held 50 still', 'held now');
@@ -75,55 +76,55 @@ select is(t.waited(:h), 'a held 50, a priority 0 still, b held 50 still', 'relea
 select t.happened(:'h' || '.a', 40), api.job_hold(t.uid('alice'), 'alice', t.request(:'h' || '.a')), t.happened(:'h' || '.a', 30), api.job_release(t.uid('alice'), 'alice', t.request(:'h' || '.a')) \g /dev/null
 select is(t.waited(:h), 'a held 50, a held 30, a priority 0 still, b held 50 still', 'and held again');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'h')) \g /dev/null
-select is((select string_agg(concat_ws(' ', step, reason, 10 * floor(wait_s::numeric / 10), until_at is null), ', ' order by step, from_at) from acct.wait_reason where job_id = :h and reason = 'held'), 'a held 50 f, a held 30 f, b held 50 f', 'a hold ends with its step');
+select is((select string_agg(concat_ws(' ', step, reason, 10 * floor(wait_s::numeric / 600), until_at is null), ', ' order by step, from_at) from acct.wait_reason where job_id = :h and reason = 'held'), 'a held 50 f, a held 30 f, b held 50 f', 'a hold ends with its step');
 
 -- Other events while a step is held change nothing. A hold by an operator after one by the user is the same hold.
 select t.submit('alice', '[{"name": "a"}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}]') as h \gset
 select t.commit(t.decision(:'h' || '.b', '{2}', '{"position": 0}')) \g /dev/null
 select api.job_hold(t.uid('alice'), 'alice', t.request(:'h')), t.happened(:'h' || '.a', 90), t.happened(:'h' || '.b', 60) \g /dev/null
 select api.job_hold(0, 'root', t.request(:'h' || '.a')), t.happened(:'h' || '.a', 50) \g /dev/null
-insert into rota.event (job_id, step_id, attempt, at, from_state, event, to_state, actor) values (:h, 0, 0, now() - interval '40 seconds', 'pending', 'modify', 'pending', 'alice');
-select is((select string_agg(concat_ws(' ', step, 10 * floor(wait_s::numeric / 10)), ', ' order by step) from acct.wait_reason where job_id = :h and reason = 'held' and until_at is null), 'a 90, b 60', 'a hold, and that of an array that has begun');
+insert into rota.event (job_id, step_id, attempt, at, from_state, event, to_state, actor) values (:h, 0, 0, now() - interval '40 minutes', 'pending', 'modify', 'pending', 'alice');
+select is((select string_agg(concat_ws(' ', step, 10 * floor(wait_s::numeric / 600)), ', ' order by step) from acct.wait_reason where job_id = :h and reason = 'held' and until_at is null), 'a 90, b 60', 'a hold, and that of an array that has begun');
 select api.job_release(0, 'root', t.request(:'h')) \g /dev/null
-select is((select string_agg(concat_ws(' ', step, 10 * floor(wait_s::numeric / 10)), ', ' order by step) from acct.wait_reason where job_id = :h and reason = 'held' and until_at is not null), 'a 90, b 60', 'are over');
+select is((select string_agg(concat_ws(' ', step, 10 * floor(wait_s::numeric / 600)), ', ' order by step) from acct.wait_reason where job_id = :h and reason = 'held' and until_at is not null), 'a 90, b 60', 'are over');
 
 -- Limits: a line that has reached one, with everything that waits in it.
 create function t.tick() returns double precision language sql as $$ select set_config('rota.lines_noted_at', '', false); select next_at from api.schedule_tick(t.term()) $$;
-create function t.noted() returns text language sql as $$ select string_agg(concat_ws(' ', extract(epoch from now() - from_at), extract(epoch from now() - until_at)), ', ' order by from_at) from rota.line_limited $$;
+create function t.noted() returns text language sql as $$ select string_agg(concat_ws(' ', round(extract(epoch from now() - from_at) / 60, 3), round(extract(epoch from now() - until_at) / 60, 3)), ', ' order by from_at) from rota.line_limited $$;
 select t.submit('dora', '[{"name": "a"}]') as i, t.submit('dora', '[{"name": "a"}]') as j, t.submit('bob', '[{"name": "a"}]') as k, t.submit('dora', '[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}]') as l \gset
 select t.tick() \g /dev/null
 select is(t.noted(), null, 'no limit, no line');
 select api.admin_change(0, 'root', '{"object": "user", "action": "create", "name": "dora", "values": {"max_running": "1"}}') \g /dev/null
 select t.start(:'i' || '.a') \g /dev/null
 select t.tick() \g /dev/null
-select is(t.noted(), '0.000000', 'a line that has reached its limit');
-update rota.line_limited set from_at = now() - interval '100 seconds';
-update rota.step set eligible_at = now() - interval '60 seconds' where job_id = :l;
-update rota.step set eligible_at = now() - interval '200 seconds' where job_id = :j;
+select is(t.noted(), '0.000', 'a line that has reached its limit');
+update rota.line_limited set from_at = now() - interval '100 minutes';
+update rota.step set eligible_at = now() - interval '60 minutes' where job_id = :l;
+update rota.step set eligible_at = now() - interval '200 minutes' where job_id = :j;
 select is(t.waited(:j) || ', ' || t.waited(:l), 'a limit steps of "dora" 100 still, a limit steps of "dora" 60 still', 'what waits in it, each from when it was eligible');
 select is((select string_agg(distinct blocker, ',') from acct.wait_reason where reason = 'limit' and until_at is null), 'steps of "dora"', 'which limit it is');
 select is(t.waited(:k), 'a priority 0 still', 'others do not');
 select is((select next_at is null from api.schedule_tick(t.term())), false, 'a tick soon after asks for another one');
 select is(t.tick(), null, 'one a second later does not, and changes nothing');
-select is(t.noted(), '100.000000', 'nothing');
+select is(t.noted(), '100.000', 'nothing');
 select t.run(:'i' || '.a'), t.finish(:'i' || '.a') \g /dev/null
 select t.tick() \g /dev/null
-select is(t.noted(), '100.000000 0.000000', 'the limit is not reached any more');
+select is(t.noted(), '100.000 0.000', 'the limit is not reached any more');
 select t.start(:'j' || '.a') \g /dev/null
 select t.tick() \g /dev/null
-select is(t.noted(), '100.000000', 'a moment without is none');
-select is((select string_agg(concat_ws(' ', reason, until_at is null, wait_s >= 100), ',') from acct.wait_reason where job_id = :j) || ', ' || t.waited(:l), 'limit f t, a limit steps of "dora" 60 still', 'one has started');
-update rota.line_limited set until_at = now() - interval '61 seconds';
+select is(t.noted(), '100.000', 'a moment without is none');
+select is((select string_agg(concat_ws(' ', reason, until_at is null, wait_s >= 6000), ',') from acct.wait_reason where job_id = :j) || ', ' || t.waited(:l), 'limit f t, a limit steps of "dora" 60 still', 'one has started');
+update rota.line_limited set until_at = now() - interval '61 minutes';
 select t.tick() \g /dev/null
-select is(t.noted(), '100.000000 61.000000, 0.000000', 'after a minute it is another time');
+select is(t.noted(), '100.000 61.000, 0.000', 'after a minute it is another time');
 select is(t.waited(:l), 'a limit steps of "dora" 0 still', 'before which it was not eligible');
 select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "none"}}'), t.tick() \g /dev/null
-select is(t.noted(), '100.000000 61.000000, 0.000000 0.000000', 'a limit that is gone');
+select is(t.noted(), '100.000 61.000, 0.000 0.000', 'a limit that is gone');
 -- A cancelled step keeps the time for which it waited. Lines are noted also after the clock of the database was set back.
-update rota.step set eligible_at = now() - interval '90 seconds' where job_id = :l;
-update rota.line_limited set until_at = from_at + interval '30 seconds' where from_at < now();
+update rota.step set eligible_at = now() - interval '90 minutes' where job_id = :l;
+update rota.line_limited set until_at = from_at + interval '30 minutes' where from_at < now();
 select api.job_cancel(0, 'root', t.request(:'l')) \g /dev/null
-select is((select string_agg(concat_ws(' ', reason, 10 * floor(wait_s::numeric / 10), until_at is null), ', ') from acct.wait_reason where job_id = :l and reason = 'limit' and wait_s > 1), 'limit 20 f', 'its wait ended with it');
+select is((select string_agg(concat_ws(' ', reason, 10 * floor(wait_s::numeric / 600), until_at is null), ', ') from acct.wait_reason where job_id = :l and reason = 'limit' and wait_s > 1), 'limit 20 f', 'its wait ended with it');
 update rota.line_limited set from_at = now() + interval '10 minutes', until_at = now() + interval '20 minutes' where until_at < now();
 select t.submit('dora', '[{"name": "a"}]') as l \gset
 select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name": "dora", "values": {"max_running": "1"}}') \g /dev/null
@@ -134,21 +135,22 @@ select api.admin_change(0, 'root', '{"object": "user", "action": "change", "name
 select t.tick() \g /dev/null
 select is((select count(*) from rota.line_limited where until_at is null), 0::bigint, 'and ended');
 -- Each wait of a second or longer is kept, even if the scheduler gave its reason late or never. t.early(): the step was eligible so
--- many seconds before.
-create function t.early(p_job bigint, p_s int) returns void language sql as $$
-	update rota.step set eligible_at = now() - make_interval(secs => p_s) where job_id = p_job $$;
+-- many minutes before.
+create function t.early(p_job bigint, p_min int) returns void language sql as $$
+	update rota.step set eligible_at = now() - make_interval(mins => p_min) where job_id = p_job $$;
 create function t.over(p_job bigint) returns text language sql as $$
-	select string_agg(concat_ws(' ', step, reason, 10 * floor(wait_s::numeric / 10)), ', ' order by step, from_at) from acct.wait_reason where job_id = p_job and until_at is not null $$;
+	select string_agg(concat_ws(' ', step, reason, 10 * floor(wait_s::numeric / 600)), ', ' order by step, from_at) from acct.wait_reason where job_id = p_job and until_at is not null $$;
 select t.submit('erna', '[{"name": "a"}]') as w \gset
 select t.early(:w, 30), t.plan(t.said(:w, 'license')), t.start(:'w' || '.a') \g /dev/null
 select is(t.over(:w), 'a license 30', 'the first reason came late');
 select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
 select t.submit('erna', '[{"name": "a"}]') as w \gset
 select t.early(:w, 30), t.plan(t.said(:w, 'license')), t.plan(t.said(:w, 'resources')) \g /dev/null
-update rota.plan set since = clock_timestamp() where job_id = :w;
-update rota.wait_reason set until_at = clock_timestamp() where job_id = :w;
+-- As if the plan had changed no second before the start, however long the statements between take.
+update rota.plan set since = clock_timestamp() + interval '10 minutes' where job_id = :w;
+update rota.wait_reason set until_at = clock_timestamp() + interval '10 minutes' where job_id = :w;
 select t.start(:'w' || '.a') \g /dev/null
-select is(t.over(:w), 'a license 30', 'a moment before the start adds no other');
+select is(t.over(:w), 'a license 40', 'a moment before the start adds no other');
 select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
 select t.submit('erna', '[{"name": "a"}]') as w \gset
 select t.early(:w, 30), t.start(:'w' || '.a') \g /dev/null
@@ -157,11 +159,12 @@ select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
 select t.submit('erna', '[{"name": "a"}]') as w \gset
 update rota.step set eligible_at = clock_timestamp() where job_id = :w;
 select t.start(:'w' || '.a') \g /dev/null
+update rota.attempt set eligible_at = ordered_at - interval '0.9 seconds' where job_id = :w;
 select is(t.over(:w), null, 'what starts at once did not wait');
 select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
 select t.submit('erna', '[{"name": "a"}, {"name": "b", "hold": true}]') as w \gset
 select t.early(:w, 30), api.job_cancel(0, 'root', t.request(:'w')) \g /dev/null
-update rota.job set submit_at = submit_at - interval '30 seconds' where job_id = :w;
+update rota.job set submit_at = submit_at - interval '30 minutes' where job_id = :w;
 select is(t.over(:w), 'a priority 30, b held 30', 'cancelled before it started');
 select is((select count(*) from rota.attempt t join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id and s.array_index is null
 	where t.attempt > 0 and t.ordered_at - t.eligible_at >= interval '1 second'
