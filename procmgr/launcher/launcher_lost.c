@@ -120,8 +120,8 @@ static const char *drain_for(const struct launcher *l, bool killed)
 }
 
 /* Write the records `done` and `end` of an attempt unless the journal has them. Returns true if no record is missing any more. */
-static bool write_records(struct launcher *l, const struct record_key *key, bool had_keeper, const struct cgroups_figures *figures,
-			  const char *drain)
+static bool write_records(struct launcher *l, const struct record_key *key, bool had_keeper,
+			  const struct cgroups_figures *figures, const char *drain)
 {
 	struct journaled journaled = {.key = key};
 	struct err e;

@@ -174,8 +174,8 @@ static double elapsed(const json_t *row)
 	const char *started = json_string_value(json_object_get(row, "started_at")), *state = format_text(row, "state");
 	double at, ran;
 
-	if (json_is_string(json_object_get(row, "ended_at")) || !strcmp(state, "suspended") || !strcmp(state, "ending") || !started ||
-	    !format_time_parse(started, &at))
+	if (json_is_string(json_object_get(row, "ended_at")) || !strcmp(state, "suspended") || !strcmp(state, "ending") ||
+	    !started || !format_time_parse(started, &at))
 		return format_ran_seconds(row);
 	ran = (double)time(NULL) - at - number(row, "suspended_s");
 	return ran > 0 ? ran : 0;
