@@ -106,6 +106,8 @@ static const struct order_field order_table[] = {
 	INT(order, tasks, 0, INT_MAX),
 	INT(order, task_count, 1, INT_MAX),
 	INT(order, cpus, 0, INT_MAX),
+	EXTRA(order, tasks_per_node, order_valid_folded, "numbers such as 4(x2),2"),
+	EXTRA(order, cpus_per_node, order_valid_folded, "numbers such as 4(x2),2"),
 	INT64(order, mem_mb, 0, INT64_MAX / (1024 * 1024)),
 	TEXT(order, gres, order_valid_gres, "resources like gpu:0+3"),
 	ID(order, uid),

@@ -71,6 +71,8 @@ struct order {
 	int first_task, tasks; /* rank of the first task on this node, and number of tasks on this node */
 	int task_count;	       /* tasks on all nodes together */
 	int cpus;	       /* CPUs allocated on this node */
+	/* Tasks and allocated CPUs of each of `nodes`, folded as Slurm does: "4(x2),2"; NULL: the step has one node. */
+	const char *tasks_per_node, *cpus_per_node;
 	int64_t mem_mb;	       /* MiB of memory allocated on this node, 0 = no memory limit */
 	const char *gres;      /* devices allocated on this node, "gpu:0+3,fpga:1"; "" = none */
 	uid_t uid;

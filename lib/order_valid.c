@@ -74,6 +74,27 @@ bool order_valid_list(const char *text)
 	return strspn(text, "0123456789:,") == strlen(text);
 }
 
+bool order_valid_folded(const char *text)
+{
+	static const char digits[] = "0123456789";
+
+	for (;; text++) {
+		size_t number = strspn(text, digits);
+
+		text += number;
+		if (number == 0)
+			return false;
+		if (strncmp(text, "(x", 2) == 0) {
+			number = strspn(text + 2, digits);
+			text += 2 + number;
+			if (number == 0 || *text++ != ')')
+				return false;
+		}
+		if (*text != ',')
+			return *text == '\0';
+	}
+}
+
 bool order_valid_variables(const char *text)
 {
 	struct fields *f = arguments_parse(text);

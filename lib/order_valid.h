@@ -14,6 +14,7 @@ bool order_valid_hash(const char *text);      /* SHA-256, 64 lower-case hex digi
 bool order_valid_label(const char *text);     /* label of a step, "812.solve[7]" */
 bool order_valid_gres(const char *text);      /* devices, "gpu:0+3,fpga:1" */
 bool order_valid_list(const char *text);      /* list of array elements (order_element.h) */
+bool order_valid_folded(const char *text);    /* numbers with repetitions, "4(x2),2" */
 bool order_valid_variables(const char *text); /* "NAME=value" as arguments_write() writes a list */
 bool order_valid_rlimits(const char *text);   /* "nofile=1024,core=0" */
 bool order_valid_line(const char *text);      /* up to 1024 bytes without control characters */

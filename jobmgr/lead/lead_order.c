@@ -8,6 +8,7 @@
  *    within a gang. */
 #include "jobmgr/lead/lead_order.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ struct start {
 	const struct lead_launch *launch;
 	int step_id, attempt, array_index; /* array_index -1: no array element */
 	const char *nodes, *failing, *label;
+	const char *tasks_per_node, *cpus_per_node; /* folded; NULL: the start has one node */
 	int task_count;
 	bool ends_on_node_loss; /* the attempt ends on a node that is lost (node-loss policy) */
 };
@@ -145,6 +147,42 @@ static const char *start_failing(const struct maker *m, const struct schedule_st
 	return list;
 }
 
+static int share_tasks(const struct schedule_share *share)
+{
+	return share->tasks;
+}
+
+static int share_cpus(const struct schedule_share *share)
+{
+	return share->cpus;
+}
+
+/* Returns a number of each node of a start, in the order of its nodes, folded as Slurm does: "4(x2),2". */
+static const char *start_fold(const struct maker *m, const struct schedule_start *decided,
+			      int (*number)(const struct schedule_share *share))
+{
+	const struct schedule_share *shares = decided->shares;
+	char *text = NULL;
+	const char *list;
+	size_t size, alike;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		die("out of memory");
+	for (size_t i = 0; i < decided->share_count; i += alike) {
+		for (alike = 1; i + alike < decided->share_count && number(&shares[i + alike]) == number(&shares[i]); alike++)
+			;
+		fprintf(out, "%s%d", i > 0 ? "," : "", number(&shares[i]));
+		if (alike > 1)
+			fprintf(out, "(x%zu)", alike);
+	}
+	if (fclose(out))
+		die("out of memory");
+	list = schedule_arena_print(m->rows->arena, "%s", text);
+	free(text);
+	return list;
+}
+
 /* Does the spec say that a node ends the step when the node's lease runs out? Returns false if the spec is malformed, which
  * the launcher refuses. */
 static bool spec_ends_on_node_loss(const char *spec)
@@ -178,6 +216,10 @@ static bool start_fill(struct maker *m, const struct schedule_start *decided, st
 	s->ends_on_node_loss = spec_ends_on_node_loss(s->launch->spec);
 	s->nodes = start_list(m, decided);
 	s->failing = start_failing(m, decided);
+	if (decided->share_count > 1) {
+		s->tasks_per_node = start_fold(m, decided, share_tasks);
+		s->cpus_per_node = start_fold(m, decided, share_cpus);
+	}
 	s->label = start_label(m, s);
 	for (size_t i = 0; i < decided->share_count; i++)
 		s->task_count += decided->shares[i].tasks;
@@ -241,6 +283,8 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 		.tasks = share->tasks,
 		.task_count = s->task_count,
 		.cpus = share->cpus,
+		.tasks_per_node = s->tasks_per_node,
+		.cpus_per_node = s->cpus_per_node,
 		.mem_mb = share->mem_mb,
 		.gres = devices_text(m, share),
 		.uid = (uid_t)launch->uid,

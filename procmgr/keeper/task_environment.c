@@ -159,21 +159,14 @@ static char *value_gpus(const struct task_facts *f)
 	return devices_of_gres(f->order->gres, "gpu");
 }
 
-/* Format a number of tasks on several nodes as Slurm does: "2(x3)", "1", or "" for no node. */
-static char *format_times(int tasks, int nodes)
-{
-	return nodes > 1 ? xasprintf("%d(x%d)", tasks, nodes) : nodes == 1 ? number_text(tasks) : xstrdup("");
-}
-
-/* Returns the numbers of tasks on each node. If the tasks do not divide evenly, the first nodes have one task more. */
 static char *value_tasks_per_node(const struct task_facts *f)
 {
-	int nodes = f->order->node_count, each = f->order->task_count / nodes, more = f->order->task_count % nodes;
-	char *first = format_times(each + 1, more), *rest = format_times(each, nodes - more);
-	char *all = xasprintf("%s%s%s", first, more > 0 ? "," : "", rest);
-	free(first);
-	free(rest);
-	return all;
+	return f->order->tasks_per_node ? xstrdup(f->order->tasks_per_node) : number_text(f->order->tasks);
+}
+
+static char *value_cpus_per_node(const struct task_facts *f)
+{
+	return f->order->cpus_per_node ? xstrdup(f->order->cpus_per_node) : number_text(f->order->cpus);
 }
 
 static const struct {

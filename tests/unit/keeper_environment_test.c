@@ -23,6 +23,8 @@ static int setup(void **state)
 		.tasks = 3,
 		.task_count = 7,
 		.cpus = 6,
+		.tasks_per_node = "4,3",
+		.cpus_per_node = "8,6",
 		.mem_mb = 0,
 		.gres = "fpga:1,gpu:0+3",
 		.failing = "n1",
@@ -75,6 +77,8 @@ static void test_task(void **state)
 	is(e, "SLURM_PROCID", "5");
 	is(e, "SLURM_LOCALID", "1");
 	is(e, "SLURM_TASKS_PER_NODE", "4,3");
+	is(e, "SLURM_JOB_CPUS_PER_NODE", "8,6");
+	is(e, "SLURM_CPUS_ON_NODE", "6");
 	is(e, "SLURM_JOB_NODELIST", "n[1-2]");
 	is(e, "SLURM_NODELIST", "n[1-2]");
 	is(e, "ROTA_PARTITION", "main");
@@ -181,21 +185,22 @@ static void test_origin(void **state)
 	task_environment_free(e);
 }
 
-static void test_tasks_per_node(void **state)
+/* Tasks and CPUs of all nodes are in a launch request for several nodes. */
+static void test_per_node(void **state)
 {
 	(void)state;
-	static const struct {
-		int nodes, tasks;
-		const char *expected;
-	} cases[] = {{1, 1, "1"},	{2, 4, "2(x2)"},   {2, 3, "2,1"},	  {3, 6, "2(x3)"},
-		     {4, 7, "2(x3),1"}, {4, 9, "3,2(x3)"}, {5, 12, "3(x2),2(x3)"}};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		order.node_count = cases[i].nodes;
-		order.task_count = cases[i].tasks;
-		char **e = task_environment("", 0, &task);
-		is(e, "SLURM_TASKS_PER_NODE", cases[i].expected);
-		task_environment_free(e);
-	}
+	order.tasks_per_node = "3,2(x3)";
+	order.cpus_per_node = "8(x2),4";
+	char **e = task_environment("", 0, &task);
+	is(e, "SLURM_TASKS_PER_NODE", "3,2(x3)");
+	is(e, "SLURM_JOB_CPUS_PER_NODE", "8(x2),4");
+	task_environment_free(e);
+	order.tasks_per_node = order.cpus_per_node = NULL;
+	e = task_environment("", 0, &task);
+	is(e, "SLURM_TASKS_PER_NODE", "3");
+	is(e, "SLURM_JOB_CPUS_PER_NODE", "6");
+	is(e, "SLURM_CPUS_ON_NODE", "6");
+	task_environment_free(e);
 }
 
 static void test_blob(void **state)
@@ -230,6 +235,7 @@ static void test_array_and_single_node(void **state)
 	order.nodes = "";
 	order.failing = "";
 	order.node_count = 1;
+	order.tasks_per_node = order.cpus_per_node = NULL;
 	order.gres = "";
 	order.attempt = 3;
 	char **e = task_environment("", 0, &task);
@@ -242,7 +248,7 @@ static void test_array_and_single_node(void **state)
 	is(e, "SLURM_ARRAY_TASK_MAX", "18");
 	is(e, "SLURM_ARRAY_TASK_STEP", "2");
 	is(e, "ROTA_NODELIST", "n2");
-	is(e, "SLURM_TASKS_PER_NODE", "7");
+	is(e, "SLURM_TASKS_PER_NODE", "3");
 	is(e, "SLURM_RESTART_COUNT", "2");
 	assert_null(value(e, "ROTA_NODES_FAILING"));
 	assert_null(value(e, "CUDA_VISIBLE_DEVICES"));
@@ -273,7 +279,7 @@ int main(void)
 		cmocka_unit_test_setup(test_job_variables, setup),
 		cmocka_unit_test_setup(test_origin, setup),
 		cmocka_unit_test_setup(test_credentials, setup),
-		cmocka_unit_test_setup(test_tasks_per_node, setup),
+		cmocka_unit_test_setup(test_per_node, setup),
 		cmocka_unit_test_setup(test_blob, setup),
 		cmocka_unit_test_setup(test_array_and_single_node, setup),
 		cmocka_unit_test_setup(test_site, setup),

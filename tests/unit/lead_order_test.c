@@ -14,7 +14,7 @@ static void two_nodes(void **state)
 	w.keys[i].attempt = 2;
 	w.shares[i][0] =
 		(struct schedule_share){.node_id = 2, .cpus = 3, .mem_mb = 64, .tasks = 3, .gres = &gres, .gres_count = 1};
-	w.shares[i][1] = (struct schedule_share){.node_id = 1, .cpus = 2, .mem_mb = 64, .tasks = 2};
+	w.shares[i][1] = (struct schedule_share){.node_id = 1, .cpus = 3, .mem_mb = 64, .tasks = 2};
 	w.starts[i].share_count = 2;
 	orders = make(false);
 	assert_int_equal(orders->commit_count, 1);
@@ -34,6 +34,8 @@ static void two_nodes(void **state)
 	assert_string_equal(order.node, "n2");
 	assert_string_equal(order.nodes, "n2,n1");
 	assert_string_equal(order.failing, "n2");
+	assert_string_equal(order.tasks_per_node, "3,2");
+	assert_string_equal(order.cpus_per_node, "3(x2)");
 	assert_string_equal(order.gres, "gpu:0+3");
 	assert_string_equal(order.step_label, "812.solve");
 	assert_int_equal(order.attempt, 3);
@@ -49,6 +51,23 @@ static void two_nodes(void **state)
 	assert_int_equal(order.task_count, 5);
 	assert_string_equal(order.gres, "");
 	assert_int_equal(order.uid, 1000);
+	assert_string_equal(order.tasks_per_node, "3,2");
+	order_free(&order);
+	lead_orders_free(orders);
+}
+
+/* With one node, the request has its numbers as they are. */
+static void one_node(void **state)
+{
+	struct lead_orders *orders;
+	struct order order;
+
+	(void)state;
+	add_step("solve");
+	orders = make(false);
+	order = parsed(&orders->commits[0], 0);
+	assert_null(order.tasks_per_node);
+	assert_null(order.cpus_per_node);
 	order_free(&order);
 	lead_orders_free(orders);
 }
@@ -126,7 +145,8 @@ static void idle_limits(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(two_nodes), TEST(array_elements), TEST(samples), TEST(idle_limits)};
+	const struct CMUnitTest tests[] = {TEST(two_nodes), TEST(one_node), TEST(array_elements), TEST(samples),
+					   TEST(idle_limits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,6 +157,35 @@ static void test_order_bounds(void **state)
 			fail_msg("%s=%s: %s", good[i].name, good[i].value, e.message);
 }
 
+/* Numbers of each node: good ones first. */
+static void test_folded(void **state)
+{
+	static const char *const texts[] = {"4(x2),2", "1,2,3", "12", "",	"4(x2", "4(x)",
+					    "(x2)",    "4,",	",4", "4(x2)2", "-1",	"4 ,2"};
+	struct order_spec spec = sample_spec();
+	struct fields *spec_fields = order_spec_write(&spec);
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct order order = sample_order(), got;
+		struct err e;
+		size_t length;
+		order.tasks_per_node = "1";
+		order.cpus_per_node = texts[i];
+		struct fields *f = order_write(&order, fields_text(spec_fields, NULL));
+		const char *text = fields_text(f, &length);
+		bool good = order_parse(text, length, &got, &e);
+		if (good != (i < 3))
+			fail_msg("\"%s\" is %s", texts[i], good ? "accepted" : "refused");
+		if (good) {
+			assert_string_equal(got.tasks_per_node, "1");
+			assert_string_equal(got.cpus_per_node, texts[i]);
+			order_free(&got);
+		}
+		fields_free(f);
+	}
+	fields_free(spec_fields);
+}
+
 /* Variables of burst_buffer.lua: absent, good, and bad. */
 static void test_variables(void **state)
 {
@@ -224,6 +253,7 @@ int main(void)
 					   cmocka_unit_test(test_every_field_is_needed),
 					   cmocka_unit_test(test_unknown_and_swapped),
 					   cmocka_unit_test(test_order_bounds),
+					   cmocka_unit_test(test_folded),
 					   cmocka_unit_test(test_variables),
 					   cmocka_unit_test(test_no_host_list),
 					   cmocka_unit_test(test_every_prefix_is_refused)};
