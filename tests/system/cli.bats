@@ -774,10 +774,34 @@ echo from a
 echo from b')
 	echo another job >"$BATS_TEST_TMPDIR/old.out"
 	run -1 --separate-stderr rota log "$job"
-	[[ -z $output && $stderr == "rota: no step of $job has started"*"rota log -f\` waits"* ]]
+	[[ -z $output && $stderr == "rota: no step of $job has started: pending"*"rota log -f\` waits"* ]]
 	rota cancel -q "$job"
 	run -1 --separate-stderr rota log -f "$job"
-	[[ -z $output && $stderr == "rota: no step of $job has started" ]]
+	[[ -z $output && $stderr == "rota: no step of $job ever started: cancelled" ]]
+}
+
+@test "log of a step that did not start says so, and why" {
+	job=$(submit '#!/bin/bash
+#ROTA step a
+false
+#ROTA step b --after=a
+true
+#ROTA step many --after=a --array=0-2
+true
+#ROTA step c --hold
+true')
+	eventually sh -c "rota show '$job.b' | grep -q dependency_failed"
+	says() { # STEP TEXT
+		run -1 --separate-stderr rota log "$job.$1"
+		[[ -z $output && $stderr == "$2" ]] || { echo "$stderr"; return 1; }
+	}
+	says b "rota: $job.b never started: dependency_failed (can no longer be met: $job.a ended failed)"
+	says many "rota: $job.many never started: dependency_failed (can no longer be met: $job.a ended failed)"
+	says many[1] "rota: $job.many[1] never started: dependency_failed (can no longer be met: $job.a ended failed)"
+	says c "rota: $job.c has not started: pending (held)"$'\n'"hint: \`rota why $job.c\` tells more, and \`rota log -f\` waits for it."
+	rota cancel -q "$job.c"
+	says c "rota: $job.c never started: cancelled (cancelled by $(id -un))"
+	run -0 rota log "$job.a"
 }
 
 @test "show prints the signal that ended a step, with and without --signal" {

@@ -208,10 +208,40 @@ bool log_file_read(struct log_file *f)
 	return true;
 }
 
+/* Have tasks of any attempt of the step started? */
+static bool has_run(const json_t *step)
+{
+	const json_t *attempt;
+	size_t i;
+
+	json_array_foreach (json_object_get(step, "attempts"), i, attempt)
+		if (json_is_string(json_object_get(attempt, "started_at")))
+			return true;
+	return false;
+}
+
+void log_print_unstarted(const struct log *log, const json_t *step)
+{
+	const char *label = format_text(step, "label"), *state = format_text(step, "state"), *why = format_text(step, "message");
+	bool ended = format_state_final(state);
+
+	why = *why ? why : format_text(step, ended ? "cause" : "reason");
+	fprintf(stderr, "rota: %s %s started: %s", label, ended ? "never" : "has not", state);
+	if (*why && strcmp(why, state))
+		fprintf(stderr, " (%s)", why);
+	fputc('\n', stderr);
+	if (!ended && !log->follow)
+		fprintf(stderr, "hint: `rota why %s` tells more, and `rota log -f` waits for it.\n", label);
+}
+
 void log_file_print_error(const struct log_file *f, int error)
 {
 	const char *reason = f->opened && !f->plain ? "it is not a plain file" : strerror(error);
 
+	if (error == ENOENT && !has_run(f->step)) {
+		log_print_unstarted(f->log, f->step);
+		return;
+	}
 	fprintf(stderr, "rota: could not read \"%s\": %s\n", f->path, reason);
 }
 

@@ -51,7 +51,10 @@ bool log_attempt_check(const struct log *log, const json_t *job, const json_t *s
  * failed. A missing file is no failure. */
 bool log_file_read(struct log_file *f);
 
-/* Print the error that the output file could not be read. */
+/* Print that a step has not started, or never did, and why. */
+void log_print_unstarted(const struct log *log, const json_t *step);
+
+/* Print the error that the output file could not be read, or that the step that was to write it has not started. */
 void log_file_print_error(const struct log_file *f, int error);
 
 /* Close the file, end an unfinished line, and free the members. */

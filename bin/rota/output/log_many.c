@@ -284,15 +284,20 @@ static void files_allow(void)
 }
 
 /* Print why there is no output: no step has started. */
-static void nothing_say(const struct log *log)
+static void nothing_say(const struct many *m)
 {
-	const char *label = json_string_value(json_array_get(log->operands, 0));
+	const char *label = json_string_value(json_array_get(m->log->operands, 0));
+	const json_t *job = json_array_get(json_object_get(m->answer, "jobs"), 0), *steps = json_object_get(job, "steps");
 
-	if (log->attempt)
-		fprintf(stderr, "rota: no step of %s has had an attempt %ld\n", label, log->attempt);
+	if (m->log->attempt)
+		fprintf(stderr, "rota: no step of %s has had an attempt %ld\n", label, m->log->attempt);
+	else if (json_array_size(steps) == 1)
+		log_print_unstarted(m->log, json_array_get(steps, 0));
+	else if (m->ended)
+		fprintf(stderr, "rota: no step of %s ever started: %s\n", label, format_text(job, "state"));
 	else
-		fprintf(stderr, "rota: no step of %s has started\n%s", label,
-			log->follow ? "" : "hint: `rota log -f` waits for them.\n");
+		fprintf(stderr, "rota: no step of %s has started: %s\nhint: `rota why %s` tells more, and `rota log -f` waits for them.\n",
+			label, format_text(job, "state"), label);
 }
 
 static bool has_sources(const struct many *m)
@@ -320,7 +325,7 @@ int log_many(const struct log *log)
 			log_rest(m.watcher);
 	}
 	if (!m.failed && !has_sources(&m)) {
-		nothing_say(log);
+		nothing_say(&m);
 		m.status = EXIT_REFUSED;
 	}
 	status = m.status ? m.status : m.failed ? EXIT_REFUSED : EXIT_OK;

@@ -108,8 +108,6 @@ static int once(struct log_file *f)
 	if (f->fd >= 0)
 		return ok ? EXIT_OK : EXIT_REFUSED;
 	log_file_print_error(f, ok ? ENOENT : errno);
-	if (ok && !strcmp(format_text(f->step, "state"), "pending"))
-		fputs("hint: The step has not started; `rota log -f` waits for it.\n", stderr);
 	return EXIT_REFUSED;
 }
 
