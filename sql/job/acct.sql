@@ -104,7 +104,7 @@ begin
 			v.state, coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
 			coalesce(floor(tstzrange_subdiff(j.started_at, to_timestamp(0)))::bigint::text, ''),
 			coalesce(case when v.state <> 'pending' or j.steps_left < j.steps_total
-			then tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at)::bigint::text end, ''),
+			then floor(tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at))::bigint::text end, ''),
 			coalesce((case when x.several then m.cpu_usec else c.cpu_usec::bigint end)::text,
 			''),
 			coalesce((case when x.several then m.max_rss_kb else e.max_rss_kb end)::text, ''),

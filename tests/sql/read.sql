@@ -24,7 +24,7 @@ create function t.lines_fit(p_user text, p_request jsonb default '{}') returns b
 -- Accounting too.
 create function t.used_fit(p_user text, p_request jsonb default '{}') returns boolean language sql as $$
 	select t.ask('job_acct', p_user, p_request || '{"lines": true}') ->> 'lines' = coalesce(string_agg(concat_ws(E'\t', r ->> 'job_id', r ->> 'name', r ->> 'user', r ->> 'state',
-		coalesce(r ->> 'exit_code', ''), coalesce(r ->> 'signal', ''), coalesce(floor(extract(epoch from (r ->> 'started_at')::timestamptz))::text, ''), coalesce(round((r ->> 'elapsed_s')::numeric)::text, ''),
+		coalesce(r ->> 'exit_code', ''), coalesce(r ->> 'signal', ''), coalesce(floor(extract(epoch from (r ->> 'started_at')::timestamptz))::text, ''), coalesce(floor((r ->> 'elapsed_s')::numeric)::text, ''),
 		coalesce(((r ->> 'cpu_s')::numeric * 1000000)::bigint::text, ''), coalesce(r ->> 'max_rss_kb', ''), r ->> 'nodes'), E'\n' order by nr desc), '')
 	from jsonb_array_elements(t.ask('job_acct', p_user, p_request) -> 'rows') with ordinality x (r, nr) $$;
 
