@@ -110,12 +110,30 @@ static char *row_bar(const json_t *answer, const json_t *row, double highest, in
 	return value > 0 && highest > 0 ? bar(0, value / highest, width) : xstrdup("");
 }
 
-static void row_print(struct table *table, const json_t *answer, const json_t *row)
+/* Returns the columns that have a value in a row at least, or all if there are no rows: what no node can tell takes no width. */
+static json_t *columns_known(const json_t *answer)
+{
+	const json_t *rows = json_object_get(answer, "rows"), *row;
+	json_t *known = json_array(), *column;
+	size_t c, i;
+
+	json_array_foreach (json_object_get(answer, "columns"), c, column) {
+		bool has_value = !json_array_size(rows);
+
+		json_array_foreach (rows, i, row)
+			has_value = has_value || !json_is_null(json_object_get(row, format_text(column, "name")));
+		if (has_value)
+			json_array_append(known, column);
+	}
+	return known;
+}
+
+static void row_print(struct table *table, const json_t *shown, const json_t *row)
 {
 	const json_t *column;
 	size_t c;
 
-	json_array_foreach (json_object_get(answer, "columns"), c, column) {
+	json_array_foreach (shown, c, column) {
 		const char *name = format_text(column, "name"), *unit = format_text(column, "unit");
 		const char *words = is_words(unit) ? json_string_value(json_object_get(row, name)) : NULL;
 
@@ -129,7 +147,8 @@ static void row_print(struct table *table, const json_t *answer, const json_t *r
 }
 
 /* Make the table of a report with bars of `bar_width` characters; 0: without bars. */
-static struct table *table_make(const json_t *answer, const struct table_column *columns, int count, int bar_width)
+static struct table *table_make(const json_t *answer, const json_t *shown, const struct table_column *columns, int count,
+				int bar_width)
 {
 	const json_t *rows = json_object_get(answer, "rows"), *row;
 	double highest = most(rows, format_text(answer, "bar"));
@@ -139,7 +158,7 @@ static struct table *table_make(const json_t *answer, const struct table_column 
 	json_array_foreach (rows, i, row) {
 		char *text = bar_width ? row_bar(answer, row, highest, bar_width) : NULL;
 
-		row_print(table, answer, row);
+		row_print(table, shown, row);
 		if (text)
 			table_cell_coloured(table, text, "36");
 		free(text);
@@ -170,26 +189,27 @@ static void edges_print(const json_t *edges)
 
 void report_print(const json_t *answer, bool wide)
 {
-	const json_t *columns = json_object_get(answer, "columns"), *column;
+	json_t *shown = columns_known(answer);
+	const json_t *column;
 	bool of_job = !*format_text(answer, "bar");
-	struct table_column shown[MOST_COLUMNS + 1];
+	struct table_column columns[MOST_COLUMNS + 1];
 	struct table *table;
 	int count = 0, bar_width;
 	size_t i;
 
-	json_array_foreach (columns, i, column) {
+	json_array_foreach (shown, i, column) {
 		const char *unit = format_text(column, "unit");
 
 		if (count < MOST_COLUMNS)
-			shown[count++] = (struct table_column){format_text(column, "title"), !is_words(unit),
-							       strcmp(unit, "text") ? 0 : LEAST_WORD};
+			columns[count++] = (struct table_column){format_text(column, "title"), !is_words(unit),
+								 strcmp(unit, "text") ? 0 : LEAST_WORD};
 	}
-	shown[count++] = (struct table_column){of_job ? "WHEN" : "", false, 0};
-	table = table_make(answer, shown, count, 0);
+	columns[count++] = (struct table_column){of_job ? "WHEN" : "", false, 0};
+	table = table_make(answer, shown, columns, count, 0);
 	bar_width = bar_room(table, wide);
 	if (bar_width) {
 		table_free(table);
-		table = table_make(answer, shown, count, bar_width);
+		table = table_make(answer, shown, columns, count, bar_width);
 	}
 	printf("%s", format_text(answer, "title"));
 	if (of_job)
@@ -201,4 +221,5 @@ void report_print(const json_t *answer, bool wide)
 	edges_print(json_object_get(answer, "edges"));
 	attempts_print(answer, json_object_get(answer, "attempts"), wide);
 	table_free(table);
+	json_decref(shown);
 }
