@@ -490,6 +490,29 @@ exit 4')
 	[[ $output == *"there is no job"* ]]
 }
 
+@test "watch keeps its columns with long names and states" {
+	local long=a_step_with_quite_a_long_name_indeed_of_50_letters_
+	job=$(submit "#!/bin/bash
+#ROTA step $long
+false
+#ROTA step b --after=$long
+true
+#ROTA step c
+true" --job-name=a_job_with_quite_a_long_name_of_46_letters____)
+	rota wait -q "$job" || true
+	for columns in 80 120; do
+		script -qec "stty rows 24 cols $columns; rota watch $job" /dev/null </dev/null >"$BATS_TEST_TMPDIR/screen" || true
+		sed -E $'s/\r//g; s/\033\\[[0-9;?]*[A-Za-z]//g' "$BATS_TEST_TMPDIR/screen" >"$BATS_TEST_TMPDIR/picture"
+		cat "$BATS_TEST_TMPDIR/picture"
+		grep -q "^job $job a_job_with_quite_a_long_na~  failed" "$BATS_TEST_TMPDIR/picture"
+		# Each state begins in the same column, and each time ends in the same.
+		[ "$(grep -oE '^.*(failed|completed) +[0-9:-]+ ' "$BATS_TEST_TMPDIR/picture" | grep -vc '^job')" = 3 ]
+		[ "$(grep -v ^job "$BATS_TEST_TMPDIR/picture" | grep -oE '^.* (dependency_failed|failed|completed) +[0-9:-]+ ' | awk '{ print length($0) }' | sort -u | wc -l)" = 1 ]
+		[ "$(awk '{ print length($0) > '"$columns"' }' "$BATS_TEST_TMPDIR/picture" | grep -c 1)" = 0 ]
+	done
+	grep -q " $long " "$BATS_TEST_TMPDIR/picture"
+}
+
 @test "an element of a one-step job is named without the step, and has its own file" {
 	job=$(submit '#!/bin/bash
 echo "element $ROTA_ARRAY_INDEX"; [ "$ROTA_ARRAY_INDEX" != 5 ]' --array=3-5)

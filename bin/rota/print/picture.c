@@ -20,7 +20,7 @@
 #include "bin/rota/print/table.h"
 #include "lib/err.h"
 
-enum { BAR = 20, DEEPEST = 8 };
+enum { BAR = 20, DEEPEST = 8, LEAST_NAME = 26, LEAST_STATE = 10, TIME = 8, LEAST_DETAIL = 16 };
 
 static int drawn; /* lines of the picture on the screen */
 
@@ -34,6 +34,7 @@ struct steps {
 	struct step *list;
 	size_t count;
 	const json_t *edges;
+	int name_width, state_width; /* columns of the names with their indents, and of the states */
 };
 
 static int by_depth(const void *a, const void *b)
@@ -89,10 +90,44 @@ static void depths(struct steps *s)
 	}
 }
 
+static int step_indent(const struct step *step)
+{
+	return 2 * (step->depth < DEEPEST ? step->depth : DEEPEST);
+}
+
+/* Returns the label of a step without its job. */
+static const char *step_name(const struct step *step)
+{
+	const char *label = format_text(step->row, "label"), *dot = strchr(label, '.');
+
+	return dot ? dot + 1 : label;
+}
+
+static int longer(int width, int other)
+{
+	return width > other ? width : other;
+}
+
+/* Set the widths of the columns: what the longest state needs, and what the longest name needs as far as the terminal has it. */
+static void widths(struct steps *s)
+{
+	int room;
+
+	s->name_width = LEAST_NAME;
+	s->state_width = LEAST_STATE;
+	for (size_t i = 0; i < s->count; i++) {
+		s->name_width = longer(s->name_width, step_indent(&s->list[i]) + (int)strlen(step_name(&s->list[i])));
+		s->state_width = longer(s->state_width, (int)strlen(format_text(s->list[i].row, "state")));
+	}
+	room = longer(LEAST_NAME, table_width() - s->state_width - TIME - LEAST_DETAIL);
+	s->name_width = s->name_width < room ? s->name_width : room;
+}
+
 static struct steps steps_read(const json_t *job)
 {
 	const json_t *rows = json_object_get(job, "steps"), *row;
-	struct steps s = {xcalloc(json_array_size(rows) + 1, sizeof(struct step)), 0, json_object_get(job, "edges")};
+	struct steps s = {.list = xcalloc(json_array_size(rows) + 1, sizeof(struct step)),
+			  .edges = json_object_get(job, "edges")};
 	size_t i;
 
 	json_array_foreach (rows, i, row)
@@ -100,6 +135,7 @@ static struct steps steps_read(const json_t *job)
 	qsort(s.list, s.count, sizeof(*s.list), by_id);
 	depths(&s);
 	qsort(s.list, s.count, sizeof(*s.list), by_depth);
+	widths(&s);
 	return s;
 }
 
@@ -262,10 +298,10 @@ static void name_draw(FILE *out, const char *name, int room)
 		fprintf(out, "%-*s ", room, name);
 }
 
-static void step_draw(FILE *screen, const struct step *step)
+static void step_draw(FILE *screen, const struct steps *s, const struct step *step)
 {
-	const char *state = format_text(step->row, "state"), *label = format_text(step->row, "label"), *dot = strchr(label, '.');
-	int indent = 2 * (step->depth < DEEPEST ? step->depth : DEEPEST), name_room = 26 - indent;
+	const char *state = format_text(step->row, "state");
+	int indent = step_indent(step);
 	char *line = NULL;
 	size_t size;
 	FILE *out = open_memstream(&line, &size);
@@ -273,8 +309,9 @@ static void step_draw(FILE *screen, const struct step *step)
 	if (!out)
 		die("out of memory");
 	fprintf(out, "%*s\033[%sm%s\033[0m ", indent, "", format_state_colour(state), mark(state));
-	name_draw(out, dot ? dot + 1 : label, name_room);
-	fprintf(out, "\033[%sm%-10s\033[0m %8s  ", format_state_colour(state), state, format_duration(elapsed(step->row)).s);
+	name_draw(out, step_name(step), s->name_width - indent);
+	fprintf(out, "\033[%sm%-*s\033[0m %*s  ", format_state_colour(state), s->state_width, state, TIME,
+		format_duration(elapsed(step->row)).s);
 	detail(out, step->row);
 	if (fclose(out))
 		die("out of memory");
@@ -285,14 +322,17 @@ static void step_draw(FILE *screen, const struct step *step)
 static void head_draw(FILE *screen, const json_t *job)
 {
 	double done = number(job, "steps_done"), failed = number(job, "steps_failed"), all = number(job, "steps_total");
+	const char *name = format_text(job, "name");
+	size_t fits = table_text_fit(name, LEAST_NAME);
 	char *line = NULL, *words = outcome_words(job);
 	size_t size;
 	FILE *out = open_memstream(&line, &size);
 
 	if (!out)
 		die("out of memory");
-	fprintf(out, "\033[1mjob %.0f %s\033[0m  \033[%sm%s\033[0m  ", number(job, "job_id"), format_text(job, "name"),
-		format_state_colour(format_text(job, "state")), words);
+	/* A long name leaves room for what became of the job. */
+	fprintf(out, "\033[1mjob %.0f %.*s%s\033[0m  \033[%sm%s\033[0m  ", number(job, "job_id"), (int)fits, name,
+		name[fits] ? "~" : "", format_state_colour(format_text(job, "state")), words);
 	bar(out, done - failed > 0 ? done - failed : 0, failed, all);
 	fprintf(out, " %.0f/%.0f steps  %s", done, all, format_duration(elapsed(job)).s);
 	if (fclose(out))
@@ -337,7 +377,7 @@ void picture_draw(const json_t *job)
 	head_draw(screen, job);
 	for (size_t i = 0; i < s.count; i++)
 		if (s.list[i].shown)
-			step_draw(screen, &s.list[i]);
+			step_draw(screen, &s, &s.list[i]);
 	if (hidden) {
 		snprintf(rest, sizeof(rest), "  ... and %zu more steps", hidden);
 		line_end(screen, rest);
