@@ -20,10 +20,10 @@ comment on function internal.report_month(jsonb) is 'The first day of the month 
 
 create function internal.report_invoice_columns() returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select jsonb_build_array(internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held.'),
-		internal.report_column('mem_gib_h', 'GIB HOURS', 'h', 'GiB-hours of memory held.'),
-		internal.report_column('gpu_h', 'GPU HOURS', 'h', 'GPU-hours held.'),
-		internal.report_column('node_h', 'NODE HOURS', 'h', 'Node-hours held, whole nodes or parts.'),
+	select jsonb_build_array(internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours allocated.'),
+		internal.report_column('mem_gib_h', 'GIB HOURS', 'h', 'GiB-hours of memory allocated.'),
+		internal.report_column('gpu_h', 'GPU HOURS', 'h', 'GPU-hours allocated.'),
+		internal.report_column('node_h', 'NODE HOURS', 'h', 'Node-hours allocated, whole nodes or parts.'),
 		internal.report_column('units', 'UNITS', 'h', 'Billing units by the weights of the month.'),
 		internal.report_column('per_unit', 'PRICE', 'number', 'Price of a unit; empty: there is none.'),
 		internal.report_column('amount', 'AMOUNT', 'money', 'Units times price.'),

@@ -8,10 +8,10 @@ declare
 	v_by constant text[] := internal.report_by(p_request, '{account,user,partition,qos}', 'account');
 begin
 	return internal.report_answer('usage', 'CPU hours allocated', p_request, v_by, 'cpu_h', jsonb_build_array(
-			internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held, used or not.'),
-			internal.report_column('percent', 'PART', 'percent', 'Of the CPU-hours of all rows.'),
-			internal.report_column('gpu_h', 'GPU HOURS', 'h', 'GPU-hours held.'),
-			internal.report_column('mem_gb_h', 'GIB HOURS', 'h', 'GiB-hours of memory held.'),
+			internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours allocated, used or not.'),
+			internal.report_column('percent', 'SHARE', 'percent', 'Of the CPU-hours of all rows.'),
+			internal.report_column('gpu_h', 'GPU HOURS', 'h', 'GPU-hours allocated.'),
+			internal.report_column('mem_gb_h', 'GIB HOURS', 'h', 'GiB-hours of memory allocated.'),
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that ended.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
 			sum(u.cpu_s) / 3600 as cpu_h,
@@ -27,12 +27,12 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_by constant text[] := internal.report_by(p_request, '{account,user,partition,qos}', 'user');
 begin
-	return internal.report_answer('efficiency', 'CPU time used, of what was held', p_request, v_by, 'percent',
+	return internal.report_answer('efficiency', 'CPU hours used, of those allocated', p_request, v_by, 'percent',
 		jsonb_build_array(
-			internal.report_column('held_h', 'HELD H', 'h', 'CPU-hours held, of those whose use was measured.'),
+			internal.report_column('held_h', 'ALLOCATED H', 'h', 'CPU-hours allocated, of those whose use was measured.'),
 			internal.report_column('used_h', 'USED H', 'h', 'CPU-hours that processes used.'),
-			internal.report_column('percent', 'USED', 'percent', 'Used, of held.'),
-			internal.report_column('waste_h', 'WASTE H', 'h', 'CPU-hours held and not used.'),
+			internal.report_column('percent', 'USED', 'percent', 'Used, of allocated.'),
+			internal.report_column('waste_h', 'UNUSED H', 'h', 'CPU-hours allocated and not used.'),
 			internal.report_column('energy_kwh', 'KWH', 'number', 'Energy used, where nodes could tell, in kWh.'),
 			internal.report_column('carbon_kg', 'KG CO2E', 'number', 'CO2 equivalent emitted for it, in kg.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
@@ -66,9 +66,9 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_by constant text[] := internal.report_by(p_request, '{account,user,partition,qos}', 'user');
 begin
-	return internal.report_answer('top', 'Who held most', p_request, v_by, 'cpu_h', jsonb_build_array(
-			internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held, used or not.'),
-			internal.report_column('used', 'USED', 'percent', 'CPU time used, of what was held and measured.'),
+	return internal.report_answer('top', 'Most CPU hours allocated', p_request, v_by, 'cpu_h', jsonb_build_array(
+			internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours allocated, used or not.'),
+			internal.report_column('used', 'USED', 'percent', 'CPU time used, of what was allocated and measured.'),
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that ended.'),
 			internal.report_column('failed', 'FAILED', 'percent',
 			'Of them, those that failed, ran over their time or memory, or lost a node.')),
@@ -139,7 +139,7 @@ begin
 			internal.report_column('attempts', 'ATTEMPTS', 'count', 'Attempts, also of steps that completed when they ran again.'),
 			internal.report_column('jobs', 'JOBS', 'count', 'Jobs of which they were.'),
 			internal.report_column('users', 'USERS', 'count', 'Users whose they were.'),
-			internal.report_column('lost_h', 'CPU HOURS', 'h', 'CPU-hours that they held, as in acct.failure.'),
+			internal.report_column('lost_h', 'CPU HOURS', 'h', 'CPU-hours allocated to them, as in acct.failure.'),
 			internal.report_column('example', 'EXAMPLE', 'text', 'The latest job of them.')),
 			internal.report_causes(p_uid, p_user, p_request, v_span.from_at, v_span.until_at));
 	end if;
@@ -152,7 +152,7 @@ begin
 			'Those that failed, ran over their time or memory, or lost a node.'),
 			internal.report_column('cancelled', 'CANCELLED', 'count',
 			'Those that were taken back, preempted, skipped, or could never start.'),
-			internal.report_column('percent', 'PART', 'percent', 'Failed, of all.')),
+			internal.report_column('percent', 'SHARE', 'percent', 'Failed, of all.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
 			sum(u.steps_ended) as steps, sum(u.steps_failed) as failed, sum(u.steps_cancelled) as cancelled,
 			100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0) as percent$m$, 'failed'));
@@ -237,16 +237,16 @@ begin
 		raise exception 'utilization is of nodes, whoever uses them, so it takes no "%"',
 			v_whose using errcode = 'RT422', hint = 'See "rota report usage".';
 	end if;
-	return internal.report_answer('utilization', 'CPUs held, of those there were', p_request, v_by, 'percent',
+	return internal.report_answer('utilization', 'CPU hours allocated, of those available', p_request, v_by, 'percent',
 		jsonb_build_array(
-		internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held.'),
+		internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours allocated.'),
 		internal.report_column('down_h', 'DOWN', 'h',
 		'CPU-hours of nodes that were down, invalid or had never been seen.'),
 		internal.report_column('drain_h', 'DRAINED', 'h',
-		'CPU-hours of nodes that took no new steps; what still ran there is in those held, too.'),
+		'CPU-hours of nodes that took no new steps; what still ran there is in those allocated, too.'),
 		internal.report_column('capacity_h', 'AVAILABLE', 'h',
 		'CPU-hours there were, whatever the nodes'' state: the CPUs they had then.'),
-		internal.report_column('percent', 'HELD', 'percent', 'Held, of those there were.')),
+		internal.report_column('percent', 'ALLOCATED', 'percent', 'Allocated, of those available.')),
 		internal.report_nodes(p_request, v_by));
 end $$;
 comment on function internal.report_utilization(int, text, jsonb) is
