@@ -110,6 +110,20 @@ figures() {
 	figures
 }
 
+@test "the figures of an attempt whose keeper was killed are those of its cgroup" {
+	consume sleep=0.01
+	has_cgroup || skip "no cgroups; tests/sql/figures.sql has what samples tell"
+	said=$(mktemp "$WORK/said.XXXXXX")
+	chmod 0666 "$said"
+	printf '#!/bin/bash\n"%s" "%s" cpu=0.4\ntouch "%s.done"\nsleep 60\n' "$ROTA_SOURCE/tests/system/consume" "$said" "$said" >"$BATS_TEST_TMPDIR/job.sh"
+	job=$(rota submit --parsable --no-requeue --output="$said.out" "$BATS_TEST_TMPDIR/job.sh")
+	eventually test -e "$said.done"
+	kill -9 "$(sed 's/ .*//' "$ROTA_HOME"/node/n*/spool/"$job".*/pid)"
+	run rota wait "$job"
+	[ "$(sql "select cause from acct.attempt where job_id = $job")" = keeper_lost ]
+	between cpu_used_s "$(own cpu)" "$(plus "$(own cpu)" 0.3)"
+}
+
 @test "without cgroups" {
 	rota down -q
 	rota up -q --set node.cgroup=off
@@ -159,6 +173,20 @@ figures() {
 	rota wait "$job"
 	[ "$(sql "select suspended_s between $to - $from - 0.01 and $after - $before + 0.01 and elapsed_s > suspended_s from acct.attempt where job_id = $job")" = t ]
 	[ "$(sql "select cpu_held_s < elapsed_s from acct.attempt where job_id = $job")" = t ]
+}
+
+@test "an epilog is held and charged, and is no elapsed time" {
+	printf '%s\n' '#!/bin/bash' 'sleep 1.5' >"$WORK/epilog"
+	chmod 0755 "$WORK/epilog"
+	consume sleep=0.2 -- --epilog="$WORK/epilog"
+	[ "$(sql "select elapsed_s >= 1.5 from acct.hook where job_id = $job and hook = 'user_epilog'")" = t ]
+	for view in step attempt; do
+		[ "$(sql "select elapsed_s >= $(own elapsed) and abs(elapsed_s - extract(epoch from done_at - started_at)) < 0.000002
+			and ended_at - done_at >= interval '1.5 s' and cpu_held_s >= elapsed_s + 1.5 from acct.$view where job_id = $job")" = t ]
+	done
+	[ "$(rota show --json "$job" | jq '.jobs[0].steps[0].elapsed_s')" = "$(sql "select elapsed_s from acct.step where job_id = $job")" ]
+	[ "$(rota acct --steps --json "$job" | jq '.rows[0].elapsed_s')" = "$(sql "select elapsed_s from acct.step where job_id = $job")" ]
+	[ "$(sql "select \"end\"::timestamp = date_trunc('second', s.done_at at time zone 'UTC') from acct.sacct a join acct.step s on a.rotastep = s.label where job_id = $job")" = t ]
 }
 
 # fake_clock NODE FILE: start the node's launcher and process manager again, with the wall clock of FILE ("+0", "-3600").
