@@ -165,7 +165,10 @@ begin
 	select * into v_table from internal.admin_table(p_object);
 	v_row := internal.admin_columns(p_object, v_table.relation, p_set, p_new);
 	if p_new then
-		perform internal.login_check(coalesce(p_set ->> '+login', p_name)) where p_object = 'node';
+		-- Not "perform ... where": of an immutable function, the planner computes the value whatever the condition.
+		if p_object = 'node' then
+			perform internal.login_check(coalesce(p_set ->> '+login', p_name));
+		end if;
 		v_row := v_row || case
 			when p_object = 'association'
 			then jsonb_build_object('account', split_part(p_name, '/', 1), 'user_name', split_part(p_name, '/', 2))
@@ -275,7 +278,7 @@ create function internal.admin_check_action(p_object text, p_action text, p_name
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	if p_action = 'create' and p_exists then
-		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409',
+		raise exception 'there is % % "%" already', case when p_object ~ '^[aei]' then 'an' else 'a' end, p_object, p_name using errcode = 'RT409',
 			hint = 'Use "change" for what is there.';
 	elsif p_action = 'create' then
 		perform internal.admin_check_name(p_object, p_name);

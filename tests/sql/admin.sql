@@ -156,6 +156,12 @@ from (values ('user', 'delete', 'carl', '{}'), ('association', 'delete', 'uni/ca
 select is(t.shown('account', 'uni', 'users') ? 'carl', true, 'the last user stays');
 select is(t.admin('account', 'change', 'uni', '{"users": "carl,dan"}'), 'true', 'with another one');
 select is(t.admin('association', 'delete', 'uni/dan'), 'true', 'who may go');
+-- As in a session that has made few objects, where plans are made for the values of each call.
+set local plan_cache_mode = force_custom_plan;
+select is(t.admin('association', 'create', 'uni/dan'), 'true', 'its name is no login of a node');
+select is(t.admin('association', 'create', 'uni/dan') like '%there is an association "uni/dan" already%', true, 'once');
+reset plan_cache_mode;
+select is(t.admin('association', 'delete', 'uni/dan'), 'true', 'who may go again');
 select is(t.admin('account', 'change', 'uni', '{"users": "none"}'), 'true', 'or where it is said so');
 select is(t.admin('user', 'delete', 'carl'), 'true', 'gone');
 select is((select count(*) from rota.association where user_name = 'carl'), 0::bigint, 'with his accounts');
