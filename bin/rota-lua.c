@@ -27,14 +27,19 @@
 
 enum { ANSWER_FD = 3, EXIT_USAGE = 2, MIB = 1 << 20, SPACE_FACTOR = 4, SPACE_MIB = 64 };
 
-static const char usage[] = "usage: rota-lua serve [--instructions N] [--memory-mb N] [--seconds N]\n"
+static const char usage[] = "usage: rota-lua serve [OPTION]...\n"
 			    "       rota-lua call FILE FUNCTION\n\n"
 			    "Runs functions of a site's Lua scripts for runnerd.\n\n"
-			    "serve reads requests from standard input and writes answers to standard output.\n"
-			    "Both are JSON objects, one a line. The script can only compute.\n\n"
+			    "serve reads requests from standard input, one a line, such as\n"
+			    "  job_submit slurm_job_submit {\"desc\":{\"name\":\"test\"}}\n"
+			    "and writes answers to standard output, a JSON object a line. Scripts can only\n"
+			    "compute.\n\n"
 			    "call runs one function of burst_buffer.lua, such as data_in, with all that Lua\n"
 			    "can do. It reads one request from standard input, and writes the answer to\n"
 			    "descriptor 3.\n\n"
+			    "Options of serve:\n"
+			    "  --job-submit FILE    script of requests that begin with job_submit\n"
+			    "  --burst-buffer FILE  script of requests that begin with burst_buffer\n\n"
 			    "Options of serve, each a bound of one call. A call that exceeds it is ended:\n"
 			    "  --instructions N  N instructions of Lua (default: 100000000)\n"
 			    "  --memory-mb N     N MiB of memory (default: 64)\n"
@@ -65,13 +70,12 @@ static bool option_number(const char *text, double most, double *value)
 }
 
 /* Read the options of `serve`. Returns NULL, or what is wrong with them. */
-static const char *options_read(int argc, char **argv, struct script_bounds *bounds)
+static const char *options_read(int argc, char **argv, struct script_paths *paths, struct script_bounds *bounds)
 {
 	static const struct option options[] = {
-		{"instructions", required_argument, NULL, 'i'},
-		{"memory-mb", required_argument, NULL, 'm'},
-		{"seconds", required_argument, NULL, 's'},
-		{NULL, 0, NULL, 0},
+		{"instructions", required_argument, NULL, 'i'}, {"memory-mb", required_argument, NULL, 'm'},
+		{"seconds", required_argument, NULL, 's'},	{"job-submit", required_argument, NULL, 'j'},
+		{"burst-buffer", required_argument, NULL, 'b'}, {NULL, 0, NULL, 0},
 	};
 	double value;
 	int option;
@@ -83,6 +87,10 @@ static const char *options_read(int argc, char **argv, struct script_bounds *bou
 			bounds->memory = (size_t)(value * MIB);
 		else if (option == 's' && option_number(optarg, 86400, &value))
 			bounds->seconds = value;
+		else if (option == 'j')
+			paths->job_submit = optarg;
+		else if (option == 'b')
+			paths->burst_buffer = optarg;
 		else
 			return "wrong option or value of serve";
 	}
@@ -93,7 +101,8 @@ static int serve(int argc, char **argv)
 {
 	struct script_bounds bounds = {
 		.instructions = 100000000, .memory = 64 * MIB, .seconds = 2, .cluster = getenv("ROTA_CLUSTER")};
-	const char *objection = options_read(argc, argv, &bounds);
+	struct script_paths paths = {0};
+	const char *objection = options_read(argc, argv, &paths, &bounds);
 	struct script_server *server;
 	struct err e = {0};
 	bool good;
@@ -105,7 +114,7 @@ static int serve(int argc, char **argv)
 	script_limit_open();
 	if (!script_confine_process(bounds.memory * SPACE_FACTOR + SPACE_MIB * (size_t)MIB, &e))
 		return main_fail(&e);
-	server = script_server_new(&bounds);
+	server = script_server_new(&paths, &bounds);
 	good = script_server_run(server, STDIN_FILENO, STDOUT_FILENO, &e);
 	script_server_free(server);
 	return good ? EXIT_SUCCESS : main_fail(&e);

@@ -21,6 +21,7 @@
 
 enum {
 	IDLE_SECONDS = 60,
+	HEAD_MOST = 128,		  /* bytes of a request before its body */
 	OUTPUT_MOST = 16 * HOOK_CALL_MOST /* bytes of requests that runnerd has not read */
 };
 
@@ -108,9 +109,8 @@ static void client_lose(struct hook_client *client, const char *why)
 }
 
 /* Give an answer to its call. The call may have ended meanwhile. */
-static void client_take(struct hook_client *client, const json_t *answer)
+static void client_answer(struct hook_client *client, json_int_t id, const json_t *answer)
 {
-	json_int_t id = json_integer_value(json_object_get(answer, "id"));
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	struct hook_call *call;
 	struct err e = {0};
@@ -122,12 +122,27 @@ static void client_take(struct hook_client *client, const json_t *answer)
 	if (!call || call->has_failed)
 		return;
 	if (error || !json_is_integer(json_object_get(answer, "rc"))) {
-		err_set(&e, "%s", error ? error : "the answer of runnerd has no \"rc\"");
+		err_set(&e, "%s", error ? error : "the answer of rota-lua has no \"rc\"");
 		strcpy(e.code, "RT502");
 		call_finish(call, NULL, &e);
 	} else {
 		call_finish(call, answer, NULL);
 	}
+}
+
+/* Take a line "ID ANSWER". Returns false if it is none. */
+static bool client_take(struct hook_client *client, const char *line, size_t length)
+{
+	char *body;
+	json_int_t id = strtoll(line, &body, 10);
+	json_t *answer;
+
+	if (body == line || *body != ' ')
+		return false;
+	answer = json_loadb(body, length - (size_t)(body - line), JSON_ALLOW_NUL, NULL);
+	client_answer(client, id, answer);
+	json_decref(answer);
+	return true;
 }
 
 static void client_readable(struct bufferevent *stream, void *arg)
@@ -138,14 +153,9 @@ static void client_readable(struct bufferevent *stream, void *arg)
 	char *line;
 
 	while (client->stream == stream && (line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF))) {
-		json_t *answer = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
-
-		free(line);
-		if (json_is_object(answer))
-			client_take(client, answer);
-		else
+		if (!client_take(client, line, length))
 			client_lose(client, "it sent what is no answer");
-		json_decref(answer);
+		free(line);
 	}
 	if (client->stream == stream && evbuffer_get_length(input) > HOOK_CALL_MOST)
 		client_lose(client, "it sent an answer that is too long");
@@ -218,33 +228,22 @@ void hook_client_free(struct hook_client *client)
 }
 
 /* Write a request with the id of the call to the connection. */
-static bool call_send(const struct hook_call *call, const json_t *request, struct err *e)
+static bool call_send(const struct hook_call *call, const struct hook_request *request, struct err *e)
 {
-	json_t *copy = json_copy((json_t *)request);
-	struct bufferevent *stream = call->client->stream;
-	char *text;
-	bool good;
+	struct evbuffer *output = bufferevent_get_output(call->client->stream);
+	size_t length = strlen(request->body);
 
-	if (evbuffer_get_length(bufferevent_get_output(stream)) > OUTPUT_MOST) {
-		json_decref(copy);
+	if (length > HOOK_CALL_MOST - HEAD_MOST)
+		return err_set(e, "the request to runnerd has %zu bytes, more than %d", length, HOOK_CALL_MOST - HEAD_MOST);
+	if (evbuffer_get_length(output) > OUTPUT_MOST)
 		return err_set(e, "runnerd at \"%s\" reads no requests", call->client->path);
-	}
-	json_object_set_new(copy, "id", json_integer(call->id));
-	text = json_dumps(copy, JSON_COMPACT);
-	json_decref(copy);
-	if (!text)
-		return err_set(e, "the request to runnerd is no JSON object");
-	good = strlen(text) <= HOOK_CALL_MOST ||
-	       err_set(e, "the request to runnerd has %zu bytes, more than %d", strlen(text), HOOK_CALL_MOST);
-	if (good) {
-		bufferevent_write(stream, text, strlen(text));
-		bufferevent_write(stream, "\n", 1);
-	}
-	free(text);
-	return good;
+	evbuffer_add_printf(output, "%lld %s %s ", (long long)call->id, request->script, request->function);
+	evbuffer_add(output, request->body, length);
+	evbuffer_add(output, "\n", 1);
+	return true;
 }
 
-struct hook_call *hook_call(struct hook_client *client, const json_t *request, int seconds, hook_call_done *done, void *arg)
+struct hook_call *hook_call(struct hook_client *client, const struct hook_request *request, hook_call_done *done, void *arg)
 {
 	struct hook_call *call = xcalloc(1, sizeof *call);
 	struct err e = {0};
@@ -252,7 +251,7 @@ struct hook_call *hook_call(struct hook_client *client, const json_t *request, i
 	call->client = client;
 	call->id = ++client->last_id;
 	call->done = done;
-	call->seconds = seconds ? seconds : client->seconds;
+	call->seconds = request->seconds ? request->seconds : client->seconds;
 	call->arg = arg;
 	call->timer = evtimer_new(client->base, call_timer, call);
 	TAILQ_INSERT_TAIL(&client->calls, call, next);
@@ -267,6 +266,6 @@ struct hook_call *hook_call(struct hook_client *client, const json_t *request, i
 void hook_call_cancel(struct hook_call *call)
 {
 	if (call->client->stream && !call->has_failed)
-		evbuffer_add_printf(bufferevent_get_output(call->client->stream), "{\"cancel\":%lld}\n", (long long)call->id);
+		evbuffer_add_printf(bufferevent_get_output(call->client->stream), "%lld cancel\n", (long long)call->id);
 	call_free(call);
 }

@@ -10,7 +10,7 @@
 
 #include "lib/err.h"
 
-enum { HOOK_CALL_MOST = 1 << 20 }; /* longest request and longest answer in bytes */
+enum { HOOK_CALL_MOST = 1 << 20 }; /* bytes of the longest request and of the longest answer */
 
 struct hook_client;
 struct hook_call;
@@ -30,11 +30,18 @@ struct hook_client *hook_client_new(struct event_base *base, const char *path, i
 /* Free the client, not inside `done` of a call. Calls under way are cancelled as by hook_call_cancel(). */
 void hook_client_free(struct hook_client *client);
 
-/* Send a request: an object with "script" ("job_submit" or "burst_buffer"), "function" and what the function takes. It is copied,
- * and the client sets its own "id" in the copy. The call fails after `seconds`; 0: those of the client. The request is sent once at most. `done` is called exactly once, never inside this
- * function, unless the call is cancelled before. Where runnerd cannot be reached, `done` is called as soon as the event loop runs.
- * The returned handle is valid until `done` is called. */
-struct hook_call *hook_call(struct hook_client *client, const json_t *request, int seconds, hook_call_done *done, void *arg);
+/* A function of a script, and what it takes. */
+struct hook_request {
+	const char *script;   /* "job_submit" or "burst_buffer" */
+	const char *function; /* for example "slurm_job_submit" */
+	const char *body;     /* a JSON object without a newline, which only rota-lua parses */
+	int seconds;	      /* the call fails after these; 0: after those of the client */
+};
+
+/* Send a request. It is copied, and sent once at most. `done` is called exactly once, never inside this function, unless the call is
+ * cancelled before. Where runnerd cannot be reached, `done` is called as soon as the event loop runs. The returned handle is valid
+ * until `done` is called. */
+struct hook_call *hook_call(struct hook_client *client, const struct hook_request *request, hook_call_done *done, void *arg);
 
 /* Drop a call, whose `done` is then never called. runnerd kills slurm_bb_get_status; other functions may run to their end. */
 void hook_call_cancel(struct hook_call *call);

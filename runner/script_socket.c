@@ -4,8 +4,8 @@
  * Called by: runner.c.
  * Invariants:
  * - It serves only the accounts of jobmgrd and of this process, and root: the kernel says who is at the other end.
- * - The file of a script comes from the configuration alone.
- * - Each request gets exactly one answer with its "id", unless its connection ends first. A line {"cancel": ID} gets none.
+ * - It reads the head of a request alone. What describes a job is read by rota-lua, and by nobody before it.
+ * - Each request gets exactly one answer with its id, unless its connection ends first. A line "ID cancel" gets none.
  * - A client that sends many requests, or takes no answers, is not read any further, so it cannot fill the memory.
  * - It needs neither the database nor a term of leadership. */
 #include "runner/script_socket.h"
@@ -14,7 +14,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
-#include <jansson.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +37,13 @@ enum {
 	RETRY = 1,	       /* seconds between two attempts to listen */
 	PENDING_MOST = 1000,   /* requests of one connection without an answer */
 	OUTPUT_MOST = 4 << 20, /* bytes of answers that a client has not taken */
-	CONNECTIONS_MOST = 256
+	CONNECTIONS_MOST = 256,
+	ID_DIGITS_MOST = 19
 };
+
+/* Head of the requests that script_status.c has. */
+static const char status[] = "burst_buffer slurm_bb_get_status ";
+enum { STATUS_LENGTH = sizeof status - 1 };
 
 struct script_connection {
 	TAILQ_ENTRY(script_connection) next;
@@ -53,7 +58,7 @@ struct script_connection {
 struct script_request {
 	LIST_ENTRY(script_request) next;
 	struct script_connection *connection; /* NULL: it has ended */
-	json_t *id;
+	uint64_t id;
 	bool is_status; /* script_status.c has it, else a worker */
 };
 
@@ -94,116 +99,67 @@ static void connection_close(struct script_connection *c)
 	free(c);
 }
 
-/* Write an answer with the id of the request. */
-static void connection_answer(struct script_connection *c, json_t *answer, json_t *id)
-{
-	char *text;
-
-	json_object_set(answer, "id", id);
-	text = json_dumps(answer, JSON_COMPACT);
-	if (!text)
-		die("out of memory");
-	bufferevent_write(c->stream, text, strlen(text));
-	bufferevent_write(c->stream, "\n", 1);
-	free(text);
-}
-
-static void connection_refuse(struct script_connection *c, json_t *id, const char *why)
-{
-	json_t *answer = json_pack("{s:s}", "error", why);
-
-	connection_answer(c, answer, id ? id : json_null());
-	json_decref(answer);
-}
-
 /* A request has its answer. */
-static void request_done(json_t *answer, void *arg)
+static void request_done(const char *answer, void *arg)
 {
 	struct script_request *r = arg;
 	struct script_connection *c = r->connection;
 
 	if (c) {
+		struct evbuffer *output = bufferevent_get_output(c->stream);
+
 		LIST_REMOVE(r, next);
 		c->pending--;
-		connection_answer(c, answer, r->id);
+		evbuffer_add_printf(output, "%" PRIu64 " ", r->id);
+		evbuffer_add(output, answer, strlen(answer));
+		evbuffer_add(output, "\n", 1);
 	}
-	json_decref(r->id);
 	free(r);
 	if (c)
 		connection_serve(c);
 }
 
-/* Returns the file of the script that a request names: "" if none is configured, NULL if there is no such script. */
-static const char *request_file(const struct conf *conf, const json_t *request)
-{
-	const char *script = json_string_value(json_object_get(request, "script"));
-
-	if (script && !strcmp(script, "job_submit"))
-		return conf->hooks_job_submit;
-	return script && !strcmp(script, "burst_buffer") ? conf->hooks_burst_buffer : NULL;
-}
-
-/* Does the request call the function that may take long, and do more than compute? */
-static bool request_is_status(const json_t *request)
-{
-	const char *script = json_string_value(json_object_get(request, "script"));
-	const char *function = json_string_value(json_object_get(request, "function"));
-
-	return !strcmp(script ? script : "", "burst_buffer") && !strcmp(function ? function : "", "slurm_bb_get_status");
-}
-
-static void connection_cancel(struct script_connection *c, const json_t *id)
+static void connection_cancel(struct script_connection *c, uint64_t id)
 {
 	struct script_request *r;
 
 	LIST_FOREACH (r, &c->requests, next) {
-		if (json_equal(r->id, id)) {
+		if (r->id == id) {
 			request_cancel(c->socket, r);
 			return;
 		}
 	}
 }
 
-/* Pass a request on. Takes it. */
-static void connection_pass(struct script_connection *c, json_t *request, const char *file)
+/* Pass on a request, "SCRIPT FUNCTION BODY". */
+static void connection_pass(struct script_connection *c, uint64_t id, const char *request, size_t length)
 {
-	json_t *id = json_object_get(request, "id");
 	struct script_request *r = xcalloc(1, sizeof *r);
 
-	r->connection = c;
-	r->id = id ? json_incref(id) : json_null();
-	r->is_status = request_is_status(request);
+	*r = (struct script_request){
+		.connection = c, .id = id, .is_status = length > STATUS_LENGTH && memcmp(request, status, STATUS_LENGTH) == 0};
 	LIST_INSERT_HEAD(&c->requests, r, next);
 	c->pending++;
-	json_object_del(request, "id");
-	if (r->is_status) {
-		script_status_request(c->socket->statuses, request, request_done, r);
-		return;
-	}
-	json_object_del(request, "script");
-	json_object_set_new(request, "file", json_string(file));
-	script_worker_request(c->socket->workers, request, request_done, r);
+	if (r->is_status)
+		script_status_request(c->socket->statuses, request + STATUS_LENGTH, length - STATUS_LENGTH, request_done, r);
+	else
+		script_worker_request(c->socket->workers, request, length, request_done, r);
 }
 
-/* Take one line. */
-static void connection_take(struct script_connection *c, const char *line, size_t length)
+/* Take one line, which ends with a NUL. Returns false if it has no id. */
+static bool connection_take(struct script_connection *c, const char *line, size_t length)
 {
-	json_t *request = json_loadb(line, length, JSON_ALLOW_NUL, NULL), *cancelled = json_object_get(request, "cancel");
-	const char *file = request_file(c->socket->conf, request), *why = NULL;
+	size_t digits = strspn(line, "0123456789");
+	uint64_t id = strtoull(line, NULL, 10);
+	const char *request = line + digits + 1;
 
-	if (cancelled)
-		connection_cancel(c, cancelled);
-	else if (!json_is_object(request))
-		why = "the request is no JSON object";
-	else if (!file)
-		why = "\"script\" of the request is neither \"job_submit\" nor \"burst_buffer\"";
-	else if (!*file)
-		why = "runnerd has no file for this script; set it in section \"hooks\" of rota.conf and restart runnerd";
+	if (digits == 0 || digits > ID_DIGITS_MOST || line[digits] != ' ')
+		return false;
+	if (strcmp(request, "cancel") == 0)
+		connection_cancel(c, id);
 	else
-		connection_pass(c, json_incref(request), file);
-	if (why)
-		connection_refuse(c, json_object_get(request, "id"), why);
-	json_decref(request);
+		connection_pass(c, id, request, length - digits - 1);
+	return true;
 }
 
 static bool connection_is_full(const struct script_connection *c)
@@ -211,22 +167,27 @@ static bool connection_is_full(const struct script_connection *c)
 	return c->pending >= PENDING_MOST || evbuffer_get_length(bufferevent_get_output(c->stream)) >= OUTPUT_MOST;
 }
 
-/* Take the lines that have come, as long as there is room for their answers. A line that is too long ends the connection. */
+/* Take the lines that have come, as long as there is room for their answers. A line that is too long, or no request, ends the
+ * connection. */
 static void connection_serve(struct script_connection *c)
 {
 	struct evbuffer *input = bufferevent_get_input(c->stream);
+	bool good = true;
 	size_t length;
 	char *line;
 
 	if (c->is_reading)
 		return;
 	c->is_reading = true;
-	while (!connection_is_full(c) && (line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF))) {
-		connection_take(c, line, length);
+	while (good && !connection_is_full(c) && (line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF))) {
+		good = connection_take(c, line, length);
 		free(line);
 	}
 	c->is_reading = false;
-	if (connection_is_full(c)) {
+	if (!good) {
+		log_warning("hook socket: a line does not begin with the id of a request; its connection is closed");
+		connection_close(c);
+	} else if (connection_is_full(c)) {
 		bufferevent_disable(c->stream, EV_READ);
 	} else if (evbuffer_get_length(input) > HOOK_CALL_MOST) {
 		log_warning("hook socket: a request is longer than %d bytes; its connection is closed", HOOK_CALL_MOST);

@@ -49,7 +49,12 @@ struct script_statuses *script_statuses_new(struct event_base *base, const struc
 /* Give an answer to the caller, and free it. */
 static void status_finish(script_work_done *done, void *arg, json_t *answer)
 {
-	done(answer, arg);
+	char *text = json_dumps(answer, JSON_COMPACT);
+
+	if (!text)
+		die("could not write an answer as JSON");
+	done(text, arg);
+	free(text);
 	json_decref(answer);
 }
 
@@ -76,12 +81,17 @@ void script_statuses_free(struct script_statuses *all)
 	free(all);
 }
 
-/* Returns why no call of this user may begin now, malloc'ed; NULL: it may. */
+/* Returns why no call of this user (NULL: the request names none) may begin now, malloc'ed; NULL: it may. */
 static char *status_objection(const struct script_statuses *all, const char *user)
 {
 	const struct script_status *call;
 	int count = 0, of_user = 0;
 
+	if (!*all->conf->hooks_burst_buffer)
+		return xstrdup(
+			"runnerd has no file for burst_buffer; set it in section \"hooks\" of rota.conf and restart runnerd");
+	if (!user)
+		return xstrdup("\"args\" of the request does not begin with a user id");
 	LIST_FOREACH (call, &all->calls, next) {
 		count++;
 		of_user += !strcmp(call->user, user);
@@ -97,10 +107,11 @@ static json_t *status_failed(const char *message)
 	return json_pack("{s:i, s:s}", "rc", -1, "message", message);
 }
 
-void script_status_request(struct script_statuses *all, json_t *request, script_work_done *done, void *arg)
+void script_status_request(struct script_statuses *all, const char *text, size_t length, script_work_done *done, void *arg)
 {
+	json_t *request = json_loadb(text, length, JSON_ALLOW_NUL, NULL);
 	const char *user = json_string_value(json_array_get(json_object_get(request, "args"), 0));
-	char *objection = user ? status_objection(all, user) : xstrdup("\"args\" of the request does not begin with a user id");
+	char *objection = status_objection(all, user);
 	struct script_status *call;
 
 	if (objection) {

@@ -17,9 +17,10 @@ struct script_statuses *script_statuses_new(struct event_base *base, const struc
 /* Kill the calls under way. They get an error. */
 void script_statuses_free(struct script_statuses *statuses);
 
-/* Call the function with the arguments "args" of the request. The first argument is the id of the user who asks. The request is taken.
+/* Call the function with the arguments "args" of the request, a JSON object. The first argument is the id of the user who asks.
  * `done` is called exactly once, maybe inside this function. */
-void script_status_request(struct script_statuses *statuses, json_t *request, script_work_done *done, void *arg);
+void script_status_request(struct script_statuses *statuses, const char *request, size_t length, script_work_done *done,
+			   void *arg);
 
 /* Kill the function of the request with this `arg`, if it has not ended. `done` is called as for one that failed. */
 void script_status_cancel(struct script_statuses *statuses, const void *arg);

@@ -3,12 +3,14 @@
  * Called by: script_socket.c with requests; runner.c when a process ended.
  * Invariants:
  * - A worker has one request at a time. So an answer belongs to its request, and a request that hangs delays no other.
- * - A worker that does not answer in time, dies or writes anything else than an answer is killed. The next request starts another. */
+ * - A worker that does not answer in time, dies or writes anything else than one line is killed. The next request starts another.
+ * - Requests and answers are lines that nobody reads here: what a user or a script wrote into them is nothing to runnerd. */
 #include "runner/script_worker.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,14 +24,15 @@
 #include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/err.h"
+#include "lib/hook_call.h"
 #include "lib/log.h"
 #include "runner/hook_environment.h"
 #include "runner/spawn.h"
 
 enum {
-	ANSWER_MOST = 2 << 20, /* longest answer in bytes */
-	GRACE_MS = 500,	       /* time after hooks.call_seconds in which the worker itself may end the call */
-	QUEUE_FACTOR = 5       /* a request waits for a free worker for this many times hooks.call_seconds at most */
+	ANSWER_MOST = HOOK_CALL_MOST - 64, /* bytes of the longest answer; clients get an id before it */
+	GRACE_MS = 500,			   /* time after hooks.call_seconds in which the worker itself may end the call */
+	QUEUE_FACTOR = 5		   /* a request waits for a free worker for this many times hooks.call_seconds at most */
 };
 
 enum worker_state {
@@ -41,7 +44,8 @@ enum worker_state {
 
 struct script_work {
 	TAILQ_ENTRY(script_work) next; /* in the queue */
-	json_t *request;
+	char *request;		       /* "SCRIPT FUNCTION BODY", not terminated by a NUL */
+	size_t length;
 	script_work_done *done;
 	void *arg;
 	int64_t queued_us;
@@ -66,17 +70,28 @@ struct script_workers {
 
 static void worker_next(struct script_workers *all);
 
-static void work_finish(struct script_work *work, json_t *answer)
+static void work_finish(struct script_work *work, const char *answer)
 {
 	work->done(answer, work->arg);
-	json_decref(answer);
-	json_decref(work->request);
+	free(work->request);
 	free(work);
 }
 
-static json_t *work_error(const char *text)
+char *script_work_error(const char *text)
 {
-	return json_pack("{s:s}", "error", text);
+	json_t *answer = json_pack("{s:s}", "error", text);
+	char *line = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+
+	json_decref(answer);
+	return line ? line : xstrdup("{\"error\":\"the request failed\"}");
+}
+
+static void work_fail(struct script_work *work, const char *why)
+{
+	char *answer = script_work_error(why);
+
+	work_finish(work, answer);
+	free(answer);
 }
 
 /* Kill the worker. Its request, if it has one, fails with this error. */
@@ -93,7 +108,7 @@ static void worker_kill(struct worker *w, const char *why)
 	bufferevent_free(w->stream);
 	w->stream = NULL;
 	if (work)
-		work_finish(work, work_error(why));
+		work_fail(work, why);
 }
 
 static void worker_timed_out(evutil_socket_t fd, short what, void *arg)
@@ -114,21 +129,19 @@ static void worker_read(struct bufferevent *stream, void *arg)
 	struct evbuffer *input = bufferevent_get_input(stream);
 	size_t length;
 	char *line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
-	json_t *answer = line ? json_loadb(line, length, JSON_ALLOW_NUL, NULL) : NULL;
 
 	if (!line && evbuffer_get_length(input) <= ANSWER_MOST)
 		return;
-	free(line);
-	if (!json_is_object(answer) || !work || evbuffer_get_length(input)) {
-		json_decref(answer);
+	if (!line || strlen(line) != length || length > ANSWER_MOST || !work || evbuffer_get_length(input)) {
+		free(line);
 		worker_kill(w, "rota-lua wrote what is no answer");
 		return;
 	}
-	json_object_del(answer, "id");
 	w->state = WORKER_IDLE;
 	w->work = NULL;
 	event_del(w->deadline);
-	work_finish(work, answer);
+	work_finish(work, line);
+	free(line);
 	worker_next(w->all);
 }
 
@@ -144,11 +157,13 @@ static pid_t worker_execute(const struct conf *conf, int fd, struct err *e)
 {
 	char memory[16], seconds[16], *path = daemon_beside("rota-lua", e);
 	char **environment = hook_environment(NULL, 0, conf->instance_name);
+	char *job_submit = conf->hooks_job_submit, *burst_buffer = conf->hooks_burst_buffer;
 	pid_t pid = 0;
 
 	snprintf(memory, sizeof memory, "%d", conf->hooks_memory_mb);
 	snprintf(seconds, sizeof seconds, "%d", conf->hooks_call_seconds);
-	char *argv[] = {path, "serve", "--memory-mb", memory, "--seconds", seconds, NULL};
+	char *argv[] = {path,		"serve",    "--memory-mb",    memory,	    "--seconds", seconds,
+			"--job-submit", job_submit, "--burst-buffer", burst_buffer, NULL};
 	if (path) {
 		pid = spawn_start(&(struct spawn){.path = path,
 						  .argv = argv,
@@ -203,13 +218,9 @@ static struct worker *worker_find(struct script_workers *all)
 static void worker_give(struct worker *w, struct script_work *work)
 {
 	const int limit = w->all->conf->hooks_call_seconds;
-	char *text = json_dumps(work->request, JSON_COMPACT);
 
-	if (!text)
-		die("out of memory");
-	bufferevent_write(w->stream, text, strlen(text));
+	bufferevent_write(w->stream, work->request, work->length);
 	bufferevent_write(w->stream, "\n", 1);
-	free(text);
 	w->state = WORKER_BUSY;
 	w->work = work;
 	event_add(w->deadline, &(struct timeval){.tv_sec = limit, .tv_usec = GRACE_MS * 1000});
@@ -229,10 +240,10 @@ static void worker_next(struct script_workers *all)
 		TAILQ_REMOVE(&all->queue, work, next);
 		if (clock_boot_us() - work->queued_us > limit * 1000000) {
 			snprintf(why, sizeof why, "no process was free for %lld seconds", (long long)limit);
-			work_finish(work, work_error(why));
+			work_fail(work, why);
 		} else if (w->state == WORKER_NONE && !worker_start(w, &e)) {
 			log_error("%s", e.message);
-			work_finish(work, work_error(e.message));
+			work_fail(work, e.message);
 		} else {
 			worker_give(w, work);
 		}
@@ -268,17 +279,18 @@ void script_workers_free(struct script_workers *all)
 	}
 	while ((work = TAILQ_FIRST(&all->queue))) {
 		TAILQ_REMOVE(&all->queue, work, next);
-		work_finish(work, work_error("runnerd ends"));
+		work_fail(work, "runnerd ends");
 	}
 	free(all->workers);
 	free(all);
 }
 
-void script_worker_request(struct script_workers *all, json_t *request, script_work_done *done, void *arg)
+void script_worker_request(struct script_workers *all, const char *request, size_t length, script_work_done *done, void *arg)
 {
 	struct script_work *work = xcalloc(1, sizeof *work);
 
-	*work = (struct script_work){.request = request, .done = done, .arg = arg, .queued_us = clock_boot_us()};
+	*work = (struct script_work){.length = length, .done = done, .arg = arg, .queued_us = clock_boot_us()};
+	work->request = memcpy(xmalloc(length), request, length);
 	TAILQ_INSERT_TAIL(&all->queue, work, next);
 	worker_next(all);
 }

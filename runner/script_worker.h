@@ -3,7 +3,6 @@
 #define ROTA_RUNNER_SCRIPT_WORKER_H
 
 #include <event2/event.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -11,8 +10,11 @@
 
 struct script_workers;
 
-/* What became of a request: `answer` is a JSON object {"rc", ...} or {"error"}, without "id". */
-typedef void script_work_done(json_t *answer, void *arg);
+/* What became of a request: `answer` is a JSON object {"rc", ...} or {"error"} without a newline, as rota-lua wrote it. */
+typedef void script_work_done(const char *answer, void *arg);
+
+/* Returns {"error": TEXT}, malloc'ed. */
+char *script_work_error(const char *text);
 
 /* Make the workers that hooks.workers, hooks.call_seconds and hooks.memory_mb describe. None is started before the first request. The
  * caller keeps `conf`. */
@@ -21,8 +23,9 @@ struct script_workers *script_workers_new(struct event_base *base, const struct 
 /* Kill the workers. Requests that have no answer get an error. */
 void script_workers_free(struct script_workers *workers);
 
-/* Pass a request on as soon as a worker is free. The request is taken. `done` is called exactly once, maybe inside this function. */
-void script_worker_request(struct script_workers *workers, json_t *request, script_work_done *done, void *arg);
+/* Pass a request "SCRIPT FUNCTION BODY" on as soon as a worker is free. It is copied, and not read. `done` is called exactly once,
+ * maybe inside this function. */
+void script_worker_request(struct script_workers *workers, const char *request, size_t length, script_work_done *done, void *arg);
 
 /* Reap the process if it is a worker. Returns false if it is not. */
 bool script_worker_reap(struct script_workers *workers, pid_t pid);

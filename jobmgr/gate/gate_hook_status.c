@@ -138,25 +138,30 @@ static bool status_are_words(const json_t *words)
 			  json_dumpb(words, NULL, 0, JSON_COMPACT) <= WORDS_SIZE_MOST);
 }
 
-/* Returns the request for runnerd. */
-static json_t *status_request(const struct gate_call *c)
+/* Returns the body of the request for runnerd; malloc'ed. */
+static char *status_request(const struct gate_call *c)
 {
-	json_t *arguments = json_array();
-	char id[16];
+	json_t *arguments = json_array(), *body;
+	char id[16], *text;
 
 	snprintf(id, sizeof id, "%u", (unsigned)c->credential->uid);
 	json_array_append_new(arguments, json_string(id));
 	snprintf(id, sizeof id, "%u", (unsigned)c->credential->gid);
 	json_array_append_new(arguments, json_string(id));
 	json_array_extend(arguments, json_object_get(c->request, "words"));
-	return json_pack("{s:s, s:s, s:o}", "script", "burst_buffer", "function", "slurm_bb_get_status", "args", arguments);
+	body = json_pack("{s:o}", "args", arguments);
+	text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	if (!text)
+		die("could not write a request to runnerd");
+	return text;
 }
 
 void gate_hook_status(struct gate_call *c)
 {
 	const struct gate_server *server = c->server;
 	struct hook_status *s;
-	json_t *request;
+	char *body;
 	struct err e;
 
 	if (server->draining) {
@@ -172,10 +177,14 @@ void gate_hook_status(struct gate_call *c)
 		s->end = evtimer_new(server->base, status_ended, c);
 		c->state = s;
 		c->verb = &status_verb;
-		request = status_request(c);
-		s->call =
-			hook_call(server->hooks, request, server->conf->hooks_other_timeout + ANSWER_SECONDS, status_answered, c);
-		json_decref(request);
+		body = status_request(c);
+		s->call = hook_call(server->hooks,
+				    &(struct hook_request){.script = "burst_buffer",
+							   .function = "slurm_bb_get_status",
+							   .body = body,
+							   .seconds = server->conf->hooks_other_timeout + ANSWER_SECONDS},
+				    status_answered, c);
+		free(body);
 		return;
 	}
 	gate_call_fail(c, &e, NULL);

@@ -178,15 +178,17 @@ static void site_answered(const json_t *answer, const struct err *failure, void 
 	free(question);
 }
 
-/* Send a question. Frees the request. */
-static void site_send(struct gate_call *c, const char *script, json_t *request, const char *label, gate_site_handler *then)
+/* Send a question, whose body is freed. */
+static void site_send(struct gate_call *c, const char *script, const char *function, json_t *body, const char *label,
+		      gate_site_handler *then)
 {
+	char *text = json_dumps(body, JSON_COMPACT);
 	struct err e;
 
-	if (!request)
+	if (!text)
 		die("could not write a question to the site's script");
 	/* A job that is too large to be judged must not pass, whatever hooks.broken says. */
-	if (json_dumpb(request, NULL, 0, JSON_COMPACT) > SITE_REQUEST_MOST) {
+	if (strlen(text) > SITE_REQUEST_MOST) {
 		gate_refuse(&e, "RT413",
 			    "%s%sscript, arguments and environment are larger than the site's script may read (%d KiB)",
 			    label ? label : "", label ? ": " : "", SITE_REQUEST_MOST >> 10);
@@ -198,21 +200,21 @@ static void site_send(struct gate_call *c, const char *script, json_t *request, 
 		c->question->script = script;
 		c->question->has_label = label;
 		strcpy(c->question->label, label ? label : "");
-		hook_call(c->server->hooks, request, 0, site_answered, c);
+		hook_call(c->server->hooks, &(struct hook_request){.script = script, .function = function, .body = text},
+			  site_answered, c);
 	}
-	json_decref(request);
+	free(text);
+	json_decref(body);
 }
 
 void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc, const json_t *rec, const char *label,
 		   gate_site_handler *then)
 {
-	json_t *request = json_pack("{s:s, s:s, s:O, s:o, s:I}", "script", "job_submit", "function", function, "desc", desc,
-				    "parts", site_parts(c->server->limits->facts, c->credential->user, c->credential->groups),
-				    "uid", (json_int_t)c->credential->uid);
+	json_t *body = json_pack("{s:O, s:o, s:I, s:O*}", "desc", desc, "parts",
+				 site_parts(c->server->limits->facts, c->credential->user, c->credential->groups), "uid",
+				 (json_int_t)c->credential->uid, "rec", rec);
 
-	if (request && rec)
-		json_object_set(request, "rec", (json_t *)rec);
-	site_send(c, "job_submit", request, label, then);
+	site_send(c, "job_submit", function, body, label, then);
 }
 
 /* Returns a script as a function of burst_buffer finds it: the directives of --bb come after its first line. Of a long script it is
@@ -248,9 +250,9 @@ void gate_site_ask_staging(struct gate_call *c, const json_t *script, const json
 			 (json_int_t)who->gid, "user_name", who->user, "name", json_object_get(job, "name"), "account",
 			 json_object_get(job, "account"), "work_dir", json_object_get(job, "workdir"), "burst_buffer",
 			 json_object_get(staging, "directives"));
-	site_send(c, "burst_buffer",
-		  json_pack("{s:s, s:s, s:[s,s,s], s:o, s:{s:s}}", "script", "burst_buffer", "function", "slurm_bb_job_process",
-			    "args", SITE_SCRIPT_NAME, uid, gid, "job_info", info, "files", SITE_SCRIPT_NAME, text),
+	site_send(c, "burst_buffer", "slurm_bb_job_process",
+		  json_pack("{s:[s,s,s], s:o, s:{s:s}}", "args", SITE_SCRIPT_NAME, uid, gid, "job_info", info, "files",
+			    SITE_SCRIPT_NAME, text),
 		  label, then);
 	free(text);
 }

@@ -14,47 +14,71 @@
 #include "lib/file.h"
 #include "runner/lua/script_result.h"
 
-enum { SCRIPTS_MOST = 4, ANSWER_MOST = 1000 << 10, READ_SIZE = 64 << 10 };
+enum { JOB_SUBMIT, BURST_BUFFER, SCRIPTS };
+enum { ANSWER_MOST = 1000 << 10, READ_SIZE = 64 << 10 };
 
-struct script_server {
-	const struct script_bounds *bounds;
-	struct site_script *scripts[SCRIPTS_MOST]; /* the last one used stands first */
+static const char *const names[SCRIPTS] = {"job_submit", "burst_buffer"};
+
+/* A line, taken apart. */
+struct serve_request {
+	char script[16], function[64];
+	json_t *body; /* NULL: it is no JSON */
 };
 
-struct script_server *script_server_new(const struct script_bounds *bounds)
+struct script_server {
+	struct site_script *scripts[SCRIPTS]; /* NULL: there is no such script */
+};
+
+struct script_server *script_server_new(const struct script_paths *paths, const struct script_bounds *bounds)
 {
+	const char *files[SCRIPTS] = {paths->job_submit, paths->burst_buffer};
 	struct script_server *server = xcalloc(1, sizeof *server);
 
-	server->bounds = bounds;
+	for (int i = 0; i < SCRIPTS; i++)
+		server->scripts[i] = files[i] && *files[i] ? site_script_new(files[i], bounds) : NULL;
 	return server;
 }
 
 void script_server_free(struct script_server *server)
 {
-	for (int i = 0; i < SCRIPTS_MOST; i++)
+	for (int i = 0; i < SCRIPTS; i++)
 		if (server->scripts[i])
 			site_script_free(server->scripts[i]);
 	free(server);
 }
 
-/* Returns the script of this file. The one that was not used for longest gives way to a new one. */
-static struct site_script *serve_script(struct script_server *server, const char *path)
+/* Returns the script of this name; NULL: there is none. */
+static struct site_script *serve_script(const struct script_server *server, const char *name)
 {
-	struct site_script *found = NULL;
-	int i = 0;
+	for (int i = 0; i < SCRIPTS; i++)
+		if (strcmp(names[i], name) == 0)
+			return server->scripts[i];
+	return NULL;
+}
 
-	while (i < SCRIPTS_MOST - 1 && server->scripts[i] && strcmp(site_script_path(server->scripts[i]), path) != 0)
-		i++;
-	found = server->scripts[i];
-	if (found && strcmp(site_script_path(found), path) != 0) {
-		site_script_free(found);
-		found = NULL;
-	}
-	if (!found)
-		found = site_script_new(path, server->bounds);
-	memmove(server->scripts + 1, server->scripts, (size_t)i * sizeof *server->scripts);
-	server->scripts[0] = found;
-	return found;
+/* Take the first word of a line. Returns false if it is longer than `size`, or followed by nothing. */
+static bool serve_word(const char **line, size_t *length, char *word, size_t size)
+{
+	const char *end = memchr(*line, ' ', *length);
+	size_t count = end ? (size_t)(end - *line) : size;
+
+	if (count >= size)
+		return false;
+	memcpy(word, *line, count);
+	word[count] = '\0';
+	*line += count + 1;
+	*length -= count + 1;
+	return true;
+}
+
+/* Take a line apart. */
+static bool serve_read(struct serve_request *r, const char *line, size_t length)
+{
+	if (!serve_word(&line, &length, r->script, sizeof r->script) ||
+	    !serve_word(&line, &length, r->function, sizeof r->function))
+		return false;
+	r->body = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
+	return true;
 }
 
 static bool serve_is_function(const char *name)
@@ -92,21 +116,15 @@ static bool serve_are_files(const json_t *files)
 	return json_is_object(files);
 }
 
-/* Returns what is wrong with a request, or NULL. */
-static const char *serve_objection(const json_t *request)
+/* Returns what is wrong with the body of a request, or NULL. */
+static const char *serve_body_objection(const struct serve_request *r)
 {
-	const char *file = json_string_value(json_object_get(request, "file"));
-	const char *function = json_string_value(json_object_get(request, "function"));
-	const json_t *desc = json_object_get(request, "desc"), *rec = json_object_get(request, "rec");
-	const json_t *parts = json_object_get(request, "parts"), *uid = json_object_get(request, "uid");
+	const json_t *desc = json_object_get(r->body, "desc"), *rec = json_object_get(r->body, "rec");
+	const json_t *parts = json_object_get(r->body, "parts"), *uid = json_object_get(r->body, "uid");
 
-	if (!json_is_object(request))
-		return "the request is no JSON object";
-	if (!file || *file != '/')
-		return "\"file\" of the request is no absolute path";
-	if (!function || !serve_is_function(function))
-		return "\"function\" of the request is no function of a site's script";
-	if (!script_result_is_stage(function) && !json_is_object(desc))
+	if (!json_is_object(r->body))
+		return "the body of the request is no JSON object";
+	if (!script_result_is_stage(r->function) && !json_is_object(desc))
 		return "\"desc\" of the request is no object";
 	if (rec && !json_is_object(rec))
 		return "\"rec\" of the request is no object";
@@ -114,27 +132,31 @@ static const char *serve_objection(const json_t *request)
 		return "\"parts\" of the request is no array";
 	if (uid && !json_is_integer(uid))
 		return "\"uid\" of the request is no number";
-	if (!serve_are_files(json_object_get(request, "files")))
+	if (!serve_are_files(json_object_get(r->body, "files")))
 		return "\"files\" of the request is no object of texts";
-	return serve_are_texts(json_object_get(request, "args")) ? NULL : "\"args\" of the request is no array of texts";
+	return serve_are_texts(json_object_get(r->body, "args")) ? NULL : "\"args\" of the request is no array of texts";
+}
+
+/* Returns what is wrong with a request, or NULL. */
+static const char *serve_objection(const struct script_server *server, const struct serve_request *r)
+{
+	if (!serve_is_function(r->function))
+		return "the request names no function of a site's script";
+	if (!serve_script(server, r->script))
+		return "there is no file for the script of the request; set it in section \"hooks\" of rota.conf and restart "
+		       "runnerd";
+	return serve_body_objection(r);
 }
 
 /* Write the answer as a line. One that is too long becomes an error. */
-static char *serve_line(json_t *answer, json_t *id)
+static char *serve_line(json_t *answer)
 {
-	char *text, *line;
+	char *text = json_dumps(answer, JSON_COMPACT), *line;
 
-	json_object_set(answer, "id", id);
-	text = json_dumps(answer, JSON_COMPACT);
 	if (!text || strlen(text) > ANSWER_MOST) {
 		free(text);
-		json_object_clear(answer);
-		json_object_set(answer, "id", id);
-		json_object_set_new(answer, "error", json_string("the script's answer is too long"));
-		text = json_dumps(answer, JSON_COMPACT);
+		text = xstrdup("{\"error\":\"the script's answer is too long\"}");
 	}
-	if (!text)
-		die("out of memory");
 	line = xasprintf("%s\n", text);
 	free(text);
 	return line;
@@ -142,20 +164,15 @@ static char *serve_line(json_t *answer, json_t *id)
 
 char *script_server_answer(struct script_server *server, const char *line, size_t length)
 {
-	json_error_t error;
-	json_t *request = json_loadb(line, length, JSON_ALLOW_NUL, &error), *answer, *id = json_object_get(request, "id");
-	const char *objection = serve_objection(request), *file;
-	char *text;
+	struct serve_request r = {0};
+	const char *objection =
+		serve_read(&r, line, length) ? serve_objection(server, &r) : "the request is no line SCRIPT FUNCTION BODY";
+	json_t *answer = objection ? json_pack("{s:s}", "error", objection)
+				   : site_script_call(serve_script(server, r.script), r.function, r.body);
+	char *text = serve_line(answer);
 
-	if (objection) {
-		answer = json_pack("{s:s}", "error", objection);
-	} else {
-		file = json_string_value(json_object_get(request, "file"));
-		answer = site_script_call(serve_script(server, file), request);
-	}
-	text = serve_line(answer, id ? id : json_null());
 	json_decref(answer);
-	json_decref(request);
+	json_decref(r.body);
 	return text;
 }
 

@@ -1,4 +1,4 @@
-/* script_serve.h - answers requests to call functions of a site's scripts. */
+/* script_serve.h - answers requests to call functions of the site's scripts. */
 #ifndef ROTA_RUNNER_SCRIPT_SERVE_H
 #define ROTA_RUNNER_SCRIPT_SERVE_H
 
@@ -12,11 +12,16 @@ enum { SCRIPT_LINE_MOST = 2 << 20 }; /* longest request in bytes; what runnerd p
 
 struct script_server;
 
+/* Files of the scripts; NULL or "": none. */
+struct script_paths {
+	const char *job_submit, *burst_buffer;
+};
+
 /* The caller keeps `bounds`. */
-struct script_server *script_server_new(const struct script_bounds *bounds);
+struct script_server *script_server_new(const struct script_paths *paths, const struct script_bounds *bounds);
 void script_server_free(struct script_server *server);
 
-/* Answer one request, a line without its end. Returns the malloc'ed answer, a line with its end. */
+/* Answer one request "SCRIPT FUNCTION BODY", a line without its end. Returns the malloc'ed answer, a line with its end. */
 char *script_server_answer(struct script_server *server, const char *line, size_t length);
 
 /* Read requests from the descriptor `in` and write answers to `out`, one a line, until there are no more. Returns false with an error

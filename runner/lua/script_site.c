@@ -46,6 +46,7 @@ struct site_script {
 /* One call under way. The pointers outside of Lua are freed after a stop too. */
 struct site_call {
 	struct site_script *script;
+	const char *function;
 	const json_t *request;
 	char *text; /* of the file, while it is compiled */
 	size_t length;
@@ -79,11 +80,6 @@ void site_script_free(struct site_script *s)
 	site_drop_state(s);
 	free(s->path);
 	free(s);
-}
-
-const char *site_script_path(const struct site_script *s)
-{
-	return s->path;
 }
 
 /* Returns true if the two describe the same file with the same content. */
@@ -241,7 +237,7 @@ static json_t *site_answer(lua_State *L, struct site_call *call, const char *nam
 static int site_call_function(lua_State *L)
 {
 	struct site_call *call = lua_touserdata(L, 1);
-	const char *name = json_string_value(json_object_get(call->request, "function"));
+	const char *name = call->function;
 	const json_t *job = json_object_get(call->request, "desc");
 	int count = 0, files = lua_gettop(L) + 1;
 
@@ -341,9 +337,9 @@ static json_t *site_finish(struct site_call *call, enum script_stop stop)
 	return site_error(script_limit_where(), what);
 }
 
-json_t *site_script_call(struct site_script *s, const json_t *request)
+json_t *site_script_call(struct site_script *s, const char *function, const json_t *request)
 {
-	struct site_call call = {.script = s, .request = request};
+	struct site_call call = {.script = s, .function = function, .request = request};
 	enum script_stop stop = SCRIPT_STOP_NONE;
 	json_t *answer;
 

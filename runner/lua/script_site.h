@@ -17,11 +17,9 @@ struct site_script;
 /* Make the script in the file `path`. The file is read when the script is called. The caller keeps `bounds`. */
 struct site_script *site_script_new(const char *path, const struct script_bounds *bounds);
 void site_script_free(struct site_script *script);
-const char *site_script_path(const struct site_script *script);
 
-/* Call a function with what the request has ("function", "desc", "rec", "parts", "uid", "args", "job_info",
- * "files"). Returns a new answer
- * without "id": {"rc", ...} or {"error"}. */
-json_t *site_script_call(struct site_script *script, const json_t *request);
+/* Call a function with what the request has ("desc", "rec", "parts", "uid", "args", "job_info", "files"). Returns a new answer:
+ * {"rc", ...} or {"error"}. */
+json_t *site_script_call(struct site_script *script, const char *function, const json_t *request);
 
 #endif

@@ -1,4 +1,4 @@
-/* script_serve_fuzz.c - libFuzzer on the requests of rota-lua serve. Each line gets one answer, a JSON object. An object of the input is
+/* script_serve_fuzz.c - libFuzzer on the requests of rota-lua serve. Each line gets one answer, a JSON object. An object in the input is
  * also given to a script as a job, with its texts as files: what the script leaves alone is no change. */
 #include <jansson.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ static void make_server(void)
 		abort();
 	close(fd);
 	atexit(remove_script);
-	server = script_server_new(&bounds);
+	server = script_server_new(&(struct script_paths){.job_submit = path, .burst_buffer = path}, &bounds);
 }
 
 /* Answer a line, and return the answer, which must be an object. */
@@ -53,23 +53,20 @@ static json_t *answer_line(const char *line, size_t length)
 	char *text = script_server_answer(server, line, length);
 	json_t *answer = json_loads(text, JSON_ALLOW_NUL, NULL);
 
-	if (!json_is_object(answer) || !json_object_get(answer, "id") || strchr(text, '\n') != text + strlen(text) - 1)
+	if (!json_is_object(answer) || strchr(text, '\n') != text + strlen(text) - 1)
 		abort();
 	free(text);
 	return answer;
 }
 
-/* Answer a request for the script. Takes the request. */
-static json_t *answer_request(json_t *request)
+/* Answer a request. Frees its body. */
+static json_t *answer_request(const char *head, json_t *body)
 {
-	char *line;
-	json_t *answer;
+	char *text = json_dumps(body, JSON_COMPACT), *line = xasprintf("%s %s", head, text);
+	json_t *answer = answer_line(line, strlen(line));
 
-	json_object_set_new(request, "file", json_string(path));
-	json_object_set_new(request, "id", json_integer(1));
-	line = json_dumps(request, JSON_COMPACT);
-	json_decref(request);
-	answer = answer_line(line, strlen(line));
+	json_decref(body);
+	free(text);
 	free(line);
 	return answer;
 }
@@ -77,8 +74,7 @@ static json_t *answer_request(json_t *request)
 /* Give the object to the script as a job. */
 static void give_job(json_t *job)
 {
-	json_t *answer =
-		answer_request(json_pack("{s:s, s:O, s:[O]}", "function", "slurm_job_submit", "desc", job, "parts", job));
+	json_t *answer = answer_request("job_submit slurm_job_submit", json_pack("{s:O, s:[O]}", "desc", job, "parts", job));
 
 	if (json_object_size(json_object_get(answer, "changes")) && !json_object_get(answer, "error")) {
 		const char *key;
@@ -101,8 +97,8 @@ static void give_files(json_t *files)
 	json_object_foreach (files, name, value) {
 		json_array_append_new(names, json_string(name));
 	}
-	json_decref(answer_request(json_pack("{s:s, s:o, s:O, s:O}", "function", "slurm_bb_paths", "args", names, "files", files,
-					     "job_info", files)));
+	json_decref(answer_request("burst_buffer slurm_bb_paths",
+				   json_pack("{s:o, s:O, s:O}", "args", names, "files", files, "job_info", files)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -118,8 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		give_job(object);
 		give_files(object);
 	}
-	if (!json_object_get(object, "file")) /* the input names no file of this machine */
-		json_decref(answer_line((const char *)data, size));
+	json_decref(answer_line((const char *)data, size));
 	json_decref(object);
 	return 0;
 }

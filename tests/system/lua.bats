@@ -40,7 +40,7 @@ install_script() {
 
 # submit_request ID [NAME]: a request of job_submit.
 submit_request() {
-	printf '{"id":%s,"script":"job_submit","function":"slurm_job_submit","desc":{"name":"%s"},"parts":[],"uid":1000}\n' "$1" "${2:-a}"
+	printf '%s job_submit slurm_job_submit {"desc":{"name":"%s"},"parts":[],"uid":1000}\n' "$1" "${2:-a}"
 }
 
 # ask [USER]: send the lines of standard input to runnerd, as this user, and print the answers.
@@ -58,8 +58,8 @@ serve() {
 	local name=$1
 	shift
 	cat >"$BATS_TEST_TMPDIR/$name.lua"
-	printf '{"id":1,"file":"%s","function":"slurm_job_submit","desc":{"name":"x","environment":{"A":"b"}},"parts":[{"name":"p"}],"uid":5}\n' \
-		"$BATS_TEST_TMPDIR/$name.lua" | timeout 60 rota-lua serve "$@"
+	timeout 60 rota-lua serve --job-submit "$BATS_TEST_TMPDIR/$name.lua" "$@" \
+		<<<'job_submit slurm_job_submit {"desc":{"name":"x","environment":{"A":"b"}},"parts":[{"name":"p"}],"uid":5}'
 }
 
 # call FUNCTION [REQUEST]: let rota-lua call a function of the script bb.lua. The answer is in `answer`, the output in `output`.
@@ -172,8 +172,8 @@ bb() {
 			return slurm.ESLURM_INVALID_TIME_LIMIT
 		end
 	END
-	[ "$(jq -cS '[.id, .rc, .changes, .user]' <<<"$output")" = \
-		'[1,2051,{"environment":{"A":null,"C":"d"},"name":null,"partition":"pp","time_limit":1530},["5%"]]' ]
+	[ "$(jq -cS '[.rc, .changes, .user]' <<<"$output")" = \
+		'[2051,{"environment":{"A":null,"C":"d"},"name":null,"partition":"pp","time_limit":1530},["5%"]]' ]
 }
 
 @test "serve: a call sees nothing of an earlier one" {
@@ -191,9 +191,9 @@ bb() {
 		slurm.log_info("loaded")
 	END
 	for i in 1 2 3; do
-		printf '{"id":%s,"file":"%s","function":"slurm_job_submit","desc":{}}\n' "$i" "$BATS_TEST_TMPDIR/leak.lua"
+		echo 'job_submit slurm_job_submit {"desc":{}}'
 	done >"$BATS_TEST_TMPDIR/requests"
-	run rota-lua serve <"$BATS_TEST_TMPDIR/requests"
+	run rota-lua serve --job-submit "$BATS_TEST_TMPDIR/leak.lua" <"$BATS_TEST_TMPDIR/requests"
 	[ "$(jq -r .changes.comment <<<"$output" | sort -u)" = "1 1 true" ]
 	[ "$(jq -c '.log | length' <<<"$output" | tr '\n' ' ')" = "1 0 0 " ] # the text of the file is the same, and so is what it logs
 }
@@ -226,16 +226,16 @@ bb() {
 			for i = 1, 3 do assert(io.open(path_file):read(i):sub(1, 1) == "C") end
 		end
 	END
-	run rota-lua serve <<-END
-		{"id":1,"file":"$BATS_TEST_TMPDIR/files.lua","function":"slurm_bb_job_process","args":["/s"],"files":{"/s":"#!/bin/sh\n 0x10 x\nend"}}
-		{"id":2,"file":"$BATS_TEST_TMPDIR/files.lua","function":"slurm_bb_paths","args":["1","/s","/p"],"files":{"/s":"a","/p":""}}
-		{"id":3,"file":"$BATS_TEST_TMPDIR/files.lua","function":"slurm_bb_job_process","args":["/s"]}
-		{"id":4,"file":"$BATS_TEST_TMPDIR/files.lua","function":"slurm_bb_paths","args":["/s"],"files":{"/s":5}}
+	run rota-lua serve --burst-buffer "$BATS_TEST_TMPDIR/files.lua" <<-'END'
+		burst_buffer slurm_bb_job_process {"args":["/s"],"files":{"/s":"#!/bin/sh\n 0x10 x\nend"}}
+		burst_buffer slurm_bb_paths {"args":["1","/s","/p"],"files":{"/s":"a","/p":""}}
+		burst_buffer slurm_bb_job_process {"args":["/s"]}
+		burst_buffer slurm_bb_paths {"args":["/s"],"files":{"/s":5}}
 	END
-	[ "$(jq -c 'select(.id == 1) | [.rc, .message, .files, [.log[].text]]' <<<"$output")" = '[0,"#!/bin/sh|16| x\nend3",{},["a line","and 5"]]' ]
-	[ "$(jq -c 'select(.id == 2) | [.rc, .files]' <<<"$output")" = '[0,{"/p":"C=1\nB=2\n"}]' ]
-	[[ $(jq -r 'select(.id == 3) | .error' <<<"$output") == *"nil value (global 'io')"* ]]
-	[[ $(jq -r 'select(.id == 4) | .error' <<<"$output") == *'"files"'* ]]
+	[ "$(jq -c '[.rc, .message, .files, [.log[].text]]' <<<"${lines[0]}")" = '[0,"#!/bin/sh|16| x\nend3",{},["a line","and 5"]]' ]
+	[ "$(jq -c '[.rc, .files]' <<<"${lines[1]}")" = '[0,{"/p":"C=1\nB=2\n"}]' ]
+	[[ $(jq -r .error <<<"${lines[2]}") == *"nil value (global 'io')"* ]]
+	[[ $(jq -r .error <<<"${lines[3]}") == *'"files"'* ]]
 }
 
 # Scripts that want more than they may. Each is followed by a good call in the same process.
@@ -246,11 +246,11 @@ bb() {
 			printf 'if desc.name == "good" then return 0 end\ndo %s end\nreturn 0\nend\n' "$body"
 		} >"$BATS_TEST_TMPDIR/hostile.lua"
 		for name in bad good; do
-			printf '{"id":"%s","file":"%s","function":"slurm_job_submit","desc":{"name":"%s"}}\n' "$name" "$BATS_TEST_TMPDIR/hostile.lua" "$name"
+			printf 'job_submit slurm_job_submit {"desc":{"name":"%s"}}\n' "$name"
 		done >"$BATS_TEST_TMPDIR/requests"
-		run timeout 60 rota-lua serve --seconds 1 --instructions 20000000 --memory-mb 16 <"$BATS_TEST_TMPDIR/requests"
-		[ "$status" = 0 ] && [[ $(jq -r 'select(.id == "bad") | .error' <<<"$output") == *$expected* ]] &&
-			[ "$(jq -r 'select(.id == "good") | .rc' <<<"$output")" = 0 ] || { echo "$body: $output"; false; }
+		run timeout 60 rota-lua serve --job-submit "$BATS_TEST_TMPDIR/hostile.lua" --seconds 1 --instructions 20000000 --memory-mb 16 \
+			<"$BATS_TEST_TMPDIR/requests"
+		[ "$status" = 0 ] && [[ $(jq -r .error <<<"${lines[0]}") == *$expected* ]] && [ "$(jq -r .rc <<<"${lines[1]}")" = 0 ] || { echo "$body: $output"; false; }
 	done <<-'END'
 		hostile.lua:3: the script took|while true do end
 		hostile.lua:3: the script took|while true do pcall(function() while true do end end) end
@@ -294,41 +294,41 @@ bb() {
 
 @test "serve: wrong requests, a missing function and a missing file are errors of the call" {
 	echo 'x = 1' >"$BATS_TEST_TMPDIR/empty.lua"
-	run rota-lua serve <<-END
+	run rota-lua serve --job-submit "$BATS_TEST_TMPDIR/empty.lua" --burst-buffer "$BATS_TEST_TMPDIR/none.lua" <<-END
 		nonsense
-		{"id":2}
-		{"id":3,"file":"relative","function":"slurm_job_submit","desc":{}}
-		{"id":4,"file":"$BATS_TEST_TMPDIR/empty.lua","function":"pcall","desc":{}}
-		{"id":5,"file":"$BATS_TEST_TMPDIR/empty.lua","function":"slurm_job_submit"}
-		{"id":6,"file":"$BATS_TEST_TMPDIR/empty.lua","function":"slurm_job_submit","desc":{}}
-		{"id":7,"file":"$BATS_TEST_TMPDIR/empty.lua","function":"slurm_job_modify","desc":{},"rec":{}}
-		{"id":8,"file":"$BATS_TEST_TMPDIR/none.lua","function":"slurm_job_submit","desc":{}}
-		{"id":9,"file":"$BATS_TEST_TMPDIR/empty.lua","function":"slurm_bb_setup","args":[5]}
-		{"id":10,"file":"$BATS_TEST_TMPDIR","function":"slurm_bb_setup","args":[]}
+		other slurm_job_submit {"desc":{}}
+		job_submit slurm_job_submit nonsense
+		job_submit pcall {"desc":{}}
+		job_submit slurm_job_submit {}
+		job_submit slurm_job_submit {"desc":{}}
+		job_submit slurm_job_modify {"desc":{},"rec":{}}
+		burst_buffer slurm_bb_setup {}
+		burst_buffer slurm_bb_setup {"args":[5]}
 	END
 	[ "$status" = 0 ]
-	error() { jq -r "select(.id == $1) | .error" <<<"$output"; }
-	[ "$(wc -l <<<"$output")" = 10 ]
-	[[ $(error null) == *"no JSON object"* ]]
-	[[ $(error 2) == *'"file"'* ]]
-	[[ $(error 3) == *"no absolute path"* ]]
-	[[ $(error 4) == *'"function"'* ]]
-	[[ $(error 5) == *'"desc"'* ]]
-	[[ $(error 6) == *"has no function slurm_job_submit"* ]]
-	[ "$(jq -c 'select(.id == 7) | .rc' <<<"$output")" = 0 ]
-	[[ $(error 8) == *"No such file"* ]]
-	[[ $(error 9) == *'"args"'* ]]
-	[[ $(error 10) == *"is no file"* ]]
+	[ "${#lines[@]}" = 9 ]
+	error() { jq -r .error <<<"${lines[$1]}"; }
+	[[ $(error 0) == *"no line SCRIPT FUNCTION BODY"* ]]
+	[[ $(error 1) == *"no file for the script"* ]]
+	[[ $(error 2) == *"no JSON object"* ]]
+	[[ $(error 3) == *"no function"* ]]
+	[[ $(error 4) == *'"desc"'* ]]
+	[[ $(error 5) == *"has no function slurm_job_submit"* ]]
+	[ "$(jq -c .rc <<<"${lines[6]}")" = 0 ]
+	[[ $(error 7) == *"No such file"* ]]
+	[[ $(error 8) == *'"args"'* ]]
+	run rota-lua serve --job-submit "$BATS_TEST_TMPDIR" <<<'job_submit slurm_job_submit {"desc":{}}'
+	[[ $(error 0) == *"is no file"* ]]
 }
 
 @test "serve: the process can start no process, open no socket and write no file" {
 	sanitized && skip "sanitizers need more system calls"
 	printf 'function slurm_job_submit() return 0 end\n' >"$BATS_TEST_TMPDIR/a.lua"
 	mkfifo "$BATS_TEST_TMPDIR/in"
-	rota-lua serve <"$BATS_TEST_TMPDIR/in" >"$BATS_TEST_TMPDIR/out" &
+	rota-lua serve --job-submit "$BATS_TEST_TMPDIR/a.lua" <"$BATS_TEST_TMPDIR/in" >"$BATS_TEST_TMPDIR/out" &
 	pid=$!
 	exec 7>"$BATS_TEST_TMPDIR/in"
-	printf '{"id":1,"file":"%s","function":"slurm_job_submit","desc":{}}\n' "$BATS_TEST_TMPDIR/a.lua" >&7
+	echo 'job_submit slurm_job_submit {"desc":{}}' >&7
 	eventually grep -q '"rc":0' "$BATS_TEST_TMPDIR/out"
 	grep -q '^Seccomp:.2' "/proc/$pid/status"
 	grep -q '^NoNewPrivs:.1' "/proc/$pid/status"
@@ -342,11 +342,15 @@ bb() {
 @test "runnerd calls functions of the configured scripts for root, for jobmgrd and for its own account" {
 	answer=$(submit_request 7 some | ask)
 	[ "$(jq -c '[.id, .rc, .changes]' <<<"$answer")" = '[7,0,{"comment":"some"}]' ]
-	request='{"id":"x","script":"burst_buffer","function":"slurm_bb_job_process","args":["/s","1000","100"],"job_info":{"account":"phys"},"file":"/etc/passwd"}'
-	[ "$(ask <<<"$request" | jq -c '[.id, .rc, .message]')" = '["x",0,"/s phys"]' ]
+	request='9 burst_buffer slurm_bb_job_process {"args":["/s","1000","100"],"job_info":{"account":"phys"}}'
+	[ "$(ask <<<"$request" | jq -c '[.id, .rc, .message]')" = '[9,0,"/s phys"]' ]
 	[ "$(ask <<<"${request/1000/0}" | jq -c '[.rc, .message]')" = '[-1,"not root"]' ]
-	[[ $(ask <<<'{"id":8,"script":"/etc/passwd","function":"slurm_bb_setup"}' | jq -r .error) == *neither* ]]
-	[[ $(ask <<<'nonsense' | jq -r .error) == *"no JSON object"* ]]
+	[[ $(ask <<<'8 /etc/passwd slurm_bb_setup {}' | jq -r .error) == *"no file for the script"* ]]
+	[[ $(ask <<<'8 job_submit slurm_job_submit nonsense' | jq -r .error) == *"no JSON object"* ]]
+	for line in nonsense '' 'x job_submit slurm_job_submit {}' 5; do
+		run ask <<<"$line"
+		[ "$output" = closed ]
+	done
 	[ -n "$(workers)" ]
 	if [ "$(id -u)" = 0 ]; then
 		for user in rota "$LUA_HOOK"; do

@@ -65,22 +65,24 @@ static void done(const json_t *answer, const struct err *e, void *arg)
 /* Call a function with the text as its argument. *end becomes -1 after a failure, else "rc" and 1. */
 static struct hook_call *ask(const char *text, int *end)
 {
-	json_t *request = json_pack("{s:s, s:s, s:[s], s:i}", "script", "burst_buffer", "function", "slurm_bb_setup", "args",
-				    text, "id", 77);
-	struct hook_call *call = hook_call(client, request, call_seconds, done, end);
+	char *body = xasprintf("{\"args\":[\"%s\"]}", text);
+	struct hook_request request = {
+		.script = "burst_buffer", .function = "slurm_bb_setup", .body = body, .seconds = call_seconds};
+	struct hook_call *call = hook_call(client, &request, done, end);
 
 	*end = 0;
-	json_decref(request);
+	free(body);
 	return call;
 }
 
 /* Read one request on the test's end. Returns its argument, and its id. */
 static char *receive(json_int_t *id)
 {
+	static const char head[] = " burst_buffer slurm_bb_setup ";
 	char line[4096];
 	size_t length = 0;
 	json_t *request;
-	char *text;
+	char *text, *body;
 
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	if (runnerd < 0)
@@ -88,9 +90,10 @@ static char *receive(json_int_t *id)
 	do
 		assert_int_equal(read(runnerd, line + length, 1), 1);
 	while (line[length++] != '\n');
-	request = json_loadb(line, length, 0, NULL);
-	*id = json_integer_value(json_object_get(request, "id"));
-	assert_string_equal(json_string_value(json_object_get(request, "script")), "burst_buffer");
+	line[length] = '\0';
+	*id = strtoll(line, &body, 10);
+	assert_int_equal(strncmp(body, head, strlen(head)), 0);
+	request = json_loads(body + strlen(head), 0, NULL);
 	text = xstrdup(json_string_value(json_array_get(json_object_get(request, "args"), 0)));
 	json_decref(request);
 	return text;
@@ -122,8 +125,8 @@ static void test_answers(void **state)
 	assert_string_equal(texts[0], "one");
 	assert_string_equal(texts[1], "two");
 	assert_int_not_equal(ids[0], ids[1]);
-	snprintf(line, sizeof line, "{\"id\":%d,\"rc\":0,\"message\":\"b\"}\n{\"id\":%d,\"rc\":5,\"message\":\"a\"}\n",
-		 (int)ids[1], (int)ids[0]);
+	snprintf(line, sizeof line, "%d {\"rc\":0,\"message\":\"b\"}\n%d {\"rc\":5,\"message\":\"a\"}\n", (int)ids[1],
+		 (int)ids[0]);
 	reply(line);
 	loop_until_ended(&first);
 	assert_int_equal(second, 1);
@@ -143,7 +146,7 @@ static void test_broken_script(void **state)
 	serve();
 	ask("x", &end);
 	free(receive(&id));
-	snprintf(line, sizeof line, "{\"id\":%d,\"error\":\"a.lua:3: oh\"}\n", (int)id);
+	snprintf(line, sizeof line, "%d {\"error\":\"a.lua:3: oh\"}\n", (int)id);
 	reply(line);
 	loop_until_ended(&end);
 	assert_int_equal(end, -1);
@@ -200,7 +203,7 @@ static void test_too_slow(void **state)
 	loop_until_ended(&end);
 	assert_int_equal(end, -1);
 	assert_non_null(strstr(word, "not answered for 1 seconds"));
-	snprintf(line, sizeof line, "{\"id\":%d,\"rc\":0,\"message\":\"late\"}\n", (int)id);
+	snprintf(line, sizeof line, "%d {\"rc\":0,\"message\":\"late\"}\n", (int)id);
 	reply(line);
 	event_base_loop(base, EVLOOP_ONCE);
 	assert_int_equal(answered, 0);
@@ -225,10 +228,10 @@ static void test_cancelled(void **state)
 		assert_int_equal(read(runnerd, line + length, 1), 1);
 	while (line[length++] != '\n');
 	line[length] = '\0';
-	snprintf(expected, sizeof expected, "{\"cancel\":%d}\n", (int)ids[0]);
+	snprintf(expected, sizeof expected, "%d cancel\n", (int)ids[0]);
 	assert_string_equal(line, expected);
-	snprintf(line, sizeof line, "{\"id\":%d,\"rc\":0,\"message\":\"a\"}\n{\"id\":%d,\"rc\":0,\"message\":\"b\"}\n",
-		 (int)ids[0], (int)ids[1]);
+	snprintf(line, sizeof line, "%d {\"rc\":0,\"message\":\"a\"}\n%d {\"rc\":0,\"message\":\"b\"}\n", (int)ids[0],
+		 (int)ids[1]);
 	reply(line);
 	loop_until_ended(&second);
 	assert_int_equal(first, 0);
@@ -292,6 +295,30 @@ static void test_nonsense(void **state)
 	assert_non_null(strstr(word, "no answer"));
 }
 
+/* What a script's process wrote harms its own call alone. */
+static void test_nonsense_of_one(void **state)
+{
+	static const char *const bodies[] = {"", "[1]", "{\"rc\":", "{\"rc\":\"0\"}", "null"};
+	int end, other;
+	json_int_t id, other_id;
+	char *line;
+
+	(void)state;
+	serve();
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+		ask("x", &end);
+		ask("y", &other);
+		free(receive(&id));
+		free(receive(&other_id));
+		line = xasprintf("%d %s\n%d {\"rc\":0,\"message\":\"a\"}\n", (int)id, bodies[i], (int)other_id);
+		reply(line);
+		free(line);
+		loop_until_ended(&other);
+		assert_int_equal(end, -1);
+		assert_int_equal(other, 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +331,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_too_long, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reads_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nonsense, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_nonsense_of_one, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
