@@ -113,6 +113,9 @@ scratch_of() {
 	[[ $output != *"$job.1"* ]]
 	run -0 rota stage --all
 	[[ $output == *"$job.1"*"in"*"done"*"$BATS_TEST_TMPDIR/archive/"* ]]
+	run -0 rota show --wide "$job"
+	[[ $output == *"$job.1"*" in "*done*" 2 "*"$BATS_TEST_TMPDIR/archive/"*"$job.2"*" out "*done*"$BATS_TEST_TMPDIR/results/"* ]]
+	rota show --json "$job" | jq -e '.jobs[0].transfers | map(.state) == ["done", "done", "dropped"]'
 }
 
 @test "a job that fails keeps its data: retry transfers it, drop removes it" {

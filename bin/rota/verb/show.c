@@ -9,6 +9,7 @@
 #include "bin/rota/print/show_job.h"
 #include "bin/rota/print/show_step.h"
 #include "bin/rota/print/stats.h"
+#include "bin/rota/print/transfers.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
 #include "bin/rota/steps/substep.h"
@@ -34,7 +35,7 @@ struct show_line {
 /* Print a job with its steps. */
 static void whole_print(const json_t *job, bool wide, bool hooks)
 {
-	const json_t *steps = json_object_get(job, "steps"), *step;
+	const json_t *steps = json_object_get(job, "steps"), *transfers = json_object_get(job, "transfers"), *step;
 	json_t *said = json_object(), *attempts = json_array();
 	size_t i;
 
@@ -45,6 +46,10 @@ static void whole_print(const json_t *job, bool wide, bool hooks)
 	}
 	show_step_table(steps, wide);
 	attempts_print(job, attempts, wide);
+	if (json_array_size(transfers)) {
+		putchar('\n');
+		transfers_print(transfers, wide);
+	}
 	json_decref(attempts);
 	json_decref(said);
 }
