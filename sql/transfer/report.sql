@@ -69,18 +69,26 @@ end $$;
 comment on function internal.transfer_kept(bigint, rota.transfer) is
 	'The drop of a job''s folder is not to be made: a stage-out failed, or another step, whose node makes the drop too, and the data is wanted then.';
 
+create function internal.transfer_target(p_uid int, p_place text, p_destination text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select encode(sha256(convert_to(concat_ws(E'\n', p_uid, p_place, p_destination), 'UTF8')), 'hex');
+$$;
+comment on function internal.transfer_target(int, text, text) is 'What a stage-in of this user writes to: the column target of rota.transfer_run.';
+
 create function internal.transfer_known(p_uid int, p_transfer rota.transfer, p_place text, p_print text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_known boolean;
 begin
-	return coalesce((
-		select t.source = p_transfer.source and r.print = p_print and r.state in ('done', 'reused')
-		from transfer t
-		join transfer_run r on r.job_id = t.job_id and r.transfer = t.transfer and r.place = p_place
-		join job j on j.job_id = t.job_id and j.uid = p_uid
-		where md5(t.destination) = md5(p_transfer.destination) and t.destination = p_transfer.destination
-			and t.direction = 'in' and (t.job_id, t.transfer) <> (p_transfer.job_id, p_transfer.transfer)
+	select t.source = p_transfer.source and r.print = p_print and r.state in ('done', 'reused') into v_known
+	from (select r.job_id, r.transfer, r.print, r.state
+		from transfer_run r
+		where r.target = internal.transfer_target(p_uid, p_place, p_transfer.destination)
+			and (r.job_id, r.transfer) <> (p_transfer.job_id, p_transfer.transfer)
 		order by r.began_at desc
-		limit 1), false);
+		limit 1) r
+	join transfer t on t.job_id = r.job_id and t.transfer = r.transfer;
+	return coalesce(v_known, false);
 end $$;
 comment on function internal.transfer_known(int, rota.transfer, text, text) is
 	'The latest transfer of this user to the same place came from the same source, which has not changed, and ended well.';
@@ -147,13 +155,14 @@ begin
 		raise exception 'there is no node "%"', v_node using errcode = 'RT422';
 	end if;
 	insert into transfer_run as r (job_id, transfer, place, state, by_job, step_id, attempt, node, print, files, bytes, checksum, message,
-		ended_at)
+		ended_at, target)
 	values (v_transfer.job_id, v_transfer.transfer, v_place, v_state, v_by, v_step, v_attempt, v_node, v_print,
 		internal.request_int(p_request, 'files', 9223372036854775807),
 		internal.request_int(p_request, 'bytes', 9223372036854775807),
 		nullif(left(internal.request_text(p_request, 'checksum'), 64), ''),
 		nullif(left(internal.request_text(p_request, 'message'), 400), ''),
-		case when v_state <> 'running' then clock_timestamp() end)
+		case when v_state <> 'running' then clock_timestamp() end,
+		case when v_transfer.direction = 'in' then internal.transfer_target(p_uid, v_place, v_transfer.destination) end)
 	on conflict (job_id, transfer, place) do update
 	set state = excluded.state, by_job = excluded.by_job, step_id = excluded.step_id, attempt = excluded.attempt,
 		node = excluded.node, tries = r.tries

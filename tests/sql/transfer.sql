@@ -62,6 +62,15 @@ select t.moved('alice', :l, 1, 'done') \g /dev/null
 select t.job_of('alice', '{"source": "/archive/y/"}') as m \gset
 select is(t.moved('alice', :m, 1, 'running'), '{}', 'nor if nobody knows whether it has changed');
 
+-- The latest is the one that began last, not that of the latest job.
+select t.moved('alice', :j, 1, 'running', '{"attempt": 5, "print": "p3"}'), t.moved('alice', :j, 1, 'done', '{"attempt": 5, "print": "p3"}') \g /dev/null
+select t.job_of('alice') as o, t.job_of('alice', '{"destination": "/pool/z"}') as z \gset
+select is(t.moved('alice', :o, 1, 'running', '{"print": "p3"}'), '{"reuse": true}', 'a transfer of an earlier job, made again, is the latest');
+select is(t.moved('alice', :z, 1, 'running', '{"print": "p3"}'), '{}', 'not at another place');
+select is((select count(distinct target) || ' ' || count(*) from rota.transfer_run where job_id in (:j, :b, :z) and transfer = 1), '3 3',
+	'users and places differ');
+select is((select count(target) from rota.transfer_run where transfer > 1), 0::bigint, 'only a stage-in has a target');
+
 -- A transfer that another one makes again.
 select is(t.refused(format('select t.job_of(%L, %L)', 'bob', jsonb_build_object('for_job', :j, 'for_transfer', 2))), 'RT422', 'not for a stranger');
 select t.job_of('alice', jsonb_build_object('for_job', :j, 'for_transfer', 2)) as again \gset

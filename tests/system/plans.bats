@@ -115,6 +115,17 @@ value() {
 	plans_within queue_at "select * from acct.queue_at('2026-01-01 12:00Z')" "set enable_seqscan = off"
 }
 
+@test "whether a transfer has been made before is asked of the latest one, at the end of an index" {
+	superuser "insert into rota.transfer (job_id, transfer, direction, mode, on_fail, source, destination, checksum, reuse, prefer)
+		select job_id, 1, 'in', 'copy', 'keep', '/archive', '/pool/x', false, true, false from rota.job;
+		insert into rota.transfer_run (job_id, transfer, place, state, by_job, step_id, attempt, node, print, began_at, ended_at, target)
+		select job_id, 1, '', 'done', job_id, 0, 1, 'n1', 'p', submit_at, submit_at, internal.transfer_target(7, '', '/pool/x')
+		from rota.job;
+		analyze rota.transfer, rota.transfer_run"
+	[ "$(superuser "select count(*) from rota.transfer_run")" -gt 10000 ]
+	plans_within transfer_known "select internal.transfer_known(7, t, '', 'p') from rota.transfer t where job_id = 2500" "reset role"
+}
+
 @test "with the settings of docs/querying.md, a whole view is joined range by range and by the step" {
 	plan_is export_event "select * from acct.event where job_id < 2000" "set enable_partitionwise_join = on" "set enable_mergejoin = off" "set enable_nestloop = off"
 }
