@@ -2,11 +2,12 @@
  *
  * Called by: keeper_control.c, keeper_lease.c and keeper_memory.c, each with a cause of its own.
  * Invariants:
- * - The first cause is the step's cause.
+ * - The first cause is the step's cause. What comes after the tasks is none.
  * - SIGTERM, the grace time and SIGKILL follow each other without another message.
  * - A suspended step is resumed, since a stopped process does not handle SIGTERM. */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/clock.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -15,7 +16,8 @@ enum { AGAIN_USEC = 1000000 };
 
 bool keeper_ending_is_busy(const struct keeper *k)
 {
-	return k->live > 0 || (k->hook && k->hook->users && (k->phase < KEEPER_DONE || k->lease_lost));
+	return k->live > 0 || (k->hook && k->hook->users &&
+			       (k->phase < KEEPER_DONE || k->lease_lost || k->stage_out == KEEPER_STAGE_OUT_ENDING));
 }
 
 void keeper_ending_request(struct keeper *k, enum keeper_request request)
@@ -30,9 +32,23 @@ void keeper_ending_kill_by(struct keeper *k, int64_t at)
 		k->kill_at = at;
 }
 
+/* End the transfers after the tasks, or let them not begin. */
+static void cancel_stage_out(struct keeper *k)
+{
+	if (k->stage_out == KEEPER_STAGE_OUT_NONE)
+		k->stage_out = KEEPER_STAGE_OUT_UNWANTED;
+	if (k->stage_out != KEEPER_STAGE_OUT_RUNS)
+		return;
+	k->stage_out = KEEPER_STAGE_OUT_ENDING;
+	keeper_sweep_signal(k, SIGTERM);
+	k->kill_at = clock_boot_us() + (int64_t)k->order->grace_s * 1000000;
+}
+
 void keeper_ending_ask(struct keeper *k, const char *cause)
 {
 	keeper_ending_request(k, KEEPER_REQUEST_END);
+	if (k->phase == KEEPER_DONE && (!*cause || strcmp(cause, "cancelled") == 0))
+		cancel_stage_out(k);
 	if (*k->cause || k->phase == KEEPER_DONE)
 		return;
 	snprintf(k->cause, sizeof k->cause, "%s", *cause ? cause : "cancelled");

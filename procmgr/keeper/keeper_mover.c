@@ -91,6 +91,15 @@ bool keeper_mover_before(struct keeper *k)
 
 bool keeper_mover_after(struct keeper *k)
 {
-	bool well = k->exit_code == 0 && k->signal == 0 && !*k->cause && k->failure == KEEPER_FAILURE_NONE;
-	return !moves_here(k) || move(k, "stage_out", well ? "after" : "after-failure");
+	bool well = k->exit_code == 0 && k->signal == 0 && !*k->cause && k->failure == KEEPER_FAILURE_NONE, good;
+	if (!moves_here(k))
+		return true;
+	if (k->stage_out == KEEPER_STAGE_OUT_UNWANTED) {
+		snprintf(k->message, sizeof k->message, "stage_out: it was cancelled");
+		return false;
+	}
+	k->stage_out = KEEPER_STAGE_OUT_RUNS;
+	good = move(k, "stage_out", well ? "after" : "after-failure");
+	k->stage_out = KEEPER_STAGE_OUT_NONE;
+	return good;
 }

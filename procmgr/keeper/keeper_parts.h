@@ -119,6 +119,14 @@ enum keeper_request {
 	KEEPER_REQUEST_END, /* the control message `end` came, or the attempt is to end for another reason */
 };
 
+/* The transfers after the tasks. */
+enum keeper_stage_out {
+	KEEPER_STAGE_OUT_NONE, /* they have not begun, or have ended */
+	KEEPER_STAGE_OUT_RUNS,
+	KEEPER_STAGE_OUT_ENDING,   /* a cancel ends them */
+	KEEPER_STAGE_OUT_UNWANTED, /* a cancel came after the tasks: they do not begin */
+};
+
 /* Data of one file each: the file defines the struct, and no other file reads or writes its members. All are malloc'ed. */
 struct keeper_records;	   /* keeper_record.c: records that are not in the journal yet */
 struct keeper_timers;	   /* keeper_control.c: time limit, warning signal and suspensions */
@@ -167,12 +175,13 @@ struct keeper {
 	int exit_code, signal;	   /* keeper_task.c: exit code and signal of the step on this node */
 	struct keeper_hook *hook;  /* keeper_hook.c: the hook that runs; NULL if there is none */
 
-	enum keeper_phase phase;     /* keeper_record.c */
-	enum keeper_request request; /* keeper_ending.c */
-	int64_t kill_at;	     /* keeper_ending.c: when SIGKILL is due; 0 means never */
-	bool suspended;		     /* keeper_sweep.c */
-	bool has_user_processes;     /* keeper_sweep.c: a process of the user may be left */
-	int64_t killed_at;	     /* keeper_sweep.c: first SIGKILL to processes that are still there; 0: there was none */
+	enum keeper_phase phase;	 /* keeper_record.c */
+	enum keeper_request request;	 /* keeper_ending.c */
+	enum keeper_stage_out stage_out; /* keeper_mover.c, keeper_ending.c */
+	int64_t kill_at;		 /* keeper_ending.c: when SIGKILL is due; 0 means never */
+	bool suspended;			 /* keeper_sweep.c */
+	bool has_user_processes;	 /* keeper_sweep.c: a process of the user may be left */
+	int64_t killed_at;		 /* keeper_sweep.c: first SIGKILL to processes that are still there; 0: there was none */
 	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
 	bool epilogs;	 /* whether epilogs run after the tasks; keeper.c sets this after the prolog */
 
@@ -205,12 +214,14 @@ void keeper_control_start(struct keeper *k);		   /* let the time limit run, sinc
 
 /* keeper_ending.c */
 /* Is a process of the user running that a signal or an ending concerns? Site hooks are not concerned, since they have a time
- * limit of their own. Nor are user epilogs, unless the node's lease has run out. */
+ * limit of their own. Nor are user epilogs and transfers after the tasks, unless the node's lease has run out, or the transfers are
+ * cancelled. */
 bool keeper_ending_is_busy(const struct keeper *k);
 /* Raise k->request. */
 void keeper_ending_request(struct keeper *k, enum keeper_request request);
 void keeper_ending_kill_by(struct keeper *k, int64_t at); /* send SIGKILL at this time, or when it is due before */
-/* Send SIGTERM now and SIGKILL after the grace time; a cause of "" means cancelled. */
+/* Send SIGTERM now and SIGKILL after the grace time; a cause of "" means cancelled. After the tasks, only a cancel has an effect: it ends
+ * the transfers. */
 void keeper_ending_ask(struct keeper *k, const char *cause);
 void keeper_ending_kill(struct keeper *k, const char *cause); /* send SIGKILL to the step now */
 void keeper_ending_timer(struct keeper *k, int64_t now);      /* send SIGKILL if the grace time is over */

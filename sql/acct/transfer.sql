@@ -5,7 +5,9 @@ select t.job_id, t.transfer, coalesce(r.place, '') as place, j.user_name, j.acco
 	replace(t.destination, '%N', coalesce(nullif(r.place, ''), '%N')) as destination, t.step_id,
 	case
 		when r.state = 'running' and not exists (select from rota.attempt a where a.job_id = r.by_job and a.step_id = r.step_id
-			and a.attempt = r.attempt and a.state is null) then 'interrupted'
+			and a.attempt = r.attempt and a.state is null) then case when exists (select from rota.step s
+			where s.job_id = r.by_job and s.step_id = r.step_id and s.attempt = r.attempt and s.end_wanted = 'cancel')
+			then 'cancelled' else 'interrupted' end
 		when r.state is not null then r.state
 		when j.ended_at is null then 'pending'
 		when t.direction = 'in' or j.started_at is null then 'skipped'
@@ -40,7 +42,7 @@ comment on column acct.transfer.source is 'Path of the source; null: you are nei
 comment on column acct.transfer.destination is 'Path of the destination; null: you are neither its owner nor an administrator.';
 comment on column acct.transfer.step_id is 'Step that makes it; null: the nodes of the job''s steps make it.';
 comment on column acct.transfer.state is
-	'pending; running; done; reused: the data was there; failed; interrupted: its program was killed; kept: the data is still in the '
+	'pending; running; done; reused: the data was there; failed; interrupted: its program was killed; cancelled: the same, by a cancel; kept: the data is still in the '
 	'folder of the job, since something failed; dropped; skipped: the job ended before.';
 comment on column acct.transfer.by_job is 'Job that made it the latest time; null: it was not begun.';
 comment on column acct.transfer.node is 'Node on which it was made the latest time; null: it was not begun.';

@@ -27,7 +27,7 @@ begin
 		from (select n.*
 			from internal.transfer_now n
 			join job j on j.job_id = n.job_id
-			where j.uid = p_uid and (v_all or n.state in ('running', 'failed', 'interrupted', 'kept')
+			where j.uid = p_uid and (v_all or n.state in ('running', 'failed', 'interrupted', 'cancelled', 'kept')
 				or (n.state = 'pending' and j.ended_at is null))
 			order by n.job_id desc
 			limit 1000) v));

@@ -42,7 +42,11 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return exists (select from transfer t join step s on s.job_id = t.job_id and s.step_id = t.step_id
 			where t.job_id = p_job and t.direction = 'out' and s.state not in ('completed', 'skipped', 'dependency_failed'))
-		or exists (select from transfer_run r where r.job_id = p_job and r.state = 'failed');
+		or exists (select from transfer_run r where r.job_id = p_job and r.state = 'failed')
+		-- Around the tasks of a step, a killed or cancelled program reports nothing.
+		or exists (select from transfer_run r join transfer t on t.job_id = r.job_id and t.transfer = r.transfer
+			where r.job_id = p_job and t.direction = 'out' and r.state = 'running' and not exists (select from attempt a
+				where a.job_id = r.by_job and a.step_id = r.step_id and a.attempt = r.attempt and a.state is null));
 end $$;
 comment on function internal.transfer_failed(bigint) is 'A stage-out of the job was begun and did not end well, so its data is still wanted.';
 

@@ -100,6 +100,16 @@ select is(t.dropping(:n, 'c') -> 'used', 'true', 'a step that has ended does not
 select t.fail(:'n' || '.a') \g /dev/null
 select is(t.dropping(:n, 'c'), '{"keep": true}', 'one has failed');
 
+-- Around the tasks of a step, a stage-out that is cancelled or killed reports nothing, and its data is wanted.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', t.head()) as q \gset
+select t.start(:'q' || '.a'), t.run(:'q' || '.a'), t.start(:'q' || '.b', '{2}'), t.run(:'q' || '.b') \g /dev/null
+select t.moved('alice', :q, 2, 'running') \g /dev/null
+select is(t.listed('alice', jsonb_build_object('job', :q)), '1  pending, 2  running, 3  pending', 'it runs');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'q' || '.a')) \g /dev/null
+select t.finish(:'q' || '.a') \g /dev/null
+select is(t.listed('alice', jsonb_build_object('job', :q)), '1  pending, 2  cancelled, 3  pending', 'it was cancelled');
+select is(t.dropping(:q, 'b'), '{"keep": true}', 'its data is kept');
+
 -- A drop is not made while a stage-out is wanted.
 select t.pass(:'k' || '.in'), t.pass(:'k' || '.work'), t.start(:'k' || '.out'), t.run(:'k' || '.out'), t.fail(:'k' || '.out') \g /dev/null
 select is(t.moved('alice', :k, 3, 'running'), '{"keep": true}', 'its stage-out failed');

@@ -440,6 +440,18 @@ scratch_of() {
 	store
 }
 
+@test "cancel ends a stage-out that is under way, and its data is kept" {
+	script '#ROTA stage-out $ROTA_SCRATCH/out/ -> store:slow --mode=command' 'mkdir -p "$ROTA_SCRATCH/out"'
+	store "$SITE/slow"
+	job=$(rota submit --parsable job.sh)
+	eventually is_state "$job.1" running
+	rota cancel "$job"
+	run ! rota wait --quiet --timeout=60 "$job"
+	[ "$(state_of "$job.1") $(state_of "$job.2")" = "cancelled kept" ]
+	[ -d "$(scratch_of "$job")/out" ]
+	store
+}
+
 @test "a mover that is killed goes on, and one waits for a jobmgrd that is away" {
 	script '#ROTA stage-in store:slow -> $ROTA_SCRATCH/o --mode=command' true
 	store "$SITE/slow"

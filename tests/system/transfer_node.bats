@@ -164,6 +164,28 @@ states_of() {
 	eventually is_idle
 }
 
+@test "cancel ends a stage-out after the tasks, whose data is kept; retry makes it" {
+	printf '#!/bin/sh\n[ ! -e "%s/go" ] || exit 0\necho $$ >"%s/pid"\nexec sleep 500\n' "$SITE" "$SITE" >"$SITE/store"
+	chmod 755 "$SITE/store"
+	script '#ROTA --nodelist=n3' '#ROTA stage-out $ROTA_SCRATCH/out/ -> store:x --mode=command' \
+		'mkdir -p "$ROTA_SCRATCH/out"; echo 5 >"$ROTA_SCRATCH/out/result"'
+	run -0 rota submit --parsable job.sh
+	job=$output
+	eventually test -s "$SITE/pid"
+	run -0 rota cancel "$job"
+	is_cancelled() { [ "$(states_of "$job")" = "drop  kept, out n3 cancelled" ]; }
+	eventually is_cancelled
+	are_dead "$(cat "$SITE/pid")"
+	rota show --json "$job" | jq -e '.jobs[0].steps[0] | .state == "completed" and (.hooks | map(select(.hook == "stage_out" and .signal != null)) | length) == 1'
+	[ "$(cat "$SITE/n3/$(id -un)/$job/out/result")" = 5 ]
+	run -0 rota stage
+	[[ $output == *"$job.1"*cancelled* ]]
+	touch "$SITE/go"
+	run -0 rota stage retry "$job"
+	run -0 rota wait --timeout=60 "${output//[^0-9]/}"
+	[[ $(states_of "$job") == *"out n3 done"* ]]
+}
+
 @test "a step of a job group does not transfer data" {
 	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' '#ROTA step a --group=g' true '#ROTA step b --group=g' true
 	run -1 rota submit job.sh

@@ -65,9 +65,11 @@ static void script_add_word(FILE *script, const char *word)
 static bool transfer_is_wanted(const json_t *row, bool drop)
 {
 	const char *state = format_text(row, "state"), *direction = format_text(row, "direction");
-	bool stopped =
-		!strcmp(state, "failed") || !strcmp(state, "interrupted") || !strcmp(state, "kept") || !strcmp(state, "skipped");
+	static const char *const stopped_states[] = {"failed", "interrupted", "cancelled", "kept", "skipped"};
+	bool stopped = false;
 
+	for (size_t i = 0; i < sizeof stopped_states / sizeof *stopped_states; i++)
+		stopped |= !strcmp(state, stopped_states[i]);
 	/* The data is on a node, and no report has named it. */
 	if (!json_is_integer(json_object_get(row, "step_id")) && !*format_text(row, "place"))
 		return false;
