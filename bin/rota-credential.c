@@ -18,15 +18,18 @@
 #include "lib/standard.h"
 #include "lib/text.h"
 
-enum { FACTS_FD = 3, EXIT_USAGE = 2, MEMORY = 256 << 20 };
+enum { FACTS_FD = 3, EXIT_USAGE = 2, EXIT_FINAL = 3, MEMORY = 256 << 20 };
 
-static const char usage[] = "usage: rota-credential inspect KIND [OPTION]... <SECRET 3>FACTS\n"
+static const char usage[] = "usage: rota-credential inspect KIND [OPTION]... <SECRET >STORED 3>FACTS\n"
 			    "       rota-credential renew KIND [OPTION]... <SECRET >RENEWED 3>FACTS\n\n"
 			    "Reads or renews one credential of a user for rota-credd. KIND is krb5, token,\n"
 			    "x509, ssh-key, file or command. What is known of the credential is written to\n"
-			    "descriptor 3, as a JSON object with subject, expires, renewable, renew_until.\n\n"
+			    "descriptor 3, as a JSON object with subject, expires, renewable, renew_until.\n"
+			    "STORED is empty if the secret is stored as it is. The exit status is 3 if\n"
+			    "only a new secret helps.\n\n"
 			    "Options:\n"
 			    "  --user=NAME             login name of its owner\n"
+			    "  --now=SECONDS           the time (epoch seconds; default: of this host)\n"
 			    "  --expires=SECONDS       when it expires, as its owner says (epoch seconds)\n"
 			    "  --refresh-url=URL       token: URL of the token service that renews it\n"
 			    "  --refresh-allowed=LIST  beginnings of allowed URLs, separated by commas\n"
@@ -51,7 +54,7 @@ static int main_fail(struct err *e)
 		if (*c == '\n' || *c == '\t')
 			*c = ' ';
 	fprintf(stderr, "%s\n", e->message);
-	return EXIT_FAILURE;
+	return strcmp(e->code, KIND_FINAL) == 0 ? EXIT_FINAL : EXIT_FAILURE;
 }
 
 static bool option_time(const char *text, int64_t *at)
@@ -68,6 +71,7 @@ static const char *options_read(int argc, char **argv, struct kind_options *opti
 	static const struct option list[] = {
 		{"user", required_argument, NULL, 'u'},
 		{"expires", required_argument, NULL, 'e'},
+		{"now", required_argument, NULL, 'n'},
 		{"refresh-url", required_argument, NULL, 'r'},
 		{"refresh-allowed", required_argument, NULL, 'a'},
 		{"refresh-plain", no_argument, NULL, 'p'},
@@ -106,6 +110,10 @@ static const char *options_read(int argc, char **argv, struct kind_options *opti
 			if (!option_time(optarg, &options->expires))
 				return "--expires takes epoch seconds";
 			break;
+		case 'n':
+			if (!option_time(optarg, &options->now))
+				return "--now takes epoch seconds";
+			break;
 		default:
 			return "there is no such option, or it lacks its value";
 		}
@@ -125,7 +133,7 @@ static bool credential_run(const struct kind *kind, bool renews, const struct ki
 	if (good && renews)
 		good = kind_renew(kind, &secret, options, &renewed, &facts, e);
 	else if (good)
-		good = kind_inspect(kind, &secret, options, &facts, e);
+		good = kind_inspect(kind, &secret, options, &renewed, &facts, e);
 	if (good)
 		text = kind_facts_write(&facts);
 	good = good && kind_secret_write(STDOUT_FILENO, renewed.bytes, renewed.size, e) &&

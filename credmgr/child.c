@@ -32,7 +32,8 @@ enum {
 	CHILD_FACTS,
 	CHILD_FILES,
 	CHILD_MOST = 2 * 1024 * 1024,
-	CHILD_REASON_LONGEST = 400
+	CHILD_REASON_LONGEST = 400,
+	CHILD_FINAL = 3 /* exit status of rota-credential */
 };
 
 struct child {
@@ -147,6 +148,7 @@ static void child_end(struct child *c, int status)
 	child_make_line(reason);
 	bool good = !*c->error && !c->late && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	struct child_answer answer = {.good = good,
+				      .final = !*c->error && !c->late && WIFEXITED(status) && WEXITSTATUS(status) == CHILD_FINAL,
 				      .facts = good ? (char *)texts[CHILD_FACTS] : "",
 				      .secret = texts[CHILD_OUTPUT],
 				      .size = sizes[CHILD_OUTPUT],

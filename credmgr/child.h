@@ -16,6 +16,7 @@ struct child_answer {
 	const unsigned char *secret; /* of `renew`: the new secret */
 	size_t size;
 	const char *reason; /* why it is not good */
+	bool final;	    /* it will not be good another time either */
 };
 
 /* The callback for the end of a program. The child is freed after it. */

@@ -24,21 +24,15 @@ static void box_put(struct db *db, PGresult *result, const struct err *e, void *
 	credd_answered(arg, CREDD_BOX, result && true, result, e);
 }
 
-/* What of a held secret the step gets, where that is not all of it: of a token that can be renewed, the token itself. *object is its
- * owner. */
-static void box_choose(const char *kind, unsigned char **plain, size_t *size)
+/* Find out how much of a held secret the step gets. Of a token that can be renewed that is the first line: the token itself. */
+static bool box_measure(const char *kind, const unsigned char *plain, size_t *size, struct err *e)
 {
-	if (strcmp(kind, "token") != 0 || **plain != '{')
-		return;
-	json_t *object = json_loadb((const char *)*plain, *size, 0, NULL);
-	const char *token = json_string_value(json_object_get(object, "access_token"));
-	if (token) {
-		unsigned char *alone = (unsigned char *)xstrdup(token);
-		xfree_wiped(*plain, *size);
-		*plain = alone;
-		*size = strlen(token);
-	}
-	json_decref(object);
+	const unsigned char *end = strcmp(kind, "token") == 0 ? memchr(plain, '\n', *size) : NULL;
+	if (strcmp(kind, "token") == 0 && *plain == '{')
+		return err_set(e, "an earlier version of Rota stored it; it is renewed first");
+	if (end && end + 1 < plain + *size)
+		*size = (size_t)(end - plain);
+	return true;
 }
 
 static bool box_make(struct credd *c, const PGresult *result, int row, unsigned char **box, size_t *box_size, struct err *e)
@@ -60,8 +54,9 @@ static bool box_make(struct credd *c, const PGresult *result, int row, unsigned 
 	good = good && credd_nodes_key(c, delivery.node, key, e) && credd_row_unseal(c, result, row, &plain, &size, e);
 	if (good) {
 		char *context = credential_delivery_context(&delivery);
-		box_choose(r.kind, &plain, &size);
-		good = box_seal(key, keyring_box(c->ring), context, plain, size, box, box_size, e);
+		size_t delivered = size;
+		good = box_measure(r.kind, plain, &delivered, e) &&
+		       box_seal(key, keyring_box(c->ring), context, plain, delivered, box, box_size, e);
 		xfree_wiped(plain, size);
 		free(context);
 	}

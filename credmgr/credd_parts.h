@@ -8,7 +8,6 @@
 #define ROTA_CREDMGR_CREDD_PARTS_H
 
 #include <event2/event.h>
-#include <jansson.h>
 #include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,6 +46,12 @@ struct credd_row {
 };
 struct credd_row credd_row_read(const PGresult *result, int row);
 
+/* What the owner of a credential has said of it, and what time it is by the database's clock. Texts belong to the row; "" if nothing was said. */
+struct credd_said {
+	const char *refresh_url, *command, *expires, *now;
+};
+struct credd_said credd_row_said(const PGresult *result, int row);
+
 /* Returns the text to which a secret is bound in the database, malloc'ed. */
 char *credd_row_context(const struct credd_row *r);
 
@@ -80,8 +85,8 @@ bool credd_work_has_upload(const struct credd *c, int64_t id);
 struct credd_work *credd_work_new(struct credd *c, int64_t id, const struct credd_row *r, unsigned char *secret, size_t size);
 void credd_work_end(struct credd_work *w);
 
-/* Start rota-credential for it: `action` is inspect or renew, facts what the owner has said of it (JSON text). */
-void credd_work_start(struct credd_work *w, const char *action, const char *facts, child_done *done);
+/* Start rota-credential for it: `action` is inspect or renew. */
+void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done);
 
 /* Seal what the work has ended with, for its version. *nonce has KEYRING_NONCE bytes; *sealed is malloc'ed. */
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],

@@ -26,14 +26,15 @@ static void renew_answered(struct db *db, PGresult *result, const struct err *e,
 	credd_poll(c);
 }
 
-static void renew_fail(struct credd_work *w, const char *reason)
+/* final: it would fail again, whenever it is tried. */
+static void renew_fail(struct credd_work *w, const char *reason, bool final)
 {
 	char id[24], version[16];
 	log_info("credential %s of user %lld was not renewed: %s", w->name, (long long)w->uid, reason);
 	snprintf(id, sizeof id, "%lld", (long long)w->id);
 	snprintf(version, sizeof version, "%d", w->version - 1);
-	db_call(w->credd->db, API_credential_renew_failed, (struct db_param[]){{id, -1}, {version, -1}, {reason, -1}}, 3,
-		renew_answered, w);
+	db_call(w->credd->db, API_credential_renew_failed,
+		(struct db_param[]){{id, -1}, {version, -1}, {reason, -1}, {final ? "t" : "f", -1}}, 4, renew_answered, w);
 }
 
 static void renew_store(struct credd_work *w, const struct child_answer *answer)
@@ -43,7 +44,7 @@ static void renew_store(struct credd_work *w, const struct child_answer *answer)
 	size_t sealed_size;
 	char id[24], version[16], key[16];
 	if (!credd_work_seal(w, answer->secret, answer->size, nonce, &sealed, &sealed_size, &e)) {
-		renew_fail(w, e.message);
+		renew_fail(w, e.message, false);
 		return;
 	}
 	snprintf(id, sizeof id, "%lld", (long long)w->id);
@@ -68,7 +69,7 @@ static void renew_done(const struct child_answer *answer, void *arg)
 	if (answer->good)
 		renew_store(w, answer);
 	else
-		renew_fail(w, answer->reason);
+		renew_fail(w, answer->reason, answer->final);
 }
 
 static void renew_begin(struct credd *c, const PGresult *result, int row)
@@ -82,9 +83,9 @@ static void renew_begin(struct credd *c, const PGresult *result, int row)
 	struct credd_work *w = credd_work_new(c, id, &r, plain, size);
 	w->version = r.version + 1;
 	if (good)
-		credd_work_start(w, "renew", db_text(result, row, "facts"), renew_done);
+		credd_work_start(w, "renew", credd_row_said(result, row), renew_done);
 	else
-		renew_fail(w, e.message);
+		renew_fail(w, e.message, false);
 }
 
 static void renew_taken(struct db *db, PGresult *result, const struct err *e, void *arg)

@@ -9,15 +9,29 @@
 #include "lib/log.h"
 #include "lib/seal.h"
 
+/* Returns a column that a result may not have. */
+static const char *row_text(const PGresult *result, int row, const char *column)
+{
+	return PQfnumber(result, column) >= 0 ? db_text(result, row, column) : "";
+}
+
 struct credd_row credd_row_read(const PGresult *result, int row)
 {
 	return (struct credd_row){
 		.name = db_text(result, row, "name"),
 		.kind = db_text(result, row, "kind"),
-		.user = PQfnumber(result, "user_name") >= 0 ? db_text(result, row, "user_name") : "",
+		.user = row_text(result, row, "user_name"),
 		.uid = strtoll(db_text(result, row, "uid"), NULL, 10),
 		.version = (int)strtol(db_text(result, row, "version"), NULL, 10),
 	};
+}
+
+struct credd_said credd_row_said(const PGresult *result, int row)
+{
+	return (struct credd_said){.refresh_url = row_text(result, row, "refresh_url"),
+				   .command = row_text(result, row, "command"),
+				   .expires = row_text(result, row, "expires"),
+				   .now = db_text(result, row, "now_s")};
 }
 
 char *credd_row_context(const struct credd_row *r)

@@ -54,7 +54,7 @@ static void upload_done(struct credd_work *w, const char *facts, const char *rea
 static void upload_inspected(const struct child_answer *answer, void *arg)
 {
 	struct credd_work *w = arg;
-	bool made = strcmp(w->kind, "command") == 0; /* the program has made the secret */
+	bool made = answer->size > 0; /* by a program of the site, or another form of what was sent */
 	w->child = NULL;
 	crash_point(CRASH_credential_inspected);
 	if (answer->good)
@@ -77,7 +77,7 @@ static void upload_begin(struct credd *c, const PGresult *result, int row)
 	struct credd_work *w = credd_work_new(c, id, &r, plain, size);
 	w->is_upload = true;
 	if (good)
-		credd_work_start(w, strcmp(r.kind, "command") == 0 ? "renew" : "inspect", db_text(result, row, "facts"),
+		credd_work_start(w, strcmp(r.kind, "command") == 0 ? "renew" : "inspect", credd_row_said(result, row),
 				 upload_inspected);
 	else
 		upload_done(w, NULL,

@@ -67,26 +67,22 @@ static void work_add(char **arguments, int *count, const char *name, const char 
 		arguments[(*count)++] = xasprintf("--%s=%s", name, value);
 }
 
-void credd_work_start(struct credd_work *w, const char *action, const char *facts, child_done *done)
+void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done)
 {
 	struct credd *c = w->credd;
 	char *arguments[WORK_ARGUMENTS + 1] = {xstrdup(action), xstrdup(w->kind)};
 	int count = 2;
-	json_t *said = json_loads(facts, 0, NULL);
-	json_int_t expires = json_integer_value(json_object_get(said, "expires"));
-	char *end = expires ? xasprintf("%lld", (long long)expires) : NULL;
+	work_add(arguments, &count, "now", said.now);
 	work_add(arguments, &count, "user", w->user);
-	work_add(arguments, &count, "refresh-url", json_string_value(json_object_get(said, "refresh_url")));
+	work_add(arguments, &count, "refresh-url", said.refresh_url);
 	work_add(arguments, &count, "refresh-allowed", c->conf->credentials_refresh_allowed);
 	work_add(arguments, &count, "curl", c->conf->hooks_webhook_program);
-	work_add(arguments, &count, "command", json_string_value(json_object_get(said, "command")));
+	work_add(arguments, &count, "command", said.command);
 	work_add(arguments, &count, "command-folder", c->conf->credentials_command_folder);
-	work_add(arguments, &count, "expires", end);
+	work_add(arguments, &count, "expires", said.expires);
 	w->child = child_start(c->base, arguments, w->secret, w->size, c->conf->credentials_timeout, done, w);
 	for (int i = 0; i < count; i++)
 		free(arguments[i]);
-	free(end);
-	json_decref(said);
 }
 
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],

@@ -120,7 +120,7 @@ grant execute on function
 	api.credential_nodes(text[]),
 	api.credential_renew_take(int, int),
 	api.credential_renewed(bigint, int, int, bytea, bytea, jsonb),
-	api.credential_renew_failed(bigint, int, text),
+	api.credential_renew_failed(bigint, int, text, boolean),
 	api.credential_reseal_take(int, int),
 	api.credential_resealed(bigint[], int[], int, bytea[], bytea[]),
 	api.daemon_register(text, text, int, text)

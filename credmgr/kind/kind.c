@@ -25,12 +25,12 @@ static bool file_inspect(const struct kind_secret *secret, const struct kind_opt
 const struct kind *kind_find(const char *name)
 {
 	static const struct kind kinds[] = {
-		{"krb5", kind_krb5_inspect, kind_krb5_renew, false},
-		{"token", kind_token_inspect, kind_refresh_renew, false},
-		{"x509", kind_x509_inspect, NULL, false},
-		{"ssh-key", kind_ssh_inspect, NULL, false},
-		{"file", file_inspect, NULL, false},
-		{"command", kind_command_inspect, kind_command_renew, true},
+		{"krb5", kind_krb5_inspect, NULL, kind_krb5_renew, false},
+		{"token", kind_token_inspect, kind_token_normal, kind_refresh_renew, false},
+		{"x509", kind_x509_inspect, NULL, NULL, false},
+		{"ssh-key", kind_ssh_inspect, NULL, NULL, false},
+		{"file", file_inspect, NULL, NULL, false},
+		{"command", kind_command_inspect, NULL, kind_command_renew, true},
 	};
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -40,12 +40,17 @@ const struct kind *kind_find(const char *name)
 }
 
 bool kind_inspect(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
-		  struct kind_facts *facts, struct err *e)
+		  struct kind_secret *stored, struct kind_facts *facts, struct err *e)
 {
+	bool good;
+
 	if (options->refresh_url && kind->inspect != kind_token_inspect)
 		return err_set(e, "only a token has a refresh URL");
-	return kind->inspect(secret, options, facts, e) &&
+	good = kind->inspect(secret, options, facts, e) &&
 	       (!options->expires || kind_facts_expire(facts, options->expires, options->now, "it, as --expires says,", e));
+	if (good && kind->store)
+		*stored = kind->store(secret, options);
+	return good;
 }
 
 bool kind_renew(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,

@@ -21,11 +21,16 @@ struct kind_options {
 	int64_t now;
 };
 
+/* Code of an error that would come again, whenever a renewal is tried: only a new upload helps. */
+#define KIND_FINAL "RT410"
+
 struct kind {
 	const char *name;
 	/* Check a secret and fill `facts`. The error is fit for the owner and has nothing of the secret. */
 	bool (*inspect)(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
 			struct err *e);
+	/* Returns what is stored of a good secret; NULL: the secret as it is. */
+	struct kind_secret (*store)(const struct kind_secret *secret, const struct kind_options *options);
 	/* Make the next secret and its facts; NULL: the kind cannot be renewed. */
 	bool (*renew)(const struct kind_secret *secret, const struct kind_options *options, struct kind_secret *renewed,
 		      struct kind_facts *facts, struct err *e);
@@ -35,9 +40,10 @@ struct kind {
 /* Returns the kind of this name, or NULL. */
 const struct kind *kind_find(const char *name);
 
-/* Inspect a secret, and lower the time at which it expires to what its owner says. */
+/* Inspect a secret, and lower the time at which it expires to what its owner says. *stored is what is stored of it; empty: the secret as
+ * it is. */
 bool kind_inspect(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
-		  struct kind_facts *facts, struct err *e);
+		  struct kind_secret *stored, struct kind_facts *facts, struct err *e);
 
 /* Renew a secret. */
 bool kind_renew(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,

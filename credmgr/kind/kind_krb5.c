@@ -202,8 +202,11 @@ static bool held_renew(const struct krb5_held *held, const struct kind_options *
 	krb5_error_code code;
 	bool good;
 
-	if (!facts->renew_until)
-		return err_set(e, "the ticket of %s cannot be renewed any more; type kinit -r, and add it anew", facts->subject);
+	if (!facts->renew_until) {
+		err_set(e, "the ticket of %s cannot be renewed any more; type kinit -r, and add it anew", facts->subject);
+		strcpy(e->code, KIND_FINAL);
+		return false;
+	}
 	if (!facts->renewable)
 		return err_set(e, "the realm of %s is not one of krb5.conf on the host of rota-credd", facts->subject);
 	code = krb5_get_renewed_creds(held->context, &ticket, held->client, held->cache, NULL);

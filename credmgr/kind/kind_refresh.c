@@ -95,8 +95,10 @@ static bool refresh_refused(const json_t *object, const json_t *answer, int stat
 
 	if (!has_code)
 		return err_set(e, "the token service answered with HTTP status %d", status);
-	return err_set(e, "the token service said: %s%s%s%s", code, has_more ? " (" : "", has_more ? more : "",
-		       has_more ? ")" : "");
+	err_set(e, "the token service said: %s%s%s%s", code, has_more ? " (" : "", has_more ? more : "", has_more ? ")" : "");
+	if (strcmp(code, "invalid_grant") == 0)
+		strcpy(e->code, KIND_FINAL);
+	return false;
 }
 
 static void refresh_move(json_t *object, const json_t *answer, const char *name)
@@ -199,7 +201,6 @@ bool kind_refresh_renew(const struct kind_secret *secret, const struct kind_opti
 			struct kind_facts *facts, struct err *e)
 {
 	json_t *object;
-	char *text = NULL;
 	bool good;
 
 	if (!options->refresh_url)
@@ -208,11 +209,7 @@ bool kind_refresh_renew(const struct kind_secret *secret, const struct kind_opti
 	good = object && kind_url_allowed(options->refresh_url, options->refresh_allowed, options->refresh_plain, e) &&
 	       refresh_ask(object, options, e) && kind_token_facts(object, options->now, facts, e);
 	if (good)
-		text = json_dumps(object, JSON_COMPACT);
-	if (good && !text)
-		die("out of memory");
-	if (text)
-		*renewed = (struct kind_secret){text, strlen(text)};
+		*renewed = kind_token_store(object);
 	json_decref(object);
 	return good;
 }

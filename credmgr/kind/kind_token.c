@@ -122,10 +122,21 @@ bool kind_token_facts(const json_t *object, int64_t now, struct kind_facts *fact
 	       (!in || kind_facts_expire(facts, now + in, now, "the token", e));
 }
 
+/* Returns where the object of a stored token begins; of another secret, its begin. */
+static const char *token_second_line(const struct kind_secret *secret)
+{
+	const char *end = memchr(secret->bytes, '\n', secret->size);
+
+	return end && kind_token_valid(secret->bytes, (size_t)(end - secret->bytes)) && *secret->bytes != '{' ? end + 1
+													      : secret->bytes;
+}
+
 json_t *kind_token_read(const struct kind_secret *secret, struct err *e)
 {
 	static const char *const texts[] = {"access_token", "refresh_token", "client_id", "client_secret"};
-	json_t *object = json_loadb(secret->bytes, secret->size, JSON_REJECT_DUPLICATES, NULL);
+	const char *second = token_second_line(secret);
+	size_t size = secret->size - (size_t)(second - secret->bytes);
+	json_t *object = json_loadb(second, size, JSON_REJECT_DUPLICATES, NULL);
 	bool good = json_is_object(object) ||
 		    err_set(e, "with a refresh URL it has to be a JSON object with access_token and refresh_token");
 
@@ -143,6 +154,27 @@ json_t *kind_token_read(const struct kind_secret *secret, struct err *e)
 		return NULL;
 	}
 	return object;
+}
+
+struct kind_secret kind_token_store(const json_t *object)
+{
+	char *text = json_dumps(object, JSON_COMPACT);
+	char *stored = xasprintf("%s\n%s", json_string_value(json_object_get(object, "access_token")), text ? text : "");
+
+	if (!text)
+		die("out of memory");
+	xfree_wiped(text, strlen(text));
+	return (struct kind_secret){stored, strlen(stored)};
+}
+
+struct kind_secret kind_token_normal(const struct kind_secret *secret, const struct kind_options *options)
+{
+	struct err e = {0};
+	json_t *object = options->refresh_url ? kind_token_read(secret, &e) : NULL;
+	struct kind_secret stored = object ? kind_token_store(object) : (struct kind_secret){0};
+
+	json_decref(object);
+	return stored;
 }
 
 static bool token_inspect_object(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,

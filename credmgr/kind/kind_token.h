@@ -10,7 +10,13 @@
 bool kind_token_inspect(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
 			struct err *e);
 
-/* Read the JSON object of a token that can be renewed. Returns NULL with an error if it is none. */
+/* Returns what is stored of a token that can be renewed; empty if it cannot be. */
+struct kind_secret kind_token_normal(const struct kind_secret *secret, const struct kind_options *options);
+
+/* Returns what is stored of such an object: the token on a line of its own, which jobs get, and the object. */
+struct kind_secret kind_token_store(const json_t *object);
+
+/* Read the JSON object of a token that can be renewed, as its owner gives it or as kind_token_store() made it. Returns NULL with an error if it is none. */
 json_t *kind_token_read(const struct kind_secret *secret, struct err *e);
 
 /* Is it a bearer token: printable characters without space? */

@@ -4,8 +4,8 @@
 -- Invariants:
 -- - A step whose credential is missing or dead is held, by the system, with a reason that begins with "credential". Nobody else lifts
 --   such a hold.
--- - rota.credential.judged says what the last look found. Only where that is not true any more are steps looked at, so credentials that
---   do not change cost nothing. A submission holds its own steps.
+-- - rota.credential.judged says what the last look found; who changes a credential makes it null. Indexes find what has changed or died,
+--   so other credentials and their steps cost nothing. A submission holds its own steps.
 -- - An attempt has a row 'credential' in rota.hook_pending until all of its boxes are sealed, so its orders wait for them.
 
 create function internal.credential_margin() returns interval
@@ -80,6 +80,29 @@ comment on function internal.credential_hold(bigint[]) is
 	'Hold the steps of these jobs whose credentials are missing or dead, and release those that were held for that and need not be any '
 	'more. The caller has locked the jobs.';
 
+create function internal.credential_needed_now(p_job bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	update credential c
+	set renew_at = case when w.renews then now() else c.renew_at end, warn_at = case when w.warns then now() else c.warn_at end
+	from (
+		select distinct o.credential_id,
+			internal.credential_can_renew(o) and o.failures = 0 and coalesce(o.taken_until <= now(), true)
+				and o.expires_at - internal.credential_early(o.changed_at, o.expires_at) <= now()
+				and coalesce(o.renew_at > now(), true) as renews,
+			coalesce(o.warn_at > now() and internal.credential_lives_until(o)
+				<= now() + make_interval(hours => internal.setting_int('credential_warn_hours')), false) as warns
+		from step_credential x
+		join credential o on o.uid = x.uid and o.name = x.name and o.removed_at is null and o.expires_at is not null
+		where x.job_id = p_job) w
+	where c.credential_id = w.credential_id and (w.renews or w.warns);
+	if found then
+		notify rota_credential;
+	end if;
+end $$;
+comment on function internal.credential_needed_now(bigint) is
+	'Have the credentials of a new job that end soon looked at: they are renewed, or their users warned, by need.';
+
 create function internal.credential_submit(p_job bigint, p_uid int, p_plan jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -105,6 +128,7 @@ begin
 			hint = format('Add it: rota cred add %s --kind=KIND. "rota cred list" lists those that you have.', v_name);
 	end if;
 	perform internal.credential_hold(array[p_job]);
+	perform internal.credential_needed_now(p_job);
 end $$;
 comment on function internal.credential_submit(bigint, int, jsonb) is
 	'Write which credentials the steps of a new job need, as its plan has them. Steps whose credentials are dead are held. RT422: the '
@@ -195,47 +219,76 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function internal.credential_usable(rota.credential) is 'Steps may start with the credential now.';
 
+create function internal.credential_unjudged() returns rota.credential
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_row credential;
+begin
+	select * into v_row from credential c where c.judged is null order by c.credential_id limit 1;
+	if v_row.credential_id is null then
+		select * into v_row from credential c
+		where c.judged and c.expires_at <= now() + internal.credential_margin()
+		order by c.expires_at limit 1;
+	end if;
+	return v_row;
+end $$;
+comment on function internal.credential_unjudged() is 'The next credential that has changed, or died, since its steps were judged; null: there is none.';
+
+create function internal.credential_judge_jobs(p_credential rota.credential, p_most int) returns bigint[]
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	v_usable constant boolean := internal.credential_usable(p_credential);
+begin
+	return array(
+		select distinct x.job_id
+		from step_credential x
+		join step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null
+			and (s.state = 'pending' or s.attempt = 0)
+		where x.uid = p_credential.uid and x.name = p_credential.name
+			and case when v_usable then s.held = 'system' and s.held_reason like 'credential %'
+				and internal.credential_step(x.job_id, x.step_id) is null
+				else s.held = '' and internal.credential_step(x.job_id, x.step_id) is not null end
+		order by x.job_id
+		limit p_most);
+end $$;
+comment on function internal.credential_judge_jobs(rota.credential, int) is
+	'Jobs with steps to be held, or released, as the credential is now; p_most at most.';
+
 create function api.credential_judge() returns table (wait_s double precision, key_wanted int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
-	v_row credential;
-	v_usable boolean;
-	v_jobs bigint[];
+	v_row constant credential := internal.credential_unjudged();
 	v_most constant int := 1000;
+	v_jobs bigint[];
 begin
 	perform internal.credential_stop();
 	delete from credential_upload u where u.done_at < now() - interval '1 hour';
-	select * into v_row from credential c
-	where c.judged is distinct from internal.credential_usable(c)
-	order by c.credential_id limit 1;
-	if found then
-		v_usable := internal.credential_usable(v_row);
-		v_jobs := array(
-			select distinct x.job_id
-			from step_credential x
-			join step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null
-				and (s.state = 'pending' or s.attempt = 0)
-			where x.uid = v_row.uid and x.name = v_row.name
-				and case when v_usable then s.held = 'system' and s.held_reason like 'credential %'
-					and internal.credential_step(x.job_id, x.step_id) is null else s.held = '' end
-			order by x.job_id
-			limit v_most);
+	if v_row.credential_id is not null then
+		v_jobs := internal.credential_judge_jobs(v_row, v_most);
 		perform internal.job_lock(v_jobs);
 		perform internal.credential_hold(v_jobs);
 		if cardinality(v_jobs) < v_most then
-			update credential c set judged = v_usable where c.credential_id = v_row.credential_id;
+			-- What has changed meanwhile is judged once more.
+			update credential c set judged = internal.credential_usable(v_row)
+			where c.credential_id = v_row.credential_id and c.version = v_row.version
+				and c.broken is not distinct from v_row.broken and c.removed_at is not distinct from v_row.removed_at;
+			if not internal.credential_usable(v_row) and v_row.removed_at is null then
+				perform internal.credential_tell_held(v_row);
+			end if;
 		end if;
 		return query select 0::double precision, internal.setting_int('credential_key');
 		return;
 	end if;
+	perform internal.credential_warn();
 	perform internal.credential_leave();
 	return query
-	select extract(epoch from least(internal.credential_renew_at(), (
-		select min(c.expires_at) - internal.credential_margin() from credential c
-		where c.removed_at is null and c.judged and c.expires_at is not null)) - now())::double precision,
+	select greatest(extract(epoch from least((select min(c.renew_at) from credential c where c.renew_at is not null),
+		(select min(c.warn_at) from credential c where c.warn_at is not null),
+		(select min(c.expires_at) from credential c where c.judged and c.expires_at is not null) - internal.credential_margin()) - now()),
+			1)::double precision,
 		internal.setting_int('credential_key');
 end $$;
 comment on function api.credential_judge() is
-	'Hold steps whose credentials have died, release those whose have come back, and close attempts that wait for dead ones. wait_s: '
-	'seconds until something is due again, 0: at once, for some jobs are judged at a time; null: not before something changes. key_wanted: '
-	'number of the key that is to seal.';
+	'Hold steps whose credentials have died, release those whose have come back, close attempts that wait for dead ones, and make mails. '
+	'wait_s: seconds until something is due again, 0: at once, for some jobs are judged at a time; null: not before something changes. '
+	'key_wanted: number of the key that is to seal.';

@@ -4,6 +4,8 @@
 -- Invariants:
 -- - A credential is renewed in the last part of its life (internal.credential_early), so as seldom as it can be.
 -- - One that is being renewed is not taken again before p_hold_s seconds are over, by which time its renewer has given up or died.
+-- - credential.renew_at says when one is looked at, so what is not due costs nothing. One that no step needs then is looked at later and
+--   later; a submission has it looked at at once.
 
 create function internal.credential_early(p_changed timestamptz, p_expires timestamptz) returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -38,42 +40,53 @@ begin
 end $$;
 comment on function internal.credential_needed(rota.credential) is 'A step outlives the credential, or may.';
 
-create function internal.credential_renew_at() returns timestamptz
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	return (
-		select min(greatest(c.expires_at - internal.credential_early(c.changed_at, c.expires_at), c.again_at))
-		from credential c
-		where c.removed_at is null and c.renewable and c.expires_at > now());
-end $$;
-comment on function internal.credential_renew_at() is 'When the next renewal may be due; null: none is known.';
+create function internal.credential_can_renew(p_credential rota.credential) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+	select p_credential.removed_at is null and p_credential.renewable and p_credential.broken is null
+		and (p_credential.kind in ('token', 'command') or p_credential.expires_at > now());
+$$;
+comment on function internal.credential_can_renew(rota.credential) is
+	'A renewal may succeed. A token is renewed by another one and a program makes a secret anew, so both also when they have expired.';
+
+create function internal.credential_renew_next(p_credential rota.credential) returns timestamptz
+language sql stable set search_path = pg_catalog, pg_temp as $$
+	select now() + greatest((p_credential.expires_at - now()) / 2, interval '1 second')
+	where p_credential.expires_at > now();
+$$;
+comment on function internal.credential_renew_next(rota.credential) is
+	'When a credential is looked at again that is to be renewed soon and that no step needs; null: at the next submission.';
 
 create function api.credential_renew_take(p_most int, p_hold_s int)
 returns table (credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
-	facts jsonb)
+	refresh_url text, command text, now_s bigint)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	with due as (
-		select c.credential_id
+	with due as materialized (
+		select c.credential_id, coalesce(internal.credential_can_renew(c) and (c.wanted_at > c.changed_at
+			or (coalesce(c.renew_until > c.expires_at, true) and internal.credential_needed(c))), false) as needed
 		from credential c
-		where c.removed_at is null and c.broken is null and c.renewable and c.expires_at > now()
-			and coalesce(c.again_at <= now(), true)
-			and (c.wanted_at > c.changed_at or (c.expires_at - internal.credential_early(c.changed_at, c.expires_at) <= now()
-				and coalesce(c.renew_until > c.expires_at, true) and internal.credential_needed(c)))
-		order by c.expires_at
+		where c.renew_at <= now() and coalesce(c.taken_until <= now(), true)
+		order by c.renew_at
 		limit p_most
 		for update skip locked
+	), looked as (
+		update credential c
+		set taken_until = case when d.needed then now() + make_interval(secs => p_hold_s) end,
+			renew_at = case when d.needed then now() + make_interval(secs => p_hold_s) else internal.credential_renew_next(c) end
+		from due d
+		where c.credential_id = d.credential_id
+		returning c.*, d.needed
 	)
-	update credential c
-	set again_at = now() + make_interval(secs => p_hold_s)
-	from due d
-	where c.credential_id = d.credential_id
-	returning c.credential_id, c.uid, c.user_name, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.facts;
+	select c.credential_id, c.uid, c.user_name, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.facts ->> 'refresh_url',
+		c.facts ->> 'command', extract(epoch from clock_timestamp())::bigint
+	from looked c
+	where c.needed;
 end $$;
 comment on function api.credential_renew_take(int, int) is
-	'Credentials to be renewed now, p_most at most, the one that expires first first. They are not answered again for p_hold_s seconds.';
+	'Credentials to be renewed now, p_most at most. They are not answered again for p_hold_s seconds. Those that no step needs are looked '
+	'at again later. now_s: the time.';
 
 create function api.credential_renewed(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb) returns boolean
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -89,14 +102,20 @@ end $$;
 comment on function api.credential_renewed(bigint, int, int, bytea, bytea, jsonb) is
 	'Store a renewed credential as the next version. false: a new upload or the removal came first.';
 
-create function api.credential_renew_failed(p_id bigint, p_version int, p_failure text) returns void
+create function api.credential_renew_failed(p_id bigint, p_version int, p_failure text, p_final boolean) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
-	-- The pause doubles from five seconds to ten minutes, and never reaches beyond the end of the credential.
+	-- The pause doubles from five seconds to ten minutes, and never reaches beyond the end of what is still alive.
 	update credential c
-	set failures = c.failures + 1, failure = left(p_failure, 500), again_at = now() + least(
-		make_interval(secs => least(5 * 2 ^ least(c.failures, 8), 600)), greatest((c.expires_at - now()) / 2, interval '1 second'))
+	set failures = c.failures + 1, failure = left(p_failure, 500), renewable = c.renewable and not p_final, taken_until = null,
+		warn_at = case when p_final then now() else c.warn_at end,
+		renew_at = case when internal.credential_can_renew(c) and not p_final then now() + least(
+			make_interval(secs => least(5 * 2 ^ least(c.failures, 8), 600)),
+			case when c.expires_at > now() then greatest((c.expires_at - now()) / 2, interval '1 second') end) end
 	where c.credential_id = p_id and c.version = p_version and c.removed_at is null;
+	if found and p_final then
+		notify rota_credential;
+	end if;
 end $$;
-comment on function api.credential_renew_failed(bigint, int, text) is 'A renewal has failed; it is tried again after a pause that doubles.';
-
+comment on function api.credential_renew_failed(bigint, int, text, boolean) is
+	'A renewal has failed. It is tried again after a pause that doubles; p_final: not before a new upload, for it would fail again.';

@@ -7,12 +7,14 @@
 -- - A version is sealed under associated data with owner, name, kind and version, so a row that somebody copies to another cannot be opened.
 
 create function api.credential_upload_take(p_most int)
-returns table (upload_id bigint, uid int, user_name text, name text, kind text, version int, box bytea, facts jsonb)
+returns table (upload_id bigint, uid int, user_name text, name text, kind text, version int, box bytea, refresh_url text, command text,
+	expires bigint, now_s bigint)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select u.upload_id, u.uid, u.user_name, u.name, u.kind, coalesce(c.version, 0) + 1, u.box, u.facts
+	select u.upload_id, u.uid, u.user_name, u.name, u.kind, coalesce(c.version, 0) + 1, u.box, u.facts ->> 'refresh_url',
+		u.facts ->> 'command', (u.facts ->> 'expires')::bigint, extract(epoch from clock_timestamp())::bigint
 	from credential_upload u
 	left join credential c on c.uid = u.uid and c.name = u.name and c.removed_at is null
 	where u.done_at is null
@@ -22,7 +24,19 @@ begin
 	limit p_most;
 end $$;
 comment on function api.credential_upload_take(int) is
-	'Uploads that wait, p_most at most, the oldest of each credential; version: the one that it becomes.';
+	'Uploads that wait, p_most at most, the oldest of each credential; version: the one that it becomes; now_s: the time.';
+
+create function internal.credential_due(p_id bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_hours constant int := internal.setting_int('credential_warn_hours');
+begin
+	update credential c
+	set renew_at = case when c.renewable then c.expires_at - internal.credential_early(c.changed_at, c.expires_at) end,
+		warn_at = case when v_hours > 0 then internal.credential_lives_until(c) - make_interval(hours => v_hours) end
+	where c.credential_id = p_id;
+end $$;
+comment on function internal.credential_due(bigint) is 'Set when a credential with a new version is to be renewed, and when people are to be warned.';
 
 -- A new version of a credential reaches the attempts that have it.
 create function internal.credential_put(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb) returns void
@@ -32,9 +46,10 @@ begin
 	set version = p_version, key_version = p_key, nonce = p_nonce, sealed = p_sealed, subject = p_facts ->> 'subject',
 		expires_at = to_timestamp((p_facts ->> 'expires')::double precision),
 		renewable = coalesce((p_facts ->> 'renewable')::boolean, false),
-		renew_until = to_timestamp((p_facts ->> 'renew_until')::double precision), changed_at = now(), again_at = null,
-		failures = 0, failure = null, broken = null, warned_at = null
+		renew_until = to_timestamp((p_facts ->> 'renew_until')::double precision), changed_at = now(),
+		failures = 0, failure = null, broken = null, judged = null, taken_until = null
 	where c.credential_id = p_id;
+	perform internal.credential_due(p_id);
 	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u where u.credential_id = p_id and u.gone_at is null));
 	update credential_use u set wanted = p_version
 	where u.credential_id = p_id and u.gone_at is null and u.removed_at is null;
@@ -63,7 +78,7 @@ begin
 		if not found or v_row.version <> p_version - 1 then
 			return false;
 		end if;
-		update credential c set kind = v_upload.kind, facts = v_upload.facts where c.credential_id = v_row.credential_id;
+		update credential c set kind = v_upload.kind, facts = v_upload.facts, uploaded = p_version where c.credential_id = v_row.credential_id;
 		perform internal.credential_put(v_row.credential_id, p_version, p_key, p_nonce, p_sealed, p_facts);
 	end if;
 	update credential_upload u set done_at = now(), box = null, error = p_error where u.upload_id = p_upload;
@@ -131,7 +146,7 @@ comment on function api.credential_box_put(bigint[], int[], int[], int[], text[]
 create function api.credential_broken(p_id bigint, p_version int, p_reason text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
-	update credential c set broken = left(p_reason, 500)
+	update credential c set broken = left(p_reason, 500), judged = null
 	where c.credential_id = p_id and c.version = p_version and c.removed_at is null;
 	notify rota_credential;
 end $$;

@@ -84,7 +84,8 @@ declare
 	v_node int;
 begin
 	update credential c
-	set removed_at = now(), sealed = null, nonce = null, key_version = null
+	set removed_at = now(), sealed = null, nonce = null, key_version = null, judged = null, renew_at = null, warn_at = null,
+		taken_until = null
 	where c.credential_id = p_credential.credential_id and c.removed_at is null;
 	if not found then
 		raise exception 'you have no credential "%"', p_credential.name using errcode = 'RT404', hint = 'rota cred list';
@@ -116,8 +117,7 @@ begin
 			order by e.lives_until, n.job_id, n.step_id), '[]')
 		from credential c
 		join internal.credential_need n on n.credential_id = c.credential_id
-		cross join lateral (select case when not c.renewable then c.expires_at
-			when c.renew_until is not null then greatest(c.renew_until, c.expires_at) end as lives_until) e
+		cross join lateral (select internal.credential_lives_until(c) as lives_until) e
 		where (p_user is null or c.user_name = p_user) and e.lives_until < coalesce(n.until_at, 'infinity'));
 end $$;
 comment on function internal.credential_forecast(text) is
@@ -160,7 +160,7 @@ begin
 			raise exception 'credential "%" cannot be renewed', v_row.name using errcode = 'RT409',
 				hint = format('Add it anew: rota cred add %s', v_row.name);
 		end if;
-		update credential c set wanted_at = now(), again_at = null where c.credential_id = v_row.credential_id;
+		update credential c set wanted_at = now(), renew_at = greatest(now(), c.taken_until) where c.credential_id = v_row.credential_id;
 		notify rota_credential;
 		return jsonb_build_object('name', v_row.name, 'action', 'refreshing');
 	else

@@ -53,19 +53,31 @@ begin
 end $$;
 comment on function internal.mail_text(bigint, int, int, text) is 'Subject and text of a mail.';
 
+create function internal.mail_objection(p_tries int, p_made timestamptz) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return case
+		when p_tries >= internal.setting_int('mail_tries') then format('given up after %s tries', p_tries)
+		when p_made < clock_timestamp() - make_interval(hours => internal.setting_int('mail_hours'))
+			then format('not sent within %s hours', internal.setting_int('mail_hours')) end;
+end $$;
+comment on function internal.mail_objection(int, timestamptz) is 'Why a mail is given up: it was tried often enough, or is too old; null: it is not.';
+
+create function internal.mail_again(p_tries int, p_more_s int) returns timestamptz
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return clock_timestamp() + make_interval(secs => p_more_s + internal.setting_int('mail_retry_s') * 2.0 ^ least(p_tries - 1, 20));
+end $$;
+comment on function internal.mail_again(int, int) is 'When a mail is tried again that was tried so often, p_more_s seconds later than that.';
+
 create function internal.mail_give_up() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_now constant timestamptz := clock_timestamp();
 begin
 	update mail m
-	set due_at = null,
-		message = concat_ws('; ', m.message,
-		case when m.tries >= internal.setting_int('mail_tries') then format('given up after %s tries', m.tries)
-		else format('not sent within %s hours', internal.setting_int('mail_hours')) end)
-	where m.due_at <= v_now
-		and (m.tries >= internal.setting_int('mail_tries')
-		or m.made_at < v_now - make_interval(hours => internal.setting_int('mail_hours')));
+	set due_at = null, message = concat_ws('; ', m.message, internal.mail_objection(m.tries, m.made_at))
+	where m.due_at <= v_now and internal.mail_objection(m.tries, m.made_at) is not null;
 end $$;
 comment on function internal.mail_give_up() is 'Give up mails that were tried often enough, or are too old.';
 
@@ -76,6 +88,7 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_most constant int := internal.setting_int('mail_job_max');
 	v_now constant timestamptz := clock_timestamp();
+	v_taken int;
 begin
 	perform internal.mail_poll();
 	perform internal.mail_give_up();
@@ -98,11 +111,7 @@ begin
 		update mail m
 		set tries = m.tries + (not d.over)::int, recipient = coalesce(j.mail_user, j.user_name),
 			-- After the time limit of the program and a margin, unless it is reported before.
-			due_at = case
-				when not d.over
-				then v_now + make_interval(
-					secs => p_timeout_s + 30 + internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries,
-						20)) end,
+			due_at = case when not d.over then internal.mail_again(m.tries + 1, p_timeout_s + 30) end,
 			message = case when d.over then format('given up: job %s has had %s mails', d.job_id, v_most)
 				else m.message end
 		from judged d
@@ -117,6 +126,8 @@ begin
 	cross join lateral internal.mail_text(t.job_id, t.step_id, t.attempt, t.event) x
 	where not t.over
 	order by t.mail_id;
+	get diagnostics v_taken = row_count;
+	return query select * from internal.credential_mail_take(p_limit - v_taken, p_timeout_s);
 end $$;
 comment on function api.mail_take(int, int) is
 	'Mails to be sent now, p_limit at most, by a program that is killed after p_timeout_s seconds; key: the same at each '
@@ -129,13 +140,13 @@ begin
 	set sent_at = case when v.failure is null then clock_timestamp() end,
 		due_at = case
 			when v.failure is not null
-			and x.again then clock_timestamp() + make_interval(
-				secs => internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries - 1, 20)) end,
+			and x.again then internal.mail_again(m.tries, 0) end,
 		message = v.failure || case when x.again then '' else format('; given up after %s tries', m.tries) end
 	from unnest(p_mails, p_failures) as v (mail_id, failure)
 	cross join lateral (select o.tries < internal.setting_int('mail_tries') as again from mail o
 		where o.mail_id = v.mail_id and o.due_at is not null) x
 	where m.mail_id = v.mail_id and m.due_at is not null;
+	perform internal.credential_mail_report(p_mails, p_failures);
 end $$;
 comment on function api.mail_report(bigint[], text[]) is
 	'How the mail program ended for mails: null: it accepted the mail; else why not, and the mail is due again later or '

@@ -58,7 +58,7 @@ end $$;
 create function t.begin(p_label text, p_nodes int[] default '{1}') returns int language sql as $$ select t.start(p_label, p_nodes, '{"credentials": true}') $$;
 create function t.older(p_seconds int) returns void language sql as $$
 	update rota.credential set expires_at = expires_at - make_interval(secs => p_seconds), changed_at = changed_at - make_interval(secs => p_seconds),
-		again_at = again_at - make_interval(secs => p_seconds), renew_until = renew_until - make_interval(secs => p_seconds) $$;
+		renew_at = renew_at - make_interval(secs => p_seconds), taken_until = taken_until - make_interval(secs => p_seconds), warn_at = warn_at - make_interval(secs => p_seconds), renew_until = renew_until - make_interval(secs => p_seconds) $$;
 create function t.renewals() returns text language sql as $$ select string_agg(user_name || ':' || name || ':' || version, ' ') from api.credential_renew_take(10, 30) $$;
 create function t.renewed(p_name text, p_facts jsonb) returns boolean language sql as $$
 	select api.credential_renewed(c.credential_id, c.version + 1, 1, t.nonce(), '\x4e4557', p_facts) from rota.credential c where c.name = p_name and c.removed_at is null $$;
@@ -172,7 +172,6 @@ select t.have('alice', 'archive', '{}', 'token') \g /dev/null
 select t.settle() \g /dev/null
 select is(t.held(:'j' || '.a'), 'system: credential archive: there is none of this name', 'one of another kind does not release');
 select t.have('alice', 'archive') \g /dev/null
-update rota.credential set judged = false where name = 'archive' and removed_at is null;
 select t.settle() \g /dev/null
 select is(t.held(:'j' || '.a'), '', 'one of its kind does');
 
@@ -191,6 +190,7 @@ select is(t.held(:'j' || '.a'), '', 'a new upload releases it too');
 select t.have('alice', 'ticket', jsonb_build_object('expires', t.in_s(120), 'renewable', true, 'renew_until', t.in_s(600)), 'krb5') \g /dev/null
 select t.older(105) \g /dev/null
 select is(t.renewals(), null, 'nobody needs it');
+select is((select renew_at between now() + interval '1 second' and now() + interval '1 minute' from rota.credential where name = 'ticket'), true, 'so it is looked at later');
 select t.needs('alice', 'ticket') as j \gset
 select is(t.renewals(), 'alice:ticket:1', 'a job that waits does');
 select is(t.renewals(), null, 'it is under way');
@@ -200,21 +200,73 @@ select is(t.renewals(), null, 'and good for a while');
 select is(api.credential_renewed((select credential_id from rota.credential where name = 'ticket'), 2, 1, t.nonce(), 'x', '{}'), false, 'a renewal that was overtaken is not stored');
 select t.older(105) \g /dev/null
 select is(t.renewals(), 'alice:ticket:2', 'again in time');
-select api.credential_renew_failed(credential_id, 2, 'the KDC does not answer') from rota.credential where name = 'ticket' \g /dev/null
+select api.credential_renew_failed(credential_id, 2, 'the KDC does not answer', false) from rota.credential where name = 'ticket' \g /dev/null
 select is((select failure from acct.credential where name = 'ticket'), 'the KDC does not answer', 'a failure is known');
 select is(t.renewals(), null, 'it is not tried at once');
-update rota.credential set again_at = now() where name = 'ticket';
+update rota.credential set renew_at = now() where name = 'ticket';
 select is(t.renewals(), 'alice:ticket:2', 'but soon');
 select t.older(30) \g /dev/null
 select t.settle() \g /dev/null
 select matches(t.held(:'j' || '.a'), 'credential ticket: it expired at .*, and could not be renewed: the KDC does not answer', 'then its steps wait, and say why');
-update rota.credential set again_at = null where name = 'ticket';
+update rota.credential set renew_at = now(), taken_until = null where name = 'ticket';
 select is(t.renewals(), null, 'what has expired is not renewed');
+select is((select renew_at from rota.credential where name = 'ticket'), null, 'nor looked at again');
 select t.have('alice', 'idle', jsonb_build_object('expires', t.in_s(20), 'renewable', true), 'krb5') \g /dev/null
 select is(t.refused('alice', '{"action": "refresh", "name": "archive"}'), 'RT409 credential "archive" cannot be renewed', 'a file is not renewed');
 update rota.credential set changed_at = now() - interval '1 second' where name = 'idle';
 select t.cred('alice', '{"action": "refresh", "name": "idle"}') \g /dev/null
 select is(t.renewals(), 'alice:idle:1', 'its owner may ask for it at any time');
+
+-- A token is renewed by its refresh token, so also when it has expired while nobody could ask; what is refused for good is not asked again.
+select t.have('carol', 'token', jsonb_build_object('expires', t.in_s(60), 'renewable', true), 'token') \g /dev/null
+select t.needs('carol', 'token') as j \gset
+select t.older(65) \g /dev/null
+select t.settle() \g /dev/null
+select matches(t.held(:'j' || '.a'), 'credential token: it expired at', 'it was missed');
+select is(t.renewals(), 'carol:token:1', 'and is renewed all the same');
+select t.cred('carol', '{"action": "refresh", "name": "token"}') \g /dev/null
+select is(t.renewals(), null, 'not by two at a time, whoever asks for it');
+select is(t.renewed('token', jsonb_build_object('expires', t.in_s(60), 'renewable', true)), true, 'there is a new one');
+select t.settle() \g /dev/null
+select is(t.held(:'j' || '.a'), '', 'so its step may start');
+select t.older(55) \g /dev/null
+select is(t.renewals(), 'carol:token:2', 'again');
+select api.credential_renew_failed(credential_id, 2, 'the token service said: invalid_grant', true) from rota.credential where name = 'token' \g /dev/null
+select is((select renewable || ' ' || (renew_at is null) || ' ' || (warn_at <= now()) from rota.credential where name = 'token'), 'false true true', 'refused for good');
+select is(t.refused('carol', '{"action": "refresh", "name": "token"}'), 'RT409 credential "token" cannot be renewed', 'its owner cannot ask either');
+select t.have('carol', 'token', jsonb_build_object('expires', t.in_s(60), 'renewable', true), 'token') \g /dev/null
+select is((select renewable || ' ' || (renew_at is null) from rota.credential where name = 'token'), 'true false', 'before there is a new upload');
+select t.cred('carol', '{"action": "remove", "name": "token"}') \g /dev/null
+select t.settle() \g /dev/null
+
+-- Mail: once for each upload and cause, to those whose steps it concerns; never before it is time.
+create function t.credential_mails() returns text language sql as $$
+	select string_agg(c.name || ' ' || m.event || ' to ' || m.recipient || ' ' || m.steps, ', ' order by m.mail_id)
+	from rota.credential_mail m join rota.credential c on c.credential_id = m.credential_id where c.user_name = 'bob' $$;
+create function t.take_mail() returns text language sql as $$
+	select string_agg(recipient || ': ' || subject, ', ' order by mail_id) from api.mail_take(9, 60) where label like '%credential%' and recipient = 'bob' $$;
+select api.mail_report(array_agg(mail_id), array_agg(null::text)) from rota.credential_mail \g /dev/null
+select t.have('bob', 'pass', jsonb_build_object('expires', t.in_s(90000))) \g /dev/null
+select t.needs('bob', 'pass') as j \gset
+select t.settle() \g /dev/null
+select is(t.credential_mails(), null, 'a day and more before there is no mail');
+select t.older(80000) \g /dev/null
+select t.settle() \g /dev/null
+select is(t.credential_mails(), 'pass EXPIRES to bob 1', 'hours before there is');
+select t.older(700), t.settle() \g /dev/null
+select is(t.credential_mails(), 'pass EXPIRES to bob 1', 'one');
+select is(t.take_mail(), 'bob: Rota credential pass ends before 1 step of yours', 'it is sent');
+select is(t.take_mail(), null, 'and under way then');
+select t.older(9300), t.settle() \g /dev/null
+select is(t.credential_mails(), 'pass EXPIRES to bob 1, pass HELD to bob 1', 'when it is dead, one about the steps that are held');
+select matches((select body from api.mail_take(9, 60) where recipient = 'bob'), 'rota cred add pass --kind=file', 'which says what to do');
+select api.mail_report(array_agg(mail_id), array_agg('no mail today'::text)) from rota.credential_mail where recipient = 'bob' and event = 'HELD' \g /dev/null
+select is((select message || ' ' || (due_at is not null) from rota.credential_mail where recipient = 'bob' and event = 'HELD'), 'no mail today true', 'it is tried again');
+select t.have('bob', 'pass', jsonb_build_object('expires', t.in_s(10))), t.older(20), t.settle() \g /dev/null
+select matches(t.credential_mails(), 'EXPIRES to bob 1, pass HELD to bob 1, pass HELD to bob 1$', 'a new upload is a new cause');
+select t.have('bob', 'own'), t.needs('bob', 'own'), t.cred('bob', '{"action": "remove", "name": "own"}'), t.settle() \g /dev/null
+select unalike(t.credential_mails(), '%own%', 'there is none about what its owner has removed');
+select t.cred('bob', '{"action": "remove", "name": "pass"}'), t.settle() \g /dev/null
 
 -- A node without a key: the attempt is closed, and its step waits. rota-credd may have a new key only after a while.
 select t.submit('alice', '[{"name": "a", "credentials": "archive"}]', '[]', '{"credentials": true}') as j \gset

@@ -10,6 +10,9 @@ setup_file() {
 	export SITE
 	chmod 0755 "$SITE"
 	mkdir -m 0755 "$SITE/programs"
+	mkdir -m 1777 "$SITE/box"
+	printf '#!/bin/bash\ncat >"%s/$$.part" && mv "%s/$$.part" "%s/$$.mail"\n' "$SITE/box" "$SITE/box" "$SITE/box" >"$SITE/sendmail"
+	chmod 0755 "$SITE/sendmail"
 	kdc_up
 	certificates localhost DNS:localhost
 	printf 'refresh-0' >"$SITE/refresh"
@@ -20,7 +23,7 @@ setup_file() {
 	export SERVER URL CURL_CA_BUNDLE=$TLS/authority.pem
 	service_up
 	instance_up 1 --cpus 8 --mem 4000 --set node.grace=1 --set credentials.keys="$SITE/keys" --set credentials.period=1 \
-		--set credentials.refresh_allowed="$URL" --set credentials.command_folder="$SITE/programs"
+		--set credentials.refresh_allowed="$URL" --set credentials.command_folder="$SITE/programs" --set mail.program="$SITE/sendmail"
 }
 
 teardown_file() {
@@ -59,6 +62,10 @@ cred_is() {
 
 held_because() { # JOB TEXT
 	[[ $(rota why "$1") == *"$2"* ]]
+}
+
+mailed() { # TEXT: how many mails have it
+	[ "$(cat "$SITE"/box/*.mail | grep -c -- "$1")" = "$2" ]
 }
 
 output_has() { # JOB TEXT
@@ -107,6 +114,10 @@ program() {
 	job=$(submit 'kvno host/localhost' --cred=third)
 	eventually held_because "$job" "credential third"
 	held_because "$job" "expire"
+	# Its owner got a mail before, and another one now.
+	eventually mailed "Subject: Rota credential third ends before 1 step of yours" 1
+	eventually mailed "Subject: Rota credential third is dead: 1 step of yours held" 1
+	mailed "Add it anew: rota cred add third --kind=krb5" 2
 	rota admin node resume n1
 	[ "$(superuser "select state || ' ' || held from rota.step where job_id = $job")" = "pending system" ]
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 10m
@@ -144,7 +155,7 @@ program() {
 	superuser "drop trigger stay on rota.credential; drop function public.stay()"
 	[ "$(cred fifth '[.version, .renewals] | join(" ")')" = "1 0" ]
 	rota up >"$BATS_TEST_TMPDIR/up.log"
-	superuser "update rota.credential set again_at = now() where name = 'fifth'"
+	superuser "update rota.credential set renew_at = now() where name = 'fifth'"
 	eventually cred_is fifth '[.version, .renewals] | join(" ")' "2 1"
 	job=$(submit 'kvno host/localhost' --cred=fifth)
 	timeout 90 rota wait "$job"
