@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_forward.h"
 #include "jobmgr/gate/gate_job.h"
 #include "jobmgr/gate/gate_numbers.h"
 #include "jobmgr/gate/gate_request.h"
@@ -359,6 +360,24 @@ static void submit_ask_staging(struct gate_call *c)
 		submit_begin(c);
 }
 
+/* Are the credentials there that the jobs take along? If not, the request is ended. Nothing is taken along for a job that is only
+ * tried. */
+static bool submission_has_forwards(struct gate_call *c)
+{
+	struct submission *s = c->state;
+	json_t *names;
+	bool done;
+
+	if (c->route->function == API_job_try)
+		return true;
+	names = json_array();
+	for (size_t i = 0; i < s->count; i++)
+		gate_forward_take(s->jobs[i].plan, names);
+	done = gate_forward_done(c, names);
+	json_decref(names);
+	return done;
+}
+
 static void submit_translate(struct gate_call *c)
 {
 	struct submission *s = c->state;
@@ -371,7 +390,8 @@ static void submit_translate(struct gate_call *c)
 		i++;
 	if (i == s->count) {
 		s->staged = 0;
-		submit_ask_staging(c);
+		if (submission_has_forwards(c))
+			submit_ask_staging(c);
 	} else if (*e.code || !gate_translate_retry(c, gate_site_is_set(c->server) ? submit_ask_again : submit_translate)) {
 		submit_refuse(c, &s->jobs[i], &problems, &e);
 	}

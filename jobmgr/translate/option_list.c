@@ -77,8 +77,16 @@ json_t *option_licenses(const char *text, struct err *e)
 	return list_read_amounts(text, "_.@-", e);
 }
 
-static bool list_read_credential(json_t *names, const char *item, struct err *e)
+/* Read a name, or NAME:forward. */
+static bool list_read_credential(json_t *names, char *item, struct err *e)
 {
+	char *more = strchr(item, ':');
+	if (more && strcmp(more, ":forward") != 0) {
+		err_set(e, "\"%s\" is not something to do with a credential", OPTION_QUOTE(more));
+		return err_hint(e, "NAME:forward takes your present one along");
+	}
+	if (more)
+		*more = '\0';
 	if (!credential_name_valid(item)) {
 		err_set(e, "\"%s\" is not the name of a credential", OPTION_QUOTE(item));
 		return err_hint(e, "\"rota cred list\" lists yours");

@@ -46,6 +46,7 @@ static bool limits_read_partition(const json_t *json, struct translate_partition
 	p->max_nodes = (int)max_nodes;
 	p->node_gres = json_is_object(gres) ? gres : NULL;
 	p->features = json_is_array(features) ? features : NULL;
+	p->credentials = json_string_value(json_object_get(json, "credentials"));
 	p->is_default = json_is_true(json_object_get(json, "is_default"));
 	return true;
 }

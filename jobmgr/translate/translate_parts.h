@@ -283,4 +283,10 @@ char *translate_path(const struct translation *t, const char *folder, const char
 const char *translate_kind_name(enum translate_kind kind);
 const char *translate_condition_name(enum translate_condition condition);
 
+/* translate_credential.c: returns the names of the credentials that a step needs, with commas between, malloc'ed; NULL: none. */
+char *translate_credentials(const struct translation *t, const struct translate_step *s);
+
+/* Returns the names of the credentials that are to be taken along with the submission. */
+json_t *translate_forwards(const struct translation *t);
+
 #endif

@@ -70,8 +70,9 @@ static json_t *plan_make_arguments(const struct translate_request *q)
 static bool plan_needs_credentials(const struct translation *t)
 {
 	for (int i = 0; i < t->step_count; i++) {
-		const char *names = json_string_value(translate_value(t, &t->steps[i], OPTION_ID_CRED));
-		if (names && *names)
+		char *names = translate_credentials(t, &t->steps[i]);
+		free(names);
+		if (names)
 			return true;
 	}
 	return false;
@@ -97,8 +98,10 @@ static json_t *plan_make_job(struct translation *t)
 		option_put(job, "arguments", plan_make_arguments(q));
 	translate_staging_json(t, job);
 	translate_transfers_json(t, job);
-	if (plan_needs_credentials(t))
+	if (plan_needs_credentials(t)) {
 		option_put(job, "credentials", json_true());
+		option_put(job, "forward", translate_forwards(t));
+	}
 	free(folder);
 	return job;
 }

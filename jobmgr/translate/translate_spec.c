@@ -157,8 +157,8 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.idle_timeout_s = spec_idle_timeout(t, s);
 	spec.if_changed = json_string_value(translate_value(t, s, OPTION_ID_IF_CHANGED));
 	spec.submit_dir = spec_submit_dir(t, base, folder);
-	const char *credentials = json_string_value(translate_value(t, s, OPTION_ID_CRED));
-	spec.credentials = t->modifies ? base->credentials : credentials && *credentials ? credentials : NULL;
+	char *credentials = t->modifies ? NULL : translate_credentials(t, s);
+	spec.credentials = t->modifies ? base->credentials : credentials;
 	char *transfers = t->modifies ? NULL : translate_transfers_spec(t, s);
 	spec.transfers = t->modifies ? base->transfers : transfers;
 	spec_put_array(t, s, &spec);
@@ -168,5 +168,6 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 		free(paths[i]);
 	free(folder);
 	free(transfers);
+	free(credentials);
 	return value;
 }

@@ -121,6 +121,7 @@ begin
 	select a.name into v_name
 	from asked a
 	where not exists (select from credential c where c.uid = p_uid and c.name = a.name and c.removed_at is null)
+		and not coalesce(p_plan #> '{job,forward}' ? a.name, false)
 	order by a.step_id
 	limit 1;
 	if v_name is not null then
@@ -131,8 +132,8 @@ begin
 	perform internal.credential_needed_now(p_job);
 end $$;
 comment on function internal.credential_submit(bigint, int, jsonb) is
-	'Write which credentials the steps of a new job need, as its plan has them. Steps whose credentials are dead are held. RT422: the '
-	'owner has none of a name.';
+	'Write which credentials the steps of a new job need, as its plan has them. Steps whose credentials are dead are held. A job '
+	'that is only tried names in job.forward those that it would bring along. RT422: the owner has none of a name.';
 
 create function internal.credential_place(p_decided internal.start_decision[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

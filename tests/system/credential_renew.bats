@@ -184,6 +184,42 @@ program() {
 	[ ! -s "$SITE/asked" ]
 }
 
+uploads() {
+	superuser "select count(*) from rota.credential_upload"
+}
+
+@test "a submission takes the present ticket along, by the command line or the script; comments and errors upload nothing" {
+	export KRB5CCNAME=FILE:$BATS_TEST_TMPDIR/cache
+	ticket bob "$BATS_TEST_TMPDIR/cache" -l 10m
+	before=$(uploads)
+	# only lines that count take one along, and only a script without errors
+	refused 'you have no credential "krb5"' submit $'#ROTA --cred=krb5\n# --cred=krb5:forward\n##ROTA --cred=krb5:forward\ntrue'
+	refused "--no-such-option" submit $'#ROTA --cred=krb5:forward\n#ROTA --no-such-option\ntrue'
+	refused "--time" submit true --cred=krb5:forward --time=never
+	refused "is not something to do with a credential" submit true --cred=krb5:backward
+	body='{"script": "#!/bin/sh\n", "workdir": "/", "options": ["--cred=krb5:forward"]}'
+	run -0 curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token POST /v1/submit -d "$body")" -d "$body" http://gate/v1/submit
+	[[ $output == *'this client takes no credential \"krb5\" along'* ]] || { echo "$output"; false; }
+	refused "no present credential of kind x509" submit true --cred=x509:forward
+	rota check - --cred=krb5:forward <<<$'#!/bin/sh\ntrue'
+	[ "$(uploads)" = "$before" ]
+	job=$(submit 'klist' --cred=krb5:forward)
+	timeout 90 rota wait "$job"
+	output_has "$job" 'Default principal: bob@KIND.TEST'
+	[ "$(uploads)" = $((before + 1)) ]
+	ticket alice "$BATS_TEST_TMPDIR/cache" -l 10m
+	job=$(submit $'#ROTA --cred=krb5:forward\nklist')
+	timeout 90 rota wait "$job"
+	output_has "$job" 'Default principal: alice@KIND.TEST'
+	[ "$(uploads)" = $((before + 2)) ]
+	# without a ticket nothing is submitted
+	rm "$BATS_TEST_TMPDIR/cache"
+	jobs=$(superuser "select count(*) from rota.job")
+	refused "could not read" submit true --cred=krb5:forward
+	[ "$(superuser "select count(*) from rota.job")" = "$jobs" ]
+	rota cred remove krb5
+}
+
 @test "a program of the site makes a credential and renews it while a job runs" {
 	program 'echo "of $USER at $(date +%s%N)"; echo "{\"subject\": \"vault\", \"expires\": $(($(date +%s) + 14))}" >&3'
 	rota cred add eighth --kind=command --command=make </dev/null

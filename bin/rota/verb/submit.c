@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bin/rota/call/call.h"
+#include "bin/rota/submit/forward.h"
 #include "bin/rota/submit/origin.h"
 #include "bin/rota/submit/submit_each.h"
 #include "bin/rota/submit/submit_key.h"
@@ -341,7 +342,7 @@ int verb_submit(const struct verb *verb, int argc, char **argv)
 	struct err e = {0};
 	json_t *request, *answer, *jobs;
 	struct syntax *syntax;
-	int status = EXIT_OK;
+	int status;
 
 	line_read(verb, &line, argc, argv);
 	request = line.list ? lines_request(&line, &e) : line.each ? each_request(&line, &e) : one_request(&line, &e);
@@ -355,13 +356,11 @@ int verb_submit(const struct verb *verb, int argc, char **argv)
 		return call_refuse(&e);
 	}
 	syntax = syntax_of(&line, request);
-	answer = call_gate_once("submit", request);
+	answer = forward_submit(request, &status);
 	syntax_end(syntax);
 	jobs = answer ? answer_jobs(&line, answer) : NULL;
 	if (jobs)
 		submit_print(&line, jobs);
-	else
-		status = call_status();
 	if (jobs && line.wait)
 		status = wait_for(&line, jobs);
 	json_decref(jobs);
