@@ -12,6 +12,7 @@ setup_file() {
 	export ROTA_TEST_DIR ROTA_HOME=$ROTA_TEST_DIR/home TOP="$ROTA_TEST_DIR/mine alone/rota"
 	mkdir "$TOP"
 	tar -C "$ROTA_SOURCE" --exclude=./build --exclude=./.git --exclude=./.cache -cf - . | tar -C "$TOP" -xf -
+	export CCACHE_BASEDIR=$TOP # for bin/check, which builds with ccache
 	if ! (cd / && TMPDIR=$ROTA_TEST_DIR/tmp "$TOP/bin/demo" >"$ROTA_TEST_DIR/demo.out" 2>&1); then
 		cat "$ROTA_TEST_DIR/demo.out" >&2
 		return 1
