@@ -123,7 +123,7 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntask
 	# An hour, of which it was suspended for fifty minutes.
 	superuser "update rota.job set started_at = ended_at - interval '1 hour' where job_id = $job;
 		update rota.step set started_at = ended_at - interval '1 hour' where job_id = $job;
-		update rota.attempt set ordered_at = ended_at - interval '1 hour', started_at = ended_at - interval '1 hour', suspended_s = 3000 where job_id = $job"
+		update rota.attempt set ordered_at = ended_at - interval '1 hour', started_at = ended_at - interval '1 hour', done_at = ended_at, suspended_s = 3000 where job_id = $job"
 	rota show "$job" | grep -qE '^script +completed +10:00 '
 	rota show "$job" | grep -q ', ran 10:00$'
 	rota show "$job.script" | grep -q ', ran 10:00$'
