@@ -242,6 +242,16 @@ ran_on() {
 	audit
 }
 
+@test "each node has a run of its own: where one fails, the others do not" {
+	touch "$SITE/now/off.n1.fails"
+	rota admin power off 'n[1-2]'
+	ended() { [ "$(sql "select string_agg(node || ' ' || status, ', ' order by node) from (select node, status from acct.power_run order by run_id desc limit 2) x")" = "n1 failed, n2 done" ]; }
+	eventually ended
+	node_is n1 up
+	[ "$(calls off n1) $(calls off n2)" = "1 1" ]
+	audit
+}
+
 @test "a program that takes too long is killed, and has failed" {
 	touch "$SITE/now/off.hangs"
 	rota admin power off n2
