@@ -90,6 +90,10 @@ epilog $job.script#1 $who completed" ]
 controller_epilog 0 epilog says hello" ]
 	run rota show "$job.script"
 	[[ "$output" == *"controller_prolog: "* ]]
+	run -0 rota show --hooks "$job"
+	[[ "$output" == *"Hook        script: controller_prolog: 0"*"Hook        script: controller_epilog: 0"*STEP* ]]
+	run -0 rota show "$job"
+	[[ "$output" != *controller_prolog* ]]
 	run rota status
 	[[ "$output" == *runnerd* ]]
 }

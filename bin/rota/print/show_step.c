@@ -169,9 +169,9 @@ static void wishes_print(const json_t *step)
 	show_line_print("Epilog", format_text(step, "epilog"));
 }
 
-/* Print how the prolog and epilog hooks of an attempt ended: "site_prolog on n1: 0". */
-static void hooks_print(const json_t *step)
+void show_step_hooks(const json_t *step, bool with_step)
 {
+	const char *label = format_text(step, "label"), *dot = strchr(label, '.'), *name = dot ? dot + 1 : label;
 	const json_t *hook;
 	size_t i;
 
@@ -179,7 +179,8 @@ static void hooks_print(const json_t *step)
 		const char *node = format_text(hook, "node"), *message = format_text(hook, "message");
 		struct word status = format_exit(json_object_get(hook, "exit_code"), json_object_get(hook, "signal"));
 		bool ended = json_is_string(json_object_get(hook, "ended_at"));
-		char *text = xasprintf("%s%s%s: %s", format_text(hook, "hook"), node[0] ? " on " : "", node,
+		char *text = xasprintf("%s%s%s%s%s: %s", with_step ? name : "", with_step ? ": " : "", format_text(hook, "hook"),
+				       node[0] ? " on " : "", node,
 				       !ended	    ? "has not ended"
 				       : message[0] ? message
 						    : status.s);
@@ -212,7 +213,7 @@ void show_step_print(const json_t *job, const json_t *step)
 	show_line_print("Exit", format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
 	show_line_print("Cause", format_text(step, "cause"));
 	show_line_print("Reason", show_line_reason(step));
-	hooks_print(step);
+	show_step_hooks(step, false);
 	show_line_print("Sub-steps", format_substeps(json_object_get(step, "substeps")).s);
 	show_line_print("Input", input ? input : "");
 	show_line_print("Output", output ? output : "");

@@ -8,6 +8,10 @@
 /* Print one step in full. */
 void show_step_print(const json_t *job, const json_t *step);
 
+/* Print how the prologs, epilogs and transfers around the tasks of a step ended: "site_prolog on n1: 0", after the name of the step if
+ * `with_step` is true. */
+void show_step_hooks(const json_t *step, bool with_step);
+
 /* Print an empty line and a table of steps. */
 void show_step_table(const json_t *steps, bool wide);
 

@@ -22,7 +22,7 @@ const struct verb_option show_options[] = {
 	{SHOW_STATS, "stats", NULL, "print the usage of the steps: highest, mean and last values"},
 	{SHOW_SCRIPT, "script", NULL, "print only the submitted script"},
 	{SHOW_ENVIRONMENT, "environment", NULL, "print only the submitted environment"},
-	{SHOW_HOOKS, "hooks", NULL, "also list the functions of burst_buffer.lua that were called for the job"},
+	{SHOW_HOOKS, "hooks", NULL, "also list the prologs, the epilogs and the functions of burst_buffer.lua"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -42,6 +42,8 @@ static void whole_print(const json_t *job, bool wide, bool hooks)
 	show_job_print(job, wide, hooks);
 	json_array_foreach (steps, i, step) {
 		show_step_warnings(step, said);
+		if (hooks)
+			show_step_hooks(step, true);
 		attempts_add(attempts, step);
 	}
 	show_step_table(steps, wide);
