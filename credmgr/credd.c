@@ -131,6 +131,11 @@ struct credd *credd_open(struct event_base *base, const struct conf *conf, const
 	c->ring = keyring_open(conf->credentials_keys, &e);
 	if (!c->ring)
 		die("%s%s%s", e.message, *e.hint ? ". " : "", e.hint);
+	char *verify = xasprintf("%s/sign.pub", conf->keys_dir);
+	c->verify_key = seal_verify_key_load(verify, &e);
+	if (!c->verify_key)
+		log_warning("credentials that are granted to others cannot be delivered: %s", e.message);
+	free(verify);
 	c->watcher = (struct db_watcher){.up = credd_up, .down = credd_down, .notified = credd_notified, .arg = c};
 	c->beat = evtimer_new(base, credd_beat, c);
 	c->soon = evtimer_new(base, credd_soon, c);
@@ -151,6 +156,7 @@ void credd_close(struct credd *c)
 	while (c->works)
 		credd_work_end(c->works);
 	keyring_free(c->ring);
+	seal_verify_key_free(c->verify_key);
 	event_free(c->beat);
 	event_free(c->soon);
 	event_free(c->children);

@@ -2,7 +2,7 @@
  *
  * Called by: credd.c.
  * Invariants:
- * - A box is bound to instance, node, attempt, owner, name, kind and version, and its maker is certain: lib/box.h.
+ * - A box is bound to instance, node, attempt, owner of the job, name, kind and version, and its maker is certain: lib/box.h.
  * - Nothing is remembered of a box. One that was not stored is made again. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,19 +38,21 @@ static bool box_measure(const char *kind, const unsigned char *plain, size_t *si
 static bool box_make(struct credd *c, const PGresult *result, int row, unsigned char **box, size_t *box_size, struct err *e)
 {
 	struct credd_row r = credd_row_read(result, row);
+	int64_t uid = strtoll(db_text(result, row, "job_uid"), NULL, 10);
 	struct credential credential = {0};
 	struct credential_delivery delivery = {.instance = c->conf->instance_name,
 					       .node = db_text(result, row, "node"),
 					       .job_id = strtoll(db_text(result, row, "job_id"), NULL, 10),
 					       .step_id = (int)strtol(db_text(result, row, "step_id"), NULL, 10),
 					       .attempt = (int)strtol(db_text(result, row, "attempt"), NULL, 10),
-					       .uid = (uid_t)r.uid,
+					       .uid = (uid_t)uid,
 					       .credential = &credential,
 					       .version = r.version};
 	size_t size;
 	unsigned char key[BOX_KEY], *plain;
-	snprintf(credential.name, sizeof credential.name, "%s", r.name);
+	snprintf(credential.name, sizeof credential.name, "%s", db_text(result, row, "delivered"));
 	bool good = credential_kind_read(r.kind, &credential.kind) || err_set(e, "the row of a box is malformed");
+	good = good && (uid == r.uid || credd_grant_check(c, result, row, &r, uid, e));
 	good = good && credd_nodes_key(c, delivery.node, key, e) && credd_row_unseal(c, result, row, &plain, &size, e);
 	if (good) {
 		char *context = credential_delivery_context(&delivery);
@@ -78,7 +80,7 @@ static void box_add(struct credd *c, const PGresult *result, int row, struct db_
 	}
 	for (int i = COLUMN_JOB; i <= COLUMN_NODE; i++)
 		db_array_int(columns[i], strtoll(db_text(result, row, numbers[i]), NULL, 10));
-	db_array_text(columns[COLUMN_NAME], db_text(result, row, "name"));
+	db_array_text(columns[COLUMN_NAME], db_text(result, row, "delivered"));
 	db_array_int(columns[COLUMN_VERSION], strtoll(db_text(result, row, "version"), NULL, 10));
 	db_array_bytes(columns[COLUMN_BOX], box, (int)size);
 	free(box);

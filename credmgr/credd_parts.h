@@ -2,7 +2,7 @@
  *
  * credd.c starts and ends it, and receives events; credd_upload.c stores uploads, credd_box.c seals for nodes,
  * credd_renew.c renews, credd_reseal.c changes keys, and has steps held and released,
- * credd_nodes.c has the keys of nodes. credd_task.c
+ * credd_nodes.c has the keys of nodes, credd_grant.c verifies grants. credd_task.c
  * sends the questions to the database, credd_work.c has the uploads and renewals under way, and credd_row.c reads rows. Calls go down this list, never up. */
 #ifndef ROTA_CREDMGR_CREDD_PARTS_H
 #define ROTA_CREDMGR_CREDD_PARTS_H
@@ -18,6 +18,7 @@
 #include "lib/conf.h"
 #include "lib/db.h"
 #include "lib/err.h"
+#include "lib/seal.h"
 
 /* The questions to the database, in the order in which they are asked. One of a kind is under way at a time. */
 enum credd_task { CREDD_BOX, CREDD_UPLOAD, CREDD_RENEW, CREDD_JUDGE, CREDD_RESEAL, CREDD_NODES, CREDD_TASKS };
@@ -29,6 +30,7 @@ struct credd {
 	struct db *db;
 	struct db_watcher watcher;
 	struct keyring *ring;
+	struct seal_verify_key *verify_key; /* of jobmgrd, for grants; NULL: there is none here */
 	struct event *beat, *soon, *children;
 	void (*ask[CREDD_TASKS])(struct credd *c); /* send a question */
 	bool due[CREDD_TASKS], asking[CREDD_TASKS];
@@ -40,7 +42,7 @@ struct credd {
 
 /* credd_row.c: a credential as a row of the database has it. Texts belong to the row. */
 struct credd_row {
-	const char *name, *kind, *user;
+	const char *name, *kind, *user, *origin; /* origin: what it was drawn at its first upload, in hex; "": none */
 	int64_t uid;
 	int version;
 };
@@ -69,7 +71,7 @@ struct credd_work {
 	bool is_upload;	     /* else a renewal */
 	int64_t id;	     /* of the upload or the credential */
 	int64_t uid;
-	char *name, *kind, *user;
+	char *name, *kind, *user, *origin;
 	int version; /* that the secret gets */
 	unsigned char *secret;
 	size_t size;
@@ -94,6 +96,10 @@ bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size
 
 /* credd_nodes.c: read the public key of a node. */
 bool credd_nodes_key(const struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e);
+
+/* credd_grant.c: has the owner of a row's credential granted it to this user? */
+bool credd_grant_check(const struct credd *c, const PGresult *result, int row, const struct credd_row *r, int64_t uid,
+		       struct err *e);
 
 /* credd_task.c: send the questions to the database that are due and not under way. */
 void credd_poll(struct credd *c);

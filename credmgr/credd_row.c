@@ -21,6 +21,7 @@ struct credd_row credd_row_read(const PGresult *result, int row)
 		.name = db_text(result, row, "name"),
 		.kind = db_text(result, row, "kind"),
 		.user = row_text(result, row, "user_name"),
+		.origin = row_text(result, row, "origin"),
 		.uid = strtoll(db_text(result, row, "uid"), NULL, 10),
 		.version = (int)strtol(db_text(result, row, "version"), NULL, 10),
 	};
@@ -36,7 +37,8 @@ struct credd_said credd_row_said(const PGresult *result, int row)
 
 char *credd_row_context(const struct credd_row *r)
 {
-	return xasprintf("rota credential 1\n%lld\n%s\n%s\n%d", (long long)r->uid, r->name, r->kind, r->version);
+	return xasprintf("rota credential %d\n%lld\n%s\n%s\n%d%s%s", *r->origin ? 2 : 1, (long long)r->uid, r->name, r->kind,
+			 r->version, *r->origin ? "\n" : "", r->origin);
 }
 
 unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size)

@@ -4,6 +4,7 @@
  * Invariants:
  * - An upload stays in the database until it is stored or refused, so one whose rota-credd died is taken again.
  * - A secret that cannot be opened or understood is refused with a reason, and is nowhere afterwards. */
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include "lib/crash.h"
 #include "lib/credential.h"
 #include "lib/log.h"
+
+enum { UPLOAD_ORIGIN = 33 };
 
 static void upload_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
@@ -46,8 +49,9 @@ static void upload_done(struct credd_work *w, const char *facts, const char *rea
 				    {reason ? NULL : (const char *)nonce, KEYRING_NONCE},
 				    {reason ? NULL : (const char *)sealed, (int)sealed_size},
 				    {reason ? NULL : facts, -1},
+				    {w->origin, -1},
 				    {reason, -1}},
-		7, upload_answered, w);
+		8, upload_answered, w);
 	free(sealed);
 }
 
@@ -63,13 +67,27 @@ static void upload_inspected(const struct child_answer *answer, void *arg)
 		upload_done(w, NULL, answer->reason, NULL, 0);
 }
 
+/* Draw the origin of a credential that has none yet. */
+static void upload_draw_origin(char hex[UPLOAD_ORIGIN])
+{
+	unsigned char bytes[(UPLOAD_ORIGIN - 1) / 2];
+	if (RAND_bytes(bytes, sizeof bytes) != 1)
+		die("OpenSSL has no random bytes");
+	seal_hex(bytes, sizeof bytes, hex);
+}
+
 static void upload_begin(struct credd *c, const PGresult *result, int row)
 {
 	struct credd_row r = credd_row_read(result, row);
+	char origin[UPLOAD_ORIGIN];
 	int64_t id = strtoll(db_text(result, row, "upload_id"), NULL, 10);
 	struct err e = {0};
 	if (credd_work_has_upload(c, id))
 		return;
+	if (!*r.origin) {
+		upload_draw_origin(origin);
+		r.origin = origin;
+	}
 	size_t box_size, size = 0;
 	unsigned char *box = credd_bytes(result, row, "box", &box_size), *plain = NULL;
 	char *context = credential_upload_context(c->conf->instance_name, (uid_t)r.uid, r.name, r.kind);

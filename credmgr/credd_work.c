@@ -35,6 +35,7 @@ struct credd_work *credd_work_new(struct credd *c, int64_t id, const struct cred
 				 .name = xstrdup(r->name),
 				 .kind = xstrdup(r->kind),
 				 .user = xstrdup(r->user),
+				 .origin = xstrdup(r->origin),
 				 .version = r->version,
 				 .secret = secret,
 				 .size = size};
@@ -57,6 +58,7 @@ void credd_work_end(struct credd_work *w)
 	free(w->name);
 	free(w->kind);
 	free(w->user);
+	free(w->origin);
 	free(w);
 }
 
@@ -88,7 +90,7 @@ void credd_work_start(struct credd_work *w, const char *action, struct credd_sai
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
 		     unsigned char **sealed, size_t *sealed_size, struct err *e)
 {
-	struct credd_row r = {.name = w->name, .kind = w->kind, .uid = w->uid, .version = w->version};
+	struct credd_row r = {.name = w->name, .kind = w->kind, .origin = w->origin, .uid = w->uid, .version = w->version};
 	char *context = credd_row_context(&r);
 	bool good = keyring_seal(w->credd->ring, context, secret, size, nonce, sealed, sealed_size, e);
 	free(context);

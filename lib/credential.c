@@ -2,7 +2,7 @@
  *
  * Called by: order.c, the translator, rota-credd, procmgrd and keepers.
  * Invariants:
- * - A name has no dot and no slash, so it is a file name that collides with no name that a program chose beside it. */
+ * - A name begins with a letter and has no slash, so it is a file name that collides with no name that a program chose beside it. */
 #include "lib/credential.h"
 
 #include <inttypes.h>
@@ -12,11 +12,19 @@
 
 static const char *const kinds[CREDENTIAL_KINDS] = {"krb5", "token", "ssh-key", "x509", "file", "command"};
 
+static bool credential_owner_valid(const char *owner)
+{
+	size_t length = strlen(owner);
+	return length > 0 && length < CREDENTIAL_OWNER_SIZE && *owner != '-' && *owner != '.' &&
+	       strspn(owner, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == length;
+}
+
 bool credential_name_valid(const char *name)
 {
-	size_t length = strlen(name);
-	return length < CREDENTIAL_NAME_SIZE && *name >= 'a' && *name <= 'z' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == length;
+	size_t length = strcspn(name, "@");
+	return length < CREDENTIAL_OWN_NAME_SIZE && *name >= 'a' && *name <= 'z' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == length &&
+	       (!name[length] || credential_owner_valid(name + length + 1));
 }
 
 const char *credential_kind_name(enum credential_kind kind)
@@ -69,6 +77,12 @@ int credential_list_read(const char *text, struct credential list[CREDENTIALS_MO
 char *credential_upload_context(const char *instance, uid_t uid, const char *name, const char *kind)
 {
 	return xasprintf("rota upload 1\n%s\n%ld\n%s\n%s", instance, (long)uid, name, kind);
+}
+
+char *credential_grant_text(const char *instance, uid_t owner, const char *name, const char *origin, uid_t grantee, int64_t until)
+{
+	return xasprintf("rota grant 1\n%s\n%ld\n%s\n%s\n%ld\n%" PRId64, instance, (long)owner, name, origin, (long)grantee,
+			 until);
 }
 
 char *credential_delivery_context(const struct credential_delivery *d)

@@ -8,7 +8,9 @@
 #include <sys/types.h>
 
 enum {
-	CREDENTIAL_NAME_SIZE = 32,
+	CREDENTIAL_OWN_NAME_SIZE = 32,
+	CREDENTIAL_OWNER_SIZE = 33, /* login names of owners */
+	CREDENTIAL_NAME_SIZE = CREDENTIAL_OWN_NAME_SIZE + CREDENTIAL_OWNER_SIZE,
 	CREDENTIALS_MOST = 16, /* credentials of a step */
 	CREDENTIAL_SECRET_LARGEST = 1024 * 1024
 };
@@ -28,7 +30,8 @@ struct credential {
 	enum credential_kind kind;
 };
 
-/* Returns true for a lower-case letter and up to 30 more lower-case letters, digits, _ and -. */
+/* Returns true for a lower-case letter and up to 30 more lower-case letters, digits, _ and -. The name of a credential that is somebody
+ * else's has "@" and the login name of its owner after that. */
 bool credential_name_valid(const char *name);
 
 /* Returns the name of a kind, such as "ssh-key". */
@@ -41,6 +44,11 @@ int credential_list_read(const char *text, struct credential list[CREDENTIALS_MO
 
 /* Returns the context of the box in which a user uploads a credential for rota-credd (docs/formats.md, "Sealed boxes"), malloc'ed. */
 char *credential_upload_context(const char *instance, uid_t uid, const char *name, const char *kind);
+
+/* Returns what jobmgrd signs to grant a credential to another user (docs/formats.md, "Grants"), malloc'ed. until: epoch seconds, 0 without
+ * an end. */
+char *credential_grant_text(const char *instance, uid_t owner, const char *name, const char *origin, uid_t grantee,
+			    int64_t until);
 
 /* Whose credential is delivered, and where to. */
 struct credential_delivery {

@@ -38,6 +38,7 @@ grant execute on function
 	api.trigger(int, text, jsonb),
 	api.credential(int, text, jsonb),
 	api.credential_wait(int, text, jsonb),
+	api.credential_grant(int, text, jsonb),
 	api.job_acct(int, text, jsonb),
 	api.report(int, text, jsonb),
 	api.export_plan(int, text, jsonb),
@@ -112,7 +113,7 @@ grant execute on function
 to rota_runner;
 grant execute on function
 	api.credential_upload_take(int),
-	api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text),
+	api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text, text),
 	api.credential_box_take(int),
 	api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]),
 	api.credential_judge(),

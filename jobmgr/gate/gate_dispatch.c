@@ -17,6 +17,7 @@
 #include "jobmgr/gate/gate_relay.h"
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_modify.h"
+#include "jobmgr/gate/gate_grant.h"
 #include "jobmgr/gate/gate_submit.h"
 #include "jobmgr/gate/gate_token.h"
 #include "jobmgr/gate/gate_wait.h"
@@ -51,6 +52,8 @@ static void dispatch_to_verb(struct gate_call *c)
 		gate_submit(c);
 	} else if (c->route->flags & GATE_MODIFY) {
 		gate_modify(c);
+	} else if (c->route->flags & GATE_GRANT) {
+		gate_grant(c);
 	} else if (c->route->flags & GATE_TOKEN) {
 		gate_token(c);
 	} else if (c->route->flags & GATE_RELAY) {

@@ -312,6 +312,10 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 					    .mover_partition = conf->staging_partition,
 					    .mover_command = conf->staging_command};
 	const char **options = NULL, **arguments = NULL;
+	char uid[16];
+	snprintf(uid, sizeof uid, "%u", (unsigned)c->credential->uid);
+	request.credentials =
+		json_string_value(json_object_get(json_object_get(c->server->limits->facts, "credential_defaults"), uid));
 	bool ok = job_read_request(job->request, &request, &options, &arguments, e);
 
 	job_clear_plan(job);

@@ -16,7 +16,8 @@ enum {
 	GATE_ADMIN = 16,
 	GATE_TOKEN = 32,
 	GATE_RELAY = 64,
-	GATE_HOOK = 128
+	GATE_HOOK = 128,
+	GATE_GRANT = 256
 };
 
 /* The members of a request for one job. */

@@ -43,7 +43,7 @@ enum option_kind {		    /* form of an option's value: in the text of the option,
 		   OPTION_MAIL,	      /* BEGIN,END,...: string in capitals */
 		   OPTION_AFTER,      /* list of steps to wait for, which translate_peer.c parses: string */
 		   OPTION_PEERS,      /* list of other steps, which translate_peer.c parses: string */
-		   OPTION_CREDENTIALS, /* krb5,archive:forward, none: string, without a name twice; "" for none */
+		   OPTION_CREDENTIALS, /* krb5,archive:forward,bob/key, none: string, without a name twice; "" for none */
 		   OPTION_IGNORED,    /* any text: no value; the help says which effect the option does not have */
 };
 

@@ -77,26 +77,37 @@ json_t *option_licenses(const char *text, struct err *e)
 	return list_read_amounts(text, "_.@-", e);
 }
 
-/* Read a name, or NAME:forward. */
+/* Returns NAME@OWNER of OWNER/NAME, and another name as it is; malloc'ed. */
+static char *list_credential_name(const char *item)
+{
+	const char *slash = strchr(item, '/');
+	return slash ? xasprintf("%s@%.*s", slash + 1, (int)(slash - item), item) : xstrdup(item);
+}
+
+/* Read NAME, NAME:forward or OWNER/NAME. */
 static bool list_read_credential(json_t *names, char *item, struct err *e)
 {
 	char *more = strchr(item, ':');
+	bool is_new = true;
 	if (more && strcmp(more, ":forward") != 0) {
 		err_set(e, "\"%s\" is not something to do with a credential", OPTION_QUOTE(more));
 		return err_hint(e, "NAME:forward takes your present one along");
 	}
 	if (more)
 		*more = '\0';
-	if (!credential_name_valid(item)) {
-		err_set(e, "\"%s\" is not the name of a credential", OPTION_QUOTE(item));
-		return err_hint(e, "\"rota cred list\" lists yours");
+	char *name = list_credential_name(item);
+	if (strchr(item, '@') || !credential_name_valid(name) || (more && strchr(item, '/'))) {
+		free(name);
+		err_set(e, "\"%s\" is not the name of a credential%s", OPTION_QUOTE(item), more ? " of yours" : "");
+		return err_hint(e, "\"rota cred list\" lists yours, and those of others that you may use as OWNER/NAME");
 	}
 	for (size_t i = 0; i < json_array_size(names); i++)
-		if (strcmp(json_string_value(json_array_get(names, i)), item) == 0)
-			return err_set(e, "\"%s\" is named twice", item);
-	if (json_array_size(names) >= CREDENTIALS_MOST)
-		return err_set(e, "more than %d credentials", CREDENTIALS_MOST);
-	return json_array_append_new(names, json_string(item)) == 0;
+		is_new = is_new && strcmp(json_string_value(json_array_get(names, i)), name) != 0;
+	json_array_append_new(names, json_string(name));
+	free(name);
+	if (!is_new)
+		return err_set(e, "\"%s\" is named twice", item);
+	return json_array_size(names) <= CREDENTIALS_MOST || err_set(e, "more than %d credentials", CREDENTIALS_MOST);
 }
 
 json_t *option_credentials(const char *text, struct err *e)

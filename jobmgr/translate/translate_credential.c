@@ -3,7 +3,7 @@
  * Called by: translate_plan.c, translate_spec.c, translate_step.c.
  * Invariants:
  * - A default of the user or of the partition counts only where --cred is not given; the user's comes first.
- * - A name that is to be taken along counts as the name alone everywhere else. */
+ * - A name that is to be taken along counts as the name alone everywhere else, and OWNER/NAME is NAME@OWNER from here on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +36,17 @@ static bool credential_cut_forward(char *name)
 	return is_forwarded;
 }
 
+/* Append a name, and NAME@OWNER for OWNER/NAME. */
+static void credential_add(char *names, const char *name)
+{
+	const char *slash = strchr(name, '/');
+	strcat(names, slash ? slash + 1 : name);
+	if (slash) {
+		strcat(names, "@");
+		strncat(names, name, (size_t)(slash - name));
+	}
+}
+
 char *translate_credentials(const struct translation *t, const struct translate_step *s)
 {
 	const char *text = json_string_value(translate_value(t, s, OPTION_ID_CRED));
@@ -46,7 +57,7 @@ char *translate_credentials(const struct translation *t, const struct translate_
 		credential_cut_forward(name);
 		if (*names)
 			strcat(names, ",");
-		strcat(names, name);
+		credential_add(names, name);
 		free(name);
 	}
 	if (*names)

@@ -25,8 +25,8 @@ void credential_box_name(const struct record_key *key, const char *credential, c
 bool credential_box_parse(const char *name, struct record_key *key, char credential[CREDENTIAL_NAME_SIZE])
 {
 	char attempt[RECORD_KEY_SIZE];
-	const char *from = name + strlen(prefix), *dot = strrchr(name, '.');
-	if (strncmp(name, prefix, strlen(prefix)) != 0 || dot < from || (size_t)(dot - from) >= sizeof attempt ||
+	const char *from = name + strlen(prefix), *dot = memrchr(name, '.', strcspn(name, "@")); /* owners may have dots, too */
+	if (strncmp(name, prefix, strlen(prefix)) != 0 || !dot || dot < from || (size_t)(dot - from) >= sizeof attempt ||
 	    !credential_name_valid(dot + 1))
 		return false;
 	memcpy(attempt, from, (size_t)(dot - from));

@@ -15,7 +15,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('partition', 'allow_users', 'allow_users', 'list'),
 		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'),
 			('partition', 'sample', 'sample_s', 'int [0,86400]'), ('partition', 'nodes', '+nodes', 'text'),
-		('partition', 'idle_timeout', 'idle_timeout_s', 'time [0,2147483647]'),
+		('partition', 'cred', 'credentials', 'word'), ('partition', 'idle_timeout', 'idle_timeout_s', 'time [0,2147483647]'),
 			('partition', 'idle_timeout_s', 'idle_timeout_s', 'int [1,2147483647]'),
 		('partition', 'billing', '+billing', 'weights'), ('partition', 'billing_from', '+billing_from', 'month'),
 		('node', 'cpus', 'cpus', 'int [1,65536]'), ('node', 'mem', 'mem_mb', 'size'),

@@ -2,6 +2,7 @@ create function api.submit_limits(p_uid int, p_user text, p_request jsonb) retur
 language sql stable security definer set search_path = rota, pg_temp as $$
 	select jsonb_build_object('script_bytes', internal.setting_int('max_script_bytes'), 'steps',
 		internal.setting_int('max_steps'),
+		'credential_defaults', (select jsonb_object_agg(d.uid, d.names) from credential_default d),
 		'edges', internal.setting_int('max_edges'), 'array', internal.setting_int('max_array'),
 		'partitions', (
 			select coalesce(jsonb_agg(jsonb_build_object('name', p.partition, 'nodes', n.nodes, 'cpus', n.cpus,
@@ -9,7 +10,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 				'node_mem_mb', n.most_mem, 'node_gres', coalesce(g.most, '{}'), 'features',
 				coalesce(n.features, '[]'), 'max_time_s', coalesce(p.max_time_s, 0), 'max_nodes',
 				coalesce(p.max_nodes, 0),
-				'is_default', p.is_default, 'default_time_s', p.default_time_s, 'state', p.state, 'allow_users',
+				'is_default', p.is_default, 'credentials', p.credentials, 'default_time_s', p.default_time_s, 'state', p.state, 'allow_users',
 				p.allow_users, 'allow_groups', p.allow_groups, 'allow_accounts', p.allow_accounts) order by p.partition), '[]')
 			from partition p
 			left join lateral (
@@ -35,6 +36,6 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 			) g on true));
 $$;
 comment on function api.submit_limits(int, text, jsonb) is
-	'What the translator checks a script against: {script_bytes, steps, edges, array, partitions: [{name, nodes, cpus, '
-	'node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, is_default, default_time_s, state, '
+	'What the translator checks a script against: {script_bytes, steps, edges, array, credential_defaults: {UID: NAMES}, partitions: [{name, nodes, cpus, '
+	'node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, is_default, credentials, default_time_s, state, '
 	'allow_users, allow_groups, allow_accounts}]}.';

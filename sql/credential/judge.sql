@@ -14,32 +14,46 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function internal.credential_margin() is 'A credential that lives no longer than this is not given to a step that starts.';
 
-create function internal.credential_objection(p_uid int, p_name text, p_kind text) returns text
+create function internal.credential_objection(p_need rota.step_credential) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
+	v_label constant text := internal.credential_label(p_need);
 	v_row credential;
 begin
-	select * into v_row from credential c where c.uid = p_uid and c.name = p_name and c.removed_at is null;
+	select * into v_row from credential c where c.uid = p_need.uid and c.name = p_need.name and c.removed_at is null;
 	return case
-		when v_row is null then format('credential %s: there is none of this name', p_name)
-		when v_row.kind <> p_kind then format('credential %s: it is of kind %s now, not %s', p_name, v_row.kind, p_kind)
-		when v_row.broken is not null then format('credential %s: rota-credd cannot open it (%s); add it again', p_name, v_row.broken)
-		when v_row.version = 0 then format('credential %s: its first upload is not stored yet', p_name)
-		when v_row.expires_at <= now() + internal.credential_margin() then format('credential %s: it %s %s', p_name,
+		when v_row is null then format('credential %s: there is none of this name', v_label)
+		when p_need.grantee is not null and not internal.credential_granted(v_row.credential_id, p_need.grantee)
+			then format('credential %s: its owner does not grant it', v_label)
+		when v_row.kind <> p_need.kind then format('credential %s: it is of kind %s now, not %s', v_label, v_row.kind, p_need.kind)
+		when v_row.broken is not null then format('credential %s: rota-credd cannot open it (%s); add it again', v_label, v_row.broken)
+		when v_row.version = 0 then format('credential %s: its first upload is not stored yet', v_label)
+		when v_row.expires_at <= now() + internal.credential_margin() then format('credential %s: it %s %s', v_label,
 			case when v_row.expires_at <= now() then 'expired at' else 'expires at' end, to_char(v_row.expires_at, 'YYYY-MM-DD HH24:MI:SS'))
 			|| coalesce(', and could not be renewed: ' || v_row.failure, '') end;
 end $$;
-comment on function internal.credential_objection(int, text, text) is
-	'Why a step of this user that needs this credential, of this kind, must not start now; null: it may.';
+comment on function internal.credential_objection(rota.step_credential) is 'Why a step that needs this credential must not start now; null: it may.';
+
+create function internal.credential_objection(p_credential rota.credential) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_need step_credential;
+begin
+	v_need.uid := p_credential.uid;
+	v_need.name := p_credential.name;
+	v_need.kind := p_credential.kind;
+	return internal.credential_objection(v_need);
+end $$;
+comment on function internal.credential_objection(rota.credential) is 'Why steps of its owner that need it must not start now; null: they may.';
 
 -- The first objection to a step as it was requested.
 create function internal.credential_step(p_job bigint, p_request int) returns text
-language plpgsql stable set search_path = live, rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select o.objection
 		from step_credential x
-		cross join lateral (select internal.credential_objection(x.uid, x.name, x.kind) as objection) o
+		cross join lateral (select internal.credential_objection(x) as objection) o
 		where x.job_id = p_job and x.step_id = p_request and o.objection is not null
 		order by x.name
 		limit 1);
@@ -52,6 +66,13 @@ declare
 	v_steps internal.move[];
 	v_move text;
 begin
+	update step s
+	set held_reason = o.objection
+	from (
+		select h.job_id, h.step_id, internal.credential_step(h.job_id, h.request_id) as objection
+		from step h
+		where h.job_id = any (p_jobs) and h.ended_at is null and h.held = 'system' and h.held_reason like 'credential %') o
+	where s.job_id = o.job_id and s.step_id = o.step_id and o.objection <> s.held_reason;
 	foreach v_move in array array['hold', 'release'] loop
 		with judged as materialized (
 			select s.job_id, s.step_id, internal.credential_step(s.job_id, s.request_id) as objection
@@ -103,30 +124,50 @@ end $$;
 comment on function internal.credential_needed_now(bigint) is
 	'Have the credentials of a new job that end soon looked at: they are renewed, or their users warned, by need.';
 
+create function internal.credential_named(p_uid int, p_name text) returns rota.step_credential
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_owner constant text := nullif(split_part(p_name, '@', 2), '');
+	v_need step_credential;
+begin
+	select c.uid, c.name, c.kind into v_need.uid, v_need.name, v_need.kind
+	from credential c
+	where c.name = split_part(p_name, '@', 1) and c.removed_at is null
+		and case when v_owner is null then c.uid = p_uid
+			else c.uid <> p_uid and c.user_name = v_owner and internal.credential_granted(c.credential_id, p_uid) end;
+	if found and v_owner is not null then
+		v_need.owner := v_owner;
+		v_need.grantee := p_uid;
+	end if;
+	return v_need;
+end $$;
+comment on function internal.credential_named(int, text) is
+	'What a user means by NAME, or by NAME@OWNER of a credential that is granted; name null: there is none. It has no job and step yet.';
+
 create function internal.credential_submit(p_job bigint, p_uid int, p_plan jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_name text;
 begin
 	with asked as materialized (
-		select (s.step ->> 'step_id')::int as step_id, n.name
+		select (s.step ->> 'step_id')::int as step_id, n.name, internal.credential_named(p_uid, n.name) as need
 		from jsonb_array_elements(p_plan -> 'steps') as s (step)
 		cross join lateral string_to_table(coalesce(s.step ->> 'credentials', p_plan #>> '{common,credentials}'), ',') as n (name)
 	), put as (
-		insert into step_credential (job_id, step_id, uid, name, kind)
-		select p_job, a.step_id, p_uid, c.name, c.kind
+		insert into step_credential (job_id, step_id, uid, name, kind, owner, grantee)
+		select p_job, a.step_id, (a.need).uid, (a.need).name, (a.need).kind, (a.need).owner, (a.need).grantee
 		from asked a
-		join credential c on c.uid = p_uid and c.name = a.name and c.removed_at is null
+		where (a.need).name is not null
 	)
 	select a.name into v_name
 	from asked a
-	where not exists (select from credential c where c.uid = p_uid and c.name = a.name and c.removed_at is null)
-		and not coalesce(p_plan #> '{job,forward}' ? a.name, false)
+	where (a.need).name is null and not coalesce(p_plan #> '{job,forward}' ? a.name, false)
 	order by a.step_id
 	limit 1;
 	if v_name is not null then
-		raise exception '--cred: you have no credential "%"', v_name using errcode = 'RT422',
-			hint = format('Add it: rota cred add %s --kind=KIND. "rota cred list" lists those that you have.', v_name);
+		raise exception '--cred: you have no credential "%"', regexp_replace(v_name, '^([^@]*)@(.*)$', '\2/\1') using errcode = 'RT422',
+			hint = case when v_name like '%@%' then '"rota cred list" lists those that others have granted to you.'
+				else format('Add it: rota cred add %s --kind=KIND. "rota cred list" lists those that you have.', v_name) end;
 	end if;
 	perform internal.credential_hold(array[p_job]);
 	perform internal.credential_needed_now(p_job);
@@ -139,15 +180,17 @@ create function internal.credential_place(p_decided internal.start_decision[]) r
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	with needed as materialized (
-		select v.job_id, v.step_id, v.attempt, x.uid, x.name, x.kind
+		select v.job_id, v.step_id, v.attempt, x.uid, x.name, x.kind, x.grantee,
+			x.name || coalesce('@' || x.owner, '') as delivered
 		from unnest(p_decided) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		join step_credential x on x.job_id = s.job_id and x.step_id = s.request_id
 	), used as (
 		insert into credential_use (job_id, step_id, attempt, node_id, name, kind, credential_id, wanted)
-		select n.job_id, n.step_id, n.attempt, a.node_id, n.name, n.kind, c.credential_id, c.version
+		select n.job_id, n.step_id, n.attempt, a.node_id, n.delivered, n.kind, c.credential_id, c.version
 		from needed n
 		join credential c on c.uid = n.uid and c.name = n.name and c.kind = n.kind and c.removed_at is null and c.version > 0
+			and (n.grantee is null or internal.credential_granted(c.credential_id, n.grantee))
 		join allocation a on a.job_id = n.job_id and a.step_id = n.step_id and a.attempt = n.attempt
 	)
 	insert into hook_pending (job_id, step_id, attempt, hook)
@@ -199,6 +242,30 @@ begin
 end $$;
 comment on function internal.credential_use_lock(bigint[]) is 'Lock the uses of credentials by attempts of these jobs that have not left their nodes.';
 
+create type internal.credential_use_key as (job_id bigint, step_id int, attempt int, node_id int, name text);
+comment on type internal.credential_use_key is 'Key of rota.credential_use.';
+
+create function internal.credential_use_take_back(p_uses internal.credential_use_key[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_node int;
+begin
+	perform internal.credential_use_lock(array(select distinct (k).job_id from unnest(p_uses) k));
+	for v_node in
+		with gone as (
+			update credential_use u set removed_at = now(), box = null
+			from unnest(p_uses) k
+			where u.job_id = k.job_id and u.step_id = k.step_id and u.attempt = k.attempt and u.node_id = k.node_id and u.name = k.name
+				and u.gone_at is null and u.removed_at is null
+			returning u.node_id
+		)
+		select distinct coalesce(l.notify_node_id, g.node_id) from gone g left join node_lease l on l.node_id = g.node_id
+	loop
+		perform pg_notify('rota_node_' || v_node, '');
+	end loop;
+end $$;
+comment on function internal.credential_use_take_back(internal.credential_use_key[]) is 'Have nodes destroy what attempts have of credentials.';
+
 create function internal.credential_leave() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -237,31 +304,30 @@ comment on function internal.credential_unjudged() is 'The next credential that 
 
 create function internal.credential_judge_jobs(p_credential rota.credential, p_most int) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
-declare
-	v_usable constant boolean := internal.credential_usable(p_credential);
 begin
 	return array(
 		select distinct x.job_id
 		from step_credential x
 		join step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null
 			and (s.state = 'pending' or s.attempt = 0)
+			and (s.held = '' or (s.held = 'system' and s.held_reason like 'credential %'))
 		where x.uid = p_credential.uid and x.name = p_credential.name
-			and case when v_usable then s.held = 'system' and s.held_reason like 'credential %'
-				and internal.credential_step(x.job_id, x.step_id) is null
-				else s.held = '' and internal.credential_step(x.job_id, x.step_id) is not null end
+			and internal.credential_step(x.job_id, x.step_id) is distinct from nullif(s.held_reason, '')
 		order by x.job_id
 		limit p_most);
 end $$;
 comment on function internal.credential_judge_jobs(rota.credential, int) is
-	'Jobs with steps to be held, or released, as the credential is now; p_most at most.';
+	'Jobs with steps to be held, or released, as the credential and its grants are now; p_most at most.';
 
 create function api.credential_judge() returns table (wait_s double precision, key_wanted int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
-	v_row constant credential := internal.credential_unjudged();
+	v_row credential;
 	v_most constant int := 1000;
 	v_jobs bigint[];
 begin
+	perform internal.credential_grants_over();
+	v_row := internal.credential_unjudged();
 	perform internal.credential_stop();
 	delete from credential_upload u where u.done_at < now() - interval '1 hour';
 	if v_row.credential_id is not null then
@@ -285,6 +351,7 @@ begin
 	return query
 	select greatest(extract(epoch from least((select min(c.renew_at) from credential c where c.renew_at is not null),
 		(select min(c.warn_at) from credential c where c.warn_at is not null),
+		(select min(g.until_at) from credential_grant g where g.revoked_at is null and g.until_at is not null),
 		(select min(c.expires_at) from credential c where c.judged and c.expires_at is not null) - internal.credential_margin()) - now()),
 			1)::double precision,
 		internal.setting_int('credential_key');

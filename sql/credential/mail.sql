@@ -17,14 +17,15 @@ create function internal.credential_outlived(p_credential rota.credential) retur
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select j.user_name, count(*)::int
+	select w.recipient, count(*)::int
 	from internal.credential_need n
 	join job j on j.job_id = n.job_id
+	cross join lateral (select j.user_name union select p_credential.user_name) as w (recipient)
 	where n.credential_id = p_credential.credential_id
 		and internal.credential_lives_until(p_credential) < coalesce(n.until_at, 'infinity')
-	group by j.user_name;
+	group by w.recipient;
 end $$;
-comment on function internal.credential_outlived(rota.credential) is 'Whose steps outlive what can be renewed of a credential, or may, and how many.';
+comment on function internal.credential_outlived(rota.credential) is 'Who is to know how many steps outlive what can be renewed of a credential, or may: its owner of all, others of their own.';
 
 create function internal.credential_warn() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -52,14 +53,16 @@ create function internal.credential_tell_held(p_credential rota.credential) retu
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into rota.credential_mail (credential_id, uploaded, recipient, event, steps, lives_until, reason)
-	select p_credential.credential_id, p_credential.uploaded, j.user_name, 'HELD', count(*), internal.credential_lives_until(p_credential),
-		internal.credential_objection(p_credential.uid, p_credential.name, p_credential.kind)
+	select p_credential.credential_id, p_credential.uploaded, w.recipient, 'HELD', count(*), internal.credential_lives_until(p_credential),
+		internal.credential_objection(p_credential)
 	from step_credential x
 	join step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null and s.held = 'system'
-		and s.held_reason like 'credential ' || p_credential.name || ':%'
+		and starts_with(s.held_reason, format('credential %s:', coalesce(x.owner || '/', '') || x.name))
 	join job j on j.job_id = x.job_id
+	cross join lateral (select j.user_name union select p_credential.user_name) as w (recipient)
 	where x.uid = p_credential.uid and x.name = p_credential.name
-	group by j.user_name
+		and (x.grantee is null or internal.credential_granted(p_credential.credential_id, x.grantee))
+	group by w.recipient
 	on conflict (credential_id, uploaded, recipient, event) do nothing;
 end $$;
 comment on function internal.credential_tell_held(rota.credential) is 'Make the mails to users whose steps wait because this credential is dead.';
@@ -68,20 +71,23 @@ create function internal.credential_mail_text(p_mail rota.credential_mail, p_cre
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_form constant text := 'YYYY-MM-DD HH24:MI:SS TZ';
+	v_own constant boolean := p_mail.recipient = p_credential.user_name;
+	v_label constant text := case when v_own then '' else p_credential.user_name || '/' end || p_credential.name;
 	v_steps constant text := p_mail.steps || case p_mail.steps when 1 then ' step' else ' steps' end;
 begin
 	return query
 	select case p_mail.event
-			when 'EXPIRES' then format('Rota credential %s ends before %s of yours', p_credential.name, v_steps)
-			else format('Rota credential %s is dead: %s of yours held', p_credential.name, v_steps) end,
-		concat_ws(E'\n', 'Credential: ' || p_credential.name, 'Owner:      ' || p_credential.user_name, 'Kind:       ' || p_credential.kind,
+			when 'EXPIRES' then format('Rota credential %s ends before %s', v_label, v_steps)
+			else format('Rota credential %s is dead: %s held', v_label, v_steps) end,
+		concat_ws(E'\n', 'Credential: ' || v_label, 'Owner:      ' || p_credential.user_name, 'Kind:       ' || p_credential.kind,
 			'Subject:    ' || p_credential.subject,
 			case when p_mail.lives_until > p_credential.expires_at then 'Renewable until: ' else 'Expires:    ' end
 				|| to_char(p_mail.lives_until, v_form),
 			'Reason:     ' || p_mail.reason, 'Steps:      ' || p_mail.steps, '',
 			case p_mail.event when 'EXPIRES' then 'These steps may still run, or wait, when it ends. They are held then.'
 				else 'These steps are held, and go on by themselves when it is added anew.' end,
-			format('Add it anew: rota cred add %s --kind=%s', p_credential.name, p_credential.kind),
+			case when v_own then format('Add it anew: rota cred add %s --kind=%s', p_credential.name, p_credential.kind)
+				else format('Only %s can add it anew: ask there, or change your jobs so that they need it no more.', p_credential.user_name) end,
 			'Which steps: ' || case p_mail.event when 'EXPIRES' then 'rota cred forecast' else 'rota queue --user=' || p_mail.recipient end);
 end $$;
 comment on function internal.credential_mail_text(rota.credential_mail, rota.credential) is 'Subject and text of a mail about a credential.';

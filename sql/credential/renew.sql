@@ -21,6 +21,7 @@ select c.credential_id, x.job_id, s.step_id, t.attempt,
 		+ make_interval(secs => nullif(coalesce(t.time_limit_s, q.time_limit_s), 0)) as until_at
 from rota.credential c
 join live.step_credential x on x.uid = c.uid and x.name = c.name and x.kind = c.kind
+	and (x.grantee is null or internal.credential_granted(c.credential_id, x.grantee))
 join live.step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null
 join live.step_request q on q.job_id = x.job_id and q.step_id = x.step_id
 left join live.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt and t.ended_at is null
@@ -58,7 +59,7 @@ comment on function internal.credential_renew_next(rota.credential) is
 
 create function api.credential_renew_take(p_most int, p_hold_s int)
 returns table (credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
-	refresh_url text, command text, now_s bigint)
+	origin text, refresh_url text, command text, now_s bigint)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -79,7 +80,7 @@ begin
 		where c.credential_id = d.credential_id
 		returning c.*, d.needed
 	)
-	select c.credential_id, c.uid, c.user_name, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.facts ->> 'refresh_url',
+	select c.credential_id, c.uid, c.user_name, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin, c.facts ->> 'refresh_url',
 		c.facts ->> 'command', extract(epoch from clock_timestamp())::bigint
 	from looked c
 	where c.needed;

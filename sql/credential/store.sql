@@ -7,13 +7,13 @@
 -- - A version is sealed under associated data with owner, name, kind and version, so a row that somebody copies to another cannot be opened.
 
 create function api.credential_upload_take(p_most int)
-returns table (upload_id bigint, uid int, user_name text, name text, kind text, version int, box bytea, refresh_url text, command text,
+returns table (upload_id bigint, uid int, user_name text, name text, kind text, version int, origin text, box bytea, refresh_url text, command text,
 	expires bigint, now_s bigint)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select u.upload_id, u.uid, u.user_name, u.name, u.kind, coalesce(c.version, 0) + 1, u.box, u.facts ->> 'refresh_url',
+	select u.upload_id, u.uid, u.user_name, u.name, u.kind, coalesce(c.version, 0) + 1, coalesce(c.origin, ''), u.box, u.facts ->> 'refresh_url',
 		u.facts ->> 'command', (u.facts ->> 'expires')::bigint, extract(epoch from clock_timestamp())::bigint
 	from credential_upload u
 	left join credential c on c.uid = u.uid and c.name = u.name and c.removed_at is null
@@ -47,7 +47,8 @@ begin
 		expires_at = to_timestamp((p_facts ->> 'expires')::double precision),
 		renewable = coalesce((p_facts ->> 'renewable')::boolean, false),
 		renew_until = to_timestamp((p_facts ->> 'renew_until')::double precision), changed_at = now(),
-		failures = 0, failure = null, broken = null, judged = null, taken_until = null
+		failures = 0, failure = null, broken = null,
+		judged = case when c.judged then true end, taken_until = null
 	where c.credential_id = p_id;
 	perform internal.credential_due(p_id);
 	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u where u.credential_id = p_id and u.gone_at is null));
@@ -60,7 +61,7 @@ comment on function internal.credential_put(bigint, int, int, bytea, bytea, json
 	'Store a version: nonce, sealed secret, and what is known of it {subject, expires, renewable, renew_until}, times in epoch seconds.';
 
 create function api.credential_upload_done(p_upload bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb,
-	p_error text) returns boolean
+	p_origin text, p_error text) returns boolean
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_upload credential_upload;
@@ -78,37 +79,43 @@ begin
 		if not found or v_row.version <> p_version - 1 then
 			return false;
 		end if;
-		update credential c set kind = v_upload.kind, facts = v_upload.facts, uploaded = p_version where c.credential_id = v_row.credential_id;
+		update credential c set kind = v_upload.kind, facts = v_upload.facts, uploaded = p_version, origin = p_origin,
+			judged = case when c.kind = v_upload.kind then c.judged end
+		where c.credential_id = v_row.credential_id;
 		perform internal.credential_put(v_row.credential_id, p_version, p_key, p_nonce, p_sealed, p_facts);
 	end if;
 	update credential_upload u set done_at = now(), box = null, error = p_error where u.upload_id = p_upload;
 	notify rota_event;
 	return true;
 end $$;
-comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text) is
-	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put. false: it is done already, or the credential has '
+comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text, text) is
+	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put, p_origin with which it is sealed. false: it is done already, or the credential has '
 	'another version by now; take it again.';
 
 create function api.credential_box_take(p_most int)
-returns table (job_id bigint, step_id int, attempt int, node_id int, node text, credential_id bigint, uid int, name text,
-	kind text, version int, key_version int, nonce bytea, sealed bytea)
+returns table (job_id bigint, step_id int, attempt int, node_id int, node text, delivered text, job_uid int, grant_until_s bigint,
+	grant_signature bytea, credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
+	origin text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, c.credential_id, c.uid, c.name, c.kind, c.version,
-		c.key_version, c.nonce, c.sealed
+	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, u.name, j.uid, coalesce(extract(epoch from g.until_at)::bigint, 0),
+		g.signature, c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin
 	from credential_use u
+	join job j on j.job_id = u.job_id
 	join credential c on c.credential_id = u.credential_id and internal.credential_usable(c)
+	left join credential_grant g on g.credential_id = c.credential_id and g.uid = j.uid and g.revoked_at is null
+		and coalesce(g.until_at > now(), true)
 	join node n on n.node_id = u.node_id
 	join credential_node k on k.node = n.name
-	where u.gone_at is null and u.removed_at is null and u.boxed < u.wanted
+	where u.gone_at is null and u.removed_at is null and u.boxed < u.wanted and (c.uid = j.uid or g.grant_id is not null)
 	order by u.job_id, u.step_id
 	limit p_most;
 end $$;
 comment on function api.credential_box_take(int) is
 	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node. Of credentials that are alive, for nodes whose keys '
-	'there are.';
+	'there are. delivered: its name on the node; grant_signature: by which job_uid may use it where that is not uid.';
 
 create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
 	p_boxes bytea[]) returns void
@@ -154,12 +161,12 @@ comment on function api.credential_broken(bigint, int, text) is
 	'rota-credd cannot open this version of a credential: its steps wait until the owner adds it again.';
 
 create function api.credential_reseal_take(p_key int, p_most int)
-returns table (credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea)
+returns table (credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea, origin text)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed
+	select c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin
 	from credential c
 	where c.removed_at is null and c.key_version < p_key and c.broken is null
 	order by c.credential_id

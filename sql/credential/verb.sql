@@ -8,8 +8,8 @@ begin
 		p_credential.renewable, 'renew_until', p_credential.renew_until, 'made_at', p_credential.made_at, 'changed_at',
 		p_credential.changed_at, 'renewed_at', p_credential.renewed_at, 'renewals', p_credential.renewals, 'failure',
 		p_credential.failure, 'refresh_url', p_credential.facts ->> 'refresh_url', 'command', p_credential.facts ->> 'command',
-		'objection', internal.credential_objection(p_credential.uid, p_credential.name, p_credential.kind))
-		|| case when p_uses then jsonb_build_object('uses', (
+		'objection', internal.credential_objection(p_credential))
+		|| case when p_uses then jsonb_build_object('grants', internal.credential_grants_json(p_credential.credential_id), 'uses', (
 			select coalesce(jsonb_agg(jsonb_build_object('job_id', u.job_id, 'step_id', u.step_id, 'attempt', u.attempt, 'node', n.name,
 				'ordered_at', u.ordered_at, 'fetched_at', u.fetched_at, 'version', u.fetched, 'removed_at', u.removed_at,
 				'gone_at', u.gone_at) order by u.ordered_at desc), '[]')
@@ -64,6 +64,10 @@ begin
 	elsif not exists (select from credential c where c.uid = p_uid and c.name = v_name and c.removed_at is null)
 		and (select count(*) from credential c where c.uid = p_uid and c.removed_at is null) >= v_most then
 		raise exception 'you have % credentials already', v_most using errcode = 'RT409', hint = 'rota cred remove NAME';
+	elsif (select count(*) from credential_upload u where u.uid = p_uid and u.made_at > now() - interval '1 hour')
+		>= internal.setting_int('credential_uploads') then
+		raise exception 'you have added % credentials within an hour', internal.setting_int('credential_uploads') using errcode = 'RT409',
+			hint = 'Add it once, and submit with --cred=NAME, without ":forward".';
 	elsif (select count(*) from credential_upload u where u.uid = p_uid and u.done_at is null) >= v_most then
 		raise exception 'your % latest uploads are not stored yet', v_most using errcode = 'RT409',
 			hint = 'Does rota-credd run? Try again when they are: rota cred list';
@@ -80,8 +84,6 @@ comment on function internal.credential_add(int, text, jsonb) is
 
 create function internal.credential_remove(p_credential rota.credential) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_node int;
 begin
 	update credential c
 	set removed_at = now(), sealed = null, nonce = null, key_version = null, judged = null, renew_at = null, warn_at = null,
@@ -90,18 +92,11 @@ begin
 	if not found then
 		raise exception 'you have no credential "%"', p_credential.name using errcode = 'RT404', hint = 'rota cred list';
 	end if;
-	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u
-		where u.credential_id = p_credential.credential_id and u.gone_at is null));
-	for v_node in
-		with gone as (
-			update credential_use u set removed_at = now(), box = null
-			where u.credential_id = p_credential.credential_id and u.gone_at is null and u.removed_at is null
-			returning u.node_id
-		)
-		select distinct coalesce(l.notify_node_id, g.node_id) from gone g left join node_lease l on l.node_id = g.node_id
-	loop
-		perform pg_notify('rota_node_' || v_node, '');
-	end loop;
+	perform internal.credential_use_take_back(array(
+		select (u.job_id, u.step_id, u.attempt, u.node_id, u.name)::internal.credential_use_key from credential_use u
+		where u.credential_id = p_credential.credential_id and u.gone_at is null and u.removed_at is null));
+	update rota.credential_grant g set revoked_at = now()
+	where g.credential_id = p_credential.credential_id and g.revoked_at is null;
 	notify rota_credential;
 end $$;
 comment on function internal.credential_remove(rota.credential) is
@@ -113,12 +108,13 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select coalesce(jsonb_agg(jsonb_build_object('step', internal.step_label(n.job_id, n.step_id), 'job_id', n.job_id, 'step_id', n.step_id,
-			'user', c.user_name, 'name', c.name, 'lives_until', e.lives_until, 'from', n.from_at, 'until', n.until_at)
+			'user', j.user_name, 'name', case when j.uid <> c.uid then c.user_name || '/' else '' end || c.name, 'lives_until', e.lives_until, 'from', n.from_at, 'until', n.until_at)
 			order by e.lives_until, n.job_id, n.step_id), '[]')
 		from credential c
 		join internal.credential_need n on n.credential_id = c.credential_id
+		join job j on j.job_id = n.job_id
 		cross join lateral (select internal.credential_lives_until(c) as lives_until) e
-		where (p_user is null or c.user_name = p_user) and e.lives_until < coalesce(n.until_at, 'infinity'));
+		where (p_user is null or p_user in (c.user_name, j.user_name)) and e.lives_until < coalesce(n.until_at, 'infinity'));
 end $$;
 comment on function internal.credential_forecast(text) is
 	'Steps of this user (null: of all) that outlive what can be renewed of a credential, or may: it lives until then; the step is expected '
@@ -140,14 +136,20 @@ begin
 			raise exception 'only operators see the credentials of others' using errcode = 'RT403';
 		end if;
 		return jsonb_build_object('credentials', (
-			select coalesce(jsonb_agg(internal.credential_json(c, false) order by c.user_name, c.name), '[]')
+			select coalesce(jsonb_agg(internal.credential_json(c, false) || case when x.granted
+				then jsonb_build_object('name', c.user_name || '/' || c.name) else '{}' end order by x.granted, c.user_name, c.name), '[]')
 			from credential c
-			where c.removed_at is null and (c.user_name = v_of or v_all)));
+			cross join lateral (select c.user_name <> v_of and not v_all as granted) x
+			where c.removed_at is null and (c.user_name = v_of or v_all or c.credential_id = any (array(
+				select g.credential_id from credential_grant g
+				where g.uid = p_uid and v_of = p_user and g.revoked_at is null and coalesce(g.until_at > now(), true))))));
 	when 'forecast' then
 		if (v_of <> p_user or v_all) and internal.caller_role(p_uid, p_user) = 'user' then
 			raise exception 'only operators see the credentials of others' using errcode = 'RT403';
 		end if;
 		return jsonb_build_object('forecast', internal.credential_forecast(case when not v_all then v_of end));
+	when 'default' then
+		return internal.credential_default_set(p_uid, p_user, p_request);
 	when 'show' then
 		return internal.credential_json(internal.credential_own(p_uid, p_user, p_request), true);
 	when 'remove' then
@@ -165,12 +167,13 @@ begin
 		return jsonb_build_object('name', v_row.name, 'action', 'refreshing');
 	else
 		raise exception 'there is no action "%"', v_action using errcode = 'RT422',
-			hint = 'Actions are add, list, show, forecast, refresh and remove.';
+			hint = 'Actions are add, list, show, forecast, default, refresh and remove.';
 	end case;
 end $$;
 comment on function api.credential(int, text, jsonb) is
 	'Credentials of the caller, or (operators) of user: request {action, name, user, all, ...}. list: {credentials: [...]}; show: one, with '
-	'its uses; add: internal.credential_add; remove; refresh: renew it now; forecast: internal.credential_forecast. Secrets are never answered.';
+	'its uses; add: internal.credential_add; remove; refresh: renew it now; forecast: internal.credential_forecast; default: '
+	'internal.credential_default_set. Secrets are never answered.';
 
 create function api.credential_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

@@ -1,67 +1,8 @@
 -- Credentials: who may do what with which, what is stored, which steps wait for them, what is sealed for which node, and renewal by need.
 begin;
 \ir world.psql
+\ir credential.psql
 select * from no_plan();
-create function t.cred(p_user text, p_request jsonb) returns jsonb language sql as $$
-	select api.credential(case p_user when 'root' then 0 else t.uid(p_user) end, p_user, p_request) $$;
-create function t.add(p_user text, p_name text, p_more jsonb default '{}') returns bigint language sql as $$
-	select (t.cred(p_user, jsonb_build_object('action', 'add', 'name', p_name, 'kind', 'file', 'box', 'QUFB') || p_more) ->> 'upload')::bigint $$;
-create function t.refused(p_user text, p_request jsonb) returns text language plpgsql as $$
-begin
-	return t.cred(p_user, p_request);
-exception when sqlstate 'RT403' or sqlstate 'RT404' or sqlstate 'RT409' or sqlstate 'RT422' then
-	return sqlstate || ' ' || sqlerrm;
-end $$;
-create sequence t.nonce;
-create function t.nonce() returns bytea language sql as $$ select decode(lpad(to_hex(nextval('t.nonce')), 24, '0'), 'hex') $$;
--- rota-credd stores all uploads, with these facts.
-create function t.store(p_facts jsonb default '{}') returns text language sql as $$
-	select string_agg(api.credential_upload_done(u.upload_id, u.version, 1, t.nonce(), '\x5345414c', p_facts, null)::text, ' ')
-	from api.credential_upload_take(100) u $$;
-create function t.have(p_user text, p_name text, p_facts jsonb default '{}', p_kind text default 'file') returns text language sql as $$
-	select t.add(p_user, p_name, jsonb_build_object('kind', p_kind)); select t.store(p_facts) $$;
-create function t.in_s(p_seconds double precision) returns double precision language sql as $$ select extract(epoch from now()) + p_seconds $$;
--- rota-credd judges until nothing is left to judge.
-create function t.settle() returns int language plpgsql as $$
-declare
-	v_calls int := 0;
-begin
-	loop
-		v_calls := v_calls + 1;
-		exit when (select coalesce(j.wait_s, 1) from api.credential_judge() j) > 0 or v_calls > 20;
-	end loop;
-	return v_calls;
-end $$;
-create function t.held(p_label text) returns text language sql as $$ select concat_ws(': ', nullif((t.step(p_label)).held, ''), (t.step(p_label)).held_reason) $$;
-create function t.boxes() returns text language sql as $$
-	select string_agg(b.job_id || '.' || b.step_id || '.' || b.attempt || ' ' || b.node || ' ' || b.name || ' ' || b.version, ', '
-		order by b.job_id, b.step_id, b.node, b.name) from api.credential_box_take(100) b $$;
-create function t.seal() returns void language sql as $$
-	select api.credential_box_put(array_agg(b.job_id), array_agg(b.step_id), array_agg(b.attempt), array_agg(b.node_id), array_agg(b.name),
-		array_agg(b.version), array_agg('\x424f58'::bytea)) from api.credential_box_take(100) b $$;
-create function t.fetch(p_node int, p_known jsonb default '[]') returns text language sql as $$
-	select string_agg(job_id || '.' || step_id || '.' || attempt || ' ' || name || ' ' || version || coalesce(' ' || encode(box, 'escape'), ''), ', ' order by job_id, step_id, name)
-	from api.node_credentials(array[p_node], p_known) $$;
-create function t.known(p_label text, p_node int, p_name text, p_version int) returns jsonb language sql as $$
-	select jsonb_build_array(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'attempt', s.attempt, 'node_id', p_node, 'name', p_name, 'version', p_version))
-	from t.step(p_label) s $$;
-create function t.orders(p_node int) returns text language sql as $$
-	select string_agg(kind || ' ' || job_id || '.' || step_id, ', ') from api.node_orders(array[p_node], '{}', 100) $$;
-create function t.needs(p_user text, p_names text) returns bigint language sql as $$
-	select t.submit(p_user, jsonb_build_array(jsonb_build_object('name', 'a', 'credentials', p_names, 'time_limit_s', 600)), '[]', '{"credentials": true}') $$;
-create function t.needs_refused(p_user text, p_names text) returns text language plpgsql as $$
-begin
-	return t.needs(p_user, p_names);
-exception when sqlstate 'RT422' then
-	return sqlerrm;
-end $$;
-create function t.begin(p_label text, p_nodes int[] default '{1}') returns int language sql as $$ select t.start(p_label, p_nodes, '{"credentials": true}') $$;
-create function t.older(p_seconds int) returns void language sql as $$
-	update rota.credential set expires_at = expires_at - make_interval(secs => p_seconds), changed_at = changed_at - make_interval(secs => p_seconds),
-		renew_at = renew_at - make_interval(secs => p_seconds), taken_until = taken_until - make_interval(secs => p_seconds), warn_at = warn_at - make_interval(secs => p_seconds), renew_until = renew_until - make_interval(secs => p_seconds) $$;
-create function t.renewals() returns text language sql as $$ select string_agg(user_name || ':' || name || ':' || version, ' ') from api.credential_renew_take(10, 30) $$;
-create function t.renewed(p_name text, p_facts jsonb) returns boolean language sql as $$
-	select api.credential_renewed(c.credential_id, c.version + 1, 1, t.nonce(), '\x4e4557', p_facts) from rota.credential c where c.name = p_name and c.removed_at is null $$;
 
 -- What is no upload.
 select is(t.refused('alice', '{"action": "add", "name": "../x", "kind": "file", "box": "QUFB"}'), 'RT422 "../x" is no name of a credential', 'a path');
@@ -82,15 +23,15 @@ select is(api.credential_wait(t.uid('alice'), 'alice', jsonb_build_object('uploa
 select is(t.cred('alice', '{"action": "show", "name": "archive"}') ->> 'version', '1', 'as version 1');
 select is((select count(*) from rota.credential_upload where box is not null), 0::bigint, 'no box is left');
 select t.add('alice', 'broken') as upload \gset
-select api.credential_upload_done(upload_id, 1, 1, null, null, null, 'no such format') from api.credential_upload_take(10) \g /dev/null
+select api.credential_upload_done(upload_id, 1, 1, null, null, null, null, 'no such format') from api.credential_upload_take(10) \g /dev/null
 select throws_ok(format('select api.credential_wait(t.uid(''alice''), ''alice'', jsonb_build_object(''upload'', %s))', :upload), 'RT422', 'credential "broken": no such format', 'why it was refused');
 select is((select count(*) from rota.credential where name = 'broken'), 0::bigint, 'and nothing is stored');
-select is(api.credential_upload_done(:upload, 1, 1, t.nonce(), 'x', '{}', null), false, 'an upload is done once');
+select is(api.credential_upload_done(:upload, 1, 1, t.nonce(), 'x', '{}', null, null), false, 'an upload is done once');
 
 -- Of two uploads of a name, one after the other; a version that is not the next one is refused.
 select t.add('alice', 'archive') as first, t.add('alice', 'archive') as second \gset
 select is((select string_agg(upload_id || ':' || version, ' ') from api.credential_upload_take(10)), :first || ':2', 'the older one first');
-select is(api.credential_upload_done(:first, 7, 1, t.nonce(), 'x', '{}', null), false, 'no version is left out');
+select is(api.credential_upload_done(:first, 7, 1, t.nonce(), 'x', '{}', null, null), false, 'no version is left out');
 select is(t.store() || t.store(), 'truetrue', 'then the other');
 select is((select version from rota.credential where name = 'archive'), 3, 'three versions');
 
@@ -165,12 +106,13 @@ select t.have('alice', 'archive', '{}', 'token') \g /dev/null
 select t.settle() \g /dev/null
 
 -- A kind that changed is not what the job asked for.
+select is(t.held(:'j' || '.a'), 'system: credential archive: it is of kind token now, not file', 'a step is held that wants another kind');
 select t.cred('alice', '{"action": "remove", "name": "archive"}') \g /dev/null
 select t.settle() \g /dev/null
 select is(t.held(:'j' || '.a'), 'system: credential archive: there is none of this name', 'a removed one holds');
 select t.have('alice', 'archive', '{}', 'token') \g /dev/null
 select t.settle() \g /dev/null
-select is(t.held(:'j' || '.a'), 'system: credential archive: there is none of this name', 'one of another kind does not release');
+select is(t.held(:'j' || '.a'), 'system: credential archive: it is of kind token now, not file', 'one of another kind does not release');
 select t.have('alice', 'archive') \g /dev/null
 select t.settle() \g /dev/null
 select is(t.held(:'j' || '.a'), '', 'one of its kind does');
@@ -255,7 +197,7 @@ select t.settle() \g /dev/null
 select is(t.credential_mails(), 'pass EXPIRES to bob 1', 'hours before there is');
 select t.older(700), t.settle() \g /dev/null
 select is(t.credential_mails(), 'pass EXPIRES to bob 1', 'one');
-select is(t.take_mail(), 'bob: Rota credential pass ends before 1 step of yours', 'it is sent');
+select is(t.take_mail(), 'bob: Rota credential pass ends before 1 step', 'it is sent');
 select is(t.take_mail(), null, 'and under way then');
 select t.older(9300), t.settle() \g /dev/null
 select is(t.credential_mails(), 'pass EXPIRES to bob 1, pass HELD to bob 1', 'when it is dead, one about the steps that are held');

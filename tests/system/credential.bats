@@ -202,6 +202,107 @@ daemon() {
 	as "$ANNA" rota cred remove archive
 }
 
+@test "a user lets another one use a credential, and takes it back from a running job" {
+	secret | as "$ANNA" rota cred add shared --kind=file
+	echo mine | as "$EVE" rota cred add shared --kind=file
+	printf '#!/bin/bash\ncat "$ROTA_CREDENTIALS"/*\nuntil [ ! -e "$ROTA_CREDENTIALS/shared@%s" ]; do sleep 0.05; done\necho; ls "$ROTA_CREDENTIALS"\n' "$ANNA" >eve.sh
+	run -1 as "$EVE" rota submit --cred="$ANNA/shared" eve.sh
+	[[ $output == *"you have no credential \"$ANNA/shared\""* ]] || { echo "$output"; false; }
+	run -1 as "$ANNA" rota cred grant shared --to nobody-$$
+	[[ $output == *"there is no user"* ]]
+	run -1 as "$EVE" rota cred grant "$ANNA/shared" --to "$EVE"
+	run -0 as "$ANNA" rota cred grant shared --to "$EVE" --until now+1hour
+	[ "$output" = "credential shared: granted to $EVE" ]
+	run -0 as "$EVE" rota cred list
+	[[ $output == *"$ANNA/shared"* ]]
+	run -0 as "$ANNA" rota cred show shared
+	[[ $output == *"Granted to  $EVE, until"* ]] || { echo "$output"; false; }
+	job=$(as "$EVE" rota submit --parsable --cred="shared,$ANNA/shared" --output=out.%j eve.sh)
+	eventually eval '[ "$(grep -c . "out.$job")" = 2 ]'
+	[ "$(sort "out.$job")" = "$(printf 'mine\n%s\n' "$(secret)" | sort)" ]
+	run -0 as "$ANNA" rota cred show shared
+	[[ $output == *"$job.0.1"* ]]
+	as "$ANNA" rota cred grant shared --to "$EVE" --revoke
+	as "$EVE" rota wait --timeout=60 "$job"
+	[ "$(tail -n 1 "out.$job")" = shared ]
+	run -1 as "$EVE" rota submit --cred="$ANNA/shared" eve.sh
+	as "$ANNA" rota cred remove shared
+	as "$EVE" rota cred remove shared
+}
+
+@test "with all rights in the database nobody is granted anything, and no grant turned to another credential" {
+	secret | as "$ANNA" rota cred add archive --kind=file
+	echo harmless | as "$ANNA" rota cred add notes --kind=file
+	show_job "$ANNA/archive"
+	as "$ANNA" rota cred grant notes --to "$EVE"
+	# the signature of a grant of another credential
+	superuser "insert into rota.credential_grant (credential_id, uid, user_name, signature)
+		select a.credential_id, g.uid, g.user_name, g.signature from rota.credential_grant g, rota.credential a
+		where g.revoked_at is null and a.name = 'archive' and a.user_name = '$ANNA' and a.removed_at is null"
+	job=$(as "$EVE" rota submit --parsable job.sh)
+	eventually grep -q "credential archive for job $job was not sealed: its owner has not granted it" "$ROTA_HOME/log/rota-credd.log"
+	# the secret itself in the place of the granted one
+	superuser "update rota.credential set name = 'aside' where name = 'notes' and user_name = '$ANNA' and removed_at is null;
+		update rota.credential a set name = 'notes', origin = n.origin from rota.credential n
+		where n.name = 'aside' and n.removed_at is null and a.name = 'archive' and a.user_name = '$ANNA' and a.removed_at is null"
+	eventually grep -q "credential notes for job $job was not sealed: .*does not fit" "$ROTA_HOME/log/rota-credd.log"
+	[ ! -e "out.$job" ]
+	as "$EVE" rota cancel -q "$job"
+	as "$ANNA" rota cred remove aside
+	as "$ANNA" rota cred remove notes
+}
+
+@test "steps that do not say --cred get those of their user, or else of the partition" {
+	secret | as "$ANNA" rota cred add archive --kind=file
+	printf '#!/bin/sh\ncat "${ROTA_CREDENTIALS:-/dev/null}"/* 2>/dev/null; echo end\n' >plain.sh
+	# submit [OPTION]...: what a job finds
+	finds() {
+		local job
+		job=$(as "$ANNA" rota submit --parsable --output=out.%j "$@" plain.sh) && as "$ANNA" rota wait --timeout=60 "$job" && [[ $(cat "out.$job") == "$expected"end ]]
+	}
+	run -1 as "$ANNA" rota cred default nothing
+	[[ $output == *'you have no credential "nothing"'* ]]
+	run -0 as "$ANNA" rota cred default archive
+	[ "$output" = archive ]
+	# jobmgrd reads defaults once a second
+	expected=$(secret)$'\n'
+	eventually finds
+	expected=
+	finds --cred=none
+	as "$ANNA" rota cred default unset
+	eventually finds
+	partition=$(rota partitions --json | jq -r '.partitions[0].name')
+	rota admin partition change "$partition" --cred=archive
+	expected=$(secret)$'\n'
+	eventually finds
+	run -1 as "$EVE" rota submit plain.sh
+	[[ $output == *'you have no credential "archive"'* ]] || { echo "$output"; false; }
+	as "$ANNA" rota cred default none
+	expected=
+	eventually finds
+	run -1 rota admin partition change "$partition" --cred=../x
+	rota admin partition change "$partition" --cred=none
+	as "$ANNA" rota cred default unset
+	as "$ANNA" rota cred remove archive
+}
+
+@test "rota up makes no lost key anew" {
+	secret | as "$ANNA" rota cred add archive --kind=file
+	kill -9 "$(daemon)"
+	mkdir aside
+	mv "$ROTA_TEST_KEYS"/cred/[0-9]*.key aside
+	run -1 rota up
+	[[ $output == *"the keys of rota-credd are lost"*"1.key"*"remove cred.pub"* ]] || { echo "$output"; false; }
+	[ -z "$(find "$ROTA_TEST_KEYS/cred" -name '[0-9]*.key')" ]
+	mv aside/* "$ROTA_TEST_KEYS/cred"
+	rota up >/dev/null
+	show_job archive
+	job=$(as "$ANNA" rota submit --parsable job.sh)
+	as "$ANNA" rota wait --timeout=60 "$job"
+	[ "$(cat "out.$job")" = "$(secret)" ]
+	as "$ANNA" rota cred remove archive
+}
+
 @test "the keys and the daemon are closed to users and to the accounts of other daemons" {
 	for file in cred.key 1.key; do
 		run -1 as "$EVE" cat "$ROTA_TEST_KEYS/cred/$file"

@@ -3,16 +3,48 @@
  * Called by: `rota up`.
  * Invariants:
  * - The keys of rota-credd belong to its account, and nobody else but root reads them.
+ * - Keys that were lost are not made anew: what the database holds would be taken for broken before somebody brings them back.
  * - All nodes of a private instance are one machine, so they have one key. Its public half is there for each of them before rota-credd
  *   starts. */
+#include <dirent.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bin/rota/instance/up.h"
 #include "lib/seal.h"
+
+/* Are there sealing keys, 1.key and so on? */
+static bool keys_have_seal(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	bool found = false;
+
+	for (struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+		size_t digits = strspn(entry->d_name, "0123456789");
+		found = digits > 0 && strcmp(entry->d_name + digits, ".key") == 0;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Are keys lost that this instance had? Their public half is made last and stands elsewhere. */
+static bool keys_are_lost(const char *folder, const char *key, const char *pub, struct err *e)
+{
+	const char *lost = access(key, F_OK) != 0 ? "cred.key" : !keys_have_seal(folder) ? "1.key" : NULL;
+
+	if (access(pub, F_OK) != 0 || !lost)
+		return false;
+	err_set(e, "the keys of rota-credd are lost: there is \"%s\", but no \"%s/%s\"", pub, folder, lost);
+	err_hint(e, "Bring the folder back from its backup. If there is none, remove cred.pub: keys are made anew then, and "
+		    "users have to "
+		    "add their credentials again.");
+	return true;
+}
 
 /* Make the keys of rota-credd and give them to its account. */
 static bool keys_make(const struct instance *in, const struct passwd *pw, struct err *e)
@@ -22,10 +54,10 @@ static bool keys_make(const struct instance *in, const struct passwd *pw, struct
 	gid_t gid = pw ? pw->pw_gid : getegid();
 	char *key = xasprintf("%s/cred.key", folder), *first = xasprintf("%s/1.key", folder);
 	char *pub = xasprintf("%s/cred.pub", in->conf.keys_dir);
-	bool ok = up_folder_make(folder, 0700, geteuid(), getegid(), e) && seal_box_keys_make(key, pub, e) &&
-		  seal_secret_make(first, e);
+	bool ok = !keys_are_lost(folder, key, pub, e) && up_folder_make(folder, 0700, geteuid(), getegid(), e) &&
+		  (keys_have_seal(folder) || seal_secret_make(first, e)) && seal_box_keys_make(key, pub, e);
 
-	if (ok && (lchown(key, uid, gid) || lchown(first, uid, gid)))
+	if (ok && (lchown(key, uid, gid) || (lchown(first, uid, gid) && errno != ENOENT)))
 		ok = err_sys(e, "could not give the keys in \"%s\" to the account of rota-credd", folder);
 	ok = ok && up_folder_make(folder, 0700, uid, gid, e) && (!pw || up_pid_file_make(in, "rota-credd", uid, gid, e));
 	free(key);

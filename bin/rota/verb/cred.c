@@ -1,5 +1,6 @@
-/* cred.c - `rota cred`: adds, lists, shows, refreshes and removes credentials, which steps get with --cred=NAME, and forecasts which
+/* cred.c - `rota cred`: adds, lists, shows, refreshes, grants and removes credentials, which steps get with --cred=NAME, and forecasts which
  * steps outlive them. */
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,16 @@
 #include "lib/credential.h"
 #include "lib/err.h"
 
-enum { CRED_REFRESH_URL = 256, CRED_COMMAND, CRED_EXPIRES, CRED_ALL };
+enum { CRED_REFRESH_URL = 256, CRED_COMMAND, CRED_EXPIRES, CRED_ALL, CRED_TO, CRED_UNTIL, CRED_REVOKE };
 
 const struct verb_option cred_options[] = {
 	{'k', "kind", "KIND", "krb5, token, ssh-key, x509, file or command (default: the name)"},
 	{CRED_REFRESH_URL, "refresh-url", "URL", "of a token: where it is renewed by OAuth2"},
 	{CRED_COMMAND, "command", "NAME", "of kind command: which program of the site makes it"},
 	{CRED_EXPIRES, "expires", "SECONDS", "of a file or token: seconds from now until it expires"},
+	{CRED_TO, "to", "USER", "of grant: who may use it as OWNER/NAME"},
+	{CRED_UNTIL, "until", "TIME", "of grant: until when (default: until it is revoked)"},
+	{CRED_REVOKE, "revoke", NULL, "of grant: USER may not use it any more; without --to, nobody"},
 	{'u', "user", "USER", "credentials of this user (operators)"},
 	{CRED_ALL, "all", NULL, "credentials of all users (operators)"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
@@ -55,6 +59,15 @@ static void line_read(struct verb_scan *scan, struct cred_line *line)
 		case 'u':
 			json_object_set_new(line->request, "user", words_text(scan));
 			break;
+		case CRED_TO:
+			json_object_set_new(line->request, "to", words_text(scan));
+			break;
+		case CRED_UNTIL:
+			json_object_set_new(line->request, "until", words_text(scan));
+			break;
+		case CRED_REVOKE:
+			json_object_set_new(line->request, "revoke", json_true());
+			break;
 		case CRED_ALL:
 			json_object_set_new(line->request, "all", json_true());
 			break;
@@ -68,22 +81,24 @@ static void line_read(struct verb_scan *scan, struct cred_line *line)
 /* Read the operands: the action, the name, and of "add" the file. */
 static const char *line_operands(struct verb_scan *scan, struct cred_line *line)
 {
-	static const char *const actions[] = {"add", "list", "show", "forecast", "refresh", "remove"};
+	static const char *const actions[] = {"add", "list", "show", "forecast", "refresh", "remove", "grant", "default"};
 	const char *action = scan->operands ? scan->argv[scan->at] : "list";
 	bool add = !strcmp(action, "add"), list = !strcmp(action, "list") || !strcmp(action, "forecast");
+	bool is_default = !strcmp(action, "default");
 	enum credential_kind kind;
 	size_t i = 0;
 
 	while (i < sizeof actions / sizeof *actions && strcmp(action, actions[i]) != 0)
 		i++;
 	if (i == sizeof actions / sizeof *actions)
-		verb_misuse(scan->verb, "\"%s\" is no action: add, list, show, forecast, refresh or remove", action);
-	verb_operands(scan, list ? 0 : 2, list ? 1 : add ? 3 : 2);
-	json_object_set_new(line->request, "action", json_string(action));
-	if (list)
+		verb_misuse(scan->verb, "\"%s\" is no action: add, list, show, forecast, refresh, grant, default or remove", action);
+	verb_operands(scan, list ? 0 : is_default ? 1 : 2, list ? 1 : add ? 3 : 2);
+	if (strcmp(action, "grant") != 0)
+		json_object_set_new(line->request, "action", json_string(action));
+	if (list || scan->operands < 2)
 		return action;
 	scan->value = scan->argv[scan->at + 1];
-	json_object_set_new(line->request, "name", words_text(scan));
+	json_object_set_new(line->request, is_default ? "names" : "name", words_text(scan));
 	line->path = scan->operands > 2 ? scan->argv[scan->at + 2] : NULL;
 	if (add && !json_object_get(line->request, "kind")) {
 		if (!credential_kind_read(scan->value, &kind))
@@ -143,6 +158,19 @@ static void time_print(const char *what, const json_t *credential, const char *k
 		fact_print(what, format_time(time).s);
 }
 
+static void grants_print(const json_t *grants)
+{
+	const json_t *grant;
+	size_t i;
+
+	json_array_foreach (grants, i, grant) {
+		const json_t *until = json_object_get(grant, "until");
+
+		printf("  %-12s%s%s%s\n", "Granted to", format_text(grant, "to"), json_is_string(until) ? ", until " : "",
+		       json_is_string(until) ? format_time(until).s : "");
+	}
+}
+
 static void uses_print(const json_t *uses)
 {
 	static const struct table_column COLUMNS[] = {
@@ -186,6 +214,7 @@ static void credential_print(const json_t *credential)
 	fact_print("Command", format_text(credential, "command"));
 	fact_print("Failure", format_text(credential, "failure"));
 	fact_print("Steps wait", format_text(credential, "objection"));
+	grants_print(json_object_get(credential, "grants"));
 	if (json_array_size(json_object_get(credential, "uses"))) {
 		putchar('\n');
 		uses_print(json_object_get(credential, "uses"));
@@ -224,8 +253,42 @@ static void answer_print(const char *action, const json_t *answer, bool wide)
 		forecast_print(json_object_get(answer, "forecast"));
 	else if (!strcmp(action, "add") || !strcmp(action, "show"))
 		credential_print(answer);
+	else if (!strcmp(action, "default"))
+		printf("%s\n", json_is_string(json_object_get(answer, "default")) ? format_text(answer, "default") : "unset");
 	else
-		printf("credential %s: %s\n", format_text(answer, "name"), format_text(answer, "action"));
+		printf("credential %s: %s%s%s\n", format_text(answer, "name"), format_text(answer, "action"),
+		       *format_text(answer, "to") ? " to " : "", format_text(answer, "to"));
+}
+
+/* Add the user id of the user to whom a credential is granted. */
+static bool grant_find_user(json_t *request, struct err *e)
+{
+	const char *name = json_string_value(json_object_get(request, "to"));
+	const struct passwd *user = name ? getpwnam(name) : NULL;
+
+	if (json_is_true(json_object_get(request, "revoke")))
+		return true;
+	if (!name)
+		return err_set(e, "say to whom: rota cred grant NAME --to USER");
+	if (!user)
+		return err_set(e, "--to: there is no user \"%.100s\"", name);
+	json_object_set_new(request, "to_uid", json_integer(user->pw_uid));
+	return true;
+}
+
+static json_t *cred_grant(json_t *request, int *status)
+{
+	struct err e = {0};
+	json_t *answer;
+
+	if (!grant_find_user(request, &e)) {
+		json_decref(request);
+		*status = call_refuse(&e);
+		return NULL;
+	}
+	answer = call_gate("credential_grant", request);
+	*status = answer ? EXIT_OK : call_status();
+	return answer;
 }
 
 int verb_cred(const struct verb *verb, int argc, char **argv)
@@ -240,6 +303,8 @@ int verb_cred(const struct verb *verb, int argc, char **argv)
 	action = line_operands(&scan, &line);
 	if (!strcmp(action, "add")) {
 		answer = upload_credential(line.request, line.path, &status);
+	} else if (!strcmp(action, "grant")) {
+		answer = cred_grant(line.request, &status);
 	} else {
 		answer = call_gate("credentials", line.request);
 		status = answer ? EXIT_OK : call_status();

@@ -1,0 +1,58 @@
+/* gate_grant.c - signs grants of credentials (gate_grant.h).
+ *
+ * Called by: gate_dispatch.c.
+ * Invariants:
+ * - A grant is signed for the user whom the credential of the request names, and for nobody else.
+ * - The database says only which origin a credential has. Where it is wrong about that, the grant opens nothing. */
+#include "jobmgr/gate/gate_grant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/gate/gate_answer.h"
+#include "lib/credential.h"
+
+/* Sign what the database has answered, and have it stored. */
+static void grant_sign(struct gate_call *c, const json_t *answer)
+{
+	const char *name = json_string_value(json_object_get(c->request, "name"));
+	const char *origin = json_string_value(json_object_get(answer, "origin"));
+	json_int_t until = json_integer_value(json_object_get(answer, "until_s"));
+	uid_t to = (uid_t)json_integer_value(json_object_get(c->request, "to_uid"));
+	char *text =
+		credential_grant_text(c->server->conf->instance_name, c->credential->uid, name ? name : "", origin, to, until);
+	unsigned char signature[SEAL_SIGNATURE_SIZE];
+	char hex[2 * SEAL_SIGNATURE_SIZE + 1];
+
+	seal_sign(c->server->sign_key, text, strlen(text), signature);
+	seal_hex(signature, sizeof signature, hex);
+	json_object_set_new(c->request, "signature", json_string(hex));
+	json_object_set_new(c->request, "origin", json_string(origin));
+	json_object_set_new(c->request, "until_s", json_integer(until));
+	free(text);
+	gate_call_request(c, c->route->function, c->request, gate_call_pass);
+}
+
+static void grant_answered(struct gate_call *c, const char *text, const struct err *failure)
+{
+	json_t *answer = text ? json_loads(text, 0, NULL) : NULL;
+
+	if (failure || !json_is_string(json_object_get(answer, "origin")))
+		gate_call_pass(c, text, failure); /* a refusal, or the answer to a revocation */
+	else
+		grant_sign(c, answer);
+	json_decref(answer);
+}
+
+/* Also called again after a rollback: the credential may be another one by then. */
+static void grant_ask(struct gate_call *c)
+{
+	json_object_del(c->request, "signature");
+	gate_call_request(c, c->route->function, c->request, grant_answered);
+}
+
+void gate_grant(struct gate_call *c)
+{
+	c->send = grant_ask;
+	grant_ask(c);
+}
