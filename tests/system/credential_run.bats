@@ -80,6 +80,25 @@ over() {
 	over
 }
 
+@test "a node by which a running step grows has the credentials of the step" {
+	add notes first --kind=file
+	cat >grow.sh <<-'END'
+		#!/bin/bash
+		rota run --detach --input=none -c 4 sh -c 'cat "$ROTA_CREDENTIALS/notes" >>found; echo >>found; until [ -e over ]; do sleep 0.1; done'
+		rota run --detach --input=none -c 4 sh -c 'cat "$ROTA_CREDENTIALS/notes" >>found; echo >>found; until [ -e over ]; do sleep 0.1; done'
+		until [ -e found ]; do sleep 0.1; done
+		rota grow --nodes=+1
+		until [ -e over ]; do sleep 0.1; done
+	END
+	job=$(rota submit --parsable --cpus-per-task=4 --output=out --cred=notes grow.sh)
+	both() { [ "$(cat found 2>/dev/null)" = $'first\nfirst' ]; }
+	eventually both
+	[ "$(superuser "select count(distinct node_id) from rota.credential_use where name = 'notes' and gone_at is null")" = 2 ]
+	touch over
+	rota wait "$job"
+	rota cred remove notes
+}
+
 @test "sub-steps on each node find the credential of their own node, and a changed variable stays" {
 	add notes shared --kind=file
 	add proxy certificate --kind=token
