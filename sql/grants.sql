@@ -35,6 +35,7 @@ grant execute on function
 	api.hook_admin(int, text, jsonb),
 	api.transfer_list(int, text, jsonb),
 	api.transfer_report(int, text, jsonb),
+	api.checkpoint_report(int, text, jsonb),
 	api.trigger(int, text, jsonb),
 	api.credential(int, text, jsonb),
 	api.credential_wait(int, text, jsonb),

@@ -230,9 +230,12 @@ create type internal.attempt_end as (
 	cause text,
 	exit_code int,
 	signal int,
-	message text
+	message text,
+	saved boolean
 );
-comment on type internal.attempt_end is 'An attempt that is over, with the event of its step that follows.';
+comment on type internal.attempt_end is
+	'An attempt that is over, with the event of its step that follows. saved: of a step with checkpoints that is queued again, whether the '
+	'attempt has left one; null: of any other step.';
 
 create type internal.attempt_report as (
 	node_id int,
@@ -338,7 +341,8 @@ create type internal.planned_step as (
 	auth text,
 	sample_s int,
 	reservation text,
-	image text
+	image text,
+	checkpoint jsonb
 );
 comment on type internal.planned_step is
 	'A step as the translator plans it: a member of "steps" of a plan, and of "common" where it does not say otherwise. '

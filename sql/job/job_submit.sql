@@ -186,7 +186,8 @@ begin
 			ntasks_per_node, cpus_per_task, mem_mb,
 			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s,
 			begin_at, deadline_at, requeue, retry,
-			group_name, keep, deps_any, with_set, spec, auth, sample_s, reservation, image)
+			group_name, keep, deps_any, with_set, spec, auth, sample_s, reservation, image,
+			checkpoint)
 		select p_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, p_queue.partition), s.nodes_min,
 			s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 			s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive,
@@ -195,7 +196,7 @@ begin
 			to_timestamp(s.deadline_at), s.requeue, s.retry,
 			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set,
 			s.spec || case when s.spec_end is null then p_spec_end else right(p_spec_end, s.spec_end) end,
-			decode(s.auth, 'hex'), s.sample_s, s.reservation, s.image
+			decode(s.auth, 'hex'), s.sample_s, s.reservation, s.image, s.checkpoint
 		from asked s
 	), queued as (
 		insert into step (job_id, step_id, request_id, association_id, queue, is_array, rank, begin_at, start_by, held,

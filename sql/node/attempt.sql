@@ -7,6 +7,7 @@ declare
 	v_again boolean;
 	v_late boolean;
 	v_wide boolean;
+	v_saves boolean;
 	v_moved internal.move_made[];
 begin
 	with known as (
@@ -21,7 +22,8 @@ begin
 			greatest(t.exit_code, v.exit_code) as exit_code, coalesce(t.signal, v.signal) as signal,
 			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as new_count,
 			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over,
-			cardinality(t.node_ids) > 1 as wide
+			cardinality(t.node_ids) > 1 as wide, r.checkpoint,
+			case when r.checkpoint is not null then internal.checkpoint_saved(t.job_id, t.step_id, t.attempt) end as saved
 		from unnest(p_facts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 			and coalesce(t.ended_at, 'infinity') = 'infinity'
@@ -46,14 +48,18 @@ begin
 		select k.*, x.result,
 			-- A node reports "skip" with cause up_to_date for a step whose outputs are up to date. It is an end like
 			-- "complete".
-			case when x.result in ('complete', 'timeout', 'skip') then x.result
+			x.goes_on,
+			case when x.goes_on then coalesce(k.end_wanted, 'requeue')
+				when x.result in ('complete', 'timeout', 'skip') then x.result
 				when k.end_wanted is not null then k.end_wanted
 				when x.result in ('fail', 'oom') and k.may_retry then 'requeue'
 				when x.result = 'prolog_fail' and k.cause in ('controller_prolog', 'burst_buffer') then 'requeue'
 				when x.result = 'node_fail' and (k.requeue or k.cause in ('refused', 'withdrawn')) then 'requeue'
 				else x.result end as event
 		from known k
-		cross join lateral (select coalesce(k.outcome, 'complete') as result) x
+		cross join lateral (select o.result,
+			internal.checkpoint_goes_on(k.checkpoint, o.result, k.cause, k.exit_code, k.saved) as goes_on
+			from (select coalesce(k.outcome, 'complete') as result) o) x
 	), written as (
 		update attempt t
 		set started_at = j.started_at, session_id = j.session_id, done_at = j.done_at, cause = j.cause,
@@ -73,9 +79,11 @@ begin
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.new_count)
 	)
 	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code,
-		j.signal, j.message)::internal.attempt_end),
-		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide)
-	into v_closed, v_again, v_late, v_wide
+		j.signal, j.message, case when j.event = 'requeue' and (j.goes_on or j.result not in ('fail', 'oom')) then j.saved
+		end)::internal.attempt_end),
+		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide),
+		bool_or(j.checkpoint is not null)
+	into v_closed, v_again, v_late, v_wide, v_saves
 	from judged j where j.over;
 	if v_closed is null then
 		return;
@@ -83,6 +91,9 @@ begin
 
 	if v_wide then
 		perform internal.launch_forget(v_closed);
+	end if;
+	if v_saves then
+		perform internal.checkpoint_close(v_closed);
 	end if;
 	perform internal.hook_epilog(v_closed);
 	if v_again or v_late then
@@ -108,7 +119,7 @@ comment on function internal.attempt_close(internal.attempt_fact[], text) is
 	'again.';
 
 -- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run
--- at all.
+-- at all. What has saved itself has done a part of its work, so it is not counted.
 create function internal.attempt_again(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -118,15 +129,17 @@ begin
 		where c.event in ('requeue', 'prolog_fail') and c.array_index is not null group by c.job_id, c.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
 	update step s
-	set retries = s.retries + (c.outcome in ('fail', 'oom'))::int,
-		requeues = s.requeues + (c.outcome not in ('fail', 'oom'))::int,
-		begin_at = now() + make_interval(secs => internal.setting_int('requeue_delay_s')),
-		held = case when c.event = 'prolog_fail' or s.requeues >= internal.setting_int('requeue_max') then 'system'
-		else s.held end,
+	set retries = s.retries + (c.outcome in ('fail', 'oom') and c.saved is null)::int,
+		requeues = s.requeues + (c.outcome not in ('fail', 'oom') and c.saved is null or c.saved is false)::int,
+		begin_at = case when c.saved and c.exit_code = 85
+			then greatest(now(), s.ordered_at + make_interval(secs => internal.setting_int('checkpoint_pace_s')))
+			else now() + make_interval(secs => internal.setting_int('requeue_delay_s')) end,
+		held = case when c.event = 'prolog_fail' or (s.requeues >= internal.setting_int('requeue_max') and c.saved is not true)
+		then 'system' else s.held end,
 		held_reason = case when c.cause = 'credential'
 			then coalesce(internal.credential_step(s.job_id, s.request_id), 'credential could not be delivered')
 			when c.event = 'prolog_fail' then 'the prolog failed'
-		when s.requeues >= internal.setting_int('requeue_max')
+		when s.requeues >= internal.setting_int('requeue_max') and c.saved is not true
 			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often'
 				when c.cause = 'burst_buffer' then 'pre_run of burst_buffer.lua failed too often'
 				else 'run again too often' end

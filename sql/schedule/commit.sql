@@ -365,6 +365,7 @@ declare
 	v_ending bigint[];
 	v_drained int[];
 	v_growths bigint[];
+	v_unsaved constant bigint[] := internal.checkpoint_expired();
 	v_one record;
 begin
 	v_ending := array(select o.job_id from internal.outage_attempts() o);
@@ -380,7 +381,9 @@ begin
 		union
 		select unnest(v_ending)
 		union
-		select unnest(v_growths));
+		select unnest(v_growths)
+		union
+		select unnest(v_unsaved));
 	v_free := internal.job_lock_free(v_wanted);
 	v_drained := array(select n.node_id from node_notice n where n.kind = 'drain' and n.at <= now());
 	perform internal.node_lock(array(
@@ -394,6 +397,7 @@ begin
 	perform internal.outage_begin(array(select x from unnest(v_ending) x where x = any (v_free)), v_drained);
 	perform internal.deadline_expire(v_free);
 	perform internal.growth_settle(array(select x from unnest(v_growths) x where x = any (v_free)));
+	perform internal.checkpoint_expire(array(select x from unnest(v_unsaved) x where x = any (v_free)));
 	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
 	perform internal.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
 		from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
@@ -429,7 +433,8 @@ declare
 	v_looked_at constant timestamptz := coalesce(nullif(current_setting('rota.lines_noted_at', true), ''), '-infinity');
 	v_looks constant boolean := v_limited and v_looked_at <= now() - interval '1 second';
 	v_lines constant boolean := v_looks and exists (select from internal.line_changes());
-	v_due boolean := v_outage or exists (select from step s where s.resume_wanted)
+	v_unsaved constant timestamptz := (select min(c.deadline_at) from checkpoint c where c.state in ('asked', 'taking'));
+	v_due boolean := v_outage or v_unsaved <= now() or exists (select from step s where s.resume_wanted)
 		or coalesce(internal.deadline_next('-infinity') <= now(), false)
 		or (exists (select from growth g where g.closed_at is null) and internal.growth_due() <> '{}');
 	v_done boolean := true;
@@ -457,11 +462,12 @@ begin
 		case when v_limited and not v_looks then v_looked_at + interval '1 second' end,
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
 		internal.deadline_next(now()),
+		case when v_unsaved > now() then v_unsaved end,
 		case when v_outage then internal.outage_next() end)
 	into v_next;
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;
 comment on function api.schedule_tick(bigint) is
-	'Timer-driven moves: deadlines, resumes, outages, growths; and a note of which lines have reached a limit. Answers the '
+	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; and a note of which lines have reached a limit. Answers the '
 	'database''s time and when the next one is due (epoch '
 	'seconds), null: none is known.';

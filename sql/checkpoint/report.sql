@@ -1,0 +1,248 @@
+-- Reports of rota-checkpoint, which runs on the node as the owner of the job: from which checkpoint an attempt starts, and which it has taken.
+--
+-- Invariants:
+-- - A report changes only rows of steps of its sender, and only for the present attempt of the step. One of an earlier attempt is refused, so
+--   what a lost node still saves never counts.
+-- - A checkpoint becomes complete in one transaction, with the digests of all of its files. Files alone are never a checkpoint.
+-- - The rows are the owner's own word about the owner's files.
+
+create function internal.checkpoint_usable(p_job bigint, p_step int) returns setof rota.checkpoint
+language sql stable set search_path = rota, pg_temp as $$
+	select * from checkpoint c
+	where c.job_id = p_job and c.step_id = p_step and c.state in ('complete', 'restoring', 'restored');
+$$;
+comment on function internal.checkpoint_usable(bigint, int) is 'The checkpoints of a step that an attempt can start from.';
+
+create function internal.checkpoint_json(p_one rota.checkpoint) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return jsonb_build_object('generation', p_one.generation, 'path', p_one.path, 'files', (
+		select coalesce(jsonb_agg(jsonb_build_object('name', f.name, 'bytes', f.bytes, 'sha256', encode(f.sha256, 'hex'))
+			order by f.name), '[]')
+		from checkpoint_file f
+		where f.job_id = p_one.job_id and f.step_id = p_one.step_id and f.generation = p_one.generation));
+end $$;
+comment on function internal.checkpoint_json(rota.checkpoint) is 'A checkpoint with its files: {generation, path, files: [{name, bytes, sha256}]}.';
+
+create function internal.checkpoint_begin(p_step rota.step, p_below int) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_wanted constant checkpoint_start := (select s from checkpoint_start s
+		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt);
+	v_from checkpoint;
+begin
+	select c.* into v_from
+	from internal.checkpoint_usable(p_step.job_id, p_step.step_id) c
+	where c.generation < p_below and (v_wanted.generation is null or c.generation <= v_wanted.generation)
+	order by c.generation desc
+	limit 1;
+	update checkpoint c set state = 'restoring', restoring_at = clock_timestamp()
+	where c.job_id = v_from.job_id and c.step_id = v_from.step_id and c.generation = v_from.generation;
+	insert into checkpoint_start (job_id, step_id, attempt, generation)
+	values (p_step.job_id, p_step.step_id, p_step.attempt, coalesce(v_from.generation, 0))
+	on conflict (job_id, step_id, attempt) do update set generation = excluded.generation;
+	return jsonb_build_object('kept', (select coalesce(jsonb_agg(c.generation), '[]')
+			from internal.checkpoint_usable(p_step.job_id, p_step.step_id) c))
+		|| case when v_from.generation is null then '{"generation": 0}' else internal.checkpoint_json(v_from) end;
+end $$;
+comment on function internal.checkpoint_begin(rota.step, int) is
+	'Choose what the present attempt of a step starts from: the generation that was asked for, or the latest, or the one before a damaged one '
+	'(p_below). Answer as internal.checkpoint_json, generation 0: the beginning; kept: all generations that are still there.';
+
+create function internal.checkpoint_began(p_step rota.step) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	with started as (
+		update checkpoint_start s set started_at = clock_timestamp()
+		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt and s.started_at is null
+		returning s.generation
+	)
+	update checkpoint c set state = 'restored', restored_at = clock_timestamp(), restores = c.restores + 1
+	from started
+	where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.generation = started.generation and c.state = 'restoring';
+	return '{}';
+end $$;
+comment on function internal.checkpoint_began(rota.step) is 'The files that the present attempt starts from are whole, and its program begins.';
+
+create function internal.checkpoint_take(p_step rota.step, p_reason text) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_open constant checkpoint := internal.checkpoint_open(p_step);
+begin
+	if v_open.generation is null then
+		return jsonb_build_object('generation', internal.checkpoint_add(p_step, 'taking', coalesce(p_reason, 'program'),
+			case p_reason when 'interval' then 'node' when 'time_limit' then 'node' else 'program' end, null,
+			case p_reason when 'time_limit' then 'requeue' else 'continue' end));
+	end if;
+	update checkpoint c
+	set state = 'taking', taking_at = coalesce(c.taking_at, clock_timestamp()), deadline_at = now() + internal.checkpoint_wait()
+	where c.job_id = v_open.job_id and c.step_id = v_open.step_id and c.generation = v_open.generation and c.state = 'asked';
+	return jsonb_build_object('generation', v_open.generation);
+end $$;
+comment on function internal.checkpoint_take(rota.step, text) is
+	'The program of a step begins to save itself: by the request that is under way, or (p_reason) as its node signalled it, or by itself. '
+	'Answer {generation}.';
+
+create function internal.checkpoint_over_quota(p_uid int, p_bytes bigint) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_most constant bigint := internal.setting_int('checkpoint_quota_mb') * 1048576::bigint;
+	v_has bigint;
+begin
+	if v_most = 0 then
+		return null;
+	end if;
+	select coalesce(sum(c.bytes), 0) into v_has
+	from checkpoint c
+	join job j on j.job_id = c.job_id and j.uid = p_uid
+	where c.state in ('complete', 'restoring', 'restored');
+	return case when v_has + p_bytes > v_most then format('your checkpoints would have %s MiB, and %s are allowed: "rota checkpoint discard" '
+		'removes others', (v_has + p_bytes) / 1048576 + 1, v_most / 1048576) end;
+end $$;
+comment on function internal.checkpoint_over_quota(int, bigint) is 'Why a user may not have so many more bytes of checkpoints; null: he may.';
+
+create function internal.checkpoint_thin(p_step rota.step) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_keep constant int := (select coalesce((r.checkpoint ->> 'keep')::int, 2) from step_request r
+		where r.job_id = p_step.job_id and r.step_id = p_step.request_id);
+	v_gone int[];
+begin
+	with thinned as (
+		update checkpoint c set state = 'discarded', discarded_at = clock_timestamp()
+		where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.generation in (
+			select u.generation from internal.checkpoint_usable(p_step.job_id, p_step.step_id) u
+			order by u.generation desc offset v_keep)
+		returning c.generation
+	)
+	select coalesce(array_agg(t.generation order by t.generation), '{}') into v_gone from thinned t;
+	return jsonb_build_object('discard', v_gone);
+end $$;
+comment on function internal.checkpoint_thin(rota.step) is
+	'Discard the oldest checkpoints of a step beyond the number that it keeps. Answer {discard: generations whose files are to be removed}.';
+
+create function internal.checkpoint_complete(p_uid int, p_step rota.step, p_one rota.checkpoint, p_request jsonb) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_bytes constant bigint := (select coalesce(sum((f ->> 'bytes')::bigint), 0) from jsonb_array_elements(p_request -> 'files') f);
+	v_over constant text := internal.checkpoint_over_quota(p_uid, v_bytes);
+begin
+	if p_one.complete_at is not null then
+		return internal.checkpoint_thin(p_step); -- the answer of the first report was lost
+	elsif v_over is not null then
+		perform internal.checkpoint_fail(p_one, v_over);
+		return jsonb_build_object('failed', v_over);
+	end if;
+	insert into checkpoint_file (job_id, step_id, generation, name, bytes, sha256)
+	select p_one.job_id, p_one.step_id, p_one.generation, f ->> 'name', (f ->> 'bytes')::bigint, decode(f ->> 'sha256', 'hex')
+	from jsonb_array_elements(p_request -> 'files') f;
+	update checkpoint c
+	set state = 'complete', complete_at = clock_timestamp(), taking_at = coalesce(c.taking_at, clock_timestamp()), failed_at = null,
+		message = null, node = p_request ->> 'node', path = p_request ->> 'path',
+		driver_version = left(p_request ->> 'version', 100), files = jsonb_array_length(p_request -> 'files'), bytes = v_bytes
+	where c.job_id = p_one.job_id and c.step_id = p_one.step_id and c.generation = p_one.generation;
+	-- Whoever asked for one that came too late has seen it fail, and has decided by that.
+	if p_one.state in ('asked', 'taking') then
+		perform internal.checkpoint_follow(p_one, internal.request_bool(p_request, 'ended'));
+	end if;
+	notify rota_schedule;
+	notify rota_event;
+	return internal.checkpoint_thin(p_step);
+end $$;
+comment on function internal.checkpoint_complete(int, rota.step, rota.checkpoint, jsonb) is
+	'A checkpoint is complete, with its files, and what was to follow does. Answer as internal.checkpoint_thin, or {failed: why it is not}.';
+
+create function internal.checkpoint_over(p_step rota.step) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	update checkpoint c set state = 'discarded', discarded_at = clock_timestamp()
+	where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.state in ('complete', 'restoring', 'restored');
+	return '{}';
+end $$;
+comment on function internal.checkpoint_over(rota.step) is 'The program of a step has ended well, and the files of its checkpoints are removed.';
+
+create function internal.checkpoint_step(p_uid int, p_request jsonb) returns rota.step
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_job constant bigint := internal.request_int(p_request, 'job', 9223372036854775807);
+	v_attempt constant int := internal.request_int(p_request, 'attempt');
+	v_step step;
+begin
+	if exists (select from job j where j.job_id = v_job and j.uid = p_uid) then
+		perform internal.job_lock(array[v_job]);
+		select s.* into v_step
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.checkpoint is not null
+		where s.job_id = v_job and s.step_id = internal.request_int(p_request, 'step_id');
+	end if;
+	if v_step.job_id is null then
+		raise exception 'job % has no such step of yours with --checkpoint', coalesce(v_job::text, '') using errcode = 'RT404';
+	elsif v_step.attempt is distinct from v_attempt or v_step.ended_at is not null then
+		raise exception 'attempt % of %.% is over', coalesce(v_attempt::text, ''), v_job, v_step.step_id using errcode = 'RT409',
+			hint = 'A later attempt goes on from the latest complete checkpoint.';
+	end if;
+	return v_step;
+end $$;
+comment on function internal.checkpoint_step(int, jsonb) is
+	'The step that a report {job, step_id, attempt} of this user is about, its job locked. RT404: there is none of the user; RT409: it is no '
+	'report of its present attempt.';
+
+create function internal.checkpoint_check(p_request jsonb) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	if jsonb_typeof(p_request -> 'files') is distinct from 'array' or jsonb_array_length(p_request -> 'files') not between 1 and 10000 then
+		raise exception 'a checkpoint has from 1 to 10000 files' using errcode = 'RT422',
+			hint = 'Write many small ones into one file.';
+	elsif exists (select from jsonb_array_elements(p_request -> 'files') f
+		where coalesce(f ->> 'name', '') ~ '(^|/)\.{0,2}(/|$)' or length(f ->> 'name') > 1024
+			or coalesce(f ->> 'bytes', '') !~ '^[0-9]{1,18}$' or coalesce(f ->> 'sha256', '') !~ '^[0-9a-f]{64}$') then
+		raise exception 'a file of a checkpoint has a name below its folder, bytes and sha256' using errcode = 'RT422';
+	elsif coalesce(p_request ->> 'path', '') !~ '^/' or not internal.is_line(p_request ->> 'path') then
+		raise exception 'a checkpoint has the absolute path of its folder' using errcode = 'RT422';
+	elsif not exists (select from node n where n.name = p_request ->> 'node') then
+		raise exception 'there is no node "%"', coalesce(p_request ->> 'node', '') using errcode = 'RT422';
+	end if;
+end $$;
+comment on function internal.checkpoint_check(jsonb) is 'Refuse (RT422) a report of a complete checkpoint that is malformed.';
+
+create function api.checkpoint_report(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_action constant text := coalesce(internal.request_text(p_request, 'action'), '');
+	v_message constant text := coalesce(left(internal.request_text(p_request, 'message'), 400), 'its program says no more');
+	v_reason constant text := internal.request_text(p_request, 'reason');
+	v_step step;
+	v_one checkpoint;
+begin
+	if v_action not in ('begin', 'began', 'refused', 'take', 'complete', 'failed', 'over') then
+		raise exception 'no report is called "%"', v_action using errcode = 'RT422', hint = 'rota-checkpoint makes these reports.';
+	elsif v_reason is not null and v_reason not in ('exit', 'interval', 'time_limit') then
+		raise exception 'no checkpoint is taken for reason "%"', v_reason using errcode = 'RT422';
+	elsif v_action = 'complete' then
+		perform internal.checkpoint_check(p_request);
+	end if;
+	v_step := internal.checkpoint_step(p_uid, p_request);
+	select c.* into v_one from checkpoint c
+	where c.job_id = v_step.job_id and c.step_id = v_step.step_id and c.generation = internal.request_int(p_request, 'generation')
+		and (c.attempt = v_step.attempt or v_action = 'refused');
+	if v_action in ('refused', 'complete', 'failed') and v_one.generation is null then
+		raise exception 'attempt % takes no checkpoint %', v_step.attempt, coalesce(p_request ->> 'generation', '') using errcode = 'RT404';
+	end if;
+	if v_action in ('refused', 'failed') then
+		perform internal.checkpoint_fail(v_one, v_message);
+	end if;
+	return case v_action
+		when 'begin' then internal.checkpoint_begin(v_step, 2147483647)
+		when 'began' then internal.checkpoint_began(v_step)
+		when 'refused' then internal.checkpoint_begin(v_step, v_one.generation)
+		when 'take' then internal.checkpoint_take(v_step, v_reason)
+		when 'complete' then internal.checkpoint_complete(p_uid, v_step, v_one, p_request)
+		when 'over' then internal.checkpoint_over(v_step)
+		else '{}' end;
+end $$;
+comment on function api.checkpoint_report(int, text, jsonb) is
+	'Report of rota-checkpoint about a step of the caller. Request {job, step_id, attempt, node, action, ...}. begin: what the attempt starts '
+	'from, answer as internal.checkpoint_begin; refused {generation, message}: that is damaged, the answer has the one before; began: its '
+	'program starts. take {reason}: the program saves itself, answer {generation}; complete {generation, path, files: [{name, bytes, sha256}], '
+	'version, ended}: it has, answer {discard} or {failed}; failed {generation, message}: it could not; over: the step ended well and the '
+	'files are removed. RT404: no such step of the caller; RT409: the attempt is over.';

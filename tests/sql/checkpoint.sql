@@ -1,0 +1,144 @@
+-- Checkpoints: who may ask for one and what follows, which reports count, what attempts start from, what is kept.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.job_with(p_user text, p_how jsonb default '{"driver": "app", "keep": 2}', p_more jsonb default '{}') returns bigint language sql as $$
+	select t.submit(p_user, jsonb_build_array('{"name": "a"}'::jsonb || jsonb_build_object('checkpoint', p_how) || p_more)) $$;
+create function t.ask(p_label text, p_then text default 'continue', p_reason text default 'user', p_by text default 'alice') returns int language sql as $$
+	select internal.checkpoint_ask(s.job_id, s.step_id, p_reason, p_by, null, p_then) from t.step(p_label) s $$;
+-- A report of rota-checkpoint from the latest attempt of a step.
+create function t.says(p_label text, p_action text, p_more jsonb default '{}', p_user text default 'alice') returns jsonb language sql as $$
+	select api.checkpoint_report(t.uid(p_user), p_user, jsonb_build_object('job', s.job_id, 'step_id', s.step_id, 'attempt', s.attempt, 'node', 'n1', 'action', p_action)
+		|| case when p_action = 'complete' then jsonb_build_object('path', '/home/x/1', 'files', jsonb_build_array(
+			jsonb_build_object('name', 'state', 'bytes', 1048576, 'sha256', repeat('ab', 32)))) else '{}' end || p_more) from t.step(p_label) s $$;
+create function t.save(p_label text, p_more jsonb default '{}') returns jsonb language sql as $$
+	select t.says(p_label, 'complete', t.says(p_label, 'take') || p_more) $$;
+create function t.refused(p_sql text) returns text language plpgsql as $$
+begin
+	execute p_sql;
+	return 'accepted';
+exception when sqlstate 'RT403' or sqlstate 'RT404' or sqlstate 'RT409' or sqlstate 'RT422' then
+	return sqlstate;
+end $$;
+create function t.rows(p_job bigint) returns text language sql as $$
+	select string_agg(concat_ws(' ', generation, state, reason, then_do), ', ' order by generation) from rota.checkpoint where job_id = p_job $$;
+create function t.late() returns void language sql as $$
+	update rota.checkpoint set deadline_at = now() - interval '1 hour' where state in ('asked', 'taking');
+	select api.schedule_tick(t.term()) $$;
+create function t.begun(p_label text) returns text language sql as $$ select t.start(p_label) || ' ' || t.run(p_label) $$;
+
+-- Who can be asked
+select t.submit('alice', '[{"name": "a"}]') as none, t.job_with('alice') as j \gset
+select is((select string_agg(internal.checkpoint_refusal(s), ', ' order by s.job_id) from rota.step s), 'it is not running (pending), it is not running (pending)', 'a step that waits has no state to save');
+select t.begun(:'none' || '.a'), t.begun(:'j' || '.a') \g /dev/null
+select is(internal.checkpoint_refusal(t.step(:'none' || '.a')), 'it was not submitted with --checkpoint', 'a step without the option');
+select is(t.ask(:'none' || '.a'), null, 'cannot be asked');
+select is(t.ask(:'j' || '.a'), 1, 'the first one');
+select is(t.orders(:'j' || '.a'), 'checkpoint@n1', 'its node has the order');
+select is((select args from rota.node_order where kind = 'checkpoint'), '{"generation": 1}', 'with the generation');
+select is(t.ask(:'j' || '.a', 'requeue', 'preempt', 'scheduler'), 1, 'asked again while it is under way');
+select is(t.rows(:j), '1 asked preempt requeue', 'the stronger wish counts');
+select is(t.ask(:'j' || '.a'), 1, 'a weaker one');
+select is(t.rows(:j), '1 asked preempt requeue', 'changes nothing');
+select is((select count(*) from rota.node_order where kind = 'checkpoint'), 1::bigint, 'the program is asked once');
+
+-- What is complete, and what follows
+select is(t.says(:'j' || '.a', 'take'), '{"generation": 1}', 'the program answers the request');
+select is(t.says(:'j' || '.a', 'complete', '{"generation": 1}'), '{"discard": []}', 'it has saved itself');
+select is(t.rows(:j), '1 complete preempt requeue', 'which is complete');
+select is((select concat_ws(' ', node, path, files, bytes) from rota.checkpoint where job_id = :j), 'n1 /home/x/1 1 1048576', 'with its files');
+select is((t.step(:'j' || '.a')).end_wanted, 'requeue', 'the step is to be queued again');
+select is(t.orders(:'j' || '.a'), 'checkpoint@n1 kill@n1', 'and ends on its node');
+select is(t.says(:'j' || '.a', 'complete', '{"generation": 1}'), '{"discard": []}', 'the same report again is no error');
+select t.finish(:'j' || '.a', '{"exit": 0, "signal": 15, "cause": "checkpoint", "outcome": "cancel"}') \g /dev/null
+select is(t.state(:'j' || '.a') || (t.step(:'j' || '.a')).requeues, 'pending0', 'it waits, and that counts for nothing, since its work is saved');
+
+-- What an attempt starts from
+select t.later(), t.begun(:'j' || '.a') \g /dev/null
+select is(t.says(:'j' || '.a', 'begin'), jsonb_build_object('kept', '[1]'::jsonb, 'generation', 1, 'path', '/home/x/1', 'files',
+	jsonb_build_array(jsonb_build_object('name', 'state', 'bytes', 1048576, 'sha256', repeat('ab', 32)))), 'from the latest');
+select is(t.says(:'j' || '.a', 'begin') -> 'generation', '1', 'asked again, the same');
+select is(t.says(:'j' || '.a', 'began'), '{}', 'its files are whole');
+select is((select concat_ws(' ', state, restores) from rota.checkpoint where job_id = :j), 'restored 1', 'a start from it');
+select is(t.says(:'j' || '.a', 'began') || (select jsonb_build_object('n', restores) from rota.checkpoint where job_id = :j), '{"n": 1}', 'which counts once');
+select is(t.save(:'j' || '.a') || t.save(:'j' || '.a'), '{"discard": [1]}', 'the third of two that are kept: the first one goes');
+select is(t.rows(:j), '1 discarded preempt requeue, 2 complete program continue, 3 complete program continue', 'as its row says');
+-- The process dies on its node.
+select t.finish(:'j' || '.a', '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}'), t.later(), t.begun(:'j' || '.a') \g /dev/null
+select is(t.says(:'j' || '.a', 'begin') -> 'generation', '3', 'from the latest again');
+select is(t.says(:'j' || '.a', 'refused', '{"generation": 3, "message": "state: SHA-256 differs"}') -> 'generation', '2', 'that is damaged: from the one before');
+select is(t.says(:'j' || '.a', 'refused', '{"generation": 2}') -> 'generation', '0', 'that too: from the beginning');
+select is((select string_agg(concat_ws(' ', generation, state, message), ', ' order by generation) from rota.checkpoint where job_id = :j and generation > 1),
+	'2 failed its program says no more, 3 failed state: SHA-256 differs', 'with the reason');
+
+-- Strangers and zombies
+select is(t.refused(format('select t.says(%L, %L, %L, %L)', :'j' || '.a', 'begin', '{}', 'bob')), 'RT404', 'a stranger learns nothing');
+select is(t.refused(format('select t.says(%L, %L, %L, %L)', :'j' || '.a', 'over', '{}', 'bob')), 'RT404', 'and discards nothing');
+select is(t.refused(format('select t.says(%L, %L, %L)', :'j' || '.a', 'take', '{"attempt": 1}')), 'RT409', 'an earlier attempt saves nothing');
+select is(t.refused(format('select t.says(%L, %L, %L)', :'j' || '.a', 'complete', '{"generation": 2}')), 'RT404', 'nor does one complete the checkpoint of another');
+select is(t.refused(format('select t.says(%L, %L)', :'none' || '.a', 'begin')), 'RT404', 'a step without checkpoints');
+select is(t.refused(format('select t.says(%L, %L)', :'j' || '.a', 'dance')), 'RT422', 'no such report');
+select is(t.refused(format('select t.says(%L, %L, %L)', :'j' || '.a', 'take', '{"reason": "preempt"}')), 'RT422', 'a program does not say that it is preempted');
+select t.says(:'j' || '.a', 'take') ->> 'generation' as g \gset
+select is((select string_agg(t.refused(format('select t.says(%L, %L, %L)', :'j' || '.a', 'complete', jsonb_build_object('generation', :g) || x)), ' ')
+	from unnest(array['{"files": []}', '{"files": 3}', '{"files": [{"name": "../x", "bytes": 1, "sha256": "00"}]}', '{"path": "x"}', '{"node": "nowhere"}',
+		format('{"files": [{"name": "a/../b", "bytes": 1, "sha256": "%s"}]}', repeat('ab', 32)), format('{"files": [{"name": "/etc/x", "bytes": 1, "sha256": "%s"}]}', repeat('ab', 32)),
+		format('{"files": [{"name": "x", "bytes": -1, "sha256": "%s"}]}', repeat('ab', 32)), '{"files": [{"name": "x", "bytes": 1, "sha256": "abcd"}]}']::jsonb[]) x),
+	'RT422 RT422 RT422 RT422 RT422 RT422 RT422 RT422 RT422', 'malformed reports');
+
+-- Deadlines
+select t.late() \g /dev/null
+select is((select concat_ws(' ', state, message) from rota.checkpoint where job_id = :j and generation = :g), 'failed the program began it and did not end it within 60 seconds', 'begun, never ended');
+select is(t.says(:'j' || '.a', 'complete', jsonb_build_object('generation', :g)), '{"discard": []}', 'too late, but whole');
+select is((select concat_ws(' ', state, message) from rota.checkpoint where job_id = :j and generation = :g), 'complete', 'so it can be used');
+select t.ask(:'j' || '.a', 'end') as g \gset
+select t.late() \g /dev/null
+select is((select state from rota.checkpoint where job_id = :j and generation = :g), 'failed', 'nobody answers');
+select is(t.state(:'j' || '.a') || coalesce((t.step(:'j' || '.a')).end_wanted, ''), 'running', 'the step goes on, since nothing of it was saved');
+select is(t.says(:'j' || '.a', 'complete', jsonb_build_object('generation', :g)), '{"discard": []}', 'it is saved after all');
+select is(t.state(:'j' || '.a') || coalesce((t.step(:'j' || '.a')).end_wanted, ''), 'running', 'and goes on: whoever wanted the end has seen it fail');
+
+-- Exit code 85
+select t.finish(:'j' || '.a', '{"exit": 85, "outcome": "fail"}') \g /dev/null
+select is(concat_ws(' ', t.state(:'j' || '.a'), s.requeues, s.retries, s.held, s.begin_at = s.ordered_at + interval '30 seconds'), 'pending 0 0  t', 'saved, run me again: not before its pace')
+from t.step(:'j' || '.a') s;
+select t.later(), t.begun(:'j' || '.a'), t.finish(:'j' || '.a', '{"exit": 85, "outcome": "fail"}') \g /dev/null
+select is((t.step(:'j' || '.a')).requeues, 1, 'what has saved nothing is counted');
+update rota.step set requeues = 5 where job_id = :j;
+select t.later(), t.begun(:'j' || '.a'), t.finish(:'j' || '.a', '{"exit": 85, "outcome": "fail"}') \g /dev/null
+select is((t.step(:'j' || '.a')).held, 'system', 'and held in the end');
+select t.begun(:'none' || '.a') is null, t.finish(:'none' || '.a', '{"exit": 85, "outcome": "fail"}') \g /dev/null
+select is(t.state(:'none' || '.a'), 'failed', 'of a step without checkpoints it is a failure');
+
+-- The time limit
+select t.job_with('alice', '{"driver": "app", "keep": 1, "before_s": 60}') as l, t.job_with('alice') as m \gset
+select t.start(:'l' || '.a', '{2}'), t.run(:'l' || '.a'), t.start(:'m' || '.a', '{3}'), t.run(:'m' || '.a') \g /dev/null
+select is(t.says(:'l' || '.a', 'take', '{"reason": "time_limit"}') || t.says(:'m' || '.a', 'take', '{"reason": "interval"}'), '{"generation": 1}', 'asked by the node');
+select t.says(:'l' || '.a', 'complete', '{"generation": 1}'), t.says(:'m' || '.a', 'complete', '{"generation": 1}') \g /dev/null
+select is((t.step(:'l' || '.a')).end_wanted || coalesce((t.step(:'m' || '.a')).end_wanted, '-'), 'requeue-', 'ahead of the time limit it is queued again, by an interval it goes on');
+update rota.step set end_wanted = null where job_id = :l;
+select t.finish(x || '.a', '{"exit": 0, "signal": 15, "cause": "time_limit", "outcome": "timeout"}') from unnest(array[:'l', :'m']) x \g /dev/null
+select is(t.state(:'l' || '.a') || ' ' || t.state(:'m' || '.a'), 'pending timeout', 'what reaches the limit goes on where it is to be longer');
+
+-- The end
+select t.job_with('alice') as e, t.job_with('alice') as f \gset
+select t.start(:'e' || '.a', '{2}'), t.run(:'e' || '.a'), t.start(:'f' || '.a', '{3}'), t.run(:'f' || '.a') \g /dev/null
+select t.ask(:'e' || '.a', 'end'), t.save(:'e' || '.a') \g /dev/null
+select is((t.step(:'e' || '.a')).end_wanted || ' ' || t.orders(:'e' || '.a'), 'cancel checkpoint@n2 kill@n2', 'saved and ended');
+select t.ask(:'f' || '.a', 'end') \g /dev/null
+select t.finish(:'e' || '.a', '{"exit": 0, "signal": 15, "cause": "cancelled", "outcome": "cancel"}'), t.finish(:'f' || '.a') \g /dev/null
+select is(t.state(:'e' || '.a') || ' ' || t.state(:'f' || '.a'), 'cancelled completed', 'one by the wish, one by itself before');
+select is(t.rows(:e) || ', ' || t.rows(:f), '1 complete user end, 1 failed user end', 'what was under way has failed with its attempt');
+
+-- Quota
+update rota.setting set value = '1' where name = 'checkpoint_quota_mb';
+select t.job_with('bob') as b \gset
+select t.start(:'b' || '.a', '{2}'), t.run(:'b' || '.a') \g /dev/null
+select is(t.says(:'b' || '.a', 'complete', t.says(:'b' || '.a', 'take', '{}', 'bob'), 'bob'), '{"discard": []}', 'what others have does not count');
+select matches(t.says(:'b' || '.a', 'complete', t.says(:'b' || '.a', 'take', '{}', 'bob'), 'bob') ->> 'failed', '^your checkpoints would have 3 MiB, and 1 are allowed', 'a second one is too much');
+select is(t.rows(:b), '1 complete program continue, 2 failed program continue', 'and fails');
+select is(t.says(:'b' || '.a', 'over', '{}', 'bob') #>> '{}' || ' ' || t.rows(:b), '{} 1 discarded program continue, 2 failed program continue', 'after success nothing is kept');
+
+select is((select count(*) from t.wrong()), 0::bigint, 'everything adds up');
+select * from finish();
+rollback;
