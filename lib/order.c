@@ -91,6 +91,12 @@ static const struct order_field spec_table[] = {
 	SOME(order_spec, idle_timeout_s, INT_MAX),
 	EXTRA(order_spec, transfers, order_valid_transfers, "a list of transfers"),
 	EXTRA(order_spec, credentials, order_valid_credentials, "a list of credentials such as krb5,archive"),
+	EXTRA(order_spec, checkpoint, order_valid_checkpoint, "\"app\""),
+	EXTRA(order_spec, checkpoint_dir, order_valid_absolute, "an absolute path"),
+	SOME(order_spec, checkpoint_signal, ORDER_SIGNAL_MOST),
+	SOME(order_spec, checkpoint_interval_s, INT_MAX),
+	SOME(order_spec, checkpoint_before_s, INT_MAX),
+	SOME(order_spec, checkpoint_keep, INT_MAX),
 };
 
 static const struct order_field order_table[] = {

@@ -53,7 +53,14 @@ struct order_spec {
 	 * ORDER_TRANSFER_ITEMS for each transfer that the step makes. NULL: the job has none. */
 	const char *transfers;
 	const char *grows; /* attempt that the nodes are for, "812.0.1"; its step manager runs sub-steps there. NULL: none */
-	const char *credentials; /* names of credentials of the step, "krb5,archive" (lib/credential.h); NULL: none */
+	/* How the step is checkpointed (docs/checkpointing.md): "app", the program saves itself; NULL: it is not. */
+	const char *checkpoint;
+	const char *checkpoint_dir; /* absolute path of the folder for checkpoints; NULL: the step has none */
+	int checkpoint_signal;	    /* number of the signal by which the program is asked to save itself */
+	int checkpoint_interval_s;  /* seconds between such requests; 0: none are made */
+	int checkpoint_before_s;    /* seconds before the time limit at which such a request is made; 0: it is not */
+	int checkpoint_keep;	    /* number of checkpoints to keep */
+	const char *credentials;    /* names of credentials of the step, "krb5,archive" (lib/credential.h); NULL: none */
 };
 
 /* A launch request for one attempt on one node. It may cover several nodes whose shares differ only in node index and task ranks,

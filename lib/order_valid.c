@@ -168,6 +168,11 @@ bool order_valid_credentials(const char *text)
 	return credential_list_read(text, list) > 0;
 }
 
+bool order_valid_checkpoint(const char *text)
+{
+	return strcmp(text, "app") == 0;
+}
+
 bool order_valid_if_changed(const char *text)
 {
 	size_t length = strlen(text), at = 0;

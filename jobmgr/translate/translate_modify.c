@@ -58,6 +58,18 @@ static void modify_set_text(struct translate_set *own, enum option_id id, const 
 		own->of[id].value = json_string(text);
 }
 
+static void modify_read_checkpoint(struct translate_set *own, const struct order_spec *spec)
+{
+	if (!spec->checkpoint)
+		return;
+	modify_set_text(own, OPTION_ID_CHECKPOINT, spec->checkpoint);
+	modify_set_text(own, OPTION_ID_CHECKPOINT_DIR, spec->checkpoint_dir);
+	own->of[OPTION_ID_CHECKPOINT_SIGNAL].value = json_integer(spec->checkpoint_signal);
+	own->of[OPTION_ID_CHECKPOINT_INTERVAL].value = json_integer(spec->checkpoint_interval_s);
+	own->of[OPTION_ID_CHECKPOINT_BEFORE].value = json_integer(spec->checkpoint_before_s);
+	own->of[OPTION_ID_CHECKPOINT_KEEP].value = json_integer(spec->checkpoint_keep);
+}
+
 /* Read a stored step and its spec back as settings of the step's own line. */
 static bool modify_read_step(struct translation *t, const json_t *json, const struct order_spec *spec)
 {
@@ -96,6 +108,7 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 		own->of[OPTION_ID_NOTIFY].value = json_integer(spec->notify);
 	if (spec->idle_timeout_s > 0)
 		own->of[OPTION_ID_IDLE_TIMEOUT].value = json_integer(spec->idle_timeout_s);
+	modify_read_checkpoint(own, spec);
 	if (spec->if_changed)
 		modify_set_text(own, OPTION_ID_IF_CHANGED, spec->if_changed);
 	modify_set_text(own, OPTION_ID_WORKDIR, spec->workdir);

@@ -255,6 +255,17 @@ void translate_fit_others(struct translation *t, const int *partitions);
 /* translate_plan.c: put the members of the job, all of them or only those that were given. */
 void translate_job_json(struct translation *t, json_t *job, bool only_given);
 
+struct order_spec;
+/* translate_checkpoint.c: refuse options of checkpoints that do not go together. */
+void translate_checkpoint_check(struct translation *t, const struct translate_step *s);
+/* Returns the folder for the checkpoints of a step, as the option has it or the default; NULL if the step has none. */
+const char *translate_checkpoint_dir(const struct translation *t, const struct translate_step *s);
+/* Set the members of a spec about checkpoints. `dir`: the absolute path of their folder; NULL if the step has none. */
+void translate_checkpoint_spec(const struct translation *t, const struct translate_step *s, const char *dir,
+			       struct order_spec *spec);
+/* Returns what the database has to know about the checkpoints of a step; JSON null if it has none. */
+json_t *translate_checkpoint_json(const struct translation *t, const struct translate_step *s);
+
 /* translate_step.c: returns the members of the plan with the requests of a step, without its spec. */
 json_t *translate_step_asks(struct translation *t, const struct translate_step *s);
 /* Does the step's own line have only options that name peers? Do two steps have such lines and the same size, and so request the
@@ -273,7 +284,6 @@ int64_t translate_gpus(struct translation *t, const struct translate_step *s);
 bool translate_feature_met(const char *expression, const json_t *features);
 
 /* translate_spec.c: returns the two parts of a step's spec (lib/order.h). `base` has the lines of the step and the rlimits. */
-struct order_spec;
 json_t *translate_spec_own(const struct translation *t, const struct translate_step *s, const struct order_spec *base);
 json_t *translate_spec_end(struct translation *t, const struct translate_step *s, const struct order_spec *base,
 			   const char *job_name, const char *account);

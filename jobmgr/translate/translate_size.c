@@ -270,6 +270,7 @@ void translate_size_steps(struct translation *t)
 	for (int i = 0; i < t->step_count; i++) {
 		size_place_tasks(t, &t->steps[i]);
 		size_check_times(t, &t->steps[i]);
+		translate_checkpoint_check(t, &t->steps[i]);
 		size_check_lists(t, &t->steps[i]);
 		size_check_gpus(t, &t->steps[i]);
 		translate_choose_rival(t, &t->steps[i], OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);

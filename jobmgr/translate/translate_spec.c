@@ -163,7 +163,11 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.transfers = t->modifies ? base->transfers : transfers;
 	spec_put_array(t, s, &spec);
 	spec_put_signal(t, s, &spec);
+	const char *dir = translate_checkpoint_dir(t, s);
+	char *checkpoints = dir ? translate_path(t, folder, dir) : NULL;
+	translate_checkpoint_spec(t, s, checkpoints, &spec);
 	json_t *value = spec_make_json(order_spec_write_end(&spec));
+	free(checkpoints);
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		free(paths[i]);
 	free(folder);

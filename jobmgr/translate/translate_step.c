@@ -128,6 +128,7 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 	option_put(json, "hold", step_value_or(t, s, OPTION_ID_HOLD, json_false()));
 	option_put(json, "group", step_value_or(t, s, OPTION_ID_GROUP, json_null()));
 	option_put(json, "keep", step_value_or(t, s, OPTION_ID_KEEP, step_default_keep()));
+	option_put(json, "checkpoint", translate_checkpoint_json(t, s));
 	char *credentials = translate_credentials(t, s);
 	if (credentials)
 		option_put(json, "credentials", json_string(credentials));

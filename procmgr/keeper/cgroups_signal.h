@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 /* Signal each process that the cgroup `key` in the folder `dir` lists now, except the process `but`. Returns true if there was a
- * process. */
-bool cgroups_signal_listed(const char *dir, const char *key, int signal, pid_t but);
+ * process. `handlers`: signal only those that handle the signal. */
+bool cgroups_signal_listed(const char *dir, const char *key, int signal, pid_t but, bool handlers);
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/err.h"
+#include "procmgr/keeper/handles.h"
 
 enum { ROUNDS = 10 };
 
@@ -109,6 +110,7 @@ struct signalled {
 	void *arg;
 	int signal, count;
 	pid_t but;
+	bool handlers; /* only those that handle the signal */
 };
 
 /* Is the process with this number a root or a descendant of a root now? */
@@ -135,16 +137,22 @@ static void send_signal(const struct descendants_process *p, void *arg)
 	int fd = s->signal && p->pid != s->but ? pidfd_open(p->pid, 0) : -1;
 	if (fd < 0)
 		return;
-	if (is_descendant(p->pid, s->root, s->arg))
+	if (is_descendant(p->pid, s->root, s->arg) && (!s->handlers || handles_signal(p->pid, s->signal)))
 		pidfd_send_signal(fd, s->signal, NULL, 0);
 	close(fd);
 }
 
 int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal, pid_t but)
 {
-	struct signalled s = {root, arg, signal, 0, but};
+	struct signalled s = {root, arg, signal, 0, but, false};
 	descendants_each(root, arg, only, send_signal, &s);
 	return s.count;
+}
+
+void descendants_signal_handlers(descendants_root *root, void *arg, uid_t only, int signal)
+{
+	struct signalled s = {root, arg, signal, 0, 0, true};
+	descendants_each(root, arg, only, send_signal, &s);
 }
 
 /* Stop the processes with SIGSTOP first, until no new process appears. Then kill them. */

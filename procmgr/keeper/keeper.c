@@ -159,7 +159,7 @@ static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 	bool is_private = k->job->conf->launcher_private_tmp && geteuid() == 0;
 	bool there = restrict_devices(k, &e) && (!is_private || private_folders_make(&k->folders, &e)) &&
 		     keeper_file_read(&cache->environment, k->order->environment_hash, &e) && find_owner(k, cache, &e) &&
-		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e);
+		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e) && keeper_checkpoint_open(k, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return keeper_pam_admits(k);
 	k->failure = there ? KEEPER_FAILURE_LAUNCH : KEEPER_FAILURE_NODE;
@@ -278,6 +278,8 @@ static void run_epilogs(struct keeper *k)
 {
 	if (owns_prolog(k))
 		keeper_group_remove(k);
+	if (!k->lease_lost)
+		keeper_checkpoint_end(k);
 	if (k->epilogs && !k->lease_lost && *k->order->spec.user_epilog && !keeper_credential_agent(k))
 		log_info("attempt %s: its user epilog has no ssh-agent: %s", k->name, k->message);
 	if (k->epilogs && !k->lease_lost && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
@@ -303,7 +305,7 @@ static void detach_mounts(struct keeper *k, struct keeper_cache *cache)
 
 static void remove_folder(const struct keeper *k)
 {
-	static const char *const files[] = {"script", "nodes", "ctl", "steps", "pid"};
+	static const char *const files[] = {"script", "nodes", "ctl", "steps", "asked", "pid"};
 	char path[RECORD_KEY_SIZE + 32];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "spool/%s/%s", k->name, files[i]);
@@ -357,6 +359,7 @@ static void free_attempt(struct keeper *k)
 	free(k->tasks);
 	free(k->records);
 	free(k->timers);
+	keeper_checkpoint_close(k);
 	free(k->memory);
 	free(k->lease);
 }

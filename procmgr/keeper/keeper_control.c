@@ -114,6 +114,8 @@ void keeper_control_timers(struct keeper *k)
 		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->timers->limit_s);
 		keeper_ending_ask(k, "time_limit");
 	}
+	if (has_limit(k))
+		keeper_checkpoint_poll(k, now, k->timers->limit_at);
 	keeper_ending_timer(k, now);
 }
 
@@ -125,7 +127,9 @@ static int64_t earlier(int64_t a, int64_t b)
 
 int64_t keeper_control_next_timer(const struct keeper *k)
 {
-	int64_t limit = has_limit(k) ? earlier(k->timers->warn_at, k->timers->limit_at) : 0;
+	int64_t limit = has_limit(k) ? earlier(earlier(k->timers->warn_at, k->timers->limit_at),
+					       keeper_checkpoint_next(k, k->timers->limit_at))
+				     : 0;
 	int64_t tasks = keeper_ending_is_busy(k) ? earlier(earlier(keeper_memory_next(k), k->kill_at), limit) : 0;
 	/* On a node without tasks of the step, nothing is busy while its agent is dead. */
 	return earlier(earlier(keeper_lease_next(k), keeper_manager_next(k)), tasks);
@@ -171,6 +175,8 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 	} else if (strcmp(action, "signal") == 0) {
 		if (keeper_ending_is_busy(k))
 			keeper_sweep_signal(k, (int)signal);
+	} else if (strcmp(action, "checkpoint") == 0) {
+		keeper_checkpoint_ask(k, "asked");
 	} else if (strcmp(action, "limit") == 0) {
 		set_limit(k, limit);
 	} else if (strcmp(action, "suspend") == 0) {

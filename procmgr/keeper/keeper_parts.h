@@ -173,7 +173,8 @@ struct keeper {
 	bool cleared;		   /* keeper_task.c: the output files of the first task are empty already */
 	bool has_slow_start;	   /* keeper_task.c: a task was slow to start, so the memory that it reads is never freed */
 	int exit_code, signal;	   /* keeper_task.c: exit code and signal of the step on this node */
-	struct keeper_hook *hook;  /* keeper_hook.c: the hook that runs; NULL if there is none */
+	struct keeper_checkpoint *checkpoint; /* keeper_checkpoint.c; NULL for a step without --checkpoint */
+	struct keeper_hook *hook;	      /* keeper_hook.c: the hook that runs; NULL if there is none */
 
 	enum keeper_phase phase;	 /* keeper_record.c */
 	enum keeper_request request;	 /* keeper_ending.c */
@@ -338,6 +339,20 @@ void keeper_mover_free(struct keeper_mover *m);
 bool keeper_mover_before(struct keeper *k);
 bool keeper_mover_after(struct keeper *k);
 
+/* keeper_checkpoint.c: make what a step with --checkpoint needs. */
+bool keeper_checkpoint_open(struct keeper *k, struct err *e);
+void keeper_checkpoint_close(struct keeper *k);
+/* Returns the arguments of rota-checkpoint, which starts the program `path` with `argv` from the latest checkpoint. malloc'ed; the texts are
+ * not its own. Only for a step with --checkpoint. */
+char **keeper_checkpoint_argv(const struct keeper *k, const char *path, char *const *argv);
+void keeper_checkpoint_begin(struct keeper *k); /* call when the tasks have started */
+/* Have the program save itself. `reason`: asked, interval or time_limit. */
+void keeper_checkpoint_ask(struct keeper *k, const char *reason);
+void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at);
+int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at); /* returns when to call it again; 0 means never */
+/* After the tasks have ended: keep what the program has saved if it is to run again, remove everything if it has ended well. */
+void keeper_checkpoint_end(struct keeper *k);
+
 /* keeper_pam.c: may the user run steps on this node, as PAM says? If not, k->failure and k->message have the reason. */
 bool keeper_pam_admits(struct keeper *k);
 
@@ -350,6 +365,8 @@ void keeper_group_remove(struct keeper *k);
 void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal to every process of the step */
 /* Send a signal to every process of the step except `but`. */
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
+/* Send a signal to every process of the step that handles it. */
+void keeper_sweep_signal_handlers(const struct keeper *k, int signal);
 void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let all of them continue */
 void keeper_sweep_kill(struct keeper *k);
 void keeper_sweep_expect(struct keeper *k); /* call before a process of the user starts */

@@ -34,6 +34,14 @@ void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but)
 		descendants_signal(is_child, NULL, k->owner.uid, signal, but);
 }
 
+void keeper_sweep_signal_handlers(const struct keeper *k, int signal)
+{
+	if (k->cgroups)
+		cgroups_signal_handlers(k->cgroups, k->name, signal);
+	else
+		descendants_signal_handlers(is_child, NULL, k->owner.uid, signal);
+}
+
 void keeper_sweep_freeze(struct keeper *k, bool frozen)
 {
 	if (!k->cgroups || !cgroups_freeze(k->cgroups, k->name, frozen))

@@ -118,6 +118,7 @@ struct command {
 	char **argv, first[PATH_MAX];
 	struct fields *arguments;   /* NULL if the script has no arguments */
 	struct keeper_mover *mover; /* NULL if the step is no transfer */
+	char **checkpoint;	    /* NULL if rota-checkpoint does not start the program */
 	struct streams streams;
 	char **environment;
 };
@@ -128,6 +129,7 @@ static void command_free(struct command *c)
 	streams_free(&c->streams);
 	fields_free(c->arguments);
 	keeper_mover_free(c->mover);
+	free(c->checkpoint);
 	free(c->argv);
 	free(c);
 }
@@ -159,12 +161,17 @@ static bool choose_start(const struct keeper *k, struct command *c, struct task_
 	bool is_transfer = strcmp(k->order->spec.shell, "mover") == 0;
 	c->argv = NULL;
 	c->arguments = NULL;
+	c->checkpoint = NULL;
 	c->mover = is_transfer ? keeper_mover_new(k, "task", e) : NULL;
 	if (is_transfer && !c->mover)
 		return false;
 	start->path = is_transfer ? keeper_mover_argv(c->mover)[0] : choose_program(k, c);
 	start->argv = is_transfer ? keeper_mover_argv(c->mover) : c->argv;
 	start->environment = c->environment;
+	if (k->checkpoint) {
+		start->argv = c->checkpoint = keeper_checkpoint_argv(k, start->path, c->argv);
+		start->path = c->checkpoint[0];
+	}
 	return true;
 }
 
@@ -249,6 +256,7 @@ void keeper_task_start(struct keeper *k)
 		}
 	}
 	keeper_control_start(k);
+	keeper_checkpoint_begin(k);
 	keeper_memory_begin(k);
 	if (k->live > 0 && k->failure == KEEPER_FAILURE_NONE)
 		keeper_record_delay(k);

@@ -101,6 +101,13 @@ VALUE_TEXT(step_name, f->order->spec.step_name)
 VALUE_TEXT(step_label, f->order->step_label)
 VALUE_TEXT(node, f->order->node)
 
+/* rota-checkpoint sets these. They are removed here, so that none is inherited from another job. */
+static char *value_checkpoint(const struct task_facts *f)
+{
+	(void)f;
+	return NULL;
+}
+
 static char *value_nodes(const struct task_facts *f)
 {
 	return *f->order->nodes ? hosts_expand(f->order->nodes) : text_or_none(f->order->node);

@@ -17,8 +17,8 @@
 
 enum { CAUSE_LONGEST = 31 };
 
-static const char *const actions[] = {"go",    "end",	 "kill", "signal", "suspend", "resume", "limit",
-				      "agent", "agents", "grow", "shrink", "node",    "listen", "credentials"};
+static const char *const actions[] = {"go",	"end",	"kill",	  "signal", "suspend", "resume",      "limit",	   "agent",
+				      "agents", "grow", "shrink", "node",   "listen",  "credentials", "checkpoint"};
 
 static const char *known_action(const char *action)
 {

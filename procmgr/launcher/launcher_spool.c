@@ -207,8 +207,8 @@ int launcher_spool_make(const struct record_key *key, struct err *e)
 void launcher_spool_clear(const char *above, const struct record_key *key)
 {
 	static const char *const files[] = {
-		"script", "nodes", "ctl", "steps", "group",
-		"fence",  "cred",  "pid", ""}; /* keepers of an earlier version wrote the file `fence` */
+		"script", "nodes", "ctl",  "steps", "asked",
+		"group",  "fence", "cred", "pid",   ""}; /* keepers of an earlier version wrote the file `fence` */
 	char path[LAUNCHER_PATH_SIZE];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		launcher_spool_path(above, key, files[i], path);

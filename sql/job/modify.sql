@@ -259,7 +259,7 @@ begin
 			coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
 			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s,
 			to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group",
-			coalesce(s.keep, '{}'), s.sample_s, s.reservation, s.image, nullif(s.checkpoint, 'null')
+			coalesce(s.keep, '{}'), s.sample_s, s.reservation, s.image, s.checkpoint
 			from jsonb_to_record(v_plan) as s (partition text, nodes_min int, nodes_max int, ntasks int,
 				ntasks_per_node int, cpus_per_task int, mem_mb bigint,
 				mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,

@@ -1,0 +1,58 @@
+/* rota-checkpoint.c - main of the program that starts steps from checkpoints and makes checkpoints of what they save. The keeper and
+ * `rota checkpoint` start it; people do not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmgr/checkpoint/checkpoint.h"
+
+static int usage(void)
+{
+	fputs("usage: rota-checkpoint CONFIG DIR ASKED start PROGRAM ARGUMENT...\n"
+	      "       rota-checkpoint CONFIG DIR ASKED end again|well\n"
+	      "       rota-checkpoint done [FILE]...\n"
+	      "       rota-checkpoint verify|discard PATH\n",
+	      stderr);
+	return 2;
+}
+
+/* Inside a step: its folder is that above ROTA_CHECKPOINT_DIR, and the folder for all steps that above it. */
+static int call_done(char *const *files)
+{
+	const char *next = getenv("ROTA_CHECKPOINT_DIR"), *config = getenv("ROTA_CONFIG"), *asked = getenv("ROTA_CHECKPOINT");
+	char *dir = next && *next == '/' ? strdup(next) : NULL, *slash = dir ? strrchr(dir, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	slash = slash ? strrchr(dir, '/') : NULL;
+	if (!slash || !config || !asked) {
+		fputs("rota-checkpoint: this is not inside a step with --checkpoint=app\n", stderr);
+		free(dir);
+		return 1;
+	}
+	*slash = '\0';
+	int code = checkpoint_done(&(struct checkpoint){config, dir, asked}, files);
+	free(dir);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		printf("rota-checkpoint %s\n", ROTA_VERSION);
+		return 0;
+	}
+	if (argc >= 2 && strcmp(argv[1], "done") == 0)
+		return call_done(argv + 2);
+	if (argc == 3 && strcmp(argv[1], "verify") == 0 && *argv[2] == '/')
+		return checkpoint_verify(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "discard") == 0 && *argv[2] == '/')
+		return checkpoint_discard(argv[2]);
+	if (argc < 6)
+		return usage();
+	struct checkpoint c = {argv[1], argv[2], argv[3]};
+	if (strcmp(argv[4], "start") == 0 && argc >= 7)
+		return checkpoint_start(&c, argv[5], argv + 6);
+	if (strcmp(argv[4], "end") == 0 && argc == 6)
+		return checkpoint_end(&c, strcmp(argv[5], "again") == 0);
+	return usage();
+}

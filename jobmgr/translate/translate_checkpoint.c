@@ -1,0 +1,85 @@
+/* translate_checkpoint.c - the options of a step about checkpoints: which go together, and what of them the node and the database get.
+ *
+ * Called by: translate_size.c (the check), translate_spec.c, translate_step.c.
+ * Invariants:
+ * - A step without --checkpoint has no member about checkpoints, in its spec or in the plan. */
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_item.h"
+#include "jobmgr/translate/translate_parts.h"
+#include "lib/order.h"
+
+enum { KEEP_DEFAULT = 2 };
+
+static const char *checkpoint_driver(const struct translation *t, const struct translate_step *s)
+{
+	const char *driver = json_string_value(translate_value(t, s, OPTION_ID_CHECKPOINT));
+	return driver && strcmp(driver, "no") != 0 ? driver : NULL;
+}
+
+static int checkpoint_number(const struct translation *t, const struct translate_step *s, enum option_id id, int otherwise)
+{
+	int64_t number = translate_number(t, s, id, otherwise);
+	return number < INT_MAX ? (int)number : INT_MAX;
+}
+
+void translate_checkpoint_check(struct translation *t, const struct translate_step *s)
+{
+	static const enum option_id others[] = {OPTION_ID_CHECKPOINT_SIGNAL, OPTION_ID_CHECKPOINT_INTERVAL,
+						OPTION_ID_CHECKPOINT_BEFORE, OPTION_ID_CHECKPOINT_KEEP, OPTION_ID_CHECKPOINT_DIR};
+	const char *run = json_string_value(translate_value(t, s, OPTION_ID_RUN));
+	int64_t limit = translate_number(t, s, OPTION_ID_TIME, 0),
+		before = translate_number(t, s, OPTION_ID_CHECKPOINT_BEFORE, 0);
+	bool has_driver = checkpoint_driver(t, s) != NULL;
+	for (size_t i = 0; !has_driver && !t->modifies && i < sizeof others / sizeof *others; i++) {
+		const struct translate_setting *set = translate_find_setting(t, s, others[i], NULL);
+		char option[64] = "--";
+		if (!set || !set->value)
+			continue;
+		translate_refuse(t, set->line, strcat(option, option_row(others[i])->name), "the step is not checkpointed");
+		translate_hint(t, "add --checkpoint=app");
+	}
+	if (has_driver && run && strcmp(run, "tasks") == 0) {
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
+				 "the script of the step runs once for each task");
+		translate_hint(t, "have one script start the tasks with rota run, and save them together");
+	}
+	if (has_driver && limit > 0 && before >= limit)
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT_BEFORE), "--checkpoint-before",
+				 "it is not shorter than --time");
+}
+
+const char *translate_checkpoint_dir(const struct translation *t, const struct translate_step *s)
+{
+	const char *dir = json_string_value(translate_value(t, s, OPTION_ID_CHECKPOINT_DIR));
+	return !checkpoint_driver(t, s) ? NULL : dir && *dir ? dir : "checkpoints";
+}
+
+void translate_checkpoint_spec(const struct translation *t, const struct translate_step *s, const char *dir,
+			       struct order_spec *spec)
+{
+	bool has_driver = dir != NULL;
+	int signal = checkpoint_number(t, s, OPTION_ID_CHECKPOINT_SIGNAL, SIGUSR1);
+	spec->checkpoint = checkpoint_driver(t, s);
+	spec->checkpoint_dir = dir;
+	spec->checkpoint_signal = !has_driver ? 0 : signal > 0 ? signal : SIGUSR1;
+	spec->checkpoint_interval_s = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_INTERVAL, 0) : 0;
+	spec->checkpoint_before_s = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_BEFORE, 0) : 0;
+	spec->checkpoint_keep = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_KEEP, KEEP_DEFAULT) : 0;
+}
+
+json_t *translate_checkpoint_json(const struct translation *t, const struct translate_step *s)
+{
+	const char *driver = checkpoint_driver(t, s);
+	int before = checkpoint_number(t, s, OPTION_ID_CHECKPOINT_BEFORE, 0);
+	if (!driver)
+		return json_null();
+	json_t *json = json_object();
+	option_put(json, "driver", json_string(driver));
+	option_put(json, "keep", json_integer(checkpoint_number(t, s, OPTION_ID_CHECKPOINT_KEEP, KEEP_DEFAULT)));
+	if (before > 0)
+		option_put(json, "before_s", json_integer(before));
+	return json;
+}

@@ -1,0 +1,353 @@
+/* checkpoint.c - starts the program of a step from its latest whole checkpoint, and makes checkpoints of what the program writes.
+ *
+ * Called by: bin/rota-checkpoint.c.
+ * Below --checkpoint-dir there is a folder for each step, LABEL. In it, next.ATTEMPT is what the program writes to (ROTA_CHECKPOINT_DIR), and
+ * each checkpoint is a folder with the number of its generation.
+ * Invariants:
+ * - A folder gets the number of a generation when all of its files are on disk. It counts once the database has the digests.
+ * - Only files with these digests are given to a program, and a program that is not given any starts from the beginning.
+ * - This process is the owner's, in the step's cgroup. It has no rights but the owner's. */
+#include "procmgr/checkpoint/checkpoint.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/crash.h"
+#include "procmgr/checkpoint/checkpoint_call.h"
+#include "procmgr/checkpoint/checkpoint_folder.h"
+
+enum { NAME_SIZE = 64, EXIT_AGAIN = 85, EXIT_WRONG = 1 };
+
+static int report_error(const struct err *e)
+{
+	fprintf(stderr, "rota-checkpoint: %s\n", e->message);
+	return EXIT_WRONG;
+}
+
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+	return value ? value : "";
+}
+
+static void name_next(char name[NAME_SIZE])
+{
+	snprintf(name, NAME_SIZE, "next.%s", variable("ROTA_ATTEMPT"));
+}
+
+/* Returns the path of an entry of the step's folder, malloc'ed. */
+static char *step_path(const struct checkpoint *c, const char *name)
+{
+	return xasprintf("%s/%s/%s", c->dir, variable("ROTA_STEP_LABEL"), name);
+}
+
+/* Open the folder of the step. Returns a descriptor, -1 with an error. */
+static int step_open(const struct checkpoint *c, struct err *e)
+{
+	int above = folder_open(c->dir, e);
+	int fd = above < 0 ? -1 : folder_open_own(above, variable("ROTA_STEP_LABEL"), true, e);
+	if (above >= 0)
+		close(above);
+	return fd;
+}
+
+/* Is the name that of a generation in a list of numbers? */
+static bool is_listed(const char *name, const json_t *list)
+{
+	const json_t *number;
+	size_t i;
+	json_array_foreach (list, i, number)
+		if (strspn(name, "0123456789") == strlen(name) && atoll(name) == json_integer_value(number))
+			return true;
+	return false;
+}
+
+/* Remove what earlier attempts have left, apart from the checkpoints of the list. */
+static void clean_entry(int folder, const char *name, void *arg)
+{
+	bool ours = isdigit((unsigned char)*name) || strncmp(name, "next.", 5) == 0;
+	if (ours && !is_listed(name, arg))
+		folder_remove(folder, name);
+}
+
+/* Remove the checkpoints of a list. */
+static void discard_listed(int step, const json_t *list)
+{
+	const json_t *number;
+	size_t i;
+	char name[NAME_SIZE];
+	json_array_foreach (list, i, number) {
+		snprintf(name, sizeof name, "%lld", (long long)json_integer_value(number));
+		folder_remove(step, name);
+	}
+}
+
+static bool files_are_whole(const char *path, const json_t *files, struct err *e)
+{
+	char *above = xstrdup(path), *slash = strrchr(above, '/');
+	*slash = '\0';
+	int parent = open(*above ? above : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool opened = parent >= 0 || err_sys(e, "could not open folder \"%s\"", above);
+	int folder = opened ? folder_open_own(parent, slash + 1, false, e) : -1;
+	bool whole = folder >= 0 && folder_compare(folder, files, e);
+	if (folder >= 0)
+		close(folder);
+	if (parent >= 0)
+		close(parent);
+	free(above);
+	return whole;
+}
+
+/* Ask from which checkpoint to start, until one is whole. Returns the answer with its generation, 0 for the beginning. */
+static json_t *choose_generation(const struct checkpoint *c, struct err *e)
+{
+	json_t *answer = checkpoint_call(c->config, "begin", json_object(), CALL_LONG_S, e);
+	while (answer && json_integer_value(json_object_get(answer, "generation")) > 0) {
+		struct err why;
+		json_t *number = json_object_get(answer, "generation"), *before = answer;
+		const char *path = json_string_value(json_object_get(answer, "path"));
+		if (path && files_are_whole(path, json_object_get(answer, "files"), &why))
+			return answer;
+		fprintf(stderr, "rota-checkpoint: checkpoint %lld is not used: %s\n", (long long)json_integer_value(number),
+			path ? why.message : "it has no path");
+		answer = checkpoint_call(
+			c->config, "refused",
+			json_pack("{s:O, s:s}", "generation", number, "message", path ? why.message : "it has no path"),
+			CALL_LONG_S, e);
+		json_decref(before);
+	}
+	return answer;
+}
+
+/* Set the variables that the program reads. */
+static void set_variables(const struct checkpoint *c, const json_t *from)
+{
+	char number[NAME_SIZE], name[NAME_SIZE];
+	const char *path = json_string_value(json_object_get(from, "path"));
+	snprintf(number, sizeof number, "%lld", (long long)json_integer_value(json_object_get(from, "generation")));
+	name_next(name);
+	char *next = step_path(c, name);
+	setenv("ROTA_CONFIG", c->config, 0);
+	setenv("ROTA_CHECKPOINT", c->asked, 1);
+	setenv("ROTA_CHECKPOINT_DIR", next, 1);
+	setenv("ROTA_CHECKPOINT_GENERATION", number, 1);
+	if (path) {
+		setenv("ROTA_RESTART", "1", 1);
+		setenv("ROTA_RESTART_DIR", path, 1);
+	}
+	free(next);
+}
+
+/* Make the folder that the program writes to, empty. */
+static bool make_next(int step, struct err *e)
+{
+	char name[NAME_SIZE];
+	name_next(name);
+	return (folder_remove(step, name) && mkdirat(step, name, 0700) == 0) || err_sys(e, "could not make folder \"%s\"", name);
+}
+
+int checkpoint_start(const struct checkpoint *c, const char *program, char *const *argv)
+{
+	struct err e;
+	json_t *from = choose_generation(c, &e);
+	int step = from ? step_open(c, &e) : -1;
+	crash_point(CRASH_checkpoint_chosen);
+	if (step >= 0)
+		folder_each(step, clean_entry, json_object_get(from, "kept"));
+	json_t *begun =
+		step >= 0 && make_next(step, &e) ? checkpoint_call(c->config, "began", json_object(), CALL_LONG_S, &e) : NULL;
+	if (!begun) {
+		/* Without this report nobody knows what the program goes on from. The step is queued again, which is counted. */
+		report_error(&e);
+		return EXIT_AGAIN;
+	}
+	set_variables(c, from);
+	json_decref(begun);
+	json_decref(from);
+	close(step);
+	execv(program, argv);
+	fprintf(stderr, "rota-checkpoint: could not execute \"%s\": %s\n", program, strerror(errno));
+	return errno == ENOENT ? 127 : 126;
+}
+
+/* Put one file that the program names into a folder: move it if it is in ROTA_CHECKPOINT_DIR, copy it if it is elsewhere. */
+static bool take_file(const char *path, int next, int part, struct err *e)
+{
+	const char *dir = variable("ROTA_CHECKPOINT_DIR"), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t length = strlen(dir);
+	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return err_set(e, "\"%s\" is no file", path);
+	if (faccessat(part, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(e, "two files have the name \"%s\"", name);
+	if (strncmp(path, dir, length) == 0 && path + length == slash)
+		return renameat(next, name, part, name) == 0 || err_sys(e, "could not move file \"%s\"", path);
+	return folder_copy(path, part, name, e);
+}
+
+/* Make the folder `part` of what the program has written, open as *fd. */
+static bool gather_files(int step, const char *part, char *const *files, int *fd, struct err *e)
+{
+	char name[NAME_SIZE];
+	bool good;
+	name_next(name);
+	*fd = -1;
+	if (!folder_remove(step, part))
+		return err_sys(e, "could not remove folder \"%s\"", part);
+	if (!*files)
+		good = (renameat(step, name, step, part) == 0 && mkdirat(step, name, 0700) == 0) ||
+		       err_sys(e, "could not move folder \"%s\"", name);
+	else
+		good = mkdirat(step, part, 0700) == 0 || err_sys(e, "could not make folder \"%s\"", part);
+	*fd = good ? folder_open_own(step, part, false, e) : -1;
+	int next = *fd >= 0 ? folder_open_own(step, name, false, e) : -1;
+	good = next >= 0;
+	for (int i = 0; good && files[i]; i++)
+		good = take_file(files[i], next, *fd, e);
+	if (next >= 0)
+		close(next);
+	return good;
+}
+
+/* Turn what the program has written into the folder `number`. Returns the list of its files, NULL with an error. */
+static json_t *make_generation(int step, const char *number, char *const *files, struct err *e)
+{
+	char part[NAME_SIZE + 8];
+	int fd;
+	snprintf(part, sizeof part, "%s.part", number);
+	json_t *list = gather_files(step, part, files, &fd, e) ? folder_hash(fd, e) : NULL;
+	if (fd >= 0)
+		close(fd);
+	crash_point(CRASH_checkpoint_gathered);
+	if (list && json_array_size(list) == 0)
+		err_set(e, "the program has written no file to ROTA_CHECKPOINT_DIR");
+	else if (list && (!folder_remove(step, number) || renameat(step, part, step, number) < 0 || fsync(step) < 0))
+		err_sys(e, "could not make folder \"%s\"", number);
+	else if (list)
+		return list;
+	json_decref(list);
+	folder_remove(step, part);
+	return NULL;
+}
+
+/* Report a checkpoint with its files, or that there is none (`list` NULL, and why). Returns an exit code. */
+static int report_generation(const struct checkpoint *c, int step, const char *number, json_t *list, bool ended, struct err *e)
+{
+	int seconds = ended ? CALL_LONG_S : CALL_BRIEFLY_S;
+	json_t *report = json_pack("{s:I}", "generation", (json_int_t)atoll(number)), *answer;
+	struct err unsent;
+	if (!list) {
+		json_object_set_new(report, "message", json_string(e->message));
+		json_decref(checkpoint_call(c->config, "failed", report, seconds, &unsent));
+		return report_error(e);
+	}
+	char *path = step_path(c, number);
+	json_object_set_new(report, "files", list);
+	json_object_set_new(report, "path", json_string(path));
+	json_object_set_new(report, "version", json_string(ROTA_VERSION));
+	json_object_set_new(report, "ended", json_boolean(ended));
+	free(path);
+	answer = checkpoint_call(c->config, "complete", report, seconds, e);
+	crash_point(CRASH_checkpoint_complete);
+	const char *failed = json_string_value(json_object_get(answer, "failed"));
+	if (failed) {
+		err_set(e, "%s", failed);
+		folder_remove(step, number);
+	}
+	bool good = answer && !failed;
+	if (good)
+		discard_listed(step, json_object_get(answer, "discard"));
+	json_decref(answer);
+	return good ? 0 : report_error(e);
+}
+
+/* Make a checkpoint of files. `reason`: why, NULL if a request of the database may say so. */
+static int make_checkpoint(const struct checkpoint *c, char *const *files, const char *reason, bool ended)
+{
+	struct err e;
+	char number[NAME_SIZE];
+	json_t *report = json_object();
+	if (reason)
+		json_object_set_new(report, "reason", json_string(reason));
+	int step = step_open(c, &e);
+	if (step < 0) {
+		json_decref(report);
+		return report_error(&e);
+	}
+	json_t *taking = checkpoint_call(c->config, "take", report, ended ? CALL_LONG_S : CALL_BRIEFLY_S, &e);
+	snprintf(number, sizeof number, "%lld", (long long)json_integer_value(json_object_get(taking, "generation")));
+	int code = taking ? report_generation(c, step, number, make_generation(step, number, files, &e), ended, &e)
+			  : report_error(&e);
+	json_decref(taking);
+	close(step);
+	return code;
+}
+
+int checkpoint_done(const struct checkpoint *c, char *const *files)
+{
+	char reason[NAME_SIZE] = "";
+	int fd = open(c->asked, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? 0 : read(fd, reason, sizeof reason - 1);
+	if (fd >= 0)
+		close(fd);
+	reason[size > 0 ? size : 0] = '\0';
+	return make_checkpoint(c, files, strcmp(reason, "interval") == 0 || strcmp(reason, "time_limit") == 0 ? reason : NULL,
+			       false);
+}
+
+int checkpoint_end(const struct checkpoint *c, int again)
+{
+	struct err e;
+	char name[NAME_SIZE], *none[] = {NULL};
+	name_next(name);
+	int step = step_open(c, &e), next = step < 0 ? -1 : folder_open_own(step, name, false, &e);
+	bool saved = next >= 0 && !folder_is_empty(next);
+	if (next >= 0)
+		close(next);
+	if (step >= 0)
+		close(step);
+	if (again)
+		return saved ? make_checkpoint(c, none, "exit", true) : 0;
+	json_decref(checkpoint_call(c->config, "over", json_object(), CALL_BRIEFLY_S, &e));
+	int above = folder_open(c->dir, &e);
+	bool removed = above >= 0 && folder_remove(above, variable("ROTA_STEP_LABEL"));
+	if (above >= 0)
+		close(above);
+	rmdir(c->dir); /* if it was the last one */
+	return removed ? 0 : EXIT_WRONG;
+}
+
+int checkpoint_verify(const char *path)
+{
+	struct err e;
+	json_t *files = json_loadf(stdin, 0, NULL);
+	if (!json_is_array(files) || *path != '/')
+		err_set(&e, "the list of files is malformed");
+	else if (files_are_whole(path, files, &e)) {
+		json_decref(files);
+		return 0;
+	}
+	json_decref(files);
+	return report_error(&e);
+}
+
+int checkpoint_discard(const char *path)
+{
+	struct err e;
+	char *above = xstrdup(path), *slash = strrchr(above, '/');
+	*slash = '\0';
+	int parent = open(*above ? above : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool removed = (parent < 0 && errno == ENOENT) || (parent >= 0 && folder_remove(parent, slash + 1));
+	if (!removed)
+		err_sys(&e, "could not remove folder \"%s\"", path);
+	if (parent >= 0)
+		close(parent);
+	free(above);
+	return removed ? 0 : report_error(&e);
+}

@@ -1,0 +1,21 @@
+/* checkpoint.h - what rota-checkpoint does for the attempt of a step, as the owner of the job. */
+#ifndef ROTA_CHECKPOINT_H
+#define ROTA_CHECKPOINT_H
+
+struct checkpoint {
+	const char *config; /* path of rota.conf */
+	const char *dir;    /* folder for checkpoints (--checkpoint-dir), absolute */
+	const char *asked;  /* file in which the keeper says for what reason the program was signalled last */
+};
+
+/* Find the latest whole checkpoint, and execute a program with the variables that say so. Returns an exit code only if that fails. */
+int checkpoint_start(const struct checkpoint *c, const char *program, char *const *argv);
+/* Make a checkpoint of files that the program has written: those named, or without names all in ROTA_CHECKPOINT_DIR. Returns an exit code. */
+int checkpoint_done(const struct checkpoint *c, char *const *files);
+/* After the program: keep what it has saved if it is to run `again`, remove all checkpoints otherwise. Returns an exit code. */
+int checkpoint_end(const struct checkpoint *c, int again);
+/* Compare the files of a checkpoint with the list on standard input, or remove them. `path`: the folder. Returns an exit code. */
+int checkpoint_verify(const char *path);
+int checkpoint_discard(const char *path);
+
+#endif

@@ -1,0 +1,30 @@
+/* checkpoint_folder.h - folders of checkpoints, by descriptors. */
+#ifndef ROTA_CHECKPOINT_FOLDER_H
+#define ROTA_CHECKPOINT_FOLDER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+
+/* Open the folder `path`, made if it is not there. Returns a descriptor, -1 with an error. */
+int folder_open(const char *path, struct err *e);
+/* Open the folder `name` of another folder, made if `make` is true. It must be the caller's and no one else's to write. */
+int folder_open_own(int parent, const char *name, bool make, struct err *e);
+
+/* Hash all files below a folder: returns [{name, bytes, sha256}], and has them and their folders on disk. NULL with an error, also if there is
+ * anything but files and folders. */
+json_t *folder_hash(int folder, struct err *e);
+/* Compare the files of a folder with such a list. Returns false with an error that names the first that is not there or differs. */
+bool folder_compare(int folder, const json_t *files, struct err *e);
+
+/* Copy the file `path` into a folder, as `name`. */
+bool folder_copy(const char *path, int folder, const char *name, struct err *e);
+/* Is there any entry in a folder? */
+bool folder_is_empty(int folder);
+/* Remove the entry `name` with all that is below it. True if it is not there any more. */
+bool folder_remove(int parent, const char *name);
+/* Call `each` with the name of each entry. */
+void folder_each(int folder, void (*each)(int folder, const char *name, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,142 @@
+/* keeper_checkpoint.c - has the program of a step save itself, and go on from what it saved (docs/checkpointing.md).
+ *
+ * Called by: keeper_task.c (the start), keeper_control.c (requests and timers), keeper.c (after the tasks).
+ * Invariants:
+ * - Everything about the files of checkpoints is done by rota-checkpoint as the user, in the step's cgroup. Root opens none of them.
+ * - Only processes of the step that handle the signal get it, since it would end the others. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/daemon.h"
+#include "lib/log.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+enum { EXIT_AGAIN = 85 }; /* the program has saved itself and is to be run again */
+
+struct keeper_checkpoint {
+	char *program, *asked; /* rota-checkpoint; the file that says for what reason the program was signalled last */
+	int64_t next_at;       /* when the next one is due by --checkpoint-interval; 0: never */
+	int64_t limit_at;      /* the time limit ahead of which the program was asked */
+};
+
+bool keeper_checkpoint_open(struct keeper *k, struct err *e)
+{
+	if (!k->order->spec.checkpoint)
+		return true;
+	k->checkpoint = xcalloc(1, sizeof *k->checkpoint);
+	k->checkpoint->program = daemon_beside("rota-checkpoint", e);
+	k->checkpoint->asked = xasprintf("%s/spool/%s/asked", k->job->dir, k->name);
+	unlink(k->checkpoint->asked); /* of the keeper's last attempt */
+	return k->checkpoint->program != NULL;
+}
+
+void keeper_checkpoint_close(struct keeper *k)
+{
+	if (!k->checkpoint)
+		return;
+	free(k->checkpoint->program);
+	free(k->checkpoint->asked);
+	free(k->checkpoint);
+	k->checkpoint = NULL;
+}
+
+/* Returns the arguments of rota-checkpoint up to its command, and the given ones after that. malloc'ed; the texts are not its own. */
+static char **make_argv(const struct keeper *k, const char *command, const char *path, char *const *argv)
+{
+	int count = 0, more = 0;
+	while (argv[more])
+		more++;
+	char **all = xcalloc((size_t)more + 7, sizeof *all);
+	all[count++] = k->checkpoint->program;
+	all[count++] = (char *)k->job->conf->path;
+	all[count++] = (char *)k->order->spec.checkpoint_dir;
+	all[count++] = k->checkpoint->asked;
+	all[count++] = (char *)command;
+	if (path)
+		all[count++] = (char *)path;
+	memcpy(all + count, argv, (size_t)more * sizeof *all);
+	return all;
+}
+
+char **keeper_checkpoint_argv(const struct keeper *k, const char *path, char *const *argv)
+{
+	return make_argv(k, "start", path, argv);
+}
+
+void keeper_checkpoint_begin(struct keeper *k)
+{
+	int64_t interval = k->order->spec.checkpoint_interval_s;
+	if (k->checkpoint)
+		k->checkpoint->next_at = interval > 0 ? clock_boot_us() + interval * 1000000 : 0;
+}
+
+/* Write the reason of a request where rota-checkpoint reads it. The folder is the keeper's own. */
+static bool write_reason(const struct keeper *k, const char *reason)
+{
+	int fd = open(k->checkpoint->asked, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	bool written = fd >= 0 && write(fd, reason, strlen(reason)) == (ssize_t)strlen(reason);
+	if (!written)
+		log_warning("could not write \"%s\": %m", k->checkpoint->asked);
+	if (fd >= 0)
+		close(fd);
+	return written;
+}
+
+void keeper_checkpoint_ask(struct keeper *k, const char *reason)
+{
+	if (k->checkpoint && k->live > 0 && !*k->cause && write_reason(k, reason))
+		keeper_sweep_signal_handlers(k, k->order->spec.checkpoint_signal);
+}
+
+/* Returns when the program is to be asked ahead of the time limit; 0: never, or it was. */
+static int64_t before_limit(const struct keeper *k, int64_t limit_at)
+{
+	int64_t before = k->order->spec.checkpoint_before_s, at = limit_at - before * 1000000;
+	if (before == 0 || limit_at == 0 || limit_at == k->checkpoint->limit_at)
+		return 0;
+	return at > 0 ? at : 1;
+}
+
+void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at)
+{
+	if (!k->checkpoint || k->suspended)
+		return;
+	int64_t before = before_limit(k, limit_at);
+	if (before > 0 && now >= before) {
+		k->checkpoint->limit_at = limit_at;
+		keeper_checkpoint_ask(k, "time_limit");
+	} else if (k->checkpoint->next_at > 0 && now >= k->checkpoint->next_at) {
+		k->checkpoint->next_at = now + (int64_t)k->order->spec.checkpoint_interval_s * 1000000;
+		keeper_checkpoint_ask(k, "interval");
+	}
+}
+
+int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at)
+{
+	if (!k->checkpoint || k->suspended)
+		return 0;
+	int64_t before = before_limit(k, limit_at), next = k->checkpoint->next_at;
+	return before == 0 || (next > 0 && next < before) ? next : before;
+}
+
+void keeper_checkpoint_end(struct keeper *k)
+{
+	bool well = k->exit_code == 0 && !*k->cause, again = k->exit_code == EXIT_AGAIN;
+	if (!k->checkpoint || k->task_count == 0 || k->failure != KEEPER_FAILURE_NONE || k->signal != 0 || !(well || again))
+		return;
+	char *argv[] = {(char *)(again ? "again" : "well"), NULL}, **all = make_argv(k, "end", NULL, argv);
+	struct task_facts facts = {k->order, &k->owner,	  k->job->conf->instance_name, k->tag, -1, k->node_file, NULL,
+				   NULL,     k->delivered};
+	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
+	struct task_start start = {.path = all[0], .argv = all, .environment = environment};
+	keeper_place_process(k, &start);
+	if (!keeper_hook_unrecorded(k, &start))
+		log_info("attempt %s: rota-checkpoint failed after its tasks", k->name);
+	task_environment_free(environment);
+	free(all);
+}
