@@ -55,6 +55,7 @@ create function internal.control_refusal(p_verb text, p_step rota.step) returns 
 language sql stable set search_path = rota, pg_temp as $$
 	select 'not changed: ' || case
 		when p_step.ended_at is not null then format('it has already ended (%s)', p_step.state)
+		when p_verb = 'checkpoint' then internal.checkpoint_refusal(p_step)
 		when p_verb = 'hold' and p_step.held <> '' then 'it is already held'
 		when p_verb = 'hold' then format('it has already started (%s)', p_step.state)
 		when p_verb = 'release' and p_step.held <> '' then 'it is held by an operator'

@@ -139,6 +139,41 @@ select matches(t.says(:'b' || '.a', 'complete', t.says(:'b' || '.a', 'take', '{}
 select is(t.rows(:b), '1 complete program continue, 2 failed program continue', 'and fails');
 select is(t.says(:'b' || '.a', 'over', '{}', 'bob') #>> '{}' || ' ' || t.rows(:b), '{} 1 discarded program continue, 2 failed program continue', 'after success nothing is kept');
 
+-- What users see and do
+update rota.setting set value = '0' where name = 'checkpoint_quota_mb';
+select t.job_with('alice') as v \gset
+create function t.lists(p_user text, p_request jsonb) returns text language sql as $$
+	select string_agg(concat_ws(' ', x ->> 'label', x ->> 'generation', x ->> 'state'), ', ') from jsonb_array_elements(api.checkpoint_list(t.uid(p_user), p_user, p_request) -> 'checkpoints') x $$;
+create function t.asked(p_user text, p_jobs text, p_more jsonb default '{}') returns text language sql as $$
+	select string_agg(concat_ws(' ', x ->> 'label', x ->> 'action', x ->> 'failed'), ', ') from jsonb_array_elements(api.job_checkpoint(t.uid(p_user), p_user, t.request(p_jobs, p_more)) -> 'steps') x $$;
+select is(t.asked('alice', :'v'), format('%s.a not changed: it is not running (pending) true', :v), 'one that waits');
+select t.start(:'v' || '.a', '{2}'), t.run(:'v' || '.a') \g /dev/null
+select is(t.refused(format('select t.asked(%L, %L)', 'bob', :'v')), 'RT403', 'not by a stranger');
+select is(t.asked('alice', :'v', '{"end": true, "reason": "lunch"}'), format('%s.a checkpoint 1 is asked for false', :v), 'by its owner');
+select is((select concat_ws(' ', reason, asked_by, why, then_do) from rota.checkpoint where job_id = :v), 'user alice lunch end', 'who, why, and what follows');
+select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'v', '{"wait": true}')) -> 'done', 'false', 'somebody can wait for it');
+select is(t.refused(format('select t.lists(%L, t.request(%L))', 'bob', :'v')), 'RT403', 'a stranger does not see it');
+select t.save(:'v' || '.a') \g /dev/null
+select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'v', '{"wait": true}')) -> 'done', 'true', 'which is over');
+select t.finish(:'v' || '.a', '{"exit": 0, "signal": 15, "cause": "cancelled", "outcome": "cancel"}') \g /dev/null
+select is(t.state(:'v' || '.a'), 'cancelled', 'saved and ended');
+select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'v', '{"generation": 1}')) #>> '{checkpoints,0,file_list,0,name}', 'state', 'its files');
+select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L))', 'bob', 'bob', :'v')), 'RT403', 'a stranger starts nothing');
+select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L, %L))', 'alice', 'alice', :'v', '{"generation": 7}')), 'RT404', 'no such checkpoint');
+select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L))', 'alice', 'alice', :'none')), 'RT422', 'a job without any');
+select is(api.job_restart(t.uid('alice'), 'alice', t.request(:'v' || '.a', '{"generation": 0}')) ->> 'action', 'queued again (1 of 1 steps)', 'the job is queued again');
+select is(api.job_restart(t.uid('alice'), 'alice', t.request(:'v' || '.a', '{"generation": 1}')) ->> 'action', 'is queued already', 'and while it waits, another one may be chosen');
+select is(api.job_restart(t.uid('alice'), 'alice', t.request(:'v' || '.a', '{"generation": 0}')) ->> 'generation', '0', 'or none');
+select t.later(), t.start(:'v' || '.a', '{2}'), t.run(:'v' || '.a') \g /dev/null
+select is(t.says(:'v' || '.a', 'begin') -> 'generation', '0', 'from the beginning, as asked for');
+select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L))', 'alice', 'alice', :'v')), 'RT409', 'not while it runs');
+select is(t.refused(format('select api.checkpoint_discard(t.uid(%L), %L, t.request(%L))', 'bob', 'bob', :'v')), 'RT403', 'a stranger discards nothing');
+select is(api.checkpoint_discard(t.uid('alice'), 'alice', t.request(:'v')) -> 'discarded', '[1]', 'its owner does');
+select is(t.lists('alice', t.request(:'v')), format('%s.a 1 discarded', :v), 'as is seen');
+select t.save(:'v' || '.a'), t.fail(:'v' || '.a'), api.job_restart(t.uid('alice'), 'alice', t.request(:'v')), t.later(), t.start(:'v' || '.a', '{2}'), t.run(:'v' || '.a'), t.says(:'v' || '.a', 'begin') \g /dev/null
+select is(t.refused(format('select api.checkpoint_discard(t.uid(%L), %L, t.request(%L))', 'alice', 'alice', :'v')), 'RT409', 'not what a running attempt reads');
+select is((select count(*) from acct.checkpoint where job_id = :v and elapsed_s >= 0 and saved_s is not null), 2::bigint, 'the accounting has them');
+
 select is((select count(*) from t.wrong()), 0::bigint, 'everything adds up');
 select * from finish();
 rollback;
