@@ -102,3 +102,151 @@ sql() {
 	[ "$(rows)" = "1 discarded user, 2 discarded user" ]
 	[ ! -e checkpoints ]
 }
+
+@test "exit code 85: it is saved and run again" {
+	export MODE=exit
+	submit
+	run -0 rota checkpoint "$job"
+	eventually waits 2
+	touch go
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "$EXPECTED" ]
+	[ "$(cat starts)" = "1 0 0
+2 1 300" ]
+	[ "$(rows)" = "1 discarded user" ]
+}
+
+@test "every so often" {
+	submit --checkpoint-interval=0:01 --checkpoint-keep=1 --checkpoint-dir=kept
+	eventually eval '[[ $(rows) = *"2 complete interval"* ]]'
+	[[ $(rows) = "1 discarded interval, "* ]]
+	[ ! -e kept/"$(ls kept)"/1 ]
+	[ "$(stat -c %a kept/*)" = 700 ]
+	touch go
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "$EXPECTED" ]
+	[ ! -e kept ]
+}
+
+@test "a step longer than its time limit: saved ahead of it, and queued again" {
+	submit --time=0:04 --checkpoint-before=0:03
+	eventually waits 3
+	touch go
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "$EXPECTED" ]
+	[[ $(rows) = "1 discarded time_limit, 2 discarded time_limit"* ]]
+	[ "$(sql "select bool_and(saved_s >= 0 and elapsed_s >= 0 and bytes > 0) from acct.checkpoint where job_id = $job")" = t ]
+}
+
+@test "a program that does not save itself goes on, and that is said" {
+	export MODE=deaf
+	rota admin setting change checkpoint_wait_s --value=1
+	submit
+	run -1 rota checkpoint "$job" --end --wait
+	[[ $output = *"checkpoint 1 failed: the program did not save itself within 1 seconds"* ]]
+	rota admin setting change checkpoint_wait_s --value=60
+	[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = running ]
+	touch go
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "$EXPECTED" ]
+}
+
+@test "damaged, truncated and exchanged files are refused, and the checkpoint before them is used" {
+	local dir
+	submit --checkpoint-keep=9
+	for _ in 1 2 3 4 5; do rota checkpoint "$job" --wait; done
+	rota cancel "$job"
+	eventually has_left "$job"
+	dir=$(echo "$PWD"/checkpoints/*)
+	printf X | dd of="$dir/5/state" conv=notrunc status=none
+	truncate -s 1 "$dir/4/state"
+	mv "$dir/3" "$dir/away"
+	ln -s "$dir/1" "$dir/3"
+	mv "$dir/2/state" "$dir/away/other"
+	ln -s ../1/state "$dir/2/state"
+	run -1 rota checkpoint verify "$job"
+	[[ $output = *"checkpoint 1 is whole"* && $output = *"state: its SHA-256 differs"* && $output = *"state: it has 1 bytes"* ]]
+	touch go
+	run -0 rota restart "$job"
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "$EXPECTED" ]
+	[ "$(tail -n 1 starts)" = "2 1 300" ]
+	[ "$(rows)" = "1 discarded user, 2 failed user, 3 failed user, 4 failed user, 5 failed user" ]
+	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 5")" = "state: its SHA-256 differs" ]
+}
+
+@test "a generation is chosen, and checkpoints are discarded" {
+	submit
+	rota checkpoint "$job" --wait
+	rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	run -1 rota restart "$job" --generation=3
+	[[ $output = *"has no checkpoint 3 that can be used"* ]]
+	run -0 rota restart "$job" --generation=1
+	eventually waits 2
+	[ "$(tail -n 1 starts)" = "2 1 300" ]
+	run -1 rota checkpoint discard "$job" --generation=1
+	[[ $output = *"may still read its files"* ]]
+	rota cancel "$job"
+	eventually has_left "$job"
+	run -0 rota checkpoint discard "$job"
+	[ "$(ls checkpoints/*)" = next.2 ]
+	run -0 rota restart "$job"
+	[[ $output = *"from the beginning" ]]
+	touch go
+	run -0 rota wait "$job"
+	[ "$(tail -n 1 starts)" = "3 0 0" ]
+	[ "$(cat result)" = "$EXPECTED" ]
+}
+
+@test "only processes that handle the signal get it, and files are copied or moved" {
+	cat >tree.sh <<-'END'
+		#!/bin/bash
+		#ROTA --checkpoint=app --checkpoint-signal=USR2 --output=out.%j
+		sleep 1000 & child=$!
+		trap 'asked=1' USR2
+		echo "$child" >child.pid
+		until [ -n "$asked" ]; do sleep 0.05; done
+		kill -0 "$child" && echo alive >alive
+		echo own >own
+		echo moved >"$ROTA_CHECKPOINT_DIR/moved"
+		rota checkpoint --done own "$ROTA_CHECKPOINT_DIR/moved" && ls own "$ROTA_CHECKPOINT_DIR" >left
+		rota checkpoint --done 2>nothing
+		kill "$child"
+		exit 3
+	END
+	job=$(rota submit --parsable tree.sh)
+	eventually [ -s child.pid ]
+	eventually eval '[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = running ]'
+	rota checkpoint "$job" --wait
+	run -3 rota wait "$job"
+	[ "$(cat alive)" = alive ]
+	[ "$(cat left | grep -c .)" = 2 ]
+	[ "$(cat checkpoints/*/1/own checkpoints/*/1/moved)" = "own
+moved" ]
+	grep -q "has written no file" nothing
+	[ "$(rows)" = "1 complete user, 2 failed program" ]
+}
+
+@test "strangers neither see, make, use nor discard the checkpoints of others" {
+	need_root
+	users_add "$EVE"
+	submit
+	rota checkpoint "$job" --wait
+	run -1 as "$EVE" rota checkpoint "$job"
+	[[ $output = *"belongs to"* ]]
+	run -1 as "$EVE" rota checkpoint list "$job"
+	run -1 as "$EVE" rota checkpoint discard "$job"
+	run -1 as "$EVE" rota restart "$job"
+	# A report about the step, as rota-checkpoint makes it; and the folder of another user as one's own.
+	run -85 as "$EVE" env ROTA_JOB_ID="$job" ROTA_STEP_ID=0 ROTA_ATTEMPT=1 ROTA_NODE=n1 ROTA_STEP_LABEL=x rota-checkpoint "$ROTA_HOME/etc/rota.conf" /tmp/x asked start /bin/true true
+	[[ $output = *"no such step of yours"* ]]
+	mkdir -m 777 shared
+	as "$EVE" mkdir -m 777 "shared/$job.x"
+	run -1 env ROTA_JOB_ID="$job" ROTA_STEP_ID=0 ROTA_ATTEMPT=1 ROTA_NODE=n1 ROTA_CONFIG="$ROTA_HOME/etc/rota.conf" ROTA_CHECKPOINT=/none \
+		ROTA_STEP_LABEL="$job.x" ROTA_CHECKPOINT_DIR="$PWD/shared/$job.x/next.1" rota-checkpoint done
+	[[ $output = *"is not yours, or others may write to it"* ]]
+	[ "$(rows)" = "1 complete user" ]
+	touch go
+	run -0 rota wait "$job"
+}
