@@ -135,6 +135,7 @@ struct schedule_pending {
 	int64_t time_limit_s; /* time limit in seconds; 0: unlimited */
 	int64_t time_min_s;   /* shortest time limit that the step accepts; 0: the time limit must not be shortened */
 	double deadline_at;   /* time by which the step must have ended, on the clock of `now`; 0: no deadline */
+	int tier;	      /* the step may preempt running steps of lower tiers, see schedule_preempt.h */
 	const int *admitted;  /* ids of the outages that admit the step */
 	size_t admitted_count;
 	/* id of the administrative reservation that the step asks for; 0: none; -1: it is deleted, or does not admit the user */

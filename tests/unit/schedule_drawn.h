@@ -4,9 +4,9 @@
  *	n1 aa.. m=4096 g=gpu:2 f=ssd,ib w=5 down
  * (down, failing, off, coming: it is powered on; i=el8 its image, or i=el8/el7, where el7 is the default one; ready=60: it comes with i)
  * What runs is a line for each letter (it ends in so many seconds, '-' has no time limit):
- *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A
+ *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A tier=0 lost=50
  *	b - of=A ahead=n1
- * (an element of the array A; a pre-dispatched one, ahead=NODE, has no CPU).
+ * (an element of the array A; a pre-dispatched one, ahead=NODE, has no CPU; what has a tier may be preempted, and loses so many seconds).
  * The queue is a line for each step, named with capital letters; all are of job 1, and their step ids are 0, 1, ...:
  *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
  *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4
@@ -21,6 +21,7 @@
 
 #include "jobmgr/schedule/schedule.h"
 #include "jobmgr/schedule/schedule_arena.h"
+#include "jobmgr/schedule/schedule_preempt.h"
 #include "tests/unit/unit.h"
 
 enum { DRAW_MOST = 128, DRAW_NOW = 1000 };
@@ -34,6 +35,8 @@ struct draw {
 	struct schedule_outage outage[DRAW_MOST];
 	struct schedule_running running[DRAW_MOST];
 	struct schedule_pending pending[DRAW_MOST];
+	struct schedule_candidate candidate[DRAW_MOST];
+	size_t candidate_count;
 	char *cells[DRAW_MOST];
 	char text[16384];
 };
@@ -166,7 +169,7 @@ static inline bool draw_number(struct schedule_pending *p, const char *word, con
 	} known[] = {
 		{"k", &p->ntasks, NULL},	{"tpn", &p->ntasks_per_node, NULL}, {"c", &p->cpus_per_task, NULL},
 		{"m", NULL, &p->mem_mb},	{"mc", NULL, &p->mem_per_cpu_mb},   {"t", NULL, &p->time_limit_s},
-		{"tmin", NULL, &p->time_min_s},
+		{"tmin", NULL, &p->time_min_s}, {"tier", &p->tier, NULL},
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		if (strcmp(word, known[i].word))
@@ -294,6 +297,8 @@ static inline void draw_running(struct draw *d, char *line)
 	row.label = word;
 	row.attempt = 1;
 	row.ends_at = !strcmp(end, "-") ? INFINITY : DRAW_NOW + atoi(end);
+	struct schedule_candidate *candidate = &d->candidate[d->candidate_count];
+	*candidate = (struct schedule_candidate){.job = row.job, .step = row.step, .attempt = row.attempt};
 	while ((word = draw_word(&rest, &value))) {
 		if (!strcmp(word, "m"))
 			row.mem_mb = atoi(value);
@@ -311,6 +316,11 @@ static inline void draw_running(struct draw *d, char *line)
 		} else if (!strcmp(word, "ahead")) {
 			row.predispatched = true;
 			row.node_id = draw_node_id(d, value);
+		} else if (!strcmp(word, "tier")) {
+			candidate->tier = atoi(value);
+			d->candidate_count++;
+		} else if (!strcmp(word, "lost")) {
+			candidate->lost_s = atoi(value);
 		} else
 			fail_msg("what runs has no \"%s\"", word);
 	}

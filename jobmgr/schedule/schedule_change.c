@@ -1,0 +1,178 @@
+/* schedule_change.c - copies the lists of a snapshot that change, and keeps the amounts of nodes and licences right.
+ *
+ * Called by: schedule_preempt.c, which tries what ends of steps would make room for; lead_cycle.c, which keeps claims.
+ * Invariants:
+ *  - The sum of what is free and what running rows hold stays as it was. */
+#include "jobmgr/schedule/schedule_change.h"
+
+#include <string.h>
+
+static void *change_copy(struct schedule_arena *arena, const void *list, size_t count, size_t more, size_t size)
+{
+	char *copy = schedule_arena_take(arena, count + more, size);
+	if (count)
+		memcpy(copy, list, count * size);
+	return copy;
+}
+
+struct schedule_change *schedule_change_new(struct schedule_arena *arena, const struct schedule_snapshot *s, size_t rows)
+{
+	struct schedule_change *change = schedule_arena_take(arena, 1, sizeof *change);
+	change->snapshot = *s;
+	change->arena = arena;
+	change->nodes = change_copy(arena, s->nodes, s->node_count, 0, sizeof *s->nodes);
+	change->licenses = change_copy(arena, s->licenses, s->license_count, 0, sizeof *s->licenses);
+	change->running = change_copy(arena, s->running, s->running_count, rows, sizeof *s->running);
+	change->snapshot.nodes = change->nodes;
+	change->snapshot.licenses = change->licenses;
+	change->snapshot.running = change->running;
+	return change;
+}
+
+static struct schedule_node *change_node(const struct schedule_change *change, int id)
+{
+	size_t low = 0, high = change->snapshot.node_count;
+	while (low < high) { /* nodes are mostly in the order of their ids */
+		size_t middle = (low + high) / 2;
+		if (change->nodes[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < change->snapshot.node_count && change->nodes[low].id == id)
+		return &change->nodes[low];
+	for (size_t i = 0; i < change->snapshot.node_count; i++)
+		if (change->nodes[i].id == id)
+			return &change->nodes[i];
+	return NULL;
+}
+
+static struct schedule_license *change_license(const struct schedule_change *change, const char *name)
+{
+	for (size_t i = 0; i < change->snapshot.license_count; i++)
+		if (!strcmp(change->licenses[i].name, name))
+			return &change->licenses[i];
+	return NULL;
+}
+
+/* Returns a generic resource of a node for writing, or NULL if the node has none of that name. */
+static struct schedule_gres *node_gres(const struct schedule_change *change, struct schedule_node *node, const char *name)
+{
+	for (size_t i = 0; i < node->gres_count; i++) {
+		if (strcmp(node->gres[i].name, name) != 0)
+			continue;
+		struct schedule_gres *copy = change_copy(change->arena, node->gres, node->gres_count, 0, sizeof *copy);
+		node->gres = copy;
+		return &copy[i];
+	}
+	return NULL;
+}
+
+static void node_free_devices(const struct schedule_change *change, struct schedule_node *node,
+			      const struct schedule_devices *given)
+{
+	struct schedule_gres *gres = node_gres(change, node, given->name);
+	if (!gres)
+		return;
+	int *free = schedule_arena_take(change->arena, gres->free_count + given->count, sizeof *free);
+	size_t count = 0, old = 0, new = 0;
+	while (old < gres->free_count || new < given->count) { /* both lists are ascending */
+		bool takes_old = new == given->count || (old < gres->free_count && gres->free[old] < given->device[new]);
+		free[count++] = takes_old ? gres->free[old++] : given->device[new ++];
+	}
+	gres->free = free;
+	gres->free_count = count;
+}
+
+void schedule_change_end(struct schedule_change *change, size_t index)
+{
+	struct schedule_running *row = &change->running[index];
+	struct schedule_node *node = change_node(change, row->node_id);
+	if (node) {
+		node->cpus_used -= row->cpus;
+		node->mem_used_mb -= row->mem_mb;
+		for (size_t i = 0; i < row->gres_count; i++)
+			node_free_devices(change, node, &row->gres[i]);
+	}
+	for (size_t i = 0; i < row->license_count; i++) {
+		struct schedule_license *license = change_license(change, row->licenses[i].name);
+		if (license)
+			license->used -= row->licenses[i].count;
+	}
+	row->cpus = 0;
+	row->mem_mb = 0;
+	row->gres_count = row->license_count = 0;
+	row->predispatched = false;
+	row->ends_at = change->snapshot.now;
+}
+
+/* Take the first free devices of a node. The list that is left begins after them. */
+static struct schedule_devices node_take_devices(const struct schedule_change *change, struct schedule_node *node,
+						 const struct schedule_amount *amount)
+{
+	struct schedule_gres *gres = node_gres(change, node, amount->name);
+	struct schedule_devices taken = {.name = amount->name};
+	if (!gres)
+		return taken;
+	taken.count = (size_t)amount->count < gres->free_count ? (size_t)amount->count : gres->free_count;
+	taken.device = gres->free;
+	gres->free += taken.count;
+	gres->free_count -= taken.count;
+	return taken;
+}
+
+void schedule_change_add(struct schedule_change *change, const struct schedule_running *row, const struct schedule_amount *gres,
+			 size_t gres_count)
+{
+	struct schedule_running *added = &change->running[change->snapshot.running_count++];
+	struct schedule_node *node = change_node(change, row->node_id);
+	struct schedule_devices *devices = schedule_arena_take(change->arena, gres_count, sizeof *devices);
+	*added = *row;
+	added->gres = devices;
+	added->gres_count = gres_count;
+	for (size_t i = 0; node && i < gres_count; i++)
+		devices[i] = node_take_devices(change, node, &gres[i]);
+	if (node) {
+		node->cpus_used += row->cpus;
+		node->mem_used_mb += row->mem_mb;
+	}
+	for (size_t i = 0; i < row->license_count; i++) {
+		struct schedule_license *license = change_license(change, row->licenses[i].name);
+		if (license)
+			license->used += row->licenses[i].count;
+	}
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+void schedule_change_keep(struct schedule_change *change, const struct schedule_claim *claim)
+{
+	const struct schedule_node *node = change_node(change, claim->node_id);
+	if (!node)
+		return;
+	struct schedule_running row = {
+		.job = claim->job,
+		.step = claim->step,
+		.node_id = claim->node_id,
+		.cpus = (int)least(claim->cpus, node->cpus - node->cpus_used),
+		.mem_mb = least(claim->mem_mb, node->mem_mb - node->mem_used_mb),
+		.ends_at = change->snapshot.now,
+		.reserved = true,
+		.reserved_for = claim->step,
+	};
+	struct schedule_amount *licenses = schedule_arena_take(change->arena, claim->license_count, sizeof *licenses);
+	for (size_t i = 0; i < claim->license_count; i++) {
+		const struct schedule_license *license = change_license(change, claim->licenses[i].name);
+		licenses[i] = claim->licenses[i];
+		licenses[i].count = license ? least(licenses[i].count, license->total - license->used) : 0;
+		licenses[i].count = licenses[i].count > 0 ? licenses[i].count : 0;
+	}
+	row.cpus = row.cpus > 0 ? row.cpus : 0;
+	row.mem_mb = row.mem_mb > 0 ? row.mem_mb : 0;
+	row.licenses = licenses;
+	row.license_count = claim->license_count;
+	schedule_change_add(change, &row, claim->gres, claim->gres_count);
+}

@@ -1,0 +1,42 @@
+/* schedule_change.h - a snapshot that is changed: steps end or start, resources are kept for a step. The original stays as it is. */
+#ifndef ROTA_SCHEDULE_CHANGE_H
+#define ROTA_SCHEDULE_CHANGE_H
+
+#include "jobmgr/schedule/schedule.h"
+#include "jobmgr/schedule/schedule_arena.h"
+
+/* Resources on one node that are kept for a waiting step while steps end that were preempted for it. */
+struct schedule_claim {
+	int64_t job;
+	int step;
+	int node_id;
+	int cpus;
+	int64_t mem_mb;
+	const struct schedule_amount *gres;
+	size_t gres_count;
+	const struct schedule_amount *licenses; /* licences of the step, given on only one of its claims */
+	size_t license_count;
+};
+
+struct schedule_change {
+	struct schedule_snapshot snapshot; /* the changed snapshot, valid until the next change */
+	struct schedule_arena *arena;
+	struct schedule_node *nodes;
+	struct schedule_license *licenses;
+	struct schedule_running *running;
+};
+
+/* Begin to change a copy of a snapshot, to which up to `rows` running rows will be added. */
+struct schedule_change *schedule_change_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot, size_t rows);
+
+/* What a running row holds becomes free. The row stays in the list and holds nothing. */
+void schedule_change_end(struct schedule_change *change, size_t row);
+
+/* Add a running row and take what it holds. Of devices, the first free ones are taken, as many as `gres` says. */
+void schedule_change_add(struct schedule_change *change, const struct schedule_running *row, const struct schedule_amount *gres,
+			 size_t gres_count);
+
+/* Reserve for a step what is free of its claim. What is not free yet belongs to steps that are being ended. */
+void schedule_change_keep(struct schedule_change *change, const struct schedule_claim *claim);
+
+#endif

@@ -1,0 +1,24 @@
+/* schedule_victims.h - the order in which candidates are tried as victims for one waiting step. */
+#ifndef ROTA_SCHEDULE_VICTIMS_H
+#define ROTA_SCHEDULE_VICTIMS_H
+
+#include "jobmgr/schedule/schedule_change.h"
+#include "jobmgr/schedule/schedule_preempt.h"
+
+/* A candidate with its running rows. */
+struct schedule_victim {
+	const struct schedule_candidate *candidate;
+	const size_t *rows; /* indexes in the running rows of the snapshot */
+	size_t row_count;
+	double lost; /* CPU seconds of work that are lost if it ends */
+	bool taken;  /* it is a victim already */
+	bool listed; /* it is in the order */
+};
+
+/* Order the victims for a step, the first ones first: node by node those that make room on it, fewest and cheapest first; then the
+ * rest. `size` is the number of victims that the first node needs. `list` is filled with those that `level` and `taken` leave. */
+size_t schedule_victims_order(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
+			      const struct schedule_pending *step, struct schedule_victim *victims, size_t count, int level,
+			      struct schedule_victim **list, size_t *size);
+
+#endif
