@@ -77,6 +77,8 @@ grant execute on function
 	api.schedule_plan(bigint, jsonb, bigint[], int[]),
 	api.schedule_power(bigint, int[]),
 	api.schedule_image(bigint, int[], text[]),
+	api.schedule_candidates(int),
+	api.schedule_preempt(bigint, jsonb),
 	api.daemon_register(text, text, int, text)
 to rota_jobmgr_leader;
 grant execute on function

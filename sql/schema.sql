@@ -288,6 +288,17 @@ comment on type internal.report_content is
 	'Records and coalesced records of a report, as api.node_report takes them. boot_at: when the clock of the node was 0, '
 	'as the node estimated it for this report; clocks in it count from there.';
 
+create type internal.preempt_victim as (
+	job_id bigint,
+	step_id int,
+	attempt int,
+	tier int,
+	lost_s double precision,
+	mode text,
+	grace_s int
+);
+comment on type internal.preempt_victim is 'A step that may be preempted, see internal.preempt_candidates.';
+
 create type internal.start_decision as (
 	job_id bigint,
 	step_id int,
@@ -353,6 +364,8 @@ create type internal.submit_facts as (
 	job_id bigint,
 	account text,
 	points int,
+	tier int,
+	is_closed boolean,
 	point_ms bigint,
 	association_id int,
 	script_hash bytea,
@@ -364,7 +377,7 @@ create type internal.submit_facts as (
 );
 comment on type internal.submit_facts is
 	'What there is before a submission is stored. job_id: the job that its key has made already; account: the one named, or '
-	'the owner''s default; points: of its quality of service, and point_ms, how many milliseconds each weighs; '
+	'the owner''s default; points, tier: of its quality of service, is_closed: not all may use that; point_ms: how many milliseconds each weighs; '
 	'association_id: of steps without generic resources; script_hash, environment_hash: SHA-256 of both, and whether each '
 	'is stored already (script, environment); limited: there are limits of submitted steps; free: how many more steps the '
 	'limits of the site admit at least, null: unknown.';

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "jobmgr/lead/lead_preempt.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -45,15 +46,12 @@ static void cycle_end(struct lead_cycle *c)
 
 static void cycle_decide(struct lead_cycle *c)
 {
-	struct schedule_policy policy = schedule_policy_default;
-
 	lead_queue_fill(c->queue, c->rows);
 	if (!*c->conf->controller_prolog) /* a pre-dispatched launch request would not wait for the controller's prolog */
 		lead_rate_update(&c->rate, c->rows, clock_seconds());
-	policy.backfill = c->conf->schedule_backfill > 0;
-	policy.reservations = c->conf->schedule_backfill > 0 ? c->conf->schedule_backfill : 1;
+	lead_preempt_keep(c->rows);
 	c->partition_count = c->rows->snapshot.partition_count;
-	c->result = schedule_run(&c->rows->snapshot, &policy);
+	c->result = schedule_run(&c->rows->snapshot, &c->policy);
 	lead_scan_limit_pause(&c->scan_limit, clock_seconds());
 	lead_scan_limit_note_rows(&c->scan_limit, c->rows->snapshot.pending_count);
 	/* If every pending step starts, the next queue is mostly empty. */
@@ -77,10 +75,14 @@ static enum lead_stage stage_after(const struct lead_cycle *c)
 	case LEAD_STAGE_DECIDE:
 		return LEAD_STAGE_WAKE;
 	case LEAD_STAGE_WAKE:
-		return c->result->start_count > 0 ? LEAD_STAGE_LAUNCH : LEAD_STAGE_PLAN;
+		return c->result->start_count > 0 ? LEAD_STAGE_LAUNCH : LEAD_STAGE_CANDIDATES;
 	case LEAD_STAGE_LAUNCH:
 		return LEAD_STAGE_COMMIT;
 	case LEAD_STAGE_COMMIT:
+		return LEAD_STAGE_CANDIDATES;
+	case LEAD_STAGE_CANDIDATES:
+		return LEAD_STAGE_PREEMPT;
+	case LEAD_STAGE_PREEMPT:
 		return LEAD_STAGE_PLAN;
 	case LEAD_STAGE_PLAN:
 	case LEAD_STAGE_IDLE:
@@ -98,6 +100,8 @@ static void (*const stage_begin[])(struct lead_cycle *c) = {
 	[LEAD_STAGE_WAKE] = lead_cycle_write_power,
 	[LEAD_STAGE_LAUNCH] = lead_cycle_read_launch,
 	[LEAD_STAGE_COMMIT] = lead_cycle_write_starts,
+	[LEAD_STAGE_CANDIDATES] = lead_cycle_read_candidates,
+	[LEAD_STAGE_PREEMPT] = lead_cycle_write_preempt,
 	[LEAD_STAGE_PLAN] = lead_cycle_write_plan,
 };
 
@@ -118,6 +122,9 @@ void lead_cycle_run(struct lead_cycle *c, int64_t term, enum lead_commit_mode mo
 	c->mode = mode;
 	c->left = 0;
 	c->outcome = (struct lead_outcome){.good = true, .transition_in = INFINITY};
+	c->policy = schedule_policy_default;
+	c->policy.backfill = c->conf->schedule_backfill > 0;
+	c->policy.reservations = c->conf->schedule_backfill > 0 ? c->conf->schedule_backfill : 1;
 	c->rows = lead_rows_new(0);
 	snprintf(c->term, sizeof c->term, "%lld", (long long)term);
 	lead_scan_limit_begin(&c->scan_limit, c->conf->schedule_depth, c->partition_count > 1 ? c->conf->schedule_backfill : 0,

@@ -23,7 +23,9 @@ enum lead_stage {
 	LEAD_STAGE_WAKE,   /* ask for the power of nodes that are off, and for the images of nodes, on which steps are placed */
 	LEAD_STAGE_LAUNCH, /* read the launch rows of the starts, unless they were prefetched */
 	LEAD_STAGE_COMMIT, /* commit starts with their signed launch requests, and refusals of rows that fail verification */
-	LEAD_STAGE_PLAN	   /* write the changes of the plan, after a full scan */
+	LEAD_STAGE_CANDIDATES, /* read which steps may be preempted, if a step waits that may preempt others */
+	LEAD_STAGE_PREEMPT,    /* pick victims and commit the picks */
+	LEAD_STAGE_PLAN	       /* write the changes of the plan, after a full scan */
 };
 
 struct lead_read {
@@ -40,7 +42,7 @@ struct lead_cycle {
 	void *arg;
 	/* begins the next stage; lead_cycle_answered() calls it when all SQL calls of the stage are answered */
 	void (*advance)(struct lead_cycle *c);
-	struct lead_read reads[LEAD_LAUNCH + 1];
+	struct lead_read reads[LEAD_SETS];
 
 	/* Members that are kept from cycle to cycle: */
 	struct lead_plan *plan;
@@ -58,6 +60,7 @@ struct lead_cycle {
 	enum lead_stage stage;
 	enum lead_commit_mode mode;
 	char term[24];
+	struct schedule_policy policy;
 	int waiting; /* number of SQL calls of the stage that are not answered yet */
 	size_t left; /* number of starts and refusals that the database has not confirmed; it skips steps of locked jobs */
 	struct lead_rows *rows;
@@ -85,10 +88,12 @@ void lead_cycle_read_queue(struct lead_cycle *c);
 void lead_cycle_read_snapshot(struct lead_cycle *c);
 void lead_cycle_read_requests(struct lead_cycle *c);
 void lead_cycle_read_launch(struct lead_cycle *c);
+void lead_cycle_read_candidates(struct lead_cycle *c);
 
 /* lead_cycle_write.c: the SQL calls of stages that write. */
 void lead_cycle_write_power(struct lead_cycle *c);
 void lead_cycle_write_starts(struct lead_cycle *c);
+void lead_cycle_write_preempt(struct lead_cycle *c);
 void lead_cycle_write_plan(struct lead_cycle *c);
 
 #endif

@@ -1,4 +1,5 @@
-/* lead_cycle_read.c - the stages of a scheduling cycle that read: queue, snapshot, requests of steps, launch rows.
+/* lead_cycle_read.c - the stages of a scheduling cycle that read: queue, snapshot, requests of steps, launch rows, candidates
+ * for preemption.
  *
  * Called by: lead_cycle.c, a stage at a time.
  * Invariants:
@@ -8,6 +9,7 @@
 #include <stdio.h>
 
 #include "jobmgr/lead/lead_cycle_parts.h"
+#include "jobmgr/lead/lead_preempt.h"
 
 /* Note that a read of the stage was answered. Its rows are loaded, unless it failed with `e`. */
 static void cycle_loaded(struct lead_cycle *c, bool loaded, const struct err *e)
@@ -133,4 +135,17 @@ void lead_cycle_read_launch(struct lead_cycle *c)
 		db_array_int(requests, c->rows->keys[starts[i].pending].request_id);
 	}
 	cycle_call_launch(c, c->result->start_count, jobs, requests);
+}
+
+void lead_cycle_read_candidates(struct lead_cycle *c)
+{
+	char below[16];
+	int tier;
+
+	if (!lead_preempt_is_wanted(c->rows, c->result, &tier))
+		return;
+	snprintf(below, sizeof below, "%d", tier);
+	c->reads[LEAD_CANDIDATES] = (struct lead_read){c, LEAD_CANDIDATES};
+	c->waiting++;
+	db_call(c->db, API_schedule_candidates, (struct db_param[]){{below, -1}}, 1, set_answered, &c->reads[LEAD_CANDIDATES]);
 }

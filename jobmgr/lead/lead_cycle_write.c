@@ -1,15 +1,18 @@
-/* lead_cycle_write.c - the stages of a scheduling cycle that write: power and images of nodes, starts and refusals, the plan.
+/* lead_cycle_write.c - the stages of a scheduling cycle that write: power and images of nodes, starts and refusals, preemptions,
+ * the plan.
  *
  * Called by: lead_cycle.c, a stage at a time.
  * Invariants:
  *  - Every SQL call carries the leader's term, so the database rejects what a deposed leader commits.
  *  - Only starts that the database has confirmed count as moved. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "jobmgr/lead/lead_cycle_parts.h"
 #include "jobmgr/lead/lead_order.h"
+#include "jobmgr/lead/lead_preempt.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -163,6 +166,35 @@ void lead_cycle_write_starts(struct lead_cycle *c)
 	for (size_t i = 0; i < orders->commit_count; i++)
 		cycle_call_commit(c, &orders->commits[i]);
 	lead_orders_free(orders);
+}
+
+static void preempt_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+
+	(void)db;
+	if (!result)
+		lead_cycle_fail(c, e);
+	lead_cycle_answered(c);
+}
+
+void lead_cycle_write_preempt(struct lead_cycle *c)
+{
+	char *picks;
+	bool has_more;
+
+	if (c->rows->candidate_count == 0)
+		return;
+	c->outcome.transition_in = fmin(c->outcome.transition_in, lead_preempt_next_in(c->rows));
+	lead_scan_limit_resume(&c->scan_limit, clock_seconds());
+	picks = lead_preempt_picks_json(c->rows, &c->policy, c->result, &has_more);
+	lead_scan_limit_pause(&c->scan_limit, clock_seconds());
+	if (!picks)
+		return;
+	c->outcome.postponed |= has_more;
+	c->waiting++;
+	db_call(c->db, API_schedule_preempt, (struct db_param[]){{c->term, -1}, {picks, -1}}, 2, preempt_answered, c);
+	free(picks);
 }
 
 static void plan_answered(struct db *db, PGresult *result, const struct err *e, void *arg)

@@ -30,6 +30,9 @@ struct target {
 
 struct tick {
 	double now, next;
+	const struct schedule_claim *claims;
+	size_t claim_count;
+	bool preempts;
 };
 
 #define AT(type, member) offsetof(struct type, member)
@@ -130,6 +133,7 @@ static const struct column pending_columns[] = {
 	{"admitted", lead_read_ints, AT(schedule_pending, admitted)},
 	{"reservation", lead_read_int, AT(schedule_pending, reservation)},
 	{"image", lead_read_text, AT(schedule_pending, image)},
+	{"tier", lead_read_int, AT(schedule_pending, tier)},
 };
 
 static const struct column key_columns[] = {
@@ -163,12 +167,23 @@ static const struct column launch_columns[] = {
 	{"credentials", lead_read_bool, AT(lead_launch, credentials)},
 };
 
+static const struct column candidate_columns[] = {
+	{"job_id", lead_read_int64, AT(schedule_candidate, job)},
+	{"step_id", lead_read_int, AT(schedule_candidate, step)},
+	{"attempt", lead_read_int, AT(schedule_candidate, attempt)},
+	{"tier", lead_read_int, AT(schedule_candidate, tier)},
+	{"lost_s", lead_read_double, AT(schedule_candidate, lost_s)},
+	{"from_at", lead_read_time, AT(schedule_candidate, from_at)},
+};
+
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns
 #define SNAPSHOT(array, count) offsetof(struct lead_rows, snapshot.array), offsetof(struct lead_rows, snapshot.count)
 
 static const struct column tick_columns[] = {
 	{"now", lead_read_double, AT(tick, now)},
 	{"next_at", lead_read_time, AT(tick, next)},
+	{"claims", lead_read_claims, AT(tick, claims)},
+	{"preempts", lead_read_bool, AT(tick, preempts)},
 };
 
 static const struct target targets[] = {
@@ -183,6 +198,8 @@ static const struct target targets[] = {
 	[LEAD_PENDING] = {sizeof(struct schedule_pending), SNAPSHOT(pending, pending_count), COLUMNS(pending_columns)},
 	[LEAD_LAUNCH] = {sizeof(struct lead_launch), offsetof(struct lead_rows, launches),
 			 offsetof(struct lead_rows, launch_count), COLUMNS(launch_columns)},
+	[LEAD_CANDIDATES] = {sizeof(struct schedule_candidate), offsetof(struct lead_rows, candidates),
+			     offsetof(struct lead_rows, candidate_count), COLUMNS(candidate_columns)},
 };
 
 /* Keys are read from the same rows as the pending steps, so both have the same count. */
@@ -190,10 +207,11 @@ static const struct target keys = {sizeof(struct lead_key), offsetof(struct lead
 				   offsetof(struct lead_rows, snapshot.pending_count), COLUMNS(key_columns)};
 
 static const enum api_function set_functions[] = {
-	[LEAD_NODES] = API_schedule_nodes,     [LEAD_PARTITIONS] = API_schedule_partitions,
-	[LEAD_RUNNING] = API_schedule_running, [LEAD_LICENSES] = API_schedule_licenses,
-	[LEAD_OUTAGES] = API_schedule_outages, [LEAD_QUEUE] = API_schedule_queue,
-	[LEAD_PENDING] = API_schedule_pending, [LEAD_LAUNCH] = API_schedule_launch,
+	[LEAD_NODES] = API_schedule_nodes,	     [LEAD_PARTITIONS] = API_schedule_partitions,
+	[LEAD_RUNNING] = API_schedule_running,	     [LEAD_LICENSES] = API_schedule_licenses,
+	[LEAD_OUTAGES] = API_schedule_outages,	     [LEAD_QUEUE] = API_schedule_queue,
+	[LEAD_PENDING] = API_schedule_pending,	     [LEAD_LAUNCH] = API_schedule_launch,
+	[LEAD_CANDIDATES] = API_schedule_candidates,
 };
 
 enum api_function lead_set_function(enum lead_set set)
@@ -268,6 +286,9 @@ bool lead_load_tick(struct lead_rows *rows, const PGresult *result, double *next
 			return false;
 	}
 	rows->snapshot.now = tick.now;
+	rows->claims = tick.claims;
+	rows->claim_count = tick.claim_count;
+	rows->preempts = tick.preempts;
 	*next = tick.next;
 	return true;
 }

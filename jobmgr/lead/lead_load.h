@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "jobmgr/schedule/schedule.h"
+#include "jobmgr/schedule/schedule_preempt.h"
 #include "lib/db.h"
 #include "lib/err.h"
 
@@ -21,7 +22,9 @@ enum lead_set {
 	LEAD_QUEUE, /* must be the last result set of the snapshot, see lead_cycle.c */
 	LEAD_SNAPSHOT_SETS,
 	LEAD_PENDING = LEAD_SNAPSHOT_SETS, /* requests of pending steps, see lead_queue.h */
-	LEAD_LAUNCH
+	LEAD_LAUNCH,
+	LEAD_CANDIDATES, /* steps that may be preempted; must be the last set */
+	LEAD_SETS
 };
 
 /* A step of the queue, in queue order. */
@@ -77,6 +80,11 @@ struct lead_rows {
 	const struct lead_key *keys;	  /* keys of the pending steps, by index of the step in the snapshot */
 	const struct lead_launch *launches;
 	size_t launch_count;
+	const struct schedule_claim *claims; /* what is kept for steps that have preempted others */
+	size_t claim_count;
+	bool preempts; /* some steps may be preempted */
+	const struct schedule_candidate *candidates;
+	size_t candidate_count;
 	struct schedule_arena *arena;
 };
 
@@ -86,7 +94,7 @@ void lead_rows_free(struct lead_rows *rows);
 /* Returns the api function that reads a result set. */
 enum api_function lead_set_function(enum lead_set set);
 
-/* Read the answer of the tick: the time of the snapshot, and in `next` the time of the next timer-driven transition. Both are
+/* Read the answer of the tick: the time of the snapshot, the claims, and in `next` the time of the next timer-driven transition. Both are
  * seconds since 1970; `next` is INFINITY if no transition is known. */
 bool lead_load_tick(struct lead_rows *rows, const PGresult *result, double *next, struct err *e);
 

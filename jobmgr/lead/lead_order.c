@@ -15,6 +15,7 @@
 #include "jobmgr/lead/lead_array.h"
 #include "jobmgr/lead/lead_draft.h"
 #include "jobmgr/lead/lead_group.h"
+#include "jobmgr/lead/lead_preempt.h"
 #include "jobmgr/lead/lead_verify.h"
 #include "jobmgr/schedule/schedule_arena.h"
 #include "lib/err.h"
@@ -342,6 +343,8 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 				  "allocations", allocations);
 	if (!s->key->steady) /* the step has peers, so the commit compares the nodes of the peers */
 		json_object_set_new(start, "bound", json_true());
+	if (lead_preempt_has_claim(m->rows, decided->job, decided->step))
+		json_object_set_new(start, "claimed", json_true());
 	if (s->launch->staging) /* its orders wait for pre_run of burst_buffer.lua */
 		json_object_set_new(start, "staging", json_true());
 	if (s->launch->credentials) /* its orders wait for rota-credd */

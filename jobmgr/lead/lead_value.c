@@ -16,6 +16,7 @@
 
 #include "jobmgr/schedule/schedule.h"
 #include "jobmgr/schedule/schedule_arena.h"
+#include "jobmgr/schedule/schedule_change.h"
 
 static void list_set(void *target, const void *items, size_t count)
 {
@@ -206,20 +207,58 @@ static json_t *read_object(const char *text)
 	return NULL;
 }
 
-bool lead_read_amounts(struct schedule_arena *arena, const char *text, void *target)
+static bool read_amounts(struct schedule_arena *arena, json_t *object, const struct schedule_amount **amounts, size_t *count)
 {
-	json_t *object = read_object(text), *value;
 	struct schedule_amount *items = schedule_arena_take(arena, json_object_size(object), sizeof *items);
 	const char *name;
-	size_t count = 0;
-	bool good = object != NULL;
+	json_t *value;
+	bool good = json_is_object(object);
 
+	*count = 0;
+	*amounts = items;
 	json_object_foreach (object, name, value) {
-		items[count++] = (struct schedule_amount){schedule_arena_print(arena, "%s", name), json_integer_value(value)};
+		items[(*count)++] = (struct schedule_amount){schedule_arena_print(arena, "%s", name), json_integer_value(value)};
 		good = good && json_is_integer(value);
 	}
+	return good;
+}
+
+bool lead_read_amounts(struct schedule_arena *arena, const char *text, void *target)
+{
+	json_t *object = read_object(text);
+	const struct schedule_amount *items;
+	size_t count;
+	bool good = read_amounts(arena, object, &items, &count);
+
 	list_set(target, items, count);
 	json_decref(object);
+	return good;
+}
+
+static bool read_claim(struct schedule_arena *arena, const json_t *object, struct schedule_claim *claim)
+{
+	json_int_t job, mem_mb;
+	json_t *gres, *licenses;
+
+	if (json_unpack((json_t *)object, "{s:I, s:i, s:i, s:i, s:I, s:o, s:o}", "job", &job, "step", &claim->step, "node",
+			&claim->node_id, "cpus", &claim->cpus, "mem_mb", &mem_mb, "gres", &gres, "licenses", &licenses) != 0)
+		return false;
+	claim->job = job;
+	claim->mem_mb = mem_mb;
+	return read_amounts(arena, gres, &claim->gres, &claim->gres_count) &&
+	       read_amounts(arena, licenses, &claim->licenses, &claim->license_count);
+}
+
+bool lead_read_claims(struct schedule_arena *arena, const char *text, void *target)
+{
+	json_t *array = json_loads(text ? text : "[]", 0, NULL);
+	struct schedule_claim *items = schedule_arena_take(arena, json_array_size(array), sizeof *items);
+	bool good = json_is_array(array);
+
+	for (size_t i = 0; i < json_array_size(array); i++)
+		good = good && read_claim(arena, json_array_get(array, i), &items[i]);
+	list_set(target, items, json_array_size(array));
+	json_decref(array);
 	return good;
 }
 

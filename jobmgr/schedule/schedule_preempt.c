@@ -86,6 +86,8 @@ static void preempt_find_rows(struct preempt *t, const struct schedule_candidate
 	t->victims = schedule_arena_take(t->arena, count, sizeof *t->victims);
 	for (size_t i = 0; i < count; i++) {
 		const struct schedule_candidate *one = &candidates[i];
+		if (one->from_at > s->now)
+			continue;
 		size_t from = keys_find(keys, key_count, one->job, one->step), to = from, cpus = 0;
 		for (; to < key_count && keys[to].job == one->job && keys[to].step == one->step; to++)
 			cpus += (size_t)s->running[keys[to].row].cpus;
@@ -428,7 +430,7 @@ static size_t preempt_wanted(const struct schedule_pending *step, const struct s
 	return has < wanted ? wanted - has : 0;
 }
 
-static bool waits_for_room(const struct schedule_wait *wait)
+bool schedule_preempt_may(const struct schedule_wait *wait)
 {
 	return wait->reason == SCHEDULE_RESOURCES || wait->reason == SCHEDULE_PRIORITY || wait->reason == SCHEDULE_LICENSE;
 }
@@ -466,7 +468,7 @@ struct schedule_picks schedule_preempt(struct schedule_arena *arena, const struc
 	for (size_t i = 0; i < result->wait_count; i++) {
 		const struct schedule_wait *wait = &result->waits[i];
 		const struct schedule_pending *step = &snapshot->pending[wait->pending];
-		if (!waits_for_room(wait) || !t.victim_count)
+		if (!schedule_preempt_may(wait) || !t.victim_count)
 			continue;
 		if (t.runs >= t.runs_most || t.failures >= FAILURES_MOST)
 			break;

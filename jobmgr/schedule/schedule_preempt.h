@@ -5,13 +5,14 @@
 #include "jobmgr/schedule/schedule.h"
 #include "jobmgr/schedule/schedule_change.h"
 
-/* A running step that may be preempted now. Steps within their minimal run time are not given. */
+/* A running step that may be preempted. */
 struct schedule_candidate {
 	int64_t job;
 	int step;
 	int attempt;
 	int tier;
-	double lost_s; /* seconds of work that are lost if it ends now, on each of its CPUs */
+	double from_at; /* end of its minimal run time: it is not preempted before; INFINITY: it has not started */
+	double lost_s;	/* seconds of work that are lost if it ends now, on each of its CPUs */
 };
 
 /* A waiting step, or gang, and the steps that are ended for it. */
@@ -28,6 +29,9 @@ struct schedule_picks {
 	size_t runs;   /* runs of the scheduler: the cost of the picks */
 	bool has_more; /* the bound of runs was reached: steps are left to the next cycle */
 };
+
+/* Is it a wait that victims can end: for resources or licences? */
+bool schedule_preempt_may(const struct schedule_wait *wait);
 
 /* Pick victims for steps that wait in `result`, the result of the scheduler for `snapshot`. Claims must be kept in the snapshot;
  * a step that has one waits for what it was promised. The picks are in `arena`. */

@@ -112,7 +112,7 @@ void keeper_control_timers(struct keeper *k)
 		send_warning(k, now);
 	if (has_limit(k) && k->timers->limit_at > 0 && now >= k->timers->limit_at) {
 		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->timers->limit_s);
-		keeper_ending_ask(k, "time_limit");
+		keeper_ending_ask(k, "time_limit", 0);
 	}
 	if (has_limit(k))
 		keeper_checkpoint_poll(k, now, k->timers->limit_at);
@@ -171,7 +171,7 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 		/* Running tasks go on, but the keeper waits for nothing after them. */
 		keeper_ending_request(k, KEEPER_REQUEST_END);
 	} else if (strcmp(action, "kill") == 0) {
-		keeper_ending_ask(k, cause ? cause : "");
+		keeper_ending_ask(k, cause ? cause : "", limit);
 	} else if (strcmp(action, "signal") == 0) {
 		if (keeper_ending_is_busy(k))
 			keeper_sweep_signal(k, (int)signal);

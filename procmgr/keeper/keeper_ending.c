@@ -44,7 +44,7 @@ static void cancel_stage_out(struct keeper *k)
 	k->kill_at = clock_boot_us() + (int64_t)k->order->grace_s * 1000000;
 }
 
-void keeper_ending_ask(struct keeper *k, const char *cause)
+void keeper_ending_ask(struct keeper *k, const char *cause, int64_t grace_s)
 {
 	keeper_ending_request(k, KEEPER_REQUEST_END);
 	if (k->phase == KEEPER_DONE && (!*cause || strcmp(cause, "cancelled") == 0))
@@ -59,7 +59,7 @@ void keeper_ending_ask(struct keeper *k, const char *cause)
 		keeper_sweep_freeze(k, false);
 	if (keeper_ending_is_busy(k))
 		keeper_sweep_signal(k, SIGCONT);
-	k->kill_at = clock_boot_us() + (int64_t)k->order->grace_s * 1000000;
+	k->kill_at = clock_boot_us() + (grace_s > 0 ? grace_s : k->order->grace_s) * 1000000;
 }
 
 void keeper_ending_kill(struct keeper *k, const char *cause)

@@ -33,7 +33,7 @@ static void end_with_lease(struct keeper *k)
 	if (!*k->cause)
 		snprintf(k->message, sizeof k->message, "the node's lease has run out");
 	log_warning("attempt %s is ended: the node's lease has run out", k->name);
-	keeper_ending_ask(k, "node_lost");
+	keeper_ending_ask(k, "node_lost", 0);
 	if (k->phase == KEEPER_DONE && k->hook && k->hook->users)
 		keeper_sweep_signal(k, SIGTERM);
 	keeper_ending_kill_by(k, kill_at);

@@ -221,9 +221,9 @@ bool keeper_ending_is_busy(const struct keeper *k);
 /* Raise k->request. */
 void keeper_ending_request(struct keeper *k, enum keeper_request request);
 void keeper_ending_kill_by(struct keeper *k, int64_t at); /* send SIGKILL at this time, or when it is due before */
-/* Send SIGTERM now and SIGKILL after the grace time; a cause of "" means cancelled. After the tasks, only a cancel has an effect: it ends
- * the transfers. */
-void keeper_ending_ask(struct keeper *k, const char *cause);
+/* Send SIGTERM now and SIGKILL after the grace time (0: that of the launch request); a cause of "" means cancelled. After the tasks, only a
+ * cancel has an effect: it ends the transfers. */
+void keeper_ending_ask(struct keeper *k, const char *cause, int64_t grace_s);
 void keeper_ending_kill(struct keeper *k, const char *cause); /* send SIGKILL to the step now */
 void keeper_ending_timer(struct keeper *k, int64_t now);      /* send SIGKILL if the grace time is over */
 

@@ -12,7 +12,11 @@ select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_nam
 	(t.system_usec / 1e6)::double precision as system_cpu_s, t.energy_j::double precision as energy_j,
 	t.carbon_g::double precision as carbon_g, t.max_rss_kb, t.peak_mb, t.cgroup_peak_mb,
 	t.rchar, t.wchar, t.read_bytes, t.write_bytes, t.exit_code, t.signal, t.cause, t.message,
-	t.attempt = s.attempt as is_latest, t.clamped
+	t.attempt = s.attempt as is_latest, t.clamped,
+	(select e.by_job_id || '.' || q.name from rota.preempted e
+		join rota.step y on y.job_id = e.by_job_id and y.step_id = e.by_step_id
+		join rota.step_request q on q.job_id = y.job_id and q.step_id = y.request_id
+		where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt) as preempted_by
 from internal.attempt_figures t
 join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -76,6 +80,7 @@ comment on column acct.attempt.is_latest is
 comment on column acct.attempt.clamped is
 	'Whether a time was moved to the time before it, to keep their order: the clocks of its nodes disagreed. Durations on one '
 	'node are exact all the same; elapsed_s and wait_s of such an attempt are not.';
+comment on column acct.attempt.preempted_by is 'Step for which it was ended, such as 812.solve; null: it was not preempted.';
 
 create view acct.last_attempt with (security_barrier) as
 select t.* from acct.attempt t where t.is_latest;

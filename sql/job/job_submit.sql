@@ -8,14 +8,14 @@ end $$;
 comment on function internal.start_by(timestamptz, bigint, bigint) is
 	'The latest start with which a step can still end before its deadline; null: it has none.';
 
-create function internal.submit_rank(p_points int, p_at timestamptz) returns bigint
+create function internal.submit_rank(p_points bigint, p_tier int, p_at timestamptz) returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return p_points::bigint * (select s.value::int from setting s where s.name = 'age_weight_s') * 1000
-		- (extract(epoch from p_at) * 1000)::bigint;
+	return internal.rank_points(p_points, (select s.value::bigint * 1000 from setting s where s.name = 'age_weight_s'))
+		+ internal.tier_rank(p_tier) - (extract(epoch from p_at) * 1000)::bigint;
 end $$;
-comment on function internal.submit_rank(int, timestamptz) is
-	'Place in the queue, in milliseconds: points of priority weighed against the time of submission.';
+comment on function internal.submit_rank(bigint, int, timestamptz) is
+	'Place in the queue, in milliseconds: the tier, then points of priority weighed against the time of submission.';
 
 create function internal.submit_known(p_uid int, p_user text, p_head jsonb, p_script bytea, p_environment bytea)
 	returns internal.submit_facts
@@ -42,7 +42,7 @@ begin
 	select case when v_retry is null then (select k.job_id from client_key k where k.uid = p_uid and k.client_key = v_key)
 			else (select j.job_id from live.recent_job j where j.retry_key = v_retry and j.uid = p_uid) end,
 		v_account,
-		(select q.priority from qos q where q.qos = v_qos),
+		o.priority, o.tier, o.is_closed,
 		(select s.value::bigint * 1000 from setting s where s.name = 'age_weight_s'),
 		(select c.association_id from association_share c
 		where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos
@@ -68,6 +68,8 @@ begin
 				from (select j.steps_left from live.job j
 					where j.job_id > o.last_job order by j.job_id limit c_newer) x
 			) n)
+	from (values (v_qos)) v (qos)
+	left join (select q.qos, q.priority, q.tier, num_nonnulls(q.allow_users, q.allow_accounts) > 0 as is_closed from qos q) o on o.qos = v.qos
 	into v_known;
 	return v_known;
 end $$;
@@ -103,7 +105,7 @@ declare
 	v_queue internal.submit_queue;
 	v_within text;
 begin
-	if p_known.account is not null or p_known.points is null or v_priority is not null or v_nice < 0 then
+	if p_known.account is not null or p_known.points is null or p_known.is_closed or v_priority is not null or v_nice < 0 then
 		perform internal.submit_check_job(p_user,
 			case when v_priority is not null or v_nice < 0 then internal.caller_role(p_uid, p_user) end,
 			p_known.account, v_qos, v_nice, v_priority, v_script, p_head -> 'lines');
@@ -118,8 +120,8 @@ begin
 			internal.association_of(p_known.account, p_user, v_qos, '{}'));
 	end if;
 	-- The same formula as in internal.submit_rank().
-	v_queue.rank := (coalesce(v_priority, 0) - v_nice + p_known.points) * p_known.point_ms
-		- (extract(epoch from now()) * 1000)::bigint;
+	v_queue.rank := internal.rank_points(coalesce(v_priority, 0)::bigint - v_nice + p_known.points, p_known.point_ms)
+		+ internal.tier_rank(p_known.tier) - (extract(epoch from now()) * 1000)::bigint;
 	if p_known.limited then
 		v_within := internal.submit_within(array(select coalesce(v_queue.association_id,
 			(v_queue.associations ->> coalesce(s.gres, '{}')::text)::int) from unnest(p_steps) s),

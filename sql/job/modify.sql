@@ -325,7 +325,7 @@ begin
 	end if;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
-		set rank = internal.submit_rank(j.priority - j.nice + q.priority, j.submit_at),
+		set rank = internal.submit_rank(j.priority::bigint - j.nice + q.priority, q.tier, j.submit_at),
 			association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres)
 		from job j
 		join qos q on q.qos = j.qos

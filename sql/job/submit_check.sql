@@ -369,6 +369,10 @@ begin
 		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos',
 			format('there is no quality of service "%s"', p_qos),
 			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
+	elsif exists (select from qos q where q.qos = p_qos and not (coalesce(p_owner = any (q.allow_users), true)
+		and coalesce(p_account = any (q.allow_accounts), q.allow_accounts is null))) then
+		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos',
+			format('you may not use quality of service "%s"', p_qos), 'It is open to some users or accounts only.');
 	elsif p_role = 'user' and p_priority is not null then
 		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'priority')::int, 1), 'priority',
 			'only operators give priority', null);

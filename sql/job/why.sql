@@ -200,6 +200,32 @@ begin
 end $$;
 comment on function internal.why_step(bigint, int) is 'All that keeps a waiting step from starting.';
 
+create function internal.why_preempt(p_step rota.step, p_state text) returns setof jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	if p_state = 'pending' and exists (select from preempt_claim) then
+		return query
+		select internal.why_row('resources', format('%s CPU%s on %s node%s %s kept for it until the steps that it has preempted have ended',
+			n.cpus, case when n.cpus <> 1 then 's' end, n.nodes, case when n.nodes <> 1 then 's' end,
+			case when n.cpus = 1 then 'is' else 'are' end), null, null)
+		from (select sum((x.value ->> 'cpus')::int) as cpus, count(distinct x.value ->> 'node') as nodes
+			from internal.claim_open c
+			cross join lateral jsonb_array_elements(c.shares) x
+			where c.job_id = p_step.job_id and c.step_id = p_step.step_id) n
+		where n.nodes > 0;
+	elsif p_step.end_wanted in ('requeue', 'preempt') then
+		return query
+		select internal.why_row('preempted', format('is being ended to make room for %s, and %s',
+			internal.step_label(e.by_job_id, e.by_step_id),
+			case e.mode when 'requeue' then 'will be queued again' else 'will not run again' end),
+			internal.step_label(e.by_job_id, e.by_step_id), null)
+		from preempted e
+		where e.job_id = p_step.job_id and e.step_id = p_step.step_id and e.attempt = p_step.attempt;
+	end if;
+end $$;
+comment on function internal.why_preempt(rota.step, text) is
+	'For which step a step is being ended, or what is kept for a step that has preempted others.';
+
 create function internal.why_running(p_step rota.step, p_array rota.step_array, p_state text, p_lost text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
@@ -234,7 +260,7 @@ comment on function internal.why_ended(rota.step, boolean) is
 
 create function internal.why_veil(p_uid int, p_conditions jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select coalesce(jsonb_agg(case when c.value ->> 'kind' in ('resources', 'priority', 'license')
+	select coalesce(jsonb_agg(case when c.value ->> 'kind' in ('resources', 'priority', 'license', 'preempted')
 		and o.uid is distinct from p_uid
 			then c.value || jsonb_build_object('blocker', null,
 				'message',
@@ -271,9 +297,11 @@ begin
 			case
 				when x.state = 'pending'
 				then coalesce((select jsonb_agg(w || jsonb_build_object('message', internal.staging_veil(w ->> 'message', o.own)))
-					from internal.why_step(s.job_id, s.step_id) w), '[]')
+					from (select * from internal.why_step(s.job_id, s.step_id)
+						union all select * from internal.why_preempt(s, x.state)) w (w)), '[]')
 				when s.ended_at is not null then jsonb_build_array(internal.why_ended(s, o.own))
-				else jsonb_build_array(internal.why_running(s, a, x.state, x.lost)) end as conditions,
+				else jsonb_build_array(internal.why_running(s, a, x.state, x.lost))
+					|| coalesce((select jsonb_agg(w) from internal.why_preempt(s, x.state) w), '[]') end as conditions,
 			pl.expected_at
 		from shown t
 		join step s on s.job_id = t.job_id and s.step_id = t.row_id

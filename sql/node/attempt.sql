@@ -68,8 +68,8 @@ begin
 			state = case when j.over then case j.result when 'complete' then 'completed' when 'timeout' then 'timeout'
 			when 'oom' then 'out_of_memory'
 				when 'skip' then 'skipped' when 'node_fail' then 'node_fail'
-				when 'cancel' then case j.end_wanted when 'preempt' then 'preempted'
-					when 'deadline' then 'deadline' else 'cancelled' end
+				when 'cancel' then case when j.cause = 'preempted' then 'preempted'
+					when j.end_wanted = 'deadline' then 'deadline' else 'cancelled' end
 				else 'failed' end end,
 			ended_at = case when j.over then j.at end, clamped = j.clamped,
 				suspended_at = case when j.over then null else t.suspended_at end,
@@ -129,17 +129,21 @@ begin
 		where c.event in ('requeue', 'prolog_fail') and c.array_index is not null group by c.job_id, c.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
 	update step s
+	-- A preemption is no fault of the step: it counts nowhere, and the step may start at once.
 	set retries = s.retries + (c.outcome in ('fail', 'oom') and c.saved is null)::int,
-		requeues = s.requeues + (c.outcome not in ('fail', 'oom') and c.saved is null or c.saved is false)::int,
+		requeues = s.requeues + (c.outcome not in ('fail', 'oom') and c.saved is null and c.cause is distinct from 'preempted'
+			or c.saved is false)::int,
 		begin_at = case when c.saved and c.exit_code = 85
 			then greatest(now(), s.ordered_at + make_interval(secs => internal.setting_int('checkpoint_pace_s')))
+			when c.cause = 'preempted' then now()
 			else now() + make_interval(secs => internal.setting_int('requeue_delay_s')) end,
-		held = case when c.event = 'prolog_fail' or (s.requeues >= internal.setting_int('requeue_max') and c.saved is not true)
-		then 'system' else s.held end,
+		held = case when c.event = 'prolog_fail' or (s.requeues >= internal.setting_int('requeue_max') and c.saved is not true
+			and c.cause is distinct from 'preempted') then 'system'
+		else s.held end,
 		held_reason = case when c.cause = 'credential'
 			then coalesce(internal.credential_step(s.job_id, s.request_id), 'credential could not be delivered')
 			when c.event = 'prolog_fail' then 'the prolog failed'
-		when s.requeues >= internal.setting_int('requeue_max') and c.saved is not true
+		when s.requeues >= internal.setting_int('requeue_max') and c.saved is not true and c.cause is distinct from 'preempted'
 			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often'
 				when c.cause = 'burst_buffer' then 'pre_run of burst_buffer.lua failed too often'
 				else 'run again too often' end

@@ -234,6 +234,9 @@ begin
 	perform internal.attempt_open(v_decided, v_at);
 	perform internal.job_begin(v_began);
 	perform internal.plan_drop(v_began);
+	if p_starts @? '$[*].claimed' then
+		perform internal.claim_settle(v_began);
+	end if;
 	if p_starts @? '$[*].staging' then
 		perform internal.staging_place(v_decided);
 	end if;
@@ -422,7 +425,8 @@ end $$;
 comment on function internal.deadline_next(timestamptz) is
 	'The first moment after p_after at which a live step could no longer end before its deadline; null: there is none.';
 
-create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
+create function api.schedule_tick(p_term bigint)
+	returns table (now double precision, next_at double precision, claims jsonb, preempts boolean)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
 	v_outage boolean := internal.outage_expected();
@@ -437,11 +441,15 @@ declare
 	v_due boolean := v_outage or v_unsaved <= now() or exists (select from step s where s.resume_wanted)
 		or coalesce(internal.deadline_next('-infinity') <= now(), false)
 		or (exists (select from growth g where g.closed_at is null) and internal.growth_due() <> '{}');
+	v_stale constant boolean := internal.claim_is_stale();
 	v_done boolean := true;
 	v_next timestamptz;
 begin
 	-- If nothing is due, no lock is taken and the leader waits for no write to disk.
-	perform internal.leader_check(p_term, v_hooks or v_share or v_due or v_lines);
+	perform internal.leader_check(p_term, v_hooks or v_share or v_due or v_lines or v_stale);
+	if v_stale then
+		perform internal.claim_drop();
+	end if;
 	if v_hooks then
 		perform internal.hook_drop();
 	end if;
@@ -463,11 +471,14 @@ begin
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
 		internal.deadline_next(now()),
 		case when v_unsaved > now() then v_unsaved end,
+		(select min(c.until_at) from preempt_claim c),
 		case when v_outage then internal.outage_next() end)
 	into v_next;
-	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
+	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision,
+		internal.claim_list(), internal.preempt_is_on();
 end $$;
 comment on function api.schedule_tick(bigint) is
 	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; and a note of which lines have reached a limit. Answers the '
 	'database''s time and when the next one is due (epoch '
-	'seconds), null: none is known.';
+	'seconds), null: none is known; what is kept for steps that have preempted others (internal.claim_list), and whether anything may be '
+	'preempted.';

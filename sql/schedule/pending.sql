@@ -44,7 +44,8 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with free as materialized (
-		select h.*, p.priority as priority
+		select h.job_id, h.step_id, h.request_id, h.association_id, h.partition, h.rank + internal.tier_rank(p.tier) as rank, h.version,
+			h.wants, h.left_over, h.next, h.skip, h.over, p.priority as priority
 		from partition p
 		cross join lateral (
 			select w.* from internal.waiting w where w.partition = p.partition order by w.rank desc,
@@ -60,7 +61,7 @@ begin
 			order by w.rank desc, w.job_id fetch first (l.rows) rows with ties
 		) h
 		union all
-		select b.job_id, b.step_id, b.request_id, b.association_id, b.partition, b.rank + coalesce(l.boost_ms, 0),
+		select b.job_id, b.step_id, b.request_id, b.association_id, b.partition, b.rank + coalesce(l.boost_ms, internal.tier_rank(p.tier)),
 			b.version, b.wants, b.left_over, b.next, b.skip, b.over, p.priority
 		from internal.begun b
 		join partition p on p.partition = b.partition and p.state in ('up', 'drain')
@@ -118,7 +119,7 @@ declare
 		from internal.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
 	v_weighs boolean := (select s.value <> '0' from setting s where s.name = 'fair_share_weight_s');
-	-- Behind all steps of other lines, whatever their priority: about 300,000 years of waiting.
+	-- Behind all steps of other lines, whatever their tier and priority: about 300,000 years of waiting.
 	c_low_ms constant bigint := 1e16;
 begin
 	return query
@@ -140,7 +141,7 @@ begin
 		group by v.association_id, v.partition
 	)
 	select l.association_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority,
-		case when v_weighs then coalesce(c.boost_ms, 0) else 0 end - case when l.low then c_low_ms else 0 end,
+		internal.tier_rank(p.tier) + case when v_weighs then coalesce(c.boost_ms, 0) else 0 end - case when l.low then c_low_ms else 0 end,
 		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.limits, '{}'),
 		(select jsonb_object_agg(x.measure, x.most)
 		from (select y.measure, min(y.most) as most from unnest(l.limits) y group by y.measure) x)
@@ -160,7 +161,7 @@ language plpgsql stable set enable_hashjoin = on set search_path = live, rota, p
 begin
 	return query
 	select o.job_id, o.step_id, o.association_id, o.partition, o.priority, o.rank, o.version, o.free_slots, o.nr::int, o.part,
-		o.unread, row_number() over (order by o.priority desc, o.rank desc, o.job_id, o.step_id)::int, n.with_set,
+		o.unread, row_number() over (order by internal.rank_tier(o.rank) desc, o.priority desc, o.rank desc, o.job_id, o.step_id)::int, n.with_set,
 		o.limits, coalesce(n.limits, '{}'), coalesce(n.needs, '{}'), coalesce(n.fits, true)
 	from (
 		select f.*, l.nr, l.part, l.limits, l.tops, coalesce(l.rows < l.most, true)
@@ -391,7 +392,7 @@ begin
 	return query
 	select o.job_id, o.step_id, o.version, o.next, o.skip, o.over, o.free_slots, v_stamp
 	from internal.pending_offered(p_limit) o
-	order by o.priority desc, o.rank desc, o.job_id, o.step_id;
+	order by internal.rank_tier(o.rank) desc, o.priority desc, o.rank desc, o.job_id, o.step_id;
 end $$;
 comment on function api.schedule_queue(int) is
 	'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), with limits applied, all in '
@@ -434,7 +435,7 @@ returns table (job_id bigint, step_id int, request_id int, name text, array_inde
 	mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, features text, nodelist text[],
 	exclude text[], time_limit_s bigint, time_min_s bigint, deadline_at double precision, with_set int, with_count int,
 	same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[], array_size int, admitted int[],
-	reservation int, data_nodes int[], steady boolean, image text)
+	reservation int, data_nodes int[], steady boolean, image text, tier int)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -458,7 +459,7 @@ begin
 		case when e.reservation_id is not null then array[e.reservation_id] end,
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
 		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end,
-		r.with_set is null and not b.bound, r.image
+		r.with_set is null and not b.bound, r.image, internal.rank_tier(s.rank) + p.tier
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id

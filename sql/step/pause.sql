@@ -74,7 +74,7 @@ begin
 	if exists (
 		select from allocation a join node_used n on n.node_id = a.node_id
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null
-			and n.cpus_used + a.cpus - a.cpus_held > n.cpus
+			and n.cpus_used + a.cpus - a.cpus_held + internal.claim_cpus(a.node_id) > n.cpus
 	) or exists (
 		select from allocation a
 		cross join lateral jsonb_each_text(v_licenses) x

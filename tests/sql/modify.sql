@@ -50,7 +50,7 @@ select is((select array_agg(distinct coalesce(begin_at, start_by)) from rota.ste
 -- The job.
 select is(t.modify('alice', :'j', '{}', '{"name": "new", "comment": "c", "mail_user": "m", "mail_type": "ALL", "account": "acc", "qos": "fast", "nice": 4}'), format('%1$s.a modified %1$s.b modified', :j), 'the job');
 select is((select concat_ws(' ', name, comment, mail_user, mail_type, account, qos, nice) from rota.job where job_id = :j), 'new c m ALL acc fast 4', 'as written');
-select is((select array_agg(distinct s.rank = internal.submit_rank(j.priority - j.nice + q.priority, j.submit_at)) from rota.step s join rota.job j using (job_id) join rota.qos q using (qos) where job_id = :j), '{t}', 'its place in the queue');
+select is((select array_agg(distinct s.rank = internal.submit_rank(j.priority - j.nice + q.priority, q.tier, j.submit_at)) from rota.step s join rota.job j using (job_id) join rota.qos q using (qos) where job_id = :j), '{t}', 'its place in the queue');
 select is(t.modify('alice', :'j', '{}', '{"account": null, "comment": null}'), format('%1$s.a modified %1$s.b modified', :j), 'taken back');
 select is((select concat(account, comment) from rota.job where job_id = :j), '', 'gone');
 select is(t.modify('alice', :'j', '{}', '{"priority": 5}'), 'RT422 --priority: only operators give priority', 'not by the owner');

@@ -230,9 +230,9 @@ select t.submit('olga', '[{"name": "a"}]', '[]', '{"priority": 50}') as j4 \gset
 select t.submit('alice', '[{"name": "a", "partition": "short"}]', '[]', '{"nice": 1000}') as j5 \gset
 select is(t.pending(), format('%s.a %s.a %s.a %s.a %s.a', :j5, :j3, :j4, :j1, :j2), 'the order of the queue');
 select t.submit('alice', '[{"name": "a"}]', p_job => '{"nice": 7}') as ranked \gset
-select is((select s.rank from rota.step s where s.job_id = :ranked), (select internal.submit_rank(q.priority - 7, now()) from rota.qos q where q.qos = 'normal'), 'a step has the rank that internal.submit_rank gives it');
-select ok(internal.submit_rank(0, now() - interval '2 hours') > internal.submit_rank(1, now()), 'two hours of waiting outweigh a point');
-select ok(internal.submit_rank(0, now() - interval '30 minutes') < internal.submit_rank(1, now()), 'half an hour does not');
+select is((select s.rank from rota.step s where s.job_id = :ranked), (select internal.submit_rank(q.priority - 7, 0, now()) from rota.qos q where q.qos = 'normal'), 'a step has the rank that internal.submit_rank gives it');
+select ok(internal.submit_rank(0, 0, now() - interval '2 hours') > internal.submit_rank(1, 0, now()), 'two hours of waiting outweigh a point');
+select ok(internal.submit_rank(0, 0, now() - interval '30 minutes') < internal.submit_rank(1, 0, now()), 'half an hour does not');
 -- Limits for the translator.
 select is((select x from jsonb_array_elements(api.submit_limits(0, 'root', '{}') -> 'partitions') x where x ->> 'name' = 'short'),
 	'{"name": "short", "cpus": 12, "nodes": 3, "node_cpus": 4, "node_mem_mb": 4000, "node_gres": {"gpu": 2}, "features": [{"nodes": 3, "features": []}], "max_time_s": 600, "max_nodes": 2, "is_default": false, "default_time_s": null, "state": "up",

@@ -244,6 +244,8 @@ static const char *const pending_row[] = {
 	"3",
 	"image",
 	"el9",
+	"tier",
+	"-2",
 	"steady",
 	"t",
 	NULL,
@@ -257,6 +259,7 @@ static void pending(void **state)
 	(void)state;
 	assert_int_equal(rows->snapshot.pending_count, 1);
 	assert_string_equal(p->image, "el9");
+	assert_int_equal(p->tier, -2);
 	assert_int_equal(p->nodes_min, 2);
 	assert_int_equal(p->nodes_max, 0);
 	assert_int_equal(p->mem_mb, 0);

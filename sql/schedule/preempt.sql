@@ -1,0 +1,255 @@
+-- Preemption: what may be preempted, and the commit of what the leader picks (jobmgr/schedule/schedule_preempt.c).
+--
+-- Invariants:
+-- - The tier of a step is that of its partition plus that of its quality of service, which is part of its rank: a tier weighs more than any
+--   priority or age. So each reader of the queue has the order of the tiers, too.
+-- - Victims are ended, and what they free is kept for the step that preempts, in one transaction.
+-- - A claim ends when its step starts, ends or is held, or after a bound. Nothing else depends on it, so a lost one costs only time.
+
+create function internal.tier_rank(p_tier int) returns bigint
+language sql immutable set search_path = pg_catalog, pg_temp as 'select p_tier * 100000000000000';
+comment on function internal.tier_rank(int) is 'What a tier adds to a rank: about 3,000 years of waiting.';
+
+create function internal.rank_points(p_points bigint, p_point_ms bigint) returns bigint
+language sql immutable set search_path = pg_catalog, pg_temp as
+	'select greatest(-40000000000000, least(40000000000000, p_points::numeric * p_point_ms))::bigint';
+comment on function internal.rank_points(bigint, bigint) is 'What points of priority add to a rank: less than a tier.';
+
+create function internal.rank_tier(p_rank bigint) returns int
+language sql immutable set search_path = pg_catalog, pg_temp as 'select round(p_rank / 1e14)::int';
+comment on function internal.rank_tier(bigint) is 'The tier in a rank.';
+
+create function internal.preempt_is_on() returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return exists (select from partition p where p.preempt <> 'off') or exists (select from qos q where q.preempt <> 'off');
+end $$;
+comment on function internal.preempt_is_on() is 'Whether anything may be preempted.';
+
+create function internal.preempt_candidates(p_tier int)
+returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, mode text, grace_s int, from_at timestamptz)
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select s.job_id, s.step_id, s.attempt, x.tier,
+		coalesce(greatest(extract(epoch from coalesce(t.suspended_at, now()) - t.started_at) - t.suspended_s, 0), 0)::double precision,
+		case when x.preempt = 'requeue' and r.requeue then 'requeue' else 'cancel' end, p.preempt_grace_s,
+		case x.after_s when 0 then to_timestamp(0) else t.started_at + make_interval(secs => x.after_s + t.suspended_s) end
+	from allocation a
+	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.end_wanted is null
+		and s.state in ('starting', 'prolog', 'running', 'suspended')
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	join job j on j.job_id = s.job_id
+	join partition p on p.partition = s.queue
+	left join qos q on q.qos = j.qos
+	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt and t.outcome is null
+	cross join lateral (select internal.rank_tier(s.rank) + p.tier as tier, coalesce(q.preempt, p.preempt) as preempt,
+		coalesce(greatest(p.preempt_after_s, q.preempt_after_s), 0) as after_s) x
+	where a.ended_at is null and a.attempt > 0 and a.node_index = 0 and a.started_at is not null
+		and x.preempt <> 'off' and x.tier < p_tier;
+end $$;
+comment on function internal.preempt_candidates(int) is
+	'Steps below a tier that may be preempted, from when on (from_at, null: it has not started). lost_s: seconds of work that are lost; '
+	'mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s. A pre-dispatched element holds no CPUs and is none.';
+
+create function api.schedule_candidates(p_tier int)
+returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, from_at double precision)
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select c.job_id, c.step_id, c.attempt, c.tier, c.lost_s, extract(epoch from c.from_at)::double precision
+	from internal.preempt_candidates(p_tier) c
+	order by c.job_id, c.step_id;
+end $$;
+comment on function api.schedule_candidates(int) is
+	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds, null: not known).';
+
+-- A claim whose step no longer waits is none. The leader reads claims with each tick, since they are few.
+create view internal.claim_open as
+select c.*
+from rota.preempt_claim c
+join live.step s on s.job_id = c.job_id and s.step_id = c.step_id
+left join live.step_array a on a.job_id = c.job_id and a.step_id = c.step_id
+where c.until_at > now() and s.ended_at is null and s.held = '' and s.deps_waiting = 0
+	and (s.state = 'pending' or (s.is_array and s.attempt = 0 and a.next < a.size));
+comment on view internal.claim_open is 'Claims whose steps still wait.';
+
+create function internal.claim_list() returns jsonb
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	if not exists (select from preempt_claim) then
+		return null;
+	end if;
+	return (
+		select jsonb_agg(x.value || jsonb_build_object('job', c.job_id, 'step', c.step_id) order by c.claim_id, x.nr)
+		from internal.claim_open c
+		cross join lateral jsonb_array_elements(c.shares) with ordinality x (value, nr));
+end $$;
+comment on function internal.claim_list() is
+	'What is kept for steps that have preempted others, [{job, step, node, cpus, mem_mb, gres, licenses}]; null: nothing.';
+
+create function internal.claim_cpus(p_node int) returns bigint
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return case when exists (select from preempt_claim) then (
+		select coalesce(sum((x.value ->> 'cpus')::int), 0)
+		from internal.claim_open c
+		cross join lateral jsonb_array_elements(c.shares) x
+		where (x.value ->> 'node')::int = p_node) else 0 end;
+end $$;
+comment on function internal.claim_cpus(int) is 'CPUs of a node that are kept for steps that have preempted others.';
+
+create function internal.claim_is_stale() returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return exists (select from preempt_claim)
+		and exists (select from preempt_claim c where c.claim_id not in (select o.claim_id from internal.claim_open o));
+end $$;
+comment on function internal.claim_is_stale() is 'Whether there are claims whose steps no longer wait.';
+
+create function internal.claim_drop() returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	delete from preempt_claim c where c.claim_id not in (select o.claim_id from internal.claim_open o);
+end $$;
+comment on function internal.claim_drop() is 'Give up the claims of steps that no longer wait. The caller leads.';
+
+create function internal.claim_settle(p_began internal.move_made[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- As many claims of a step as have started of it. An element with a row of its own has claims of its own.
+	delete from preempt_claim d
+	using (
+		select c.claim_id, row_number() over (partition by c.job_id, c.step_id order by c.claim_id) as nr, b.n
+		from (select v.job_id, v.step_id, count(*) as n
+			from (select m.job_id, case when m.attempt > 1 then m.step_id else m.request_id end as step_id from unnest(p_began) m) v
+			group by v.job_id, v.step_id) b
+		join preempt_claim c on c.job_id = b.job_id and c.step_id = b.step_id
+	) x
+	where d.claim_id = x.claim_id and x.nr <= x.n;
+end $$;
+comment on function internal.claim_settle(internal.move_made[]) is 'Steps have started: what was kept for them is theirs.';
+
+create function internal.preempt_wait(p_job bigint, p_step int, out label text, out tier int)
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	select internal.step_label(s.job_id, s.step_id), internal.rank_tier(s.rank) + p.tier into label, tier
+	from step s
+	join partition p on p.partition = s.queue
+	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+	where s.job_id = p_job and s.step_id = p_step and s.ended_at is null and s.held = '' and s.deps_waiting = 0
+		and (s.state = 'pending' or (s.is_array and s.attempt = 0 and a.next < a.size));
+end $$;
+comment on function internal.preempt_wait(bigint, int) is 'Name and tier of a step that may start; null: it may not.';
+
+-- Elements that were sent to the nodes of a victim of their array would take its CPUs. Their orders come first, so that none begins when the
+-- victim ends.
+create function internal.preempt_withdraw(p_job bigint, p_step int) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_one record;
+begin
+	for v_one in
+		select distinct e.job_id, e.step_id
+		from step s
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.ended_at is null
+		cross join lateral (select o.* from allocation o
+			where o.node_id = a.node_id and o.ended_at is null and o.predispatched and o.phase = 'ordered' offset 0) o -- by node
+		join step e on e.job_id = o.job_id and e.step_id = o.step_id and e.attempt = o.attempt and e.request_id = s.request_id
+			and e.end_wanted is null
+		where s.job_id = p_job and s.step_id = p_step and o.job_id = p_job and o.step_id <> p_step
+		order by e.step_id desc
+	loop
+		update step s set end_wanted = 'requeue' where s.job_id = v_one.job_id and s.step_id = v_one.step_id;
+		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "withdrawn"}');
+	end loop;
+end $$;
+comment on function internal.preempt_withdraw(bigint, int) is
+	'Queue again the elements of a victim''s array that were sent to its nodes and have not begun.';
+
+create function internal.preempt_end(p_victim internal.preempt_victim, p_by_job bigint, p_by_step int, p_by text) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.preempt_withdraw(p_victim.job_id, p_victim.step_id);
+	perform internal.step_move('schedule', array[(p_victim.job_id, p_victim.step_id, 'modify', null, 'preempted', null, null,
+		'preempted by ' || p_by)::internal.move]);
+	update step s set end_wanted = case p_victim.mode when 'requeue' then 'requeue' else 'preempt' end
+	where s.job_id = p_victim.job_id and s.step_id = p_victim.step_id;
+	insert into preempted (job_id, step_id, attempt, by_job_id, by_step_id, mode, lost_s)
+	select p_victim.job_id, p_victim.step_id, p_victim.attempt, p_by_job, p_by_step, p_victim.mode, p_victim.lost_s * (
+		select sum(a.cpus) from allocation a
+		where a.job_id = p_victim.job_id and a.step_id = p_victim.step_id and a.attempt = p_victim.attempt);
+	perform internal.attempt_order('kill', p_victim.job_id, p_victim.step_id,
+		jsonb_build_object('cause', 'preempted', 'time_limit_s', coalesce(p_victim.grace_s, 0)));
+end $$;
+comment on function internal.preempt_end(internal.preempt_victim, bigint, int, text) is
+	'End a step for another one. The caller has locked its job.';
+
+-- A pick is made whole or not at all: all of its steps still wait, and all of its victims may still be preempted for them.
+create function internal.preempt_pick(p_pick jsonb, p_candidates internal.preempt_victim[]) returns boolean
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_first constant bigint := (p_pick #>> '{steps,0,job}')::bigint;
+	v_first_step constant int := (p_pick #>> '{steps,0,step}')::int;
+	v_tier int;
+	v_waiting boolean;
+	v_victims internal.preempt_victim[];
+	v_victim internal.preempt_victim;
+	v_label text;
+begin
+	select min(w.tier), bool_and(w.label is not null) into v_tier, v_waiting
+	from jsonb_to_recordset(p_pick -> 'steps') x (job bigint, step int)
+	cross join lateral internal.preempt_wait(x.job, x.step) w;
+	v_victims := array(
+		select c::internal.preempt_victim
+		from jsonb_to_recordset(p_pick -> 'victims') x (job bigint, step int, attempt int)
+		join unnest(p_candidates) c on c.job_id = x.job and c.step_id = x.step and c.attempt = x.attempt and c.tier < v_tier
+		join step s on s.job_id = x.job and s.step_id = x.step and s.attempt = x.attempt and s.end_wanted is null
+		order by x.job, x.step);
+	if v_waiting is not true or cardinality(v_victims) <> jsonb_array_length(p_pick -> 'victims') then
+		return false;
+	end if;
+	insert into preempt_claim (job_id, step_id, shares, until_at)
+	select x.job, x.step, x.shares, now() + make_interval(secs => internal.setting_int('preempt_hold_s')
+		+ coalesce((select max(v.grace_s) from unnest(v_victims) v), 60))
+	from jsonb_to_recordset(p_pick -> 'steps') x (job bigint, step int, shares jsonb);
+	v_label := internal.step_label(v_first, v_first_step);
+	foreach v_victim in array v_victims loop
+		perform internal.preempt_end(v_victim, v_first, v_first_step, v_label);
+	end loop;
+	return true;
+end $$;
+comment on function internal.preempt_pick(jsonb, internal.preempt_victim[]) is
+	'End the victims of a pick and keep what they free for its steps; false: something has changed, and nothing is done. The caller has locked '
+	'the jobs.';
+
+create function api.schedule_preempt(p_term bigint, p_picks jsonb) returns int
+language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
+declare
+	v_jobs bigint[] := array(select distinct (x ->> 'job')::bigint from jsonb_array_elements(p_picks) p
+		cross join lateral jsonb_array_elements((p -> 'steps') || (p -> 'victims')) x);
+	v_candidates internal.preempt_victim[];
+	v_pick jsonb;
+	v_made int := 0;
+begin
+	perform internal.leader_check(p_term);
+	v_jobs := internal.job_lock_free(v_jobs);
+	v_candidates := array(
+		select (c.job_id, c.step_id, c.attempt, c.tier, c.lost_s, c.mode, c.grace_s)::internal.preempt_victim
+		from internal.preempt_candidates(2147483647) c
+		where c.from_at <= now());
+	for v_pick in select x.value from jsonb_array_elements(p_picks) with ordinality x (value, nr) order by x.nr loop
+		-- A job that another session has locked is left to the next cycle.
+		continue when exists (select from jsonb_array_elements((v_pick -> 'steps') || (v_pick -> 'victims')) x
+			where (x ->> 'job')::bigint <> all (v_jobs));
+		v_made := v_made + internal.preempt_pick(v_pick, v_candidates)::int;
+	end loop;
+	notify rota_event;
+	return v_made;
+end $$;
+comment on function api.schedule_preempt(bigint, jsonb) is
+	'Preempt as picked: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], victims: [{job, step, attempt}]}]. All victims '
+	'get their order to end at once. Answers how many picks were made; the others no longer hold, or another session has locked a job of '
+	'theirs. RT412: no longer leader.';

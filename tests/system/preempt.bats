@@ -1,0 +1,148 @@
+#!/usr/bin/env bats
+# Preemption: a step of a higher tier gets what steps of lower ones hold, at once and nobody else; these run again.
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1
+	rota admin qos create high --tier=1
+	rota admin setting change requeue_delay_s --value=0
+}
+
+teardown_file() {
+	instance_down
+}
+
+# Nothing is left of the test before.
+setup() {
+	sql "select job_id from acct.job where state in ('running', 'pending')" | xargs -r rota cancel >/dev/null || true
+	eventually none_lives
+	rota admin partition change main --preempt=requeue --preempt-after=none --preempt-grace=none >/dev/null
+	cd "$BATS_TEST_TMPDIR"
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+none_lives() {
+	[ "$(sql "select count(*) from acct.job where state in ('running', 'pending')")" = 0 ]
+}
+
+# low [OPTION]...: submit a job that runs until it is ended; prints its number.
+low() {
+	rota submit --parsable --time=60 "$@" --wrap 'sleep 3600'
+}
+
+runs() {
+	[ "$(sql "select state from acct.step where job_id = $1 limit 1")" = running ]
+}
+
+runs_again() {
+	[ "$(sql "select state || ' ' || attempt from acct.attempt where job_id = $1 and attempt = $2")" = "live $2" ]
+}
+
+preempted() {
+	[ "$(sql "select count(*) from acct.preempted where job_id = $1")" -ge 1 ]
+}
+
+@test "a high job takes the place of a low one, which runs again" {
+	local a b
+	a=$(low --exclusive)
+	b=$(low --exclusive)
+	eventually runs "$a"
+	eventually runs "$b"
+	behind=$(low --exclusive)
+	high=$(rota submit --parsable --time=1 --qos=high --exclusive --wrap 'true')
+	rota wait "$high"
+	# One of them has gone, and it is not the third one that got its nodes.
+	[ "$(sql "select count(*) from acct.preempted where job_id in ($a, $b) and by_job_id = $high and mode = 'requeue'")" = 1 ]
+	victim=$(sql "select job_id from acct.preempted where by_job_id = $high")
+	[ "$(sql "select state || ' ' || cause || ' ' || preempted_by from acct.attempt where job_id = $victim and attempt = 1")" = "preempted preempted $high.script" ]
+	[ "$(sql "select count(*) from acct.attempt o join acct.attempt h on h.job_id = $high where o.job_id = $behind and o.ordered_at < h.ordered_at")" = 0 ]
+	eventually runs_again "$victim" 2
+	[ "$(sql "select requeues from rota.step where job_id = $victim" 2>/dev/null || echo 0)" = 0 ]
+}
+
+@test "victims on several nodes are ended side by side, with the grace of the partition" {
+	rota admin partition change main --preempt-grace=0:01
+	local a b
+	a=$(rota submit --parsable --time=60 --exclusive --wrap 'trap "" TERM; while :; do sleep 0.2; done')
+	b=$(rota submit --parsable --time=60 --exclusive --wrap 'trap "" TERM; while :; do sleep 0.2; done')
+	eventually runs "$a"
+	eventually runs "$b"
+	high=$(rota submit --parsable --time=1 --qos=high --nodes=2 --exclusive --wrap 'true')
+	rota wait "$high"
+	[ "$(sql "select count(*) || ' ' || count(distinct by_job_id) from acct.preempted where job_id in ($a, $b)")" = "2 1" ]
+	# The orders to end were written in one transaction.
+	[ "$(sql "select max(at) - min(at) < interval '1 second' from acct.preempted where job_id in ($a, $b)")" = t ]
+}
+
+@test "no more victims than are needed, and those that lose least" {
+	local old new
+	old=$(low --cpus-per-task=2 --nodelist=n1)
+	eventually runs "$old"
+	new=$(low --cpus-per-task=2 --nodelist=n2)
+	eventually runs "$new"
+	high=$(rota submit --parsable --time=1 --qos=high --cpus-per-task=1 --wrap 'true')
+	rota wait "$high"
+	preempted "$new"
+	run preempted "$old"
+	[ "$status" = 1 ]
+}
+
+@test "nobody is preempted before the minimal run time" {
+	local a
+	rota admin partition change main --preempt-after=1:00:00
+	a=$(low --nodes=2 --exclusive)
+	eventually runs "$a"
+	high=$(rota submit --parsable --time=1 --qos=high --wrap 'true')
+	waits() { rota why "$high" | grep -q "$a"; }
+	eventually waits
+	run preempted "$a"
+	[ "$status" = 1 ]
+	# A shorter one is over already.
+	rota admin partition change main --preempt-after=0:01
+	rota wait "$high"
+	preempted "$a"
+}
+
+@test "rota why tells both sides" {
+	local a
+	rota admin partition change main --preempt-grace=5:00
+	a=$(rota submit --parsable --time=60 --nodes=2 --exclusive --wrap 'trap "" TERM; while [ ! -e go ]; do sleep 0.1; done')
+	eventually runs "$a"
+	high=$(rota submit --parsable --time=1 --qos=high --wrap 'true')
+	eventually preempted "$a"
+	rota why "$a" | grep -F "is being ended to make room for $high.script, and will be queued again"
+	rota why "$high" | grep -F "kept for it until the steps that it has preempted have ended"
+	touch go
+	rota wait "$high"
+}
+
+@test "the job manager dies with victims under way" {
+	local a
+	rota admin partition change main --preempt-grace=5:00
+	a=$(rota submit --parsable --time=60 --nodes=2 --exclusive --wrap 'trap "" TERM; while [ ! -e go ]; do sleep 0.1; done')
+	eventually runs "$a"
+	high=$(rota submit --parsable --time=1 --qos=high --exclusive --wrap 'true')
+	eventually preempted "$a"
+	kill_now "$(pid_of jobmgrd)"
+	rota up >/dev/null
+	third=$(low --exclusive --nodes=2)
+	touch go
+	rota wait "$high"
+	[ "$(sql "select count(*) from acct.preempted where by_job_id = $high")" = 1 ]
+	[ "$(sql "select count(*) from acct.attempt o join acct.attempt h on h.job_id = $high where o.job_id = $third and o.ordered_at < h.ordered_at")" = 0 ]
+}
+
+@test "a job that must not run again ends as preempted" {
+	local a
+	a=$(low --nodes=2 --exclusive --no-requeue)
+	eventually runs "$a"
+	high=$(rota submit --parsable --time=1 --qos=high --wrap 'true')
+	rota wait "$high"
+	rota wait "$a" || true
+	[ "$(sql "select state || ' ' || cause from acct.step where job_id = $a")" = "preempted preempted" ]
+	rota show "$a" | grep -q preempted
+}
