@@ -236,7 +236,7 @@ select ok(internal.submit_rank(0, 0, now() - interval '30 minutes') < internal.s
 -- Limits for the translator.
 select is((select x from jsonb_array_elements(api.submit_limits(0, 'root', '{}') -> 'partitions') x where x ->> 'name' = 'short'),
 	'{"name": "short", "cpus": 12, "nodes": 3, "node_cpus": 4, "node_mem_mb": 4000, "node_gres": {"gpu": 2}, "features": [{"nodes": 3, "features": []}], "max_time_s": 600, "max_nodes": 2, "is_default": false, "default_time_s": null, "state": "up",
-	"allow_users": null, "allow_groups": null, "allow_accounts": null}'::jsonb, 'limits for the translator');
+	"allow_users": null, "allow_groups": null, "allow_accounts": null, "credentials": null}'::jsonb, 'limits for the translator');
 select t.right('submissions');
 select * from finish();
 rollback;
