@@ -21,8 +21,9 @@
 enum { FACTS_FD = 3, EXIT_USAGE = 2, EXIT_FINAL = 3, MEMORY = 256 << 20 };
 
 static const char usage[] = "usage: rota-credential inspect KIND [OPTION]... <SECRET >STORED 3>FACTS\n"
-			    "       rota-credential renew KIND [OPTION]... <SECRET >RENEWED 3>FACTS\n\n"
-			    "Reads or renews one credential of a user for rota-credd. KIND is krb5, token,\n"
+			    "       rota-credential renew KIND [OPTION]... <SECRET >RENEWED 3>FACTS\n"
+			    "       rota-credential test KIND [OPTION]... <STORED 3>FACTS\n\n"
+			    "Reads, renews or tries one credential of a user for rota-credd. KIND is krb5, token,\n"
 			    "x509, ssh-key, file or command. What is known of the credential is written to\n"
 			    "descriptor 3, as a JSON object with subject, expires, renewable, renew_until.\n"
 			    "STORED is empty if the secret is stored as it is. The exit status is 3 if\n"
@@ -121,16 +122,29 @@ static const char *options_read(int argc, char **argv, struct kind_options *opti
 	return argc - optind == 2 ? NULL : "an action and a kind are needed";
 }
 
-/* Read or renew the secret, and write the answer. The secret is written first, so facts without one are never complete. */
-static bool credential_run(const struct kind *kind, bool renews, const struct kind_options *options, struct err *e)
+enum action { ACTION_INSPECT, ACTION_RENEW, ACTION_TEST, ACTIONS };
+
+static enum kind_reach credential_reach(const struct kind *kind, enum action action)
 {
-	enum kind_reach reach = kind->from_site ? KIND_REACH_ALL : renews ? KIND_REACH_SERVERS : KIND_REACH_NOTHING;
+	if (action == ACTION_TEST)
+		return kind->test && !kind->from_site ? KIND_REACH_SERVERS : KIND_REACH_NOTHING;
+	if (kind->from_site)
+		return KIND_REACH_ALL;
+	return action == ACTION_RENEW ? KIND_REACH_SERVERS : KIND_REACH_NOTHING;
+}
+
+/* Read, renew or try the secret, and write the answer. The secret is written first, so facts without one are never complete. */
+static bool credential_run(const struct kind *kind, enum action action, const struct kind_options *options, struct err *e)
+{
+	enum kind_reach reach = credential_reach(kind, action);
 	struct kind_secret secret = {0}, renewed = {0};
 	struct kind_facts facts = {0};
 	char *text = NULL;
 	bool good = kind_confine_process(reach, MEMORY, e) && kind_secret_read(STDIN_FILENO, &secret, e);
 
-	if (good && renews)
+	if (good && action == ACTION_TEST)
+		good = kind_test(kind, &secret, options, &facts, e);
+	else if (good && action == ACTION_RENEW)
 		good = kind_renew(kind, &secret, options, &renewed, &facts, e);
 	else if (good)
 		good = kind_inspect(kind, &secret, options, &renewed, &facts, e);
@@ -150,7 +164,8 @@ int main(int argc, char **argv)
 	struct kind_options options = {.now = time(NULL)};
 	const char *objection;
 	const struct kind *kind;
-	bool renews;
+	static const char *const actions[ACTIONS] = {"inspect", "renew", "test"};
+	int action = 0;
 	struct err e = {0};
 
 	standard_files();
@@ -162,12 +177,13 @@ int main(int argc, char **argv)
 	objection = options_read(argc, argv, &options);
 	if (objection)
 		return usage_fail(objection);
-	renews = !strcmp(argv[optind], "renew");
+	while (action < ACTIONS && strcmp(argv[optind], actions[action]) != 0)
+		action++;
 	kind = kind_find(argv[optind + 1]);
-	if (!renews && strcmp(argv[optind], "inspect") != 0)
-		return usage_fail("the action is inspect or renew");
+	if (action == ACTIONS)
+		return usage_fail("the action is inspect, renew or test");
 	if (!kind)
 		return usage_fail("there is no such kind");
 	json_object_seed(0);
-	return credential_run(kind, renews, &options, &e) ? EXIT_SUCCESS : main_fail(&e);
+	return credential_run(kind, (enum action)action, &options, &e) ? EXIT_SUCCESS : main_fail(&e);
 }

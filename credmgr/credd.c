@@ -90,7 +90,7 @@ static void credd_notified(struct db *db, const char *channel, void *arg)
 	(void)db;
 	c->due[CREDD_BOX] = true;
 	if (strcmp(channel, "rota_credential") == 0)
-		c->due[CREDD_UPLOAD] = c->due[CREDD_RENEW] = c->due[CREDD_JUDGE] = true;
+		c->due[CREDD_UPLOAD] = c->due[CREDD_TEST] = c->due[CREDD_RENEW] = c->due[CREDD_JUDGE] = true;
 	credd_poll(c);
 }
 
@@ -118,8 +118,9 @@ struct credd *credd_open(struct event_base *base, const struct conf *conf, const
 {
 	static const char *const channels[] = {"rota_credential", "rota_credential_box", NULL};
 	static void (*const ask[CREDD_TASKS])(struct credd *) = {
-		[CREDD_BOX] = credd_box_ask,	 [CREDD_UPLOAD] = credd_upload_ask, [CREDD_RENEW] = credd_renew_ask,
-		[CREDD_JUDGE] = credd_judge_ask, [CREDD_RESEAL] = credd_reseal_ask, [CREDD_NODES] = credd_nodes_ask};
+		[CREDD_BOX] = credd_box_ask,	[CREDD_UPLOAD] = credd_upload_ask, [CREDD_RENEW] = credd_renew_ask,
+		[CREDD_TEST] = credd_test_ask,	[CREDD_JUDGE] = credd_judge_ask,   [CREDD_RESEAL] = credd_reseal_ask,
+		[CREDD_NODES] = credd_nodes_ask};
 	struct credd *c = xcalloc(1, sizeof *c);
 	struct err e = {0};
 	char *application = xasprintf("rota-credd %s", name), *conninfo = db_conninfo(conf, "rota_credd", application);

@@ -1,7 +1,7 @@
 /* credd_parts.h - what the files of rota-credd share. No other file includes this header.
  *
  * credd.c starts and ends it, and receives events; credd_upload.c stores uploads, credd_box.c seals for nodes,
- * credd_renew.c renews, credd_reseal.c changes keys, and has steps held and released,
+ * credd_renew.c renews, credd_test.c tests, credd_reseal.c changes keys, and has steps held and released,
  * credd_nodes.c has the keys of nodes, credd_grant.c verifies grants. credd_task.c
  * sends the questions to the database, credd_work.c has the uploads and renewals under way, and credd_row.c reads rows. Calls go down this list, never up. */
 #ifndef ROTA_CREDMGR_CREDD_PARTS_H
@@ -21,7 +21,7 @@
 #include "lib/seal.h"
 
 /* The questions to the database, in the order in which they are asked. One of a kind is under way at a time. */
-enum credd_task { CREDD_BOX, CREDD_UPLOAD, CREDD_RENEW, CREDD_JUDGE, CREDD_RESEAL, CREDD_NODES, CREDD_TASKS };
+enum credd_task { CREDD_BOX, CREDD_UPLOAD, CREDD_RENEW, CREDD_TEST, CREDD_JUDGE, CREDD_RESEAL, CREDD_NODES, CREDD_TASKS };
 
 struct credd {
 	struct event_base *base;
@@ -63,13 +63,13 @@ unsigned char *credd_bytes(const PGresult *result, int row, const char *column, 
 /* Open the secret of a row with columns credential_id, key_version, nonce and sealed. A failure is reported to the database. */
 bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e);
 
-/* credd_work.c: an upload or a renewal that rota-credential works on. */
+/* credd_work.c: an upload, a renewal or a test that rota-credential works on. */
 struct credd_work {
 	struct credd_work *next;
 	struct credd *credd;
 	struct child *child; /* NULL: it has ended, and the database gets its result */
-	bool is_upload;	     /* else a renewal */
-	int64_t id;	     /* of the upload or the credential */
+	bool is_upload;	     /* else a renewal or a test */
+	int64_t id;	     /* of the upload, the credential or the test */
 	int64_t uid;
 	char *name, *kind, *user, *origin;
 	int version; /* that the secret gets */
@@ -87,7 +87,7 @@ bool credd_work_has_upload(const struct credd *c, int64_t id);
 struct credd_work *credd_work_new(struct credd *c, int64_t id, const struct credd_row *r, unsigned char *secret, size_t size);
 void credd_work_end(struct credd_work *w);
 
-/* Start rota-credential for it: `action` is inspect or renew. */
+/* Start rota-credential for it: `action` is inspect, renew or test. */
 void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done);
 
 /* Seal what the work has ended with, for its version. *nonce has KEYRING_NONCE bytes; *sealed is malloc'ed. */
@@ -111,6 +111,7 @@ void credd_answered(struct credd *c, enum credd_task task, bool again, const PGr
 void credd_box_ask(struct credd *c);
 void credd_upload_ask(struct credd *c);
 void credd_renew_ask(struct credd *c);
+void credd_test_ask(struct credd *c);
 void credd_judge_ask(struct credd *c);
 void credd_reseal_ask(struct credd *c);
 void credd_nodes_ask(struct credd *c);

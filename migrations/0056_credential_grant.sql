@@ -59,3 +59,26 @@ insert into rota.setting (name, value, kind, help) values
 	('credential_uploads', '600', 'int', 'uploads of credentials that one user may make within an hour, those of --cred=NAME:forward included'),
 	('credential_grants', '100', 'int', 'users to whom one credential may be granted');
 select rota.range_complete();
+
+create table rota.credential_test (
+	test_id bigint generated always as identity primary key,
+	credential_id bigint not null references rota.credential,
+	version int not null,
+	made_at timestamptz not null default now(),
+	taken_until timestamptz,
+	done_at timestamptz,
+	failure text,
+	facts jsonb,
+	constraint credential_test_done check (done_at is not null or (failure is null and facts is null))
+);
+create index credential_test_open on rota.credential_test (test_id) where done_at is null;
+create index credential_test_of on rota.credential_test (credential_id);
+comment on table rota.credential_test is 'Tests of credentials that their owners want, and for an hour what came of them.';
+comment on column rota.credential_test.test_id is 'Number of the test.';
+comment on column rota.credential_test.credential_id is 'Number of the credential.';
+comment on column rota.credential_test.version is 'Version that is tested.';
+comment on column rota.credential_test.made_at is 'When it was asked for.';
+comment on column rota.credential_test.taken_until is 'Until when a rota-credd works on it; null: none does.';
+comment on column rota.credential_test.done_at is 'When it was over; null: it is not.';
+comment on column rota.credential_test.failure is 'Why the credential is of no use; null: it is of use, or the test is not over.';
+comment on column rota.credential_test.facts is 'What the test found: {subject, expires, renewable, renew_until, asked}; null: nothing.';

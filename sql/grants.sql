@@ -129,6 +129,8 @@ grant execute on function
 	api.credential_renew_take(int, int),
 	api.credential_renewed(bigint, int, int, bytea, bytea, jsonb),
 	api.credential_renew_failed(bigint, int, text, boolean),
+	api.credential_test_take(int, int),
+	api.credential_tested(bigint, jsonb, text),
 	api.credential_reseal_take(int, int),
 	api.credential_resealed(bigint[], int[], int, bytea[], bytea[]),
 	api.daemon_register(text, text, int, text)

@@ -25,12 +25,12 @@ static bool file_inspect(const struct kind_secret *secret, const struct kind_opt
 const struct kind *kind_find(const char *name)
 {
 	static const struct kind kinds[] = {
-		{"krb5", kind_krb5_inspect, NULL, kind_krb5_renew, false},
-		{"token", kind_token_inspect, kind_token_normal, kind_refresh_renew, false},
-		{"x509", kind_x509_inspect, NULL, NULL, false},
-		{"ssh-key", kind_ssh_inspect, NULL, NULL, false},
-		{"file", file_inspect, NULL, NULL, false},
-		{"command", kind_command_inspect, NULL, kind_command_renew, true},
+		{"krb5", kind_krb5_inspect, NULL, kind_krb5_renew, kind_krb5_test, false},
+		{"token", kind_token_inspect, kind_token_normal, kind_refresh_renew, NULL, false},
+		{"x509", kind_x509_inspect, NULL, NULL, NULL, false},
+		{"ssh-key", kind_ssh_inspect, NULL, NULL, NULL, false},
+		{"file", file_inspect, NULL, NULL, NULL, false},
+		{"command", kind_command_inspect, NULL, kind_command_renew, file_inspect, true},
 	};
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -51,6 +51,12 @@ bool kind_inspect(const struct kind *kind, const struct kind_secret *secret, con
 	if (good && kind->store)
 		*stored = kind->store(secret, options);
 	return good;
+}
+
+bool kind_test(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
+	       struct kind_facts *facts, struct err *e)
+{
+	return kind->test ? kind->test(secret, options, facts, e) : kind->inspect(secret, options, facts, e);
 }
 
 bool kind_renew(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,

@@ -34,6 +34,9 @@ struct kind {
 	/* Make the next secret and its facts; NULL: the kind cannot be renewed. */
 	bool (*renew)(const struct kind_secret *secret, const struct kind_options *options, struct kind_secret *renewed,
 		      struct kind_facts *facts, struct err *e);
+	/* Try whether it is of use, without a change anywhere; NULL: it is inspected as what is stored of it. */
+	bool (*test)(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
+		     struct err *e);
 	bool from_site; /* it has no secret of the user, and runs a program of the site */
 };
 
@@ -44,6 +47,10 @@ const struct kind *kind_find(const char *name);
  * it is. */
 bool kind_inspect(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
 		  struct kind_secret *stored, struct kind_facts *facts, struct err *e);
+
+/* Try a stored secret. */
+bool kind_test(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,
+	       struct kind_facts *facts, struct err *e);
 
 /* Renew a secret. */
 bool kind_renew(const struct kind *kind, const struct kind_secret *secret, const struct kind_options *options,

@@ -56,6 +56,8 @@ char *kind_facts_write(const struct kind_facts *facts)
 	json_t *object = json_pack("{s:s?, s:o, s:b, s:o}", "subject", facts->subject, "expires",
 				   facts->expires ? json_integer(facts->expires) : json_null(), "renewable", facts->renewable,
 				   "renew_until", facts->renew_until ? json_integer(facts->renew_until) : json_null());
+	if (facts->asked)
+		json_object_set_new(object, "asked", json_string(facts->asked));
 	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 
 	if (!text)

@@ -18,6 +18,7 @@ struct kind_facts {
 	int64_t expires;
 	bool renewable;
 	int64_t renew_until;
+	const char *asked; /* of a test: what a server has answered; NULL: none was asked */
 };
 
 void kind_facts_free(struct kind_facts *facts);

@@ -228,3 +228,26 @@ bool kind_krb5_renew(const struct kind_secret *secret, const struct kind_options
 	krb5_held_free(&held);
 	return good;
 }
+
+/* Ask for a ticket to the client itself. Most KDCs refuse that, which they do only after they have accepted the ticket of the request. */
+static bool held_try(const struct krb5_held *held, struct err *e)
+{
+	krb5_creds wanted = {.client = held->client, .server = held->client}, *got = NULL;
+	krb5_error_code code = krb5_get_credentials(held->context, KRB5_GC_NO_STORE, held->cache, &wanted, &got);
+
+	if (!code)
+		krb5_free_creds(held->context, got);
+	return !code || code == KRB5KDC_ERR_MUST_USE_USER2USER || code == KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN ||
+	       krb5_renewal_fail(held->context, code, e);
+}
+
+bool kind_krb5_test(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts, struct err *e)
+{
+	struct krb5_held held;
+	bool good = held_open(&held, secret, e) && held_facts(&held, &held.ticket, options->now, facts, e) && held_try(&held, e);
+
+	if (good)
+		facts->asked = "the KDC accepts the ticket";
+	krb5_held_free(&held);
+	return good;
+}

@@ -6,6 +6,10 @@
 
 bool kind_krb5_inspect(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
 		       struct err *e);
+/* Ask the KDC whether it accepts the ticket. */
+bool kind_krb5_test(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
+		    struct err *e);
+
 bool kind_krb5_renew(const struct kind_secret *secret, const struct kind_options *options, struct kind_secret *renewed,
 		     struct kind_facts *facts, struct err *e);
 

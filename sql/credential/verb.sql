@@ -148,6 +148,8 @@ begin
 			raise exception 'only operators see the credentials of others' using errcode = 'RT403';
 		end if;
 		return jsonb_build_object('forecast', internal.credential_forecast(case when not v_all then v_of end));
+	when 'test' then
+		return internal.credential_test(internal.credential_own(p_uid, p_user, p_request));
 	when 'default' then
 		return internal.credential_default_set(p_uid, p_user, p_request);
 	when 'show' then
@@ -167,13 +169,13 @@ begin
 		return jsonb_build_object('name', v_row.name, 'action', 'refreshing');
 	else
 		raise exception 'there is no action "%"', v_action using errcode = 'RT422',
-			hint = 'Actions are add, list, show, forecast, default, refresh and remove.';
+			hint = 'Actions are add, list, show, forecast, test, default, refresh and remove.';
 	end case;
 end $$;
 comment on function api.credential(int, text, jsonb) is
 	'Credentials of the caller, or (operators) of user: request {action, name, user, all, ...}. list: {credentials: [...]}; show: one, with '
-	'its uses; add: internal.credential_add; remove; refresh: renew it now; forecast: internal.credential_forecast; default: '
-	'internal.credential_default_set. Secrets are never answered.';
+	'its uses; add: internal.credential_add; remove; refresh: renew it now; forecast: internal.credential_forecast; test: internal.credential_test; '
+	'default: internal.credential_default_set. Secrets are never answered.';
 
 create function api.credential_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -181,6 +183,9 @@ declare
 	v_upload constant bigint := internal.request_int(p_request, 'upload', 9223372036854775807);
 	v_row credential_upload;
 begin
+	if p_request ? 'test' then
+		return internal.credential_test_wait(p_uid, p_user, internal.request_int(p_request, 'test', 9223372036854775807));
+	end if;
 	select * into v_row from credential_upload u where u.upload_id = v_upload and u.uid = p_uid;
 	if not found then
 		raise exception 'you have no upload %', coalesce(v_upload::text, '""') using errcode = 'RT404';
@@ -194,7 +199,8 @@ begin
 		where c.uid = p_uid and c.name = v_row.name and c.removed_at is null), '{}');
 end $$;
 comment on function api.credential_wait(int, text, jsonb) is
-	'Wait until an upload is stored: request {upload, timeout_s}, answer {done} and then the credential. RT422: why it was refused.';
+	'Wait until an upload is stored: request {upload, timeout_s}, answer {done} and then the credential. RT422: why it was refused. {test}: until '
+	'a test is over, internal.credential_test_wait.';
 
 create function api.credential_admin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -181,6 +181,22 @@ select is((select renewable || ' ' || (renew_at is null) from rota.credential wh
 select t.cred('carol', '{"action": "remove", "name": "token"}') \g /dev/null
 select t.settle() \g /dev/null
 
+-- Tests: one at a time of a version, for its owner.
+select t.have('carol', 'tried') \g /dev/null
+select t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test' as test \gset
+select is(t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test', :'test', 'who asks again waits for the same');
+select is(t.refused('bob', '{"action": "test", "name": "tried", "user": "carol"}'), 'RT404 you have no credential "tried"', 'others do not test it');
+select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), 'tried', 'rota-credd takes it');
+select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), null, 'once');
+select is(api.credential_wait(t.uid('carol'), 'carol', jsonb_build_object('test', :test)), '{"done": false}', 'it is under way');
+select throws_ok(format('select api.credential_wait(t.uid(''bob''), ''bob'', jsonb_build_object(''test'', %s))', :test), 'RT404', null, 'nobody else sees it');
+select api.credential_tested(:test, '{"subject": "me", "asked": "the KDC"}', null), api.credential_tested(:test, null, 'late') \g /dev/null
+select is(api.credential_wait(t.uid('carol'), 'carol', jsonb_build_object('test', :test)) ->> 'asked', 'the KDC', 'what it found, as reported first');
+select t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test' as test \gset
+select t.cred('carol', '{"action": "remove", "name": "tried"}') \g /dev/null
+select is((select count(*) from api.credential_test_take(9, 30)), 0::bigint, 'a removed one is not tried');
+select throws_ok(format('select api.credential_wait(t.uid(''carol''), ''carol'', jsonb_build_object(''test'', %s))', :test), 'RT422', 'credential "tried": it was removed or replaced meanwhile', 'and says so');
+
 -- Mail: once for each upload and cause, to those whose steps it concerns; never before it is time.
 create function t.credential_mails() returns text language sql as $$
 	select string_agg(c.name || ' ' || m.event || ' to ' || m.recipient || ' ' || m.steps, ', ' order by m.mail_id)

@@ -127,6 +127,26 @@ program() {
 	rota cred remove third
 }
 
+@test "a test asks the KDC about a ticket and says what it finds, and changes nothing" {
+	ticket alice "$BATS_TEST_TMPDIR/cache" -l 10m
+	rota cred add tested "$BATS_TEST_TMPDIR/cache" --kind=krb5
+	run -0 rota cred test tested
+	[[ $output == "credential tested: of use"*"alice@KIND.TEST"*"the KDC accepts the ticket"* ]] || { echo "$output"; false; }
+	[ "$(cred tested '[.version, .renewals] | join(" ")')" = "1 0" ]
+	# the same ticket of a KDC that has another key by now
+	kadmin.local -q "cpw -randkey krbtgt/KIND.TEST" >/dev/null
+	refused "the KDC said: " rota cred test tested
+	kdc_stop
+	refused "no KDC answers" rota cred test tested
+	kdc_start
+	rota cred remove tested
+	printf 'opaque' | rota cred add noted --kind=token
+	run -0 rota cred test noted
+	[[ $output == *"nobody; it was opened and read"* ]]
+	rota cred remove noted
+	refused 'you have no credential "noted"' rota cred test noted
+}
+
 @test "while the KDC is away, renewals fail and say why; then they go on" {
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 2m -r 10m
 	rota cred add fourth "$BATS_TEST_TMPDIR/cache" --kind=krb5

@@ -94,12 +94,11 @@ static bool upload_seal(json_t *request, const void *secret, size_t size, struct
 	return good;
 }
 
-/* Wait until the upload is stored or refused. */
-static json_t *upload_wait(json_int_t upload, int *status)
+json_t *upload_wait(const char *what, json_int_t number, int *status)
 {
 	for (;;) {
-		json_t *answer = call_gate_patiently(
-			"credential_wait", json_pack("{sI si}", "upload", upload, "timeout_s", UPLOAD_SECONDS), CALL_LONG);
+		json_t *answer = call_gate_patiently("credential_wait",
+						     json_pack("{sI si}", what, number, "timeout_s", UPLOAD_SECONDS), CALL_LONG);
 		if (!answer) {
 			*status = call_status();
 			return NULL;
@@ -107,7 +106,7 @@ static json_t *upload_wait(json_int_t upload, int *status)
 		if (json_is_true(json_object_get(answer, "done")))
 			return answer;
 		json_decref(answer);
-		fprintf(stderr, "rota: rota-credd has not stored it yet; waiting for it\n");
+		fprintf(stderr, "rota: rota-credd is not done with it yet; waiting for it\n");
 	}
 }
 
@@ -136,5 +135,5 @@ json_t *upload_credential(json_t *request, const char *path, int *status)
 	json_int_t upload = json_integer_value(json_object_get(answer, "upload"));
 	json_decref(answer);
 	*status = EXIT_OK;
-	return upload_wait(upload, status);
+	return upload_wait("upload", upload, status);
 }

@@ -9,4 +9,8 @@
  * Returns the credential as the database has it; NULL after a message, with the exit status in *status. */
 json_t *upload_credential(json_t *request, const char *path, int *status);
 
+/* Wait until rota-credd is done with an upload or a test: `what` is the member of the request with its number. Returns the answer; NULL
+ * after a message, with the exit status in *status. */
+json_t *upload_wait(const char *what, json_int_t number, int *status);
+
 #endif

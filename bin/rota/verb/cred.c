@@ -81,7 +81,7 @@ static void line_read(struct verb_scan *scan, struct cred_line *line)
 /* Read the operands: the action, the name, and of "add" the file. */
 static const char *line_operands(struct verb_scan *scan, struct cred_line *line)
 {
-	static const char *const actions[] = {"add", "list", "show", "forecast", "refresh", "remove", "grant", "default"};
+	static const char *const actions[] = {"add", "list", "show", "forecast", "refresh", "remove", "test", "grant", "default"};
 	const char *action = scan->operands ? scan->argv[scan->at] : "list";
 	bool add = !strcmp(action, "add"), list = !strcmp(action, "list") || !strcmp(action, "forecast");
 	bool is_default = !strcmp(action, "default");
@@ -91,7 +91,8 @@ static const char *line_operands(struct verb_scan *scan, struct cred_line *line)
 	while (i < sizeof actions / sizeof *actions && strcmp(action, actions[i]) != 0)
 		i++;
 	if (i == sizeof actions / sizeof *actions)
-		verb_misuse(scan->verb, "\"%s\" is no action: add, list, show, forecast, refresh, grant, default or remove", action);
+		verb_misuse(scan->verb, "\"%s\" is no action: add, list, show, forecast, refresh, test, grant, default or remove",
+			    action);
 	verb_operands(scan, list ? 0 : is_default ? 1 : 2, list ? 1 : add ? 3 : 2);
 	if (strcmp(action, "grant") != 0)
 		json_object_set_new(line->request, "action", json_string(action));
@@ -245,6 +246,18 @@ static void forecast_print(const json_t *forecast)
 	table_free(table);
 }
 
+static void test_print(const json_t *test)
+{
+	const char *asked = format_text(test, "asked");
+
+	printf("credential %s: of use\n", format_text(test, "name"));
+	fact_print("Kind", format_text(test, "kind"));
+	fact_print("Subject", format_text(test, "subject"));
+	fact_print("Version", format_count(json_object_get(test, "version")).s);
+	time_print("Expires", test, "expires_at");
+	fact_print("Asked", *asked ? asked : "nobody; it was opened and read");
+}
+
 static void answer_print(const char *action, const json_t *answer, bool wide)
 {
 	if (!strcmp(action, "list"))
@@ -253,6 +266,8 @@ static void answer_print(const char *action, const json_t *answer, bool wide)
 		forecast_print(json_object_get(answer, "forecast"));
 	else if (!strcmp(action, "add") || !strcmp(action, "show"))
 		credential_print(answer);
+	else if (!strcmp(action, "test"))
+		test_print(answer);
 	else if (!strcmp(action, "default"))
 		printf("%s\n", json_is_string(json_object_get(answer, "default")) ? format_text(answer, "default") : "unset");
 	else
@@ -274,6 +289,21 @@ static bool grant_find_user(json_t *request, struct err *e)
 		return err_set(e, "--to: there is no user \"%.100s\"", name);
 	json_object_set_new(request, "to_uid", json_integer(user->pw_uid));
 	return true;
+}
+
+/* Have rota-credd try a credential, and wait for what comes of it. */
+static json_t *cred_test(json_t *request, int *status)
+{
+	json_t *answer = call_gate("credentials", request), *result;
+
+	if (!answer) {
+		*status = call_status();
+		return NULL;
+	}
+	*status = EXIT_OK;
+	result = upload_wait("test", json_integer_value(json_object_get(answer, "test")), status);
+	json_decref(answer);
+	return result;
 }
 
 static json_t *cred_grant(json_t *request, int *status)
@@ -303,6 +333,8 @@ int verb_cred(const struct verb *verb, int argc, char **argv)
 	action = line_operands(&scan, &line);
 	if (!strcmp(action, "add")) {
 		answer = upload_credential(line.request, line.path, &status);
+	} else if (!strcmp(action, "test")) {
+		answer = cred_test(line.request, &status);
 	} else if (!strcmp(action, "grant")) {
 		answer = cred_grant(line.request, &status);
 	} else {
