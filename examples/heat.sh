@@ -21,7 +21,8 @@ size=${HEAT_SIZE:-240x160}
 rm -rf "$out"
 mkdir -p "$work"
 cat >"$work/heat.c" <<'END_OF_HEAT'
-/* heat.c - heat in a metal plate: one program for all steps of examples/heat.sh.
+/* heat.c - heat in a metal plate: one program for all steps of examples/heat.sh. `solve` saves itself when it gets SIGUSR1, and goes on from
+ * what it saved (docs/checkpointing.md).
  *
  *   heat mesh WIDTH HEIGHT            > MESH      a plate with a hot pipe, a cold edge and two slots, drawn in characters
  *   heat solve STEPS FRAMES FOLDER    < MESH      explicit finite differences; FOLDER/0.field ... at doubling times
@@ -33,6 +34,7 @@ cat >"$work/heat.c" <<'END_OF_HEAT'
 #include <errno.h>
 #include <math.h>
 #include <png.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,12 +132,12 @@ static struct plate mesh_read(FILE *in)
 	return p;
 }
 
-static void field_write(const struct plate *p, const char *folder, int frame)
+static void field_write(const struct plate *p, const char *folder, const char *name)
 {
 	char path[4096];
 	FILE *out;
 
-	snprintf(path, sizeof(path), "%s/%d.field", folder, frame);
+	snprintf(path, sizeof(path), "%s/%s.field", folder, name);
 	out = fopen(path, "w");
 	if (out == NULL)
 		die("%s: %s", path, strerror(errno));
@@ -197,18 +199,59 @@ static void step(struct plate *p, double *next)
 	p->step++;
 }
 
+static volatile sig_atomic_t asked;
+
+static void ask(int number)
+{
+	asked = number;
+}
+
+/* The field is the whole state: the frame follows from its step. */
+static void save(const struct plate *p)
+{
+	const char *folder = getenv("ROTA_CHECKPOINT_DIR");
+
+	asked = 0;
+	if (folder == NULL)
+		return;
+	field_write(p, folder, "plate");
+	if (system("rota checkpoint --done") != 0)
+		fputs("heat: it goes on without this checkpoint\n", stderr);
+}
+
+/* The plate of the mesh, or as it was when the program saved itself. */
+static struct plate plate_start(void)
+{
+	const char *folder = getenv("ROTA_RESTART_DIR");
+	char path[4096];
+
+	if (folder == NULL)
+		return mesh_read(stdin);
+	snprintf(path, sizeof(path), "%s/plate.field", folder);
+	return field_read(path);
+}
+
 /* Frame f shows the plate after STEPS / 2^(FRAMES - 1 - f) steps. */
 static void solve(long steps, int frames, const char *folder)
 {
-	struct plate p = mesh_read(stdin);
+	struct plate p = plate_start();
 	double *next = calloc(cells(&p), sizeof(double));
 
 	if (next == NULL)
 		die("out of memory");
+	signal(SIGUSR1, ask);
 	for (int frame = 0; frame < frames; frame++) {
-		while (p.step < steps >> (frames - 1 - frame))
+		char name[16];
+
+		if (p.step > steps >> (frames - 1 - frame))
+			continue; /* it was written before */
+		while (p.step < steps >> (frames - 1 - frame)) {
 			step(&p, next);
-		field_write(&p, folder, frame);
+			if (asked)
+				save(&p);
+		}
+		snprintf(name, sizeof(name), "%d", frame);
+		field_write(&p, folder, name);
 		printf("frame %d: step %ld\n", frame, p.step);
 		fflush(stdout);
 	}
@@ -306,8 +349,8 @@ cc -std=gnu17 -O2 -ffp-contract=off -Wall -Wextra "$work/heat.c" -o "$work/heat"
 "$work/heat" mesh "${size%x*}" "${size#*x}" >"$out/mesh.txt"
 head -n 1 "$out/mesh.txt"
 
-# solve: compute six fields, each after twice as many time steps as the one before.
-#ROTA step solve --after=mesh --same-nodes=mesh
+# solve: compute six fields, each after twice as many time steps as the one before. It can be asked to save itself: rota checkpoint JOB.solve
+#ROTA step solve --after=mesh --same-nodes=mesh --checkpoint=app
 "$work/heat" solve "${HEAT_STEPS:-20000}" 6 "$work" <"$out/mesh.txt"
 
 # render: element i draws field i, at most two at a time, on the node that has the fields in its page cache.

@@ -250,3 +250,61 @@ moved" ]
 	touch go
 	run -0 rota wait "$job"
 }
+
+# blocks KIND: the first block ```KIND of docs/checkpointing.md.
+block() {
+	awk -v open="\`\`\`$1" '$0 == open { on = 1; next } on && $0 == "```" { exit } on' "$ROTA_SOURCE/docs/checkpointing.md"
+}
+
+# three_handle: three processes in this folder handle SIGUSR1.
+three_handle() {
+	local process mask count=0
+	for process in /proc/[0-9]*; do
+		[ "$(readlink "$process/cwd")" = "$PWD" ] || continue
+		mask=$(sed -n 's/^SigCgt:\t//p' "$process/status") || continue
+		[ -z "$mask" ] || count=$((count + (0x$mask >> 9 & 1)))
+	done 2>/dev/null
+	[ "$count" -ge 3 ]
+}
+
+@test "the programs of the manual save themselves and go on" {
+	local name sum=$((600 * 599 / 2)) jobs=()
+	block c >sample.c
+	block python >sample.py
+	block sh >sample.sh
+	# What they do: each turn is its number; turn 300 waits for a file go, turn 400 for a file on.
+	cat >work.c <<-'END'
+		#include <unistd.h>
+		long work(long turn)
+		{
+			while ((turn == 300 && access("go", F_OK) != 0) || (turn == 400 && access("on", F_OK) != 0))
+				usleep(50000);
+			return turn;
+		}
+	END
+	printf 'import os, time\ndef work(turn):\n    while turn == 300 and not os.path.exists("go") or turn == 400 and not os.path.exists("on"):\n        time.sleep(0.05)\n    return turn\n' >work.py
+	printf '#!/bin/sh\nuntil [ "$1" != 300 ] || [ -e go ]; do sleep 0.05; done\nuntil [ "$1" != 400 ] || [ -e on ]; do sleep 0.05; done\necho "$1"\n' >work
+	chmod 755 work
+	cc -std=gnu17 -Wall -Wextra -Werror sample.c work.c -o sample
+	printf '#!/bin/sh\nexec ./sample\n' >c.sh
+	printf '#!/bin/sh\nexec python3 sample.py\n' >python.sh
+	cp sample.sh shell.sh
+	for name in c python shell; do
+		jobs+=("$(rota submit --parsable --checkpoint=app --output="out.$name" "$name.sh")")
+	done
+	for job in "${jobs[@]}"; do
+		eventually eval '[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = running ]'
+	done
+	eventually three_handle
+	rota checkpoint "${jobs[@]}" --end
+	touch go
+	for job in "${jobs[@]}"; do eventually has_left "$job"; done
+	touch on
+	for job in "${jobs[@]}"; do
+		[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = cancelled ]
+		run -0 rota restart "$job"
+		[[ $output = *"to go on from checkpoint 1" ]]
+	done
+	run -0 rota wait "${jobs[@]}"
+	for name in c python shell; do [ "$(cat "out.$name")" = "$sum" ]; done
+}

@@ -83,7 +83,7 @@ blocks() {
 @test "every script on a page is accepted" {
 	# Without an instance: the one here is too small for some scripts.
 	count=0
-	for page in README.md docs/submitting.md; do
+	for page in README.md docs/submitting.md docs/checkpointing.md; do
 		while IFS= read -r -d '' script; do
 			[[ $script == '#!'* ]] || continue
 			printf '%s' "$script" >script.sh
@@ -146,7 +146,7 @@ blocks() {
 @test "an installation has programs, pages, completion, units and examples" {
 	prefix=$ROTA_TEST_DIR/usr # where the account can go
 	run -0 cmake --install "$ROTA_BUILD" --prefix "$prefix"
-	for program in bin/rota sbin/jobmgrd sbin/nodemgrd sbin/runnerd sbin/rota-credd sbin/rota-credential sbin/procmgrd sbin/rota-launcher share/rota/examples/licenses.sh; do
+	for program in bin/rota sbin/jobmgrd sbin/nodemgrd sbin/runnerd sbin/rota-credd sbin/rota-credential sbin/procmgrd sbin/rota-launcher sbin/rota-checkpoint share/rota/examples/licenses.sh; do
 		[ -x "$prefix/$program" ]
 	done
 	for verb in $(rota completion verb); do
