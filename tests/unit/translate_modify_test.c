@@ -25,7 +25,9 @@ static void modify_nothing(void **state)
 					      BASH "#ROTA -n 8 --mem-per-cpu=5\n",
 					      BASH "#ROTA --nodes=2-4\n",
 					      BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n",
-					      BASH "#ROTA step script\n#ROTA step b\n"};
+					      BASH "#ROTA step script\n#ROTA step b\n",
+					      BASH "#ROTA --checkpoint=app --checkpoint-dir=c --checkpoint-signal=USR2 "
+						   "--checkpoint-interval=5 --checkpoint-before=3 --checkpoint-keep=4 -t 9\n"};
 	struct translate_problems problems;
 	(void)state;
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
@@ -50,6 +52,8 @@ static void modify_facts(void **state)
 {
 	static const struct fact facts[] = {
 		{FULL, {"--time=2:00:00"}, {{"step/time_limit_s", "7200"}}},
+		{BASH "true\n", {"--checkpoint=app", "--checkpoint-keep=3"}, {{"step/checkpoint", "{\"driver\":\"app\",\"keep\":3}"}}},
+		{BASH "#ROTA --checkpoint=app\n", {"--checkpoint=no"}, {{"step/checkpoint", "null"}}},
 		{FULL, {"-t", "0"}, {{"step/time_limit_s", "0"}}},
 		{FULL, {"--nodes=4"}, {{"step/ntasks", "16"}}},
 		{FULL, {"--nodes=4"}, {{"step/nodes_max", "4"}}},

@@ -16,6 +16,15 @@ static struct translate_partition partitions[] = {
 static void refused_lines(void **state)
 {
 	static const struct refusal refusals[] = {
+		LINE(BASH "#ROTA --checkpoint=dmtcp\n", 2, "--checkpoint", "", ""),
+		LINE(BASH "#ROTA --checkpoint-interval=5\n", 2, "--checkpoint-interval", "the step is not checkpointed", "add --checkpoint=app"),
+		LINE(BASH "#ROTA --checkpoint=no --checkpoint-keep=5\n", 2, "--checkpoint-keep", "the step is not checkpointed",
+		     "add --checkpoint=app"),
+		LINE(BASH "#ROTA --checkpoint=app --checkpoint-keep=0\n", 2, "--checkpoint-keep", "", ""),
+		LINE(BASH "#ROTA --checkpoint=app --checkpoint-signal=KILL\n", 2, "--checkpoint-signal", "", ""),
+		LINE(BASH "#ROTA --run=tasks\n#ROTA --checkpoint=app\n", 3, "--checkpoint", "the script of the step runs once for each task",
+		     "have one script start the tasks with rota run, and save them together"),
+		LINE(BASH "#ROTA --checkpoint=app --time=5 --checkpoint-before=5\n", 2, "--checkpoint-before", "it is not shorter than --time", ""),
 		LINE("", 0, "", "the script is empty", NULL),
 		LINE("echo\n", 1, "", "does not begin with #!", "#!/bin/bash"),
 		LINE("\n#!/bin/sh\n", 1, "", "does not begin with #!", NULL),
