@@ -1,10 +1,10 @@
-/* power.c - calls api.power_judge and api.reboot_judge every nodemgr.period seconds, which have idle nodes powered off and rebooted, and
- * see what became of nodes whose power changes or that boot, and logs the changes.
+/* power.c - calls api.power_judge, api.reboot_judge and api.evacuation_judge every nodemgr.period seconds, which have idle nodes powered off
+ * and rebooted, see what became of nodes whose power changes or that boot, and go on with evacuations; and logs the changes.
  *
  * Called by: nodemgr.c.
  * Invariants:
  * - The database decides. So any number of node managers may run, independently of each other.
- * - A poll begins when both calls of the last one are answered. */
+ * - A poll begins when all calls of the last one are answered. */
 #include "nodemgr/power.h"
 
 #include <stdbool.h>
@@ -37,6 +37,24 @@ static void power_answered(struct db *db, PGresult *result, const struct err *e,
 	}
 }
 
+static void evacuation_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct power *power = arg;
+
+	(void)db;
+	power->calls--;
+	if (!result) {
+		log_error("could not go on with evacuations: %s %s", e->code, e->message);
+		return;
+	}
+	for (int i = 0; i < PQntuples(result); i++) {
+		const char *nodes = db_text(result, i, "nodes"), *message = db_text(result, i, "message");
+
+		log_info("evacuation %s of %s is %s%s%s", db_text(result, i, "evacuation_id"), *nodes ? nodes : "a job",
+			 db_text(result, i, "state"), *message ? ": " : "", message);
+	}
+}
+
 static void power_poll(evutil_socket_t fd, short what, void *arg)
 {
 	struct power *power = arg;
@@ -45,9 +63,10 @@ static void power_poll(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (power->calls || !db_is_up(power->db))
 		return;
-	power->calls = 2;
+	power->calls = 3;
 	db_call(power->db, API_power_judge, NULL, 0, power_answered, power);
 	db_call(power->db, API_reboot_judge, NULL, 0, power_answered, power);
+	db_call(power->db, API_evacuation_judge, NULL, 0, evacuation_answered, power);
 }
 
 struct power *power_new(struct event_base *base, const struct conf *conf, struct db *db)

@@ -29,6 +29,7 @@ grant execute on function
 	api.job_hold(int, text, jsonb),
 	api.job_release(int, text, jsonb),
 	api.job_suspend(int, text, jsonb),
+	api.job_migrate(int, text, jsonb),
 	api.job_resume(int, text, jsonb),
 	api.job_signal(int, text, jsonb),
 	api.job_growths(int, text, jsonb),
@@ -86,6 +87,7 @@ grant execute on function
 	api.power(int, text, jsonb),
 	api.credential_admin(int, text, jsonb),
 	api.reboot(int, text, jsonb),
+	api.evacuate(int, text, jsonb),
 	api.range_detach(int, text, jsonb),
 	api.range_drop(int, text, jsonb),
 	api.usage_rebuild(int, text, jsonb)
@@ -139,6 +141,7 @@ grant execute on function
 	api.node_judge(bigint, int),
 	api.power_judge(),
 	api.reboot_judge(),
+	api.evacuation_judge(),
 	api.range_ensure(),
 	api.usage_roll(int),
 	api.session_judge(int),

@@ -129,26 +129,26 @@ begin
 		where c.event in ('requeue', 'prolog_fail') and c.array_index is not null group by c.job_id, c.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
 	update step s
-	-- A preemption is no fault of the step: it counts nowhere, and the step may start at once.
+	-- To make room is no fault of the step: it counts nowhere, and the step may start at once.
 	set retries = s.retries + (c.outcome in ('fail', 'oom') and c.saved is null)::int,
-		requeues = s.requeues + (c.outcome not in ('fail', 'oom') and c.saved is null and c.cause is distinct from 'preempted'
-			or c.saved is false)::int,
+		requeues = s.requeues + (not m.made_room and (c.outcome not in ('fail', 'oom') and c.saved is null or c.saved is false))::int,
 		begin_at = case when c.saved and c.exit_code = 85
 			then greatest(now(), s.ordered_at + make_interval(secs => internal.setting_int('checkpoint_pace_s')))
-			when c.cause = 'preempted' then now()
+			when m.made_room then now()
 			else now() + make_interval(secs => internal.setting_int('requeue_delay_s')) end,
 		held = case when c.event = 'prolog_fail' or (s.requeues >= internal.setting_int('requeue_max') and c.saved is not true
-			and c.cause is distinct from 'preempted') then 'system'
+			and not m.made_room) then 'system'
 		else s.held end,
 		held_reason = case when c.cause = 'credential'
 			then coalesce(internal.credential_step(s.job_id, s.request_id), 'credential could not be delivered')
 			when c.event = 'prolog_fail' then 'the prolog failed'
-		when s.requeues >= internal.setting_int('requeue_max') and c.saved is not true and c.cause is distinct from 'preempted'
+		when s.requeues >= internal.setting_int('requeue_max') and c.saved is not true and not m.made_room
 			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often'
 				when c.cause = 'burst_buffer' then 'pre_run of burst_buffer.lua failed too often'
 				else 'run again too often' end
 			else s.held_reason end
 	from unnest(p_closed) c
+	cross join lateral (select coalesce(c.cause in ('preempted', 'evacuated'), false) as made_room) m
 	where c.event in ('requeue', 'prolog_fail') and c.cause is distinct from 'withdrawn' and s.job_id = c.job_id
 		and s.step_id = c.step_id;
 end $$;

@@ -440,6 +440,7 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 #variable_conflict use_column
 declare
 	v_tops jsonb := internal.pending_tops(p_jobs, p_steps);
+	v_moves constant boolean := internal.move_is_on();
 	v_data constant bigint[] := (select array_agg(distinct t.job_id) from transfer t where t.prefer and t.job_id = any (p_jobs));
 begin
 	return query
@@ -449,7 +450,8 @@ begin
 			else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,
 		case r.mem_mb when 0 then -1 else r.mem_mb end,
 			coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
-		r.licenses, r.exclusive, r."constraint", r.nodelist, r.exclude,
+		r.licenses, r.exclusive, r."constraint", case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end,
+			case when v_moves then r.exclude || v.exclude else r.exclude end,
 		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s,
 		extract(epoch from r.deadline_at)::double precision, r.with_set,
 		case
@@ -459,7 +461,7 @@ begin
 		case when e.reservation_id is not null then array[e.reservation_id] end,
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
 		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end,
-		r.with_set is null and not b.bound, r.image, internal.rank_tier(s.rank) + p.tier
+		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null), r.image, internal.rank_tier(s.rank) + p.tier
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -474,6 +476,8 @@ begin
 	left join lateral (select v.reservation_id from reservation v
 		where r.reservation is not null and v.name = r.reservation
 			and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true
+	left join lateral (select x.* from internal.move_nodes(s.job_id, s.step_id, r.nodelist) x
+		where v_moves offset 0) v on true -- once a row, and only where anything is moved
 	left join step_array a on s.is_array and a.job_id = s.job_id and a.step_id = s.step_id
 	cross join lateral (select exists (
 		select from step_edge e

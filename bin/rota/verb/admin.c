@@ -13,6 +13,7 @@
 #include "bin/rota/admin/enroll.h"
 #include "bin/rota/admin/pki.h"
 #include "bin/rota/admin/cred_admin.h"
+#include "bin/rota/admin/evacuate_admin.h"
 #include "bin/rota/admin/power_admin.h"
 #include "bin/rota/admin/reboot_admin.h"
 #include "bin/rota/admin/staging_admin.h"
@@ -30,8 +31,15 @@ const struct verb_option admin_options[] = {
 	{256 + 9, "asap", NULL, "reboot: start nothing new on the nodes before (default: wait until they are idle)"},
 	{256 + 10, "next", "STATE",
 	 "reboot: resume: the nodes serve afterwards even if they were drained; down: they stay drained (default: as before)"},
+	{256 + 11, "parallel", "WHAT",
+	 "evacuate: steps on several nodes wait, move (default) or leave (they run on, and are not waited for)"},
+	{256 + 12, "no-checkpoint", "WHAT",
+	 "evacuate: steps that cannot be checkpointed wait (default: they run to their end), requeue or cancel"},
+	{256 + 13, "exclude", "LIST", "evacuate: nodes on which they do not start again"},
+	{256 + 14, "by", "WHEN", "evacuate: when what still runs is queued again"},
+	{256 + 15, "dry-run", NULL, "evacuate: only print what would be done"},
 	{256 + 2, "deadline", "WHEN", "drain: only steps that end before this time may start; then the node is drained"},
-	{256 + 3, "to", "DIR", "export, range drop, pki: the folder for the files"},
+	{256 + 3, "to", "DIR", "export, range drop, pki: the folder for the files; evacuate: the nodes to move to"},
 	{256 + 4, "login", "LOGIN",
 	 "create and enroll of nodes: the login of a process manager that serves several nodes (default: the node's name)"},
 	{256 + 5, "file", "FILE", "enroll: the file for the passwords of nodes (default: node.pass in the folder of the keys)"},
@@ -123,6 +131,9 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 			i++;
 		} else if (!strcmp(argv[i], "--asap")) {
 			json_object_set_new(line->values, "asap", json_true());
+			i++;
+		} else if (!strcmp(argv[i], "--dry-run")) {
+			json_object_set_new(line->values, "dry_run", json_true());
 			i++;
 		} else if (!strcmp(argv[i], "--")) {
 			while (++i < argc)
@@ -388,10 +399,43 @@ static bool is_reboot(const char *action)
 	return !strcmp(action, "reboot") || !strcmp(action, "cancel-reboot") || !strcmp(action, "reboots");
 }
 
+/* Run `rota admin node evacuate NODE`, `cancel-evacuation NUMBER` or `evacuations [NODE]`. */
+static int evacuate_run(const struct verb *verb, const struct admin_line *line, const char *action)
+{
+	static const char *const keys[] = {"parallel", "no_checkpoint", "to", "exclude", "by", "dry_run", NULL};
+	bool begin = !strcmp(action, "evacuate");
+	const char *key;
+	json_t *value;
+
+	if (line->count < 3 && strcmp(action, "evacuations"))
+		verb_misuse(verb, "name the %s: rota admin node %s %s", begin ? "nodes" : "number of an evacuation", action,
+			    begin ? "NODE" : "NUMBER");
+	json_object_foreach (line->values, key, value) {
+		const char *const *known = keys;
+
+		while (*known && strcmp(*known, key))
+			known++;
+		if (!begin || !*known)
+			verb_misuse(verb, "\"node %s\" has no option --%s", action, key);
+	}
+	if (begin)
+		return evacuate_admin_run(line->operands[2], line->values, line->json);
+	if (!strcmp(action, "cancel-evacuation"))
+		return evacuate_admin_cancel(line->operands[2], line->json);
+	return evacuate_admin_list(line->operands[2], line->json);
+}
+
+static bool is_evacuation(const char *action)
+{
+	return !strcmp(action, "evacuate") || !strcmp(action, "cancel-evacuation") || !strcmp(action, "evacuations");
+}
+
 static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
 	if (is_reboot(action))
 		return reboot_run(verb, line, action);
+	if (is_evacuation(action))
+		return evacuate_run(verb, line, action);
 	if (line->count < 3)
 		verb_misuse(verb, "name the %s: rota admin %s %s NAME", object, object, action);
 	if ((!strcmp(action, "drain") || !strcmp(action, "dead")) && !json_object_get(line->values, "reason"))

@@ -1,0 +1,356 @@
+-- Evacuations: what runs on nodes is moved off them. And moves of jobs, which are the same without a drain.
+--
+-- Called by: operators (api.evacuate), owners of jobs (api.job_migrate), and nodemgrd (api.evacuation_judge).
+--
+-- Invariants:
+-- - All that is to be done is in rows from the first commit on. What a call leaves undone, since another session has locked a job or the
+--   caller dies, the next judgement does.
+-- - Nodes are drained before their steps are read, under their locks, so nothing starts there afterwards.
+-- - A step is asked to end once, and then is like any other that is queued again. Its row keeps it to the nodes that were asked for.
+
+create function internal.evacuation_steps(p_nodes int[], p_jobs bigint[], p_parallel text, p_no_checkpoint text)
+returns table (job_id bigint, step_id int, attempt int, nodes text[], action text)
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select s.job_id, s.step_id, s.attempt, t.nodes, case
+		when s.end_wanted is not null or s.state = 'ending' then 'wait'
+		-- What was sent ahead of time has not begun.
+		when a.started_at is null then 'move'
+		when cardinality(t.node_ids) > 1 and p_parallel <> 'move' then p_parallel
+		when p_no_checkpoint = 'requeue' and r.requeue then 'move'
+		when p_no_checkpoint = 'cancel' then 'cancel'
+		else 'wait' end
+	from (
+		-- Of the nodes, or of the jobs.
+		select distinct on (o.job_id, o.step_id) o.job_id, o.step_id, o.attempt, o.started_at
+		from allocation o
+		where o.ended_at is null and o.attempt > 0 and (o.node_id = any (p_nodes) or o.job_id = any (p_jobs))
+		order by o.job_id, o.step_id, o.started_at nulls last
+	) a
+	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt;
+end $$;
+comment on function internal.evacuation_steps(int[], bigint[], text, text) is
+	'What runs on nodes, or of jobs, and what becomes of it; action: as in rota.evacuation_move.';
+
+create function internal.evacuation_end(p_evacuation bigint, p_move rota.evacuation_move, p_actor text) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.step_move(p_actor, array[(p_move.job_id, p_move.step_id, 'modify', null, 'evacuated', null, null,
+		format('%s: evacuation %s', case p_move.action when 'cancel' then 'cancelled' else 'moved to other nodes' end, p_evacuation))::internal.move]);
+	update step s set end_wanted = case p_move.action when 'cancel' then 'cancel' else 'requeue' end
+	where s.job_id = p_move.job_id and s.step_id = p_move.step_id;
+	perform internal.preempt_withdraw(p_move.job_id, p_move.step_id);
+	perform internal.attempt_order('kill', p_move.job_id, p_move.step_id, '{"cause": "evacuated"}');
+	update evacuation_move m set state = 'ending', asked_at = clock_timestamp()
+	where (m.evacuation_id, m.job_id, m.step_id, m.attempt) = (p_evacuation, p_move.job_id, p_move.step_id, p_move.attempt);
+end $$;
+comment on function internal.evacuation_end(bigint, rota.evacuation_move, text) is 'Ask a step to end. The caller has locked its job.';
+
+create function internal.evacuation_ask(p_evacuation bigint, p_jobs bigint[], p_actor text) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_one evacuation_move;
+begin
+	for v_one in
+		select m.*
+		from evacuation_move m
+		join step s on s.job_id = m.job_id and s.step_id = m.step_id and s.attempt = m.attempt and s.end_wanted is null
+			and s.ended_at is null and s.state not in ('pending', 'ending')
+		where m.evacuation_id = p_evacuation and m.state = 'waiting' and m.action in ('move', 'cancel') and m.job_id = any (p_jobs)
+		order by m.job_id, m.step_id desc
+	loop
+		perform internal.evacuation_end(p_evacuation, v_one, p_actor);
+	end loop;
+end $$;
+comment on function internal.evacuation_ask(bigint, bigint[], text) is
+	'Ask the steps of an evacuation to end that are to move, as far as their jobs (p_jobs) are locked.';
+
+create function internal.evacuation_progress(p_evacuation bigint) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	update evacuation_move m
+	set state = x.state, ended_at = case when x.state <> 'queued' then clock_timestamp() end,
+		to_nodes = case when x.state = 'moved' then x.nodes end
+	from (
+		select v.job_id, v.step_id, v.attempt, n.nodes, case when s.job_id is null or (s.ended_at is not null and s.attempt <= v.attempt) then 'ended'
+			when s.attempt > v.attempt then 'moved' else 'queued' end as state
+		from evacuation_move v
+		left join step s on s.job_id = v.job_id and s.step_id = v.step_id
+		left join attempt n on n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt
+		where v.evacuation_id = p_evacuation and v.state in ('waiting', 'ending', 'queued')
+			and not exists (select from allocation a
+				where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null)
+	) x
+	where m.evacuation_id = p_evacuation and m.job_id = x.job_id and m.step_id = x.step_id and m.attempt = x.attempt
+		and m.state <> x.state;
+end $$;
+comment on function internal.evacuation_progress(bigint) is 'Note which steps of an evacuation have left, and where they are now.';
+
+create function internal.evacuation_close(p_evacuation bigint, p_state text, p_message text) returns void
+language sql set search_path = rota, pg_temp as $$
+	update evacuation_move m set state = 'left', ended_at = clock_timestamp()
+	where m.evacuation_id = p_evacuation and m.state = 'waiting';
+	update evacuation e set state = p_state, ended_at = clock_timestamp(), message = p_message
+	where e.evacuation_id = p_evacuation and e.state = 'open';
+$$;
+comment on function internal.evacuation_close(bigint, text, text) is 'An evacuation is over. What still runs is left alone.';
+
+create function internal.evacuation_left(p_evacuation bigint) returns text
+language sql stable set search_path = rota, pg_temp as $$
+	select string_agg(internal.step_label(m.job_id, m.step_id), ', ' order by m.job_id, m.step_id)
+	from evacuation_move m
+	where m.evacuation_id = p_evacuation and m.state in ('waiting', 'ending') and m.action <> 'leave';
+$$;
+comment on function internal.evacuation_left(bigint) is 'The steps that an evacuation still waits for, as text; null: none.';
+
+create function internal.evacuation_settle(p_one rota.evacuation) returns text
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_jobs bigint[];
+	v_left text;
+begin
+	if p_one.by_at <= now() then
+		update evacuation_move m set action = 'move'
+		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action = 'wait';
+	end if;
+	v_jobs := internal.job_lock_free(array(select distinct m.job_id from evacuation_move m
+		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action in ('move', 'cancel')));
+	perform internal.evacuation_ask(p_one.evacuation_id, v_jobs, 'nodemgrd');
+	perform internal.evacuation_progress(p_one.evacuation_id);
+	v_left := internal.evacuation_left(p_one.evacuation_id);
+	if v_left is null then
+		perform internal.evacuation_close(p_one.evacuation_id, 'done', null);
+		return 'done';
+	elsif p_one.by_at is null and p_one.made_at < now() - make_interval(secs => internal.setting_int('evacuate_wait_s')) then
+		perform internal.evacuation_close(p_one.evacuation_id, 'late', 'still there: ' || v_left);
+		return 'late';
+	end if;
+	return null;
+end $$;
+comment on function internal.evacuation_settle(rota.evacuation) is
+	'Do what is to be done about an open evacuation now. Answers its state if it is over.';
+
+create function api.evacuation_judge() returns table (evacuation_id bigint, nodes text, state text, message text)
+language plpgsql security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_one evacuation;
+begin
+	if not exists (select from evacuation e where e.ended_at is null)
+		and not exists (select from evacuation_move m where m.state in ('waiting', 'ending', 'queued'))
+		or not pg_try_advisory_xact_lock(hashtext('rota evacuation_judge')) then
+		return; -- there is nothing to do, or another nodemgrd does it
+	end if;
+	perform internal.evacuation_progress(x.evacuation_id)
+	from (select distinct m.evacuation_id from evacuation_move m join evacuation e on e.evacuation_id = m.evacuation_id
+		where m.state in ('waiting', 'ending', 'queued') and e.ended_at is not null) x;
+	for v_one in select e.* from evacuation e where e.ended_at is null order by e.evacuation_id loop
+		if internal.evacuation_settle(v_one) is not null then
+			return query
+			select e.evacuation_id, array_to_string(e.nodes, ','), e.state, e.message from evacuation e
+			where e.evacuation_id = v_one.evacuation_id;
+		end if;
+	end loop;
+	delete from evacuation e where e.ended_at < now() - make_interval(days => internal.setting_int('evacuate_days'));
+end $$;
+comment on function api.evacuation_judge() is
+	'Go on with evacuations: ask steps to end that are to move, note which have left their nodes. Answers the evacuations that are over.';
+
+-- What a step that is moved may start on.
+create function internal.move_is_on() returns boolean
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return exists (select from evacuation_move m where m.state in ('ending', 'queued'));
+end $$;
+comment on function internal.move_is_on() is 'Whether any step waits for its new nodes.';
+
+create function internal.move_nodes(p_job bigint, p_step int, p_nodelist text[], out nodelist text[], out exclude text[])
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	select case
+		when e.to_nodes = '{}' then p_nodelist
+		when p_nodelist = '{}' or not p_nodelist && e.to_nodes then e.to_nodes
+		else array(select x from unnest(p_nodelist) x where x = any (e.to_nodes)) end, e.not_nodes
+	into nodelist, exclude
+	from evacuation_move m
+	join evacuation e on e.evacuation_id = m.evacuation_id and e.state <> 'cancelled'
+	where m.job_id = p_job and m.step_id = p_step and m.state in ('ending', 'queued')
+	order by m.evacuation_id desc
+	limit 1;
+end $$;
+comment on function internal.move_nodes(bigint, int, text[]) is
+	'The nodes to which a step that is moved is kept, of those that it asks for, and those off which it is kept; null: it is not moved.';
+
+-- People.
+
+create function internal.evacuation_names(p_request jsonb, p_key text) returns text[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_hosts constant text := internal.request_text(p_request, p_key);
+	v_names constant text[] := case when v_hosts is not null then array(select internal.hosts_expand(v_hosts)) else '{}' end;
+begin
+	perform internal.object_need('node', v_names) where v_names <> '{}';
+	return v_names;
+end $$;
+comment on function internal.evacuation_names(jsonb, text) is 'The nodes that a member names, all of which there must be.';
+
+create function internal.evacuation_read(p_user text, p_request jsonb) returns rota.evacuation
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_one evacuation;
+begin
+	v_one.nodes := internal.evacuation_names(p_request, 'nodes');
+	v_one.to_nodes := internal.evacuation_names(p_request, 'to');
+	v_one.not_nodes := internal.evacuation_names(p_request, 'exclude');
+	v_one.parallel := coalesce(internal.request_text(p_request, 'parallel'), 'move');
+	v_one.no_checkpoint := coalesce(internal.request_text(p_request, 'no_checkpoint'), 'wait');
+	v_one.by_at := internal.request_time(p_request, 'by');
+	v_one.made_by := p_user;
+	if v_one.parallel not in ('wait', 'move', 'leave') then
+		raise exception '"%" is no value for "parallel"', v_one.parallel using errcode = 'RT422', hint = 'Use wait, move or leave.';
+	elsif v_one.no_checkpoint not in ('wait', 'requeue', 'cancel') then
+		raise exception '"%" is no value for "no_checkpoint"', v_one.no_checkpoint using errcode = 'RT422',
+			hint = 'Use wait, requeue or cancel.';
+	elsif v_one.by_at <= now() then
+		raise exception '"by" is over already: %', v_one.by_at using errcode = 'RT422', hint = 'Leave it out to wait, or use no_checkpoint=requeue.';
+	elsif v_one.to_nodes && (v_one.nodes || v_one.not_nodes) then
+		raise exception 'node "%" is to be left, and to be moved to', (select x from unnest(v_one.to_nodes) x
+			where x = any (v_one.nodes || v_one.not_nodes) limit 1) using errcode = 'RT422';
+	end if;
+	return v_one;
+end $$;
+comment on function internal.evacuation_read(text, jsonb) is 'The evacuation that a request asks for, or an error that names the member.';
+
+create function internal.evacuation_plan(p_one rota.evacuation, p_jobs bigint[]) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(v.job_id, v.step_id), 'user', j.user_name, 'state', s.state,
+			'nodes', v.nodes, 'action', v.action) order by v.job_id, v.step_id), '[]')
+		from internal.evacuation_steps(array(select n.node_id from node n where n.name = any (p_one.nodes)), p_jobs, p_one.parallel,
+			p_one.no_checkpoint) v
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id
+		join job j on j.job_id = v.job_id);
+end $$;
+comment on function internal.evacuation_plan(rota.evacuation, bigint[]) is 'What an evacuation would do now.';
+
+create function internal.evacuation_begin(p_one rota.evacuation, p_jobs bigint[]) returns bigint
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_nodes constant int[] := array(select n.node_id from node n where n.name = any (p_one.nodes) order by n.node_id);
+	v_locked bigint[] := array(select distinct v.job_id from internal.evacuation_steps(v_nodes, p_jobs, 'move', 'wait') v);
+	v_drained int[];
+	v_id bigint;
+begin
+	perform internal.job_lock(v_locked);
+	perform internal.node_lock(v_nodes);
+	v_drained := array(select n.node_id from node n where n.node_id = any (v_nodes) and n.state = 'up' order by n.node_id);
+	insert into evacuation (nodes, drained, parallel, no_checkpoint, to_nodes, not_nodes, by_at, made_by)
+	values (p_one.nodes, v_drained, p_one.parallel, p_one.no_checkpoint, p_one.to_nodes, p_one.not_nodes, p_one.by_at, p_one.made_by)
+	returning evacuation_id into v_id;
+	perform internal.node_state_set(d, 'drain', p_one.made_by, 'evacuation ' || v_id) from unnest(v_drained) d;
+	insert into evacuation_move (evacuation_id, job_id, step_id, attempt, nodes, action)
+	select v_id, v.job_id, v.step_id, v.attempt, v.nodes, v.action
+	from internal.evacuation_steps(v_nodes, p_jobs, p_one.parallel, p_one.no_checkpoint) v;
+	perform internal.evacuation_ask(v_id, v_locked, p_one.made_by);
+	if internal.evacuation_left(v_id) is null then
+		perform internal.evacuation_close(v_id, 'done', null);
+	end if;
+	notify rota_event;
+	return v_id;
+end $$;
+comment on function internal.evacuation_begin(rota.evacuation, bigint[]) is
+	'Drain the nodes of an evacuation and ask for what moves at once; its number.';
+
+create function internal.evacuation_cancel(p_evacuation bigint, p_user text) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_one evacuation;
+	v_node node;
+begin
+	select e.* into v_one from evacuation e where e.evacuation_id = p_evacuation;
+	if v_one.evacuation_id is null then
+		raise exception 'there is no evacuation %', p_evacuation using errcode = 'RT404', hint = 'List them: rota admin node evacuations.';
+	elsif v_one.state <> 'open' then
+		return false;
+	end if;
+	perform internal.node_lock(v_one.drained);
+	perform internal.evacuation_close(p_evacuation, 'cancelled', 'cancelled by ' || p_user);
+	for v_node in select n.* from node n where n.node_id = any (v_one.drained) and n.state = 'drain' and n.reason = 'evacuation ' || p_evacuation loop
+		perform internal.node_resume(v_node, p_user, null);
+	end loop;
+	return true;
+end $$;
+comment on function internal.evacuation_cancel(bigint, text) is
+	'Leave what still runs alone and have the nodes serve again; whether the evacuation was open. What has the order to end ends.';
+
+create function internal.evacuations_json(p_names text[]) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('evacuation', e.evacuation_id, 'nodes', e.nodes, 'state', e.state, 'made_by', e.made_by,
+			'made_at', e.made_at, 'by', e.by_at, 'ended_at', e.ended_at, 'message', e.message, 'moves', (
+				select coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(m.job_id, m.step_id), 'action', m.action, 'state',
+					m.state, 'nodes', m.nodes, 'to_nodes', m.to_nodes, 'asked_at', m.asked_at, 'ended_at', m.ended_at)
+					order by m.job_id, m.step_id), '[]')
+				from evacuation_move m where m.evacuation_id = e.evacuation_id)) order by e.evacuation_id desc), '[]')
+		from (select x.* from evacuation x where p_names = '{}' or x.nodes && p_names order by x.evacuation_id desc limit 50) e);
+end $$;
+comment on function internal.evacuations_json(text[]) is 'The last 50 evacuations (of these nodes), the newest first.';
+
+create function api.evacuate(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_action constant text := coalesce(internal.request_text(p_request, 'action'), '');
+	v_one evacuation;
+	v_open evacuation;
+begin
+	if internal.caller_role(p_uid, p_user) = 'user' then
+		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only operators evacuate nodes.';
+	elsif v_action = 'list' then
+		return jsonb_build_object('evacuations', internal.evacuations_json(internal.evacuation_names(p_request, 'nodes')));
+	elsif v_action = 'cancel' then
+		return jsonb_build_object('changed', internal.evacuation_cancel(internal.request_int(p_request, 'evacuation', 9007199254740991), p_user));
+	elsif v_action <> 'evacuate' then
+		raise exception 'there is no action "%"', v_action using errcode = 'RT422', hint = 'Actions are evacuate, list and cancel.';
+	elsif internal.request_text(p_request, 'nodes') is null then
+		raise exception 'name the nodes' using errcode = 'RT422';
+	end if;
+	v_one := internal.evacuation_read(p_user, p_request);
+	select e.* into v_open from evacuation e where e.state = 'open' and e.nodes && v_one.nodes order by e.evacuation_id limit 1;
+	if v_open.evacuation_id is not null then
+		raise exception 'node "%" is being evacuated already: evacuation %', (select x from unnest(v_open.nodes) x
+			where x = any (v_one.nodes) limit 1), v_open.evacuation_id using errcode = 'RT409',
+			hint = format('Cancel that first: rota admin node cancel-evacuation %s.', v_open.evacuation_id);
+	end if;
+	return jsonb_build_object('plan', internal.evacuation_plan(v_one, '{}'), 'nodes', v_one.nodes,
+		'evacuation', case when not internal.request_bool(p_request, 'dry_run') then internal.evacuation_begin(v_one, '{}') end);
+end $$;
+comment on function api.evacuate(int, text, jsonb) is
+	'Evacuate nodes, list evacuations, or cancel one; for operators. Request {action: evacuate, list or cancel, nodes, parallel: wait, move or '
+	'leave, no_checkpoint: wait, requeue or cancel, to, exclude, by, dry_run, evacuation}. Answer {plan: [{label, user, state, nodes, action}], '
+	'nodes, evacuation} (null: nothing was done), {evacuations: [{evacuation, nodes, state, made_by, made_at, by, ended_at, message, moves}]} '
+	'or {changed}.';
+
+create function api.job_migrate(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_jobs constant bigint[] := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t order by 1);
+	v_one evacuation := internal.evacuation_read(p_user, (p_request - '{nodes,by}'::text[])
+		|| '{"no_checkpoint": "requeue", "parallel": "move"}');
+begin
+	-- Without a place to go, it is enough to leave the nodes on which they are.
+	if v_one.to_nodes = '{}' then
+		v_one.not_nodes := v_one.not_nodes || array(select distinct n
+			from internal.evacuation_steps('{}', v_jobs, 'move', 'requeue') v cross join lateral unnest(v.nodes) n order by n);
+	end if;
+	return jsonb_build_object('plan', internal.evacuation_plan(v_one, v_jobs), 'nodes', v_one.nodes,
+		'evacuation', case when not internal.request_bool(p_request, 'dry_run') then internal.evacuation_begin(v_one, v_jobs) end);
+end $$;
+comment on function api.job_migrate(int, text, jsonb) is
+	'Move the steps of jobs that run to other nodes: they are queued again, and start only on the nodes of "to", and not on those of "exclude" '
+	'(without "to": nor where they were). Request {jobs, to, exclude, dry_run}. Answer as evacuate.';

@@ -1,0 +1,115 @@
+-- Evacuations: who asks for them, what becomes of each step, where moved steps start, what a second call and a judgement do.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.evacuate(p_user text, p_request jsonb) returns jsonb language sql as $$
+	select api.evacuate(case p_user when 'root' then 0 else t.uid(p_user) end, p_user, '{"action": "evacuate"}'::jsonb || p_request) $$;
+create function t.refused(p_user text, p_request jsonb) returns text language plpgsql as $$
+begin
+	return t.evacuate(p_user, p_request);
+exception when sqlstate 'RT403' or sqlstate 'RT404' or sqlstate 'RT409' or sqlstate 'RT422' then
+	return sqlstate || ' ' || sqlerrm;
+end $$;
+create function t.planned(p_request jsonb) returns text language sql as $$
+	select string_agg((x ->> 'label') || ' ' || (x ->> 'action'), ', ' order by nr) from jsonb_array_elements(t.evacuate('root', p_request || '{"dry_run": true}') -> 'plan') with ordinality y (x, nr) $$;
+create function t.moves(p_evacuation bigint default null) returns text language sql as $$
+	select string_agg(concat_ws(' ', internal.step_label(m.job_id, m.step_id), m.action, m.state, '->' || array_to_string(m.to_nodes, ',')), ', ' order by m.job_id, m.step_id)
+	from rota.evacuation_move m where m.evacuation_id = coalesce(p_evacuation, (select max(evacuation_id) from rota.evacuation)) $$;
+create function t.settle() returns text language sql as $$ select string_agg(concat_ws(' ', nodes, state, message), ', ') from api.evacuation_judge() $$;
+create function t.node(p_node int) returns text language sql as $$ select concat_ws(' ', state, reason) from rota.node where node_id = p_node $$;
+create function t.ended() returns jsonb language sql as $$ select '{"outcome": "cancel", "cause": "evacuated", "exit": -1, "signal": 15}'::jsonb $$;
+create function t.kept(p_job bigint) returns text language sql as $$ select nodelist::text || ' ' || exclude::text || ' ' || steady from api.schedule_pending(array[p_job], '{0}') $$;
+
+-- What is refused changes nothing.
+select is(t.refused('alice', '{"nodes": "n1"}'), 'RT403 you may not do this to the cluster', 'users do not evacuate');
+select is(t.refused('root', '{}'), 'RT422 name the nodes', 'no nodes');
+select is(t.refused('root', '{"nodes": "n1,n9"}') like 'RT404%', true, 'a node that there is not');
+select is(t.refused('root', '{"nodes": "n1", "to": "n8"}') like 'RT404%', true, 'nor to move to');
+select is(t.refused('root', '{"nodes": "n1", "parallel": "run"}'), 'RT422 "run" is no value for "parallel"', 'another word');
+select is(t.refused('root', '{"nodes": "n1", "no_checkpoint": "run"}'), 'RT422 "run" is no value for "no_checkpoint"', 'another word');
+select is(t.refused('root', '{"nodes": "n1", "by": "now-1hours"}') like 'RT422 "by" is over already%', true, 'a time that is over');
+select is(t.refused('root', '{"nodes": "n1", "to": "n1,n2"}'), 'RT422 node "n1" is to be left, and to be moved to', 'in a circle');
+select is(t.refused('root', '{"action": "burn", "nodes": "n1"}'), 'RT422 there is no action "burn"', 'another action');
+select is(t.refused('root', '{"action": "cancel", "evacuation": 7}'), 'RT404 there is no evacuation 7', 'one that there is not');
+select is((select count(*) from rota.evacuation) || ' ' || t.node(1), '0 up', 'nothing is done');
+select is(t.settle(), null, 'nothing to judge');
+
+-- The plan.
+select t.submit('alice', '[{"name": "a"}]') as a \gset
+select t.submit('bob', '[{"name": "a", "requeue": false}]') as b \gset
+select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2}]') as p \gset
+select t.submit('alice', '[{"name": "a"}]') as s \gset
+select t.start(:'a' || '.a', '{1}'), t.start(:'b' || '.a', '{1}'), t.start(:'p' || '.a', '{1,2}'), t.start(:'s' || '.a', '{1}') \g /dev/null
+select t.run(v || '.a') from unnest(array[:a, :b, :p, :s]) v \g /dev/null
+select t.report(t.say(:'s' || '.a', 'suspended')) \g /dev/null
+select is(t.planned('{"nodes": "n1"}'), format('%s.a wait, %s.a wait, %s.a wait, %s.a wait', :a, :b, :p, :s), 'they run to their end');
+select is(t.planned('{"nodes": "n1", "no_checkpoint": "requeue"}'), format('%s.a move, %s.a wait, %s.a move, %s.a move', :a, :b, :p, :s), 'or move, if they may run again, suspended ones as well');
+select is(t.planned('{"nodes": "n1", "no_checkpoint": "requeue", "parallel": "leave"}'), format('%s.a move, %s.a wait, %s.a leave, %s.a move', :a, :b, :p, :s), 'those on several nodes are left');
+select is(t.planned('{"nodes": "n1", "no_checkpoint": "cancel", "parallel": "wait"}'), format('%s.a cancel, %s.a cancel, %s.a wait, %s.a cancel', :a, :b, :p, :s), 'or waited for');
+select is(t.planned('{"nodes": "n3"}'), null, 'nothing runs there');
+select is((select count(*) from rota.evacuation) || ' ' || t.node(1), '0 up', 'a dry run does nothing');
+
+-- Moved to certain nodes.
+select is(t.evacuate('root', '{"nodes": "n1", "no_checkpoint": "requeue", "parallel": "leave", "to": "n[3-4]", "exclude": "n2"}') ->> 'evacuation' is not null, true, 'an evacuation');
+select is(t.node(1) like 'drain evacuation %', true, 'the node is drained');
+select is(t.refused('root', '{"nodes": "n1"}') like 'RT409 node "n1" is being evacuated already%', true, 'once');
+select is(t.orders(:'a' || '.a') || ' ' || t.orders(:'s' || '.a'), 'kill@n1 kill@n1', 'what moves has the order to end');
+select is(t.moves(), format('%s.a move ending, %s.a wait waiting, %s.a leave waiting, %s.a move ending', :a, :b, :p, :s), 'each is in a row');
+select is(t.settle(), null, 'it goes on');
+select is((select count(*) from rota.node_order where kind = 'kill'), 2::bigint, 'nobody is asked twice');
+select t.finish(:'a' || '.a', t.ended()), t.finish(:'s' || '.a', t.ended()) \g /dev/null
+select is(t.state(:'a' || '.a') || ' ' || (t.step(:'a' || '.a')).requeues, 'pending 0', 'it waits again, and it was no fault of its');
+select is(t.kept(:a), '{n3,n4} {n2} false', 'it is kept to its nodes');
+select is(t.settle(), null, 'it waits for one');
+select is(t.moves(), format('%s.a move queued, %s.a wait waiting, %s.a leave waiting, %s.a move queued', :a, :b, :p, :s), 'two have left');
+select t.start(:'a' || '.a', '{3}'), t.finish(:'b' || '.a') \g /dev/null
+select is(t.settle(), 'n1 done', 'nothing is waited for any more');
+select is(t.moves(), format('%s.a move moved ->n3, %s.a wait ended, %s.a leave left, %s.a move queued', :a, :b, :p, :s), 'what became of each');
+select t.run(:'a' || '.a'), t.finish(:'a' || '.a') \g /dev/null
+select is(t.kept(:s), '{n3,n4} {n2} false', 'what still waits is kept to its nodes as before');
+select t.start(:'s' || '.a', '{4}') \g /dev/null
+select is(t.settle(), null, 'a judgement');
+select is(t.moves(), format('%s.a move moved ->n3, %s.a wait ended, %s.a leave left, %s.a move moved ->n4', :a, :b, :p, :s), 'notes it');
+select t.submit('alice', '[{"name": "a"}]') as n \gset
+select is(t.kept(:n), '{} {} true', 'others are not kept anywhere');
+select is(t.node(1) like 'drain evacuation %', true, 'the node stays drained');
+select t.right('moved');
+
+-- By a time; taken back; not for ever.
+select t.start(:'n' || '.a', '{2}'), t.run(:'n' || '.a') \g /dev/null
+select is(t.evacuate('root', '{"nodes": "n2", "parallel": "leave", "by": "now+1hours"}') ->> 'evacuation' is not null, true, 'one with an end');
+select is(t.moves(), format('%s.a leave waiting, %s.a wait waiting', :p, :n), 'it waits');
+update rota.evacuation set by_at = now() - interval '1 minute' where state = 'open';
+select is(t.settle(), null, 'its time has come');
+select is(t.moves(), format('%s.a leave waiting, %s.a move ending', :p, :n), 'what still runs is ended');
+select t.finish(:'n' || '.a', t.ended()) \g /dev/null
+select is(t.settle(), 'n2 done', 'done');
+select is(t.evacuate('root', '{"nodes": "n4"}') ->> 'evacuation' is not null, true, 'another one');
+select is(api.evacuate(0, 'root', jsonb_build_object('action', 'cancel', 'evacuation', (select max(evacuation_id) from rota.evacuation))), '{"changed": true}', 'taken back');
+select is(api.evacuate(0, 'root', jsonb_build_object('action', 'cancel', 'evacuation', (select max(evacuation_id) from rota.evacuation))), '{"changed": false}', 'once');
+select is(t.node(4) || ' ' || t.moves(), format('up %s.a wait left', :s), 'the node serves again, and what runs there runs on');
+select is(t.evacuate('root', '{"nodes": "n4"}') ->> 'evacuation' is not null, true, 'one without an end');
+update rota.evacuation set made_at = now() - interval '30 days' where state = 'open';
+select is(t.settle(), format('n4 late still there: %s.a', :s), 'does not wait for ever');
+select is(jsonb_array_length(api.evacuate(0, 'root', '{"action": "list"}') -> 'evacuations'), 4, 'the list');
+select is(jsonb_array_length(api.evacuate(0, 'root', '{"action": "list", "nodes": "n4"}') -> 'evacuations'), 2, 'of a node');
+select is(t.evacuate('root', '{"nodes": "n3"}') ->> 'evacuation' is not null, true, 'of an empty node');
+select is((select state from rota.evacuation order by evacuation_id desc limit 1), 'done', 'is over at once');
+update rota.evacuation set ended_at = now() - interval '2 years' where state = 'cancelled';
+select t.submit('alice', '[{"name": "a"}]') as o \gset
+select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n[1-4]"}') \g /dev/null
+select t.start(:'o' || '.a', '{3}'), t.run(:'o' || '.a') \g /dev/null
+
+-- A job moves, for its owner.
+select throws_ok(format('select api.job_migrate(%s, ''bob'', t.request(%L))', t.uid('bob'), :'o'), null, null, 'not for others');
+select is(t.node(3), 'up', 'nothing is done');
+select is(api.job_migrate(t.uid('alice'), 'alice', t.request(:'o')) #>> '{plan,0,action}', 'move', 'for its owner');
+select is(t.node(3), 'up', 'no node is drained');
+select t.finish(:'o' || '.a', t.ended()) \g /dev/null
+select is(t.kept(:o), '{} {n3} false', 'it does not come back');
+select t.start(:'o' || '.a', '{1}'), t.settle() \g /dev/null
+select is(t.moves(), :o || '.a move moved ->n1', 'it has moved');
+select is((select count(*) from rota.evacuation where state = 'cancelled'), 0::bigint, 'old ones are deleted');
+select t.right('a job');
+select * from finish();
+rollback;
