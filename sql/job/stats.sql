@@ -102,8 +102,8 @@ begin
 				(select string_agg(n.name, ',' order by i.nr) from unnest(x.node_ids) with ordinality i (id, nr)
 				join node n on n.node_id = i.id),
 			'cpus', l.cpus, 'mem_mb', l.mem_mb, 'elapsed_s',
-				extract(epoch from coalesce(b.done_at, s.ended_at, now()) - s.started_at), 'suspended_s',
-				b.suspended_s + coalesce(extract(epoch from now() - b.suspended_at), 0),
+				extract(epoch from coalesce(l.done_at, s.ended_at, now()) - s.started_at), 'suspended_s',
+				l.suspended_s + coalesce(extract(epoch from now() - l.suspended_at), 0),
 			'tasks',
 				(select coalesce(jsonb_agg(to_jsonb(k) - 'job_id' - 'step_id' - 'attempt' - 'node_id'
 				|| jsonb_build_object('node', n.name) order by k.task), '[]')
@@ -120,10 +120,12 @@ begin
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.attempt > 0
 	cross join lateral (select o.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user' as own from job o
 		where o.job_id = t.job_id) j
-	join attempt b on b.job_id = s.job_id and b.step_id = s.step_id and b.attempt = s.attempt
 	join internal.step_stats x on x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
-	left join lateral (select sum(a.cpus) as cpus, sum(a.mem_mb) as mem_mb from allocation a
-		where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt) l on true;
+	-- One subquery for attempt and allocations: with more tables in this list, the planner would not look for the best order of them.
+	left join lateral (select b.done_at, b.suspended_s, b.suspended_at, sum(a.cpus) as cpus, sum(a.mem_mb) as mem_mb
+		from attempt b left join allocation a using (job_id, step_id, attempt)
+		where b.job_id = s.job_id and b.step_id = s.step_id and b.attempt = s.attempt
+		group by b.done_at, b.suspended_s, b.suspended_at) l on true;
 	return jsonb_build_object('steps', coalesce(v_answer, '[]'));
 end $$;
 comment on function api.job_stats(int, text, jsonb) is
