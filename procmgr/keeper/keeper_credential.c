@@ -5,7 +5,7 @@
  * Invariants:
  * - A box is opened only as what the signed launch request says: this node, attempt, user and name. procmgrd, which writes the boxes,
  *   can withhold one, and can neither read nor make one. The kind comes with the first box, and stays.
- * - A version is never older than one that the attempt had before.
+ * - A version is never older than one that the attempt had before, and none that was removed.
  * - The bytes of a secret are in no message and no record, and are wiped before their memory is freed. */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 /* A credential of the step. */
 struct held {
 	struct credential credential;
-	int64_t version; /* the newest that the attempt had; 0: none */
+	int64_t version; /* the oldest that the attempt takes: the newest that it had, or the next one if that was removed; 0: any */
 	bool there;	 /* the owner has it now */
 };
 
@@ -237,6 +237,7 @@ static void withdraw(struct keeper *k, struct held *h)
 	if (h->credential.kind != CREDENTIAL_SSH_KEY)
 		credential_folder_remove(&k->credentials->folder, h->credential.name);
 	h->there = false;
+	h->version++; /* the removed version does not come back, whoever writes its box again */
 	log_info("attempt %s: credential \"%s\" was removed", k->name, h->credential.name);
 }
 

@@ -148,6 +148,13 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	rm "$DIR/node/n1/cache/cred.904.0.1.notes"
 	control 904 credentials
 	gone "$folder/notes"
+	# the removed version does not come back
+	older=$(grep -c '904.0.1.*is not renewed: it is older' "$DIR/n1.log")
+	TEXT=second box 904 notes version=8
+	control 904 credentials
+	for i in $(seq 250); do [ "$(grep -c '904.0.1.*is not renewed: it is older' "$DIR/n1.log")" -gt "$older" ] && break; sleep 0.02; done
+	[ "$(grep -c '904.0.1.*is not renewed: it is older' "$DIR/n1.log")" -gt "$older" ]
+	[ ! -e "$folder/notes" ]
 	TEXT=third box 904 notes version=9
 	control 904 credentials
 	comes "$folder/notes" third

@@ -107,6 +107,21 @@ program() {
 	rota cred remove second
 }
 
+@test "a new upload and the removal of a ticket reach a running step, whose klist shows it" {
+	ticket alice "$BATS_TEST_TMPDIR/cache" -l 10m
+	rota cred add live "$BATS_TEST_TMPDIR/cache" --kind=krb5
+	job=$(submit 'until [ -e over ]; do klist 2>/dev/null | grep "Default principal" >now || echo none >now; mv now shown; sleep 0.05; done' --cred=live)
+	shows() { grep -qs -- "$1" "$BATS_TEST_TMPDIR/shown"; }
+	eventually shows alice@KIND.TEST
+	ticket bob "$BATS_TEST_TMPDIR/cache" -l 10m
+	rota cred add live "$BATS_TEST_TMPDIR/cache" --kind=krb5
+	eventually shows bob@KIND.TEST
+	rota cred remove live
+	eventually shows none
+	touch "$BATS_TEST_TMPDIR/over"
+	timeout 90 rota wait "$job"
+}
+
 @test "a step whose ticket cannot be renewed any more is held and says so; a new ticket releases it" {
 	rota admin node drain n1 --reason=test
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 12s -r 14s
