@@ -5,6 +5,7 @@
  * - procmgrd can open no box. It stores them under the names of attempts, and a keeper refuses a box of another one.
  * - A box is stored only for an attempt that is to start or runs here. The database may list one that has just ended.
  * - A file is complete, and its header has the version that the database gave with the box.
+ * - Boxes come with the launch request. Where one did not, and for newer ones, the database is asked.
  * - A keeper gets a message about each change. Since the message may be lost where its socket is full, it is sent LOOKS times. */
 #include "procmgr/agent/agent_credential.h"
 
@@ -279,6 +280,42 @@ static bool expect_boxes(struct agent_credentials *cs, const struct agent_order 
 		}
 	}
 	return all;
+}
+
+static void take_box(struct agent_credentials *cs, const struct agent_order *o, const json_t *one)
+{
+	struct record_key key = o->key;
+	struct credential credential = {0};
+	struct err e;
+	const char *name = json_string_value(json_object_get(one, "name")),
+		   *kind = json_string_value(json_object_get(one, "kind"));
+	const char *hex = json_string_value(json_object_get(one, "box"));
+	int64_t version = json_integer_value(json_object_get(one, "version"));
+	key.step_id = (int)json_integer_value(json_object_get(one, "step_id"));
+	key.node = agent_node_number(cs->context->nodes, json_integer_value(json_object_get(one, "node_id")));
+	struct box *b = name && kind && hex && key.node == 0 ? find_box(cs, &key, name) : NULL;
+	if (!b || version <= b->version || !credential_kind_read(kind, &credential.kind))
+		return;
+	strcpy(credential.name, b->name);
+	if (write_box(&key, &credential, version, hex, &e))
+		b->version = version;
+	else
+		log_error("%s", e.message);
+}
+
+void agent_credential_take(struct agent_credentials *cs, struct agent_order *o)
+{
+	json_t *one;
+	size_t i;
+	if (!o->credentials || json_array_size(o->boxes) == 0)
+		return;
+	expect_boxes(cs, o);
+	json_array_foreach (o->boxes, i, one)
+		take_box(cs, o, one);
+	json_decref(o->boxes);
+	o->boxes = NULL;
+	/* The next poll reports that to the database, while the attempt starts. */
+	cs->wanted = (cs->calling > 0 ? cs->calling : cs->answered) + 1;
 }
 
 bool agent_credential_is_ready(struct agent_credentials *cs, struct agent_order *o)

@@ -18,6 +18,9 @@ typedef void agent_credential_fetched(void *arg);
 struct agent_credentials *agent_credential_new(const struct agent_context *c, agent_credential_fetched *fetched, void *arg);
 void agent_credential_free(struct agent_credentials *cs);
 
+/* Put the boxes that came with a launch request into the cache. */
+void agent_credential_take(struct agent_credentials *cs, struct agent_order *o);
+
 /* Are the boxes of all attempts of a launch request in the cache? If not, they are requested. Returns true too if the database has been
  * asked for them, and does not have them; the keeper then says so. */
 bool agent_credential_is_ready(struct agent_credentials *cs, struct agent_order *o);

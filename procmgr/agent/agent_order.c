@@ -50,6 +50,7 @@ static int add_row(struct agent_orders *os, const PGresult *result, int row)
 	}
 	struct agent_order *o = agent_order_list_insert(&os->list, &one);
 	agent_order_read(os->context, o, result, row);
+	agent_credential_take(os->credentials, o);
 	agent_predispatch_adopt(os->predispatch, &o->array);
 	return o->id_count;
 }

@@ -45,6 +45,7 @@ static void read_args(struct agent_order *o, const char *args)
 	o->sample_s = read_argument(json, "sample_s");
 	o->array = (struct agent_array){o->key.job_id, read_argument(json, "first"), read_argument(json, "last"),
 					read_argument(json, "behind")};
+	o->boxes = json_incref(json_object_get(json, "boxes"));
 	json_decref(json);
 }
 
@@ -145,6 +146,7 @@ void agent_order_clear(struct agent_order *o)
 	free(o->body);
 	free(o->signature);
 	free(o->credentials);
+	json_decref(o->boxes);
 	free(o->kind);
 	free(o->args);
 }

@@ -2,6 +2,8 @@
 #ifndef ROTA_PROCMGR_AGENT_ORDER_READ_H
 #define ROTA_PROCMGR_AGENT_ORDER_READ_H
 
+#include <jansson.h>
+
 #include "lib/db.h"
 #include "procmgr/agent/agent_context.h"
 #include "procmgr/agent/agent_predispatch.h"
@@ -42,10 +44,11 @@ struct agent_order {
 	/* Why files are missing: the database lacks the "script" or "environment", or there is no "room" in the cache. NULL: none
 	 * is missing. */
 	const char *lacks;
-	int sample_s;		  /* seconds between samples; 0 disables sampling */
-	int first_task, tasks;	  /* tasks that run on this node */
-	bool has_devices;	  /* the attempt holds generic resources */
-	char *credentials;	  /* credentials of the step, as its spec has them; NULL: none */
+	int sample_s;	       /* seconds between samples; 0 disables sampling */
+	int first_task, tasks; /* tasks that run on this node */
+	bool has_devices;      /* the attempt holds generic resources */
+	char *credentials;     /* credentials of the step, as its spec has them; NULL: none */
+	json_t *boxes;	       /* boxes that came with the order, until they are in the cache (agent_credential.c); NULL: none */
 	int64_t credential_call;  /* call of the database for their boxes (agent_credential.c); 0: there was none */
 	struct agent_array array; /* the array whose elements are pre-dispatched, if any */
 	int64_t received_at;

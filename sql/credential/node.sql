@@ -1,4 +1,32 @@
--- What a node takes of credentials: boxes that only its own key opens.
+-- What a node takes of credentials: boxes that only its own key opens. Those of a start come with its order, newer ones by
+-- api.node_credentials.
+create function internal.credential_orders(p_orders jsonb) returns jsonb
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (
+		select jsonb_agg(case when exists (
+				select from step s
+				join step_credential x on x.job_id = s.job_id and x.step_id = s.request_id
+				where s.job_id = (o.one ->> 'job_id')::bigint and s.step_id = (o.one ->> 'step_id')::int)
+			then o.one || jsonb_build_object('args', coalesce(nullif(o.one -> 'args', 'null'), '{}') || '{"credentials": true}')
+			else o.one end order by o.nr)
+		from jsonb_array_elements(p_orders) with ordinality as o (one, nr));
+end $$;
+comment on function internal.credential_orders(jsonb) is
+	'Orders as in internal.order_put; args.credentials marks those of steps with credentials, whose boxes come along.';
+
+create function internal.credential_boxes(p_job bigint, p_steps int[], p_attempt int, p_nodes int[]) returns jsonb
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (
+		select jsonb_agg(jsonb_build_object('step_id', u.step_id, 'node_id', u.node_id, 'name', u.name, 'kind', u.kind, 'version', u.boxed,
+			'box', u.box))
+		from credential_use u
+		where u.job_id = p_job and u.step_id = any (p_steps) and u.attempt = p_attempt and u.node_id = any (p_nodes)
+			and u.gone_at is null and u.removed_at is null and u.box is not null);
+end $$;
+comment on function internal.credential_boxes(bigint, int[], int, int[]) is
+	'Boxes of attempts, for the nodes that their orders are for: [{step_id, node_id, name, kind, version, box}].';
 create function api.node_credentials(p_nodes int[], p_known jsonb)
 returns table (job_id bigint, step_id int, attempt int, node_id int, name text, kind text, version int, box bytea)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -9,20 +37,25 @@ begin
 		where u.node_id = any (p_nodes) and u.gone_at is null and u.removed_at is null and u.fetched < u.boxed));
 	return query
 	with fresh as materialized (
-		select u.job_id, u.step_id, u.attempt, u.node_id, u.name, u.kind, u.boxed, u.box, u.removed_at is not null as removed
+		select u.job_id, u.step_id, u.attempt, u.node_id, u.name, u.kind, u.boxed, u.box, x.removed, x.asked,
+			case when x.asked then u.boxed else least(k.version, u.boxed) end as has
 		from credential_use u
 		left join jsonb_to_recordset(p_known) as k (job_id bigint, step_id int, attempt int, node_id int, name text, version int)
 			on k.job_id = u.job_id and k.step_id = u.step_id and k.attempt = u.attempt and k.node_id = u.node_id and k.name = u.name
-		where u.node_id = any (p_nodes) and u.gone_at is null and u.boxed > 0
-			and case when u.removed_at is null then u.box is not null and u.boxed > coalesce(k.version, 0) else k.version > 0 end
+		cross join lateral (select u.removed_at is not null as removed,
+			case when u.removed_at is null then u.box is not null and u.boxed > coalesce(k.version, 0) else k.version > 0 end as asked) x
+		-- What came with an order is known, and not noted yet.
+		where u.node_id = any (p_nodes) and u.gone_at is null and u.boxed > 0 and (x.asked or k.version > u.fetched)
 	), noted as (
 		update credential_use u
-		set fetched = greatest(u.fetched, n.boxed), fetched_at = coalesce(u.fetched_at, now())
+		set fetched = greatest(u.fetched, n.has), fetched_at = coalesce(u.fetched_at, now())
 		from fresh n
 		where u.job_id = n.job_id and u.step_id = n.step_id and u.attempt = n.attempt and u.node_id = n.node_id and u.name = n.name
-			and not n.removed and u.fetched < n.boxed
+			and not n.removed and u.fetched < n.has
 	)
-	select n.job_id, n.step_id, n.attempt, n.node_id, n.name, n.kind, case when n.removed then 0 else n.boxed end, n.box from fresh n;
+	select n.job_id, n.step_id, n.attempt, n.node_id, n.name, n.kind, case when n.removed then 0 else n.boxed end, n.box
+	from fresh n
+	where n.asked;
 end $$;
 comment on function api.node_credentials(int[], jsonb) is
 	'Boxes of attempts on these nodes, except those that they have: p_known [{job_id, step_id, attempt, node_id, name, version}], as '

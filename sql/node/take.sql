@@ -48,7 +48,8 @@ begin
 	if v_next.alone is not null then
 		return query
 		select array[o.order_id], array[o.node_id], o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body,
-			encode(o.signature, 'hex'), o.args
+			encode(o.signature, 'hex'), case when o.args ? 'credentials' then o.args || jsonb_build_object('boxes',
+				internal.credential_boxes(o.job_id, o.step_id || o.also, o.attempt, array[o.node_id])) else o.args end
 		from node_order o
 		where o.order_id = any (v_next.alone)
 		order by o.order_id;
@@ -56,7 +57,8 @@ begin
 	if v_next.several is not null then
 		return query
 		select g.orders, g.nodes, g.kind, g.job_id, g.step_id, g.attempt, '{}'::int[], coalesce(l.body, g.body),
-			encode(l.signature, 'hex'), g.args
+			encode(l.signature, 'hex'), case when g.args ? 'credentials' then g.args || jsonb_build_object('boxes',
+				internal.credential_boxes(g.job_id, array[g.step_id], g.attempt, g.nodes)) else g.args end
 		from (
 			-- By one transaction: so what is ordered between two others of a kind stays between them.
 			select array_agg(o.order_id order by o.order_id) as orders,
@@ -74,7 +76,7 @@ end $$;
 comment on function api.node_orders(int[], bigint[], int) is
 	'Orders for nodes that they have not fetched yet, except p_known, the p_most lowest. What is the same for several nodes '
 	'is one row: order_ids and node_ids belong together, the orders ascending. Those of an attempt wait for its controller '
-	'prolog and for pre_run of burst_buffer.lua. 28000: the session does not speak for all of the nodes.';
+	'prolog and for pre_run of burst_buffer.lua. args.boxes: internal.credential_boxes of steps with credentials. 28000: the session does not speak for all of the nodes.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$

@@ -242,6 +242,7 @@ begin
 	end if;
 	if p_starts @? '$[*].credentials' then
 		perform internal.credential_place(v_decided);
+		v_orders := internal.credential_orders(v_orders);
 	end if;
 	perform internal.order_put(v_orders, not internal.hook_prolog(v_decided));
 	notify rota_event;
