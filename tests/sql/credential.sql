@@ -64,10 +64,15 @@ select is(t.boxes(), format('%s.0.1 n1 archive 3, %s.0.1 n2 archive 3', :j, :j),
 select t.seal() \g /dev/null
 select is(t.boxes(), null, 'they are sealed');
 select is(t.orders(1), format('launch %s.0', :j), 'the orders leave');
+select is((select string_agg(concat_ws(' ', x ->> 'node_id', x ->> 'step_id', x ->> 'name', x ->> 'kind', x ->> 'version', x ->> 'box'), ', ') from api.node_orders('{1}', '{}', 9) o
+	cross join lateral jsonb_array_elements(o.args -> 'boxes') x), '1 0 archive file 3 \x424f58', 'with the box of their node');
 select is(t.fetch(1), format('%s.0.1 archive 3 BOX', :j), 'a node gets its box');
 select is(t.fetch(3), null, 'another node gets none');
 select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 3)), null, 'once');
 select is((select string_agg(node || ' ' || version || ' ' || (fetched_at is not null), ', ' order by node) from acct.credential_use), 'n1 3 true, n2 0 false', 'and the use is known');
+
+select is(t.fetch(2, t.known(:'j' || '.a', 2, 'archive', 99)), null, 'what a node has of an order it does not get again');
+select is((select version from acct.credential_use where node = 'n2'), 3, 'but it is noted, as far as there is a box');
 
 -- A new upload reaches it; the removal too.
 select t.have('alice', 'archive') \g /dev/null
