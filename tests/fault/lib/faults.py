@@ -14,8 +14,8 @@ from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, look,
 # Seconds; the last ones are around a lease: within it, within the margin after it, and longer than both.
 FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 2, LEASE + MARGIN + 2)
 # Faults that end no running task, whenever they come.
-HARMLESS = {"kill-procmgrd", "kill-launcher", "kill-leader", "kill-follower", "kill-nodemgrd", "kill-runnerd", "kill-munged", "kill-backend", "kill-client",
-            "kill-stepmgr", "kill-agent", "freeze-agent", "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-runnerd", "freeze-munged", "freeze-stepmgr",
+HARMLESS = {"kill-procmgrd", "kill-launcher", "kill-leader", "kill-follower", "kill-nodemgrd", "kill-runnerd", "kill-credd", "kill-munged", "kill-backend", "kill-client",
+            "kill-stepmgr", "kill-agent", "freeze-agent", "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-runnerd", "freeze-credd", "freeze-munged", "freeze-stepmgr",
             "terminate-backend", "step-clock"}
 ABSENCES = (0, 0, 0.5, 0.5, 1, 2, LEASE + 2)
 
@@ -30,7 +30,7 @@ class Faults:
     def table(self):
         inst = self.instance
         rows = [(f"{verb}-{role}", lambda verb=verb, role=role: self.hit(verb, role))
-                for verb in ("kill", "freeze") for role in ("procmgrd", "launcher", "keeper", "stepmgr", "agent", "leader", "follower", "nodemgrd", "runnerd", "munged", "backend")]
+                for verb in ("kill", "freeze") for role in ("procmgrd", "launcher", "keeper", "stepmgr", "agent", "leader", "follower", "nodemgrd", "runnerd", "credd", "munged", "backend")]
         rows += [("terminate-backend", self.terminate), ("stop-postgres", self.stop_postgres), ("kill-postmaster", self.kill_postmaster),
                  ("freeze-postmaster", lambda: self.hit("freeze", "postmaster")), ("kill-client", self.kill_clients)]
         rows += [("cut-network", self.cut)] if inst.own_network else []
@@ -70,6 +70,8 @@ class Faults:
             return self.drawn(inst.agents()), ""
         if role in ("nodemgrd", "runnerd"):  # of runnerd's two processes either
             return self.drawn(inst.named(role, "", "")), ""
+        if role == "credd":
+            return next((pid for pid in inst.named("rota-credd", "", "")), 0), ""
         if role == "munged":
             return next((pid for pid in inst.named("munged", "", "")), 0), ""
         if role == "postmaster":

@@ -96,6 +96,7 @@ class Instance:
         """Start four nodes; raises if that fails."""
         settings = {"node.lease": self.lease, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2,
                     "controller.prolog": f"{self.folder}/hook.sh", "controller.epilog": f"{self.folder}/hook.sh"}
+        settings |= {"credentials.keys": f"{self.folder}/cred", "credentials.period": 1}
         if os.path.exists(f"{self.folder}/burst_buffer.lua"):
             settings |= {"hooks.burst_buffer": f"{self.folder}/burst_buffer.lua", "hooks.poll_interval": 1}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
@@ -270,6 +271,11 @@ class Instance:
         return pids[leads], pids["2" if leads == "1" else "1"]
 
     # the end
+
+    def secrets(self):
+        """Files of nodes, logs and the database that have what is in credentials."""
+        done = self.run("grep", "-rlaE", "campaign-secret-[0-9]", f"{self.home}/node", f"{self.home}/log", f"{self.home}/pg/data")
+        return done.stdout.split()
 
     def stop(self):
         """rota down; returns what is left after it, as a list of texts."""

@@ -134,6 +134,15 @@ moved() {
 }
 during moved
 """),
+    ("sealed", 4, """#ROTA --nodes=1-2 --cred=pass
+sealed() {
+	for _ in 1 2 3; do
+		[[ $(cat "$ROTA_CREDENTIALS/pass") = campaign-secret-* ]] || exit 99
+		sleep 0.4
+	done
+}
+during sealed
+"""),
     ("probe", 0, "work 0.1\n"),
 )
 
@@ -167,7 +176,7 @@ class Load(threading.Thread):
         self.jobs = {}  # key: (kind, id)
         self.unanswered = {}  # key: kind
         self.ending = threading.Event()
-        self.clients_killed = 0
+        self.clients_killed = self.secrets = 0
         self.lock = threading.Lock()
         self.ledger = f"{instance.folder}/ledger"
         self.task = f"{instance.folder}/task.sh"
@@ -229,12 +238,22 @@ class Load(threading.Thread):
             self.act(("hold", str(job)))
             time.sleep(0.3)
             self.act(("release", str(job)))
+        elif kind == "sealed":
+            self.renew()
         elif kind in ("stopped", "cancelled", "lines-cancelled"):
             time.sleep(self.random.uniform(0.1, 0.8) + (1 if kind == "lines-cancelled" else 0))
             self.act(("suspend" if kind == "stopped" else "cancel", str(job)))
             if kind == "stopped":
                 time.sleep(0.5)
                 self.act(("resume", str(job)))
+
+    def renew(self):
+        """Add the credential of jobs of kind "sealed" anew; whether that succeeded."""
+        self.secrets += 1
+        path = f"{self.instance.folder}/secret"
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"campaign-secret-{self.secrets}")
+        return self.instance.rota("cred", "add", "pass", path, "--kind=file", conf=self.instance.conf, timeout=20).returncode == 0
 
     def live(self):
         rows = self.instance.sql("select count(*) from rota.job where ended_at is null", timeout=5)
