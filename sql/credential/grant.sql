@@ -53,7 +53,7 @@ begin
 end $$;
 comment on function internal.credential_grant_end(bigint[]) is 'Revoke grants, and have nodes destroy what attempts have by them.';
 
-create function internal.credential_grants_over() returns void
+create function internal.credential_grants_over() returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_over constant bigint[] := array(select g.grant_id from credential_grant g
@@ -62,8 +62,9 @@ begin
 	if v_over <> '{}' then
 		perform internal.credential_grant_end(v_over);
 	end if;
+	return v_over <> '{}';
 end $$;
-comment on function internal.credential_grants_over() is 'Revoke the grants whose end has come.';
+comment on function internal.credential_grants_over() is 'Revoke the grants whose end has come. Were there any?';
 
 create function internal.credential_grant_check(p_uid int, p_request jsonb, p_credential rota.credential) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$

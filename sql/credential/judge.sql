@@ -101,25 +101,37 @@ comment on function internal.credential_hold(bigint[]) is
 	'Hold the steps of these jobs whose credentials are missing or dead, and release those that were held for that and need not be any '
 	'more. The caller has locked the jobs.';
 
+create type internal.credential_look as (credential_id bigint, renews boolean, warns boolean);
+comment on type internal.credential_look is 'A credential that is to be looked at: it is to be renewed, or its users are to be warned.';
+
 create function internal.credential_needed_now(p_job bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_due internal.credential_look[];
 begin
-	update credential c
-	set renew_at = case when w.renews then now() else c.renew_at end, warn_at = case when w.warns then now() else c.warn_at end
-	from (
-		select distinct o.credential_id,
+	v_due := array(
+		select distinct (o.credential_id, w.renews, w.warns)::internal.credential_look
+		from step_credential x
+		join credential o on o.uid = x.uid and o.name = x.name and o.removed_at is null and o.expires_at is not null
+		cross join lateral (select
 			internal.credential_can_renew(o) and o.failures = 0 and coalesce(o.taken_until <= now(), true)
 				and o.expires_at - internal.credential_early(o.changed_at, o.expires_at) <= now()
 				and coalesce(o.renew_at > now(), true) as renews,
 			coalesce(o.warn_at > now() and internal.credential_lives_until(o)
-				<= now() + make_interval(hours => internal.setting_int('credential_warn_hours')), false) as warns
-		from step_credential x
-		join credential o on o.uid = x.uid and o.name = x.name and o.removed_at is null and o.expires_at is not null
-		where x.job_id = p_job) w
-	where c.credential_id = w.credential_id and (w.renews or w.warns);
-	if found then
-		notify rota_credential;
+				<= now() + make_interval(hours => internal.setting_int('credential_warn_hours')), false) as warns) w
+		where x.job_id = p_job and (w.renews or w.warns));
+	if v_due = '{}' then
+		return;
 	end if;
+	perform from credential c
+	where c.credential_id in (select (d).credential_id from unnest(v_due) d)
+	order by c.credential_id
+	for no key update;
+	update credential c
+	set renew_at = case when d.renews then now() else c.renew_at end, warn_at = case when d.warns then now() else c.warn_at end
+	from unnest(v_due) d
+	where c.credential_id = d.credential_id;
+	notify rota_credential;
 end $$;
 comment on function internal.credential_needed_now(bigint) is
 	'Have the credentials of a new job that end soon looked at: they are renewed, or their users warned, by need.';
@@ -326,7 +338,11 @@ declare
 	v_most constant int := 1000;
 	v_jobs bigint[];
 begin
-	perform internal.credential_grants_over();
+	-- Credentials are locked after jobs, so nothing else is done in a transaction that ends grants.
+	if internal.credential_grants_over() then
+		return query select 0::double precision, internal.setting_int('credential_key');
+		return;
+	end if;
 	v_row := internal.credential_unjudged();
 	perform internal.credential_stop();
 	delete from credential_upload u where u.done_at < now() - interval '1 hour';

@@ -57,6 +57,13 @@ select t.have('carol', 'shared', jsonb_build_object('expires', t.in_s(3600))), t
 select is((select string_agg(recipient || ' ' || steps, ', ' order by recipient) from rota.credential_mail m join rota.credential c on c.credential_id = m.credential_id where c.name = 'shared' and c.user_name = 'carol'), 'bob 1, carol 1', 'both get mail when it ends');
 select matches((select body from api.mail_take(99, 60) where recipient = 'bob' and label like '%credential shared'), 'Only carol can add it anew', 'and who cannot add it reads who can');
 
+-- Only jobmgrd, which signs them, stores grants; no other daemon and no node does.
+select is((select string_agg(r, ' ') from unnest('{rota_credd,rota_runner,rota_nodemgr,rota_node,rota_jobmgr_leader,rota_analyst,rota_reader,public}'::text[]) r
+	where has_function_privilege(r, 'api.credential_grant(int, text, jsonb)', 'execute')), null, 'no other role may grant');
+select is(has_function_privilege('rota_jobmgr', 'api.credential_grant(int, text, jsonb)', 'execute'), true, 'jobmgrd may');
+select is((select string_agg(r, ' ') from unnest('{rota_jobmgr,rota_runner,rota_nodemgr,rota_node}'::text[]) r
+	where has_function_privilege(r, 'api.credential_test_take(int, int)', 'execute') or has_function_privilege(r, 'api.credential_tested(bigint, jsonb, text)', 'execute')), null, 'tests are rota-credd''s');
+
 -- Defaults.
 select is(t.cred('bob', '{"action": "default"}') ->> 'default', null, 'there is none');
 select is(t.refused('bob', '{"action": "default", "names": "nothing"}'), 'RT404 you have no credential "nothing"', 'what bob has not is none');
