@@ -30,3 +30,7 @@ comment on column rota.next_count.steps is 'How many steps were in it.';
 insert into rota.next_count (state, steps) select state, count(*) from rota.step group by state;
 
 create index event_next on rota.event (at);
+
+-- Renew the primary key of a table of jobs, in all of its ranges.
+alter table rota.step_credential drop constraint step_credential_pkey;
+alter table rota.step_credential add primary key (job_id, step_id, uid, name);
