@@ -8,8 +8,9 @@
 
 static int usage(void)
 {
-	fputs("usage: rota-checkpoint CONFIG DIR ASKED start PROGRAM ARGUMENT...\n"
-	      "       rota-checkpoint CONFIG DIR ASKED end again|well\n"
+	fputs("usage: rota-checkpoint CONFIG DRIVER DIR ASKED start PROGRAM ARGUMENT...\n"
+	      "       rota-checkpoint CONFIG DRIVER DIR ASKED take [WHY NOT]\n"
+	      "       rota-checkpoint CONFIG DRIVER DIR ASKED end again|well\n"
 	      "       rota-checkpoint done [FILE]...\n"
 	      "       rota-checkpoint verify|discard PATH\n",
 	      stderr);
@@ -19,18 +20,19 @@ static int usage(void)
 /* Inside a step: its folder is that above ROTA_CHECKPOINT_DIR, and the folder for all steps that above it. */
 static int call_done(char *const *files)
 {
-	const char *next = getenv("ROTA_CHECKPOINT_DIR"), *config = getenv("ROTA_CONFIG"), *asked = getenv("ROTA_CHECKPOINT");
+	const char *next = getenv("ROTA_CHECKPOINT_DIR"), *config = getenv("ROTA_CONFIG"), *asked = getenv("ROTA_CHECKPOINT"),
+		   *driver = getenv("ROTA_CHECKPOINT_DRIVER");
 	char *dir = next && *next == '/' ? strdup(next) : NULL, *slash = dir ? strrchr(dir, '/') : NULL;
 	if (slash)
 		*slash = '\0';
 	slash = slash ? strrchr(dir, '/') : NULL;
-	if (!slash || !config || !asked) {
+	if (!slash || !config || !asked || !driver) {
 		fputs("rota-checkpoint: this is not inside a step with --checkpoint=app\n", stderr);
 		free(dir);
 		return 1;
 	}
 	*slash = '\0';
-	int code = checkpoint_done(&(struct checkpoint){config, dir, asked}, files);
+	int code = checkpoint_done(&(struct checkpoint){config, driver, dir, asked}, files);
 	free(dir);
 	return code;
 }
@@ -49,10 +51,12 @@ int main(int argc, char **argv)
 		return checkpoint_discard(argv[2]);
 	if (argc < 6)
 		return usage();
-	struct checkpoint c = {argv[1], argv[2], argv[3]};
-	if (strcmp(argv[4], "start") == 0 && argc >= 7)
-		return checkpoint_start(&c, argv[5], argv + 6);
-	if (strcmp(argv[4], "end") == 0 && argc == 6)
-		return checkpoint_end(&c, strcmp(argv[5], "again") == 0);
+	struct checkpoint c = {argv[1], argv[2], argv[3], argv[4]};
+	if (strcmp(argv[5], "start") == 0 && argc >= 8)
+		return checkpoint_start(&c, argv[6], argv + 7);
+	if (strcmp(argv[5], "take") == 0 && argc <= 7)
+		return checkpoint_take(&c, argv[6]);
+	if (strcmp(argv[5], "end") == 0 && argc == 7)
+		return checkpoint_end(&c, strcmp(argv[6], "again") == 0);
 	return usage();
 }

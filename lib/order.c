@@ -91,7 +91,7 @@ static const struct order_field spec_table[] = {
 	SOME(order_spec, idle_timeout_s, INT_MAX),
 	EXTRA(order_spec, transfers, order_valid_transfers, "a list of transfers"),
 	EXTRA(order_spec, credentials, order_valid_credentials, "a list of credentials such as krb5,archive"),
-	EXTRA(order_spec, checkpoint, order_valid_checkpoint, "\"app\""),
+	EXTRA(order_spec, checkpoint, order_valid_checkpoint, "\"app\", \"auto\" or \"script:NAME\""),
 	EXTRA(order_spec, checkpoint_dir, order_valid_absolute, "an absolute path"),
 	SOME(order_spec, checkpoint_signal, ORDER_SIGNAL_MOST),
 	SOME(order_spec, checkpoint_interval_s, INT_MAX),

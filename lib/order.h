@@ -53,7 +53,8 @@ struct order_spec {
 	 * ORDER_TRANSFER_ITEMS for each transfer that the step makes. NULL: the job has none. */
 	const char *transfers;
 	const char *grows; /* attempt that the nodes are for, "812.0.1"; its step manager runs sub-steps there. NULL: none */
-	/* How the step is checkpointed (docs/checkpointing.md): "app", the program saves itself; NULL: it is not. */
+	/* How the step is checkpointed (docs/checkpointing.md): "app", the program saves itself; "auto"; "script:NAME", programs of the
+	 * site save it; NULL: it is not. */
 	const char *checkpoint;
 	const char *checkpoint_dir; /* absolute path of the folder for checkpoints; NULL: the step has none */
 	int checkpoint_signal;	    /* number of the signal by which the program is asked to save itself */
@@ -80,8 +81,8 @@ struct order {
 	int cpus;	       /* CPUs allocated on this node */
 	/* Tasks and allocated CPUs of each of `nodes`, folded as Slurm does: "4(x2),2"; NULL: the step has one node. */
 	const char *tasks_per_node, *cpus_per_node;
-	int64_t mem_mb;	       /* MiB of memory allocated on this node, 0 = no memory limit */
-	const char *gres;      /* devices allocated on this node, "gpu:0+3,fpga:1"; "" = none */
+	int64_t mem_mb;	  /* MiB of memory allocated on this node, 0 = no memory limit */
+	const char *gres; /* devices allocated on this node, "gpu:0+3,fpga:1"; "" = none */
 	uid_t uid;
 	gid_t gid;
 	const char *user;

@@ -170,7 +170,11 @@ bool order_valid_credentials(const char *text)
 
 bool order_valid_checkpoint(const char *text)
 {
-	return strcmp(text, "app") == 0;
+	static const char script[] = "script:";
+	size_t length = sizeof script - 1;
+	if (strncmp(text, script, length) != 0)
+		return strcmp(text, "app") == 0 || strcmp(text, "auto") == 0;
+	return order_valid_name(text + length) && text[length] != '.' && text[length] != '-';
 }
 
 bool order_valid_if_changed(const char *text)

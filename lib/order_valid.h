@@ -26,7 +26,7 @@ bool order_valid_pattern(const char *text);	/* pattern of a path */
 bool order_valid_shell(const char *text);	/* "", "login", "mover" or an absolute path */
 bool order_valid_transfers(const char *text);	/* list of transfers as order.h says */
 bool order_valid_credentials(const char *text); /* "krb5,archive" */
-bool order_valid_checkpoint(const char *text);	/* name of a driver of checkpoints, "app" */
+bool order_valid_checkpoint(const char *text);	/* a driver of checkpoints: app, auto or script:NAME */
 bool order_valid_if_changed(const char *text);	/* OUT[,OUT]...:IN[,IN]..., with one colon and no empty path */
 
 #endif

@@ -217,6 +217,15 @@ static json_t *value_read_shell(const char *text, struct err *e)
 	return NULL;
 }
 
+static json_t *value_read_driver(const char *text, struct err *e)
+{
+	if (strcmp(text, "no") == 0 || order_valid_checkpoint(text))
+		return json_string(text);
+	err_set(e, "\"%s\" is no driver of checkpoints", OPTION_QUOTE(text));
+	err_hint(e, "write app, auto, script:NAME or no");
+	return NULL;
+}
+
 /* Returns the value of an option whose kind needs no context. */
 static json_t *value_read_text(const struct option_row *row, const char *text, struct err *e)
 {
@@ -237,6 +246,8 @@ static json_t *value_read_text(const struct option_row *row, const char *text, s
 		return value_read_filled(text, PATH_LONGEST, e);
 	case OPTION_CHOICE:
 		return value_read_choice(row, text, e);
+	case OPTION_DRIVER:
+		return value_read_driver(text, e);
 	case OPTION_SHELL:
 		return value_read_shell(text, e);
 	case OPTION_EXPORT:

@@ -16,12 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/conf.h"
 #include "lib/crash.h"
 #include "procmgr/checkpoint/checkpoint_call.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
+#include "procmgr/checkpoint/driver.h"
 
 enum { NAME_SIZE = 64, EXIT_AGAIN = 85, EXIT_WRONG = 1 };
 
@@ -78,25 +81,33 @@ static void clean_entry(int folder, const char *name, void *arg)
 }
 
 /* Remove the checkpoints of a list. */
-static void discard_listed(int step, const json_t *list)
+static void discard_listed(const struct driver *driver, int step, const json_t *list)
 {
 	const json_t *number;
 	size_t i;
 	char name[NAME_SIZE];
 	json_array_foreach (list, i, number) {
 		snprintf(name, sizeof name, "%lld", (long long)json_integer_value(number));
-		folder_remove(step, name);
+		driver->discard(step, name);
 	}
 }
 
-static bool files_are_whole(const char *path, const json_t *files, struct err *e)
+/* Find the driver of the step, and whether it can serve here. */
+static bool find_driver(const struct checkpoint *c, struct driver_use *use, struct err *e)
+{
+	struct conf conf;
+	return conf_load(&conf, c->config, e) && driver_find(c->driver, conf.node_checkpoint_folder, use, e) &&
+	       use->driver->detect(use, e);
+}
+
+static bool files_are_whole(const struct driver *driver, const char *path, const json_t *files, struct err *e)
 {
 	char *above = xstrdup(path), *slash = strrchr(above, '/');
 	*slash = '\0';
 	int parent = open(*above ? above : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool opened = parent >= 0 || err_sys(e, "could not open folder \"%s\"", above);
 	int folder = opened ? folder_open_own(parent, slash + 1, false, e) : -1;
-	bool whole = folder >= 0 && folder_compare(folder, files, e);
+	bool whole = folder >= 0 && driver->verify(folder, files, e);
 	if (folder >= 0)
 		close(folder);
 	if (parent >= 0)
@@ -106,14 +117,14 @@ static bool files_are_whole(const char *path, const json_t *files, struct err *e
 }
 
 /* Ask from which checkpoint to start, until one is whole. Returns the answer with its generation, 0 for the beginning. */
-static json_t *choose_generation(const struct checkpoint *c, struct err *e)
+static json_t *choose_generation(const struct checkpoint *c, const struct driver *driver, struct err *e)
 {
 	json_t *answer = checkpoint_call(c->config, "begin", json_object(), CALL_LONG_S, e);
 	while (answer && json_integer_value(json_object_get(answer, "generation")) > 0) {
 		struct err why;
 		json_t *number = json_object_get(answer, "generation"), *before = answer;
 		const char *path = json_string_value(json_object_get(answer, "path"));
-		if (path && files_are_whole(path, json_object_get(answer, "files"), &why))
+		if (path && files_are_whole(driver, path, json_object_get(answer, "files"), &why))
 			return answer;
 		fprintf(stderr, "rota-checkpoint: checkpoint %lld is not used: %s\n", (long long)json_integer_value(number),
 			path ? why.message : "it has no path");
@@ -126,7 +137,7 @@ static json_t *choose_generation(const struct checkpoint *c, struct err *e)
 	return answer;
 }
 
-/* Set the variables that the program reads. */
+/* Set the variables that the program reads. `from`: the checkpoint, NULL where only the folder to write to counts. */
 static void set_variables(const struct checkpoint *c, const json_t *from)
 {
 	char number[NAME_SIZE], name[NAME_SIZE];
@@ -135,6 +146,7 @@ static void set_variables(const struct checkpoint *c, const json_t *from)
 	name_next(name);
 	char *next = step_path(c, name);
 	setenv("ROTA_CONFIG", c->config, 0);
+	setenv("ROTA_CHECKPOINT_DRIVER", c->driver, 1);
 	setenv("ROTA_CHECKPOINT", c->asked, 1);
 	setenv("ROTA_CHECKPOINT_DIR", next, 1);
 	setenv("ROTA_CHECKPOINT_GENERATION", number, 1);
@@ -153,10 +165,32 @@ static bool make_next(int step, struct err *e)
 	return (folder_remove(step, name) && mkdirat(step, name, 0700) == 0) || err_sys(e, "could not make folder \"%s\"", name);
 }
 
+/* Execute the program of the step, or that of its driver with it as the first argument. Returns an exit code after an error. */
+static int execute(char *instead, const char *program, char *const *argv)
+{
+	int count = 0;
+	while (argv[count])
+		count++;
+	char **all = xcalloc((size_t)count + 2, sizeof *all);
+	all[0] = instead;
+	all[1] = (char *)program;
+	memcpy(all + 2, argv + 1, ((size_t)count - 1) * sizeof *all);
+	if (instead)
+		execv(instead, all);
+	else
+		execv(program, argv);
+	fprintf(stderr, "rota-checkpoint: could not execute \"%s\": %s\n", instead ? instead : program, strerror(errno));
+	free(all);
+	return errno == ENOENT ? 127 : 126;
+}
+
 int checkpoint_start(const struct checkpoint *c, const char *program, char *const *argv)
 {
 	struct err e;
-	json_t *from = choose_generation(c, &e);
+	struct driver_use use;
+	if (!find_driver(c, &use, &e))
+		return report_error(&e);
+	json_t *from = choose_generation(c, use.driver, &e);
 	int step = from ? step_open(c, &e) : -1;
 	crash_point(CRASH_checkpoint_chosen);
 	if (step >= 0)
@@ -169,12 +203,13 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char *cons
 		return EXIT_AGAIN;
 	}
 	set_variables(c, from);
+	char *instead = getenv("ROTA_RESTART") ? use.driver->restart(&use) : use.driver->launch(&use);
 	json_decref(begun);
 	json_decref(from);
 	close(step);
-	execv(program, argv);
-	fprintf(stderr, "rota-checkpoint: could not execute \"%s\": %s\n", program, strerror(errno));
-	return errno == ENOENT ? 127 : 126;
+	int code = execute(instead, program, argv);
+	free(instead);
+	return code;
 }
 
 /* Put one file that the program names into a folder: move it if it is in ROTA_CHECKPOINT_DIR, copy it if it is elsewhere. */
@@ -237,7 +272,8 @@ static json_t *make_generation(int step, const char *number, char *const *files,
 }
 
 /* Report a checkpoint with its files, or that there is none (`list` NULL, and why). Returns an exit code. */
-static int report_generation(const struct checkpoint *c, int step, const char *number, json_t *list, bool ended, struct err *e)
+static int report_generation(const struct checkpoint *c, const struct driver *driver, int step, const char *number, json_t *list,
+			     bool ended, struct err *e)
 {
 	int seconds = ended ? CALL_LONG_S : CALL_BRIEFLY_S;
 	json_t *report = json_pack("{s:I}", "generation", (json_int_t)atoll(number)), *answer;
@@ -252,56 +288,101 @@ static int report_generation(const struct checkpoint *c, int step, const char *n
 	json_object_set_new(report, "path", json_string(path));
 	json_object_set_new(report, "version", json_string(ROTA_VERSION));
 	json_object_set_new(report, "ended", json_boolean(ended));
+	json_object_set_new(report, "driver",
+			    json_string(c->driver && strncmp(c->driver, "script:", 7) == 0 ? c->driver : "app"));
 	free(path);
 	answer = checkpoint_call(c->config, "complete", report, seconds, e);
 	crash_point(CRASH_checkpoint_complete);
 	const char *failed = json_string_value(json_object_get(answer, "failed"));
 	if (failed) {
 		err_set(e, "%s", failed);
-		folder_remove(step, number);
+		driver->discard(step, number);
 	}
 	bool good = answer && !failed;
 	if (good)
-		discard_listed(step, json_object_get(answer, "discard"));
+		discard_listed(driver, step, json_object_get(answer, "discard"));
 	json_decref(answer);
 	return good ? 0 : report_error(e);
 }
 
-/* Make a checkpoint of files. `reason`: why, NULL if a request of the database may say so. */
-static int make_checkpoint(const struct checkpoint *c, char *const *files, const char *reason, bool ended)
+/* Make a checkpoint: of files that the program has written, of what the driver saves (`saves`), or none, since it is known to `fail`.
+ * `reason`: why, NULL if a request of the database may say so. `ended`: the program has. */
+struct making {
+	char *const *files;
+	const char *reason, *fail;
+	bool saves, ended;
+};
+
+static json_t *make_files(const struct making *m, const struct driver_use *use, int step, const char *number, struct err *e)
+{
+	if (m->fail) {
+		err_set(e, "%s", m->fail);
+		return NULL;
+	}
+	return !m->saves || use->driver->checkpoint(use, e) ? make_generation(step, number, m->files, e) : NULL;
+}
+
+static int make_checkpoint(const struct checkpoint *c, const struct making *m)
 {
 	struct err e;
+	struct driver_use use;
 	char number[NAME_SIZE];
-	json_t *report = json_object();
-	if (reason)
-		json_object_set_new(report, "reason", json_string(reason));
-	int step = step_open(c, &e);
-	if (step < 0) {
-		json_decref(report);
+	int step = find_driver(c, &use, &e) ? step_open(c, &e) : -1;
+	if (step < 0)
 		return report_error(&e);
+	json_t *report = json_object();
+	if (m->reason)
+		json_object_set_new(report, "reason", json_string(m->reason));
+	json_t *taking = checkpoint_call(c->config, "take", report, m->ended ? CALL_LONG_S : CALL_BRIEFLY_S, &e);
+	int code = EXIT_WRONG;
+	if (taking) {
+		snprintf(number, sizeof number, "%lld", (long long)json_integer_value(json_object_get(taking, "generation")));
+		code = report_generation(c, use.driver, step, number, make_files(m, &use, step, number, &e), m->ended, &e);
+	} else {
+		report_error(&e);
 	}
-	json_t *taking = checkpoint_call(c->config, "take", report, ended ? CALL_LONG_S : CALL_BRIEFLY_S, &e);
-	snprintf(number, sizeof number, "%lld", (long long)json_integer_value(json_object_get(taking, "generation")));
-	int code = taking ? report_generation(c, step, number, make_generation(step, number, files, &e), ended, &e)
-			  : report_error(&e);
 	json_decref(taking);
 	close(step);
 	return code;
 }
 
-int checkpoint_done(const struct checkpoint *c, char *const *files)
+/* Returns the reason for which the program was signalled last, if the node itself had one; else NULL. */
+static const char *read_reason(const struct checkpoint *c, char text[NAME_SIZE])
 {
-	char reason[NAME_SIZE] = "";
 	int fd = open(c->asked, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? 0 : read(fd, reason, sizeof reason - 1);
+	ssize_t size = fd < 0 ? 0 : read(fd, text, NAME_SIZE - 1);
 	if (fd >= 0)
 		close(fd);
-	reason[size > 0 ? size : 0] = '\0';
-	return make_checkpoint(c, files, strcmp(reason, "interval") == 0 || strcmp(reason, "time_limit") == 0 ? reason : NULL,
-			       false);
+	text[size > 0 ? size : 0] = '\0';
+	return strcmp(text, "interval") == 0 || strcmp(text, "time_limit") == 0 ? text : NULL;
 }
 
-int checkpoint_end(const struct checkpoint *c, int again)
+int checkpoint_done(const struct checkpoint *c, char *const *files)
+{
+	char reason[NAME_SIZE];
+	return make_checkpoint(c, &(struct making){.files = files, .reason = read_reason(c, reason)});
+}
+
+int checkpoint_take(const struct checkpoint *c, const char *fail)
+{
+	char reason[NAME_SIZE], *none[] = {NULL};
+	struct err e;
+	int step = step_open(c, &e), code = EXIT_WRONG;
+	set_variables(c, NULL);
+	/* One at a time: the next request finds the row of this one. */
+	if (step < 0)
+		report_error(&e);
+	else if (flock(step, LOCK_EX | LOCK_NB) < 0)
+		fputs("rota-checkpoint: another checkpoint of the step is being taken\n", stderr);
+	else
+		code = make_checkpoint(
+			c, &(struct making){.files = none, .reason = read_reason(c, reason), .fail = fail, .saves = !fail});
+	if (step >= 0)
+		close(step);
+	return code;
+}
+
+int checkpoint_end(const struct checkpoint *c, bool again)
 {
 	struct err e;
 	char name[NAME_SIZE], *none[] = {NULL};
@@ -313,7 +394,7 @@ int checkpoint_end(const struct checkpoint *c, int again)
 	if (step >= 0)
 		close(step);
 	if (again)
-		return saved ? make_checkpoint(c, none, "exit", true) : 0;
+		return saved ? make_checkpoint(c, &(struct making){.files = none, .reason = "exit", .ended = true}) : 0;
 	json_decref(checkpoint_call(c->config, "over", json_object(), CALL_BRIEFLY_S, &e));
 	int above = folder_open(c->dir, &e);
 	bool removed = above >= 0 && folder_remove(above, variable("ROTA_STEP_LABEL"));
@@ -329,7 +410,7 @@ int checkpoint_verify(const char *path)
 	json_t *files = json_loadf(stdin, 0, NULL);
 	if (!json_is_array(files) || *path != '/')
 		err_set(&e, "the list of files is malformed");
-	else if (files_are_whole(path, files, &e)) {
+	else if (files_are_whole(&driver_app, path, files, &e)) {
 		json_decref(files);
 		return 0;
 	}

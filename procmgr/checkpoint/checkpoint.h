@@ -2,8 +2,11 @@
 #ifndef ROTA_CHECKPOINT_H
 #define ROTA_CHECKPOINT_H
 
+#include <stdbool.h>
+
 struct checkpoint {
 	const char *config; /* path of rota.conf */
+	const char *driver; /* --checkpoint: app, auto or script:NAME */
 	const char *dir;    /* folder for checkpoints (--checkpoint-dir), absolute */
 	const char *asked;  /* file in which the keeper says for what reason the program was signalled last */
 };
@@ -12,8 +15,10 @@ struct checkpoint {
 int checkpoint_start(const struct checkpoint *c, const char *program, char *const *argv);
 /* Make a checkpoint of files that the program has written: those named, or without names all in ROTA_CHECKPOINT_DIR. Returns an exit code. */
 int checkpoint_done(const struct checkpoint *c, char *const *files);
+/* Have the driver save the step; or report that nobody can, since `fail`. Returns an exit code. */
+int checkpoint_take(const struct checkpoint *c, const char *fail);
 /* After the program: keep what it has saved if it is to run `again`, remove all checkpoints otherwise. Returns an exit code. */
-int checkpoint_end(const struct checkpoint *c, int again);
+int checkpoint_end(const struct checkpoint *c, bool again);
 /* Compare the files of a checkpoint with the list on standard input, or remove them. `path`: the folder. Returns an exit code. */
 int checkpoint_verify(const char *path);
 int checkpoint_discard(const char *path);

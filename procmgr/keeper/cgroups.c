@@ -388,9 +388,9 @@ void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t 
 	cgroups_signal_listed(main_dir(f), key, signal, but, false);
 }
 
-void cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal)
+int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal)
 {
-	cgroups_signal_listed(main_dir(f), key, signal, 0, true);
+	return cgroups_signal_listed(main_dir(f), key, signal, 0, true);
 }
 
 bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread))
@@ -421,7 +421,7 @@ bool cgroups_kill(const struct cgroups *f, const char *key)
 	if (dir == f->v2_dir && cgroups_file_write(dir, key, "cgroup.kill", "1"))
 		return true;
 	cgroups_freeze(f, key, true); /* so that no process can fork meanwhile */
-	bool any = cgroups_signal_listed(dir, key, SIGKILL, 0, false);
+	bool any = cgroups_signal_listed(dir, key, SIGKILL, 0, false) > 0;
 	cgroups_freeze(f, key, false);
 	return any;
 }

@@ -49,33 +49,35 @@ static bool has_pid(const struct pids *pids, int pid)
 	return false;
 }
 
-/* Signal at most OPEN_MOST processes, so that few descriptors are open at a time. A process of another PID namespace is listed as
+/* Signal at most OPEN_MOST processes, so that few descriptors are open at a time. Returns how many. A process of another PID namespace is listed as
  * 0, which cannot be opened. */
-static void signal_some(const char *dir, const char *key, const int *list, int count, int signal, bool handlers)
+static int signal_some(const char *dir, const char *key, const int *list, int count, int signal, bool handlers)
 {
-	int fds[OPEN_MOST];
+	int fds[OPEN_MOST], signalled = 0;
 	for (int i = 0; i < count; i++)
 		fds[i] = list[i] > 0 ? pidfd_open(list[i], 0) : -1;
 	struct pids now = list_pids(dir, key);
 	for (int i = 0; i < count; i++) {
 		if (fds[i] >= 0 && has_pid(&now, list[i]) && (!handlers || handles_signal(list[i], signal)))
-			pidfd_send_signal(fds[i], signal, NULL, 0);
+			signalled += pidfd_send_signal(fds[i], signal, NULL, 0) == 0;
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
 	free(now.list);
+	return signalled;
 }
 
-bool cgroups_signal_listed(const char *dir, const char *key, int signal, pid_t but, bool handlers)
+int cgroups_signal_listed(const char *dir, const char *key, int signal, pid_t but, bool handlers)
 {
 	struct pids pids = list_pids(dir, key);
 	for (int i = 0; i < pids.count; i++)
 		if (pids.list[i] == but)
 			pids.list[i] = 0;
+	int signalled = 0;
 	for (int from = 0; from < pids.count; from += OPEN_MOST) {
 		int left = pids.count - from;
-		signal_some(dir, key, pids.list + from, left < OPEN_MOST ? left : OPEN_MOST, signal, handlers);
+		signalled += signal_some(dir, key, pids.list + from, left < OPEN_MOST ? left : OPEN_MOST, signal, handlers);
 	}
 	free(pids.list);
-	return pids.count > 0;
+	return handlers ? signalled : pids.count;
 }

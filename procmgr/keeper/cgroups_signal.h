@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Signal each process that the cgroup `key` in the folder `dir` lists now, except the process `but`. Returns true if there was a
- * process. `handlers`: signal only those that handle the signal. */
-bool cgroups_signal_listed(const char *dir, const char *key, int signal, pid_t but, bool handlers);
+/* Signal each process that the cgroup `key` in the folder `dir` lists now, except the process `but`. Returns the number of
+ * processes. `handlers`: signal and count only those that handle the signal. */
+int cgroups_signal_listed(const char *dir, const char *key, int signal, pid_t but, bool handlers);
 
 #endif

@@ -133,12 +133,12 @@ static bool is_descendant(pid_t pid, descendants_root *root, void *arg)
 static void send_signal(const struct descendants_process *p, void *arg)
 {
 	struct signalled *s = arg;
-	s->count++;
+	s->count += !s->handlers;
 	int fd = s->signal && p->pid != s->but ? pidfd_open(p->pid, 0) : -1;
 	if (fd < 0)
 		return;
 	if (is_descendant(p->pid, s->root, s->arg) && (!s->handlers || handles_signal(p->pid, s->signal)))
-		pidfd_send_signal(fd, s->signal, NULL, 0);
+		s->count += pidfd_send_signal(fd, s->signal, NULL, 0) == 0 && s->handlers;
 	close(fd);
 }
 
@@ -149,10 +149,11 @@ int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal
 	return s.count;
 }
 
-void descendants_signal_handlers(descendants_root *root, void *arg, uid_t only, int signal)
+int descendants_signal_handlers(descendants_root *root, void *arg, uid_t only, int signal)
 {
 	struct signalled s = {root, arg, signal, 0, 0, true};
 	descendants_each(root, arg, only, send_signal, &s);
+	return s.count;
 }
 
 /* Stop the processes with SIGSTOP first, until no new process appears. Then kill them. */

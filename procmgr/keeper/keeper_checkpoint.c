@@ -51,9 +51,10 @@ static char **make_argv(const struct keeper *k, const char *command, const char 
 	int count = 0, more = 0;
 	while (argv[more])
 		more++;
-	char **all = xcalloc((size_t)more + 7, sizeof *all);
+	char **all = xcalloc((size_t)more + 8, sizeof *all);
 	all[count++] = k->checkpoint->program;
 	all[count++] = (char *)k->job->conf->path;
+	all[count++] = (char *)k->order->spec.checkpoint;
 	all[count++] = (char *)k->order->spec.checkpoint_dir;
 	all[count++] = k->checkpoint->asked;
 	all[count++] = (char *)command;
@@ -87,10 +88,53 @@ static bool write_reason(const struct keeper *k, const char *reason)
 	return written;
 }
 
+/* Prepare to start rota-checkpoint with a command, apart from the tasks. Free argv and environment of `start` after it. */
+static void prepare_start(const struct keeper *k, const char *command, const char *word, struct task_start *start)
+{
+	char *argv[] = {(char *)word, NULL};
+	struct task_facts facts = {k->order, &k->owner,	  k->job->conf->instance_name, k->tag, -1, k->node_file, NULL,
+				   NULL,     k->delivered};
+	start->argv = make_argv(k, command, NULL, argv);
+	start->path = start->argv[0];
+	start->environment = task_environment(k->environment->bytes, k->environment->size, &facts);
+	keeper_place_process(k, start);
+}
+
+static void free_start(struct task_start *start)
+{
+	task_environment_free((char **)start->environment);
+	free((void *)start->argv);
+}
+
+/* Start rota-checkpoint beside the tasks: to save the step by its driver, or to report why nobody can (`fail`). It is reaped as any orphan of
+ * the step. */
+static void take_beside(struct keeper *k, const char *fail)
+{
+	struct err e;
+	struct task_start start = {0};
+	int report;
+	bool in_use;
+	prepare_start(k, "take", fail, &start);
+	pid_t pid = task_start(&start, &report, &in_use, &e);
+	if (pid < 0)
+		log_warning("attempt %s: could not start rota-checkpoint: %s", k->name, e.message);
+	else
+		close(report);
+	if (pid > 0 && in_use)
+		k->has_slow_start = true; /* it still reads this memory */
+	else
+		free_start(&start);
+}
+
 void keeper_checkpoint_ask(struct keeper *k, const char *reason)
 {
-	if (k->checkpoint && k->live > 0 && !*k->cause && write_reason(k, reason))
-		keeper_sweep_signal_handlers(k, k->order->spec.checkpoint_signal);
+	bool saves_itself = k->checkpoint && strncmp(k->order->spec.checkpoint, "script:", 7) != 0;
+	if (!k->checkpoint || k->live == 0 || *k->cause || !write_reason(k, reason))
+		return;
+	if (!saves_itself)
+		take_beside(k, NULL);
+	else if (keeper_sweep_signal_handlers(k, k->order->spec.checkpoint_signal) == 0 && strcmp(reason, "interval") != 0)
+		take_beside(k, "no process of the step handles the signal (--checkpoint-signal), so none can save itself");
 }
 
 /* Returns when the program is to be asked ahead of the time limit; 0: never, or it was. */
@@ -129,14 +173,9 @@ void keeper_checkpoint_end(struct keeper *k)
 	bool well = k->exit_code == 0 && !*k->cause, again = k->exit_code == EXIT_AGAIN;
 	if (!k->checkpoint || k->task_count == 0 || k->failure != KEEPER_FAILURE_NONE || k->signal != 0 || !(well || again))
 		return;
-	char *argv[] = {(char *)(again ? "again" : "well"), NULL}, **all = make_argv(k, "end", NULL, argv);
-	struct task_facts facts = {k->order, &k->owner,	  k->job->conf->instance_name, k->tag, -1, k->node_file, NULL,
-				   NULL,     k->delivered};
-	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
-	struct task_start start = {.path = all[0], .argv = all, .environment = environment};
-	keeper_place_process(k, &start);
+	struct task_start start = {0};
+	prepare_start(k, "end", again ? "again" : "well", &start);
 	if (!keeper_hook_unrecorded(k, &start))
 		log_info("attempt %s: rota-checkpoint failed after its tasks", k->name);
-	task_environment_free(environment);
-	free(all);
+	free_start(&start);
 }

@@ -139,7 +139,7 @@ begin
 	update checkpoint c
 	set state = 'complete', complete_at = clock_timestamp(), taking_at = coalesce(c.taking_at, clock_timestamp()), failed_at = null,
 		message = null, node = p_request ->> 'node', path = p_request ->> 'path',
-		driver_version = left(p_request ->> 'version', 100), files = jsonb_array_length(p_request -> 'files'), bytes = v_bytes
+		driver = coalesce(left(p_request ->> 'driver', 100), c.driver), driver_version = left(p_request ->> 'version', 100), files = jsonb_array_length(p_request -> 'files'), bytes = v_bytes
 	where c.job_id = p_one.job_id and c.step_id = p_one.step_id and c.generation = p_one.generation;
 	-- Whoever asked for one that came too late has seen it fail, and has decided by that.
 	if p_one.state in ('asked', 'taking') then

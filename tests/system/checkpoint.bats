@@ -5,7 +5,10 @@ load helper
 
 setup_file() {
 	export EVE=rbck$$
-	instance_up 2 --set node.grace=2 || return 1
+	export DRIVERS
+	DRIVERS=$(mktemp -d "${TMPDIR:-/tmp}/rota-drivers.XXXXXX")
+	site_drivers
+	instance_up 2 --set node.grace=2 --set node.checkpoint_folder="$DRIVERS" || return 1
 	rota admin setting change requeue_delay_s --value=0
 	rota admin setting change checkpoint_pace_s --value=0
 	export EXPECTED
@@ -15,6 +18,7 @@ setup_file() {
 teardown_file() {
 	local status=0
 	instance_down || status=1
+	rm -rf -- "$DRIVERS"
 	! id "$EVE" >/dev/null 2>&1 || users_remove "$EVE" || status=1
 	return "$status"
 }
@@ -22,6 +26,17 @@ teardown_file() {
 setup() {
 	cd "$BATS_TEST_TMPDIR"
 	chmod 755 .
+}
+
+# site_drivers: drivers of the site. copy: of programs that keep what they have done in a file done. broken: it cannot save. half: it has no
+# program restart.
+site_drivers() {
+	mkdir "$DRIVERS"/{copy,broken,half}
+	printf '#!/bin/sh\necho "start $(id -u)" >>calls\nexec "$@"\n' | tee "$DRIVERS"/{copy,broken,half}/start >/dev/null
+	printf '#!/bin/sh\necho "checkpoint $(id -u)" >>calls\ncp done "$ROTA_CHECKPOINT_DIR"\n' | tee "$DRIVERS"/{copy,half}/checkpoint >/dev/null
+	printf '#!/bin/sh\nexit 7\n' >"$DRIVERS/broken/checkpoint"
+	printf '#!/bin/sh\necho "restart $(id -u)" >>calls\ncp "$ROTA_RESTART_DIR/done" done\nexec "$@"\n' | tee "$DRIVERS"/{copy,broken}/restart >/dev/null
+	chmod -R 755 "$DRIVERS"
 }
 
 # What the worker finds without a disturbance: 600 turns of a generator.
@@ -307,4 +322,58 @@ three_handle() {
 	done
 	run -0 rota wait "${jobs[@]}"
 	for name in c python shell; do [ "$(cat "out.$name")" = "$sum" ]; done
+}
+
+@test "a driver of the site saves a program that cannot save itself, as its owner" {
+	need_root
+	id "$EVE" >/dev/null 2>&1 || users_add "$EVE"
+	folders_add "$EVE"
+	cd "$ROTA_TEST_DIR/$EVE"
+	cat >plain.sh <<-'END'
+		#!/bin/sh
+		i=$(cat done 2>/dev/null || echo 0)
+		echo "$ROTA_ATTEMPT $i" >>starts
+		while [ "$i" -lt 9 ]; do
+			i=$((i + 1))
+			echo "$i" >next && mv next done
+			until [ "$i" != 5 ] || [ -e go ]; do sleep 0.05; done
+		done
+		echo "$i $1" >result
+	END
+	job=$(as "$EVE" rota submit --parsable --checkpoint=script:copy plain.sh word)
+	eventually eval '[ "$(cat done 2>/dev/null)" = 5 ]'
+	run -0 as "$EVE" rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	echo 3 >done # what the program has written since is replaced
+	touch go
+	run -0 as "$EVE" rota restart "$job"
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "9 word" ]
+	[ "$(cat starts)" = "1 0
+2 5" ]
+	[ "$(cat calls)" = "start $(id -u "$EVE")
+checkpoint $(id -u "$EVE")
+restart $(id -u "$EVE")" ]
+	[ "$(sql "select string_agg(distinct driver, ',') from acct.checkpoint where job_id = $job")" = script:copy ]
+}
+
+@test "a driver that cannot save, or is not there, says so; so does a program that handles no signal" {
+	printf '#!/bin/sh\nuntil [ -e go ]; do sleep 0.05; done\n' >idle.sh
+	for driver in broken half none; do
+		rota submit --parsable --checkpoint="script:$driver" --output="out.$driver" idle.sh >"job.$driver"
+	done
+	job=$(rota submit --parsable --checkpoint=auto --output=out.auto idle.sh)
+	runs() { [ "$(rota show --json "$1" | jq -r .jobs[0].state)" = running ]; }
+	eventually runs "$(cat job.broken)"
+	eventually runs "$job"
+	run -1 rota checkpoint "$(cat job.broken)" --end --wait
+	[[ $output = *"driver script:broken: its program checkpoint ended with exit code 7"* ]]
+	# Its shell may not have begun when it is asked the first time, and would be seen as any other program.
+	run -1 rota checkpoint "$job" --wait
+	[[ $output = *"no process of the step handles the signal"* ]]
+	touch go
+	run -0 rota wait "$(cat job.broken)" "$job"
+	run -1 rota wait "$(cat job.half)" "$(cat job.none)"
+	grep -q 'could not execute ".*/half/restart"' out.half
+	grep -q 'could not execute ".*/none/start"' out.none
 }

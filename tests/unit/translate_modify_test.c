@@ -52,7 +52,9 @@ static void modify_facts(void **state)
 {
 	static const struct fact facts[] = {
 		{FULL, {"--time=2:00:00"}, {{"step/time_limit_s", "7200"}}},
-		{BASH "true\n", {"--checkpoint=app", "--checkpoint-keep=3"}, {{"step/checkpoint", "{\"driver\":\"app\",\"keep\":3}"}}},
+		{BASH "true\n",
+		 {"--checkpoint=app", "--checkpoint-keep=3"},
+		 {{"step/checkpoint", "{\"driver\":\"app\",\"keep\":3}"}}},
 		{BASH "#ROTA --checkpoint=app\n", {"--checkpoint=no"}, {{"step/checkpoint", "null"}}},
 		{FULL, {"-t", "0"}, {{"step/time_limit_s", "0"}}},
 		{FULL, {"--nodes=4"}, {{"step/ntasks", "16"}}},
