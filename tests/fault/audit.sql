@@ -343,7 +343,21 @@ violation (what, who, detail) as (
 	union all
 	select 'usage figures are not what was held', u.figures, concat_ws(' ', u.key, u.added_up, u.raw)
 	from acct.usage_audit('2000-01-01', '2100-01-01') u where :live = 0
+	union all
+	select 'checkpoint without its files', internal.step_label(c.job_id, c.step_id), format('generation %s has %s of %s files', c.generation, f.files, c.files)
+	from checkpoint c
+	cross join lateral (select count(*) as files, sum(x.bytes) as bytes from checkpoint_file x
+		where x.job_id = c.job_id and x.step_id = c.step_id and x.generation = c.generation) f
+	where c.complete_at is not null and (f.files, f.bytes) is distinct from (c.files, c.bytes)
+	union all
+	select 'start from a checkpoint that was not complete', internal.step_label(s.job_id, s.step_id), format('attempt %s from %s', s.attempt, s.generation)
+	from checkpoint_start s
+	where s.started_at is not null and s.generation > 0 and not exists (select from checkpoint c
+		where c.job_id = s.job_id and c.step_id = s.step_id and c.generation = s.generation and c.attempt < s.attempt and c.complete_at <= s.started_at)
 	-- From here on: what holds when there is nothing left to do.
+	union all
+	select 'not over: checkpoint', internal.step_label(c.job_id, c.step_id), format('generation %s is %s', c.generation, c.state)
+	from checkpoint c where :live = 0 and c.state in ('asked', 'taking')
 	union all
 	select 'not over: hook', internal.step_label(h.job_id, h.step_id), format('%s of attempt %s', h.hook, h.attempt)
 	from hook_pending h where :live = 0

@@ -101,7 +101,7 @@ class Instance:
             settings |= {"hooks.burst_buffer": f"{self.folder}/burst_buffer.lua", "hooks.poll_interval": 1}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
-        for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("flap_count", "0")):
+        for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("checkpoint_pace_s", "0"), ("flap_count", "0")):
             self.must(name, self.rota("admin", "setting", "change", name, f"--value={values}"))
         self.must("licence", self.rota("admin", "license", "create", "solver", "--total=3"))
         self.must("gres", self.rota("admin", "node", "change", "n1", "--gres=gpu:2"))

@@ -143,6 +143,23 @@ sealed() {
 }
 during sealed
 """),
+    ("saved", 4, """#ROTA --checkpoint=app --checkpoint-interval=0:01 --checkpoint-dir=@FOLDER@/stage/checkpoints
+saved() {
+	local turn=0 asked=
+	[ -z "$ROTA_RESTART" ] || turn=$(cat "$ROTA_RESTART_DIR/turn") || exit 98
+	trap 'asked=1' USR1
+	while [ "$turn" -lt 40 ]; do
+		sleep 0.1
+		turn=$((turn + 1))
+		[ -n "$asked" ] || [ "$turn" = 20 ] || continue
+		asked=
+		echo "$turn" >"$ROTA_CHECKPOINT_DIR/turn"
+		[ "$turn" != 20 ] || return 85
+		rota checkpoint --done 2>/dev/null # where the database is away, there is no checkpoint
+	done
+}
+during saved
+"""),
     ("probe", 0, "work 0.1\n"),
 )
 

@@ -140,7 +140,7 @@ def judge_attempts(verdict, instance, ledger):
         if not task:
             continue
         key = (label, int(attempt), int(task))
-        if key not in ledger.begins and code != "-1":
+        if key not in ledger.begins and code not in ("-1", "85"):  # 85: rota-checkpoint did not start its program
             verdict.lost.append(f"{name(key)} is said to have ended with {code} ({state}, {cause}), and never began")
         elif key not in ledger.ends and code != "-1":
             verdict.lost.append(f"{name(key)} is said to have ended with {code} ({state}, {cause}), and did not get so far")
