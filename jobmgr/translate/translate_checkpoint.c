@@ -13,6 +13,7 @@
 
 enum { KEEP_DEFAULT = 2 };
 
+/* Returns the driver that a step asks for; NULL without one. */
 static const char *checkpoint_driver(const struct translation *t, const struct translate_step *s)
 {
 	const char *driver = json_string_value(translate_value(t, s, OPTION_ID_CHECKPOINT));
@@ -36,7 +37,7 @@ void translate_checkpoint_check(struct translation *t, const struct translate_st
 	for (size_t i = 0; !has_driver && !t->modifies && i < sizeof others / sizeof *others; i++) {
 		const struct translate_setting *set = translate_find_setting(t, s, others[i], NULL);
 		char option[64] = "--";
-		if (!set || !set->value)
+		if (!translate_value(t, s, others[i]))
 			continue;
 		translate_refuse(t, set->line, strcat(option, option_row(others[i])->name), "the step is not checkpointed");
 		translate_hint(t, "add --checkpoint=app");

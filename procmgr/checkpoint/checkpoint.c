@@ -322,14 +322,23 @@ static json_t *make_files(const struct making *m, const struct driver_use *use, 
 	return !m->saves || use->driver->checkpoint(use, e) ? make_generation(step, number, m->files, e) : NULL;
 }
 
+/* One checkpoint of a step is made at a time. A program's own one waits for its turn; that of the driver is left out. */
+static bool lock_step(int step, bool at_once, struct err *e)
+{
+	return flock(step, LOCK_EX | (at_once ? LOCK_NB : 0)) == 0 || err_sys(e, "another checkpoint of the step is being made");
+}
+
 static int make_checkpoint(const struct checkpoint *c, const struct making *m)
 {
 	struct err e;
 	struct driver_use use;
 	char number[NAME_SIZE];
 	int step = find_driver(c, &use, &e) ? step_open(c, &e) : -1;
-	if (step < 0)
+	if (step < 0 || !lock_step(step, m->saves || m->fail, &e)) {
+		if (step >= 0)
+			close(step);
 		return report_error(&e);
+	}
 	json_t *report = json_object();
 	if (m->reason)
 		json_object_set_new(report, "reason", json_string(m->reason));
@@ -366,20 +375,9 @@ int checkpoint_done(const struct checkpoint *c, char *const *files)
 int checkpoint_take(const struct checkpoint *c, const char *fail)
 {
 	char reason[NAME_SIZE], *none[] = {NULL};
-	struct err e;
-	int step = step_open(c, &e), code = EXIT_WRONG;
 	set_variables(c, NULL);
-	/* One at a time: the next request finds the row of this one. */
-	if (step < 0)
-		report_error(&e);
-	else if (flock(step, LOCK_EX | LOCK_NB) < 0)
-		fputs("rota-checkpoint: another checkpoint of the step is being taken\n", stderr);
-	else
-		code = make_checkpoint(
-			c, &(struct making){.files = none, .reason = read_reason(c, reason), .fail = fail, .saves = !fail});
-	if (step >= 0)
-		close(step);
-	return code;
+	return make_checkpoint(c,
+			       &(struct making){.files = none, .reason = read_reason(c, reason), .fail = fail, .saves = !fail});
 }
 
 int checkpoint_end(const struct checkpoint *c, bool again)

@@ -177,7 +177,7 @@ begin
 	end if;
 	if v_step.job_id is null then
 		raise exception 'job % has no such step of yours with --checkpoint', coalesce(v_job::text, '') using errcode = 'RT404';
-	elsif v_step.attempt is distinct from v_attempt or v_step.ended_at is not null then
+	elsif v_step.attempt is distinct from v_attempt or v_step.ended_at is not null or v_step.state = 'pending' then
 		raise exception 'attempt % of %.% is over', coalesce(v_attempt::text, ''), v_job, v_step.step_id using errcode = 'RT409',
 			hint = 'A later attempt goes on from the latest complete checkpoint.';
 	end if;

@@ -92,9 +92,12 @@ begin
 	from internal.job_target(p_uid, p_user, p_request, true) t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.checkpoint is not null;
+	if v_step.is_array and internal.request_int(p_request, 'generation') is not null then
+		raise exception 'each element of an array has checkpoints of its own' using errcode = 'RT422', hint = 'Name one element, as 812.draw[7].';
+	end if;
 	return v_step;
 end $$;
-comment on function internal.checkpoint_chosen(int, text, jsonb) is 'The one step with checkpoints that a request names. RT422: none, or several.';
+comment on function internal.checkpoint_chosen(int, text, jsonb) is 'The one step with checkpoints that a request names. RT422: none, or several, or a generation of an array.';
 
 create function api.checkpoint_discard(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

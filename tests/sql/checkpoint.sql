@@ -77,6 +77,9 @@ select is(t.refused(format('select t.says(%L, %L, %L, %L)', :'j' || '.a', 'over'
 select is(t.refused(format('select t.says(%L, %L, %L)', :'j' || '.a', 'take', '{"attempt": 1}')), 'RT409', 'an earlier attempt saves nothing');
 select is(t.refused(format('select t.says(%L, %L, %L)', :'j' || '.a', 'complete', '{"generation": 2}')), 'RT404', 'nor does one complete the checkpoint of another');
 select is(t.refused(format('select t.says(%L, %L)', :'none' || '.a', 'begin')), 'RT404', 'a step without checkpoints');
+select t.job_with('alice') as w \gset
+select t.start(:'w' || '.a', '{4}'), t.run(:'w' || '.a'), t.finish(:'w' || '.a', '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}') \g /dev/null
+select is(t.state(:'w' || '.a') || ' ' || t.refused(format('select t.says(%L, %L)', :'w' || '.a', 'take')), 'pending RT409', 'what is left of an attempt that was lost saves nothing either');
 select is(t.refused(format('select t.says(%L, %L)', :'j' || '.a', 'dance')), 'RT422', 'no such report');
 select is(t.refused(format('select t.says(%L, %L, %L)', :'j' || '.a', 'take', '{"reason": "preempt"}')), 'RT422', 'a program does not say that it is preempted');
 select t.says(:'j' || '.a', 'take') ->> 'generation' as g \gset
@@ -173,6 +176,15 @@ select is(t.lists('alice', t.request(:'v')), format('%s.a 1 discarded', :v), 'as
 select t.save(:'v' || '.a'), t.fail(:'v' || '.a'), api.job_restart(t.uid('alice'), 'alice', t.request(:'v')), t.later(), t.start(:'v' || '.a', '{2}'), t.run(:'v' || '.a'), t.says(:'v' || '.a', 'begin') \g /dev/null
 select is(t.refused(format('select api.checkpoint_discard(t.uid(%L), %L, t.request(%L))', 'alice', 'alice', :'v')), 'RT409', 'not what a running attempt reads');
 select is((select count(*) from acct.checkpoint where job_id = :v and elapsed_s >= 0 and saved_s is not null), 2::bigint, 'the accounting has them');
+
+-- Elements of arrays
+select t.job_with('alice', '{"driver": "app", "keep": 2}', '{"array": {"indices": [[0,3,1]], "size": 4}}') as r \gset
+select t.start(:'r' || '.a', '{3}', '{"position": 0}'), t.start(:'r' || '.a', '{4}', '{"position": 1}'), t.run(:'r' || '.a[0]'), t.run(:'r' || '.a[1]') \g /dev/null
+select is(t.asked('alice', :'r' || '.a[1]'), format('%s.a[1] checkpoint 1 is asked for false', :r), 'one element');
+select t.save(:'r' || '.a[1]') \g /dev/null
+select is(t.lists('alice', t.request(:'r')), format('%s.a[1] 1 complete', :r), 'has a checkpoint of its own');
+select is(t.asked('alice', :'r'), format('%s.a not changed: it is not running (running) false, %1$s.a[0] checkpoint 1 is asked for false, %1$s.a[1] checkpoint 2 is asked for false', :r), 'all that run');
+select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L, %L))', 'alice', 'alice', :'r' || '.a', '{"generation": 1}')), 'RT422', 'a generation is that of one element');
 
 select is((select count(*) from t.wrong()), 0::bigint, 'everything adds up');
 select * from finish();

@@ -254,11 +254,12 @@ moved" ]
 	run -1 as "$EVE" rota checkpoint discard "$job"
 	run -1 as "$EVE" rota restart "$job"
 	# A report about the step, as rota-checkpoint makes it; and the folder of another user as one's own.
-	run -85 as "$EVE" env ROTA_JOB_ID="$job" ROTA_STEP_ID=0 ROTA_ATTEMPT=1 ROTA_NODE=n1 ROTA_STEP_LABEL=x rota-checkpoint "$ROTA_HOME/etc/rota.conf" /tmp/x asked start /bin/true true
+	run -85 as "$EVE" env ROTA_JOB_ID="$job" ROTA_STEP_ID=0 ROTA_ATTEMPT=1 ROTA_NODE=n1 ROTA_STEP_LABEL=x \
+		rota-checkpoint "$ROTA_HOME/etc/rota.conf" app /tmp/x asked start /bin/true true
 	[[ $output = *"no such step of yours"* ]]
 	mkdir -m 777 shared
 	as "$EVE" mkdir -m 777 "shared/$job.x"
-	run -1 env ROTA_JOB_ID="$job" ROTA_STEP_ID=0 ROTA_ATTEMPT=1 ROTA_NODE=n1 ROTA_CONFIG="$ROTA_HOME/etc/rota.conf" ROTA_CHECKPOINT=/none \
+	run -1 env ROTA_JOB_ID="$job" ROTA_STEP_ID=0 ROTA_ATTEMPT=1 ROTA_NODE=n1 ROTA_CONFIG="$ROTA_HOME/etc/rota.conf" ROTA_CHECKPOINT=/none ROTA_CHECKPOINT_DRIVER=app \
 		ROTA_STEP_LABEL="$job.x" ROTA_CHECKPOINT_DIR="$PWD/shared/$job.x/next.1" rota-checkpoint done
 	[[ $output = *"is not yours, or others may write to it"* ]]
 	[ "$(rows)" = "1 complete user" ]
@@ -273,32 +274,31 @@ block() {
 
 # three_handle: three processes in this folder handle SIGUSR1.
 three_handle() {
-	local process mask count=0
-	for process in /proc/[0-9]*; do
-		[ "$(readlink "$process/cwd")" = "$PWD" ] || continue
-		mask=$(sed -n 's/^SigCgt:\t//p' "$process/status") || continue
+	local folder mask count=0
+	while read -r folder; do
+		mask=$(sed -n 's/^SigCgt:\t//p' "${folder%cwd}status" 2>/dev/null) || continue
 		[ -z "$mask" ] || count=$((count + (0x$mask >> 9 & 1)))
-	done 2>/dev/null
+	done < <(find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$PWD" 2>/dev/null)
 	[ "$count" -ge 3 ]
 }
 
 @test "the programs of the manual save themselves and go on" {
-	local name sum=$((600 * 599 / 2)) jobs=()
+	local name sum=$((100 * 99 / 2)) jobs=()
 	block c >sample.c
 	block python >sample.py
 	block sh >sample.sh
-	# What they do: each turn is its number; turn 300 waits for a file go, turn 400 for a file on.
+	# What they do: each turn is its number; turn 50 waits for a file go, turn 60 for a file on.
 	cat >work.c <<-'END'
 		#include <unistd.h>
 		long work(long turn)
 		{
-			while ((turn == 300 && access("go", F_OK) != 0) || (turn == 400 && access("on", F_OK) != 0))
+			while ((turn == 50 && access("go", F_OK) != 0) || (turn == 60 && access("on", F_OK) != 0))
 				usleep(50000);
 			return turn;
 		}
 	END
-	printf 'import os, time\ndef work(turn):\n    while turn == 300 and not os.path.exists("go") or turn == 400 and not os.path.exists("on"):\n        time.sleep(0.05)\n    return turn\n' >work.py
-	printf '#!/bin/sh\nuntil [ "$1" != 300 ] || [ -e go ]; do sleep 0.05; done\nuntil [ "$1" != 400 ] || [ -e on ]; do sleep 0.05; done\necho "$1"\n' >work
+	printf 'import os, time\ndef work(turn):\n    while turn == 50 and not os.path.exists("go") or turn == 60 and not os.path.exists("on"):\n        time.sleep(0.05)\n    return turn\n' >work.py
+	printf '#!/bin/sh\nuntil [ "$1" != 50 ] || [ -e go ]; do sleep 0.05; done\nuntil [ "$1" != 60 ] || [ -e on ]; do sleep 0.05; done\necho "$1"\n' >work
 	chmod 755 work
 	cc -std=gnu17 -Wall -Wextra -Werror sample.c work.c -o sample
 	printf '#!/bin/sh\nexec ./sample\n' >c.sh

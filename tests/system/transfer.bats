@@ -93,6 +93,13 @@ scratch_of() {
 	[[ $output == *"1 step, 0 edges"* ]]
 }
 
+@test "the steps that make transfers have no checkpoints" {
+	script '#ROTA --checkpoint=app --hold' '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/' true
+	job=$(rota submit --parsable job.sh)
+	[ "$(rota show --json "$job" | jq -c '[.jobs[0].steps[] | select(.checkpoint) | .name]')" = '["script"]' ]
+	rota cancel "$job"
+}
+
 @test "data comes before the steps, goes after them, and the folder of the job is dropped" {
 	script '#ROTA stage-in archive/ -> $ROTA_SCRATCH/in/ --mode=rsync --checksum' \
 		'#ROTA stage-out $ROTA_SCRATCH/out/ -> results/' \
