@@ -20,7 +20,9 @@ comment on column acct.preempted.qos is 'Quality of service of the job.';
 comment on column acct.preempted.partition is 'Partition of the step.';
 comment on column acct.preempted.by_job_id is 'Job for which it was ended.';
 comment on column acct.preempted.by_step_id is 'Step for which it was ended; of an array, its head.';
-comment on column acct.preempted.mode is 'requeue: its step was to run again; cancel: its step was to end.';
+comment on column acct.preempted.mode is 
+	'requeue: its step was to run again; checkpoint: it was to be saved first; cancel: its step was to end; spared: it was to be saved, was not '
+	'in time, and runs on.';
 comment on column acct.preempted.at is 'When it was decided.';
 comment on column acct.preempted.lost_cpu_s is 'CPU seconds of work that were lost.';
 comment on column acct.preempted.ended_at is 'When it had ended on all of its nodes; null: it is live.';

@@ -99,7 +99,9 @@ begin
 		where s.job_id = p_done.job_id and s.step_id = p_done.step_id and s.attempt = p_done.attempt and s.ended_at is null
 			and s.end_wanted is null;
 		if found and not p_ended then
-			perform internal.attempt_order('kill', p_done.job_id, p_done.step_id, '{"cause": "checkpoint"}');
+			perform internal.attempt_order('kill', p_done.job_id, p_done.step_id, jsonb_build_object('cause', case
+				when p_done.reason = 'preempt' then 'preempted' when p_done.reason in ('evacuate', 'move') then 'evacuated'
+				else 'checkpoint' end));
 		end if;
 	end if;
 end $$;
@@ -112,6 +114,11 @@ begin
 	update checkpoint c set state = 'failed', failed_at = clock_timestamp(), message = p_message
 	where c.job_id = p_failed.job_id and c.step_id = p_failed.step_id and c.generation = p_failed.generation
 		and c.state not in ('failed', 'discarded');
+	if found and p_failed.reason in ('preempt', 'evacuate', 'move') and exists (select from attempt t where t.job_id = p_failed.job_id
+		and t.step_id = p_failed.step_id and t.attempt = p_failed.attempt and t.ended_at is null and t.outcome is null) then
+		perform internal.preempt_unsaved(p_failed) where p_failed.reason = 'preempt';
+		perform internal.evacuation_unsaved(p_failed) where p_failed.reason <> 'preempt';
+	end if;
 	notify rota_schedule;
 	notify rota_event;
 end $$;

@@ -18,7 +18,7 @@ begin
 			p.max_time_s,
 		'default_time_s', p.default_time_s, 'max_nodes', p.max_nodes, 'default_mem_per_cpu_mb', p.default_mem_per_cpu_mb,
 			'sample_s', p.sample_s, 'idle_timeout_s', p.idle_timeout_s, 'credentials', p.credentials, 'keep_idle', p.keep_idle,
-			'tier', p.tier, 'preempt', p.preempt, 'preempt_after_s', p.preempt_after_s, 'preempt_grace_s', p.preempt_grace_s,
+			'tier', p.tier, 'preempt', p.preempt, 'preempt_otherwise', p.preempt_otherwise, 'preempt_after_s', p.preempt_after_s, 'preempt_grace_s', p.preempt_grace_s,
 		'nodes', coalesce(n.names, '[]'), 'cpus', coalesce(n.cpus, 0), 'cpus_used', coalesce(n.used, 0),
 		'allow_users', p.allow_users, 'allow_groups', p.allow_groups, 'allow_accounts', p.allow_accounts,
 		'pending', coalesce(l.pending, 0), 'running', coalesce(l.running, 0)) order by p.priority desc, p.partition),

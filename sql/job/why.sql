@@ -213,14 +213,15 @@ begin
 			cross join lateral jsonb_array_elements(c.shares) x
 			where c.job_id = p_step.job_id and c.step_id = p_step.step_id) n
 		where n.nodes > 0;
-	elsif p_step.end_wanted in ('requeue', 'preempt') then
+	elsif p_state not in ('pending', 'completed') and p_step.ended_at is null then
 		return query
 		select internal.why_row('preempted', format('is being ended to make room for %s, and %s',
 			internal.step_label(e.by_job_id, e.by_step_id),
-			case e.mode when 'requeue' then 'will be queued again' else 'will not run again' end),
+			case e.mode when 'requeue' then 'will be queued again' when 'checkpoint' then 'will go on from a checkpoint'
+				else 'will not run again' end),
 			internal.step_label(e.by_job_id, e.by_step_id), null)
 		from preempted e
-		where e.job_id = p_step.job_id and e.step_id = p_step.step_id and e.attempt = p_step.attempt;
+		where e.job_id = p_step.job_id and e.step_id = p_step.step_id and e.attempt = p_step.attempt and e.mode <> 'spared';
 	end if;
 end $$;
 comment on function internal.why_preempt(rota.step, text) is

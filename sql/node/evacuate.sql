@@ -19,6 +19,7 @@ begin
 		-- What was sent ahead of time has not begun.
 		when a.started_at is null then 'move'
 		when cardinality(t.node_ids) > 1 and p_parallel <> 'move' then p_parallel
+		when r.checkpoint is not null and s.state = 'running' then 'checkpoint'
 		when p_no_checkpoint = 'requeue' and r.requeue then 'move'
 		when p_no_checkpoint = 'cancel' then 'cancel'
 		else 'wait' end
@@ -41,10 +42,13 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.step_move(p_actor, array[(p_move.job_id, p_move.step_id, 'modify', null, 'evacuated', null, null,
 		format('%s: evacuation %s', case p_move.action when 'cancel' then 'cancelled' else 'moved to other nodes' end, p_evacuation))::internal.move]);
-	update step s set end_wanted = case p_move.action when 'cancel' then 'cancel' else 'requeue' end
-	where s.job_id = p_move.job_id and s.step_id = p_move.step_id;
 	perform internal.preempt_withdraw(p_move.job_id, p_move.step_id);
-	perform internal.attempt_order('kill', p_move.job_id, p_move.step_id, '{"cause": "evacuated"}');
+	if p_move.action <> 'checkpoint' or internal.checkpoint_ask(p_move.job_id, p_move.step_id, 'evacuate', p_actor,
+		'evacuation ' || p_evacuation, 'requeue') is null then
+		update step s set end_wanted = case p_move.action when 'cancel' then 'cancel' else 'requeue' end
+		where s.job_id = p_move.job_id and s.step_id = p_move.step_id;
+		perform internal.attempt_order('kill', p_move.job_id, p_move.step_id, '{"cause": "evacuated"}');
+	end if;
 	update evacuation_move m set state = 'ending', asked_at = clock_timestamp()
 	where (m.evacuation_id, m.job_id, m.step_id, m.attempt) = (p_evacuation, p_move.job_id, p_move.step_id, p_move.attempt);
 end $$;
@@ -60,7 +64,8 @@ begin
 		from evacuation_move m
 		join step s on s.job_id = m.job_id and s.step_id = m.step_id and s.attempt = m.attempt and s.end_wanted is null
 			and s.ended_at is null and s.state not in ('pending', 'ending')
-		where m.evacuation_id = p_evacuation and m.state = 'waiting' and m.action in ('move', 'cancel') and m.job_id = any (p_jobs)
+		where m.evacuation_id = p_evacuation and m.state = 'waiting' and m.action in ('checkpoint', 'move', 'cancel')
+		and m.job_id = any (p_jobs)
 		order by m.job_id, m.step_id desc
 	loop
 		perform internal.evacuation_end(p_evacuation, v_one, p_actor);
@@ -68,6 +73,21 @@ begin
 end $$;
 comment on function internal.evacuation_ask(bigint, bigint[], text) is
 	'Ask the steps of an evacuation to end that are to move, as far as their jobs (p_jobs) are locked.';
+
+create function internal.evacuation_unsaved(p_failed rota.checkpoint) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- nodemgrd goes on with it.
+	update evacuation_move m
+	set state = 'waiting', action = case when e.no_checkpoint = 'cancel' then 'cancel'
+		when r.requeue and (e.no_checkpoint = 'requeue' or e.by_at <= now()) then 'move' else 'wait' end
+	from evacuation e, step s, step_request r
+	where m.job_id = p_failed.job_id and m.step_id = p_failed.step_id and m.attempt = p_failed.attempt and m.action = 'checkpoint'
+		and m.state = 'ending' and e.evacuation_id = m.evacuation_id and s.job_id = m.job_id and s.step_id = m.step_id
+		and s.end_wanted is null and r.job_id = s.job_id and r.step_id = s.request_id;
+end $$;
+comment on function internal.evacuation_unsaved(rota.checkpoint) is
+	'The checkpoint of a step that is moved has failed: what no_checkpoint of the evacuation says holds for it.';
 
 create function internal.evacuation_progress(p_evacuation bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -118,7 +138,7 @@ begin
 		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action = 'wait';
 	end if;
 	v_jobs := internal.job_lock_free(array(select distinct m.job_id from evacuation_move m
-		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action in ('move', 'cancel')));
+		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action in ('checkpoint', 'move', 'cancel')));
 	perform internal.evacuation_ask(p_one.evacuation_id, v_jobs, 'nodemgrd');
 	perform internal.evacuation_progress(p_one.evacuation_id);
 	v_left := internal.evacuation_left(p_one.evacuation_id);

@@ -26,6 +26,14 @@ begin
 end $$;
 comment on function internal.preempt_is_on() is 'Whether anything may be preempted.';
 
+create function internal.preempt_saved_at(p_job bigint, p_step int, p_attempt int) returns timestamptz
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (select max(c.complete_at) from checkpoint c
+		where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt and c.state in ('complete', 'restoring', 'restored'));
+end $$;
+comment on function internal.preempt_saved_at(bigint, int, int) is 'When the latest checkpoint of an attempt was complete; null: it has none.';
+
 create function internal.preempt_candidates(p_tier int)
 returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, mode text, grace_s int, from_at timestamptz)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -33,8 +41,10 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	select s.job_id, s.step_id, s.attempt, x.tier,
-		coalesce(greatest(extract(epoch from coalesce(t.suspended_at, now()) - t.started_at) - t.suspended_s, 0), 0)::double precision,
-		case when x.preempt = 'requeue' and r.requeue then 'requeue' else 'cancel' end, p.preempt_grace_s,
+		case when m.mode = 'checkpoint' then 0 else coalesce(greatest(extract(epoch from coalesce(t.suspended_at, now())
+			- greatest(t.started_at, case when r.checkpoint is not null
+				then internal.preempt_saved_at(s.job_id, s.step_id, s.attempt) end)) - t.suspended_s, 0), 0) end::double precision,
+		case when m.mode = 'requeue' and not r.requeue then 'cancel' else m.mode end, p.preempt_grace_s,
 		case x.after_s when 0 then to_timestamp(0) else t.started_at + make_interval(secs => x.after_s + t.suspended_s) end
 	from allocation a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.end_wanted is null
@@ -46,8 +56,11 @@ begin
 	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt and t.outcome is null
 	cross join lateral (select internal.rank_tier(s.rank) + p.tier as tier, coalesce(q.preempt, p.preempt) as preempt,
 		coalesce(greatest(p.preempt_after_s, q.preempt_after_s), 0) as after_s) x
+	cross join lateral (select case when x.preempt <> 'checkpoint' or (r.checkpoint is not null and s.state = 'running') then x.preempt
+		else p.preempt_otherwise end as mode) m
 	where a.ended_at is null and a.attempt > 0 and a.node_index = 0 and a.started_at is not null
-		and x.preempt <> 'off' and x.tier < p_tier;
+		and m.mode not in ('off', 'spare') and x.tier < p_tier
+		and not exists (select from preempted e where e.job_id = s.job_id and e.step_id = s.step_id and e.attempt = s.attempt);
 end $$;
 comment on function internal.preempt_candidates(int) is
 	'Steps below a tier that may be preempted, from when on (from_at, null: it has not started). lost_s: seconds of work that are lost; '
@@ -169,20 +182,60 @@ end $$;
 comment on function internal.preempt_withdraw(bigint, int) is
 	'Queue again the elements of a victim''s array that were sent to its nodes and have not begun.';
 
+create function internal.preempt_kill(p_job bigint, p_step int, p_mode text, p_grace_s int) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	update step s set end_wanted = case p_mode when 'cancel' then 'preempt' else 'requeue' end
+	where s.job_id = p_job and s.step_id = p_step;
+	perform internal.attempt_order('kill', p_job, p_step,
+		jsonb_build_object('cause', 'preempted', 'time_limit_s', coalesce(p_grace_s, 0)));
+end $$;
+comment on function internal.preempt_kill(bigint, int, text, int) is 'Order the end of a step that is preempted.';
+
+create function internal.preempt_unsaved(p_failed rota.checkpoint) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_mode text;
+	v_grace_s int;
+begin
+	select case when p.preempt_otherwise = 'requeue' and not r.requeue then 'cancel' else p.preempt_otherwise end, p.preempt_grace_s
+	into v_mode, v_grace_s
+	from step s
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	join partition p on p.partition = s.queue
+	where s.job_id = p_failed.job_id and s.step_id = p_failed.step_id and s.attempt = p_failed.attempt and s.end_wanted is null;
+	if not found then
+		return;
+	elsif v_mode <> 'spare' then
+		update preempted e set mode = v_mode
+		where e.job_id = p_failed.job_id and e.step_id = p_failed.step_id and e.attempt = p_failed.attempt;
+		perform internal.preempt_kill(p_failed.job_id, p_failed.step_id, v_mode, v_grace_s);
+		return;
+	end if;
+	-- The steps for which it was to go look for others.
+	delete from preempt_claim c using preempted e
+	where e.job_id = p_failed.job_id and e.step_id = p_failed.step_id and e.attempt = p_failed.attempt
+		and c.job_id = e.by_job_id and c.step_id = e.by_step_id;
+	update preempted e set mode = 'spared'
+	where e.job_id = p_failed.job_id and e.step_id = p_failed.step_id and e.attempt = p_failed.attempt;
+end $$;
+comment on function internal.preempt_unsaved(rota.checkpoint) is
+	'The checkpoint of a step that is preempted has failed: it is spared or ended, as its partition says.';
+
 create function internal.preempt_end(p_victim internal.preempt_victim, p_by_job bigint, p_by_step int, p_by text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.preempt_withdraw(p_victim.job_id, p_victim.step_id);
 	perform internal.step_move('schedule', array[(p_victim.job_id, p_victim.step_id, 'modify', null, 'preempted', null, null,
 		'preempted by ' || p_by)::internal.move]);
-	update step s set end_wanted = case p_victim.mode when 'requeue' then 'requeue' else 'preempt' end
-	where s.job_id = p_victim.job_id and s.step_id = p_victim.step_id;
 	insert into preempted (job_id, step_id, attempt, by_job_id, by_step_id, mode, lost_s)
 	select p_victim.job_id, p_victim.step_id, p_victim.attempt, p_by_job, p_by_step, p_victim.mode, p_victim.lost_s * (
 		select sum(a.cpus) from allocation a
 		where a.job_id = p_victim.job_id and a.step_id = p_victim.step_id and a.attempt = p_victim.attempt);
-	perform internal.attempt_order('kill', p_victim.job_id, p_victim.step_id,
-		jsonb_build_object('cause', 'preempted', 'time_limit_s', coalesce(p_victim.grace_s, 0)));
+	if p_victim.mode <> 'checkpoint' or internal.checkpoint_ask(p_victim.job_id, p_victim.step_id, 'preempt', 'schedule',
+		'preempted by ' || p_by, 'requeue') is null then
+		perform internal.preempt_kill(p_victim.job_id, p_victim.step_id, p_victim.mode, p_victim.grace_s);
+	end if;
 end $$;
 comment on function internal.preempt_end(internal.preempt_victim, bigint, int, text) is
 	'End a step for another one. The caller has locked its job.';

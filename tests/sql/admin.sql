@@ -45,7 +45,7 @@ select matches(t.admin('cheese', 'create', 'x'), '^RT422.*there is no object "ch
 select matches(t.admin('node', 'paint', 'n1'), '^RT422.*no action "paint"', 'no such action');
 select matches(t.admin('qos', 'drain', 'normal'), '^RT422.*no action "drain"', 'not an action of this object');
 select matches(t.admin('partition', 'create', ''), '^RT422.*name the partition', 'no name');
-select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, keep_idle, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, sample, nodes, cred, idle_timeout, idle_timeout_s, tier, preempt, preempt_after, preempt_after_s, preempt_grace, preempt_grace_s, billing, billing_from, max_running, max_submitted, max_cpus, max_gres, max_cpu_minutes, max_gres_minutes, max_billing, max_running_per_user, max_submitted_per_user, max_cpus_per_user, max_gres_per_user, max_cpu_minutes_per_user, max_gres_minutes_per_user, max_billing_per_user, max_nodes_per_user.', 'an unknown key');
+select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, keep_idle, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, sample, nodes, cred, idle_timeout, idle_timeout_s, tier, preempt, preempt_otherwise, preempt_after, preempt_after_s, preempt_grace, preempt_grace_s, billing, billing_from, max_running, max_submitted, max_cpus, max_gres, max_cpu_minutes, max_gres_minutes, max_billing, max_running_per_user, max_submitted_per_user, max_cpus_per_user, max_gres_per_user, max_cpu_minutes_per_user, max_gres_minutes_per_user, max_billing_per_user, max_nodes_per_user.', 'an unknown key');
 select matches(t.admin('partition', 'create', 'p', '{"state": "sleepy"}'), '^RT422.*"sleepy" is no value for "state".*up, down, drain, inactive', 'not one of the words');
 select matches(t.admin('partition', 'create', 'p', '{"priority": "high"}'), '^RT422.*no value for "priority"', 'not a number');
 select matches(t.admin('partition', 'create', 'p', '{"default": "perhaps"}'), '^RT422.*true or false', 'not a truth');
@@ -90,11 +90,11 @@ select is(t.admin('user', 'delete', u), 'true', 'gone again') from unnest(array[
 
 -- Partitions.
 select is(t.admin('partition', 'create', 'big', '{"max_time": "2-12", "default_time": "1:30:00", "default_mem_per_cpu": "2G", "nodes": "n[1-2],n4", "priority": "7", "allow_users": "a,b", "max_nodes": 3, "idle_timeout": "20", "default": "yes"}'), 'true', 'a partition');
-select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,216000,5400,3,2048,"{a,b}",,,30,1200,0,0,off,,,)', 'as written');
+select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,216000,5400,3,2048,"{a,b}",,,30,1200,0,0,off,,,,requeue)', 'as written');
 select is((select array_agg(partition) from rota.partition where is_default), '{big}', 'the default moves');
 select is((select array_agg(node_id order by node_id) from rota.partition_node where partition = 'big'), '{1,2,4}', 'its nodes');
 select is(t.admin('partition', 'change', 'big', '{"nodes": "all", "allow_users": "none", "max_time": "none", "default_time": 0, "idle_timeout": 0}'), 'true', 'changed');
-select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,,,3,2048,,,,30,,0,0,off,,,)', 'none is none');
+select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,,,3,2048,,,,30,,0,0,off,,,,requeue)', 'none is none');
 select is((select count(*) from rota.partition_node where partition = 'big'), 4::bigint, 'all nodes');
 select is(t.admin('partition', 'change', 'big', '{"priority": 7}'), 'false', 'nothing to change');
 select is(t.admin('partition', 'change', 'big', '{"max_time_s": 90}'), 'true', 'in seconds');
@@ -216,7 +216,7 @@ from (select x.*, row_number() over (order by x.object, x.key) as n from interna
 left join (values ('state', 'down'), ('role', 'operator'), ('is_default', 'false'), ('hardware_check', 'false'), ('power_saving', 'false'), ('partitions', 'mine'), ('nodes', 'n2'), ('gres', 'gpu:3'), ('parent', 'above'),
 	('description', 'of ours'), ('users', 'udo:4,una'), ('coordinators', 'udo'), ('default_account', 'team'), ('accounts', 'team'), ('value', '77'), ('start', 'now+2hours'), ('end', 'now+4hours'),
 	('recurs', 'daily'), ('time_zone', 'Asia/Tokyo'), ('failing_at', 'now+2hours'), ('from', '2031-02'), ('currency', 'USD'), ('account', 'above'),
-	('first_day', '2030-02-01'), ('last_day', '2030-11-30'), ('at_end', 'low_priority'), ('default_image', 'mine'), ('failures', '0'), ('tier', '7'), ('preempt', 'cancel')) v (key, value) using (key)
+	('first_day', '2030-02-01'), ('last_day', '2030-11-30'), ('at_end', 'low_priority'), ('default_image', 'mine'), ('failures', '0'), ('tier', '7'), ('preempt', 'cancel'), ('preempt_otherwise', 'spare')) v (key, value) using (key)
 where (k.object <> 'node' or k.key not in ('reason', 'deadline', 'end_steps', 'login'))
 	-- Goes with billing only.
 	and k.key <> 'billing_from';

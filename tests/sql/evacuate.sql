@@ -111,5 +111,32 @@ select t.start(:'o' || '.a', '{1}'), t.settle() \g /dev/null
 select is(t.moves(), :o || '.a move moved ->n1', 'it has moved');
 select is((select count(*) from rota.evacuation where state = 'cancelled'), 0::bigint, 'old ones are deleted');
 select t.right('a job');
+create function t.says(p_label text, p_action text, p_more jsonb default '{}') returns jsonb language sql as $$
+	select api.checkpoint_report(t.uid('alice'), 'alice', jsonb_build_object('job', s.job_id, 'step_id', s.step_id, 'attempt', s.attempt, 'node', 'n1', 'action', p_action) || p_more) from t.step(p_label) s $$;
+create function t.saved(p_label text) returns void language sql as $$
+	select t.says(p_label, 'begin'), t.says(p_label, 'complete', jsonb_build_object('generation', (select max(c.generation) from rota.checkpoint c join t.step(p_label) s using (job_id, step_id)), 'path', '/home/x/1',
+		'files', '[{"name": "state", "bytes": 5, "sha256": "1111111111111111111111111111111111111111111111111111111111111111"}]'::jsonb)) $$;
+create function t.late() returns void language sql as $$
+	update rota.checkpoint set deadline_at = now() - interval '1 hour' where state in ('asked', 'taking');
+	select api.schedule_tick(t.term()) $$;
+\set saves '[{"name": "a", "checkpoint": {"driver": "app", "keep": 2}}]'
+
+-- By checkpoint, if a step can be saved.
+select t.submit('alice', :'saves') as c \gset
+select t.start(:'c' || '.a', '{2}'), t.run(:'c' || '.a') \g /dev/null
+savepoint before;
+select is(t.evacuate('root', '{"nodes": "n2", "parallel": "leave"}') #>> '{plan,0,action}' is not null, true, 'an evacuation');
+select is(t.orders(:'c' || '.a') || ', ' || (select action || ' ' || state from rota.evacuation_move where job_id = :c), 'checkpoint@n2, checkpoint ending', 'it is saved first');
+select t.saved(:'c' || '.a'), t.finish(:'c' || '.a', t.ended()) \g /dev/null
+select is(t.settle(), 'n2 done', 'then it leaves');
+select is(t.state(:'c' || '.a'), 'pending', 'to go on elsewhere');
+rollback to before;
+select t.evacuate('root', '{"nodes": "n2", "parallel": "leave"}'), t.late() \g /dev/null
+select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'wait waiting', 'what was not saved in time is waited for');
+rollback to before;
+select t.evacuate('root', '{"nodes": "n2", "parallel": "leave", "no_checkpoint": "requeue"}'), t.late() \g /dev/null
+select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'move waiting', 'or moved without');
+select t.settle() \g /dev/null
+select is(t.orders(:'c' || '.a'), 'checkpoint@n2 kill@n2', 'at the next judgement');
 select * from finish();
 rollback;

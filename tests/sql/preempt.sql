@@ -165,6 +165,52 @@ select t.finish(:'k' || '.a', t.cancelled()) \g /dev/null
 select is(t.state(:'k' || '.a'), 'preempted', 'what must not run again is over');
 select t.right('a gang');
 
+create function t.says(p_label text, p_action text, p_more jsonb default '{}') returns jsonb language sql as $$
+	select api.checkpoint_report(t.uid('alice'), 'alice', jsonb_build_object('job', s.job_id, 'step_id', s.step_id, 'attempt', s.attempt, 'node', 'n1', 'action', p_action) || p_more) from t.step(p_label) s $$;
+create function t.saved(p_label text) returns void language sql as $$
+	select t.says(p_label, 'begin'), t.says(p_label, 'complete', jsonb_build_object('generation', (select max(c.generation) from rota.checkpoint c join t.step(p_label) s using (job_id, step_id)), 'path', '/home/x/1',
+		'files', '[{"name": "state", "bytes": 5, "sha256": "1111111111111111111111111111111111111111111111111111111111111111"}]'::jsonb)) $$;
+create function t.late() returns void language sql as $$
+	update rota.checkpoint set deadline_at = now() - interval '1 hour' where state in ('asked', 'taking');
+	select api.schedule_tick(t.term()) $$;
+\set saves '[{"name": "a", "checkpoint": {"driver": "app", "keep": 2}}]'
+
+-- By checkpoint: who can be saved is saved first.
+select t.admin('partition', 'main', '{"preempt": "checkpoint", "preempt_otherwise": "spare"}') \g /dev/null
+select t.submit('alice', :'saves') as c \gset
+select t.submit('alice', '[{"name": "a"}]') as d \gset
+select t.start(:'c' || '.a', '{3}'), t.run(:'c' || '.a'), t.start(:'d' || '.a', '{3}'), t.run(:'d' || '.a') \g /dev/null
+select is((select string_agg(c.mode || ' ' || c.lost_s, ', ') from internal.preempt_candidates(1) c where c.job_id in (:c, :d)), 'checkpoint 0', 'who cannot be saved is spared, who can loses nothing');
+select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as h \gset
+select is(t.preempt(t.pick(:'h' || '.a', '{3}', :'c' || '.a')), 1, 'picked');
+select is(t.orders(:'c' || '.a'), 'checkpoint@n3', 'it is asked for a checkpoint');
+select is(t.preempt(t.pick(:'h' || '.a', '{3}', :'c' || '.a')), 0, 'once');
+select is(t.why('alice', :'c' || '.a') like '%is being ended to make room for ' || :h || '.a, and will go on from a checkpoint%', true, 'rota why says so');
+select t.saved(:'c' || '.a') \g /dev/null
+select is(t.orders(:'c' || '.a'), 'checkpoint@n3 kill@n3', 'saved, it ends');
+select t.finish(:'c' || '.a', t.cancelled()) \g /dev/null
+select is((select state || ' ' || requeues || ' ' || (begin_at <= now()) from t.step(:'c' || '.a')), 'pending 0 true', 'and may go on at once');
+select is((select mode from acct.preempted where job_id = :c), 'checkpoint', 'acct.preempted says how');
+-- Not saved in time: spared, or ended.
+select t.commit(t.decision(:'h' || '.a', '{3}', '{"claimed": true}')), t.start(:'c' || '.a', '{4}'), t.run(:'c' || '.a') \g /dev/null
+select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as h \gset
+savepoint before;
+select is(t.preempt(t.pick(:'h' || '.a', '{4}', :'c' || '.a')), 1, 'picked again');
+select t.late() \g /dev/null
+select is((t.step(:'c' || '.a')).state || ' ' || coalesce((t.step(:'c' || '.a')).end_wanted, '-'), 'running -', 'it runs on');
+select is((select mode from acct.preempted where job_id = :c and attempt = 2), 'spared', 'spared');
+select is((select count(*) from rota.preempt_claim where job_id = :h), 0::bigint, 'others are looked for');
+select is((select count(*) from internal.preempt_candidates(1) c where c.job_id = :c), 0::bigint, 'not among those that were spared');
+rollback to before;
+select t.admin('partition', 'main', '{"preempt_otherwise": "requeue"}') \g /dev/null
+select is(t.preempt(t.pick(:'h' || '.a', '{4}', :'c' || '.a')), 1, 'picked again');
+select t.late() \g /dev/null
+select is(t.orders(:'c' || '.a') || ' ' || (t.step(:'c' || '.a')).end_wanted, 'checkpoint@n4 kill@n4 requeue', 'it is ended without one');
+select is((select mode from acct.preempted where job_id = :c and attempt = 2), 'requeue', 'as is noted');
+select t.finish(:'c' || '.a', t.cancelled()) \g /dev/null
+select is(t.state(:'c' || '.a'), 'pending', 'and queued again');
+select t.right('by checkpoint');
+
 -- Nobody else calls it.
 select is((select string_agg(r.rolname, ' ') from pg_roles r where has_function_privilege(r.oid, 'api.schedule_preempt(bigint, jsonb)', 'execute') and not r.rolsuper and r.rolname <> 'rota_owner'), 'rota_jobmgr_leader', 'only jobmgrd may preempt');
 select * from finish();

@@ -12,6 +12,7 @@
 static const struct {
 	const char *action, *text;
 } outcomes[] = {
+	{"checkpoint", "saved and queued again, for other nodes"},
 	{"move", "queued again, for other nodes"},
 	{"cancel", "cancelled"},
 	{"wait", "runs to its end"},
