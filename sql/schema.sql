@@ -353,7 +353,8 @@ create type internal.planned_step as (
 	sample_s int,
 	reservation text,
 	image text,
-	checkpoint jsonb
+	checkpoint jsonb,
+	eternal boolean
 );
 comment on type internal.planned_step is
 	'A step as the translator plans it: a member of "steps" of a plan, and of "common" where it does not say otherwise. '

@@ -34,6 +34,7 @@ static const struct {
 	{OPTION_ID_DEADLINE, "deadline_at", JSON_INTEGER},
 	{OPTION_ID_ARRAY, "array", JSON_OBJECT},
 	{OPTION_ID_REQUEUE, "requeue", JSON_TRUE},
+	{OPTION_ID_ETERNAL, "eternal", JSON_TRUE},
 	{OPTION_ID_RETRY, "retry", JSON_INTEGER},
 	{OPTION_ID_SAMPLE, "sample_s", JSON_INTEGER},
 	{OPTION_ID_HOLD, "hold", JSON_TRUE},

@@ -179,6 +179,21 @@ static void size_check_times(struct translation *t, const struct translate_step 
 	}
 }
 
+/* Refuse options that an eternal step cannot have: it has no end, and runs again. */
+static void size_check_eternal(struct translation *t, const struct translate_step *s)
+{
+	int line = translate_find_line(t, s, OPTION_ID_ETERNAL);
+	if (!json_is_true(translate_value(t, s, OPTION_ID_ETERNAL)))
+		return;
+	if (json_is_false(translate_value(t, s, OPTION_ID_REQUEUE))) {
+		translate_refuse(t, line, "--eternal", "the step must not run again");
+		translate_hint(t, "leave out --no-requeue");
+	} else if (translate_number(t, s, OPTION_ID_DEADLINE, 0)) {
+		translate_refuse(t, line, "--eternal", "the step has a deadline");
+		translate_hint(t, "leave out --deadline");
+	}
+}
+
 /* Returns a hash of the indices of an array (FNV-1a). */
 static uint64_t size_hash_indices(const struct translation *t, const struct translate_step *s)
 {
@@ -270,6 +285,7 @@ void translate_size_steps(struct translation *t)
 	for (int i = 0; i < t->step_count; i++) {
 		size_place_tasks(t, &t->steps[i]);
 		size_check_times(t, &t->steps[i]);
+		size_check_eternal(t, &t->steps[i]);
 		translate_checkpoint_check(t, &t->steps[i]);
 		size_check_lists(t, &t->steps[i]);
 		size_check_gpus(t, &t->steps[i]);

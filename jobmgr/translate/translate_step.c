@@ -123,6 +123,7 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 	option_put(json, "deadline_at", step_value_or(t, s, OPTION_ID_DEADLINE, json_null()));
 	option_put(json, "array", step_value_or(t, s, OPTION_ID_ARRAY, json_null()));
 	option_put(json, "requeue", step_value_or(t, s, OPTION_ID_REQUEUE, json_true()));
+	option_put(json, "eternal", step_value_or(t, s, OPTION_ID_ETERNAL, json_false()));
 	option_put(json, "retry", step_value_or(t, s, OPTION_ID_RETRY, json_integer(0)));
 	option_put(json, "sample_s", step_value_or(t, s, OPTION_ID_SAMPLE, json_null()));
 	option_put(json, "hold", step_value_or(t, s, OPTION_ID_HOLD, json_false()));

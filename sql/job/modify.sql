@@ -11,6 +11,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'nodelist', r.nodelist, 'exclude', r.exclude, 'time_limit_s', r.time_limit_s, 'time_min_s', r.time_min_s,
 		'begin_at', extract(epoch from r.begin_at)::bigint, 'deadline_at', extract(epoch from r.deadline_at)::bigint,
 		'requeue', r.requeue, 'retry', r.retry, 'sample_s', r.sample_s, 'reservation', r.reservation, 'image', r.image, 'checkpoint', r.checkpoint,
+		'eternal', r.eternal,
 		'hold', s.held <> '', 'group', r.group_name, 'keep', r.keep, 'deps_any', r.deps_any, 'with_set', r.with_set,
 		'spec', r.spec,
 		'array',
@@ -253,20 +254,20 @@ begin
 	set (partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb, mem_per_cpu_mb, gres, licenses,
 		exclusive, "constraint", nodelist,
 			exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry, group_name, keep, sample_s,
-				reservation, image, checkpoint)
+				reservation, image, checkpoint, eternal)
 		= (select s.partition, s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 			s.mem_per_cpu_mb, coalesce(s.gres, '{}'),
 			coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
 			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s,
 			to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group",
-			coalesce(s.keep, '{}'), s.sample_s, s.reservation, s.image, s.checkpoint
+			coalesce(s.keep, '{}'), s.sample_s, s.reservation, s.image, s.checkpoint, coalesce(s.eternal, false)
 			from jsonb_to_record(v_plan) as s (partition text, nodes_min int, nodes_max int, ntasks int,
 				ntasks_per_node int, cpus_per_task int, mem_mb bigint,
 				mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,
 				nodelist text[], exclude text[], time_limit_s bigint,
 				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
 				retry int, "group" text, keep jsonb, sample_s int, reservation text, image text,
-				checkpoint jsonb)),
+				checkpoint jsonb, eternal boolean)),
 		-- Steps that have started opened their files by the names in the old spec.
 		(spec, auth) = (select case when b then r.spec else p_spec end,
 			case when b then r.auth else decode(p_auth, 'hex') end
@@ -274,7 +275,8 @@ begin
 	where r.job_id = p_job and r.step_id = p_request;
 	-- The step's rows are always updated, because the leader caches them by version.
 	update step s
-	set queue = r.partition, association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres),
+	set queue = r.partition, rank = s.rank - internal.eternal_rank(internal.rank_is_eternal(s.rank)) + internal.eternal_rank(r.eternal),
+		association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres),
 		begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
 		start_by = internal.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
 	from step_request r
@@ -325,7 +327,7 @@ begin
 	end if;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
-		set rank = internal.submit_rank(j.priority::bigint - j.nice + q.priority, q.tier, j.submit_at),
+		set rank = internal.submit_rank(j.priority::bigint - j.nice + q.priority, q.tier, j.submit_at) + internal.eternal_rank(r.eternal),
 			association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres)
 		from job j
 		join qos q on q.qos = j.qos

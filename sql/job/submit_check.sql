@@ -96,7 +96,7 @@ begin
 				mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude,
 				time_limit_s, time_min_s, begin_at, deadline_at, "array",
 				requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s,
-				reservation, image, checkpoint, nr)
+				reservation, image, checkpoint, eternal, nr)
 			group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 				s.mem_per_cpu_mb, s.gres, s.licenses,
 				s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive,

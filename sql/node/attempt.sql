@@ -22,7 +22,7 @@ begin
 			greatest(t.exit_code, v.exit_code) as exit_code, coalesce(t.signal, v.signal) as signal,
 			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as new_count,
 			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over,
-			cardinality(t.node_ids) > 1 as wide, r.checkpoint,
+			cardinality(t.node_ids) > 1 as wide, r.checkpoint, r.eternal,
 			case when r.checkpoint is not null then internal.checkpoint_saved(t.job_id, t.step_id, t.attempt) end as saved
 		from unnest(p_facts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
@@ -49,7 +49,7 @@ begin
 			-- A node reports "skip" with cause up_to_date for a step whose outputs are up to date. It is an end like
 			-- "complete".
 			x.goes_on,
-			case when x.goes_on then coalesce(k.end_wanted, 'requeue')
+			case when x.goes_on or (k.eternal and x.result = 'timeout') then coalesce(k.end_wanted, 'requeue')
 				when x.result in ('complete', 'timeout', 'skip') then x.result
 				when k.end_wanted is not null then k.end_wanted
 				when x.result in ('fail', 'oom') and k.may_retry then 'requeue'
@@ -148,7 +148,9 @@ begin
 				else 'run again too often' end
 			else s.held_reason end
 	from unnest(p_closed) c
-	cross join lateral (select coalesce(c.cause in ('preempted', 'evacuated'), false) as made_room) m
+	-- The end of an eternal step at its time limit makes room, too: whatever else waits comes first.
+	cross join lateral (select coalesce(c.cause in ('preempted', 'evacuated'), false) or (c.outcome = 'timeout' and exists (
+		select from step_request r where r.job_id = c.job_id and r.step_id = c.request_id and r.eternal)) as made_room) m
 	where c.event in ('requeue', 'prolog_fail') and c.cause is distinct from 'withdrawn' and s.job_id = c.job_id
 		and s.step_id = c.step_id;
 end $$;

@@ -19,10 +19,21 @@ create function internal.rank_tier(p_rank bigint) returns int
 language sql immutable set search_path = pg_catalog, pg_temp as 'select round(p_rank / 1e14)::int';
 comment on function internal.rank_tier(bigint) is 'The tier in a rank.';
 
+-- Eternal steps are 50 tiers below their partition and quality of service, so below all others.
+create function internal.eternal_rank(p_eternal boolean) returns bigint
+language sql immutable set search_path = pg_catalog, pg_temp as 'select case when p_eternal then -5000000000000000 else 0 end';
+comment on function internal.eternal_rank(boolean) is 'What it adds to the rank of a step to be eternal.';
+
+create function internal.rank_is_eternal(p_rank bigint) returns boolean
+language sql immutable set search_path = pg_catalog, pg_temp as 'select p_rank < -2500000000000000';
+comment on function internal.rank_is_eternal(bigint) is 'Whether a rank is that of an eternal step.';
+
 create function internal.preempt_is_on() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	return exists (select from partition p where p.preempt <> 'off') or exists (select from qos q where q.preempt <> 'off');
+	return exists (select from partition p where p.preempt <> 'off') or exists (select from qos q where q.preempt <> 'off')
+		or exists (select from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id and s.ended_at is null
+			where r.eternal);
 end $$;
 comment on function internal.preempt_is_on() is 'Whether anything may be preempted.';
 
@@ -54,10 +65,12 @@ begin
 	join partition p on p.partition = s.queue
 	left join qos q on q.qos = j.qos
 	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt and t.outcome is null
-	cross join lateral (select internal.rank_tier(s.rank) + p.tier as tier, coalesce(q.preempt, p.preempt) as preempt,
+	cross join lateral (select internal.rank_tier(s.rank) + p.tier as tier,
+		case when not r.eternal then coalesce(q.preempt, p.preempt)
+			when r.checkpoint is not null then 'checkpoint' else 'requeue' end as preempt,
 		coalesce(greatest(p.preempt_after_s, q.preempt_after_s), 0) as after_s) x
 	cross join lateral (select case when x.preempt <> 'checkpoint' or (r.checkpoint is not null and s.state = 'running') then x.preempt
-		else p.preempt_otherwise end as mode) m
+		when r.eternal then 'requeue' else p.preempt_otherwise end as mode) m
 	where a.ended_at is null and a.attempt > 0 and a.node_index = 0 and a.started_at is not null
 		and m.mode not in ('off', 'spare') and x.tier < p_tier
 		and not exists (select from preempted e where e.job_id = s.job_id and e.step_id = s.step_id and e.attempt = s.attempt);
@@ -198,7 +211,8 @@ declare
 	v_mode text;
 	v_grace_s int;
 begin
-	select case when p.preempt_otherwise = 'requeue' and not r.requeue then 'cancel' else p.preempt_otherwise end, p.preempt_grace_s
+	select case when r.eternal then 'requeue' when p.preempt_otherwise = 'requeue' and not r.requeue then 'cancel'
+		else p.preempt_otherwise end, p.preempt_grace_s
 	into v_mode, v_grace_s
 	from step s
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id

@@ -211,6 +211,27 @@ select t.finish(:'c' || '.a', t.cancelled()) \g /dev/null
 select is(t.state(:'c' || '.a'), 'pending', 'and queued again');
 select t.right('by checkpoint');
 
+-- Eternal steps: below all others, preempted wherever they are, queued again at their time limit.
+select t.admin('partition', 'main', '{"preempt": "off"}') \g /dev/null
+update rota.qos set preempt = null;
+select is((select preempts from api.schedule_tick(t.term())), false, 'nothing is preempted');
+select t.submit('alice', '[{"name": "a", "eternal": true}]', '[]', t.qos('high')) as e \gset
+select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('low')) as l \gset
+select is((select string_agg(q.job_id::text, ' ' order by nr) from api.schedule_queue(100) with ordinality q (job_id, step_id, version, array_next, array_skip, array_over, free_slots, stamp, nr) where q.job_id in (:e, :l)), :l || ' ' || :e, 'behind the lowest tier');
+select is((select preempts from api.schedule_tick(t.term())), true, 'but it');
+select t.start(:'e' || '.a', '{2}'), t.run(:'e' || '.a') \g /dev/null
+select is((select string_agg(c.job_id || ' ' || c.mode || ' ' || c.tier, ', ') from internal.preempt_candidates(-2) c), :e || ' requeue -48', 'for anybody');
+select t.finish(:'e' || '.a', '{"outcome": "timeout", "cause": "time_limit", "exit": -1, "signal": 15}') \g /dev/null
+select is((select state || ' ' || requeues || ' ' || (begin_at <= now()) from t.step(:'e' || '.a')), 'pending 0 true', 'at its time limit it is queued again, as often as you like');
+select is((select state from rota.attempt where job_id = :e), 'timeout', 'its attempt ran into it');
+select t.start(:'e' || '.a', '{2}'), t.run(:'e' || '.a'), t.finish(:'e' || '.a') \g /dev/null
+select is(t.state(:'e' || '.a'), 'completed', 'it ends by itself');
+select t.submit('alice', '[{"name": "a", "eternal": true}]') as e \gset
+select t.start(:'e' || '.a', '{2}'), t.run(:'e' || '.a'), api.job_cancel(t.uid('alice'), 'alice', t.request(:'e')) \g /dev/null
+select t.finish(:'e' || '.a', '{"outcome": "timeout", "cause": "time_limit", "exit": -1, "signal": 15}') \g /dev/null
+select is(t.state(:'e' || '.a'), 'cancelled', 'or when it is cancelled');
+select t.right('eternal');
+
 -- Nobody else calls it.
 select is((select string_agg(r.rolname, ' ') from pg_roles r where has_function_privilege(r.oid, 'api.schedule_preempt(bigint, jsonb)', 'execute') and not r.rolsuper and r.rolname <> 'rota_owner'), 'rota_jobmgr_leader', 'only jobmgrd may preempt');
 select * from finish();

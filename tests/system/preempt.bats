@@ -136,6 +136,23 @@ preempted() {
 	[ "$(sql "select count(*) from acct.attempt o join acct.attempt h on h.job_id = $high where o.job_id = $third and o.ordered_at < h.ordered_at")" = 0 ]
 }
 
+@test "an eternal job makes room for all others, and goes on" {
+	rota admin partition change main --preempt=off
+	out=$BATS_TEST_TMPDIR/eternal
+	eternal=$(ETERNAL_OUT=$out rota submit --parsable --nodes=1 --exclusive "$ROTA_SOURCE/examples/eternal.sh")
+	counts() { [ "$(grep -c ' done$' "$out/primes" 2>/dev/null)" -ge "$1" ]; }
+	eventually counts 2
+	other=$(rota submit --parsable --time=1 --nodes=2 --exclusive --wrap 'true')
+	rota wait "$other"
+	preempted "$eternal"
+	before=$(grep -c ' done$' "$out/primes")
+	eventually counts $((before + 1))
+	# Each thousand once, none left out.
+	awk '$1 != last + 1 { exit 1 } { last = $2 }' "$out/primes"
+	rota cancel "$eternal"
+	refused 'leave out --no-requeue' rota submit --eternal --no-requeue --wrap true
+}
+
 @test "a job that must not run again ends as preempted" {
 	local a
 	a=$(low --nodes=2 --exclusive --no-requeue)

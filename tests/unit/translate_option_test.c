@@ -111,6 +111,8 @@ static void options(void **state)
 		FACT("#ROTA --licences=matlab:2\n", "steps/0/licenses", "{\"matlab\":2}"),
 		FACT("#ROTA --array=0-15:4%2\n", "steps/0/array", "{\"indices\":[[0,12,4]],\"size\":4,\"limit\":2}"),
 		FACT("#ROTA --no-requeue\n", "steps/0/requeue", "false"),
+		FACT("#ROTA --eternal\n", "steps/0/eternal", "true"),
+		FACT("true\n", "steps/0/eternal", "false"),
 		FACT("#ROTA --retry=3\n", "steps/0/retry", "3"),
 		FACT("true\n", "steps/0/checkpoint", "null"),
 		FACT("#ROTA --checkpoint=no\n", "steps/0/checkpoint", "null"),
