@@ -29,5 +29,7 @@ select is_empty($$select c.relname || '.' || a.attname from pg_class c join pg_a
 	and c.relname || '.' || a.attname not in ('job.workdir', 'job.comment', 'job.submit_line', 'sacct.submitline')$$, 'nothing private in acct but what tests/sql/usage.sql shows to be the owner''s only');
 select is_empty($$select tgrelid::regclass || '.' || tgname from pg_trigger where not tgisinternal and tgtype & 1 = 1
 	and tgrelid in (select oid from pg_class where relnamespace::regnamespace::text = 'rota')$$, 'no row triggers');
+select is_empty($$select oid::regclass from pg_class where relkind = 'S' and relpersistence = 'u' and relnamespace::regnamespace::text in ('rota', 'api', 'internal')$$,
+	'no unlogged sequence: PostgreSQL 15 cannot read one on a promoted standby');
 select * from finish();
 rollback;

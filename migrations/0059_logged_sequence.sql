@@ -1,0 +1,3 @@
+-- The sequence of an unlogged table is unlogged, too, unless it is set otherwise. PostgreSQL 15 cannot read an unlogged sequence on a
+-- standby that was promoted ("bad magic number"). Each report reads this one.
+alter sequence rota.report_deferred_deferred_id_seq set logged;
