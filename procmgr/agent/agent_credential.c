@@ -373,7 +373,7 @@ void agent_credential_drop(struct agent_credentials *cs, const struct agent_orde
 void agent_credential_record(struct agent_credentials *cs, const struct record_key *key, const struct fields *record)
 {
 	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
-	bool refused = kind && strcmp(kind, "refused") == 0 && again && strcmp(again, "0") == 0;
+	bool refused = kind && strcmp(kind, "refused") == 0 && again && (strcmp(again, "0") == 0 || fields_get(record, "gone"));
 	if (refused || (kind && strcmp(kind, "end") == 0))
 		drop_boxes(cs, key);
 }

@@ -74,8 +74,9 @@ bool agent_predispatch_record(struct agent_predispatch *p, const struct record_k
 {
 	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
 	bool pauses = kind && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0);
-	/* A launch request refused because it was accepted before (again = 1) leaves its attempt running. */
-	bool ends = kind && (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !(again && strcmp(again, "1") == 0)));
+	/* A launch request refused because it was accepted before (again = 1) leaves its attempt running, unless that is gone. */
+	bool runs_on = again && strcmp(again, "1") == 0 && !fields_get(record, "gone");
+	bool ends = kind && (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !runs_on));
 	int i = pauses || ends ? find_running(p, key) : -1; /* most records leave the list of running attempts as it is */
 	if (i < 0)
 		return false;

@@ -67,7 +67,7 @@ static void add_field(json_t *json, const char *name, const char *value)
 
 json_t *agent_record_json(const struct fields *record, int64_t node_id)
 {
-	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again"), *gone = fields_get(record, "gone");
 	struct record_key key;
 	struct err e;
 	if (!kind || !record_key_read(record, &key, &e))
@@ -75,12 +75,15 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id)
 	/* The database gets the id of an accepted order from agent_order_report, so its record `used` is left out. */
 	if (strcmp(kind, "used") == 0)
 		return NULL;
-	/* A launch request refused because it was accepted before is not reported: the first answer counts. */
-	if (strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0)
+	/* A launch request refused because it was accepted before is not reported while the attempt is on the node: its records are. */
+	bool repeated = strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0;
+	if (repeated && !gone)
 		return NULL;
 	json_t *json = json_object();
 	for (int i = 0; i < fields_count(record); i++)
 		add_field(json, fields_name(record, i), fields_value(record, i));
+	if (repeated)
+		json_object_set_new(json, "kind", json_string("gone"));
 	/* The node's database id replaces the number of a virtual node. */
 	json_object_set_new(json, "node", json_integer(node_id));
 	return json;

@@ -46,11 +46,13 @@ static bool verify_order(const struct launcher *l, struct order *o, const struct
 	if (o->uid < conf_min_uid(l->conf))
 		return err_set(e, "the launch request is for uid %ld, and launcher.min_uid of this node is %ld", (long)o->uid,
 			       (long)conf_min_uid(l->conf));
-	if (*fault == LAUNCHER_FAULT_AGAIN)
+	if (*fault != LAUNCHER_FAULT_ORDER)
 		return err_set(e, "the launch request was accepted before");
-	if (attempt_set_newest(l->accepted, asked) > asked->attempt)
+	if (attempt_set_newest(l->accepted, asked) > asked->attempt) {
+		*fault = LAUNCHER_FAULT_GONE;
 		return err_set(e, "the launch request is for an old attempt, attempt %d was accepted here",
 			       attempt_set_newest(l->accepted, asked));
+	}
 	if (o->expires_at > now)
 		return true;
 	*fault = LAUNCHER_FAULT_LATE;
@@ -90,11 +92,20 @@ bool launcher_order_read(struct launcher *l, const struct fields *message, struc
 	return false;
 }
 
+/* Was the attempt accepted before? An attempt leaves the spool after its end is in the journal. In a dry run, none is in the spool. */
+static enum launcher_fault find_before(const struct launcher *l, const struct record_key *asked)
+{
+	if (launcher_spool_has(asked))
+		return LAUNCHER_FAULT_AGAIN;
+	if (!attempt_set_has(l->accepted, asked))
+		return LAUNCHER_FAULT_ORDER;
+	return l->dry ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_GONE;
+}
+
 bool launcher_order_verify(const struct launcher *l, struct order *order, const struct record_key *asked, int64_t now,
 			   enum launcher_fault *fault, struct err *e)
 {
-	bool again = attempt_set_has(l->accepted, asked) || launcher_spool_has(asked);
-	*fault = again ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER;
+	*fault = find_before(l, asked);
 	return order->fields && verify_order(l, order, asked, now, fault, e);
 }
 
@@ -105,7 +116,9 @@ static void refuse_attempt(struct launcher *l, const struct record_key *key, enu
 	log_warning("launch request for attempt %s refused: %s", name, why->message);
 	struct fields *record = record_new("refused", key);
 	fields_add(record, "reason", why->message);
-	fields_add_int(record, "again", fault == LAUNCHER_FAULT_AGAIN);
+	fields_add_int(record, "again", fault == LAUNCHER_FAULT_AGAIN || fault == LAUNCHER_FAULT_GONE);
+	if (fault == LAUNCHER_FAULT_GONE)
+		fields_add_int(record, "gone", 1);
 	fields_add_int(record, "retry", fault >= LAUNCHER_FAULT_LATE);
 	fields_add(record, "drain", fault == LAUNCHER_FAULT_NODE ? why->message : "");
 	fields_add(record, "cause", fault == LAUNCHER_FAULT_CANCELLED ? "withdrawn" : "");

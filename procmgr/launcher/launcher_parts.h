@@ -179,12 +179,13 @@ void launcher_order_take(struct launcher *l, const struct fields *message);
 /* Read the next step or node number from a list such as "18,19". Returns false after the last number. */
 bool launcher_order_next(const char **list, int *number);
 void launcher_order_reaped(struct launcher *l, pid_t pid);
-/* Why a launch request is refused: it is invalid (ORDER); its attempt was accepted before (AGAIN); it has expired (LATE); the
- * node is at fault and should be drained (NODE); procmgrd cancelled the attempt before start (CANCELLED). After LATE, NODE and
+/* Why a launch request is refused: it is invalid (ORDER); its attempt was accepted before and is on the node (AGAIN); its attempt, or a
+ * later one of the step, was accepted before and the node has nothing of it any more (GONE); it has expired (LATE); the node is at fault and should be drained (NODE); procmgrd cancelled the attempt before start (CANCELLED). After LATE, NODE and
  * CANCELLED, another launch request for the attempt may follow. */
 enum launcher_fault {
 	LAUNCHER_FAULT_ORDER,
 	LAUNCHER_FAULT_AGAIN,
+	LAUNCHER_FAULT_GONE,
 	LAUNCHER_FAULT_LATE,
 	LAUNCHER_FAULT_NODE,
 	LAUNCHER_FAULT_CANCELLED

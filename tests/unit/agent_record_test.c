@@ -76,6 +76,10 @@ static void test_not_reported(void **state)
 	fields_add(f, "reason", "the launch request was accepted before");
 	fields_add_int(f, "again", 1);
 	assert_null(agent_record_json(f, 7));
+	fields_add_int(f, "gone", 1);
+	json_t *gone = agent_record_json(f, 7);
+	assert_string_equal(json_string_value(json_object_get(gone, "kind")), "gone");
+	json_decref(gone);
 	fields_free(f);
 	f = record_at("refused", 1);
 	fields_add_int(f, "again", 0);

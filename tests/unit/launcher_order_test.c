@@ -237,18 +237,22 @@ static void test_used_and_forged(void **state)
 	(void)state;
 	const struct record_key key = {812, 1, 1, 0};
 	struct err e;
+	static const enum launcher_fault expected[] = {LAUNCHER_FAULT_ORDER, LAUNCHER_FAULT_GONE, LAUNCHER_FAULT_AGAIN};
 	enum launcher_fault fault;
 	char *text = text_of(&good), *altered = xstrdup(text);
 	*strstr(altered, "/w") = '|';
-	for (int used = 0; used <= 1; used++) {
+	for (int used = 0; used <= 2; used++) { /* never accepted; accepted and over; accepted and on the node */
 		struct order order = {.fields = NULL};
 		struct fields *message = message_of(altered, text, 812);
 		assert_false(launcher_order_read(&launcher, message, &order, &e));
 		assert_false(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
-		assert_int_equal(fault, used ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER);
+		assert_int_equal(fault, expected[used]);
 		fields_free(message);
 		attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
+		if (used == 1)
+			assert_true(mkdir("spool", 0755) == 0 && mkdir("spool/812.1.1", 0755) == 0);
 	}
+	assert_true(rmdir("spool/812.1.1") == 0 && rmdir("spool") == 0);
 	free(altered);
 	free(text);
 }
@@ -285,7 +289,7 @@ static void test_elements(void **state)
 	assert_string_equal(order.step_label, "812.solve[10]");
 	attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
 	assert_false(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
-	assert_int_equal(fault, LAUNCHER_FAULT_AGAIN);
+	assert_int_equal(fault, LAUNCHER_FAULT_GONE);
 	key.step_id = 2;
 	assert_false(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
 	assert_non_null(strstr(e.message, "another step"));
