@@ -93,6 +93,7 @@ grant execute on function
 	api.usage_rebuild(int, text, jsonb)
 to rota_jobmgr_admin;
 grant execute on function
+	api.node_incarnation(bigint, bigint),
 	api.node_register(jsonb),
 	api.node_renew(int[]),
 	api.node_orders(int[], bigint[], int),

@@ -21,6 +21,7 @@
 #include "procmgr/agent/agent_db.h"
 #include "procmgr/agent/agent_energy.h"
 #include "procmgr/agent/agent_hardware.h"
+#include "procmgr/agent/agent_incarnation.h"
 #include "procmgr/agent/agent_inventory.h"
 #include "procmgr/agent/agent_launcher.h"
 #include "procmgr/agent/agent_lease.h"
@@ -45,6 +46,7 @@ struct agent {
 	struct agent_energy *energy;
 	struct agent_report *report;
 	struct agent_substeps *substeps;
+	struct agent_incarnation *incarnation;
 	struct agent_clock clock;
 	bool is_registering;
 	bool is_unknown; /* a missing node in the database has been logged */
@@ -162,7 +164,9 @@ static json_t *node_facts(const struct agent *a)
 
 static void register_nodes(struct agent *a)
 {
-	if (a->is_registering)
+	if (!agent_incarnation_is_known(a->incarnation))
+		agent_incarnation_ask(a->incarnation);
+	if (a->is_registering || !agent_incarnation_is_known(a->incarnation))
 		return;
 	json_t *facts = node_facts(a);
 	char *text = json_dumps(facts, JSON_COMPACT);
@@ -171,6 +175,11 @@ static void register_nodes(struct agent *a)
 	db_call(a->context.db, API_node_register, params, 1, handle_registered, lease_call_new(a));
 	free(text);
 	json_decref(facts);
+}
+
+static void handle_incarnation_known(void *arg)
+{
+	register_nodes(arg);
 }
 
 static void handle_connected(struct db *db, void *arg)
@@ -187,6 +196,7 @@ static void handle_disconnected(struct db *db, const struct err *e, void *arg)
 	struct agent *a = arg;
 	log_warning("no connection to the database: %s", e->message);
 	agent_node_clear(a->context.nodes);
+	agent_incarnation_disconnected(a->incarnation);
 	agent_order_disconnected(a->orders);
 	agent_report_disconnected(a->report);
 	if (a->context.stopping)
@@ -384,6 +394,7 @@ static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *
 	if (!agent_report_open(a->report, e))
 		return false;
 	a->substeps = agent_substep_new(c);
+	a->incarnation = agent_incarnation_new(c, a->orders, handle_incarnation_known, a);
 	agent_cache_open();
 	int third = c->conf->node_lease / 3;
 	a->tick_timer = start_timer(a, TICK_S, handle_tick);
@@ -400,6 +411,7 @@ static void close_all(struct agent *a)
 		db_close(a->context.db);
 	agent_report_free(a->report);
 	agent_substep_free(a->substeps);
+	agent_incarnation_free(a->incarnation);
 	agent_sample_free(a->samples);
 	agent_energy_free(a->energy);
 	agent_order_free(a->orders);

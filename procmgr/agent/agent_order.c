@@ -24,7 +24,7 @@
 #include "procmgr/record/attempt_set.h"
 
 enum { ORDERS_AT_ONCE = 4000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, PREDISPATCH_USEC = 10 * 1000000 };
-enum { ANSWERED_S = 60, RECALLED_S = 3600 };
+enum { ANSWERED_S = 60 };
 
 struct agent_orders {
 	const struct agent_context *context;
@@ -32,13 +32,22 @@ struct agent_orders {
 	struct agent_order_list list;
 	bool is_asking, ask_again; /* a database call for orders is under way; another call has to follow */
 	bool has_all;
-	bool has_queued;	      /* an order waits for an earlier order of the same attempt */
-	int waiting_count;	      /* pre-dispatched elements that wait for free CPUs */
-	struct attempt_set *answered; /* attempts whose launch request the journal answered before procmgrd started, or lately */
+	bool has_queued;		  /* an order waits for an earlier order of the same attempt */
+	int64_t newest_job, newest_order; /* highest numbers of the orders that were read */
+	int waiting_count;		  /* pre-dispatched elements that wait for free CPUs */
+	struct attempt_set
+		*answered; /* attempts whose launch request the journal answered lately, before all of its order was sent */
 	struct agent_predispatch *predispatch;
 	struct agent_blobs *blobs;
 	struct agent_credentials *credentials;
 };
+
+static void note_newest(struct agent_orders *os, const struct agent_order *o)
+{
+	int64_t order = o->ids[o->id_count - 1];
+	os->newest_order = order > os->newest_order ? order : os->newest_order;
+	os->newest_job = o->key.job_id > os->newest_job ? o->key.job_id : os->newest_job;
+}
 
 /* Add the orders of a row. Returns the number of new orders. */
 static int add_row(struct agent_orders *os, const PGresult *result, int row)
@@ -51,6 +60,7 @@ static int add_row(struct agent_orders *os, const PGresult *result, int row)
 	struct agent_order *o = agent_order_list_insert(&os->list, &one);
 	agent_order_read(os->context, o, result, row);
 	agent_credential_take(os->credentials, o);
+	note_newest(os, o);
 	agent_predispatch_adopt(os->predispatch, &o->array);
 	return o->id_count;
 }
@@ -337,12 +347,8 @@ void agent_order_recall(struct agent_orders *os, const struct fields *record)
 {
 	struct record_key key;
 	struct err e;
-	int64_t now = clock_boot_us() / 1000000;
-	if (!record_key_read(record, &key, &e))
-		return;
-	if (is_answer(record))
-		attempt_set_add(os->answered, &key, now + RECALLED_S, now);
-	count_record(os, &key, record);
+	if (record_key_read(record, &key, &e))
+		count_record(os, &key, record);
 }
 
 /* Let the next tick send the control message again, before any other order of the same attempt. */
@@ -376,6 +382,12 @@ void agent_order_drop_waiting(struct agent_orders *os)
 		if (os->list.item[i].state == AGENT_ORDER_WAITING && os->list.item[i].is_launch)
 			agent_credential_drop(os->credentials, &os->list.item[i]);
 	agent_order_list_remove(&os->list, AGENT_ORDER_WAITING);
+}
+
+void agent_order_newest(const struct agent_orders *os, int64_t *job, int64_t *order)
+{
+	*job = os->newest_job;
+	*order = os->newest_order;
 }
 
 void agent_order_disconnected(struct agent_orders *os)

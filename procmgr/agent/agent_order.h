@@ -36,11 +36,14 @@ void agent_order_ask(struct agent_orders *os); /* request new orders from the da
 /* Send all orders that can be sent now to the launcher. */
 void agent_order_poll(struct agent_orders *os);
 void agent_order_record(struct agent_orders *os, const struct fields *record); /* handle a new record of the journal */
-/* Handle a record that the journal had before procmgrd started. A launch request that the record answers must not be sent
- * again. */
+/* Handle a record that the journal had before procmgrd started. A launch request that it answers is sent again all the same: only
+ * the launcher knows whether the attempt is still on the node, and the database may be another one. */
 void agent_order_recall(struct agent_orders *os, const struct fields *record);
 /* Handle the launcher's answer to a control message. `taken` is false if the keeper cannot accept the message now. */
 void agent_order_answered(struct agent_orders *os, int64_t id, bool taken);
+
+/* Read the highest job number, and the highest id of an order, that the database has given since procmgrd started; 0: none. */
+void agent_order_newest(const struct agent_orders *os, int64_t *job, int64_t *order);
 
 void agent_order_disconnected(struct agent_orders *os);
 void agent_order_drop_waiting(struct agent_orders *os); /* drop unsent orders; the database lists valid orders again */

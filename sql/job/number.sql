@@ -11,6 +11,7 @@ begin
 	if (p_count between 1 and 1000) is not true then
 		raise exception '% job numbers cannot be reserved at a time: 1 to 1000 can', coalesce(p_count::text, 'null') using errcode = 'RT422';
 	end if;
+	perform internal.incarnation_check();
 	return (select jsonb_agg(nextval('job_job_id_seq')) from generate_series(1, p_count));
 end $$;
 comment on function api.job_number(int) is 'Reserve so many job numbers, 1 to 1000: a list of them, rising.';

@@ -301,7 +301,7 @@ begin
 					from (select * from internal.why_step(s.job_id, s.step_id)
 						union all select * from internal.why_preempt(s, x.state)) w (w)), '[]')
 				when s.ended_at is not null then jsonb_build_array(internal.why_ended(s, o.own))
-				else jsonb_build_array(internal.why_running(s, a, x.state, x.lost))
+				else jsonb_build_array(internal.why_running(s, a, x.state, coalesce(x.lost, x.unanswered)))
 					|| coalesce((select jsonb_agg(w) from internal.why_preempt(s, x.state) w), '[]') end as conditions,
 			pl.expected_at
 		from shown t
@@ -315,7 +315,8 @@ begin
 			when s.state <> 'pending' and s.ended_at is null
 			and (s.step_id <> t.step_id or (a.running = 0 and s.state = 'running'))
 				then 'pending' else s.state end as state,
-			case when s.ended_at is null then internal.step_lost(s.job_id, s.step_id, s.attempt) end as lost) x
+			case when s.ended_at is null then internal.step_lost(s.job_id, s.step_id, s.attempt) end as lost,
+			case when s.state = 'starting' then internal.step_unanswered(s.job_id, s.step_id, s.attempt) end as unanswered) x
 	)
 	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state,
 		'conditions',

@@ -18,12 +18,15 @@ declare
 	v_paused boolean;
 	v_long boolean;
 	v_drain boolean;
+	v_gone boolean;
 begin
 	-- The start of an attempt and the end of a task change no allocation.
-	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing) into v_attempts, v_freeing
+	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing), bool_or(a.gone)
+	into v_attempts, v_freeing, v_gone
 	from (
 		select (x.job, x.step, x.attempt)::internal.attempt_key as key,
-			bool_or(x.kind not in ('used', 'keeper', 'ready', 'run', 'task', 'hook', 'late')) as freeing
+			bool_or(x.kind not in ('used', 'keeper', 'ready', 'run', 'task', 'hook', 'late')) as freeing,
+			bool_or(x.kind = 'gone') as gone
 		from unnest(p_reported) w
 		cross join lateral jsonb_to_recordset(w.records || coalesce(w.coalesced, '[]')) as x (job bigint, step int,
 			attempt int, kind text)
@@ -80,6 +83,9 @@ begin
 	end if;
 	if v_drain then
 		perform internal.report_drain(v_new);
+	end if;
+	if v_gone then
+		perform internal.report_gone(v_reported);
 	end if;
 	notify rota_event;
 	return v_new_count + v_ready;

@@ -9,10 +9,12 @@
 create function api.node_renew(p_nodes int[]) returns table (node_id int, server_us bigint)
 language sql security definer set search_path = live, rota, pg_temp as $$
 	select internal.node_need(p_nodes), internal.node_move(p_nodes);
-	-- A lost lease stays lost: its node registers anew, and so proves what it still has. Leases are locked in order of nodes.
+	-- A lost lease stays lost, and one of a node that is asked what it has is not renewed: the node registers anew, and so proves
+	-- what it still has. Leases are locked in order of nodes.
 	with mine as materialized (
 		select m.node_id from node_lease m
-			where m.node_id = any (p_nodes) and m.lost_at is null order by m.node_id for no key update
+			where m.node_id = any (p_nodes) and m.lost_at is null and not m.inventory_wanted
+			order by m.node_id for no key update
 	)
 	update node_lease l
 	set renewed_at = now(), expires_at = now() + make_interval(secs => l.lease_s)
@@ -193,3 +195,46 @@ begin
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.attempt > 0 and a.ended_at is null);
 end $$;
 comment on function internal.step_lost(bigint, int, int) is 'Nodes of a live attempt that are lost, as text; null: none.';
+
+-- Attempts whose launch request the node has taken, more than a minute ago, without a word about them since.
+create function internal.unanswered_nodes() returns int[]
+language sql stable set search_path = live, rota, pg_temp as $$
+	select array(
+		select distinct a.node_id
+		from attempt t
+		join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.phase = 'ordered'
+			and a.ended_at is null
+		join node_lease l on l.node_id = a.node_id and l.lost_at is null and not l.inventory_wanted
+		where t.ended_at is null and t.ordered_at < now() - interval '1 minute'
+			and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
+				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt));
+$$;
+comment on function internal.unanswered_nodes() is
+	'Nodes that have said nothing of an attempt for a minute, although its launch request was fetched.';
+
+create function internal.inventory_ask(p_nodes int[]) returns void
+language sql set search_path = rota, pg_temp as $$
+	with asked as materialized (
+		select l.node_id from node_lease l where l.node_id = any (p_nodes) order by l.node_id for no key update
+	)
+	update node_lease l set inventory_wanted = true from asked a where l.node_id = a.node_id;
+$$;
+comment on function internal.inventory_ask(int[]) is
+	'Have nodes register when they next renew their leases: what they have nothing of is over then (internal.node_missing).';
+
+create function internal.step_unanswered(p_job bigint, p_step int, p_attempt int) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select string_agg(n.name, ',' order by a.node_index) || format(' has had the launch request since %s and says nothing of it: '
+			'it is asked what it has', to_char(min(t.ordered_at), 'YYYY-MM-DD HH24:MI:SS TZ'))
+		from allocation a
+		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+		join node n on n.node_id = a.node_id
+		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.attempt > 0 and a.phase = 'ordered'
+			and a.ended_at is null and t.ordered_at < now() - interval '1 minute'
+			and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
+				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt));
+end $$;
+comment on function internal.step_unanswered(bigint, int, int) is
+	'Nodes that have said nothing of a live attempt for a minute, as text; null: none.';

@@ -242,7 +242,8 @@ begin
 	on conflict (node_id) do update
 	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s,
 		margin_s = excluded.margin_s,
-		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null;
+		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null,
+		inventory_wanted = false;
 	-- A node that was up, was not rebooted and has no orphaned attempts keeps its state without a check.
 	for v_one in
 		select n as node, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted,

@@ -161,3 +161,24 @@ begin
 end $$;
 comment on function internal.report_ending(internal.attempt_report[]) is
 	'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own.';
+
+-- A launch request was refused, since its attempt was accepted before and has left the node. All of its records come before that
+-- one. Where they have changed nothing here, they were sent to a database of which this one is an older copy.
+create function internal.report_gone(p_reported internal.report_content[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_lost constant jsonb := (
+		select jsonb_agg(distinct jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt,
+			'node_id', a.node_id))
+		from unnest(p_reported) w
+		cross join lateral jsonb_to_recordset(w.records) as x (node int, job bigint, step int, attempt int, kind text)
+		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
+			and a.phase = 'ordered' and a.ended_at is null
+		where x.kind = 'gone');
+begin
+	perform internal.attempt_lost(v_lost, 'the node has nothing of it any more', 'node');
+	perform internal.prolog_owner_lost(v_lost);
+end $$;
+comment on function internal.report_gone(internal.report_content[]) is
+	'Give up attempts that nodes had accepted before, and of which they have nothing any more. The caller holds the locks of '
+	'jobs, nodes and licences.';

@@ -439,6 +439,10 @@ declare
 	v_looks constant boolean := v_limited and v_looked_at <= now() - interval '1 second';
 	v_lines constant boolean := v_looks and exists (select from internal.line_changes());
 	v_unsaved constant timestamptz := (select min(c.deadline_at) from checkpoint c where c.state in ('asked', 'taking'));
+	-- A session looks for nodes that say nothing of an attempt every ten seconds at most.
+	v_asked_at constant timestamptz := coalesce(nullif(current_setting('rota.inventory_asked_at', true), ''), '-infinity');
+	v_asks constant boolean := v_asked_at <= now() - interval '10 seconds';
+	v_unanswered constant int[] := case when v_asks then internal.unanswered_nodes() else '{}' end;
 	v_due boolean := v_outage or v_unsaved <= now() or exists (select from step s where s.resume_wanted)
 		or coalesce(internal.deadline_next('-infinity') <= now(), false)
 		or (exists (select from growth g where g.closed_at is null) and internal.growth_due() <> '{}');
@@ -447,7 +451,7 @@ declare
 	v_next timestamptz;
 begin
 	-- If nothing is due, no lock is taken and the leader waits for no write to disk.
-	perform internal.leader_check(p_term, v_hooks or v_share or v_due or v_lines or v_stale);
+	perform internal.leader_check(p_term, v_hooks or v_share or v_due or v_lines or v_stale or v_unanswered <> '{}');
 	if v_stale then
 		perform internal.claim_drop();
 	end if;
@@ -462,6 +466,12 @@ begin
 	end if;
 	if v_looks then
 		perform set_config('rota.lines_noted_at', now()::text, false);
+	end if;
+	if v_asks then
+		perform set_config('rota.inventory_asked_at', now()::text, false);
+	end if;
+	if v_unanswered <> '{}' then
+		perform internal.inventory_ask(v_unanswered);
 	end if;
 	if v_due then
 		v_done := internal.schedule_timers();
@@ -479,7 +489,8 @@ begin
 		internal.claim_list(), internal.preempt_is_on();
 end $$;
 comment on function api.schedule_tick(bigint) is
-	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; and a note of which lines have reached a limit. Answers the '
+	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; a note of which lines have reached a limit; nodes that are to '
+	'say which attempts they have. Answers the '
 	'database''s time and when the next one is due (epoch '
 	'seconds), null: none is known; what is kept for steps that have preempted others (internal.claim_list), and whether anything may be '
 	'preempted.';

@@ -43,6 +43,7 @@ begin
 	if internal.leader_silence(v_leader) <= v_leader.lease then
 		return null;
 	end if;
+	perform internal.incarnation_check();
 	perform from leader l where l.name = p_name and l.term = v_leader.term for update skip locked;
 	if not found then
 		-- The old leader froze inside a transaction that holds the row: between a call and its end, or while it reads the

@@ -354,6 +354,16 @@ violation (what, who, detail) as (
 	from checkpoint_start s
 	where s.started_at is not null and s.generation > 0 and not exists (select from checkpoint c
 		where c.job_id = s.job_id and c.step_id = s.step_id and c.generation = s.generation and c.attempt < s.attempt and c.complete_at <= s.started_at)
+	union all
+	-- The leader asks the node after a minute, and the node answers within its lease.
+	select 'a step is to start, and its node has nothing of it', internal.step_label(a.job_id, a.step_id), format('attempt %s on %s, placed %s', a.attempt, n.name, t.ordered_at)
+	from attempt t
+	join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.phase = 'ordered' and a.ended_at is null
+	join node n on n.node_id = a.node_id
+	join node_lease l on l.node_id = a.node_id and l.lost_at is null and l.expires_at > now()
+	where t.ended_at is null and t.ordered_at < now() - interval '3 minutes'
+		and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
+			and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt)
 	-- From here on: what holds when there is nothing left to do.
 	union all
 	select 'not over: checkpoint', internal.step_label(c.job_id, c.step_id), format('generation %s is %s', c.generation, c.state)

@@ -1,0 +1,115 @@
+-- Incarnations of the database.
+--
+-- Called by: whoever first calls a server that was promoted: jobmgrd for numbers of jobs or to lead, procmgrd before it registers;
+-- "rota admin db restored".
+-- Invariants:
+-- - A number that an earlier incarnation may have given out is not given out again: job numbers and ids of orders are raised in the
+--   transaction that begins an incarnation, before it answers anything.
+-- - A node can begin an incarnation, or raise job numbers, only so often and so far: what it has seen is only its own word.
+create function internal.timeline() returns bigint
+language sql volatile set search_path = pg_catalog, pg_temp as $$
+	select ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint;
+$$;
+comment on function internal.timeline() is 'Timeline of PostgreSQL on which this server writes; a promotion begins another one.';
+
+create function internal.number_last(p_sequence text) returns bigint
+language plpgsql volatile set search_path = rota, pg_temp as $$
+declare
+	v_last bigint;
+begin
+	execute format('select case when s.is_called then s.last_value else s.last_value - 1 end from rota.%I s', p_sequence)
+		into v_last;
+	return v_last;
+end $$;
+comment on function internal.number_last(text) is 'Highest number that a sequence has given out.';
+
+create function internal.numbers_raise(p_jobs bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform setval('job_job_id_seq', internal.number_last('job_job_id_seq') + p_jobs);
+	-- Ids that people rarely see. Sequences of type int number what administrators make.
+	perform setval(s.seqrelid, internal.number_last(c.relname) + 1000000)
+	from pg_sequence s
+	join pg_class c on c.oid = s.seqrelid and c.relnamespace = 'rota'::regnamespace
+	where s.seqtypid = 'bigint'::regtype and c.relname <> 'job_job_id_seq';
+end $$;
+comment on function internal.numbers_raise(bigint) is 'Raise job numbers by so many, and all other numbers by a million.';
+
+create function internal.incarnation_begin(p_reason text, p_jobs bigint) returns int
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_number constant int := (select max(i.incarnation) + 1 from incarnation i);
+	v_last constant bigint := internal.number_last('job_job_id_seq');
+begin
+	perform internal.numbers_raise(p_jobs);
+	insert into incarnation (incarnation, timeline, made_by, reason, job_after, job_from)
+	values (v_number, internal.timeline(), session_user, p_reason, v_last, v_last + p_jobs + 1);
+	raise warning 'incarnation % of the database begins: %', v_number, p_reason;
+	return v_number;
+end $$;
+comment on function internal.incarnation_begin(text, bigint) is
+	'Begin another incarnation, whose job numbers begin so much higher. Answers its number. The caller has locked the incarnations.';
+
+create function internal.incarnation_lock() returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+	select pg_advisory_xact_lock(hashtext('rota incarnation'));
+$$;
+comment on function internal.incarnation_lock() is 'Let one session at a time begin an incarnation.';
+
+create function internal.incarnation_now() returns rota.incarnation
+language sql volatile set search_path = rota, pg_temp as $$
+	select i from incarnation i order by i.incarnation desc limit 1;
+$$;
+comment on function internal.incarnation_now() is 'The present incarnation.';
+
+create function internal.incarnation_check() returns int
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_now incarnation := internal.incarnation_now();
+begin
+	if v_now.timeline = internal.timeline() then
+		return v_now.incarnation;
+	end if;
+	perform internal.incarnation_lock();
+	v_now := internal.incarnation_now();
+	if v_now.timeline = internal.timeline() then
+		return v_now.incarnation;
+	end if;
+	return internal.incarnation_begin(format('promoted from timeline %s to %s', v_now.timeline, internal.timeline()), 1000);
+end $$;
+comment on function internal.incarnation_check() is
+	'Begin another incarnation if this server was promoted since the last one began. Answers the present one.';
+
+create function api.node_incarnation(p_job bigint, p_order bigint) returns int
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_number int := internal.incarnation_check();
+	v_now incarnation;
+	v_last bigint;
+begin
+	perform internal.session_login();
+	if p_job <= internal.number_last('job_job_id_seq') and p_order <= internal.number_last('node_order_order_id_seq') then
+		return v_number;
+	end if;
+	perform internal.incarnation_lock();
+	v_now := internal.incarnation_now();
+	-- A restored copy has the timeline of before, but not the numbers that nodes have seen.
+	if v_now.reason <> 'first' and v_now.began_at > clock_timestamp() - interval '1 hour' then
+		v_number := v_now.incarnation;
+	else
+		v_number := internal.incarnation_begin('a node has seen numbers that this database has not given out', 1000);
+		v_now := internal.incarnation_now();
+	end if;
+	-- Partitions are there for a hundred thousand jobs.
+	v_last := internal.number_last('job_job_id_seq');
+	if p_job > v_last and p_job <= v_now.job_after + 50000 then
+		perform setval('job_job_id_seq', p_job);
+	elsif p_job > v_last then
+		raise warning 'role "%" says that it has seen job %, and the last one here is %', session_user, p_job, v_last;
+	end if;
+	return v_number;
+end $$;
+comment on function api.node_incarnation(bigint, bigint) is
+	'The present incarnation, for a process manager that has seen jobs and orders up to these numbers (0: none). Where the database '
+	'has not given them out, it is a restored copy: another incarnation begins, once an hour at most. 28000: the session speaks '
+	'for no node.';

@@ -1,0 +1,75 @@
+-- Incarnations of the database: a promotion and a restored copy are noticed, numbers are not given out twice, and what a node has
+-- nothing of any more is run again. What a node says counts within bounds.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.now() returns rota.incarnation language sql as 'select internal.incarnation_now()';
+create function t.last(p_sequence text) returns bigint language sql as 'select internal.number_last(p_sequence)';
+-- Another server of an older timeline has written the database so far.
+create function t.promoted() returns void language sql as 'update rota.incarnation set timeline = timeline - 1 where incarnation = (t.now()).incarnation';
+select t.back(i) from generate_series(1, 4) i \g /dev/null
+
+-- A promotion.
+select is((t.now()).reason, 'first', 'the first incarnation begins with the database');
+select is(api.node_incarnation(0, 0), 1, 'the same server, the same incarnation');
+select (api.job_number(1) ->> 0)::bigint as before \gset
+select t.last('node_order_order_id_seq') as orders \gset
+select t.promoted() \g /dev/null
+select cmp_ok((api.job_number(1) ->> 0)::bigint, '>', :before::bigint + 1000, 'whoever takes a number notices the promotion: numbers go on higher');
+select is((t.now()).incarnation, 2, 'another incarnation');
+select is((t.now()).job_after, :before::bigint, 'which knows what was given out before');
+select cmp_ok(t.last('node_order_order_id_seq'), '>=', :orders::bigint + 1000000, 'ids of orders too');
+select is(api.node_incarnation(0, 0), 2, 'nodes get to know');
+select t.promoted() \g /dev/null
+update rota.leader set backend_pid = null where name = 'schedule';
+select api.leader_claim('schedule', 3) \g /dev/null
+select is((t.now()).incarnation, 3, 'whoever leads notices it, too');
+select is(internal.incarnation_check(), 3, 'once');
+
+-- A copy of the same timeline was restored: a node has seen numbers that were not given out.
+update rota.incarnation set began_at = began_at - interval '2 hours';
+select t.last('job_job_id_seq') as last \gset
+select is(api.node_incarnation(:last, 0), 3, 'a number that was given out changes nothing');
+select is(api.node_incarnation(:last + 20000, 0), 4, 'one that was not is: another incarnation');
+select is(t.last('job_job_id_seq'), :last::bigint + 20000, 'and that number is not given out again');
+select is(api.node_incarnation(:last + 30000, 0), 4, 'another node has seen more: the same incarnation');
+select is(t.last('job_job_id_seq'), :last::bigint + 30000, 'and numbers go on behind that');
+select is(api.node_incarnation(9000000000000000000, 9000000000000000000), 4, 'a node that lies');
+select is(t.last('job_job_id_seq'), :last::bigint + 30000, 'does not use up the numbers');
+update rota.incarnation set began_at = began_at - interval '2 hours';
+select is(api.node_incarnation(0, t.last('node_order_order_id_seq') + 1), 5, 'the ids of orders show it, too');
+select throws_ok('insert into rota.incarnation (incarnation, timeline, made_by, reason, job_after, job_from) values (9, 1, ''x'', ''x'', 5, 5)', '23514', null, 'an incarnation raises numbers');
+
+-- The node refuses an order of an attempt that it has accepted before, and has nothing of it.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select is(t.report(t.say(:'j' || '.a', 'gone', '{"reason": "the launch request was accepted before"}')), 1, 'the node says so');
+select is((select concat_ws(' ', s.state, a.state, a.cause, a.message) from t.step(:'j' || '.a') s join rota.attempt a on a.job_id = s.job_id), 'pending node_fail node_lost the node has nothing of it any more', 'it runs again');
+select is((select count(*) from rota.node_order where job_id = :j and kind = 'launch'), 0::bigint, 'and its order is gone');
+select is((select cpus_used from rota.node_used where node_id = 1), 0, 'its CPUs are free');
+select t.right('gone');
+select t.start(:'j' || '.b') \g /dev/null
+select t.run(:'j' || '.b') \g /dev/null
+select t.report(t.say(:'j' || '.b', 'gone', '{"reason": "the launch request was accepted before"}')) \g /dev/null
+select is(t.state(:'j' || '.b'), 'running', 'of an attempt that the node has reported, it changes nothing');
+select t.finish(:'j' || '.b') \g /dev/null
+select is(t.report(t.say(:'j' || '.b', 'gone', '{"reason": "the launch request was accepted before"}')), 0, 'nor of one that has ended');
+
+-- A node that has taken an order and says nothing is asked what it has.
+select t.submit('alice', '[{"name": "a", "nodes_min": 1}]') as k \gset
+select t.start(:'k' || '.a', '{2}') \g /dev/null
+select is(internal.unanswered_nodes(), '{}', 'a step that has just been placed');
+update rota.attempt set ordered_at = now() - interval '5 minutes' where job_id = :k;
+update rota.allocation set started_at = now() - interval '5 minutes' where job_id = :k;
+select is(internal.unanswered_nodes(), '{}', 'an order that was not fetched is on its way');
+select set_config('rota.inventory_asked_at', '', false) \g /dev/null
+delete from rota.node_order where job_id = :k;
+select matches(api.job_why(0, 'root', t.request(:'k')) #>> '{steps,0,conditions,0,message}', 'n2 has had the launch request since .* says nothing of it', 'why says so');
+select t.promoted() \g /dev/null
+select count(*) from api.schedule_tick(t.term()) \g /dev/null
+select is((select array_agg(node_id) from rota.node_lease where inventory_wanted), '{2}', 'the leader asks the node');
+select is((select array_agg(node_id order by node_id) from api.node_renew('{1,2}')), '{1}', 'which cannot renew its lease');
+select t.back(2) \g /dev/null
+select is((select array_agg(node_id) from rota.node_lease where inventory_wanted), null, 'and registers');
+select * from finish();
+rollback;

@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# The database comes back as an older copy, under living nodes: nothing wedges, no job number is given out twice, what ran is known or
+# runs again, and all CPUs are free in the end.
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 4 --set node.grace=1 --set node.lease=6
+	export LEDGER=$ROTA_TEST_DIR/ledger GO=$ROTA_TEST_DIR/go
+	touch "$LEDGER" && chmod 0666 "$LEDGER"
+	printf '#!/bin/bash\necho "$ROTA_JOB_ID" >>%s\n' "$LEDGER" >"$ROTA_TEST_DIR/quick.sh"
+	printf '#!/bin/bash\nuntil [ -e %s ]; do sleep 0.1; done\necho "$ROTA_JOB_ID" >>%s\n' "$GO" "$LEDGER" >"$ROTA_TEST_DIR/long.sh"
+}
+
+teardown_file() {
+	instance_down
+}
+
+submit() { # SCRIPT [OPTION]...: the number of the job
+	(cd /tmp && rota submit --parsable --output=/dev/null "${@:2}" "$ROTA_TEST_DIR/$1.sh")
+}
+
+# server stop|start: the instance's PostgreSQL, whose daemons live on.
+server() {
+	local as=()
+	[ "$(id -u)" = 0 ] && as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
+	(cd / && "${as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_HOME/pg/data" -l /dev/null -w "$@" >/dev/null 3>&-)
+}
+
+state() {
+	superuser "select string_agg(state, ' ' order by step_id) from rota.step where job_id = $1"
+}
+
+is_state() { # JOB STATE
+	[ "$(state "$1")" = "$2" ]
+}
+
+serves() {
+	rota queue >/dev/null 2>&1
+}
+
+@test "an older copy of the database is restored under living nodes" {
+	submit quick
+	rota wait --timeout=60 1
+	long=$(submit long --nodelist=n2)
+	held=$(submit quick --nodelist=n1 --hold)
+	eventually is_state "$long" running
+	server stop -m fast
+	cp -a "$ROTA_HOME/pg/data" "$ROTA_HOME/pg/copy"
+	server start
+	eventually serves
+
+	# What the copy does not know: a job that it has waiting has ended, others were accepted and have ended, or still run.
+	rota release "$held"
+	rota wait --timeout=60 "$held"
+	for i in 1 2 3; do last=$(submit quick --nodelist=n1); done
+	rota wait --timeout=60 "$last"
+	unknown=$(submit long --nodelist=n1)
+	eventually is_state "$unknown" running
+	eventually has_left "$last"
+	server stop -m immediate
+	rm -rf "$ROTA_HOME/pg/data"
+	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
+	server start
+	eventually serves
+	is_later() { [ "$(superuser "select max(incarnation) from rota.incarnation")" = 2 ]; }
+	eventually is_later
+	[ "$(superuser "select reason like 'a node has seen%' from rota.incarnation where incarnation = 2")" = t ]
+
+	# New numbers, and the job that ran before runs again: the node refuses its first attempt, which it has had.
+	job=$(submit quick)
+	[ "$job" -gt "$unknown" ]
+	rota release "$held"
+	eventually is_state "$held" completed
+	[ "$(superuser "select string_agg(concat_ws(' ', attempt, state, cause), ', ' order by attempt) from rota.attempt where job_id = $held")" = \
+		"1 node_fail node_lost, 2 completed exit" ]
+	touch "$GO"
+	rota wait --timeout=60 "$long" "$job"
+	[ "$(superuser "select count(*) from rota.attempt where job_id = $long")" = 1 ]
+	audit
+	# What the copy did not know is killed, and each of the others ran once.
+	run ! grep -qx "$unknown" "$LEDGER"
+	[ "$(grep -cx "$held" "$LEDGER")" = 2 ]
+	[ "$(grep -cx "$long" "$LEDGER")" = 1 ]
+}
