@@ -98,6 +98,7 @@ void db_leave(struct db *db)
 	queue_fail(db, &db->unsent, &e);
 	while (db->unsent.head) /* calls that the callbacks made */
 		sent_free(queue_take(&db->unsent));
+	db_silence_free(db->silence);
 	event_free(db->connect);
 	event_free(db->deferred);
 	for (int i = 0; i < db->channel_count; i++)
@@ -191,6 +192,7 @@ static bool db_flush(struct db *db)
 struct db_sent *db_send_end(struct db *db, bool sent, db_answer *answer, void *arg)
 {
 	struct db_sent *call = queue_add(&db->sent, answer, arg);
+	db_silence_sent(db->silence);
 	if (sent && PQpipelineSync(db->conn) && db_flush(db))
 		return call;
 	if (db->state != DB_CLOSED)
@@ -343,6 +345,8 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	struct db *db = arg;
 	db_enter(db);
 	bool alive = !(what & EV_READ) || PQconsumeInput(db->conn);
+	if (what & EV_READ)
+		db_silence_heard(db->silence);
 	db_results(db); /* also answers that arrived before the connection was lost */
 	if (db->state != DB_CLOSED && db->state != DB_DOWN)
 		db_hand_out_notifications(db);

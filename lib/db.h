@@ -7,7 +7,9 @@
  * - A lost connection fails every call under way. The connection is made again; no call is sent twice.
  * - Where the connection string has several hosts, each is tried in turn for at most connect_timeout. A single host, once reached,
  *   gets six times as long for its answer, and up to four times that if it was late. The pause after a round is 50 ms and doubles
- *   up to 500 ms. */
+ *   up to 500 ms.
+ * - Where the server is silent for some seconds while a call is under way, the other hosts are tried. If one of them can be
+ *   written to, the connection is lost and made to that one. */
 #ifndef ROTA_DB_H
 #define ROTA_DB_H
 
@@ -28,7 +30,15 @@ enum api_function {
 };
 
 /* Kinds of programs that connect. A daemon prepares the functions whose `users` in api.def has the bit of its kind. */
-enum api_user { API_JOBMGR = 1, API_NODE = 2, API_NODEMGR = 4, API_RUNNER = 8, API_JOBMGR_LEADER = 16, API_JOBMGR_ADMIN = 32, API_CREDD = 64 };
+enum api_user {
+	API_JOBMGR = 1,
+	API_NODE = 2,
+	API_NODEMGR = 4,
+	API_RUNNER = 8,
+	API_JOBMGR_LEADER = 16,
+	API_JOBMGR_ADMIN = 32,
+	API_CREDD = 64
+};
 
 struct db;
 

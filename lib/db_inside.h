@@ -1,4 +1,4 @@
-/* db_inside.h - the private structures of a database connection, for db.c, db_connect.c and db_conninfo.c only. */
+/* db_inside.h - the private structures of a database connection, for db.c, db_connect.c, db_silence.c and db_conninfo.c only. */
 #ifndef ROTA_DB_INSIDE_H
 #define ROTA_DB_INSIDE_H
 
@@ -45,6 +45,7 @@ struct db {
 	enum db_state state;
 	struct event *read, *write; /* events of the socket of `conn` */
 	struct event *connect;	    /* timer for the next attempt to connect, and for the deadline of the present one */
+	struct db_silence *silence; /* db_silence.c; NULL if there is one host */
 	struct event *deferred;	    /* runs the callbacks of calls that db_call() could not send */
 	struct db_queue sent, unsent;
 	int backoff_ms;
@@ -71,6 +72,12 @@ bool db_send_listen(struct db *db, const char *channel);
 char *db_conninfo_place(const char *conninfo, int place);
 
 void db_queue_reset(struct db_queue *q);
+
+/* db_silence.c: look for another host when the server does not answer. Without one (`s` is NULL) nothing is done. */
+struct db_silence *db_silence_new(struct db *db);
+void db_silence_free(struct db_silence *s);
+void db_silence_sent(struct db_silence *s);  /* a call was sent */
+void db_silence_heard(struct db_silence *s); /* the server has sent something */
 
 /* Event handlers. db_on_socket: the socket is readable or writable. db_on_deferred: fail the calls that db_call() could not
  * send. */

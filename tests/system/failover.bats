@@ -278,8 +278,9 @@ in_step() {
 	[ "$(sql "select sync_state from pg_stat_replication where application_name = 'b'")" = sync ]
 }
 
-@test "the primary is killed and its standby promoted: nothing accepted is lost, and everything follows" {
-	standby_start
+# The standby is the second host of the connection strings of all daemons.
+follow_both() {
+	local ended
 	SOCKETS=$ROTA_HOME/run,$ROTA_TEST_DIR/b
 	rota up --set database.conninfo="host=$SOCKETS dbname=rota target_session_attrs=read-write" >/dev/null
 	ended=("${MANAGER[1]}" "$(pid_of nodemgrd)" "$(pid_of procmgrd n1)" "$(pid_of procmgrd n2)")
@@ -287,6 +288,32 @@ in_step() {
 	eventually are_dead "${ended[@]}"
 	rota up >/dev/null
 	MANAGER[1]=$(pid_of jobmgrd)
+}
+
+@test "the primary hangs and its standby is promoted: everything follows" {
+	standby_start
+	follow_both
+	stream_start 1
+	goes_on
+	before=$(sql "select max(job_id) from rota.job")
+	primary=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
+	# A connection to a server that hangs waits, so `sql` asks the other one from here on.
+	SOCKETS=$ROTA_TEST_DIR/b
+	frozen=("$primary" $(pgrep -P "$primary"))
+	kill -STOP "${frozen[@]}"
+	standby promote
+	goes_on
+	stream_stop
+	kill -9 "${frozen[@]}"
+	[ "$(sql "select max(job_id) from rota.job")" -gt $((before + 1000)) ]
+	[ "$(sql "select reason from rota.incarnation where incarnation = 2")" = "promoted from timeline 1 to 2" ]
+	eventually idle
+	all_is_right
+}
+
+@test "the primary is killed and its standby promoted: nothing accepted is lost, and everything follows" {
+	standby_start
+	follow_both
 	manager 2
 	stream_start 2
 	goes_on

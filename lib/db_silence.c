@@ -1,0 +1,165 @@
+/* db_silence.c - leaves a server that has stopped answering, once another host of the connection string can be written to.
+ *
+ * Called by: db.c when a call is sent and when anything is received; then the event loop.
+ * Invariants:
+ * - A server that is only slow keeps its connection: without another writable host, nothing happens.
+ * - The other hosts are tried one after the other, with one connection at a time, beside the one that is silent.
+ * - Where the connection string names one host, nothing is tried. */
+#include "lib/db_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/log.h"
+
+enum { SILENT_MS = 5000, PROBE_SECONDS = 3 };
+
+struct db_silence {
+	struct db *db;
+	struct event *timer; /* runs while a call is under way, and limits the time of a probe */
+	int64_t heard_at;    /* when the server last sent something, or the first of the calls under way was sent */
+	int place;	     /* host that is tried */
+	PGconn *probe;	     /* connection to that host; NULL if none is made */
+	struct event *ready; /* event of the socket of `probe` */
+};
+
+static void silence_wait(struct db_silence *s, int ms)
+{
+	struct timeval wait = {ms / 1000, ms % 1000 * 1000};
+	evtimer_add(s->timer, &wait);
+}
+
+static void probe_end(struct db_silence *s)
+{
+	if (s->ready)
+		event_free(s->ready);
+	s->ready = NULL;
+	PQfinish(s->probe);
+	s->probe = NULL;
+}
+
+static bool is_writable(const PGconn *conn)
+{
+	const char *standby = PQparameterStatus(conn, "in_hot_standby");
+	const char *reads_only = PQparameterStatus(conn, "default_transaction_read_only");
+	return standby && strcmp(standby, "off") == 0 && reads_only && strcmp(reads_only, "off") == 0;
+}
+
+static bool is_silent(const struct db_silence *s)
+{
+	return s->db->state == DB_UP && s->db->sent.head && clock_ms() - s->heard_at >= SILENT_MS;
+}
+
+/* Another server can be written to: connect to it. The event loop handles the loss of the silent one. */
+static void silence_leave(struct db_silence *s)
+{
+	struct db *db = s->db;
+	const char *host = PQhost(db->conn), *other = PQhost(s->probe);
+	log_warning("database connection: no answer from \"%s\" for %lld seconds, and \"%s\" can be written to", host ? host : "",
+		    (long long)(clock_ms() - s->heard_at) / 1000, other ? other : "");
+	probe_end(s);
+	event_del(s->timer);
+	db->place = s->place;
+	db->state = DB_BROKEN;
+	event_active(db->deferred, 0, 0);
+}
+
+static void probe_start(struct db_silence *s);
+
+/* Try the next host, or wait until the next round. */
+static void probe_failed(struct db_silence *s)
+{
+	probe_end(s);
+	s->place = (s->place + 1) % s->db->place_count;
+	if (s->place == s->db->place)
+		silence_wait(s, SILENT_MS);
+	else
+		probe_start(s);
+}
+
+static void probe_wait(struct db_silence *s, short what);
+
+static void on_probe(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	struct db_silence *s = arg;
+	event_free(s->ready);
+	s->ready = NULL;
+	PostgresPollingStatusType status = PQconnectPoll(s->probe);
+	if (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING)
+		probe_wait(s, status == PGRES_POLLING_READING ? EV_READ : EV_WRITE);
+	else if (status == PGRES_POLLING_OK && is_writable(s->probe) && is_silent(s))
+		silence_leave(s);
+	else
+		probe_failed(s);
+}
+
+static void probe_wait(struct db_silence *s, short what)
+{
+	s->ready = event_new(s->db->base, PQsocket(s->probe), what, on_probe, s);
+	if (!s->ready || event_add(s->ready, NULL) < 0)
+		die("no event for the database connection");
+}
+
+static void probe_start(struct db_silence *s)
+{
+	s->probe = PQconnectStart(s->db->places[s->place]);
+	bool good = s->probe && PQstatus(s->probe) != CONNECTION_BAD;
+	silence_wait(s, good ? PROBE_SECONDS * 1000 : 0);
+	if (good)
+		probe_wait(s, EV_WRITE);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	struct db_silence *s = arg;
+	struct db *db = s->db;
+	int64_t quiet = clock_ms() - s->heard_at;
+	if (s->probe) {
+		probe_failed(s);
+	} else if (is_silent(s)) {
+		s->place = (db->place + 1) % db->place_count;
+		probe_start(s);
+	} else if (db->state == DB_UP && db->sent.head) {
+		silence_wait(s, (int)(SILENT_MS - quiet));
+	}
+}
+
+struct db_silence *db_silence_new(struct db *db)
+{
+	if (db->place_count < 2)
+		return NULL;
+	struct db_silence *s = xcalloc(1, sizeof *s);
+	s->db = db;
+	s->timer = evtimer_new(db->base, on_timer, s);
+	if (!s->timer)
+		die("no event for the database connection");
+	return s;
+}
+
+void db_silence_free(struct db_silence *s)
+{
+	if (!s)
+		return;
+	probe_end(s);
+	event_free(s->timer);
+	free(s);
+}
+
+void db_silence_sent(struct db_silence *s)
+{
+	if (!s)
+		return;
+	if (!s->db->sent.head->next) /* no other call is under way */
+		s->heard_at = clock_ms();
+	if (!event_pending(s->timer, EV_TIMEOUT, NULL))
+		silence_wait(s, SILENT_MS);
+}
+
+void db_silence_heard(struct db_silence *s)
+{
+	if (s)
+		s->heard_at = clock_ms();
+}
