@@ -13,7 +13,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 
-enum { SILENT_MS = 5000, PROBE_SECONDS = 3 };
+enum { SILENT_MS = 5000, ROUND_MS = 1000, PROBE_SECONDS = 3 };
 
 struct db_silence {
 	struct db *db;
@@ -73,7 +73,7 @@ static void probe_failed(struct db_silence *s)
 	probe_end(s);
 	s->place = (s->place + 1) % s->db->place_count;
 	if (s->place == s->db->place)
-		silence_wait(s, SILENT_MS);
+		silence_wait(s, ROUND_MS);
 	else
 		probe_start(s);
 }

@@ -282,7 +282,7 @@ in_step() {
 follow_both() {
 	local ended
 	SOCKETS=$ROTA_HOME/run,$ROTA_TEST_DIR/b
-	rota up --set database.conninfo="host=$SOCKETS dbname=rota target_session_attrs=read-write" >/dev/null
+	rota up --set database.conninfo="host=$SOCKETS dbname=rota target_session_attrs=read-write" --set node.lease=6 >/dev/null
 	ended=("${MANAGER[1]}" "$(pid_of nodemgrd)" "$(pid_of procmgrd n1)" "$(pid_of procmgrd n2)")
 	kill "${ended[@]}"
 	eventually are_dead "${ended[@]}"
