@@ -127,7 +127,7 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 
 @test "a connection that waits for a busy jobmgrd waits in the kernel's queue, and is not dropped" {
 	kill -STOP "$JOBMGRD"
-	run timeout 30 perl -MIO::Socket::INET -e '
+	run timeout 120 perl -MIO::Socket::INET -e '
 		my @held;
 		while (@held < 900) {
 			my $new = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $ENV{PORT}, LocalAddr => "127.0.0.2", Timeout => 20)
