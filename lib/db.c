@@ -201,6 +201,16 @@ struct db_sent *db_send_end(struct db *db, bool sent, db_answer *answer, void *a
 	return call;
 }
 
+static void on_ping(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db, (void)result, (void)e, (void)arg;
+}
+
+void db_ping(struct db *db)
+{
+	db_send_end(db, true, on_ping, NULL);
+}
+
 static int parameter_count(const char *parameters)
 {
 	int count = *parameters ? 1 : 0;

@@ -202,7 +202,7 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
 		db->places = xrealloc(db->places, (size_t)(db->place_count + 1) * sizeof *db->places);
 		db->places[db->place_count++] = place;
 	}
-	db->silence = db_silence_new(db);
+	db->silence = db_silence_new(db, db_ping);
 	db->user = user;
 	db->watcher = watcher;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;

@@ -71,10 +71,12 @@ bool db_send_listen(struct db *db, const char *channel);
  * host. */
 char *db_conninfo_place(const char *conninfo, int place);
 
+void db_ping(struct db *db); /* send a call that does nothing, to see whether the server answers */
+
 void db_queue_reset(struct db_queue *q);
 
 /* db_silence.c: look for another host when the server does not answer. Without one (`s` is NULL) nothing is done. */
-struct db_silence *db_silence_new(struct db *db);
+struct db_silence *db_silence_new(struct db *db, void (*ping)(struct db *db));
 void db_silence_free(struct db_silence *s);
 void db_silence_sent(struct db_silence *s);  /* a call was sent */
 void db_silence_heard(struct db_silence *s); /* the server has sent something */

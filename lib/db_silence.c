@@ -2,6 +2,7 @@
  *
  * Called by: db.c when a call is sent and when anything is received; then the event loop.
  * Invariants:
+ * - A connection with nothing to do asks the server for a sign of life now and then, since it may wait for notifications alone.
  * - A server that is only slow keeps its connection: without another writable host, nothing happens.
  * - The other hosts are tried one after the other, with one connection at a time, beside the one that is silent.
  * - Where the connection string names one host, nothing is tried. */
@@ -13,15 +14,16 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 
-enum { SILENT_MS = 5000, ROUND_MS = 1000, PROBE_SECONDS = 3 };
+enum { SILENT_MS = 5000, IDLE_MS = 10000, ROUND_MS = 1000, PROBE_SECONDS = 3 };
 
 struct db_silence {
 	struct db *db;
-	struct event *timer; /* runs while a call is under way, and limits the time of a probe */
-	int64_t heard_at;    /* when the server last sent something, or the first of the calls under way was sent */
-	int place;	     /* host that is tried */
-	PGconn *probe;	     /* connection to that host; NULL if none is made */
-	struct event *ready; /* event of the socket of `probe` */
+	void (*ping)(struct db *db); /* sends a call that does nothing */
+	struct event *timer;	     /* runs while there is a connection, and limits the time of a probe */
+	int64_t heard_at;	     /* when the server last sent something, or the first of the calls under way was sent */
+	int place;		     /* host that is tried */
+	PGconn *probe;		     /* connection to that host; NULL if none is made */
+	struct event *ready;	     /* event of the socket of `probe` */
 };
 
 static void silence_wait(struct db_silence *s, int ms)
@@ -122,17 +124,20 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	} else if (is_silent(s)) {
 		s->place = (db->place + 1) % db->place_count;
 		probe_start(s);
-	} else if (db->state == DB_UP && db->sent.head) {
-		silence_wait(s, (int)(SILENT_MS - quiet));
+	} else if (db->state == DB_UP && !db->sent.head && quiet >= IDLE_MS) {
+		s->ping(db);
+	} else if (db->state == DB_UP) {
+		silence_wait(s, (int)((db->sent.head ? SILENT_MS : IDLE_MS) - quiet));
 	}
 }
 
-struct db_silence *db_silence_new(struct db *db)
+struct db_silence *db_silence_new(struct db *db, void (*ping)(struct db *db))
 {
 	if (db->place_count < 2)
 		return NULL;
 	struct db_silence *s = xcalloc(1, sizeof *s);
 	s->db = db;
+	s->ping = ping;
 	s->timer = evtimer_new(db->base, on_timer, s);
 	if (!s->timer)
 		die("no event for the database connection");
@@ -150,11 +155,10 @@ void db_silence_free(struct db_silence *s)
 
 void db_silence_sent(struct db_silence *s)
 {
-	if (!s)
+	if (!s || s->db->sent.head->next) /* another call is under way already */
 		return;
-	if (!s->db->sent.head->next) /* no other call is under way */
-		s->heard_at = clock_ms();
-	if (!event_pending(s->timer, EV_TIMEOUT, NULL))
+	s->heard_at = clock_ms();
+	if (!s->probe)
 		silence_wait(s, SILENT_MS);
 }
 
