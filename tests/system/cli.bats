@@ -451,6 +451,12 @@ until [ -e three ]; do sleep 0.1; done')
 	[ "$(cat "$BATS_TEST_TMPDIR/waited")" = "$other: failed (exit code 3)"$'\n'"$job: completed" ]
 }
 
+# patience SECONDS: a configuration with this client.patience.
+patience() {
+	sed "s/^patience = .*/patience = $1/" "$ROTA_HOME/etc/rota.conf" >"$BATS_TEST_TMPDIR/patience.conf"
+	echo "$BATS_TEST_TMPDIR/patience.conf"
+}
+
 # waits_since TIME: jobmgrd has asked the database for a waiting client.
 waits_since() {
 	[ "$(superuser "select count(*) from pg_stat_activity
@@ -1209,9 +1215,11 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	gone() { [ -z "$(pid_of jobmgrd)" ]; }
 	kill "$(pid_of jobmgrd)"
 	eventually gone
-	run -3 --separate-stderr rota submit "$BATS_TEST_TMPDIR/job.sh"
+	run -3 --separate-stderr rota submit --config="$(patience 3)" "$BATS_TEST_TMPDIR/job.sh"
 	[ "${stderr_lines[0]}" = "rota: jobmgrd does not answer; trying again" ]
-	[[ ${stderr_lines[1]} == *" (tried for 3 s)" ]]
+	[[ ${stderr_lines[1]} =~ \(tried\ for\ [2-9]\ s\)$ ]]
+	run -3 --separate-stderr rota submit --config="$(patience 0)" "$BATS_TEST_TMPDIR/job.sh"
+	[[ $stderr != *"trying again"* && $stderr != *"tried for"* ]]
 	run -3 --separate-stderr rota queue
 	[[ $stderr != *"trying again"* && $stderr != *"tried for"* ]]
 	for verb in wait watch; do
@@ -1236,7 +1244,7 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	gone() { [ -z "$(pid_of PostgreSQL)" ]; }
 	kill -INT "$(pid_of PostgreSQL)"
 	eventually gone
-	run -3 --separate-stderr rota submit "$BATS_TEST_TMPDIR/job.sh"
+	run -3 --separate-stderr rota submit --config="$(patience 3)" "$BATS_TEST_TMPDIR/job.sh"
 	[ "${stderr_lines[0]}" = "rota: jobmgrd has no connection to the database; trying again" ]
 	[[ ${stderr_lines[1]} == "rota: the job manager has no connection to the database (tried for "*" s)" ]]
 	[ "${stderr_lines[2]}" = "hint: Nothing was done. The job manager keeps trying to connect; try again soon." ]

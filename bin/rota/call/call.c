@@ -348,10 +348,10 @@ static void waiting_print(const json_t *answer, int status, bool answered)
 	gate.waited = true;
 }
 
-/* Send a request until jobmgrd is available, at most `tries` times with growing pauses, and not after the time `until`. */
-static json_t *call_tries(const char *verb, json_t *request, int tries, int64_t until)
+/* Send a request until jobmgrd is available, with growing pauses, for so many seconds after the first failure. */
+static json_t *call_tries(const char *verb, json_t *request, int patience)
 {
-	int64_t failed = 0; /* time of the first failure, which may follow a long poll */
+	int64_t failed = 0, left; /* time of the first failure, which may follow a long poll; milliseconds that are left since */
 	bool said = false;
 
 	for (int pause = 100;; pause = pause < 2000 ? pause * 2 : pause) {
@@ -367,12 +367,15 @@ static json_t *call_tries(const char *verb, json_t *request, int tries, int64_t 
 		}
 		if (!failed)
 			failed = clock_boot_us();
-		if (!gate.unavailable || --tries <= 0 || clock_boot_us() + pause * 1000 >= until) {
+		left = patience * INT64_C(1000) - (clock_boot_us() - failed) / 1000;
+		if (!gate.unavailable || left <= 0) {
 			failure_print(answer, status, answered, (clock_boot_us() - failed) / 1000000, &e);
 			json_decref(answer);
 			json_decref(request);
 			return NULL;
 		}
+		if (pause > left)
+			pause = (int)left;
 		if (!said && clock_boot_us() + pause * 1000 - failed > SILENT_US) {
 			waiting_print(answer, status, answered);
 			said = true;
@@ -392,17 +395,12 @@ bool call_waited(void)
 
 json_t *call_gate(const char *verb, json_t *request)
 {
-	return call_tries(verb, request, 1, INT64_MAX);
+	return call_tries(verb, request, 0);
 }
 
-json_t *call_gate_patiently(const char *verb, json_t *request, int tries)
+json_t *call_gate_patiently(const char *verb, json_t *request)
 {
-	return call_tries(verb, request, tries, INT64_MAX);
-}
-
-json_t *call_gate_once(const char *verb, json_t *request)
-{
-	return call_tries(verb, request, CALL_BRIEFLY, clock_boot_us() + CALL_ONCE_SECONDS * 1000000LL);
+	return call_tries(verb, request, call_conf()->client_patience);
 }
 
 void call_print_json(void)

@@ -32,20 +32,14 @@ void call_before_failure(void (*then)(void));
  * an answer; the reason is then printed, and call_status() gives the exit status. */
 json_t *call_gate(const char *verb, json_t *request);
 
-/* Send a request as call_gate() does, up to `tries` times while jobmgrd does not answer or is unavailable. Only for requests
- * that may be sent twice. Prints a message after two seconds of waiting. */
-enum { CALL_BRIEFLY = 6, CALL_LONG = 20 }; /* values for `tries`: about 3 s and 48 s */
-json_t *call_gate_patiently(const char *verb, json_t *request, int tries);
+/* Send a request as call_gate() does, for up to client.patience seconds while jobmgrd does not answer or is unavailable, counting
+ * time in which the machine is suspended. Only for requests that may be sent twice: the database keeps the key of a submission for a
+ * day, longer than any patience. Prints a message after two seconds of waiting. */
+json_t *call_gate_patiently(const char *verb, json_t *request);
 
 /* Was the message that the command waits for jobmgrd printed since the last call of this function? Then that message is on the
  * screen. */
 bool call_waited(void);
-
-/* Send a request as call_gate_patiently() does, up to CALL_BRIEFLY times, but never later than CALL_ONCE_SECONDS after the
- * first try, counting time in which the machine is suspended. The database keeps for one day the key that makes a repeated
- * request take effect only once. */
-enum { CALL_ONCE_SECONDS = 12 * 3600 };
-json_t *call_gate_once(const char *verb, json_t *request);
 
 /* Send a request once, free it and print nothing. Returns false with an error after a refusal or without an answer. */
 bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e);

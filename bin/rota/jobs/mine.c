@@ -8,7 +8,7 @@
 
 json_t *mine_jobs(void)
 {
-	json_t *answer = call_gate_patiently("queue", json_pack("{s[s]}", "user", words_me()), CALL_LONG), *numbers;
+	json_t *answer = call_gate_patiently("queue", json_pack("{s[s]}", "user", words_me())), *numbers;
 	const json_t *job;
 	size_t i;
 

@@ -23,8 +23,8 @@ json_t *wait_jobs(const json_t *jobs, long timeout)
 
 		if (left > WAIT_ROUND)
 			left = WAIT_ROUND;
-		answer = call_gate_patiently(
-			"wait", json_pack("{sO sI}", "jobs", jobs, "timeout_s", (json_int_t)(left > 0 ? left : 0)), CALL_LONG);
+		answer = call_gate_patiently("wait",
+					     json_pack("{sO sI}", "jobs", jobs, "timeout_s", (json_int_t)(left > 0 ? left : 0)));
 		if (!answer || json_is_true(json_object_get(answer, "done")) || (timeout >= 0 && clock_ms() >= until))
 			return answer;
 		json_decref(answer);
@@ -83,8 +83,7 @@ void wait_reasons(const json_t *answer, FILE *out)
 
 		if (!outcome_status(job) || count >= WAIT_REASONS)
 			continue;
-		show = call_gate_patiently("show", json_pack("{s[s]}", "jobs", format_count(json_object_get(job, "job_id")).s),
-					   CALL_LONG);
+		show = call_gate_patiently("show", json_pack("{s[s]}", "jobs", format_count(json_object_get(job, "job_id")).s));
 		shown = json_array_get(json_object_get(show, "jobs"), 0);
 		steps = json_object_get(shown, "steps");
 		json_array_foreach (steps, at, step)

@@ -154,7 +154,7 @@ int watch_many(const json_t *jobs, bool lines, bool json)
 	if (!lines)
 		keys_take(picture_leave, 128 + SIGINT);
 	while (!quit && !ended && !failed) {
-		json_t *answer = call_gate_patiently("queue", json_pack("{sO}", "jobs", jobs), CALL_LONG);
+		json_t *answer = call_gate_patiently("queue", json_pack("{sO}", "jobs", jobs));
 		const json_t *rows = json_object_get(answer, "jobs");
 
 		if (answer && call_waited())

@@ -172,7 +172,7 @@ static bool ask(struct many *m)
 
 	if (m->cursor)
 		json_object_set(request, "since", m->cursor);
-	answer = call_gate_patiently("show", request, CALL_LONG);
+	answer = call_gate_patiently("show", request);
 	m->asked = clock_ms();
 	if (!answer) {
 		m->status = call_status();

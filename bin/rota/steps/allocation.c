@@ -172,7 +172,7 @@ static bool wait_for_start(const char *id, int signals, int *status)
 	bool said = false;
 
 	for (int pause = LOOK_MS;; pause = pause * 2 < LOOK_MOST_MS ? pause * 2 : LOOK_MOST_MS) {
-		json_t *answer = call_gate_patiently("show", json_pack("{s:[s]}", "jobs", id), CALL_LONG);
+		json_t *answer = call_gate_patiently("show", json_pack("{s:[s]}", "jobs", id));
 		const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0),
 			     *step = json_array_get(json_object_get(job, "steps"), 0);
 		const char *state = format_text(step, "state");
@@ -219,7 +219,7 @@ bool allocation_get(const struct run_options *options, const char *command, int 
 		call_error(&e);
 		return false;
 	}
-	answer = call_gate_once("submit", request);
+	answer = call_gate_patiently("submit", request);
 	if (!answer) {
 		*status = call_status();
 		return false;

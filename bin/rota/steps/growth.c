@@ -177,8 +177,8 @@ static json_t *ask_for_job(const char *word, bool patiently)
 	bool is_own = own && strcmp(own, word) == 0;
 
 	for (int left = is_own ? LOOKS_MOST : 1;; left--) {
-		json_t *answer = call_gate_patiently("show", json_pack("{s:[s], s:b}", "jobs", word, "elements", true),
-						     patiently ? CALL_LONG : 1);
+		json_t *request = json_pack("{s:[s], s:b}", "jobs", word, "elements", true);
+		json_t *answer = patiently ? call_gate_patiently("show", request) : call_gate("show", request);
 
 		if (!answer || left <= 1 || running_step(json_array_get(json_object_get(answer, "jobs"), 0)))
 			return answer;
@@ -207,7 +207,7 @@ json_t *growth_submit(const char *word, const struct growth_request *r, int *sta
 		*status = call_refuse(&e);
 		return NULL;
 	}
-	answer = call_gate_once("submit", request);
+	answer = call_gate_patiently("submit", request);
 	if (!answer)
 		*status = call_status();
 	else

@@ -75,7 +75,7 @@ json_t *substep_record_wait(const char *word, struct rota_end *end, int *status)
 	struct err e = {0};
 
 	for (useconds_t pause = LOOK_MS;; pause = pause * 2 < LOOK_MOST_MS ? pause * 2 : LOOK_MOST_MS) {
-		json_t *answer = call_gate_patiently("acct", record_request(word), CALL_LONG), *row;
+		json_t *answer = call_gate_patiently("acct", record_request(word)), *row;
 
 		if (!answer) {
 			*status = call_status();

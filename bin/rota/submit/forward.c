@@ -164,7 +164,7 @@ json_t *forward_submit(json_t *request, int *status)
 	*status = EXIT_OK;
 	if (may_forward)
 		json_object_set_new(request, "forwarded", json_array());
-	answer = call_gate_once("submit", json_incref(request));
+	answer = call_gate_patiently("submit", json_incref(request));
 	wanted = may_forward ? json_incref(json_object_get(answer, "forward")) : NULL;
 	json_array_foreach (wanted, i, name)
 		if (*status == EXIT_OK)
@@ -172,7 +172,7 @@ json_t *forward_submit(json_t *request, int *status)
 	if (wanted) {
 		json_decref(answer);
 		json_object_set_new(request, "forwarded", wanted);
-		answer = *status == EXIT_OK ? call_gate_once("submit", json_incref(request)) : NULL;
+		answer = *status == EXIT_OK ? call_gate_patiently("submit", json_incref(request)) : NULL;
 	}
 	if (!answer && *status == EXIT_OK)
 		*status = call_status();

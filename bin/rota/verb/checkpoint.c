@@ -282,8 +282,8 @@ static int checkpoint_wait(const json_t *jobs, bool quiet)
 	int status = EXIT_OK;
 
 	while (!done) {
-		json_t *answer = call_gate_patiently(
-			"checkpoints", json_pack("{s:O, s:b, s:i}", "jobs", jobs, "wait", 1, "timeout_s", POLL_S), CALL_LONG);
+		json_t *answer = call_gate_patiently("checkpoints",
+						     json_pack("{s:O, s:b, s:i}", "jobs", jobs, "wait", 1, "timeout_s", POLL_S));
 		const json_t *rows = json_object_get(answer, "checkpoints"), *row;
 		size_t i;
 

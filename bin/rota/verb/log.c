@@ -52,7 +52,7 @@ static json_t *step_in(const struct log *log, const json_t *answer)
 /* Request the jobs of the operand from jobmgrd. Returns NULL after a refusal. */
 static json_t *look(const struct log *log)
 {
-	return call_gate_patiently("show", json_pack("{sO}", "jobs", log->operands), CALL_LONG);
+	return call_gate_patiently("show", json_pack("{sO}", "jobs", log->operands));
 }
 
 /* Update the state of the step, at most twice a second. Returns false if jobmgrd refused the request. */

@@ -126,7 +126,7 @@ static json_t *stage_submit(const char *job, const char *place, const json_t *tr
 		return NULL;
 	}
 	submit_key_add(request, NULL);
-	return call_gate_once("submit", request);
+	return call_gate_patiently("submit", request);
 }
 
 /* Is this the first row of its place? */
@@ -183,7 +183,7 @@ static int stage_report(const struct verb_scan *scan)
 			json_object_set_new(request, name, value);
 		free(name);
 	}
-	answer = call_gate_patiently("transfer_report", request, CALL_LONG);
+	answer = call_gate_patiently("transfer_report", request);
 	if (answer)
 		call_print_json();
 	json_decref(answer);

@@ -262,7 +262,7 @@ static int top_update(const struct top_line *line)
 	keys_take(screen_give, EXIT_OK); /* a signal is the ordinary end of `rota top`, so the exit status is no failure */
 	call_before_failure(screen_give);
 	for (;;) {
-		json_t *answer = call_gate_patiently("top", json_incref(line->request), CALL_LONG);
+		json_t *answer = call_gate_patiently("top", json_incref(line->request));
 
 		if (!answer)
 			return call_status();

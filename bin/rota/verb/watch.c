@@ -152,7 +152,7 @@ static json_t *watch_poll(const struct watch *w, json_t **cursor)
 
 	if (*cursor)
 		json_object_set(request, "since", *cursor);
-	answer = call_gate_patiently("show", request, CALL_LONG);
+	answer = call_gate_patiently("show", request);
 	if (answer && call_waited())
 		picture_forget();
 	if (answer && json_object_get(answer, "cursor")) {
