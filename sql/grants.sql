@@ -30,6 +30,7 @@ grant execute on function
 	api.job_release(int, text, jsonb),
 	api.job_suspend(int, text, jsonb),
 	api.job_migrate(int, text, jsonb),
+	api.plan_snapshot(int, text, jsonb),
 	api.job_resume(int, text, jsonb),
 	api.job_signal(int, text, jsonb),
 	api.job_growths(int, text, jsonb),

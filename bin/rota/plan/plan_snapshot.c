@@ -1,0 +1,241 @@
+/* plan_snapshot.c - turns rows in JSON into results of PostgreSQL, which the leader's own reader then reads.
+ *
+ * Called by: `rota plan`.
+ * Invariants:
+ *  - A client sees the snapshot with the same code as the leader, so both have the same plan. */
+#include "bin/rota/plan/plan_snapshot.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/lead/lead_preempt.h"
+#include "jobmgr/lead/lead_queue.h"
+#include "jobmgr/schedule/schedule_arena.h"
+#include "lib/db.h"
+
+enum { COLUMNS_MOST = 64 };
+
+static const struct {
+	const char *member;
+	enum lead_set set;
+} members[] = {
+	{"nodes", LEAD_NODES},	     {"partitions", LEAD_PARTITIONS}, {"running", LEAD_RUNNING},
+	{"licenses", LEAD_LICENSES}, {"outages", LEAD_OUTAGES},	      {"queue", LEAD_QUEUE},
+};
+
+/* Returns an array as PostgreSQL writes it: {1,2} or {"a","b"}; malloc'ed. */
+static char *array_text(const json_t *array)
+{
+	struct db_array *list = db_array_new();
+	const json_t *one;
+	size_t i;
+	char *text;
+
+	json_array_foreach (array, i, one) {
+		if (json_is_integer(one))
+			db_array_int(list, json_integer_value(one));
+		else
+			db_array_text(list, json_string_value(one));
+	}
+	text = xstrdup(db_array_literal(list));
+	db_array_free(list);
+	return text;
+}
+
+/* Returns a value as PostgreSQL writes it, malloc'ed; NULL for null. */
+static char *value_text(const json_t *value)
+{
+	switch (json_typeof(value)) {
+	case JSON_NULL:
+		return NULL;
+	case JSON_STRING:
+		return xstrdup(json_string_value(value));
+	case JSON_TRUE:
+		return xstrdup("t");
+	case JSON_FALSE:
+		return xstrdup("f");
+	case JSON_ARRAY:
+		return array_text(value);
+	default:
+		return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	}
+}
+
+/* Returns rows in JSON as a result. All rows have the same members. */
+static PGresult *rows_result(const json_t *rows)
+{
+	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	PGresAttDesc columns[COLUMNS_MOST] = {0};
+	const char *names[COLUMNS_MOST], *name;
+	json_t *first = json_array_get(rows, 0), *value;
+	int count = 0;
+
+	json_object_foreach (first, name, value) {
+		if (count == COLUMNS_MOST)
+			break;
+		names[count] = name;
+		columns[count++].name = (char *)(uintptr_t)name;
+	}
+	if (!result || !PQsetResultAttrs(result, count, columns))
+		die("out of memory");
+	for (size_t row = 0; row < json_array_size(rows); row++) {
+		for (int i = 0; i < count; i++) {
+			value = json_object_get(json_array_get(rows, row), names[i]);
+			char *text = value ? value_text(value) : NULL;
+
+			if (!PQsetvalue(result, (int)row, i, text, text ? (int)strlen(text) : -1))
+				die("out of memory");
+			free(text);
+		}
+	}
+	return result;
+}
+
+static bool set_read(struct lead_rows *rows, enum lead_set set, const json_t *list, struct err *e)
+{
+	if (json_array_size(list) == 0) /* without rows there are no columns */
+		return true;
+	PGresult *result = rows_result(list);
+	bool good = lead_load(rows, set, result, e);
+
+	PQclear(result);
+	return good;
+}
+
+/* Read the time and the claims. The reader takes claims as the text of a list, which is no array of PostgreSQL. */
+static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *e)
+{
+	const json_t *list = json_object_get(answer, "claims");
+	char *claims = json_is_array(list) ? json_dumps(list, JSON_COMPACT) : NULL;
+	json_t *tick = json_pack("[{s:O, s:n, s:s?, s:b}]", "now", json_object_get(answer, "now"), "next_at", "claims", claims,
+				 "preempts", 0);
+	double next;
+	PGresult *result = rows_result(tick);
+	bool good = lead_load_tick(rows, result, &next, e);
+
+	PQclear(result);
+	json_decref(tick);
+	free(claims);
+	return good;
+}
+
+static bool pending_read(struct plan_snapshot *snapshot, const json_t *pending, struct err *e)
+{
+	struct db_array *jobs = db_array_new(), *steps = db_array_new();
+	bool good = true;
+
+	lead_queue_list_missing(snapshot->queue, snapshot->rows, jobs, steps);
+	db_array_free(jobs);
+	db_array_free(steps);
+	if (json_array_size(pending)) {
+		PGresult *result = rows_result(pending);
+
+		good = lead_queue_load(snapshot->queue, result, e);
+		PQclear(result);
+	}
+	lead_queue_fill(snapshot->queue, snapshot->rows);
+	return good;
+}
+
+bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e)
+{
+	snapshot->rows = lead_rows_new(0);
+	snapshot->queue = lead_queue_new();
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		if (!set_read(snapshot->rows, members[i].set, json_object_get(answer, members[i].member), e))
+			return false;
+	if (!tick_read(snapshot->rows, answer, e) || !pending_read(snapshot, json_object_get(answer, "pending"), e))
+		return false;
+	lead_preempt_keep(snapshot->rows);
+	return true;
+}
+
+void plan_snapshot_free(struct plan_snapshot *snapshot)
+{
+	lead_rows_free(snapshot->rows);
+	lead_rows_free(snapshot->submitted);
+	lead_queue_free(snapshot->queue);
+}
+
+/* Does a step of a plan wait for another one of its job? */
+static bool step_waits(const json_t *plan, json_int_t step)
+{
+	const json_t *edge;
+	size_t i;
+
+	json_array_foreach (json_object_get(plan, "edges"), i, edge)
+		if (json_integer_value(json_object_get(edge, "step_id")) == step)
+			return true;
+	return false;
+}
+
+/* Returns a step of a plan as api.schedule_pending would answer it. */
+static json_t *step_row(const json_t *common, json_t *step, const char *partition)
+{
+	json_t *row = json_is_object(common) ? json_deep_copy(common) : json_object(), *mem;
+	static const char *const absent[] = {"with_count", "same_as_step", "other_than_step", "same_nodes",  "other_nodes",
+					     "data_nodes", "admitted",	   "reservation",     "array_index", "with_set",
+					     "image"};
+
+	json_object_update(row, step);
+	mem = json_object_get(row, "mem_mb");
+	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+		json_object_set_new(row, absent[i], json_null());
+	json_object_set_new(row, "job_id", json_integer(0));
+	json_object_set_new(row, "request_id", json_integer(0));
+	json_object_set_new(row, "attempt", json_integer(0));
+	json_object_set_new(row, "tier", json_integer(0));
+	json_object_set_new(row, "steady", json_true());
+	json_object_set(row, "features", json_object_get(row, "constraint"));
+	json_object_set(row, "array_size", json_object_get(json_object_get(row, "array"), "size"));
+	if (!json_object_get(row, "array_size"))
+		json_object_set_new(row, "array_size", json_null());
+	if (json_is_integer(mem) && json_integer_value(mem) == 0) /* all memory of the node */
+		json_object_set_new(row, "mem_mb", json_integer(-1));
+	if (!json_is_string(json_object_get(row, "partition")))
+		json_object_set_new(row, "partition", json_string(partition));
+	return row;
+}
+
+/* A step without a time limit has that of its partition. */
+static void step_limit(const struct lead_rows *rows, struct schedule_pending *step)
+{
+	for (size_t i = 0; i < rows->snapshot.partition_count && step->time_limit_s == 0; i++)
+		if (!strcmp(rows->snapshot.partitions[i].name, step->partition))
+			step->time_limit_s = rows->snapshot.partitions[i].max_time_s;
+}
+
+size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, const char *partition, struct err *e)
+{
+	struct lead_rows *rows = snapshot->rows, *read = lead_rows_new(0);
+	json_t *list = json_array();
+	json_t *step;
+	size_t i, waiting = 0, before = rows->snapshot.pending_count;
+
+	json_array_foreach (json_object_get(plan, "steps"), i, step) {
+		if (step_waits(plan, json_integer_value(json_object_get(step, "step_id"))))
+			waiting++;
+		else
+			json_array_append_new(list, step_row(json_object_get(plan, "common"), step, partition));
+	}
+	if (!set_read(read, LEAD_PENDING, list, e)) {
+		json_decref(list);
+		lead_rows_free(read);
+		return SIZE_MAX;
+	}
+	json_decref(list);
+	struct schedule_pending *all = schedule_arena_take(rows->arena, before + read->snapshot.pending_count, sizeof *all);
+
+	if (before)
+		memcpy(all, rows->snapshot.pending, before * sizeof *all);
+	for (i = 0; i < read->snapshot.pending_count; i++) {
+		all[before + i] = read->snapshot.pending[i];
+		all[before + i].array_free_slots = -1;
+		step_limit(rows, &all[before + i]);
+	}
+	rows->snapshot.pending = rows->pending = all;
+	rows->snapshot.pending_count = before + read->snapshot.pending_count;
+	snapshot->submitted = read; /* its names are in use */
+	return waiting;
+}

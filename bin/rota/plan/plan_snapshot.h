@@ -1,0 +1,25 @@
+/* plan_snapshot.h - the snapshot of a scheduling cycle, as a client gets it. */
+#ifndef ROTA_BIN_PLAN_SNAPSHOT_H
+#define ROTA_BIN_PLAN_SNAPSHOT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "jobmgr/lead/lead_load.h"
+#include "lib/err.h"
+
+struct plan_snapshot {
+	struct lead_rows *rows; /* snapshot.pending has the requests of the queue */
+	struct lead_queue *queue;
+	struct lead_rows *submitted; /* steps that were added; NULL: none */
+};
+
+/* Read the answer of api.plan_snapshot. */
+bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e);
+void plan_snapshot_free(struct plan_snapshot *snapshot);
+
+/* Add the steps of a plan of a job that could start now, at the end of the queue; `partition`: of steps that name none. Returns the number of the others, which wait for
+ * those; SIZE_MAX: the plan is malformed. */
+size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, const char *partition, struct err *e);
+
+#endif

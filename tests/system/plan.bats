@@ -1,0 +1,97 @@
+#!/usr/bin/env bats
+# rota plan: what the job manager expects, and what would be if. The scheduler runs in the client, on what it reads; nothing is changed.
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1
+	RUNS=$(rota submit --parsable --time=2:00:00 --nodes=2 --exclusive --wrap 'sleep 7200')
+	export RUNS
+	runs() { [ "$(rota sql -Atc "select count(*) from acct.attempt where job_id = $RUNS and started_at is not null")" = 1 ]; }
+	eventually runs
+	WAITS=$(rota submit --parsable --time=30 --cpus-per-task=2 --wrap true)
+	export WAITS
+	planned() { rota queue --start --json | jq -e --argjson job "$WAITS" '.jobs[] | select(.job_id == $job) | .expected_at' >/dev/null; }
+	eventually planned
+}
+
+teardown_file() {
+	rota cancel "$WAITS" "$RUNS" >/dev/null
+	instance_down
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# of LABEL FILTER: what a plan in $output says of a step.
+of() {
+	jq -r --arg name "$1" ".steps[] | select(.label == \$name) | $2" <<<"$output"
+}
+
+@test "the plan is that of the job manager" {
+	run --separate-stderr rota plan --json
+	[ "$status" = 0 ]
+	then=$(date -d "$(of "$WAITS.script" .expected_at)" +%s)
+	leader=$(date -d "$(rota queue --start --json | jq -r --argjson job "$WAITS" '.jobs[] | select(.job_id == $job) | .expected_at')" +%s)
+	[ $((then > leader ? then - leader : leader - then)) -le 60 ]
+	run rota plan
+	[[ ${lines[0]} == STEP* ]]
+	[[ $output == *"$WAITS.script"* ]]
+}
+
+@test "more nodes, fewer nodes, other limits" {
+	run --separate-stderr rota plan --add-nodes=1:4c,8G --json
+	[ "$(of "$WAITS.script" .verdict)" = earlier ]
+	run --separate-stderr rota plan --drain 'n[1-2]' --json
+	[ "$(of "$WAITS.script" .verdict)" = "never, or not known" ]
+	run --separate-stderr rota plan --set partition.main.max_time=10 --json
+	[ "$(of "$WAITS.script" .verdict)" = "never, or not known" ]
+	run --separate-stderr rota plan --at now+3hours --json
+	[ "$status" = 0 ]
+	[ "$(of "$WAITS.script" '.then_at != null')" = true ]
+	run --separate-stderr rota plan --set partition.main.state=up --json
+	[ "$(of "$WAITS.script" .verdict)" = same ]
+}
+
+@test "a script that is not submitted" {
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		#ROTA --job-name=idea --time=10 --cpus-per-task=2
+		#ROTA step first
+		true
+		#ROTA step second --after=first
+		true
+	END
+	run --separate-stderr rota plan --submit job.sh --json
+	[ "$status" = 0 ]
+	[ "$(of '(first)' .verdict)" = new ]
+	[ "$(of '(first)' '.then_at != null')" = true ]
+	[[ $stderr == *"1 steps of job.sh wait for others of it"* ]]
+	echo '#ROTA --nodes=9' >wide.sh
+	run rota plan --submit wide.sh
+	[ "$status" != 0 ]
+	[[ $output == *"wide.sh:1"* ]]
+}
+
+@test "nothing is written, and wrong words are refused" {
+	rota plan --drain n1 --add-nodes=1:4c,8G --set partition.main.state=down >/dev/null
+	[ "$(superuser "select state from rota.node where name = 'n1'")" = up ]
+	[ "$(superuser "select count(*) from rota.node")" = 2 ]
+	[ "$(superuser "select state from rota.partition where partition = 'main'")" = up ]
+	refused 'there is no node "n9"' rota plan --drain n9
+	refused '"many" says no nodes' rota plan --add-nodes=many
+	refused 'there is no partition "none"' rota plan --set partition.none.max_time=1
+	refused 'a partition has no "color"' rota plan --set partition.main.color=1
+	refused 'sets nothing' rota plan --set main
+	refused 'the moment has passed' rota plan --at 2020-01-01
+}
+
+@test "who does not see the jobs of others sees no plan" {
+	need_root
+	rota admin setting change queue_visible --value=false
+	run as nobody rota plan
+	rota admin setting change queue_visible --value=true
+	[ "$status" != 0 ]
+	[[ $output == *"you may not see the jobs of others"* ]]
+}
