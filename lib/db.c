@@ -356,7 +356,7 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	db_enter(db);
 	bool alive = !(what & EV_READ) || PQconsumeInput(db->conn);
 	if (what & EV_READ)
-		db_silence_heard(db->silence);
+		db_silence_received(db->silence);
 	db_results(db); /* also answers that arrived before the connection was lost */
 	if (db->state != DB_CLOSED && db->state != DB_DOWN)
 		db_hand_out_notifications(db);

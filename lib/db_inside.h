@@ -79,7 +79,7 @@ void db_queue_reset(struct db_queue *q);
 struct db_silence *db_silence_new(struct db *db, void (*ping)(struct db *db));
 void db_silence_free(struct db_silence *s);
 void db_silence_sent(struct db_silence *s);  /* a call was sent */
-void db_silence_heard(struct db_silence *s); /* the server has sent something */
+void db_silence_received(struct db_silence *s); /* the server has sent something */
 
 /* Event handlers. db_on_socket: the socket is readable or writable. db_on_deferred: fail the calls that db_call() could not
  * send. */

@@ -20,7 +20,7 @@ struct db_silence {
 	struct db *db;
 	void (*ping)(struct db *db); /* sends a call that does nothing */
 	struct event *timer;	     /* runs while there is a connection, and limits the time of a probe */
-	int64_t heard_at;	     /* when the server last sent something, or the first of the calls under way was sent */
+	int64_t received_at;	     /* when the server last sent something, or the first of the calls under way was sent */
 	int place;		     /* host that is tried */
 	PGconn *probe;		     /* connection to that host; NULL if none is made */
 	struct event *ready;	     /* event of the socket of `probe` */
@@ -50,7 +50,7 @@ static bool is_writable(const PGconn *conn)
 
 static bool is_silent(const struct db_silence *s)
 {
-	return s->db->state == DB_UP && s->db->sent.head && clock_ms() - s->heard_at >= SILENT_MS;
+	return s->db->state == DB_UP && s->db->sent.head && clock_ms() - s->received_at >= SILENT_MS;
 }
 
 /* Another server can be written to: connect to it. The event loop handles the loss of the silent one. */
@@ -59,7 +59,7 @@ static void silence_leave(struct db_silence *s)
 	struct db *db = s->db;
 	const char *host = PQhost(db->conn), *other = PQhost(s->probe);
 	log_warning("database connection: no answer from \"%s\" for %lld seconds, and \"%s\" can be written to", host ? host : "",
-		    (long long)(clock_ms() - s->heard_at) / 1000, other ? other : "");
+		    (long long)(clock_ms() - s->received_at) / 1000, other ? other : "");
 	probe_end(s);
 	event_del(s->timer);
 	db->place = s->place;
@@ -118,7 +118,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	struct db_silence *s = arg;
 	struct db *db = s->db;
-	int64_t quiet = clock_ms() - s->heard_at;
+	int64_t quiet = clock_ms() - s->received_at;
 	if (s->probe) {
 		probe_failed(s);
 	} else if (is_silent(s)) {
@@ -157,13 +157,13 @@ void db_silence_sent(struct db_silence *s)
 {
 	if (!s || s->db->sent.head->next) /* another call is under way already */
 		return;
-	s->heard_at = clock_ms();
+	s->received_at = clock_ms();
 	if (!s->probe)
 		silence_wait(s, SILENT_MS);
 }
 
-void db_silence_heard(struct db_silence *s)
+void db_silence_received(struct db_silence *s)
 {
 	if (s)
-		s->heard_at = clock_ms();
+		s->received_at = clock_ms();
 }
