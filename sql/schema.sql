@@ -299,6 +299,14 @@ create type internal.preempt_victim as (
 );
 comment on type internal.preempt_victim is 'A step that may be preempted, see internal.preempt_candidates.';
 
+create type internal.db_finding as (
+	item text,
+	state text,
+	value text,
+	hint text
+);
+comment on type internal.db_finding is 'What was found about the database; state: ok, warning or bad.';
+
 create type internal.start_decision as (
 	job_id bigint,
 	step_id int,

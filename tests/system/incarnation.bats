@@ -83,3 +83,29 @@ serves() {
 	[ "$(grep -cx "$held" "$LEDGER")" = 2 ]
 	[ "$(grep -cx "$long" "$LEDGER")" = 1 ]
 }
+
+@test "db check looks at the server; db restored shows what is due, and does it with --yes" {
+	run -0 rota admin db check
+	[[ $output == *"primary, PostgreSQL "* && $output == *"incarnation"*"2 since "* ]]
+	[[ $output == *"synchronous standbys"*"none are configured"* ]]
+	rota admin db check --json | jq -e 'map(select(.item == "timeline")) | length == 1 and .[0].state == "ok"' >/dev/null
+	superuser "alter sequence rota.report_deferred_deferred_id_seq set unlogged"
+	run -1 rota admin db check
+	[[ $output == *"hint: A promoted standby cannot read it: alter sequence rota.report_deferred_deferred_id_seq set logged."* ]]
+	superuser "alter sequence rota.report_deferred_deferred_id_seq set logged"
+
+	before=$(submit quick)
+	rota wait --timeout=60 "$before"
+	run -0 rota admin db restored
+	[[ $output == *"2, then 3"* && $output == *"Nothing was done."* ]]
+	[ "$(superuser "select max(incarnation) from rota.incarnation")" = 2 ]
+	run -1 rota admin db restored --skip=0 --yes
+	[[ $output == *"0 job numbers cannot be left out"* ]]
+	run -2 rota admin db check --skip=5
+	rota admin db restored --skip=5000 --yes
+	[ "$(superuser "select concat_ws(' ', incarnation, reason) from rota.incarnation order by incarnation desc limit 1")" = "3 declared restored" ]
+	after=$(submit quick)
+	[ "$after" -gt $((before + 5000)) ]
+	rota wait --timeout=60 "$after"
+	audit
+}

@@ -26,7 +26,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"power", {"on", "off", "list"}},
 	{"cred", {"rotate"}},
 	{"usage", {"rebuild"}},
-	{"db", {"upgrade"}},
+	{"db", {"upgrade", "check", "restored"}},
 	{"export", {NULL}},
 	{"range", {"list", "drop"}},
 	{"pki", {"init", "issue", "renew", "show"}},

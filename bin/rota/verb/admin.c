@@ -2,13 +2,14 @@
  *
  * Invariants:
  * - Keys and values are sent as typed. The database checks keys, values and node ranges.
- * - `rota admin db upgrade` and `rota admin pki` are the only actions that do not need jobmgrd. */
+ * - `rota admin db` and `rota admin pki` are the only actions that do not need jobmgrd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bin/rota/admin/admin.h"
 #include "bin/rota/admin/admin_db.h"
+#include "bin/rota/admin/admin_db_check.h"
 #include "bin/rota/admin/admin_export.h"
 #include "bin/rota/admin/enroll.h"
 #include "bin/rota/admin/pki.h"
@@ -47,7 +48,9 @@ const struct verb_option admin_options[] = {
 	{256 + 8, "user", "USER",
 	 "pki issue: the user whom the certificate names, instead of hosts; for administrators by HTTPS"},
 	{256 + 7, "days", "N", "pki: days for which a certificate is valid (default: 397, of the authority 3650)"},
-	{ADMIN_CONNINFO, "conninfo", "TEXT", "db upgrade: a libpq connection string for the database, as a superuser"},
+	{ADMIN_CONNINFO, "conninfo", "TEXT", "db: a libpq connection string for the database, as a superuser"},
+	{256 + 11, "skip", "N", "db restored: how many job numbers are left out (default: 1000)"},
+	{256 + 12, "yes", NULL, "db restored: do what it shows"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -129,8 +132,8 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 			call_use_json();
 			line->json = true;
 			i++;
-		} else if (!strcmp(argv[i], "--asap")) {
-			json_object_set_new(line->values, "asap", json_true());
+		} else if (!strcmp(argv[i], "--asap") || !strcmp(argv[i], "--yes")) {
+			json_object_set_new(line->values, argv[i] + 2, json_true());
 			i++;
 		} else if (!strcmp(argv[i], "--dry-run")) {
 			json_object_set_new(line->values, "dry_run", json_true());
@@ -181,21 +184,12 @@ static void operands_most(const struct verb *verb, const struct admin_line *line
 }
 
 /* Run `rota admin db upgrade`. */
-static int db_upgrade(const struct verb *verb, const struct admin_line *line)
+static int db_upgrade(const struct admin_line *line, const char *conninfo)
 {
 	struct admin_db_report report;
 	struct err e = {0};
-	char *conninfo;
-	bool ok;
 
-	operands_most(verb, line, 2);
-	if (line->conninfo)
-		conninfo = db_conninfo_verified(line->conninfo);
-	else /* in a private instance, the account may connect as postgres; elsewhere PostgreSQL decides */
-		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL, false);
-	ok = (line->conninfo || db_conninfo_check(call_conf(), &e)) && admin_db_upgrade(conninfo, &report, &e);
-	free(conninfo);
-	if (!ok) {
+	if (!admin_db_upgrade(conninfo, &report, &e)) {
 		call_error(&e);
 		return EXIT_REFUSED;
 	}
@@ -208,6 +202,35 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 		       report.migrations, report.migrations == 1 ? "" : "s", report.files, report.files == 1 ? "" : "s",
 		       report.version);
 	return EXIT_OK;
+}
+
+/* Run `rota admin db upgrade`, `db check` or `db restored`. */
+static int db_run(const struct verb *verb, const struct admin_line *line, const char *action)
+{
+	const char *skip = json_string_value(json_object_get(line->values, "skip")), *key;
+	bool restored = !strcmp(action, "restored");
+	struct err e = {0};
+	json_t *value;
+	char *conninfo;
+	int status;
+
+	operands_most(verb, line, 2);
+	json_object_foreach (line->values, key, value)
+		if (!restored || (strcmp(key, "skip") && strcmp(key, "yes")))
+			verb_misuse(verb, "\"db %s\" has no option --%s", action, key);
+	if (line->conninfo)
+		conninfo = db_conninfo_verified(line->conninfo);
+	else if (!db_conninfo_check(call_conf(), &e))
+		return call_refuse(&e);
+	else /* in a private instance, the account may connect as postgres; elsewhere PostgreSQL decides */
+		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL, false);
+	if (restored)
+		status = admin_db_restored(conninfo, skip ? skip : "1000", json_object_get(line->values, "yes") != NULL,
+					   line->json);
+	else
+		status = strcmp(action, "check") ? db_upgrade(line, conninfo) : admin_db_check(conninfo, line->json);
+	free(conninfo);
+	return status;
 }
 
 /* Run `rota admin usage rebuild`. */
@@ -459,7 +482,7 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 	if (!action || strcmp(action, "status") != 0) /* the only one that takes any number of words */
 		operands_most(verb, &line, 3);
 	if (!strcmp(object->name, "db"))
-		status = db_upgrade(verb, &line);
+		status = db_run(verb, &line, action);
 	else if (!strcmp(object->name, "usage"))
 		status = usage_rebuild(verb, &line);
 	else if (!strcmp(object->name, "hook"))
