@@ -1,9 +1,8 @@
-/* runner_power.c - runs the programs hooks.power_off, hooks.power_on and hooks.reboot for nodes, and reports how they ended.
+/* runner_power.c - runs the programs that power, boot and prepare nodes, and reports how they ended.
  *
  * Called by: runner.c on notifications, on each beat, when a process ended and at the end of a term.
  * Invariants:
  * - Programs run within a term only, so no two of them run for one node. One that is not reported is run again by the next term.
- * - A program is one of rota.conf. The database only names the node, and the name is checked before it becomes an argument.
  * - They have a limit of processes of their own, so hooks and mail do not wait for them. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +12,8 @@
 #include "lib/crash.h"
 #include "lib/err.h"
 #include "lib/log.h"
-#include "runner/hook_environment.h"
+#include "runner/power_start.h"
 #include "runner/runner_parts.h"
-
-enum { POWER_NAME_MOST = 63 }; /* as in the checks of rota.node.name and rota.node_image.image */
 
 struct runner_power {
 	struct hook_set programs;
@@ -61,7 +58,7 @@ static void power_report_answered(struct db *db, PGresult *result, const struct 
 		p->may_be_due = true; /* a node may be needed again at once */
 		power_exchange(r);
 	} else { /* the next beat reports these again */
-		runner_term_failed(r, "could not report programs that power nodes to the database; trying again", e);
+		runner_term_failed(r, "could not report programs that change nodes to the database; trying again", e);
 	}
 }
 
@@ -92,68 +89,6 @@ static void power_report(struct runner *r)
 		db_array_free(columns[i]);
 }
 
-/* Is it the name of a node or an image, which no program takes for an option? */
-static bool power_name_is_valid(const char *name)
-{
-	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-	static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-
-	return *name && strchr(first, *name) && strspn(name, others) == strlen(name) && strlen(name) <= POWER_NAME_MOST;
-}
-
-/* A program that nodes are powered or booted with. */
-struct power_program {
-	const char *action, *path, *setting, *kind;
-};
-
-/* Returns the program for an action of api.power_take. */
-static struct power_program power_program_of(const struct conf *conf, const char *action)
-{
-	const struct power_program programs[] = {
-		{"on", conf->hooks_power_on, "power_on", "power-on program"},
-		{"off", conf->hooks_power_off, "power_off", "power-off program"},
-		{"reboot", conf->hooks_reboot, "reboot", "reboot program"},
-	};
-
-	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-		if (strcmp(programs[i].action, action) == 0)
-			return programs[i];
-	return (struct power_program){action, "", action, "program"};
-}
-
-/* Start the program for a row of api.power_take. One that does not start has ended. */
-static void power_start(struct runner *r, const PGresult *result, int row)
-{
-	struct runner_power *p = r->power;
-	const char *name = db_text(result, row, "node");
-	struct power_program program = power_program_of(r->conf, db_text(result, row, "action"));
-	struct hook *h = hook_new(strtoll(db_text(result, row, "run_id"), NULL, 10), db_text(result, row, "label"), program.path,
-				  program.kind);
-	bool started = false;
-	const char *image = db_text(result, row, "image");
-	char *arguments[] = {(char *)name, *image ? (char *)image : NULL, NULL};
-	char **environment = hook_environment(NULL, 0, r->conf->instance_name);
-
-	if (!*program.path)
-		snprintf(h->message, sizeof h->message, "no program hooks.%.40s is configured", program.setting);
-	else if (!power_name_is_valid(name))
-		snprintf(h->message, sizeof h->message, "\"%.100s\" is not the name of a node", name);
-	else if (*image && !power_name_is_valid(image))
-		snprintf(h->message, sizeof h->message, "\"%.100s\" is not the name of an image", image);
-	else
-		started = hook_start(h, r->base,
-				     &(struct hook_start){.arguments = arguments,
-							  .environment = environment,
-							  .input = -1,
-							  .timeout_s = r->conf->hooks_power_timeout});
-	hook_environment_free(environment);
-	hook_set_add(&p->programs, h);
-	if (!started)
-		return;
-	log_info("%s began", h->label);
-	crash_point(CRASH_power_started);
-}
-
 static void power_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct runner *r = arg;
@@ -162,13 +97,20 @@ static void power_take_answered(struct db *db, PGresult *result, const struct er
 	(void)db;
 	p->asking = false;
 	if (!result) {
-		runner_term_failed(r, "could not read programs that power nodes from the database; trying again", e);
+		runner_term_failed(r, "could not read programs that change nodes from the database; trying again", e);
 		return;
 	}
 	if (!r->ready || p->term != r->term)
 		return; /* the next call of this or another runnerd has them again */
-	for (int i = 0; i < PQntuples(result); i++)
-		power_start(r, result, i);
+	for (int i = 0; i < PQntuples(result); i++) {
+		struct hook *h = power_start(r->base, r->conf, result, i);
+
+		hook_set_add(&p->programs, h);
+		if (!h->pid)
+			continue;
+		log_info("%s began", h->label);
+		crash_point(CRASH_power_started);
+	}
 	power_exchange(r);
 }
 

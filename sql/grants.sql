@@ -78,7 +78,7 @@ grant execute on function
 	api.schedule_refuse(bigint, bigint[], int[], text[]),
 	api.schedule_plan(bigint, jsonb, bigint[], int[]),
 	api.schedule_power(bigint, int[]),
-	api.schedule_image(bigint, int[], text[]),
+	api.schedule_setup(bigint, int[], text[], text[]),
 	api.schedule_candidates(int),
 	api.schedule_preempt(bigint, jsonb),
 	api.daemon_register(text, text, int, text)

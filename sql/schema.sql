@@ -362,7 +362,8 @@ create type internal.planned_step as (
 	reservation text,
 	image text,
 	checkpoint jsonb,
-	eternal boolean
+	eternal boolean,
+	prep text
 );
 comment on type internal.planned_step is
 	'A step as the translator plans it: a member of "steps" of a plan, and of "common" where it does not say otherwise. '

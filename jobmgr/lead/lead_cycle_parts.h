@@ -20,7 +20,7 @@ enum lead_stage {
 	LEAD_STAGE_SNAPSHOT, /* read tick, the whole snapshot, and launch rows that the signer will most likely need */
 	LEAD_STAGE_REQUESTS, /* read requests of queued steps that are not cached; after LEAD_STAGE_QUEUE also the rest of the snapshot */
 	LEAD_STAGE_DECIDE, /* run the scheduler, without SQL calls */
-	LEAD_STAGE_WAKE,   /* ask for the power of nodes that are off, and for the images of nodes, on which steps are placed */
+	LEAD_STAGE_WAKE,   /* ask for the power of nodes that are off, and for the setups of nodes, on which steps are placed */
 	LEAD_STAGE_LAUNCH, /* read the launch rows of the starts, unless they were prefetched */
 	LEAD_STAGE_COMMIT, /* commit starts with their signed launch requests, and refusals of rows that fail verification */
 	LEAD_STAGE_CANDIDATES, /* read which steps may be preempted, if a step waits that may preempt others */

@@ -1,4 +1,4 @@
-/* lead_cycle_write.c - the stages of a scheduling cycle that write: power and images of nodes, starts and refusals, preemptions,
+/* lead_cycle_write.c - the stages of a scheduling cycle that write: power and setups of nodes, starts and refusals, preemptions,
  * the plan.
  *
  * Called by: lead_cycle.c, a stage at a time.
@@ -28,28 +28,30 @@ static void wake_answered(struct db *db, PGresult *result, const struct err *e, 
 	lead_cycle_answered(c);
 }
 
-static void cycle_ask_images(struct lead_cycle *c)
+static void cycle_ask_setups(struct lead_cycle *c)
 {
-	struct db_array *nodes = db_array_new(), *images = db_array_new();
+	struct db_array *nodes = db_array_new(), *images = db_array_new(), *preps = db_array_new();
 
-	for (size_t i = 0; i < c->result->image_count; i++) {
-		db_array_int(nodes, c->result->images[i].node_id);
-		db_array_text(images, c->result->images[i].image);
+	for (size_t i = 0; i < c->result->setup_count; i++) {
+		db_array_int(nodes, c->result->setups[i].node_id);
+		db_array_text(images, c->result->setups[i].image);
+		db_array_text(preps, c->result->setups[i].prep);
 	}
 	c->waiting++;
-	db_call(c->db, API_schedule_image,
-		(struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}, {db_array_literal(images), -1}}, 3,
+	db_call(c->db, API_schedule_setup,
+		(struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}, {db_array_literal(images), -1}, {db_array_literal(preps), -1}}, 4,
 		wake_answered, c);
 	db_array_free(nodes);
 	db_array_free(images);
+	db_array_free(preps);
 }
 
 void lead_cycle_write_power(struct lead_cycle *c)
 {
 	struct db_array *nodes;
 
-	if (c->result->image_count)
-		cycle_ask_images(c);
+	if (c->result->setup_count)
+		cycle_ask_setups(c);
 	if (!c->result->wake_count)
 		return;
 	nodes = db_array_new();

@@ -53,6 +53,7 @@ static const struct column node_columns[] = {
 	{"power", lead_read_power, AT(schedule_node, power)},
 	{"image", lead_read_text, AT(schedule_node, image)},
 	{"default_image", lead_read_text, AT(schedule_node, default_image)},
+	{"prep", lead_read_text, AT(schedule_node, prep)},
 	{"ready_at", lead_read_double, AT(schedule_node, ready_at)},
 };
 
@@ -134,6 +135,7 @@ static const struct column pending_columns[] = {
 	{"reservation", lead_read_int, AT(schedule_pending, reservation)},
 	{"image", lead_read_text, AT(schedule_pending, image)},
 	{"tier", lead_read_int, AT(schedule_pending, tier)},
+	{"prep", lead_read_text, AT(schedule_pending, prep)},
 };
 
 static const struct column key_columns[] = {

@@ -132,6 +132,7 @@ const char *schedule_reason_name(enum schedule_reason reason)
 		[SCHEDULE_MAINTENANCE] = "maintenance",
 		[SCHEDULE_RESERVATION] = "reservation",
 		[SCHEDULE_IMAGE] = "image",
+		[SCHEDULE_PREP] = "prep",
 		[SCHEDULE_POWER] = "power",
 	};
 	return name[reason];

@@ -50,7 +50,8 @@ struct schedule_node {
 	enum schedule_power power;
 	const char *image;	   /* image of the node, or the one that it is being booted with; NULL: it names none */
 	const char *default_image; /* image for steps that ask for none; NULL: the node is never booted with another image */
-	double ready_at;	   /* when it is expected to be on with an image that it is being booted with; 0: it is not */
+	const char *prep;	   /* its preparation, or the one that it is being given, with its arguments; NULL: none */
+	double ready_at;	   /* when it is expected to be on with a setup that it is being given; 0: it is given none */
 	const char *const *features;
 	size_t feature_count;
 	const struct schedule_gres *gres;
@@ -127,6 +128,7 @@ struct schedule_pending {
 	size_t license_count;
 	bool exclusive;		     /* the step needs free nodes and gets all their CPUs and memory */
 	const char *image;	     /* image of its nodes; NULL: the default image of each */
+	const char *prep;	     /* preparation of its nodes, with its arguments; NULL: none */
 	const char *constraint;	     /* expression over node features with & | ! and parentheses; NULL or "": any node */
 	const char *const *nodelist; /* names of the only nodes that the step may use; none: all nodes */
 	size_t nodelist_count;
@@ -228,6 +230,7 @@ enum schedule_reason {
 	SCHEDULE_MAINTENANCE, /* enough resources are free, but the step would run into an outage */
 	SCHEDULE_RESERVATION, /* the step's administrative reservation has not begun, or is over */
 	SCHEDULE_IMAGE, /* the step starts when nodes that it is placed on are booted with its image; their resources are kept for it */
+	SCHEDULE_PREP,	/* the same, when they are prepared for it, or put back to no preparation */
 	SCHEDULE_POWER, /* the step starts when nodes that it is placed on are powered on; their resources are kept for it */
 };
 
@@ -245,10 +248,11 @@ struct schedule_wait {
 	const char *message; /* reason for the wait in one line, for users */
 };
 
-/* A node to boot with another image. */
-struct schedule_image {
+/* A node to give another setup. */
+struct schedule_setup {
 	int node_id;
-	const char *image;
+	const char *image; /* NULL: any */
+	const char *prep;  /* NULL: none */
 };
 
 struct schedule_result {
@@ -258,8 +262,8 @@ struct schedule_result {
 	size_t wait_count;
 	const int *wake_ids; /* ids of nodes to power on, each once: they are off, and steps are placed on them */
 	size_t wake_count;
-	const struct schedule_image *images; /* idle nodes to boot with another image, on which steps are placed */
-	size_t image_count;
+	const struct schedule_setup *setups; /* idle nodes to give another setup, on which steps are placed */
+	size_t setup_count;
 	size_t evaluations; /* placement attempts: the cost of the cycle */
 };
 

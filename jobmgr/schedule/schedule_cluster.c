@@ -2,7 +2,7 @@
  *
  * Called by: schedule.c, once at the start.
  * Invariants:
- *  - After the index is made, only the free amounts, the taken devices and the images of nodes change. */
+ *  - After the index is made, only the free amounts, the taken devices and the setups of nodes change. */
 #include "jobmgr/schedule/schedule_cluster.h"
 
 #include <ctype.h>
@@ -261,45 +261,62 @@ static void cluster_fill_node_sets(struct schedule_cluster *c)
 }
 
 /* Returns the image that a step needs on a node; NULL: any. */
-static const char *image_needed(const struct schedule_node *node, const char *image)
+static const char *setup_image(const struct schedule_node *node, const struct schedule_pending *step)
 {
-	return image ? image : node->image ? node->default_image : NULL;
+	return step->image ? step->image : node->image ? node->default_image : NULL;
 }
 
-enum schedule_image_state schedule_cluster_image(const struct schedule_cluster *cluster, const char *image, size_t node_index)
+static bool setup_is_prepared(const struct schedule_cluster *cluster, const struct schedule_pending *step, size_t node_index)
 {
-	const struct schedule_node *node = cluster->node[node_index];
-	const char *needed, *has;
-	if (!cluster->has_images)
-		return SCHEDULE_IMAGE_RIGHT;
-	needed = image_needed(node, image);
-	has = cluster->image[node_index];
-	if (!needed || (has && !strcmp(needed, has)))
-		return SCHEDULE_IMAGE_RIGHT;
-	if (!has || !node->default_image || schedule_bits_has(cluster->changing, node_index))
-		return SCHEDULE_IMAGE_WRONG;
-	return SCHEDULE_IMAGE_OTHER;
+	const char *has = cluster->prep[node_index];
+	return has && step->prep ? !strcmp(has, step->prep) : !has && !step->prep;
 }
 
-void schedule_cluster_change_image(const struct schedule_cluster *cluster, const char *image, size_t node_index)
+bool schedule_cluster_needs_boot(const struct schedule_cluster *cluster, const struct schedule_pending *step, size_t node_index)
 {
-	cluster->image[node_index] = image_needed(cluster->node[node_index], image);
+	const char *needed = setup_image(cluster->node[node_index], step), *has = cluster->image[node_index];
+	return needed && !(has && !strcmp(needed, has));
+}
+
+enum schedule_setup_state schedule_cluster_setup(const struct schedule_cluster *cluster, const struct schedule_pending *step,
+						 size_t node_index)
+{
+	bool boots;
+	if (!cluster->has_setups)
+		return SCHEDULE_SETUP_RIGHT;
+	boots = schedule_cluster_needs_boot(cluster, step, node_index);
+	if (!boots && setup_is_prepared(cluster, step, node_index))
+		return SCHEDULE_SETUP_RIGHT;
+	if (schedule_bits_has(cluster->changing, node_index) ||
+	    (boots && (!cluster->image[node_index] || !cluster->node[node_index]->default_image)))
+		return SCHEDULE_SETUP_WRONG;
+	return SCHEDULE_SETUP_OTHER;
+}
+
+void schedule_cluster_change_setup(const struct schedule_cluster *cluster, const struct schedule_pending *step, size_t node_index)
+{
+	const char *image = setup_image(cluster->node[node_index], step);
+	if (image)
+		cluster->image[node_index] = image;
+	cluster->prep[node_index] = step->prep;
 	schedule_bits_add(cluster->changing, node_index);
 }
 
-static void cluster_fill_images(struct schedule_cluster *c)
+static void cluster_fill_setups(struct schedule_cluster *c)
 {
 	c->image = schedule_arena_take(c->arena, c->nodes, sizeof *c->image);
+	c->prep = schedule_arena_take(c->arena, c->nodes, sizeof *c->prep);
 	c->changing = schedule_cluster_bits(c);
 	for (size_t node_index = 0; node_index < c->nodes; node_index++) {
 		const struct schedule_node *node = c->node[node_index];
 		c->image[node_index] = node->image;
-		c->has_images |= node->default_image != NULL;
+		c->prep[node_index] = node->prep;
+		c->has_setups |= node->default_image || node->prep;
 		if (node->ready_at > 0)
 			schedule_bits_add(c->changing, node_index);
 	}
-	for (size_t i = 0; i < c->snapshot->pending_count && !c->has_images; i++)
-		c->has_images = c->snapshot->pending[i].image != NULL;
+	for (size_t i = 0; i < c->snapshot->pending_count && !c->has_setups; i++)
+		c->has_setups = c->snapshot->pending[i].image || c->snapshot->pending[i].prep;
 }
 
 struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot)
@@ -320,6 +337,6 @@ struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, cons
 	cluster_rank_nodes(c);
 	cluster_fill_amounts(c);
 	cluster_fill_node_sets(c);
-	cluster_fill_images(c);
+	cluster_fill_setups(c);
 	return c;
 }

@@ -39,8 +39,9 @@ struct schedule_cluster {
 	int **devices;			   /* by node index and generic resource: free devices, ascending */
 	size_t *devices_taken;		   /* number of free devices that were given to steps, from the front of the list */
 	const char **image;		   /* by node index: image of the node, also one that this run decides to boot it with */
-	uint64_t *changing;		   /* set of nodes whose image is being changed, or will be by this run */
-	bool has_images; /* false: no node has a default image, and no step asks for one, so images are not compared */
+	const char **prep;		   /* by node index: the same for its preparation */
+	uint64_t *changing;		   /* set of nodes whose setup is being changed, or will be by this run */
+	bool has_setups; /* false: no node has a default image or a preparation, and no step asks for any, so setups are not compared */
 	uint64_t *usable;
 	uint64_t **partition; /* by index of the partition in the snapshot: the set of its nodes */
 	struct schedule_names gres, licenses, features, node_names;
@@ -51,18 +52,23 @@ struct schedule_cluster {
 
 struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot);
 
-/* What the image of a node is for a step. */
-enum schedule_image_state {
-	SCHEDULE_IMAGE_RIGHT,
-	SCHEDULE_IMAGE_OTHER, /* the node may be booted with the right one, if nothing else uses it */
-	SCHEDULE_IMAGE_WRONG
+/* What the setup of a node is for a step: its image and its preparation. */
+enum schedule_setup_state {
+	SCHEDULE_SETUP_RIGHT,
+	SCHEDULE_SETUP_OTHER, /* the node may be given the right one, if nothing else uses it */
+	SCHEDULE_SETUP_WRONG
 };
 
-/* Returns what the image of a node is for a step that asks for `image` (NULL: the default one). */
-enum schedule_image_state schedule_cluster_image(const struct schedule_cluster *cluster, const char *image, size_t node_index);
+/* Returns what the setup of a node is for a step. */
+enum schedule_setup_state schedule_cluster_setup(const struct schedule_cluster *cluster, const struct schedule_pending *step,
+						 size_t node_index);
 
-/* Decide that a node whose image is SCHEDULE_IMAGE_OTHER for a step that asks for `image` is booted with the right one. */
-void schedule_cluster_change_image(const struct schedule_cluster *cluster, const char *image, size_t node_index);
+/* Is the image of a node another one than the step needs? */
+bool schedule_cluster_needs_boot(const struct schedule_cluster *cluster, const struct schedule_pending *step, size_t node_index);
+
+/* Decide that a node whose setup is SCHEDULE_SETUP_OTHER for a step is given the right one. */
+void schedule_cluster_change_setup(const struct schedule_cluster *cluster, const struct schedule_pending *step,
+				   size_t node_index);
 
 /* Returns the index of a name, or -1 if it is not in `names`. */
 int schedule_names_find(const struct schedule_names *names, const char *name);

@@ -32,7 +32,7 @@ struct schedule_cycle {
 	/* by licence: 1 + index of the pending step that the licence is kept for; 0: the licence is open to all */
 	size_t *closed_by;
 	size_t gang_count;    /* number of gangs decided so far in this run */
-	bool waits_for_nodes; /* the gang that was placed last does not start, but waits for the power or the image of its nodes */
+	bool waits_for_nodes; /* the gang that was placed last does not start, but waits for the power or the setup of its nodes */
 };
 
 static inline struct schedule_partition_state *schedule_cycle_partition(struct schedule_cycle *cycle,
@@ -41,7 +41,7 @@ static inline struct schedule_partition_state *schedule_cycle_partition(struct s
 	return &cycle->partition_state[member->request->partition];
 }
 
-/* Start the gang, or have it wait for the power or the image of its nodes alone. Returns false if the gang waits for `cause`; then
+/* Start the gang, or have it wait for the power or the setup of its nodes alone. Returns false if the gang waits for `cause`; then
  * `stuck` is the member that does not fit. */
 bool schedule_decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck, struct schedule_cause *cause);
 

@@ -3,7 +3,7 @@
  * Called by: schedule.c, for each gang and for each element of an array.
  * Invariants:
  *  - Without backfill nothing starts behind a waiting step of its partition.
- *  - A step that is placed on a node that is not on yet, or has another image, waits for that, and keeps its resources in this run as if
+ *  - A step that is placed on a node that is not on yet, or has another setup, waits for that, and keeps its resources in this run as if
  *    it had started.
  *  - A gang that does not start has taken nothing. */
 #include <math.h>
@@ -133,34 +133,60 @@ static const char *node_wait_explain(struct schedule_arena *arena, const struct 
 				  : text;
 }
 
-/* Does the placed gang wait for its nodes: for the right image, or to be powered on? Sets `cause` if it does. */
+/* Sets `cause` to what a step waits for at nodes that get the setup that it needs. */
+static void node_wait_set_setup(struct schedule_arena *arena, const struct node_wait *wait, const struct schedule_pending *step,
+				const char *image, struct schedule_cause *cause)
+{
+	const char *what =
+		step->prep ? schedule_arena_print(arena, "prepared with %s", step->prep) : "put back to no preparation";
+	if (image)
+		what = step->prep ? schedule_arena_print(arena, "booted with image %s and %s", image, what)
+				  : schedule_arena_print(arena, "booted with image %s", image);
+	cause->reason = image ? SCHEDULE_IMAGE : SCHEDULE_PREP;
+	cause->message = node_wait_explain(arena, wait, what);
+}
+
+/* Returns the image with which a step waits for a node that gets another setup; NULL: only the preparation changes. */
+static const char *setup_awaited_image(const struct schedule_cluster *c, const struct schedule_pending *step, size_t node_index)
+{
+	const struct schedule_node *node = c->node[node_index];
+	/* Of a node that is being changed, nobody says whether it is booted. */
+	if (schedule_bits_has(c->changing, node_index) && step->prep)
+		return step->image;
+	if (schedule_bits_has(c->changing, node_index) || schedule_cluster_needs_boot(c, step, node_index))
+		return step->image ? step->image : node->default_image;
+	return NULL;
+}
+
+/* Does the placed gang wait for its nodes: for the right setup, or to be powered on? Sets `cause` if it does. */
 static bool decide_waits_for_nodes(const struct schedule_cycle *cycle, const struct schedule_gang *gang,
 				   struct schedule_cause *cause)
 {
 	const struct schedule_cluster *c = cycle->cluster;
-	struct node_wait power = {0}, image = {0};
+	struct node_wait power = {0}, setup = {0};
 	size_t count;
 	const struct schedule_placed *placed = schedule_placement_placed(cycle->placement, &count);
-	const char *name = NULL;
+	const struct schedule_pending *waiting = NULL;
+	const char *image = NULL;
 	for (size_t i = 0; i < count; i++) {
 		const struct schedule_taken *taken = schedule_placement_taken(cycle->placement, &placed[i]);
-		const char *asked = gang->member[placed[i].member].step->image;
+		const struct schedule_pending *step = gang->member[placed[i].member].step;
 		for (size_t k = 0; k < placed[i].node_count; k++) {
 			size_t node_index = (size_t)taken[k].node_index;
 			const struct schedule_node *node = c->node[node_index];
 			if (schedule_bits_has(c->changing, node_index) ||
-			    schedule_cluster_image(c, asked, node_index) == SCHEDULE_IMAGE_OTHER) {
-				node_wait_add(c->arena, &image, node);
-				name = asked ? asked : node->default_image;
+			    schedule_cluster_setup(c, step, node_index) == SCHEDULE_SETUP_OTHER) {
+				node_wait_add(c->arena, &setup, node);
+				waiting = step;
+				image = image ? image : setup_awaited_image(c, step, node_index);
 			} else if (node->power != SCHEDULE_POWER_ON) {
 				node_wait_add(c->arena, &power, node);
 			}
 		}
 	}
-	*cause = (struct schedule_cause){.reason = image.count ? SCHEDULE_IMAGE : SCHEDULE_POWER, .step = -1};
-	if (image.count)
-		cause->message =
-			node_wait_explain(c->arena, &image, schedule_arena_print(c->arena, "booted with image %s", name));
+	*cause = (struct schedule_cause){.reason = SCHEDULE_POWER, .step = -1};
+	if (setup.count)
+		node_wait_set_setup(c->arena, &setup, waiting, image, cause);
 	else if (power.count)
 		cause->message = node_wait_explain(c->arena, &power, "powered on");
 	return cause->message != NULL;

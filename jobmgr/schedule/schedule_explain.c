@@ -50,7 +50,11 @@ const char *schedule_explain_request(const struct schedule_cluster *cluster, con
 					    (long long)request->gres[i].count);
 	text = schedule_arena_print(arena, "%s on %s%s", text, explain_nodes(arena, request),
 				    request->exclusive ? " for itself" : "");
-	return request->step->image ? schedule_arena_print(arena, "%s with image %s", text, request->step->image) : text;
+	if (request->step->image)
+		text = schedule_arena_print(arena, "%s with image %s", text, request->step->image);
+	if (request->step->prep)
+		text = schedule_arena_print(arena, "%s prepared with %s", text, request->step->prep);
+	return text;
 }
 
 const char *schedule_explain_pending(struct schedule_arena *arena, const struct schedule_pending *step)

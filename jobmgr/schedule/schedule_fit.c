@@ -49,14 +49,14 @@ static bool fit_node_is_free(const struct query *q)
 	return true;
 }
 
-/* May the step run on the node with the image that it has, or is booted with first? Sets `whole` if it has to be booted. Nothing may be
- * on a node that is booted, not even what is reserved for the step. */
-static bool fit_image(const struct query *q, bool *whole)
+/* May the step run on the node with the setup that it has, or is given first? Sets `whole` if it has to be given another one. Nothing may
+ * be on such a node, not even what is reserved for the step. */
+static bool fit_setup(const struct query *q, bool *whole)
 {
-	switch (schedule_cluster_image(q->profile->cluster, q->request->step->image, q->node_index)) {
-	case SCHEDULE_IMAGE_RIGHT:
+	switch (schedule_cluster_setup(q->profile->cluster, q->request->step, q->node_index)) {
+	case SCHEDULE_SETUP_RIGHT:
 		return true;
-	case SCHEDULE_IMAGE_OTHER:
+	case SCHEDULE_SETUP_OTHER:
 		*whole = true;
 		return !q->request->reserved ||
 		       (!schedule_reserved_amount(q->request->reserved, (int)q->node_index, SCHEDULE_CPUS) &&
@@ -72,7 +72,7 @@ int schedule_fit_tasks(const struct schedule_profile *profile, const struct sche
 	const struct query q = {profile, view, request, node_index, until, extra};
 	int64_t tasks = fit_free(&q, SCHEDULE_CPUS) / request->cpus_per_task;
 	bool whole = request->exclusive;
-	if (profile->cluster->has_images && !view->empty && !fit_image(&q, &whole))
+	if (profile->cluster->has_setups && !view->empty && !fit_setup(&q, &whole))
 		return 0;
 	if (tasks <= 0 || (whole && !fit_node_is_free(&q)))
 		return 0;
@@ -107,19 +107,19 @@ bool schedule_fit_licenses(const struct schedule_profile *profile, const struct 
 	return true;
 }
 
-/* Returns the rank of a node for a request; the lowest is chosen first: nodes with the right image, then those with data of the step, then
+/* Returns the rank of a node for a request; the lowest is chosen first: nodes with the right setup, then those with data of the step, then
  * by weight, then by free CPUs. */
 static uint64_t fit_preference(const struct schedule_profile *profile, const struct schedule_view *view,
 			       const struct schedule_request *request, size_t node_index)
 {
-	const uint64_t with_other_image = (uint64_t)1 << 63, without_data = (uint64_t)1 << 62;
+	const uint64_t with_other_setup = (uint64_t)1 << 63, without_data = (uint64_t)1 << 62;
 	const int64_t most = ((int64_t)1 << SCHEDULE_CPU_BITS) - 1;
 	int64_t cpus = view->free[node_index * profile->cluster->kinds + SCHEDULE_CPUS];
 	cpus = cpus < 0 ? 0 : cpus > most ? most : cpus;
 	uint64_t preference = profile->cluster->preference[node_index] | (uint64_t)cpus << SCHEDULE_NODE_BITS;
-	if (profile->cluster->has_images &&
-	    schedule_cluster_image(profile->cluster, request->step->image, node_index) == SCHEDULE_IMAGE_OTHER)
-		preference |= with_other_image;
+	if (profile->cluster->has_setups &&
+	    schedule_cluster_setup(profile->cluster, request->step, node_index) == SCHEDULE_SETUP_OTHER)
+		preference |= with_other_setup;
 	return request->data && !schedule_bits_has(request->data, node_index) ? preference | without_data : preference;
 }
 

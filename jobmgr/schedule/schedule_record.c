@@ -108,7 +108,8 @@ size_t schedule_record_starts(const struct schedule_record *record, const struct
 /* Does the step have a reason of its own that stays? */
 static bool record_waits_for_nodes(const struct schedule_wait *wait)
 {
-	return wait->message && (wait->reason == SCHEDULE_POWER || wait->reason == SCHEDULE_IMAGE);
+	return wait->message &&
+	       (wait->reason == SCHEDULE_POWER || wait->reason == SCHEDULE_IMAGE || wait->reason == SCHEDULE_PREP);
 }
 
 /* Add a node to those on which a step is expected to start. The list has room for as many as the next power of two. */
@@ -137,10 +138,9 @@ void schedule_record_node_wait(struct schedule_record *record, const struct sche
 	for (size_t i = 0; i < placed->node_count; i++) {
 		size_t node_index = (size_t)taken[i].node_index;
 		const struct schedule_node *node = c->node[node_index];
-		const char *image = member->step->image;
 		record_add_node(record, wait, node->id);
-		if (schedule_cluster_image(c, image, node_index) == SCHEDULE_IMAGE_OTHER)
-			schedule_cluster_change_image(c, image, node_index);
+		if (schedule_cluster_setup(c, member->step, node_index) == SCHEDULE_SETUP_OTHER)
+			schedule_cluster_change_setup(c, member->step, node_index);
 		if (node->power == SCHEDULE_POWER_OFF)
 			schedule_bits_add(record->wake, node_index);
 	}
@@ -196,15 +196,16 @@ static const int *record_list_wake(const struct schedule_record *record, size_t 
 	return list;
 }
 
-/* Returns the nodes to boot with another image, in the order of their names. One that is not on is powered on first. */
-static const struct schedule_image *record_list_images(const struct schedule_record *record, size_t *count)
+/* Returns the nodes to give another setup, in the order of their names. One that is not on is powered on first. */
+static const struct schedule_setup *record_list_setups(const struct schedule_record *record, size_t *count)
 {
 	const struct schedule_cluster *c = record->cluster;
-	struct schedule_image *list = schedule_arena_take(c->arena, schedule_bits_count(c->changing, c->words), sizeof *list);
+	struct schedule_setup *list = schedule_arena_take(c->arena, schedule_bits_count(c->changing, c->words), sizeof *list);
 	*count = 0;
 	for (size_t node_index = 0; node_index < c->nodes; node_index++)
 		if (schedule_bits_has(c->changing, node_index) && c->node[node_index]->power == SCHEDULE_POWER_ON)
-			list[(*count)++] = (struct schedule_image){c->node[node_index]->id, c->image[node_index]};
+			list[(*count)++] =
+				(struct schedule_setup){c->node[node_index]->id, c->image[node_index], c->prep[node_index]};
 	return list;
 }
 
@@ -221,7 +222,7 @@ struct schedule_result *schedule_record_finish(struct schedule_record *record, s
 						  .wait_count = waits,
 						  .evaluations = evaluations};
 	result->result.wake_ids = record_list_wake(record, &result->result.wake_count);
-	result->result.images = record_list_images(record, &result->result.image_count);
+	result->result.setups = record_list_setups(record, &result->result.setup_count);
 	result->arena = record->cluster->arena;
 	return &result->result;
 }

@@ -104,6 +104,7 @@ static void key_write(struct schedule_requests *r, const struct schedule_pending
 	key_text(r, p->partition);
 	key_text(r, p->constraint);
 	key_text(r, p->image);
+	key_text(r, p->prep);
 	key_amounts(r, p->gres, p->gres_count);
 	key_amounts(r, p->licenses, p->license_count);
 	key_texts(r, p->nodelist, p->nodelist_count);
@@ -332,12 +333,12 @@ static void judge_reservation(const struct schedule_cluster *c, struct schedule_
 			  : "its reservation is over, was deleted, or does not admit it");
 }
 
-/* Leave out nodes that never have the image of the step. One that is being booted with another image may have it later. */
-static void judge_image(const struct schedule_cluster *c, struct schedule_request *r)
+/* Leave out nodes that never have the setup of the step. One that is being given another setup may have it later. */
+static void judge_setup(const struct schedule_cluster *c, struct schedule_request *r)
 {
-	for (size_t node_index = 0; c->has_images && node_index < c->nodes; node_index++)
+	for (size_t node_index = 0; c->has_setups && node_index < c->nodes; node_index++)
 		if (!schedule_bits_has(c->changing, node_index) &&
-		    schedule_cluster_image(c, r->step->image, node_index) == SCHEDULE_IMAGE_WRONG)
+		    schedule_cluster_setup(c, r->step, node_index) == SCHEDULE_SETUP_WRONG)
 			schedule_bits_drop(r->mask, node_index);
 }
 
@@ -353,7 +354,7 @@ static void judge_nodes(const struct schedule_cluster *c, struct schedule_reques
 		judge_refuse(r, SCHEDULE_NODE,
 			     schedule_arena_print(c->arena, "constraint \"%s\" is not well formed", p->constraint));
 	judge_lists(c, r);
-	judge_image(c, r);
+	judge_setup(c, r);
 	judge_data(c, r);
 	r->matching = schedule_bits_count(r->mask, c->words);
 	for (size_t w = 0; w < c->words; w++)

@@ -14,6 +14,7 @@ enum option_kind {		    /* form of an option's value: in the text of the option,
 		   OPTION_LINES,    /* UTF-8 text of several lines, without other control characters: string */
 		   OPTION_TITLE,    /* UTF-8 text on one line, not empty: string */
 		   OPTION_NAME,	    /* letters, digits, _ . @ -: string */
+		   OPTION_PREP,	    /* name of a preparation, perhaps with :arguments: string */
 		   OPTION_LABEL,    /* a letter, then letters, digits, _ -: string */
 		   OPTION_NATURAL,  /* a number from 0 on: integer */
 		   OPTION_COUNT,    /* a number from 1 on: integer */

@@ -226,6 +226,37 @@ static json_t *value_read_driver(const char *text, struct err *e)
 	return NULL;
 }
 
+/* Are these arguments that rota.prep_asked takes: a line of printable ASCII, and no option? */
+static bool value_is_arguments(const char *text, size_t longest)
+{
+	for (const char *c = text; *c; c++)
+		if (*c < ' ' || *c > '~')
+			return false;
+	return *text && *text != ' ' && *text != '-' && strlen(text) <= longest;
+}
+
+/* Read NAME or NAME:ARGS. */
+static json_t *value_read_prep(const char *text, struct err *e)
+{
+	enum { NAME_LONGEST = 63, ARGUMENTS_LONGEST = 200 };
+	char name[NAME_LONGEST + 1] = "";
+	size_t length = strcspn(text, ":");
+
+	if (length < sizeof name)
+		memcpy(name, text, length);
+	if (!option_text_name(name, "_.-", "_.-")) {
+		err_set(e, "\"%s\" is not a preparation", OPTION_QUOTE(text));
+		err_hint(e, "write NAME or NAME:ARGS; a name has at most %d letters, digits and _ . -", NAME_LONGEST);
+		return NULL;
+	}
+	if (text[length] && !value_is_arguments(text + length + 1, ARGUMENTS_LONGEST)) {
+		err_set(e, "\"%s\" are no arguments of preparation %s", OPTION_QUOTE(text + length + 1), name);
+		err_hint(e, "give at most %d printable ASCII characters, not beginning with a space or -", ARGUMENTS_LONGEST);
+		return NULL;
+	}
+	return json_string(text);
+}
+
 /* Returns the value of an option whose kind needs no context. */
 static json_t *value_read_text(const struct option_row *row, const char *text, struct err *e)
 {
@@ -238,6 +269,8 @@ static json_t *value_read_text(const struct option_row *row, const char *text, s
 		return value_read_filled(text, TITLE_LONGEST, e);
 	case OPTION_NAME:
 		return value_read_name(text, e);
+	case OPTION_PREP:
+		return value_read_prep(text, e);
 	case OPTION_LABEL:
 		return value_read_label(text, e);
 	case OPTION_PATTERN:

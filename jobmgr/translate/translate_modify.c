@@ -28,6 +28,7 @@ static const struct {
 	{OPTION_ID_EXCLUDE, "exclude", JSON_ARRAY},
 	{OPTION_ID_RESERVATION, "reservation", JSON_STRING},
 	{OPTION_ID_IMAGE, "image", JSON_STRING},
+	{OPTION_ID_NODE_PREP, "prep", JSON_STRING},
 	{OPTION_ID_TIME, "time_limit_s", JSON_INTEGER},
 	{OPTION_ID_TIME_MIN, "time_min_s", JSON_INTEGER},
 	{OPTION_ID_BEGIN, "begin_at", JSON_INTEGER},

@@ -97,6 +97,7 @@ static void step_put_size(struct translation *t, json_t *json, const struct tran
 	option_put(json, "exclude", step_value_or(t, s, OPTION_ID_EXCLUDE, json_array()));
 	option_put(json, "reservation", step_name_or_null(t, s, OPTION_ID_RESERVATION));
 	option_put(json, "image", step_name_or_null(t, s, OPTION_ID_IMAGE));
+	option_put(json, "prep", step_name_or_null(t, s, OPTION_ID_NODE_PREP));
 }
 
 json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids, size_t count)

@@ -7,7 +7,7 @@ select n.node_id, n.name as node, case when n.power = 'on' or n.state in ('down'
 	n.features,
 		array(select p.partition from rota.partition_node p
 		where p.node_id = n.node_id order by p.partition) as partitions,
-	l.renewed_at as seen_at, n.version, n.power, n.power_at, n.image, n.default_image
+	l.renewed_at as seen_at, n.version, n.power, n.power_at, n.image, n.default_image, n.prep, n.prep_verified
 from rota.node n
 join rota.node_used u on u.node_id = n.node_id
 left join rota.node_lease l on l.node_id = n.node_id;
@@ -32,6 +32,8 @@ comment on column acct.node.power is 'on, powering_off, off or powering_on.';
 comment on column acct.node.power_at is 'When its power last changed; null: it was always on.';
 comment on column acct.node.image is 'Image that it reported at its latest registration; null: it names none.';
 comment on column acct.node.default_image is 'Image that it has when no step asks for another one; null: it is never booted with another image.';
+comment on column acct.node.prep is 'Preparation that it has, with its arguments, as NAME:ARGS; null: none.';
+comment on column acct.node.prep_verified is 'Whether it has the preparation for certain; true also without one.';
 
 create view acct.node_event with (security_barrier) as
 select e.node_event_id, e.at, e.node_id, e.node, e.from_state, e.to_state, e.actor, e.reason from rota.node_event e;

@@ -4,7 +4,7 @@ select r.job_id, r.step_id, r.name as step, j.user_name, j.account, j.qos, r.par
 	r.ntasks, r.cpus_per_task, r.ntasks::bigint * r.cpus_per_task as cpus_requested,
 	acct.mem_requested_mb(r.mem_mb, r.mem_per_cpu_mb, r.nodes_min, r.ntasks, r.cpus_per_task) as mem_requested_mb,
 	nullif(r.gres, '{}') as gres_requested, nullif(r.licenses, '{}') as licenses,
-	nullif(r."constraint", '') as node_constraint, r.time_limit_s, r.begin_at, r.deadline_at, j.submit_at, r.image
+	nullif(r."constraint", '') as node_constraint, r.time_limit_s, r.begin_at, r.deadline_at, j.submit_at, r.image, r.prep
 from rota.step_request r
 join rota.job j on j.job_id = r.job_id
 left join rota.step_array a on a.job_id = r.job_id and a.step_id = r.step_id;
@@ -27,6 +27,7 @@ comment on column acct.request.gres_requested is 'Generic resources on each node
 comment on column acct.request.licenses is 'Licences: {"matlab": 1}; null: none.';
 comment on column acct.request.node_constraint is 'Features that its nodes must have; null: none.';
 comment on column acct.request.image is 'Image that its nodes must have; null: the default image of each.';
+comment on column acct.request.prep is 'Preparation that its nodes must have, with its arguments, as NAME:ARGS; null: none.';
 comment on column acct.request.time_limit_s is 'Time limit in seconds; 0: none; null: that of the partition.';
 comment on column acct.request.begin_at is 'Before when it was not to start; null: no such time.';
 comment on column acct.request.deadline_at is 'Its deadline, --deadline: when it should have ended; null: no such time.';

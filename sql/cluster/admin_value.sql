@@ -31,6 +31,11 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('node', 'default_image', 'default_image', 'word'),
 		('image', 'users', 'users', 'list'), ('image', 'accounts', 'accounts', 'list'),
 			('image', 'expected', 'expected_s', 'time [1,2147483647]'), ('image', 'failures', 'failures', 'int [0,0]'),
+			('image', 'program', 'program', 'file'),
+		('prep', 'users', 'users', 'list'), ('prep', 'accounts', 'accounts', 'list'), ('prep', 'program', 'program', 'file'),
+			('prep', 'verify', 'verify', 'file'), ('prep', 'feature', 'feature', 'file'),
+			('prep', 'expected', 'expected_s', 'time [1,2147483647]'), ('prep', 'timeout', 'timeout_s', 'time [1,86400]'),
+			('prep', 'failures', 'failures', 'int [0,0]'),
 		('node', 'partitions', '+partitions', 'list'), ('node', 'login', '+login', 'text'), ('node', 'reason', '+reason', 'text'),
 		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'),
 		('node', 'failing', '+failing', 'word'),
@@ -109,6 +114,7 @@ begin
 		when 'list' then to_jsonb(array(select btrim(x) from unnest(string_to_array(v_text, ',')) x where btrim(x) <> ''))
 		when 'text' then to_jsonb(v_text)
 		when 'word' then case when internal.is_line(v_text) then to_jsonb(v_text) end
+		when 'file' then case when v_text ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$' then to_jsonb(v_text) end
 		when 'moment' then (select to_jsonb(x) from internal.request_time(jsonb_build_object(p_key, v_text), p_key) x
 			where isfinite(x))
 		when 'amounts' then case
@@ -151,6 +157,7 @@ begin
 				when lower(v_range) > 0 then '.' else ', or none.' end
 			when 'moment' then 'Give a time like 2030-01-31T08:00, "tomorrow 08:00" or now+2hours.'
 			when 'word' then 'Give a line of 1000 characters at most.'
+			when 'file' then 'Give a name of letters, digits, "_", "." and "-", without a folder.'
 			when 'period' then 'Give daily, weekly, monthly, or a number of days, weeks or months, like 14days.'
 			when 'amounts' then 'Write it like gpu:4,fpga:1.'
 			when 'budgets' then 'Give a number in a period, like 60000/month (or day, week, year, 30days), '
@@ -215,7 +222,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	union all
 	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight,
 		'hardware_check', n.hardware_check, 'power', n.power, 'power_saving', n.power_saving, 'image', n.image, 'default_image', n.default_image,
-		'state', n.state, 'reason', n.reason, 'login', n.login, 'login_next', n.login_next,
+		'prep', n.prep, 'prep_verified', case when n.prep is not null then n.prep_verified end, 'state', n.state, 'reason', n.reason, 'login', n.login, 'login_next', n.login_next,
 		'notices',
 		(select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps))
 		from node_notice x where x.node_id = n.node_id),
@@ -251,6 +258,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	select to_jsonb(l) - 'used' from license l where p_object = 'license' and l.license = p_name
 	union all
 	select to_jsonb(i) from node_image i where p_object = 'image' and i.image = p_name
+	union all
+	select to_jsonb(p) from node_prep p where p_object = 'prep' and p.prep = p_name
 	union all
 	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name
 	union all

@@ -50,7 +50,7 @@ begin
 			coalesce(u.total, '') as gres, coalesce(u.used, '') as gres_used, n.features, n.weight,
 			coalesce(m.partitions, '{}') as partitions,
 			w.message as notice, coalesce(w.list, '[]') as warnings,
-			l.renewed_at as seen_at, n.address, n.version, n.image, n.default_image, n.found, n.hardware_check,
+			l.renewed_at as seen_at, n.address, n.version, n.image, n.default_image, n.prep, n.prep_verified, n.found, n.hardware_check,
 			coalesce(b.steps, 0) as steps
 		from picked p
 		join node n on n.node_id = p.node_id

@@ -40,8 +40,9 @@ begin
 	end if;
 	if p_account is distinct from v_grown.account or p_qos <> v_grown.qos or exists (
 		select from step_request r where r.job_id = p_job
-			and (r.partition, r.reservation, r.image) is distinct from (v_request.partition, v_request.reservation, v_request.image)) then
-		raise exception 'a growth has the account, quality of service, partition, reservation and image of the step that it grows'
+			and (r.partition, r.reservation, r.image, r.prep)
+				is distinct from (v_request.partition, v_request.reservation, v_request.image, v_request.prep)) then
+		raise exception 'a growth has the account, quality of service, partition, reservation, image and preparation of the step that it grows'
 			using errcode = 'RT422', hint = 'Submit growths by "rota grow".';
 	end if;
 	insert into growth (job_id, grown_job_id, grown_step_id, grown_attempt)
@@ -49,7 +50,7 @@ begin
 end $$;
 comment on function internal.growth_submit(bigint, int, text, text, text) is
 	'Note that a new job grows an attempt ("812.0.1"). Refuses one that does not run or is of another owner, account, quality of '
-	'service, partition, reservation or image.';
+	'service, partition, reservation, image or preparation.';
 
 create function internal.growth_come(p_jobs bigint[]) returns setof rota.growth_node
 language sql stable set search_path = live, rota, pg_temp as $$

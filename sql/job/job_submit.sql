@@ -189,7 +189,7 @@ begin
 			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s,
 			begin_at, deadline_at, requeue, retry,
 			group_name, keep, deps_any, with_set, spec, auth, sample_s, reservation, image,
-			checkpoint, eternal)
+			checkpoint, eternal, prep)
 		select p_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, p_queue.partition), s.nodes_min,
 			s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 			s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive,
@@ -198,7 +198,7 @@ begin
 			to_timestamp(s.deadline_at), s.requeue, s.retry,
 			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set,
 			s.spec || case when s.spec_end is null then p_spec_end else right(p_spec_end, s.spec_end) end,
-			decode(s.auth, 'hex'), s.sample_s, s.reservation, s.image, s.checkpoint, coalesce(s.eternal, false)
+			decode(s.auth, 'hex'), s.sample_s, s.reservation, s.image, s.checkpoint, coalesce(s.eternal, false), s.prep
 		from asked s
 	), queued as (
 		insert into step (job_id, step_id, request_id, association_id, queue, is_array, rank, begin_at, start_by, held,

@@ -11,7 +11,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'nodelist', r.nodelist, 'exclude', r.exclude, 'time_limit_s', r.time_limit_s, 'time_min_s', r.time_min_s,
 		'begin_at', extract(epoch from r.begin_at)::bigint, 'deadline_at', extract(epoch from r.deadline_at)::bigint,
 		'requeue', r.requeue, 'retry', r.retry, 'sample_s', r.sample_s, 'reservation', r.reservation, 'image', r.image, 'checkpoint', r.checkpoint,
-		'eternal', r.eternal,
+		'eternal', r.eternal, 'prep', r.prep,
 		'hold', s.held <> '', 'group', r.group_name, 'keep', r.keep, 'deps_any', r.deps_any, 'with_set', r.with_set,
 		'spec', r.spec,
 		'array',
@@ -254,20 +254,20 @@ begin
 	set (partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb, mem_per_cpu_mb, gres, licenses,
 		exclusive, "constraint", nodelist,
 			exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry, group_name, keep, sample_s,
-				reservation, image, checkpoint, eternal)
+				reservation, image, checkpoint, eternal, prep)
 		= (select s.partition, s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 			s.mem_per_cpu_mb, coalesce(s.gres, '{}'),
 			coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
 			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s,
 			to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group",
-			coalesce(s.keep, '{}'), s.sample_s, s.reservation, s.image, s.checkpoint, coalesce(s.eternal, false)
+			coalesce(s.keep, '{}'), s.sample_s, s.reservation, s.image, s.checkpoint, coalesce(s.eternal, false), s.prep
 			from jsonb_to_record(v_plan) as s (partition text, nodes_min int, nodes_max int, ntasks int,
 				ntasks_per_node int, cpus_per_task int, mem_mb bigint,
 				mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,
 				nodelist text[], exclude text[], time_limit_s bigint,
 				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
 				retry int, "group" text, keep jsonb, sample_s int, reservation text, image text,
-				checkpoint jsonb, eternal boolean)),
+				checkpoint jsonb, eternal boolean, prep text)),
 		-- Steps that have started opened their files by the names in the old spec.
 		(spec, auth) = (select case when b then r.spec else p_spec end,
 			case when b then r.auth else decode(p_auth, 'hex') end

@@ -97,7 +97,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'nodes_max', p_request.nodes_max, 'gres', p_request.gres, 'licenses', p_request.licenses,
 		'constraint', nullif(p_request."constraint", ''), 'exclusive', p_request.exclusive,
 		'nodelist', p_request.nodelist, 'exclude', p_request.exclude, 'partition', p_request.partition,
-		'reservation', p_request.reservation, 'image', p_request.image, 'checkpoint', p_request.checkpoint, 'eternal', p_request.eternal,
+		'reservation', p_request.reservation, 'image', p_request.image, 'checkpoint', p_request.checkpoint, 'eternal', p_request.eternal, 'prep', p_request.prep,
 		'group', p_request.group_name, 'deps_any', p_request.deps_any,
 		'keep', p_request.keep, 'sample_s', p_request.sample_s,
 		'workdir', p_spec ->> 'workdir', 'output', p_spec ->> 'output', 'error', p_spec ->> 'error',

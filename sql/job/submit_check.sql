@@ -84,6 +84,42 @@ end $$;
 comment on function internal.submit_check_image(text, text, text, text, internal.planned_step[], internal.planned_step) is
 	'Refuse an image that is none, is closed to the owner, has failed too often, or that too few nodes of the partition may have.';
 
+create function internal.submit_check_prep(p_user text, p_account text, p_partition text, p_script text,
+	p_steps internal.planned_step[], p_step internal.planned_step) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_line constant int := internal.submit_line(p_steps, p_step.line, 'prep');
+	v_name constant text := internal.prep_name(p_step.prep);
+	v_one node_prep;
+	v_nodes int;
+begin
+	perform p_step.prep::rota.prep_asked;
+	select * into v_one from node_prep p where p.prep = v_name;
+	if v_one.prep is null then
+		perform internal.submit_refuse(p_script, v_line, 'node-prep', format('there is no preparation "%s"', v_name),
+			'Ask your administrator for its name.');
+	elsif (v_one.users, v_one.accounts) <> ('{}', '{}')
+		and not (p_user = any (v_one.users) or coalesce(p_account = any (v_one.accounts), false)) then
+		perform internal.submit_refuse(p_script, v_line, 'node-prep', format('you may not use preparation "%s"', v_name),
+			'It is open to the users and accounts on its list.');
+	elsif internal.prep_failed(v_one) then
+		perform internal.submit_refuse(p_script, v_line, 'node-prep',
+			format('nodes could not be prepared with "%s" %s times in a row', v_name, v_one.failures),
+			'An administrator opens it again when it is repaired.');
+	end if;
+	select count(*) into v_nodes from partition_node pn join node n on n.node_id = pn.node_id
+	where pn.partition = p_partition and (v_one.feature is null or v_one.feature = any (n.features));
+	if v_nodes < p_step.nodes_min then
+		perform internal.submit_refuse(p_script, v_line, 'node-prep',
+			format('%s nodes asked for; of partition "%s", %s can be prepared with "%s"', p_step.nodes_min, p_partition, v_nodes, v_name), null);
+	end if;
+exception when check_violation then
+	perform internal.submit_refuse(p_script, v_line, 'node-prep', format('"%s" is no preparation', p_step.prep),
+		'Write NAME or NAME:ARGS, with 200 printable characters at most that do not begin with a space or "-".');
+end $$;
+comment on function internal.submit_check_prep(text, text, text, text, internal.planned_step[], internal.planned_step) is
+	'Refuse a preparation that is none, is closed to the owner, has failed too often, or that too few nodes of the partition can have.';
+
 create function internal.submit_distinct(p_steps internal.planned_step[]) returns internal.planned_step[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
@@ -96,11 +132,11 @@ begin
 				mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude,
 				time_limit_s, time_min_s, begin_at, deadline_at, "array",
 				requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s,
-				reservation, image, checkpoint, eternal, nr)
+				reservation, image, checkpoint, eternal, prep, nr)
 			group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 				s.mem_per_cpu_mb, s.gres, s.licenses,
 				s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive,
-				s.nodes_max, s.sample_s, s.reservation, s.image
+				s.nodes_max, s.sample_s, s.reservation, s.image, s.prep
 		) x
 		order by x.nr);
 end $$;
@@ -324,12 +360,15 @@ begin
 		continue
 			when v_tops is null
 			and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation,
-				v_step.image) = 0;
+				v_step.image, v_step.prep) = 0;
 		if v_step.reservation is not null then
 			perform internal.submit_check_reservation(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
 		end if;
 		if v_step.image is not null then
 			perform internal.submit_check_image(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
+		end if;
+		if v_step.prep is not null then
+			perform internal.submit_check_prep(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
 		end if;
 		if v_step.gres <> '{}' then
 			perform internal.submit_check_gres(v_part.partition, p_script, v_step);

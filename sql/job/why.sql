@@ -177,7 +177,7 @@ begin
 	where o.eligible and exists (select from account_grant)
 	union all
 	select internal.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit',
-		'maintenance', 'reservation', 'power', 'image') then o.plan
+		'maintenance', 'reservation', 'power', 'image', 'prep') then o.plan
 		when o.plan = 'array_limit' then 'limit' else case when o.plan = 'partition' then 'partition'
 			else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
 	from one o

@@ -139,7 +139,7 @@ begin
 		join node_lease l on l.node_id = i.node_id and l.lost_at is null
 		where i.since < clock_timestamp() - make_interval(secs => p_idle_s)
 			-- A step that waits for other nodes to be powered on starts on these.
-			and not exists (select from plan p where p.reason in ('power', 'image') and i.node_id = any (p.nodes))
+			and not exists (select from plan p where p.reason in ('power', 'image', 'prep') and i.node_id = any (p.nodes))
 		order by i.since, i.node_id
 	loop
 		continue when exists (
@@ -252,8 +252,19 @@ comment on function api.schedule_power(bigint, int[]) is
 	'Have nodes powered on that steps are to start on. One that is being powered off stays on, if its program has not begun; else '
 	'it is powered on when it is off. Answers how many. RT412: no longer leader.';
 
+create function internal.power_label(p_run rota.power_run, p_image text, p_prep text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select case (p_run).action
+		when 'reboot' then concat_ws(' with image ', 'reboot of node ' || (p_run).node, p_image)
+		when 'undo' then format('undo of preparation %s of node %s', p_prep, (p_run).node)
+		when 'prepare' then format('preparation %s of node %s', p_prep, (p_run).node)
+		when 'verify' then format('verification of preparation %s of node %s', p_prep, (p_run).node)
+		else format('power_%s of node %s', (p_run).action, (p_run).node) end;
+$$;
+comment on function internal.power_label(rota.power_run, text, text) is 'What a run of a program is for, for the log.';
+
 create function api.power_take(p_term bigint, p_have bigint[], p_limit int) returns table (run_id bigint, action text, node text, image text,
-	label text)
+	prep text, args text, program text, timeout_s int, label text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -274,17 +285,22 @@ begin
 		set tries = r.tries + 1, began_at = clock_timestamp()
 		from due d
 		where r.run_id = d.run_id and r.ended_at is null
-		returning r.run_id, r.action, r.node, r.node_id
+		returning r
 	)
-	select t.run_id, t.action, t.node, b.image,
-		format('%s of node %s%s', case t.action when 'reboot' then t.action else 'power_' || t.action end, t.node, ' with image ' || b.image)
+	select (t.r).run_id, (t.r).action, (t.r).node, i.image, p.prep, case when (t.r).action <> 'undo' then nullif(internal.prep_args(c.prep), '') end,
+		case (t.r).action when 'reboot' then i.program when 'verify' then p.verify else p.program end, p.timeout_s,
+		internal.power_label(t.r, i.image, c.prep)
 	from taken t
-	left join node_reboot b on t.action = 'reboot' and b.node_id = t.node_id and b.run_id = t.run_id
-	order by t.run_id;
+	left join node_reboot b on b.node_id = (t.r).node_id and b.run_id = (t.r).run_id
+	cross join lateral (select case (t.r).action when 'undo' then b.undo when 'reboot' then null else b.prep end as prep) c
+	left join node_image i on (t.r).action = 'reboot' and i.image = b.image
+	left join node_prep p on p.prep = internal.prep_name(c.prep)
+	order by (t.r).run_id;
 end $$;
 comment on function api.power_take(bigint, bigint[], int) is
-	'Programs that power or boot nodes, that are to run and are not under way (p_have), p_limit at most: power-ons first. One that an earlier '
-	'runnerd had taken is among them. RT412: no longer leader.';
+	'Programs that power, boot or prepare nodes, that are to run and are not under way (p_have), p_limit at most: power-ons first. One that an '
+	'earlier runnerd had taken is among them. program: in hooks.node_folder; null: that of the configuration. timeout_s null: that of the '
+	'configuration. RT412: no longer leader.';
 
 create function internal.power_ended(p_run rota.power_run) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -294,7 +310,7 @@ declare
 	v_reason constant text := format('could not be powered %s: %s', p_run.action, p_run.message);
 begin
 	select * into v_node from node n where n.node_id = p_run.node_id;
-	if p_run.action = 'reboot' then
+	if p_run.action not in ('on', 'off') then
 		perform internal.reboot_ended(p_run);
 	elsif v_node.power is distinct from 'powering_' || p_run.action then
 		return; -- deleted, or judged meanwhile
@@ -331,7 +347,7 @@ begin
 	end loop;
 end $$;
 comment on function api.power_report(bigint, bigint[], int[], text[], text[]) is
-	'What became of programs that power or boot nodes: a failure of null: it succeeded; else why not. A repeated report changes nothing. RT412: '
+	'What became of programs that power, boot or prepare nodes: a failure of null: it succeeded; else why not. A repeated report changes nothing. RT412: '
 	'no longer leader.';
 
 create function internal.power_tidy() returns void
@@ -381,7 +397,7 @@ begin
 			r.message, 'output', r.output) order by r.run_id desc), '[]')
 		from (select x.* from power_run x where p_names is null or x.node = any (p_names) order by x.run_id desc limit 50) r);
 end $$;
-comment on function internal.power_runs_json(text[]) is 'The last 50 runs of programs that power or boot nodes (of these nodes), the newest first.';
+comment on function internal.power_runs_json(text[]) is 'The last 50 runs of programs that power, boot or prepare nodes (of these nodes), the newest first.';
 
 create function api.power(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -1,18 +1,19 @@
--- Reboots of nodes: those that operators ask for, and those for another image (sql/node/image.sql).
+-- Changes of nodes: reboots that operators ask for, and changes to another setup (sql/node/setup.sql). A change takes back a preparation,
+-- boots the node, prepares it and has that verified; it leaves out what it does not need. Each stage runs a program of the site.
 --
--- Called by: operators (api.reboot), nodemgrd (api.reboot_judge), and the end of the program hooks.reboot (internal.power_ended).
+-- Called by: operators (api.reboot), nodemgrd (api.reboot_judge), and the ends of the programs (internal.power_ended).
 --
 -- Invariants:
--- - A reboot changes under the lock of its node. The commit of a start holds it too (internal.node_lock), and the program becomes due
+-- - A change moves under the lock of its node. The commit of a start holds it too (internal.node_lock), and the program becomes due
 --   for a drained node that nothing holds, so nothing runs there when the node goes down.
 -- - The program is a run like those that power nodes (rota.power_run). A node has one open run at most, whatever it does.
 -- - A node that is drained for another reason than its reboot stays drained, unless the reboot is to resume it.
 
 create function internal.reboot_reason(p_reboot rota.node_reboot) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select 'reboot: ' || (p_reboot).reason;
+	select case when (p_reboot).boots then 'reboot: ' else 'change: ' end || (p_reboot).reason;
 $$;
-comment on function internal.reboot_reason(rota.node_reboot) is 'Why a node is drained that is being rebooted.';
+comment on function internal.reboot_reason(rota.node_reboot) is 'Why a node is drained that is being changed.';
 
 create function internal.reboot_open(p_node int) returns rota.node_reboot
 language sql stable set search_path = rota, pg_temp as $$
@@ -32,19 +33,19 @@ end $$;
 comment on function internal.reboot_drain(rota.node_reboot, text) is
 	'Let nothing start on a node that is to be rebooted. The caller has locked the node.';
 
-create function internal.reboot_is_booted(p_reboot rota.node_reboot) returns boolean
+create function internal.reboot_is_ready(p_reboot rota.node_reboot) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
 	select exists (select from node n
 		join node_lease l on l.node_id = n.node_id and l.lost_at is null and l.orphans = 0
-		where n.node_id = (p_reboot).node_id and n.boot_id is distinct from (p_reboot).boot_id);
+		where n.node_id = (p_reboot).node_id and ((p_reboot).state <> 'booting' or n.boot_id is distinct from (p_reboot).boot_id));
 $$;
-comment on function internal.reboot_is_booted(rota.node_reboot) is
-	'Whether a node has registered with another boot than when its reboot began, and serves it.';
+comment on function internal.reboot_is_ready(rota.node_reboot) is
+	'Whether a node renews its lease and has nothing left to end; after a boot, whether it has registered with another one.';
 
 create function internal.reboot_verdict(p_reboot rota.node_reboot) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_late constant boolean := p_reboot.began_at < clock_timestamp() - make_interval(secs => internal.setting_int('reboot_timeout_s'));
+	v_late constant boolean := p_reboot.stage_at < clock_timestamp() - make_interval(secs => internal.setting_int('reboot_timeout_s'));
 begin
 	if not exists (select from node n where n.node_id = p_reboot.node_id) then
 		return 'deleted';
@@ -52,69 +53,147 @@ begin
 		return (select 'begin' from node n
 			where n.node_id = p_reboot.node_id and n.power = 'on' and not internal.node_in_use(n.node_id)
 				and not exists (select from power_run r where r.node_id = n.node_id and r.ended_at is null));
-	elsif p_reboot.state = 'running' then
-		-- A program that a runnerd has taken may still boot the node; its end is waited for.
+	elsif p_reboot.issued_at is null then
+		-- A program that a runnerd has taken may still change the node; its end is waited for.
 		return (select 'not run' from power_run r where v_late and r.run_id = p_reboot.run_id and r.began_at is null);
 	end if;
-	return case when internal.reboot_is_booted(p_reboot) then 'booted' when v_late then 'late' end;
+	return case when internal.reboot_is_ready(p_reboot) then 'ready' when v_late then 'late' end;
 end $$;
 comment on function internal.reboot_verdict(rota.node_reboot) is
-	'What is to be done about a reboot that is not over. begin: the node is idle; booted: it is back; late, not run, deleted: the reboot '
-	'has failed; null: nothing yet.';
+	'What is to be done about a change that is not over. begin: the node is idle; ready: it serves after a stage; late, not run, deleted: '
+	'the change has failed; null: nothing yet.';
+
+create function internal.reboot_expected(p_reboot rota.node_reboot) returns bigint
+language sql stable set search_path = rota, pg_temp as $$
+	select coalesce((select i.expected_s from node_image i where i.image = (p_reboot).image), 0)::bigint
+		+ coalesce((select sum(p.expected_s) from unnest(array[(p_reboot).undo, (p_reboot).prep]::text[]) x (prep)
+			join node_prep p on p.prep = internal.prep_name(x.prep)), 0)
+	where (p_reboot).node_id is not null;
+$$;
+comment on function internal.reboot_expected(rota.node_reboot) is
+	'Seconds that a change to another setup is expected to take; null: there is no change.';
+
+create function internal.reboot_next(p_reboot rota.node_reboot) returns text
+language sql stable set search_path = rota, pg_temp as $$
+	select t.state
+	from (values (1, 'undoing', (p_reboot).undo is not null), (2, 'running', (p_reboot).boots), (3, 'booting', (p_reboot).boots),
+		(4, 'preparing', (p_reboot).prep is not null),
+		(5, 'verifying', exists (select from node_prep p where p.prep = internal.prep_name((p_reboot).prep) and p.verify is not null)),
+		(6, 'done', true)) as t (nr, state, is_needed)
+	where t.is_needed and t.nr > coalesce(array_position(array['undoing', 'running', 'booting', 'preparing', 'verifying'], (p_reboot).state), 0)
+	order by t.nr
+	limit 1;
+$$;
+comment on function internal.reboot_next(rota.node_reboot) is 'The state of a change after the present one, if all goes well.';
+
+create function internal.reboot_go_on(p_reboot rota.node_reboot, p_actor text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_state constant text := internal.reboot_next(p_reboot);
+	v_run bigint;
+begin
+	-- The lock keeps the preparation until the node names it.
+	perform from node_prep p where v_state = 'preparing' and p.prep = internal.prep_name(p_reboot.prep) for key share;
+	if v_state = 'done' then
+		perform internal.reboot_finish(p_reboot, p_actor);
+		return;
+	elsif v_state = 'preparing' and not found then
+		perform internal.reboot_fail(p_reboot, p_actor, format('there is no preparation "%s" any more', internal.prep_name(p_reboot.prep)));
+		return;
+	end if;
+	insert into power_run (node_id, node, action, made_by)
+	values (p_reboot.node_id, p_reboot.node, case v_state when 'undoing' then 'undo' when 'running' then 'reboot'
+		when 'preparing' then 'prepare' else 'verify' end, p_reboot.made_by)
+	returning run_id into v_run;
+	update node_reboot r
+	set state = v_state, began_at = coalesce(r.began_at, clock_timestamp()), stage_at = clock_timestamp(), issued_at = null, run_id = v_run,
+		boot_id = (select n.boot_id from node n where n.node_id = p_reboot.node_id)
+	where r.reboot_id = p_reboot.reboot_id;
+	update node n set prep = coalesce(p_reboot.prep, n.prep), prep_verified = false
+	where n.node_id = p_reboot.node_id and v_state = 'preparing';
+	update node n set prep_verified = false where n.node_id = p_reboot.node_id and v_state = 'undoing';
+	notify rota_power;
+end $$;
+comment on function internal.reboot_go_on(rota.node_reboot, text) is
+	'Have the program of the next stage of a change run, or end the change after the last one. The caller has locked the node.';
 
 create function internal.reboot_begin(p_reboot rota.node_reboot, p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_run bigint;
 begin
 	perform internal.reboot_drain(p_reboot, p_actor);
-	insert into power_run (node_id, node, action, made_by) values (p_reboot.node_id, p_reboot.node, 'reboot', p_reboot.made_by)
-	returning run_id into v_run;
-	update node_reboot r
-	set state = 'running', began_at = clock_timestamp(), run_id = v_run,
-		boot_id = (select n.boot_id from node n where n.node_id = p_reboot.node_id)
-	where r.reboot_id = p_reboot.reboot_id;
-	notify rota_power;
+	perform internal.reboot_go_on(r, p_actor) from node_reboot r where r.reboot_id = p_reboot.reboot_id;
 end $$;
 comment on function internal.reboot_begin(rota.node_reboot, text) is
-	'Have the program run that boots an idle node. The caller has locked the node.';
+	'Begin to change an idle node. The caller has locked the node.';
 
 create function internal.reboot_end(p_reboot rota.node_reboot, p_state text, p_message text) returns void
 language sql set search_path = rota, pg_temp as $$
 	update node_reboot set state = p_state, ended_at = clock_timestamp(), message = p_message where reboot_id = (p_reboot).reboot_id;
 $$;
-comment on function internal.reboot_end(rota.node_reboot, text, text) is 'A reboot is over.';
+comment on function internal.reboot_end(rota.node_reboot, text, text) is 'A change is over.';
 
+create function internal.reboot_resume(p_reboot rota.node_reboot, p_actor text, p_reason text) returns void
+language sql set search_path = rota, pg_temp as $$
+	select internal.node_resume(n, p_actor, p_reason)
+	from node n
+	where n.node_id = (p_reboot).node_id and (p_reboot).drained and n.state = 'drain' and n.reason = internal.reboot_reason(p_reboot);
+$$;
+comment on function internal.reboot_resume(rota.node_reboot, text, text) is
+	'Let a node serve again that only its change has drained. The caller has locked the node.';
+
+-- Whose fault a failure is: that of the arguments, if they have never worked; else of the node, and perhaps of the image or preparation.
 create function internal.reboot_fail(p_reboot rota.node_reboot, p_actor text, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_prepares constant boolean := p_reboot.state in ('preparing', 'verifying');
+	v_prep constant text := case when v_prepares then p_reboot.prep when p_reboot.state = 'undoing' then p_reboot.undo end;
 begin
 	perform internal.reboot_end(p_reboot, 'failed', p_message);
-	update node_image set failures = failures + 1 where image = p_reboot.image;
+	if v_prepares and not internal.prep_is_tried(v_prep)
+		and exists (select from power_run r where r.run_id = p_reboot.run_id and r.began_at is not null) then
+		insert into node_prep_args (prep, args, failed_at, message)
+		values (internal.prep_name(v_prep), internal.prep_args(v_prep), clock_timestamp(), p_message)
+		on conflict do nothing;
+		perform internal.reboot_resume(p_reboot, p_actor, null);
+		return;
+	end if;
+	update node_image set failures = failures + 1 where image = p_reboot.image and v_prep is null;
+	update node_prep set failures = failures + 1 where prep = internal.prep_name(v_prep) and internal.prep_is_tried(v_prep);
 	-- A node that somebody has drained for another reason keeps that reason.
-	perform internal.node_state_set(n.node_id, 'drain', p_actor, format('could not be rebooted%s: %s', ' with image ' || p_reboot.image, p_message))
+	perform internal.node_state_set(n.node_id, 'drain', p_actor, format('could not be %s: %s',
+		case when v_prepares then 'prepared with ' || v_prep when v_prep is not null then 'cleared of preparation ' || v_prep
+		else concat_ws(' with image ', 'rebooted', p_reboot.image) end, p_message))
 	from node n
 	where n.node_id = p_reboot.node_id and (n.state <> 'drain' or n.reason = internal.reboot_reason(p_reboot));
 end $$;
 comment on function internal.reboot_fail(rota.node_reboot, text, text) is
-	'A reboot has failed: the node stays drained with the reason. The caller has locked the node.';
+	'A change has failed: the node stays drained with the reason, or serves again if arguments were wrong. The caller has locked the node.';
+
+create function internal.reboot_mismatch(p_reboot rota.node_reboot) returns text
+language sql stable set search_path = rota, pg_temp as $$
+	select nullif(concat_ws('; ',
+		case when (p_reboot).state <> 'undoing' and (p_reboot).image <> coalesce(n.image, '')
+			then format('came back with %s', coalesce('image ' || n.image, 'no image')) end,
+		internal.node_shortfall(n.node_id)), '')
+	from node n
+	where n.node_id = (p_reboot).node_id;
+$$;
+comment on function internal.reboot_mismatch(rota.node_reboot) is 'In what a node that is changed is not as prescribed; null: in nothing.';
 
 create function internal.reboot_finish(p_reboot rota.node_reboot, p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node node;
-	v_short text := internal.node_shortfall(p_reboot.node_id);
 	v_own boolean;
 begin
-	select * into v_node from node n where n.node_id = p_reboot.node_id;
-	if p_reboot.image <> coalesce(v_node.image, '') then
-		v_short := concat_ws('; ', format('came back with %s', coalesce('image ' || v_node.image, 'no image')), v_short);
-	end if;
-	if v_short is not null then
-		perform internal.reboot_fail(p_reboot, p_actor, v_short);
-		return;
-	end if;
 	perform internal.reboot_end(p_reboot, 'done', null);
 	update node_image set failures = 0 where image = p_reboot.image and failures > 0;
+	update node_prep set failures = 0 where prep = internal.prep_name(p_reboot.prep) and failures > 0;
+	insert into node_prep_args as a (prep, args, worked_at)
+	select internal.prep_name(p_reboot.prep), internal.prep_args(p_reboot.prep), clock_timestamp() where internal.prep_args(p_reboot.prep) <> ''
+	on conflict (prep, args) do update set worked_at = excluded.worked_at, failed_at = null, message = null;
+	update node set prep_verified = true where node_id = p_reboot.node_id and p_reboot.prep is not null;
+	select * into v_node from node n where n.node_id = p_reboot.node_id;
 	v_own := p_reboot.drained and v_node.reason = internal.reboot_reason(p_reboot);
 	if v_node.state <> 'drain'
 		or not (v_own or (p_reboot.next_state is not distinct from 'resume' and v_node.reason is not distinct from p_reboot.drained_for)) then
@@ -122,28 +201,36 @@ begin
 	elsif p_reboot.next_state = 'down' then
 		perform internal.node_state_set(v_node.node_id, 'drain', p_actor, 'rebooted, to be checked: ' || p_reboot.reason) where v_own;
 	else
-		perform internal.node_resume(v_node, p_actor, 'rebooted');
+		perform internal.node_resume(v_node, p_actor, case when p_reboot.boots then 'rebooted' end);
 	end if;
 end $$;
 comment on function internal.reboot_finish(rota.node_reboot, text) is
-	'A node is back with another boot: it serves again, or stays drained, as was asked. The caller has locked the node.';
+	'A node is as it was to be: it serves again, or stays drained, as was asked. The caller has locked the node.';
 
 create function internal.reboot_settle(p_reboot rota.node_reboot) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_verdict constant text := internal.reboot_verdict(p_reboot);
 	v_limit constant int := internal.setting_int('reboot_timeout_s');
+	v_wrong text;
 begin
 	case v_verdict
 	when 'begin' then
 		perform internal.reboot_begin(p_reboot, 'nodemgrd');
-	when 'booted' then
-		perform internal.reboot_finish(p_reboot, 'nodemgrd');
+	when 'ready' then
+		v_wrong := internal.reboot_mismatch(p_reboot);
+		if v_wrong is not null then
+			perform internal.reboot_fail(p_reboot, 'nodemgrd', v_wrong);
+		else
+			perform internal.reboot_go_on(p_reboot, 'nodemgrd');
+		end if;
 	when 'late' then
-		perform internal.reboot_fail(p_reboot, 'nodemgrd', format('did not register with another boot within %s s', v_limit));
+		perform internal.reboot_fail(p_reboot, 'nodemgrd', format('did not %s within %s s',
+			case p_reboot.state when 'booting' then 'register with another boot' else 'serve again' end, v_limit));
 	when 'not run' then
 		perform internal.power_drop(p_reboot.node_id, 'no runnerd has run it in time');
-		perform internal.reboot_fail(p_reboot, 'nodemgrd', format('no runnerd ran hooks.reboot within %s s', v_limit));
+		perform internal.reboot_fail(p_reboot, 'nodemgrd', format('no runnerd ran %s within %s s',
+			case p_reboot.state when 'running' then 'hooks.reboot' else 'the program of the preparation' end, v_limit));
 	when 'deleted' then
 		perform internal.power_drop(p_reboot.node_id, 'the node was deleted');
 		perform internal.reboot_end(p_reboot, 'failed', 'the node was deleted');
@@ -151,7 +238,7 @@ begin
 	end case;
 end $$;
 comment on function internal.reboot_settle(rota.node_reboot) is
-	'Do what is to be done about a reboot now, if anything. The caller has locked the node.';
+	'Do what is to be done about a change now, if anything. The caller has locked the node.';
 
 create function api.reboot_judge() returns table (node text, from_state text, to_state text, reason text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -163,18 +250,18 @@ declare
 	v_one node_reboot;
 	v_was text;
 begin
-	if not exists (select from node_reboot r where r.ended_at is null) and not internal.image_judged()
+	if not exists (select from node_reboot r where r.ended_at is null) and not internal.setup_judged()
 		or not pg_try_advisory_xact_lock(hashtext('rota reboot_judge')) then
 		return; -- there is nothing to do, or another nodemgrd does it
 	end if;
-	if internal.image_hold() then
+	if internal.setup_refuse() or internal.setup_hold() then
 		return; -- the next call goes on, with locks of its own
 	end if;
 	v_due := array(select r.node_id from node_reboot r where r.ended_at is null and internal.reboot_verdict(r) is not null);
-	v_idle := array(select n.node_id from internal.image_idle() n);
+	v_idle := array(select n.node_id from internal.setup_idle() n);
 	perform internal.node_lock(v_due || v_idle);
 	for v_node in select n.* from node n where n.node_id = any (v_idle) order by n.node_id loop
-		if internal.image_change(v_node, v_node.default_image, 'nodemgrd') then
+		if internal.setup_change(v_node, coalesce(v_node.default_image, v_node.image), null, 'nodemgrd') then
 			return query select n.name, v_node.state, n.state, n.reason from node n where n.node_id = v_node.node_id;
 		end if;
 	end loop;
@@ -186,30 +273,37 @@ begin
 	end loop;
 end $$;
 comment on function api.reboot_judge() is
-	'Have nodes booted that are to be rebooted and are idle, or are idle with another image than their default one; see which are back, '
-	'or did not come in time; hold the steps that ask for an image that has failed too often. Answers which nodes changed their state.';
+	'Have nodes changed that are to be rebooted and are idle, or are idle with another setup than their default one; see which are ready for '
+	'the next stage, or late; hold or end the steps that cannot have their setup. Answers which nodes changed their state.';
 
 create function internal.reboot_ended(p_run rota.power_run) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_reboot node_reboot;
 begin
-	select * into v_reboot from node_reboot r where r.run_id = p_run.run_id and r.state = 'running';
+	select * into v_reboot from node_reboot r where r.run_id = p_run.run_id and r.ended_at is null;
 	if p_run.status = 'failed' then
 		perform internal.reboot_fail(v_reboot, 'runnerd', p_run.message) where v_reboot.reboot_id is not null;
-	else
-		update node_reboot set state = 'booting', issued_at = clock_timestamp() where reboot_id = v_reboot.reboot_id;
+		return;
 	end if;
+	update node set prep = null, prep_verified = true where node_id = v_reboot.node_id and v_reboot.state = 'undoing';
+	update node_reboot
+	set state = case state when 'running' then 'booting' else state end, issued_at = clock_timestamp()
+	where reboot_id = v_reboot.reboot_id
+	returning * into v_reboot;
+	perform internal.reboot_settle(v_reboot) where v_reboot.reboot_id is not null;
 end $$;
 comment on function internal.reboot_ended(rota.power_run) is
-	'Do what follows from the end of the program that boots a node. The caller has locked the node.';
+	'Do what follows from the end of the program of a stage. The caller has locked the node.';
 
 create function internal.reboot_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	delete from node_reboot r where r.ended_at < now() - make_interval(days => internal.setting_int('reboot_days'));
+	delete from node_prep_args a where a.worked_at < now() - make_interval(days => internal.setting_int('reboot_days'));
 end $$;
-comment on function internal.reboot_tidy() is 'Delete reboots that ended more than reboot_days ago.';
+comment on function internal.reboot_tidy() is
+	'Delete changes of nodes that ended more than reboot_days ago, and arguments of preparations that have not been used since.';
 
 -- People.
 
@@ -251,8 +345,7 @@ begin
 			hint = 'Its program cannot be taken back: wait for its end, rota admin node reboots.';
 	end if;
 	perform internal.reboot_end(v_open, 'cancelled', p_message);
-	perform internal.node_resume(p_node, p_user, null)
-	where v_open.drained and p_node.state = 'drain' and p_node.reason = internal.reboot_reason(v_open);
+	perform internal.reboot_resume(v_open, p_user, null);
 	return true;
 end $$;
 comment on function internal.reboot_cancel(rota.node, text, text) is
@@ -263,7 +356,7 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select coalesce(jsonb_agg(jsonb_build_object('reboot', r.reboot_id, 'node', r.node, 'state', r.state, 'reason', r.reason, 'made_by',
-			r.made_by, 'made_at', r.made_at, 'asap', r.asap, 'next', r.next_state, 'began_at', r.began_at, 'issued_at', r.issued_at,
+			r.made_by, 'made_at', r.made_at, 'asap', r.asap, 'next', r.next_state, 'image', r.image, 'undo', r.undo, 'prep', r.prep, 'began_at', r.began_at, 'issued_at', r.issued_at,
 			'ended_at', r.ended_at, 'message', r.message) order by r.reboot_id desc), '[]')
 		from (select x.* from node_reboot x where p_names is null or x.node = any (p_names) order by x.reboot_id desc limit 50) r);
 end $$;

@@ -228,7 +228,8 @@ begin
 	from internal.node_inventory(p_facts) p
 	where (p.rebooted and p.node_id <> all (v_woken)) or p.orphans > 0;
 	update node n
-	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found, image = f.image
+	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found, image = f.image,
+		prep_verified = n.prep is null or (n.prep_verified and n.boot_id is not distinct from f.boot_id) -- a boot may have undone it
 	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, version text, address text, found jsonb, image text)
 	where n.name = f.name
 		and (n.boot_id, n.version, n.address, n.found, n.image) is distinct from (f.boot_id, f.version, f.address, f.found, f.image);

@@ -208,7 +208,7 @@ begin
 	end if;
 	v_serve := internal.node_lock(array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n));
 	v_at := clock_timestamp(); -- see internal.allocation_take
-	if not v_serve or internal.image_is_wrong(v_decided) then
+	if not v_serve or internal.setup_is_wrong(v_decided) then
 		raise exception 'a node of the start is no longer ready to run steps' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 	-- The leader's row is locked, so what any decision before this one has started is seen here.
@@ -253,6 +253,26 @@ comment on function api.schedule_commit(bigint, jsonb, jsonb, boolean) is
 	'args}]. Answers those that were started. A job that another session has locked for long: 55P03, or without p_wait its '
 	'steps do not start. RT412: no longer leader. 23514, 40001: something has changed since it was read; decide again.';
 
+create function internal.step_refuse(p_actor text, p_jobs bigint[], p_requests int[], p_reasons text[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- Elements share the request of their array: all elements that have not started end with it.
+	perform internal.step_move(p_actor, array(
+		select (s.job_id, s.step_id, 'refuse', null, 'refused', null, null, v.reason)::internal.move
+		from unnest(p_jobs, p_requests, p_reasons) as v (job_id, request_id, reason)
+		join step s on s.job_id = v.job_id and s.request_id = v.request_id and s.state = 'pending'
+		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+		where a.size is null));
+	perform internal.step_move(p_actor, array(
+		select m::internal.move
+		from unnest(p_jobs, p_requests, p_reasons) as v (job_id, request_id, reason)
+		join step h on h.job_id = v.job_id and h.step_id = v.request_id and coalesce(h.ended_at, 'infinity') = 'infinity'
+		cross join lateral internal.array_give_up(v.job_id, v.request_id, 'refuse', 'refused', v.reason) m));
+	notify rota_event;
+end $$;
+comment on function internal.step_refuse(text, bigint[], int[], text[]) is
+	'End all steps of these requests that have not started, as failed. The caller has locked the jobs.';
+
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
@@ -260,20 +280,10 @@ declare
 begin
 	perform internal.leader_check(p_term);
 	v_free := internal.job_lock_free(p_jobs);
-	-- Elements share the request of their array: all elements that have not started end with it.
-	perform internal.step_move('schedule', array(
-		select (s.job_id, s.step_id, 'refuse', null, 'refused', null, null, v.reason)::internal.move
+	perform internal.step_refuse('schedule', x.jobs, x.requests, x.reasons)
+	from (select array_agg(v.job_id) as jobs, array_agg(v.step_id) as requests, array_agg(v.reason) as reasons
 		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
-		join step s on s.job_id = v.job_id and s.request_id = v.step_id and s.state = 'pending'
-		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-		where a.size is null and v.job_id = any (v_free)));
-	perform internal.step_move('schedule', array(
-		select m::internal.move
-		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
-		join step h on h.job_id = v.job_id and h.step_id = v.step_id and coalesce(h.ended_at, 'infinity') = 'infinity'
-		cross join lateral internal.array_give_up(v.job_id, v.step_id, 'refuse', 'refused', v.reason) m
-		where v.job_id = any (v_free)));
-	notify rota_event;
+		where v.job_id = any (v_free)) x;
 	return (select count(*) from unnest(p_jobs) v where v = any (v_free));
 end $$;
 comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is

@@ -435,7 +435,7 @@ returns table (job_id bigint, step_id int, request_id int, name text, array_inde
 	mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, features text, nodelist text[],
 	exclude text[], time_limit_s bigint, time_min_s bigint, deadline_at double precision, with_set int, with_count int,
 	same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[], array_size int, admitted int[],
-	reservation int, data_nodes int[], steady boolean, image text, tier int)
+	reservation int, data_nodes int[], steady boolean, image text, tier int, prep text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -450,7 +450,8 @@ begin
 			else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,
 		case r.mem_mb when 0 then -1 else r.mem_mb end,
 			coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
-		r.licenses, r.exclusive, r."constraint", case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end,
+		r.licenses, r.exclusive, case when r.prep is null then r."constraint" else internal.setup_constraint(r."constraint", r.prep) end,
+			case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end,
 			case when v_moves then r.exclude || v.exclude else r.exclude end,
 		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s,
 		extract(epoch from r.deadline_at)::double precision, r.with_set,
@@ -461,7 +462,7 @@ begin
 		case when e.reservation_id is not null then array[e.reservation_id] end,
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
 		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end,
-		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null), r.image, internal.rank_tier(s.rank) + p.tier
+		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null), r.image, internal.rank_tier(s.rank) + p.tier, r.prep
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id

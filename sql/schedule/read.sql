@@ -2,22 +2,24 @@
 
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
-	gres jsonb, gres_total jsonb, weight int, failing boolean, power text, image text, default_image text, ready_at double precision)
+	gres jsonb, gres_total jsonb, weight int, failing boolean, power text, image text, default_image text, prep text, ready_at double precision)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, case when b.image is null then n.state else 'up' end,
+	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, case when b.node_id is null then n.state else 'up' end,
 		case when f.node_id is null then n.features else n.features || 'failing'::text end,
 		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null,
-		case when b.image is null then n.power else 'powering_on' end, coalesce(b.image, n.image), n.default_image,
-		extract(epoch from b.began_at + make_interval(secs => i.expected_s))::double precision
+		case when b.node_id is null then n.power else 'powering_on' end, coalesce(b.image, n.image), n.default_image,
+		-- What is not verified is no preparation that a step can ask for.
+		case when b.node_id is not null then b.prep::text when n.prep_verified then n.prep::text else '?' end,
+		extract(epoch from b.began_at + make_interval(secs => internal.reboot_expected(b)))::double precision
 	from node n
 	join node_used u on u.node_id = n.node_id
 	left join node_notice f on f.node_id = n.node_id and f.kind = 'failing'
-	left join node_reboot b on b.node_id = n.node_id and b.ended_at is null and b.image is not null and n.state = 'drain'
+	left join node_reboot b on b.node_id = n.node_id and b.ended_at is null
+		and num_nonnulls(b.image, b.undo, b.prep) > 0 and n.state = 'drain'
 		and n.reason = internal.reboot_reason(b)
-	left join node_image i on i.image = b.image
 	left join (
 		select x.node_id, jsonb_object_agg(x.gres, x.free) as free, jsonb_object_agg(x.gres, x.total) as total
 		from (
@@ -33,7 +35,7 @@ begin
 end $$;
 comment on function api.schedule_nodes() is
 	'All nodes with what they have and what is used; gres: {"gpu": [free units]}. Nodes marked as failing have the feature '
-	'"failing". One that is being booted with another image is up with that image, and powered on at ready_at.';
+	'"failing". One that gets another setup is up with that setup, and powered on at ready_at. prep: "?": nobody knows.';
 
 create function api.schedule_partitions()
 returns table (partition text, priority int, state text, max_time_s bigint, default_time_s bigint, max_nodes int, node_ids int[])

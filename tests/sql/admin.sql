@@ -202,14 +202,15 @@ select is((select count(*) from rota.admin_event where before is not distinct fr
 -- Whatever an object is given is seen in it and recorded, wherever it is kept: every key of every object. Words by key, others by kind.
 select t.admin('account', 'create', 'above'), t.admin('account', 'create', 'team', '{"users": "udo"}'), t.admin('user', 'create', 'udo'), t.admin('user', 'create', 'una'),
 	t.admin('qos', 'create', 'mine'), t.admin('license', 'create', 'mine', '{"total": 2}'), t.admin('partition', 'create', 'mine'), t.admin('node', 'create', 'mine', '{"cpus": 8, "mem": "4G"}'),
-	t.admin('image', 'create', 'mine'),
+	t.admin('image', 'create', 'mine'), t.admin('prep', 'create', 'mine', '{"program": "old"}'),
 	t.admin('reservation', 'create', 'mine', '{"start": "now+1hours", "duration": "1:00", "nodes": "n1"}'),
 	t.admin('price', 'create', 'mine', '{"from": "2030-01", "per_unit": "1"}'), t.admin('carbon', 'create', 'mine', '{"from": "2030-01", "g_per_kwh": "1"}'),
 	t.admin('grant', 'create', 'mine', '{"account": "team", "units": "1", "first_day": "2030-01-01", "last_day": "2030-12-31"}') \g /dev/null
 update rota.node_image set failures = 2 where image = 'mine';
+update rota.node_prep set failures = 2 where prep = 'mine';
 create temporary table given as
 select k.object, k.key, k.n, case k.object when 'account' then 'team' when 'user' then 'udo' when 'association' then 'team/udo' when 'setting' then 'sample_days' else 'mine' end as name,
-	coalesce(v.value, case split_part(k.kind, ' ', 1) when 'int' then (1000 + k.n)::text when 'time' then (100 + k.n)::text when 'size' then (5000 + k.n)::text when 'bool' then 'true' when 'list' then 'x,y' when 'word' then 'why'
+	coalesce(v.value, case split_part(k.kind, ' ', 1) when 'int' then (1000 + k.n)::text when 'time' then (100 + k.n)::text when 'size' then (5000 + k.n)::text when 'bool' then 'true' when 'list' then 'x,y' when 'word' then 'why' when 'file' then 'do-it'
 		when 'amounts' then 'gpu:' || k.n when 'budgets' then k.n || '/day' when 'gres_budgets' then 'gpu:' || k.n || '/day'
 		when 'weights' then 'cpu:' || k.n when 'rate' then k.n::text when 'hours' then k.n::text end) as value
 from (select x.*, row_number() over (order by x.object, x.key) as n from internal.admin_key_list() x) k

@@ -16,7 +16,7 @@ create function t.look() returns text language sql as $$
 	select string_agg(concat_ws(' ', node, from_state, to_state, reason), ', ' order by node) from api.reboot_judge() $$;
 create function t.boot(p_node int, p_boot text, p_image text) returns int language sql as $$
 	select t.back(p_node, jsonb_build_object('boot_id', p_boot, 'image', p_image)) $$;
-create function t.asks(p_nodes int[], variadic p_images text[]) returns int language sql as $$ select api.schedule_image(t.term(), p_nodes, p_images) $$;
+create function t.asks(p_nodes int[], variadic p_images text[]) returns int language sql as $$ select api.schedule_setup(t.term(), p_nodes, p_images, array_fill(null::text, array[cardinality(p_nodes)])) $$;
 create function t.admin(p_object text, p_action text, p_name text, p_values jsonb default '{}') returns text language plpgsql as $$
 begin
 	return api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed';
@@ -64,7 +64,7 @@ select is(t.start(:'k' || '.a', '{2}'), 1, 'without an image, on the default one
 select is(t.asks('{2,4}', 'el9', 'el9'), 0, 'one is in use, one has no default image');
 select is(t.asks('{1}', 'none'), 0, 'there is no such image');
 select is(t.asks('{1}', 'el8'), 0, 'it has this one');
-select throws_ok($$select api.schedule_image(t.term() - 1, '{1}', '{el9}')$$, 'RT412', null, 'an old leader');
+select throws_ok($$select api.schedule_setup(t.term() - 1, '{1}', '{el9}', '{null}')$$, 'RT412', null, 'an old leader');
 select is(t.asks('{1}', 'el9'), 1, 'now');
 select is(t.asks('{1}', 'el9'), 0, 'once');
 select is(t.node(1), 'drain el8 reboot: image el9', 'it is drained');

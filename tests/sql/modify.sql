@@ -29,7 +29,7 @@ select api.job_spec(t.uid('alice'), 'alice', t.request(:'j')) as spec \gset
 select is((:'spec'::jsonb #> '{steps,0}') - '{script_hash,environment_hash,job}'::text[], jsonb_build_object('job_id', :j, 'request_id', 0, 'uid', t.uid('alice'), 'gid', 100, 'user', 'alice', 'auth', repeat('00', 32), 'auth_number', :j, 'step_id', 0,
 	'name', 'a', 'line', 1, 'topo', 0, 'partition', 'main', 'checkpoint', null, 'nodes_min', 1, 'nodes_max', null, 'ntasks', 1, 'ntasks_per_node', null, 'cpus_per_task', 1, 'mem_mb', 5, 'mem_per_cpu_mb', null, 'gres', '{}'::jsonb,
 	'licenses', '{}'::jsonb, 'exclusive', false, 'constraint', '', 'nodelist', '[]'::jsonb, 'exclude', '[]'::jsonb, 'time_limit_s', 60, 'time_min_s', null, 'begin_at', null, 'deadline_at', null, 'requeue', true, 'retry', 0, 'sample_s', null, 'reservation', null,
-	'hold', false, 'group', null, 'keep', '{}'::jsonb, 'deps_any', false, 'with_set', null, 'image', null, 'eternal', false, 'spec', E'output=0:\n', 'array', null), 'a step as it stands');
+	'hold', false, 'group', null, 'keep', '{}'::jsonb, 'deps_any', false, 'with_set', null, 'image', null, 'eternal', false, 'prep', null, 'spec', E'output=0:\n', 'array', null), 'a step as it stands');
 select is(jsonb_array_length(:'spec'::jsonb -> 'steps'), 2, 'both steps of the job');
 -- Pending: whatever makes sense.
 select is(t.modify('alice', :'j' || '.a', '{"cpus_per_task": 2, "mem_mb": 70, "ntasks": 2, "gres": {"gpu": 1}, "constraint": "ib", "nodelist": ["n2"], "exclude": ["n3"], "exclusive": true, "retry": 3, "requeue": false, "keep": {"cpus": true}, "group": "g"}',

@@ -167,7 +167,7 @@ select throws_ok(format($$select t.ask(%L, 'bob', t.request(%L))$$, v, :'a'), 'R
 
 -- The cluster.
 select is((select n - '{seen_at,found}'::text[] from jsonb_array_elements(t.ask('node_list', 'bob') -> 'nodes') n where n ->> 'name' = 'n4'), '{"node_id": 4, "name": "n4", "state": "up", "reason": null, "reason_by": null, "reason_at": null, "cpus": 4, "cpus_used": 0,
-	"mem_mb": 4000, "mem_used_mb": 0, "image": null, "default_image": null, "gres": "gpu:2", "gres_used": "", "features": [], "weight": 1, "partitions": ["main", "side"], "address": "host", "version": "1", "hardware_check": true, "power": "on", "power_at": null, "steps": 0, "notice": null, "warnings": []}', 'a node, every member');
+	"mem_mb": 4000, "mem_used_mb": 0, "image": null, "default_image": null, "prep": null, "prep_verified": true, "gres": "gpu:2", "gres_used": "", "features": [], "weight": 1, "partitions": ["main", "side"], "address": "host", "version": "1", "hardware_check": true, "power": "on", "power_at": null, "steps": 0, "notice": null, "warnings": []}', 'a node, every member');
 select is(jsonb_array_length(t.ask('node_list', 'bob', '{"partition": "side"}') -> 'nodes'), 1, 'nodes of a partition');
 select is(t.ask('partition_list', 'bob') #> '{partitions}' @> '[{"name": "main", "nodes": ["n1", "n2", "n3", "n4"], "cpus": 16, "pending": 0, "running": 0, "is_default": true}, {"name": "side", "nodes": ["n4"], "cpus": 4, "pending": 1, "max_time_s": 300}]', true, 'partitions');
 select api.daemon_register('jobmgrd', 'host', 42, '1.0') \g /dev/null

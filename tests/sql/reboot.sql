@@ -26,7 +26,9 @@ create function t.report(p_failure text default null) returns void language sql 
 create function t.look() returns text language sql as $$
 	select string_agg(concat_ws(' ', node, from_state, to_state, reason), ', ' order by node) from api.reboot_judge() $$;
 create function t.older(p_seconds int) returns void language sql as $$
-	update rota.node_reboot set made_at = made_at - make_interval(secs => p_seconds), began_at = began_at - make_interval(secs => p_seconds) where ended_at is null $$;
+	update rota.node_reboot set made_at = made_at - make_interval(secs => p_seconds), began_at = began_at - make_interval(secs => p_seconds),
+		stage_at = stage_at - make_interval(secs => p_seconds)
+	where ended_at is null $$;
 create function t.boot(p_node int, p_boot text) returns int language sql as $$ select t.back(p_node, jsonb_build_object('boot_id', p_boot)) $$;
 create function t.admin(p_action text, p_node text, p_values jsonb default '{}') returns text language plpgsql as $$
 begin

@@ -261,7 +261,7 @@ saw() {
 	as "$BOB" rota cancel "$held"
 	refused 'you may not do this to the cluster' as "$BOB" rota admin image create mine
 	refused 'you may not do this to the cluster' as "$BOB" rota admin node change n1 --default-image=el9
-	refused 'permission denied' psql -X -h "$ROTA_HOME/run" -d rota -U rota_jobmgr -c "select api.schedule_image(1, '{1}', '{el9}')"
+	refused 'permission denied' psql -X -h "$ROTA_HOME/run" -d rota -U rota_jobmgr -c "select api.schedule_setup(1, '{1}', '{el9}', '{null}')"
 	refused 'no image can have the name' rota admin image create ../el8
 	refused 'there is no image "el7"' rota admin node change n1 --default-image=el7
 	refused 'image "el8" is named in history or by other objects' rota admin image delete el8

@@ -22,6 +22,25 @@ site_make() {
 	rm "$SITE/images/none/image"
 }
 
+# prep_make: the programs of the preparation `mode`, which writes into SITE/prepared/NODE how the node is prepared, and of the image `boot`.
+prep_make() {
+	mkdir -m 0777 "$SITE/prepared"
+	ln -s reboot "$SITE/programs/boot"
+	cat >"$SITE/programs/mode" <<-END
+		#!/bin/bash
+		# mode prepare|undo|verify NODE PREP [ARGS]: now/ says how the machine behaves.
+		echo "\$*" >"$SITE/calls/\$2.\$\$"
+		while [ -e "$SITE/now/hangs" ]; do sleep 0.1; done
+		if [ -e "$SITE/now/\$2.\$1.fails" ] || [ -e "$SITE/now/\$4.fails" ]; then echo "\$1 fails"; exit 3; fi
+		case \$1 in
+		prepare) echo "\$3\${4:+ \$4}" >"$SITE/prepared/\$2" ;;
+		undo) rm -f "$SITE/prepared/\$2" ;;
+		verify) grep -qxF "\$3\${4:+ \$4}" "$SITE/prepared/\$2" ;;
+		esac
+	END
+	chmod 0755 "$SITE/programs/mode"
+}
+
 # image_make IMAGE: a root file system that has its name in the file `image`.
 image_make() {
 	mkdir -m 0755 "$SITE/images/$1"

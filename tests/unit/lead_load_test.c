@@ -70,6 +70,8 @@ static void nodes(void **state)
 		"el9",
 		"default_image",
 		NULL,
+		"prep",
+		"mig:2",
 		"ready_at",
 		"1020.5",
 		NULL,
@@ -102,6 +104,7 @@ static void nodes(void **state)
 	assert_int_equal(n->power, SCHEDULE_POWER_COMING);
 	assert_string_equal(n->image, "el9");
 	assert_null(n->default_image);
+	assert_string_equal(n->prep, "mig:2");
 	assert_float_equal(n->ready_at, 1020.5, 0);
 	lead_rows_free(rows);
 }
@@ -246,6 +249,8 @@ static const char *const pending_row[] = {
 	"el9",
 	"tier",
 	"-2",
+	"prep",
+	"mig:2",
 	"steady",
 	"t",
 	NULL,
@@ -260,6 +265,7 @@ static void pending(void **state)
 	assert_int_equal(rows->snapshot.pending_count, 1);
 	assert_string_equal(p->image, "el9");
 	assert_int_equal(p->tier, -2);
+	assert_string_equal(p->prep, "mig:2");
 	assert_int_equal(p->nodes_min, 2);
 	assert_int_equal(p->nodes_max, 0);
 	assert_int_equal(p->mem_mb, 0);

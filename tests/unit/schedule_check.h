@@ -221,7 +221,8 @@ static inline void check_waits(const struct check *c)
 		assert_true(wait->message && *wait->message && (isnan(wait->expected_at) || wait->expected_at > s->now));
 		waits[wait->pending]++;
 		const struct schedule_pending *p = &s->pending[wait->pending];
-		bool for_nodes = wait->reason == SCHEDULE_POWER || wait->reason == SCHEDULE_IMAGE;
+		bool for_nodes =
+			wait->reason == SCHEDULE_POWER || wait->reason == SCHEDULE_IMAGE || wait->reason == SCHEDULE_PREP;
 		double at = for_nodes ? s->now : wait->expected_at;
 		for (size_t k = 0; k < wait->node_count && p->time_limit_s && !p->time_min_s && p->deadline_at <= 0; k++)
 			if (!partition_of(c->w, p->partition)->max_time_s)
@@ -272,20 +273,27 @@ static inline void check_sets(const struct check *c)
 	}
 }
 
-/* Each step starts on nodes with its image, and only whole free nodes are booted with another one. */
-static inline void check_images(const struct check *c)
+/* Each step starts on nodes with its setup, and only whole free nodes are given another one. */
+static inline void check_setups(const struct check *c)
 {
 	const struct schedule_snapshot *s = &c->w->snapshot;
 	for (size_t p = 0; p < s->pending_count; p++)
 		for (size_t n = 0; n < s->node_count; n++) {
 			const struct schedule_node *node = &s->nodes[n];
-			const char *image = s->pending[p].image ? s->pending[p].image : node->image ? node->default_image : NULL;
-			assert_true(!image || !c->take[p][n][0] || (node->image && !strcmp(image, node->image)));
+			const struct schedule_pending *step = &s->pending[p];
+			const char *image = step->image ? step->image : node->image ? node->default_image : NULL;
+			if (!c->take[p][n][0])
+				continue;
+			assert_true(!image || (node->image && !strcmp(image, node->image)));
+			assert_true(step->prep ? node->prep && !strcmp(step->prep, node->prep) : !node->prep);
 		}
-	for (size_t i = 0; i < c->result->image_count; i++) {
-		size_t n = (size_t)c->result->images[i].node_id - 1;
+	for (size_t i = 0; i < c->result->setup_count; i++) {
+		const struct schedule_setup *setup = &c->result->setups[i];
+		size_t n = (size_t)setup->node_id - 1;
 		const struct schedule_node *node = &s->nodes[n];
-		assert_true(node->default_image && node->image && strcmp(node->image, c->result->images[i].image));
+		bool boots = setup->image && !(node->image && !strcmp(node->image, setup->image));
+		assert_true(!boots || (node->default_image && node->image));
+		assert_true(boots || (setup->prep ? !node->prep || strcmp(setup->prep, node->prep) : node->prep != NULL));
 		assert_true(node->usable && node->power == SCHEDULE_POWER_ON && !node->cpus_used && !node->mem_used_mb);
 		for (size_t p = 0; p < s->pending_count; p++)
 			assert_int_equal(c->take[p][n][0], 0);
@@ -300,7 +308,7 @@ static inline void check_result(struct world *w, const struct schedule_result *r
 	check_fill(c);
 	check_amounts(c);
 	check_units(c);
-	check_images(c);
+	check_setups(c);
 	for (size_t i = 0; i < result->start_count; i++)
 		check_start(c, &result->starts[i]);
 	check_waits(c);

@@ -7,8 +7,10 @@
  *	B resources a +300 on n1
  * and, if nodes are to be powered on, a line with these:
  *	wake n1,n2
- * and for each node to boot with another image:
- *	boot n1 el9 */
+ * and for each node to give another setup, what is done to it:
+ *	boot n1 el9
+ *	prepare n1 mig:2
+ *	clear n1 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAW_H
 #define ROTA_TESTS_SCHEDULE_DRAW_H
 
@@ -21,6 +23,16 @@ static inline void draw_say(struct draw *d, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(d->text + length, sizeof d->text - length, format, arguments);
 	va_end(arguments);
+}
+
+static inline void draw_setup(struct draw *d, const struct schedule_node *node, const struct schedule_setup *setup)
+{
+	if (setup->image && strcmp(setup->image, node->image))
+		draw_say(d, "boot %s %s\n", node->name, setup->image);
+	if (setup->prep)
+		draw_say(d, "prepare %s %s\n", node->name, setup->prep);
+	else if (node->prep)
+		draw_say(d, "clear %s\n", node->name);
 }
 
 static inline void draw_start_on(struct draw *d, size_t node, const struct schedule_result *result, char *units, size_t size)
@@ -103,10 +115,10 @@ static inline const char *draw_answer(struct draw *d, const struct schedule_poli
 			if (d->node[k].id == result->wake_ids[i])
 				draw_say(d, "%s%s%s", i ? "," : "wake ", d->node[k].name,
 					 i + 1 == result->wake_count ? "\n" : "");
-	for (size_t i = 0; i < result->image_count; i++)
+	for (size_t i = 0; i < result->setup_count; i++)
 		for (size_t k = 0; k < d->snapshot.node_count; k++)
-			if (d->node[k].id == result->images[i].node_id)
-				draw_say(d, "boot %s %s\n", d->node[k].name, result->images[i].image);
+			if (d->node[k].id == result->setups[i].node_id)
+				draw_setup(d, &d->node[k], &result->setups[i]);
 	schedule_result_free(result);
 	return d->text;
 }

@@ -2,7 +2,7 @@
  *
  * A node is a line: its name, a character for each cpu ('.' free, a letter what runs there), then words:
  *	n1 aa.. m=4096 g=gpu:2 f=ssd,ib w=5 down
- * (down, failing, off, coming: it is powered on; i=el8 its image, or i=el8/el7, where el7 is the default one; ready=60: it comes with i)
+ * (down, failing, off, coming: it is powered on; i=el8 its image, or i=el8/el7, where el7 is the default one; prep=m:1 its preparation; ready=60: it comes with i)
  * What runs is a line for each letter (it ends in so many seconds, '-' has no time limit):
  *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A tier=0 lost=50
  *	b - of=A ahead=n1
@@ -11,7 +11,7 @@
  *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
  *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4
  * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/free slots/next; in=3: the outage of that id lets
- * it in; i=el8 its image). Partitions, and outages (id, from when to when, '-' for good, where, unless that is as on the line before):
+ * it in; i=el8 its image, prep=m:1 its preparation). Partitions, and outages (id, from when to when, '-' for good, where, unless that is as on the line before):
  *	long prio=10 nodes=n1,n2 time=3600 max=2 down
  *	3 +300 +900 n1,n2 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAWN_H
@@ -142,6 +142,8 @@ static inline void draw_node(struct draw *d, char *line)
 		else if (!strcmp(word, "i")) {
 			node->image = strtok_r(value, "/", &value);
 			node->default_image = *value ? value : NULL;
+		} else if (!strcmp(word, "prep")) {
+			node->prep = value;
 		} else if (!strcmp(word, "ready")) {
 			node->power = SCHEDULE_POWER_COMING;
 			node->ready_at = DRAW_NOW + atoi(value);
@@ -234,6 +236,8 @@ static inline void draw_pending(struct draw *d, char *line)
 			p->constraint = value;
 		else if (!strcmp(word, "i"))
 			p->image = value;
+		else if (!strcmp(word, "prep"))
+			p->prep = value;
 		else if (!strcmp(word, "on"))
 			p->nodelist_count = draw_words(d, value, &p->nodelist);
 		else if (!strcmp(word, "off"))

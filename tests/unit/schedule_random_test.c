@@ -28,7 +28,7 @@ static void test_rules(void **state)
 			if (i == 3)
 				world_power_off(w);
 			if (i == 2 || i == 4)
-				world_add_images(w);
+				world_add_setups(w);
 			struct schedule_result *result = schedule_run(&w->snapshot, &policies[i % 3]);
 			check_result(w, result);
 			schedule_result_free(result);

@@ -87,16 +87,17 @@ static inline void world_power_off(struct world *w)
 			w->node[i].power = (enum schedule_power)world_roll(w, 3);
 }
 
-/* Give nodes images, most of which may be changed, and have some steps ask for one. */
-static inline void world_add_images(struct world *w)
+/* Give nodes images, most of which may be changed, and preparations, and have some steps ask for them. */
+static inline void world_add_setups(struct world *w)
 {
-	static const char *const images[] = {"a", "b", NULL};
+	static const char *const images[] = {"a", "b", NULL}, *const preps[] = {"m:1", "m:2", NULL, NULL, NULL};
 	for (size_t i = 0; i < w->snapshot.node_count; i++) {
 		w->node[i].image = images[world_roll(w, 3)];
+		w->node[i].prep = preps[world_roll(w, 5)];
 		w->node[i].default_image = world_one_in(w, 4) ? NULL : "a";
 	}
 	for (size_t i = 0; i < w->snapshot.pending_count; i++)
-		w->pending[i].image = images[world_roll(w, 3)];
+		w->pending[i].image = images[world_roll(w, 3)], w->pending[i].prep = preps[world_roll(w, 5)];
 }
 
 static inline void world_add_partition(struct world *w, int i)

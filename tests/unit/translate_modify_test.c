@@ -14,7 +14,7 @@ static json_t *modify(const json_t *step, const char *const *options, struct tra
 	     "--constraint=a --nodelist=n[1-4] --exclude=n9 --time=60 --time-min=30 --begin=now+1hour --deadline=now+9days "     \
 	     "--no-requeue --retry=2 --sample=7 --replace-failed --node-loss=fence "                                             \
 	     "--hold --group=g --keep=mem --output=o --error=e --input=i --open-mode=append --workdir=w --umask=027 "            \
-	     "--shell=/bin/sh --prolog=p --if-changed=o:i --idle-timeout=20 "                                                    \
+	     "--shell=/bin/sh --prolog=p --if-changed=o:i --idle-timeout=20 --image=el9 --node-prep=mode:1,2 "                                                    \
 	     "--epilog=q --run=tasks -p part --array=0-9%3 --after=7?8 \ntrue\n"
 
 /* Changing only the comment leaves the step unchanged. */

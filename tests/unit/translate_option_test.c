@@ -44,6 +44,7 @@ static void plain(void **state)
 		  {"steps/0/keep", "{\"cpus\":false,\"mem\":true,\"gres\":true,\"licenses\":true}"},
 		  {"steps/0/deps_any", "false"},
 		  {"steps/0/with_set", "null"}}},
+		{BASH, {0}, {{"steps/0/image", "null"}, {"steps/0/prep", "null"}}},
 		{BASH, {0}, {{"steps/0/name", "\"script\""}}},
 		{"#!/bin/sh", {0}, {{"steps/0/name", "\"script\""}}},
 		{"#! /usr/bin/env python3\nprint(1)\n", {0}, {{"steps/0/name", "\"script\""}}},
@@ -57,6 +58,9 @@ static void options(void **state)
 {
 	static const struct fact facts[] = {
 		FACT("#ROTA --job-name='the heat'\n", "job/name", "\"the heat\""),
+		FACT("#ROTA --node-prep=mig\n", "steps/0/prep", "\"mig\""),
+		FACT("#ROTA --node-prep='mig:2g, all -x'\n", "steps/0/prep", "\"mig:2g, all -x\""),
+		FACT("#ROTA --node-prep=mig --node-prep=none\n", "steps/0/prep", "null"),
 		FACT("#ROTA -J x\n", "job/name", "\"x\""),
 		FACT("#ROTA --account=physics\n", "job/account", "\"physics\""),
 		FACT("#ROTA --qos=high\n", "job/qos", "\"high\""),

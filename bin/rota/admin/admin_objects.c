@@ -20,6 +20,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"grant", {ROW_ACTIONS}},
 	{"carbon", {ROW_ACTIONS}},
 	{"image", {ROW_ACTIONS}},
+	{"prep", {ROW_ACTIONS}},
 	{"reservation", {ROW_ACTIONS}},
 	{"hook", {"list", "show", "retry", "status"}},
 	{"pool", {"list"}},

@@ -2,8 +2,8 @@
  *
  * Called by: verb/grow.c.
  * Invariants:
- * - The job has the account, quality of service, partition, reservation and image of the step, which the database verifies, and its
- *   credentials, so that sub-steps find them on each node.
+ * - The job has the account, quality of service, partition, reservation, image and preparation of the step, which the database verifies,
+ *   and its credentials, so that sub-steps find them on each node.
  * - With --nodes=+2, each node is an element of an array, so it starts as soon as there is one node, and is given back alone. */
 #include "bin/rota/steps/growth.h"
 
@@ -140,6 +140,7 @@ static json_t *growth_options(const json_t *job, const json_t *step, const struc
 	add_text(options, "reservation", format_text(step, "reservation"));
 	add_text(options, "image", format_text(step, "image"));
 	add_text(options, "cred", *format_text(step, "credentials") ? format_text(step, "credentials") : "none");
+	add_text(options, "node-prep", format_text(step, "prep"));
 	if (r->nodes > 0)
 		add_node(options, step, r);
 	else
