@@ -73,15 +73,16 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node text;
 begin
-	select n.name into v_node from node n where split_part(n.prep, ':', 1) = old.prep limit 1;
+	select n.name into v_node from old_prep o join node n on split_part(n.prep, ':', 1) = o.prep limit 1;
 	if found then
-		raise exception 'node "%" is prepared with "%"', v_node, old.prep using errcode = '23503', constraint = 'node_prep_exists',
+		raise exception 'node "%" has a preparation that is deleted', v_node using errcode = '23503', constraint = 'node_prep_exists',
 			table = 'node', schema = 'rota';
 	end if;
-	return old;
+	return null;
 end $$;
 comment on function rota.node_prep_kept() is 'Trigger function: keeps a preparation that a node has.';
-create trigger node_prep_kept before delete on rota.node_prep for each row execute function rota.node_prep_kept();
+create trigger node_prep_kept after delete on rota.node_prep referencing old table as old_prep
+	for each statement execute function rota.node_prep_kept();
 
 alter table rota.step_request add column prep rota.prep_asked;
 create index step_request_prep on rota.step_request (prep) where prep is not null;
