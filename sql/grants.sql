@@ -53,6 +53,7 @@ grant execute on function
 	api.job_script(int, text, jsonb),
 	api.step_token(int, text, jsonb),
 	api.node_list(int, text, jsonb),
+	api.node_health(int, text, jsonb),
 	api.partition_list(int, text, jsonb),
 	api.share_list(int, text, jsonb),
 	api.reservation_list(int, text, jsonb),
@@ -89,6 +90,7 @@ grant execute on function
 	api.credential_admin(int, text, jsonb),
 	api.reboot(int, text, jsonb),
 	api.evacuate(int, text, jsonb),
+	api.rolling(int, text, jsonb),
 	api.range_detach(int, text, jsonb),
 	api.range_drop(int, text, jsonb),
 	api.usage_rebuild(int, text, jsonb)
@@ -119,6 +121,8 @@ grant execute on function
 	api.trigger_take(int, int, boolean),
 	api.trigger_report(bigint[], int[], text[], text[]),
 	api.power_take(bigint, bigint[], int),
+	api.check_take(bigint, bigint[], int),
+	api.check_report(bigint, bigint[], int[], text[], text[]),
 	api.power_report(bigint, bigint[], int[], text[], text[]),
 	api.daemon_register(text, text, int, text)
 to rota_runner;

@@ -4,11 +4,11 @@ select r.run_id, r.node_id, r.node, r.action, r.made_by, r.made_at, r.tries, r.b
 from rota.power_run r
 where (select a.reads_all from acct.me a);
 comment on view acct.power_run is
-	'Runs of the programs hooks.power_off, hooks.power_on and hooks.reboot, one row for each node and change of its power or boot; for analysts.';
+	'Runs of the programs that power, boot and prepare nodes, one row for each node and stage of a change; for analysts.';
 comment on column acct.power_run.run_id is 'Number of the run; later ones have higher numbers.';
 comment on column acct.power_run.node_id is 'Key of the node, which may have been deleted since.';
 comment on column acct.power_run.node is 'Name of the node.';
-comment on column acct.power_run.action is 'off, on or reboot: which program ran.';
+comment on column acct.power_run.action is 'off, on, reboot, undo, prepare or verify: which program ran, and for what.';
 comment on column acct.power_run.made_by is 'Who asked for it: a user''s name, nodemgrd (an idle node) or schedule (a step needs it).';
 comment on column acct.power_run.made_at is 'When it was asked for.';
 comment on column acct.power_run.tries is 'How often a runnerd has taken it: again after a runnerd died.';

@@ -14,6 +14,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		('grant', 'account_grant', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('image', 'node_image', 'image', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
 		('prep', 'node_prep', 'prep', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
+		('check', 'node_check', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
 		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is,
 		name_like)
 	where t.object = p_object;
@@ -268,7 +269,7 @@ begin
 			when 'user' then 'Names of users are of letters, digits, "_", ".", "-", "@" and "\", and begin with a '
 				'letter, a digit or "_".'
 			else 'Names are of letters, digits, "_", "." and "-"' || case
-				when p_object in ('node', 'reservation', 'image', 'prep') then ', 63 at most,'
+				when p_object in ('node', 'reservation', 'image', 'prep', 'check') then ', 63 at most,'
 				else '' end || ' and begin with a letter'
 				|| case p_object when 'license' then '.' else ' or digit.' end end;
 	end if;
@@ -297,8 +298,8 @@ begin
 		raise exception 'a login is given with "create" or "enroll"' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'node' and not (p_set ? 'cpus' and p_set ? 'mem_mb') then
 		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
-	elsif p_action = 'create' and p_object = 'prep' and not p_set ? 'program' then
-		raise exception 'a prep needs "program"' using errcode = 'RT422', hint = 'It is a file of hooks.node_folder.';
+	elsif p_action = 'create' and p_object in ('prep', 'check') and not p_set ? 'program' then
+		raise exception 'a % needs "program"', p_object using errcode = 'RT422', hint = 'It is a file of hooks.node_folder.';
 	elsif p_action = 'create' and p_object = 'price' and not p_set ?& array['from_month', 'per_unit'] then
 		raise exception 'a price needs "from" and "per_unit"' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'carbon' and not p_set ?& array['from_month', 'g_per_kwh'] then
@@ -392,7 +393,7 @@ begin
 	if not exists (select from internal.admin_table(v_object)) then
 		raise exception 'there is no object "%"', v_object using errcode = 'RT422',
 			hint = 'Objects are partition, node, account, user, association, qos, license, setting, price, grant, '
-				'carbon, image, prep and reservation.';
+				'carbon, image, prep, check and reservation.';
 	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead', 'enroll', 'revoke')
 		or (v_action in ('drain', 'resume', 'dead', 'enroll', 'revoke') and v_object <> 'node') then
 		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422',
@@ -439,6 +440,6 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon, image, prep or '
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon, image, prep, check or '
 	'reservation; drain or resume nodes, declare them dead, or open and close their logins (internal.node_login_change). Action show answers its row as well, of several nodes their rows. Request {object, '
 	'action, name, values}. Answer {object, name, action, changed, row, rows, logins}.';

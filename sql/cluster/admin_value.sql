@@ -28,6 +28,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('node', 'mem_mb', 'mem_mb', 'int [0,)'), ('node', 'features', 'features', 'list'),
 		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'),
 			('node', 'gres', '+gres', 'text'), ('node', 'power_saving', 'power_saving', 'bool'),
+			('node', 'idle_watts', 'idle_watts', 'int [1,1000000]'),
 			('node', 'default_image', 'default_image', 'word'),
 		('image', 'users', 'users', 'list'), ('image', 'accounts', 'accounts', 'list'),
 			('image', 'expected', 'expected_s', 'time [1,2147483647]'), ('image', 'failures', 'failures', 'int [0,0]'),
@@ -36,6 +37,9 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('prep', 'verify', 'verify', 'file'), ('prep', 'feature', 'feature', 'file'),
 			('prep', 'expected', 'expected_s', 'time [1,2147483647]'), ('prep', 'timeout', 'timeout_s', 'time [1,86400]'),
 			('prep', 'failures', 'failures', 'int [0,0]'),
+		('check', 'program', 'program', 'file'), ('check', 'period', 'period_s', 'time [1,86400]'),
+			('check', 'timeout', 'timeout_s', 'time [1,86400]'), ('check', 'action', 'action', 'report|drain|resume'),
+			('check', 'feature', 'feature', 'file'),
 		('node', 'partitions', '+partitions', 'list'), ('node', 'login', '+login', 'text'), ('node', 'reason', '+reason', 'text'),
 		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'),
 		('node', 'failing', '+failing', 'word'),
@@ -221,7 +225,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	from partition p where p_object = 'partition' and p.partition = p_name
 	union all
 	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight,
-		'hardware_check', n.hardware_check, 'power', n.power, 'power_saving', n.power_saving, 'image', n.image, 'default_image', n.default_image,
+		'hardware_check', n.hardware_check, 'power', n.power, 'power_saving', n.power_saving, 'idle_watts', n.idle_watts, 'image', n.image, 'default_image', n.default_image,
 		'prep', n.prep, 'prep_verified', case when n.prep is not null then n.prep_verified end, 'state', n.state, 'reason', n.reason, 'login', n.login, 'login_next', n.login_next,
 		'notices',
 		(select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps))
@@ -260,6 +264,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	select to_jsonb(i) from node_image i where p_object = 'image' and i.image = p_name
 	union all
 	select to_jsonb(p) from node_prep p where p_object = 'prep' and p.prep = p_name
+	union all
+	select to_jsonb(c) from node_check c where p_object = 'check' and c.name = p_name
 	union all
 	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name
 	union all

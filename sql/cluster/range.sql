@@ -69,6 +69,7 @@ begin
 	perform internal.trigger_tidy();
 	perform internal.power_tidy();
 	perform internal.reboot_tidy();
+	perform internal.check_tidy();
 	perform internal.live_advance();
 	perform internal.recent_advance();
 	return v_made;

@@ -23,6 +23,10 @@ declare
 begin
 	select * into v_node from node n where n.node_id = p_node;
 	update node set power = p_power, power_at = clock_timestamp() where node_id = p_node;
+	update node_off set on_at = clock_timestamp() where node_id = p_node and on_at is null;
+	-- One that could not be powered on is off, too, but nobody knows what it takes.
+	insert into node_off (node_id, node, off_at, idle_watts)
+	select p_node, v_node.name, clock_timestamp(), v_node.idle_watts where p_power = 'off' and v_node.power = 'powering_off';
 	insert into node_event (node_id, node, from_state, to_state, actor, reason)
 	select p_node, v_node.name, x.from_state, x.to_state, p_actor, p_reason
 	from (select internal.node_shown(v_node.state, v_node.power) as from_state,
@@ -354,8 +358,9 @@ create function internal.power_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	delete from power_run r where r.ended_at < now() - make_interval(days => internal.setting_int('power_run_days'));
+	delete from node_off o where o.on_at < now() - make_interval(days => internal.setting_int('reboot_days'));
 end $$;
-comment on function internal.power_tidy() is 'Delete runs of programs that power nodes that ended more than power_run_days ago.';
+comment on function internal.power_tidy() is 'Delete runs of programs that ended more than power_run_days ago, and times off that ended more than reboot_days ago.';
 
 -- People.
 

@@ -129,8 +129,9 @@ comment on function internal.reboot_begin(rota.node_reboot, text) is
 create function internal.reboot_end(p_reboot rota.node_reboot, p_state text, p_message text) returns void
 language sql set search_path = rota, pg_temp as $$
 	update node_reboot set state = p_state, ended_at = clock_timestamp(), message = p_message where reboot_id = (p_reboot).reboot_id;
+	select internal.rolling_ended(p_reboot, p_state);
 $$;
-comment on function internal.reboot_end(rota.node_reboot, text, text) is 'A change is over.';
+comment on function internal.reboot_end(rota.node_reboot, text, text) is 'A change is over. The caller has locked the node.';
 
 create function internal.reboot_resume(p_reboot rota.node_reboot, p_actor text, p_reason text) returns void
 language sql set search_path = rota, pg_temp as $$
@@ -246,11 +247,14 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_due int[];
 	v_idle int[];
+	v_failed bigint[];
+	v_next int[];
 	v_node node;
 	v_one node_reboot;
 	v_was text;
 begin
-	if not exists (select from node_reboot r where r.ended_at is null) and not internal.setup_judged()
+	perform internal.check_plan();
+	if not exists (select from node_reboot r where r.ended_at is null) and not internal.setup_judged() and not internal.rolling_is_open()
 		or not pg_try_advisory_xact_lock(hashtext('rota reboot_judge')) then
 		return; -- there is nothing to do, or another nodemgrd does it
 	end if;
@@ -259,7 +263,10 @@ begin
 	end if;
 	v_due := array(select r.node_id from node_reboot r where r.ended_at is null and internal.reboot_verdict(r) is not null);
 	v_idle := array(select n.node_id from internal.setup_idle() n);
-	perform internal.node_lock(v_due || v_idle);
+	v_failed := internal.rolling_failed();
+	v_next := internal.rolling_next();
+	perform internal.node_lock(v_due || v_idle || v_next || internal.rolling_nodes(v_failed));
+	perform internal.rolling_judge(v_failed, v_next);
 	for v_node in select n.* from node n where n.node_id = any (v_idle) order by n.node_id loop
 		if internal.setup_change(v_node, coalesce(v_node.default_image, v_node.image), null, 'nodemgrd') then
 			return query select n.name, v_node.state, n.state, n.reason from node n where n.node_id = v_node.node_id;

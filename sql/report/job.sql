@@ -111,7 +111,7 @@ comment on function internal.report_job(int, text, jsonb) is
 create function api.report(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	c_reports constant text[] := '{usage,efficiency,wait,top,utilization,failures,invoice,job}';
+	c_reports constant text[] := '{usage,efficiency,wait,top,utilization,failures,energy,invoice,job}';
 	v_report constant text := coalesce(internal.request_text(p_request, 'report'), '');
 	v_answer jsonb;
 begin

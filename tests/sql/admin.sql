@@ -202,7 +202,7 @@ select is((select count(*) from rota.admin_event where before is not distinct fr
 -- Whatever an object is given is seen in it and recorded, wherever it is kept: every key of every object. Words by key, others by kind.
 select t.admin('account', 'create', 'above'), t.admin('account', 'create', 'team', '{"users": "udo"}'), t.admin('user', 'create', 'udo'), t.admin('user', 'create', 'una'),
 	t.admin('qos', 'create', 'mine'), t.admin('license', 'create', 'mine', '{"total": 2}'), t.admin('partition', 'create', 'mine'), t.admin('node', 'create', 'mine', '{"cpus": 8, "mem": "4G"}'),
-	t.admin('image', 'create', 'mine'), t.admin('prep', 'create', 'mine', '{"program": "old"}'),
+	t.admin('image', 'create', 'mine'), t.admin('prep', 'create', 'mine', '{"program": "old"}'), t.admin('check', 'create', 'mine', '{"program": "old"}'),
 	t.admin('reservation', 'create', 'mine', '{"start": "now+1hours", "duration": "1:00", "nodes": "n1"}'),
 	t.admin('price', 'create', 'mine', '{"from": "2030-01", "per_unit": "1"}'), t.admin('carbon', 'create', 'mine', '{"from": "2030-01", "g_per_kwh": "1"}'),
 	t.admin('grant', 'create', 'mine', '{"account": "team", "units": "1", "first_day": "2030-01-01", "last_day": "2030-12-31"}') \g /dev/null
@@ -217,7 +217,7 @@ from (select x.*, row_number() over (order by x.object, x.key) as n from interna
 left join (values ('state', 'down'), ('role', 'operator'), ('is_default', 'false'), ('hardware_check', 'false'), ('power_saving', 'false'), ('partitions', 'mine'), ('nodes', 'n2'), ('gres', 'gpu:3'), ('parent', 'above'),
 	('description', 'of ours'), ('users', 'udo:4,una'), ('coordinators', 'udo'), ('default_account', 'team'), ('accounts', 'team'), ('value', '77'), ('start', 'now+2hours'), ('end', 'now+4hours'),
 	('recurs', 'daily'), ('time_zone', 'Asia/Tokyo'), ('failing_at', 'now+2hours'), ('from', '2031-02'), ('currency', 'USD'), ('account', 'above'),
-	('first_day', '2030-02-01'), ('last_day', '2030-11-30'), ('at_end', 'low_priority'), ('default_image', 'mine'), ('failures', '0'), ('tier', '7'), ('preempt', 'cancel'), ('preempt_otherwise', 'spare')) v (key, value) using (key)
+	('first_day', '2030-02-01'), ('last_day', '2030-11-30'), ('at_end', 'low_priority'), ('default_image', 'mine'), ('failures', '0'), ('tier', '7'), ('preempt', 'cancel'), ('preempt_otherwise', 'spare'), ('action', 'drain')) v (key, value) using (key)
 where (k.object <> 'node' or k.key not in ('reason', 'deadline', 'end_steps', 'login'))
 	-- Goes with billing only.
 	and k.key <> 'billing_from';
