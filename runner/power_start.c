@@ -1,4 +1,4 @@
-/* power_start.c - starts the program that powers, boots or prepares a node.
+/* power_start.c - starts the program that powers, boots, prepares or checks a node.
  *
  * Called by: runner_power.c.
  * Invariants:
@@ -51,7 +51,7 @@ static struct power_program power_configured(const struct conf *conf, const char
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
 		if (strcmp(programs[i].action, action) == 0)
 			return programs[i];
-	return (struct power_program){action, "", "program of a preparation"};
+	return (struct power_program){action, "", strcmp(action, "check") ? "program of a preparation" : "program of a check"};
 }
 
 /* Returns why the row of api.power_take may not be run, into memory that the caller frees; NULL: it may. */
@@ -65,7 +65,7 @@ static char *power_objection(const struct conf *conf, const PGresult *result, in
 	if (*image && !power_name_is_valid(image))
 		return xasprintf("\"%.100s\" is not the name of an image", image);
 	if (*prep && !power_name_is_valid(prep))
-		return xasprintf("\"%.100s\" is not the name of a preparation", prep);
+		return xasprintf("\"%.100s\" is not the name of a preparation or a check", prep);
 	if (!power_arguments_are_valid(db_text(result, row, "args")))
 		return xstrdup("the arguments are not a line of printable characters");
 	if (*program && !power_name_is_valid(program))

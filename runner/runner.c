@@ -38,7 +38,8 @@ static void runner_pause_over(evutil_socket_t fd, short what, void *arg)
 	runner_poll(r);
 	runner_pool_poll(r);
 	runner_staging_poll(r, false);
-	runner_power_poll(r);
+	runner_power_poll(r->power);
+	runner_power_poll(r->checks);
 }
 
 /* The term is over: end what else runs within it. */
@@ -46,7 +47,8 @@ static void runner_term_over(struct runner *r)
 {
 	runner_staging_end(r);
 	runner_pool_end(r);
-	runner_power_end(r);
+	runner_power_end(r->power);
+	runner_power_end(r->checks);
 }
 
 static void runner_register_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -71,7 +73,7 @@ static void runner_register(struct runner *r)
 static void runner_next_beat(struct runner *r)
 {
 	bool idle = r->ready && !hook_set_is_busy(&r->hooks) && !runner_mail_busy(r) && !runner_trigger_busy(r) &&
-		    !runner_staging_busy(r) && !runner_power_busy(r);
+		    !runner_staging_busy(r) && !runner_power_busy(r->power) && !runner_power_busy(r->checks);
 
 	event_add(r->beat, &(struct timeval){.tv_sec = idle ? RUNNER_HEARTBEAT : RUNNER_BEAT});
 }
@@ -89,7 +91,8 @@ static void runner_beat(evutil_socket_t fd, short what, void *arg)
 		r->may_be_due = r->check_running = true;
 		runner_poll(r);
 		runner_staging_poll(r, true);
-		runner_power_poll(r);
+		runner_power_poll(r->power);
+		runner_power_poll(r->checks);
 		runner_mail_beat(r);
 		runner_trigger_poll(r, true);
 	}
@@ -104,8 +107,8 @@ static void runner_reap(struct runner *r, pid_t pid)
 		    (int)pid);
 	}
 	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid) && !runner_trigger_reap(r, pid) &&
-	    !runner_staging_reap(r, pid) && !runner_pool_reap(r, pid) && !runner_power_reap(r, pid) &&
-	    !script_socket_reap(r->scripts, pid))
+	    !runner_staging_reap(r, pid) && !runner_pool_reap(r, pid) && !runner_power_reap(r->power, pid) &&
+	    !runner_power_reap(r->checks, pid) && !script_socket_reap(r->scripts, pid))
 		waitpid(pid, NULL, 0);
 }
 
@@ -150,7 +153,8 @@ static void runner_notified(struct db *db, const char *channel, void *arg)
 		return;
 	}
 	if (strcmp(channel, "rota_power") == 0) {
-		runner_power_poll(r);
+		runner_power_poll(r->power);
+		runner_power_poll(r->checks);
 		return;
 	}
 	r->may_be_due = true;
@@ -177,7 +181,8 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 	r->poll_timer = evtimer_new(base, runner_poll_timer, r);
 	r->mail = runner_mail_new();
 	r->trigger = runner_trigger_new();
-	r->power = runner_power_new();
+	r->power = runner_power_new(r, RUNNER_CHANGES);
+	r->checks = runner_power_new(r, RUNNER_CHECKS);
 	r->scripts = script_socket_open(base, conf);
 	r->staging = runner_staging_new(r);
 	r->pool = runner_pool_new(r);
@@ -198,6 +203,7 @@ void runner_close(struct runner *r)
 	runner_mail_free(r->mail);
 	runner_trigger_free(r->trigger);
 	runner_power_free(r->power);
+	runner_power_free(r->checks);
 	script_socket_close(r->scripts);
 	runner_staging_free(r->staging);
 	runner_pool_free(r->pool);

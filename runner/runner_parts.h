@@ -2,7 +2,7 @@
  *
  * runner.c starts and ends the runner and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c
  * exchanges mail with it; runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never
- * up. runner_trigger.c exchanges deliveries of triggers, runner_power.c programs that power and boot nodes. runner_pool.c and runner_staging.c
+ * up. runner_trigger.c exchanges deliveries of triggers, runner_power.c programs that change and check nodes. runner_pool.c and runner_staging.c
  * exchange functions of burst_buffer.lua, and runner_staging_call.c runs one. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
@@ -43,9 +43,9 @@ struct runner {
 	struct runner_staging *staging;
 	struct runner_pool *pool;
 	struct runner_trigger *trigger;
-	struct runner_power *power;
-	struct script_socket *scripts; /* NULL: no script is configured */
-	int64_t registered_at_us;      /* last registration of this daemon, as time since boot */
+	struct runner_power *power, *checks; /* of nodes */
+	struct script_socket *scripts;	     /* NULL: no script is configured */
+	int64_t registered_at_us;	     /* last registration of this daemon, as time since boot */
 };
 
 /* runner_term.c: claim leadership, or renew the claim. */
@@ -102,21 +102,22 @@ bool runner_trigger_busy(const struct runner *r);
 /* Reap the process if it is that of a delivery. Returns false if it is not. */
 bool runner_trigger_reap(struct runner *r, pid_t pid);
 
-/* runner_power.c: programs that power and boot nodes, which need the same term as prologs and epilogs. */
-struct runner_power *runner_power_new(void);
+/* runner_power.c: programs that change nodes, and programs that check them, which need the same term as prologs and epilogs. */
+enum runner_power_kind { RUNNER_CHANGES, RUNNER_CHECKS };
+struct runner_power *runner_power_new(struct runner *r, enum runner_power_kind kind);
 void runner_power_free(struct runner_power *p);
 
 /* Take programs that are due from the database, and report ended ones. */
-void runner_power_poll(struct runner *r);
+void runner_power_poll(struct runner_power *p);
 
 /* The term is over: kill the programs that run, without a report. */
-void runner_power_end(struct runner *r);
+void runner_power_end(struct runner_power *p);
 
 /* Does a program run, or is one not reported yet? */
-bool runner_power_busy(const struct runner *r);
+bool runner_power_busy(const struct runner_power *p);
 
 /* Reap the process if it is that of a program. Returns false if it is not. */
-bool runner_power_reap(struct runner *r, pid_t pid);
+bool runner_power_reap(struct runner_power *p, pid_t pid);
 
 /* runner_staging.c: functions of burst_buffer.lua, which need the same term as prologs and epilogs. */
 struct runner_staging *runner_staging_new(struct runner *r);

@@ -1,9 +1,9 @@
-/* runner_power.c - runs the programs that power, boot and prepare nodes, and reports how they ended.
+/* runner_power.c - runs the programs that power, boot and prepare nodes, and those that check nodes, and reports how they ended.
  *
  * Called by: runner.c on notifications, on each beat, when a process ended and at the end of a term.
  * Invariants:
  * - Programs run within a term only, so no two of them run for one node. One that is not reported is run again by the next term.
- * - They have a limit of processes of their own, so hooks and mail do not wait for them. */
+ * - Each kind has a limit of processes of its own, so changes do not wait for checks, and nothing else waits for either. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +15,33 @@
 #include "runner/power_start.h"
 #include "runner/runner_parts.h"
 
+/* A kind of programs: the calls of the database that exchange them, and what messages call them. */
+static const struct power_kind {
+	enum api_function take, report;
+	const char *what;
+} POWER_KINDS[] = {
+	[RUNNER_CHANGES] = {API_power_take, API_power_report, "programs that change nodes"},
+	[RUNNER_CHECKS] = {API_check_take, API_check_report, "checks of nodes"},
+};
+
 struct runner_power {
+	struct runner *runner;
+	const struct power_kind *kind;
+	int calls; /* most programs that run at once */
 	struct hook_set programs;
 	bool asking;	 /* a call of the database is under way */
 	bool may_be_due; /* the database may have programs to run */
 	int64_t term;	 /* term in which the database was asked */
 };
 
-struct runner_power *runner_power_new(void)
+struct runner_power *runner_power_new(struct runner *r, enum runner_power_kind kind)
 {
-	return xcalloc(1, sizeof(struct runner_power));
+	struct runner_power *p = xcalloc(1, sizeof *p);
+
+	p->runner = r;
+	p->kind = &POWER_KINDS[kind];
+	p->calls = kind == RUNNER_CHECKS ? r->conf->hooks_check_calls : r->conf->hooks_power_calls;
+	return p;
 }
 
 void runner_power_free(struct runner_power *p)
@@ -33,41 +50,48 @@ void runner_power_free(struct runner_power *p)
 	free(p);
 }
 
-void runner_power_end(struct runner *r)
+void runner_power_end(struct runner_power *p)
 {
-	hook_set_end(&r->power->programs, &r->dying);
-	r->power->may_be_due = false;
+	hook_set_end(&p->programs, &p->runner->dying);
+	p->may_be_due = false;
 }
 
-bool runner_power_busy(const struct runner *r)
+bool runner_power_busy(const struct runner_power *p)
 {
-	return hook_set_is_busy(&r->power->programs);
+	return hook_set_is_busy(&p->programs);
 }
 
-static void power_exchange(struct runner *r);
+static void power_exchange(struct runner_power *p);
+
+/* A call of the database has failed; the next beat repeats it. */
+static void power_failed(struct runner_power *p, const char *verb, const struct err *e)
+{
+	char what[120];
+
+	snprintf(what, sizeof what, "could not %s %s in the database; trying again", verb, p->kind->what);
+	runner_term_failed(p->runner, what, e);
+}
 
 static void power_report_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
-	struct runner *r = arg;
-	struct runner_power *p = r->power;
+	struct runner_power *p = arg;
 
 	(void)db;
 	p->asking = false;
 	hook_set_reported(&p->programs, result != NULL);
 	if (result) {
 		p->may_be_due = true; /* a node may be needed again at once */
-		power_exchange(r);
+		power_exchange(p);
 	} else { /* the next beat reports these again */
-		runner_term_failed(r, "could not report programs that change nodes to the database; trying again", e);
+		power_failed(p, "report", e);
 	}
 }
 
-static void power_report(struct runner *r)
+static void power_report(struct runner_power *p)
 {
 	enum { IDS, CODES, FAILURES, OUTPUTS, COLUMNS };
-	struct runner_power *p = r->power;
 	struct db_array *columns[COLUMNS];
-	struct db_param params[COLUMNS + 1] = {{r->term_text, -1}};
+	struct db_param params[COLUMNS + 1] = {{p->runner->term_text, -1}};
 
 	for (int i = 0; i < COLUMNS; i++)
 		columns[i] = db_array_new();
@@ -84,26 +108,25 @@ static void power_report(struct runner *r)
 		params[i + 1] = (struct db_param){db_array_literal(columns[i]), -1};
 	hook_set_report(&p->programs);
 	p->asking = true;
-	db_call(r->db, API_power_report, params, COLUMNS + 1, power_report_answered, r);
+	db_call(p->runner->db, p->kind->report, params, COLUMNS + 1, power_report_answered, p);
 	for (int i = 0; i < COLUMNS; i++)
 		db_array_free(columns[i]);
 }
 
 static void power_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
-	struct runner *r = arg;
-	struct runner_power *p = r->power;
+	struct runner_power *p = arg;
 
 	(void)db;
 	p->asking = false;
 	if (!result) {
-		runner_term_failed(r, "could not read programs that change nodes from the database; trying again", e);
+		power_failed(p, "read", e);
 		return;
 	}
-	if (!r->ready || p->term != r->term)
+	if (!p->runner->ready || p->term != p->runner->term)
 		return; /* the next call of this or another runnerd has them again */
 	for (int i = 0; i < PQntuples(result); i++) {
-		struct hook *h = power_start(r->base, r->conf, result, i);
+		struct hook *h = power_start(p->runner->base, p->runner->conf, result, i);
 
 		hook_set_add(&p->programs, h);
 		if (!h->pid)
@@ -111,48 +134,47 @@ static void power_take_answered(struct db *db, PGresult *result, const struct er
 		log_info("%s began", h->label);
 		crash_point(CRASH_power_started);
 	}
-	power_exchange(r);
+	power_exchange(p);
 }
 
-static void power_take(struct runner *r)
+static void power_take(struct runner_power *p)
 {
-	struct runner_power *p = r->power;
 	struct db_array *have = hook_set_ids(&p->programs);
 	char slots[16];
 
-	snprintf(slots, sizeof slots, "%d", r->conf->hooks_power_calls - p->programs.running_count);
+	snprintf(slots, sizeof slots, "%d", p->calls - p->programs.running_count);
 	p->asking = true;
 	p->may_be_due = false;
-	p->term = r->term;
-	db_call(r->db, API_power_take, (struct db_param[]){{r->term_text, -1}, {db_array_literal(have), -1}, {slots, -1}}, 3,
-		power_take_answered, r);
+	p->term = p->runner->term;
+	db_call(p->runner->db, p->kind->take,
+		(struct db_param[]){{p->runner->term_text, -1}, {db_array_literal(have), -1}, {slots, -1}}, 3,
+		power_take_answered, p);
 	db_array_free(have);
 }
 
 /* Report ended programs, or else take new ones, unless the database is being asked. */
-static void power_exchange(struct runner *r)
+static void power_exchange(struct runner_power *p)
 {
-	struct runner_power *p = r->power;
 
-	if (!r->ready || p->asking || !db_is_up(r->db))
+	if (!p->runner->ready || p->asking || !db_is_up(p->runner->db))
 		return;
 	if (p->programs.ended)
-		power_report(r);
-	else if (p->may_be_due && p->programs.running_count < r->conf->hooks_power_calls)
-		power_take(r);
+		power_report(p);
+	else if (p->may_be_due && p->programs.running_count < p->calls)
+		power_take(p);
 }
 
-void runner_power_poll(struct runner *r)
+void runner_power_poll(struct runner_power *p)
 {
-	r->power->may_be_due = true;
-	power_exchange(r);
+	p->may_be_due = true;
+	power_exchange(p);
 }
 
-bool runner_power_reap(struct runner *r, pid_t pid)
+bool runner_power_reap(struct runner_power *p, pid_t pid)
 {
-	if (!hook_set_reap(&r->power->programs, pid))
+	if (!hook_set_reap(&p->programs, pid))
 		return false;
 	crash_point(CRASH_power_reaped);
-	power_exchange(r);
+	power_exchange(p);
 	return true;
 }
