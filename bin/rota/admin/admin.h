@@ -4,7 +4,7 @@
 
 struct admin_object {
 	const char *name;
-	const char *const actions[16]; /* NULL-terminated; empty if the object takes no action */
+	const char *const actions[20]; /* NULL-terminated; empty if the object takes no action */
 };
 
 /* The objects of `rota admin` in the order of the help. The last row has a NULL name. */

@@ -9,7 +9,7 @@
 const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"partition", {ROW_ACTIONS}},
 	{"node", {ROW_ACTIONS, "drain", "resume", "dead", "enroll", "revoke", "reboot", "cancel-reboot", "reboots",
-		  "evacuate", "cancel-evacuation", "evacuations"}},
+		  "evacuate", "cancel-evacuation", "evacuations", "change-all", "changes", "cancel-change", "health"}},
 	{"account", {ROW_ACTIONS}},
 	{"user", {ROW_ACTIONS}},
 	{"association", {ROW_ACTIONS}},
@@ -21,6 +21,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"carbon", {ROW_ACTIONS}},
 	{"image", {ROW_ACTIONS}},
 	{"prep", {ROW_ACTIONS}},
+	{"check", {ROW_ACTIONS}},
 	{"reservation", {ROW_ACTIONS}},
 	{"hook", {"list", "show", "retry", "status"}},
 	{"pool", {"list"}},

@@ -15,8 +15,10 @@
 #include "bin/rota/admin/pki.h"
 #include "bin/rota/admin/cred_admin.h"
 #include "bin/rota/admin/evacuate_admin.h"
+#include "bin/rota/admin/health_admin.h"
 #include "bin/rota/admin/power_admin.h"
 #include "bin/rota/admin/reboot_admin.h"
+#include "bin/rota/admin/rolling_admin.h"
 #include "bin/rota/admin/staging_admin.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
@@ -39,6 +41,9 @@ const struct verb_option admin_options[] = {
 	{256 + 13, "exclude", "LIST", "evacuate: nodes on which they do not start again"},
 	{256 + 14, "by", "WHEN", "evacuate: when what still runs is queued again"},
 	{256 + 15, "dry-run", NULL, "evacuate: only print what would be done"},
+	{256 + 16, "at-most", "N|N%", "change-all: most nodes that are out of use at a time"},
+	{256 + 17, "reboot", NULL, "change-all: boot the nodes again, with the image that they have"},
+	{256 + 18, "failures", "N", "change-all: failed nodes after which no more are changed (default: 3)"},
 	{256 + 2, "deadline", "WHEN", "drain: only steps that end before this time may start; then the node is drained"},
 	{256 + 3, "to", "DIR", "export, range drop, pki: the folder for the files; evacuate: the nodes to move to"},
 	{256 + 4, "login", "LOGIN",
@@ -132,7 +137,7 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 			call_use_json();
 			line->json = true;
 			i++;
-		} else if (!strcmp(argv[i], "--asap") || !strcmp(argv[i], "--yes")) {
+		} else if (!strcmp(argv[i], "--asap") || !strcmp(argv[i], "--yes") || !strcmp(argv[i], "--reboot")) {
 			json_object_set_new(line->values, argv[i] + 2, json_true());
 			i++;
 		} else if (!strcmp(argv[i], "--dry-run")) {
@@ -453,8 +458,40 @@ static bool is_evacuation(const char *action)
 	return !strcmp(action, "evacuate") || !strcmp(action, "cancel-evacuation") || !strcmp(action, "evacuations");
 }
 
+/* Run `rota admin node change-all`, `changes [CHANGE]` or `cancel-change CHANGE`. */
+static int rolling_run(const struct verb *verb, const struct admin_line *line, const char *action)
+{
+	bool list = !strcmp(action, "changes"), start = !strcmp(action, "change-all");
+
+	operands_most(verb, line, start ? 2 : 3);
+	if (!list && !start && line->count < 3)
+		verb_misuse(verb, "name the number of a change: rota admin node cancel-change CHANGE");
+	if (start && !json_object_get(line->values, "at_most"))
+		verb_misuse(verb, "\"change-all\" needs to know how many nodes may be out of use: add --at-most=10%%");
+	if (!start && json_object_size(line->values))
+		verb_misuse(verb, "\"node %s\" has no option --%s", action, json_object_iter_key(json_object_iter(line->values)));
+	return rolling_admin_run(list ? "list" : start ? "start" : "cancel", line->operands[2], line->values, line->json);
+}
+
+/* Run `rota admin node health [NODE]`. */
+static int health_run(const struct verb *verb, const struct admin_line *line)
+{
+	if (json_object_size(line->values))
+		verb_misuse(verb, "\"node health\" has no option --%s", json_object_iter_key(json_object_iter(line->values)));
+	return health_admin_run(line->operands[2], line->json);
+}
+
+static bool is_rolling(const char *action)
+{
+	return !strcmp(action, "change-all") || !strcmp(action, "changes") || !strcmp(action, "cancel-change");
+}
+
 static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
+	if (is_rolling(action))
+		return rolling_run(verb, line, action);
+	if (!strcmp(action, "health"))
+		return health_run(verb, line);
 	if (is_reboot(action))
 		return reboot_run(verb, line, action);
 	if (is_evacuation(action))

@@ -83,7 +83,7 @@ static struct report_line line_read(struct verb_scan *scan)
 	}
 	if (!scan->operands)
 		verb_misuse(scan->verb,
-			    "which report? Name one: usage, efficiency, wait, top, utilization, failures, invoice, or job JOB");
+			    "which report? Name one: usage, efficiency, wait, top, utilization, failures, energy, invoice, or job JOB");
 	report = scan->argv[scan->at];
 	if (!strcmp(report, "job") ? scan->operands != 2 : scan->operands != 1)
 		verb_misuse(scan->verb,
