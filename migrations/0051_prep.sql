@@ -84,7 +84,8 @@ comment on function rota.node_prep_kept() is 'Trigger function: keeps a preparat
 create trigger node_prep_kept after delete on rota.node_prep referencing old table as old_prep
 	for each statement execute function rota.node_prep_kept();
 
-alter table rota.step_request add column prep rota.prep_asked;
+-- Text: a column of a domain with a check would have the whole table rewritten. internal.submit_check_prep checks it.
+alter table rota.step_request add column prep text;
 create index step_request_prep on rota.step_request (prep) where prep is not null;
 comment on column rota.step_request.prep is 'Preparation of its nodes that the step asks for, with its arguments, as NAME:ARGS; null: none.';
 
