@@ -39,8 +39,11 @@ static void cycle_ask_setups(struct lead_cycle *c)
 	}
 	c->waiting++;
 	db_call(c->db, API_schedule_setup,
-		(struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}, {db_array_literal(images), -1}, {db_array_literal(preps), -1}}, 4,
-		wake_answered, c);
+		(struct db_param[]){{c->term, -1},
+				    {db_array_literal(nodes), -1},
+				    {db_array_literal(images), -1},
+				    {db_array_literal(preps), -1}},
+		4, wake_answered, c);
 	db_array_free(nodes);
 	db_array_free(images);
 	db_array_free(preps);

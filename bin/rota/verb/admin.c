@@ -15,11 +15,10 @@
 #include "bin/rota/admin/pki.h"
 #include "bin/rota/admin/cred_admin.h"
 #include "bin/rota/admin/evacuate_admin.h"
-#include "bin/rota/admin/health_admin.h"
 #include "bin/rota/admin/power_admin.h"
 #include "bin/rota/admin/reboot_admin.h"
-#include "bin/rota/admin/rolling_admin.h"
 #include "bin/rota/admin/staging_admin.h"
+#include "bin/rota/admin/upkeep_admin.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "lib/db.h"
@@ -458,40 +457,10 @@ static bool is_evacuation(const char *action)
 	return !strcmp(action, "evacuate") || !strcmp(action, "cancel-evacuation") || !strcmp(action, "evacuations");
 }
 
-/* Run `rota admin node change-all`, `changes [CHANGE]` or `cancel-change CHANGE`. */
-static int rolling_run(const struct verb *verb, const struct admin_line *line, const char *action)
-{
-	bool list = !strcmp(action, "changes"), start = !strcmp(action, "change-all");
-
-	operands_most(verb, line, start ? 2 : 3);
-	if (!list && !start && line->count < 3)
-		verb_misuse(verb, "name the number of a change: rota admin node cancel-change CHANGE");
-	if (start && !json_object_get(line->values, "at_most"))
-		verb_misuse(verb, "\"change-all\" needs to know how many nodes may be out of use: add --at-most=10%%");
-	if (!start && json_object_size(line->values))
-		verb_misuse(verb, "\"node %s\" has no option --%s", action, json_object_iter_key(json_object_iter(line->values)));
-	return rolling_admin_run(list ? "list" : start ? "start" : "cancel", line->operands[2], line->values, line->json);
-}
-
-/* Run `rota admin node health [NODE]`. */
-static int health_run(const struct verb *verb, const struct admin_line *line)
-{
-	if (json_object_size(line->values))
-		verb_misuse(verb, "\"node health\" has no option --%s", json_object_iter_key(json_object_iter(line->values)));
-	return health_admin_run(line->operands[2], line->json);
-}
-
-static bool is_rolling(const char *action)
-{
-	return !strcmp(action, "change-all") || !strcmp(action, "changes") || !strcmp(action, "cancel-change");
-}
-
 static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
-	if (is_rolling(action))
-		return rolling_run(verb, line, action);
-	if (!strcmp(action, "health"))
-		return health_run(verb, line);
+	if (upkeep_admin_has(action))
+		return upkeep_admin_run(verb, action, line->count > 2 ? line->operands[2] : NULL, line->values, line->json);
 	if (is_reboot(action))
 		return reboot_run(verb, line, action);
 	if (is_evacuation(action))

@@ -1,0 +1,16 @@
+/* upkeep_admin.h - `rota admin node change-all` and `node health`: changes of many nodes, and checks of nodes. */
+#ifndef ROTA_ADMIN_UPKEEP_ADMIN_H
+#define ROTA_ADMIN_UPKEEP_ADMIN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "bin/rota/line/verb.h"
+
+/* Is it an action of this file: change-all, changes, cancel-change or health? */
+bool upkeep_admin_has(const char *action);
+
+/* Do such an action on nodes; `operand`: the number of a change, or nodes; may be NULL. `values`: the options. Returns the exit code. */
+int upkeep_admin_run(const struct verb *verb, const char *action, const char *operand, json_t *values, bool json);
+
+#endif
