@@ -451,8 +451,7 @@ begin
 		case r.mem_mb when 0 then -1 else r.mem_mb end,
 			coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
 		r.licenses, r.exclusive, case when r.prep is null then r."constraint" else internal.setup_constraint(r."constraint", r.prep) end,
-			case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end,
-			case when v_moves then r.exclude || v.exclude else r.exclude end,
+			case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end, case when v_moves then r.exclude || v.exclude else r.exclude end,
 		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s,
 		extract(epoch from r.deadline_at)::double precision, r.with_set,
 		case
