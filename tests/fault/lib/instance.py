@@ -60,6 +60,7 @@ class Instance:
         for name in ("ROTA_CONFIG", "LD_PRELOAD"):
             self.environment.pop(name, None)
         self.root = os.geteuid() == 0
+        self.changes = os.path.exists(f"{folder}/changes")  # whether nodes are prepared (lib/changes.py)
         self.preload = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
         self.own_disk = self.root and shutil.which("mount") is not None
         self.own_network = self.root and None not in (shutil.which("ip"), shutil.which("nsenter"))
@@ -99,11 +100,16 @@ class Instance:
         settings |= {"credentials.keys": f"{self.folder}/cred", "credentials.period": 1}
         if os.path.exists(f"{self.folder}/burst_buffer.lua"):
             settings |= {"hooks.burst_buffer": f"{self.folder}/burst_buffer.lua", "hooks.poll_interval": 1}
+        if self.changes:
+            settings |= {"hooks.node_folder": f"{self.folder}/programs"}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
         for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("checkpoint_pace_s", "0"), ("flap_count", "0")):
             self.must(name, self.rota("admin", "setting", "change", name, f"--value={values}"))
         self.must("licence", self.rota("admin", "license", "create", "solver", "--total=3"))
+        if self.changes:
+            self.must("prep", self.rota("admin", "prep", "create", "mode", "--program=mode", "--verify=mode", "--expected=0:02"))
+            self.must("image_idle_s", self.rota("admin", "setting", "change", "image_idle_s", "--value=5"))
         self.must("gres", self.rota("admin", "node", "change", "n1", "--gres=gpu:2"))
         self.must("rota down", self.rota("down", timeout=120))
         with open(self.conf, encoding="utf-8") as file:

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 
+from lib.changes import PREPARED
 from lib.instance import FAR_NODE
 
 LIVE = 14  # jobs that are not over, at most, before another one is submitted
@@ -187,6 +188,7 @@ def may_end(kind, step):
 class Load(threading.Thread):
     def __init__(self, instance, seed, say):
         super().__init__(daemon=True)
+        self.kinds = (*KINDS, PREPARED) if instance.changes else KINDS
         self.instance, self.say = instance, say
         self.random = random.Random(f"load {seed}")
         self.kill_clients = False
@@ -199,9 +201,10 @@ class Load(threading.Thread):
         self.task = f"{instance.folder}/task.sh"
 
     def script(self, kind, key):
-        text = HEAD.format(task=self.task) + next(body for name, _, body in KINDS if name == kind)
+        text = HEAD.format(task=self.task) + next(body for name, _, body in self.kinds if name == kind)
         text = text.replace("@FOLDER@", self.instance.folder).replace("@KEY@", key)
-        for what in ("work D", "-- D"):
+        text = text.replace("@MODE@", self.random.choice(("slow", "fast"))) if kind == PREPARED[0] else text
+        for what in ("work D", "-- D", "sleep D"):
             while what in text:
                 text = text.replace(what, f"{what[:-1]}{self.random.choice((0.1, 0.3, 0.6, 1, 1, 2, 3)):g}", 1)
         return text
@@ -278,8 +281,8 @@ class Load(threading.Thread):
 
     def run(self):
         number = 0
-        names = [name for name, _, _ in KINDS]
-        weights = [weight for _, weight, _ in KINDS]
+        names = [name for name, _, _ in self.kinds]
+        weights = [weight for _, weight, _ in self.kinds]
         while not self.ending.is_set():
             if self.live() >= LIVE:
                 time.sleep(0.2)

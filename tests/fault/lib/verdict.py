@@ -6,6 +6,7 @@ that ran twice or beside its successor, a job that exists twice, or staging of a
 import os
 import subprocess
 
+from lib.changes import judge_changes
 from lib.load import may_end
 from lib.staging import judge_staging
 from lib.substeps import judge_substeps
@@ -16,7 +17,7 @@ AUDIT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 class Verdict:
     def __init__(self):
         self.lost, self.doubled, self.wrong = [], [], []
-        self.jobs = self.staged = self.attempts = self.begun = self.substeps = 0
+        self.jobs = self.staged = self.changes = self.attempts = self.begun = self.substeps = 0
         self.causes = ""
 
     def lines(self):
@@ -65,6 +66,8 @@ def judge(instance, load, ledger, harmless):
     judge_database(verdict, instance)
     judge_hooks(verdict, instance)
     judge_staging(verdict, instance)
+    if instance.changes:
+        judge_changes(verdict, instance)
     return verdict
 
 
