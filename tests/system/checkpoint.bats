@@ -226,6 +226,7 @@ sql() {
 		echo own >own
 		echo moved >"$ROTA_CHECKPOINT_DIR/moved"
 		rota checkpoint --done own "$ROTA_CHECKPOINT_DIR/moved" && ls own "$ROTA_CHECKPOINT_DIR" >left
+		until [ -e second ]; do sleep 0.05; done
 		rota checkpoint --done 2>nothing
 		kill "$child"
 		exit 3
@@ -234,6 +235,7 @@ sql() {
 	eventually [ -s child.pid ]
 	eventually eval '[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = running ]'
 	rota checkpoint "$job" --wait
+	touch second
 	run -3 rota wait "$job"
 	[ "$(cat alive)" = alive ]
 	[ "$(cat left | grep -c .)" = 2 ]
