@@ -130,8 +130,8 @@ program() {
 	eventually held_because "$job" "credential third"
 	held_because "$job" "expire"
 	# Its owner got a mail before, and another one now.
-	eventually mailed "Subject: Rota credential third ends before 1 step of yours" 1
-	eventually mailed "Subject: Rota credential third is dead: 1 step of yours held" 1
+	eventually mailed "Subject: Rota credential third ends before 1 step" 1
+	eventually mailed "Subject: Rota credential third is dead: 1 step held" 1
 	mailed "Add it anew: rota cred add third --kind=krb5" 2
 	rota admin node resume n1
 	[ "$(superuser "select state || ' ' || held from rota.step where job_id = $job")" = "pending system" ]
