@@ -8,8 +8,9 @@
 #define ROW_ACTIONS "create", "change", "show", "delete"
 const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"partition", {ROW_ACTIONS}},
-	{"node", {ROW_ACTIONS, "drain", "resume", "dead", "enroll", "revoke", "reboot", "cancel-reboot", "reboots",
-		  "evacuate", "cancel-evacuation", "evacuations", "change-all", "changes", "cancel-change", "health"}},
+	{"node",
+	 {ROW_ACTIONS, "drain", "resume", "dead", "enroll", "revoke", "reboot", "cancel-reboot", "reboots", "evacuate",
+	  "cancel-evacuation", "evacuations", "change-all", "changes", "cancel-change", "health"}},
 	{"account", {ROW_ACTIONS}},
 	{"user", {ROW_ACTIONS}},
 	{"association", {ROW_ACTIONS}},
