@@ -7,21 +7,15 @@ load provisioner
 
 setup_file() {
 	export ALICE=rota-img-a$$ BOB=rota-img-b$$
-	SITE=$(mktemp -d /tmp/rota-image.XXXXXX) # where the daemons' account can go
-	export SITE
+	site_new
 	[ "$(id -u)" = 0 ] || return 0
 	site_make
 	image_make el8
 	image_make el9
 	image_make deb
 	users_add "$ALICE" "$BOB"
-	instance_up 3 --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
-		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_timeout=120 --set node.image_file="$SITE/os/image"
-	rota admin setting change flap_count --value=0
+	nodes_up 3 el8 --set node.image_file="$SITE/os/image"
 	rota admin setting change image_idle_s --value=86400
-	provisioner el8 3>&- &
-	PROVISIONER=$!
-	export PROVISIONER
 	# All nodes come with el8, and then may have others.
 	for image in el8 el9 deb; do
 		rota admin image create "$image" --expected=20
@@ -34,14 +28,7 @@ setup_file() {
 }
 
 teardown_file() {
-	local status=0
-	[ "$(id -u)" = 0 ] || { rm -rf -- "$SITE"; return 0; }
-	touch "$SITE/stop"
-	wait "$PROVISIONER" || status=1
-	instance_down || status=1
-	users_remove "$ALICE" "$BOB" || status=1
-	rm -rf -- "$SITE"
-	return "$status"
+	nodes_down "$ALICE" "$BOB"
 }
 
 setup() {
@@ -64,10 +51,6 @@ teardown() {
 	}
 	eventually serve
 	rota admin setting change image_idle_s --value=86400
-}
-
-sql() {
-	rota sql -Atc "$1"
 }
 
 has() { # NODE IMAGE: the node serves with the image.

@@ -6,28 +6,15 @@ load provisioner
 
 setup_file() {
 	export ALICE=rota-reb-a$$
-	SITE=$(mktemp -d /tmp/rota-reboot.XXXXXX) # where the daemons' account can go
-	export SITE
+	site_new
 	[ "$(id -u)" = 0 ] || return 0
 	site_make
 	users_add "$ALICE"
-	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
-		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_off="$SITE/programs/reboot" --set hooks.power_timeout=120
-	rota admin setting change flap_count --value=0
-	provisioner 3>&- &
-	PROVISIONER=$!
-	export PROVISIONER
+	nodes_up 2 none --set hooks.power_off="$SITE/programs/reboot"
 }
 
 teardown_file() {
-	local status=0
-	[ "$(id -u)" = 0 ] || { rm -rf -- "$SITE"; return 0; }
-	touch "$SITE/stop"
-	wait "$PROVISIONER" || status=1
-	instance_down || status=1
-	users_remove "$ALICE" || status=1
-	rm -rf -- "$SITE"
-	return "$status"
+	nodes_down "$ALICE"
 }
 
 setup() {
@@ -45,10 +32,6 @@ teardown() {
 		[ "$(sql "select count(*) from acct.node where state = 'up'")" = 2 ]
 	}
 	eventually serve
-}
-
-sql() {
-	rota sql -Atc "$1"
 }
 
 node_is() { # NODE STATE

@@ -6,22 +6,15 @@ load provisioner
 
 setup_file() {
 	export ALICE=rota-prep-a$$
-	SITE=$(mktemp -d /tmp/rota-prep.XXXXXX) # where the daemons' account can go
-	export SITE
+	site_new
 	[ "$(id -u)" = 0 ] || return 0
 	site_make
 	image_make el8
 	image_make el9
 	prep_make
 	users_add "$ALICE"
-	instance_up 3 --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
-		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_timeout=120 --set hooks.node_folder="$SITE/programs" \
-		--set node.image_file="$SITE/os/image"
-	rota admin setting change flap_count --value=0
+	nodes_up 3 el8 --set hooks.node_folder="$SITE/programs" --set node.image_file="$SITE/os/image"
 	rota admin setting change image_idle_s --value=86400
-	provisioner el8 3>&- &
-	PROVISIONER=$!
-	export PROVISIONER
 	rota admin image create el8 --expected=20
 	rota admin image create el9 --expected=20 --program=boot
 	rota admin prep create mode --program=mode --verify=mode --expected=20 --timeout=60
@@ -31,14 +24,7 @@ setup_file() {
 }
 
 teardown_file() {
-	local status=0
-	[ "$(id -u)" = 0 ] || { rm -rf -- "$SITE"; return 0; }
-	touch "$SITE/stop"
-	wait "$PROVISIONER" || status=1
-	instance_down || status=1
-	users_remove "$ALICE" || status=1
-	rm -rf -- "$SITE"
-	return "$status"
+	nodes_down "$ALICE"
 }
 
 setup() {
@@ -60,10 +46,6 @@ teardown() {
 	eventually serve
 	[ -z "$(ls "$SITE/prepared")" ]
 	rota admin setting change image_idle_s --value=86400
-}
-
-sql() {
-	rota sql -Atc "$1"
 }
 
 serves() { # NODE [IMAGE [PREP]]

@@ -1,7 +1,13 @@
 # provisioner.bash - nodes that are torn down and made anew, as the program hooks.reboot asks. Each node is a tree of processes in
 # namespaces of its own, with a boot id and a root file system of its own: below SITE/os, a node sees what is in SITE/images/IMAGE.
 
-# site_make: the folders, and the program hooks.reboot, in SITE, where the daemons' account can go.
+# site_new: make the folder SITE, where the daemons' account can go.
+site_new() {
+	SITE=$(mktemp -d /tmp/rota-site.XXXXXX)
+	export SITE
+}
+
+# site_make: the folders, and the program hooks.reboot, in SITE.
 site_make() {
 	chmod 0755 "$SITE"
 	mkdir -m 0777 "$SITE/ask" "$SITE/calls"
@@ -82,4 +88,32 @@ provisioner() {
 		done
 		sleep 0.1
 	done
+}
+
+# nodes_up NODES IMAGE [OPTION OF rota up]...: an instance with so many nodes, whose machines a provisioner makes anew.
+nodes_up() {
+	local nodes=$1 image=$2
+	shift 2
+	instance_up "$nodes" --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
+		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_timeout=120 "$@"
+	rota admin setting change flap_count --value=0
+	provisioner "$image" 3>&- &
+	PROVISIONER=$!
+	export PROVISIONER
+}
+
+# nodes_down USER...: end the provisioner and the instance, and remove the users and SITE.
+nodes_down() {
+	local status=0
+	if [ "$(id -u)" = 0 ]; then
+		touch "$SITE/stop"
+		wait "$PROVISIONER" || status=1
+		instance_users_down "$@" || status=1
+	fi
+	rm -rf -- "$SITE"
+	return "$status"
+}
+
+sql() {
+	rota sql -Atc "$1"
 }

@@ -6,8 +6,7 @@ load provisioner
 
 setup_file() {
 	export ALICE=rota-upk-a$$
-	SITE=$(mktemp -d /tmp/rota-upkeep.XXXXXX) # where the daemons' account can go
-	export SITE
+	site_new
 	[ "$(id -u)" = 0 ] || return 0
 	site_make
 	image_make el8
@@ -23,13 +22,8 @@ setup_file() {
 	printf '#!/bin/sh\nexit 0\n' >"$SITE/programs/power"
 	chmod 0755 "$SITE/programs/look" "$SITE/programs/power"
 	users_add "$ALICE"
-	instance_up 4 --cpus 2 --mem 2000 --set node.grace=1 --set node.lease=6 --set node.lease_margin=4 --set nodemgr.period=1 \
-		--set hooks.reboot="$SITE/programs/reboot" --set hooks.power_off="$SITE/programs/power" --set hooks.power_on="$SITE/programs/power" \
-		--set hooks.power_timeout=120 --set hooks.node_folder="$SITE/programs" --set node.image_file="$SITE/os/image"
-	rota admin setting change flap_count --value=0
-	provisioner el8 3>&- &
-	PROVISIONER=$!
-	export PROVISIONER
+	nodes_up 4 el8 --set hooks.power_off="$SITE/programs/power" --set hooks.power_on="$SITE/programs/power" \
+		--set hooks.node_folder="$SITE/programs" --set node.image_file="$SITE/os/image"
 	rota admin image create el8 --expected=20
 	rota admin image create el9 --expected=20
 	rota admin node change-all --reboot --at-most=100% --reason=install
@@ -38,23 +32,12 @@ setup_file() {
 }
 
 teardown_file() {
-	local status=0
-	[ "$(id -u)" = 0 ] || { rm -rf -- "$SITE"; return 0; }
-	touch "$SITE/stop"
-	wait "$PROVISIONER" || status=1
-	instance_down || status=1
-	users_remove "$ALICE" || status=1
-	rm -rf -- "$SITE"
-	return "$status"
+	nodes_down "$ALICE"
 }
 
 setup() {
 	need_root
 	rm -f -- "$SITE"/now/* "$SITE"/calls/* "$SITE"/sick/*
-}
-
-sql() {
-	rota sql -Atc "$1"
 }
 
 # is_over STATE: of the latest rolling change.
