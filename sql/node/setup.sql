@@ -197,16 +197,21 @@ begin
 	if v_failed = '{}' then
 		return false;
 	end if;
+	v_jobs := array(
+		select distinct s.job_id from unnest(v_failed) a
+		join step_request q on q.prep = a.prep || ':' || a.args
+		join step s on s.job_id = q.job_id and s.request_id = q.step_id and s.ended_at is null and s.state = 'pending');
+	perform internal.job_lock(v_jobs);
+	-- What has become of their steps is known under the lock only.
 	select coalesce(array_agg(x.job_id), '{}'), coalesce(array_agg(x.request_id), '{}'), coalesce(array_agg(x.reason), '{}')
 	into v_jobs, v_requests, v_reasons
 	from (
 		select distinct s.job_id, s.request_id,
 			format('preparation "%s" has failed with arguments "%s", which never worked: %s', a.prep, a.args, a.message) as reason
 		from unnest(v_failed) a
-		join step_request q on q.prep = a.prep || ':' || a.args
+		join step_request q on q.job_id = any (v_jobs) and q.prep = a.prep || ':' || a.args
 		join step s on s.job_id = q.job_id and s.request_id = q.step_id and s.ended_at is null and s.state = 'pending' and s.held = ''
 	) x;
-	perform internal.job_lock(v_jobs);
 	perform internal.step_refuse('nodemgrd', v_jobs, v_requests, v_reasons);
 	delete from node_prep_args a using unnest(v_failed) f where a.prep = f.prep and a.args = f.args and a.failed_at = f.failed_at;
 	return true;

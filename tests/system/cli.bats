@@ -95,6 +95,8 @@ verbs() {
 	[[ $output == *"--reason"* ]]
 	run -2 rota admin node
 	[[ $output == *"change-all, changes, cancel-change or health"* ]]
+	run -1 rota admin node change-all --reboot --at-most=10% --reason=x
+	[[ $output == *"hooks.reboot in rota.conf"* ]]
 	run -2 rota admin account
 	[[ $output == *"show or delete"* ]]
 	run -2 rota nodes 'n[1-'

@@ -35,15 +35,21 @@ static void reboots_print(const json_t *reboots)
 	}
 }
 
+bool reboot_admin_is_possible(struct err *e)
+{
+	if (*call_conf()->hooks_reboot)
+		return true;
+	err_set(e, "this instance has no program that reboots nodes");
+	err_hint(e, "hooks.reboot in rota.conf names it, alike on all machines.");
+	return false;
+}
+
 int reboot_admin_run(const char *action, const char *nodes, json_t *values, bool json)
 {
 	static const struct node_request request = {"reboot", "reboots", node_outcome, reboots_print};
 	struct err e = {0};
 
-	if (!strcmp(action, "reboot") && !*call_conf()->hooks_reboot) {
-		err_set(&e, "this instance has no program that reboots nodes");
-		err_hint(&e, "hooks.reboot in rota.conf names it, alike on all machines.");
+	if (!strcmp(action, "reboot") && !reboot_admin_is_possible(&e))
 		return call_refuse(&e);
-	}
 	return node_request_send(&request, action, nodes, values, json);
 }

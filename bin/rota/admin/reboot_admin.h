@@ -5,6 +5,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "lib/err.h"
+
+/* Does the instance have a program that reboots nodes? */
+bool reboot_admin_is_possible(struct err *e);
+
 /* Do "reboot" (`values`: reason, asap, next), "cancel" or "list" of reboots of nodes; `nodes` may be NULL for a list. Returns the exit
  * code. */
 int reboot_admin_run(const char *action, const char *nodes, json_t *values, bool json);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bin/rota/admin/reboot_admin.h"
 #include "bin/rota/call/call.h"
 #include "bin/rota/print/format.h"
 #include "lib/err.h"
@@ -106,6 +107,10 @@ int upkeep_admin_run(const struct verb *verb, const char *name, const char *oper
 	struct err e = {0};
 
 	upkeep_check(verb, action, operand, values);
+	if (json_object_get(values, "reboot") && !reboot_admin_is_possible(&e)) {
+		json_decref(request);
+		return call_refuse(&e);
+	}
 	if (action->action)
 		json_object_set_new(request, "action", json_string(action->action));
 	json_object_update(request, values);
