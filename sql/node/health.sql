@@ -21,6 +21,7 @@ begin
 	from node_check c
 	join node n on c.feature is null or c.feature = any (n.features)
 	where not exists (select from node_health h where h.name = c.name and h.node_id = n.node_id)
+	for key share of c, n -- leaves out what is being deleted
 	on conflict do nothing;
 	if exists (select from node_health h where h.due_at <= clock_timestamp() and h.began_at is null) then
 		notify rota_power;
