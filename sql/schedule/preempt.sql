@@ -170,6 +170,18 @@ begin
 end $$;
 comment on function internal.preempt_wait(bigint, int) is 'Name and tier of a step that may start; null: it may not.';
 
+create function internal.predispatch_withdraw(p_job bigint, p_step int) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- It may have begun, and its report is on its way. Then the end of a step that must not run again is its end.
+	update step s set end_wanted = 'requeue'
+	from step_request r
+	where s.job_id = p_job and s.step_id = p_step and r.job_id = s.job_id and r.step_id = s.request_id and r.requeue;
+	perform internal.attempt_order('kill', p_job, p_step, '{"cause": "withdrawn"}');
+end $$;
+comment on function internal.predispatch_withdraw(bigint, int) is
+	'Queue a pre-dispatched element again that has not begun; if it has, it ends, and is queued again if it may be. The caller has locked its job.';
+
 -- Elements that were sent to the nodes of a victim of their array would take its CPUs. Their orders come first, so that none begins when the
 -- victim ends.
 create function internal.preempt_withdraw(p_job bigint, p_step int) returns void
@@ -186,10 +198,11 @@ begin
 		join step e on e.job_id = o.job_id and e.step_id = o.step_id and e.attempt = o.attempt and e.request_id = s.request_id
 			and e.end_wanted is null
 		where s.job_id = p_job and s.step_id = p_step and o.job_id = p_job and o.step_id <> p_step
+			and not exists (select from node_order k
+				where k.node_id = o.node_id and k.kind = 'kill' and k.job_id = o.job_id and k.step_id = o.step_id and k.attempt = o.attempt)
 		order by e.step_id desc
 	loop
-		update step s set end_wanted = 'requeue' where s.job_id = v_one.job_id and s.step_id = v_one.step_id;
-		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "withdrawn"}');
+		perform internal.predispatch_withdraw(v_one.job_id, v_one.step_id);
 	end loop;
 end $$;
 comment on function internal.preempt_withdraw(bigint, int) is

@@ -153,6 +153,17 @@ select t.report(t.say(:'j' || '.a[' || i || ']', 'refused', '{"reason": "its tur
 select t.finish(:'j' || '.a[0]', t.cancelled()) \g /dev/null
 select is((select string_agg(s.array_index || ':' || s.state || ':' || s.requeues, ' ' order by s.step_id) from rota.step s where s.job_id = :j and s.array_index is not null), '0:pending:0 1:running:0 2:pending:0 3:pending:0', 'all of them wait');
 select t.right('an array');
+savepoint before;
+select t.finish(:'j' || '.a[1]') \g /dev/null
+select t.submit('alice', replace(:'array', '"name"', '"requeue": false, "name"')::jsonb) as j \gset
+select t.commit(t.decision(:'j' || '.a', '{4}', '{"position": 0}'), t.decision(:'j' || '.a', '{4}', '{"position": 1}'), t.decision(:'j' || '.a', '{4}', '{"position": 2, "predispatched": true}'), t.decision(:'j' || '.a', '{4}', '{"position": 3, "predispatched": true}')) \g /dev/null
+select t.run(:'j' || '.a[0]'), t.run(:'j' || '.a[1]') \g /dev/null
+select is(t.preempt(t.pick(:'h' || '.a', '{4}', :'j' || '.a[0]', :'j' || '.a[1]')), 1, 'two elements that must not run again');
+select is((select string_agg(s.array_index::text, ' ' order by o.order_id) from rota.node_order o join rota.step s on s.job_id = o.job_id and s.step_id = o.step_id where o.job_id = :j and o.kind = 'kill'), '3 2 0 1', 'those ahead are asked once');
+select t.report(t.say(:'j' || '.a[3]', 'refused', '{"reason": "its turn had not come", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
+select t.run(:'j' || '.a[2]'), t.finish(:'j' || '.a[2]', '{"outcome": "cancel", "cause": "withdrawn", "exit": -1, "signal": 15}') \g /dev/null
+select is((select string_agg(s.array_index || ':' || s.state, ' ' order by s.step_id) from rota.step s where s.job_id = :j and s.array_index in (2, 3)), '2:cancelled 3:pending', 'what had begun is over, the other one waits');
+rollback to before;
 
 -- A gang is picked for whole, and a job that cannot run again ends.
 select t.submit('alice', '[{"name": "a", "with_set": 0}, {"name": "b", "with_set": 0}]', '[]', t.qos('high')) as g \gset
