@@ -31,7 +31,7 @@ comment on column rota.evacuation.no_checkpoint is
 	'What becomes of steps that cannot be checkpointed. wait: they run to their end; requeue: they are queued again; cancel: they are cancelled.';
 comment on column rota.evacuation.to_nodes is 'Names of the only nodes on which steps that were moved start again; empty: any.';
 comment on column rota.evacuation.not_nodes is 'Names of nodes on which they do not start again.';
-comment on column rota.evacuation.by_at is 'When what still runs is queued again, whatever no_checkpoint and parallel say; null: never.';
+comment on column rota.evacuation.by_at is 'When what still runs is queued again, or cancelled if it must not run again, whatever no_checkpoint and parallel say; null: never.';
 comment on column rota.evacuation.made_by is 'Who asked for it.';
 comment on column rota.evacuation.made_at is 'When it was asked for.';
 comment on column rota.evacuation.state is

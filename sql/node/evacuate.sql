@@ -37,20 +37,49 @@ end $$;
 comment on function internal.evacuation_steps(int[], bigint[], text, text) is
 	'What runs on nodes, or of jobs, and what becomes of it; action: as in rota.evacuation_move.';
 
+create function internal.evacuation_without(p_evacuation bigint, p_job bigint, p_step int) returns text
+language sql stable set search_path = rota, pg_temp as $$
+	select case
+		when e.no_checkpoint = 'cancel' then 'cancel'
+		when e.no_checkpoint = 'requeue' and r.requeue then 'move'
+		when e.by_at <= now() then case when r.requeue then 'move' else 'cancel' end
+		-- A move of a job waits for nothing that it cannot move.
+		when e.nodes = '{}' then 'leave'
+		else 'wait' end
+	from evacuation e, step s
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	where e.evacuation_id = p_evacuation and s.job_id = p_job and s.step_id = p_step;
+$$;
+comment on function internal.evacuation_without(bigint, bigint, int) is
+	'What becomes of a step of an evacuation that could not be saved; as rota.evacuation_move.action.';
+
 create function internal.evacuation_end(p_evacuation bigint, p_move rota.evacuation_move, p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_begun constant boolean := exists (select from allocation a where a.job_id = p_move.job_id and a.step_id = p_move.step_id
+		and a.attempt = p_move.attempt and a.ended_at is null and a.started_at is not null);
+	v_action text := p_move.action;
 begin
-	perform internal.step_move(p_actor, array[(p_move.job_id, p_move.step_id, 'modify', null, 'evacuated', null, null,
-		format('%s: evacuation %s', case p_move.action when 'cancel' then 'cancelled' else 'moved to other nodes' end, p_evacuation))::internal.move]);
-	perform internal.preempt_withdraw(p_move.job_id, p_move.step_id);
-	if p_move.action <> 'checkpoint' or internal.checkpoint_ask(p_move.job_id, p_move.step_id, 'evacuate', p_actor,
+	perform internal.preempt_withdraw(p_move.job_id, p_move.step_id) where v_begun;
+	if v_action = 'checkpoint' and internal.checkpoint_ask(p_move.job_id, p_move.step_id, 'evacuate', p_actor,
 		'evacuation ' || p_evacuation, 'requeue') is null then
-		update step s set end_wanted = case p_move.action when 'cancel' then 'cancel' else 'requeue' end
+		v_action := internal.evacuation_without(p_evacuation, p_move.job_id, p_move.step_id);
+	end if;
+	update evacuation_move m
+	set action = v_action, state = case when v_action in ('wait', 'leave') then 'waiting' else 'ending' end, asked_at = clock_timestamp()
+	where (m.evacuation_id, m.job_id, m.step_id, m.attempt) = (p_evacuation, p_move.job_id, p_move.step_id, p_move.attempt);
+	if v_action in ('wait', 'leave') then
+		return;
+	end if;
+	perform internal.step_move(p_actor, array[(p_move.job_id, p_move.step_id, 'modify', null, 'evacuated', null, null,
+		format('%s: evacuation %s', case v_action when 'cancel' then 'cancelled' else 'moved to other nodes' end, p_evacuation))::internal.move]);
+	if v_action = 'move' and not v_begun then
+		perform internal.predispatch_withdraw(p_move.job_id, p_move.step_id);
+	elsif v_action <> 'checkpoint' then
+		update step s set end_wanted = case v_action when 'cancel' then 'cancel' else 'requeue' end
 		where s.job_id = p_move.job_id and s.step_id = p_move.step_id;
 		perform internal.attempt_order('kill', p_move.job_id, p_move.step_id, '{"cause": "evacuated"}');
 	end if;
-	update evacuation_move m set state = 'ending', asked_at = clock_timestamp()
-	where (m.evacuation_id, m.job_id, m.step_id, m.attempt) = (p_evacuation, p_move.job_id, p_move.step_id, p_move.attempt);
 end $$;
 comment on function internal.evacuation_end(bigint, rota.evacuation_move, text) is 'Ask a step to end. The caller has locked its job.';
 
@@ -79,12 +108,10 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- nodemgrd goes on with it.
 	update evacuation_move m
-	set state = 'waiting', action = case when e.no_checkpoint = 'cancel' then 'cancel'
-		when r.requeue and (e.no_checkpoint = 'requeue' or e.by_at <= now()) then 'move' else 'wait' end
-	from evacuation e, step s, step_request r
+	set state = 'waiting', action = internal.evacuation_without(m.evacuation_id, m.job_id, m.step_id)
+	from step s
 	where m.job_id = p_failed.job_id and m.step_id = p_failed.step_id and m.attempt = p_failed.attempt and m.action = 'checkpoint'
-		and m.state = 'ending' and e.evacuation_id = m.evacuation_id and s.job_id = m.job_id and s.step_id = m.step_id
-		and s.end_wanted is null and r.job_id = s.job_id and r.step_id = s.request_id;
+		and m.state = 'ending' and s.job_id = m.job_id and s.step_id = m.step_id and s.end_wanted is null;
 end $$;
 comment on function internal.evacuation_unsaved(rota.checkpoint) is
 	'The checkpoint of a step that is moved has failed: what no_checkpoint of the evacuation says holds for it.';
@@ -134,8 +161,14 @@ declare
 	v_left text;
 begin
 	if p_one.by_at <= now() then
-		update evacuation_move m set action = 'move'
-		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action = 'wait';
+		-- What can be saved and was not asked before is saved, however short its time is.
+		update evacuation_move m
+		set action = case when r.checkpoint is not null and s.state = 'running' and m.asked_at is null then 'checkpoint'
+			when r.requeue then 'move' else 'cancel' end
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action = 'wait'
+			and s.job_id = m.job_id and s.step_id = m.step_id;
 	end if;
 	v_jobs := internal.job_lock_free(array(select distinct m.job_id from evacuation_move m
 		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action in ('checkpoint', 'move', 'cancel')));

@@ -138,5 +138,44 @@ select t.evacuate('root', '{"nodes": "n2", "parallel": "leave", "no_checkpoint":
 select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'move waiting', 'or moved without');
 select t.settle() \g /dev/null
 select is(t.orders(:'c' || '.a'), 'checkpoint@n2 kill@n2', 'at the next judgement');
+rollback to before;
+-- At its time what waits is saved first, if it can be.
+create function t.now_is_the_time() returns void language sql as $$ update rota.evacuation set by_at = now() - interval '1 minute' where state = 'open' $$;
+select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2, "checkpoint": {"driver": "app", "keep": 2}}]') as w \gset
+select t.submit('alice', '[{"name": "a", "requeue": false}]') as k \gset
+select t.submit('alice', '[{"name": "a", "requeue": false, "checkpoint": {"driver": "app", "keep": 2}}]') as l \gset
+select t.finish(:'c' || '.a') \g /dev/null
+select t.start(:'w' || '.a', '{2,3}'), t.start(:'k' || '.a', '{2}'), t.start(:'l' || '.a', '{2}') \g /dev/null
+select t.run(v || '.a') from unnest(array[:w, :k, :l]) v \g /dev/null
+select t.evacuate('root', '{"nodes": "n2", "parallel": "wait", "by": "now+1hours"}') \g /dev/null
+select is((select string_agg(action || ' ' || state, ', ' order by job_id) from rota.evacuation_move where job_id in (:w, :k, :l)), 'wait waiting, wait waiting, checkpoint ending', 'before');
+select t.now_is_the_time(), t.settle() \g /dev/null
+select is((select string_agg(action || ' ' || state, ', ' order by job_id) from rota.evacuation_move where job_id in (:w, :k, :l)), 'checkpoint ending, cancel ending, checkpoint ending', 'one is saved, one that must not run again is cancelled');
+select is(t.orders(:'w' || '.a') || ', ' || t.orders(:'k' || '.a'), 'checkpoint@n2 checkpoint@n3, kill@n2', 'by these orders');
+select t.late(), t.settle() \g /dev/null
+select is((select string_agg(action || ' ' || state, ', ' order by job_id) from rota.evacuation_move where job_id in (:w, :k, :l)), 'move ending, cancel ending, cancel ending', 'what was not saved in time is moved without, or cancelled');
+select t.finish(v || '.a', t.ended()) from unnest(array[:w, :k, :l]) v \g /dev/null
+select is(t.state(:'w' || '.a') || ' ' || t.state(:'k' || '.a') || ' ' || t.state(:'l' || '.a'), 'pending cancelled cancelled', 'nothing that must not runs twice');
+rollback to before;
+-- What could be saved at first and cannot when it is asked.
+select t.evacuate('root', '{"nodes": "n2", "parallel": "leave"}') \g /dev/null
+delete from rota.checkpoint where job_id = :c;
+update rota.evacuation_move set state = 'waiting' where job_id = :c;
+select t.report(t.say(:'c' || '.a', 'suspended')), t.settle() \g /dev/null
+select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'wait waiting', 'is waited for');
+rollback to before;
+
+-- Elements that were sent ahead of time, and must not run again: those that have not begun are queued again, the other ones are over.
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "mem_mb": 100, "requeue": false, "array": {"indices": [[0,19,1]], "size": 20, "limit": null}}]') as j \gset
+select t.commit(t.decision(:'j' || '.a', '{4}', '{"position": 0}'), t.decision(:'j' || '.a', '{4}', '{"position": 1, "predispatched": true}'), t.decision(:'j' || '.a', '{4}', '{"position": 2, "predispatched": true}')) \g /dev/null
+select t.run(:'j' || '.a[0]') \g /dev/null
+select t.evacuate('root', '{"nodes": "n4"}') \g /dev/null
+select is((select string_agg(m.action || ' ' || m.state, ', ' order by m.step_id) from rota.evacuation_move m where m.job_id = :j), 'wait waiting, move ending, move ending', 'they leave');
+select is((select string_agg(s.array_index || ':' || (o.args ->> 'cause') || ':' || coalesce(s.end_wanted, '-'), ' ' order by o.order_id) from rota.node_order o join rota.step s on s.job_id = o.job_id and s.step_id = o.step_id
+	where o.job_id = :j and o.kind = 'kill'), '2:withdrawn:- 1:withdrawn:-', 'each is asked once');
+select t.report(t.say(:'j' || '.a[2]', 'refused', '{"reason": "its turn had not come", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
+select t.run(:'j' || '.a[1]'), t.finish(:'j' || '.a[1]', '{"outcome": "cancel", "cause": "withdrawn", "exit": -1, "signal": 15}') \g /dev/null
+select is((select string_agg(s.array_index || ':' || s.state || ':' || s.requeues, ' ' order by s.step_id) from rota.step s where s.job_id = :j and s.array_index is not null), '0:running:0 1:cancelled:0 2:pending:0', 'what had begun does not run twice');
+select t.right('an array');
 select * from finish();
 rollback;

@@ -38,7 +38,7 @@ const struct verb_option admin_options[] = {
 	{256 + 12, "no-checkpoint", "WHAT",
 	 "evacuate: steps that cannot be checkpointed wait (default: they run to their end), requeue or cancel"},
 	{256 + 13, "exclude", "LIST", "evacuate: nodes on which they do not start again"},
-	{256 + 14, "by", "WHEN", "evacuate: when what still runs is queued again"},
+	{256 + 14, "by", "WHEN", "evacuate: when what still runs is queued again; what must not run again is cancelled"},
 	{256 + 15, "dry-run", NULL, "evacuate: only print what would be done"},
 	{256 + 16, "at-most", "N|N%", "change-all: most nodes that are out of use at a time"},
 	{256 + 17, "reboot", NULL, "change-all: boot the nodes again, with the image that they have"},
