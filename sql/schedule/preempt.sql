@@ -6,26 +6,26 @@
 -- - Victims are ended, and what they free is kept for the step that preempts, in one transaction.
 -- - A claim ends when its step starts, ends or is held, or after a bound. Nothing else depends on it, so a lost one costs only time.
 
+-- Functions of a rank are expressions, which the planner inlines: readers of the queue call them for each row.
 create function internal.tier_rank(p_tier int) returns bigint
-language sql immutable set search_path = pg_catalog, pg_temp as 'select p_tier * 100000000000000';
+language sql immutable return p_tier * 100000000000000;
 comment on function internal.tier_rank(int) is 'What a tier adds to a rank: about 3,000 years of waiting.';
 
 create function internal.rank_points(p_points bigint, p_point_ms bigint) returns bigint
-language sql immutable set search_path = pg_catalog, pg_temp as
-	'select greatest(-40000000000000, least(40000000000000, p_points::numeric * p_point_ms))::bigint';
+language sql immutable return greatest(-40000000000000, least(40000000000000, p_points::numeric * p_point_ms))::bigint;
 comment on function internal.rank_points(bigint, bigint) is 'What points of priority add to a rank: less than a tier.';
 
 create function internal.rank_tier(p_rank bigint) returns int
-language sql immutable set search_path = pg_catalog, pg_temp as 'select round(p_rank / 1e14)::int';
+language sql immutable return round(p_rank / 1e14)::int;
 comment on function internal.rank_tier(bigint) is 'The tier in a rank.';
 
 -- Eternal steps are 50 tiers below their partition and quality of service, so below all others.
 create function internal.eternal_rank(p_eternal boolean) returns bigint
-language sql immutable set search_path = pg_catalog, pg_temp as 'select case when p_eternal then -5000000000000000 else 0 end';
+language sql immutable return case when p_eternal then -5000000000000000 else 0 end;
 comment on function internal.eternal_rank(boolean) is 'What it adds to the rank of a step to be eternal.';
 
 create function internal.rank_is_eternal(p_rank bigint) returns boolean
-language sql immutable set search_path = pg_catalog, pg_temp as 'select p_rank < -2500000000000000';
+language sql immutable return p_rank < -2500000000000000;
 comment on function internal.rank_is_eternal(bigint) is 'Whether a rank is that of an eternal step.';
 
 create function internal.preempt_is_on() returns boolean

@@ -3,6 +3,10 @@
 begin;
 \ir world.psql
 select * from no_plan();
+-- Readers of the queue call functions of ranks for each row, so the planner has to inline them.
+create function t.explained(p_query text) returns setof text language plpgsql as $$ begin return query execute 'explain (verbose, costs off) ' || p_query; end $$;
+select is((select string_agg(x, ' ') from t.explained('select internal.rank_tier(s.rank), internal.tier_rank(s.step_id), internal.rank_is_eternal(s.rank) from live.step s') x) ~ 'internal\.', false, 'ranks cost no calls');
+select is(internal.rank_tier(internal.tier_rank(-7) + internal.rank_points(1000000, 1000000000)) || ' ' || internal.rank_is_eternal(internal.eternal_rank(true)), '-7 true', 'points are less than a tier');
 create function t.qos(p_qos text) returns jsonb language sql as $$ select jsonb_build_object('qos', p_qos) $$;
 create function t.candidates(p_tier int default 100) returns text language sql as $$
 	select string_agg(internal.step_label(job_id, step_id) || ':' || tier || case when from_at > extract(epoch from now()) or from_at is null then ' later' else '' end, ', ' order by job_id, step_id) from api.schedule_candidates(p_tier) $$;
