@@ -29,22 +29,28 @@ struct schedule_change *schedule_change_new(struct schedule_arena *arena, const 
 	return change;
 }
 
-static struct schedule_node *change_node(const struct schedule_change *change, int id)
+const struct schedule_node *schedule_snapshot_node(const struct schedule_snapshot *s, int id)
 {
-	size_t low = 0, high = change->snapshot.node_count;
+	size_t low = 0, high = s->node_count;
 	while (low < high) { /* nodes are mostly in the order of their ids */
 		size_t middle = (low + high) / 2;
-		if (change->nodes[middle].id < id)
+		if (s->nodes[middle].id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < change->snapshot.node_count && change->nodes[low].id == id)
-		return &change->nodes[low];
-	for (size_t i = 0; i < change->snapshot.node_count; i++)
-		if (change->nodes[i].id == id)
-			return &change->nodes[i];
+	if (low < s->node_count && s->nodes[low].id == id)
+		return &s->nodes[low];
+	for (size_t i = 0; i < s->node_count; i++)
+		if (s->nodes[i].id == id)
+			return &s->nodes[i];
 	return NULL;
+}
+
+static struct schedule_node *change_node(const struct schedule_change *change, int id)
+{
+	const struct schedule_node *node = schedule_snapshot_node(&change->snapshot, id);
+	return node ? &change->nodes[node - change->snapshot.nodes] : NULL;
 }
 
 static struct schedule_license *change_license(const struct schedule_change *change, const char *name)

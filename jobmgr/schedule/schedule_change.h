@@ -26,6 +26,9 @@ struct schedule_change {
 	struct schedule_running *running;
 };
 
+/* Returns the node with an id, or NULL if the snapshot has none. */
+const struct schedule_node *schedule_snapshot_node(const struct schedule_snapshot *snapshot, int id);
+
 /* Begin to change a copy of a snapshot, to which up to `rows` running rows will be added. */
 struct schedule_change *schedule_change_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot, size_t rows);
 

@@ -120,14 +120,6 @@ static size_t holders_list(const struct schedule_snapshot *s, struct schedule_vi
 	return found;
 }
 
-static size_t node_index_of(const struct schedule_snapshot *s, int id)
-{
-	size_t i = 0;
-	while (i < s->node_count && s->nodes[i].id != id)
-		i++;
-	return i;
-}
-
 /* Make a room of each run of holders on one node, and choose in it. */
 static size_t rooms_list(struct schedule_arena *arena, const struct schedule_snapshot *s, const struct schedule_pending *step,
 			 struct holder *holders, size_t count, struct room *rooms)
@@ -136,12 +128,11 @@ static size_t rooms_list(struct schedule_arena *arena, const struct schedule_sna
 	for (size_t from = 0, to; from < count; from = to) {
 		for (to = from; to < count && holders[to].node_id == holders[from].node_id; to++)
 			;
-		struct room *room = &rooms[found];
-		*room = (struct room){
-			.node = node_index_of(s, holders[from].node_id), .holders = &holders[from], .count = to - from};
-		if (room->node == s->node_count)
+		const struct schedule_node *node = schedule_snapshot_node(s, holders[from].node_id);
+		if (!node)
 			continue;
-		const struct schedule_node *node = &s->nodes[room->node];
+		struct room *room = &rooms[found];
+		*room = (struct room){.node = (size_t)(node - s->nodes), .holders = &holders[from], .count = to - from};
 		int cpus;
 		int64_t mem_mb;
 		step_need(step, node, &cpus, &mem_mb);
