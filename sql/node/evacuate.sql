@@ -43,8 +43,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		when e.no_checkpoint = 'cancel' then 'cancel'
 		when e.no_checkpoint = 'requeue' and r.requeue then 'move'
 		when e.by_at <= now() then case when r.requeue then 'move' else 'cancel' end
-		-- A move of a job waits for nothing that it cannot move.
-		when e.nodes = '{}' then 'leave'
+		when e.nodes = '{}' then 'leave' -- as in internal.evacuation_begin
 		else 'wait' end
 	from evacuation e, step s
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -191,6 +190,7 @@ create function api.evacuation_judge() returns table (evacuation_id bigint, node
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
+	c_most constant int := 100;
 	v_one evacuation;
 begin
 	if not exists (select from evacuation e where e.ended_at is null)
@@ -198,10 +198,12 @@ begin
 		or not pg_try_advisory_xact_lock(hashtext('rota evacuation_judge')) then
 		return; -- there is nothing to do, or another nodemgrd does it
 	end if;
+	-- Of many, each call takes some at random, so none is left for ever.
 	perform internal.evacuation_progress(x.evacuation_id)
-	from (select distinct m.evacuation_id from evacuation_move m join evacuation e on e.evacuation_id = m.evacuation_id
-		where m.state in ('waiting', 'ending', 'queued') and e.ended_at is not null) x;
-	for v_one in select e.* from evacuation e where e.ended_at is null order by e.evacuation_id loop
+	from (select m.evacuation_id from evacuation_move m join evacuation e on e.evacuation_id = m.evacuation_id
+		where m.state in ('waiting', 'ending', 'queued') and e.ended_at is not null
+		group by m.evacuation_id order by random() limit c_most) x;
+	for v_one in select e.* from evacuation e where e.ended_at is null order by random() limit c_most loop
 		if internal.evacuation_settle(v_one) is not null then
 			return query
 			select e.evacuation_id, array_to_string(e.nodes, ','), e.state, e.message from evacuation e
@@ -211,7 +213,7 @@ begin
 	delete from evacuation e where e.ended_at < now() - make_interval(days => internal.setting_int('evacuate_days'));
 end $$;
 comment on function api.evacuation_judge() is
-	'Go on with evacuations: ask steps to end that are to move, note which have left their nodes. Answers the evacuations that are over.';
+	'Go on with evacuations, 100 a call: ask steps to end that are to move, note which have left their nodes. Answers those that are over.';
 
 -- What a step that is moved may start on.
 create function internal.move_is_on() returns boolean
@@ -307,7 +309,8 @@ begin
 	returning evacuation_id into v_id;
 	perform internal.node_state_set(d, 'drain', p_one.made_by, 'evacuation ' || v_id) from unnest(v_drained) d;
 	insert into evacuation_move (evacuation_id, job_id, step_id, attempt, nodes, action)
-	select v_id, v.job_id, v.step_id, v.attempt, v.nodes, v.action
+	-- A move of a job waits for nothing that it cannot move.
+	select v_id, v.job_id, v.step_id, v.attempt, v.nodes, case when v.action = 'wait' and p_one.nodes = '{}' then 'leave' else v.action end
 	from internal.evacuation_steps(v_nodes, p_jobs, p_one.parallel, p_one.no_checkpoint) v;
 	perform internal.evacuation_ask(v_id, v_locked, p_one.made_by);
 	if internal.evacuation_left(v_id) is null then
@@ -389,21 +392,50 @@ comment on function api.evacuate(int, text, jsonb) is
 	'nodes, evacuation} (null: nothing was done), {evacuations: [{evacuation, nodes, state, made_by, made_at, by, ended_at, message, moves}]} '
 	'or {changed}.';
 
+create function internal.migrate_check(p_jobs bigint[], p_plan jsonb) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_moving record;
+begin
+	select internal.step_label(m.job_id, m.step_id) as label, m.evacuation_id into v_moving
+	from evacuation_move m
+	join evacuation e on e.evacuation_id = m.evacuation_id
+	join step s on s.job_id = m.job_id and s.step_id = m.step_id and s.attempt = m.attempt and s.ended_at is null
+	where m.job_id = any (p_jobs) and m.state in ('waiting', 'ending', 'queued') and m.action <> 'leave'
+		-- What an evacuation waits for may be moved.
+		and (e.nodes = '{}' or m.state <> 'waiting')
+	order by m.job_id, m.step_id, m.evacuation_id
+	limit 1;
+	if v_moving.label is not null then
+		raise exception 'step % is being moved already: evacuation %', v_moving.label, v_moving.evacuation_id using errcode = 'RT409',
+			hint = 'Move it again when it has started on another node.';
+	elsif not exists (select from jsonb_array_elements(p_plan) x where x ->> 'action' in ('move', 'checkpoint')) then
+		raise exception 'nothing of the jobs that you name can be moved' using errcode = 'RT409',
+			hint = 'A step can be moved while it runs, if it has no order to end and may run again (not --no-requeue).';
+	end if;
+end $$;
+comment on function internal.migrate_check(bigint[], jsonb) is
+	'Refuse to move jobs of which a step is being moved already, or nothing would move (RT409).';
+
 create function api.job_migrate(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_jobs constant bigint[] := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t order by 1);
 	v_one evacuation := internal.evacuation_read(p_user, (p_request - '{nodes,by}'::text[])
 		|| '{"no_checkpoint": "requeue", "parallel": "move"}');
+	v_plan jsonb;
 begin
+	perform internal.job_lock(v_jobs) where not internal.request_bool(p_request, 'dry_run');
 	-- Without a place to go, it is enough to leave the nodes on which they are.
 	if v_one.to_nodes = '{}' then
 		v_one.not_nodes := v_one.not_nodes || array(select distinct n
 			from internal.evacuation_steps('{}', v_jobs, 'move', 'requeue') v cross join lateral unnest(v.nodes) n order by n);
 	end if;
-	return jsonb_build_object('plan', internal.evacuation_plan(v_one, v_jobs), 'nodes', v_one.nodes,
+	v_plan := internal.evacuation_plan(v_one, v_jobs);
+	perform internal.migrate_check(v_jobs, v_plan);
+	return jsonb_build_object('plan', v_plan, 'nodes', v_one.nodes,
 		'evacuation', case when not internal.request_bool(p_request, 'dry_run') then internal.evacuation_begin(v_one, v_jobs) end);
 end $$;
 comment on function api.job_migrate(int, text, jsonb) is
 	'Move the steps of jobs that run to other nodes: they are queued again, and start only on the nodes of "to", and not on those of "exclude" '
-	'(without "to": nor where they were). Request {jobs, to, exclude, dry_run}. Answer as evacuate.';
+	'(without "to": nor where they were). Request {jobs, to, exclude, dry_run}. Answer as evacuate. RT409: internal.migrate_check.';

@@ -103,12 +103,40 @@ select t.start(:'o' || '.a', '{3}'), t.run(:'o' || '.a') \g /dev/null
 -- A job moves, for its owner.
 select throws_ok(format('select api.job_migrate(%s, ''bob'', t.request(%L))', t.uid('bob'), :'o'), null, null, 'not for others');
 select is(t.node(3), 'up', 'nothing is done');
-select is(api.job_migrate(t.uid('alice'), 'alice', t.request(:'o')) #>> '{plan,0,action}', 'move', 'for its owner');
+create function t.migrate(p_user text, p_target text) returns text language plpgsql as $$
+begin
+	return api.job_migrate(t.uid(p_user), p_user, t.request(p_target)) #>> '{plan,0,action}';
+exception when sqlstate 'RT409' then
+	return sqlstate || ' ' || sqlerrm;
+end $$;
+select is(t.migrate('alice', :'o'), 'move', 'for its owner');
+select is(t.migrate('alice', :'o'), format('RT409 step %s.a is being moved already: evacuation %s', :'o', (select max(evacuation_id) from rota.evacuation)), 'once at a time');
+select is((select count(*) from rota.evacuation_move where job_id = :o), 1::bigint, 'a refusal changes nothing');
 select is(t.node(3), 'up', 'no node is drained');
 select t.finish(:'o' || '.a', t.ended()) \g /dev/null
 select is(t.kept(:o), '{} {n3} false', 'it does not come back');
 select t.start(:'o' || '.a', '{1}'), t.settle() \g /dev/null
 select is(t.moves(), :o || '.a move moved ->n1', 'it has moved');
+select t.submit('alice', '[{"name": "a", "requeue": false}, {"name": "b"}]') as q \gset
+select is(t.migrate('alice', :'q'), 'RT409 nothing of the jobs that you name can be moved', 'what waits cannot be moved');
+select t.start(:'q' || '.a', '{1}'), t.run(:'q' || '.a') \g /dev/null
+select is(t.migrate('alice', :'q'), 'RT409 nothing of the jobs that you name can be moved', 'nor what must not run again');
+select is((select count(*) from rota.evacuation_move where job_id = :q), 0::bigint, 'nothing is written');
+select t.start(:'q' || '.b', '{1}'), t.run(:'q' || '.b') \g /dev/null
+select is(t.migrate('alice', :'q'), 'wait', 'one of two steps');
+select t.finish(:'q' || '.b', t.ended()), t.start(:'q' || '.b', '{2}'), t.settle() \g /dev/null
+select is(t.moves() || ' ' || (select state from rota.evacuation order by evacuation_id desc limit 1), format('%s.a leave left, %s.b move moved ->n2 done', :q, :q), 'the other one is not waited for');
+select t.run(:'q' || '.b') \g /dev/null
+select is(t.migrate('alice', :'q'), 'wait', 'so it can be moved again');
+select t.finish(:'q' || '.b'), t.finish(:'q' || '.a'), t.settle() \g /dev/null
+
+-- However many are open, a call goes on with some of them, and in the end with all.
+savepoint before;
+insert into rota.evacuation (nodes, parallel, no_checkpoint, made_by) select '{}', 'move', 'requeue', 'alice' from generate_series(1, 150);
+select is((select array[count(*) filter (where state = 'done'), count(*) filter (where state is null)] from api.evacuation_judge()), '{100,0}', 'a hundred a call');
+select is((select count(*) from api.evacuation_judge()), 50::bigint, 'the rest');
+select is((select count(*) from rota.evacuation where state = 'open'), 0::bigint, 'none is left');
+rollback to before;
 select is((select count(*) from rota.evacuation where state = 'cancelled'), 0::bigint, 'old ones are deleted');
 select t.right('a job');
 create function t.says(p_label text, p_action text, p_more jsonb default '{}') returns jsonb language sql as $$

@@ -31,6 +31,10 @@ on() {
 	[ "$(sql "select state || ' ' || nodes from acct.attempt where job_id = $1 and is_latest and started_at is not null")" = "live $2" ]
 }
 
+runs() {
+	[ "$(sql "select count(*) from acct.attempt where job_id = $1 and state = 'live' and started_at is not null")" = 1 ]
+}
+
 last() {
 	rota admin node evacuations --json | jq -r ".evacuations[0]$1"
 }
@@ -81,6 +85,16 @@ is_over() {
 	[ "$(last .state)" = done ]
 }
 
+@test "what must not run again is cancelled at the time that is given" {
+	a=$(rota submit --parsable --time=60 --no-requeue --wrap 'sleep 3600')
+	eventually on "$a" n1
+	rota admin node evacuate n1 --by now+2seconds
+	eventually is_over
+	[ "$(last '.moves[0].action')" = cancel ]
+	[ "$(sql "select count(*) || ' ' || min(state) || ' ' || min(cause) from acct.attempt where job_id = $a")" = "1 cancelled evacuated" ]
+	[ "$(sql "select state from acct.job where job_id = $a")" = cancelled ]
+}
+
 @test "the node manager dies in the middle" {
 	a=$(rota submit --parsable --time=60 --wrap 'trap "" TERM; while [ ! -e go ]; do sleep 0.1; done; sleep 3600')
 	eventually on "$a" n1
@@ -105,6 +119,10 @@ is_over() {
 	eventually elsewhere
 	[ "$(sql "select state from acct.node where node = 'n2'")" = up ]
 	refused 'there is no node "n9"' rota migrate "$a" --to n9
+	b=$(rota submit --parsable --time=60 --no-requeue --wrap 'sleep 3600')
+	eventually runs "$b"
+	refused 'nothing of the jobs that you name can be moved' rota migrate "$b"
+	refused 'nothing of the jobs that you name can be moved' rota migrate "$b" --dry-run
 }
 
 @test "wrong words are refused and change nothing" {
