@@ -114,10 +114,11 @@ begin
 	update checkpoint c set state = 'failed', failed_at = clock_timestamp(), message = p_message
 	where c.job_id = p_failed.job_id and c.step_id = p_failed.step_id and c.generation = p_failed.generation
 		and c.state not in ('failed', 'discarded');
-	if found and p_failed.reason in ('preempt', 'evacuate', 'move') and exists (select from attempt t where t.job_id = p_failed.job_id
+	if found and exists (select from attempt t where t.job_id = p_failed.job_id
 		and t.step_id = p_failed.step_id and t.attempt = p_failed.attempt and t.ended_at is null and t.outcome is null) then
 		perform internal.preempt_unsaved(p_failed) where p_failed.reason = 'preempt';
-		perform internal.evacuation_unsaved(p_failed) where p_failed.reason <> 'preempt';
+		-- An evacuation may wait for a checkpoint that somebody else asked for.
+		perform internal.evacuation_unsaved(p_failed) where p_failed.state in ('asked', 'taking');
 	end if;
 	notify rota_schedule;
 	notify rota_event;

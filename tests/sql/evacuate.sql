@@ -185,6 +185,13 @@ select is((select string_agg(action || ' ' || state, ', ' order by job_id) from 
 select t.finish(v || '.a', t.ended()) from unnest(array[:w, :k, :l]) v \g /dev/null
 select is(t.state(:'w' || '.a') || ' ' || t.state(:'k' || '.a') || ' ' || t.state(:'l' || '.a'), 'pending cancelled cancelled', 'nothing that must not runs twice');
 rollback to before;
+-- A checkpoint that somebody else asked for, after which the step ends.
+select internal.checkpoint_ask(:c, (t.step(:'c' || '.a')).step_id, 'user', 'alice', null, 'end') \g /dev/null
+select t.evacuate('root', '{"nodes": "n2", "parallel": "leave"}') \g /dev/null
+select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'checkpoint ending', 'is waited for');
+select t.late() \g /dev/null
+select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'wait waiting', 'and if it fails, the evacuation goes on');
+rollback to before;
 -- What could be saved at first and cannot when it is asked.
 select t.evacuate('root', '{"nodes": "n2", "parallel": "leave"}') \g /dev/null
 delete from rota.checkpoint where job_id = :c;
