@@ -51,11 +51,13 @@ static char *step_path(const struct checkpoint *c, const char *name)
 	return xasprintf("%s/%s/%s", c->dir, variable("ROTA_STEP_LABEL"), name);
 }
 
-/* Open the folder of the step. Returns a descriptor, -1 with an error. */
-static int step_open(const struct checkpoint *c, struct err *e)
+/* Open the folder of the step, made if `make` is true. Returns a descriptor, -1 with an error. */
+static int step_open(const struct checkpoint *c, bool make, struct err *e)
 {
-	int above = folder_open(c->dir, e);
-	int fd = above < 0 ? -1 : folder_open_own(above, variable("ROTA_STEP_LABEL"), true, e);
+	int above = make ? folder_open(c->dir, e) : open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (above < 0 && !make)
+		err_sys(e, "could not open folder \"%s\"", c->dir);
+	int fd = above < 0 ? -1 : folder_open_own(above, variable("ROTA_STEP_LABEL"), make, e);
 	if (above >= 0)
 		close(above);
 	return fd;
@@ -100,23 +102,27 @@ static bool find_driver(const struct checkpoint *c, struct driver_use *use, stru
 	       use->driver->detect(use, e);
 }
 
-static bool files_are_whole(const struct driver *driver, const char *path, const json_t *files, struct err *e)
+/* Compare the files of the checkpoint in the folder `path`. */
+static enum folder_match compare_files(const struct driver *driver, const char *path, const json_t *files, struct err *e)
 {
 	char *above = xstrdup(path), *slash = strrchr(above, '/');
 	*slash = '\0';
 	int parent = open(*above ? above : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool opened = parent >= 0 || err_sys(e, "could not open folder \"%s\"", above);
 	int folder = opened ? folder_open_own(parent, slash + 1, false, e) : -1;
-	bool whole = folder >= 0 && driver->verify(folder, files, e);
+	enum folder_match match = folder >= 0		      ? driver->verify(folder, files, e)
+				  : opened && folder_lacks(errno) ? FOLDER_DIFFERS
+								  : FOLDER_UNREADABLE;
 	if (folder >= 0)
 		close(folder);
 	if (parent >= 0)
 		close(parent);
 	free(above);
-	return whole;
+	return match;
 }
 
-/* Ask from which checkpoint to start, until one is whole. Returns the answer with its generation, 0 for the beginning. */
+/* Ask from which checkpoint to start, until one is whole. Returns the answer with its generation, 0 for the beginning; NULL with an error. Only
+ * one whose files differ is refused, since that is for ever: on another node, a file that cannot be read here may be. */
 static json_t *choose_generation(const struct checkpoint *c, const struct driver *driver, struct err *e)
 {
 	json_t *answer = checkpoint_call(c->config, "begin", json_object(), CALL_LONG_S, e);
@@ -124,8 +130,15 @@ static json_t *choose_generation(const struct checkpoint *c, const struct driver
 		struct err why;
 		json_t *number = json_object_get(answer, "generation"), *before = answer;
 		const char *path = json_string_value(json_object_get(answer, "path"));
-		if (path && files_are_whole(driver, path, json_object_get(answer, "files"), &why))
+		enum folder_match match =
+			path ? compare_files(driver, path, json_object_get(answer, "files"), &why) : FOLDER_DIFFERS;
+		if (match == FOLDER_SAME)
 			return answer;
+		if (match == FOLDER_UNREADABLE) {
+			err_set(e, "could not read checkpoint %lld: %s", (long long)json_integer_value(number), why.message);
+			json_decref(answer);
+			return NULL;
+		}
 		fprintf(stderr, "rota-checkpoint: checkpoint %lld is not used: %s\n", (long long)json_integer_value(number),
 			path ? why.message : "it has no path");
 		answer = checkpoint_call(
@@ -191,15 +204,14 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char *cons
 	if (!find_driver(c, &use, &e))
 		return report_error(&e);
 	json_t *from = choose_generation(c, use.driver, &e);
-	int step = from ? step_open(c, &e) : -1;
+	/* An attempt that is over stops here: the files are another one's. */
+	json_t *begun = from ? checkpoint_call(c->config, "began", json_object(), CALL_LONG_S, &e) : NULL;
+	int step = begun ? step_open(c, true, &e) : -1;
 	crash_point(CRASH_checkpoint_chosen);
 	if (step >= 0)
 		folder_each(step, clean_entry, json_object_get(from, "kept"));
-	json_t *begun =
-		step >= 0 && make_next(step, &e) ? checkpoint_call(c->config, "began", json_object(), CALL_LONG_S, &e) : NULL;
-	if (!begun) {
-		/* Without this report nobody knows what the program goes on from. The step is queued again, which is counted. */
-		report_error(&e);
+	if (step < 0 || !make_next(step, &e)) {
+		report_error(&e); /* the step is queued again, which is counted */
 		return EXIT_AGAIN;
 	}
 	set_variables(c, from);
@@ -333,7 +345,7 @@ static int make_checkpoint(const struct checkpoint *c, const struct making *m)
 	struct err e;
 	struct driver_use use;
 	char number[NAME_SIZE];
-	int step = find_driver(c, &use, &e) ? step_open(c, &e) : -1;
+	int step = find_driver(c, &use, &e) ? step_open(c, true, &e) : -1;
 	if (step < 0 || !lock_step(step, m->saves || m->fail, &e)) {
 		if (step >= 0)
 			close(step);
@@ -385,7 +397,7 @@ int checkpoint_end(const struct checkpoint *c, bool again)
 	struct err e;
 	char name[NAME_SIZE], *none[] = {NULL};
 	name_next(name);
-	int step = step_open(c, &e), next = step < 0 ? -1 : folder_open_own(step, name, false, &e);
+	int step = step_open(c, false, &e), next = step < 0 ? -1 : folder_open_own(step, name, false, &e);
 	bool saved = next >= 0 && !folder_is_empty(next);
 	if (next >= 0)
 		close(next);
@@ -393,7 +405,10 @@ int checkpoint_end(const struct checkpoint *c, bool again)
 		close(step);
 	if (again)
 		return saved ? make_checkpoint(c, &(struct making){.files = none, .reason = "exit", .ended = true}) : 0;
-	json_decref(checkpoint_call(c->config, "over", json_object(), CALL_BRIEFLY_S, &e));
+	json_t *over = checkpoint_call(c->config, "over", json_object(), CALL_BRIEFLY_S, &e);
+	if (!over)
+		return report_error(&e); /* a later attempt may be using the files */
+	json_decref(over);
 	int above = folder_open(c->dir, &e);
 	bool removed = above >= 0 && folder_remove(above, variable("ROTA_STEP_LABEL"));
 	if (above >= 0)
@@ -408,7 +423,7 @@ int checkpoint_verify(const char *path)
 	json_t *files = json_loadf(stdin, 0, NULL);
 	if (!json_is_array(files) || *path != '/')
 		err_set(&e, "the list of files is malformed");
-	else if (files_are_whole(&driver_app, path, files, &e)) {
+	else if (compare_files(&driver_app, path, files, &e) == FOLDER_SAME) {
 		json_decref(files);
 		return 0;
 	}

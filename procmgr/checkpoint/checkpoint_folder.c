@@ -58,6 +58,7 @@ int folder_open_own(int parent, const char *name, bool make, struct err *e)
 		return fd;
 	err_set(e, "folder \"%s\" is not yours, or others may write to it", name);
 	close(fd);
+	errno = EPERM;
 	return -1;
 }
 
@@ -104,7 +105,7 @@ bool folder_remove(int parent, const char *name)
 	return unlinkat(parent, name, fd >= 0 ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT;
 }
 
-/* Hash an open file and have it on disk. */
+/* Hash an open file. */
 static bool hash_file(int fd, char *block, int64_t *bytes, char hex[SEAL_HEX_SIZE], struct err *e)
 {
 	unsigned char hash[EVP_MAX_MD_SIZE];
@@ -120,10 +121,16 @@ static bool hash_file(int fd, char *block, int64_t *bytes, char hex[SEAL_HEX_SIZ
 	EVP_DigestFinal_ex(context, hash, NULL);
 	EVP_MD_CTX_free(context);
 	seal_hex(hash, SEAL_HASH_SIZE, hex);
-	return (size == 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS)) || err_sys(e, "could not read it");
+	return size == 0 || err_sys(e, "could not read it");
 }
 
 static void walk_folder(int folder, const char *name, struct walk *w, int depth);
+
+/* Have an open file on disk. */
+static bool sync_file(int fd, struct err *e)
+{
+	return fsync(fd) == 0 || errno == EINVAL || err_sys(e, "could not write it to disk");
+}
 
 /* Add an open file. */
 static bool walk_file(int fd, const char *name, struct walk *w)
@@ -131,7 +138,7 @@ static bool walk_file(int fd, const char *name, struct walk *w)
 	struct err e;
 	int64_t bytes;
 	char hex[SEAL_HEX_SIZE];
-	if (!hash_file(fd, w->block, &bytes, hex, &e))
+	if (!hash_file(fd, w->block, &bytes, hex, &e) || !sync_file(fd, &e))
 		return err_set(w->e, "file \"%s\": %s", name, e.message);
 	return json_array_append_new(
 		       w->files, json_pack("{s:s, s:I, s:s}", "name", name, "bytes", (json_int_t)bytes, "sha256", hex)) == 0 ||
@@ -189,7 +196,8 @@ json_t *folder_hash(int folder, struct err *e)
 	return NULL;
 }
 
-/* Open a file by its path below a folder, without following a link. */
+/* Open an entry by its path below a folder, without following a link. The descriptor (O_PATH) only names it, since to open a device may do
+ * something. */
 static int open_below(int folder, const char *path)
 {
 	char *part = xstrdup(path), *name = part, *slash;
@@ -201,47 +209,77 @@ static int open_below(int folder, const char *path)
 		at = next;
 		name = slash + 1;
 	}
-	int fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = at < 0 ? -1 : openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (at >= 0)
 		close(at);
 	free(part);
 	return fd;
 }
 
-/* Compare one file with its row. */
-static bool compare_file(int folder, const json_t *row, char *block, struct err *e)
+bool folder_lacks(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
+/* Compare an open plain file with its row. */
+static enum folder_match compare_open(int fd, const struct stat *s, const json_t *row, char *block, struct err *e)
 {
 	const char *name = json_string_value(json_object_get(row, "name")),
 		   *sha256 = json_string_value(json_object_get(row, "sha256"));
 	int64_t bytes = 0, known = json_integer_value(json_object_get(row, "bytes"));
 	char hex[SEAL_HEX_SIZE];
-	struct stat s;
 	struct err why;
-	int fd = open_below(folder, name);
-	if (fd < 0)
-		return err_sys(e, "%s: could not open it", name);
-	bool plain = fstat(fd, &s) == 0 && S_ISREG(s.st_mode), same = plain && s.st_size == known;
-	bool read = same && hash_file(fd, block, &bytes, hex, &why);
-	close(fd);
-	if (!plain)
-		return err_set(e, "%s: it is no file", name);
-	if (!same)
-		return err_set(e, "%s: it has %lld bytes, and had %lld", name, (long long)s.st_size, (long long)known);
-	if (!read)
-		return err_set(e, "%s: %s", name, why.message);
-	return strcmp(hex, sha256) == 0 || err_set(e, "%s: its SHA-256 differs", name);
+	if (s->st_size != known) {
+		err_set(e, "%s: it has %lld bytes, and had %lld", name, (long long)s->st_size, (long long)known);
+		return FOLDER_DIFFERS;
+	}
+	if (!hash_file(fd, block, &bytes, hex, &why)) {
+		err_set(e, "%s: %s", name, why.message);
+		return FOLDER_UNREADABLE;
+	}
+	if (strcmp(hex, sha256) == 0)
+		return FOLDER_SAME;
+	err_set(e, "%s: its SHA-256 differs", name);
+	return FOLDER_DIFFERS;
 }
 
-bool folder_compare(int folder, const json_t *files, struct err *e)
+/* Compare one file with its row. Only a plain file is opened to be read. */
+static enum folder_match compare_file(int folder, const json_t *row, char *block, struct err *e)
+{
+	const char *name = json_string_value(json_object_get(row, "name"));
+	char self[64];
+	struct stat s;
+	int named = open_below(folder, name), fd = -1;
+	bool known = named >= 0 && fstat(named, &s) == 0, plain = known && S_ISREG(s.st_mode);
+	if (plain) {
+		snprintf(self, sizeof self, "/proc/self/fd/%d", named);
+		fd = open(self, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	}
+	enum folder_match match = (known && !plain) || (!known && folder_lacks(errno)) ? FOLDER_DIFFERS : FOLDER_UNREADABLE;
+	if (fd >= 0)
+		match = compare_open(fd, &s, row, block, e);
+	else if (known && !plain)
+		err_set(e, "%s: it is no file", name);
+	else
+		err_sys(e, "%s: could not open it", name);
+	if (fd >= 0)
+		close(fd);
+	if (named >= 0)
+		close(named);
+	return match;
+}
+
+enum folder_match folder_compare(int folder, const json_t *files, struct err *e)
 {
 	char *block = xmalloc(BLOCK_SIZE);
 	const json_t *row;
 	size_t i;
-	bool good = true;
+	enum folder_match match = FOLDER_SAME;
 	json_array_foreach (files, i, row)
-		good = good && compare_file(folder, row, block, e);
+		if (match == FOLDER_SAME)
+			match = compare_file(folder, row, block, e);
 	free(block);
-	return good;
+	return match;
 }
 
 static bool copy_bytes(int from, int to)

@@ -15,8 +15,18 @@ int folder_open_own(int parent, const char *name, bool make, struct err *e);
 /* Hash all files below a folder: returns [{name, bytes, sha256}], and has them and their folders on disk. NULL with an error, also if there is
  * anything but files and folders. */
 json_t *folder_hash(int folder, struct err *e);
-/* Compare the files of a folder with such a list. Returns false with an error that names the first that is not there or differs. */
-bool folder_compare(int folder, const json_t *files, struct err *e);
+/* What a comparison has shown. An error of a file system (a mount that is lost) is no difference. */
+enum folder_match {
+	FOLDER_UNREADABLE,
+	FOLDER_DIFFERS, /* a file has another size or digest, or an entry of a folder that was opened is not there, or is something else */
+	FOLDER_SAME
+};
+
+/* Compare the files of a folder with such a list. With an error that names the first that is not the same. */
+enum folder_match folder_compare(int folder, const json_t *files, struct err *e);
+
+/* Does this errno say that the entry of an open folder is not there, or is something else? */
+bool folder_lacks(int error);
 
 /* Copy the file `path` into a folder, as `name`. */
 bool folder_copy(const char *path, int folder, const char *name, struct err *e);

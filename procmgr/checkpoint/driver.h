@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
+#include "procmgr/checkpoint/checkpoint_folder.h"
 
 enum { DRIVER_PATH_SIZE = 4096 };
 
@@ -28,7 +29,7 @@ struct driver {
 	/* Save the step into ROTA_CHECKPOINT_DIR. NULL: its program does that itself when it is signalled. */
 	bool (*checkpoint)(const struct driver_use *use, struct err *e);
 	/* Are the files of a checkpoint what they were? */
-	bool (*verify)(int folder, const json_t *files, struct err *e);
+	enum folder_match (*verify)(int folder, const json_t *files, struct err *e);
 	/* Remove the checkpoint `name` from the folder of its step. */
 	bool (*discard)(int step, const char *name);
 };

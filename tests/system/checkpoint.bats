@@ -190,6 +190,24 @@ sql() {
 	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 5")" = "state: its SHA-256 differs" ]
 }
 
+@test "files that cannot be read are not refused: the step goes on from them later" {
+	submit
+	rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	mv checkpoints away
+	touch go
+	run -0 rota restart "$job"
+	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].held")" = system ]'
+	grep -q "could not read checkpoint 1: could not open folder" out.*
+	[ "$(rows)" = "1 restoring user" ]
+	[ "$(ls)" = "$(printf '%s\n' away go out."$job" starts worker.sh)" ]
+	mv away checkpoints
+	run -0 rota release "$job"
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "$EXPECTED" ]
+	[[ $(tail -n 1 starts) = *" 1 300" ]]
+}
+
 @test "a generation is chosen, and checkpoints are discarded" {
 	submit
 	rota checkpoint "$job" --wait

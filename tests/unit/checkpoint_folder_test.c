@@ -75,15 +75,15 @@ static void test_hash(void **state)
 	json_decref(files);
 }
 
-/* What becomes of a checkpoint, and what is said about it. NULL: it is whole. */
+/* Whether a checkpoint differs, and what is said about it. NULL: it is whole. */
 static void compare(const json_t *files, const char *expected)
 {
 	struct err e;
 	int fd = folder_open_own(top_fd, "a", false, &e);
 	assert_true(fd >= 0);
-	bool same = folder_compare(fd, files, &e);
+	enum folder_match match = folder_compare(fd, files, &e);
 	close(fd);
-	assert_int_equal(same, expected == NULL);
+	assert_int_equal(match, expected ? FOLDER_DIFFERS : FOLDER_SAME);
 	if (expected)
 		assert_non_null(strstr(e.message, expected));
 }
@@ -103,7 +103,7 @@ static void test_compare(void **state)
 	compare(files, "state: could not open it");
 	put("elsewhere", "1 2\n");
 	assert_int_equal(symlinkat("../elsewhere", top_fd, "a/state"), 0);
-	compare(files, "state: could not open it");
+	compare(files, "state: it is no file");
 	assert_int_equal(unlinkat(top_fd, "a/state", 0), 0);
 	assert_int_equal(mkfifoat(top_fd, "a/state", 0600), 0);
 	compare(files, "state: it is no file");
@@ -113,6 +113,10 @@ static void test_compare(void **state)
 	assert_int_equal(renameat(top_fd, "a/deep", top_fd, "away"), 0);
 	assert_int_equal(symlinkat("../away", top_fd, "a/deep"), 0);
 	compare(files, "deep/more: could not open it");
+	/* An error is no difference. */
+	struct err e;
+	assert_int_equal(folder_compare(-1, files, &e), FOLDER_UNREADABLE);
+	assert_non_null(strstr(e.message, ": could not open it: Bad file descriptor"));
 	json_decref(files);
 }
 
