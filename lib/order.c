@@ -97,6 +97,7 @@ static const struct order_field spec_table[] = {
 	SOME(order_spec, checkpoint_interval_s, INT_MAX),
 	SOME(order_spec, checkpoint_before_s, INT_MAX),
 	SOME(order_spec, checkpoint_keep, INT_MAX),
+	MARK(order_spec, checkpoint_shell),
 };
 
 static const struct order_field order_table[] = {

@@ -58,6 +58,7 @@ struct order_spec {
 	const char *checkpoint;
 	const char *checkpoint_dir; /* absolute path of the folder for checkpoints; NULL: the step has none */
 	int checkpoint_signal;	    /* number of the signal by which the program is asked to save itself */
+	bool checkpoint_shell;	    /* that signal goes to the process of the script only; false: to all processes but that one */
 	int checkpoint_interval_s;  /* seconds between such requests; 0: none are made */
 	int checkpoint_before_s;    /* seconds before the time limit at which such a request is made; 0: it is not */
 	int checkpoint_keep;	    /* number of checkpoints to keep */

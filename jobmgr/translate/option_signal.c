@@ -1,4 +1,4 @@
-/* option_signal.c - the values of --signal, as in Slurm: [[R][B]:]SIG[@SECONDS], and of --notify: SIG or none.
+/* option_signal.c - the values of --signal, as in Slurm: [[R][B]:]SIG[@SECONDS], of --checkpoint-signal: [B:]SIG, and of --notify: SIG or none.
  *
  * Called by: option_value.c.
  * Invariants:
@@ -58,6 +58,19 @@ json_t *option_catchable(const char *text, struct err *e)
 		return NULL;
 	}
 	return signal_check_catchable(text, signal, e) ? json_integer(signal) : NULL;
+}
+
+json_t *option_request(const char *text, struct err *e)
+{
+	const char *colon = strchr(text, ':');
+	bool shell = false;
+	if (colon && !signal_read_prefix(text, (size_t)(colon - text), &shell)) {
+		err_set(e, "\"%s\" is not a signal", OPTION_QUOTE(text));
+		err_hint(e, "write USR1 or B:USR1");
+		return NULL;
+	}
+	json_t *signal = option_catchable(colon ? colon + 1 : text, e);
+	return signal ? json_pack("{s:o, s:b}", "signal", signal, "shell", shell) : NULL;
 }
 
 json_t *option_signal(const char *text, struct err *e)

@@ -332,6 +332,8 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 		return option_keep(text, e);
 	case OPTION_SIGNAL:
 		return option_signal(text, e);
+	case OPTION_REQUEST:
+		return option_request(text, e);
 	case OPTION_CATCHABLE:
 		return option_catchable(text, e);
 	case OPTION_CREDENTIALS:

@@ -19,6 +19,7 @@ json_t *option_keep(const char *text, struct err *e);
 json_t *option_credentials(const char *text, struct err *e);
 json_t *option_signal(const char *text, struct err *e);
 json_t *option_catchable(const char *text, struct err *e);
+json_t *option_request(const char *text, struct err *e);
 json_t *option_mail(const char *text, struct err *e);
 json_t *option_export(const char *text, struct err *e);
 

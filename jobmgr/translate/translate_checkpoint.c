@@ -62,10 +62,12 @@ void translate_checkpoint_spec(const struct translation *t, const struct transla
 			       struct order_spec *spec)
 {
 	bool has_driver = dir != NULL;
-	int signal = checkpoint_number(t, s, OPTION_ID_CHECKPOINT_SIGNAL, SIGUSR1);
+	const json_t *asked = translate_value(t, s, OPTION_ID_CHECKPOINT_SIGNAL);
+	int signal = (int)json_integer_value(json_object_get(asked, "signal"));
 	spec->checkpoint = checkpoint_driver(t, s);
 	spec->checkpoint_dir = dir;
 	spec->checkpoint_signal = !has_driver ? 0 : signal > 0 ? signal : SIGUSR1;
+	spec->checkpoint_shell = has_driver && json_is_true(json_object_get(asked, "shell"));
 	spec->checkpoint_interval_s = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_INTERVAL, 0) : 0;
 	spec->checkpoint_before_s = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_BEFORE, 0) : 0;
 	spec->checkpoint_keep = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_KEEP, KEEP_DEFAULT) : 0;

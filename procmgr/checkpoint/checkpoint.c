@@ -110,7 +110,7 @@ static enum folder_match compare_files(const struct driver *driver, const char *
 	int parent = open(*above ? above : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool opened = parent >= 0 || err_sys(e, "could not open folder \"%s\"", above);
 	int folder = opened ? folder_open_own(parent, slash + 1, false, e) : -1;
-	enum folder_match match = folder >= 0		      ? driver->verify(folder, files, e)
+	enum folder_match match = folder >= 0			  ? driver->verify(folder, files, e)
 				  : opened && folder_lacks(errno) ? FOLDER_DIFFERS
 								  : FOLDER_UNREADABLE;
 	if (folder >= 0)

@@ -388,9 +388,9 @@ void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t 
 	cgroups_signal_listed(main_dir(f), key, signal, but, false);
 }
 
-int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal)
+int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal, pid_t but)
 {
-	return cgroups_signal_listed(main_dir(f), key, signal, 0, true);
+	return cgroups_signal_listed(main_dir(f), key, signal, but, true);
 }
 
 bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread))

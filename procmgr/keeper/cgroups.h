@@ -72,8 +72,8 @@ bool cgroups_freeze(const struct cgroups *f, const char *key, bool frozen);
 
 /* Send a signal to each process in the cgroup, except `but`. */
 void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t but);
-/* Send a signal to each process in the cgroup that handles it. Returns their number. */
-int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal);
+/* The same, to those only that handle the signal. Returns their number. */
+int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal, pid_t but);
 
 /* Is there a thread in the cgroup, as a function finds? */
 bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread));

@@ -149,9 +149,9 @@ int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal
 	return s.count;
 }
 
-int descendants_signal_handlers(descendants_root *root, void *arg, uid_t only, int signal)
+int descendants_signal_handlers(descendants_root *root, void *arg, uid_t only, int signal, pid_t but)
 {
-	struct signalled s = {root, arg, signal, 0, 0, true};
+	struct signalled s = {root, arg, signal, 0, but, true};
 	descendants_each(root, arg, only, send_signal, &s);
 	return s.count;
 }

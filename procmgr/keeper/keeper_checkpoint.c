@@ -3,9 +3,11 @@
  * Called by: keeper_task.c (the start), keeper_control.c (requests and timers), keeper.c (after the tasks).
  * Invariants:
  * - Everything about the files of checkpoints is done by rota-checkpoint as the user, in the step's cgroup. Root opens none of them.
- * - Only processes of the step that handle the signal get it, since it would end the others. */
+ * - Only processes of the step that handle the signal get it, since it would end the others. The shell of the script gets it only if
+ *   --checkpoint-signal says so: bash handles all signals for the sake of a trap of EXIT, and ends by them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
+#include "procmgr/keeper/handles.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { EXIT_AGAIN = 85 }; /* the program has saved itself and is to be run again */
@@ -126,6 +129,16 @@ static void take_beside(struct keeper *k, const char *fail)
 		free_start(&start);
 }
 
+/* Signal the program of the step. Returns how many processes were signalled. */
+static int signal_program(const struct keeper *k)
+{
+	const struct order_spec *spec = &k->order->spec;
+	pid_t shell = k->tasks[0].pid;
+	if (!spec->checkpoint_shell)
+		return keeper_sweep_signal_handlers(k, spec->checkpoint_signal, shell);
+	return shell > 0 && handles_signal(shell, spec->checkpoint_signal) && kill(shell, spec->checkpoint_signal) == 0;
+}
+
 void keeper_checkpoint_ask(struct keeper *k, const char *reason)
 {
 	bool saves_itself = k->checkpoint && strncmp(k->order->spec.checkpoint, "script:", 7) != 0;
@@ -133,8 +146,11 @@ void keeper_checkpoint_ask(struct keeper *k, const char *reason)
 		return;
 	if (!saves_itself)
 		take_beside(k, NULL);
-	else if (keeper_sweep_signal_handlers(k, k->order->spec.checkpoint_signal) == 0 && strcmp(reason, "interval") != 0)
-		take_beside(k, "no process of the step handles the signal (--checkpoint-signal), so none can save itself");
+	else if (signal_program(k) == 0 && strcmp(reason, "interval") != 0)
+		take_beside(k, k->order->spec.checkpoint_shell
+				       ? "the shell of the step does not handle the signal (--checkpoint-signal)"
+				       : "no process of the step handles the signal; for the shell of its script, write "
+					 "--checkpoint-signal=B:USR1");
 }
 
 /* Returns when the program is to be asked ahead of the time limit; 0: never, or it was. */

@@ -365,8 +365,8 @@ void keeper_group_remove(struct keeper *k);
 void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal to every process of the step */
 /* Send a signal to every process of the step except `but`. */
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
-/* Send a signal to every process of the step that handles it. Returns their number. */
-int keeper_sweep_signal_handlers(const struct keeper *k, int signal);
+/* The same, to those only that handle the signal. Returns their number. */
+int keeper_sweep_signal_handlers(const struct keeper *k, int signal, pid_t but);
 void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let all of them continue */
 void keeper_sweep_kill(struct keeper *k);
 void keeper_sweep_expect(struct keeper *k); /* call before a process of the user starts */

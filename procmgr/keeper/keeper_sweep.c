@@ -34,10 +34,10 @@ void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but)
 		descendants_signal(is_child, NULL, k->owner.uid, signal, but);
 }
 
-int keeper_sweep_signal_handlers(const struct keeper *k, int signal)
+int keeper_sweep_signal_handlers(const struct keeper *k, int signal, pid_t but)
 {
-	return k->cgroups ? cgroups_signal_handlers(k->cgroups, k->name, signal)
-			  : descendants_signal_handlers(is_child, NULL, k->owner.uid, signal);
+	return k->cgroups ? cgroups_signal_handlers(k->cgroups, k->name, signal, but)
+			  : descendants_signal_handlers(is_child, NULL, k->owner.uid, signal, but);
 }
 
 void keeper_sweep_freeze(struct keeper *k, bool frozen)

@@ -77,7 +77,7 @@ worker() {
 # submit [LINE]...: the job of a worker with checkpoints, which has begun to wait at turn 300.
 submit() {
 	rm -rf go starts result
-	worker --checkpoint=app "$@" >worker.sh
+	worker --checkpoint=app --checkpoint-signal=B:USR1 "$@" >worker.sh
 	job=$(rota submit --parsable worker.sh)
 	eventually waits 1
 }
@@ -233,9 +233,16 @@ sql() {
 }
 
 @test "only processes that handle the signal get it, and files are copied or moved" {
+	# bash has a function for all signals as soon as there is a trap of EXIT, and ends by them.
 	cat >tree.sh <<-'END'
 		#!/bin/bash
 		#ROTA --checkpoint=app --checkpoint-signal=USR2 --output=out.%j
+		trap 'echo end' EXIT
+		./tree
+		exit 3
+	END
+	cat >tree <<-'END'
+		#!/bin/bash
 		sleep 1000 & child=$!
 		trap 'asked=1' USR2
 		echo "$child" >child.pid
@@ -247,8 +254,8 @@ sql() {
 		until [ -e second ]; do sleep 0.05; done
 		rota checkpoint --done 2>nothing
 		kill "$child"
-		exit 3
 	END
+	chmod 755 tree
 	job=$(rota submit --parsable tree.sh)
 	eventually [ -s child.pid ]
 	eventually eval '[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = running ]'
@@ -321,8 +328,8 @@ three_handle() {
 	printf '#!/bin/sh\n[ "$1" -lt 50 ] || [ -e on ] || sleep 0.2\necho "$1"\n' >work
 	chmod 755 work
 	cc -std=gnu17 -Wall -Wextra -Werror sample.c work.c -o sample
-	printf '#!/bin/sh\nexec ./sample\n' >c.sh
-	printf '#!/bin/sh\nexec python3 sample.py\n' >python.sh
+	printf '#!/bin/sh\n./sample\n' >c.sh
+	printf '#!/bin/sh\npython3 sample.py\n' >python.sh
 	cp sample.sh shell.sh
 	for name in c python shell; do
 		jobs+=("$(rota submit --parsable --checkpoint=app --output="out.$name" "$name.sh")")

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -29,6 +30,11 @@ static void test_handles(void **state)
 	assert_false(handles_signal(getpid(), 0));
 	assert_false(handles_signal(getpid(), 65));
 	assert_false(handles_signal(-1, SIGRTMAX));
+	/* Programs that serve a step are not asked. */
+	assert_int_equal(prctl(PR_SET_NAME, "ssh-agent"), 0);
+	assert_false(handles_signal(getpid(), SIGRTMAX));
+	assert_int_equal(prctl(PR_SET_NAME, "ssh-agents"), 0);
+	assert_true(handles_signal(getpid(), SIGRTMAX));
 }
 
 int main(void)

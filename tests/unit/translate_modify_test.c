@@ -26,7 +26,7 @@ static void modify_nothing(void **state)
 					      BASH "#ROTA --nodes=2-4\n",
 					      BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n",
 					      BASH "#ROTA step script\n#ROTA step b\n",
-					      BASH "#ROTA --checkpoint=app --checkpoint-dir=c --checkpoint-signal=USR2 "
+					      BASH "#ROTA --checkpoint=app --checkpoint-dir=c --checkpoint-signal=B:USR2 "
 						   "--checkpoint-interval=5 --checkpoint-before=3 --checkpoint-keep=4 -t 9\n"};
 	struct translate_problems problems;
 	(void)state;

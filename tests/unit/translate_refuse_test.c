@@ -26,6 +26,8 @@ static void refused_lines(void **state)
 		     "add --checkpoint=app"),
 		LINE(BASH "#ROTA --checkpoint=app --checkpoint-keep=0\n", 2, "--checkpoint-keep", "", ""),
 		LINE(BASH "#ROTA --checkpoint=app --checkpoint-signal=KILL\n", 2, "--checkpoint-signal", "", ""),
+		LINE(BASH "#ROTA --checkpoint=app --checkpoint-signal=X:USR1\n", 2, "--checkpoint-signal",
+		     "\"X:USR1\" is not a signal", "write USR1 or B:USR1"),
 		LINE(BASH "#ROTA --run=tasks\n#ROTA --checkpoint=app\n", 3, "--checkpoint",
 		     "the script of the step runs once for each task",
 		     "have one script start the tasks with rota run, and save them together"),

@@ -144,7 +144,7 @@ sealed() {
 }
 during sealed
 """),
-    ("saved", 4, """#ROTA --checkpoint=app --checkpoint-interval=0:01 --checkpoint-dir=@FOLDER@/stage/checkpoints
+    ("saved", 4, """#ROTA --checkpoint=app --checkpoint-signal=B:USR1 --checkpoint-interval=0:01 --checkpoint-dir=@FOLDER@/stage/checkpoints
 saved() {
 	local turn=0 asked=
 	[ -z "$ROTA_RESTART" ] || turn=$(cat "$ROTA_RESTART_DIR/turn") || exit 98
