@@ -40,6 +40,16 @@ comment on function api.job_checkpoint(int, text, jsonb) is
 	'Have running steps save themselves, and end after that (end). Request {jobs, end, reason}, or a selection. Answer {steps: [{label, '
 	'state, action, changed, failed}]}; api.checkpoint_list says what became of it.';
 
+create function internal.checkpoint_own(p_uid int, p_job bigint) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	if not exists (select from job j where j.job_id = p_job and j.uid = p_uid) then
+		raise exception 'the files of job % are not yours', p_job using errcode = 'RT403', hint = 'Only its owner verifies or removes them.';
+	end if;
+end $$;
+comment on function internal.checkpoint_own(int, bigint) is
+	'Refuse (RT403) what opens or removes files of checkpoints of a job, to all but its owner, who has written their paths.';
+
 create function api.checkpoint_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
@@ -51,6 +61,9 @@ declare
 begin
 	if v_named then
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from internal.job_target(p_uid, p_user, p_request, true) t;
+	end if;
+	if internal.request_bool(p_request, 'verify') then
+		perform internal.checkpoint_own(p_uid, t.job_id) from jsonb_to_recordset(v_target) as t (job_id bigint);
 	end if;
 	select coalesce(jsonb_agg(to_jsonb(c) - '{user_name,account}'::text[]
 		|| jsonb_build_object('label', internal.step_label(c.job_id, c.step_id), 'file_list',
@@ -72,8 +85,9 @@ begin
 		and v_rows @? '$[*] ? (@.state == "asked" || @.state == "taking")'));
 end $$;
 comment on function api.checkpoint_list(int, text, jsonb) is
-	'Checkpoints of the caller, or (operators too) of jobs and steps. Request {jobs, generation, all, wait}. Without jobs: those that can be '
-	'used or are under way; all: the others too, the latest 1000. generation: that one, with file_list. Answer {checkpoints: [{...}], done}: '
+	'Checkpoints of the caller, or (operators too) of jobs and steps. Request {jobs, generation, all, wait, verify}. Without jobs: those that can be '
+	'used or are under way; all: the others too, the latest 1000. generation: that one, with file_list. '
+	'verify: the caller opens the files, which only the owner may (RT403). Answer {checkpoints: [{...}], done}: '
 	'the columns of acct.checkpoint; done is false while wait is true and one is under way.';
 
 create function internal.checkpoint_chosen(p_uid int, p_user text, p_request jsonb) returns rota.step
@@ -106,9 +120,7 @@ declare
 	v_generation constant int := internal.request_int(p_request, 'generation');
 	v_gone int[];
 begin
-	if not exists (select from job j where j.job_id = v_step.job_id and j.uid = p_uid) then
-		raise exception 'the files of job % are not yours', v_step.job_id using errcode = 'RT403', hint = 'Only its owner removes them.';
-	end if;
+	perform internal.checkpoint_own(p_uid, v_step.job_id);
 	perform internal.job_lock(array[v_step.job_id]);
 	select s.* into v_step from step s where s.job_id = v_step.job_id and s.step_id = v_step.step_id;
 	if v_step.state <> 'pending' and v_step.ended_at is null and exists (select from checkpoint_start s

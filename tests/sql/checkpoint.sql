@@ -171,6 +171,9 @@ select t.later(), t.start(:'v' || '.a', '{2}'), t.run(:'v' || '.a') \g /dev/null
 select is(t.says(:'v' || '.a', 'begin') -> 'generation', '0', 'from the beginning, as asked for');
 select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L))', 'alice', 'alice', :'v')), 'RT409', 'not while it runs');
 select is(t.refused(format('select api.checkpoint_discard(t.uid(%L), %L, t.request(%L))', 'bob', 'bob', :'v')), 'RT403', 'a stranger discards nothing');
+select is(api.checkpoint_list(0, 'root', t.request(:'v', '{"generation": 1}')) #>> '{checkpoints,0,generation}', '1', 'an operator sees it');
+select is(t.refused(format('select api.checkpoint_list(0, %L, t.request(%L, %L))', 'root', :'v', '{"generation": 1, "verify": true}')), 'RT403', 'and does not open its files');
+select is(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'v', '{"generation": 1, "verify": true}')) #>> '{checkpoints,0,generation}', '1', 'its owner does');
 select is(api.checkpoint_discard(t.uid('alice'), 'alice', t.request(:'v')) -> 'discarded', '[1]', 'its owner does');
 select is(t.lists('alice', t.request(:'v')), format('%s.a 1 discarded', :v), 'as is seen');
 select t.save(:'v' || '.a'), t.fail(:'v' || '.a'), api.job_restart(t.uid('alice'), 'alice', t.request(:'v')), t.later(), t.start(:'v' || '.a', '{2}'), t.run(:'v' || '.a'), t.says(:'v' || '.a', 'begin') \g /dev/null

@@ -42,7 +42,7 @@ const struct verb_option restart_options[] = {
 };
 
 struct checkpoint_line {
-	bool end, wait, all, wide, has_generation;
+	bool end, wait, all, wide, verify, has_generation;
 	long generation;
 	struct change_line change;
 };
@@ -158,6 +158,8 @@ static json_t *checkpoints_ask(const char *job, const struct checkpoint_line *li
 		json_object_set_new(request, "generation", json_integer(line->generation));
 	if (line->all)
 		json_object_set_new(request, "all", json_true());
+	if (line->verify)
+		json_object_set_new(request, "verify", json_true());
 	return call_gate("checkpoints", request);
 }
 
@@ -211,7 +213,7 @@ static int row_verify(const json_t *row, bool quiet)
 }
 
 /* Show, or verify, the checkpoint that the line names, or each that can be used. */
-static int checkpoint_each(const char *job, bool verifies, struct checkpoint_line *line)
+static int checkpoint_each(const char *job, const struct checkpoint_line *line)
 {
 	json_t *listed = checkpoints_ask(job, line), *row;
 	int status = listed ? EXIT_OK : call_status(), count = 0;
@@ -220,13 +222,14 @@ static int checkpoint_each(const char *job, bool verifies, struct checkpoint_lin
 	json_array_foreach (json_object_get(listed, "checkpoints"), i, row) {
 		if (!line->has_generation && !row_is_usable(row))
 			continue;
-		struct checkpoint_line one = {.has_generation = true,
+		struct checkpoint_line one = {.verify = line->verify,
+					      .has_generation = true,
 					      .generation = json_integer_value(json_object_get(row, "generation"))};
 		json_t *answer = checkpoints_ask(format_text(row, "label"), &one);
 		const json_t *whole = json_array_get(json_object_get(answer, "checkpoints"), 0);
 		int code = answer ? EXIT_OK : call_status();
 
-		if (whole && verifies)
+		if (whole && line->verify)
 			code = row_verify(whole, line->change.quiet);
 		else if (whole && line->change.json)
 			call_print_json();
@@ -359,7 +362,8 @@ int verb_checkpoint(const struct verb *verb, int argc, char **argv)
 	}
 	if (!strcmp(word, "show") || !strcmp(word, "verify")) {
 		verb_operands(&scan, 2, 2);
-		return checkpoint_each(job, *word == 'v', &line);
+		line.verify = *word == 'v';
+		return checkpoint_each(job, &line);
 	}
 	if (!strcmp(word, "discard")) {
 		verb_operands(&scan, 2, 2);
