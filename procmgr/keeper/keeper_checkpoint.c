@@ -19,7 +19,9 @@
 #include "procmgr/keeper/handles.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { EXIT_AGAIN = 85 }; /* the program has saved itself and is to be run again */
+/* The program has saved itself and is to be run again. After it, rota-checkpoint hashes all that it has written, and makes two reports for each
+ * of which it may wait CALL_LONG_S: more than is given to a hook. */
+enum { EXIT_AGAIN = 85, END_S = 3600 };
 
 struct keeper_checkpoint {
 	char *program, *asked; /* rota-checkpoint; the file that says for what reason the program was signalled last */
@@ -191,7 +193,7 @@ void keeper_checkpoint_end(struct keeper *k)
 		return;
 	struct task_start start = {0};
 	prepare_start(k, "end", again ? "again" : "well", &start);
-	if (!keeper_hook_unrecorded(k, &start))
+	if (!keeper_hook_unrecorded(k, &start, END_S))
 		log_info("attempt %s: rota-checkpoint failed after its tasks", k->name);
 	free_start(&start);
 }

@@ -197,12 +197,12 @@ int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void 
 	return began && !*h.error && WIFEXITED(h.status) ? WEXITSTATUS(h.status) : -1;
 }
 
-bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start)
+bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start, int limit)
 {
 	struct err e;
 	struct task_start own = *start;
 	struct keeper_hook h = {.report = -1, .output = -1};
-	bool good = run_hook(k, &h, &own, k->job->conf->node_hook_timeout, &e) && h.status == 0;
+	bool good = run_hook(k, &h, &own, limit, &e) && h.status == 0;
 	k->hook = NULL;
 	return good;
 }

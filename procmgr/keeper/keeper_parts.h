@@ -321,8 +321,8 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path);
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path);
 /* Run a program as the user, with its arguments, for `limit` seconds at most; 0: as long as the attempt lasts. */
 bool keeper_hook_program(struct keeper *k, const char *name, char *const *argv, int limit);
-/* Run a program as the user, without a record in the journal. */
-bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start);
+/* Run a program as the user, without a record in the journal; `limit` as above. */
+bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start, int limit);
 /* Call a function in a process of its own: as the user in the step's cgroup, or as root outside. Returns the result of the
  * function, and in `text` its output to descriptor 1. Returns -1 if the function was not called; `text` then has the reason. */
 int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void *argument), const void *argument,

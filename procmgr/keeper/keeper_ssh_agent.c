@@ -82,7 +82,7 @@ static void shell_free(struct shell *s)
 bool keeper_ssh_agent_start(struct keeper *k, const int *keys, int count)
 {
 	struct shell *s = shell_new(k, start_agent, keys, count);
-	bool started = keeper_hook_unrecorded(k, &s->start);
+	bool started = keeper_hook_unrecorded(k, &s->start, k->job->conf->node_hook_timeout);
 	shell_free(s);
 	return started;
 }

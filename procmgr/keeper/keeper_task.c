@@ -212,7 +212,7 @@ void keeper_task_clear(struct keeper *k)
 	struct task_start start = {.path = "/bin/true", .argv = argv, .environment = environment};
 	fill_start(k, &start, &streams, k->order->first_task);
 	if (start.truncate_output || start.truncate_error)
-		k->cleared = keeper_hook_unrecorded(k, &start);
+		k->cleared = keeper_hook_unrecorded(k, &start, k->job->conf->node_hook_timeout);
 	streams_free(&streams);
 }
 
