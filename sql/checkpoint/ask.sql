@@ -85,7 +85,7 @@ comment on function internal.checkpoint_ask(bigint, int, text, text, text, text)
 	'Ask for a checkpoint of the running attempt of a step. p_reason: a reason of rota.checkpoint; p_by, p_why: who asks, and what they say; '
 	'p_then: what follows when it is complete: continue, requeue (the attempt ends and the step is queued again) or end. Answers the '
 	'generation, of a checkpoint that is under way already with the stronger wish of both; null: internal.checkpoint_refusal says why not. '
-	'The row goes on to state complete or failed, each with a notification on rota_schedule and rota_event. The caller has locked the job.';
+	'The row goes on to state complete or failed, each with a notification on rota_event, and on rota_schedule if something follows. The caller has locked the job.';
 
 create function internal.checkpoint_follow(p_done rota.checkpoint, p_ended boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -120,7 +120,9 @@ begin
 		-- An evacuation may wait for a checkpoint that somebody else asked for.
 		perform internal.evacuation_unsaved(p_failed) where p_failed.state in ('asked', 'taking');
 	end if;
-	notify rota_schedule;
+	if p_failed.then_do <> 'continue' then
+		notify rota_schedule;
+	end if;
 	notify rota_event;
 end $$;
 comment on function internal.checkpoint_fail(rota.checkpoint, text) is 'A checkpoint has failed, or its files are not what they were.';

@@ -145,7 +145,9 @@ begin
 	if p_one.state in ('asked', 'taking') then
 		perform internal.checkpoint_follow(p_one, internal.request_bool(p_request, 'ended'));
 	end if;
-	notify rota_schedule;
+	if p_one.then_do <> 'continue' then
+		notify rota_schedule;
+	end if;
 	notify rota_event;
 	return internal.checkpoint_thin(p_step);
 end $$;
@@ -194,7 +196,7 @@ begin
 		raise exception 'a checkpoint has from 1 to 10000 files' using errcode = 'RT422',
 			hint = 'Write many small ones into one file.';
 	elsif exists (select from jsonb_array_elements(p_request -> 'files') f
-		where coalesce(f ->> 'name', '') ~ '(^|/)\.{0,2}(/|$)' or length(f ->> 'name') > 1024
+		where coalesce(f ->> 'name', '') ~ '(^|/)\.{0,2}(/|$)' or octet_length(f ->> 'name') > 1024
 			or coalesce(f ->> 'bytes', '') !~ '^[0-9]{1,18}$' or coalesce(f ->> 'sha256', '') !~ '^[0-9a-f]{64}$') then
 		raise exception 'a file of a checkpoint has a name below its folder, bytes and sha256' using errcode = 'RT422';
 	elsif coalesce(p_request ->> 'path', '') !~ '^/' or not internal.is_line(p_request ->> 'path') then

@@ -58,7 +58,7 @@ begin
 				else x.result end as event
 		from known k
 		cross join lateral (select o.result,
-			internal.checkpoint_goes_on(k.checkpoint, o.result, k.cause, k.exit_code, k.saved) as goes_on
+			k.checkpoint is not null and internal.checkpoint_goes_on(k.checkpoint, o.result, k.cause, k.exit_code, k.saved) as goes_on
 			from (select coalesce(k.outcome, 'complete') as result) o) x
 	), written as (
 		update attempt t
