@@ -27,6 +27,7 @@ struct keeper_checkpoint {
 	char *program, *asked; /* rota-checkpoint; the file that says for what reason the program was signalled last */
 	int64_t next_at;       /* when the next one is due by --checkpoint-interval; 0: never */
 	int64_t limit_at;      /* the time limit ahead of which the program was asked */
+	const char *reason;    /* what that file says; NULL: there is none */
 };
 
 bool keeper_checkpoint_open(struct keeper *k, struct err *e)
@@ -85,6 +86,7 @@ void keeper_checkpoint_begin(struct keeper *k)
 static bool write_reason(const struct keeper *k, const char *reason)
 {
 	int fd = open(k->checkpoint->asked, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	k->checkpoint->reason = reason;
 	bool written = fd >= 0 && write(fd, reason, strlen(reason)) == (ssize_t)strlen(reason);
 	if (!written)
 		log_warning("could not write \"%s\": %m", k->checkpoint->asked);
@@ -162,6 +164,13 @@ static int64_t before_limit(const struct keeper *k, int64_t limit_at)
 	if (before == 0 || limit_at == 0 || limit_at == k->checkpoint->limit_at)
 		return 0;
 	return at > 0 ? at : 1;
+}
+
+void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at)
+{
+	struct keeper_checkpoint *c = k->checkpoint;
+	if (c && c->reason && strcmp(c->reason, "time_limit") == 0 && limit_at != c->limit_at)
+		write_reason(k, "asked"); /* or a later checkpoint would have the step queued again */
 }
 
 void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at)

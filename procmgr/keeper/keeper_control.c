@@ -43,6 +43,7 @@ static void set_limit(struct keeper *k, int64_t limit_s)
 	k->timers->limit_s = limit_s;
 	k->timers->limit_at = runs ? k->tasks[0].started_at + limit_s * 1000000 + k->timers->paused : 0;
 	set_warning(k);
+	keeper_checkpoint_limit(k, k->timers->limit_at);
 }
 
 void keeper_control_open(struct keeper *k)

@@ -348,6 +348,8 @@ char **keeper_checkpoint_argv(const struct keeper *k, const char *path, char *co
 void keeper_checkpoint_begin(struct keeper *k); /* call when the tasks have started */
 /* Have the program save itself. `reason`: asked, interval or time_limit. */
 void keeper_checkpoint_ask(struct keeper *k, const char *reason);
+/* The time limit has changed: a request ahead of the old one is none any more. */
+void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at);
 void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at);
 int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at); /* returns when to call it again; 0 means never */
 /* After the tasks have ended: keep what the program has saved if it is to run again, remove everything if it has ended well. */
