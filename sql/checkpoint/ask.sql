@@ -108,6 +108,12 @@ end $$;
 comment on function internal.checkpoint_follow(rota.checkpoint, boolean) is
 	'Do to a step what is to follow its complete checkpoint. p_ended: its program has ended already.';
 
+create function internal.checkpoint_forget(p_job bigint, p_step int, p_generations int[]) returns void
+language sql set search_path = rota, pg_temp as $$
+	delete from checkpoint_file f where f.job_id = p_job and f.step_id = p_step and f.generation = any (p_generations);
+$$;
+comment on function internal.checkpoint_forget(bigint, int, int[]) is 'Delete the files of checkpoints that can be used no more.';
+
 create function internal.checkpoint_fail(p_failed rota.checkpoint, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
@@ -119,6 +125,9 @@ begin
 		perform internal.preempt_unsaved(p_failed) where p_failed.reason = 'preempt';
 		-- An evacuation may wait for a checkpoint that somebody else asked for.
 		perform internal.evacuation_unsaved(p_failed) where p_failed.state in ('asked', 'taking');
+	end if;
+	if p_failed.complete_at is not null then
+		perform internal.checkpoint_forget(p_failed.job_id, p_failed.step_id, array[p_failed.generation]);
 	end if;
 	if p_failed.then_do <> 'continue' then
 		notify rota_schedule;

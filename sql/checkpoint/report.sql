@@ -13,6 +13,21 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function internal.checkpoint_usable(bigint, int) is 'The checkpoints of a step that an attempt can start from.';
 
+create function internal.checkpoint_eligible(p_job bigint, p_step int) returns setof rota.checkpoint
+language sql stable set search_path = rota, pg_temp as $$
+	select u.*
+	from internal.checkpoint_usable(p_job, p_step) u
+	left join (
+		select s.attempt, s.generation from checkpoint_start s
+		where s.job_id = p_job and s.step_id = p_step and s.wanted_by is not null
+		order by s.attempt desc
+		limit 1) w on true
+	where w.attempt is null or u.attempt >= w.attempt or u.generation <= w.generation;
+$$;
+comment on function internal.checkpoint_eligible(bigint, int) is
+	'The checkpoints of a step that an attempt may start from by itself. Those above the generation that a user chose last are left out, as far '
+	'as they are older than that choice: the user wanted to go on from before them.';
+
 create function internal.checkpoint_json(p_one rota.checkpoint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -27,13 +42,11 @@ comment on function internal.checkpoint_json(rota.checkpoint) is 'A checkpoint w
 create function internal.checkpoint_begin(p_step rota.step, p_below int) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_wanted constant checkpoint_start := (select s from checkpoint_start s
-		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt);
 	v_from checkpoint;
 begin
 	select c.* into v_from
-	from internal.checkpoint_usable(p_step.job_id, p_step.step_id) c
-	where c.generation < p_below and (v_wanted.generation is null or c.generation <= v_wanted.generation)
+	from internal.checkpoint_eligible(p_step.job_id, p_step.step_id) c
+	where c.generation < p_below
 	order by c.generation desc
 	limit 1;
 	update checkpoint c set state = 'restoring', restoring_at = clock_timestamp()
@@ -112,10 +125,12 @@ begin
 		update checkpoint c set state = 'discarded', discarded_at = clock_timestamp()
 		where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.generation in (
 			select u.generation from internal.checkpoint_usable(p_step.job_id, p_step.step_id) u
-			order by u.generation desc offset v_keep)
+			order by u.generation in (select e.generation from internal.checkpoint_eligible(p_step.job_id, p_step.step_id) e) desc,
+				u.generation desc offset v_keep)
 		returning c.generation
 	)
 	select coalesce(array_agg(t.generation order by t.generation), '{}') into v_gone from thinned t;
+	perform internal.checkpoint_forget(p_step.job_id, p_step.step_id, v_gone) where v_gone <> '{}';
 	return jsonb_build_object('discard', v_gone);
 end $$;
 comment on function internal.checkpoint_thin(rota.step) is
@@ -159,6 +174,7 @@ language plpgsql set search_path = rota, pg_temp as $$
 begin
 	update checkpoint c set state = 'discarded', discarded_at = clock_timestamp()
 	where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.state in ('complete', 'restoring', 'restored');
+	delete from checkpoint_file f where f.job_id = p_step.job_id and f.step_id = p_step.step_id;
 	return '{}';
 end $$;
 comment on function internal.checkpoint_over(rota.step) is 'The program of a step has ended well, and the files of its checkpoints are removed.';

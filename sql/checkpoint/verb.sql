@@ -65,13 +65,13 @@ begin
 	if internal.request_bool(p_request, 'verify') then
 		perform internal.checkpoint_own(p_uid, t.job_id) from jsonb_to_recordset(v_target) as t (job_id bigint);
 	end if;
-	select coalesce(jsonb_agg(to_jsonb(c) - '{user_name,account}'::text[]
+	select coalesce(jsonb_agg(to_jsonb(c) - '{user_name,account,found}'::text[]
 		|| jsonb_build_object('label', internal.step_label(c.job_id, c.step_id), 'file_list',
-			case when v_generation is not null then internal.checkpoint_json(x) -> 'files' end)
+			case when v_generation is not null and c.found = 1 then internal.checkpoint_json(x) -> 'files' end)
 		order by c.job_id, c.step_id, c.generation), '[]')
 	into v_rows
 	from (
-		select n.* from internal.checkpoint_now n
+		select n.*, count(*) over () as found from internal.checkpoint_now n
 		join job j on j.job_id = n.job_id
 		where (v_generation is null or n.generation = v_generation)
 			and case when v_named then exists (select from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int)
@@ -86,7 +86,7 @@ begin
 end $$;
 comment on function api.checkpoint_list(int, text, jsonb) is
 	'Checkpoints of the caller, or (operators too) of jobs and steps. Request {jobs, generation, all, wait, verify}. Without jobs: those that can be '
-	'used or are under way; all: the others too, the latest 1000. generation: that one, with file_list. '
+	'used or are under way; all: the others too, the latest 1000. generation: that one, with file_list if it is that of one step. '
 	'verify: the caller opens the files, which only the owner may (RT403). Answer {checkpoints: [{...}], done}: '
 	'the columns of acct.checkpoint; done is false while wait is true and one is under way.';
 
@@ -135,6 +135,7 @@ begin
 		returning c.generation
 	)
 	select coalesce(array_agg(g.generation order by g.generation), '{}') into v_gone from gone g;
+	perform internal.checkpoint_forget(v_step.job_id, v_step.step_id, v_gone);
 	return jsonb_build_object('label', internal.step_label(v_step.job_id, v_step.step_id), 'discarded', v_gone);
 end $$;
 comment on function api.checkpoint_discard(int, text, jsonb) is
@@ -185,7 +186,7 @@ begin
 	notify rota_schedule;
 	notify rota_event;
 	return jsonb_build_object('label', internal.step_label(v_step.job_id, v_step.step_id), 'action', v_action, 'generation', coalesce(v_generation,
-		(select max(c.generation) from internal.checkpoint_usable(v_step.job_id, v_step.step_id) c), 0));
+		(select max(c.generation) from internal.checkpoint_eligible(v_step.job_id, v_step.step_id) c), 0));
 end $$;
 comment on function api.job_restart(int, text, jsonb) is
 	'Have a step that ended or waits start from a checkpoint. A job that has ended is queued again with its failed steps. Request {jobs: one step, '

@@ -79,7 +79,7 @@ begin
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.new_count)
 	)
 	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code,
-		j.signal, j.message, case when j.event = 'requeue' and (j.goes_on or j.result not in ('fail', 'oom')) then j.saved
+		j.signal, j.message, case when j.event = 'requeue' and (j.goes_on or j.result not in ('fail', 'oom')) then j.saved and j.result <> 'node_fail'
 		end)::internal.attempt_end),
 		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide),
 		bool_or(j.checkpoint is not null)
@@ -119,7 +119,7 @@ comment on function internal.attempt_close(internal.attempt_fact[], text) is
 	'again.';
 
 -- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run
--- at all. What has saved itself has done a part of its work, so it is not counted.
+-- at all. What has saved itself has done a part of its work, so it is not counted, unless its node failed: it may be what makes nodes fail.
 create function internal.attempt_again(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin

@@ -65,11 +65,15 @@ select is(t.save(:'j' || '.a') || t.save(:'j' || '.a'), '{"discard": [1]}', 'the
 select is(t.rows(:j), '1 discarded preempt requeue, 2 complete program continue, 3 complete program continue', 'as its row says');
 -- The process dies on its node.
 select t.finish(:'j' || '.a', '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}'), t.later(), t.begun(:'j' || '.a') \g /dev/null
+select is((t.step(:'j' || '.a')).requeues, 1, 'the loss of a node is counted, even after a checkpoint');
+select is((select string_agg(f.generation::text, ' ' order by f.generation) from rota.checkpoint_file f where f.job_id = :j), '2 3', 'a checkpoint that is discarded has no files');
 select is(t.says(:'j' || '.a', 'begin') -> 'generation', '3', 'from the latest again');
 select is(t.says(:'j' || '.a', 'refused', '{"generation": 3, "message": "state: SHA-256 differs"}') -> 'generation', '2', 'that is damaged: from the one before');
 select is(t.says(:'j' || '.a', 'refused', '{"generation": 2}') -> 'generation', '0', 'that too: from the beginning');
 select is((select string_agg(concat_ws(' ', generation, state, message), ', ' order by generation) from rota.checkpoint where job_id = :j and generation > 1),
 	'2 failed its program says no more, 3 failed state: SHA-256 differs', 'with the reason');
+select is((select count(*) from rota.checkpoint_file f where f.job_id = :j), 0::bigint, 'and without their files');
+update rota.step set requeues = 0 where job_id = :j;
 
 -- Strangers and zombies
 select is(t.refused(format('select t.says(%L, %L, %L, %L)', :'j' || '.a', 'begin', '{}', 'bob')), 'RT404', 'a stranger learns nothing');
@@ -180,13 +184,34 @@ select t.save(:'v' || '.a'), t.fail(:'v' || '.a'), api.job_restart(t.uid('alice'
 select is(t.refused(format('select api.checkpoint_discard(t.uid(%L), %L, t.request(%L))', 'alice', 'alice', :'v')), 'RT409', 'not what a running attempt reads');
 select is((select count(*) from acct.checkpoint where job_id = :v and elapsed_s >= 0 and saved_s is not null), 2::bigint, 'the accounting has them');
 
+-- A chosen generation counts until there is a later checkpoint.
+select t.job_with('alice') as c \gset
+create function t.lose(p_label text) returns void language sql as $$
+	select t.finish(p_label, '{"exit": 0, "signal": 15, "cause": "preempted", "outcome": "cancel"}') $$;
+create function t.from(p_label text) returns jsonb language sql as $$ select t.says(p_label, 'begin') -> 'generation' $$;
+select t.start(:'c' || '.a', '{2}'), t.run(:'c' || '.a'), t.save(:'c' || '.a'), t.save(:'c' || '.a'), t.fail(:'c' || '.a'),
+	api.job_restart(t.uid('alice'), 'alice', t.request(:'c', '{"generation": 1}')), t.later(), t.start(:'c' || '.a', '{2}'), t.run(:'c' || '.a') \g /dev/null
+select is(t.from(:'c' || '.a'), '1', 'from the chosen one');
+update rota.step set end_wanted = 'requeue' where job_id = :c;
+select t.lose(:'c' || '.a'), t.later(), t.start(:'c' || '.a', '{2}'), t.run(:'c' || '.a') \g /dev/null
+select is(t.from(:'c' || '.a'), '1', 'the attempt after it too, as nothing was saved since');
+select is(t.save(:'c' || '.a'), '{"discard": [2]}', 'what was passed over goes first');
+update rota.step set end_wanted = 'requeue' where job_id = :c;
+select t.lose(:'c' || '.a'), t.later(), t.start(:'c' || '.a', '{2}'), t.run(:'c' || '.a') \g /dev/null
+select is(t.from(:'c' || '.a'), '3', 'what was saved since is the latest');
+select t.fail(:'c' || '.a') \g /dev/null
+
 -- Elements of arrays
 select t.job_with('alice', '{"driver": "app", "keep": 2}', '{"array": {"indices": [[0,3,1]], "size": 4}}') as r \gset
 select t.start(:'r' || '.a', '{3}', '{"position": 0}'), t.start(:'r' || '.a', '{4}', '{"position": 1}'), t.run(:'r' || '.a[0]'), t.run(:'r' || '.a[1]') \g /dev/null
 select is(t.asked('alice', :'r' || '.a[1]'), format('%s.a[1] checkpoint 1 is asked for false', :r), 'one element');
 select t.save(:'r' || '.a[1]') \g /dev/null
 select is(t.lists('alice', t.request(:'r')), format('%s.a[1] 1 complete', :r), 'has a checkpoint of its own');
-select is(t.asked('alice', :'r'), format('%s.a not changed: it is not running (running) false, %1$s.a[0] checkpoint 1 is asked for false, %1$s.a[1] checkpoint 2 is asked for false', :r), 'all that run');
+select t.save(:'r' || '.a[0]') \g /dev/null
+select is((select string_agg((x ->> 'label') || ' ' || jsonb_typeof(x -> 'file_list'), ', ' order by x ->> 'label') from jsonb_array_elements(
+	api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'r', '{"generation": 1}')) -> 'checkpoints') x), format('%s.a[0] null, %1$s.a[1] null', :r), 'the files of one only');
+select is(jsonb_typeof(api.checkpoint_list(t.uid('alice'), 'alice', t.request(:'r' || '.a[1]', '{"generation": 1}')) #> '{checkpoints,0,file_list}'), 'array', 'that is named');
+select is(t.asked('alice', :'r'), format('%s.a not changed: it is not running (running) false, %1$s.a[0] checkpoint 2 is asked for false, %1$s.a[1] checkpoint 2 is asked for false', :r), 'all that run');
 select is(t.refused(format('select api.job_restart(t.uid(%L), %L, t.request(%L, %L))', 'alice', 'alice', :'r' || '.a', '{"generation": 1}')), 'RT422', 'a generation is that of one element');
 
 select is((select count(*) from t.wrong()), 0::bigint, 'everything adds up');
