@@ -350,11 +350,6 @@ violation (what, who, detail) as (
 		where x.job_id = c.job_id and x.step_id = c.step_id and x.generation = c.generation) f
 	where c.state in ('complete', 'restoring', 'restored') and (f.files, f.bytes) is distinct from (c.files, c.bytes)
 	union all
-	select 'files of a checkpoint that cannot be used', internal.step_label(f.job_id, f.step_id), format('generation %s: %s', f.generation, f.name)
-	from checkpoint_file f
-	where not exists (select from checkpoint c where c.job_id = f.job_id and c.step_id = f.step_id and c.generation = f.generation
-		and c.state in ('complete', 'restoring', 'restored'))
-	union all
 	select 'start from a checkpoint that was not complete', internal.step_label(s.job_id, s.step_id), format('attempt %s from %s', s.attempt, s.generation)
 	from checkpoint_start s
 	where s.started_at is not null and s.generation > 0 and not exists (select from checkpoint c
