@@ -21,7 +21,8 @@ enum { COLUMN_JOB, COLUMN_STEP, COLUMN_ATTEMPT, COLUMN_NODE, COLUMN_NAME, COLUMN
 static void box_put(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
-	credd_answered(arg, CREDD_BOX, result && true, result, e);
+	/* If nothing was stored, the same boxes would be answered at once. */
+	credd_answered(arg, CREDD_BOX, result && strcmp(db_text(result, 0, "credential_box_put"), "0") != 0, result, e);
 }
 
 /* Find out how much of a held secret the step gets. Of a token that can be renewed that is the first line: the token itself. */

@@ -191,6 +191,15 @@ comment on function internal.credential_submit(bigint, int, jsonb) is
 create function internal.credential_place(p_decided internal.start_decision[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
+	-- The next version is stored before these uses are made, or sees them.
+	perform from credential c
+	where c.removed_at is null and (c.uid, c.name) in (
+		select x.uid, x.name
+		from unnest(p_decided) v
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id
+		join step_credential x on x.job_id = s.job_id and x.step_id = s.request_id)
+	order by c.credential_id
+	for share;
 	with needed as materialized (
 		select v.job_id, v.step_id, v.attempt, x.uid, x.name, x.kind, x.grantee,
 			x.name || coalesce('@' || x.owner, '') as delivered

@@ -118,20 +118,21 @@ comment on function api.credential_box_take(int) is
 	'there are. delivered: its name on the node; grant_signature: by which job_uid may use it where that is not uid.';
 
 create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
-	p_boxes bytea[]) returns void
+	p_boxes bytea[]) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_node int;
+	v_count int := 0;
 begin
 	perform internal.credential_use_lock(p_jobs);
 	for v_node in
 		with put as (
 			update credential_use u
-			set boxed = v.version, box = v.box
+			set boxed = v.version, box = v.box, wanted = greatest(u.wanted, v.version)
 			from unnest(p_jobs, p_steps, p_attempts, p_nodes, p_names, p_versions, p_boxes)
 				as v (job_id, step_id, attempt, node_id, name, version, box)
 			where u.job_id = v.job_id and u.step_id = v.step_id and u.attempt = v.attempt and u.node_id = v.node_id and u.name = v.name
-				and u.gone_at is null and u.removed_at is null and v.version > u.boxed and v.version <= u.wanted
+				and u.gone_at is null and u.removed_at is null and v.version > u.boxed
 			returning u.job_id, u.step_id, u.attempt, u.node_id, u.name
 		), ready as (
 			delete from hook_pending h
@@ -145,10 +146,12 @@ begin
 		select distinct coalesce(l.notify_node_id, p.node_id) from put p left join node_lease l on l.node_id = p.node_id
 	loop
 		perform pg_notify('rota_node_' || v_node, '');
+		v_count := v_count + 1;
 	end loop;
+	return v_count;
 end $$;
 comment on function api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]) is
-	'Store boxes and notify their nodes. The orders of an attempt whose boxes are all there may leave.';
+	'Store boxes and notify their nodes; answers how many notifications that took, 0: nothing was stored. The orders of an attempt whose boxes are all there may leave.';
 
 create function api.credential_broken(p_id bigint, p_version int, p_reason text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$

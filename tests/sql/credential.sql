@@ -61,8 +61,11 @@ select is(t.orders(1), null, 'no order leaves');
 select is(t.boxes(), null, 'no node has a key');
 select api.credential_nodes('{n1,n2,n3}') \g /dev/null
 select is(t.boxes(), format('%s.0.1 n1 archive 3, %s.0.1 n2 archive 3', :j, :j), 'a box for each node');
-select t.seal() \g /dev/null
+update rota.credential_use set wanted = wanted - 1 where job_id = :j;
+select is(t.boxes(), format('%s.0.1 n1 archive 3, %s.0.1 n2 archive 3', :j, :j), 'a start that met a renewal gets the present version');
+select isnt(t.seal(), 0, 'boxes are stored');
 select is(t.boxes(), null, 'they are sealed');
+select is(api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{3}', array['x'::bytea]), 0, 'once');
 select is(t.orders(1), format('launch %s.0', :j), 'the orders leave');
 select is((select string_agg(concat_ws(' ', x ->> 'node_id', x ->> 'step_id', x ->> 'name', x ->> 'kind', x ->> 'version', x ->> 'box'), ', ') from api.node_orders('{1}', '{}', 9) o
 	cross join lateral jsonb_array_elements(o.args -> 'boxes') x), '1 0 archive file 3 \x424f58', 'with the box of their node');
