@@ -67,13 +67,27 @@ static void dispatch_to_verb(struct gate_call *c)
 	}
 }
 
+/* Does a request submit a job, or change credentials, which jobs have from then on? */
+static bool dispatch_submits(const struct gate_call *c)
+{
+	static const char *const changes[] = {"add", "default", "refresh", "remove"};
+	const char *action = json_string_value(json_object_get(c->request, "action"));
+
+	if (c->route->flags & (GATE_SUBMIT | GATE_GRANT))
+		return true;
+	for (size_t i = 0; c->route->function == API_credential && action && i < sizeof changes / sizeof *changes; i++)
+		if (strcmp(action, changes[i]) == 0)
+			return true;
+	return false;
+}
+
 static struct gate_admission dispatch_admission(const struct gate_call *c)
 {
 	return (struct gate_admission){.uid = c->credential->uid,
 				       .user = c->credential->user,
 				       .address = c->quota->name,
-				       .submits = c->route->flags & GATE_SUBMIT &&
-						  strcmp(c->server->conf->gate_node_submit, "off") == 0};
+				       .submits = strcmp(c->server->conf->gate_node_submit, "off") == 0 &&
+						  dispatch_submits(c)};
 }
 
 /* The database has answered whether the client's user is served at the client's address. */

@@ -27,8 +27,8 @@ begin
 	if v_nodes = '{}' then
 		return true;
 	elsif p_submits then
-		raise exception 'jobs are not submitted from nodes' using errcode = 'RT403',
-			hint = 'Submit from another machine; an administrator may change gate.node_submit.';
+		raise exception 'jobs are not submitted from nodes, nor credentials changed' using errcode = 'RT403',
+			hint = 'Use another machine; an administrator may change gate.node_submit.';
 	elsif not exists (
 		select from allocation a join job j on j.job_id = a.job_id
 		where a.node_id = any (v_nodes) and a.ended_at is null and a.attempt > 0 and j.uid = p_uid
@@ -39,5 +39,5 @@ begin
 	return true;
 end $$;
 comment on function api.remote_admit(int, text, text, boolean) is
-	'Admit a user''s request by HTTPS from an IP address: of a node, only those who have a step there, and nobody who submits where '
+	'Admit a user''s request by HTTPS from an IP address: of a node, only those who have a step there, and nobody who submits or changes credentials where '
 	'that is off (p_submits). True, or RT403.';

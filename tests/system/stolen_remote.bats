@@ -173,6 +173,11 @@ second() {
 	second "s/^node_submit *=.*/node_submit = off/"
 	sed -i "s,^url *=.*,url = https://localhost:$port," "$TLS/remote.conf"
 	refused "jobs are not submitted from nodes" remote "$EVE" rota submit --parsable "$ROTA_TEST_DIR/job.sh"
+	# Nor changes of credentials: root of the node would grant itself those of whoever has a step there.
+	for change in "grant x --to $ADA" "grant x --revoke" "default none" "refresh x" "remove x"; do
+		refused "nor credentials changed" remote "$EVE" rota cred $change
+	done
+	refused 'you have no credential "x"' remote "$EVE" rota cred show x
 	[[ $(remote "$EVE" rota queue) == *"$job"* ]]
 	kill "$pid"
 	wait "$pid" || true
