@@ -68,8 +68,8 @@ struct credd_work {
 	struct credd_work *next;
 	struct credd *credd;
 	struct child *child; /* NULL: it has ended, and the database gets its result */
-	bool is_upload;	     /* else a renewal or a test */
-	int64_t id;	     /* of the upload, the credential or the test */
+	enum { WORK_UPLOAD, WORK_RENEWAL, WORK_TEST } what;
+	int64_t id; /* of the upload, the credential or the test */
 	int64_t uid;
 	char *name, *kind, *user, *origin;
 	int version; /* that the secret gets */
@@ -83,9 +83,16 @@ int credd_work_free_slots(const struct credd *c);
 /* Is an upload of this number under way? Renewals need no such question: the database does not answer them twice. */
 bool credd_work_has_upload(const struct credd *c, int64_t id);
 
+/* How many tests are under way? */
+int credd_work_count_tests(const struct credd *c);
+
 /* Make one of a row; it takes over `secret`. */
-struct credd_work *credd_work_new(struct credd *c, int64_t id, const struct credd_row *r, unsigned char *secret, size_t size);
+struct credd_work *credd_work_new(struct credd *c, int what, int64_t id, const struct credd_row *r, unsigned char *secret,
+				  size_t size);
 void credd_work_end(struct credd_work *w);
+
+/* End it, once the database has answered. Its slot is free then, so whatever waits for one is due; after a failure, at the next beat. */
+void credd_work_answered(struct credd_work *w, const PGresult *result);
 
 /* Start rota-credential for it: `action` is inspect, renew or test. */
 void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done);
@@ -97,7 +104,8 @@ bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size
 /* credd_nodes.c: read the public key of a node. */
 bool credd_nodes_key(const struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e);
 
-/* credd_grant.c: has the owner of a row's credential granted it to this user? */
+/* credd_grant.c: has the owner of a row's credential granted it to this user? e->code is CREDD_FORGED if the signature is wrong. */
+#define CREDD_FORGED "forge"
 bool credd_grant_check(const struct credd *c, const PGresult *result, int row, const struct credd_row *r, int64_t uid,
 		       struct err *e);
 

@@ -21,8 +21,7 @@ static void renew_answered(struct db *db, PGresult *result, const struct err *e,
 	(void)db;
 	if (!result)
 		log_error("could not store a renewed credential; trying again: %s %s", e->code, e->message);
-	credd_work_end(w);
-	c->due[CREDD_RENEW] = c->due[CREDD_RENEW] || result;
+	credd_work_answered(w, result);
 	credd_poll(c);
 }
 
@@ -80,7 +79,7 @@ static void renew_begin(struct credd *c, const PGresult *result, int row)
 	unsigned char *plain = NULL;
 	size_t size = 0;
 	bool good = credd_row_unseal(c, result, row, &plain, &size, &e);
-	struct credd_work *w = credd_work_new(c, id, &r, plain, size);
+	struct credd_work *w = credd_work_new(c, WORK_RENEWAL, id, &r, plain, size);
 	w->version = r.version + 1;
 	if (good)
 		credd_work_start(w, "renew", credd_row_said(result, row), renew_done);

@@ -3,6 +3,7 @@
  * Called by: credd.c.
  * Invariants:
  * - Nothing of the secret leaves this host, except to the server that made it. What a server answers is not stored.
+ * - Tests have a quarter of the slots, so that they keep nothing from being renewed.
  * - The database answers no test to two rota-credd at a time (api.credential_test_take). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,7 @@ static void test_answered(struct db *db, PGresult *result, const struct err *e, 
 	(void)db;
 	if (!result)
 		log_error("could not report a test of a credential to the database; trying again: %s %s", e->code, e->message);
-	credd_work_end(w);
-	c->due[CREDD_TEST] = c->due[CREDD_TEST] || result;
+	credd_work_answered(w, result);
 	credd_poll(c);
 }
 
@@ -46,7 +46,7 @@ static void test_begin(struct credd *c, const PGresult *result, int row)
 	unsigned char *plain = NULL;
 	size_t size = 0;
 	bool good = credd_row_unseal(c, result, row, &plain, &size, &e);
-	struct credd_work *w = credd_work_new(c, strtoll(db_text(result, row, "test_id"), NULL, 10), &r, plain, size);
+	struct credd_work *w = credd_work_new(c, WORK_TEST, strtoll(db_text(result, row, "test_id"), NULL, 10), &r, plain, size);
 	if (good)
 		credd_work_start(w, "test", credd_row_said(result, row), test_done);
 	else
@@ -62,13 +62,21 @@ static void test_taken(struct db *db, PGresult *result, const struct err *e, voi
 	credd_answered(c, CREDD_TEST, false, result, e);
 }
 
+/* Returns how many tests may start. Most slots are left to uploads and renewals. */
+static int test_free_slots(const struct credd *c)
+{
+	int share = c->conf->credentials_calls / 4, slots = (share > 0 ? share : 1) - credd_work_count_tests(c);
+	return slots < credd_work_free_slots(c) ? slots : credd_work_free_slots(c);
+}
+
 void credd_test_ask(struct credd *c)
 {
 	char most[16], hold[16];
-	if (credd_work_free_slots(c) <= 0)
-		return; /* the next beat asks again */
+	int slots = test_free_slots(c);
+	if (slots <= 0)
+		return; /* the end of a work asks again */
 	c->asking[CREDD_TEST] = true;
-	snprintf(most, sizeof most, "%d", credd_work_free_slots(c));
+	snprintf(most, sizeof most, "%d", slots);
 	snprintf(hold, sizeof hold, "%d", c->conf->credentials_timeout + TEST_MARGIN);
 	db_call(c->db, API_credential_test_take, (struct db_param[]){{most, -1}, {hold, -1}}, 2, test_taken, c);
 }

@@ -23,8 +23,7 @@ static void upload_answered(struct db *db, PGresult *result, const struct err *e
 	(void)db;
 	if (!result)
 		log_error("could not report an uploaded credential to the database; trying again: %s %s", e->code, e->message);
-	credd_work_end(w);
-	c->due[CREDD_UPLOAD] = c->due[CREDD_UPLOAD] || result;
+	credd_work_answered(w, result);
 	credd_poll(c);
 }
 
@@ -92,8 +91,7 @@ static void upload_begin(struct credd *c, const PGresult *result, int row)
 	unsigned char *box = credd_bytes(result, row, "box", &box_size), *plain = NULL;
 	char *context = credential_upload_context(c->conf->instance_name, (uid_t)r.uid, r.name, r.kind);
 	bool good = box_open(keyring_box(c->ring), NULL, context, box, box_size, &plain, &size, &e);
-	struct credd_work *w = credd_work_new(c, id, &r, plain, size);
-	w->is_upload = true;
+	struct credd_work *w = credd_work_new(c, WORK_UPLOAD, id, &r, plain, size);
 	if (good)
 		credd_work_start(w, strcmp(r.kind, "command") == 0 ? "renew" : "inspect", credd_row_said(result, row),
 				 upload_inspected);

@@ -1,6 +1,6 @@
 /* credd_work.c - uploads and renewals under way: their secrets, and the programs that work on them.
  *
- * Called by: credd_upload.c, credd_renew.c.
+ * Called by: credd_upload.c, credd_renew.c, credd_test.c.
  * Invariants:
  * - A secret is in one place of this process, and wiped when its work ends.
  * - Of one upload or credential, one work is under way at a time. */
@@ -20,16 +20,26 @@ int credd_work_free_slots(const struct credd *c)
 bool credd_work_has_upload(const struct credd *c, int64_t id)
 {
 	for (const struct credd_work *w = c->works; w; w = w->next)
-		if (w->is_upload && w->id == id)
+		if (w->what == WORK_UPLOAD && w->id == id)
 			return true;
 	return false;
 }
 
-struct credd_work *credd_work_new(struct credd *c, int64_t id, const struct credd_row *r, unsigned char *secret, size_t size)
+int credd_work_count_tests(const struct credd *c)
+{
+	int count = 0;
+	for (const struct credd_work *w = c->works; w; w = w->next)
+		count += w->what == WORK_TEST;
+	return count;
+}
+
+struct credd_work *credd_work_new(struct credd *c, int what, int64_t id, const struct credd_row *r, unsigned char *secret,
+				  size_t size)
 {
 	struct credd_work *w = xcalloc(1, sizeof *w);
 	*w = (struct credd_work){.next = c->works,
 				 .credd = c,
+				 .what = what,
 				 .id = id,
 				 .uid = r->uid,
 				 .name = xstrdup(r->name),
@@ -60,6 +70,14 @@ void credd_work_end(struct credd_work *w)
 	free(w->user);
 	free(w->origin);
 	free(w);
+}
+
+void credd_work_answered(struct credd_work *w, const PGresult *result)
+{
+	struct credd *c = w->credd;
+	credd_work_end(w);
+	if (result)
+		c->due[CREDD_UPLOAD] = c->due[CREDD_RENEW] = c->due[CREDD_TEST] = true;
 }
 
 /* Add the argument --NAME=VALUE, if there is a value. */

@@ -3,7 +3,7 @@
  * Called by: kind.c.
  * Invariants:
  * - A cache is read from a file in memory and written into memory, so no ticket is on disk.
- * - A ticket of a realm that krb5.conf does not name is not renewable: its owner would choose by DNS to whom this host talks. */
+ * - A ticket of a realm that krb5.conf does not name is neither renewed nor tested: its owner would choose by DNS to whom this host talks. */
 #include "credmgr/kind/kind_krb5.h"
 
 #include <krb5/krb5.h>
@@ -195,6 +195,11 @@ static bool krb5_renewal_fail(krb5_context context, krb5_error_code code, struct
 	return krb5_fail(context, code, unreachable ? "no KDC answers" : "the KDC said", e);
 }
 
+static bool krb5_realm_refuse(const char *subject, struct err *e)
+{
+	return err_set(e, "the realm of %s is not one of krb5.conf on the host of rota-credd", subject);
+}
+
 static bool held_renew(const struct krb5_held *held, const struct kind_options *options, struct kind_secret *renewed,
 		       struct kind_facts *facts, struct err *e)
 {
@@ -208,7 +213,7 @@ static bool held_renew(const struct krb5_held *held, const struct kind_options *
 		return false;
 	}
 	if (!facts->renewable)
-		return err_set(e, "the realm of %s is not one of krb5.conf on the host of rota-credd", facts->subject);
+		return krb5_realm_refuse(facts->subject, e);
 	code = krb5_get_renewed_creds(held->context, &ticket, held->client, held->cache, NULL);
 	if (code)
 		return krb5_renewal_fail(held->context, code, e);
@@ -233,7 +238,11 @@ bool kind_krb5_renew(const struct kind_secret *secret, const struct kind_options
 static bool held_try(const struct krb5_held *held, struct err *e)
 {
 	krb5_creds wanted = {.client = held->client, .server = held->client}, *got = NULL;
-	krb5_error_code code = krb5_get_credentials(held->context, KRB5_GC_NO_STORE, held->cache, &wanted, &got);
+	krb5_error_code code;
+
+	if (!krb5_realm_known(held->context, &held->client->realm))
+		return krb5_realm_refuse(held->name, e);
+	code = krb5_get_credentials(held->context, KRB5_GC_NO_STORE, held->cache, &wanted, &got);
 
 	if (!code)
 		krb5_free_creds(held->context, got);

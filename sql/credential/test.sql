@@ -39,11 +39,16 @@ begin
 	delete from credential_test t where t.done_at < now() - interval '1 hour';
 	return query
 	with due as (
-		select t.test_id from credential_test t
+		select t.test_id
+		from credential_test t
+		join credential c on c.credential_id = t.credential_id
 		where t.done_at is null and coalesce(t.taken_until <= now(), true)
+			and not exists (select from credential_test o
+				join credential x on x.credential_id = o.credential_id and x.uid = c.uid
+				where o.done_at is null and o.test_id <> t.test_id and (o.taken_until > now() or o.test_id < t.test_id))
 		order by t.test_id
 		limit p_most
-		for update skip locked
+		for update of t skip locked
 	), taken as (
 		update credential_test t set taken_until = now() + make_interval(secs => p_hold_s)
 		from due d
@@ -56,7 +61,7 @@ begin
 	join credential c on c.credential_id = t.credential_id;
 end $$;
 comment on function api.credential_test_take(int, int) is
-	'Tests to be made, p_most at most, the oldest first. They are not answered again for p_hold_s seconds. now_s: the time.';
+	'Tests to be made, p_most at most, the oldest of each user. They are not answered again for p_hold_s seconds. now_s: the time.';
 
 create function api.credential_tested(p_test bigint, p_facts jsonb, p_failure text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
