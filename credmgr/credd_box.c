@@ -3,7 +3,10 @@
  * Called by: credd.c.
  * Invariants:
  * - A box is bound to instance, node, attempt, owner of the job, name, kind and version, and its maker is certain: lib/box.h.
+ * - The name is that of the credential, for another user with its owner's: the database does not choose it.
  * - Nothing is remembered of a box. One that was not stored is made again. */
+#include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +18,32 @@
 
 enum { BOXES = 64 /* in one call */ };
 
-/* The columns of a call of api.credential_box_put. */
-enum { COLUMN_JOB, COLUMN_STEP, COLUMN_ATTEMPT, COLUMN_NODE, COLUMN_NAME, COLUMN_VERSION, COLUMN_BOX, COLUMNS };
+/* The columns of a call of api.credential_box_put, whose outcome is a box, or of api.credential_box_failed: a reason, and a grant. */
+enum { COLUMN_JOB, COLUMN_STEP, COLUMN_ATTEMPT, COLUMN_NODE, COLUMN_NAME, COLUMN_VERSION, COLUMN_OUTCOME, COLUMN_GRANT, COLUMNS };
+
+/* Boxes that were made, or could not be made. */
+struct boxes {
+	struct db_array *columns[COLUMNS];
+	int count;
+};
 
 static void box_put(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
 	/* If nothing was stored, the same boxes would be answered at once. */
 	credd_answered(arg, CREDD_BOX, result && strcmp(db_text(result, 0, "credential_box_put"), "0") != 0, result, e);
+}
+
+/* What cannot be sealed is not answered again, so others are. */
+static void box_failure_noted(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct credd *c = arg;
+	(void)db;
+	if (!result)
+		log_warning("could not report credentials that were not sealed: %s %s", e->code, e->message);
+	else if (strcmp(db_text(result, 0, "credential_box_failed"), "0") != 0)
+		c->due[CREDD_BOX] = true;
+	credd_poll(c);
 }
 
 /* Find out how much of a held secret the step gets. Of a token that can be renewed that is the first line: the token itself. */
@@ -34,6 +55,16 @@ static bool box_measure(const char *kind, const unsigned char *plain, size_t *si
 	if (end && end + 1 < plain + *size)
 		*size = (size_t)(end - plain);
 	return true;
+}
+
+/* Compute the name of a credential on the node: NAME for its owner, or NAME@OWNER. The database must not have one pass for another. */
+static bool box_name(const struct credd_row *r, int64_t uid, const char *delivered, char *name, size_t size, struct err *e)
+{
+	const struct passwd *owner = uid == r->uid ? NULL : getpwuid((uid_t)r->uid);
+	if (uid != r->uid && !owner)
+		return err_set(e, "this host has no user of uid %" PRId64 ", its owner", r->uid);
+	snprintf(name, size, "%s%s%s", r->name, owner ? "@" : "", owner ? owner->pw_name : "");
+	return strcmp(name, delivered) == 0 || err_set(e, "it is \"%s\", and not \"%.100s\"", name, delivered);
 }
 
 static bool box_make(struct credd *c, const PGresult *result, int row, unsigned char **box, size_t *box_size, struct err *e)
@@ -51,8 +82,8 @@ static bool box_make(struct credd *c, const PGresult *result, int row, unsigned 
 					       .version = r.version};
 	size_t size;
 	unsigned char key[BOX_KEY], *plain;
-	snprintf(credential.name, sizeof credential.name, "%s", db_text(result, row, "delivered"));
 	bool good = credential_kind_read(r.kind, &credential.kind) || err_set(e, "the row of a box is malformed");
+	good = good && box_name(&r, uid, db_text(result, row, "delivered"), credential.name, sizeof credential.name, e);
 	good = good && (uid == r.uid || credd_grant_check(c, result, row, &r, uid, e));
 	good = good && credd_nodes_key(c, delivery.node, key, e) && credd_row_unseal(c, result, row, &plain, &size, e);
 	if (good) {
@@ -66,50 +97,72 @@ static bool box_make(struct credd *c, const PGresult *result, int row, unsigned 
 	return good;
 }
 
-/* Make the box of a row, and add it to the columns. */
-static void box_add(struct credd *c, const PGresult *result, int row, struct db_array **columns)
+/* Add to the columns for which attempt, node and credential a row is. */
+static void boxes_add(struct boxes *boxes, const PGresult *result, int row)
 {
 	static const char *const numbers[] = {
 		[COLUMN_JOB] = "job_id", [COLUMN_STEP] = "step_id", [COLUMN_ATTEMPT] = "attempt", [COLUMN_NODE] = "node_id"};
+	for (int i = COLUMN_JOB; i <= COLUMN_NODE; i++)
+		db_array_int(boxes->columns[i], strtoll(db_text(result, row, numbers[i]), NULL, 10));
+	db_array_text(boxes->columns[COLUMN_NAME], db_text(result, row, "delivered"));
+	db_array_int(boxes->columns[COLUMN_VERSION], strtoll(db_text(result, row, "version"), NULL, 10));
+	boxes->count++;
+}
+
+/* Make the box of a row, and add it to those that were made, or to those that were not. */
+static void box_add(struct credd *c, const PGresult *result, int row, struct boxes *made, struct boxes *failed)
+{
 	unsigned char *box;
 	size_t size;
 	struct err e = {0};
-	if (!box_make(c, result, row, &box, &size, &e)) {
-		log_error("credential %s for job %s was not sealed: %s", db_text(result, row, "name"),
-			  db_text(result, row, "job_id"), e.message);
+	if (box_make(c, result, row, &box, &size, &e)) {
+		boxes_add(made, result, row);
+		db_array_bytes(made->columns[COLUMN_OUTCOME], box, (int)size);
+		free(box);
 		return;
 	}
-	for (int i = COLUMN_JOB; i <= COLUMN_NODE; i++)
-		db_array_int(columns[i], strtoll(db_text(result, row, numbers[i]), NULL, 10));
-	db_array_text(columns[COLUMN_NAME], db_text(result, row, "delivered"));
-	db_array_int(columns[COLUMN_VERSION], strtoll(db_text(result, row, "version"), NULL, 10));
-	db_array_bytes(columns[COLUMN_BOX], box, (int)size);
-	free(box);
+	log_error("credential %s for job %s was not sealed: %s", db_text(result, row, "name"), db_text(result, row, "job_id"),
+		  e.message);
+	boxes_add(failed, result, row);
+	db_array_text(failed->columns[COLUMN_OUTCOME], e.message);
+	db_array_int(failed->columns[COLUMN_GRANT],
+		     strcmp(e.code, CREDD_FORGED) == 0 ? strtoll(db_text(result, row, "grant_id"), NULL, 10) : 0);
+}
+
+/* Send the first `count` columns to the database, if they have rows. */
+static void boxes_send(struct credd *c, const struct boxes *boxes, enum api_function function, int count, db_answer *answered)
+{
+	struct db_param params[COLUMNS];
+	for (int i = 0; i < count; i++)
+		params[i] = (struct db_param){db_array_literal(boxes->columns[i]), -1};
+	if (boxes->count > 0)
+		db_call(c->db, function, params, count, answered, c);
 }
 
 static void box_taken(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct credd *c = arg;
-	struct db_array *columns[COLUMNS];
-	struct db_param params[COLUMNS];
+	struct boxes made = {0}, failed = {0};
 	(void)db;
 	if (!result || PQntuples(result) == 0) {
 		credd_answered(c, CREDD_BOX, false, result, e);
 		return;
 	}
-	for (int i = 0; i < COLUMNS; i++)
-		columns[i] = db_array_new();
+	for (int i = 0; i < COLUMNS; i++) {
+		made.columns[i] = db_array_new();
+		failed.columns[i] = db_array_new();
+	}
 	for (int i = 0; i < PQntuples(result); i++)
-		box_add(c, result, i, columns);
-	for (int i = 0; i < COLUMNS; i++)
-		params[i] = (struct db_param){db_array_literal(columns[i]), -1};
+		box_add(c, result, i, &made, &failed);
 	crash_point(CRASH_credential_boxed);
-	if (strcmp(params[COLUMN_JOB].value, "{}") == 0)
-		credd_answered(c, CREDD_BOX, false, result, e); /* none could be made; the next beat tries again */
-	else
-		db_call(c->db, API_credential_box_put, params, COLUMNS, box_put, c);
-	for (int i = 0; i < COLUMNS; i++)
-		db_array_free(columns[i]);
+	boxes_send(c, &failed, API_credential_box_failed, COLUMNS, box_failure_noted);
+	boxes_send(c, &made, API_credential_box_put, COLUMN_GRANT, box_put);
+	if (made.count == 0)
+		credd_answered(c, CREDD_BOX, false, result, e);
+	for (int i = 0; i < COLUMNS; i++) {
+		db_array_free(made.columns[i]);
+		db_array_free(failed.columns[i]);
+	}
 }
 
 void credd_box_ask(struct credd *c)

@@ -21,9 +21,13 @@ bool credd_grant_check(const struct credd *c, const PGresult *result, int row, c
 	size_t size;
 	unsigned char *signature = credd_bytes(result, row, "grant_signature", &size);
 	char *text = credential_grant_text(c->conf->instance_name, (uid_t)r->uid, r->name, r->origin, (uid_t)uid, until);
+	bool is_signed = *r->origin && size == SEAL_SIGNATURE_SIZE && c->verify_key &&
+			 seal_verify(c->verify_key, text, strlen(text), signature);
 	bool good = c->verify_key || err_set(e, "this host cannot verify grants: there is no \"%s/sign.pub\"", c->conf->keys_dir);
-	if (good && (!*r->origin || size != SEAL_SIGNATURE_SIZE || !seal_verify(c->verify_key, text, strlen(text), signature)))
+	if (good && !is_signed) {
 		good = err_set(e, "its owner has not granted it to uid %" PRId64, uid);
+		strcpy(e->code, CREDD_FORGED);
+	}
 	if (good && until && until + GRANT_SLACK < time(NULL))
 		good = err_set(e, "the grant to uid %" PRId64 " has ended", uid);
 	free(text);

@@ -86,8 +86,7 @@ static struct gate_admission dispatch_admission(const struct gate_call *c)
 	return (struct gate_admission){.uid = c->credential->uid,
 				       .user = c->credential->user,
 				       .address = c->quota->name,
-				       .submits = strcmp(c->server->conf->gate_node_submit, "off") == 0 &&
-						  dispatch_submits(c)};
+				       .submits = strcmp(c->server->conf->gate_node_submit, "off") == 0 && dispatch_submits(c)};
 }
 
 /* The database has answered whether the client's user is served at the client's address. */

@@ -53,6 +53,14 @@ static void grant_ask(struct gate_call *c)
 
 void gate_grant(struct gate_call *c)
 {
+	const json_t *to = json_object_get(c->request, "to_uid");
+	struct err e;
+
+	if (to && !json_is_integer(to)) { /* the database would read a text as a number, which is not what would be signed */
+		gate_refuse(&e, "RT422", "\"to_uid\" must be a number");
+		gate_call_fail(c, &e, NULL);
+		return;
+	}
 	c->send = grant_ask;
 	grant_ask(c);
 }

@@ -221,6 +221,32 @@ end $$;
 comment on function internal.credential_place(internal.start_decision[]) is
 	'Steps that need credentials have nodes: their orders wait until rota-credd has sealed the credentials for these.';
 
+create function internal.credential_undeliverable(p_job bigint, p_step int, p_attempt int, p_request int) returns text
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return coalesce((
+		select format('credential %s: it was removed, or its grant revoked, meanwhile', internal.credential_label(x))
+		from rota.step_credential x
+		where x.job_id = p_job and x.step_id = p_request
+			and not exists (select from credential_use u
+				where u.job_id = p_job and u.step_id = p_step and u.attempt = p_attempt and u.name = internal.credential_delivered(x)
+					and u.removed_at is null)
+		order by x.name
+		limit 1), (
+		select case when u.failure is not null then format('credential %s: %s', u.name, u.failure)
+			else format('credential %s: rota-credd has no key of node %s', u.name, n.name) end
+		from credential_use u
+		join node n on n.node_id = u.node_id
+		where u.job_id = p_job and u.step_id = p_step and u.attempt = p_attempt and u.boxed = 0
+			and (u.failure is not null
+				-- A key that was just given is found within credentials.period.
+				or (u.ordered_at < now() - interval '15 seconds' and not exists (select from credential_node k where k.node = n.name)))
+		order by u.name, u.node_id
+		limit 1));
+end $$;
+comment on function internal.credential_undeliverable(bigint, int, int, int) is
+	'Why an attempt does not get the credentials that its step needs now; null: it may. Such a credential itself may be good.';
+
 -- Attempts that wait for boxes that will never come.
 create function internal.credential_stop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -234,15 +260,8 @@ begin
 	join step s on s.job_id = h.job_id and s.step_id = h.step_id
 	cross join lateral (select coalesce(
 		case when not internal.hook_wanted(h.job_id, h.step_id, h.attempt) then 'the attempt is to end' end,
-		internal.credential_step(h.job_id, s.request_id), (
-		select format('credential %s: rota-credd has no key of node %s', u.name, n.name)
-		from credential_use u
-		join node n on n.node_id = u.node_id
-		where u.job_id = h.job_id and u.step_id = h.step_id and u.attempt = h.attempt
-			and not exists (select from credential_node k where k.node = n.name)
-			-- A key that was just given is found within credentials.period.
-			and u.ordered_at < now() - interval '15 seconds'
-		limit 1)) as why) w
+		internal.credential_step(h.job_id, s.request_id),
+		internal.credential_undeliverable(h.job_id, h.step_id, h.attempt, s.request_id)) as why) w
 	where h.hook = 'credential' and w.why is not null;
 	if v_hooks is not null then
 		perform internal.hook_stop(v_hooks, v_messages);
@@ -250,7 +269,7 @@ begin
 	end if;
 end $$;
 comment on function internal.credential_stop() is
-	'Close the attempts that wait for a credential that is dead by now, or for a node without a key. Their steps are held.';
+	'Close the attempts that wait for a credential that is dead or taken back by now, or that cannot be sealed. Their steps are held.';
 
 -- Whoever changes several uses locks them in this order first, and the credential before them.
 create function internal.credential_use_lock(p_jobs bigint[]) returns void

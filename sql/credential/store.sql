@@ -52,7 +52,7 @@ begin
 	where c.credential_id = p_id;
 	perform internal.credential_due(p_id);
 	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u where u.credential_id = p_id and u.gone_at is null));
-	update credential_use u set wanted = p_version
+	update credential_use u set wanted = p_version, failure = null
 	where u.credential_id = p_id and u.gone_at is null and u.removed_at is null;
 	notify rota_credential;
 	notify rota_credential_box;
@@ -94,14 +94,14 @@ comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, j
 
 create function api.credential_box_take(p_most int)
 returns table (job_id bigint, step_id int, attempt int, node_id int, node text, delivered text, job_uid int, grant_until_s bigint,
-	grant_signature bytea, credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
+	grant_signature bytea, grant_id bigint, credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
 	origin text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, u.name, j.uid, coalesce(extract(epoch from g.until_at)::bigint, 0),
-		g.signature, c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin
+		g.signature, coalesce(g.grant_id, 0), c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin
 	from credential_use u
 	join job j on j.job_id = u.job_id
 	join credential c on c.credential_id = u.credential_id and internal.credential_usable(c)
@@ -109,13 +109,14 @@ begin
 		and coalesce(g.until_at > now(), true)
 	join node n on n.node_id = u.node_id
 	join credential_node k on k.node = n.name
-	where u.gone_at is null and u.removed_at is null and u.boxed < u.wanted and (c.uid = j.uid or g.grant_id is not null)
+	where u.gone_at is null and u.removed_at is null and u.boxed < u.wanted and u.failure is null
+		and (c.uid = j.uid or g.grant_id is not null)
 	order by u.job_id, u.step_id
 	limit p_most;
 end $$;
 comment on function api.credential_box_take(int) is
 	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node. Of credentials that are alive, for nodes whose keys '
-	'there are. delivered: its name on the node; grant_signature: by which job_uid may use it where that is not uid.';
+	'there are, and that could be made as far as is known. delivered: its name on the node; grant_signature: by which job_uid may use it where that is not uid.';
 
 create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
 	p_boxes bytea[]) returns int
@@ -152,6 +153,32 @@ begin
 end $$;
 comment on function api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]) is
 	'Store boxes and notify their nodes; answers how many notifications that took, 0: nothing was stored. The orders of an attempt whose boxes are all there may leave.';
+
+create function api.credential_box_failed(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
+	p_reasons text[], p_grants bigint[]) returns int
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_count int;
+begin
+	-- A grant that nobody has signed ends. The next judgement revokes it.
+	perform from credential c
+	where c.credential_id in (select g.credential_id from credential_grant g where g.grant_id = any (p_grants))
+	order by c.credential_id
+	for update;
+	update credential_grant g set until_at = least(g.until_at, now()) where g.grant_id = any (p_grants) and g.revoked_at is null;
+	perform internal.credential_use_lock(p_jobs);
+	update credential_use u set failure = left(v.reason, 500)
+	from unnest(p_jobs, p_steps, p_attempts, p_nodes, p_names, p_versions, p_reasons)
+		as v (job_id, step_id, attempt, node_id, name, version, reason)
+	where u.job_id = v.job_id and u.step_id = v.step_id and u.attempt = v.attempt and u.node_id = v.node_id and u.name = v.name
+		and u.gone_at is null and u.boxed < u.wanted and u.wanted <= v.version;
+	get diagnostics v_count = row_count;
+	notify rota_credential;
+	return v_count;
+end $$;
+comment on function api.credential_box_failed(bigint[], int[], int[], int[], text[], int[], text[], bigint[]) is
+	'Boxes that could not be made, and why; p_grants: a grant whose signature is wrong, or 0. Attempts that wait for such a box are closed. Answers how many '
+	'were noted: the others have another version by now.';
 
 create function api.credential_broken(p_id bigint, p_version int, p_reason text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -136,6 +136,37 @@ select t.have('alice', 'archive') \g /dev/null
 select t.settle() \g /dev/null
 select is(t.held(:'j' || '.a'), '', 'a new upload releases it too');
 
+-- A credential that was removed and added while an attempt waited: its boxes do not come, so the step starts again with the new one.
+create function t.remade(p_name text) returns void language sql as $$ select t.cred('alice', jsonb_build_object('action', 'remove', 'name', p_name)), t.have('alice', p_name) $$;
+select t.begin(:'j' || '.a'), t.remade('archive') \g /dev/null
+select is(t.boxes(), null, 'there is nothing to seal');
+select t.settle() \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.held(:'j' || '.a'), 'pending ', 'it is queued again, and may start');
+select is((select message from acct.attempt where job_id = :j and attempt = (select max(attempt) from acct.attempt where job_id = :j)), 'credential archive: it was removed, or its grant revoked, meanwhile', 'and says why');
+
+-- What rota-credd cannot seal is reported: it is not answered again, and an attempt that waits for it is closed.
+create function t.fail_boxes(p_reason text, p_grants boolean default false) returns int language sql as $$
+	select api.credential_box_failed(array_agg(b.job_id), array_agg(b.step_id), array_agg(b.attempt), array_agg(b.node_id), array_agg(b.delivered), array_agg(b.version), array_agg(p_reason),
+		array_agg(case when p_grants then b.grant_id else 0 end)) from api.credential_box_take(100) b $$;
+select t.begin(:'j' || '.a') \g /dev/null
+select is(api.credential_box_failed(array[:j], '{0}', '{3}', '{1}', '{archive}', '{0}', '{late}', '{0}'), 0, 'the failure of an older version is nothing');
+select is(t.fail_boxes('the key of the node is damaged'), 1, 'a failure is noted');
+select is(t.boxes(), null, 'and not tried again');
+select t.settle() \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || t.held(:'j' || '.a'), 'pending system: credential could not be delivered', 'the step waits');
+select is((select message from acct.attempt where job_id = :j and attempt = (select max(attempt) from acct.attempt where job_id = :j)), 'credential archive: the key of the node is damaged', 'and says why');
+select t.have('alice', 'archive') \g /dev/null
+select is(api.job_release(t.uid('alice'), 'alice', jsonb_build_object('jobs', array[:j::text])) #>> '{steps,0,changed}', 'true', 'its owner may try again');
+select t.begin(:'j' || '.a') \g /dev/null
+select t.seal(), t.run(:'j' || '.a'), t.have('alice', 'archive') \g /dev/null
+select is(t.fail_boxes('the key of the node is damaged'), 1, 'of a running attempt too');
+select t.settle() \g /dev/null
+select is(t.state(:'j' || '.a') || ' ' || coalesce(t.boxes(), 'nothing to do'), 'running nothing to do', 'which runs on');
+select t.have('alice', 'archive') \g /dev/null
+select isnt(t.boxes(), null, 'and gets the next version');
+select t.seal(), t.finish(:'j' || '.a') \g /dev/null
+select t.settle() \g /dev/null
+
 -- Renewal: by need, in the last part of a life, one renewer at a time, later and later after failures.
 select t.have('alice', 'ticket', jsonb_build_object('expires', t.in_s(120), 'renewable', true, 'renew_until', t.in_s(600)), 'krb5') \g /dev/null
 select t.older(105) \g /dev/null
@@ -194,12 +225,15 @@ select t.have('carol', 'tried') \g /dev/null
 select t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test' as test \gset
 select is(t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test', :'test', 'who asks again waits for the same');
 select is(t.refused('bob', '{"action": "test", "name": "tried", "user": "carol"}'), 'RT404 you have no credential "tried"', 'others do not test it');
+select t.have('carol', 'next'), t.cred('carol', '{"action": "test", "name": "next"}') \g /dev/null
 select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), 'tried', 'rota-credd takes it');
-select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), null, 'once');
+select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), null, 'once, and meanwhile no other one of the user');
 select is(api.credential_wait(t.uid('carol'), 'carol', jsonb_build_object('test', :test)), '{"done": false}', 'it is under way');
 select throws_ok(format('select api.credential_wait(t.uid(''bob''), ''bob'', jsonb_build_object(''test'', %s))', :test), 'RT404', null, 'nobody else sees it');
 select api.credential_tested(:test, '{"subject": "me", "asked": "the KDC"}', null), api.credential_tested(:test, null, 'late') \g /dev/null
 select is(api.credential_wait(t.uid('carol'), 'carol', jsonb_build_object('test', :test)) ->> 'asked', 'the KDC', 'what it found, as reported first');
+select is((select string_agg(name, ' ') from api.credential_test_take(9, 30)), 'next', 'then it is its turn');
+select t.cred('carol', '{"action": "remove", "name": "next"}') \g /dev/null
 select t.cred('carol', '{"action": "test", "name": "tried"}') ->> 'test' as test \gset
 select t.cred('carol', '{"action": "remove", "name": "tried"}') \g /dev/null
 select is((select count(*) from api.credential_test_take(9, 30)), 0::bigint, 'a removed one is not tried');

@@ -57,6 +57,15 @@ select t.have('carol', 'shared', jsonb_build_object('expires', t.in_s(3600))), t
 select is((select string_agg(recipient || ' ' || steps, ', ' order by recipient) from rota.credential_mail m join rota.credential c on c.credential_id = m.credential_id where c.name = 'shared' and c.user_name = 'carol'), 'bob 1, carol 1', 'both get mail when it ends');
 select matches((select body from api.mail_take(99, 60) where recipient = 'bob' and label like '%credential shared'), 'Only carol can add it anew', 'and who cannot add it reads who can');
 
+-- A grant whose signature is wrong ends when rota-credd has seen that.
+select t.settle(), t.needs('bob', 'shared@carol') as k \gset
+select t.begin(:'k' || '.a', '{2}') \g /dev/null
+select is((select api.credential_box_failed(array[b.job_id], array[b.step_id], array[b.attempt], array[b.node_id], array[b.delivered], array[b.version], '{forged}', array[b.grant_id])
+	from api.credential_box_take(9) b where b.job_id = :k), 1, 'rota-credd reports it');
+select t.settle() \g /dev/null
+select is((select count(*) from rota.credential_grant where revoked_at is null), 0::bigint, 'it is revoked');
+select is(t.state(:'k' || '.a') || ' ' || t.held(:'k' || '.a'), 'pending system: credential carol/shared: its owner does not grant it', 'and the step waits');
+
 -- Only jobmgrd, which signs them, stores grants; no other daemon and no node does.
 select is((select string_agg(r, ' ') from unnest('{rota_credd,rota_runner,rota_nodemgr,rota_node,rota_jobmgr_leader,rota_analyst,rota_reader,public}'::text[]) r
 	where has_function_privilege(r, 'api.credential_grant(int, text, jsonb)', 'execute')), null, 'no other role may grant');

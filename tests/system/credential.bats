@@ -211,6 +211,9 @@ daemon() {
 	run -1 as "$ANNA" rota cred grant shared --to nobody-$$
 	[[ $output == *"there is no user"* ]]
 	run -1 as "$EVE" rota cred grant "$ANNA/shared" --to "$EVE"
+	body='{"name": "shared", "to": "'$EVE'", "to_uid": "'$(id -u "$EVE")'"}' # as a number it would be signed for uid 0
+	run -0 as "$ANNA" curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(as "$ANNA" rota token POST /v1/credential_grant -d "$body")" -d "$body" http://gate/v1/credential_grant
+	[[ $output == *'to_uid\" must be a number'* ]] || { echo "$output"; false; }
 	run -0 as "$ANNA" rota cred grant shared --to "$EVE" --until now+1hour
 	[ "$output" = "credential shared: granted to $EVE" ]
 	run -0 as "$EVE" rota cred list
@@ -241,10 +244,20 @@ daemon() {
 		where g.revoked_at is null and a.name = 'archive' and a.user_name = '$ANNA' and a.removed_at is null"
 	job=$(as "$EVE" rota submit --parsable job.sh)
 	eventually grep -q "credential archive for job $job was not sealed: its owner has not granted it" "$ROTA_HOME/log/rota-credd.log"
+	ends() { [ "$(superuser "select count(*) from rota.credential_grant g join rota.credential c using (credential_id) where c.name = 'archive' and g.revoked_at is null")" = 0 ]; }
+	eventually ends
+	stops() { [[ $(as "$EVE" rota why "$job") == *"its owner does not grant it"* ]]; }
+	eventually stops
 	# the secret itself in the place of the granted one
+	as "$EVE" rota cancel -q "$job"
+	show_job "$ANNA/notes"
+	job=$(as "$EVE" rota submit --parsable --hold job.sh)
 	superuser "update rota.credential set name = 'aside' where name = 'notes' and user_name = '$ANNA' and removed_at is null;
 		update rota.credential a set name = 'notes', origin = n.origin from rota.credential n
-		where n.name = 'aside' and n.removed_at is null and a.name = 'archive' and a.user_name = '$ANNA' and a.removed_at is null"
+		where n.name = 'aside' and n.removed_at is null and a.name = 'archive' and a.user_name = '$ANNA' and a.removed_at is null;
+		update rota.credential_grant g set credential_id = a.credential_id from rota.credential a
+		where g.revoked_at is null and a.name = 'notes' and a.user_name = '$ANNA' and a.removed_at is null"
+	as "$EVE" rota release "$job"
 	eventually grep -q "credential notes for job $job was not sealed: .*does not fit" "$ROTA_HOME/log/rota-credd.log"
 	[ ! -e "out.$job" ]
 	as "$EVE" rota cancel -q "$job"
