@@ -24,6 +24,7 @@
 #include "lib/err.h"
 #include "lib/file.h"
 #include "lib/log.h"
+#include "lib/text.h"
 
 enum {
 	CHILD_INPUT,
@@ -130,11 +131,8 @@ static unsigned char *child_read(int fd, size_t *size)
 static void child_make_line(char *text)
 {
 	text[strcspn(text, "\n")] = '\0';
-	if (strlen(text) > CHILD_REASON_LONGEST)
-		text[CHILD_REASON_LONGEST] = '\0';
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	text_cut(text, CHILD_REASON_LONGEST); /* which may leave a part of a character of a text that is no UTF-8 */
+	text_clean(text);
 }
 
 /* Tell the caller how the program ended, and free everything. */
