@@ -42,7 +42,7 @@ begin
 		returning g.*
 	)
 	select array_agg(e::rota.credential_grant) into v_ended from ended e;
-	update rota.credential c set judged = null
+	update rota.credential c set judged = null, changes = c.changes + 1
 	where c.credential_id in (select (e).credential_id from unnest(v_ended) e) and c.removed_at is null;
 	perform internal.credential_use_take_back(array(
 		select (u.job_id, u.step_id, u.attempt, u.node_id, u.name)::internal.credential_use_key
@@ -133,7 +133,7 @@ begin
 		to_timestamp(nullif(internal.request_int(p_request, 'until_s', 253402300799), 0)), decode(v_signature, 'hex'))
 	on conflict (credential_id, uid) where revoked_at is null do update
 	set user_name = excluded.user_name, until_at = excluded.until_at, signature = excluded.signature, granted_at = now();
-	update credential c set judged = null where c.credential_id = v_row.credential_id;
+	update credential c set judged = null, changes = c.changes + 1 where c.credential_id = v_row.credential_id;
 	notify rota_credential;
 	return jsonb_build_object('name', v_row.name, 'action', 'granted', 'to', p_request ->> 'to', 'until', v_until);
 end $$;

@@ -4,7 +4,7 @@
 -- Invariants:
 -- - A step whose credential is missing or dead is held, by the system, with a reason that begins with "credential". Nobody else lifts
 --   such a hold.
--- - rota.credential.judged says what the last look found; who changes a credential makes it null. Indexes find what has changed or died,
+-- - rota.credential.judged says what the last look found; who changes a credential makes it null and raises `changes`. Indexes find what has changed or died,
 --   so other credentials and their steps cost nothing. A submission holds its own steps.
 -- - An attempt has a row 'credential' in rota.hook_pending until all of its boxes are sealed, so its orders wait for them.
 
@@ -142,12 +142,18 @@ declare
 	v_owner constant text := nullif(split_part(p_name, '@', 2), '');
 	v_need step_credential;
 begin
+	if v_owner is null then
+		select c.uid, c.name, c.kind into v_need.uid, v_need.name, v_need.kind
+		from credential c
+		where c.uid = p_uid and c.name = p_name and c.removed_at is null;
+		return v_need;
+	end if;
 	select c.uid, c.name, c.kind into v_need.uid, v_need.name, v_need.kind
-	from credential c
-	where c.name = split_part(p_name, '@', 1) and c.removed_at is null
-		and case when v_owner is null then c.uid = p_uid
-			else c.uid <> p_uid and c.user_name = v_owner and internal.credential_granted(c.credential_id, p_uid) end;
-	if found and v_owner is not null then
+	from credential_grant g
+	join credential c on c.credential_id = g.credential_id and c.uid <> p_uid and c.user_name = v_owner
+		and c.name = split_part(p_name, '@', 1) and c.removed_at is null
+	where g.uid = p_uid and g.revoked_at is null and coalesce(g.until_at > now(), true);
+	if found then
 		v_need.owner := v_owner;
 		v_need.grantee := p_uid;
 	end if;
@@ -248,7 +254,7 @@ comment on function internal.credential_undeliverable(bigint, int, int, int) is
 	'Why an attempt does not get the credentials that its step needs now; null: it may. Such a credential itself may be good.';
 
 -- Attempts that wait for boxes that will never come.
-create function internal.credential_stop() returns void
+create function internal.credential_stop() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_hooks bigint[];
@@ -267,9 +273,11 @@ begin
 		perform internal.hook_stop(v_hooks, v_messages);
 		delete from hook_pending h where h.hook_id = any (v_hooks);
 	end if;
+	return v_hooks is not null;
 end $$;
 comment on function internal.credential_stop() is
-	'Close the attempts that wait for a credential that is dead or taken back by now, or that cannot be sealed. Their steps are held.';
+	'Close the attempts that wait for a credential that is dead or taken back by now, or that cannot be sealed. Their steps are held. '
+	'Were there any? Locks jobs, nodes, licences.';
 
 -- Whoever changes several uses locks them in this order first, and the credential before them.
 create function internal.credential_use_lock(p_jobs bigint[]) returns void
@@ -366,13 +374,12 @@ declare
 	v_most constant int := 1000;
 	v_jobs bigint[];
 begin
-	-- Credentials are locked after jobs, so nothing else is done in a transaction that ends grants.
-	if internal.credential_grants_over() then
+	-- Credentials and nodes are locked after jobs, so nothing else is done in a transaction that ends grants or closes attempts.
+	if internal.credential_grants_over() or internal.credential_stop() then
 		return query select 0::double precision, internal.setting_int('credential_key');
 		return;
 	end if;
 	v_row := internal.credential_unjudged();
-	perform internal.credential_stop();
 	delete from credential_upload u where u.done_at < now() - interval '1 hour';
 	if v_row.credential_id is not null then
 		v_jobs := internal.credential_judge_jobs(v_row, v_most);
@@ -381,8 +388,7 @@ begin
 		if cardinality(v_jobs) < v_most then
 			-- What has changed meanwhile is judged once more.
 			update credential c set judged = internal.credential_usable(v_row)
-			where c.credential_id = v_row.credential_id and c.version = v_row.version
-				and c.broken is not distinct from v_row.broken and c.removed_at is not distinct from v_row.removed_at;
+			where c.credential_id = v_row.credential_id and c.changes = v_row.changes;
 			if not internal.credential_usable(v_row) and v_row.removed_at is null then
 				perform internal.credential_tell_held(v_row);
 			end if;

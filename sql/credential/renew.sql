@@ -65,19 +65,22 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	return query
 	with due as materialized (
-		select c.credential_id, coalesce(internal.credential_can_renew(c) and (c.wanted_at > c.changed_at
+		select c.credential_id, c.renew_at, coalesce(internal.credential_can_renew(c) and (c.wanted_at > c.changed_at
 			or (coalesce(c.renew_until > c.expires_at, true) and internal.credential_needed(c))), false) as needed
 		from credential c
 		where c.renew_at <= now() and coalesce(c.taken_until <= now(), true)
 		order by c.renew_at
-		limit p_most
+		limit 1000
 		for update skip locked
+	), ranked as (
+		select d.credential_id, d.needed, row_number() over (partition by d.needed order by d.renew_at) as nr
+		from due d
 	), looked as (
 		update credential c
 		set taken_until = case when d.needed then now() + make_interval(secs => p_hold_s) end,
 			renew_at = case when d.needed then now() + make_interval(secs => p_hold_s) else internal.credential_renew_next(c) end
-		from due d
-		where c.credential_id = d.credential_id
+		from ranked d
+		where c.credential_id = d.credential_id and (d.nr <= p_most or not d.needed)
 		returning c.*, d.needed
 	)
 	select c.credential_id, c.uid, c.user_name, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin, c.facts ->> 'refresh_url',
@@ -87,7 +90,7 @@ begin
 end $$;
 comment on function api.credential_renew_take(int, int) is
 	'Credentials to be renewed now, p_most at most. They are not answered again for p_hold_s seconds. Those that no step needs are looked '
-	'at again later. now_s: the time.';
+	'at again later, up to 1000 at a time, so that they do not stand in the way. now_s: the time.';
 
 create function api.credential_renewed(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb) returns boolean
 language plpgsql security definer set search_path = rota, pg_temp as $$

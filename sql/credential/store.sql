@@ -48,7 +48,7 @@ begin
 		renewable = coalesce((p_facts ->> 'renewable')::boolean, false),
 		renew_until = to_timestamp((p_facts ->> 'renew_until')::double precision), changed_at = now(),
 		failures = 0, failure = null, broken = null,
-		judged = case when c.judged then true end, taken_until = null
+		judged = case when c.judged then true end, changes = c.changes + 1, taken_until = null
 	where c.credential_id = p_id;
 	perform internal.credential_due(p_id);
 	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u where u.credential_id = p_id and u.gone_at is null));
@@ -183,7 +183,7 @@ comment on function api.credential_box_failed(bigint[], int[], int[], int[], tex
 create function api.credential_broken(p_id bigint, p_version int, p_reason text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
-	update credential c set broken = left(p_reason, 500), judged = null
+	update credential c set broken = left(p_reason, 500), judged = null, changes = c.changes + 1
 	where c.credential_id = p_id and c.version = p_version and c.removed_at is null;
 	notify rota_credential;
 end $$;

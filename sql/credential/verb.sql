@@ -86,7 +86,7 @@ create function internal.credential_remove(p_credential rota.credential) returns
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update credential c
-	set removed_at = now(), sealed = null, nonce = null, key_version = null, judged = null, renew_at = null, warn_at = null,
+	set removed_at = now(), sealed = null, nonce = null, key_version = null, judged = null, changes = c.changes + 1, renew_at = null, warn_at = null,
 		taken_until = null
 	where c.credential_id = p_credential.credential_id and c.removed_at is null;
 	if not found then

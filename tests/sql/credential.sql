@@ -192,6 +192,15 @@ select matches(t.held(:'j' || '.a'), 'credential ticket: it expired at .*, and c
 update rota.credential set renew_at = now(), taken_until = null where name = 'ticket';
 select is(t.renewals(), null, 'what has expired is not renewed');
 select is((select renew_at from rota.credential where name = 'ticket'), null, 'nor looked at again');
+-- Many that no step needs keep none that one needs from being renewed.
+insert into rota.credential (uid, user_name, name, kind, version, key_version, nonce, sealed, expires_at, changed_at, renewable, renew_at)
+	select 9, 'many', 'x' || x, 'token', 1, 1, t.nonce(), 'x', now() + interval '1 hour', now(), true, now() - interval '1 hour' from generate_series(1, 20) x;
+select t.have('carol', 'behind', jsonb_build_object('expires', t.in_s(120), 'renewable', true), 'token'), t.needs('carol', 'behind') \g /dev/null
+update rota.credential set renew_at = now() where name = 'behind';
+select is((select string_agg(name, ' ') from api.credential_renew_take(1, 30)), 'behind', 'it comes at once');
+select is((select count(*) from rota.credential where user_name = 'many' and renew_at <= now()), 0::bigint, 'and the others are looked at later');
+delete from rota.credential where user_name = 'many';
+select t.cred('carol', '{"action": "remove", "name": "behind"}'), t.settle() \g /dev/null
 select t.have('alice', 'idle', jsonb_build_object('expires', t.in_s(20), 'renewable', true), 'krb5') \g /dev/null
 select is(t.refused('alice', '{"action": "refresh", "name": "archive"}'), 'RT409 credential "archive" cannot be renewed', 'a file is not renewed');
 update rota.credential set changed_at = now() - interval '1 second' where name = 'idle';
