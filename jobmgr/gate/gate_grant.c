@@ -3,6 +3,7 @@
  * Called by: gate_dispatch.c.
  * Invariants:
  * - A grant is signed for the user whom the credential of the request names, and for nobody else.
+ * - Grantee and end are those of the request: numbers, which database and signature cannot understand differently.
  * - The database says only which origin a credential has. Where it is wrong about that, the grant opens nothing. */
 #include "jobmgr/gate/gate_grant.h"
 
@@ -17,7 +18,7 @@ static void grant_sign(struct gate_call *c, const json_t *answer)
 {
 	const char *name = json_string_value(json_object_get(c->request, "name"));
 	const char *origin = json_string_value(json_object_get(answer, "origin"));
-	json_int_t until = json_integer_value(json_object_get(answer, "until_s"));
+	json_int_t until = json_integer_value(json_object_get(c->request, "until_s"));
 	uid_t to = (uid_t)json_integer_value(json_object_get(c->request, "to_uid"));
 	char *text =
 		credential_grant_text(c->server->conf->instance_name, c->credential->uid, name ? name : "", origin, to, until);
@@ -28,7 +29,6 @@ static void grant_sign(struct gate_call *c, const json_t *answer)
 	seal_hex(signature, sizeof signature, hex);
 	json_object_set_new(c->request, "signature", json_string(hex));
 	json_object_set_new(c->request, "origin", json_string(origin));
-	json_object_set_new(c->request, "until_s", json_integer(until));
 	free(text);
 	gate_call_request(c, c->route->function, c->request, gate_call_pass);
 }
@@ -51,13 +51,19 @@ static void grant_ask(struct gate_call *c)
 	gate_call_request(c, c->route->function, c->request, grant_answered);
 }
 
+/* Is a member that is to be signed absent, or a number? The database would read a text as a number, and the signature would have 0. */
+static bool grant_check_number(const json_t *request, const char *member, struct err *e)
+{
+	const json_t *value = json_object_get(request, member);
+
+	return !value || json_is_integer(value) || gate_refuse(e, "RT422", "\"%s\" must be a number", member);
+}
+
 void gate_grant(struct gate_call *c)
 {
-	const json_t *to = json_object_get(c->request, "to_uid");
 	struct err e;
 
-	if (to && !json_is_integer(to)) { /* the database would read a text as a number, which is not what would be signed */
-		gate_refuse(&e, "RT422", "\"to_uid\" must be a number");
+	if (!grant_check_number(c->request, "to_uid", &e) || !grant_check_number(c->request, "until_s", &e)) {
 		gate_call_fail(c, &e, NULL);
 		return;
 	}

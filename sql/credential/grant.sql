@@ -66,6 +66,12 @@ begin
 end $$;
 comment on function internal.credential_grants_over() is 'Revoke the grants whose end has come. Were there any?';
 
+create function internal.credential_grant_until(p_request jsonb) returns timestamptz
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select to_timestamp(nullif(internal.request_int(p_request, 'until_s', 253402300799), 0));
+$$;
+comment on function internal.credential_grant_until(jsonb) is 'The end that a request for a grant has, in seconds since 1970; null: none.';
+
 create function internal.credential_grant_check(p_uid int, p_request jsonb, p_credential rota.credential) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
@@ -80,7 +86,7 @@ begin
 	elsif p_credential.origin is null then
 		raise exception 'credential "%" was added before there were grants', p_credential.name using errcode = 'RT409',
 			hint = format('Add it again, and grant it then: rota cred add %s', p_credential.name);
-	elsif internal.request_time(p_request, 'until') <= now() then
+	elsif internal.credential_grant_until(p_request) <= now() then
 		raise exception '--until: this time is over' using errcode = 'RT422';
 	elsif (select count(*) from credential_grant g
 		where g.credential_id = p_credential.credential_id and g.revoked_at is null and g.uid <> v_uid) >= v_most then
@@ -110,7 +116,7 @@ create function api.credential_grant(p_uid int, p_user text, p_request jsonb) re
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_row credential;
-	v_until constant timestamptz := date_trunc('second', internal.request_time(p_request, 'until'));
+	v_until constant timestamptz := internal.credential_grant_until(p_request);
 	v_signature constant text := internal.request_text(p_request, 'signature');
 begin
 	select * into v_row from credential c
@@ -124,13 +130,13 @@ begin
 	end if;
 	perform internal.credential_grant_check(p_uid, p_request, v_row);
 	if v_signature is null then
-		return jsonb_build_object('origin', v_row.origin, 'until_s', coalesce(extract(epoch from v_until)::bigint, 0));
+		return jsonb_build_object('origin', v_row.origin);
 	elsif v_signature !~ '^[0-9a-f]{128}$' or v_row.origin is distinct from internal.request_text(p_request, 'origin') then
 		raise exception 'credential "%" has been removed and added meanwhile', v_row.name using errcode = '40001', hint = 'Try again.';
 	end if;
 	insert into credential_grant (credential_id, uid, user_name, until_at, signature)
 	values (v_row.credential_id, (p_request ->> 'to_uid')::int, p_request ->> 'to',
-		to_timestamp(nullif(internal.request_int(p_request, 'until_s', 253402300799), 0)), decode(v_signature, 'hex'))
+		v_until, decode(v_signature, 'hex'))
 	on conflict (credential_id, uid) where revoked_at is null do update
 	set user_name = excluded.user_name, until_at = excluded.until_at, signature = excluded.signature, granted_at = now();
 	update credential c set judged = null, changes = c.changes + 1 where c.credential_id = v_row.credential_id;
@@ -138,8 +144,8 @@ begin
 	return jsonb_build_object('name', v_row.name, 'action', 'granted', 'to', p_request ->> 'to', 'until', v_until);
 end $$;
 comment on function api.credential_grant(int, text, jsonb) is
-	'Let another user use a credential of the caller: request {name, to, to_uid, until}. Without signature the answer is what jobmgrd signs, '
-	'{origin, until_s}; with {signature, origin, until_s} the grant is stored, in place of an earlier one. {name, to, revoke}: revoke it; '
+	'Let another user use a credential of the caller: request {name, to, to_uid, until_s}. Without signature the answer is the origin, which '
+	'jobmgrd signs with the request; with {signature, origin} the grant is stored, in place of an earlier one. {name, to, revoke}: revoke it; '
 	'without to: all. RT404: there is no such credential or grant. 40001: the credential is another one meanwhile.';
 
 create function internal.credential_grants_json(p_credential bigint) returns jsonb

@@ -214,6 +214,8 @@ daemon() {
 	body='{"name": "shared", "to": "'$EVE'", "to_uid": "'$(id -u "$EVE")'"}' # as a number it would be signed for uid 0
 	run -0 as "$ANNA" curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(as "$ANNA" rota token POST /v1/credential_grant -d "$body")" -d "$body" http://gate/v1/credential_grant
 	[[ $output == *'to_uid\" must be a number'* ]] || { echo "$output"; false; }
+	run -2 as "$ANNA" rota cred grant shared --to "$EVE" --until someday
+	[[ $output == *'"someday" is not a date or time'* ]] || { echo "$output"; false; }
 	run -0 as "$ANNA" rota cred grant shared --to "$EVE" --until now+1hour
 	[ "$output" = "credential shared: granted to $EVE" ]
 	run -0 as "$EVE" rota cred list

@@ -12,6 +12,7 @@
 #include "bin/rota/line/words.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/print/table.h"
+#include "jobmgr/translate/option.h"
 #include "lib/credential.h"
 #include "lib/err.h"
 
@@ -39,6 +40,18 @@ struct cred_line {
 	bool wide, json;
 };
 
+/* Returns the value of --until in seconds since 1970; 0: none. */
+static json_t *line_until(const struct verb_scan *scan)
+{
+	struct option_context context = {.now = time(NULL)};
+	struct err e = {0};
+	json_t *until = option_value(option_row(OPTION_ID_BEGIN), scan->value, &context, &e);
+
+	if (!until)
+		verb_misuse(scan->verb, "--until: %s; %s", e.message, e.hint);
+	return json_is_null(until) ? json_integer(0) : until;
+}
+
 static void line_read(struct verb_scan *scan, struct cred_line *line)
 {
 	for (int id; (id = verb_next(scan));) {
@@ -63,7 +76,7 @@ static void line_read(struct verb_scan *scan, struct cred_line *line)
 			json_object_set_new(line->request, "to", words_text(scan));
 			break;
 		case CRED_UNTIL:
-			json_object_set_new(line->request, "until", words_text(scan));
+			json_object_set_new(line->request, "until_s", line_until(scan));
 			break;
 		case CRED_REVOKE:
 			json_object_set_new(line->request, "revoke", json_true());
