@@ -42,7 +42,7 @@ struct credd {
 
 /* credd_row.c: a credential as a row of the database has it. Texts belong to the row. */
 struct credd_row {
-	const char *name, *kind, *user, *origin; /* origin: what it was drawn at its first upload, in hex; "": none */
+	const char *name, *kind, *origin; /* origin: what it was drawn at its first upload, in hex; "": none */
 	int64_t uid;
 	int version;
 };
@@ -71,7 +71,7 @@ struct credd_work {
 	enum { WORK_UPLOAD, WORK_RENEWAL, WORK_TEST } what;
 	int64_t id; /* of the upload, the credential or the test */
 	int64_t uid;
-	char *name, *kind, *user, *origin;
+	char *name, *kind, *origin;
 	int version; /* that the secret gets */
 	unsigned char *secret;
 	size_t size;

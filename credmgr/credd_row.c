@@ -20,7 +20,6 @@ struct credd_row credd_row_read(const PGresult *result, int row)
 	return (struct credd_row){
 		.name = db_text(result, row, "name"),
 		.kind = db_text(result, row, "kind"),
-		.user = row_text(result, row, "user_name"),
 		.origin = row_text(result, row, "origin"),
 		.uid = strtoll(db_text(result, row, "uid"), NULL, 10),
 		.version = (int)strtol(db_text(result, row, "version"), NULL, 10),

@@ -4,6 +4,7 @@
  * Invariants:
  * - A secret is in one place of this process, and wiped when its work ends.
  * - Of one upload or credential, one work is under way at a time. */
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,6 @@ struct credd_work *credd_work_new(struct credd *c, int what, int64_t id, const s
 				 .uid = r->uid,
 				 .name = xstrdup(r->name),
 				 .kind = xstrdup(r->kind),
-				 .user = xstrdup(r->user),
 				 .origin = xstrdup(r->origin),
 				 .version = r->version,
 				 .secret = secret,
@@ -67,7 +67,6 @@ void credd_work_end(struct credd_work *w)
 	xfree_wiped(w->secret, w->size);
 	free(w->name);
 	free(w->kind);
-	free(w->user);
 	free(w->origin);
 	free(w);
 }
@@ -90,10 +89,11 @@ static void work_add(char **arguments, int *count, const char *name, const char 
 void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done)
 {
 	struct credd *c = w->credd;
+	const struct passwd *user = getpwuid((uid_t)w->uid); /* and not by what the database says: secrets are bound to the uid */
 	char *arguments[WORK_ARGUMENTS + 1] = {xstrdup(action), xstrdup(w->kind)};
 	int count = 2;
 	work_add(arguments, &count, "now", said.now);
-	work_add(arguments, &count, "user", w->user);
+	work_add(arguments, &count, "user", user ? user->pw_name : NULL);
 	work_add(arguments, &count, "refresh-url", said.refresh_url);
 	work_add(arguments, &count, "refresh-allowed", c->conf->credentials_refresh_allowed);
 	work_add(arguments, &count, "curl", c->conf->hooks_webhook_program);

@@ -260,10 +260,14 @@ uploads() {
 	rota cred add eighth --kind=command --command=make </dev/null
 	[ "$(cred eighth .subject)" = vault ]
 	job=$(submit 'file=$ROTA_CREDENTIALS/eighth; first=$(cat "$file"); echo "$first"
-		while [ "$(cat "$file")" = "$first" ]; do sleep 0.2; done; echo again' --cred=eighth)
+		while [ "$(cat "$file")" = "$first" ]; do sleep 0.2; done; cat "$file"; echo again' --cred=eighth)
+	# A thief of the database cannot have the next one made for somebody else.
+	superuser "update rota.credential set user_name = 'nobody' where name = 'eighth' and removed_at is null"
 	timeout 90 rota wait "$job"
+	superuser "update rota.credential set user_name = '$(id -un)' where name = 'eighth' and removed_at is null"
 	output_has "$job" "of $(id -un) at"
 	output_has "$job" again
+	run ! output_has "$job" "of nobody"
 	rota cred remove eighth
 	printf '#!/bin/sh\ntouch %q\n' "$SITE/ran" >"$SITE/outside"
 	chmod 0755 "$SITE/outside"
