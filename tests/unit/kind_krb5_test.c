@@ -122,6 +122,10 @@ static void test_foreign_realm_is_not_asked(void **state)
 	kind_facts_free(&facts);
 	assert_false(kind_krb5_renew(&secret, &options, &renewed, &facts, &error));
 	assert_non_null(strstr(error.message, "krb5.conf"));
+	kind_facts_free(&facts);
+	error = (struct err){0};
+	assert_false(kind_krb5_test(&secret, &options, &facts, &error));
+	assert_non_null(strstr(error.message, "krb5.conf"));
 	kind_secret_free(&secret);
 }
 
