@@ -635,7 +635,7 @@ lose_keepers() {
 	run drive wait 295.0.3 run
 	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 295 attempt=2
 	run drive wait 295.0.2 refused
-	[[ $output == *"reason=the launch request is for an old attempt, attempt 3 was accepted here again=0 retry=0 drain="* ]]
+	[[ $output == *"reason=the launch request is for an old attempt, attempt 3 was accepted here again=1 gone=1 retry=0 drain="* ]]
 	[ ! -e "$DIR/work/295.out" ] || [ ! -s "$DIR/work/295.out" ]
 	drive send op=control job=295 step=0 attempt=2 action=kill cause=cancelled
 	run drive wait 295.0.2 late
