@@ -293,6 +293,20 @@ begin
 end $$;
 comment on function internal.evacuation_plan(rota.evacuation, bigint[]) is 'What an evacuation would do now.';
 
+create function internal.evacuation_check(p_nodes text[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_open evacuation;
+begin
+	select e.* into v_open from evacuation e where e.state = 'open' and e.nodes && p_nodes order by e.evacuation_id limit 1;
+	if v_open.evacuation_id is not null then
+		raise exception 'node "%" is being evacuated already: evacuation %', (select x from unnest(v_open.nodes) x
+			where x = any (p_nodes) limit 1), v_open.evacuation_id using errcode = 'RT409',
+			hint = format('Cancel that first: rota admin node cancel-evacuation %s.', v_open.evacuation_id);
+	end if;
+end $$;
+comment on function internal.evacuation_check(text[]) is 'Refuse nodes that are being evacuated.';
+
 create function internal.evacuation_begin(p_one rota.evacuation, p_jobs bigint[]) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -303,6 +317,7 @@ declare
 begin
 	perform internal.job_lock(v_locked);
 	perform internal.node_lock(v_nodes);
+	perform internal.evacuation_check(p_one.nodes);
 	v_drained := array(select n.node_id from node n where n.node_id = any (v_nodes) and n.state = 'up' order by n.node_id);
 	insert into evacuation (nodes, drained, parallel, no_checkpoint, to_nodes, not_nodes, by_at, made_by)
 	values (p_one.nodes, v_drained, p_one.parallel, p_one.no_checkpoint, p_one.to_nodes, p_one.not_nodes, p_one.by_at, p_one.made_by)
@@ -363,7 +378,6 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_action constant text := coalesce(internal.request_text(p_request, 'action'), '');
 	v_one evacuation;
-	v_open evacuation;
 begin
 	if internal.caller_role(p_uid, p_user) = 'user' then
 		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only operators evacuate nodes.';
@@ -377,12 +391,7 @@ begin
 		raise exception 'name the nodes' using errcode = 'RT422';
 	end if;
 	v_one := internal.evacuation_read(p_user, p_request);
-	select e.* into v_open from evacuation e where e.state = 'open' and e.nodes && v_one.nodes order by e.evacuation_id limit 1;
-	if v_open.evacuation_id is not null then
-		raise exception 'node "%" is being evacuated already: evacuation %', (select x from unnest(v_open.nodes) x
-			where x = any (v_one.nodes) limit 1), v_open.evacuation_id using errcode = 'RT409',
-			hint = format('Cancel that first: rota admin node cancel-evacuation %s.', v_open.evacuation_id);
-	end if;
+	perform internal.evacuation_check(v_one.nodes);
 	return jsonb_build_object('plan', internal.evacuation_plan(v_one, '{}'), 'nodes', v_one.nodes,
 		'evacuation', case when not internal.request_bool(p_request, 'dry_run') then internal.evacuation_begin(v_one, '{}') end);
 end $$;
