@@ -171,7 +171,7 @@ begin
 	end if;
 	v_jobs := internal.job_lock_free(array(select distinct m.job_id from evacuation_move m
 		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action in ('checkpoint', 'move', 'cancel')));
-	perform internal.evacuation_ask(p_one.evacuation_id, v_jobs, 'nodemgrd');
+	perform internal.evacuation_ask(p_one.evacuation_id, v_jobs, p_one.made_by);
 	perform internal.evacuation_progress(p_one.evacuation_id);
 	v_left := internal.evacuation_left(p_one.evacuation_id);
 	if v_left is null then
