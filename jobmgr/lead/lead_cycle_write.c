@@ -18,7 +18,8 @@
 
 static const double plan_gap = 0.3; /* seconds between two writes of the plan */
 
-static void wake_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+/* An answer of which nothing is kept: only an error counts. */
+static void write_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_cycle *c = arg;
 
@@ -43,7 +44,7 @@ static void cycle_ask_setups(struct lead_cycle *c)
 				    {db_array_literal(nodes), -1},
 				    {db_array_literal(images), -1},
 				    {db_array_literal(preps), -1}},
-		4, wake_answered, c);
+		4, write_answered, c);
 	db_array_free(nodes);
 	db_array_free(images);
 	db_array_free(preps);
@@ -61,7 +62,7 @@ void lead_cycle_write_power(struct lead_cycle *c)
 	for (size_t i = 0; i < c->result->wake_count; i++)
 		db_array_int(nodes, c->result->wake_ids[i]);
 	c->waiting++;
-	db_call(c->db, API_schedule_power, (struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}}, 2, wake_answered,
+	db_call(c->db, API_schedule_power, (struct db_param[]){{c->term, -1}, {db_array_literal(nodes), -1}}, 2, write_answered,
 		c);
 	db_array_free(nodes);
 }
@@ -173,16 +174,6 @@ void lead_cycle_write_starts(struct lead_cycle *c)
 	lead_orders_free(orders);
 }
 
-static void preempt_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
-{
-	struct lead_cycle *c = arg;
-
-	(void)db;
-	if (!result)
-		lead_cycle_fail(c, e);
-	lead_cycle_answered(c);
-}
-
 void lead_cycle_write_preempt(struct lead_cycle *c)
 {
 	char *picks;
@@ -198,7 +189,7 @@ void lead_cycle_write_preempt(struct lead_cycle *c)
 		return;
 	c->outcome.postponed |= has_more;
 	c->waiting++;
-	db_call(c->db, API_schedule_preempt, (struct db_param[]){{c->term, -1}, {picks, -1}}, 2, preempt_answered, c);
+	db_call(c->db, API_schedule_preempt, (struct db_param[]){{c->term, -1}, {picks, -1}}, 2, write_answered, c);
 	free(picks);
 }
 
