@@ -139,15 +139,7 @@ select is((select count(*) from rota.evacuation where state = 'open'), 0::bigint
 rollback to before;
 select is((select count(*) from rota.evacuation where state = 'cancelled'), 0::bigint, 'old ones are deleted');
 select t.right('a job');
-create function t.says(p_label text, p_action text, p_more jsonb default '{}') returns jsonb language sql as $$
-	select api.checkpoint_report(t.uid('alice'), 'alice', jsonb_build_object('job', s.job_id, 'step_id', s.step_id, 'attempt', s.attempt, 'node', 'n1', 'action', p_action) || p_more) from t.step(p_label) s $$;
-create function t.saved(p_label text) returns void language sql as $$
-	select t.says(p_label, 'begin'), t.says(p_label, 'complete', jsonb_build_object('generation', (select max(c.generation) from rota.checkpoint c join t.step(p_label) s using (job_id, step_id)), 'path', '/home/x/1',
-		'files', '[{"name": "state", "bytes": 5, "sha256": "1111111111111111111111111111111111111111111111111111111111111111"}]'::jsonb)) $$;
-create function t.late() returns void language sql as $$
-	update rota.checkpoint set deadline_at = now() - interval '1 hour' where state in ('asked', 'taking');
-	select api.schedule_tick(t.term()) $$;
-\set saves '[{"name": "a", "checkpoint": {"driver": "app", "keep": 2}}]'
+\ir checkpoint.psql
 
 -- By checkpoint, if a step can be saved.
 select t.submit('alice', :'saves') as c \gset

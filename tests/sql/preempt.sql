@@ -180,15 +180,7 @@ select t.finish(:'k' || '.a', t.cancelled()) \g /dev/null
 select is(t.state(:'k' || '.a'), 'preempted', 'what must not run again is over');
 select t.right('a gang');
 
-create function t.says(p_label text, p_action text, p_more jsonb default '{}') returns jsonb language sql as $$
-	select api.checkpoint_report(t.uid('alice'), 'alice', jsonb_build_object('job', s.job_id, 'step_id', s.step_id, 'attempt', s.attempt, 'node', 'n1', 'action', p_action) || p_more) from t.step(p_label) s $$;
-create function t.saved(p_label text) returns void language sql as $$
-	select t.says(p_label, 'begin'), t.says(p_label, 'complete', jsonb_build_object('generation', (select max(c.generation) from rota.checkpoint c join t.step(p_label) s using (job_id, step_id)), 'path', '/home/x/1',
-		'files', '[{"name": "state", "bytes": 5, "sha256": "1111111111111111111111111111111111111111111111111111111111111111"}]'::jsonb)) $$;
-create function t.late() returns void language sql as $$
-	update rota.checkpoint set deadline_at = now() - interval '1 hour' where state in ('asked', 'taking');
-	select api.schedule_tick(t.term()) $$;
-\set saves '[{"name": "a", "checkpoint": {"driver": "app", "keep": 2}}]'
+\ir checkpoint.psql
 
 -- By checkpoint: who can be saved is saved first.
 select t.admin('partition', 'main', '{"preempt": "checkpoint", "preempt_otherwise": "spare"}') \g /dev/null
