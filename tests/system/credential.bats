@@ -3,41 +3,10 @@
 # credential_node and credential_run.
 
 load helper
+load credential
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || skip "needs root, for users"
-	ANNA=rt-ca$$ EVE=rt-ce$$
-	export ANNA EVE
-	users_add "$ANNA" "$EVE"
-	export ROTA_TEST_KEYS
-	ROTA_TEST_KEYS=$(mktemp -d "${TMPDIR:-/tmp}/rota-keys.XXXXXX")
-	chmod 0711 "$ROTA_TEST_KEYS"
-	instance_up 2 --cpus 4 --mem 2000 --set node.grace=1 --set credentials.keys="$ROTA_TEST_KEYS/cred" --set credentials.period=1
-}
-
-teardown_file() {
-	instance_users_down "$ANNA" "$EVE"
-	rm -rf "$ROTA_TEST_KEYS"
-}
-
-setup() {
-	mkdir "$ROTA_TEST_DIR/$BATS_TEST_NUMBER" # where all users come to
-	cd "$ROTA_TEST_DIR/$BATS_TEST_NUMBER"
-	chmod 0777 .
-}
-
-teardown() {
-	local user
-	for user in "$ANNA" "$EVE"; do
-		as "$user" rota cancel -q --me >/dev/null 2>&1 || true
-	done
-	rota wait -q --timeout=60 || true
-	audit
-}
-
-# secret: the secret of this test, which is like no other text.
-secret() {
-	echo "s3cret-$BATS_TEST_NUMBER-$$-of-anna"
+	credentials_up rt-ca$$ rt-ce$$ 2 --cpus 4 --mem 2000
 }
 
 # show_job NAMES: a script of Anna that writes what it finds of the credentials.

@@ -3,40 +3,10 @@
 # What the database of a thief is worth, and grants that nobody has signed: credential.
 
 load helper
+load credential
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || skip "needs root, for users"
-	ANNA=rt-ka$$ EVE=rt-ke$$
-	export ANNA EVE
-	users_add "$ANNA" "$EVE"
-	export ROTA_TEST_KEYS
-	ROTA_TEST_KEYS=$(mktemp -d "${TMPDIR:-/tmp}/rota-keys.XXXXXX")
-	chmod 0711 "$ROTA_TEST_KEYS"
-	instance_up 1 --cpus 8 --mem 4000 --set node.grace=1 --set credentials.keys="$ROTA_TEST_KEYS/cred" --set credentials.period=1
-}
-
-teardown_file() {
-	instance_users_down "$ANNA" "$EVE"
-	rm -rf "$ROTA_TEST_KEYS"
-}
-
-setup() {
-	mkdir "$ROTA_TEST_DIR/$BATS_TEST_NUMBER" # where all users come to
-	cd "$ROTA_TEST_DIR/$BATS_TEST_NUMBER"
-	chmod 0777 .
-}
-
-teardown() {
-	local user
-	for user in "$ANNA" "$EVE"; do
-		as "$user" rota cancel -q --me >/dev/null 2>&1 || true
-	done
-	rota wait -q --timeout=60 || true
-	audit
-}
-
-secret() {
-	echo "s3cret-$BATS_TEST_NUMBER-$$-of-anna"
+	credentials_up rt-ka$$ rt-ke$$ 1 --cpus 8 --mem 4000
 }
 
 # submit USER SCRIPT [OPTION]...: a job with this text.
