@@ -42,6 +42,7 @@ begin
 			select w.*, case when w.end_at is not null
 				then internal.figures_complete(w.figures, w.job_id, w.step_id, w.attempt, w.node_id) end as used
 			from unnest(p_seen) w
+			offset 0 -- once a row
 		) v
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and a.gone_at is null

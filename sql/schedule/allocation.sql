@@ -190,15 +190,13 @@ begin
 			-- A reservation has nothing on the node.
 			gone_at = case when v.gone or a.attempt = 0 then x.ended_at else a.gone_at end,
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
-			peak_mb = (v.used).peak_mb, cgroup_peak_mb = (v.used).cgroup_peak_mb, cpu_usec = (v.used).cpu_usec,
-			system_usec = (v.used).system_usec, boot_at = coalesce(a.boot_at, v.boot_at),
+			peak_mb = (u.used).peak_mb, cgroup_peak_mb = (u.used).cgroup_peak_mb, cpu_usec = (u.used).cpu_usec,
+			system_usec = (u.used).system_usec, boot_at = coalesce(a.boot_at, v.boot_at),
 			without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, x.ended_at)),
-			energy_j = internal.energy_share((v.used).node_uj, x.ended_at, a.node_id, a.cpus, x.started_at,
+			energy_j = internal.energy_share((u.used).node_uj, x.ended_at, a.node_id, a.cpus, x.started_at,
 				x.ended_at, a.without_cpus)
 		from (
-			select v.*, case when v.gone
-				then internal.figures_complete(v.figures, v.job_id, v.step_id, v.attempt, v.node_id) end as used,
-				o.started_at as held_from, o.cpus_held as held, m.slot_at,
+			select v.*, o.started_at as held_from, o.cpus_held as held, m.slot_at,
 				-- An element that never started held nothing: the CPUs that were kept for it pass to another one.
 				o.predispatched and o.phase = 'ordered' and v.began_at is null as unused
 			from unnest(p_held) v
@@ -213,6 +211,10 @@ begin
 			select e.ended_at, case when v.unused then e.ended_at
 				else least(coalesce(v.slot_at, v.held_from), e.ended_at) end as started_at
 			offset 0) x -- once a row
+		cross join lateral (
+			select case when v.gone
+				then internal.figures_complete(v.figures, v.job_id, v.step_id, v.attempt, v.node_id) end as used
+			offset 0) u -- once a row
 		-- By key: with the plain condition, the planner would read all that is open.
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 			and coalesce(a.ended_at, 'infinity') = 'infinity'

@@ -28,8 +28,8 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_known internal.node_figures;
 begin
-	-- A keeper reports both. Of a row, "is not null" asks whether all of its fields are known.
-	if p_reported.cpu_usec is not null and p_reported.peak_mb is not null then
+	-- Only a keeper knows the system time, and it knows all that there is.
+	if p_reported.system_usec is not null then
 		return p_reported;
 	end if;
 	v_known := internal.figures_known(p_job, p_step, p_attempt, p_node);
