@@ -175,7 +175,8 @@ static int call(const char *path, const char *function)
 		return main_fail(&e);
 	}
 	script_confine_files(ANSWER_FD + 1);
-	setvbuf(stdout, NULL, _IOLBF, 0); /* in order with the output of programs that the script runs */
+	/* line-buffered, so that lines of this process and of programs that the script runs come in their order */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGTERM, call_end);
 	request = json_loadf(stdin, JSON_ALLOW_NUL, &error);
 	if (!request) {

@@ -20,10 +20,10 @@
 
 enum { LANES = 2 };
 
-/* A database session and the table that it copies. */
+/* A database session and the table that the session copies. */
 struct lane {
 	PGconn *db;
-	size_t table; /* index of the table; the members below belong to this table */
+	size_t table; /* index of the table; the members below are about this table */
 	char *name, *path;
 	json_t *columns;
 	struct packed *file; /* file being written; NULL if the session copies nothing */

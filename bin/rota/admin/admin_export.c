@@ -30,7 +30,7 @@ struct export
 	json_t *plan, *manifest; /* plan from jobmgrd; manifest, NULL until all files are on disk */
 	const char *folder;
 	char *into;  /* folder of this export; NULL until it is made */
-	bool parent; /* `folder` was made for this export */
+	bool parent; /* this export has made the folder `folder` */
 	int status;  /* exit status of the process so far */
 };
 

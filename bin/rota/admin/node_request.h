@@ -8,8 +8,8 @@
 /* What differs between the requests. */
 struct node_request {
 	const char *call;			    /* name of the call of the HTTP API */
-	const char *rows;			    /* what its answer to "list" has */
-	const char *(*outcome)(const json_t *node); /* returns what becomes of a node */
+	const char *rows;			    /* name of the list in the answer to the action "list" */
+	const char *(*outcome)(const json_t *node); /* returns, in words, what becomes of a node */
 	void (*print)(const json_t *rows);	    /* prints the rows of a list */
 };
 

@@ -18,10 +18,10 @@
 
 struct password_file {
 	char *path;
-	struct stat folder; /* of the folder that the file is in */
-	uid_t uid;	    /* owner of the file, if root writes it */
+	struct stat folder; /* status of the folder that has the password file */
+	uid_t uid;	    /* owner of the password file, if root writes the file */
 	gid_t gid;
-	bool is_given; /* the file does not exist, or `uid` owns it */
+	bool is_given; /* the password file does not exist, or `uid` owns the file */
 	char **lines;  /* without their newlines */
 	size_t count;
 };

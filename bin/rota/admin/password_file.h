@@ -14,7 +14,7 @@ struct password_file;
  * Returns NULL on failure. */
 struct password_file *password_file_open(const char *path, const char *account, struct err *e);
 
-/* Has the file the owner that it is to have, if it exists? */
+/* Does the owner that the password file is to have own it? Also true if the file does not exist. */
 bool password_file_is_given(const struct password_file *file);
 
 /* Returns the password of a role, valid until the next call for the file; NULL if the file has none. */

@@ -7,7 +7,7 @@
 /* The command line of `rota admin pki ACTION NAME --to=DIR --names=A,B --user=USER --days=N`. */
 struct pki_line {
 	const char *action; /* init, issue, renew or show */
-	const char *name;   /* of the certificate, or for init of the authority; NULL: none was given */
+	const char *name;   /* name of the certificate; with init, of the authority; NULL: the command line has none */
 	const char *folder;
 	const char *names; /* NULL: only `name` */
 	const char *user;  /* issue: the certificate names this user; NULL: it is for servers and clients called `names` */

@@ -16,7 +16,7 @@ static const char *node_outcome(const json_t *node)
 	return format_text(node, "state");
 }
 
-/* Returns how a run ended, or that it has not. */
+/* Returns how a run of a power program ended, or that the program still runs. */
 static const char *run_outcome(const json_t *run)
 {
 	const char *status = format_text(run, "status");

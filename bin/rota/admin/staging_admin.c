@@ -12,7 +12,7 @@
 #include "bin/rota/print/format.h"
 #include "lib/err.h"
 
-/* Returns how a call ended, or that it has not; malloc'ed. */
+/* Returns how a call of a burst_buffer.lua function ended, or that the call has not ended; malloc'ed. */
 static char *call_outcome(const json_t *call)
 {
 	const json_t *rc = json_object_get(call, "rc"), *elapsed = json_object_get(call, "elapsed_s");
@@ -41,7 +41,7 @@ void staging_admin_print_calls(const json_t *calls, const char *title)
 	}
 }
 
-/* Print the end of what the functions printed, each with its name. */
+/* Print the end of the output of burst_buffer.lua functions, each with the function's name. */
 static void calls_print_output(const json_t *calls)
 {
 	const json_t *call;

@@ -9,7 +9,8 @@
  * the job, or NULL. Returns the exit status. */
 int staging_admin_run(const char *action, const char *job, bool json);
 
-/* Print what slurm_bb_get_status answers to the words. Returns the exit status. */
+/* Print what the function slurm_bb_get_status of burst_buffer.lua answers to the words of the command line. Returns the exit
+ * status. */
 int staging_admin_status(char *const *words, int count, bool json);
 
 /* List the pools of burst_buffer.lua. Returns the exit status. */

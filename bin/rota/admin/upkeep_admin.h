@@ -7,7 +7,7 @@
 
 #include "bin/rota/line/verb.h"
 
-/* Is it an action of this file: change-all, changes, cancel-change or health? */
+/* Is the action change-all, changes, cancel-change or health? upkeep_admin.c carries out only these. */
 bool upkeep_admin_has(const char *action);
 
 /* Do such an action on nodes; `operand`: the number of a change, or nodes; may be NULL. `values`: the options. Returns the exit code. */

@@ -109,7 +109,7 @@ static void refusal(const json_t *answer, int status, struct err *e)
 
 	if (message)
 		err_set(e, "%s", message);
-	else if (status == 413) /* the HTTP library refuses with a page of its own */
+	else if (status == 413) /* status 413: the HTTP library answers with a page of its own, without JSON */
 		err_set(e, "the request is larger than jobmgrd accepts (gate.max_body in rota.conf)");
 	else
 		err_set(e, "jobmgrd answered with HTTP status %d", status);

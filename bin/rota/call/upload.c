@@ -19,7 +19,7 @@
 #include "lib/credential.h"
 #include "lib/err.h"
 
-enum { UPLOAD_SECONDS = 30 /* for which one request waits for rota-credd */ };
+enum { UPLOAD_SECONDS = 30 /* seconds for which one request waits until rota-credd has taken the secret */ };
 
 /* Returns the path of the caller's Kerberos ticket cache, malloc'ed; NULL with an error if it is no file. */
 static char *upload_ticket(struct err *e)
@@ -114,7 +114,7 @@ json_t *upload_credential(json_t *request, const char *path, int *status)
 {
 	struct err e = {0};
 	const char *kind = json_string_value(json_object_get(request, "kind"));
-	bool made = strcmp(kind, "command") == 0; /* by the program of the site */
+	bool made = strcmp(kind, "command") == 0; /* a program of the site makes the secret, so the user sends none */
 	char *file = path || made ? NULL : strcmp(kind, "krb5") == 0 ? upload_ticket(&e) : xstrdup("-");
 	unsigned char *secret = made ? (unsigned char *)xstrdup("") : NULL;
 	size_t size = 0;

@@ -89,7 +89,7 @@ static void child(const struct instance *in, const char *const *argv, const char
 	for (int s = 1; s < NSIG; s++)
 		signal(s, SIG_DFL);
 	sigemptyset(&blocked);
-	if (!account) /* `rota down` may signal a launcher that has not set its handlers yet */
+	if (!account) /* `rota down` may send a signal to a launcher that has not set its handlers yet */
 		sigaddset(&blocked, SIGUSR1);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	report = fcntl(report, F_DUPFD_CLOEXEC, 10);

@@ -20,7 +20,7 @@ enum {
 	OLDEST_POSTGRES = 15,
 	START_SECONDS = 60,
 	STOP_SECONDS = 30,
-	CONNECTIONS_OTHERS = 60 /* connections of daemons, analysts and readers; each login of nodes needs one more */
+	CONNECTIONS_OTHERS = 60 /* connections for daemons, analysts and readers; each login of nodes needs one more connection */
 };
 
 /* Settings in which a small private server differs from PostgreSQL's defaults. Durability is not reduced. */

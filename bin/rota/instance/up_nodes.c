@@ -17,7 +17,7 @@
 
 enum {
 	READY_SECONDS = 30,
-	NODES_A_CHANGE = 100, /* nodes that one change makes, since other changes wait for it */
+	NODES_A_CHANGE = 100, /* most nodes that one change makes: other changes of nodes wait while a change runs */
 	PROGRESS_MS = 2000,
 	POLL_MS = 50,
 	POLL_PART = 4 /* a poll of the nodes takes one part of the time, the pause after it so many */
@@ -171,7 +171,7 @@ static bool names_change(const struct instance *in, const struct up_wish *wish, 
 static bool nodes_make(const struct instance *in, const struct up_wish *wish, const json_t *existing, struct err *e)
 {
 	int count = wish->nodes ? wish->nodes : json_array_size(existing) ? 0 : 1;
-	struct names names[2] = {0}; /* those to change, those to make */
+	struct names names[2] = {0}; /* names of the nodes to change, and of the nodes to make */
 	bool ok = true;
 
 	if (!count && (wish->cpus || wish->mem_mb)) {
@@ -327,7 +327,7 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 		instance_say(in,
 			     "dry run (see section launcher of rota.conf): steps are reported as completed, but nothing is run");
 	ok = ok && up_logins(in, nodes, e);
-	if (in->conf.launcher_virtual > 0) /* one launcher for n1, n2 and so on */
+	if (in->conf.launcher_virtual > 0) /* one launcher serves all virtual nodes n1, n2 and so on */
 		ok = ok && launcher_start(in, UP_VIRTUAL_NAME, seen, e);
 	json_array_foreach (nodes, i, row)
 		ok = ok && (in->conf.launcher_virtual > 0 ||

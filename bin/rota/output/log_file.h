@@ -24,13 +24,14 @@ struct log_file {
 	json_t *job, *step;  /* job and step of the last answer of jobmgrd */
 	char *path;	     /* path of the output file; NULL if the output is private */
 	int fd, watch;	     /* descriptors of the file and of its inotify watch; -1: not open */
-	off_t at;	     /* offset where reading starts, unless the file is shorter; after log_file_end(), where it ended */
-	json_int_t attempt;  /* the attempt that writes the file; 0: none yet */
-	json_int_t latest;   /* number of the latest attempt in the last answer of jobmgrd */
-	bool renewed;	     /* the file was truncated since `attempt` began */
-	bool opened;	     /* opening of the file was tried at least once */
-	bool plain;	     /* the last try found a plain file or none */
-	bool ended;	     /* the step, or the requested attempt, has ended */
+	/* offset where reading starts, if the file is that long; after log_file_end(), the offset where reading ended */
+	off_t at;
+	json_int_t attempt; /* the attempt that writes the file; 0: none yet */
+	json_int_t latest;  /* number of the latest attempt in the last answer of jobmgrd */
+	bool renewed;	    /* the file was truncated since `attempt` began */
+	bool opened;	    /* opening of the file was tried at least once */
+	bool plain;	    /* the last try found a plain file or none */
+	bool ended;	    /* the step, or the requested attempt, has ended */
 };
 
 /* Returns the number of the latest attempt of a step that has started, 0 if none has. */

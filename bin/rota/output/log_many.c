@@ -34,7 +34,8 @@ struct source {
 
 struct many {
 	const struct log *log;
-	struct source **sources; /* by step number; NULL for an array or a step that has not started */
+	/* sources by step number; the source is NULL for an array, and for a step that has not started */
+	struct source **sources;
 	size_t size, live;
 	json_t *readers; /* path of a file -> number of the step that read the file last */
 	json_t *answer, *cursor;

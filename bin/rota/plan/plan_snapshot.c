@@ -62,7 +62,7 @@ static char *value_text(const json_t *value)
 	}
 }
 
-/* Returns rows in JSON as a result. All rows have the same members. */
+/* Returns a JSON list of rows as a result of libpq. All rows have the same members. */
 static PGresult *rows_result(const json_t *rows)
 {
 	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
@@ -94,7 +94,7 @@ static PGresult *rows_result(const json_t *rows)
 
 static bool set_read(struct lead_rows *rows, enum lead_set set, const json_t *list, struct err *e)
 {
-	if (json_array_size(list) == 0) /* without rows there are no columns */
+	if (json_array_size(list) == 0) /* a list without rows names no columns, so there is nothing to load */
 		return true;
 	PGresult *result = rows_result(list);
 	bool good = lead_load(rows, set, result, e);

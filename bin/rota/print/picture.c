@@ -34,7 +34,7 @@ struct steps {
 	struct step *list;
 	size_t count;
 	const json_t *edges;
-	int name_width, state_width; /* columns of the names with their indents, and of the states */
+	int name_width, state_width; /* screen columns of the step names with their indents, and of the step states */
 };
 
 static int by_depth(const void *a, const void *b)
@@ -163,7 +163,7 @@ static size_t choose(struct steps *s, size_t room)
 
 	for (int r = 0; r < 4 && left; r++) {
 		for (size_t i = 0; i < s->count && left; i++) {
-			/* of completed steps, the last ones are shown */
+			/* the screen has no room for all completed steps: show the last ones */
 			struct step *step = &s->list[r == 3 ? s->count - 1 - i : i];
 
 			if (step->shown || rank(step->row) != r)
@@ -330,7 +330,7 @@ static void head_draw(FILE *screen, const json_t *job)
 
 	if (!out)
 		die("out of memory");
-	/* A long name leaves room for what became of the job. */
+	/* A long job name leaves screen columns for the job's state. */
 	fprintf(out, "\033[1mjob %.0f %.*s%s\033[0m  \033[%sm%s\033[0m  ", number(job, "job_id"), (int)fits, name,
 		name[fits] ? "~" : "", format_state_colour(format_text(job, "state")), words);
 	bar(out, done - failed > 0 ? done - failed : 0, failed, all);

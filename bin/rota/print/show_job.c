@@ -90,7 +90,7 @@ static void mails_print(const json_t *mails)
 	}
 }
 
-/* Print what the site's script has set in the job. */
+/* Print the options of the job that the site's script job_submit has set. */
 static void changes_print(const json_t *changes)
 {
 	const json_t *change;

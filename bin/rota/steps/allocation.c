@@ -165,7 +165,7 @@ static void say_waiting(const char *id, const json_t *step, bool *said)
 	*said = true;
 }
 
-/* Wait until the job runs. A signal cancels it. */
+/* Wait until the job that holds the allocation runs. A signal cancels the job. */
 static bool wait_for_start(const char *id, int signals, int *status)
 {
 	int64_t began = clock_ms();

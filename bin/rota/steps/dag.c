@@ -74,7 +74,7 @@ static int dag_find_step(const struct dag *d, long id)
 	return low;
 }
 
-/* Add an edge; those of a step are adjacent. */
+/* Add an edge. The edges of one step are adjacent. */
 static void dag_add_edge(struct dag *d, const json_t *edge)
 {
 	static const char *const conditions[] = {"ok", "any", "fail", "start", "corr"};
@@ -131,7 +131,7 @@ static bool step_has_ended(const struct dag_step *s)
 	return s->completed + s->skipped + s->bad == s->count;
 }
 
-/* What a condition on a whole step says, which counts by its worst element. */
+/* Returns what a condition says about a whole array, whose worst element counts. */
 static enum dag_turn step_turn(const struct dag_step *peer, enum dag_condition condition)
 {
 	if (condition == DAG_START_OF && peer->started == peer->count)

@@ -7,12 +7,12 @@
 
 enum dag_state {
 	DAG_OPEN,    /* not decided */
-	DAG_SENT,    /* dag_next() has returned it as DAG_START */
+	DAG_SENT,    /* the caller of dag_next() is starting the unit (DAG_START) */
 	DAG_STARTED, /* its tasks run */
 	DAG_COMPLETED,
 	DAG_FAILED,
-	DAG_SKIPPED, /* not needed, since what it handles did not fail */
-	DAG_NEVER,   /* never starts, since a step that it waits for did not complete */
+	DAG_SKIPPED, /* never starts: the step is a handler of failures, and the step that it handles did not fail */
+	DAG_NEVER,   /* never starts, since a step that this step waits for did not complete */
 };
 
 /* A step, or one element of an array. */
@@ -34,8 +34,9 @@ struct dag_step {
 	const json_t *plan; /* the step of the plan */
 	int first, count;   /* its units */
 	int first_edge, edge_count;
-	bool any, has_corr; /* one condition is enough; element by element */
-	long limit;	    /* most elements at a time; 0: no limit */
+	/* any: one condition of --after is enough; has_corr: a condition is of kind `corr`, element by element */
+	bool any, has_corr;
+	long limit; /* most elements at a time; 0: no limit */
 	long under_way, started, completed, skipped, bad;
 	int topo;
 	int next; /* position before which no unit is open */
@@ -45,7 +46,7 @@ struct dag {
 	struct dag_step *steps;
 	struct dag_unit *units;
 	struct dag_edge *edges;
-	int *order; /* indices of steps, each after those that it waits for */
+	int *order; /* indices of all steps, in an order in which each step follows the steps that it waits for */
 	int step_count, unit_count, edge_count;
 };
 

@@ -161,7 +161,7 @@ static void request_set_files(struct dag_request *r, const struct order_spec *sp
 	r->run.error = request_file(r, spec->error, step, index);
 	r->run.input = request_file(r, spec->input, step, index);
 	if (r->run.output && !r->run.error)
-		r->run.error = "output"; /* as in a job, where both go into one file */
+		r->run.error = "output"; /* standard error goes into the file of standard output, as in a job */
 	r->run.cwd = request_own(r, xstrdup(spec->workdir));
 }
 

@@ -7,15 +7,15 @@
 #include "bin/rota/steps/dag.h"
 #include "lib/rota.h"
 
-/* What the steps of a file have in common. */
+/* What the sub-steps of all steps of a file have in common. */
 struct dag_common {
-	const json_t *arguments; /* of the script: a list of strings, or NULL */
-	char *const *env;	 /* of the client, NULL at the end */
+	const json_t *arguments; /* arguments of the script: a list of strings, or NULL */
+	char *const *env;	 /* environment of the client, NULL at the end */
 	int priority;
 };
 
 struct dag_request {
-	struct rota_run run; /* its texts live as long as the request and the plan */
+	struct rota_run run; /* the texts of `run` live as long as this request and the plan */
 	void *owned[16];
 	int owned_count;
 };

@@ -14,8 +14,9 @@ struct dag_script {
 	size_t size;
 	json_t *arguments; /* list of strings */
 	json_t *plan;	   /* the whole plan */
-	char *folder;	   /* of the scripts of steps; NULL: not made */
-	int *users;	   /* of each step: units under way, whose script is a file */
+	char *folder;	   /* folder with the scripts of steps; NULL: not made yet */
+	/* for each step: number of its units under way; the step's script is a file as long as this is not 0 */
+	int *users;
 };
 
 /* Read a job script and translate it into steps. `folder` is the working directory of the steps, an absolute path. Returns false after

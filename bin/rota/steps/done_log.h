@@ -9,7 +9,7 @@
 
 struct done_log;
 
-/* Open the log and read it. Makes the file if there is none. */
+/* Open the log of completed sub-steps and read it. Makes the file if there is none. */
 struct done_log *done_log_open(const char *path, struct err *e);
 
 /* Has the line completed in an earlier run? */

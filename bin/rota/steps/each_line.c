@@ -13,7 +13,7 @@
 
 enum { READ_SIZE = 64 << 10 };
 
-/* Cut off one line. Returns NULL if there is no whole one. */
+/* Cut one whole line off the bytes read so far. Returns NULL if they have no line feed. */
 static char *reader_cut(struct line_reader *r)
 {
 	char *line = r->bytes + r->from, *end = r->to > r->from ? memchr(line, '\n', r->to - r->from) : NULL;
@@ -116,7 +116,7 @@ char **each_line_command(char *const *command, const char *line)
 	return words;
 }
 
-/* FNV-1a of a text and its NUL. */
+/* Returns the hash FNV-1a of a text, its NUL included. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
 	do

@@ -11,8 +11,8 @@ struct line_reader {
 	int fd;
 	char *bytes;
 	size_t from, to, room;
-	long number; /* of the last line, from 1 */
-	bool ended;  /* end of the file, or an error: then `error` is an errno */
+	long number; /* number of the last line that was returned, from 1 */
+	bool ended;  /* the file has ended, or reading has failed: then `error` is an errno */
 	int error;
 };
 
@@ -20,7 +20,7 @@ struct line_reader {
  * been read. */
 char *line_reader_next(struct line_reader *r);
 
-/* Read what the descriptor has. It blocks if that is nothing. */
+/* Read what the descriptor has. Blocks until the descriptor has at least one byte, or ends. */
 void line_reader_fill(struct line_reader *r);
 
 /* Returns the arguments for a line, NULL at the end, malloc'ed as one piece: `sh -c LINE` if `command` is empty, else the

@@ -112,7 +112,7 @@ static void run_skipped(void *data, int task, bool is_error, long long size)
 	free(name);
 }
 
-/* Print the output of a sub-step that has ended, and forget it. */
+/* Print the output of a sub-step that has ended, and free the sub-step. */
 static void run_finish(struct many_run *r, bool good)
 {
 	struct many *m = r->many;

@@ -20,7 +20,7 @@ struct many_run {
 	struct many_run *next, *previous;
 	long number;   /* in the log: from 1 */
 	uint64_t hash; /* in the log */
-	int substep;   /* 0: it has no number yet */
+	int substep;   /* number of the sub-step in the job; 0: the step manager has not given the number yet */
 	struct run_output out, err;
 };
 
@@ -30,7 +30,8 @@ struct many_kind {
 	/* Start what may start, by many_start(). Sets *fd to a descriptor whose bytes may let more start, -1: none. Returns whether more
 	 * may start although nothing is under way. */
 	bool (*fill)(struct many *m, int *fd);
-	void (*readable)(struct many *m);			       /* the descriptor can be read; NULL: there is none */
+	/* called when the descriptor of fill() can be read; NULL: fill() sets none */
+	void (*readable)(struct many *m);
 	char *(*name)(const struct many_run *r);		       /* malloc'ed: "7" */
 	char *(*failure)(const struct many_run *r, const char *words); /* malloc'ed: "line 7: failed (exit code 1): false" */
 	void (*started)(struct many_run *r);			       /* NULL: it makes no difference */
@@ -52,9 +53,9 @@ struct many {
 	bool broken; /* an error was printed; nothing more starts */
 };
 
-/* Open the log that --resume asks for, if it does. */
+/* Open the log of completed sub-steps, if the command line has --resume. */
 bool many_open_log(struct many *m, struct err *e);
-/* Was this completed by an earlier call? */
+/* Has an earlier `rota run` with this log completed the line or unit with this hash? */
 bool many_has_completed(const struct many *m, uint64_t hash);
 
 /* May one more start now? */

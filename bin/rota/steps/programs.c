@@ -131,7 +131,7 @@ static void programs_add(struct programs *p, char *ranks, char **words)
 	p->list[p->count++] = (struct rota_program){.ranks = ranks, .argv = (const char *const *)words};
 }
 
-/* Add the programs of one line: one, or one for each task. */
+/* Add the programs of one line of the file: one program, or one for each task. */
 static void programs_add_line(struct programs *p, const struct program_line *line, int number, const int *owner)
 {
 	int position = 0;
@@ -230,6 +230,6 @@ bool programs_parse(const char *text, const char *name, int ntasks, struct progr
 		if (lines[number].ranks)
 			programs_add_line(p, &lines[number], number, owner);
 	free(owner);
-	free(lines); /* their words are those of the programs */
+	free(lines); /* the programs point to the words of the lines, so only the list is freed */
 	return good;
 }

@@ -5,11 +5,11 @@
 #include "lib/err.h"
 #include "lib/rota.h"
 
-/* The programs of a file, with what they are made of. */
+/* The programs of a file of `rota run --multi-prog`, with the memory that they point to. */
 struct programs {
 	struct rota_program *list;
 	size_t count;
-	int ntasks; /* number of tasks: as asked for, or what the file names */
+	int ntasks; /* number of tasks: the number of --ntasks, or 1 more than the highest rank in the file */
 };
 
 /* Parse the text of a file. A line is TASKS PROGRAM [ARGUMENT]..., where TASKS is a list such as 0-3,6 or *, which is all

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* What $ROTA_STEP_ROUTE asks for: nothing, `local`, `tls` or `relay`. */
+/* The route to the step manager that $ROTA_STEP_ROUTE names: nothing, `local`, `tls` or `relay`. */
 enum route { ROUTE_ANY, ROUTE_LOCAL, ROUTE_TLS, ROUTE_RELAY };
 
 /* Returns the route that the environment asks for. Another word ends the process with EXIT_USAGE. */
@@ -13,7 +13,7 @@ enum route route_asked(void);
 /* Let this process connect by TLS, straight or through jobmgrd. Returns the path for rota_steps_connect() of an attempt of a step, malloc'ed. */
 char *route_use(const char *label, long long attempt);
 
-/* Is this a path that route_use() has returned? */
+/* Did route_use() return this path? */
 bool route_is_remote(const char *path);
 
 #endif

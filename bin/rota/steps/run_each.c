@@ -19,7 +19,7 @@
 
 enum { COMMAND_SHOWN = 120 };
 
-/* A line whose sub-step has not ended. */
+/* A line of the file whose sub-step has not ended. */
 struct each_line {
 	struct many_run run;
 	char *text;
@@ -89,7 +89,7 @@ static void start_line(struct each *e, const char *text, uint64_t hash)
 	free(words);
 }
 
-/* Start lines until enough are under way, or no whole line is there. */
+/* Start sub-steps for lines until enough sub-steps are under way, or no whole line has been read. */
 static bool fill(struct many *m, int *fd)
 {
 	struct each *e = each_of(m);

@@ -16,7 +16,7 @@
 #include "bin/rota/steps/dag_script.h"
 #include "bin/rota/steps/many.h"
 
-/* A unit whose sub-step has not ended. */
+/* A unit of the plan whose sub-step has not ended. */
 struct file_unit {
 	struct many_run run;
 	int unit;
@@ -101,7 +101,7 @@ static void start_unit(struct file *f, int unit)
 	free(path);
 }
 
-/* The unit never runs, because of its peer. */
+/* The unit never runs, because of a step that it waits for. */
 static void note_dependency(struct file *f, int unit, int peer)
 {
 	const char *name = json_string_value(json_object_get(f->dag.steps[peer].plan, "name"));
@@ -111,7 +111,7 @@ static void note_dependency(struct file *f, int unit, int peer)
 	free(words);
 }
 
-/* Start what may start until enough is under way. */
+/* Start the units that may start, until enough sub-steps are under way. */
 static bool fill(struct many *m, int *fd)
 {
 	struct file *f = file_of(m);
@@ -133,7 +133,7 @@ static bool fill(struct many *m, int *fd)
 
 static const struct many_kind steps_of_file = {"step", fill, NULL, unit_name, unit_failure, unit_started, unit_ended};
 
-/* Open the log, and mark what an earlier call completed. */
+/* Open the log of completed sub-steps, and mark the units that an earlier call completed. */
 static bool resume(struct file *f, struct err *e)
 {
 	if (!many_open_log(&f->many, e))

@@ -34,23 +34,23 @@ enum {
 };
 
 struct run_one {
-	const char *verb; /* of the command line, for messages */
+	const char *verb; /* verb of the command line, for messages */
 	struct rota_steps *steps;
 	const struct run_options *options;
 	long long request;
 	int substep; /* 0: not queued yet */
 	int tasks;
-	char reason[256]; /* why it waits, "" if it does not */
+	char reason[256]; /* why the sub-step waits; "" if it does not wait */
 	int64_t began_ms;
-	int64_t interrupt_ms; /* of the last Ctrl-C, 0: none */
+	int64_t interrupt_ms; /* time of the last Ctrl-C by clock_ms(); 0: none */
 	bool reading;	      /* standard input is passed on */
-	bool cancel;	      /* as soon as it is queued */
+	bool cancel;	      /* cancel the sub-step as soon as it is queued */
 	bool waiting_said;    /* why it waits was printed */
 	bool finished;
-	bool drops;	     /* output is not written any more: nobody read it when SIGTERM or SIGHUP came */
-	bool is_terminal;    /* standard input is a terminal, whose keys all go to the program */
-	bool left;	     /* the sub-step goes on without this program */
-	bool leaves_running; /* this program ends without the sub-step, which has a terminal */
+	bool drops;	     /* drop output: when SIGTERM or SIGHUP came, nobody was reading the descriptor */
+	bool is_terminal;    /* standard input is a terminal, and all its keys go to the sub-step's program */
+	bool left;	     /* this process ends, and the sub-step goes on */
+	bool leaves_running; /* the sub-step has a terminal and goes on when this process ends */
 	int status;
 	struct sink *out, *err;
 };
@@ -90,7 +90,7 @@ static void one_cancel(struct run_one *one)
 		rota_steps_send_cancel(one->steps, one->substep);
 }
 
-/* This program is to end: with the sub-step, or without it. */
+/* End this process: cancel the sub-step, or leave it running. */
 static void one_leave(struct run_one *one)
 {
 	if (one->leaves_running)
@@ -114,7 +114,7 @@ static void one_output(void *data, int task, bool is_error, const char *bytes, s
 		fprintf(stderr, "rota %s: could not write the output: %s\n", one->verb, strerror(errno));
 		one->status = EXIT_REFUSED;
 	}
-	one_leave(one); /* a terminal that was closed is seen here before SIGHUP is */
+	one_leave(one); /* writing to a closed terminal fails before SIGHUP comes */
 }
 
 static void one_skipped(void *data, int task, bool is_error, long long size)
@@ -125,7 +125,7 @@ static void one_skipped(void *data, int task, bool is_error, long long size)
 		session_label(one->substep), size, is_error ? "error" : "output", task);
 }
 
-/* Write unfinished lines. They come before the message about the end. */
+/* Write unfinished lines of output, before the message about the end of the sub-step. */
 static void one_close(struct run_one *one)
 {
 	bool good = !one->out || sink_close(one->out);
@@ -198,7 +198,7 @@ static void one_print_state(struct run_one *one)
 	json_decref(list);
 }
 
-/* Tell the program the size of the terminal of this person. */
+/* Send the size of this terminal to the sub-step's program. */
 static void one_resize(struct run_one *one)
 {
 	int rows, cols;
@@ -225,7 +225,7 @@ static void one_signal(struct run_one *one, int number)
 	}
 }
 
-/* Pass on what standard input has. */
+/* Send what standard input has to the sub-step. */
 static void one_read(struct run_one *one)
 {
 	static char bytes[INPUT_SIZE], typed[INPUT_SIZE + 1];
@@ -310,7 +310,7 @@ static int one_run(struct run_one *one)
 	return one->status;
 }
 
-/* Who this person is, and where. `host` has room for HOST_SIZE bytes. */
+/* Returns the login name of this user, and writes the name of this machine to `host`, which has room for HOST_SIZE bytes. */
 static const char *person(char *host)
 {
 	const struct passwd *pw = getpwuid(geteuid());

@@ -36,14 +36,16 @@ enum run_option_id {
 enum { RUN_ALL_TASKS = -1, RUN_NO_TASK = -2 };
 
 struct run_options {
-	struct rota_run run;		       /* its texts are those of the command line, or malloc'ed */
-	const char *export;		       /* NULL: ALL */
-	const char *arg_file;		       /* of --each, NULL: standard input */
-	const char *partition, *account, *qos; /* of the allocation outside a job; NULL: those that are the default there */
-	const char *file;		       /* of --file, NULL: none */
-	const char *resume_log;		       /* NULL: the default */
-	int wait_s;			       /* 0: tasks may go on when others have ended */
-	int output_task, error_task;	       /* RUN_ALL_TASKS, or the task whose output is printed */
+	struct rota_run run;  /* the texts in `run` are those of the command line, or malloc'ed */
+	const char *export;   /* NULL: ALL */
+	const char *arg_file; /* of --each, NULL: standard input */
+	/* outside a job: --partition, --account and --qos of the allocation; NULL: the user's defaults */
+	const char *partition, *account, *qos;
+	const char *file;	/* of --file, NULL: none */
+	const char *resume_log; /* NULL: the default */
+	/* --wait in seconds: end the tasks so long after the first one has ended; 0: tasks may go on */
+	int wait_s;
+	int output_task, error_task; /* rank of the task whose output is printed, or RUN_ALL_TASKS */
 	bool label, unbuffered, multi_prog, each, resume, hold, pty, kill_on_hangup, has_output, has_error, has_input, has_ntasks;
 };
 

@@ -40,7 +40,7 @@ static json_t *names_inside(const char *verb, const char *name, int *status)
 	return found;
 }
 
-/* Returns the same of all jobs of this user. */
+/* Returns the running sessions of this name in all jobs of this user, as JOB.STEP.NUMBER; NULL with an error. */
 static json_t *names_outside(const char *name, int *status)
 {
 	json_t *answer =

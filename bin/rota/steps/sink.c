@@ -22,7 +22,7 @@
 
 enum { LOOK_MS = 100 };
 
-/* Beginning of a line of one task. */
+/* The unfinished line of one task. */
 struct sink_line {
 	char *bytes;
 	size_t size, room;
@@ -30,11 +30,11 @@ struct sink_line {
 
 struct sink {
 	int fd;
-	int own; /* descriptor of its own for a terminal or pipe, -1: none */
+	int own; /* descriptor that only this sink has open, for a terminal or pipe; -1: none */
 	bool label, unbuffered;
 	struct sink_line *lines; /* by task */
 	int count;
-	int open_task; /* unbuffered: whose line is unfinished on the descriptor, -1: none */
+	int open_task; /* without buffers: rank of the task whose line on the descriptor is unfinished; -1: none */
 	char *out;     /* text for the next write(2) */
 	size_t size, room;
 };
@@ -79,7 +79,7 @@ static bool wait_for_room(int fd)
 	return true;
 }
 
-/* Returns how many bytes the descriptor takes at once if it takes any. */
+/* Returns how many bytes a write to the descriptor takes, if the descriptor takes any. */
 static size_t write_most(int fd)
 {
 	struct stat st;
@@ -144,7 +144,7 @@ static void line_add(struct sink_line *line, const char *bytes, size_t size)
 	line->size += size;
 }
 
-/* Add whole lines, and store the beginning of the last one. */
+/* Add the whole lines of some output of a task, and store the beginning of its last line. */
 static void sink_add_lines(struct sink *s, int task, const char *bytes, size_t size)
 {
 	struct sink_line *line = sink_line_of(s, task);

@@ -135,7 +135,7 @@ static void wait_is_over(int signal)
 	_exit(WAIT_TIMED_OUT);
 }
 
-/* End this process after a time. */
+/* End this process after so many seconds, with exit status WAIT_TIMED_OUT. */
 static void wait_end_after(long seconds)
 {
 	struct itimerval timer = {.it_value = {.tv_sec = seconds, .tv_usec = seconds ? 0 : 1}};

@@ -55,7 +55,8 @@ size_t tty_filter(const char *typed, size_t size, char *bytes, bool *leave)
 			place = AFTER_TILDE;
 			continue;
 		}
-		if (held && c != '~') /* no escape: the program gets the tilde too; `~~` is one tilde */
+		/* a tilde without an escape letter after it: the program gets the tilde too; `~~` is one tilde */
+		if (held && c != '~')
 			bytes[count++] = '~';
 		bytes[count++] = c;
 		place = c == '\r' || c == '\n' ? AT_BEGIN : WITHIN;

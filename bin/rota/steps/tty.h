@@ -10,7 +10,7 @@
 void tty_begin(void);
 void tty_end(void);
 
-/* The size of the terminal; 24 x 80 if there is none. */
+/* Returns the size of the terminal; 24 x 80 without a terminal. */
 void tty_size(int *rows, int *cols);
 
 /* Copy typed keys to `bytes`, which has room for size + 1 bytes. The escape `~.` at the begin of a line is not copied: by it a person

@@ -39,13 +39,14 @@ struct tunnel {
 	SSL_CTX *context;
 	SSL *ssl;
 	int fd;
-	struct http *relay;	/* jobmgrd relays the stream on this connection; NULL: the connection is straight */
-	SSL *outer;		/* TLS with jobmgrd, which this one goes through; NULL: there is none */
-	struct buffer up, down; /* to the step manager; to standard output */
+	/* connection to jobmgrd, which relays the stream; NULL: the stream goes straight to the step manager */
+	struct http *relay;
+	SSL *outer;		/* TLS with jobmgrd, inside which the TLS with the step manager runs; NULL: there is none */
+	struct buffer up, down; /* up: bytes to the step manager; down: bytes to standard output */
 	bool in_ended;		/* standard input has ended */
 	bool out_gone;		/* nobody reads standard output any more */
 	bool ended;		/* the step manager has closed the connection */
-	int64_t leave_at;	/* when this process gives up after out_gone, by clock_ms() */
+	int64_t leave_at;	/* when this process gives up waiting after out_gone, by clock_ms() */
 };
 
 static bool is_empty(const struct buffer *b)
@@ -53,7 +54,7 @@ static bool is_empty(const struct buffer *b)
 	return b->from == b->to;
 }
 
-/* Let reads and writes fail that make no progress for so many seconds. */
+/* Let reads and writes of a socket fail that make no progress for so many seconds. */
 static bool set_time_limit(int fd, int seconds)
 {
 	const struct timeval most = {.tv_sec = seconds};
@@ -91,7 +92,7 @@ static int tcp_connect(const struct tunnel_peer *peer, int seconds, struct err *
 	return fd;
 }
 
-/* Has the server the certificate of this fingerprint? */
+/* Does the server's certificate have this fingerprint? */
 static bool is_server(const struct tunnel *t, const char *fingerprint)
 {
 	X509 *certificate = SSL_get1_peer_certificate(t->ssl);
@@ -113,7 +114,7 @@ static bool tls_prepare(struct tunnel *t)
 	t->context = SSL_CTX_new(TLS_client_method());
 	if (!t->context || SSL_CTX_set_min_proto_version(t->context, TLS1_3_VERSION) != 1)
 		return false;
-	/* The certificate is not signed by anybody: jobmgrd has sent its fingerprint. */
+	/* Accept any signer of the step manager's certificate: jobmgrd has sent the certificate's fingerprint. */
 	SSL_CTX_set_verify(t->context, SSL_VERIFY_NONE, NULL);
 	t->ssl = SSL_new(t->context);
 	if (!t->ssl || !t->outer)
@@ -204,7 +205,7 @@ void tunnel_close(struct tunnel *t)
 	free(t);
 }
 
-/* Note the end of the connection, unless OpenSSL only waits for the socket. */
+/* Note that the connection has ended, unless OpenSSL only waits for the socket. */
 static void check_result(struct tunnel *t, int result)
 {
 	int error = SSL_get_error(t->ssl, result);
@@ -213,7 +214,7 @@ static void check_result(struct tunnel *t, int result)
 	ERR_clear_error();
 }
 
-/* Exchange with the step manager what can be without waiting. Returns whether anything was. */
+/* Exchange with the step manager the bytes that pass without waiting. Returns whether any byte passed. */
 static bool exchange(struct tunnel *t)
 {
 	size_t size;
@@ -280,7 +281,7 @@ static void serve_files(struct tunnel *t, bool moved)
 	if (sides[0].revents)
 		take_input(t);
 	else if (t->out_gone)
-		t->in_ended = true; /* all that had been written is here */
+		t->in_ended = true; /* the file has ended: all bytes that were written to it have been read */
 	if (sides[1].revents & POLLOUT)
 		give_output(t);
 	t->out_gone |= (sides[1].revents & (POLLERR | POLLHUP)) != 0;

@@ -9,7 +9,7 @@
 struct http;
 struct tunnel;
 
-/* Who the step manager is, and what it asks for. */
+/* Address of the step manager, its certificate's fingerprint, and the token for it. */
 struct tunnel_peer {
 	const char *host;
 	int port;

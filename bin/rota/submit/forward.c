@@ -22,7 +22,7 @@
 
 extern char **environ;
 
-/* Has one of the texts in a JSON value this text in it? */
+/* Does a text in a JSON value contain this text? */
 static bool value_has(const json_t *value, const char *text)
 {
 	const json_t *one;

@@ -97,7 +97,7 @@ struct admin_line {
 	json_t *values;
 };
 
-/* Read an option --KEY=VALUE or --KEY VALUE. Returns the number of arguments that the option consists of. */
+/* Read an option of the command line, --KEY=VALUE or --KEY VALUE. Returns the number of its words: 1 or 2. */
 static int value_read(const struct verb *verb, struct admin_line *line, int left, char **argv)
 {
 	const char *option = argv[0] + 2;
@@ -226,7 +226,7 @@ static int db_run(const struct verb *verb, const struct admin_line *line, const 
 		conninfo = db_conninfo_verified(line->conninfo);
 	else if (!db_conninfo_check(call_conf(), &e))
 		return call_refuse(&e);
-	else /* in a private instance, the account may connect as postgres; elsewhere PostgreSQL decides */
+	else /* connect as PostgreSQL's superuser postgres: the account of a private instance may, elsewhere PostgreSQL decides */
 		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL, false);
 	if (restored)
 		status = admin_db_restored(conninfo, skip ? skip : "1000", json_object_get(line->values, "yes") != NULL,
@@ -485,7 +485,7 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 	line_read(verb, &line, argc, argv);
 	object = object_read(verb, &line);
 	action = action_read(verb, &line, object);
-	if (!action || strcmp(action, "status") != 0) /* the only one that takes any number of words */
+	if (!action || strcmp(action, "status") != 0) /* only the action status takes any number of words */
 		operands_most(verb, &line, 3);
 	if (!strcmp(object->name, "db"))
 		status = db_run(verb, &line, action);

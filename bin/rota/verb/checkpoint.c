@@ -97,7 +97,7 @@ static int program_run(const char *action, const char *folder, const json_t *fil
 		_exit(EXIT_NO_GATE);
 	}
 	close(ends[0]);
-	signal(SIGPIPE, SIG_IGN); /* it may end before it has read all */
+	signal(SIGPIPE, SIG_IGN); /* the program may end before it has read all of its input */
 	for (size_t at = 0, size = text ? strlen(text) : 0; pid > 0 && at < size;) {
 		ssize_t written = write(ends[1], text + at, size - at);
 

@@ -36,7 +36,7 @@ const struct verb_option cred_options[] = {
 /* The command line of `rota cred`. */
 struct cred_line {
 	json_t *request;
-	const char *path; /* file with the secret; NULL: the default of its kind */
+	const char *path; /* file with the secret; NULL: the default file of the kind of credential */
 	bool wide, json;
 };
 
@@ -304,7 +304,7 @@ static bool grant_find_user(json_t *request, struct err *e)
 	return true;
 }
 
-/* Have rota-credd try a credential, and wait for what comes of it. */
+/* Have rota-credd test a credential, wait for the result and print it. */
 static json_t *cred_test(json_t *request, int *status)
 {
 	json_t *answer = call_gate("credentials", request), *result;

@@ -96,7 +96,7 @@ static void grow_take(struct grow_command *c, const struct verb_scan *scan, int 
 	}
 }
 
-/* Hold the nodes of a growth. The end of the growth is SIGTERM. */
+/* Hold the nodes of a growth until SIGTERM comes, which ends the growth. */
 static int grow_hold(void)
 {
 	sigset_t set;

@@ -61,7 +61,7 @@ static void script_add_word(FILE *script, const char *word)
 	free(quoted);
 }
 
-/* Is a transfer of a job one that this action makes? */
+/* Does the action of the command line (retry or drop) make this transfer of a job? */
 static bool transfer_is_wanted(const json_t *row, bool drop)
 {
 	const char *state = format_text(row, "state"), *direction = format_text(row, "direction");
@@ -70,7 +70,7 @@ static bool transfer_is_wanted(const json_t *row, bool drop)
 
 	for (size_t i = 0; i < sizeof stopped_states / sizeof *stopped_states; i++)
 		stopped |= !strcmp(state, stopped_states[i]);
-	/* The data is on a node, and no report has named it. */
+	/* The data of the transfer is on a node, and no report has named the node. */
 	if (!json_is_integer(json_object_get(row, "step_id")) && !*format_text(row, "place"))
 		return false;
 	return stopped && drop == !strcmp(direction, "drop");
@@ -129,7 +129,7 @@ static json_t *stage_submit(const char *job, const char *place, const json_t *tr
 	return call_gate_patiently("submit", request);
 }
 
-/* Is this the first row of its place? */
+/* Is this the first transfer of the list with its place? */
 static bool place_is_first(const json_t *transfers, size_t at)
 {
 	const char *place = format_text(json_array_get(transfers, at), "place");
@@ -178,7 +178,7 @@ static int stage_report(const struct verb_scan *scan)
 		json_t *value = equals ? json_string(equals + 1) : NULL;
 		char *name = equals ? xstrndup(word, (size_t)(equals - word)) : NULL;
 
-		/* A message may have bytes that are not UTF-8; it is left out then. */
+		/* A message that is not UTF-8 is left out. */
 		if (value)
 			json_object_set_new(request, name, value);
 		free(name);

@@ -27,7 +27,7 @@ static bool instance_here(struct instance *in)
 	return call_conf()->instance_home[0] && instance_open(in, NULL, &e) && !strcmp(in->home, call_conf()->instance_home);
 }
 
-/* Does the answer of the database have this process too? */
+/* Does the database's list of daemons have this process of the instance too? */
 static bool known(const json_t *processes, const json_t *part)
 {
 	const json_t *p;

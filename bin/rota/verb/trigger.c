@@ -29,11 +29,11 @@ const struct verb_option trigger_options[] = {
 
 /* The command line of `rota trigger`. */
 struct trigger_line {
-	json_t *request; /* what the options say; of a list, show and remove it stays empty */
+	json_t *request; /* trigger as the options describe it; empty for the actions list, show and remove */
 	bool wide, json;
 };
 
-/* Set the action of a trigger. There is one. */
+/* Set the action of a trigger. A trigger has exactly one. */
 static void line_set_action(const struct verb_scan *scan, json_t *request, const char *kind)
 {
 	if (json_object_get(request, "kind"))

@@ -17,7 +17,7 @@
 enum { TUNNEL_ATTEMPT = 256, TUNNEL_CLOSE_STDERR, READY_MS = 20000, LOOK_MS = 20, LOOK_MOST_MS = 250 };
 enum {
 	CONNECT_S = 10, /* seconds within which the node must answer */
-	TRY_S = 3	/* the same where jobmgrd can relay instead */
+	TRY_S = 3	/* seconds for which a direct connection is tried where jobmgrd can relay instead */
 };
 
 const struct verb_option tunnel_options[] = {

@@ -49,7 +49,7 @@ struct watch {
 	size_t count;
 	char *text;	 /* last line of JSON that was printed */
 	bool quit;	 /* `q` was pressed */
-	int64_t read_ms; /* when the last answer with the job came */
+	int64_t read_ms; /* time of the last answer that had the job, by clock_ms() */
 };
 
 /* Print a line for a step whose state has changed. */
