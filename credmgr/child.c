@@ -40,7 +40,7 @@ enum {
 struct child {
 	pid_t pid;
 	int files[CHILD_FILES];
-	char error[256]; /* why it could not be started */
+	char error[256]; /* why the program could not be started; "" if it was */
 	struct event *deadline, *unstarted;
 	bool late;
 	child_done *done;
@@ -84,7 +84,8 @@ static void child_become(const struct child *c, const char *path, char *const *a
 	setrlimit(RLIMIT_CORE, &none);
 	setpgid(0, 0);
 	int files[CHILD_FILES];
-	for (int i = 0; i < CHILD_FILES; i++) /* away from the numbers that they get */
+	/* move the files to high descriptors first, away from the descriptors that the program gets */
+	for (int i = 0; i < CHILD_FILES; i++)
 		files[i] = fcntl(c->files[i], F_DUPFD_CLOEXEC, CHILD_FILES);
 	for (int i = 0; i < CHILD_FILES; i++)
 		dup2(files[i], i);
@@ -131,7 +132,7 @@ static unsigned char *child_read(int fd, size_t *size)
 static void child_make_line(char *text)
 {
 	text[strcspn(text, "\n")] = '\0';
-	text_cut(text, CHILD_REASON_LONGEST); /* which may leave a part of a character of a text that is no UTF-8 */
+	text_cut(text, CHILD_REASON_LONGEST); /* the cut may leave a part of a character, if the text is not UTF-8 */
 	text_clean(text);
 }
 

@@ -12,14 +12,14 @@ struct child;
 /* What rota-credential has answered. Everything belongs to the child, and is gone after the callback. */
 struct child_answer {
 	bool good;
-	const char *facts;	     /* JSON; "" if it is not good */
+	const char *facts;	     /* what the program printed, as JSON; "" if the program failed */
 	const unsigned char *secret; /* of `renew`: the new secret */
 	size_t size;
 	const char *reason; /* why it is not good */
-	bool final;	    /* it will not be good another time either */
+	bool final;	    /* the program would fail again, whenever it is run */
 };
 
-/* The callback for the end of a program. The child is freed after it. */
+/* Called when the program has ended. The child is freed afterwards. */
 typedef void child_done(const struct child_answer *answer, void *arg);
 
 /* Start rota-credential with these arguments (NULL-terminated, without its name) and the secret on its standard input. It is killed after

@@ -30,11 +30,11 @@ struct boxes {
 static void box_put(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
-	/* If nothing was stored, the same boxes would be answered at once. */
+	/* If the database stored none of the boxes, it would ask for the same boxes again at once. */
 	credd_answered(arg, CREDD_BOX, result && strcmp(db_text(result, 0, "credential_box_put"), "0") != 0, result, e);
 }
 
-/* What cannot be sealed is not answered again, so others are. */
+/* The database does not ask again for a box that could not be made, so other boxes get their turn. */
 static void box_failure_noted(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct credd *c = arg;

@@ -30,19 +30,20 @@ struct credd {
 	struct db *db;
 	struct db_watcher watcher;
 	struct keyring *ring;
-	struct seal_verify_key *verify_key; /* of jobmgrd, for grants; NULL: there is none here */
+	/* jobmgrd's public key, which verifies grants; NULL: this host does not have the key */
+	struct seal_verify_key *verify_key;
 	struct event *beat, *soon, *children;
 	void (*ask[CREDD_TASKS])(struct credd *c); /* send a question */
 	bool due[CREDD_TASKS], asking[CREDD_TASKS];
 	struct credd_work *works; /* uploads and renewals under way */
 	int work_count;
 	struct timespec nodes_at; /* change of the folder with the keys of nodes that the database knows of */
-	int64_t registered_at_us; /* last registration of this daemon, as time since boot */
+	int64_t registered_at_us; /* when this daemon last registered in the database, as time since boot */
 };
 
 /* credd_row.c: a credential as a row of the database has it. Texts belong to the row. */
 struct credd_row {
-	const char *name, *kind, *origin; /* origin: what it was drawn at its first upload, in hex; "": none */
+	const char *name, *kind, *origin; /* origin: the random number of the credential's first upload, in hex; "": none */
 	int64_t uid;
 	int version;
 };
@@ -67,9 +68,9 @@ bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned
 struct credd_work {
 	struct credd_work *next;
 	struct credd *credd;
-	struct child *child; /* NULL: it has ended, and the database gets its result */
+	struct child *child; /* process of rota-credential; NULL: it has ended, and its result is on the way to the database */
 	enum { WORK_UPLOAD, WORK_RENEWAL, WORK_TEST } what;
-	int64_t id; /* of the upload, the credential or the test */
+	int64_t id; /* number of the upload, the credential or the test */
 	int64_t uid;
 	char *name, *kind, *origin;
 	int version; /* that the secret gets */
@@ -77,7 +78,7 @@ struct credd_work {
 	size_t size;
 };
 
-/* Is there space for another one? */
+/* May one more process of rota-credential start? */
 int credd_work_free_slots(const struct credd *c);
 
 /* Is an upload of this number under way? Renewals need no such question: the database does not answer them twice. */
@@ -86,7 +87,7 @@ bool credd_work_has_upload(const struct credd *c, int64_t id);
 /* How many tests are under way? */
 int credd_work_count_tests(const struct credd *c);
 
-/* Make one of a row; it takes over `secret`. */
+/* Make a piece of work of a database row. Takes over `secret`. */
 struct credd_work *credd_work_new(struct credd *c, int what, int64_t id, const struct credd_row *r, unsigned char *secret,
 				  size_t size);
 void credd_work_end(struct credd_work *w);
@@ -94,7 +95,7 @@ void credd_work_end(struct credd_work *w);
 /* End it, once the database has answered. Its slot is free then, so whatever waits for one is due; after a failure, at the next beat. */
 void credd_work_answered(struct credd_work *w, const PGresult *result);
 
-/* Start rota-credential for it: `action` is inspect, renew or test. */
+/* Start rota-credential for a piece of work. `action` is inspect, renew or test. */
 void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done);
 
 /* Seal what the work has ended with, for its version. *nonce has KEYRING_NONCE bytes; *sealed is malloc'ed. */

@@ -25,7 +25,7 @@ static void renew_answered(struct db *db, PGresult *result, const struct err *e,
 	credd_poll(c);
 }
 
-/* final: it would fail again, whenever it is tried. */
+/* Report a failed renewal. `final`: a renewal would fail again, whenever it is tried. */
 static void renew_fail(struct credd_work *w, const char *reason, bool final)
 {
 	char id[24], version[16];
@@ -100,7 +100,7 @@ void credd_renew_ask(struct credd *c)
 {
 	char most[16], hold[16];
 	if (credd_work_free_slots(c) <= 0)
-		return; /* the end of a work asks again */
+		return; /* all processes are in use; when one ends, the database is asked again */
 	c->asking[CREDD_RENEW] = true;
 	snprintf(most, sizeof most, "%d", credd_work_free_slots(c));
 	snprintf(hold, sizeof hold, "%d", c->conf->credentials_timeout + RENEW_MARGIN);

@@ -74,7 +74,7 @@ void credd_test_ask(struct credd *c)
 	char most[16], hold[16];
 	int slots = test_free_slots(c);
 	if (slots <= 0)
-		return; /* the end of a work asks again */
+		return; /* all processes are in use; when one ends, the database is asked again */
 	c->asking[CREDD_TEST] = true;
 	snprintf(most, sizeof most, "%d", slots);
 	snprintf(hold, sizeof hold, "%d", c->conf->credentials_timeout + TEST_MARGIN);

@@ -57,7 +57,8 @@ static void upload_done(struct credd_work *w, const char *facts, const char *rea
 static void upload_inspected(const struct child_answer *answer, void *arg)
 {
 	struct credd_work *w = arg;
-	bool made = answer->size > 0; /* by a program of the site, or another form of what was sent */
+	/* the answer has a secret: one that a program of the site made, or another form of what the user sent */
+	bool made = answer->size > 0;
 	w->child = NULL;
 	crash_point(CRASH_credential_inspected);
 	if (answer->good)
@@ -116,8 +117,9 @@ void credd_upload_ask(struct credd *c)
 {
 	char most[16];
 	if (credd_work_free_slots(c) <= 0)
-		return; /* the end of a work asks again */
+		return; /* all processes are in use; when one ends, the database is asked again */
 	c->asking[CREDD_UPLOAD] = true;
-	snprintf(most, sizeof most, "%d", c->conf->credentials_calls); /* some of these may be under way */
+	/* ask for as many uploads as may run in all: the answer may name uploads that already run */
+	snprintf(most, sizeof most, "%d", c->conf->credentials_calls);
 	db_call(c->db, API_credential_upload_take, (struct db_param[]){{most, -1}}, 1, upload_taken, c);
 }

@@ -89,7 +89,8 @@ static void work_add(char **arguments, int *count, const char *name, const char 
 void credd_work_start(struct credd_work *w, const char *action, struct credd_said said, child_done *done)
 {
 	struct credd *c = w->credd;
-	const struct passwd *user = getpwuid((uid_t)w->uid); /* and not by what the database says: secrets are bound to the uid */
+	/* the user's name comes from the uid, not from the database, since a secret belongs to a uid */
+	const struct passwd *user = getpwuid((uid_t)w->uid);
 	char *arguments[WORK_ARGUMENTS + 1] = {xstrdup(action), xstrdup(w->kind)};
 	int count = 2;
 	work_add(arguments, &count, "now", said.now);

@@ -13,11 +13,11 @@
 struct kind_options {
 	const char *refresh_url;     /* of the token service */
 	const char *refresh_allowed; /* beginnings of URLs, separated by commas */
-	bool refresh_plain;	     /* for tests: also http, to this host */
+	bool refresh_plain;	     /* for tests: a token service may also be at http:// on this host */
 	const char *curl;	     /* path of the program curl */
 	const char *command, *command_folder;
 	const char *user;
-	int64_t expires; /* what the owner says; 0: nothing */
+	int64_t expires; /* end that the owner has given (--expires), in epoch seconds; 0: none */
 	int64_t now;
 };
 
@@ -29,15 +29,15 @@ struct kind {
 	/* Check a secret and fill `facts`. The error is fit for the owner and has nothing of the secret. */
 	bool (*inspect)(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
 			struct err *e);
-	/* Returns what is stored of a good secret; NULL: the secret as it is. */
+	/* Returns the form of a valid secret that is stored; NULL: the secret is stored as it is. */
 	struct kind_secret (*store)(const struct kind_secret *secret, const struct kind_options *options);
-	/* Make the next secret and its facts; NULL: the kind cannot be renewed. */
+	/* Renew the secret: make the next secret and its facts. NULL: the kind cannot be renewed. */
 	bool (*renew)(const struct kind_secret *secret, const struct kind_options *options, struct kind_secret *renewed,
 		      struct kind_facts *facts, struct err *e);
 	/* Try whether it is of use, without a change anywhere; NULL: it is inspected as what is stored of it. */
 	bool (*test)(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
 		     struct err *e);
-	bool from_site; /* it has no secret of the user, and runs a program of the site */
+	bool from_site; /* the user sends no secret of this kind; a program of the site makes it */
 };
 
 /* Returns the kind of this name, or NULL. */

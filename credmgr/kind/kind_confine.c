@@ -146,7 +146,8 @@ static bool confine_filter(bool reaches_servers, struct err *e)
 		CONFINE_REFUSE,
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 #ifdef __x86_64__
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), /* the same calls by the numbers of x32 */
+		/* the same system calls have other numbers in the x32 ABI */
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
 		CONFINE_REFUSE,
 #endif
 #ifndef __SANITIZE_ADDRESS__
@@ -158,7 +159,8 @@ static bool confine_filter(bool reaches_servers, struct err *e)
 		CONFINE_WITHOUT(io_uring_setup),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 1, 0),
 		CONFINE_ALLOW,
-		/* socket(domain, ...); both machines are little-endian */
+		/* first argument of socket(domain, ...), of which the low 32 bits are read; both supported machines are
+		 * little-endian */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, reaches_servers ? AF_INET : ~0U, 2, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, reaches_servers ? AF_INET6 : ~0U, 1, 0),
@@ -185,7 +187,7 @@ static bool confine_filter(bool reaches_servers, struct err *e)
 
 static bool confine_memory(size_t memory, struct err *e)
 {
-#ifndef __SANITIZE_ADDRESS__ /* it takes terabytes of address space */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer reserves terabytes of address space */
 	FILE *file = fopen("/proc/self/statm", "re");
 	unsigned long pages = 0;
 	struct rlimit space;
@@ -205,7 +207,7 @@ static bool confine_memory(size_t memory, struct err *e)
 
 bool kind_confine_process(enum kind_reach reach, size_t memory, struct err *e)
 {
-#ifndef __SANITIZE_ADDRESS__ /* its search for leaks traces this process */
+#ifndef __SANITIZE_ADDRESS__ /* LeakSanitizer traces this process */
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
 	return reach == KIND_REACH_ALL ||

@@ -9,8 +9,9 @@
 
 enum kind_reach {
 	KIND_REACH_NOTHING, /* no network */
-	KIND_REACH_SERVERS, /* of the network, but no service of this host that has a socket file */
-	KIND_REACH_ALL	    /* whatever this account can */
+	/* the process may connect to servers of the network, but to no service of this host that has a socket file */
+	KIND_REACH_SERVERS,
+	KIND_REACH_ALL /* whatever this account can */
 };
 
 /* Close every descriptor from `first` on, write no core files, and gain no privilege by executing a program. Call it first. */

@@ -14,11 +14,11 @@ static const int64_t KIND_TIME_MOST = 253402300799; /* the end of year 9999 */
 
 /* Times are in epoch seconds; 0: none is known. */
 struct kind_facts {
-	char *subject; /* malloc'ed; NULL: it does not say */
+	char *subject; /* whom the secret stands for, malloc'ed; NULL: the secret does not say */
 	int64_t expires;
 	bool renewable;
 	int64_t renew_until;
-	const char *asked; /* of a test: what a server has answered; NULL: none was asked */
+	const char *asked; /* result of a test: what a server has answered; NULL: no server was asked */
 };
 
 void kind_facts_free(struct kind_facts *facts);

@@ -19,7 +19,7 @@
 
 #include "lib/text.h"
 
-enum { PROGRAM_SHOWN = 200 /* bytes of its standard error in a message */ };
+enum { PROGRAM_SHOWN = 200 /* most bytes of the program's standard error in a message */ };
 enum { PROGRAM_INPUT, PROGRAM_OUTPUT, PROGRAM_ERROR, PROGRAM_FILE, PROGRAM_FILES, PROGRAM_UNSTARTED = 127 };
 
 /* In the new process: become the program. */
@@ -31,7 +31,8 @@ static void program_become(const struct kind_program *p, const int files[PROGRAM
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_DFL);
 	setrlimit(RLIMIT_FSIZE, &most);
-	for (int i = 0; i < count; i++) /* away from the numbers that they get */
+	/* move the files to high descriptors first, away from the descriptors that the program gets */
+	for (int i = 0; i < count; i++)
 		high[i] = fcntl(files[i], F_DUPFD, PROGRAM_FILES);
 	for (int i = 0; i < count; i++)
 		dup2(high[i], i);

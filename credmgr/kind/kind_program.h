@@ -8,24 +8,24 @@
 
 struct kind_program {
 	const char *path;	  /* absolute */
-	char *const *arguments;	  /* with the name of the program, NULL at the end */
+	char *const *arguments;	  /* argument vector: the program's name first, NULL at the end */
 	char *const *environment; /* NULL at the end */
-	const char *input;	  /* what it reads from standard input */
+	const char *input;	  /* text that the program reads from standard input */
 	size_t input_size;
-	int file; /* what it has as descriptor 3; -1: nothing */
+	int file; /* file that the program has as descriptor 3; -1: none */
 };
 
 struct kind_result {
 	int status; /* of waitpid() */
 	struct kind_secret output;
-	char error[1000]; /* end of its standard error, in lines */
+	char error[1000]; /* end of the program's standard error, in lines */
 };
 
 /* Run a program. Returns false if it could not be started. It is killed when this process dies. */
 bool kind_program_run(const struct kind_program *program, struct kind_result *result, struct err *e);
 void kind_program_free(struct kind_result *result);
 
-/* Did it exit with status 0? Otherwise says in `e` how `what` ended. */
+/* Did the program exit with status 0? If not, sets `e`; `what` names the program in the message. */
 bool kind_program_good(const struct kind_result *result, const char *what, struct err *e);
 
 #endif

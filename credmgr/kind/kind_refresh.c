@@ -72,7 +72,7 @@ static struct kind_secret refresh_input(const json_t *object, const struct kind_
 	return input;
 }
 
-/* Has the text one of the secrets in it? */
+/* Does the text contain a secret of the stored object? */
 static bool refresh_repeats_secret(const json_t *object, const char *text)
 {
 	for (int i = 0; i < REFRESH_SECRET_COUNT; i++) {
@@ -84,7 +84,8 @@ static bool refresh_repeats_secret(const json_t *object, const char *text)
 	return false;
 }
 
-/* Say why the service has refused: its error code and description, where they can be shown. */
+/* Make an error that says why the token service has refused: with its error code and description, if they are short and repeat
+ * no secret. */
 static bool refresh_refused(const json_t *object, const json_t *answer, int status, struct err *e)
 {
 	const char *code = json_string_value(json_object_get(answer, "error"));

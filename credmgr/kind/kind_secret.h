@@ -10,7 +10,7 @@
 enum { KIND_MOST = 1 << 20 }; /* largest secret in bytes */
 
 struct kind_secret {
-	char *bytes; /* malloc'ed, with a NUL after them */
+	char *bytes; /* malloc'ed bytes of the secret, followed by a NUL */
 	size_t size;
 };
 

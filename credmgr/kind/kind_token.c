@@ -28,7 +28,7 @@ static int token_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Decode base64url without padding into malloc'ed bytes. Returns NULL if it is none. */
+/* Decode base64url without padding into malloc'ed bytes. Returns NULL if the text is no base64url. */
 static char *token_decode(const char *text, size_t size, size_t *decoded)
 {
 	char *bytes = xmalloc(size + 1);
@@ -68,7 +68,7 @@ static json_t *token_part(const char *text, size_t size)
 	return part;
 }
 
-/* Returns what a JWT claims, or NULL if the token is no JWT. */
+/* Returns the claims of a JWT, or NULL if the token is no JWT. */
 static json_t *token_claims(const char *token, size_t size)
 {
 	const char *first = memchr(token, '.', size);
@@ -84,7 +84,7 @@ static json_t *token_claims(const char *token, size_t size)
 	return claims;
 }
 
-/* Take subject and end from a token, where it says them. */
+/* Read subject and end from a token, if the token is a JWT that has them. */
 static bool token_text_facts(const char *token, size_t size, int64_t now, struct kind_facts *facts, struct err *e)
 {
 	json_t *claims = token_claims(token, size);
@@ -122,7 +122,7 @@ bool kind_token_facts(const json_t *object, int64_t now, struct kind_facts *fact
 	       (!in || kind_facts_expire(facts, now + in, now, "the token", e));
 }
 
-/* Returns where the object of a stored token begins; of another secret, its begin. */
+/* Returns where the JSON object of a stored, renewable token begins; of any other secret, where the secret begins. */
 static const char *token_second_line(const struct kind_secret *secret)
 {
 	const char *end = memchr(secret->bytes, '\n', secret->size);

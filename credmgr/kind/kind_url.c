@@ -22,7 +22,7 @@ static bool url_path_straight(const char *path)
 	return true;
 }
 
-/* Is the URL one whose parts nobody can mistake? */
+/* Do all programs read the same host and path from this URL? */
 static bool url_plain(const char *url, const char *authority)
 {
 	static const char hard[] = "\"\\<>^`{|}#%";

@@ -82,7 +82,7 @@ static bool chain_key_fits(const struct x509_chain *chain, const struct kind_sec
 	return fits || err_set(e, "the private key is not that of the first certificate");
 }
 
-/* The last part of a name, where it is a common name; NULL otherwise. */
+/* Returns the last part of a distinguished name if it is a common name, else NULL. */
 static const ASN1_STRING *x509_last_name(const X509_NAME *name)
 {
 	int count = X509_NAME_entry_count(name);
