@@ -87,7 +87,7 @@ bool gate_admin_prepare(struct gate_admin *admin, SSL_CTX *tls, struct err *e)
 	return true;
 }
 
-/* Is this a URI that names the user? */
+/* Does this URI name the user? */
 static bool name_is(const GENERAL_NAME *name, const char *user)
 {
 	static const char scheme[] = CERTIFICATE_USER_SCHEME;
@@ -121,7 +121,8 @@ const char *gate_admin_objection(const struct gate_admin *admin, struct bufferev
 		return "no certificate was shown";
 	if (SSL_get_verify_result(ssl) != X509_V_OK)
 		return X509_verify_cert_error_string(SSL_get_verify_result(ssl));
-	if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) /* it may have expired since the handshake */
+	/* the certificate may have expired since the handshake */
+	if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0)
 		return X509_verify_cert_error_string(X509_V_ERR_CERT_HAS_EXPIRED);
 	if ((X509_get_extended_key_usage(certificate) & (XKU_SSL_CLIENT | XKU_SSL_SERVER)) != XKU_SSL_CLIENT)
 		return "the certificate shown is not a user's";

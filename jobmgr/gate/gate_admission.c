@@ -27,7 +27,7 @@ struct entry {
 	uid_t uid;
 	char user[GATE_USER_SIZE], address[GATE_QUOTA_NAME];
 	bool submits;
-	int64_t until; /* by clock_ms(); 0: the entry is empty */
+	int64_t until; /* the admission counts until this time by clock_ms(); 0: the entry is empty */
 };
 
 struct gate_admissions {

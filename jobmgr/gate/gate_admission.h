@@ -17,10 +17,10 @@ struct gate_admissions;
 struct gate_admissions *gate_admissions_new(void);
 void gate_admissions_free(struct gate_admissions *all);
 
-/* Note that the database has admitted such a request. */
+/* Note that the database has admitted a request of this user. */
 void gate_admission_remember(struct gate_admissions *all, const struct gate_admission *admission);
 
-/* Has the database admitted such a request a moment ago? */
+/* Has the database admitted a request of this user a moment ago? */
 bool gate_admission_is_known(const struct gate_admissions *all, const struct gate_admission *admission);
 
 #endif

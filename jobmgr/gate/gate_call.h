@@ -34,14 +34,14 @@ struct gate_server {
 	const struct seal_mac_key *key;
 	const struct seal_sign_key *sign_key;  /* signs tokens for step managers */
 	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket, or with a certificate */
-	struct gate_sessions *remote_sessions; /* the same for other requests by HTTPS; NULL: there is no HTTPS */
+	struct gate_sessions *remote_sessions; /* sessions for all other requests by HTTPS; NULL: there is no HTTPS */
 	struct gate_sessions *admin_sessions;  /* the first, for requests that change the cluster */
 	struct gate_listen_session *listener;
 	struct gate_auth *auth;
 	struct gate_admin *admin; /* NULL: there is no HTTPS */
 	struct gate_admissions *admissions;
 	struct gate_numbers *numbers; /* job numbers that are reserved ahead */
-	struct hook_client *hooks;    /* client of the site's scripts; NULL: there are none */
+	struct hook_client *hooks;    /* client of runnerd's socket, which runs the site's scripts; NULL: the site has none */
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* last answer of api.submit_limits; NULL: no answer yet */
 	int64_t limits_at;		 /* when the last answer of api.submit_limits came, by clock_ms() */
@@ -73,8 +73,9 @@ struct gate_call {
 	struct gate_quota *user;  /* quota of the user of an HTTPS request; NULL: `quota` is that of the user, or not known yet */
 	size_t size;		  /* bytes of the request that count to the client's quota */
 	struct gate_credential *credential;
-	bool is_certified;     /* by HTTPS: the request has the rights of its user, by the user's certificate */
-	const char *objection; /* by HTTPS: why an admitted request has not; NULL: it has, or is not admitted yet */
+	bool is_certified; /* by HTTPS: the user's certificate gives the request the rights of the user */
+	/* by HTTPS: why an admitted request does not have the rights of its user; NULL: it has them, or is not admitted yet */
+	const char *objection;
 	json_t *request;
 	const struct gate_verb *verb;	/* NULL: the verb keeps no state */
 	void *state;			/* state that the verb keeps for the request */

@@ -23,7 +23,7 @@ enum {
 	WARN_MS = 24 * 3600 * 1000 /* between two warnings that the certificate ends */
 };
 
-/* By which a file is known to be another one. */
+/* The facts of a file that change when the file is replaced. */
 struct file_state {
 	ino_t inode;
 	off_t size;
@@ -36,11 +36,11 @@ struct gate_certificate {
 	SSL_CTX *context;
 	struct event *timer;
 	struct file_state files[FILES]; /* files that `context` was made of */
-	bool is_refused;		/* that the present files cannot be used */
+	bool is_refused;		/* the present certificate files cannot be used */
 	int64_t warned_at;		/* time of the last warning by clock_ms(); 0: none */
 	struct gate_sessions *sessions;
 	const char *name;    /* of this jobmgrd */
-	int64_t reported_at; /* when the database took the report on `context`, by clock_ms(); 0: it has not */
+	int64_t reported_at; /* when the database stored the report on `context`, by clock_ms(); 0: not yet */
 	bool is_reporting;   /* a report is under way */
 };
 

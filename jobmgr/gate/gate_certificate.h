@@ -17,7 +17,7 @@ struct gate_certificate;
 struct gate_certificate *gate_certificate_new(struct event_base *base, const struct conf *conf, struct gate_admin *admin,
 					      struct gate_sessions *sessions, const char *name, struct err *e);
 
-/* Call it after gate_sessions_close(), since a query may be under way. */
+/* Call this after gate_sessions_close(): until then, a query with the certificate's report may be under way. */
 void gate_certificate_free(struct gate_certificate *certificate);
 
 /* Returns the TLS context for a new connection. Connections keep the context that they began with. */

@@ -22,8 +22,9 @@
 #include "lib/log.h"
 
 enum {
-	CONNECTIONS_ENDING = 25, /* refused connections of one listening socket that may be open beside the bound */
-	CONNECTION_SWEEP = 1,	 /* seconds between sweeps of ended and late connections */
+	/* most refused connections of one listening socket that may be open in addition to the accepted ones */
+	CONNECTIONS_ENDING = 25,
+	CONNECTION_SWEEP = 1, /* seconds between sweeps of ended and late connections */
 };
 
 struct gate_connection {
@@ -33,7 +34,8 @@ struct gate_connection {
 	struct gate_quota *user;  /* quota of the user of a TLS connection; NULL: not known yet */
 	struct gate_deadline deadline;
 	size_t unanswered;
-	unsigned places; /* how many connections it counts for: 2 while jobmgrd has another one for it */
+	/* number of connections that this one counts for: 2 while jobmgrd has a connection to a step manager for it */
+	unsigned places;
 	bool is_tls;
 	bool is_proven; /* a request had a valid credential */
 	bool refused;
@@ -42,7 +44,7 @@ struct gate_connection {
 
 struct gate_connections {
 	const struct conf *conf;
-	TAILQ_HEAD(, gate_connection) list; /* in the order of their arrival */
+	TAILQ_HEAD(, gate_connection) list; /* all connections in the order of their arrival */
 	struct gate_quotas *quotas;
 	/* number of admitted connections; of those by TLS; of those by TLS without a valid credential; limit of connections */
 	unsigned count, remote, remote_unproven, bound;
@@ -108,7 +110,7 @@ static void connection_count(struct gate_connection *c, int number)
 	all->remote_unproven += c->is_proven ? 0 : remote;
 }
 
-/* Let a connection that is not released count for so many. */
+/* Set the number of connections that this connection counts for in its quotas. */
 static void connection_set_places(struct gate_connection *c, unsigned places)
 {
 	c->all->open += places - c->places;
@@ -405,7 +407,7 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	TAILQ_INSERT_TAIL(&all->list, c, link);
 	all->open++;
 	all->open_tls += is_tls ? 1 : 0;
-	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* the sweep does not run while there are no connections */
+	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* the timer `sweep` does not run while there are no connections */
 		event_add(all->sweep, &often);
 	event_active(all->sweep, 0, 0);
 }

@@ -27,7 +27,7 @@ struct gate_deadline {
 /* Begin with a connection that was accepted. */
 void gate_deadline_begin(struct gate_deadline *d, const struct conf *conf, bool is_tls);
 
-/* `added` bytes were read; they are the last ones of the input. */
+/* Note that `added` bytes were read. They are the last bytes in the input buffer. */
 void gate_deadline_read(struct gate_deadline *d, const struct conf *conf, struct bufferevent *buffer, size_t added);
 
 /* The request is complete, and is served now. */

@@ -13,7 +13,7 @@
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/credential.h"
 
-/* Sign what the database has answered, and have it stored. */
+/* Sign the grants that a database answer names, and store the signatures in the database. */
 static void grant_sign(struct gate_call *c, const json_t *answer)
 {
 	const char *name = json_string_value(json_object_get(c->request, "name"));
@@ -44,7 +44,7 @@ static void grant_answered(struct gate_call *c, const char *text, const struct e
 	json_decref(answer);
 }
 
-/* Also called again after a rollback: the credential may be another one by then. */
+/* Also called again after a rollback: the answer may then name another credential. */
 static void grant_ask(struct gate_call *c)
 {
 	json_object_del(c->request, "signature");

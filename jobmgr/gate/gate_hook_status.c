@@ -25,7 +25,7 @@ enum {
 /* The state of a request while the function runs. */
 struct hook_status {
 	struct hook_call *call; /* NULL: it has ended */
-	struct event *end;	/* the request is to end without its answer */
+	struct event *end;	/* event that ends the request without an answer of the script */
 };
 
 static void status_lose_client(struct gate_call *c)

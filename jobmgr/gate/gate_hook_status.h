@@ -11,7 +11,7 @@ bool gate_hook_status_is_asked(const struct gate_call *c);
  * If the function fails, the request does, too. */
 void gate_hook_status(struct gate_call *c);
 
-/* jobmgrd ends: refuse these requests, of which some might wait for hooks.other_timeout. */
+/* At the end of jobmgrd: refuse the requests of `rota admin hook status`, which may wait for hooks.other_timeout. */
 void gate_hook_status_end(struct gate_server *server);
 
 #endif

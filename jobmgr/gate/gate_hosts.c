@@ -12,7 +12,7 @@
 
 enum { IPV4_BITS = 32, IPV6_BITS = 128 };
 
-/* The hosts whose addresses begin with the first `bits` bits of this one. */
+/* An address prefix: the hosts whose addresses begin with the same `bits` bits. */
 struct network {
 	struct in6_addr address;
 	int bits;
@@ -39,7 +39,7 @@ static bool address_begins(const struct in6_addr *address, const struct network 
 	       (!mask || ((address->s6_addr[bytes] ^ network->address.s6_addr[bytes]) & mask) == 0);
 }
 
-/* Read the length of a prefix. Returns -1 if it is malformed. */
+/* Read the number of bits of an address prefix. Returns -1 if it is malformed. */
 static int bits_read(const char *text, int most)
 {
 	size_t length = strlen(text);

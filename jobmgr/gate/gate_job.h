@@ -10,9 +10,9 @@ struct gate_job {
 	char *label;		     /* name of the job in error messages; NULL: the submission has only one job */
 	json_t *plan;		     /* plan of the job's steps; NULL: not made yet */
 	json_t *warnings;	     /* warnings for the user; NULL: no warnings */
-	json_t *desc;		     /* what the site's script judges; NULL: it is not being asked */
+	json_t *desc;		     /* the job as a Lua table, which the site's script judges; NULL: no script judges the job */
 	json_t *messages;	     /* texts of the site's script for the user; NULL: none */
-	struct site_changes changes; /* what the site's script has changed */
+	struct site_changes changes; /* changes of options that the site's script has made */
 	int64_t now;		     /* time of the submission, for the options that name times */
 	char *environment;	     /* packed environment; NULL: the environment of the job before is the same */
 	size_t environment_size;

@@ -112,20 +112,20 @@ struct modified_job {
 };
 
 struct modification {
-	json_t *steps;	  /* steps as they stand; NULL: not read yet */
+	json_t *steps;	  /* the steps as the database has them; NULL: not read yet */
 	json_t *request;  /* request of api.job_modify; NULL: not made yet */
 	json_t *messages; /* texts of the site's script for the user; NULL: none */
-	json_t *desc;	  /* what the site's script is to judge: the changes that the user asks for */
+	json_t *desc;	  /* the changes that the user asks for as a Lua table, which the site's script judges */
 	int64_t now;	  /* time of the request, for the options that name times */
 	size_t count;	  /* jobs that the site's script judges */
-	size_t judged;	  /* number of jobs that it has accepted */
+	size_t judged;	  /* number of jobs that the site's script has accepted */
 	struct modified_job *jobs;
 };
 
 static void modify_begin(struct gate_call *c);
 static void modify_ask_site(struct gate_call *c);
 
-/* Free what was made of the steps, which may be read again. */
+/* Free all that was made of the steps' rows, which may be read again. */
 static void modification_clear(struct modification *m)
 {
 	for (size_t i = 0; i < m->count; i++)
@@ -282,7 +282,7 @@ static void modify_translate(struct gate_call *c)
 	free(options);
 }
 
-/* Find the jobs of the steps, which are in the order of their jobs. */
+/* Find the jobs of the steps. The steps are in the order of their jobs. */
 static void modification_find_jobs(struct modification *m)
 {
 	const json_t *step;

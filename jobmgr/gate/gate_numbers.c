@@ -22,7 +22,7 @@ enum { NUMBERS_AGE = 1000 /* milliseconds */ };
 struct gate_numbers {
 	int64_t numbers[GATE_NUMBERS_MOST];
 	size_t next, end; /* the stock is numbers[next] to numbers[end - 1] */
-	int64_t until;	  /* when the stock is too old, by clock_ms() */
+	int64_t until;	  /* time by clock_ms() from which the stock of job numbers is too old */
 	size_t ahead;	  /* numbers that were asked for ahead at the last reservation */
 	int64_t asked_at; /* when that was */
 	int64_t highest;  /* number that was reserved; the stock has none below those that a later reservation gave away */

@@ -22,8 +22,8 @@
 enum {
 	QUOTA_KNOWN = 3600 * 1000, /* milliseconds for which a client is known after a valid credential */
 	QUOTA_MOST = 4000,	   /* number of quotas above which known clients are forgotten */
-	ROOT_PART = 32,		   /* one of so many places is root's only */
-	KNOWN_PART = 4		   /* one of so many is only for known clients and root */
+	ROOT_PART = 32,		   /* of so many connections, one is reserved for root */
+	KNOWN_PART = 4		   /* of so many connections, one is reserved for known clients and root */
 };
 
 struct gate_quotas {
@@ -98,7 +98,7 @@ void gate_quotas_sweep(struct gate_quotas *all)
 
 	for (quota = TAILQ_LAST(&all->list, quota_list); quota; quota = before) {
 		before = TAILQ_PREV(quota, quota_list, link);
-		if (all->count > QUOTA_MOST) /* forget known clients, those whose quota is the oldest first */
+		if (all->count > QUOTA_MOST) /* too many quotas: forget known clients, from the oldest quota on */
 			quota->known_until = 0;
 		gate_quota_drop_unused(quota);
 	}
@@ -189,7 +189,8 @@ struct gate_quota *gate_quota_find_largest(const struct gate_quota *quota, bool 
 	unsigned most = quota->connections + 1;
 
 	TAILQ_FOREACH (each, &quota->all->list, link) {
-		bool is_user = each->is_remote && each->uid != (uid_t)-1; /* its connections count to their addresses, too */
+		/* connections of a user by HTTPS count to their addresses, too */
+		bool is_user = each->is_remote && each->uid != (uid_t)-1;
 
 		if (each->connections <= most || is_user || quota_is_root(each) || (remote && !each->is_remote))
 			continue;

@@ -13,7 +13,7 @@
 
 enum {
 	GATE_QUOTA_NAME = 64,
-	GATE_QUOTAS = 4, /* bytes that all clients together may have under way, in quotas of one client */
+	GATE_QUOTAS = 4, /* number of clients with full quotas whose bytes all clients together may have under way */
 	GATE_QUOTA_SMALL =
 		1024 * 1024, /* requests of at most this many bytes are accepted whatever other clients have under way */
 };
@@ -49,7 +49,7 @@ struct gate_quota *gate_quota_find_peer(struct gate_quotas *all, int fd);
 /* Returns the quota of a user by TLS. */
 struct gate_quota *gate_quota_find_remote_user(struct gate_quotas *all, uid_t uid);
 
-/* Free a quota that nothing counts to, unless its client is known. */
+/* Free a quota that counts no connection and no request, unless its client is known. */
 void gate_quota_drop_unused(struct gate_quota *quota);
 
 /* Note that the client has sent a valid credential. */

@@ -27,7 +27,7 @@
 #define RELAY_PROTOCOL "rota-step"
 
 enum {
-	RELAY_MOST = 256 * 1024, /* bytes for one side that wait in memory; above, nothing is read for it */
+	RELAY_MOST = 256 * 1024, /* most bytes for one side that wait in memory; above that, the other side is not read */
 	RELAY_FEW = 64 * 1024,	 /* below, reading goes on */
 	RELAY_CONNECT = 5,	 /* seconds within which the step manager's host must accept the connection */
 	RELAY_PORT = 1024	 /* lowest port at which a user may listen */
@@ -36,21 +36,22 @@ enum {
 struct gate_relays {
 	struct gate_server *server;
 	struct gate_hosts *hosts;
-	TAILQ_HEAD(relay_list, relay) list; /* all, also those that are being connected */
+	/* all relayed streams, also those whose connection to the step manager is not made yet */
+	TAILQ_HEAD(relay_list, relay) list;
 	int count;
 };
 
-/* A stream, or a request for one. */
+/* A relayed stream between a client and a step manager, or the request for one. */
 struct relay {
 	struct gate_relays *all;
 	uid_t uid;
 	char host[256];
 	int port;
 	struct gate_lookup *lookup;	      /* NULL: none is under way */
-	struct gate_call *call;		      /* the request; NULL: it has become a stream */
-	struct evhttp_connection *connection; /* of the stream, from the client; evhttp owns it */
-	struct bufferevent *client, *manager; /* the two ends of the stream; the first one is the connection's */
-	bool is_ending;			      /* one end is closed, and the other one takes what is left */
+	struct gate_call *call;		      /* request for the stream; NULL: it has been answered, and the stream exists */
+	struct evhttp_connection *connection; /* connection of the client, which evhttp owns */
+	struct bufferevent *client, *manager; /* the two ends of the stream; `client` is that of `connection` */
+	bool is_ending;			      /* one end is closed; the stream ends when the other end has what was read */
 	TAILQ_ENTRY(relay) link;
 };
 
@@ -67,7 +68,7 @@ static void relay_free(struct relay *r)
 	free(r);
 }
 
-/* End a stream, with both connections. */
+/* End a relayed stream, with both connections. */
 static void relay_end(struct relay *r)
 {
 	struct evhttp_connection *connection = r->connection;
@@ -249,7 +250,7 @@ static void relay_found(int code, const struct addrinfo *found, void *arg)
 
 /* Requests. */
 
-/* May a step manager listen at this port? */
+/* Is the port one at which a step manager may listen? */
 static bool relay_port_is_good(const struct conf *conf, int port)
 {
 	int first = RELAY_PORT, last = 65535;
@@ -280,7 +281,7 @@ static bool relay_read_target(const struct conf *conf, const json_t *answer, con
 	return true;
 }
 
-/* May the user have one more stream? */
+/* May the user have one more relayed stream? */
 static bool relay_is_free(const struct gate_relays *all, uid_t uid, struct err *e)
 {
 	const struct conf *conf = all->server->conf;

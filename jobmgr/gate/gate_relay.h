@@ -12,7 +12,7 @@ struct gate_relays *gate_relays_new(struct gate_server *server, struct err *e);
 /* End all streams. */
 void gate_relays_end(struct gate_relays *all);
 
-/* Call it when all requests have ended. */
+/* Call this at the end of jobmgrd, after all requests have ended. */
 void gate_relays_free(struct gate_relays *all);
 
 /* Carry out a request whose route has GATE_RELAY: {"job_id": 812, "step_id": 0, "attempt": 1}, with the header "Upgrade: rota-step".

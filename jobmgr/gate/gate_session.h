@@ -11,11 +11,11 @@
 struct gate_sessions;
 struct gate_query; /* a database query, from gate_session_query until it is answered */
 
-/* Calls whose sessions differ in their role in the database, or in its settings. */
+/* Calls by the role of their database session, and its settings. */
 enum gate_session_kind {
-	GATE_SESSION_LOCAL,  /* by the Unix socket, or with the certificate of the user */
+	GATE_SESSION_LOCAL,  /* calls by the Unix socket, or by HTTPS with a certificate of the user */
 	GATE_SESSION_REMOTE, /* by HTTPS without one */
-	GATE_SESSION_ADMIN,  /* as the first, of routes with the flag GATE_ADMIN */
+	GATE_SESSION_ADMIN,  /* as GATE_SESSION_LOCAL, for routes with the flag GATE_ADMIN */
 };
 
 /* Open the sessions for calls of one kind. */

@@ -178,7 +178,7 @@ static void site_answered(const json_t *answer, const struct err *failure, void 
 	free(question);
 }
 
-/* Send a question, whose body is freed. */
+/* Send a question to the site's script. Frees the question's body. */
 static void site_send(struct gate_call *c, const char *script, const char *function, json_t *body, const char *label,
 		      gate_site_handler *then)
 {

@@ -4,7 +4,7 @@
 
 #include "jobmgr/gate/gate_call.h"
 
-/* Is there a script to ask? */
+/* Does the site have a script job_submit? */
 bool gate_site_is_set(const struct gate_server *server);
 
 /* Called when the script has accepted a job. `changes` is an object with the fields of `desc` that the script set; NULL: the script could

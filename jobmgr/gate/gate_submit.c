@@ -102,7 +102,7 @@ static bool submission_checks_transfers(const struct gate_call *c)
 	return c->route->function == API_job_try && json_object_get(json_object_get(s->jobs[0].plan, "job"), "transfers");
 }
 
-/* Returns what the translation of transfers depends on. */
+/* Returns the settings on which the translation of transfers depends. */
 static json_t *submission_staging(const struct conf *conf)
 {
 	return json_pack("{s:s, s:b, s:s}", "scratch", conf->staging_scratch, "shared", strcmp(conf->staging_shared, "yes") == 0,
@@ -297,7 +297,7 @@ static void submit_try(struct gate_call *c)
 	submit_authenticate(c, NULL);
 }
 
-/* Refuse the submission because of one job. */
+/* Refuse the whole submission because of one of its jobs. */
 static void submit_refuse(struct gate_call *c, const struct gate_job *job, const struct translate_problems *problems,
 			  const struct err *failure)
 {

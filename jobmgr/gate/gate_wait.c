@@ -33,7 +33,7 @@ enum wait_state {
 	WAIT_POLLING_AGAIN, /* the query of the long poll is under way, and a notification has come since it was sent */
 	WAIT_ABANDONED,	    /* the query of the long poll is under way, and the client has hung up */
 	WAIT_SLEEPING,	    /* the long poll waits until its time is over or a notification comes */
-	WAIT_SCHEDULED	    /* the long poll waits until it may poll again */
+	WAIT_SCHEDULED	    /* the long poll waits until the gap since its last poll is over */
 };
 
 struct gate_wait {

@@ -31,7 +31,8 @@ enum {
 	LEAD_CLAIM_MS = 250,	  /* time between claims of leadership by a daemon that does not lead */
 	LEAD_RENEWALS = 3,	  /* least number of claims by which the leader renews its lease within one lease */
 	LEAD_BEAT_MOST_MS = 1000, /* longest time between checks of sessions, also where the lease is long */
-	LEAD_TRIES = 3,		  /* immediate repetitions of a cycle after the database found its data stale */
+	/* most repetitions of a cycle, at once, after the database refused it because its data was stale */
+	LEAD_TRIES = 3,
 	LEAD_DELAY_MOST_S = 30,	  /* longest time between repetitions of a cycle after other errors */
 	LEAD_LOOK_AGAIN_MS = 300, /* time until the next cycle if the plan was postponed or jobs were locked */
 	/* idle cycles in a row without a gap: a step that starts and ends causes as many notifications */
@@ -55,14 +56,15 @@ struct lead {
 	struct event *cycle_timer; /* starts the next cycle */
 	void (*changed)(bool leader, void *arg);
 	void *arg;
-	int64_t term;		   /* the leader's term; 0: this daemon does not lead */
-	bool claiming;		   /* a claim of leadership is not answered yet */
-	bool notified;		   /* a notification came since the last cycle began */
-	bool one_by_one;	   /* commit each start on its own, because a common commit or some single ones failed */
-	bool skip_locked;	   /* leave out the steps of locked jobs, because some jobs stay locked */
-	int failures;		   /* number of cycles in a row that failed */
-	int idle;		   /* number of cycles in a row that moved no step out of `pending` */
-	bool resting;		   /* only the heartbeat starts the next cycle */
+	int64_t term;	  /* the leader's term; 0: this daemon does not lead */
+	bool claiming;	  /* a claim of leadership is not answered yet */
+	bool notified;	  /* a notification came since the last cycle began */
+	bool one_by_one;  /* commit each start on its own, because a common commit or some single ones failed */
+	bool skip_locked; /* leave out the steps of locked jobs, because some jobs stay locked */
+	int failures;	  /* number of cycles in a row that failed */
+	int idle;	  /* number of cycles in a row that moved no step out of `pending` */
+	/* after the last cycle there is nothing to do: only the heartbeat or a notification starts the next cycle */
+	bool resting;
 	double began_at, ended_at; /* begin and end of the last cycle, in monotonic seconds */
 	/* time of the last check of sessions, and of the last registration, in monotonic seconds */
 	double sessions_at, registered_at;

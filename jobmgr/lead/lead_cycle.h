@@ -25,7 +25,7 @@ struct lead_outcome {
 	bool good; /* false: an SQL call failed with the error `e`; earlier calls stay committed */
 	struct err e;
 	size_t moved;	      /* number of steps that were started or refused, and so are no longer pending */
-	bool partial_failure; /* in mode LEAD_ONE_BY_ONE: a start was not committed, other starts may have been */
+	bool partial_failure; /* only in mode LEAD_ONE_BY_ONE: one start was not committed, and others may have been */
 	bool postponed;	      /* starts were postponed to the next cycle on purpose */
 	bool skipped_locked;  /* starts were left out because their jobs were locked */
 	bool plan_postponed;  /* the plan has changed, but was written too recently to be written again */

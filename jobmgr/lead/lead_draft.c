@@ -25,7 +25,7 @@ struct draft {
 struct lead_drafts {
 	struct draft **drafts;
 	size_t count, capacity;
-	size_t *latest; /* by node index: 1 + index of the node's latest draft; 0: no draft yet */
+	size_t *latest; /* by node index: 1 + index of the node's latest draft; 0: the node has no draft yet */
 	size_t node_count;
 	bool separate;
 };

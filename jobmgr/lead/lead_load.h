@@ -33,9 +33,9 @@ struct lead_queued {
 	int step;
 	int64_t version; /* version of the step's row */
 	int64_t stamp;	 /* changes with all else that a step's request depends on; equal in all rows of a snapshot */
-	int free_slots;	 /* of an array: number of elements that may start */
-	int next;	 /* of an array: all elements before this position have started */
-	const int *skip; /* of an array: positions after `next` whose elements have started */
+	int free_slots;	 /* only of an array: number of elements that may start */
+	int next;	 /* only of an array: all elements before this position have started */
+	const int *skip; /* only of an array: positions after `next` whose elements have started */
 	size_t skip_count;
 	int ended; /* number of array elements that have ended */
 };
@@ -67,8 +67,9 @@ struct lead_launch {
 	int idle_timeout_s;	     /* shortest idle limit of partition and quality of service; 0: none */
 	const char *idle_timeout_of; /* "partition NAME" or "qos NAME"; NULL: there is none */
 	bool staging;		     /* the job has directives for burst_buffer.lua */
-	const char *variables;	     /* environment variables that came of them, as in a launch request; NULL: none */
-	bool credentials;	     /* the step needs credentials of its owner */
+	/* environment variables that the function paths of burst_buffer.lua has returned, as in a launch request; NULL: none */
+	const char *variables;
+	bool credentials; /* the step needs credentials of its owner */
 };
 
 /* Rows of one scheduling cycle, freed together. */
@@ -80,7 +81,7 @@ struct lead_rows {
 	const struct lead_key *keys;	  /* keys of the pending steps, by index of the step in the snapshot */
 	const struct lead_launch *launches;
 	size_t launch_count;
-	const struct schedule_claim *claims; /* what is kept for steps that have preempted others */
+	const struct schedule_claim *claims; /* resources that are kept for steps for which others were preempted */
 	size_t claim_count;
 	bool preempts; /* some steps may be preempted */
 	const struct schedule_candidate *candidates;
@@ -91,7 +92,7 @@ struct lead_rows {
 struct lead_rows *lead_rows_new(double now);
 void lead_rows_free(struct lead_rows *rows);
 
-/* Returns the api function that reads a result set. */
+/* Returns the function of schema api that answers one part of the snapshot, a result set such as nodes or running steps. */
 enum api_function lead_set_function(enum lead_set set);
 
 /* Read the answer of the tick: the time of the snapshot, the claims, and in `next` the time of the next timer-driven transition. Both are

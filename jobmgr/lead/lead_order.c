@@ -42,7 +42,8 @@ struct start {
 	const struct lead_launch *launch;
 	int step_id, attempt, array_index; /* array_index -1: no array element */
 	const char *nodes, *failing, *label;
-	const char *tasks_per_node, *cpus_per_node; /* folded; NULL: the start has one node */
+	/* tasks and CPUs of each node in short form, such as "4(x2),3"; NULL: the start has one node */
+	const char *tasks_per_node, *cpus_per_node;
 	int task_count;
 	bool ends_on_node_loss; /* the attempt ends on a node that is lost (node-loss policy) */
 };
@@ -345,7 +346,7 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 		json_object_set_new(start, "bound", json_true());
 	if (lead_preempt_has_claim(m->rows, decided->job, decided->step))
 		json_object_set_new(start, "claimed", json_true());
-	if (s->launch->staging) /* its orders wait for pre_run of burst_buffer.lua */
+	if (s->launch->staging) /* the start's orders wait for the function pre_run of burst_buffer.lua */
 		json_object_set_new(start, "staging", json_true());
 	if (s->launch->credentials) /* its orders wait for rota-credd */
 		json_object_set_new(start, "credentials", json_true());

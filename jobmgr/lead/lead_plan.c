@@ -141,7 +141,7 @@ struct lead_plan_changes *lead_plan_compare(const struct lead_plan *plan, const 
 		if (!before || !before->wait || !is_same_wait(before->wait, wait))
 			changes->waits[changes->wait_count++] = wait;
 	}
-	if (known < plan->live_count) /* a step has at most one row of the plan in a result */
+	if (known < plan->live_count) /* a result has at most one row of the plan for each step */
 		changes_add_gone(changes, plan, result);
 	return changes;
 }

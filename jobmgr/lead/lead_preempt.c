@@ -80,7 +80,7 @@ static json_t *licenses_json(const struct schedule_pending *step)
 	return object;
 }
 
-/* Returns what is to be kept for a step. */
+/* Returns the resources that are to be kept for a step for which others are ended. */
 static json_t *claim_json(const struct lead_rows *rows, const struct schedule_start *start)
 {
 	json_t *shares = json_array();

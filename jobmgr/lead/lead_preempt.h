@@ -9,7 +9,7 @@
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/schedule/schedule.h"
 
-/* Reserve in the snapshot of the rows what is free of their claims. */
+/* Reserve in the snapshot the free resources that claims of preemption keep. */
 void lead_preempt_keep(struct lead_rows *rows);
 
 /* Is anything kept for the step? */

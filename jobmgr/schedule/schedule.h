@@ -51,7 +51,7 @@ struct schedule_node {
 	const char *image;	   /* image of the node, or the one that it is being booted with; NULL: it names none */
 	const char *default_image; /* image for steps that ask for none; NULL: the node is never booted with another image */
 	const char *prep;	   /* its preparation, or the one that it is being given, with its arguments; NULL: none */
-	double ready_at;	   /* when it is expected to be on with a setup that it is being given; 0: it is given none */
+	double ready_at;	   /* when a node that is given a setup is expected to be on with it; 0: the node is given none */
 	const char *const *features;
 	size_t feature_count;
 	const struct schedule_gres *gres;
@@ -127,8 +127,8 @@ struct schedule_pending {
 	const struct schedule_amount *licenses;
 	size_t license_count;
 	bool exclusive;		     /* the step needs free nodes and gets all their CPUs and memory */
-	const char *image;	     /* image of its nodes; NULL: the default image of each */
-	const char *prep;	     /* preparation of its nodes, with its arguments; NULL: none */
+	const char *image;	     /* image that the step asks for on its nodes; NULL: the default image of each node */
+	const char *prep;	     /* preparation that the step asks for on its nodes, with its arguments; NULL: none */
 	const char *constraint;	     /* expression over node features with & | ! and parentheses; NULL or "": any node */
 	const char *const *nodelist; /* names of the only nodes that the step may use; none: all nodes */
 	size_t nodelist_count;
@@ -230,7 +230,8 @@ enum schedule_reason {
 	SCHEDULE_MAINTENANCE, /* enough resources are free, but the step would run into an outage */
 	SCHEDULE_RESERVATION, /* the step's administrative reservation has not begun, or is over */
 	SCHEDULE_IMAGE, /* the step starts when nodes that it is placed on are booted with its image; their resources are kept for it */
-	SCHEDULE_PREP,	/* the same, when they are prepared for it, or put back to no preparation */
+	/* the step starts when nodes that it is placed on have its preparation, or none; their resources are kept for it */
+	SCHEDULE_PREP,
 	SCHEDULE_POWER, /* the step starts when nodes that it is placed on are powered on; their resources are kept for it */
 };
 

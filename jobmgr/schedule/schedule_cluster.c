@@ -151,7 +151,7 @@ static void cluster_index_nodes(struct schedule_cluster *c)
 		qsort(c->index_of_id, c->nodes, sizeof *c->index_of_id, compare_numbers);
 }
 
-/* What decides first between two nodes: whether they fail, their power, their weight. */
+/* The order between two nodes, from what decides first: expected failure, power, weight. */
 struct rank_key {
 	int64_t key;
 	int node_index;

@@ -38,9 +38,12 @@ struct schedule_cluster {
 	int64_t *total, *free;		   /* amounts of each kind of resource, by node index and kind */
 	int **devices;			   /* by node index and generic resource: free devices, ascending */
 	size_t *devices_taken;		   /* number of free devices that were given to steps, from the front of the list */
-	const char **image;		   /* by node index: image of the node, also one that this run decides to boot it with */
-	const char **prep;		   /* by node index: the same for its preparation */
-	uint64_t *changing;		   /* set of nodes whose setup is being changed, or will be by this run */
+	/* by node index: image of the node, or the image that this run of the scheduler decides to boot */
+	const char **image;
+	/* by node index: preparation of the node, or the one that this run of the scheduler decides to make */
+	const char **prep;
+	/* set of nodes whose setup is being changed, or that this run of the scheduler decides to change */
+	uint64_t *changing;
 	bool has_setups; /* false: no node has a default image or a preparation, and no step asks for any, so setups are not compared */
 	uint64_t *usable;
 	uint64_t **partition; /* by index of the partition in the snapshot: the set of its nodes */
@@ -55,15 +58,15 @@ struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, cons
 /* What the setup of a node is for a step: its image and its preparation. */
 enum schedule_setup_state {
 	SCHEDULE_SETUP_RIGHT,
-	SCHEDULE_SETUP_OTHER, /* the node may be given the right one, if nothing else uses it */
+	SCHEDULE_SETUP_OTHER, /* the setup of the node is another one, and may be changed if no step uses the node */
 	SCHEDULE_SETUP_WRONG
 };
 
-/* Returns what the setup of a node is for a step. */
+/* Returns whether the setup of a node is right for a step, could be changed for it, or is wrong. */
 enum schedule_setup_state schedule_cluster_setup(const struct schedule_cluster *cluster, const struct schedule_pending *step,
 						 size_t node_index);
 
-/* Is the image of a node another one than the step needs? */
+/* Does a node have another image than the step needs? */
 bool schedule_cluster_needs_boot(const struct schedule_cluster *cluster, const struct schedule_pending *step, size_t node_index);
 
 /* Decide that a node whose setup is SCHEDULE_SETUP_OTHER for a step is given the right one. */

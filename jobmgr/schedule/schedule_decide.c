@@ -109,7 +109,7 @@ static void decide_add_ends(struct schedule_cycle *cycle, const struct schedule_
 struct node_wait {
 	const char *names; /* the first ones */
 	size_t count;
-	double ready_at; /* the latest time at which one is expected to be ready; 0: not known */
+	double ready_at; /* latest time at which a node that the gang waits for is expected to be ready; 0: not known */
 };
 
 static void node_wait_add(struct schedule_arena *arena, struct node_wait *wait, const struct schedule_node *node)
@@ -150,7 +150,7 @@ static void node_wait_set_setup(struct schedule_arena *arena, const struct node_
 static const char *setup_awaited_image(const struct schedule_cluster *c, const struct schedule_pending *step, size_t node_index)
 {
 	const struct schedule_node *node = c->node[node_index];
-	/* Of a node that is being changed, nobody says whether it is booted. */
+	/* While a node is being changed, it is not known whether it is booted. */
 	if (schedule_bits_has(c->changing, node_index) && step->prep)
 		return step->image;
 	if (schedule_bits_has(c->changing, node_index) || schedule_cluster_needs_boot(c, step, node_index))

@@ -134,14 +134,14 @@ static uint64_t fit_node_word(const struct schedule_view *view, const struct sch
 	return terms && terms->ban ? word & ~terms->ban[w] : word;
 }
 
-/* A search for candidate nodes, and the preferred node of those that take all tasks. */
+/* A search for candidate nodes. Among the nodes that could take all tasks alone, it also finds the preferred one. */
 struct scan {
 	const struct schedule_view *view;
 	const struct schedule_request *request;
 	double until;
 	const int64_t *extra;
 	uint64_t best;
-	int best_node;	   /* index of the preferred node that takes all tasks; -1: no such node */
+	int best_node;	   /* index of the preferred node among those that could take all tasks alone; -1: no such node */
 	int64_t sum, most; /* number of tasks that all candidates take, and that the largest candidate takes */
 };
 

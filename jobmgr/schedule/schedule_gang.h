@@ -18,8 +18,8 @@ struct schedule_member {
 	int elements;	 /* number of array elements that start together */
 	/* index of the root: of all members on the same nodes (--same-nodes), the one that is placed first */
 	size_t root;
-	struct schedule_request *joint; /* of a root: the combined request of all members on the same nodes */
-	const int64_t *extra; /* only for the first step of a group: what its other members on the same nodes need on each node */
+	struct schedule_request *joint; /* only of a root: the combined request of all members on the same nodes */
+	const int64_t *extra; /* only of the first member on the same nodes: what the other members there need on each node */
 };
 
 /* Steps that start together or not at all. `order` is the order of placement. */

@@ -17,16 +17,17 @@
 
 enum { RUNS_LEAST = 32, RUNS_MOST = 1024, FAILURES_MOST = 8, AHEAD_MOST = 8, PRUNE_MOST = 64, MEMBERS_MOST = 64 };
 
-static const double run_work = 4e5; /* rows and nodes that the runs of one call read: about half a second */
+static const double run_work = 4e5; /* most rows and nodes that all runs of the scheduler of one call read: about half a second */
 
 struct preempt {
 	struct schedule_arena *arena;
 	const struct schedule_snapshot *snapshot;
 	const struct schedule_policy *policy;
-	struct schedule_change *now; /* with the starts of the cycle and of the picks, without the victims of the picks */
+	/* the snapshot with the starts of the cycle and of the picks, and without the picked victims */
+	struct schedule_change *now;
 	struct schedule_victim *victims;
 	size_t victim_count;
-	size_t ahead[AHEAD_MOST]; /* pending steps that wait for resources, ahead of the present one */
+	size_t ahead[AHEAD_MOST]; /* pending steps that wait for resources and precede the present step */
 	size_t ahead_count;
 	size_t member[MEMBERS_MOST]; /* pending indexes of the step, or of the members of its gang */
 	size_t member_count;
@@ -97,7 +98,7 @@ static void preempt_find_rows(struct preempt *t, const struct schedule_candidate
 	}
 }
 
-/* Count what a start gets as running. `pending` is the step that starts. */
+/* Count the resources of a start as running. `pending` is the step that starts. */
 static void preempt_add_start(struct schedule_change *change, const struct schedule_start *start,
 			      const struct schedule_pending *step)
 {
@@ -164,9 +165,9 @@ static struct schedule_change *preempt_after_starts(struct preempt *t, const str
 	return change;
 }
 
-/* Part 2: does the step start if these end? */
+/* Part 2: would the step start if these candidates ended? */
 
-/* Copy a pending step for a run, of which one element is to start. */
+/* Copy a pending step for a run of the scheduler in which one of its elements is to start. */
 static struct schedule_pending run_pending(const struct schedule_pending *step)
 {
 	struct schedule_pending copy = *step;
@@ -375,7 +376,7 @@ static bool preempt_choose(struct preempt *t, struct schedule_victim **list, siz
 	return false;
 }
 
-/* Note that a step is picked for: its victims have ended, and it runs. */
+/* Add a pick to the changed snapshot: its victims have ended, and its step runs. */
 static void preempt_note(struct preempt *t, struct schedule_victim *const *list, size_t count)
 {
 	const struct schedule_candidate **victims = schedule_arena_take(t->arena, count, sizeof *victims);
@@ -462,7 +463,8 @@ struct schedule_picks schedule_preempt(struct schedule_arena *arena, const struc
 	double work = run_work / (double)(snapshot->node_count + snapshot->running_count + 1);
 	t.runs_most = work > RUNS_MOST ? RUNS_MOST : work < RUNS_LEAST ? RUNS_LEAST : (size_t)work;
 	preempt_find_rows(&t, candidates, candidate_count);
-	t.picks = schedule_arena_take(arena, t.victim_count, sizeof *t.picks); /* each pick has a victim of its own */
+	/* each pick has at least one victim that no other pick has */
+	t.picks = schedule_arena_take(arena, t.victim_count, sizeof *t.picks);
 	t.now = preempt_after_starts(&t, result);
 	struct schedule_victim **list = schedule_arena_take(arena, t.victim_count, sizeof *list);
 	for (size_t i = 0; i < result->wait_count; i++) {

@@ -17,7 +17,7 @@ struct schedule_candidate {
 
 /* A waiting step, or gang, and the steps that are ended for it. */
 struct schedule_pick {
-	const struct schedule_start *starts; /* what the members get; `pending` is the index in the snapshot */
+	const struct schedule_start *starts; /* starts of the members of the gang; `pending` is the index in the snapshot */
 	size_t start_count;
 	const struct schedule_candidate *const *victims;
 	size_t victim_count;
@@ -30,7 +30,7 @@ struct schedule_picks {
 	bool has_more; /* the bound of runs was reached: steps are left to the next cycle */
 };
 
-/* Is it a wait that victims can end: for resources or licences? */
+/* Does the step wait for resources or licences, which victims can free? */
 bool schedule_preempt_may(const struct schedule_wait *wait);
 
 /* Pick victims for steps that wait in `result`, the result of the scheduler for `snapshot`. Claims must be kept in the snapshot;

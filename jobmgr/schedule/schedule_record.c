@@ -105,7 +105,7 @@ size_t schedule_record_starts(const struct schedule_record *record, const struct
 	return record->starts;
 }
 
-/* Does the step have a reason of its own that stays? */
+/* Does the step wait until its nodes are powered on, booted or prepared? Such a reason stays. */
 static bool record_waits_for_nodes(const struct schedule_wait *wait)
 {
 	return wait->message &&

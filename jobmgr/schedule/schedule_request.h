@@ -28,7 +28,7 @@ struct schedule_cause {
 };
 
 struct schedule_request {
-	const struct schedule_pending *step; /* the first step with this request */
+	const struct schedule_pending *step; /* the first step in the queue with this request */
 	int partition;			     /* index of the partition in the snapshot; -1: no such partition */
 	struct schedule_reserved *reserved;  /* resources reserved for the one step that has this request */
 	uint64_t *mask;			     /* set of usable nodes that match the request */

@@ -23,7 +23,7 @@ struct room {
 	size_t node; /* index of the node in the snapshot */
 	struct holder *holders;
 	size_t count;
-	struct holder **chosen; /* those that would make room, in the order of choice */
+	struct holder **chosen; /* chosen holders of resources, in the order of choice */
 	size_t chosen_count;
 	bool fits;
 	double size,
@@ -63,7 +63,7 @@ static void step_need(const struct schedule_pending *p, const struct schedule_no
 	*mem_mb = p->exclusive || p->mem_mb < 0 ? node->mem_mb : p->mem_mb > 0 ? p->mem_mb : p->mem_per_cpu_mb * *cpus;
 }
 
-/* The part of what is missing that a holder would free, 0 to 2. */
+/* Returns the part of the missing resources that a holder would free: 0 to 1 for CPUs, plus 0 to 1 for memory. */
 static double holder_part(const struct holder *holder, int cpus, int64_t mem_mb)
 {
 	double part = 0;

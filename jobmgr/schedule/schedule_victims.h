@@ -10,7 +10,7 @@ struct schedule_victim {
 	const struct schedule_candidate *candidate;
 	const size_t *rows; /* indexes in the running rows of the snapshot */
 	size_t row_count;
-	double lost; /* CPU seconds of work that are lost if it ends */
+	double lost; /* CPU seconds of work that are lost if the candidate is ended */
 	bool taken;  /* it is a victim already */
 	bool listed; /* it is in the order */
 };

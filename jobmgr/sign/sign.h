@@ -18,7 +18,7 @@ struct sign_subject {
 	const char *script_hash;      /* SHA-256 of the script, in hex */
 	const char *environment_hash; /* SHA-256 of the environment, in hex */
 	const char *spec;	      /* fields of a struct order_spec, as text */
-	int64_t number;		      /* number of the job; 0: that of a job from before authenticators covered it */
+	int64_t number;		      /* number of the job; 0: the authenticator is of a version that did not cover the number */
 };
 
 /* Make the authenticator of a step: HMAC-SHA-256, in hex, over the fields uid, gid, user, script, environment, spec and, unless it

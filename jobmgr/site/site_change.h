@@ -1,4 +1,4 @@
-/* site_change.h - what the site's script job_submit has changed of a job, as options. */
+/* site_change.h - the changes that the site's script job_submit has made to a job, as options. */
 #ifndef ROTA_SITE_CHANGE_H
 #define ROTA_SITE_CHANGE_H
 
@@ -13,7 +13,7 @@ struct site_changes {
 	struct translate_change *list; /* changes of options, for the translator; their values are malloc'ed */
 	int count;
 	json_t *environment; /* {"NAME": "value"}, or null for a variable to remove; NULL: no change */
-	const json_t *rec;   /* during site_changes_read(): the job as it was; NULL: it is new */
+	const json_t *rec;   /* during site_changes_read(): the job as it was before the script; NULL: a new job */
 	json_t *kept;	     /* [{"field", "before", "after"}]: every change, for the record of the job; NULL: none */
 };
 

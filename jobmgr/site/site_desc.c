@@ -68,7 +68,7 @@ static json_t *desc_merge_options(const json_t *options)
 	return merged;
 }
 
-/* Put the fields of options; with `given`, only those whose options were given. */
+/* Set the fields of options. `given`: only of options that the user gave. */
 static void desc_put_fields(json_t *desc, const json_t *options, bool given)
 {
 	json_t *merged = desc_merge_options(options), *gpus = json_object_get(options, "gpus");
@@ -113,7 +113,7 @@ static json_t *desc_make_environment(const json_t *list)
 	return environment;
 }
 
-/* Put what a script reads and cannot change. */
+/* Set the fields that a script can read and cannot change. */
 static void desc_put_subject(json_t *desc, const json_t *options, const struct site_subject *s)
 {
 	int64_t tasks = desc_number(options, "ntasks", 1), cpus = desc_number(options, "cpus-per-task", 1);
@@ -241,7 +241,7 @@ static int parts_state(const char *state)
 {
 	static const struct {
 		const char *state;
-		int number; /* Slurm's PARTITION_ numbers: 1 takes jobs, 2 starts them */
+		int number; /* Slurm's PARTITION_ numbers: bit 1, the partition takes jobs; bit 2, it starts jobs */
 	} states[] = {{"up", 3}, {"down", 1}, {"drain", 2}, {"inactive", 0}};
 	for (size_t i = 0; state && i < sizeof states / sizeof *states; i++)
 		if (strcmp(state, states[i].state) == 0)

@@ -208,7 +208,7 @@ static bool value_write_number(enum site_kind kind, int64_t number, int64_t now,
 	}
 }
 
-/* Write a list of amounts without "gres:" or "gres/" before its names. */
+/* Write a list of amounts, such as "gpu:2", without the "gres:" or "gres/" that may precede the names. */
 static char *value_strip_gres(const char *list)
 {
 	char *text = xstrdup(""), *item;

@@ -142,7 +142,7 @@ static bool pbs_set_row(const struct option_pbs *pbs, const struct option_row *r
 	case OPTION_MAIL:
 		good = pbs_rewrite_mail(value, text, sizeof text, e);
 		break;
-	case OPTION_NICE: /* a higher -p of PBS raises the priority, a higher --nice lowers it */
+	case OPTION_NICE: /* a higher number of -p in PBS raises the priority, a higher number of --nice lowers it */
 		good = option_number(value, -1024, 1023, &number) ||
 		       err_set(e, "\"%s\" is not a number from -1024 to 1023", OPTION_QUOTE(value));
 		snprintf(text, sizeof text, "%" PRId64, good ? -number : 0);
@@ -185,7 +185,7 @@ static bool pbs_set_resource(const struct option_pbs *pbs, const char *name, con
 	return row ? pbs_set_row(pbs, row, value, total, e) : pbs_refuse_resource(name, e);
 }
 
-/* The CPUs of a chunk, which its processes share evenly. */
+/* Set the CPUs of a PBS chunk, which the processes of the chunk share evenly. */
 struct chunk {
 	int64_t ncpus, mpiprocs, ompthreads; /* numbers of the chunk; 0: not given */
 };

@@ -30,7 +30,7 @@ struct translate_partition {
 	int64_t max_time_s; /* longest time limit of a step in seconds; 0: no limit */
 	int max_nodes;	    /* most nodes of a step; 0: no limit */
 	bool is_default;
-	const char *credentials; /* that its steps need if --cred is not given, with commas between; NULL: none */
+	const char *credentials; /* credentials that the partition's steps need without --cred, separated by commas; NULL: none */
 };
 
 struct translate_limits {
@@ -83,10 +83,12 @@ struct translate_request {
 	/* Folder of $ROTA_SCRATCH, a pattern; "" or NULL: there is none. Partition of the steps that transfer data; "": that of the job.
 	 * Program for --mode=command; "": none. NULL counts as "". */
 	const char *scratch, *mover_partition, *mover_command;
-	bool scratch_is_shared; /* all nodes have the same folder */
+	bool scratch_is_shared; /* burst_buffer.scratch is the same folder on all nodes */
 	const char
-		*credentials; /* that steps of the user need if --cred is not given, with commas between; NULL: nothing is said */
-	bool inside;	      /* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
+		/* credentials that the user's steps need without --cred, separated by commas; NULL: the user has not set a
+		 * default */
+		*credentials;
+	bool inside; /* the steps are to run as sub-steps of an allocation, so what those cannot have is refused */
 };
 
 /* Returns the time in seconds since 1970, rounded up, so that nothing begins earlier than "now+10seconds" says. */

@@ -26,7 +26,7 @@ static const char *credential_default(const struct translation *t, const struct 
 	return NULL;
 }
 
-/* Cut ":forward" off a name. Returns true if it was there. */
+/* Cut the suffix ":forward" off a credential's name. Returns true if the name had it. */
 static bool credential_cut_forward(char *name)
 {
 	char *at = strchr(name, ':');

@@ -101,7 +101,7 @@ static void fit_check_memory(struct fit *f)
 	fit_check_most(f, (enum option_id)which, asked, f->partition->node_mem_mb, "MiB on a node");
 }
 
-/* Check the nodes, tasks and CPUs of a step against its partition. */
+/* Check the nodes, tasks and CPUs of a step against the limits of its partition. */
 static void fit_check_cpus(struct fit *f)
 {
 	const struct translate_step *s = f->s;

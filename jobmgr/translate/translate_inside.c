@@ -49,7 +49,7 @@ static void inside_check_set(struct translation *t, const struct translate_set *
 			      "name a shell by its path");
 }
 
-/* Refuse what a step waits for outside its file. */
+/* Refuse conditions of a step on steps outside its file. */
 static void inside_check_edges(struct translation *t)
 {
 	for (int i = 0; i < t->edge_count; i++) {

@@ -6,7 +6,7 @@
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/translate.h"
 
-enum { TRANSLATE_LINE_SITE = -1 /* line of what the site's script has set */ };
+enum { TRANSLATE_LINE_SITE = -1 /* in place of a line number: the site's script has set the option */ };
 
 /* The setting of one option, on the command line or in the script. */
 struct translate_setting {
@@ -26,7 +26,7 @@ enum translate_condition {
 	TRANSLATE_FAIL,
 	TRANSLATE_START,
 	TRANSLATE_CORR,
-	TRANSLATE_TEARDOWN, /* of a whole other job: it has ended, and its data is torn down */
+	TRANSLATE_TEARDOWN, /* only on another whole job: the job has ended, and its staged data is torn down */
 	TRANSLATE_SINGLETON
 };
 
@@ -57,8 +57,9 @@ struct translate_step {
 	bool nodes_named;
 	/* Only where there are transfers: it waits for no other step of the script; none waits for it; its nodes make transfers. */
 	bool is_first, is_last, moves;
-	int64_t nodes_min, nodes_max;			/* fewest and most nodes; nodes_max 0: as many nodes as the tasks need */
-	int64_t ntasks, ntasks_per_node, cpus_per_task; /* until translate_size_steps is done, 0: not given */
+	int64_t nodes_min, nodes_max; /* fewest and most nodes; nodes_max 0: as many nodes as the tasks need */
+	/* numbers of tasks and of CPUs; 0 until translate_size_steps() is done: not given */
+	int64_t ntasks, ntasks_per_node, cpus_per_task;
 };
 
 enum translate_direction { TRANSLATE_STAGE_IN, TRANSLATE_STAGE_OUT, TRANSLATE_STAGE_DROP, TRANSLATE_DIRECTIONS };
@@ -66,7 +67,7 @@ enum { TRANSLATE_MODE_COPY, TRANSLATE_MODE_RSYNC, TRANSLATE_MODE_LINK, TRANSLATE
 enum { TRANSLATE_KEEP, TRANSLATE_OUT, TRANSLATE_DROP, TRANSLATE_POLICIES };
 enum { TRANSLATE_TRANSFERS_MOST = 100 };
 
-/* Their names in lines, plans and specs. */
+/* Names of directions and of outcomes, in script lines, plans and specs. */
 extern const char *const translate_directions[TRANSLATE_DIRECTIONS], *const translate_modes[TRANSLATE_MODES],
 									     *const translate_policies[TRANSLATE_POLICIES];
 
@@ -76,10 +77,10 @@ struct translate_transfer {
 	int number;		    /* in the job, from 1 */
 	int mode;		    /* TRANSLATE_MODE_... */
 	int on_fail;		    /* TRANSLATE_KEEP and so on: what becomes of the data when the job fails */
-	char *source, *destination; /* as rota-mover gets them; "" of a drop */
+	char *source, *destination; /* paths of the transfer in the form that rota-mover takes; the destination of a drop is "" */
 	bool checksum, reuse;
-	json_t *time;	 /* time limit of its step; NULL: that of the partition */
-	int64_t for_job; /* job whose transfer this makes again, and its number there; 0: none */
+	json_t *time;	 /* time limit of the transfer's step; NULL: that of the partition */
+	int64_t for_job; /* a repeated transfer: job and number of the earlier transfer; 0: the transfer repeats none */
 	int for_number;
 	int line;
 	int step;    /* index of the step on whose lines it stands; -1: it is of the whole job */
@@ -108,7 +109,7 @@ struct translation {
 	int step_count, step_capacity;
 	char *arguments;	      /* arguments of the script, as in a spec; NULL: no arguments */
 	char *staging;		      /* directives for burst_buffer.lua, one a line; NULL: none */
-	const char *staging_inserted; /* value of --bb, if it has a directive; else NULL */
+	const char *staging_inserted; /* value of --bb, if it has a directive for burst_buffer.lua; else NULL */
 	struct translate_pool pool;   /* space of a pool that the directives ask for */
 	struct translate_transfer *transfers;
 	int transfer_count;
@@ -231,7 +232,7 @@ void translate_transfers_clear(struct translation *t);
 bool translate_transfer_in_scratch(const char *path);
 /* Is a transfer about this step of the script: for stage-in, does the step need it; else, does it follow the step? */
 bool translate_transfer_is_about(const struct translation *t, const struct translate_transfer *x, int step);
-/* Does this step make the transfer? */
+/* Does the step's node make the transfer? */
 bool translate_transfer_is_of(const struct translation *t, const struct translate_transfer *x, int step);
 /* Put the transfers into the plan's job. */
 void translate_transfers_json(const struct translation *t, json_t *job);

@@ -287,7 +287,8 @@ static int peer_compare_edges(const void *a, const void *b)
 		return x->peer < y->peer ? -1 : 1;
 	if (x->peer_job != y->peer_job)
 		return x->peer_job < y->peer_job ? -1 : 1;
-	if ((x->condition == TRANSLATE_TEARDOWN) != (y->condition == TRANSLATE_TEARDOWN)) /* it may stand beside another one */
+	/* a condition `teardown` may stand beside another condition on the same job */
+	if ((x->condition == TRANSLATE_TEARDOWN) != (y->condition == TRANSLATE_TEARDOWN))
 		return x->condition < y->condition ? -1 : 1;
 	return strcmp(x->peer_name ? x->peer_name : "", y->peer_name ? y->peer_name : "");
 }
@@ -332,7 +333,7 @@ static void peer_check_same_nodes(struct translation *t, const struct translate_
 	}
 }
 
-/* Is there an --after=none for all steps? Then the steps are no sequence. */
+/* Does the script have --after=none for all steps? The steps are then not chained in their order. */
 static bool peer_frees_all(const struct translate_set *set)
 {
 	const json_t *value = set->of[OPTION_ID_AFTER].value;

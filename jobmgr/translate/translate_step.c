@@ -68,7 +68,7 @@ static void step_put_memory(struct translation *t, json_t *json, const struct tr
 		   which == OPTION_ID_MEM_PER_CPU ? json_incref(translate_value(t, s, OPTION_ID_MEM_PER_CPU)) : json_null());
 }
 
-/* Returns the name that an option gives; JSON null without one, or for "none". */
+/* Returns the name that an option gives; JSON null if the option is not given or is "none". */
 static json_t *step_name_or_null(struct translation *t, const struct translate_step *s, enum option_id id)
 {
 	const char *name = json_string_value(translate_value(t, s, id));

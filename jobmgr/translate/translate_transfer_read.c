@@ -40,7 +40,7 @@ static void transfer_read_time(struct translation *t, struct translate_transfer 
 		translate_problem(t, x->line, "--time", &e);
 }
 
-/* Read --for=JOB.NUMBER: the transfer of another job that this one makes again. */
+/* Read --for=JOB.NUMBER: the earlier transfer, of another job, that this transfer repeats. */
 static void transfer_read_for(struct translation *t, struct translate_transfer *x, const char *text)
 {
 	const char *rest = text;
@@ -118,7 +118,7 @@ static bool transfer_lacks(const char *configured)
 	return configured && !*configured;
 }
 
-/* Check what a transfer asks for as a whole. */
+/* Check the options of a transfer that depend on each other. */
 static void transfer_check(struct translation *t, const struct translate_transfer *x)
 {
 	const char *here = x->direction == TRANSLATE_STAGE_IN ? x->destination : x->source;

@@ -22,12 +22,12 @@
 
 enum { MOVER_MEM_MB = 512, MOVER_RETRIES = 3 };
 
-/* What the first look at the graph tells of each step of the script. */
+/* What the graph says of each step of the script before transfers are added. */
 struct place {
-	bool handler;		    /* is there for the failure of another step, or follows from such a step */
-	bool needed;		    /* a step that is no handler needs its success */
-	int first_edge, edge_count; /* its edges before they are rebuilt */
-	bool deps_any;		    /* it waits for any of these */
+	bool handler;		    /* the step runs only after the failure of another step, or after a step that does */
+	bool needed;		    /* a step that is not a handler waits for the success of this step */
+	int first_edge, edge_count; /* the step's edges before transfers are added */
+	bool deps_any;		    /* one condition of --after is enough (separators "?") */
 };
 
 struct rebuild {
@@ -38,7 +38,7 @@ struct rebuild {
 	int count, capacity;
 };
 
-/* Mark the first and the last steps of the script, and its handlers. */
+/* Mark the first and the last steps of the script, and the steps that handle failures. */
 static void place_steps(const struct rebuild *r)
 {
 	struct translation *t = r->t;
@@ -53,7 +53,7 @@ static void place_steps(const struct rebuild *r)
 		for (int i = 0; i < t->edge_count; i++) {
 			const struct translate_edge *edge = &t->edges[i];
 			if (edge->peer < 0 || edge->kind == TRANSLATE_WITH || edge->kind == TRANSLATE_OTHER_NODES)
-				continue; /* they may run at the same time */
+				continue; /* the two steps may run at the same time */
 			t->steps[edge->step].is_first = t->steps[edge->peer].is_last = false;
 			if (edge->kind != TRANSLATE_AFTER || r->places[edge->step].handler)
 				continue;
@@ -143,7 +143,7 @@ static void rebuild_add_after(struct rebuild *r, int step, int peer, enum transl
 			    .kind = TRANSLATE_AFTER, .condition = condition, .peer = peer, .option = "", .line = line});
 }
 
-/* Does a step of the script need a transfer before it starts? */
+/* Does a step of the script need the data of a transfer before it starts? */
 static bool rebuild_needs(const struct translation *t, const struct translate_transfer *x, int step)
 {
 	return x->direction == TRANSLATE_STAGE_IN && translate_transfer_is_about(t, x, step);
