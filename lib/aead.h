@@ -12,7 +12,7 @@ enum { AEAD_TAG = 16, AEAD_NONCE = 12 };
 /* What one text is sealed with. A key must never seal two texts with one nonce. */
 struct aead {
 	const EVP_CIPHER *cipher;
-	const unsigned char *key;   /* as long as the cipher takes it */
+	const unsigned char *key;   /* key, whose length is that of the cipher's keys */
 	const unsigned char *nonce; /* AEAD_NONCE bytes */
 	const void *aad;	    /* bytes that are authenticated with the text */
 	size_t aad_size;

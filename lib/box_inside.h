@@ -13,7 +13,7 @@ struct box_cipher {
 	const EVP_CIPHER *(*cipher)(void);
 };
 
-/* What box_seal() and box_open() are given, and what they choose. */
+/* The arguments of box_seal() and box_open(), and the values that they choose. */
 struct box_parts {
 	const struct box_cipher *cipher;
 	const char *context;
@@ -21,7 +21,7 @@ struct box_parts {
 	size_t aad_size;
 };
 
-/* Make a private key of its bytes. */
+/* Make a private key from its bytes. */
 struct box_key *box_key_new(const unsigned char bytes[BOX_KEY]);
 
 /* Seal with a given ephemeral key. `box` has room for size + BOX_OVERHEAD bytes. */

@@ -1,4 +1,4 @@
-/* certificate.h - what programs have to agree on about certificates. */
+/* certificate.h - what all programs that make or check certificates agree on. */
 #ifndef ROTA_CERTIFICATE_H
 #define ROTA_CERTIFICATE_H
 
@@ -6,7 +6,7 @@
  * called like this, nor is a role of PostgreSQL. */
 #define CERTIFICATE_USER_SCHEME "rota-user:"
 
-/* Below this number of days before its end, a certificate is to be renewed. */
+/* A certificate is renewed when it expires in less than this number of days. */
 enum { CERTIFICATE_WARN_DAYS = 14 };
 
 #endif

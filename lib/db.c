@@ -323,7 +323,7 @@ static void db_results(struct db *db)
 		PGresult *result = PQgetResult(db->conn);
 		if (!result && PQstatus(db->conn) != CONNECTION_OK)
 			break;
-		if (!result) /* end of one statement; the sync of the call follows */
+		if (!result) /* a NULL result ends one statement; the result of the sync follows */
 			continue;
 		struct db_sent *call = db->sent.head;
 		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
@@ -357,7 +357,7 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	bool alive = !(what & EV_READ) || PQconsumeInput(db->conn);
 	if (what & EV_READ)
 		db_silence_received(db->silence);
-	db_results(db); /* also answers that arrived before the connection was lost */
+	db_results(db); /* also handle answers that arrived before the connection was lost */
 	if (db->state != DB_CLOSED && db->state != DB_DOWN)
 		db_hand_out_notifications(db);
 	if (db->state != DB_CLOSED && db->state != DB_DOWN && (!alive || PQstatus(db->conn) != CONNECTION_OK || !db_flush(db)))

@@ -33,7 +33,8 @@ static void on_prepared(struct db *db, PGresult *result, const struct err *e, vo
 		return;
 	if (!result) {
 		struct err misfit = *e;
-		if (strncmp(e->code, "42", 2) == 0) { /* a function is missing, or this role may not call it */
+		/* SQLSTATE 42...: the function is missing, or the role of this connection may not call it */
+		if (strncmp(e->code, "42", 2) == 0) {
 			err_set(&misfit, "the functions of the database are of another version than this program: %.400s",
 				e->message);
 			err_hint(&misfit, "bring it up to date with \"rota admin db upgrade\"");

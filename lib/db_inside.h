@@ -33,8 +33,9 @@ struct db {
 	char **places; /* one connection string for each host in the configured connection string */
 	int place_count, place;
 	int tried;	 /* failed attempts to connect since the last success */
-	int late;	 /* of those, attempts in which the only host was reached and did not answer in time */
-	bool is_reached; /* in the present attempt, the only host was reached */
+	/* failed attempts since the last success in which the only host was reached, and did not answer in time */
+	int late;
+	bool is_reached; /* the present attempt to connect has reached the only host */
 	int limit_s; /* deadline of the present attempt, in seconds from its start, or from the moment when it reached the host */
 	enum api_user user;
 	const struct db_watcher *watcher;
@@ -45,7 +46,7 @@ struct db {
 	enum db_state state;
 	struct event *read, *write; /* events of the socket of `conn` */
 	struct event *connect;	    /* timer for the next attempt to connect, and for the deadline of the present one */
-	struct db_silence *silence; /* db_silence.c; NULL if there is one host */
+	struct db_silence *silence; /* struct of db_silence.c; NULL if the connection string has one host */
 	struct event *deferred;	    /* runs the callbacks of calls that db_call() could not send */
 	struct db_queue sent, unsent;
 	int backoff_ms;

@@ -19,11 +19,12 @@ enum { SILENT_MS = 5000, IDLE_MS = 10000, ROUND_MS = 1000, PROBE_SECONDS = 3 };
 struct db_silence {
 	struct db *db;
 	void (*ping)(struct db *db); /* sends a call that does nothing */
-	struct event *timer;	     /* runs while there is a connection, and limits the time of a probe */
-	int64_t received_at;	     /* when the server last sent something, or the first of the calls under way was sent */
-	int place;		     /* host that is tried */
-	PGconn *probe;		     /* connection to that host; NULL if none is made */
-	struct event *ready;	     /* event of the socket of `probe` */
+	struct event *timer;	     /* timer that runs while there is a connection; it also ends a probe that is not answered */
+	/* when the server last sent something; before that, when the first of the calls under way was sent */
+	int64_t received_at;
+	int place;	     /* host that is tried */
+	PGconn *probe;	     /* connection to that host; NULL if none is made */
+	struct event *ready; /* event of the socket of `probe` */
 };
 
 static void silence_wait(struct db_silence *s, int ms)

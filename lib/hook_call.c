@@ -33,7 +33,7 @@ struct hook_call {
 	void *arg;
 	struct event *timer;
 	int seconds;
-	bool has_failed; /* `e` says why; the timer will report it */
+	bool has_failed; /* the call has failed: `e` has the reason, which the timer reports */
 	struct err e;
 };
 
@@ -75,7 +75,7 @@ static void call_fail(struct hook_call *call, const struct err *e)
 	event_add(call->timer, &(struct timeval){0});
 }
 
-/* The timer of a call: it has failed, or has waited too long. */
+/* The timer of a call to a script: report that the call has failed, or has waited too long. */
 static void call_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct hook_call *call = arg;
@@ -108,7 +108,7 @@ static void client_lose(struct hook_client *client, const char *why)
 	}
 }
 
-/* Give an answer to its call. The call may have ended meanwhile. */
+/* Pass an answer of runnerd to its call, which may have ended meanwhile. */
 static void client_answer(struct hook_client *client, json_int_t id, const json_t *answer)
 {
 	const char *error = json_string_value(json_object_get(answer, "error"));
@@ -130,7 +130,7 @@ static void client_answer(struct hook_client *client, json_int_t id, const json_
 	}
 }
 
-/* Take a line "ID ANSWER". Returns false if it is none. */
+/* Read a line "ID ANSWER" of runnerd. Returns false if the line is malformed. */
 static bool client_take(struct hook_client *client, const char *line, size_t length)
 {
 	char *body;

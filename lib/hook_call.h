@@ -30,12 +30,12 @@ struct hook_client *hook_client_new(struct event_base *base, const char *path, i
 /* Free the client, not inside `done` of a call. Calls under way are cancelled as by hook_call_cancel(). */
 void hook_client_free(struct hook_client *client);
 
-/* A function of a script, and what it takes. */
+/* A function of a site script, with its arguments. */
 struct hook_request {
 	const char *script;   /* "job_submit" or "burst_buffer" */
 	const char *function; /* for example "slurm_job_submit" */
 	const char *body;     /* a JSON object without a newline, which only rota-lua parses */
-	int seconds;	      /* the call fails after these; 0: after those of the client */
+	int seconds;	      /* the call fails after so many seconds; 0: after the seconds of the client */
 };
 
 /* Send a request. It is copied, and sent once at most. `done` is called exactly once, never inside this function, unless the call is

@@ -51,7 +51,7 @@ bool http_stream_connect(int fd, const struct sockaddr *address, socklen_t size)
 	int result;
 	do
 		result = connect(fd, address, size);
-	while (result && errno == EINTR); /* the kernel has not given up, and goes on where it was */
+	while (result && errno == EINTR); /* the kernel goes on connecting, so poll() again */
 	if (result && (errno == EINPROGRESS || errno == EALREADY))
 		errno = ETIMEDOUT;
 	return result == 0;

@@ -81,7 +81,7 @@ static bool tls_fail(struct http_tls *t, const char *what, struct err *e)
 	return false;
 }
 
-/* Is this a key that nobody but its owner can read? */
+/* Is the key file readable by its owner only? */
 static bool key_is_private(const char *path, struct err *e)
 {
 	struct stat st;
@@ -148,7 +148,7 @@ static bool tls_prepare(struct http_tls *t, int fd, const char *host, const stru
 	bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(t->ssl), host);
 	if (!is_address && (!SSL_set1_host(t->ssl, host) || !SSL_set_tlsext_host_name(t->ssl, host)))
 		return tls_fail(t, "could not set up TLS to reach jobmgrd", e);
-	ERR_clear_error(); /* from the attempt to parse the host as an IP address */
+	ERR_clear_error(); /* drop the error of trying to read the host name as an IP address */
 	return true;
 }
 

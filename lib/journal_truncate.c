@@ -52,7 +52,7 @@ static bool rest_write(struct journal *j, int fd, int64_t position, const struct
 	if (!journal_file_prepare(fd, j->path) || !journal_head_write(fd, position - (int64_t)r->size) ||
 	    !journal_write_at(fd, r->kept, r->size, FILE_HEAD))
 		return false;
-	j->window_size = 0; /* the copy uses the window as its buffer */
+	j->window_size = 0; /* the copy has overwritten the window, which is its buffer */
 	for (off_t from = journal_offset(j, position), end = journal_offset(j, j->checked); from < end;) {
 		size_t most = end - from < (off_t)j->window_capacity ? (size_t)(end - from) : j->window_capacity;
 		ssize_t n = journal_read_at(j->fd, j->window, most, from);

@@ -6,14 +6,14 @@
 struct nearest {
 	const char *word;
 	const char *best; /* the nearest known word so far, the first of several; NULL: none is near */
-	int distance;	  /* only a known word at a smaller edit distance from `word` becomes `best` */
+	int distance;	  /* edit distance of `best`; only a known word at a smaller distance from `word` replaces it */
 };
 #define NEAREST(word)                                                                                                            \
 	{                                                                                                                        \
 		(word), NULL, nearest_reach(word) + 1                                                                            \
 	}
 
-/* Returns how many letters may be wrong in `word`, which depends on its length. */
+/* Returns how many letters of `word` may be wrong: the more, the longer the word is. */
 int nearest_reach(const char *word);
 void nearest_try(struct nearest *nearest, const char *known);
 

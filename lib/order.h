@@ -58,11 +58,12 @@ struct order_spec {
 	const char *checkpoint;
 	const char *checkpoint_dir; /* absolute path of the folder for checkpoints; NULL: the step has none */
 	int checkpoint_signal;	    /* number of the signal by which the program is asked to save itself */
-	bool checkpoint_shell;	    /* that signal goes to the process of the script only; false: to all processes but that one */
-	int checkpoint_interval_s;  /* seconds between such requests; 0: none are made */
-	int checkpoint_before_s;    /* seconds before the time limit at which such a request is made; 0: it is not */
-	int checkpoint_keep;	    /* number of checkpoints to keep */
-	const char *credentials;    /* names of credentials of the step, "krb5,archive" (lib/credential.h); NULL: none */
+	/* the checkpoint signal goes to the process of the script only; false: to all other processes of the step */
+	bool checkpoint_shell;
+	int checkpoint_interval_s; /* seconds between requests of the keeper to save the step; 0: the keeper makes none */
+	int checkpoint_before_s;   /* seconds before the time limit at which such a request is made; 0: it is not */
+	int checkpoint_keep;	   /* number of checkpoints to keep */
+	const char *credentials;   /* names of credentials of the step, "krb5,archive" (lib/credential.h); NULL: none */
 };
 
 /* A launch request for one attempt on one node. It may cover several nodes whose shares differ only in node index and task ranks,
@@ -99,7 +100,7 @@ struct order {
 	bool wait_for_go;	     /* tasks start only when the control message `go` arrives (steps on several nodes) */
 	const char *partition;	     /* partition in which the step runs; NULL (requests of older versions): that of the spec */
 	int idle_timeout_s;	     /* the same as in the spec, of the partition or quality of service; 0: never */
-	const char *idle_timeout_of; /* whose that is: "partition debug", "qos long"; NULL: nobody's */
+	const char *idle_timeout_of; /* what the idle limit is set for: "partition debug", "qos long"; NULL: there is no limit */
 	const char
 		*variables;  /* environment variables of the job, "NAME=value", as arguments_write() writes a list; NULL: none */
 	const char *failing; /* nodes of the step that were marked as failing, comma separated, "" = none */

@@ -17,9 +17,9 @@
 
 struct rota_steps; /* a connection to a step manager */
 
-/* One program of several in a sub-step. */
+/* One of several programs that the tasks of a sub-step run. */
 struct rota_program {
-	const char *ranks;	 /* tasks that run it, such as "0-3,6" */
+	const char *ranks;	 /* ranks of the tasks that run the program, such as "0-3,6" */
 	const char *const *argv; /* NULL at the end */
 };
 
@@ -27,22 +27,23 @@ struct rota_program {
 struct rota_run {
 	const char *const *argv; /* program and arguments, NULL at the end */
 	const struct rota_program *programs;
-	size_t program_count;	/* if not 0, `programs` replaces argv */
+	size_t program_count;	/* number of `programs`; if not 0, `programs` replaces `argv` */
 	const char *const *env; /* NAME=value, NULL at the end */
 	const char *cwd, *name, *key, *gres, *cpu_bind, *after, *output, *error, *input;
-	const char *session;		/* name of the session of its terminal */
+	const char *session;		/* name of the session that the sub-step's terminal has */
 	const char *user, *host;	/* login name of the person at the terminal, and name of that person's host */
-	const char *nodelist, *exclude; /* nodes that it is to use, or not to: n1,n[3-4] */
-	const char *distribution;	/* of tasks over nodes: "block", "cyclic" or "plane=4" */
+	const char *nodelist, *exclude; /* nodes that the sub-step is to use, and nodes that it must not use: n1,n[3-4] */
+	const char *distribution;	/* distribution of tasks over nodes: "block", "cyclic" or "plane=4" */
 	int ntasks, cpus_per_task;
 	int nodes, ntasks_per_node;
-	long mem_mb;	     /* MiB */
-	int priority, retry; /* a higher priority starts first; how often to run it again */
+	long mem_mb; /* MiB */
+	/* priority: the sub-step with the higher one starts first; retry: how often it runs again after a failure */
+	int priority, retry;
 	long time_s;	     /* time limit in seconds */
 	long wait_s;	     /* once a task has ended, the others are ended after this time in seconds; 0: they are not */
 	int notify;	     /* number of the signal that it gets when a node of the step changes; 0: none */
 	int input_task;	     /* the only task that gets input "client", counted from 1; 0: all do */
-	long idle_timeout_s; /* end a terminal that is idle for so many seconds */
+	long idle_timeout_s; /* end the sub-step's terminal after so many seconds without keys and output */
 	int rows, cols;	     /* size of the terminal of its task; 0: it has none. Its output is then what a terminal shows */
 	bool exclusive, overlap, kill_on_bad_exit, detach;
 };
@@ -51,23 +52,25 @@ struct rota_run {
 struct rota_end {
 	int substep;
 	const char *state, *cause;
-	int exit_code;	     /* highest exit code of its tasks */
+	int exit_code;	     /* highest exit code of the sub-step's tasks */
 	int signal;	     /* first signal that ended a task, 0 if none did */
 	int tasks_failed;    /* number of tasks that failed */
-	const char *message; /* why its program did not start, or whose idle limit ended it; "" otherwise */
+	const char *message; /* why the program did not start, or whose idle limit ended the sub-step; "" otherwise */
 };
 
 /* What happens to one sub-step, in this order. Any of them may be NULL. `data` is that of rota_steps_run(). */
 struct rota_callbacks {
-	void (*queued)(void *data, int substep);	 /* the manager has taken it and gave it this number */
-	void (*waiting)(void *data, const char *reason); /* it does not start at once */
-	void (*started)(void *data, int tasks, int run); /* its tasks run; `run` is 1, after the first retry 2 */
+	void (*queued)(void *data, int substep);	 /* the step manager has queued the sub-step and gives its number */
+	void (*waiting)(void *data, const char *reason); /* the sub-step waits: it does not start at once */
+	void (*started)(void *data, int tasks, int run); /* the tasks run; `run` is 1, after the first retry 2 */
 	/* `size` bytes that a task wrote to its standard output, or to its standard error */
 	void (*output)(void *data, int task, bool is_error, const char *bytes, size_t size);
 	/* `size` bytes of that stream are lost, because the spool does not have them any more */
 	void (*skipped)(void *data, int task, bool is_error, long long size);
-	void (*ended)(void *data, const struct rota_end *end); /* it has ended, and all of its output was given */
-	/* in place of all others: it never runs. `hint` is the next step, "" if there is none */
+	/* the sub-step has ended, and all of its output was passed to the caller */
+	void (*ended)(void *data, const struct rota_end *end);
+	/* called in place of all other callbacks: the step manager has refused the sub-step. `hint` is the next step, "" if
+	 * there is none */
 	void (*refused)(void *data, const char *message, const char *hint);
 	/* tasks do not get all of the input, which ended early: the step manager on this node was started again. It goes on otherwise */
 	void (*input_lost)(void *data, const char *node);
@@ -104,10 +107,11 @@ void rota_steps_input_end(struct rota_steps *s, long long request);
  * as for rota_steps_run(). Returns the number of the request, or 0 on failure. */
 struct rota_attach {
 	const char *
-		mode; /* of a terminal: "live", "follow" (text, each line as it is finished), "text" (the screen, then the end) */
-	int lines;    /* of "text" and "follow": lines before the screen */
-	bool input;   /* rota_steps_input() and rota_steps_resize() work on the request */
-	const char *user, *host; /* who attaches, and where; NULL: unknown */
+		/* for a terminal: "live", "follow" (text, each line as it is finished) or "text" (the screen, then the end) */
+		mode;
+	int lines;		 /* for the modes "text" and "follow": lines of scrollback before the screen */
+	bool input;		 /* rota_steps_input() and rota_steps_resize() work on the request */
+	const char *user, *host; /* user and host of the person who attaches; NULL: unknown */
 };
 long long rota_steps_attach(struct rota_steps *s, int substep, const struct rota_attach *how,
 			    const struct rota_callbacks *callbacks, void *data);

@@ -1,4 +1,4 @@
-/* script_cut.h - the script of one step, cut from the job's script. */
+/* script_cut.h - cuts the script of one step out of the job's script. */
 #ifndef ROTA_SCRIPT_CUT_H
 #define ROTA_SCRIPT_CUT_H
 

@@ -211,7 +211,7 @@ bool rota_steps_handle(struct rota_steps *s)
 	if (s->link.fd < 0)
 		return true;
 	good = steps_link_write(&s->link);
-	open = steps_link_read(&s->link); /* also after a failed write: an error message may have come */
+	open = steps_link_read(&s->link); /* read even after a failed write: the step manager may have sent an error message */
 	if (!steps_take_all(s))
 		return false;
 	if (good && open)

@@ -31,7 +31,7 @@ struct rota_end steps_event_end(const json_t *event)
 	};
 }
 
-/* Give the caller that part of the output that it does not have. */
+/* Pass the bytes of an output event to the caller that the caller does not have yet. */
 static void event_output(struct steps_request *r, const json_t *event, const char *bytes, size_t size)
 {
 	int task = event_int(event, "task");
@@ -39,7 +39,8 @@ static void event_output(struct steps_request *r, const json_t *event, const cha
 	struct steps_stream *stream;
 	long long from, lost;
 
-	if (!strcmp(event_text(event, "stream"), "terminal")) { /* no offsets: it begins with the whole screen */
+	/* output of a terminal has no offsets: it begins with the whole screen */
+	if (!strcmp(event_text(event, "stream"), "terminal")) {
 		if (r->callbacks.output)
 			r->callbacks.output(r->data, 0, false, bytes, size);
 		return;
@@ -69,7 +70,8 @@ static void event_finish(struct rota_steps *s, struct steps_request *r, const js
 {
 	struct rota_end end = steps_event_end(event);
 
-	if (!strcmp(event_text(event, "event"), "answer")) /* the text of a terminal, whose program goes on */
+	/* the request has its answer, the text of a terminal; the sub-step's program goes on */
+	if (!strcmp(event_text(event, "event"), "answer"))
 		end = (struct rota_end){.substep = r->substep, .state = "completed", .cause = "exit", .message = ""};
 	steps_request_remove(s, r);
 	if (strcmp(event_text(event, "event"), "error") != 0) {

@@ -13,7 +13,7 @@ enum { STEPS_BUCKETS = 1024 };
 /* Position in one stream of one task. */
 struct steps_stream {
 	long long have; /* bytes that the caller has */
-	long long at;	/* bytes that this connection has passed over */
+	long long at;	/* bytes of the stream that this connection has passed */
 };
 
 struct steps_request {
@@ -23,16 +23,17 @@ struct steps_request {
 	void *data;
 	int substep, run; /* 0: not reported yet */
 	bool input_ended;
-	bool input_over;	      /* the tasks have all of the input, or the caller knows that they do not get it */
-	long long input_at;	      /* how much input the caller has given */
-	bool attaches;		      /* its input is only a part of what the sub-step gets */
-	struct steps_stream *streams; /* of task t: streams[2 * t], and its standard error streams[2 * t + 1] */
+	bool input_over;    /* the tasks have all of the input, or the caller knows that they do not get it */
+	long long input_at; /* how much input the caller has given */
+	bool attaches;	    /* the request attaches to a running sub-step, whose other clients may give input too */
+	/* two streams of each task t: standard output is streams[2 * t], standard error streams[2 * t + 1] */
+	struct steps_stream *streams;
 	size_t stream_count;
-	struct steps_request *next, *previous; /* in the order of their numbers */
+	struct steps_request *next, *previous; /* list of all requests, in the order of their numbers */
 	struct steps_request *chain;	       /* in the same bucket */
 };
 
-/* The question that waits for its answer. */
+/* A question to the step manager whose answer is awaited. */
 struct steps_question {
 	long long id;
 	char *text;
@@ -62,7 +63,8 @@ bool steps_fail(struct rota_steps *s, const char *format, ...) __attribute__((fo
 /* Returns the request with this number, or NULL. */
 struct steps_request *steps_request_find(const struct rota_steps *s, long long id);
 void steps_request_insert(struct rota_steps *s, struct steps_request *r);
-void steps_request_remove(struct rota_steps *s, struct steps_request *r); /* from the lists; steps_request_free() frees it */
+/* takes the request out of the lists; steps_request_free() frees it */
+void steps_request_remove(struct rota_steps *s, struct steps_request *r);
 void steps_request_free(struct steps_request *r);
 
 /* Returns the position in a stream of a task. */
@@ -80,7 +82,7 @@ bool steps_event_handle(struct rota_steps *s, json_t *event, const char *bytes, 
 /* steps_connection.c: add a line to what is sent; nothing if there is no connection, since a new one begins with everything. */
 void steps_add_line(struct rota_steps *s, const char *text);
 
-/* Add a request `input`; `member` says what it is about. */
+/* Queue a request `input` for the step manager; the JSON member `member` has its content. */
 void steps_add_input(struct rota_steps *s, const struct steps_request *r, const char *member);
 
 /* A request is about to be added: connect, if the manager has closed the connection while nothing was under way. Returns false, with the

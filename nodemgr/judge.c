@@ -22,7 +22,7 @@ struct judge {
 	struct db *db;
 	struct event *timer;
 	bool polling;
-	int64_t asked_at; /* when the poll under way was sent (clock_boot_us) */
+	int64_t asked_at; /* when the poll under way was sent, by clock_boot_us() */
 	struct watch watch;
 };
 
