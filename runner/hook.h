@@ -26,7 +26,7 @@ struct hook {
 	struct event *readable, *deadline;
 	int timeout_s;
 	bool gentle;
-	void *about; /* what else belongs to the program; NULL: nothing */
+	void *about; /* caller's data about the program; NULL: none */
 	void (*about_free)(void *about);
 };
 

@@ -11,12 +11,12 @@
 
 struct hook_set {
 	struct hook *running, *ended;
-	struct hook *reporting; /* those whose report to the database is under way */
-	struct hook *waiting;	/* those that are to start when others have ended, first come, first served */
+	struct hook *reporting; /* programs whose report to the database is under way */
+	struct hook *waiting;	/* programs that start when others have ended, in the order of their arrival */
 	int running_count, waiting_count;
 };
 
-/* Does a program run or wait, or is one not reported yet? */
+/* Does a program of the set run or wait, or has one ended without being reported yet? */
 bool hook_set_is_busy(const struct hook_set *set);
 
 /* Returns the program with this id that runs, waits or has ended and is not being reported, or NULL. */
@@ -25,10 +25,10 @@ struct hook *hook_set_find(const struct hook_set *set, int64_t id);
 /* Returns the ids of all programs but those that have ended and are not being reported. */
 struct db_array *hook_set_ids(const struct hook_set *set);
 
-/* Add a program to those that wait; remove one, or the first one. */
+/* Add a waiting program; take out the first waiting one; take out the given one. */
 void hook_set_wait(struct hook_set *set, struct hook *h);
 struct hook *hook_set_next(struct hook_set *set);
-bool hook_set_remove(struct hook_set *set, struct hook *h); /* returns false if it does not wait */
+bool hook_set_remove(struct hook_set *set, struct hook *h); /* returns false if the program does not wait */
 
 /* Add a program. Without a process, it has ended; if it failed, log the reason. */
 void hook_set_add(struct hook_set *set, struct hook *h);

@@ -95,7 +95,7 @@ char **mail_message_arguments(char **recipients)
 {
 	char **arguments = xcalloc(MAIL_RECIPIENTS_MOST + 3, sizeof *arguments);
 
-	arguments[0] = "-i"; /* by -i, a line with a single dot does not end the text */
+	arguments[0] = "-i"; /* -i: a line with a single dot does not end the text of the mail */
 	arguments[1] = "--";
 	for (int i = 0; recipients[i]; i++)
 		arguments[i + 2] = recipients[i];

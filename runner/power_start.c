@@ -15,7 +15,8 @@
 #include "lib/err.h"
 #include "runner/hook_environment.h"
 
-enum { NAME_MOST = 63, ARGUMENTS_MOST = 200 }; /* as in the checks of rota.node.name, rota.node_image.image and rota.prep_asked */
+/* the same limits as in the checks of rota.node.name, rota.node_image.image and rota.prep_asked */
+enum { NAME_MOST = 63, ARGUMENTS_MOST = 200 };
 
 /* The programs that rota.conf names. */
 struct power_program {
@@ -30,7 +31,7 @@ bool power_name_is_valid(const char *name)
 	return *name && strchr(first, *name) && strspn(name, others) == strlen(name) && strlen(name) <= NAME_MOST;
 }
 
-/* Are these arguments of a preparation printable ASCII, and no option? */
+/* Are the arguments of a preparation printable ASCII, and none of them an option? */
 static bool power_arguments_are_valid(const char *text)
 {
 	for (const char *c = text; *c; c++)

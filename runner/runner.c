@@ -42,7 +42,7 @@ static void runner_pause_over(evutil_socket_t fd, short what, void *arg)
 	runner_power_poll(r->checks);
 }
 
-/* The term is over: end what else runs within it. */
+/* At the end of a term: end all programs that ran within it, besides hooks. */
 static void runner_term_over(struct runner *r)
 {
 	runner_staging_end(r);
@@ -112,7 +112,7 @@ static void runner_reap(struct runner *r, pid_t pid)
 		waitpid(pid, NULL, 0);
 }
 
-/* The handler of SIGCHLD: reap all ended children, then poll the database. */
+/* Called for SIGCHLD: reap all ended children, then poll the database. */
 static void runner_children_ended(evutil_socket_t number, short what, void *arg)
 {
 	struct runner *r = arg;

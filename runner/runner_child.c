@@ -26,7 +26,7 @@ bool runner_child_reap(struct runner *r, pid_t pid)
 	return h != NULL;
 }
 
-/* What a hook that waits needs for its start. */
+/* What runner_child.c needs to start a waiting hook. */
 struct child_wait {
 	char **environment;
 	int64_t asked_us; /* call of api.hook_take that named the hook, as time since boot */
@@ -80,7 +80,7 @@ static void child_stop(struct runner *r, struct hook *h)
 	}
 }
 
-/* Let a hook that is new wait for its start. */
+/* Queue a new hook until it can start. */
 static void child_wait(struct runner *r, struct hook *h, const PGresult *result, int row)
 {
 	struct child_wait *wait = xcalloc(1, sizeof *wait);

@@ -51,7 +51,7 @@ static void mail_report_answered(struct db *db, PGresult *result, const struct e
 
 	(void)db;
 	hook_set_reported(&r->mail->mails, result != NULL);
-	if (!result) /* the next beat reports these mails again */
+	if (!result) /* the report failed; the next heartbeat reports these mails again */
 		runner_term_failed(r, "could not report sent mail to the database; trying again", e);
 }
 
@@ -159,7 +159,7 @@ static void mail_take(struct runner *r)
 	db_call(r->db, API_mail_take, (struct db_param[]){{slots, -1}, {timeout, -1}}, 2, mail_take_answered, r);
 }
 
-/* Report ended mails and take new ones, unless such a call is under way. */
+/* Report the mails that were sent, and take new ones, unless a database call for mail is under way. */
 static void mail_exchange(struct runner *r)
 {
 	struct runner_mail *m = r->mail;

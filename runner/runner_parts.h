@@ -27,15 +27,15 @@ struct runner {
 	struct event *beat, *pause, *children, *poll_timer;
 	int64_t term; /* term of leadership; 0 if this runner does not lead */
 	char term_text[24];
-	void (*term_ended)(struct runner *r); /* what else runs within a term, and ends with it */
+	void (*term_ended)(struct runner *r); /* ends the programs that run within the term besides hooks */
 	bool ready;			      /* the pause after the claim of a term is over, so hooks may start */
 	bool claiming;			      /* a claim of leadership is under way */
-	bool may_be_due;		      /* the database may have hooks to take */
+	bool may_be_due;		      /* the database may have hooks that are due */
 	bool more_is_due;		      /* the latest answer had as many hooks as the poll asked for */
-	bool check_running;		      /* running hooks may not be wanted any more */
+	bool check_running;		      /* running hooks may have become unwanted: ask the database */
 	int answers_pending;		      /* database answers that the poll under way still waits for */
 	int asked;			      /* hooks that the poll under way asked for at most */
-	/* Start of the last poll (time since boot), and the time that the database took for it. */
+	/* start of the last poll as time since boot, and how long the database took to answer */
 	int64_t polled_at_us, poll_us;
 	struct hook_set hooks; /* prologs and epilogs of the controller */
 	struct hook *dying;    /* programs of an old term that are killed but not reaped yet */
@@ -96,7 +96,7 @@ void runner_trigger_free(struct runner_trigger *t);
 /* Take deliveries that are due from the database, and report ended ones. `look`: also see how long the queue is. */
 void runner_trigger_poll(struct runner *r, bool look);
 
-/* Is a delivery under way or not reported yet, or is one due soon? */
+/* Is a delivery of a trigger under way or not reported yet, or is one due soon? */
 bool runner_trigger_busy(const struct runner *r);
 
 /* Reap the process if it is that of a delivery. Returns false if it is not. */
@@ -107,13 +107,13 @@ enum runner_power_kind { RUNNER_CHANGES, RUNNER_CHECKS };
 struct runner_power *runner_power_new(struct runner *r, enum runner_power_kind kind);
 void runner_power_free(struct runner_power *p);
 
-/* Take programs that are due from the database, and report ended ones. */
+/* Report ended programs to the database, and take programs that are due. */
 void runner_power_poll(struct runner_power *p);
 
-/* The term is over: kill the programs that run, without a report. */
+/* At the end of the term: kill the running programs, and report nothing of them. */
 void runner_power_end(struct runner_power *p);
 
-/* Does a program run, or is one not reported yet? */
+/* Does a program of this kind run, or has one ended without being reported yet? */
 bool runner_power_busy(const struct runner_power *p);
 
 /* Reap the process if it is that of a program. Returns false if it is not. */
@@ -123,42 +123,43 @@ bool runner_power_reap(struct runner_power *p, pid_t pid);
 struct runner_staging *runner_staging_new(struct runner *r);
 void runner_staging_free(struct runner_staging *s);
 
-/* Take calls that are due from the database, and report ended ones. `look`: those that run may not be wanted any more. */
+/* Report ended calls of burst_buffer.lua to the database, and take calls that are due. `look`: running ones may have become
+ * unwanted. */
 void runner_staging_poll(struct runner *r, bool look);
 
-/* The term is over: kill the calls that run, without a report. */
+/* At the end of the term: kill the processes of running calls, and report nothing of them. */
 void runner_staging_end(struct runner *r);
 
-/* Is a call under way or not reported yet, or is one due soon? */
+/* Is a call of burst_buffer.lua under way or not reported yet, or is one due soon? */
 bool runner_staging_busy(const struct runner *r);
 
-/* Reap the process if it is that of a call. Returns false if it is not. */
+/* Reap the process if it makes a call of burst_buffer.lua. Returns false if it does not. */
 bool runner_staging_reap(struct runner *r, pid_t pid);
 
 /* runner_pool.c: the function pools of burst_buffer.lua, at the start of a term and then every hooks.pool_interval seconds. */
 struct runner_pool *runner_pool_new(struct runner *r);
 void runner_pool_free(struct runner_pool *p);
 
-/* Call pools now, unless it runs. */
+/* Call the function pools now, unless it runs. */
 void runner_pool_poll(struct runner *r);
 
-/* The term is over: kill the call that runs, without a report. */
+/* At the end of the term: kill the process of a running call of pools, and report nothing of it. */
 void runner_pool_end(struct runner *r);
 
-/* Reap the process if it is that of the call. Returns false if it is not. */
+/* Reap the process if it calls pools. Returns false if it does not. */
 bool runner_pool_reap(struct runner *r, pid_t pid);
 
 /* A function of burst_buffer.lua that runs or has ended. */
 struct staging_call {
-	struct hook *hook; /* its process; hook->about is the call, which hook_free() frees too */
+	struct hook *hook; /* process of the call; hook->about is this call, and hook_free() frees it too */
 	int64_t job;
 	char *function, *script_path, *variables_path;
 	int result; /* memory file with what rota-lua wrote to descriptor 3; -1: none */
 	/* the outcome */
 	bool ended, busy;
-	int rc; /* -2: the function did not run to its end */
+	int rc; /* return code of the function; -2: the function did not run to its end */
 	char *message;
-	char *answer; /* of paths the variables; of real_size and pools the text that they return; else NULL */
+	char *answer; /* of the function paths: the variables; of real_size and pools: the returned text; else NULL */
 };
 
 /* runner_staging_call.c: make the call that a row of api.staging_take names. */
@@ -170,7 +171,7 @@ bool staging_call_start(struct staging_call *call, struct runner *r, const PGres
 /* Start rota-lua for the function pools, of no job. Without a process, it did not start, and the call's outcome has the reason. */
 struct staging_call *staging_call_start_pools(struct runner *r);
 
-/* Read the outcome of a call whose process is reaped, and remove its files. */
+/* Read the outcome of a call whose process was reaped, and remove the call's files. */
 void staging_call_finish(struct staging_call *call);
 
 #endif

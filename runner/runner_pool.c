@@ -10,7 +10,7 @@
 #include "runner/runner_parts.h"
 
 struct runner_pool {
-	struct hook_set calls; /* one at most; hook->about is the struct staging_call */
+	struct hook_set calls; /* at most one call of pools; hook->about is its struct staging_call */
 	struct event *again;   /* the next call is due */
 };
 
@@ -46,12 +46,12 @@ static void pool_report_answered(struct db *db, PGresult *result, const struct e
 {
 	(void)db;
 	if (result)
-		runner_staging_poll(arg, false); /* there may be space for jobs that wait */
+		runner_staging_poll(arg, false); /* jobs that wait for space of a pool may go on */
 	else
 		runner_term_failed(arg, "could not report the pools of burst_buffer.lua to the database", e);
 }
 
-/* Report the call that has ended, and drop it. */
+/* Report the call of pools that has ended, and free it. */
 static void pool_report(struct runner *r)
 {
 	struct hook_set *calls = &r->pool->calls;

@@ -63,7 +63,7 @@ bool runner_power_busy(const struct runner_power *p)
 
 static void power_exchange(struct runner_power *p);
 
-/* A call of the database has failed; the next beat repeats it. */
+/* Called when a database call has failed; the next heartbeat repeats it. */
 static void power_failed(struct runner_power *p, const char *verb, const struct err *e)
 {
 	char what[120];
@@ -82,7 +82,7 @@ static void power_report_answered(struct db *db, PGresult *result, const struct 
 	if (result) {
 		p->may_be_due = true; /* a node may be needed again at once */
 		power_exchange(p);
-	} else { /* the next beat reports these again */
+	} else { /* the next heartbeat reports these programs again */
 		power_failed(p, "report", e);
 	}
 }
@@ -124,7 +124,7 @@ static void power_take_answered(struct db *db, PGresult *result, const struct er
 		return;
 	}
 	if (!p->runner->ready || p->term != p->runner->term)
-		return; /* the next call of this or another runnerd has them again */
+		return; /* not started: the next call of this or another runnerd gets these programs again */
 	for (int i = 0; i < PQntuples(result); i++) {
 		struct hook *h = power_start(p->runner->base, p->runner->conf, result, i);
 
@@ -152,7 +152,7 @@ static void power_take(struct runner_power *p)
 	db_array_free(have);
 }
 
-/* Report ended programs, or else take new ones, unless the database is being asked. */
+/* Report ended programs, or else take new ones, unless a database call is under way. */
 static void power_exchange(struct runner_power *p)
 {
 

@@ -18,10 +18,10 @@
 struct runner_staging {
 	struct hook_set calls; /* hook->about is the struct staging_call */
 	bool asking;	       /* a call of the database is under way */
-	bool may_be_due;       /* the database may have calls to take */
+	bool may_be_due;       /* running calls may have become unwanted: ask the database */
 	bool look;	       /* calls that run may not be wanted any more */
-	bool waiting;	       /* the latest answer was about some job, so more may follow soon */
-	int64_t term;	       /* term in which the database was asked */
+	bool waiting;	       /* term of this runnerd when the database was asked */
+	int64_t term;	       /* timer of the next poll, for a function that returned busy */
 	struct event *again;   /* the next poll of a function that is busy is due */
 };
 
@@ -119,7 +119,7 @@ static void staging_report(struct runner *r)
 		db_array_free(columns[i]);
 }
 
-/* Start or stop the call that a row of api.staging_take names. */
+/* Start or stop the call of burst_buffer.lua that a row of api.staging_take names. */
 static void staging_apply(struct runner *r, const PGresult *result, int row)
 {
 	static const char unwanted[] = "was killed or was not run: it is not wanted any more";
@@ -130,7 +130,7 @@ static void staging_apply(struct runner *r, const PGresult *result, int row)
 	struct staging_call *call;
 
 	if (h) {
-		if (!wanted && h->pid > 0) /* it may have ended since the database was asked */
+		if (!wanted && h->pid > 0) /* the process may have ended since the database was asked */
 			hook_stop(h, unwanted);
 		return;
 	}
@@ -155,7 +155,7 @@ static void staging_take_answered(struct db *db, PGresult *result, const struct 
 	}
 	s->waiting = PQntuples(result) > 0;
 	if (!r->ready || s->term != r->term)
-		return; /* the database takes the calls of this answer for interrupted */
+		return; /* not started: the database treats the calls of this answer as interrupted */
 	for (int i = 0; i < PQntuples(result); i++)
 		staging_apply(r, result, i);
 	staging_exchange(r);
@@ -178,7 +178,7 @@ static void staging_take(struct runner *r)
 	db_array_free(have);
 }
 
-/* Report ended calls, or else take new ones, unless the database is being asked. */
+/* Report ended calls of burst_buffer.lua, or else take new ones, unless a database call is under way. */
 static void staging_exchange(struct runner *r)
 {
 	struct runner_staging *s = r->staging;

@@ -89,7 +89,7 @@ static bool call_make_files(struct staging_call *call, const struct runner *r, c
 	return staging_script_write(call->script_path, result, row, function_find(call->function)->symbols, e);
 }
 
-/* Returns one argument of a function. */
+/* Returns one argument for a function of burst_buffer.lua. */
 static json_t *call_argument(const struct staging_call *call, char kind, const PGresult *result, int row)
 {
 	switch (kind) {
@@ -257,7 +257,7 @@ static void call_take_variables(struct staging_call *call)
 
 void staging_call_finish(struct staging_call *call)
 {
-	if (*call->hook->message) { /* it was stopped, or has failed itself */
+	if (*call->hook->message) { /* the process was stopped, or has failed */
 		call->message = xstrdup(call->hook->message);
 	} else if (!call_take_result(call)) {
 		call->message = xstrdup("rota-lua gave no result");

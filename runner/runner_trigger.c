@@ -50,8 +50,8 @@ static void trigger_report_answered(struct db *db, PGresult *result, const struc
 	(void)db;
 	hook_set_reported(&r->trigger->deliveries, result != NULL);
 	if (result) {
-		runner_trigger_poll(r, false); /* the next one of the same trigger */
-	} else {			       /* the next beat reports these again */
+		runner_trigger_poll(r, false); /* take the next delivery of the same trigger */
+	} else {			       /* the next heartbeat reports these deliveries again */
 		runner_term_failed(r, "could not report deliveries of triggers to the database; trying again", e);
 	}
 }
@@ -125,7 +125,7 @@ static void trigger_take(struct runner *r)
 	t->look = false;
 }
 
-/* Report ended deliveries and take new ones, unless such a call is under way. */
+/* Report ended deliveries of triggers and take new ones, unless a database call is under way. */
 static void trigger_exchange(struct runner *r)
 {
 	struct runner_trigger *t = r->trigger;

@@ -1,4 +1,4 @@
-/* script_process.h - one process `rota-lua call`, which calls one function of burst_buffer.lua. */
+/* script_process.h - the process `rota-lua call`, which calls one function of burst_buffer.lua. */
 #ifndef ROTA_RUNNER_SCRIPT_PROCESS_H
 #define ROTA_RUNNER_SCRIPT_PROCESS_H
 

@@ -35,13 +35,13 @@
 enum {
 	BACKLOG = 64,
 	RETRY = 1,	       /* seconds between two attempts to listen */
-	PENDING_MOST = 1000,   /* requests of one connection without an answer */
+	PENDING_MOST = 1000,   /* most requests of one connection that are not answered yet */
 	OUTPUT_MOST = 4 << 20, /* bytes of answers that a client has not taken */
 	CONNECTIONS_MOST = 256,
 	ID_DIGITS_MOST = 19
 };
 
-/* Head of the requests that script_status.c has. */
+/* Beginning of the requests that script_status.c answers, not a worker. */
 static const char status[] = "burst_buffer slurm_bb_get_status ";
 enum { STATUS_LENGTH = sizeof status - 1 };
 
@@ -59,16 +59,16 @@ struct script_request {
 	LIST_ENTRY(script_request) next;
 	struct script_connection *connection; /* NULL: it has ended */
 	uint64_t id;
-	bool is_status; /* script_status.c has it, else a worker */
+	bool is_status; /* script_status.c answers the request, not a worker */
 };
 
 struct script_socket {
 	struct event_base *base;
 	const struct conf *conf;
-	char *lock, *complaint; /* path of the lock; last reason why it cannot listen */
+	char *lock, *complaint; /* lock: path of the lock file; complaint: last reason why the socket cannot be listened on */
 	bool has_lock;
 	struct event *retry;
-	struct evconnlistener *listener; /* NULL: it does not listen yet */
+	struct evconnlistener *listener; /* listener of the socket; NULL: not listening yet */
 	struct script_workers *workers;
 	struct script_statuses *statuses;
 	TAILQ_HEAD(, script_connection) connections;
@@ -197,7 +197,7 @@ static void connection_serve(struct script_connection *c)
 	}
 }
 
-/* The callback for both: requests have come, and answers have been taken. */
+/* Called when requests have come, and when answers have been read. */
 static void connection_ready(struct bufferevent *stream, void *arg)
 {
 	(void)stream;

@@ -27,7 +27,7 @@ struct script_status {
 	int result; /* memory file for the answer of rota-lua */
 	script_work_done *done;
 	void *arg;
-	char user[16]; /* id of the user who asks */
+	char user[16]; /* user id of the person who asks */
 };
 
 struct script_statuses {
@@ -46,7 +46,7 @@ struct script_statuses *script_statuses_new(struct event_base *base, const struc
 	return all;
 }
 
-/* Give an answer to the caller, and free it. */
+/* Send an answer to the client that has asked, and free the request. */
 static void status_finish(script_work_done *done, void *arg, json_t *answer)
 {
 	char *text = json_dumps(answer, JSON_COMPACT);
@@ -153,12 +153,12 @@ void script_status_cancel(struct script_statuses *all, const void *arg)
 	}
 }
 
-/* Returns the answer of a call whose process is reaped. */
+/* Returns the answer of a call of slurm_bb_get_status whose process was reaped. */
 static json_t *status_answer(const struct script_status *call)
 {
 	json_t *answer;
 
-	if (*call->hook->message) { /* it was stopped, or has failed itself */
+	if (*call->hook->message) { /* the process was stopped, or has failed */
 		log_warning("get_status for user %s: %s", call->user, call->hook->message);
 		return status_failed(call->hook->message);
 	}

@@ -14,7 +14,7 @@ struct script_statuses;
 /* The caller keeps `conf`. */
 struct script_statuses *script_statuses_new(struct event_base *base, const struct conf *conf);
 
-/* Kill the calls under way. They get an error. */
+/* Kill the processes of calls under way. Their clients get an error. */
 void script_statuses_free(struct script_statuses *statuses);
 
 /* Call the function with the arguments "args" of the request, a JSON object. The first argument is the id of the user who asks.

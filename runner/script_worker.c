@@ -30,9 +30,9 @@
 #include "runner/spawn.h"
 
 enum {
-	ANSWER_MOST = HOOK_CALL_MOST - 64, /* bytes of the longest answer; clients get an id before it */
-	GRACE_MS = 500,			   /* time after hooks.call_seconds in which the worker itself may end the call */
-	QUEUE_FACTOR = 5		   /* a request waits for a free worker for this many times hooks.call_seconds at most */
+	ANSWER_MOST = HOOK_CALL_MOST - 64, /* most bytes of an answer of rota-lua; the socket adds an id before it */
+	GRACE_MS = 500,			   /* milliseconds after hooks.call_seconds in which the worker itself may end a call */
+	QUEUE_FACTOR = 5		   /* a request waits for a free worker for at most so many times hooks.call_seconds */
 };
 
 enum worker_state {
@@ -94,7 +94,7 @@ static void work_fail(struct script_work *work, const char *why)
 	free(answer);
 }
 
-/* Kill the worker. Its request, if it has one, fails with this error. */
+/* Kill the worker. Its request, if it has one, gets this error. */
 static void worker_kill(struct worker *w, const char *why)
 {
 	struct script_work *work = w->work;
@@ -201,7 +201,7 @@ static bool worker_start(struct worker *w, struct err *e)
 	return true;
 }
 
-/* Returns a worker that is idle, or one that can be started, or NULL. */
+/* Returns an idle worker, or one that can be started; NULL: all are busy. */
 static struct worker *worker_find(struct script_workers *all)
 {
 	struct worker *found = NULL;

@@ -22,7 +22,7 @@
 enum { STACK = 64 * 1024 };
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SHARES = CLONE_VFORK }; /* with CLONE_VM, the child would change AddressSanitizer's shadow of the stack */
+enum { SHARES = CLONE_VFORK }; /* no CLONE_VM: the child would change AddressSanitizer's shadow of the stack */
 #else
 enum { SHARES = CLONE_VM | CLONE_VFORK }; /* start programs without a copy of the address space */
 #endif
@@ -110,7 +110,7 @@ int spawn_reap(pid_t pid)
 {
 	int status = 0;
 
-	kill(-pid, SIGKILL); /* safe: until its leader is reaped, the process group's number is not reused */
+	kill(-pid, SIGKILL); /* safe before the leader is reaped: until then, the number of the process group is not reused */
 	waitpid(pid, &status, 0);
 	supervisor_report(pid, false);
 	return status;

@@ -8,7 +8,7 @@ struct spawn {
 	const char *path;
 	char **argv, **environment;
 	int input, output, errors; /* descriptors for the standard files of the program; input -1: /dev/null */
-	int result;		   /* becomes descriptor 3 of the program; 0: it has none */
+	int result;		   /* descriptor that becomes descriptor 3 of the program; 0: none */
 };
 
 /* Start the program. It has no other descriptors and the folder /, and is killed when this process ends. Returns its pid, which is

@@ -21,7 +21,7 @@ enum { REPLACED_MOST = 1 << 20 };
 struct script_text {
 	char *text;
 	size_t length;
-	bool full; /* it would be longer than REPLACED_MOST */
+	bool full; /* the text would be longer than REPLACED_MOST */
 };
 
 static void text_add(struct script_text *t, const char *text, size_t length)

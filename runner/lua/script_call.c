@@ -50,7 +50,7 @@ static int call_run(lua_State *L)
 	lua_setglobal(L, "slurm");
 	lua_getglobal(L, "table");
 	lua_getfield(L, -1, "unpack");
-	lua_setglobal(L, "unpack"); /* its name in Lua 5.1, for which many scripts were written */
+	lua_setglobal(L, "unpack"); /* unpack() is the name of table.unpack() in Lua 5.1, for which many scripts were written */
 	if (luaL_loadfilex(L, call->path, "t") != LUA_OK)
 		return lua_error(L);
 	lua_call(L, 0, 0);

@@ -93,7 +93,7 @@ static bool confine_filter(struct err *e)
 
 static bool confine_filter(struct err *e)
 {
-	(void)e; /* no filter for this machine: the limits below are what there is */
+	(void)e; /* this machine has no filter of system calls: only the resource limits hold */
 	return true;
 }
 

@@ -9,7 +9,7 @@
 
 enum script_stop { SCRIPT_STOP_NONE, SCRIPT_STOP_INSTRUCTIONS, SCRIPT_STOP_TIME };
 
-/* Install the handler of SIGALRM. Call it once, before the other functions. */
+/* Install the handler of SIGALRM. Call this once, before the other functions of this file. */
 void script_limit_open(void);
 
 /* Count the instructions of a Lua state, and of the coroutines that it makes from now on. */

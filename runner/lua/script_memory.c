@@ -9,7 +9,7 @@
 
 #include "runner/lua/script_limit.h"
 
-/* What stands before each block. Its size keeps the alignment of malloc. */
+/* Header before each allocated block. Its size keeps malloc's alignment. */
 struct script_block {
 	struct script_block *previous, *next;
 };

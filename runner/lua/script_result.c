@@ -94,7 +94,7 @@ static json_t *result_text(lua_State *L, int index)
 	return value;
 }
 
-/* Does the first value say success: the number 0, or a text of it? */
+/* Does the first result of the function report success: the number 0, or a text "0"? */
 static bool result_is_zero(lua_State *L, int index)
 {
 	int is_number;
@@ -112,7 +112,7 @@ json_t *script_result_stage(lua_State *L, int count)
 	if (good && count > 1 && !message && !lua_isnil(L, first + 1))
 		good = false;
 	if (!good && !message && count == 1 && lua_type(L, first) == LUA_TSTRING)
-		message = result_text(L, first); /* a text in place of the number: why it failed */
+		message = result_text(L, first); /* a first result that is a text says why the function failed */
 	json_object_set_new(answer, "rc", json_integer(good ? 0 : -1));
 	json_object_set_new(answer, "busy", json_boolean(good && message && !strcasecmp(json_string_value(message), "BUSY")));
 	if (message)

@@ -102,7 +102,7 @@ static int sandbox_date(lua_State *L)
 	return sandbox_call_held(L, 2);
 }
 
-/* os.time([TABLE]): the table is copied, so that its metatable has no effect. */
+/* os.time([TABLE]): works on a copy of the table, so that a metatable of the script has no effect. */
 static int sandbox_time(lua_State *L)
 {
 	static const char *const fields[] = {"year", "month", "day", "hour", "min", "sec", "isdst"};
@@ -139,7 +139,7 @@ static void sandbox_remove(lua_State *L, const char *const *names)
 	}
 }
 
-/* Copy the table on top of the stack; the copy takes its place. */
+/* Replace the table on top of the stack by a copy. */
 static void sandbox_copy(lua_State *L, int members)
 {
 	lua_createtable(L, 0, members);
@@ -171,7 +171,7 @@ static void sandbox_open_libraries(lua_State *L)
 	lua_pop(L, 1);
 	lua_getfield(L, -1, "table");
 	lua_getfield(L, -1, "unpack");
-	lua_setglobal(L, "unpack"); /* its name in Lua 5.1, for which many scripts were written */
+	lua_setglobal(L, "unpack"); /* unpack() is the name of table.unpack() in Lua 5.1, for which many scripts were written */
 	lua_pop(L, 1);
 	lua_getfield(L, -1, "os");
 	sandbox_remove(L, not_os);
@@ -181,7 +181,7 @@ static void sandbox_open_libraries(lua_State *L)
 	lua_rawsetp(L, LUA_REGISTRYINDEX, &libraries_key);
 }
 
-/* Hide the metatable of texts. Its __index is set with each environment. */
+/* Hide the metatable of strings. Its __index is set with each environment. */
 static void sandbox_hide_texts(lua_State *L)
 {
 	lua_pushliteral(L, "");

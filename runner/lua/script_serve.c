@@ -26,7 +26,7 @@ struct serve_request {
 };
 
 struct script_server {
-	struct site_script *scripts[SCRIPTS]; /* NULL: there is no such script */
+	struct site_script *scripts[SCRIPTS]; /* by script: the loaded script; NULL: the site has none */
 };
 
 struct script_server *script_server_new(const struct script_paths *paths, const struct script_bounds *bounds)
@@ -47,7 +47,7 @@ void script_server_free(struct script_server *server)
 	free(server);
 }
 
-/* Returns the script of this name; NULL: there is none. */
+/* Returns the loaded script with this name; NULL: none. */
 static struct site_script *serve_script(const struct script_server *server, const char *name)
 {
 	for (int i = 0; i < SCRIPTS; i++)
@@ -148,7 +148,7 @@ static const char *serve_objection(const struct script_server *server, const str
 	return serve_body_objection(r);
 }
 
-/* Write the answer as a line. One that is too long becomes an error. */
+/* Write the answer as a line. An answer that is too long becomes an error. */
 static char *serve_line(json_t *answer)
 {
 	char *text = json_dumps(answer, JSON_COMPACT), *line;

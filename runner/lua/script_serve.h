@@ -8,7 +8,7 @@
 #include "lib/err.h"
 #include "runner/lua/script_site.h"
 
-enum { SCRIPT_LINE_MOST = 2 << 20 }; /* longest request in bytes; what runnerd passes on is shorter */
+enum { SCRIPT_LINE_MOST = 2 << 20 }; /* longest request of this process in bytes; requests that runnerd passes on are shorter */
 
 struct script_server;
 

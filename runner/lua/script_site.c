@@ -35,12 +35,12 @@ enum { FILE_MOST = 4 << 20, ERROR_MOST = 1000 };
 struct site_script {
 	char *path;
 	const struct script_bounds *bounds;
-	struct stat version; /* of the file that the Lua state has */
+	struct stat version; /* file status of the version that the Lua state has loaded */
 	struct script_memory memory;
 	struct script_messages messages;
 	struct script_output output;
 	lua_State *L; /* NULL: there is none yet */
-	bool was_run; /* the text has been run, so what it logs is known */
+	bool was_run; /* the script file was run once, so its messages at loading are known */
 };
 
 /* One call under way. The pointers outside of Lua are freed after a stop too. */
@@ -48,7 +48,7 @@ struct site_call {
 	struct site_script *script;
 	const char *function;
 	const json_t *request;
-	char *text; /* of the file, while it is compiled */
+	char *text; /* text of the script file, while it is compiled */
 	size_t length;
 	json_t *answer;
 	struct err e;
@@ -82,7 +82,7 @@ void site_script_free(struct site_script *s)
 	free(s);
 }
 
-/* Returns true if the two describe the same file with the same content. */
+/* Do both file states mean the same file with the same content? */
 static bool site_is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -195,7 +195,7 @@ static int site_call_pushed(lua_State *L, const json_t *request, const char *nam
 {
 	int count, top;
 
-	if (has_job) { /* the job must be found after the call */
+	if (has_job) { /* keep the job below the arguments, to read it after the call */
 		count = site_push_job_arguments(L, request);
 		lua_pushvalue(L, -count);
 		lua_insert(L, -count - 2);
