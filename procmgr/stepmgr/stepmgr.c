@@ -37,7 +37,7 @@ int stepmgr_run(void)
 {
 	ignore_signals();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	/* Tasks must not get the descriptors; the keeper passes them without close-on-exec. */
+	/* Close-on-exec: the keeper passes the descriptors without it, and tasks must not get them. */
 	close_range(LISTENER, ~0U, CLOSE_RANGE_CLOEXEC);
 	struct event_base *base = event_base_new();
 	if (!base)

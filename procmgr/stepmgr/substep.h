@@ -14,7 +14,7 @@
 enum substep_state {
 	SUBSTEP_WAITING,
 	SUBSTEP_RUNNING,
-	SUBSTEP_COMPLETED, /* this and all that follow: it has ended */
+	SUBSTEP_COMPLETED, /* this state and all that follow: the sub-step has ended */
 	SUBSTEP_FAILED,
 	SUBSTEP_TIMEOUT,
 	SUBSTEP_CANCELLED,
@@ -32,21 +32,21 @@ struct substep_session;
 struct substep_drain {
 	struct substep_task *task;
 	int pipe;			 /* -1: there is none */
-	struct event *readable, *paused; /* paused: pending while its client lags behind */
+	struct event *readable, *paused; /* paused: timer that is pending while the client of the sub-step lags behind */
 };
 
 struct substep_task {
 	struct substep *substep; /* to which it belongs */
-	pid_t pid;		 /* 0 if it does not run */
-	int64_t started;	 /* stats_start_time; 0 if it has not begun in this run */
+	pid_t pid;		 /* process of the task; 0: the task does not run */
+	int64_t started;	 /* start time of the process (stats_start_time); 0: the task has not begun in this run */
 	int counts;		 /* descriptor of stats_open */
-	int in;			 /* pipe to its standard input; -1 if there is none */
+	int in;			 /* pipe to the task's standard input; -1: none */
 	struct evbuffer *input;
 	struct event *event;	/* `in` can be written, or an adopted task has ended */
-	int64_t adopted_end_at; /* when an adopted task was seen to have ended; 0 before */
+	int64_t adopted_end_at; /* when an adopted task was seen to have ended; 0: not yet */
 	struct substep_spool spools[SUBSTEP_STREAMS];
 	struct substep_drain drains[SUBSTEP_STREAMS];
-	int stored; /* its files in the store, as last put there (substep_store.h) */
+	int stored; /* which files of the task are in the store (substep_store.h), as bits */
 };
 
 /* A condition of `after`. */
@@ -57,67 +57,70 @@ struct substep_peer {
 
 /* What the tasks of a sub-step on this node use, as last measured (substep_usage.c). */
 struct substep_measured {
-	int run;	  /* of the sub-step; 0: not measured yet */
+	int run;	  /* run of the sub-step that was measured; 0: none yet */
 	int64_t at;	  /* clock_boot_us */
 	int64_t cpu_usec; /* CPU time of all processes */
-	int64_t sum_usec; /* the same while it is summed up */
+	int64_t sum_usec; /* CPU time of the processes, while a measurement adds it up */
 	double cpus_used; /* CPU time since the measurement before, per time */
 	int64_t rss_kb;
 };
 
 /* The tasks of a sub-step on another node, which an agent runs. */
 struct substep_part {
-	int node;	  /* index in the engine's nodes */
+	int node;	  /* name of the node */
 	const char *name; /* of the node */
 	struct substep_ranks ranks;
 	struct substep_share share; /* of that node's pool */
-	int number;		    /* of the agent's sub-step; 0: not known yet */
-	struct substep_feed *feed;  /* NULL: it gets no input of the client */
+	int number;		    /* number of the sub-step in the agent that runs this part; 0: not known yet */
+	struct substep_feed *feed;  /* input for the tasks of the part; NULL: they get no input of the client */
 	bool has_ended;
-	int usage_round;  /* substep_usage.c: the round in which the agent has answered */
-	double cpus_used; /* and its answer; rss_kb -1: the part is not in it */
+	int usage_round;  /* substep_usage.c: the last round of measuring for which the agent has answered */
+	double cpus_used; /* CPUs that the part used in that round; rss_kb -1: the answer does not have the part */
 	int64_t rss_kb;
 };
 
 struct substep {
-	TAILQ_ENTRY(substep) next; /* in the queue while it waits; among the running ones while it runs */
+	/* links the sub-step into the queue while it waits, and into the list of running sub-steps while it runs */
+	TAILQ_ENTRY(substep) next;
 	struct substep_engine *engine;
 	int number; /* from 1 */
 	enum substep_state state;
 	const char *
 		reason; /* why it waits: "cpus", "memory", "gres", "nodes", "agents", "disk" or "dependency"; "" if it does not */
-	const char *cause; /* why it ended, or why it is being ended; "" before */
+	const char *cause; /* why the sub-step ended, or why it is being ended; "" before */
 	char *name;
 	int ntasks, cpus, run;
 	int64_t queued_at, started_at, ended_at; /* clock_boot_us */
-	int64_t first_end_at;	   /* when a task of this run had ended while others ran; 0: not yet, or nobody asks */
-	struct substep_spec *spec; /* NULL once it has ended */
+	/* when the first task of this run ended while others ran; 0: none did, or nobody asks for the time */
+	int64_t first_end_at;
+	struct substep_spec *spec; /* what the client asked for; NULL: the sub-step has ended */
 	struct substep_peer *peers;
 	int peer_count;
-	bool any_peer;		    /* one peer is enough */
-	bool fits;		    /* the nodes of the step can run it */
-	bool takes_avoided;	    /* it may run on nodes that are drained or about to leave: no others can run it */
-	struct substep_ranks ranks; /* of the tasks on this node */
-	struct substep_share share; /* of this node's pool */
-	struct substep_part *parts; /* on other nodes; NULL: none */
+	bool any_peer; /* one condition of `after` is enough */
+	bool fits;     /* the nodes of the step are large enough for the sub-step */
+	/* the sub-step may use drained and leaving nodes, since no other nodes are large enough for it */
+	bool takes_avoided;
+	struct substep_ranks ranks; /* ranks of the tasks on this node */
+	struct substep_share share; /* CPUs and generic resources of this node's pool that the tasks here have */
+	struct substep_part *parts; /* tasks on other nodes, one part for each node; NULL: none */
 	int part_count;
-	struct substep_task *tasks; /* NULL while it waits, and when its output is not kept any more */
+	struct substep_task *tasks; /* tasks on this node; NULL: the sub-step waits, or its output is dropped */
 	int live;
-	struct evbuffer *early; /* input that came before its tasks; NULL: none */
+	struct evbuffer *early; /* input that came before the tasks started; NULL: none */
 	bool input_ended;
-	int64_t input_at;	/* how much input its client has given */
-	const char *input_lost; /* node whose tasks do not get all input; NULL: none */
+	int64_t input_at;	/* how many bytes of input the client has given */
+	const char *input_lost; /* name of a node whose tasks do not get all of the input; NULL: all do */
 	int exit_code, signal, tasks_failed;
-	char message[512]; /* why its program did not start, or whose idle limit ended it */
+	char message[512]; /* why the program did not start, or whose idle limit ended the sub-step */
 	struct stats used;
 	struct substep_measured usage;
-	struct event *timer;		 /* its time limit, or SIGKILL after SIGTERM */
-	bool orphaned;			 /* its client has not come back since the step manager was started again */
-	char *terminal;			 /* name of the socket of its rota-terminal; NULL: it has none */
-	int64_t kept_bytes;		 /* substep_table.c: size of its output at its end */
-	bool drops_output;		 /* its output goes with its last reader */
-	struct substep_session *session; /* NULL: it has no terminal, or has not started */
-	void *readers;			 /* substep_reader.c: struct substep_reader_list; NULL before the first one */
+	struct event *timer;		 /* end of the time limit; after SIGTERM, the time of SIGKILL */
+	bool orphaned;			 /* the client has not come back since the step manager was started again */
+	char *terminal;			 /* name of the socket of the sub-step's rota-terminal; NULL: no terminal */
+	int64_t kept_bytes;		 /* substep_table.c: size of the output when the sub-step had ended */
+	bool drops_output;		 /* drop the output when its last reader has gone */
+	struct substep_session *session; /* facts about the use of the terminal; NULL: no terminal, or not started */
+	void *readers;			 /* struct substep_reader_list of substep_reader.c; NULL: no reader yet */
 };
 
 TAILQ_HEAD(substep_list, substep);

@@ -22,7 +22,7 @@ static struct {
 	char host[HOST_SIZE];
 	int port;
 	struct substep_link_key key;
-	char *name; /* of this node in the link */
+	char *name; /* name of this node in the connection to the step manager */
 	struct event *again;
 } agent;
 
@@ -70,7 +70,7 @@ static struct bufferevent *connect_view(int64_t number)
 bool substep_agent_open(struct event_base *base)
 {
 	const char *head = getenv("ROTA_STEP_HEAD");
-	char growth[GROWTH_SIZE] = "-"; /* attempt of the growth that this process is in */
+	char growth[GROWTH_SIZE] = "-"; /* attempt of the growth that this node belongs to; "-": none */
 	if (!head || sscanf(head, "%255s %d %64s %63s", agent.host, &agent.port, agent.key.digits, growth) < 3)
 		return false;
 	agent.name = strcmp(growth, "-") == 0 ? xstrdup(getenv("ROTA_NODE")) : xasprintf("%s/%s", getenv("ROTA_NODE"), growth);

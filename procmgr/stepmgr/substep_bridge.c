@@ -17,9 +17,10 @@ enum { LOOK_USEC = 5000 };
 struct bridge {
 	const struct substep *substep; /* NULL: unknown */
 	struct substep_view view;
-	struct bufferevent *far;       /* to the step manager */
-	bool is_connected;	       /* `far` is */
-	bool is_over;		       /* the terminal does not listen any more: close `far` once it is connected */
+	struct bufferevent *far; /* to the step manager */
+	bool is_connected;	 /* `far` is */
+	/* rota-terminal has ended: close `far`, the connection to the step manager, as soon as it is made */
+	bool is_over;
 	struct substep_terminal *near; /* NULL: the sub-step does not run yet */
 	struct event *look;
 };
@@ -82,7 +83,7 @@ static void far_changed(struct bufferevent *stream, short what, void *arg)
 	(void)stream;
 	b->is_connected = what & BEV_EVENT_CONNECTED;
 	if (!b->is_connected || b->is_over)
-		bridge_close(b); /* the step manager asks again if it still wants the connection */
+		bridge_close(b); /* if the step manager still wants the terminal, it asks for it again */
 }
 
 void substep_bridge_open(const struct substep *s, const struct substep_view *view, int64_t number)

@@ -31,7 +31,7 @@ static char *read_lines(int fd, off_t from)
 	return text;
 }
 
-/* Apply a line. An old one has been applied before. */
+/* Apply a line of the keeper's file of changes. A line that was applied by an earlier step manager changes nothing. */
 static void apply_line(struct substep_engine *m, char *line, bool is_old)
 {
 	char *name = line, *state = strchr(name, ' '), *reason = state ? strchr(state + 1, ' ') : NULL;

@@ -111,7 +111,7 @@ static bool refuse_line(struct substep_connection *c, const char *reason)
 	return false;
 }
 
-/* Read one line into c->message. Returns false if there is none yet. */
+/* Read one line of the client into c->message. Returns false if no whole line has come. */
 static bool read_line(struct substep_connection *c, struct evbuffer *input)
 {
 	size_t size;
@@ -159,10 +159,10 @@ static void client_read(struct bufferevent *stream, void *arg)
 	while (may_read(c) && read_message(c, bufferevent_get_input(stream)))
 		continue;
 	if (!may_read(c))
-		pause_reading(c); /* the client does not read its answers, or a task not its input */
+		pause_reading(c); /* stop reading: the client does not read its answers, or a task does not read its input */
 }
 
-/* The client has read most of what waited for it. */
+/* Called when the client has read most of the answers that were queued for it. */
 static void client_drained(struct bufferevent *stream, void *arg)
 {
 	struct substep_connection *c = arg;

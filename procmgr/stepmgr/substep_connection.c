@@ -42,7 +42,7 @@ void substep_connection_send_bytes(struct substep_connection *c, json_t *event, 
 void substep_connection_refuse(struct substep_connection *c, json_int_t id, const struct err *e)
 {
 	struct err clean = *e;
-	text_clean(clean.message); /* it may have been cut within a character, which JSON refuses */
+	text_clean(clean.message); /* the message may have been cut within a character, which JSON refuses */
 	json_t *event = json_pack("{s:s, s:I, s:s}", "event", "error", "id", id, "message", clean.message);
 	if (*e->hint)
 		json_object_set_new(event, "hint", json_string(e->hint));

@@ -14,16 +14,18 @@ LIST_HEAD(substep_reader_list, substep_reader);
 struct substep_connection {
 	TAILQ_ENTRY(substep_connection) next;
 	struct bufferevent *stream;
-	json_t *env; /* of the request `defaults`, or that of the job */
+	json_t *env; /* environment of the connection's last request `defaults`, or that of the job */
 	char *cwd;
-	json_t *message; /* a message whose bytes have not come yet; NULL: none */
+	json_t *message; /* message whose bytes have not all come yet; NULL: none */
 	struct substep_reader_list readers;
-	struct substep_subscriber *subscriber; /* it is sent changes of nodes (substep_event.c); NULL: it is not */
-	struct event *closed;		       /* the peer has gone, while nothing is read */
-	void (*gone)(void);		       /* called when the connection has ended; NULL: nothing is */
-	bool is_head;			       /* of the step manager of the step's first node */
+	/* the client gets events of nodes (substep_event.c); NULL: it has not asked for them */
+	struct substep_subscriber *subscriber;
+	struct event *closed; /* the peer has gone, while nothing is read */
+	void (*gone)(void);   /* called when the connection has ended; NULL: nothing is */
+	/* the client is the step manager of the step's first node, and this process is an agent */
+	bool is_head;
 	bool is_held; /* a task has not read its input, or the journal has no room: nothing is read until `drained` */
-	bool ends;    /* close it once all is sent */
+	bool ends;    /* close the connection when all that is queued has been sent */
 };
 
 /* Send an event that is a text of JSON, with values that need no escapes; without a JSON object, which costs several times as much. */

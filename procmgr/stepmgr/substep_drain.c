@@ -18,7 +18,8 @@
 
 #include "procmgr/stepmgr/substep_parts.h"
 
-enum { PIECE = 65536, PIECES_MOST = 32 /* as many as the largest pipe has */, PAUSE_USEC = 2000 };
+/* most pieces that are read at once from one pipe: as many as the largest pipe has */
+enum { PIECE = 65536, PIECES_MOST = 32, PAUSE_USEC = 2000 };
 
 static void close_pipe(struct substep_drain *d)
 {
@@ -145,7 +146,7 @@ static int open_both(int end)
 int substep_drain_open(struct substep_engine *m, struct substep_task *t, int stream, struct err *e)
 {
 	int ends[2], both;
-	close_pipe(&t->drains[stream]); /* of a start that did not begin */
+	close_pipe(&t->drains[stream]); /* close the pipe of an earlier start that failed */
 	substep_spool_close(&t->spools[stream]);
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
 		err_sys(e, "could not make a pipe for output");

@@ -17,7 +17,7 @@ bool substep_drain_make_spool(struct substep_task *t, int stream);
 /* Go on with files of the store (substep_store.h); the function takes the descriptors. A later message on the task replaces an earlier one. */
 void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int files, const int fds[SUBSTEP_STORED_MOST]);
 
-/* The task has ended: take what its pipes have, and close them. */
+/* After the end of a task: read the rest of its pipes, and close them. */
 void substep_drain_finish(struct substep_task *t);
 
 #endif

@@ -71,7 +71,7 @@ static void end_substep(struct substep_engine *m, struct substep *s, enum subste
 		evbuffer_free(s->early);
 	s->early = NULL;
 	m->handlers->ended(s);
-	m->handlers->drained(); /* its input is not waited for any more */
+	m->handlers->drained(); /* clients may send again: the tasks of this sub-step read no more input */
 	substep_table_keep_output(m, s);
 	substep_spec_free(s->spec);
 	s->spec = NULL;
@@ -82,10 +82,10 @@ static void end_substep(struct substep_engine *m, struct substep *s, enum subste
 	schedule_later(m);
 }
 
-/* Queue a failed sub-step again, with what its last run used in the sum. */
+/* Queue a failed sub-step again. Adds the usage of its last run to the sum of the sub-step. */
 static void retry_substep(struct substep_engine *m, struct substep *s)
 {
-	m->handlers->output(s); /* what its last run has written */
+	m->handlers->output(s); /* pass on the output of the run that has failed */
 	m->handlers->drained();
 	substep_table_leave(m, s);
 	substep_session_end(s);
@@ -156,7 +156,7 @@ void substep_engine_task_ended(struct substep_engine *m, struct substep *s, stru
 	substep_drain_finish(t);
 	substep_input_moved(s);
 	if (status != 0)
-		substep_engine_ends(m); /* its signal may come before the step manager's own */
+		substep_engine_ends(m); /* the signal that ends the step may reach a task before the step manager */
 	if (s->live == 0)
 		substep_engine_run_ended(m, s);
 	else if (status != 0 && s->spec->kill_on_bad_exit && !*s->cause)
@@ -247,7 +247,7 @@ static void reap_children(evutil_socket_t fd, short what, void *arg)
 	for (pid_t pid; (pid = stats_ended_child()) > 0;) {
 		struct substep *s;
 		struct substep_task *t = substep_table_find_task(m, pid, &s);
-		kill(-pid, SIGKILL); /* what a task leaves in its group does not outlive it */
+		kill(-pid, SIGKILL); /* kill the processes that a task has left in its process group */
 		if (!stats_peek(pid, t ? t->counts : -1, &status, &stats))
 			die("could not read the end of process %ld", (long)pid);
 		crash_point(CRASH_substep_ended);
@@ -302,7 +302,7 @@ void substep_engine_start_tasks(struct substep_engine *m, struct substep *s)
 	substep_input_begin(s);
 }
 
-/* Run a sub-step, whose resources have been taken. */
+/* Run a sub-step for which resources have been taken. */
 static void start_substep(struct substep_engine *m, struct substep *s)
 {
 	substep_table_run(m, s);
@@ -353,7 +353,7 @@ static void room_again(evutil_socket_t fd, short what, void *arg)
 	schedule_later(m);
 }
 
-/* Start what can start, in the order of the queue. */
+/* Start all sub-steps that can start, in the order of the queue. */
 static void run_queue(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_engine *m = arg;
@@ -438,14 +438,14 @@ static void node_changed(struct substep_engine *m)
 
 void substep_engine_cancel(struct substep_engine *m, struct substep *s, const char *cause)
 {
-	bool ends = substep_engine_ends(m); /* then the keeper ends the tasks, after its own grace time */
+	bool ends = substep_engine_ends(m); /* the whole step ends: the keeper kills the tasks after its own grace time */
 	if (s->state == SUBSTEP_WAITING)
 		end_substep(m, s, SUBSTEP_CANCELLED, ends ? ALLOCATION_ENDED : cause);
 	else if (s->state == SUBSTEP_RUNNING && !ends && strcmp(s->cause, cause) != 0)
 		substep_limit_end_tasks(s, cause);
 }
 
-/* Read from the environment of the step what the allocation has here. */
+/* Read from the step's environment which resources the allocation has on this node. */
 static struct substep_pool *open_pool(void)
 {
 	const char *cpus = getenv("ROTA_CPUS"), *mem = getenv("ROTA_MEM_MB"), *gres = getenv("ROTA_GRES");
@@ -483,6 +483,6 @@ struct substep_engine *substep_engine_new(struct event_base *base, int journal, 
 	evsignal_add(m->children, NULL);
 	m->term = evsignal_new(base, SIGTERM, handle_term, m);
 	evsignal_add(m->term, NULL);
-	substep_process_open(); /* no signal is set after this */
+	substep_process_open(); /* must come last: remembers which signals this process handles, to reset them in tasks */
 	return m;
 }

@@ -9,12 +9,13 @@
 struct substep_engine;
 
 struct substep_handlers {
-	void (*waits)(struct substep *s);   /* it was to start, and could not */
+	void (*waits)(struct substep *s);   /* the sub-step could not start now */
 	void (*started)(struct substep *s); /* its tasks run */
-	void (*ended)(struct substep *s);   /* it has ended; its output is still there while this function runs */
-	void (*output)(struct substep *s);  /* its tasks may have written output */
+	void (*ended)(struct substep *s);   /* the sub-step has ended; its output is kept while this function runs */
+	void (*output)(struct substep *s);  /* the tasks of the sub-step may have written output */
 	void (*connected)(
-		struct bufferevent *stream); /* a program elsewhere is connected; takes the stream, with what it has sent */
+		/* a program on another machine has connected; takes the stream, with the bytes that have come */
+		struct bufferevent *stream);
 	/* Does the client that runs it read, and lack so much of this stream that the task should wait for it? */
 	bool (*lags)(const struct substep *s, int rank, int stream);
 	void (*drained)(void);		  /* tasks have read their input, or the journal may have room: clients may send more */
@@ -32,23 +33,25 @@ struct substep *substep_engine_queue(struct substep_engine *m, struct substep_sp
 /* substep_table.c */
 const char *substep_table_state(const struct substep *s); /* as in docs/step-protocol.md */
 struct substep *substep_table_find(struct substep_engine *m, int64_t number);
-int substep_table_count(const struct substep_engine *m); /* sub-steps have the numbers from 1 to this */
+int substep_table_count(const struct substep_engine *m); /* returns the highest number of a sub-step: the numbers begin at 1 */
 void substep_table_forget_output(struct substep *s);
 
 /* End a sub-step: SIGTERM, and SIGKILL after 5 s. A waiting one never starts. */
 void substep_engine_cancel(struct substep_engine *m, struct substep *s, const char *cause);
 
 /* substep_input.c */
-bool substep_input_is_of_client(const struct substep *s); /* do its tasks get input of the client, not by a terminal? */
+/* Do the tasks get their input from the client, and not by a terminal? */
+bool substep_input_is_of_client(const struct substep *s);
 /* Write to the standard input of all tasks. Returns false if no more should come before the handler `drained`. */
 bool substep_input_add(struct substep *s, const void *bytes, size_t size, bool last);
 /* The same for bytes that begin at an offset of what the client of the sub-step gives. Bytes that are there are dropped; where bytes are
  * missing, the input ends as lost. */
 bool substep_input_add_at(struct substep *s, int64_t offset, const void *bytes, size_t size, bool last);
 enum substep_input_state { SUBSTEP_INPUT_OPEN, SUBSTEP_INPUT_TAKEN, SUBSTEP_INPUT_LOST };
-/* Taken: its tasks have all of it, in their pipes at least. */
+/* SUBSTEP_INPUT_TAKEN: the tasks have all of the input, in their pipes at least. */
 enum substep_input_state substep_input_state(const struct substep *s);
-int64_t substep_input_unread(const struct substep *s); /* bytes that wait here for the slowest task */
+/* returns how many bytes of input wait in this process for the slowest task */
+int64_t substep_input_unread(const struct substep *s);
 
 /* Call the agents if the keeper says that a program on another node wants one. Listen for clients on other machines if the keeper says
  * that the owner of the job wants to connect. */

@@ -114,7 +114,7 @@ static struct {
 	char **kept; /* strings of `env` */
 	size_t count;
 	bool is_inside;			 /* it comes from a program of the job: one from outside has no variables of the job */
-	bool replaced[CREDENTIAL_COUNT]; /* the tasks get this variable of credential_names from this node */
+	bool replaced[CREDENTIAL_COUNT]; /* by index in credential_names: the tasks get this node's value of the variable */
 } inherited;
 
 static bool is_from_inside(const json_t *env)
@@ -179,7 +179,7 @@ static int add_job(const struct substep *s, char **environment, int count)
 	return count;
 }
 
-/* Add the variables of this node. Returns the new number of variables. */
+/* Add the variables that differ between nodes. Returns the new number of variables. */
 static int add_node(const struct substep *s, char **environment, int count)
 {
 	int index = substep_nodelist_index(s->spec, getenv("ROTA_NODE"));
@@ -195,7 +195,7 @@ static int add_node(const struct substep *s, char **environment, int count)
 	return count;
 }
 
-/* Returns the number of variables of this process. */
+/* Returns the number of environment variables of this process. */
 static size_t own_count(void)
 {
 	size_t count = 0;
@@ -282,7 +282,7 @@ static char *expand_path(const struct substep *s, const char *pattern, int rank)
 	return pattern_path(pattern, &facts, s->spec->cwd);
 }
 
-/* Is this task the first one on all nodes that opens the file? */
+/* Of all tasks on all nodes, is this task the first one that opens the file? */
 static bool opens_first(const struct substep *s, const char *pattern, const char *path, int rank)
 {
 	if (substep_environment_global_rank(s, rank) == 0)

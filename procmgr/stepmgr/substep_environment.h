@@ -7,7 +7,8 @@
 /* In an agent, tasks are numbered by their place among those of this node, and programs see their rank in the whole sub-step; else both
  * are the same. `rank`: as in the object of the sub-step. */
 int substep_environment_global_rank(const struct substep *s, int rank);
-int substep_environment_local_rank(const struct substep *s, int rank); /* place among the tasks of this node */
+/* returns the position of the task among the tasks on this node */
+int substep_environment_local_rank(const struct substep *s, int rank);
 
 /* Returns the arguments, NULL-terminated, malloc'ed. A program with a terminal is started by rota-terminal. */
 char **substep_environment_argv(const struct substep *s, int rank);

@@ -38,7 +38,7 @@ struct substep_subscriber {
 	struct substep_connection *connection;
 	const struct substep_events *events;
 	json_int_t id;
-	int64_t sent; /* number of the last change that it was sent */
+	int64_t sent; /* number of the last change that the subscriber was sent */
 };
 
 struct substep_events *substep_events_new(substep_event_handler *changed)
@@ -116,7 +116,7 @@ static bool store_state(struct substep_events *events, struct node *node, const 
 {
 	char clean[REASON_SIZE];
 	snprintf(clean, sizeof clean, "%s", reason);
-	text_clean(clean); /* it may have been cut within a character, which JSON refuses */
+	text_clean(clean); /* the reason may have been cut within a character, which JSON refuses */
 	state = known_state(state);
 	if (!state)
 		die("a node has an unknown state");

@@ -6,7 +6,7 @@
 
 struct substep_events;
 
-/* Called for each change of a node, after its subscribers were sent the event. */
+/* Called for each change of a node, after the subscribers were sent the event. */
 typedef void substep_event_handler(struct substep_engine *m);
 
 struct substep_events *substep_events_new(substep_event_handler *changed);
@@ -36,7 +36,7 @@ void substep_event_describe(const struct substep_engine *m, json_t *nodes);
 void substep_event_subscribe(struct substep_engine *m, struct substep_connection *c, json_int_t id);
 void substep_event_forget(struct substep_connection *c);
 
-/* Send what a subscriber had no room for. */
+/* Send the events that did not fit into a subscriber's output buffer. */
 void substep_event_pump(struct substep_connection *c);
 
 #endif

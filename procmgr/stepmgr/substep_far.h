@@ -6,8 +6,9 @@
 #include "procmgr/stepmgr/substep_terminal.h"
 
 struct substep_far_handlers {
-	void (*opened)(struct bufferevent *stream, void *arg); /* takes the stream, on which the terminal sends its frames */
-	void (*lost)(void *arg);			       /* no connection comes any more */
+	/* called with the connection on which the terminal sends its frames; takes the connection */
+	void (*opened)(struct bufferevent *stream, void *arg);
+	void (*lost)(void *arg); /* no connection comes any more */
 };
 
 /* Ask for a connection to the terminal of a running sub-step whose only part is on another node. */

@@ -16,12 +16,12 @@
 enum { BYTES_MOST = 65536 };
 
 struct substep_feed {
-	struct evbuffer *bytes; /* that the agent has not confirmed */
-	int64_t from;		/* offset of the first of them in the input of the part */
-	int64_t sent;		/* offset of the first byte that was not sent on this connection */
+	struct evbuffer *bytes; /* input bytes that the agent has not confirmed */
+	int64_t from;		/* offset of the first byte of `bytes` in the input of the part */
+	int64_t sent;		/* offset of the first byte of input that was not sent on this connection */
 	int64_t credit;		/* offset of the first byte that may not be sent yet */
-	bool is_open;		/* the agent has said on this connection what it has */
-	bool is_cut;		/* bytes are missing: the input ends here */
+	bool is_open;		/* the agent has reported, on this connection, up to where it has the input */
+	bool is_cut;		/* bytes of the input are lost: the input ends here */
 	bool end_sent;		/* on this connection */
 	bool is_over;		/* the agent needs nothing more */
 };
@@ -45,7 +45,7 @@ static int64_t feed_end(const struct substep_feed *f)
 	return f->from + (int64_t)evbuffer_get_length(f->bytes);
 }
 
-/* Send the next bytes for which there is credit. */
+/* Send the next bytes of input, as many as the agent's credit allows. */
 static void feed_send(const struct substep *s, const struct substep_part *part, int64_t size)
 {
 	static char bytes[BYTES_MOST];
@@ -105,7 +105,7 @@ static void feed_go_on(struct substep *s, const struct substep_part *part, int64
 {
 	struct substep_feed *f = part->feed;
 	if (received < f->from || received > (f->is_open ? f->sent : feed_end(f))) {
-		feed_lose(s, part); /* an earlier step manager has sent it, or an earlier agent has received it */
+		feed_lose(s, part); /* the missing bytes were sent by an earlier step manager, or received by an earlier agent */
 		f->is_cut = true;
 		f->from = f->sent = received;
 	}

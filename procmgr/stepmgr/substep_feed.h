@@ -17,7 +17,7 @@ void substep_feed_add(const struct substep *s, struct substep_part *part, const 
 /* The agent is asked to run the part, perhaps again: send nothing before it says what it has. */
 void substep_feed_pause(struct substep_part *part);
 
-/* Take the agent's event `input`: what it has, and how much more it takes. */
+/* Handle the agent's event `input`: up to where it has the input, and how many more bytes it takes. */
 void substep_feed_take(struct substep *s, struct substep_part *part, const json_t *event);
 
 /* May more be added? */

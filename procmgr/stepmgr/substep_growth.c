@@ -99,7 +99,7 @@ bool substep_growth_left(struct substep_engine *m, const char *name)
 		crash_point(CRASH_growth_gone);
 	}
 	TAILQ_FOREACH (s, &m->waiting, next)
-		s->fits = false; /* its node may be smaller now */
+		s->fits = false; /* the nodes that are left may be too small for the sub-step */
 	return !grown;
 }
 

@@ -4,9 +4,9 @@
 
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* Use the keeper's file of growths from now on, and read it. */
+/* Read the keeper's file of growths, and use it from now on. */
 void substep_growth_open(struct substep_engine *m, int fd);
-/* Read what the keeper has added to the file. */
+/* Read the lines that the keeper has added to the file of growths. */
 void substep_growth_read(struct substep_engine *m);
 
 /* A node of the step itself has left: if it was given back, drop it. Returns false if it still belongs to the step by a growth. */

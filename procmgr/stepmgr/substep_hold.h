@@ -5,7 +5,7 @@
 #include "procmgr/stepmgr/substep_connection.h"
 #include "procmgr/stepmgr/substep_engine.h"
 
-/* The client waits for that. Returns false if another one does. */
+/* Answer the request of a client when the allocation is not used any more. Returns false if another client waits for that. */
 bool substep_hold_begin(struct substep_engine *m, struct substep_connection *c, json_int_t id);
 
 /* A client has connected, has gone or has seen a sub-step end. `clients`: number of connections, that of the holder included. */

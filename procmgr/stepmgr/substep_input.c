@@ -85,7 +85,7 @@ int substep_input_open(struct substep_task *t, struct err *e)
 	return ends[0];
 }
 
-/* Give all tasks bytes, and the end if the input has ended. */
+/* Give the bytes to all tasks, and close their input if it has ended. */
 static void give_tasks(struct substep *s, const void *bytes, size_t size)
 {
 	for (int i = 0; i < s->ntasks; i++) {

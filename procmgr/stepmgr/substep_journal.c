@@ -19,7 +19,7 @@
 #include "lib/journal_reservation.h"
 
 enum { RESERVE_EXTRA = 64 * 1024 }; /* asked for besides, so that few sub-steps have to ask */
-enum { TEXT_MOST = 1024 };	    /* of a record that is written as text */
+enum { TEXT_MOST = 1024 };	    /* most bytes of a journal record that is written as text */
 
 /* The lock belongs to an opening of the file of its own, which is closed when a program is executed. */
 void substep_journal_lock(int fd)
@@ -39,7 +39,7 @@ void substep_journal_append(int fd, const char *kind, json_t *record)
 	size_t size = text ? strlen(text) : 0;
 	if (size == 0)
 		die("could not write a record of kind %s", kind);
-	text[size] = '\n'; /* in the place of the NUL */
+	text[size] = '\n'; /* the newline replaces the NUL */
 	if (write(fd, text, size + 1) != (ssize_t)(size + 1))
 		die("could not write the journal: %m");
 	free(text);

@@ -29,7 +29,7 @@ bool substep_journal_try_text(int fd, const char *kind, const char *format, ...)
  * has not. */
 bool substep_journal_reserve(int fd, int64_t bytes, struct err *e);
 
-/* Returns a number of a record, 0 if it has none of this name. */
+/* Returns a number of a journal record; 0: the record has none of this name. */
 int64_t substep_journal_number(const json_t *record, const char *name);
 
 /* Call `each` for every whole record. Cuts off a record that was not written whole. */

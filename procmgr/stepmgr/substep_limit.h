@@ -10,9 +10,9 @@ void substep_limit_set(struct substep *s);
 void substep_limit_note_end(struct substep *s);
 void substep_limit_clear(struct substep *s); /* its run ends */
 
-/* Ask the tasks to end for `cause`, and kill them after a while. */
+/* Send SIGTERM to the tasks, for `cause`, and SIGKILL after the grace time. */
 void substep_limit_end_tasks(struct substep *s, const char *cause);
-/* The same because its terminal is idle, unless they end already. */
+/* End the tasks because the terminal is idle, unless they are being ended. */
 void substep_limit_end_idle(struct substep *s);
 
 #endif

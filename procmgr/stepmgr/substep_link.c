@@ -28,12 +28,13 @@ enum { UNPROVEN_MOST = 64, HANDSHAKE_S = 10, NODE_SIZE = 256 };
 /* What belongs to one TLS connection. */
 struct proof {
 	char node[NODE_SIZE];
-	struct substep_link_key key;			/* of an agent */
-	const struct substep_link_listening *listening; /* of the step manager; NULL in an agent */
+	struct substep_link_key key; /* of an agent */
+	/* listening socket of the step manager; NULL: this process is an agent, which connects */
+	const struct substep_link_listening *listening;
 };
 
 static int unproven;	/* handshakes that have not finished */
-static int proof_index; /* of the proof in the data of a connection, which frees it */
+static int proof_index; /* index of struct proof in the data of a connection; the connection frees it */
 
 struct substep_link_key substep_link_make_key(void)
 {
@@ -74,7 +75,7 @@ char *substep_link_view(const char *node, int64_t number)
 	return xasprintf("%s%s%" PRId64, node, VIEW, number);
 }
 
-/* Write the bytes of a key. Returns their number, 0 if it is none. */
+/* Write the bytes of a key in hex. Returns their number, 0 if the text is not hex. */
 static unsigned key_bytes(const char *digits, unsigned char *bytes, unsigned most)
 {
 	if (!digits || strlen(digits) != 2 * SUBSTEP_LINK_KEY_BYTES || most < SUBSTEP_LINK_KEY_BYTES)
@@ -143,7 +144,7 @@ static SSL *make_ssl(struct proof *p)
 	return ssl;
 }
 
-/* The handshake of an agent is over, one way or the other. */
+/* Called when the handshake of an agent's connection has succeeded or failed. */
 static void handshake_over(struct bufferevent *stream, short what, void *arg)
 {
 	struct proof *p = arg;
@@ -233,7 +234,7 @@ int substep_link_bind(int *port)
 	socklen_t size = sizeof address;
 	int fd = *port == 0 && ports.last > 0 ? bind_range() : bind_port(*port);
 	if (fd >= 0 && getsockname(fd, (struct sockaddr *)&address, &size) == 0)
-		*port = ntohs(address.sin6_port); /* at the same place in both families */
+		*port = ntohs(address.sin6_port); /* IPv4 and IPv6 addresses have the port at the same place */
 	return fd;
 }
 
@@ -260,7 +261,8 @@ struct bufferevent *substep_link_connect(struct event_base *base, const char *ho
 	struct bufferevent *stream =
 		bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
 	if (stream && bufferevent_socket_connect_hostname(stream, NULL, AF_UNSPEC, host, port) == 0) {
-		evutil_make_socket_closeonexec(bufferevent_getfd(stream)); /* a task would keep it open */
+		/* a task that inherits the descriptor would keep the connection open */
+		evutil_make_socket_closeonexec(bufferevent_getfd(stream));
 		keepalive_watch(bufferevent_getfd(stream));
 		return stream;
 	}

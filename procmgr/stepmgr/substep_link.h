@@ -29,7 +29,7 @@ char *substep_link_view(const char *node, int64_t number);
 
 struct substep_link_listening {
 	const char *(*key_of)(const char *node,
-			      void *arg); /* returns the digits of the node's key, NULL: it is none of this step */
+			      void *arg); /* returns the hex digits of a node's key; NULL: the step has no such node */
 	void (*opened)(const char *node, struct bufferevent *stream, void *arg); /* an agent is connected; takes the stream */
 	void *arg;
 };

@@ -82,7 +82,7 @@ static char *rewrite(const char *variable, const char *list)
 	return text;
 }
 
-/* Returns the environment with this list. */
+/* Returns the environment with SLURM_JOB_NODELIST and the like replaced by this list of nodes. */
 static json_t *replace_list(const json_t *env, const char *list)
 {
 	json_t *updated = json_array(), *value;
@@ -111,7 +111,7 @@ void substep_nodelist_update(const struct substep_nodes *n, struct substep_spec 
 	free(kept);
 }
 
-/* Returns the list of an updated environment; NULL: it is not updated. */
+/* Returns the list of nodes of an updated environment; NULL: the environment was not updated. */
 static const char *updated_list(const struct substep_spec *spec)
 {
 	const char *first = json_string_value(json_array_get(spec->env, 0));

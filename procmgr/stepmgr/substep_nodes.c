@@ -28,7 +28,7 @@ enum { LINE_MOST = 1 << 20, BYTES_MOST = 65536, RESOURCES_ID = 0, SIGNAL_ID = -1
 
 enum node_state {
 	NODE_HERE,
-	NODE_LEAVING, /* it is given back: nothing more starts there */
+	NODE_LEAVING, /* the node is being given back: nothing more starts there */
 	NODE_GONE,
 };
 
@@ -41,8 +41,8 @@ struct node {
 	struct substep_link_key key;
 	struct substep_pool *pool;  /* NULL: unknown */
 	struct bufferevent *stream; /* NULL: no agent is connected */
-	json_t *event;		    /* an event whose bytes have not come yet; NULL: none */
-	json_t *env;		    /* environment that the agent has from the last request `defaults`; NULL: none */
+	json_t *event;		    /* event of the agent whose bytes have not all come yet; NULL: none */
+	json_t *env;		    /* environment that the agent of this node has from the last request `defaults`; NULL: none */
 };
 
 struct substep_nodes {
@@ -50,8 +50,8 @@ struct substep_nodes {
 	struct event_base *base;
 	const struct substep_nodes_handlers *handlers;
 	struct substep_link_listening listening;
-	int port;	 /* 0: this process does not listen */
-	int port_before; /* of an earlier step manager; 0: none listened */
+	int port;	 /* port at which this process listens for agents; 0: it does not listen */
+	int port_before; /* port at which an earlier step manager of the step listened; 0: none did */
 	bool is_called;	 /* the agents of the step's own nodes were called */
 	bool gave_back;	 /* a node of the step itself was given back */
 	struct node **nodes;
@@ -99,7 +99,7 @@ bool substep_nodes_is_gone(const struct substep_nodes *n, int index)
 	return n->nodes[index]->state == NODE_GONE;
 }
 
-/* Find a node by its name and, unless it is NULL, its growth. */
+/* Find a node by its name; if `growth` is not NULL, only a node of that growth. */
 static struct node *find_node(const struct substep_nodes *n, const char *name, size_t length, const char *growth)
 {
 	for (int i = 0; i < n->count; i++) {
@@ -159,7 +159,7 @@ void substep_nodes_send(struct substep_nodes *n, int index, json_t *request, con
 	send_bytes(n->nodes[index], request, bytes, size);
 }
 
-/* Send an environment for the parts that follow, unless the agent has it. */
+/* Send the environment for the parts that follow to a node's agent, unless the agent has it. */
 static void send_environment(struct node *node, json_t *env)
 {
 	if (!node->stream || (node->env && json_equal(node->env, env)))
@@ -189,7 +189,7 @@ void substep_nodes_ask_usage(struct substep_nodes *n, int index)
 	send_request(n->nodes[index], json_pack("{s:s, s:i}", "op", "usage", "id", USAGE_ID));
 }
 
-/* Take what the node has, and set aside what running sub-steps have of it. */
+/* Set the pool of a node from the agent's message, and take out the shares of running sub-steps. */
 static void take_resources(struct node *node, const json_t *event)
 {
 	struct substep_engine *m = node->nodes->m;
@@ -208,7 +208,7 @@ static void take_resources(struct node *node, const json_t *event)
 	node->nodes->handlers->changed(m);
 }
 
-/* The agent has a part. If it was being ended before, it is now. */
+/* Called when the agent has queued a part. Ends the part if the sub-step is being ended. */
 static void take_number(struct substep_nodes *n, const struct substep *s, struct substep_part *part, const json_t *event)
 {
 	part->number = (int)json_integer_value(json_object_get(event, "substep"));

@@ -7,12 +7,12 @@
 struct substep_nodes;
 
 struct substep_nodes_handlers {
-	void (*changed)(struct substep_engine *m); /* a node has become known, or is there again */
+	void (*changed)(struct substep_engine *m); /* a node has become known, or its agent has connected again */
 	/* An agent has sent an event about a part that has not ended (docs/step-protocol.md). */
 	void (*event)(struct substep *s, struct substep_part *part, const char *name, const json_t *event, const void *bytes,
 		      size_t size);
 	void (*lost)(struct substep *s, struct substep_part *part); /* the node of a part that has not ended has gone */
-	/* The agent of a node has answered what its sub-steps use. */
+	/* The agent of a node has answered how much its sub-steps use. */
 	void (*usage)(struct substep_engine *m, int node, const json_t *answer);
 };
 
@@ -27,11 +27,11 @@ struct substep_pool *substep_nodes_pool(const struct substep_nodes *n, int index
 bool substep_nodes_is_connected(const struct substep_nodes *n, int index);
 /* Returns the growth that has the node, "812.0.1"; NULL: the node is one of the step itself. */
 const char *substep_nodes_growth(const struct substep_nodes *n, int index);
-bool substep_nodes_is_same_growth(const struct substep_nodes *n, int index, int other); /* are both nodes of one growth? */
+bool substep_nodes_is_same_growth(const struct substep_nodes *n, int index, int other); /* do both nodes belong to one growth? */
 bool substep_nodes_is_here(const struct substep_nodes *n, int index);			/* may sub-steps start there? */
 bool substep_nodes_is_gone(const struct substep_nodes *n, int index);
 bool substep_nodes_gave_back(const struct substep_nodes *n); /* was a node of the step itself given back? `n` may be NULL */
-/* Was the node of the step itself with this name given back? */
+/* Was the node with this name, one of the step itself and not of a growth, given back? */
 bool substep_nodes_is_given_back(const struct substep_nodes *n, const char *name);
 /* Returns the index of a node of a growth or, if that is NULL, of the step itself, whether it has gone or not; -1: it has never come. */
 int substep_nodes_find(const struct substep_nodes *n, const char *growth, const char *name);
@@ -42,9 +42,9 @@ void substep_nodes_disconnect(struct substep_nodes *n, int index);
 /* Have the agents of all nodes started, if they are not yet: procmgrd passes the call on. Known nodes are reported by a pass over the
  * queue. */
 void substep_nodes_call(struct substep_nodes *n);
-/* A node of a growth has come: have its agent started. */
+/* Add a node of a growth, and have its agent started. */
 void substep_nodes_grow(struct substep_nodes *n, const char *growth, const char *name);
-/* A node is given back: start nothing more there. */
+/* Start nothing more on a node that is being given back. */
 void substep_nodes_leave(struct substep_nodes *n, int index);
 /* A node has gone: what ran there is lost. Returns false if it had gone before. */
 bool substep_nodes_drop(struct substep_nodes *n, int index);
@@ -61,7 +61,7 @@ void substep_nodes_send(struct substep_nodes *n, int index, json_t *request, con
 /* Send a signal to all processes of a part. */
 void substep_nodes_signal(struct substep_nodes *n, const struct substep_part *part, int signal);
 
-/* Ask the agent of a node what its sub-steps use now. */
+/* Ask the agent of a node how much its sub-steps use now. */
 void substep_nodes_ask_usage(struct substep_nodes *n, int index);
 
 /* Describe the nodes as substep_pool_json does, at the end of `list`; by the name only if the agent has never been connected. */

@@ -35,7 +35,7 @@ bool substep_orphans_find(int fd, pid_t pid, int64_t started, int *status, struc
 {
 	char line[256];
 	bool found = false;
-	snprintf(line, sizeof line, "/proc/self/fd/%d", fd); /* opened again, for an offset of its own */
+	snprintf(line, sizeof line, "/proc/self/fd/%d", fd); /* a second open file description has an offset of its own */
 	FILE *file = fopen(line, "re");
 	while (file && !found && fgets(line, sizeof line, file)) {
 		long one;

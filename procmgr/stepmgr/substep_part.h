@@ -7,7 +7,7 @@
 /* Returns the part of a sub-step on a node, NULL if there is none. `node`: index in substep_nodes. */
 struct substep_part *substep_part_on(const struct substep *s, int node);
 
-/* Add a part on a node, whose name stays, to a sub-step. */
+/* Add a part on a node to a sub-step. The node's name must outlive the part. */
 void substep_part_add(struct substep *s, int node, const char *name, struct substep_ranks ranks, struct substep_share share);
 
 /* Forget all parts. */

@@ -19,16 +19,16 @@ struct substep_engine {
 	const struct substep_handlers *handlers;
 	int journal, orphans, null;
 	int growths;			/* file in which the keeper writes which nodes have come and gone; -1: not read yet */
-	off_t growths_read;		/* how much of it was read */
-	int changes;			/* the keeper's file of changes of nodes; -1: there is none */
+	off_t growths_read;		/* how many bytes of the keeper's file of growths were read */
+	int changes;			/* the keeper's file of changes of nodes; -1: none */
 	off_t changes_at, changes_read; /* how much of it is applied here, and was by all step managers of the step */
 	const char *node;		/* name of this node */
 	struct substep_pool *pool;	/* of this node */
-	struct substep_nodes *nodes;	/* the other nodes of the step; NULL: this is an agent */
+	struct substep_nodes *nodes;	/* the other nodes of the step; NULL: this process is an agent */
 	/* substep_nodes_send, for files that substep_nodes.c itself calls */
 	void (*send)(struct substep_nodes *n, int index, json_t *request, const void *bytes, size_t size);
-	struct substep_usage *usage;   /* who asks what sub-steps use now */
-	struct substep_events *events; /* what is known of the state of all nodes */
+	struct substep_usage *usage;   /* clients that wait for an answer about usage */
+	struct substep_events *events; /* the last known state of each node */
 	struct substep **all;	       /* by number - 1 */
 	int count, capacity;
 	json_t *keys; /* client key -> number */
@@ -39,7 +39,7 @@ struct substep_engine {
 	bool has_tasks; /* tasks of the step itself run on all of its nodes (--run=tasks), not only on this one */
 	json_t *env;	/* the environment in the last record `env` */
 	int env_number;
-	struct substep *kept[SUBSTEP_KEPT_MOST]; /* ring of the last ended sub-steps with output, which is still there */
+	struct substep *kept[SUBSTEP_KEPT_MOST]; /* ring of the ended sub-steps whose output is still kept */
 	int kept_first, kept_count;
 	int64_t kept_bytes; /* of their output */
 };
@@ -49,7 +49,8 @@ struct substep_engine {
 struct substep *substep_table_add(struct substep_engine *m, struct substep_spec *spec, int number);
 /* Put a sub-step into the queue: behind those of its priority with lower numbers. */
 void substep_table_wait(struct substep_engine *m, struct substep *s);
-void substep_table_run(struct substep_engine *m, struct substep *s);   /* move it from the queue to the running ones */
+/* move the sub-step from the queue to the list of running ones */
+void substep_table_run(struct substep_engine *m, struct substep *s);
 void substep_table_leave(struct substep_engine *m, struct substep *s); /* take it out of both */
 /* Returns the task of a running sub-step whose process this is, and its sub-step; NULL if there is none. */
 struct substep_task *substep_table_find_task(struct substep_engine *m, pid_t pid, struct substep **owner);
@@ -59,18 +60,18 @@ void substep_table_add_end(struct substep *s, struct substep_task *t, int status
 void substep_table_keep_output(struct substep_engine *m, struct substep *s);
 
 /* substep_task.c */
-void substep_task_make(struct substep *s); /* make the objects of its tasks, of which none runs */
+void substep_task_make(struct substep *s); /* make the objects of a sub-step's tasks on this node; no task runs yet */
 bool substep_task_start(struct substep_engine *m, struct substep *s, int rank, struct err *e);
 
 /* substep_input.c */
-enum { SUBSTEP_INPUT_MOST = 256 * 1024 }; /* of unread input of one task in memory */
+enum { SUBSTEP_INPUT_MOST = 256 * 1024 }; /* most bytes of input of one task that wait in memory */
 /* Pass on the input that came before the tasks. */
 void substep_input_begin(struct substep *s);
 /* Tasks have read input, or need none any more: have clients send more. */
 void substep_input_moved(struct substep *s);
 /* Make the pipe to a task's standard input. Returns the end for the task, or -1. */
 int substep_input_open(struct substep_task *t, struct err *e);
-void substep_input_close(struct substep_task *t); /* also frees the event by which the end of an adopted task is seen */
+void substep_input_close(struct substep_task *t); /* also frees the event that reports the end of an adopted task */
 
 /* substep_record.c: records of the journal (docs/formats.md) */
 /* Returns how many bytes of the journal the records of one run take at most, from its start on. */
@@ -88,15 +89,17 @@ bool substep_record_begin(struct substep_engine *m, const struct substep *s, int
 void substep_record_task(struct substep_engine *m, const struct substep *s, int rank, int status, const struct stats *stats);
 void substep_record_again(struct substep_engine *m, const struct substep *s); /* before it is queued again */
 struct substep_ranks substep_record_ranks(const json_t *list,
-					  int ntasks);	 /* [first, stride, count, block]; none if it is not valid */
-struct stats substep_record_stats(const json_t *record); /* what a record or an event says of usage */
-char *substep_record_usage(const struct substep *s);	 /* the same of a whole sub-step: JSON, malloc'ed */
+					  /* reads ranks from [first, stride, count, block]; no ranks if the list is not valid */
+					  int ntasks);
+struct stats substep_record_stats(const json_t *record); /* returns the usage that a record or an event reports */
+char *substep_record_usage(const struct substep *s);	 /* returns the usage of a whole sub-step as JSON, malloc'ed */
 void substep_record_end(struct substep_engine *m, const struct substep *s);
 
 /* After how long without keys and output a session is ended. */
 struct substep_idle_limit {
 	int64_t seconds; /* 0: never */
-	const char *of;	 /* "session": its own; else "job", "partition debug", "qos long". NULL: there is none */
+	/* where the idle limit is set: "session" (its own), "job", "partition debug", "qos long"; NULL: no limit */
+	const char *of;
 };
 
 /* Record the idle limit, when keys and output of its terminal were last seen, and the list of attached people, which the function takes
@@ -123,7 +126,7 @@ void substep_engine_lose_parts(struct substep_engine *m);
 /* With --replace-failed: queue a request for a node in place of each that is drained, leaving or lost, once for each. */
 void substep_engine_replace_failed(struct substep_engine *m);
 
-/* substep_recovery.c: read the journal, and take over what an earlier step manager began. */
+/* substep_recovery.c: read the journal, and take over the sub-steps of an earlier step manager. */
 void substep_recovery_run(struct substep_engine *m);
 
 #endif

@@ -16,7 +16,7 @@
 #include "procmgr/stepmgr/substep_part.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
-enum { OWN_NODE = -1 }; /* this node, beside the indexes of substep_nodes */
+enum { OWN_NODE = -1 }; /* this node, in place of an index in substep_nodes */
 
 static struct substep_pool *pool_of(struct substep_engine *m, int node)
 {
@@ -37,7 +37,7 @@ static bool is_meant(struct substep_engine *m, const struct substep_spec *spec, 
 	       (!*spec->exclude || hosts_find(spec->exclude, name) < 0);
 }
 
-/* Is the node there, and not one to avoid? */
+/* May the node be used: is its agent connected, and is it none to avoid? */
 static bool is_ready(struct substep_engine *m, const struct substep *s, int node)
 {
 	if (!s->takes_avoided && substep_event_use(m, name_of(m, node)) != SUBSTEP_NODE_FREE)
@@ -45,7 +45,7 @@ static bool is_ready(struct substep_engine *m, const struct substep *s, int node
 	return node == OWN_NODE || (substep_nodes_pool(m->nodes, node) && substep_nodes_is_connected(m->nodes, node));
 }
 
-/* Take what `ranks` of the sub-step need on a node. */
+/* Take the resources that `ranks` of the sub-step need on a node. */
 static bool take_node(struct substep_engine *m, struct substep *s, int node, struct substep_ranks ranks, const char **reason)
 {
 	struct substep_share share;
@@ -70,7 +70,7 @@ void substep_place_give(struct substep_engine *m, struct substep *s)
 	s->ranks = (struct substep_ranks){0, 1, 0, 0};
 }
 
-/* Take the whole sub-step on one node. */
+/* Take the resources of the whole sub-step on one node. */
 static bool take_single(struct substep_engine *m, struct substep *s, const char **reason)
 {
 	struct substep_ranks all = {0, 1, s->ntasks, 0};
@@ -90,7 +90,7 @@ static bool take_single(struct substep_engine *m, struct substep *s, const char 
 	return false;
 }
 
-/* Take as many tasks on each node as it has room for. */
+/* Take as many tasks on each node as fit there. */
 static bool take_spread(struct substep_engine *m, struct substep *s, const char **reason)
 {
 	int placed = 0;
@@ -137,7 +137,7 @@ static bool take_nodes(struct substep_engine *m, struct substep *s, const char *
 	return false;
 }
 
-/* Is there a node that may serve, and whose agent is not there? */
+/* Is the agent of a node that may serve not connected? */
 static bool lacks_agents(struct substep_engine *m, const struct substep *s)
 {
 	for (int node = 0; node < substep_nodes_count(m->nodes); node++)
@@ -147,7 +147,7 @@ static bool lacks_agents(struct substep_engine *m, const struct substep *s)
 	return false;
 }
 
-/* Can the nodes that are ready run the sub-step if nothing else runs there? */
+/* Could the nodes whose agents are connected run the sub-step if nothing else ran there? */
 static bool can_run(struct substep_engine *m, const struct substep *s)
 {
 	const struct substep_spec *spec = s->spec;

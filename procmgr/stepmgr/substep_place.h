@@ -13,7 +13,7 @@ bool substep_place_is_never(struct substep_engine *m, struct substep *s, struct 
 /* Set aside what a sub-step needs, on one node or several. Returns false if it has to wait: `reason` (a constant) says for what. */
 bool substep_place_take(struct substep_engine *m, struct substep *s, const char **reason);
 
-/* Give back what a sub-step has on all nodes. */
+/* Give back the resources that a sub-step has on all nodes. */
 void substep_place_give(struct substep_engine *m, struct substep *s);
 
 #endif

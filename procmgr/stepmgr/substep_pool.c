@@ -99,7 +99,7 @@ int substep_pool_room(const struct substep_pool *pool, const struct substep_spec
 	return spec->overlap || room > most ? most : room;
 }
 
-/* Count the units of a resource; only the free ones if `free_only`. */
+/* Count the units of a generic resource; only the free ones if `free_only`. */
 static int units_of(const struct substep_pool *pool, const char *name, bool free_only)
 {
 	int count = 0;
@@ -143,7 +143,7 @@ static bool choose_units(const char *name, long count, void *arg)
 	return count == 0;
 }
 
-/* A request may name a resource twice: its units are counted together. */
+/* A request may name a resource twice: then add up both numbers. */
 static bool check_gres(const char *name, long count, void *arg)
 {
 	struct gres_check *c = arg;
@@ -230,7 +230,7 @@ json_t *substep_pool_share_json(const struct substep_pool *pool, const struct su
 			 indexes_json(share->unit, pool->unit_count), "mem", (json_int_t)share->mem_mb);
 }
 
-/* Returns which of `count` things a list of indexes names; *named is their number. */
+/* Read a list of indexes below `count`. Returns which ones it names; *named is their number. */
 static bool *read_indexes(const json_t *list, int count, int *named)
 {
 	bool *chosen = xcalloc((unsigned long)count + 1, sizeof *chosen);

@@ -9,12 +9,12 @@
 
 struct substep_pool;
 
-/* What a sub-step holds. All 0: nothing. */
+/* The share of a pool that a sub-step has. All 0: nothing. */
 struct substep_share {
 	int cpus;
 	int64_t mem_mb;
-	bool *cpu;  /* which CPUs of the pool, by index; NULL for none */
-	bool *unit; /* which units of generic resources of the pool, by index; NULL for none */
+	bool *cpu;  /* by index of the CPU in the pool: the sub-step has it; NULL: none */
+	bool *unit; /* by index of the unit in the pool: the sub-step has that unit of a generic resource; NULL: none */
 };
 
 /* cpus: number of CPUs of the allocation here; mem_mb: memory in MiB, 0: no limit; gres: as in ROTA_GRES, "gpu:0+3,ssd:1". */

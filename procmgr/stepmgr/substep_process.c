@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 static struct rlimit files;		 /* limit of open files of tasks */
-static int changed[NSIG], changed_count; /* signals that this process ignores or handles */
+static int changed[NSIG], changed_count; /* signals whose handling this process has changed; tasks get the default */
 
 static void limit_files(bool own)
 {
@@ -113,7 +113,7 @@ static pid_t spawn(const struct substep_start *start, const char *program, int *
 	struct child c = {start, program, 0};
 	sigset_t all, before;
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before); /* handlers of this process must not run in the child */
+	sigprocmask(SIG_SETMASK, &all, &before); /* block signals, so that no handler of this process runs in the child */
 	pid_t pid = clone(run_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &c);
 	*failure = pid < 0 ? errno : c.failure;
 	if (pid > 0 && c.failure)

@@ -160,7 +160,7 @@ static void viewer_ended(void *arg)
 
 static const struct substep_viewer_handlers viewer_handlers = {viewer_has_room, viewer_output, viewer_window, viewer_ended, NULL};
 
-/* Pass on what was typed before the terminal was there. */
+/* Pass on the keys that were typed before the terminal was connected. */
 static void pass_typed(struct substep_reader *r)
 {
 	size_t size = r->typed ? evbuffer_get_length(r->typed) : 0;
@@ -195,7 +195,8 @@ void substep_reader_pump(struct substep_reader *r)
 	if (needs_viewer(r)) {
 		r->viewed = true;
 		r->viewer = substep_viewer_open(r->substep, &r->view, &viewer_handlers, r);
-		if (r->view.mode == 'l' && (r->user || !r->runs)) /* who asks for a run without a name does not look at it */
+		/* a client that runs the sub-step and names no user is no person at the terminal */
+		if (r->view.mode == 'l' && (r->user || !r->runs))
 			r->person = substep_session_join(r->substep, r->user ? r->user : "", r->host ? r->host : "");
 		pass_typed(r);
 	}
@@ -273,7 +274,7 @@ void substep_reader_send_input(struct substep_reader *r)
 		[SUBSTEP_INPUT_OPEN] = "open", [SUBSTEP_INPUT_TAKEN] = "taken", [SUBSTEP_INPUT_LOST] = "lost"};
 	const struct substep *s = r->substep;
 	if (!r->gives_input || !(s->input_lost || substep_input_is_of_client(s)))
-		return; /* a loss is reported also after the end: the client may come back late */
+		return; /* also report lost input after the end of the sub-step: the client may come back late */
 	enum substep_input_state state = substep_input_state(s);
 	int64_t credit = s->input_at - substep_input_unread(s) + SUBSTEP_INPUT_MOST;
 	bool has_credit = r->connection->is_head && credit - r->credit >= SUBSTEP_INPUT_MOST / 2;

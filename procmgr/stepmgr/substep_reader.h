@@ -12,26 +12,28 @@ struct substep_reader {
 	LIST_ENTRY(substep_reader) of_substep;
 	struct substep_connection *connection;
 	struct substep *substep;
-	json_int_t id;			      /* of its request */
-	bool runs;			      /* its request was `run`, so the sub-step ends with the connection */
-	bool gives_input;		      /* its requests `input` and `resize` are for the sub-step */
-	bool only_end;			      /* its request was `wait` */
-	enum substep_input_state input_state; /* that it was sent last */
-	int64_t credit;			      /* of a step manager: offset of the first byte of input that it may not send yet */
-	int64_t *offsets;		      /* for each task, of both streams */
-	int64_t sent_at;		      /* clock_boot_us: when it last took output */
-	struct substep_view view;	      /* how it sees a terminal */
-	struct substep_viewer *viewer;	      /* NULL: there is no terminal, or all of it was sent */
-	struct evbuffer *typed;		      /* keys for a terminal that is not there yet; NULL: none */
-	char *user, *host;		      /* who attaches, as the client says; NULL: unknown */
-	struct substep_person *person;	      /* NULL: it is not attached to a terminal */
-	bool viewed;			      /* it has had a viewer in this run */
+	json_int_t id;			      /* id of the reader's request */
+	bool runs;			      /* the reader's request is `run`, so the sub-step ends with the connection */
+	bool gives_input;		      /* the requests `input` and `resize` of this connection are for the sub-step */
+	bool only_end;			      /* the reader's request is `wait` */
+	enum substep_input_state input_state; /* state of the input that the client was last sent */
+	/* only of a step manager, a client of this agent: offset up to which it may send input */
+	int64_t credit;
+	int64_t *offsets;	       /* for both streams of each task: offset of the next byte to send */
+	int64_t sent_at;	       /* when the client last took output, by clock_boot_us() */
+	struct substep_view view;      /* how the client sees a terminal */
+	struct substep_viewer *viewer; /* connection to the terminal; NULL: no terminal, or all of it was sent */
+	struct evbuffer *typed;	       /* keystrokes for a terminal that is not connected yet; NULL: none */
+	/* user and host of the person who attaches, as the client reports them; NULL: unknown */
+	char *user, *host;
+	struct substep_person *person; /* entry in the list of attached people; NULL: not attached to a terminal */
+	bool viewed;		       /* the reader has had a viewer in this run of the sub-step */
 };
 
 struct substep_reader *substep_reader_new(struct substep_connection *c, struct substep *s, json_int_t id);
 void substep_reader_free(struct substep_reader *r);
 
-/* Send output and, after all of it, the end. May free the reader. */
+/* Send output, and after all of it the event about the end. May free the reader. */
 void substep_reader_pump(struct substep_reader *r);
 
 /* Does the client that runs the sub-step lack much of this stream, and has it taken output within the last second? */
@@ -47,10 +49,10 @@ void substep_reader_send_started(struct substep_reader *r);
 /* Send what has become of the input, if that has changed; and a step manager how much more it may send. */
 void substep_reader_send_input(struct substep_reader *r);
 
-/* What the engine reports of a sub-step, for all of its readers. */
+/* The engine calls these for each change of a sub-step; they inform all readers of the sub-step. */
 void substep_reader_waits(struct substep *s);
 void substep_reader_started(struct substep *s);
-void substep_reader_pump_all(struct substep *s); /* there may be more output, or its end */
+void substep_reader_pump_all(struct substep *s); /* the sub-step may have more output, or have ended */
 void substep_reader_input(struct substep *s);
 
 #endif

@@ -47,7 +47,8 @@ static void replay_queue(struct replay *r, const json_t *record)
 	struct substep_peer *peers;
 	int count;
 	bool any;
-	substep_peers_parse(r->m, spec->after, &peers, &count, &any, &e); /* before it is there: a name means an earlier one */
+	/* resolve `after` before this sub-step is in the table: a name in it means an earlier sub-step */
+	substep_peers_parse(r->m, spec->after, &peers, &count, &any, &e);
 	struct substep *s = substep_table_add(r->m, spec, number);
 	s->queued_at = substep_journal_number(record, "at");
 	s->orphaned = !spec->detach;
@@ -166,7 +167,7 @@ static void watch_again(struct substep_task *t, int64_t usec)
 	event_add(t->event, &after);
 }
 
-/* An adopted task has ended. Wait until the keeper has reaped it. */
+/* Called when an adopted task has ended. Waits until the keeper has reaped it. */
 static void adopted_ended(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_task *t = arg;
@@ -249,7 +250,7 @@ static void keep_ended(struct substep_engine *m)
 	}
 }
 
-/* Cancel what no client has come back for. */
+/* Cancel the sub-steps whose clients have not come back. */
 static void cancel_orphaned(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_engine *m = arg;

@@ -20,8 +20,8 @@ enum { NEAR, FAR };
 
 struct relay {
 	struct bufferevent *sides[2];
-	bool ends;	    /* a side has ended: close the other one once it has all */
-	struct event *late; /* when to close `far`, which has all and is to close the connection; NULL: it is not */
+	bool ends;	    /* one side has ended: close the other side when all has been written to it */
+	struct event *late; /* timer that closes `far`, to which all has been written; NULL: not yet */
 };
 
 static struct bufferevent *other_side(const struct relay *r, const struct bufferevent *side)
@@ -53,7 +53,7 @@ static void relay_late(evutil_socket_t fd, short what, void *arg)
 	end_relay(arg);
 }
 
-/* One side has ended, and the other one has all. */
+/* Called when one side has ended, and all has been written to the other side. */
 static void finish_relay(struct relay *r)
 {
 	static const struct timeval most = {.tv_sec = LINGER_S};
@@ -63,7 +63,7 @@ static void finish_relay(struct relay *r)
 		end_relay(r);
 }
 
-/* The side has read what waited for it. */
+/* Called when a side has taken the bytes that waited for it. */
 static void side_drained(struct bufferevent *side, void *arg)
 {
 	struct relay *r = arg;

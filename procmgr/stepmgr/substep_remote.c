@@ -31,7 +31,7 @@
 
 enum { ARRIVALS_MOST = 64, ARRIVAL_S = 10, NONCES_MOST = 4096, CERTIFICATE_S = 10 * 365 * 24 * 3600 };
 
-/* A connection that has not given its token, or whose token was refused. */
+/* A connection whose client has not sent its token, or whose token was refused. */
 struct arrival {
 	TAILQ_ENTRY(arrival) next;
 	struct bufferevent *stream;
@@ -89,7 +89,7 @@ static void forget_expired(int64_t now)
 			i++;
 }
 
-/* Note that a token is admitted. Returns false if it was before. */
+/* Note that a token was used. Returns false if it was used before. */
 static bool token_admit_once(const struct step_token *token, struct err *e)
 {
 	for (int i = 0; i < remote.admitted_count; i++)
@@ -187,7 +187,7 @@ static void accept_client(struct evconnlistener *listener, evutil_socket_t fd, s
 		die("could not prepare TLS");
 	TAILQ_INSERT_TAIL(&remote.arrivals, a, next);
 	remote.arrival_count++;
-	keepalive_watch(fd); /* the sub-steps of a client end with its connection */
+	keepalive_watch(fd); /* probe the client: its sub-steps end when its connection does */
 	event_add(a->late, &most);
 	bufferevent_setcb(a->stream, arrival_sent, NULL, arrival_changed, a);
 	bufferevent_setwatermark(a->stream, EV_READ, 0, STEP_TOKEN_LONGEST + 1);
@@ -260,7 +260,7 @@ void substep_remote_listen(struct substep_engine *m)
 	remote.context = remote.key ? make_context(&e) : NULL;
 	TAILQ_INIT(&remote.arrivals);
 	if (!remote.context || !open_port(m->base, &port, &e)) {
-		/* The record says so to people; nothing reads it. */
+		/* The record informs people: no program reads it. */
 		substep_journal_append(m->journal, "deaf", json_pack("{s:s}", "message", e.message));
 		SSL_CTX_free(remote.context);
 		seal_verify_key_free(remote.key);

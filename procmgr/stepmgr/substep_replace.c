@@ -20,7 +20,7 @@ static json_t *environment(void)
 {
 	json_t *list = json_array();
 	for (char **variable = environ; *variable; variable++)
-		json_array_append_new(list, json_string(*variable)); /* one that is not UTF-8 is left out */
+		json_array_append_new(list, json_string(*variable)); /* leave out a variable that is not UTF-8 */
 	return list;
 }
 

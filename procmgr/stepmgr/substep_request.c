@@ -88,7 +88,7 @@ static int64_t offset_of(const json_t *request, const char *name)
 	return offset > 0 ? offset : 0;
 }
 
-/* Read how a client, or a step manager for one, sees a terminal. */
+/* Read from a request how a client sees a terminal. The client may be a step manager that asks for its own client. */
 static bool read_view(const struct substep_connection *c, const json_t *request, struct substep_view *view, struct err *e)
 {
 	const char *mode = json_string_value(json_object_get(request, "mode"));
@@ -265,7 +265,8 @@ static void write_input(struct substep_connection *c, struct substep_reader *r, 
 		err_set(&e, "\"offset\" must be an integer from 0 on");
 		substep_connection_refuse(c, json_integer_value(json_object_get(request, "id")), &e);
 	} else {
-		bool counts = at || r->runs; /* what others give is not known to the client that may come back */
+		/* a client that comes back does not know how much input others have given, so it is not counted */
+		bool counts = at || r->runs;
 		bool room = counts ? substep_input_add_at(r->substep, at ? offset : r->substep->input_at, bytes, size, last)
 				   : substep_input_add(r->substep, bytes, size, last);
 		c->is_held = !room && !c->is_head;
@@ -323,7 +324,7 @@ static bool take_view(struct substep_engine *m, struct substep_connection *c, js
 static const struct {
 	const char *op;
 	bool (*take)(struct substep_engine *m, struct substep_connection *c, json_t *request, struct err *e);
-	const char *members; /* besides op and id; NULL: the function checks them */
+	const char *members; /* members of the request besides op and id; NULL: the function checks them */
 } requests[] = {
 	{"defaults", take_defaults, " env cwd "},
 	{"run", take_run, NULL},

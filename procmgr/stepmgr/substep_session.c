@@ -30,8 +30,9 @@ struct substep_person {
 
 struct substep_session {
 	struct substep *substep;
-	struct substep_viewer *monitor; /* NULL: its terminal does not run */
-	int64_t key_at, output_at;	/* clock_boot_us; 0: never in this run */
+	struct substep_viewer *monitor; /* monitor of the terminal; NULL: the terminal does not run */
+	/* when a key was last typed and output last written, by clock_boot_us(); 0: not in this run */
+	int64_t key_at, output_at;
 	int64_t recorded_at;
 	bool changed; /* since recorded_at */
 	bool warned;  /* since the last activity */
@@ -54,7 +55,7 @@ void substep_session_use_limit(const char *text)
 		die("\"%s\" is no idle limit", text);
 }
 
-/* Returns the shortest limit of those that are set. */
+/* Returns the shortest of the idle limits that are set. */
 static struct substep_idle_limit choose_limit(const struct substep *s)
 {
 	struct substep_idle_limit own = {s->spec->idle_timeout_s, s->spec->idle_timeout_s > 0 ? SESSION_ITSELF : NULL};
@@ -160,7 +161,7 @@ static void warn_people(struct substep_session *o, int64_t left)
 	o->warned = true;
 }
 
-/* Returns how long before the end people are warned. */
+/* Returns how long before the end of an idle session its people are warned. */
 static int64_t warning_usec(const struct substep_session *o)
 {
 	int64_t half = o->limit.seconds * USEC / 2;
@@ -175,7 +176,7 @@ static void end_idle(struct substep_session *o)
 	o->idle(s);
 }
 
-/* Warn, or end the session, if it is time. Otherwise wait on. */
+/* Warn the people of an idle session, or end it, if the time has come. Otherwise set the timer again. */
 static void check_idle(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_session *o = arg;
@@ -184,8 +185,9 @@ static void check_idle(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (!o->monitor)
-		return;				      /* the terminal has ended, or is of a version that does not report times */
-	if (!substep_viewer_is_current(o->monitor)) { /* the node of the terminal is away, and what was typed is not known */
+		return; /* the terminal has ended, or is of a version that does not report times */
+	/* the node of the terminal is not connected, so it is not known when keys were typed */
+	if (!substep_viewer_is_current(o->monitor)) {
 		add_timer(o->timeout, LAG_USEC);
 		return;
 	}
@@ -260,7 +262,7 @@ void substep_session_end(struct substep *s)
 static void copy_name(char *to, const char *from)
 {
 	snprintf(to, NAME_SIZE, "%s", from);
-	text_clean(to); /* it may have been cut within a character, which JSON refuses */
+	text_clean(to); /* the name may have been cut within a character, which JSON refuses */
 }
 
 struct substep_person *substep_session_join(struct substep *s, const char *user, const char *host)
@@ -286,8 +288,7 @@ void substep_session_leave(struct substep *s, struct substep_person *person)
 	free(person);
 	if (o->record) {
 		write_record(o);
-		o->recorded_at -=
-			RECORD_USEC - LAG_USEC; /* what the person did last is reported within LAG_USEC, and recorded then */
+		o->recorded_at -= RECORD_USEC - LAG_USEC; /* report and record within LAG_USEC what the leaving person did last */
 	} else if (TAILQ_EMPTY(&o->persons)) {
 		session_free(s);
 	}

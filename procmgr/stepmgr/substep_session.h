@@ -13,7 +13,7 @@ void substep_session_use_limit(const char *text);
 void substep_session_choose_terminal(struct substep *s);
 /* The terminal of a sub-step runs. `idle` is called when it has been idle for its timeout. */
 void substep_session_begin(struct substep *s, void (*idle)(struct substep *s));
-/* Its run ends. Records what was not recorded yet. */
+/* Called when the run of a sub-step ends. Writes the times that are not in the journal yet. */
 void substep_session_end(struct substep *s);
 
 /* Somebody attaches, as the client says; leaves. */

@@ -17,7 +17,7 @@
 #include "procmgr/stepmgr/substep_part.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
-/* Is the other node given back with this one? */
+/* Must the other node be given back together with this one? */
 static bool goes_with(const struct substep_engine *m, int node, int other)
 {
 	return node == other || substep_nodes_is_same_growth(m->nodes, node, other);
@@ -62,7 +62,7 @@ static int group_size(const struct substep_engine *m, int node)
 	return size;
 }
 
-/* Mark the node as chosen, with all that go with it. Returns their number. */
+/* Choose the node, with all nodes that must be given back together with it. Returns their number. */
 static int choose_group(const struct substep_engine *m, int node, bool *chosen)
 {
 	for (int other = 0; other < substep_nodes_count(m->nodes); other++)

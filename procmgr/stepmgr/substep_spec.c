@@ -264,7 +264,7 @@ static bool read_part(struct substep_spec *spec, struct err *e)
 	       err_set(e, "\"part\" needs number, first, stride and total");
 }
 
-/* Check the ranks of a part, once its number of tasks is known. */
+/* Check the ranks of a part against its number of tasks. */
 static bool check_part(struct substep_spec *spec, struct err *e)
 {
 	spec->part.ranks.count = spec->ntasks;
@@ -302,7 +302,7 @@ static bool check_nodes(const struct substep_spec *spec, struct err *e)
 	       err_set(e, "%d tasks are more than %d on each of %d nodes", spec->ntasks, spec->ntasks_per_node, nodes);
 }
 
-/* Set the number of tasks by that of nodes, where it is not given. */
+/* If no number of tasks is given, set it by the number of nodes. */
 static bool count_tasks(struct substep_spec *spec, struct err *e)
 {
 	if (!read_distribution(spec, e))

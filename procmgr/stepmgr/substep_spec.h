@@ -19,7 +19,7 @@ enum {
 
 /* Which tasks of a sub-step of the step's first node an agent runs. */
 struct substep_part_spec {
-	int number; /* of the sub-step; 0: the request is for a sub-step of its own */
+	int number; /* number of the sub-step in the step manager; 0: the request is for a sub-step of this process */
 	int total;  /* number of tasks of the sub-step on all nodes */
 	struct substep_ranks ranks;
 };
@@ -30,7 +30,7 @@ struct substep_spec {
 	json_t *env;		    /* owned; a list of NAME=value */
 	const json_t *argv, *multi; /* one of them is NULL */
 	const char *cwd, *name, *key, *gres, *cpu_bind, *after, *output, *error, *input;
-	const char *session; /* name of its session; that of the sub-step if the request has none */
+	const char *session; /* name of the session; the name of the sub-step if the request has none */
 	const char *nodelist, *exclude, *distribution;
 	int ntasks, cpus_per_task, priority, retry;
 	int nodes, ntasks_per_node; /* 0: any */
@@ -38,9 +38,9 @@ struct substep_spec {
 	int notify;		    /* signal at each change of a node; 0: none */
 	int input_task;		    /* the only task that gets input of the client; -1: all do */
 	int64_t mem_mb, time_s, wait_s, idle_timeout_s; /* 0: no limit */
-	int rows, cols;					/* size of its terminal; 0: it has none */
+	int rows, cols;					/* size of the terminal; 0: no terminal */
 	bool exclusive, overlap, kill_on_bad_exit, detach;
-	struct substep_part_spec part; /* of a request of the step's first node */
+	struct substep_part_spec part; /* part of a sub-step, if the step manager of the step's first node has sent the request */
 };
 
 /* Check a request. `env` and `cwd` are those of the connection; the request's own ones replace them. Returns NULL and the reason

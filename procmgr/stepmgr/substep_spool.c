@@ -21,7 +21,7 @@ bool substep_spool_make(struct substep_spool *spool, struct err *e)
 
 void substep_spool_adopt(struct substep_spool *spool, int fd)
 {
-	off_t first = lseek(fd, 0, SEEK_DATA); /* fails if there is no byte */
+	off_t first = lseek(fd, 0, SEEK_DATA); /* lseek() fails if the file has no byte */
 	struct stat st;
 	substep_spool_close(spool);
 	spool->fd = fd;
@@ -29,7 +29,7 @@ void substep_spool_adopt(struct substep_spool *spool, int fd)
 	spool->lowest = first > 0 ? first : 0;
 }
 
-/* The file is emptied, since the store may have it open for a while. */
+/* Truncate the file too: the store may keep it open for a while. */
 void substep_spool_drop(struct substep_spool *spool)
 {
 	if (spool->fd >= 0 && ftruncate(spool->fd, 0) == 0)

@@ -8,10 +8,10 @@
 
 #include "lib/err.h"
 
-/* A file in memory. Only this process writes it. */
+/* A file in memory, to which only this process writes. */
 struct substep_spool {
 	int fd;		/* -1: there is no spool */
-	int64_t lowest; /* bytes before this offset have been dropped */
+	int64_t lowest; /* bytes before this offset were dropped */
 	int64_t size;	/* bytes that were added so far */
 };
 
@@ -23,13 +23,13 @@ void substep_spool_adopt(struct substep_spool *spool, int fd);
 void substep_spool_close(struct substep_spool *spool);
 void substep_spool_drop(struct substep_spool *spool); /* nobody needs the output any more */
 
-/* Add bytes, and drop the oldest ones if the spool has too many. */
+/* Add bytes. If the spool is full, drop its oldest bytes. */
 void substep_spool_add(struct substep_spool *spool, const void *bytes, size_t size);
 
 /* The next byte is that of `offset`; those before are lost. Returns false if the spool cannot have it. */
 bool substep_spool_skip(struct substep_spool *spool, int64_t offset);
 
-/* Read from `offset` on. Returns the number of bytes, 0 at the end. */
+/* Read bytes from `offset` on. Returns their number, 0 at the end of the spool. */
 ssize_t substep_spool_read(const struct substep_spool *spool, int64_t offset, void *bytes, size_t size);
 
 #endif

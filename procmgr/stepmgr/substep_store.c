@@ -17,7 +17,7 @@
 enum { TRIM_AT = 128 };
 
 static int in = -1, out = -1;
-static int put_count; /* since what is not needed was last taken out */
+static int put_count; /* number of messages put into the store since unneeded ones were last taken out */
 
 void substep_store_open(int sends, int receives)
 {
@@ -53,7 +53,7 @@ static bool send_files(const struct substep_stored *stored, const int fds[SUBSTE
 	return sendmsg(in, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof *stored;
 }
 
-/* Receive one message. Returns false if the store is empty. */
+/* Receive one message of the store. Returns false if the store is empty. */
 static bool receive_files(struct substep_stored *stored, int fds[SUBSTEP_STORED_MOST])
 {
 	union control control;
@@ -86,7 +86,7 @@ struct kept {
 	int fds[SUBSTEP_STORED_MOST];
 };
 
-/* Copy descriptors. Returns false if one of those of `stored` is missing. */
+/* Copy the descriptors of a stored message. Returns false if one is missing. */
 static bool copy_files(const struct kept *kept, int copies[SUBSTEP_STORED_MOST])
 {
 	bool good = true;

@@ -22,7 +22,7 @@ struct substep_terminal {
 	struct substep_view view;
 	void (*attached)(struct bufferevent *stream, void *arg);
 	void *arg;
-	struct event *again; /* when to try to connect again */
+	struct event *again; /* timer of the next attempt to connect */
 	struct sockaddr_un address;
 	socklen_t address_size;
 };
@@ -61,7 +61,8 @@ static void connect_terminal(evutil_socket_t unused, short what, void *arg)
 	if (fd < 0 || connect(fd, (struct sockaddr *)&t->address, t->address_size) < 0 || !is_own(fd)) {
 		if (fd >= 0)
 			close(fd);
-		event_add(t->again, &again); /* the terminal listens soon, or the sub-step ends and the attempt with it */
+		/* try again: the terminal will listen soon, or the sub-step ends, which ends this attempt */
+		event_add(t->again, &again);
 		return;
 	}
 	struct bufferevent *stream = bufferevent_socket_new(event_get_base(t->again), fd, BEV_OPT_CLOSE_ON_FREE);
@@ -78,7 +79,7 @@ struct substep_terminal *substep_terminal_attach(struct event_base *base, const 
 	t->arg = arg;
 	t->again = evtimer_new(base, connect_terminal, t);
 	t->address.sun_family = AF_UNIX;
-	/* An abstract name: it begins with a NUL, and ends with the address. */
+	/* An abstract socket name begins with a NUL, and ends with the address. */
 	int size = snprintf(t->address.sun_path + 1, sizeof t->address.sun_path - 1, "%s", name);
 	t->address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size);
 	event_active(t->again, EV_TIMEOUT, 0);

@@ -10,18 +10,18 @@
 /* How a viewer sees the terminal. */
 struct substep_view {
 	char mode; /* 'l' the screen and live bytes, 't' text, 'f' text and what follows, 'm' times of keys and output only */
-	int lines; /* of 't' and 'f': how many lines before the screen */
+	int lines; /* for the modes 't' and 'f': lines of scrollback before the screen */
 };
 
-struct substep_terminal; /* an attempt to attach to one */
+struct substep_terminal; /* an attempt to connect to a terminal */
 
 /* Attach to the terminal with this name, as soon as it listens. `attached` takes the stream, on which the terminal sends its frames. */
 struct substep_terminal *substep_terminal_attach(struct event_base *base, const char *name, const struct substep_view *view,
 						 void (*attached)(struct bufferevent *stream, void *arg), void *arg);
-/* End the attempt, whether it has succeeded or not; NULL: nothing is done. */
+/* End the attempt to connect, also after success. NULL: does nothing. */
 void substep_terminal_free(struct substep_terminal *t);
 
-/* Write the header of a frame, and its bytes. */
+/* Write the header and the bytes of a frame. */
 void substep_terminal_frame(struct evbuffer *to, char type, const void *bytes, size_t size);
 
 #endif

@@ -18,7 +18,7 @@
 
 enum { USEC = 1000000, FIRST_USEC = 250000, STALE_USEC = 10 * USEC, ANSWER_USEC = 2 * USEC, PAUSE_FACTOR = 20, DEPTH_MOST = 256 };
 
-static const int64_t RSS_KB_MOST = INT64_C(1) << 40; /* so that no sum is out of range */
+static const int64_t RSS_KB_MOST = INT64_C(1) << 40; /* larger answers are cut to this, so that no sum overflows */
 
 struct asker {
 	TAILQ_ENTRY(asker) next;
@@ -29,7 +29,7 @@ struct asker {
 enum usage_state {
 	USAGE_IDLE,	/* nobody asks */
 	USAGE_MEASURES, /* the next measurement is at measure_at */
-	USAGE_COLLECTS, /* this node is measured; agents have not all answered */
+	USAGE_COLLECTS, /* this node is measured, and some agents have not answered */
 };
 
 struct substep_usage {
@@ -37,9 +37,9 @@ struct substep_usage {
 	enum usage_state state;
 	int round;	     /* number of the present or last round of answers */
 	int64_t began_at;    /* of the round */
-	int64_t measured_at; /* end of the last measurement; 0: there was none */
+	int64_t measured_at; /* end of the last measurement, by clock_boot_us(); 0: none yet */
 	int64_t took;	     /* how long it took */
-	int64_t measure_at;  /* when the next one is due */
+	int64_t measure_at;  /* when the next measurement is due */
 	struct event *timer;
 	TAILQ_HEAD(, asker) askers;
 };
@@ -107,12 +107,12 @@ static struct substep *owner_of(const struct substep_proc *p, const struct subst
 	return owner;
 }
 
-/* Set the rate of a sub-step, whose sums are those of `now`. */
+/* Set the CPUs that a sub-step uses: the CPU time `cpu_usec` at the time `now` against the measurement before. */
 static void set_rate(struct substep *s, int64_t now, int64_t cpu_usec)
 {
 	bool is_known = s->usage.run == s->run;
 	int64_t from = is_known ? s->usage.at : s->started_at, before = is_known ? s->usage.cpu_usec : 0;
-	/* The time of a process that nobody has waited for is lost. */
+	/* A process that its parent has not waited for takes its CPU time with it, so the sum can fall. */
 	if (now > from)
 		s->usage.cpus_used = cpu_usec > before ? (double)(cpu_usec - before) / (double)(now - from) : 0;
 	s->usage.cpu_usec = cpu_usec;
@@ -344,7 +344,7 @@ void substep_usage_take(struct substep_engine *m, int node, const json_t *answer
 	struct substep_part **parts = parts_on(m, node, &count);
 	for (i = 0; i < count; i++) {
 		parts[i]->usage_round = u->round;
-		parts[i]->rss_kb = -1; /* unknown, unless the answer has it */
+		parts[i]->rss_kb = -1; /* -1 stands until the answer of the agent names the part */
 	}
 	json_array_foreach (json_object_get(answer, "substeps"), i, row)
 		take_row(parts, count, row);

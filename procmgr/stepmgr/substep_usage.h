@@ -13,7 +13,7 @@ void substep_usage_free(struct substep_usage *u); /* call when nobody asks any m
 void substep_usage_ask(struct substep_engine *m, struct substep_connection *c, json_int_t id);
 void substep_usage_forget(struct substep_engine *m, struct substep_connection *c); /* the connection ends */
 
-/* The agent of a node has answered. */
+/* Take the answer of a node's agent to a request for usage. */
 void substep_usage_take(struct substep_engine *m, int node, const json_t *answer);
 
 #endif

@@ -22,10 +22,10 @@ struct substep_viewer {
 	const struct substep_viewer_handlers *handlers;
 	void *arg;
 	struct bufferevent *stream;    /* NULL: not connected */
-	struct evbuffer *early;	       /* frames for the terminal until it is connected */
-	struct substep_terminal *near; /* of a terminal on this node, else NULL */
-	struct substep_far *far;       /* of one on another node, else NULL */
-	bool is_current;	       /* a frame has come on this connection */
+	struct evbuffer *early;	       /* frames for the terminal, until the connection to it is made */
+	struct substep_terminal *near; /* connection to a terminal on this node, else NULL */
+	struct substep_far *far;       /* connection to a terminal on another node, else NULL */
+	bool is_current;	       /* a frame has come on the present connection */
 	bool is_over;		       /* the terminal has sent all */
 };
 
@@ -61,7 +61,7 @@ static int64_t read_time(const unsigned char *bytes)
 	return (int64_t)be64toh(time);
 }
 
-/* Take one frame. Returns false if none is whole. */
+/* Take one frame out of the input. Returns false if no whole frame is there. */
 static bool take_frame(struct substep_viewer *v, struct evbuffer *input)
 {
 	unsigned char head[HEAD_SIZE];
@@ -94,7 +94,7 @@ static void viewer_read(struct bufferevent *stream, void *arg)
 		continue;
 	if (!v->handlers->has_room(v->arg))
 		bufferevent_disable(stream, EV_READ);
-	if (v->is_over) /* a caller may be in the middle of the reader: end it later */
+	if (v->is_over) /* do not free the viewer here: a caller may be using the reader */
 		bufferevent_trigger_event(stream, BEV_EVENT_EOF, BEV_TRIG_DEFER_CALLBACKS);
 }
 

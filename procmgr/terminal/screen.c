@@ -88,7 +88,7 @@ void screen_resize(struct screen *s, int rows, int cols)
 		screen_modes_resize(s, rows, cols);
 }
 
-/* Find the last character that takes a column. Returns `size` if there is none. */
+/* Find the last character of the line that takes a column. Returns `size` if there is none. */
 static size_t last_base(const char *text, size_t size)
 {
 	for (size_t at = size; at > 0; at--) {
@@ -248,7 +248,7 @@ static size_t plain_line(const struct screen *s, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Can lines that leave the screen at once skip it? */
+/* Can lines that leave the screen at once go to the scrollback without being drawn? */
 static bool may_skip(const struct screen *s)
 {
 	VTermPos at = screen_modes_cursor(s);
@@ -294,7 +294,7 @@ static size_t skip_lines(struct screen *s, const char *bytes, size_t size)
 		taken += one;
 	if (count <= 3 * rows)
 		return 0;
-	take_lines(s, bytes, rows, false); /* from here on, the screen has nothing but these lines */
+	take_lines(s, bytes, rows, false); /* after these lines, the screen has no older ones */
 	bytes += lines_size(s, bytes, rows);
 	for (int row = 0; row < s->rows - 1; row++) {
 		struct evbuffer *text = evbuffer_new();
@@ -326,7 +326,7 @@ static size_t skip_string(struct screen *s, const char *bytes, size_t size)
 	return size;
 }
 
-/* Take all whole tokens. Returns the size of what was taken. */
+/* Handle all whole tokens. Returns how many bytes they have. */
 static size_t take_tokens(struct screen *s, const char *bytes, size_t size)
 {
 	size_t at = 0, one;

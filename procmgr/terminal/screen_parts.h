@@ -56,11 +56,12 @@ struct screen {
 	bool tabs[SCREEN_COLS_MOST], has_own_tabs;
 	bool alternate;
 	VTermScreenCell *normal;      /* cells of the normal screen while the alternate one is shown */
-	struct screen_saved saved[2]; /* by DECSC, of the normal and the alternate screen */
-	bool wraps_next;	      /* the last column is written, and the cursor still on it */
-	bool after_text;	      /* the last token was text */
-	char *title, *icon;	      /* NULL: none */
-	char last[8];		      /* the last character, for REP */
+	struct screen_saved saved[2]; /* what DECSC saved, for the normal and the alternate screen */
+	/* the last column is written, and the cursor still stands there: the next character wraps */
+	bool wraps_next;
+	bool after_text;    /* the last token was text */
+	char *title, *icon; /* NULL: none */
+	char last[8];	    /* the last character, for REP */
 	int last_size;
 
 	char *part; /* a token of which only the beginning has come */
@@ -71,7 +72,7 @@ struct screen {
 	int ring_first, ring_count;
 	size_t ring_bytes;
 	int64_t pushed;	    /* lines that have ever left the screen at its top */
-	int quiet;	    /* so many of the next ones are in the scrollback already */
+	int quiet;	    /* number of coming lines that are in the scrollback already */
 	int64_t line_start; /* row where the line that is being written begins, counted from the first row ever */
 };
 
@@ -101,7 +102,7 @@ void screen_modes_resize(struct screen *s, int rows, int cols);
 void screen_modes_place(struct screen *s, VTermPos at); /* move the cursor, in spite of the origin mode */
 VTermPos screen_modes_cursor(const struct screen *s);
 void screen_modes_pen(const struct screen *s, struct screen_pen *pen);
-/* Write SGR for a pen. Returns its size. */
+/* Write the SGR sequence for a pen. Returns its size. */
 int screen_modes_sgr(const struct screen_pen *pen, char text[128]);
 /* Columns of the character in a cell: 0 if the cell is empty, or has half of a wide character that was written over. */
 int screen_modes_width(const VTermScreenCell *row, int cols, int col);

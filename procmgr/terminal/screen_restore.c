@@ -13,7 +13,7 @@ struct painting {
 	const struct screen *s;
 	struct evbuffer *out;
 	struct screen_pen pen;
-	int col; /* of the other terminal's cursor; -1: not known */
+	int col; /* column of the client's cursor; -1: not known */
 };
 
 static void put_pen(struct painting *p, const struct screen_pen *pen)
@@ -67,7 +67,7 @@ static void move_to(struct painting *p, int col)
 	p->col = col;
 }
 
-/* Erase the empty cells of one pen from `col` on. Returns their number. */
+/* Erase the empty cells with one pen from column `col` on. Returns their number. */
 static int paint_empty(struct painting *p, const VTermScreenCell *row, int col)
 {
 	char first[128], text[128];
@@ -152,7 +152,7 @@ static void put_tabs(const struct screen *s, struct evbuffer *out)
 			evbuffer_add_printf(out, "\033[%dG\033H", col + 1);
 }
 
-/* Titles may hold any byte but those that end them. */
+/* Titles may contain any byte but those that end a title. */
 static void put_titles(const struct screen *s, struct evbuffer *out)
 {
 	const char *titles[] = {s->icon, s->title};
@@ -161,7 +161,7 @@ static void put_titles(const struct screen *s, struct evbuffer *out)
 			evbuffer_add_printf(out, "\033]%d;%s\033\\", i + 1, titles[i]);
 }
 
-/* All modes but those that change how the rest is written. */
+/* Set all modes but those that change how the rest of the picture is written. */
 static void put_modes(const struct screen *s, struct evbuffer *out)
 {
 	for (int i = 0; i < SWITCHES; i++)

@@ -74,7 +74,7 @@ static void activity_pending(evutil_socket_t fd, short what, void *arg)
 
 /* --- the command -------------------------------------------------------------------------------------------------------------- */
 
-/* Read what is there, at most READ_MOST bytes. Returns their number. */
+/* Read from the program at most READ_MOST bytes. Returns their number. */
 static size_t take_output(void)
 {
 	static char bytes[READ_MOST];
@@ -164,13 +164,13 @@ static void set_size(int rows, int cols)
 	screen_size(terminal.screen, &old_rows, &old_cols);
 	if (rows == old_rows && cols == old_cols)
 		return;
-	take_output(); /* it was written for the old size */
+	take_output(); /* handle output that was written for the old size first */
 	screen_resize(terminal.screen, rows, cols);
 	pty_resize(&terminal.pty, rows, cols);
 	viewer_send_screen(terminal.viewers);
 }
 
-/* A terminal of a client answers queries itself; without one, the screen does. */
+/* The program's queries are answered by the terminal of a client; without a client, by the screen. */
 static void screen_answered(const char *bytes, size_t size, void *arg)
 {
 	(void)arg;

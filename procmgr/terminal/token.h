@@ -11,7 +11,7 @@ enum token_kind {
 	TOKEN_ESCAPE,  /* ESC, intermediates, final */
 	TOKEN_CSI,
 	TOKEN_STRING, /* OSC or DCS with its end */
-	TOKEN_DROP,   /* no terminal shows it: a string of another kind, a cancelled sequence */
+	TOKEN_DROP,   /* dropped, since no terminal shows it: a string of another kind, a cancelled sequence */
 };
 
 enum { TOKEN_VALUES_MOST = 32 };
@@ -29,7 +29,7 @@ size_t token_next(const char *bytes, size_t size, enum token_kind *kind);
 /* Read a TOKEN_CSI. Returns false if no terminal of this kind knows one like it: too many values, or too large ones. */
 bool token_csi_read(const char *bytes, size_t size, struct token_csi *csi);
 
-/* The value at `index`, or `missing` if it was left out. */
+/* Returns the parameter at `index`, or `missing` if it was left out. */
 int token_csi_value(const struct token_csi *csi, int index, int missing);
 
 #endif

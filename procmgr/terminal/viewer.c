@@ -30,10 +30,10 @@ enum viewer_state {
 	VIEWER_SILENT, /* no frame `a` yet */
 	VIEWER_LIVE,
 	VIEWER_STALE,	  /* live, but the queue was dropped: needs the whole screen */
-	VIEWER_TEXT,	  /* gets text that is in the queue, then `e` */
+	VIEWER_TEXT,	  /* the client gets the text that is queued, then the frame `e` */
 	VIEWER_FOLLOWING, /* gets each further line */
 	VIEWER_MONITOR,	  /* gets the times of keys and output only */
-	VIEWER_ENDING,	  /* gets what is in the queue, then `e` */
+	VIEWER_ENDING,	  /* the client gets all that is queued, then the frame `e` */
 	VIEWER_CLOSING,	  /* closes once `e` is sent */
 };
 
@@ -47,7 +47,7 @@ struct viewer {
 	bool paused;	 /* its input is not read */
 	bool ends;	 /* the program has ended */
 	bool missed;	 /* lines were dropped */
-	int64_t full_at; /* when its queue last grew beyond PACED bytes, by clock_boot_us; 0: it has fewer */
+	int64_t full_at; /* when the client's queue last grew beyond PACED bytes, by clock_boot_us(); 0: it has fewer */
 };
 
 struct viewer_set {
@@ -117,7 +117,7 @@ static void queue_screen(struct viewer *v)
 	v->state = VIEWER_LIVE;
 }
 
-/* Begin the end once all is queued. */
+/* End the client's connection when all of its queue is sent. */
 static void check_end(struct viewer *v)
 {
 	if (v->state == VIEWER_TEXT ||
@@ -129,7 +129,7 @@ static void check_end(struct viewer *v)
 	v->state = VIEWER_CLOSING;
 }
 
-/* Note whether the client has taken its queue. */
+/* Note whether the client has taken all of its queue. */
 static void note_queue(struct viewer *v)
 {
 	size_t size = evbuffer_get_length(v->queue) + evbuffer_get_length(bufferevent_get_output(v->stream));
@@ -142,7 +142,7 @@ static void note_queue(struct viewer *v)
 		v->set->handlers->room();
 }
 
-/* Move one frame of the queue into the stream if that is empty. */
+/* Move one frame of the queue into the stream, if the stream has no bytes to send. */
 static void viewer_pump(struct viewer *v)
 {
 	static char bytes[PAYLOAD_MOST];
@@ -271,7 +271,7 @@ static bool take_frame(struct viewer *v, char type, const unsigned char *payload
 	}
 }
 
-/* Take all frames that are there. May free the client. */
+/* Handle all frames that have come from a client. May free the client. */
 static void viewer_read(struct bufferevent *stream, void *arg)
 {
 	struct viewer *v = arg;
@@ -324,7 +324,8 @@ void viewer_add(struct viewer_set *set, int fd)
 		return;
 	}
 	struct viewer *v = xcalloc(1, sizeof *v);
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){SOCKET_BUFFER}, sizeof(int)); /* what waits there is older than a key */
+	/* a small buffer: output in it is older than a key that the user types */
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){SOCKET_BUFFER}, sizeof(int));
 	v->set = set;
 	v->stream = bufferevent_socket_new(set->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	v->queue = evbuffer_new();
@@ -355,7 +356,7 @@ void viewer_end(struct viewer_set *set)
 	set->has_ended = true;
 	TAILQ_FOREACH (v, &set->all, next) {
 		v->ends = true;
-		if (v->state != VIEWER_SILENT) /* its frame `a` is on the way */
+		if (v->state != VIEWER_SILENT) /* the frame `a` of a silent client is on the way */
 			viewer_pump(v);
 	}
 }

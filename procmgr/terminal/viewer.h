@@ -10,9 +10,10 @@
 #include "procmgr/terminal/screen.h"
 
 struct viewer_handlers {
-	bool (*input)(const char *bytes, size_t size); /* returns false if the program has not read much of what came */
+	/* passes keys to the program; returns false if the program has not read much of what came before */
+	bool (*input)(const char *bytes, size_t size);
 	void (*size)(int rows, int cols);
-	void (*room)(void); /* a client has taken its queue */
+	void (*room)(void); /* called when a client has taken all of its queue */
 };
 
 struct viewer_set;
@@ -24,7 +25,7 @@ void viewer_set_screen(struct viewer_set *set, struct screen *screen);
 /* Serve a connected socket. */
 void viewer_add(struct viewer_set *set, int fd);
 
-/* The program has written this; the screen has it already. */
+/* Show output of the program, which the screen has already, to all clients. */
 void viewer_send_live(struct viewer_set *set, const char *bytes, size_t size);
 void viewer_send_line(struct viewer_set *set, const char *text, size_t size);
 /* The size of the screen has changed. */
