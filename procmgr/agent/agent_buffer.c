@@ -10,7 +10,7 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* The buffered records of one attempt. */
+/* Journal records of one attempt that are not reported yet. */
 struct buffered {
 	struct record_key key;
 	struct buffered *previous, *next;

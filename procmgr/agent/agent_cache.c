@@ -37,7 +37,7 @@ static void make_path(const char *hash, char path[PATH_SIZE])
 	snprintf(path, PATH_SIZE, "cache/%.64s", hash);
 }
 
-/* Is the file a box of a credential? agent_credential.c keeps those. */
+/* Is the file a credential's box? agent_credential.c manages the boxes. */
 static bool is_box(const char *name)
 {
 	struct record_key key;

@@ -11,9 +11,9 @@
 /* Remove files from the cache whose name is not the hash of their content, except boxes of credentials. */
 void agent_cache_open(void);
 bool agent_cache_exists(void);						    /* is the cache folder present and writable? */
-bool agent_cache_has(const char *hash);					    /* also sets the file's time of last use */
+bool agent_cache_has(const char *hash);					    /* also marks the file as used now */
 bool agent_cache_matches(const char *hash, const void *bytes, size_t size); /* do the bytes have the hash? */
-/* Write a file below cache/, in the place of one with the same path. */
+/* Write a file below cache/. Replaces a file with the same path. */
 bool agent_cache_write(const char *path, const void *bytes, size_t size, struct err *e);
 bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e);
 

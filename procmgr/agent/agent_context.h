@@ -16,7 +16,7 @@ struct agent_context {
 	struct agent_launcher *launcher; /* the connection to the launcher */
 	struct agent_nodes *nodes;	 /* this agent's nodes that are registered in the database */
 	struct agent_lease *lease;
-	struct agent_clock *clock; /* the clock of the database; compared with each answer that has it */
+	struct agent_clock *clock; /* estimate of the database's clock; compared with each answer that has the time */
 	bool stopping;		   /* SIGTERM came: report the rest of the journal, then exit */
 };
 

@@ -30,8 +30,9 @@ enum { LOOKS = 3 };
 struct box {
 	struct record_key key;
 	char name[CREDENTIAL_NAME_SIZE];
-	int64_t version; /* 0: it is not in the cache yet, or the credential was removed */
-	int looks;	 /* how many more messages about the change the keeper gets */
+	/* version of the credential in the cache; 0: no box is in the cache yet, or the credential was removed */
+	int64_t version;
+	int looks; /* how many more messages about the change the keeper gets */
 };
 
 struct agent_credentials {
@@ -126,7 +127,7 @@ void agent_credential_free(struct agent_credentials *cs)
 	free(cs);
 }
 
-/* Have the keeper of an attempt look at its boxes. */
+/* Tell the keeper of an attempt to read its boxes again. */
 static void send_look(struct agent_credentials *cs, struct box *b)
 {
 	struct fields *message = fields_new();
@@ -256,7 +257,7 @@ static void call_database(struct agent_credentials *cs)
 	free(known);
 }
 
-/* Want a call that begins from now on. Returns its number. */
+/* Ask for a database call that begins later than now. Returns the number of that call. */
 static int64_t want_call(struct agent_credentials *cs)
 {
 	cs->wanted = (cs->calling > 0 ? cs->calling : cs->answered) + 1;

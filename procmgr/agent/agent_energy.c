@@ -22,7 +22,7 @@ enum { SECOND_S = 2, PERIOD_S = 30 };
 
 struct agent_energy {
 	const struct agent_context *context;
-	struct energy_zones *zones; /* NULL if there is no counter */
+	struct energy_zones *zones; /* energy counters of this machine; NULL if it has none */
 	struct energy_curve *curve;
 	struct event *timer; /* NULL if the energy is not measured */
 	bool has_read;

@@ -15,7 +15,7 @@
 #include "lib/log.h"
 #include "procmgr/record/lease.h"
 
-enum { IMAGE_NAME_MOST = 63 }; /* as in the check of rota.node.image */
+enum { IMAGE_NAME_MOST = 63 }; /* the same limit as in the check of rota.node.image */
 
 static int count_objects(hwloc_topology_t topology, hwloc_obj_type_t type)
 {

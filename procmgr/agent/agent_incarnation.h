@@ -14,7 +14,7 @@ void agent_incarnation_free(struct agent_incarnation *i);
 /* Ask the database for its incarnation, unless it has answered on this connection or is asked. */
 void agent_incarnation_ask(struct agent_incarnation *i);
 void agent_incarnation_disconnected(struct agent_incarnation *i);
-/* Has the database answered on this connection? */
+/* Has the database named its incarnation on this connection? */
 bool agent_incarnation_is_known(const struct agent_incarnation *i);
 
 #endif

@@ -24,7 +24,7 @@ struct db_array *agent_order_list_ids(const struct agent_order_list *l);
  * must not delay the end of the step. */
 bool agent_order_list_repeats_signal(const struct agent_order_list *l, int at);
 
-/* Returns the ids of the done orders as a new reference. These become reported. */
+/* Returns the ids of the done orders, which count as reported from now on, as a new JSON reference. */
 json_t *agent_order_list_report(struct agent_order_list *l);
 void agent_order_list_report_failed(struct agent_order_list *l); /* reported orders become done again */
 

@@ -38,7 +38,7 @@ static void add_change(struct fields *message, const json_t *args)
 		   *reason = json_string_value(json_object_get(args, "reason"));
 	char line[REASON_SIZE];
 	snprintf(line, sizeof line, "%s", reason ? reason : "");
-	text_clean(line); /* it may have been cut within a character */
+	text_clean(line); /* the reason may have been cut within a character */
 	for (char *at = line; *at; at++)
 		*at = *at == '\n' || *at == '\t' ? ' ' : *at;
 	fields_add(message, "name", name ? name : "");

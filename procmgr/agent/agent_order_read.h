@@ -47,13 +47,13 @@ struct agent_order {
 	int sample_s;	       /* seconds between samples; 0 disables sampling */
 	int first_task, tasks; /* tasks that run on this node */
 	bool has_devices;      /* the attempt holds generic resources */
-	char *credentials;     /* credentials of the step, as its spec has them; NULL: none */
+	char *credentials;     /* names of the credentials that the step needs, as in its spec; NULL: none */
 	json_t *boxes;	       /* boxes that came with the order, until they are in the cache (agent_credential.c); NULL: none */
-	int64_t credential_call;  /* call of the database for their boxes (agent_credential.c); 0: there was none */
-	struct agent_array array; /* the array whose elements are pre-dispatched, if any */
+	int64_t credential_call;  /* number of the database call that asks for the boxes (agent_credential.c); 0: none was made */
+	struct agent_array array; /* the array of a pre-dispatched launch request; without a job otherwise */
 	int64_t received_at;
 
-	char *body; /* of a launch request, or the key of an order `agent` */
+	char *body; /* text of a launch request; of an order `agent`, the key */
 	/* Fields of control messages only. */
 	char *kind, *args;
 	bool is_delay_logged; /* the delay by a busy keeper has been logged */

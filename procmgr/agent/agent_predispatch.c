@@ -77,7 +77,8 @@ bool agent_predispatch_record(struct agent_predispatch *p, const struct record_k
 	/* A launch request refused because it was accepted before (again = 1) leaves its attempt running, unless that is gone. */
 	bool runs_on = again && strcmp(again, "1") == 0 && !fields_get(record, "gone");
 	bool ends = kind && (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !runs_on));
-	int i = pauses || ends ? find_running(p, key) : -1; /* most records leave the list of running attempts as it is */
+	/* only records of pauses and ends change the list of running attempts */
+	int i = pauses || ends ? find_running(p, key) : -1;
 	if (i < 0)
 		return false;
 	if (pauses) {

@@ -62,12 +62,12 @@ struct agent_report {
 	 * number. */
 	int most;
 	int rejected;	       /* times in a row that the database rejected a single record */
-	int64_t due;	       /* when a report has to be sent even without records; `never` if no such report is needed */
+	int64_t due;	       /* when a report has to be sent even without records; `never`: it need not */
 	int64_t not_before;    /* earliest time of the next report, after an error */
 	int64_t collect_until; /* no report before that time while attempts are under way */
 	/* When the last report was made. Unless that report was full, it has all records that were due at that time. */
 	int64_t made_at;
-	int64_t sent_at; /* when the call that is under way was sent: the last report, or its application */
+	int64_t sent_at; /* when the database call under way was sent: a report, or the application of deferred reports */
 	int ends;	 /* number of `end` records in the last report */
 };
 
@@ -76,7 +76,7 @@ struct batch {
 	struct agent_report *report;
 	json_t *records, *coalesced, *ready;
 	int64_t now;
-	int count; /* records taken from the buffer, including those that are not for the database */
+	int count; /* records taken from the buffer, also those that are not sent to the database */
 	int ends;
 };
 

@@ -17,7 +17,7 @@ void agent_report_free(struct agent_report *r);
 bool agent_report_open(struct agent_report *r, struct err *e); /* open the journal and read its records */
 
 void agent_report_poll(struct agent_report *r);			/* report new records of the journal, if that is possible now */
-void agent_report_finish(struct agent_report *r);		/* report the rest of the journal, then end the event loop */
+void agent_report_finish(struct agent_report *r);		/* report the rest of the journal, then stop procmgrd */
 void agent_report_within(struct agent_report *r, int64_t usec); /* send a report within `usec` microseconds */
 void agent_report_watch(struct agent_report *r);		/* watch the journal, unless no record is waited for */
 void agent_report_disconnected(struct agent_report *r);

@@ -43,7 +43,7 @@ struct agent_samples {
 	char *group;				 /* path of the node's cgroup */
 	struct figures_mounts mounts;
 	json_t *rounds; /* rounds that the database does not have yet */
-	size_t sending; /* number of rounds, from the first, in the call that is under way */
+	size_t sending; /* number of sampling rounds that the database call under way reports: the oldest ones */
 	json_t *round;	/* a round that waits for the figures of `plugin` */
 	struct agent_plugin *plugin;
 };

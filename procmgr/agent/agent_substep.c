@@ -34,15 +34,17 @@ static const int64_t file_most = 4LL * 1024 * 1024 * 1024; /* a larger file is n
 struct position {
 	int64_t offset;	   /* begin of the first line that was not read */
 	bool in_long_line; /* `offset` is inside a line that is too long */
-	int64_t bad;	   /* number of lines before `offset` that were skipped because they are not valid */
+	int64_t bad;	   /* number of invalid lines before `offset`, which were skipped */
 };
 
 struct file {
 	struct record_key key;
-	struct position acked, read; /* up to where the database has the lines; up to where they were read */
-	int64_t size_seen;	     /* size of the file when its last complete line was read, or -1 */
-	bool is_there, is_gone;	     /* found in this poll; its attempt is gone, and its lines are acknowledged */
-	bool is_logged;		     /* a problem of the file has been logged */
+	/* acked: up to here, the database has the lines of the file; read: up to here, they were read */
+	struct position acked, read;
+	int64_t size_seen; /* size of the file when its last complete line was read, or -1 */
+	/* the file was found in this poll; the file's attempt is gone, and the database has all lines */
+	bool is_there, is_gone;
+	bool is_logged; /* a problem of the file has been logged */
 };
 
 struct agent_substeps {
@@ -53,7 +55,7 @@ struct agent_substeps {
 	int next; /* file that the next poll reads first */
 	int most; /* most rows in a report: ROWS_MOST, or 1 after the database rejected a report */
 	int rejected;
-	bool is_reporting, is_more; /* a report is under way; more lines are left than it has */
+	bool is_reporting, is_more; /* a report is under way; the files have more lines than this report */
 	char *buffer;
 };
 

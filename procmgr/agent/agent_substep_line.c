@@ -23,9 +23,11 @@ struct agent_substep_rows {
 	int most;
 	struct record_key key;
 	int numbers[ROWS_MOST]; /* numbers of the sub-steps of `rows` */
-	int call_at;		/* index in `calls` of the call or wish of the present attempt; -1: none */
-	int listen_at;		/* the same for where its step manager listens */
-	short slots[SLOTS];	/* hash table of the rows of the present attempt: index in `rows`, or -1 */
+	/* index in `calls` of the row with the call, or the wish for one, of the present attempt; -1: none */
+	int call_at;
+	/* index in `calls` of the row that says where the present attempt's step manager listens; -1: none */
+	int listen_at;
+	short slots[SLOTS]; /* hash table of the rows of the present attempt: index in `rows`, or -1 */
 };
 
 struct agent_substep_rows *agent_substep_rows_new(int most)
@@ -180,7 +182,7 @@ static bool is_final_state(const char *state)
 	return false;
 }
 
-/* Is it a list of people, or is there none? */
+/* Is the JSON value a list of people, or absent? */
 static bool attached_is_valid(const json_t *list)
 {
 	size_t i;
@@ -250,7 +252,7 @@ static void copy_attached(json_t *row, const json_t *list)
 	json_object_set_new(row, "attached", people);
 }
 
-/* Add what a valid line says to the row of its sub-step. */
+/* Add the facts of a valid line to the row of its sub-step. */
 static void row_add(json_t *row, const json_t *line, const struct kind *kind)
 {
 	const char *state = json_string_value(json_object_get(row, "state"));

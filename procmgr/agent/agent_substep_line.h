@@ -7,7 +7,7 @@
 
 #include "procmgr/record/record.h"
 
-/* Rows of a report. Each sub-step has one row, with what its lines say. */
+/* Rows of a report. Each sub-step has one row, which collects the facts of all its lines. */
 struct agent_substep_rows;
 
 /* Make an empty list that takes at most `most` rows, 2000 at most. */
@@ -20,7 +20,7 @@ bool agent_substep_rows_is_full(const struct agent_substep_rows *r);
 json_t *agent_substep_rows_json(const struct agent_substep_rows *r);
 json_t *agent_substep_rows_calls(const struct agent_substep_rows *r);
 
-/* The next lines are of the journal of this attempt. */
+/* Set the attempt to whose journal the next lines belong. */
 void agent_substep_rows_begin(struct agent_substep_rows *r, const struct record_key *key);
 
 /* SKIPPED: the line is of a kind that is not reported. BAD: it is not valid. FULL: it needs a row that the list does not take. */

@@ -19,8 +19,8 @@ int64_t energy_zones_read(struct energy_zones *z);
 
 /* Energy as the site's program tells it: by a counter, or by the power of now. */
 struct energy_meter {
-	int64_t at;	      /* time of the last reading; 0 if there is none */
-	double joules, watts; /* what the last reading gave; NAN: not given */
+	int64_t at;	      /* time of the last reading of the counters; 0: none */
+	double joules, watts; /* joules and watts of the last reading; NAN: not given */
 	double total_uj;      /* energy since the first reading */
 };
 

@@ -74,7 +74,7 @@ static bool is_listed(const char *name, const json_t *list)
 	return false;
 }
 
-/* Remove what earlier attempts have left, apart from the checkpoints of the list. */
+/* Remove all that earlier attempts have left in the step's folder, but the checkpoints of the list. */
 static void clean_entry(int folder, const char *name, void *arg)
 {
 	bool ours = isdigit((unsigned char)*name) || strncmp(name, "next.", 5) == 0;
@@ -94,7 +94,7 @@ static void discard_listed(const struct driver *driver, int step, const json_t *
 	}
 }
 
-/* Find the driver of the step, and whether it can serve here. */
+/* Find the driver of the step, and check that the driver works on this node. */
 static bool find_driver(const struct checkpoint *c, struct driver_use *use, struct err *e)
 {
 	struct conf conf;
@@ -204,7 +204,7 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char *cons
 	if (!find_driver(c, &use, &e))
 		return report_error(&e);
 	json_t *from = choose_generation(c, use.driver, &e);
-	/* An attempt that is over stops here: the files are another one's. */
+	/* An attempt that has ended stops here: the files may be those of the next attempt. */
 	json_t *begun = from ? checkpoint_call(c->config, "began", json_object(), CALL_LONG_S, &e) : NULL;
 	int step = begun ? step_open(c, true, &e) : -1;
 	crash_point(CRASH_checkpoint_chosen);
@@ -238,7 +238,7 @@ static bool take_file(const char *path, int next, int part, struct err *e)
 	return folder_copy(path, part, name, e);
 }
 
-/* Make the folder `part` of what the program has written, open as *fd. */
+/* Make the folder `part` and fill it with what the program has written. Opens the folder as *fd. */
 static bool gather_files(int step, const char *part, char *const *files, int *fd, struct err *e)
 {
 	char name[NAME_SIZE];
@@ -413,7 +413,7 @@ int checkpoint_end(const struct checkpoint *c, bool again)
 	bool removed = above >= 0 && folder_remove(above, variable("ROTA_STEP_LABEL"));
 	if (above >= 0)
 		close(above);
-	rmdir(c->dir); /* if it was the last one */
+	rmdir(c->dir); /* the folder is empty if this was the last checkpoint */
 	return removed ? 0 : EXIT_WRONG;
 }
 

@@ -64,7 +64,8 @@ int folder_open_own(int parent, const char *name, bool make, struct err *e)
 
 void folder_each(int folder, void (*each)(int folder, const char *name, void *arg), void *arg)
 {
-	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
+	/* a second descriptor of the folder has a position of its own */
+	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)

@@ -17,7 +17,7 @@ struct driver_use {
 	char folder[DRIVER_PATH_SIZE];
 };
 
-/* The six verbs of a driver, one file for each driver. */
+/* The six operations of a checkpoint driver. Each driver is one file. */
 struct driver {
 	const char *prefix; /* "app", or "script:" where a name follows */
 	/* Can the driver serve a step on this node? False with the reason. */
@@ -28,7 +28,7 @@ struct driver {
 	char *(*restart)(const struct driver_use *use);
 	/* Save the step into ROTA_CHECKPOINT_DIR. NULL: its program does that itself when it is signalled. */
 	bool (*checkpoint)(const struct driver_use *use, struct err *e);
-	/* Are the files of a checkpoint what they were? */
+	/* Are the files of a checkpoint unchanged? */
 	enum folder_match (*verify)(int folder, const json_t *files, struct err *e);
 	/* Remove the checkpoint `name` from the folder of its step. */
 	bool (*discard)(int step, const char *name);

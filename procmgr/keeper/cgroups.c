@@ -420,7 +420,7 @@ bool cgroups_kill(const struct cgroups *f, const char *key)
 		return false;
 	if (dir == f->v2_dir && cgroups_file_write(dir, key, "cgroup.kill", "1"))
 		return true;
-	cgroups_freeze(f, key, true); /* so that no process can fork meanwhile */
+	cgroups_freeze(f, key, true); /* freeze the cgroup, so that no process in it can fork while they are killed */
 	bool any = cgroups_signal_listed(dir, key, SIGKILL, 0, false) > 0;
 	cgroups_freeze(f, key, false);
 	return any;

@@ -72,10 +72,10 @@ bool cgroups_freeze(const struct cgroups *f, const char *key, bool frozen);
 
 /* Send a signal to each process in the cgroup, except `but`. */
 void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t but);
-/* The same, to those only that handle the signal. Returns their number. */
+/* Signal only those processes of the cgroup that handle the signal. Returns their number. */
 int cgroups_signal_handlers(const struct cgroups *f, const char *key, int signal, pid_t but);
 
-/* Is there a thread in the cgroup, as a function finds? */
+/* Does the function `is` hold for a thread in the cgroup? */
 bool cgroups_have_thread(const struct cgroups *f, const char *key, bool (*is_it)(pid_t thread));
 
 bool cgroups_are_empty(const struct cgroups *f, const char *key);

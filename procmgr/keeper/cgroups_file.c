@@ -22,7 +22,8 @@ enum { OPEN_MOST = 16 };
 static struct {
 	char key[RECORD_KEY_SIZE]; /* name of the cgroup whose files are open; "" if no file is open */
 	struct open_file {
-		const char *dir, *name; /* if `name` is NULL, `fd` is of the folder `dir` */
+		/* dir, name: folder and file that `fd` has open; without `name`, `fd` is of the folder `dir` */
+		const char *dir, *name;
 		bool reads, writes;
 		int fd;
 	} files[OPEN_MOST];

@@ -15,7 +15,7 @@ bool cgroups_file_write(const char *dir, const char *key, const char *name, cons
  * file. Returns -1 if there is no number, or if `dir` is NULL. */
 int64_t cgroups_file_number(const char *dir, const char *key, const char *name, const char *word);
 
-/* Returns the number after `word` in the text of such a file, or -1. */
+/* Returns the number after `word` in the text of a cgroup's file, or -1. */
 int64_t cgroups_file_find(const char *text, const char *word);
 
 /* Keep a file of the cgroup open, with `flags` as for open(). If `name` is NULL, keep open the parent folder of the cgroup, for

@@ -18,7 +18,7 @@
 enum { OPEN_MOST = 64 };
 
 struct pids {
-	int *list; /* malloc'ed; NULL if there are none */
+	int *list; /* malloc'ed list of process ids; NULL if the cgroup has no process */
 	int count;
 };
 

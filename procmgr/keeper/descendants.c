@@ -110,7 +110,7 @@ struct signalled {
 	void *arg;
 	int signal, count;
 	pid_t but;
-	bool handlers; /* only those that handle the signal */
+	bool handlers; /* signal only processes that handle the signal */
 };
 
 /* Is the process with this number a root or a descendant of a root now? */

@@ -25,7 +25,7 @@ void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each
  * counts. Returns the number of processes. */
 int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal, pid_t but);
 
-/* The same, to those only that handle the signal. Returns their number. */
+/* Signal only those descendants that handle the signal. Returns their number. */
 int descendants_signal_handlers(descendants_root *root, void *arg, uid_t only, int signal, pid_t but);
 
 /* Kill the roots and all their descendants that run as the user `only`, so that no fork escapes. Returns false if there was no

@@ -266,7 +266,7 @@ static void sweep_processes(struct keeper *k, bool (*swept)(struct keeper *k))
 static void finish_tasks(struct keeper *k)
 {
 	if (has_tasks(k) && k->task_count == 0 && k->failure != KEEPER_FAILURE_UP_TO_DATE && !*k->cause)
-		snprintf(k->cause, sizeof k->cause, "cancelled"); /* the attempt ends before its tasks have started */
+		snprintf(k->cause, sizeof k->cause, "cancelled"); /* the attempt was cancelled before its tasks have started */
 	keeper_manager_end(k);
 	sweep_processes(k, keeper_sweep_user);
 	if (k->cgroups)

@@ -24,10 +24,11 @@
 enum { EXIT_AGAIN = 85, END_S = 3600 };
 
 struct keeper_checkpoint {
-	char *program, *asked; /* rota-checkpoint; the file that says for what reason the program was signalled last */
-	int64_t next_at;       /* when the next one is due by --checkpoint-interval; 0: never */
-	int64_t limit_at;      /* the time limit ahead of which the program was asked */
-	const char *reason;    /* what that file says; NULL: there is none */
+	/* program: path of rota-checkpoint; asked: file that has the reason for which the program was signalled last */
+	char *program, *asked;
+	int64_t next_at;    /* when --checkpoint-interval makes the next checkpoint due; 0: never */
+	int64_t limit_at;   /* the time limit ahead of which the program was asked */
+	const char *reason; /* reason in the file `asked`; NULL: the file does not exist */
 };
 
 bool keeper_checkpoint_open(struct keeper *k, struct err *e)
@@ -170,7 +171,8 @@ void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at)
 {
 	struct keeper_checkpoint *c = k->checkpoint;
 	if (c && c->reason && strcmp(c->reason, "time_limit") == 0 && limit_at != c->limit_at)
-		write_reason(k, "asked"); /* or a later checkpoint would have the step queued again */
+		/* note that this checkpoint was asked for; else a later one would have the step queued again */
+		write_reason(k, "asked");
 }
 
 void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at)

@@ -19,9 +19,9 @@ enum { LIMIT_ENDLESS = INT_MAX }; /* a time limit of INT_MAX seconds or more mea
 
 struct keeper_timers {
 	int64_t limit_s;	   /* the current time limit in seconds; 0 means none */
-	int64_t limit_at;	   /* when the time limit is reached; 0 means never, or while the step is suspended */
-	int64_t warn_at;	   /* when the warning signal is due; 0 means never, or after it was sent */
-	int64_t warned_at;	   /* when the warning signal was sent; 0 means not yet */
+	int64_t limit_at;	   /* when the time limit is reached; 0: never, or the step is suspended */
+	int64_t warn_at;	   /* when the warning signal is due; 0: never, or it was sent */
+	int64_t warned_at;	   /* when the warning signal was sent; 0: not yet */
 	int64_t warned_paused;	   /* value of `paused` when the warning signal was sent */
 	int64_t paused, paused_at; /* microseconds for which the step was suspended, and start of the current suspension */
 };
@@ -69,7 +69,7 @@ static void suspend_step(struct keeper *k)
 		return;
 	keeper_sweep_freeze(k, true);
 	if (k->live == 0)
-		return; /* a node with sub-steps only: another one says that the step is suspended */
+		return; /* a node without tasks of the script: a node with tasks reports that the step is suspended */
 	k->timers->paused_at = clock_boot_us();
 	set_limit(k, k->timers->limit_s);
 	keeper_record_plain(k, "suspended");

@@ -29,7 +29,7 @@ struct held {
 
 struct keeper_credentials {
 	struct held list[CREDENTIALS_MOST];
-	int count, ssh_count; /* all, and those of kind ssh-key */
+	int count, ssh_count; /* count: number of all credentials; ssh_count: number of those of kind ssh-key */
 	struct credential_folder folder;
 	struct task_credentials variables;
 };
@@ -50,7 +50,7 @@ static struct keeper_credentials *credentials_new(const char *text)
 	struct credential list[CREDENTIALS_MOST];
 	struct keeper_credentials *c = xcalloc(1, sizeof *c);
 	c->folder.fd = -1;
-	c->count = credential_list_read(text, list); /* the parser of the launch request has checked it */
+	c->count = credential_list_read(text, list); /* the list is valid: the parser of the launch request has checked it */
 	for (int i = 0; i < c->count; i++)
 		c->list[i].credential = list[i];
 	return c;
@@ -237,7 +237,7 @@ static void withdraw(struct keeper *k, struct held *h)
 	if (h->credential.kind != CREDENTIAL_SSH_KEY)
 		credential_folder_remove(&k->credentials->folder, h->credential.name);
 	h->there = false;
-	h->version++; /* the removed version does not come back, whoever writes its box again */
+	h->version++; /* no box of the removed version is accepted again, whoever writes one */
 	log_info("attempt %s: credential \"%s\" was removed", k->name, h->credential.name);
 }
 

@@ -15,7 +15,7 @@ struct keeper_dry {
 	struct record_key key;
 	struct journal *journal;
 	int first_task, tasks; /* tasks that would run on this node */
-	bool owns_prolog;      /* after its tasks, the attempt waits for its job group */
+	bool owns_prolog;      /* the attempt is the prolog owner: after its tasks, it waits for its job group */
 	bool done;
 };
 

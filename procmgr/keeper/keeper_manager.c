@@ -35,11 +35,13 @@ struct keeper_manager {
 	int64_t start_at; /* when the step manager may be started again */
 	bool wanted;	  /* start again without a connection: sub-steps may be under way */
 	bool given_up;	  /* it cannot be started */
-	bool joins;	  /* an agent that is wanted, and was not called, */
-	int64_t joins_by; /* and is waited for until then */
-	char *call;	  /* variable ROTA_STEP_HEAD of an agent; NULL: it was not called */
-	bool calls;	  /* the step manager has been asked to call its agents */
-	bool listens;	  /* the same to listen for clients on other machines */
+	/* an agent: a program here wants sub-steps, and the step manager of the step has not called this node */
+	bool joins;
+	int64_t joins_by; /* until when the call of the step manager is awaited, if `joins` */
+	/* ROTA_STEP_HEAD=..., by which an agent reaches the step manager; NULL: the step manager has not called this node */
+	char *call;
+	bool calls;   /* the step manager has been asked to call its agents */
+	bool listens; /* the step manager has been asked to listen for clients on other machines */
 };
 
 static void socket_path(const struct keeper *k, char path[RECORD_KEY_SIZE + 16])
@@ -85,7 +87,8 @@ void keeper_manager_close(struct keeper *k, struct keeper_cache *cache)
 {
 	struct keeper_manager *m = k->manager;
 	if (k->step_socket >= 0 && !m && !has_connection(k->step_socket)) {
-		cache->step_socket = k->step_socket; /* nobody has used the socket, so the next attempt of the user gets it */
+		/* no program has connected, so the next attempt of the user can have the socket */
+		cache->step_socket = k->step_socket;
 		cache->step_uid = k->owner.uid;
 		cache->step_gid = k->owner.gid;
 	} else if (k->step_socket >= 0) {
@@ -286,7 +289,7 @@ static bool takes_orders(struct keeper *k)
 	return true;
 }
 
-/* Have the step manager read its files. */
+/* Signal the step manager to read its files. */
 static void notify_manager(struct keeper *k)
 {
 	if (k->manager->pid == 0)

@@ -58,7 +58,8 @@ char **keeper_manager_environment(const struct keeper *k, const char *call)
 		environment = environment_add(environment, xstrdup(call));
 	if (k->order->spec.per_task)
 		environment =
-			environment_add(environment, xstrdup("ROTA_STEP_TASKS=1")); /* the step has tasks on all of its nodes */
+			/* all nodes of the step have tasks of the script */
+			environment_add(environment, xstrdup("ROTA_STEP_TASKS=1"));
 	if (*k->job->conf->node_step_ports)
 		environment = environment_add(environment, xasprintf("ROTA_STEP_PORTS=%s", k->job->conf->node_step_ports));
 	return environment_add_idle_limit(environment, k->order);

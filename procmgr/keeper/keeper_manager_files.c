@@ -97,7 +97,7 @@ void keeper_manager_files_add_orphan(struct keeper_manager_files *f, pid_t pid, 
 	if (f->orphans < 0)
 		return;
 	if (f->orphans_end > ORPHANS_MOST && ftruncate(f->orphans, HEAD_SIZE) == 0)
-		f->orphans_end = HEAD_SIZE; /* the step manager has read what it needs long ago */
+		f->orphans_end = HEAD_SIZE; /* the step manager has read these bytes long ago */
 	int size = snprintf(line, sizeof line, "%ld %lld %d %lld %lld %lld %lld %lld %lld %lld\n", (long)pid, (long long)started,
 			    status, (long long)s->user_usec, (long long)s->system_usec, (long long)s->max_rss_kb,
 			    (long long)s->minflt, (long long)s->majflt, (long long)s->nvcsw, (long long)s->nivcsw);

@@ -25,7 +25,7 @@ static const struct pace {
 } enforcing = {1000000, 100}, watching = {5000000, 1000};
 
 struct keeper_memory {
-	int64_t at;    /* when to measure next; 0 means never */
+	int64_t at;    /* when to measure the memory next; 0: never */
 	int64_t pause; /* pause before the next measurement */
 };
 
@@ -113,6 +113,6 @@ void keeper_memory_poll(struct keeper *k)
 		k->peak_kb = used_kb;
 	bool over = has_to_enforce(k) && used_kb > k->order->mem_mb * 1024;
 	k->memory->at = over || !k->has_user_processes ? 0 : next_time(k, began, used_kb);
-	if (over) /* at once, as the kernel does: the memory could go on growing through the grace time */
+	if (over) /* SIGKILL at once, as the kernel would: during a grace time, memory use could go on growing */
 		keeper_ending_kill(k, "out_of_memory");
 }

@@ -59,16 +59,16 @@ struct keeper_script_state {
 
 /* What a keeper caches from an attempt for its next attempt. */
 struct keeper_cache {
-	struct keeper_blob environment, script; /* files of the last attempt, unless they are large */
+	struct keeper_blob environment, script; /* environment and script of the last attempt, unless they are large */
 	struct keeper_script_state state;	/* state of the script in the keeper's spool folder; all 0 if unknown */
 	uid_t script_uid;			/* user for whom the script in the spool folder was written */
 	bool pbs;				/* the script has #PBS lines */
 	bool brief;				/* the tasks of the last attempt took less than a quarter of a second */
 
 	struct task_owner owner;     /* the user that ran the last attempt */
-	int64_t owner_until;	     /* when to look up the owner again; 0 if the owner is unknown */
+	int64_t owner_until;	     /* when to look up the owner again; 0: the owner is unknown */
 	char group[RECORD_KEY_SIZE]; /* name of the attempt whose released cgroup can be reused; "" if there is none */
-	int64_t group_mem_mb;	     /* memory limit of the released cgroup, in MiB */
+	int64_t group_mem_mb;	     /* memory limit, in MiB, of the cgroup `group` */
 	int mounts;		     /* open mount table (fuse_mounts_changed); 0 if it is not open */
 	int step_socket;	     /* unused socket for sub-steps in the keeper's spool folder; 0 if there is none */
 	uid_t step_uid;		     /* owner of this socket */
@@ -79,7 +79,7 @@ struct keeper_cache {
 enum keeper_failure {
 	KEEPER_FAILURE_NONE,
 	KEEPER_FAILURE_USER_PROLOG,
-	KEEPER_FAILURE_SITE_PROLOG, /* the site prolog failed here, or for the step that runs the group's prolog */
+	KEEPER_FAILURE_SITE_PROLOG, /* the site prolog failed, here or on the step that runs the prolog of the job group */
 	KEEPER_FAILURE_NODE,	    /* the tasks could not be started, and the node is at fault */
 	KEEPER_FAILURE_LAUNCH,	    /* the tasks could not be started, and the step is at fault */
 	KEEPER_FAILURE_UP_TO_DATE,  /* no failure: by --if-changed, the outputs are up to date */
@@ -121,10 +121,10 @@ enum keeper_request {
 
 /* The transfers after the tasks. */
 enum keeper_stage_out {
-	KEEPER_STAGE_OUT_NONE, /* they have not begun, or have ended */
+	KEEPER_STAGE_OUT_NONE, /* the stage-out transfers have not begun, or have ended */
 	KEEPER_STAGE_OUT_RUNS,
 	KEEPER_STAGE_OUT_ENDING,   /* a cancel ends them */
-	KEEPER_STAGE_OUT_UNWANTED, /* a cancel came after the tasks: they do not begin */
+	KEEPER_STAGE_OUT_UNWANTED, /* a cancel came after the tasks, so the stage-out transfers do not begin */
 };
 
 /* Data of one file each: the file defines the struct, and no other file reads or writes its members. All are malloc'ed. */
@@ -133,7 +133,7 @@ struct keeper_timers;	   /* keeper_control.c: time limit, warning signal and sus
 struct keeper_memory;	   /* keeper_memory.c: when to measure memory */
 struct keeper_lease;	   /* keeper_lease.c: the node's lease as last read */
 struct keeper_manager;	   /* keeper_manager.c: the step manager's process and files */
-struct keeper_credentials; /* keeper_credential.c: credentials of the step, and their folder */
+struct keeper_credentials; /* keeper_credential.c: the credentials of the step, and the folder with them */
 struct keeper_nodes;	   /* keeper_nodes.c: nodes of the step that have changed */
 
 /* What all files share. Each member names the file that writes it; the others only read it. */
@@ -145,10 +145,11 @@ struct keeper {
 	char name[RECORD_KEY_SIZE];		/* keeper.c, once: name of the attempt's spool folder and cgroup */
 	char tag[RECORD_TAG_SIZE];		/* keeper.c, once: tag in the environment of the attempt's processes */
 	int signals;				/* keeper.c, once: signalfd of SIGCHLD */
-	const struct cgroups *cgroups;		/* keeper.c; NULL if there are none, or the attempt's could not be made */
-	struct cores cores;			/* keeper.c: cores that the keeper has claimed, if no cpuset pins the attempt */
-	struct private_folders folders;		/* keeper.c: the step's own /tmp and /dev/shm, if launcher.private_tmp is 1 */
-	struct task_owner owner;		/* keeper.c: the user that runs the tasks; borrowed from keeper_cache */
+	/* keeper.c: the cgroup of the attempt; NULL if the machine has no cgroups, or this one could not be made */
+	const struct cgroups *cgroups;
+	struct cores cores;		/* keeper.c: cores that the keeper has claimed, if no cpuset pins the attempt */
+	struct private_folders folders; /* keeper.c: the step's own /tmp and /dev/shm, if launcher.private_tmp is 1 */
+	struct task_owner owner;	/* keeper.c: the user that runs the tasks; borrowed from keeper_cache */
 	struct task_limit limits[TASK_LIMIT_MOST]; /* keeper.c */
 	int limit_count;			   /* keeper.c */
 	const struct keeper_blob *environment;	   /* keeper.c */
@@ -172,7 +173,7 @@ struct keeper {
 	int live;		   /* keeper_task.c: tasks whose processes have not ended */
 	bool cleared;		   /* keeper_task.c: the output files of the first task are empty already */
 	bool has_slow_start;	   /* keeper_task.c: a task was slow to start, so the memory that it reads is never freed */
-	int exit_code, signal;	   /* keeper_task.c: exit code and signal of the step on this node */
+	int exit_code, signal;	   /* keeper_task.c: highest exit code of the tasks here, and the signal that ended one */
 	struct keeper_checkpoint *checkpoint; /* keeper_checkpoint.c; NULL for a step without --checkpoint */
 	struct keeper_hook *hook;	      /* keeper_hook.c: the hook that runs; NULL if there is none */
 
@@ -182,7 +183,7 @@ struct keeper {
 	int64_t kill_at;		 /* keeper_ending.c: when SIGKILL is due; 0 means never */
 	bool suspended;			 /* keeper_sweep.c */
 	bool has_user_processes;	 /* keeper_sweep.c: a process of the user may be left */
-	int64_t killed_at;		 /* keeper_sweep.c: first SIGKILL to processes that are still there; 0: there was none */
+	int64_t killed_at;		 /* keeper_sweep.c: when SIGKILL was first sent to processes that still run; 0: not yet */
 	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
 	bool epilogs;	 /* whether epilogs run after the tasks; keeper.c sets this after the prolog */
 
@@ -193,7 +194,7 @@ struct keeper {
 	int64_t peak_kb; /* keeper_memory.c: most memory that counts against a limit, as measured now and then; 0: never measured */
 	enum keeper_failure failure; /* keeper.c, keeper_task.c, keeper_if_changed.c: the first failure */
 	char message[512];	     /* written with `cause`, `failure` or a hook's failure: the reason for the user */
-	char drain[512];	     /* keeper.c: why the node is to be drained; "" if it is not */
+	char drain[512];	     /* keeper.c: reason to drain the node; "" if there is none */
 };
 
 /* keeper_wait.c: handle events until over(k) is true or until `deadline` (clock_boot_us; 0 means none). Returns over(k). */
@@ -220,7 +221,7 @@ void keeper_control_start(struct keeper *k);		   /* let the time limit run, sinc
 bool keeper_ending_is_busy(const struct keeper *k);
 /* Raise k->request. */
 void keeper_ending_request(struct keeper *k, enum keeper_request request);
-void keeper_ending_kill_by(struct keeper *k, int64_t at); /* send SIGKILL at this time, or when it is due before */
+void keeper_ending_kill_by(struct keeper *k, int64_t at); /* send SIGKILL at this time, or earlier if it is due earlier */
 /* Send SIGTERM now and SIGKILL after the grace time (0: that of the launch request); a cause of "" means cancelled. After the tasks, only a
  * cancel has an effect: it ends the transfers. */
 void keeper_ending_ask(struct keeper *k, const char *cause, int64_t grace_s);
@@ -351,7 +352,8 @@ void keeper_checkpoint_ask(struct keeper *k, const char *reason);
 /* The time limit has changed: a request ahead of the old one is none any more. */
 void keeper_checkpoint_limit(struct keeper *k, int64_t limit_at);
 void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at);
-int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at); /* returns when to call it again; 0 means never */
+/* returns when to call keeper_checkpoint_poll() next; 0: never */
+int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at);
 /* After the tasks have ended: keep what the program has saved if it is to run again, remove everything if it has ended well. */
 void keeper_checkpoint_end(struct keeper *k);
 
@@ -367,7 +369,7 @@ void keeper_group_remove(struct keeper *k);
 void keeper_sweep_signal(const struct keeper *k, int signal); /* send a signal to every process of the step */
 /* Send a signal to every process of the step except `but`. */
 void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but);
-/* The same, to those only that handle the signal. Returns their number. */
+/* Send a signal to every process of the step, except `but`, that handles the signal. Returns their number. */
 int keeper_sweep_signal_handlers(const struct keeper *k, int signal, pid_t but);
 void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let all of them continue */
 void keeper_sweep_kill(struct keeper *k);

@@ -27,7 +27,7 @@ struct keeper_records {
 	struct fields *rows[RECORDS_MOST]; /* records that are not in the journal yet */
 	int count;
 	unsigned kinds;	  /* kinds of these records */
-	int64_t write_at; /* until when these records may wait for the tasks' end; 0 if they may not wait */
+	int64_t write_at; /* until when the gathered records may wait for the end of the tasks; 0: they may not wait */
 	bool brief;	  /* the tasks of the keeper's last attempt took less than a quarter of a second */
 };
 

@@ -14,7 +14,7 @@
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-/* Each key is a descriptor from 3 on, and $# is their number. */
+/* The shell program that loads the keys into ssh-agent: each key is a descriptor from 3 on, and $# is the number of keys. */
 static const char add_keys[] = "n=3; for k; do ssh-add -q - <&$n || exit 1; n=$((n + 1)); done";
 static const char start_agent[] = "ssh-agent -a \"$SSH_AUTH_SOCK\" >/dev/null || exit 1; ";
 static const char drop_keys[] = "ssh-add -q -D; ";
@@ -26,7 +26,7 @@ int keeper_ssh_agent_pipe(const void *key, size_t size, struct err *e)
 		err_sys(e, "could not make a pipe");
 		return -1;
 	}
-	fcntl(ends[1], F_SETPIPE_SZ, (int)size); /* a pipe has 64 KiB otherwise */
+	fcntl(ends[1], F_SETPIPE_SZ, (int)size); /* a pipe of the default size (64 KiB) may be too small for the key */
 	bool written = write(ends[1], key, size) == (ssize_t)size && fcntl(ends[0], F_SETFL, 0) == 0;
 	close(ends[1]);
 	if (written)
@@ -36,7 +36,7 @@ int keeper_ssh_agent_pipe(const void *key, size_t size, struct err *e)
 	return -1;
 }
 
-/* What a shell of the owner needs until it runs. */
+/* The environment of the shell that starts ssh-agent as the owner. */
 struct shell {
 	char *command, *argv[4 + KEEPER_SSH_KEYS_MOST + 1], **environment;
 	int keys[KEEPER_SSH_KEYS_MOST];

@@ -271,7 +271,7 @@ static int compare_names(const void *a, const void *b)
 	return compare_name(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sort the items by name, and keep one item of each name. */
+/* Sort the variables by name, and keep one of each name. */
 static void list_unique(struct list *l)
 {
 	int kept = 0;

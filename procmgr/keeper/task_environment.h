@@ -20,8 +20,8 @@ struct task_owner {
 /* Where a process of the user finds the credentials of the step. */
 struct task_credentials {
 	const char *folder;
-	const char *krb5, *x509, *token; /* names of the first files of these kinds; NULL: there is none */
-	const char *agent;		 /* name of the socket of ssh-agent; NULL: there is none */
+	const char *krb5, *x509, *token; /* names of the first credential file of each of these kinds; NULL: none */
+	const char *agent;		 /* name of ssh-agent's socket; NULL: no ssh-agent runs */
 };
 
 struct task_facts {

@@ -34,7 +34,7 @@ enum { POLL_MS = 10000, ENDING_MS = 20 };
 
 struct launcher_loop {
 	int signals;	 /* descriptor of signalfd */
-	int64_t poll_at; /* when to poll for changes that cause no event */
+	int64_t poll_at; /* when to look for changes that cause no event */
 	int adopted;	 /* attempts of an earlier launcher that the last poll found */
 };
 
@@ -73,7 +73,7 @@ static bool check_conf(const struct launcher *l, struct err *e)
 	return err_hint(e, "run chown root and chmod 644 on it");
 }
 
-/* A step cannot execute a script that its own /tmp hides. */
+/* The kernel cannot execute a script below /tmp or /dev/shm if the step has its own ones. */
 static bool check_private_tmp(const struct launcher *l, struct err *e)
 {
 	return !l->conf->launcher_private_tmp || geteuid() != 0 || !private_folders_hide(l->dir) ||

@@ -57,7 +57,7 @@ static bool is_call(const char *host, int64_t port, const char *secret, struct e
 	return (named && has_key) || err_set(e, "action \"agent\" has no host, port and key");
 }
 
-/* Is this a node of an attempt that grows another one: "812.0.1", "n3"? */
+/* Are these an attempt of a growth and the growth's node: "812.0.1", "n3"? */
 static bool is_growth(const char *growth, const char *on, struct err *e)
 {
 	enum { NODE_LONGEST = 255, GROWTH_LONGEST = 63 };
@@ -66,7 +66,7 @@ static bool is_growth(const char *growth, const char *on, struct err *e)
 	return (named && has_node) || err_set(e, "action \"grow\" or \"shrink\" has no attempt and node");
 }
 
-/* Is this the state of a node, with a reason of one line? */
+/* Is the text a node's state with a reason of one line? */
 static bool is_change(const char *name, const char *state, const char *reason, struct err *e)
 {
 	enum { NAME_LONGEST = 255, REASON_LONGEST = 255 };
@@ -76,7 +76,7 @@ static bool is_change(const char *name, const char *state, const char *reason, s
 	return (named && has_state && explained) || err_set(e, "action \"node\" has no name, state and reason");
 }
 
-/* Check the members that only some actions have, and copy them. */
+/* Check the members that only some actions of control messages have, and copy them. */
 static bool copy_members(const struct fields *message, const char *action, struct fields *control, struct err *e)
 {
 	const char *host = fields_get(message, "host"), *secret = fields_get(message, "key");
@@ -149,7 +149,7 @@ static bool send_control(struct launcher *l, const struct record_key *key, const
 	if (launcher_dry_send(l, key, checked))
 		return true;
 	enum launcher_sent sent = launcher_spool_send(key, checked, &e);
-	/* An attempt that has ended has no credentials, so there is nothing to report. */
+	/* An attempt that has ended has no credentials, so the keeper has nothing to report. */
 	if (sent == LAUNCHER_SENT_NEVER && strcmp(fields_get(checked, "action"), "credentials") != 0)
 		write_late(l, key, fields_get(checked, "action"), e.message);
 	return sent != LAUNCHER_SENT_LATER;

@@ -133,12 +133,12 @@ void launcher_idle_clear(struct launcher *l);
 /* launcher_lost.c: if the attempt has no keeper, kill its remaining processes and write its last records. */
 void launcher_lost_recover(struct launcher *l, const struct record_key *key);
 
-/* launcher_credential.c: read the keys of this node for credentials, if it has any. */
+/* launcher_credential.c: read this node's keys for credentials, if the node has keys. */
 void launcher_credential_open(struct launcher *l);
 void launcher_credential_free(struct launcher *l);
 /* Destroy the credentials of an attempt whose keeper has died, after its processes have been killed. */
 void launcher_credential_recover(const struct launcher *l, const struct record_key *key);
-/* Destroy what is left of credentials of attempts that have ended. */
+/* Destroy the credentials that attempts have left which have ended. */
 void launcher_credential_tidy(const struct launcher *l);
 
 /* launcher_reservation.c: reserve journal space for another attempt. Returns false if the disk or the journal is full; `e` has
@@ -221,8 +221,8 @@ bool launcher_agent_find(struct launcher *l, launcher_take *take, struct err *e)
 void launcher_agent_free(struct launcher *l);
 pid_t launcher_agent_pid(const struct launcher *l);    /* returns 0 if procmgrd does not run */
 int launcher_agent_socket(const struct launcher *l);   /* returns -1 if procmgrd does not run */
-int64_t launcher_agent_next(const struct launcher *l); /* returns when to start procmgrd; INT64_MAX if it runs */
-void launcher_agent_poll(struct launcher *l);	       /* start procmgrd if its next start is due */
+int64_t launcher_agent_next(const struct launcher *l); /* returns when procmgrd is to be started; INT64_MAX if it runs */
+void launcher_agent_poll(struct launcher *l);	       /* start procmgrd if the time for it has come */
 void launcher_agent_read(struct launcher *l, bool all);
 /* Answer procmgrd's control message `id`. If `taken` is false, not every keeper has the message, and procmgrd sends it again. */
 void launcher_agent_answer(const struct launcher *l, int64_t id, bool taken);

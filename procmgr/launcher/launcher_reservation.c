@@ -17,7 +17,7 @@ enum { SPACE_OTHER = 128 * 1024, MB = 1024 * 1024 }; /* SPACE_OTHER is for recor
 
 struct launcher_reservation {
 	int64_t adopted; /* known journal space of the records of attempts of an earlier launcher */
-	bool is_unknown; /* the journal space of at least one of these attempts is unknown */
+	bool is_unknown; /* the journal space of at least one attempt of an earlier launcher is unknown */
 	int64_t found;	 /* journal space that was reserved when this launcher started */
 };
 

@@ -276,7 +276,8 @@ bool launcher_spool_ends_with_lease(const struct record_key *key)
 	 * counts as ending with the lease. */
 	if (note.named)
 		return note.ends_with_lease || !note.its;
-	spool_path(key, "fence", path); /* keepers of an earlier version marked such an attempt with this file */
+	/* keepers of an earlier version mark an attempt that ends with the lease by the file "fence" */
+	spool_path(key, "fence", path);
 	return access(path, F_OK) == 0;
 }
 
@@ -318,7 +319,7 @@ static bool send_from(int fd, const struct record_key *key, const struct fields 
 
 enum launcher_sent launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
 {
-	static int fd = -1; /* one socket sends to all keepers */
+	static int fd = -1; /* socket that sends to all keepers */
 	if (fd >= 0 && send_from(fd, key, message))
 		return LAUNCHER_SENT;
 	/* Messages that other keepers have not read use up the buffer of the sending socket. Only a new sending socket shows
