@@ -154,7 +154,7 @@ X509 *certificate_new(const struct certificate_authority *by, EVP_PKEY *key, con
 
 X509 *certificate_new_user(const struct certificate_authority *by, EVP_PKEY *key, const char *user, int days, struct err *e)
 {
-	if (!is_host(user)) { /* other characters have a meaning in the extension */
+	if (!is_host(user)) { /* other characters have a meaning in the list of alternative names */
 		err_set(e, "\"%.80s\" is not the name of a user", user);
 		return NULL;
 	}

@@ -148,7 +148,7 @@ bool allocation_find(const char *verb, const char *word, int *substep, int *stat
 	return found;
 }
 
-/* The allocation is of no use. Returns false. */
+/* Cancel the job, whose allocation cannot be used. Returns false. */
 static bool give_back(const char *id)
 {
 	cancel_job(id);

@@ -39,7 +39,7 @@ struct dag_step {
 	long limit; /* most elements at a time; 0: no limit */
 	long under_way, started, completed, skipped, bad;
 	int topo;
-	int next; /* position before which no unit is open */
+	int next; /* all units of the step before this position are decided */
 };
 
 struct dag {
@@ -57,7 +57,7 @@ void dag_free(struct dag *d);
 
 /* What a caller of dag_next does with a unit. */
 enum dag_turn {
-	DAG_WAIT,   /* nothing before a unit that was started has come further */
+	DAG_WAIT,   /* nothing can start before a unit that was started has ended */
 	DAG_START,  /* start the unit, which is now DAG_SENT */
 	DAG_SKIP,   /* the unit is now DAG_SKIPPED */
 	DAG_CANNOT, /* the unit is now DAG_NEVER */

@@ -64,7 +64,7 @@ void many_start(struct many *m, struct many_run *r, const struct rota_run *run);
 
 /* Print an error, start no more sub-steps, and cancel those that run. */
 void many_fail(struct many *m, const char *message);
-/* Something failed that did not start; takes over the malloc'ed text. */
+/* Note the failure of a line or unit that did not start. Takes over the malloc'ed text. */
 void many_note_failure(struct many *m, char *text);
 
 /* Run all, with these variables and this folder for each. Returns the exit status: 1 if any failed. */

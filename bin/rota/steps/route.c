@@ -23,7 +23,7 @@
 
 enum { LABEL_SIZE = 512 };
 
-static pid_t tunnel; /* the last process `rota tunnel`; 0: none */
+static pid_t tunnel; /* pid of the last process `rota tunnel`; 0: none */
 
 enum route route_asked(void)
 {
