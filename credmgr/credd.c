@@ -57,7 +57,7 @@ static void credd_beat(evutil_socket_t fd, short what, void *arg)
 	event_add(c->beat, &(struct timeval){.tv_sec = c->conf->credentials_period});
 }
 
-/* Something is due that the database has named the time of. */
+/* Timer: a time has come that the database has named, at which a renewal or another judgement is due. */
 static void credd_soon(evutil_socket_t fd, short what, void *arg)
 {
 	struct credd *c = arg;

@@ -13,7 +13,7 @@
 #include "credmgr/kind/kind_token.h"
 #include "credmgr/kind/kind_x509.h"
 
-/* A file can be anything, and says nothing of itself. */
+/* A credential of kind file can have any content, so there are no facts to read from it. */
 static bool file_inspect(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
 			 struct err *e)
 {
