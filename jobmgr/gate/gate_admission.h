@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* All that api.remote_admit depends on, besides the database. */
+/* The facts of a request, apart from those in the database, by which api.remote_admit decides. */
 struct gate_admission {
 	uid_t uid;
 	const char *user, *address;
-	bool submits; /* the request submits where that is off */
+	bool submits; /* the request submits jobs, and gate.node_submit is off */
 };
 
 struct gate_admissions;

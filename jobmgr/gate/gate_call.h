@@ -35,7 +35,7 @@ struct gate_server {
 	const struct seal_sign_key *sign_key;  /* signs tokens for step managers */
 	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket, or with a certificate */
 	struct gate_sessions *remote_sessions; /* sessions for all other requests by HTTPS; NULL: there is no HTTPS */
-	struct gate_sessions *admin_sessions;  /* the first, for requests that change the cluster */
+	struct gate_sessions *admin_sessions;  /* as local_sessions, for requests that change the cluster */
 	struct gate_listen_session *listener;
 	struct gate_auth *auth;
 	struct gate_admin *admin; /* NULL: there is no HTTPS */
@@ -67,7 +67,7 @@ struct gate_verb {
 struct gate_call {
 	struct gate_server *server;
 	struct evhttp_request *http;	    /* HTTP request; NULL: it is answered, or the client is gone */
-	struct gate_connection *connection; /* connection of `http`, and valid as long */
+	struct gate_connection *connection; /* connection of `http`, valid as long as `http` is */
 	const struct gate_route *route;
 	struct gate_quota *quota; /* quota of the client; NULL: the request counts to no quota */
 	struct gate_quota *user;  /* quota of the user of an HTTPS request; NULL: `quota` is that of the user, or not known yet */

@@ -38,7 +38,7 @@ static void grant_answered(struct gate_call *c, const char *text, const struct e
 	json_t *answer = text ? json_loads(text, 0, NULL) : NULL;
 
 	if (failure || !json_is_string(json_object_get(answer, "origin")))
-		gate_call_pass(c, text, failure); /* a refusal, or the answer to a revocation */
+		gate_call_pass(c, text, failure); /* the database has refused, or has revoked a grant: there is nothing to sign */
 	else
 		grant_sign(c, answer);
 	json_decref(answer);

@@ -19,7 +19,7 @@ enum {
 	WORDS_MOST = 100,
 	WORDS_SIZE_MOST = 64 * 1024, /* bytes of all words as JSON */
 	REASON_LONGEST = 350,
-	ANSWER_SECONDS = 30 /* after hooks.other_timeout, for runnerd to kill the function and to answer */
+	ANSWER_SECONDS = 30 /* milliseconds after hooks.other_timeout in which runnerd kills the function and answers */
 };
 
 /* The state of a request while the function runs. */

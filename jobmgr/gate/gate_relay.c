@@ -158,7 +158,7 @@ static void relay_start_side(struct relay *r, struct bufferevent *side)
 	bufferevent_enable(side, EV_READ | EV_WRITE);
 }
 
-/* From a request to a stream. */
+/* Turn the request for a stream into the stream. */
 
 static void relay_fail(struct relay *r, const struct err *e)
 {

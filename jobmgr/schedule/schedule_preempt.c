@@ -34,7 +34,7 @@ struct preempt {
 	size_t runs, runs_most, failures;
 	struct schedule_pick *picks;
 	size_t pick_count;
-	/* Of the latest run that fits: */
+	/* results of the latest run of the scheduler in which the step starts: */
 	struct schedule_start *starts;
 	size_t start_count;
 };

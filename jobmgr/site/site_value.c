@@ -180,7 +180,7 @@ static bool value_write_mails(int64_t sum, char **text, struct err *e)
 	return sum == 0 || err_set(e, "%lld is not a sum of MAIL_ numbers", (long long)sum);
 }
 
-/* Write a number that says something. */
+/* Write the value of a field whose number does not stand for "not given". */
 static bool value_write_number(enum site_kind kind, int64_t number, int64_t now, char **text, struct err *e)
 {
 	if (kind == SITE_NICE && number >= SITE_NICE_OFFSET / 2)
