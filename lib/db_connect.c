@@ -21,7 +21,7 @@
 
 enum {
 	CONNECT_SECONDS = 10, /* time for reaching a host, where the connection string has no connect_timeout */
-	CONNECT_REACHED = 6,  /* times as long for the answer of the only host */
+	CONNECT_REACHED = 6,  /* a connection string with one host: wait for the host's answer so many times connect_timeout */
 	CONNECT_LATE_MOST = 2 /* that time doubles so often */
 };
 

@@ -23,7 +23,7 @@ struct db_silence {
 	/* when the server last sent something; before that, when the first of the calls under way was sent */
 	int64_t received_at;
 	int place;	     /* host that is tried */
-	PGconn *probe;	     /* connection to that host; NULL if none is made */
+	PGconn *probe;	     /* connection to the host `place`, as a probe; NULL: none */
 	struct event *ready; /* event of the socket of `probe` */
 };
 

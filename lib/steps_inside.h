@@ -44,7 +44,7 @@ struct steps_question {
 struct rota_steps {
 	char *path; /* NULL: the connection cannot be made again */
 	struct steps_link link;
-	char *defaults; /* line of the request, NULL: none */
+	char *defaults; /* line of the last request `defaults`; NULL: none */
 	long long last_id;
 	unsigned long long random; /* part of the keys */
 	struct steps_request *first, *last, *buckets[STEPS_BUCKETS];
