@@ -67,7 +67,7 @@ void runner_child_start(struct runner *r)
 	}
 }
 
-/* The attempt of a hook is to end. */
+/* Called when the attempt of a hook is to end. */
 static void child_stop(struct runner *r, struct hook *h)
 {
 	static const char unwanted[] = "was not run or was killed: the attempt is to end";

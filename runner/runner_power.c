@@ -31,7 +31,7 @@ struct runner_power {
 	struct hook_set programs;
 	bool asking;	 /* a call of the database is under way */
 	bool may_be_due; /* the database may have programs to run */
-	int64_t term;	 /* term in which the database was asked */
+	int64_t term;	 /* term of this runnerd when the database was asked */
 };
 
 struct runner_power *runner_power_new(struct runner *r, enum runner_power_kind kind)
@@ -80,7 +80,7 @@ static void power_report_answered(struct db *db, PGresult *result, const struct 
 	p->asking = false;
 	hook_set_reported(&p->programs, result != NULL);
 	if (result) {
-		p->may_be_due = true; /* a node may be needed again at once */
+		p->may_be_due = true; /* the node may have a next program, for example to be powered on again */
 		power_exchange(p);
 	} else { /* the next heartbeat reports these programs again */
 		power_failed(p, "report", e);

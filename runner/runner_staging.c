@@ -18,11 +18,11 @@
 struct runner_staging {
 	struct hook_set calls; /* hook->about is the struct staging_call */
 	bool asking;	       /* a call of the database is under way */
-	bool may_be_due;       /* running calls may have become unwanted: ask the database */
-	bool look;	       /* calls that run may not be wanted any more */
-	bool waiting;	       /* term of this runnerd when the database was asked */
-	int64_t term;	       /* timer of the next poll, for a function that returned busy */
-	struct event *again;   /* the next poll of a function that is busy is due */
+	bool may_be_due;       /* the database may have calls that are due */
+	bool look;	       /* running calls may have become unwanted: ask the database */
+	bool waiting;	       /* the latest answer named some job, so more calls may be due soon */
+	int64_t term;	       /* term of this runnerd when the database was asked */
+	struct event *again;   /* timer of the next poll, for a function that returned busy */
 };
 
 static void staging_again(evutil_socket_t fd, short what, void *arg)

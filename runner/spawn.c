@@ -52,7 +52,7 @@ static int spawn_child(void *arg)
 	umask(022);
 	int input = spawn->input >= 0 ? spawn->input : open("/dev/null", O_RDONLY);
 	if (input >= 0 && dup2(input, 0) == 0 && dup2(spawn->output, 1) == 1 && dup2(spawn->errors, 2) == 2 && chdir("/") == 0 &&
-	    (spawn->result == 0 || dup2(spawn->result, 3) == 3)) { /* 3 itself is the supervisor's pipe */
+	    (spawn->result == 0 || dup2(spawn->result, 3) == 3)) { /* descriptor 3 itself is the supervisor's pipe */
 		close_range(spawn->result == 0 ? 3 : 4, ~0U, 0);
 		execve(spawn->path, spawn->argv, spawn->environment);
 	}

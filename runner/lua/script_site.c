@@ -55,7 +55,7 @@ struct site_call {
 	char message[ERROR_MOST]; /* of a Lua error */
 };
 
-static char chunk_key; /* the compiled text in the registry */
+static char chunk_key; /* reference of the compiled text in Lua's registry */
 
 struct site_script *site_script_new(const char *path, const struct script_bounds *bounds)
 {
