@@ -67,10 +67,10 @@ struct substep_measured {
 
 /* The tasks of a sub-step on another node, which an agent runs. */
 struct substep_part {
-	int node;	  /* name of the node */
-	const char *name; /* of the node */
+	int node;	  /* index in the engine's nodes */
+	const char *name; /* name of the node */
 	struct substep_ranks ranks;
-	struct substep_share share; /* of that node's pool */
+	struct substep_share share; /* share of that node's pool that the part has */
 	int number;		    /* number of the sub-step in the agent that runs this part; 0: not known yet */
 	struct substep_feed *feed;  /* input for the tasks of the part; NULL: they get no input of the client */
 	bool has_ended;

@@ -21,7 +21,7 @@ struct substep_connection {
 	/* the client gets events of nodes (substep_event.c); NULL: it has not asked for them */
 	struct substep_subscriber *subscriber;
 	struct event *closed; /* the peer has gone, while nothing is read */
-	void (*gone)(void);   /* called when the connection has ended; NULL: nothing is */
+	void (*gone)(void);   /* called when the connection has ended; may be NULL */
 	/* the client is the step manager of the step's first node, and this process is an agent */
 	bool is_head;
 	bool is_held; /* a task has not read its input, or the journal has no room: nothing is read until `drained` */

@@ -100,7 +100,7 @@ static void feed_lose(struct substep *s, const struct substep_part *part)
 		s->input_lost = part->name;
 }
 
-/* Go on from where the agent has the input. */
+/* Continue to send from where the agent has the input. */
 static void feed_go_on(struct substep *s, const struct substep_part *part, int64_t received, int64_t credit)
 {
 	struct substep_feed *f = part->feed;

@@ -18,7 +18,7 @@
 #include "lib/err.h"
 #include "lib/journal_reservation.h"
 
-enum { RESERVE_EXTRA = 64 * 1024 }; /* asked for besides, so that few sub-steps have to ask */
+enum { RESERVE_EXTRA = 64 * 1024 }; /* journal space reserved in addition, so that few sub-steps have to reserve any */
 enum { TEXT_MOST = 1024 };	    /* most bytes of a journal record that is written as text */
 
 /* The lock belongs to an opening of the file of its own, which is closed when a program is executed. */

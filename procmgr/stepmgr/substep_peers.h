@@ -8,7 +8,7 @@ enum substep_peers_state {
 	SUBSTEP_PEERS_OPEN, /* may still be met */
 	SUBSTEP_PEERS_MET,
 	SUBSTEP_PEERS_NEVER,	  /* can no longer be met */
-	SUBSTEP_PEERS_NOT_NEEDED, /* can no longer be met because a peer went well */
+	SUBSTEP_PEERS_NOT_NEEDED, /* can no longer be met: the condition is `fail`, and the peer completed */
 };
 
 /* Parse "3:ok,solve:any" (all of them) or "3?5:fail" (one of them). A name means the last sub-step of that name. */

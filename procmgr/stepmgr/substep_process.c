@@ -152,7 +152,7 @@ void substep_process_signal(const pid_t *pids, int count, int signal)
 {
 	for (int i = 0; i < count; i++)
 		if (pids[i] > 0)
-			kill(-pids[i], signal); /* the task's own group first, at once */
+			kill(-pids[i], signal); /* signal the process group of each task first, before the search of /proc */
 	DIR *dir = opendir("/proc");
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
 		pid_t pid = isdigit((unsigned char)*entry->d_name) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;

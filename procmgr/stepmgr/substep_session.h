@@ -16,7 +16,7 @@ void substep_session_begin(struct substep *s, void (*idle)(struct substep *s));
 /* Called when the run of a sub-step ends. Writes the times that are not in the journal yet. */
 void substep_session_end(struct substep *s);
 
-/* Somebody attaches, as the client says; leaves. */
+/* A client's person has attached to the terminal; has left it. */
 struct substep_person *substep_session_join(struct substep *s, const char *user, const char *host);
 void substep_session_leave(struct substep *s, struct substep_person *person);
 

@@ -53,7 +53,7 @@ static bool is_busy(const struct substep_engine *m, int node)
 	return has_tasks(m, node) || find_running(m, node);
 }
 
-/* Returns how many nodes go with the node, itself included. */
+/* Returns how many nodes must be given back together with the node, itself included. */
 static int group_size(const struct substep_engine *m, int node)
 {
 	int size = 0;

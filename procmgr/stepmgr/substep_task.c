@@ -43,7 +43,7 @@ static bool streams_open(struct substep_engine *m, struct substep *s, struct sub
 			 struct substep_start *start, struct err *e)
 {
 	const char *input = s->spec->input;
-	bool other = s->spec->input_task >= 0 && s->spec->input_task != rank; /* the input is for another task */
+	bool other = s->spec->input_task >= 0 && s->spec->input_task != rank; /* only another task gets the input */
 	start->in = strcmp(input, "none") == 0 || other ? fcntl(m->null, F_DUPFD_CLOEXEC, 3)
 		    : strcmp(input, "client") == 0	? substep_input_open(t, e)
 							: substep_environment_file(s, input, rank, false, e);
@@ -59,7 +59,7 @@ struct beginning {
 	struct substep_engine *m;
 	struct substep_task *t;
 	int rank;
-	int64_t before; /* a time before the process was made */
+	int64_t before; /* any start time before that of the process */
 };
 
 /* In the new process: note which process the task is. */

@@ -260,7 +260,7 @@ static void begin_round(struct substep_usage *u)
 		measure(u);
 		u->measure_at = now + FIRST_USEC;
 	} else if (now - u->measured_at < (pause > USEC ? pause : USEC)) {
-		u->state = USAGE_COLLECTS; /* the figures of the last measurement are as good */
+		u->state = USAGE_COLLECTS; /* a new measurement so soon would change little: answer with the last one */
 	} else {
 		u->measure_at = now;
 	}

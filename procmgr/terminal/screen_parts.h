@@ -106,7 +106,7 @@ void screen_modes_pen(const struct screen *s, struct screen_pen *pen);
 int screen_modes_sgr(const struct screen_pen *pen, char text[128]);
 /* Columns of the character in a cell: 0 if the cell is empty, or has half of a wide character that was written over. */
 int screen_modes_width(const VTermScreenCell *row, int cols, int col);
-/* Number of a switch as a DEC private mode. */
+/* Returns the number of the DEC private mode that a switch of the screen has. */
 extern const int screen_switch_modes[SWITCHES];
 
 #endif

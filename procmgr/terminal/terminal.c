@@ -38,8 +38,8 @@ static struct {
 	struct viewer_set *viewers;
 	struct evbuffer *input;
 	struct event *readable, *writable;
-	struct event *paced;	   /* pending: the output is not read before that */
-	struct event *activity;	   /* pending: the clients have had the times within the last ACTIVITY_SECONDS */
+	struct event *paced;	   /* timer: while it is pending, output of the program is not read */
+	struct event *activity;	   /* timer: while it is pending, the clients have the times of the last ACTIVITY_SECONDS */
 	int64_t key_at, output_at; /* clock_boot_us; 0: never */
 	bool has_activity;	   /* since they were sent */
 	int status;		   /* wait status of the command */

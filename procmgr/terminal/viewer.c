@@ -29,10 +29,10 @@ enum { HEADER = 5, PAYLOAD_MOST = 65536, QUEUE_MOST = 1 << 20, CLIENTS_MOST = 25
 enum viewer_state {
 	VIEWER_SILENT, /* no frame `a` yet */
 	VIEWER_LIVE,
-	VIEWER_STALE,	  /* live, but the queue was dropped: needs the whole screen */
+	VIEWER_STALE,	  /* as live, but the client's queue was dropped, so it needs the whole screen */
 	VIEWER_TEXT,	  /* the client gets the text that is queued, then the frame `e` */
 	VIEWER_FOLLOWING, /* gets each further line */
-	VIEWER_MONITOR,	  /* gets the times of keys and output only */
+	VIEWER_MONITOR,	  /* the client gets only the times of keys and output */
 	VIEWER_ENDING,	  /* the client gets all that is queued, then the frame `e` */
 	VIEWER_CLOSING,	  /* closes once `e` is sent */
 };
@@ -263,7 +263,7 @@ static bool take_frame(struct viewer *v, char type, const unsigned char *payload
 			return false;
 		v->set->handlers->size(payload[0] << 8 | payload[1], payload[2] << 8 | payload[3]);
 		return true;
-	case 'n': /* a note for people, which is not part of the screen */
+	case 'n': /* the text informs people, and is not part of the screen */
 		viewer_send_live(v->set, (const char *)payload, size);
 		return true;
 	default:
