@@ -315,7 +315,7 @@ void agent_credential_take(struct agent_credentials *cs, struct agent_order *o)
 		take_box(cs, o, one);
 	json_decref(o->boxes);
 	o->boxes = NULL;
-	/* The next poll reports that to the database, while the attempt starts. */
+	/* The next poll reports these boxes to the database, while the attempt starts. */
 	cs->wanted = (cs->calling > 0 ? cs->calling : cs->answered) + 1;
 }
 

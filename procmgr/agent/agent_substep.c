@@ -28,7 +28,7 @@
 enum { ROWS_MOST = 2000, LINE_MOST = 1024 * 1024, READ_BYTES = 2 * LINE_MOST, POLL_BYTES = 2 * READ_BYTES };
 enum { DELAY_USEC = 500000, PAUSE_USEC = 100000, AGAIN_USEC = 1000000, REJECTED_MOST = 3 };
 
-static const int64_t file_most = 4LL * 1024 * 1024 * 1024; /* a larger file is not read any further */
+static const int64_t file_most = 4LL * 1024 * 1024 * 1024; /* bytes of a journal of sub-steps, beyond which it is not read */
 
 /* How far a file was read. */
 struct position {

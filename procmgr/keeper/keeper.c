@@ -82,7 +82,7 @@ static void announce_attempt(struct keeper *k, bool again)
 	char path[RECORD_KEY_SIZE + 16];
 	snprintf(path, sizeof path, "spool/%s/pid", k->name);
 	if ((!again && !daemon_lock(path, &e)) || !keeper_lease_note(k, k->order->spec.fence, &e)) {
-		/* A launcher has ended the attempt without a keeper, or will. */
+		/* Another process has the attempt's pid file, or its lease has ended: a launcher ends the attempt. */
 		log_error("attempt %s is not run: %s", k->name, e.message);
 		_exit(1);
 	}

@@ -26,7 +26,7 @@ struct keeper_job {
 	int idle;	   /* socket on which the keeper reports to the launcher that it is idle */
 	/* Pid of the launcher if it may give the keeper another attempt; 0 if the keeper ends with its attempt. */
 	pid_t launcher;
-	const struct keeper_keys *keys; /* NULL if the node has none */
+	const struct keeper_keys *keys; /* this node's keys for credentials; NULL: the node has none */
 };
 
 /* The message by which a keeper reports that it is idle and that its folder is now spare/<key>. */

@@ -34,7 +34,7 @@ struct keeper_manager {
 	struct keeper_manager_files files;
 	int64_t start_at; /* when the step manager may be started again */
 	bool wanted;	  /* start again without a connection: sub-steps may be under way */
-	bool given_up;	  /* it cannot be started */
+	bool given_up;	  /* the step manager cannot be started */
 	/* an agent: a program here wants sub-steps, and the step manager of the step has not called this node */
 	bool joins;
 	int64_t joins_by; /* until when the call of the step manager is awaited, if `joins` */
@@ -168,7 +168,7 @@ static bool start_program(struct keeper *k, struct err *e)
 	m->pid = task_start(&start, &m->report, &in_use, e);
 	close(key);
 	if (in_use) {
-		k->has_slow_start = true; /* all that `start` points to stays */
+		k->has_slow_start = true; /* the process reads all that `start` points to later, so it is never freed */
 		return m->pid > 0;
 	}
 	task_environment_free(environment);

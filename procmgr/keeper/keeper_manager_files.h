@@ -5,7 +5,7 @@
 #include "procmgr/keeper/keeper_parts.h"
 
 struct keeper_manager_files {
-	int journal;	   /* -1 before the first start, as the next two */
+	int journal;	   /* journal of the step manager; this and the next two: -1 before the first start */
 	int orphans;	   /* file of orphans (substep_orphans.c) */
 	off_t orphans_end; /* size of the file of orphans */
 	int growths;	   /* file of growths */

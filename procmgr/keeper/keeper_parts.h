@@ -158,7 +158,7 @@ struct keeper {
 
 	struct keeper_records *records;
 	struct keeper_timers *timers;
-	struct keeper_credentials *credentials;	  /* NULL if the step has none */
+	struct keeper_credentials *credentials;	  /* NULL: the step has no credentials */
 	const struct task_credentials *delivered; /* keeper_credential.c: variables for the user's processes; NULL: none */
 	struct keeper_memory *memory;		  /* NULL before keeper_memory_begin */
 	struct keeper_lease *lease;		  /* NULL before keeper_lease_begin */

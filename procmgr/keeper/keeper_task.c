@@ -117,8 +117,8 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 struct command {
 	char **argv, first[PATH_MAX];
 	struct fields *arguments;   /* NULL if the script has no arguments */
-	struct keeper_mover *mover; /* NULL if the step is no transfer */
-	char **checkpoint;	    /* NULL if rota-checkpoint does not start the program */
+	struct keeper_mover *mover; /* transfer of data that the step makes; NULL: none */
+	char **checkpoint;	    /* rota-checkpoint and its arguments; NULL: it does not start the program */
 	struct streams streams;
 	char **environment;
 };

@@ -110,7 +110,7 @@ bool private_folders_empty(int top)
 	int again = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = again < 0 ? NULL : fdopendir(again);
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
-		unlinkat(dirfd(dir), entry->d_name, 0); /* fails for folders, which are next */
+		unlinkat(dirfd(dir), entry->d_name, 0); /* fails for folders, which remove_folders() removes */
 	if (dir)
 		closedir(dir);
 	return dir && remove_folders(top);

@@ -27,13 +27,14 @@ struct task_credentials {
 struct task_facts {
 	const struct order *order;
 	const struct task_owner *owner;
-	const char *cluster;			    /* cluster name, which is the name of the instance */
-	const char *tag;			    /* environment tag of the attempt; see record_tag */
-	int rank;				    /* rank of the task; -1 for a hook */
-	const char *node_file;			    /* path of the file that names the node of each task; NULL if there is none */
-	const char *step_socket;		    /* path of the socket for sub-steps; NULL for a hook */
-	const char *submit_host;		    /* host of the submitting client; set by task_environment */
-	const struct task_credentials *credentials; /* NULL: none, or a site hook */
+	const char *cluster;	 /* cluster name, which is the name of the instance */
+	const char *tag;	 /* environment tag of the attempt; see record_tag */
+	int rank;		 /* rank of the task; -1 for a hook */
+	const char *node_file;	 /* path of the file that names the node of each task; NULL if there is none */
+	const char *step_socket; /* path of the socket for sub-steps; NULL for a hook */
+	const char *submit_host; /* host of the submitting client; set by task_environment */
+	/* variables that name the step's credentials; NULL: no credentials, or a site hook */
+	const struct task_credentials *credentials;
 };
 
 /* Make the environment for programs of the user: the variables exported at submission (`blob`, "NAME=value\0..."), then HOME,

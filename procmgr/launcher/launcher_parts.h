@@ -55,7 +55,7 @@ struct launcher {
 	gid_t agent_gid;	      /* launcher_spool.c, once */
 	struct journal *journal;      /* launcher.c, once */
 	struct seal_verify_key *key;  /* launcher.c, once */
-	struct keeper_keys *keys;     /* launcher_credential.c, once; NULL if the node has none */
+	struct keeper_keys *keys;     /* launcher_credential.c, once: this node's keys for credentials; NULL: the node has none */
 	struct seal_root root;	      /* launcher_order.c: the signed root that was verified last; one root covers many orders */
 	struct cgroups *cgroups;      /* launcher.c, once; NULL if this machine has no cgroups, or node.cgroup is off */
 	struct attempt_set *accepted; /* launcher.c and launcher_order.c: attempts that were accepted and have not expired */
