@@ -1,4 +1,4 @@
--- What a suspended step gives back is not charged.
+-- CPUs that a suspended step gives back are not charged to it.
 alter table rota.allocation add column without_cpus tstzmultirange not null default '{}';
 comment on column rota.allocation.without_cpus is
 	'Times at which the allocation held no CPUs, because its step was suspended and had given them back. Without an upper '

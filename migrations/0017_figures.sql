@@ -84,7 +84,7 @@ from (
 where a.job_id = e.job_id and a.step_id = e.step_id and a.attempt = e.attempt and a.node_id = e.node_id
 	and a.gone_at is not null;
 
--- Each attempt has its own wait.
+-- Each attempt, not only its step, has a time from which it waited for resources alone.
 alter table rota.attempt add column eligible_at timestamptz;
 comment on column rota.attempt.eligible_at is
 	'When nothing but resources stood in the way of the attempt any more; null: not known.';

@@ -44,7 +44,7 @@ begin
 	end loop;
 end $$;
 
--- The ranges that are there already.
+-- Make the partitions of the new tables for the ranges of jobs that exist.
 do $$
 declare
 	v_range record;

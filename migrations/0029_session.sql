@@ -48,5 +48,5 @@ language sql immutable set search_path = rota, pg_temp as $$
 	where x.name = p_table;
 $$;
 
--- The ranges that are there already.
+-- Make the partitions of the new tables for the ranges of jobs that exist.
 select rota.range_complete();

@@ -50,5 +50,5 @@ comment on column rota.node_order.args is
 	'samples; of an order `agent` host and port of the step manager; of `grow` and `shrink` growth, the attempt of the growth as '
 	'job.step.attempt, and on, the name of the node.';
 
--- The ranges that are there already.
+-- Make the partitions of the new tables for the ranges of jobs that exist.
 select rota.range_complete();

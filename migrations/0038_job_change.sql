@@ -27,5 +27,5 @@ comment on column rota.job_change.before is 'What the user had asked for, or wha
 	'secret.';
 comment on column rota.job_change.after is 'What the script has set, at most 4096 characters; null: as if the user had not asked.';
 
--- The ranges that are there already.
+-- Make the partitions of the new table for the ranges of jobs that exist.
 select rota.range_complete();

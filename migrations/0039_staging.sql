@@ -161,5 +161,5 @@ comment on table rota.hook_pending is
 comment on column rota.hook_pending.hook is
 	'Which one is to run: controller_prolog or controller_epilog; pre_run: the function of the job, which rota.staging_call has.';
 
--- The ranges that are there already.
+-- Make the partitions of the new tables for the ranges of jobs that exist.
 select rota.range_complete();

@@ -1,5 +1,5 @@
--- Reboots of nodes: a node is taken out of use, a program of the site boots it again, and it serves when it has registered with another
--- boot.
+-- Reboots of nodes: a node is taken out of use, a program of the site boots it, and it serves again when it has
+-- registered with a new boot id.
 insert into rota.setting (name, value, kind, help) values
 	('reboot_timeout_s', '1800', 'int',
 		'seconds within which a node must register with another boot after its reboot began; then the reboot has failed'),

@@ -1,4 +1,5 @@
--- What a stage-in wrote to, so that the latest transfer to a place is found without those before it.
+-- The file or folder that a stage-in wrote to. By its index, the latest transfer to a place is found without reading
+-- the earlier ones.
 alter table rota.transfer_run add column target text;
 comment on column rota.transfer_run.target is
 	'Of a stage-in: SHA-256 of its owner, place and destination, hex (internal.transfer_target); null: it is none.';

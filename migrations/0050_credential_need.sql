@@ -1,4 +1,5 @@
--- What is due of a credential, by index: its judgement, its renewal, and the warning of its owner. And the mails about credentials.
+-- Indexes of credentials by what is due: the judgement, the renewal, the warning of the owner. And the table of mails
+-- about credentials.
 alter table rota.credential drop column warned_at;
 alter table rota.credential rename column again_at to renew_at;
 alter table rota.credential add column uploaded int not null default 0 check (uploaded >= 0);
@@ -12,14 +13,15 @@ comment on column rota.credential.taken_until is 'Until when a rota-credd works 
 comment on column rota.credential.judged is
 	'Steps that need it may start, as of the last look, and none is held that may; or they may not, and are held. null: it has changed since.';
 
--- How long before its end internal.credential_early() renews one.
+-- How long before a credential expires internal.credential_early() has it renewed.
 update rota.credential c
 set judged = null, uploaded = c.version,
 	renew_at = case when c.renewable and c.removed_at is null then greatest(c.renew_at,
 		c.expires_at - greatest(interval '10 seconds', least((c.expires_at - c.changed_at) / 6, interval '10 minutes'))) end,
 	warn_at = case when c.removed_at is null and (not c.renewable or c.renew_until is not null) then c.expires_at end;
 
--- Of a token with a refresh token, the token itself stands on a line of its own from its next renewal on; it is delivered after that.
+-- A renewable token that was stored without a line of its own gets one at its next renewal, and can be delivered only
+-- then.
 update rota.credential c set wanted_at = now(), renew_at = now()
 where c.removed_at is null and c.renewable and c.facts ? 'refresh_url';
 

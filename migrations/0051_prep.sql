@@ -145,5 +145,5 @@ comment on column rota.plan.reason is
 	'Why the step waits: resources, priority, partition, license, node, peer, deadline, limit, array_limit, '
 	'maintenance, reservation, power, image, prep.';
 
--- Changes that are under way while this migration runs.
+-- Changes of nodes that are under way while this migration runs get a begin of their present stage.
 update rota.node_reboot set stage_at = began_at where ended_at is null;

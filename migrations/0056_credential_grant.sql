@@ -1,4 +1,4 @@
--- Credentials that are used by others than their owners, and defaults of --cred.
+-- Grants, by which users other than the owner may use a credential, and defaults of --cred.
 alter table rota.credential add column origin text check (origin ~ '^[0-9a-f]{32}$');
 comment on column rota.credential.origin is
 	'What rota-credd drew when it stored the first upload; each version is sealed with it, and grants are signed with it. null: it was stored '
