@@ -5,7 +5,7 @@ select n.job_id, n.step_id, n.generation, n.user_name, n.account, n.step, n.arra
 	case when o.own then n.message end as message, n.asked_at, n.taking_at, n.complete_at, n.failed_at, n.restoring_at, n.restored_at,
 	n.restores, n.discarded_at, n.elapsed_s, n.saved_s
 from internal.checkpoint_now n
--- As in acct.job: paths are the owner's.
+-- As in acct.job: only the owner and administrators see messages and paths.
 cross join lateral (select n.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('checkpoint');
 comment on view acct.checkpoint is 'Checkpoints of steps, one row for each generation, with what each cost and what work it saved.';

@@ -1,6 +1,7 @@
 create view internal.acct_growth as
 select g.job_id, s.step_id, j.user_name, j.account, g.grown_job_id, g.grown_step_id, g.grown_attempt, st.state,
-	-- Not by internal.step_now, whose functions readers of acct may not call. A growth depends on no other step.
+	-- The view does not use internal.step_now, whose functions readers of acct may not call. A growth depends on no
+	-- other step.
 	case
 		when st.state = 'completed' then null
 		when st.stage = 'final' then s.cause

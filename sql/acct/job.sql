@@ -8,7 +8,7 @@ select j.job_id, j.name, j.user_name, j.account, j.qos, j.priority, j.nice,
 	case when o.own then j.workdir end as workdir, case when o.own then j.comment end as comment,
 	case when o.own then j.submit_line end as submit_line
 from rota.job j
--- Administrators see what operators see with `rota show`.
+-- Administrators see folders, comments and command lines too, as operators do with `rota show`.
 cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('job');
 comment on view acct.job is 'Jobs, one row each.';

@@ -3,7 +3,7 @@ select c.job_id, c.change, c.at, c.made_by, j.user_name, j.account, c.field,
 	case when o.own then c.before end as before, case when o.own then c.after end as after
 from rota.job_change c
 join rota.job j on j.job_id = c.job_id
--- As in acct.job: a change shows comments and paths of the job.
+-- As in acct.job: only the owner and administrators see changes, which may have comments and paths.
 cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o
 where (select a.reads_all from acct.me a) or j.user_name = current_user
 	or j.account = any ((select a.accounts from acct.me a)::text[]);

@@ -7,7 +7,7 @@ select g.job_id, j.user_name, j.account, g.state, case when o.own then g.directi
 	extract(epoch from g.ended_at - g.post_run_at)::double precision as stage_out_s
 from rota.staging g
 join rota.job j on j.job_id = g.job_id
--- As in acct.job: directives and messages name paths of the owner.
+-- As in acct.job: only the owner and administrators see directives and messages, which name paths.
 cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('staging');
 comment on view acct.staging is 'Jobs whose data burst_buffer.lua stages, one row each.';

@@ -17,7 +17,7 @@ select s.job_id, s.step_id, r.name as step, s.array_index,
 	(s.system_usec / 1e6)::double precision as system_cpu_s, s.energy_j::double precision as energy_j,
 	s.carbon_g::double precision as carbon_g, s.max_rss_kb, s.peak_mb, s.cgroup_peak_mb,
 	s.rchar, s.wchar, s.read_bytes, s.write_bytes, s.exit_code, s.signal, s.cause, s.message,
-	-- Each is looked up only where a query uses it.
+	-- Each of these sums is computed only where a query uses it.
 	(select sum(x.waiting + x.running + x.ended) from rota.substep_total x
 		where x.job_id = s.job_id and x.step_id = s.step_id) as substeps,
 	(select sum(x.failed) from rota.substep_total x

@@ -26,7 +26,7 @@ select n.job_id, n.transfer, n.place, n.user_name, n.account, n.direction, n.mod
 	case when o.own then n.destination end as destination, n.step_id, n.state, n.by_job, n.node, n.tries, n.files, n.bytes,
 	n.checksum, case when o.own then n.message end as message, n.first_at, n.began_at, n.ended_at, n.elapsed_s, n.bytes_per_s
 from internal.transfer_now n
--- As in acct.job: paths are the owner's.
+-- As in acct.job: only the owner and administrators see paths.
 cross join lateral (select n.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('transfer');
 comment on view acct.transfer is 'Transfers of data by lines stage-in and stage-out, one row each, as the jobs of the owner report them.';

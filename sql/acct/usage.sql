@@ -189,7 +189,7 @@ group by x.month, n.name;
 comment on view acct.node_usage_month is
 	'Usage of each node, month by month. It includes allocations that have just ended, and live ones up to now.';
 
--- Each column gets the comment of the table's column.
+-- Each column of these views gets the comment of the column of the usage table.
 do $$
 declare
 	v_column record;

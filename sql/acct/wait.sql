@@ -10,7 +10,7 @@ from (
 		select (s.started_at at time zone (select z.time_zone from rota.usage_state z))::date as day,
 			extract(epoch from greatest(s.started_at - s.eligible_at, interval '0'))::double precision as wait_s
 	) d
-	-- The row of an array is none of its elements.
+	-- The head row of an array is left out: its elements have rows of their own.
 	where s.started_at is not null and not s.is_array
 		and ((select m.reads_all from acct.me m) or s.user_name = current_user
 			or s.account = any ((select m.accounts from acct.me m)::text[]))

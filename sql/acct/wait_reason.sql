@@ -75,7 +75,7 @@ select s.job_id, s.step_id, coalesce(h.at, r.at, j.submit_at) as held_at
 from rota.step s
 join rota.job j on j.job_id = s.job_id
 cross join lateral (
-	-- The event that ended the hold before.
+	-- The latest event that ended an earlier hold of the step.
 	select coalesce(max(e.event_id), 0) as event_id from rota.event e
 	where e.job_id = s.job_id and e.step_id = s.step_id and e.event in ('release', 'rerun')
 	offset 0 -- by key

@@ -5,7 +5,7 @@ select c.job_id, c.step_id, c.generation, j.user_name, j.account, r.name as step
 	c.reason, c.asked_by, c.why, c.then_do, c.node, c.path, c.files, c.bytes, c.message, c.asked_at, c.taking_at, c.complete_at,
 	c.failed_at, c.restoring_at, c.restored_at, c.restores, c.discarded_at,
 	extract(epoch from c.complete_at - c.taking_at)::double precision as elapsed_s,
-	-- Since the one before it, or the start of the attempt.
+	-- Work since the checkpoint before, or since the start of the attempt.
 	extract(epoch from c.taking_at - coalesce((select max(o.taking_at) from rota.checkpoint o
 		where o.job_id = c.job_id and o.step_id = c.step_id and o.attempt = c.attempt and o.complete_at is not null
 			and o.generation < c.generation), t.started_at))::double precision as saved_s

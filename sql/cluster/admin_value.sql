@@ -207,7 +207,7 @@ end $$;
 comment on function internal.admin_values(text, jsonb) is
 	'The values given for an object, by the columns they set; RT422 for a key it does not have.';
 
--- Never empty: who is in without a limit is to be seen as well.
+-- The answer is never empty, so that a member of an account without any limit is shown as well.
 create function internal.admin_member(p_one rota.association) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('shares', p_one.shares)

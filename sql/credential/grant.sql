@@ -26,7 +26,7 @@ begin
 end $$;
 comment on function internal.credential_granted(bigint, int) is 'This user may use the credential of somebody else.';
 
--- The grants end, and what running attempts have by them is destroyed.
+-- End grants, and destroy the credentials that running attempts have by them.
 create function internal.credential_grant_end(p_grants bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare

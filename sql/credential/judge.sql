@@ -46,7 +46,7 @@ begin
 end $$;
 comment on function internal.credential_objection(rota.credential) is 'Why steps of its owner that need it must not start now; null: they may.';
 
--- The first objection to a step as it was requested.
+-- Returns why a step of a request must not start: the first objection to a credential that it needs.
 create function internal.credential_step(p_job bigint, p_request int) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -253,7 +253,7 @@ end $$;
 comment on function internal.credential_undeliverable(bigint, int, int, int) is
 	'Why an attempt does not get the credentials that its step needs now; null: it may. Such a credential itself may be good.';
 
--- Attempts that wait for boxes that will never come.
+-- Give up the attempts that wait for boxes which will never come.
 create function internal.credential_stop() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare

@@ -2,7 +2,7 @@
 create view internal.step_stats as
 select t.job_id, t.step_id, t.attempt, t.node_ids, coalesce(m.samples, 0) as samples, coalesce(m.nodes, 0) as nodes_sampled,
 	m.first_at, m.last_at,
-	-- What nodes counted at the end; until then the latest samples.
+	-- The CPU time that nodes counted at the end of the attempt; before that, the CPU time of the latest samples.
 	trim_scale(coalesce(t.cpu_usec, m.cpu_usec) / 1e6) as cpu_s,
 	m.cpus_last, m.cpus_mean, m.cpus_max, m.rss_kb_last, m.rss_kb_mean, m.rss_kb_max, m.swap_kb_last, m.swap_kb_mean,
 	m.swap_kb_max,

@@ -215,7 +215,7 @@ end $$;
 comment on function api.evacuation_judge() is
 	'Go on with evacuations, 100 a call: ask steps to end that are to move, note which have left their nodes. Answers those that are over.';
 
--- What a step that is moved may start on.
+-- On which nodes a step that is moved may start.
 create function internal.move_is_on() returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin

@@ -53,7 +53,7 @@ return p_measure in ('cpu_minutes', 'billing', 'grant') or p_measure like 'gres_
 comment on function internal.limit_has_period(text) is
 	'Whether a measure is what is used in a period, not what is held at once or what a step asks for.';
 
--- By what each limit has of a name that few share.
+-- The part of a limit's name by which an index finds it: the one that the fewest limits share.
 create view internal.limit_association as
 select l.limit_id, l.association_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure,
 	l.period, l.most
@@ -82,7 +82,7 @@ with open as materialized (
 	select s.association_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
-	-- A pre-dispatched element will hold what is counted for others now.
+	-- A pre-dispatched element will take over, when it begins, what another element holds and is counted for now.
 	where a.ended_at is null and a.attempt > 0 and a.started_at is not null
 ), live as materialized (
 	select o.association_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus,

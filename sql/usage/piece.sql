@@ -140,7 +140,7 @@ cross join lateral (select s.account, s.user_name, s.qos, s.partition from inter
 	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w; -- by key
 comment on view internal.usage_held is 'What was held, and by whom.';
 
--- Both at once, so that allocations are looked up once for them.
+-- What was held and what was used, in one query, so that allocations are looked up once for both.
 create view internal.usage_part as
 select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour, x.day,
 	x.day - extract(day from x.day)::int + 1 as month, h.node_id, h.account,
@@ -219,7 +219,7 @@ select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as
 	extract(epoch from greatest(s.started_at - s.eligible_at, interval '0')) as wait_s
 from internal.usage_step s
 cross join lateral (select (s.ended_at at time zone (select z.time_zone from rota.usage_state z))::date as day) d
--- The row of an array is none of its elements.
+-- The head row of an array is left out: its elements have rows of their own.
 where not s.is_array;
 comment on view internal.usage_end is 'Ends of steps (ended_at null: to come), with their hour, day and month.';
 

@@ -23,7 +23,7 @@ cross join lateral (
 	union all
 	-- Live allocations, with the decay of their use computed continuously instead of hour by hour.
 	select r.account, r.user_name,
-		-- Times without CPUs are taken off in proportion, whenever they were.
+		-- Of a suspended step's allocation, the time without CPUs is taken off in proportion, whenever it was.
 		acct.cpu_held_s(r.cpus, r.started_at, r.until, r.without_cpus)
 			/ greatest(extract(epoch from r.until - r.started_at), 0.000001) * h.half_life_s / ln(2)
 			* (1 - power(0.5, extract(epoch from r.until - r.started_at) / h.half_life_s)),
