@@ -87,4 +87,4 @@ create table rota.mail_watch (
 comment on table rota.mail_watch is
 	'Live jobs with mail for events that are not transitions of the job: shares of a time limit, and elements of '
 	'arrays.';
-comment on column rota.mail_watch.job_id is 'Job that has such mail.';
+comment on column rota.mail_watch.job_id is 'Job with mail for such events.';

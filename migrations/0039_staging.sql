@@ -139,7 +139,7 @@ comment on table rota.staging_call is
 comment on column rota.staging_call.call_id is 'Number of the call, in the order of making.';
 comment on column rota.staging_call.job_id is 'Job for which the function is called.';
 comment on column rota.staging_call.function is 'Name of the function, without slurm_bb_.';
-comment on column rota.staging_call.hurry is 'Of job_teardown: its third argument.';
+comment on column rota.staging_call.hurry is 'Third argument of the function job_teardown.';
 comment on column rota.staging_call.tries is 'Which try of a teardown it is, from 1.';
 comment on column rota.staging_call.due_at is 'From when on the function is to be called, or called again to poll.';
 comment on column rota.staging_call.first_at is 'When the first of several polls began; null: none has begun.';

@@ -25,13 +25,13 @@ comment on column rota.transfer.mode is 'How: copy, rsync, link or command.';
 comment on column rota.transfer.on_fail is 'What becomes of the data when the job fails: keep, out (it is transferred all the same) or drop.';
 comment on column rota.transfer.source is 'Path of the source; of a drop, the folder.';
 comment on column rota.transfer.destination is 'Path of the destination; empty for a drop.';
-comment on column rota.transfer.checksum is 'Both sides are read again and compared.';
+comment on column rota.transfer.checksum is 'Source and destination are read again and compared.';
 comment on column rota.transfer.reuse is 'Nothing is transferred where an earlier transfer of the same source is still there.';
 comment on column rota.transfer.prefer is
 	'The steps are placed on nodes that have this data, if such nodes are free: of a stage-in by the nodes of the steps.';
 comment on column rota.transfer.step_id is 'Step that makes it; null: the nodes of the job''s steps make it, each for itself.';
 comment on column rota.transfer.for_job is 'Job whose transfer this makes again, and reports to; null: it is the job''s own.';
-comment on column rota.transfer.for_transfer is 'Number of that transfer; null: it is the job''s own.';
+comment on column rota.transfer.for_transfer is 'Number of the repeated transfer in for_job; null: this transfer repeats none.';
 
 create table rota.transfer_run (
 	job_id bigint not null,

@@ -27,7 +27,7 @@ comment on view acct.attempt is
 	'of a step add up to its row in acct.step. Null: unknown, or none.';
 comment on column acct.attempt.job_id is 'Number of the job.';
 comment on column acct.attempt.step_id is 'Number of the step in its job.';
-comment on column acct.attempt.attempt is 'Number of the run, from 1.';
+comment on column acct.attempt.attempt is 'Number of the attempt, from 1.';
 comment on column acct.attempt.step is 'Name of the step in the script.';
 comment on column acct.attempt.array_index is 'Index of an array element; null: not an element.';
 comment on column acct.attempt.user_name is 'Login name of the job''s owner.';

@@ -71,7 +71,7 @@ comment on view acct.failure is
 	'Attempts that did not complete, also of steps that completed when they ran again, and what was held for them.';
 comment on column acct.failure.job_id is 'Number of the job.';
 comment on column acct.failure.step_id is 'Number of the step in its job.';
-comment on column acct.failure.attempt is 'Number of the run, from 1.';
+comment on column acct.failure.attempt is 'Number of the attempt, from 1.';
 comment on column acct.failure.step is 'Name of the step in the script.';
 comment on column acct.failure.array_index is 'Index of an array element; null: not an element.';
 comment on column acct.failure.user_name is 'Login name of the job''s owner.';

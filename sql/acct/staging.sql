@@ -47,7 +47,7 @@ comment on column acct.staging_call.call_id is 'Number of the call, in the order
 comment on column acct.staging_call.user_name is 'Login name of the job''s owner.';
 comment on column acct.staging_call.account is 'Account that pays; null: none.';
 comment on column acct.staging_call.function is 'Name of the function, without slurm_bb_.';
-comment on column acct.staging_call.hurry is 'Of job_teardown: its third argument.';
+comment on column acct.staging_call.hurry is 'Third argument of the function job_teardown.';
 comment on column acct.staging_call.tries is 'Which try of a teardown it is, from 1.';
 comment on column acct.staging_call.due_at is 'From when on the function was to be called; of one that is polled, the latest time.';
 comment on column acct.staging_call.began_at is 'When it began; null: it has not begun.';

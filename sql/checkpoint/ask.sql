@@ -52,7 +52,7 @@ begin
 	where r.job_id = p_step.job_id and r.step_id = p_step.request_id;
 	return v_generation;
 end $$;
-comment on function internal.checkpoint_add(rota.step, text, text, text, text, text) is 'Write the row of a new checkpoint; its generation.';
+comment on function internal.checkpoint_add(rota.step, text, text, text, text, text) is 'Write the row of a new checkpoint. Returns its generation.';
 
 create function internal.checkpoint_ask(p_job bigint, p_step int, p_reason text, p_by text, p_why text, p_then text) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -134,7 +134,7 @@ begin
 	end if;
 	notify rota_event;
 end $$;
-comment on function internal.checkpoint_fail(rota.checkpoint, text) is 'A checkpoint has failed, or its files are not what they were.';
+comment on function internal.checkpoint_fail(rota.checkpoint, text) is 'Mark a checkpoint as failed, also when its files have changed.';
 
 create function internal.checkpoint_expired() returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -180,4 +180,4 @@ begin
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id
 	join rota.checkpoint c on c.job_id = s.job_id and c.step_id = s.step_id and c.attempt = s.attempt and c.state in ('asked', 'taking');
 end $$;
-comment on function internal.checkpoint_close(internal.attempt_end[]) is 'Give up the checkpoints that were under way of attempts that are over.';
+comment on function internal.checkpoint_close(internal.attempt_end[]) is 'Fail the checkpoints that attempts which are over have not completed.';

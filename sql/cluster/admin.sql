@@ -375,7 +375,7 @@ begin
 	values (p_user, p_object, p_action, p_name, coalesce(p_values, '{}'), v_before, v_after);
 	return true;
 end $$;
-comment on function internal.admin_one(text, text, text, text, jsonb) is 'Do one change and record it; whether anything changed.';
+comment on function internal.admin_one(text, text, text, text, jsonb) is 'Do one change and record it. Returns whether anything changed.';
 
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

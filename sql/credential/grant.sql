@@ -24,7 +24,7 @@ begin
 	return exists (select from credential_grant g
 		where g.credential_id = p_credential and g.uid = p_uid and g.revoked_at is null and coalesce(g.until_at > now(), true));
 end $$;
-comment on function internal.credential_granted(bigint, int) is 'This user may use the credential of somebody else.';
+comment on function internal.credential_granted(bigint, int) is 'Whether a user may use a credential of another user.';
 
 -- End grants, and destroy the credentials that running attempts have by them.
 create function internal.credential_grant_end(p_grants bigint[]) returns void
@@ -64,7 +64,7 @@ begin
 	end if;
 	return v_over <> '{}';
 end $$;
-comment on function internal.credential_grants_over() is 'Revoke the grants whose end has come. Were there any?';
+comment on function internal.credential_grants_over() is 'Revoke the grants whose end has come. Returns whether there were any.';
 
 create function internal.credential_grant_until(p_request jsonb) returns timestamptz
 language sql immutable set search_path = pg_catalog, pg_temp as $$

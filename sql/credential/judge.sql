@@ -251,7 +251,7 @@ begin
 		limit 1));
 end $$;
 comment on function internal.credential_undeliverable(bigint, int, int, int) is
-	'Why an attempt does not get the credentials that its step needs now; null: it may. Such a credential itself may be good.';
+	'Why the credentials that a step needs cannot be delivered to an attempt now; null: they can. The credentials may be valid all the same.';
 
 -- Give up the attempts that wait for boxes which will never come.
 create function internal.credential_stop() returns boolean
@@ -326,7 +326,7 @@ begin
 	where u.gone_at is null and not exists (select from allocation a where a.job_id = u.job_id and a.step_id = u.step_id
 		and a.attempt = u.attempt and a.node_id = u.node_id and a.gone_at is null);
 end $$;
-comment on function internal.credential_leave() is 'Forget the boxes of attempts that have left their nodes.';
+comment on function internal.credential_leave() is 'Delete the boxes of attempts that have left their nodes.';
 
 create function internal.credential_usable(p_credential rota.credential) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$

@@ -191,7 +191,7 @@ exception when unique_violation then
 	raise exception 'node "%" is in rolling change % already', split_part(v_wrong, ' ', 1), split_part(v_wrong, ' ', 2) using errcode = 'RT409',
 		hint = 'Wait for its end, or cancel it: rota admin node cancel-change.';
 end $$;
-comment on function internal.rolling_start(text, jsonb) is 'Write a new rolling change; its number.';
+comment on function internal.rolling_start(text, jsonb) is 'Write a new rolling change. Returns its number.';
 
 create function internal.rolling_json(p_change bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -312,7 +312,7 @@ begin
 		from usage_limit l where l.limit_id = p_bound.limit_id);
 end $$;
 comment on function internal.limit_whose(internal.line_limit, text) is
-	'Whom a limit or a grant concerns, with the verb in its middle.';
+	'Whom a limit or a grant concerns, in words with p_verb in the middle: of "alice" run on account "physics".';
 
 create function internal.limit_text(p_bound internal.line_limit, p_need numeric) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$

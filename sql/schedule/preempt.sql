@@ -22,7 +22,7 @@ comment on function internal.rank_tier(bigint) is 'The tier in a rank.';
 -- Eternal steps are 50 tiers below their partition and quality of service, so below all others.
 create function internal.eternal_rank(p_eternal boolean) returns bigint
 language sql immutable return case when p_eternal then -5000000000000000 else 0 end;
-comment on function internal.eternal_rank(boolean) is 'What it adds to the rank of a step to be eternal.';
+comment on function internal.eternal_rank(boolean) is 'What the rank of an eternal step gets in addition: a negative number; 0 for another step.';
 
 create function internal.rank_is_eternal(p_rank bigint) returns boolean
 language sql immutable return p_rank < -2500000000000000;

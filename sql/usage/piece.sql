@@ -138,7 +138,7 @@ select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coales
 from rota.allocation a
 cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s
 	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w; -- by key
-comment on view internal.usage_held is 'What was held, and by whom.';
+comment on view internal.usage_held is 'What each allocation held, and whose step held it.';
 
 -- What was held and what was used, in one query, so that allocations are looked up once for both.
 create view internal.usage_part as
@@ -227,7 +227,7 @@ create view internal.usage_pending_key as
 select d.pending_id, d.held, d.used, d.rebuild, k.job_id, k.step_id, k.attempt, k.node_id
 from rota.usage_pending d
 cross join lateral unnest(d.job_ids, d.step_ids, d.attempts, d.node_ids) k (job_id, step_id, attempt, node_id);
-comment on view internal.usage_pending_key is 'What is in rota.usage_pending, one by one.';
+comment on view internal.usage_pending_key is 'The keys in rota.usage_pending, one row for each attempt and node.';
 
 create view internal.usage_pending_piece as
 select p.*
