@@ -24,31 +24,22 @@ enum { KEY_COUNT = sizeof(KEYS) / sizeof(KEYS[0]) };
 
 bool selection_take(const struct verb_scan *scan, int id, json_t *request, bool *yes)
 {
-	switch (id > SELECTION_LONG ? id - SELECTION_LONG : id) {
-	case SELECTION_ME:
+	static const struct words_member members[] = {
+		{'u', "user", WORDS_LIST},    {'t', "states", WORDS_LIST}, {'p', "partition", WORDS_LIST},
+		{'A', "account", WORDS_LIST}, {0, NULL, WORDS_TEXT},
+	};
+	int option = id > SELECTION_LONG ? id - SELECTION_LONG : id;
+
+	if (words_member_set(scan, option, members, request))
+		return true;
+	if (option == SELECTION_ME)
 		json_object_set_new(request, "user", json_pack("[s]", words_me()));
-		return true;
-	case SELECTION_NAME:
+	else if (option == SELECTION_NAME)
 		json_object_set_new(request, "name", json_pack("[o]", words_text(scan)));
-		return true;
-	case 'u':
-		json_object_set_new(request, "user", words_list(scan));
-		break;
-	case 't':
-		json_object_set_new(request, "states", words_list(scan));
-		break;
-	case 'p':
-		json_object_set_new(request, "partition", words_list(scan));
-		break;
-	case 'A':
-		json_object_set_new(request, "account", words_list(scan));
-		break;
-	case 'y':
+	else if (option == 'y')
 		*yes = true;
-		return true;
-	default:
+	else
 		return false;
-	}
 	return true;
 }
 

@@ -42,6 +42,20 @@ json_t *words_list(const struct verb_scan *scan)
 	return list;
 }
 
+bool words_member_set(const struct verb_scan *scan, int id, const struct words_member *table, json_t *request)
+{
+	while (table->key && table->id != id)
+		table++;
+	if (!table->key)
+		return false;
+	json_object_set_new(request, table->key,
+			    table->form == WORDS_TEXT	? words_text(scan)
+			    : table->form == WORDS_LIST ? words_list(scan)
+			    : table->form == WORDS_ME	? json_string(words_me())
+							: json_true());
+	return true;
+}
+
 json_t *words_operands(const struct verb_scan *scan)
 {
 	json_t *list = json_array();

@@ -97,34 +97,29 @@ static void fields_help(void)
 /* Add a filter option to the request. Returns false if option `id` is no filter. */
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
-	static const struct {
-		int id;
-		const char *key;
-	} TEXTS[] = {{'u', "user"},  {'A', "account"}, {'p', "partition"}, {'q', "qos"},
-		     {'S', "since"}, {'E', "until"},   {'N', "nodes"},	   {ACCT_NAME, "name"}};
+	static const struct words_member members[] = {
+		{'u', "user", WORDS_TEXT},
+		{'A', "account", WORDS_TEXT},
+		{'p', "partition", WORDS_TEXT},
+		{'q', "qos", WORDS_TEXT},
+		{'S', "since", WORDS_TEXT},
+		{'E', "until", WORDS_TEXT},
+		{'N', "nodes", WORDS_TEXT},
+		{ACCT_NAME, "name", WORDS_TEXT},
+		{'t', "states", WORDS_LIST},
+		{ACCT_ME, "user", WORDS_ME},
+		{ACCT_ONLY, "only", WORDS_TRUE},
+		{'s', "steps", WORDS_TRUE},
+		{'D', "attempts", WORDS_TRUE},
+		{ACCT_ATTEMPTS, "attempts", WORDS_TRUE},
+		{ACCT_SUBSTEPS, "substeps", WORDS_TRUE},
+		{ACCT_SESSIONS, "sessions", WORDS_TRUE},
+		{0, NULL, WORDS_TEXT},
+	};
 
-	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++)
-		if (TEXTS[i].id == id)
-			return !json_object_set_new(request, TEXTS[i].key, words_text(scan));
-	if (id == 't')
-		json_object_set_new(request, "states", words_list(scan));
-	else if (id == ACCT_ME)
-		json_object_set_new(request, "user", json_string(words_me()));
-	else if (id == ACCT_ONLY)
-		json_object_set_new(request, "only", json_true());
-	else if (id == ACCT_LIMIT)
-		json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
-	else if (id == 's')
-		json_object_set_new(request, "steps", json_true());
-	else if (id == ACCT_ATTEMPTS || id == 'D')
-		json_object_set_new(request, "attempts", json_true());
-	else if (id == ACCT_SUBSTEPS)
-		json_object_set_new(request, "substeps", json_true());
-	else if (id == ACCT_SESSIONS)
-		json_object_set_new(request, "sessions", json_true());
-	else
-		return false;
-	return true;
+	if (id == ACCT_LIMIT)
+		return !json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
+	return words_member_set(scan, id, members, request);
 }
 
 static void line_read(struct verb_scan *scan, struct acct_line *line)

@@ -54,40 +54,23 @@ static json_t *line_until(const struct verb_scan *scan)
 
 static void line_read(struct verb_scan *scan, struct cred_line *line)
 {
+	static const struct words_member members[] = {
+		{'k', "kind", WORDS_TEXT},     {CRED_REFRESH_URL, "refresh_url", WORDS_TEXT},
+		{'u', "user", WORDS_TEXT},     {CRED_COMMAND, "command", WORDS_TEXT},
+		{CRED_TO, "to", WORDS_TEXT},   {CRED_REVOKE, "revoke", WORDS_TRUE},
+		{CRED_ALL, "all", WORDS_TRUE}, {0, NULL, WORDS_TEXT},
+	};
+
 	for (int id; (id = verb_next(scan));) {
-		switch (id) {
-		case 'k':
-			json_object_set_new(line->request, "kind", words_text(scan));
-			break;
-		case CRED_REFRESH_URL:
-			json_object_set_new(line->request, "refresh_url", words_text(scan));
-			break;
-		case CRED_COMMAND:
-			json_object_set_new(line->request, "command", words_text(scan));
-			break;
-		case CRED_EXPIRES:
+		if (words_member_set(scan, id, members, line->request))
+			continue;
+		if (id == CRED_EXPIRES)
 			json_object_set_new(line->request, "expires",
 					    json_integer((json_int_t)time(NULL) + verb_number(scan, 1, 999999999)));
-			break;
-		case 'u':
-			json_object_set_new(line->request, "user", words_text(scan));
-			break;
-		case CRED_TO:
-			json_object_set_new(line->request, "to", words_text(scan));
-			break;
-		case CRED_UNTIL:
+		else if (id == CRED_UNTIL)
 			json_object_set_new(line->request, "until_s", line_until(scan));
-			break;
-		case CRED_REVOKE:
-			json_object_set_new(line->request, "revoke", json_true());
-			break;
-		case CRED_ALL:
-			json_object_set_new(line->request, "all", json_true());
-			break;
-		default:
-			line->wide |= id == 'w';
-			line->json |= id == VERB_JSON;
-		}
+		line->wide |= id == 'w';
+		line->json |= id == VERB_JSON;
 	}
 }
 

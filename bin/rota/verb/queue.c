@@ -32,37 +32,20 @@ struct queue_line {
 
 static void line_read(struct verb_scan *scan, struct queue_line *line)
 {
+	static const struct words_member members[] = {
+		{'u', "user", WORDS_TEXT},	{QUEUE_ME, "user", WORDS_ME}, {'t', "states", WORDS_LIST},
+		{'p', "partition", WORDS_TEXT}, {'a', "all", WORDS_TRUE},     {0, NULL, WORDS_TEXT},
+	};
 	json_t *request = line->request = json_object();
 
 	for (int id; (id = verb_next(scan));) {
-		switch (id) {
-		case 'u':
-			json_object_set_new(request, "user", words_text(scan));
-			break;
-		case QUEUE_ME:
-			json_object_set_new(request, "user", json_string(words_me()));
-			break;
-		case 't':
-			json_object_set_new(request, "states", words_list(scan));
-			break;
-		case 'p':
-			json_object_set_new(request, "partition", words_text(scan));
-			break;
-		case 'a':
-			json_object_set_new(request, "all", json_true());
-			break;
-		case QUEUE_START:
-			line->start = true;
-			break;
-		case QUEUE_LIMIT:
+		if (words_member_set(scan, id, members, request))
+			continue;
+		if (id == QUEUE_LIMIT)
 			json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 1000000)));
-			break;
-		case 'w':
-			line->wide = true;
-			break;
-		default:
-			line->json = true;
-		}
+		line->start |= id == QUEUE_START;
+		line->wide |= id == 'w';
+		line->json |= id == VERB_JSON;
 	}
 	if (scan->operands)
 		json_object_set_new(request, "jobs", words_operands(scan));

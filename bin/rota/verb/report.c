@@ -44,27 +44,16 @@ struct report_line {
 /* Add a filter option to the request. Returns false if option `id` is no filter. */
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
-	static const struct {
-		int id;
-		const char *key;
-	} LISTS[] = {{'u', "user"}, {'A', "account"}, {'p', "partition"}, {'q', "qos"}, {REPORT_BY, "by"}},
-	  TEXTS[] = {{'S', "since"}, {'E', "until"}, {REPORT_PERIOD, "period"}, {REPORT_MONTH, "month"}};
+	static const struct words_member members[] = {
+		{'u', "user", WORDS_LIST},	  {'A', "account", WORDS_LIST},	   {'p', "partition", WORDS_LIST},
+		{'q', "qos", WORDS_LIST},	  {REPORT_BY, "by", WORDS_LIST},   {'S', "since", WORDS_TEXT},
+		{'E', "until", WORDS_TEXT},	  {REPORT_PERIOD, "period", WORDS_TEXT}, {REPORT_MONTH, "month", WORDS_TEXT},
+		{REPORT_ME, "user", WORDS_ME},	  {REPORT_ONLY, "only", WORDS_TRUE}, {0, NULL, WORDS_TEXT},
+	};
 
-	for (size_t i = 0; i < sizeof(LISTS) / sizeof(LISTS[0]); i++)
-		if (LISTS[i].id == id)
-			return !json_object_set_new(request, LISTS[i].key, words_list(scan));
-	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++)
-		if (TEXTS[i].id == id)
-			return !json_object_set_new(request, TEXTS[i].key, words_text(scan));
-	if (id == REPORT_ME)
-		json_object_set_new(request, "user", json_string(words_me()));
-	else if (id == REPORT_ONLY)
-		json_object_set_new(request, "only", json_true());
-	else if (id == REPORT_LIMIT)
-		json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
-	else
-		return false;
-	return true;
+	if (id == REPORT_LIMIT)
+		return !json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
+	return words_member_set(scan, id, members, request);
 }
 
 static struct report_line line_read(struct verb_scan *scan)

@@ -44,39 +44,27 @@ static void line_set_action(const struct verb_scan *scan, json_t *request, const
 
 static void line_read(struct verb_scan *scan, struct trigger_line *line)
 {
+	static const struct words_member members[] = {
+		{'o', "event", WORDS_TEXT}, {'s', "states", WORDS_LIST},
+		{'n', "node", WORDS_TEXT},  {TRIGGER_JOBS_OF, "jobs_of", WORDS_TEXT},
+		{0, NULL, WORDS_TEXT},
+	};
+
 	for (int id; (id = verb_next(scan));) {
-		switch (id) {
-		case 'o':
-			json_object_set_new(line->request, "event", words_text(scan));
-			break;
-		case 's':
-			json_object_set_new(line->request, "states", words_list(scan));
-			break;
-		case 'j':
+		if (words_member_set(scan, id, members, line->request))
+			continue;
+		if (id == 'j')
 			json_object_set_new(line->request, "job", json_integer(verb_number(scan, 1, 999999999999999999)));
-			break;
-		case TRIGGER_JOBS_OF:
-			json_object_set_new(line->request, "jobs_of", words_text(scan));
-			break;
-		case 'n':
-			json_object_set_new(line->request, "node", words_text(scan));
-			break;
-		case TRIGGER_LONGER:
+		else if (id == TRIGGER_LONGER)
 			json_object_set_new(line->request, "longer_than", json_integer(verb_number(scan, 0, 2000000000)));
-			break;
-		case TRIGGER_PROGRAM:
+		else if (id == TRIGGER_PROGRAM)
 			line_set_action(scan, line->request, "program");
-			break;
-		case TRIGGER_WEBHOOK:
+		else if (id == TRIGGER_WEBHOOK)
 			line_set_action(scan, line->request, "webhook");
-			break;
-		case TRIGGER_MAIL:
+		else if (id == TRIGGER_MAIL)
 			line_set_action(scan, line->request, "mail");
-			break;
-		default:
-			line->wide |= id == 'w';
-			line->json |= id == VERB_JSON;
-		}
+		line->wide |= id == 'w';
+		line->json |= id == VERB_JSON;
 	}
 }
 
