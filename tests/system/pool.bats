@@ -170,7 +170,7 @@ is_used() {
 	rota wait --timeout=60 "$waiting"
 	for bad in fail 'no json' '{"pools": [{"id": "scratch", "quantity": 99}]}'; do
 		echo "$bad" >"$SITE/pools"
-		shown() { rota admin pool list | grep -q "pools of burst_buffer.lua fails since .*$1"; }
+		shown() { rota admin pool list | grep -q "pools of burst_buffer.lua has failed since .*$1"; }
 		case $bad in
 		fail) eventually shown "no storage" ;;
 		no*) eventually shown "not JSON" ;;

@@ -130,8 +130,8 @@ static void pools_print(const json_t *answer)
 		printf("%-16s %10s %10s %10s %10s\n", format_text(pool, "name"), format_text(pool, "total_text"),
 		       format_text(pool, "used_text"), format_text(pool, "free_text"), format_text(pool, "granularity_text"));
 	if (*failure)
-		printf("pools of burst_buffer.lua fails since %s: %s\n", format_time(json_object_get(answer, "failure_at")).s,
-		       failure);
+		printf("the function pools of burst_buffer.lua has failed since %s: %s\n",
+		       format_time(json_object_get(answer, "failure_at")).s, failure);
 }
 
 int staging_admin_pools(bool json)
