@@ -64,8 +64,8 @@ static bool is_inside(void)
 	return path && *path;
 }
 
-/* Can this program run the command line? It can without a configuration too: the verb reports that the configuration is
- * missing. */
+/* Can this program run the verb of the command line? Without a configuration it can too: the verb reports that the
+ * configuration is missing. */
 static bool is_everyday(int argc, char **argv)
 {
 	if (argc < 2 || !verb_find(argv[1]))

@@ -1,8 +1,8 @@
-/* admin_db_check.c - `rota admin db check` and `rota admin db restored`: ask the database about itself, and print its findings.
+/* admin_db_check.c - `rota admin db check` and `rota admin db restored`: let a database server check itself, and print its findings.
  *
  * Called by: `rota admin`.
- * Invariants: what is right or wrong is decided in sql/cluster/db_check.sql, since the server that is asked may be a standby of any
- * version of Rota. */
+ * Invariants:
+ * - sql/cluster/db_check.sql decides what is right or wrong, since the server may be a standby of any version of Rota. */
 #include "bin/rota/admin/admin_db_check.h"
 
 #include <jansson.h>

@@ -10,7 +10,8 @@
 /* Is the action change-all, changes, cancel-change or health? upkeep_admin.c carries out only these. */
 bool upkeep_admin_has(const char *action);
 
-/* Do such an action on nodes; `operand`: the number of a change, or nodes; may be NULL. `values`: the options. Returns the exit code. */
+/* Carry out an action that upkeep_admin_has() names; `operand`: the number of a change, or nodes; may be NULL. `values`: the
+ * options. Returns the exit code. */
 int upkeep_admin_run(const struct verb *verb, const char *action, const char *operand, json_t *values, bool json);
 
 #endif

@@ -1,8 +1,8 @@
-/* plan_change.c - each change is one list of the snapshot, copied and changed.
+/* plan_change.c - applies the changes of `rota plan` to a snapshot. Each change replaces one list of the snapshot by a changed copy.
  *
  * Called by: `rota plan`.
  * Invariants:
- *  - What names something that there is not is refused with its name. */
+ *  - A change that names a node, partition or job that does not exist is refused, with that name in the error. */
 #include "bin/rota/plan/plan_change.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* plan_snapshot.c - turns rows in JSON into results of PostgreSQL, which the leader's own reader then reads.
+/* plan_snapshot.c - converts the rows of a snapshot from JSON into results of libpq, which the leader's code (lead_load.c) then reads.
  *
  * Called by: `rota plan`.
  * Invariants:
- *  - A client sees the snapshot with the same code as the leader, so both have the same plan. */
+ *  - The client reads the snapshot by the same code as the leader, so both compute the same plan. */
 #include "bin/rota/plan/plan_snapshot.h"
 
 #include <math.h>

@@ -86,7 +86,7 @@ struct word usage_percent(const json_t *substep)
 {
 	const json_t *used = json_object_get(substep, "cpus_used");
 	json_int_t own = json_integer_value(json_object_get(substep, "cpus"));
-	/* One with --overlap has no CPUs of its own: then a CPU for each task. */
+	/* A sub-step with --overlap has no CPUs of its own: count a CPU for each task. */
 	json_int_t cpus = own > 0 ? own : json_integer_value(json_object_get(substep, "tasks"));
 	struct word w = {"-"};
 

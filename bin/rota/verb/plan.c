@@ -1,7 +1,8 @@
-/* plan.c - `rota plan`: when waiting steps are expected to start, and what would be if.
+/* plan.c - `rota plan`: prints when the scheduler expects waiting steps to start, as things are and after changes of nodes,
+ * partitions, running steps or the queue.
  *
  * Invariants:
- * - The scheduler runs here, on a snapshot that one read-only call answers. Nothing is written or locked. */
+ * - The scheduler runs in this process, on a snapshot that one read-only call answers. Nothing is written or locked. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
