@@ -8,7 +8,7 @@
 
 struct credd;
 
-/* Start it on an event loop. Ends the process if its keys cannot be read. */
+/* Start rota-credd on an event loop. Ends the process if its keys cannot be read. */
 struct credd *credd_open(struct event_base *base, const struct conf *conf, const char *name);
 void credd_close(struct credd *c);
 

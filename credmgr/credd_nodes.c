@@ -13,7 +13,7 @@
 
 static const char ending[] = ".pub";
 
-/* May it be the name of a node, and so a part of a path? */
+/* Can the text be the name of a node, and so a part of a path? */
 static bool nodes_name_valid(const char *name, size_t length)
 {
 	static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";

@@ -92,7 +92,8 @@ struct credd_work *credd_work_new(struct credd *c, int what, int64_t id, const s
 				  size_t size);
 void credd_work_end(struct credd_work *w);
 
-/* End it, once the database has answered. Its slot is free then, so whatever waits for one is due; after a failure, at the next beat. */
+/* End a piece of work when the database has answered. Then its slot is free, so all tasks that wait for a slot are due; after
+ * a failure, at the next heartbeat. */
 void credd_work_answered(struct credd_work *w, const PGresult *result);
 
 /* Start rota-credential for a piece of work. `action` is inspect, renew or test. */
@@ -116,7 +117,7 @@ void credd_poll(struct credd *c);
 /* The answer to a question is there. `again`: ask at once again. Logs a failure; the next beat asks again then. */
 void credd_answered(struct credd *c, enum credd_task task, bool again, const PGresult *result, const struct err *e);
 
-/* One question of each file. Each sets c->asking of its task, until the answer is there. */
+/* Each function asks the database the question of one task, and sets c->asking until the answer has come. */
 void credd_box_ask(struct credd *c);
 void credd_upload_ask(struct credd *c);
 void credd_renew_ask(struct credd *c);

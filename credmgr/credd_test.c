@@ -1,10 +1,10 @@
-/* credd_test.c - tries credentials for their owners: rota-credential gets the secret, and says whether it is of use.
+/* credd_test.c - tests credentials for their owners: rota-credential gets the secret, and reports whether servers accept it.
  *
  * Called by: credd.c.
  * Invariants:
- * - Nothing of the secret leaves this host, except to the server that made it. What a server answers is not stored.
- * - Tests have a quarter of the slots, so that they keep nothing from being renewed.
- * - The database answers no test to two rota-credd at a time (api.credential_test_take). */
+ * - The secret leaves this host only to the server that issued it. The server's answer is not stored.
+ * - Tests use at most a quarter of the processes, so that renewals never wait for tests.
+ * - The database gives each test to one rota-credd at a time (api.credential_test_take). */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -73,7 +73,7 @@ static bool command_run(char *path, const struct kind_options *options, struct k
 		.path = path, .arguments = arguments, .environment = environment, .input = "", .file = kind_secret_file("", 0)};
 	struct kind_result result;
 	bool good = kind_program_run(&program, &result, e) && kind_program_good(&result, path, e) &&
-		    (result.output.size > 0 || err_set(e, "%s wrote no secret to its standard output", path)) &&
+		    (result.output.size > 0 || err_set(e, "program %s wrote no secret to its standard output", path)) &&
 		    command_facts(program.file, facts, e) &&
 		    (!facts->expires || kind_facts_expire(facts, facts->expires, options->now, "what the program made", e));
 

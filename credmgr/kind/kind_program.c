@@ -69,9 +69,9 @@ bool kind_program_run(const struct kind_program *p, struct kind_result *result, 
 	if (pid > 0)
 		program_read_error(files[PROGRAM_ERROR], result->error, sizeof result->error);
 	if (pid < 0)
-		good = err_sys(e, "%s could not be started", p->path);
+		good = err_sys(e, "program %s could not be started", p->path);
 	else if (WIFEXITED(result->status) && WEXITSTATUS(result->status) == PROGRAM_UNSTARTED)
-		good = err_set(e, "%s could not be started: %s", p->path, result->error);
+		good = err_set(e, "program %s could not be started: %s", p->path, result->error);
 	else
 		good = lseek(files[PROGRAM_OUTPUT], 0, SEEK_SET) == 0 &&
 		       kind_secret_read(files[PROGRAM_OUTPUT], &result->output, e);
@@ -91,10 +91,10 @@ bool kind_program_good(const struct kind_result *result, const char *what, struc
 	const char *colon = size ? ": " : "", *end = result->error + (size > PROGRAM_SHOWN ? size - PROGRAM_SHOWN : 0);
 
 	if (WIFSIGNALED(result->status) && WTERMSIG(result->status) == SIGXFSZ)
-		return err_set(e, "%s wrote more than 1 MiB", what);
+		return err_set(e, "program %s wrote more than 1 MiB", what);
 	if (WIFSIGNALED(result->status))
-		return err_set(e, "%s was ended by signal %d%s%s", what, WTERMSIG(result->status), colon, end);
+		return err_set(e, "program %s was ended by signal %d%s%s", what, WTERMSIG(result->status), colon, end);
 	if (WEXITSTATUS(result->status) != 0)
-		return err_set(e, "%s exited with status %d%s%s", what, WEXITSTATUS(result->status), colon, end);
+		return err_set(e, "program %s exited with status %d%s%s", what, WEXITSTATUS(result->status), colon, end);
 	return true;
 }

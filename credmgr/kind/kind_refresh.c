@@ -108,7 +108,7 @@ static void refresh_move(json_t *object, const json_t *answer, const char *name)
 		json_object_set(object, name, json_object_get(answer, name));
 }
 
-/* Put a good answer into the object. */
+/* Put the tokens of a valid answer of the service, and when they expire, into the stored object. */
 static bool refresh_take(json_t *object, const json_t *answer, int64_t now, struct err *e)
 {
 	const char *type = json_string_value(json_object_get(answer, "token_type"));

@@ -46,7 +46,7 @@ bool kind_secret_read(int fd, struct kind_secret *s, struct err *e)
 	else if (got < 0)
 		err_sys(e, "the secret could not be read");
 	else
-		err_set(e, "it is larger than 1 MiB");
+		err_set(e, "the secret is larger than 1 MiB");
 	xfree_wiped(bytes, KIND_MOST + 2);
 	return got >= 0 && size <= KIND_MOST;
 }

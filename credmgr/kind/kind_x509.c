@@ -91,7 +91,7 @@ static const ASN1_STRING *x509_last_name(const X509_NAME *name)
 	return last && OBJ_obj2nid(X509_NAME_ENTRY_get_object(last)) == NID_commonName ? X509_NAME_ENTRY_get_data(last) : NULL;
 }
 
-/* Is it a proxy of RFC 3820, or one of those before it, which their names mark? */
+/* Is the certificate a proxy: of RFC 3820, or an older one, which its name marks? */
 static bool x509_is_proxy(X509 *certificate)
 {
 	const ASN1_STRING *last = x509_last_name(X509_get_subject_name(certificate));
