@@ -17,10 +17,11 @@
 #include "lib/log.h"
 
 enum {
-	CHECK_S = 10,		   /* seconds between two looks at the files, which take two system calls */
-	FILES = 3,		   /* certificate, key, authority of users */
-	REPORT_MS = 60 * 1000,	   /* between two reports, since the database forgets a daemon that ended */
-	WARN_MS = 24 * 3600 * 1000 /* between two warnings that the certificate ends */
+	CHECK_S = 10, /* seconds between two looks at the files, which take two system calls */
+	FILES = 3,    /* certificate, key, authority of users */
+	/* milliseconds between two reports of the certificate's end to the database, which drops daemons that have ended */
+	REPORT_MS = 60 * 1000,
+	WARN_MS = 24 * 3600 * 1000 /* milliseconds between two warnings that the certificate ends */
 };
 
 /* The facts of a file that change when the file is replaced. */

@@ -7,8 +7,8 @@
 /* Is this the request {"action": "status", "words": ["..."]} of the verb hooks? */
 bool gate_hook_status_is_asked(const struct gate_call *c);
 
-/* Carry it out. The function gets user id, group id and the words. The answer is {"lines": TEXT}, null if the function returned no text.
- * If the function fails, the request does, too. */
+/* Carry out the request of `rota admin hook status`. The function slurm_bb_get_status gets user id, group id and the words.
+ * The answer is {"lines": TEXT}, null if the function returned no text. If the function fails, the request fails. */
 void gate_hook_status(struct gate_call *c);
 
 /* At the end of jobmgrd: refuse the requests of `rota admin hook status`, which may wait for hooks.other_timeout. */

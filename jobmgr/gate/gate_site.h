@@ -11,13 +11,14 @@ bool gate_site_is_set(const struct gate_server *server);
  * not be called, and hooks.broken is "accept". `texts` is a list of texts for the user. Both are valid until the function returns. */
 typedef void gate_site_handler(struct gate_call *c, const json_t *changes, const json_t *texts);
 
-/* Have a function of the script judge a job: `desc`, `rec` (NULL: a new job). If it refuses, the call ends with its texts and its
- * message. `label` names one of several jobs in these; NULL: there is one. The call ends without an answer if the client is gone. */
+/* Have a function of the script judge a job: `desc`, `rec` (NULL: a new job). If the function refuses the job, the call ends with the
+ * texts and the message of the function. `label` names one of several jobs in these; NULL: there is one. The call ends without an
+ * answer if the client is gone. */
 void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc, const json_t *rec, const char *label,
 		   gate_site_handler *then);
 
-/* Have slurm_bb_job_process of the script burst_buffer judge a job with directives: its script (a JSON string) and its plan. The same
- * otherwise; there are no changes. */
+/* Have slurm_bb_job_process of the script burst_buffer judge a job with directives: its script (a JSON string) and its plan. `then` is
+ * called as by gate_site_ask(), without changes. */
 void gate_site_ask_staging(struct gate_call *c, const json_t *script, const json_t *plan, const char *label,
 			   gate_site_handler *then);
 

@@ -94,7 +94,7 @@ static char *submit_write_plan(const json_t *plan)
 	return text;
 }
 
-/* Is it a job with transfers that is only checked? Then the client translates its script again, as this jobmgrd has. */
+/* Is the request a job with transfers that is only checked? Then the client translates its script again, as this jobmgrd has. */
 static bool submission_checks_transfers(const struct gate_call *c)
 {
 	const struct submission *s = c->state;
@@ -109,7 +109,7 @@ static json_t *submission_staging(const struct conf *conf)
 			 "partition", conf->staging_partition);
 }
 
-/* Is there something to tell the user about a job? */
+/* Does the submission have messages or warnings for the user about a job? */
 static bool submission_has_notes(const struct gate_call *c)
 {
 	const struct submission *s = c->state;

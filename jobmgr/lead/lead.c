@@ -151,7 +151,7 @@ static void lead_drop_term(struct lead *lead, const char *why)
 	lead_cycle_reset(lead->cycle);
 }
 
-/* Is it an error of the connection? database_down() is called after these errors and logs them. */
+/* Is the error one of the connection? database_down() is called after such errors and logs them. */
 static bool is_connection_error(const struct err *e)
 {
 	return strncmp(e->code, "08", 2) == 0;
@@ -180,14 +180,14 @@ static void lead_handle_failure(struct lead *lead, const struct err *e)
 	if (is_connection_error(e))
 		return;
 	if (!lead->skip_locked && strcmp(e->code, "55P03") == 0) {
-		log_debug("scheduling cycle repeated without locked jobs: %s", e->message);
+		log_debug("scheduling cycle repeated, leaving out the steps of locked jobs, after the error: %s", e->message);
 		lead->skip_locked = true;
 		lead_set_timer(lead, 0);
 		return;
 	}
 	lead->one_by_one = ++lead->failures >= LEAD_TRIES;
 	if (is_stale_error(e) && lead->failures <= LEAD_TRIES) {
-		log_debug("scheduling cycle repeated: %s %s", e->code, e->message);
+		log_debug("scheduling cycle repeated, since its data was stale, after the error: %s %s", e->code, e->message);
 		lead_set_timer(lead, 0);
 		return;
 	}

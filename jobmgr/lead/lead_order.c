@@ -238,7 +238,7 @@ static bool start_waits_for_group(const struct maker *m, const struct start *s)
 	return false;
 }
 
-/* From starts to JSON and launch requests. */
+/* The part that makes JSON and launch requests of starts. */
 
 static json_t *devices_json(const struct schedule_share *share)
 {

@@ -91,7 +91,7 @@ struct translate_transfer {
 struct translate_pool {
 	char *name;	  /* NULL: none is asked for */
 	int64_t capacity; /* bytes */
-	int line;	  /* line of the latest directive that asks for it; 0: it is on the command line */
+	int line;	  /* line of the latest directive that asks for the space; 0: --bb on the command line asks for it */
 };
 
 struct translation {
@@ -132,7 +132,7 @@ bool translate_problem(struct translation *t, int line, const char *option, cons
 bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Were there so many refusals that reading stops? Readers of long lists call this before each item. */
+/* Have so many options been refused that reading stops? Readers of long lists call this before each item. */
 bool translate_has_enough_problems(const struct translation *t);
 
 /* Warn of an option that has another effect than the user may expect. With --strict the option is refused. */
