@@ -19,7 +19,7 @@ struct db_array {
 
 static void array_append(struct db_array *a, const char *bytes, size_t size)
 {
-	if (a->length + size + 2 > a->room) { /* 2: the closing brace and the NUL */
+	if (a->length + size + 2 > a->room) { /* 2 bytes for the closing brace and the NUL */
 		a->room = (a->length + size + 2) * 2;
 		a->text = xrealloc(a->text, a->room);
 	}

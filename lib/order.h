@@ -99,7 +99,7 @@ struct order {
 	bool prolog;		     /* false: another step of the job group runs the prolog and epilog on this node */
 	bool wait_for_go;	     /* tasks start only when the control message `go` arrives (steps on several nodes) */
 	const char *partition;	     /* partition in which the step runs; NULL (requests of older versions): that of the spec */
-	int idle_timeout_s;	     /* the same as in the spec, of the partition or quality of service; 0: never */
+	int idle_timeout_s;	     /* shortest idle limit of the partition and the quality of service, in seconds; 0: never */
 	const char *idle_timeout_of; /* what the idle limit is set for: "partition debug", "qos long"; NULL: there is no limit */
 	const char
 		*variables;  /* environment variables of the job, "NAME=value", as arguments_write() writes a list; NULL: none */

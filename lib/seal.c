@@ -180,7 +180,7 @@ static struct seal_mac_key *mac_key_new(const unsigned char bytes[MAC_KEY_SIZE])
 	struct seal_mac_key *key = xcalloc(1, sizeof *key);
 	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 	key->context = mac ? EVP_MAC_CTX_new(mac) : NULL;
-	EVP_MAC_free(mac); /* the context has a reference of its own */
+	EVP_MAC_free(mac); /* the EVP_MAC_CTX keeps a reference to the EVP_MAC */
 	if (!key->context || !EVP_MAC_init(key->context, bytes, MAC_KEY_SIZE, digest))
 		die("HMAC-SHA-256 failed");
 	return key;
