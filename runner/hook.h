@@ -52,7 +52,8 @@ int hook_open_input(const char *text);
 /* Kill the program's process group. `why` becomes the end of h->message. */
 void hook_kill(struct hook *h, const char *why);
 
-/* The same; of a hook that was started as gentle, the process group gets SIGTERM first. Called again, it does nothing more. */
+/* Kill the program's process group as hook_kill() does. A hook that was started as gentle gets SIGTERM first. A second call
+ * has no effect. */
 void hook_stop(struct hook *h, const char *why);
 
 /* Reap a program whose process has ended. Kill the rest of its process group, and read the rest of its output. */

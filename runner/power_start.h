@@ -12,7 +12,7 @@
 /* Start the program for a row of api.power_take or api.check_take. Returns it; one that did not start has no process, and a message. */
 struct hook *power_start(struct event_base *base, const struct conf *conf, const PGresult *result, int row);
 
-/* Is it the name of a node, an image, a preparation or a program, which no program takes for an option? */
+/* Is the text the name of a node, an image, a preparation or a program, which no program takes for an option? */
 bool power_name_is_valid(const char *name);
 
 #endif

@@ -132,7 +132,7 @@ void script_status_request(struct script_statuses *all, const char *text, size_t
 								     .answer_most = ANSWER_MOST});
 	json_decref(request);
 	if (call->result < 0) {
-		log_warning("get_status for user %s: %s", call->user, call->hook->message);
+		log_warning("slurm_bb_get_status for user %s: %s", call->user, call->hook->message);
 		status_finish(done, arg, status_failed(call->hook->message));
 		hook_free(call->hook);
 		free(call);
@@ -159,7 +159,7 @@ static json_t *status_answer(const struct script_status *call)
 	json_t *answer;
 
 	if (*call->hook->message) { /* the process was stopped, or has failed */
-		log_warning("get_status for user %s: %s", call->user, call->hook->message);
+		log_warning("slurm_bb_get_status for user %s: %s", call->user, call->hook->message);
 		return status_failed(call->hook->message);
 	}
 	answer = script_process_answer(call->result);

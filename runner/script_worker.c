@@ -44,7 +44,7 @@ enum worker_state {
 
 struct script_work {
 	TAILQ_ENTRY(script_work) next; /* in the queue */
-	char *request;		       /* "SCRIPT FUNCTION BODY", not terminated by a NUL */
+	char *request;		       /* text of the request, "SCRIPT FUNCTION BODY", without a NUL at its end */
 	size_t length;
 	script_work_done *done;
 	void *arg;

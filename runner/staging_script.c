@@ -43,7 +43,7 @@ static void text_add_value(struct script_text *t, const char *value)
 			t->text[i] = '?';
 }
 
-/* Add the value of a symbol. One that Slurm does not have is dropped, as there. */
+/* Add the value of a symbol. A symbol that Slurm does not have is dropped, as Slurm does. */
 static void text_add_symbol(struct script_text *t, char symbol, const json_t *job_info)
 {
 	static const struct {

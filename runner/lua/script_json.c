@@ -199,7 +199,7 @@ static json_t *reading_take(struct json_reading *r, int index)
 	case LUA_TTABLE:
 		return reading_take_table(r, index);
 	default:
-		err_set(r->e, "a %s is no value of JSON", lua_typename(r->L, lua_type(r->L, index)));
+		err_set(r->e, "a Lua value of type %s is no value of JSON", lua_typename(r->L, lua_type(r->L, index)));
 		return NULL;
 	}
 }
@@ -215,8 +215,8 @@ json_t *script_json_read(lua_State *L, int index, struct err *e)
 
 static bool changes_none(const json_t *before, const json_t *after);
 
-/* The same for an array. Lua has no null: elements behind the last one that is not null are lost, and an array with others becomes a table
- * by index. */
+/* Returns whether a script has left a JSON array as it was. Lua has no null: elements behind the last one that is not null are
+ * lost, and an array with nulls becomes a table by index. */
 static bool changes_none_array(const json_t *before, const json_t *after)
 {
 	size_t kept = 0, last = 0, i;

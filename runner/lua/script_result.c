@@ -127,7 +127,7 @@ json_t *script_result_number(lua_State *L, const char *name, int count, struct e
 	json_t *answer, *message;
 
 	if (count > 0 && !is_integer && !lua_isnil(L, first)) {
-		err_set(e, "%s returned a %s in place of a number", name, lua_typename(L, lua_type(L, first)));
+		err_set(e, "function %s returned a %s in place of a number", name, lua_typename(L, lua_type(L, first)));
 		return NULL;
 	}
 	answer = json_object();

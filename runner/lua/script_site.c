@@ -246,7 +246,7 @@ static int site_call_function(lua_State *L)
 	if (!lua_isnil(L, -1)) {
 		count = site_call_pushed(L, call->request, name, job != NULL);
 	} else if (!strcmp(name, "slurm_job_submit")) {
-		return luaL_error(L, "%s has no function %s", call->script->path, name);
+		return luaL_error(L, "script %s has no function %s", call->script->path, name);
 	} else {
 		lua_pop(L, 1);
 		job = NULL;

@@ -283,7 +283,7 @@ bb() {
 		the script took longer|(""):rep(1e15)
 		the script took longer|table.insert(setmetatable({}, {__len = function() return 1e15 end}), 1, 1)
 		a number is not finite|desc.x = 1 / 0
-		field "x": a function is no value|desc.x = print
+		field "x": a Lua value of type function is no value|desc.x = print
 		a table has too many levels|desc.x = {} desc.x.x = desc.x
 		a text is not UTF-8|desc.x = "\xff"
 		answer is too long|desc.x = ("x"):rep(2e6)
