@@ -129,7 +129,7 @@ static bool read_line(struct substep_connection *c, struct evbuffer *input)
 	return true;
 }
 
-/* Take one whole message. Returns false if there is none yet, or if it has to wait. */
+/* Handle one whole message of the client. Returns false if there is none yet, or if it has to wait. */
 static bool read_message(struct substep_connection *c, struct evbuffer *input)
 {
 	if (!c->message && !read_line(c, input))

@@ -86,7 +86,8 @@ static bool has_place(const struct substep_drain *d)
 	return d->task->spools[stream_of(d)].fd >= 0 || waiting_bytes(d) == 0 || substep_drain_make_spool(d->task, stream_of(d));
 }
 
-/* Move one piece. Returns its size; 0: no process has the pipe open any more; -1: it is empty. */
+/* Move one piece from the pipe to the spool. Returns its size; 0: no process has the pipe open any more; -1: the pipe is
+ * empty. */
 static ssize_t move_piece(struct substep_drain *d)
 {
 	static char bytes[PIECE];

@@ -44,8 +44,8 @@ void substep_engine_cancel(struct substep_engine *m, struct substep *s, const ch
 bool substep_input_is_of_client(const struct substep *s);
 /* Write to the standard input of all tasks. Returns false if no more should come before the handler `drained`. */
 bool substep_input_add(struct substep *s, const void *bytes, size_t size, bool last);
-/* The same for bytes that begin at an offset of what the client of the sub-step gives. Bytes that are there are dropped; where bytes are
- * missing, the input ends as lost. */
+/* Write bytes that begin at an offset of the input that the sub-step's client gives. Bytes that are there already are dropped;
+ * if bytes are missing, the input ends as lost. */
 bool substep_input_add_at(struct substep *s, int64_t offset, const void *bytes, size_t size, bool last);
 enum substep_input_state { SUBSTEP_INPUT_OPEN, SUBSTEP_INPUT_TAKEN, SUBSTEP_INPUT_LOST };
 /* SUBSTEP_INPUT_TAKEN: the tasks have all of the input, in their pipes at least. */

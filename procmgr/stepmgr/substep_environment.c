@@ -113,7 +113,8 @@ static struct {
 	json_t *env;
 	char **kept; /* strings of `env` */
 	size_t count;
-	bool is_inside;			 /* it comes from a program of the job: one from outside has no variables of the job */
+	/* the environment is that of a program of the job; a program outside has no variables of the job */
+	bool is_inside;
 	bool replaced[CREDENTIAL_COUNT]; /* by index in credential_names: the tasks get this node's value of the variable */
 } inherited;
 
@@ -128,7 +129,8 @@ static bool is_from_inside(const json_t *env)
 	return false;
 }
 
-/* Is this variable left out, since this node has another value? A program of the job may have set one that is no file of a credential. */
+/* Is this variable of the request left out, since this node has another value? A program of the job may have set a value that
+ * is no file of a credential. */
 static bool is_replaced(const char *variable)
 {
 	int index = find_credential(variable);

@@ -16,7 +16,7 @@ void substep_events_free(struct substep_events *events); /* call when nobody sub
  * change for the handler. Nothing happens if the node has this state for this reason already. */
 void substep_event_node(struct substep_engine *m, const char *name, const char *state, const char *reason);
 
-/* The same for what an earlier step manager has reported: nobody is sent an event. */
+/* Set the state of a node to what an earlier step manager has reported: no subscriber is sent an event. */
 void substep_event_restore(struct substep_engine *m, const char *name, const char *state, const char *reason);
 
 bool substep_event_is_state(const char *state);

@@ -93,7 +93,8 @@ bool substep_growth_left(struct substep_engine *m, const char *name)
 	struct substep *s;
 	int node = m->nodes ? substep_nodes_find(m->nodes, NULL, name) : -1;
 	bool grown = has_growth_on(m, name);
-	/* A node whose tasks have ended stays in the list, unless a growth has it too. */
+	/* Drop the node from the list of nodes if a growth has it, or if it has gone. A node of the step itself whose tasks
+	 * have ended stays in the list. */
 	if (node >= 0 && (grown || !substep_nodes_is_here(m->nodes, node))) {
 		substep_nodes_drop(m->nodes, node);
 		crash_point(CRASH_growth_gone);

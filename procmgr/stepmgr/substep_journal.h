@@ -18,11 +18,12 @@ void substep_journal_lock(int fd);
  * the journal cannot be written: the keeper starts the step manager again. */
 void substep_journal_append(int fd, const char *kind, json_t *record);
 
-/* The same for a record whose further members are this text of JSON, with values that need no escapes; without a JSON object, which costs
- * several times as much. */
+/* Append a record whose further members are a text of JSON, with values that need no escapes. A JSON object for the record
+ * would cost several times as much. */
 void substep_journal_append_text(int fd, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same for the new process of a task, which shares the memory of its parent: it allocates nothing. Returns false with errno. */
+/* Append a record as text from the new process of a task, which shares the memory of its parent and so must not allocate any.
+ * Returns false with errno. */
 bool substep_journal_try_text(int fd, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Make sure that the disk has room for `bytes` more of the journal. Returns false, with the SQLSTATE of a full disk in the error, if it

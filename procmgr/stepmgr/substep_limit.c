@@ -37,7 +37,8 @@ static int64_t limit_time_at(const struct substep *s)
 	return s->spec->time_s > 0 ? s->started_at + s->spec->time_s * INT64_C(1000000) : INT64_MAX;
 }
 
-/* Returns when its last tasks are to end because the first one has, INT64_MAX if that is not known. */
+/* With --wait, the last tasks of a sub-step are ended some time after its first task has ended. Returns that time; INT64_MAX:
+ * not known yet. */
 static int64_t limit_wait_at(const struct substep *s)
 {
 	return s->first_end_at > 0 && s->spec->wait_s > 0 ? s->first_end_at + s->spec->wait_s * INT64_C(1000000) : INT64_MAX;

@@ -23,7 +23,7 @@ struct substep_link_key substep_link_make_key(void);
  * with more: such as "n2 client". Returns whether it is the latter. */
 bool substep_link_is_client(const char *name);
 char *substep_link_client(const char *node); /* returns the latter, malloc'ed */
-/* The same for a connection to a terminal, such as "n2 view 17": returns its number, -1 if the name is of no such connection. */
+/* Names of connections to terminals, such as "n2 view 17". Returns the number in a name, or -1 if it is no such name. */
 int64_t substep_link_view_number(const char *name);
 char *substep_link_view(const char *node, int64_t number);
 

@@ -286,7 +286,8 @@ static void take_agent(struct node *node, struct bufferevent *stream)
 	struct substep_nodes *n = node->nodes;
 	struct substep *s;
 	if (node->stream)
-		agent_gone(node->stream, 0, node); /* it has started again, and the end of the old connection is not seen yet */
+		/* the agent has started again, before the end of the old connection was seen */
+		agent_gone(node->stream, 0, node);
 	node->stream = stream;
 	bufferevent_setcb(stream, agent_sent, NULL, agent_gone, node);
 	bufferevent_enable(stream, EV_READ | EV_WRITE);

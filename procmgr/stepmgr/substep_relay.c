@@ -79,7 +79,7 @@ static void side_changed(struct bufferevent *side, short what, void *arg)
 	if (what & BEV_EVENT_CONNECTED)
 		return;
 	if ((what & BEV_EVENT_WRITING) && side == r->sides[NEAR] && !r->ends) {
-		/* It reads no more. What it has written before is read all the same, then its end. */
+		/* The program at this side reads no more. What it has written before is still read, then its end. */
 		evbuffer_drain(bufferevent_get_output(side), evbuffer_get_length(bufferevent_get_output(side)));
 		return;
 	}

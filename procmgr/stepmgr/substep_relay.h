@@ -7,8 +7,9 @@
 /* Pass on all that comes on one stream to the other, until one of them ends; takes both. `far` may still be connecting. */
 void substep_relay_begin(struct bufferevent *near, struct bufferevent *far);
 
-/* The same for a `far` that closes the connection when it has all that `near` has sent before its end. Closing it here could lose some
- * of that: the kernel drops what the other side has not read yet when more comes from there. */
+/* Pass on streams as substep_relay_begin() does, to a `far` that closes the connection itself when it has all that `near` has
+ * sent. Closing the connection here could lose bytes: the kernel drops what the other side has not read yet when more comes
+ * from there. */
 void substep_relay_join(struct bufferevent *near, struct bufferevent *far);
 
 #endif
