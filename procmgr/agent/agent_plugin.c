@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/order_valid.h"
 
 enum { PLUGIN_MOST = 65536 };
 
@@ -32,12 +33,6 @@ struct agent_plugin {
 	agent_plugin_done *done;
 	void *arg;
 };
-
-static bool is_name(const char *name)
-{
-	return *name && strlen(name) <= 64 &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == strlen(name);
-}
 
 static json_t *number_json(const char *text)
 {
@@ -60,7 +55,7 @@ static json_t *read_lines(char *text)
 		if (!value)
 			continue;
 		*value++ = '\0';
-		json_t *number = is_name(line) ? number_json(value) : NULL;
+		json_t *number = order_valid_name(line) ? number_json(value) : NULL;
 		if (number)
 			json_object_set_new(figures, line, number);
 	}
@@ -77,7 +72,7 @@ json_t *agent_plugin_read(char *text)
 	}
 	figures = json_object();
 	json_object_foreach (output, name, value)
-		if (is_name(name) && json_is_number(value))
+		if (order_valid_name(name) && json_is_number(value))
 			json_object_set(figures, name, value);
 	json_decref(output);
 	return figures;
