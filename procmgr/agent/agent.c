@@ -60,7 +60,7 @@ static void log_failure(struct db *db, PGresult *result, const struct err *e, vo
 {
 	(void)db;
 	if (!result)
-		log_warning("%s failed in the database: %s", (const char *)arg, e->message);
+		log_warning("the database call %s failed: %s", (const char *)arg, e->message);
 }
 
 static void register_daemon(struct agent *a)

@@ -32,7 +32,7 @@ struct box {
 	char name[CREDENTIAL_NAME_SIZE];
 	/* version of the credential in the cache; 0: no box is in the cache yet, or the credential was removed */
 	int64_t version;
-	int looks; /* how many more messages about the change the keeper gets */
+	int looks; /* number of times that the keeper is still informed of a new box */
 };
 
 struct agent_credentials {

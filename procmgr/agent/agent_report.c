@@ -427,7 +427,8 @@ bool agent_report_open(struct agent_report *r, struct err *e)
 	r->journal = journal_open("journal", JOURNAL_READ, e);
 	if (!r->journal || !journal_read(r->journal, &position, recall_record, r, e))
 		return false;
-	r->counted_to = position; /* it is unknown which attempts are still under way, so no report waits for their ends */
+	/* at the start it is not known which attempts are under way, so no report waits for their ends */
+	r->counted_to = position;
 	watch_journal(r);
 	return true;
 }

@@ -25,7 +25,7 @@ enum folder_match {
 /* Compare the files of a folder with such a list. With an error that names the first that is not the same. */
 enum folder_match folder_compare(int folder, const json_t *files, struct err *e);
 
-/* Does this errno say that the entry of an open folder is not there, or is something else? */
+/* Does this errno say that an entry of an open folder does not exist, or is something else than expected? */
 bool folder_lacks(int error);
 
 /* Copy the file `path` into a folder, as `name`. */

@@ -257,7 +257,7 @@ enum { KEEPER_SSH_KEYS_MOST = 7 };
 int keeper_ssh_agent_pipe(const void *key, size_t size, struct err *e);
 /* Start ssh-agent, and let it read keys from pipes. Returns false if it has not all of them. */
 bool keeper_ssh_agent_start(struct keeper *k, const int *keys, int count);
-/* The same for an agent that runs, in place of its present keys. Does not wait. */
+/* Let a running ssh-agent replace its keys by these keys. Does not wait until it has. */
 void keeper_ssh_agent_reload(struct keeper *k, const int *keys, int count);
 
 /* keeper_place.c: set where a process of the user runs: folder, limits, user, cgroup, cores. */
@@ -281,7 +281,8 @@ bool keeper_manager_call(struct keeper *k, const char *host, const char *port, c
 void keeper_manager_begin(struct keeper *k);
 /* Have the step manager, on the step's first node, call its agents. Returns false if this is another node, or if the step ends. */
 bool keeper_manager_want_agents(struct keeper *k);
-/* The same to have the step manager listen for clients on other machines. */
+/* Have the step manager, on the step's first node, listen for clients on other machines. Returns false as
+ * keeper_manager_want_agents() does. */
 bool keeper_manager_want_port(struct keeper *k);
 /* Have the step manager use node `on` of the attempt `growth`, or no longer use it. `what`: "grow" or "shrink". Returns false if this is
  * not the first node of the step, or if the step ends. */

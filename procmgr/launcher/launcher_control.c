@@ -48,7 +48,7 @@ static bool is_cause(const char *text)
 	return strlen(text) <= CAUSE_LONGEST && strspn(text, "abcdefghijklmnopqrstuvwxyz_") == strlen(text);
 }
 
-/* Is this where a step manager listens, and the key to prove that the agent is called? */
+/* Are these a valid address at which a step manager listens, and a valid key that proves to it which agent connects? */
 static bool is_call(const char *host, int64_t port, const char *secret, struct err *e)
 {
 	enum { HOST_LONGEST = 255, KEY_DIGITS = 64 };

@@ -65,8 +65,9 @@ static bool has_files(const struct fields *message, struct err *e)
 	const char *lacks = fields_get(message, "lacks");
 	if (!lacks || strcmp(lacks, "room") == 0)
 		return true;
-	return err_set(e, "the database does not have the %s that the launch request names",
-		       strcmp(lacks, "script") == 0 ? lacks : "environment");
+	return err_set(e, strcmp(lacks, "script") == 0
+				  ? "the database does not have the script of the job that the launch request names"
+				  : "the database does not have the environment of the job that the launch request names");
 }
 
 static bool read_signature(const char *hex, struct seal_proof *signature)

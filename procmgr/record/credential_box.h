@@ -15,7 +15,7 @@ enum {
 
 /* Make the name of the file of a box in cache/, "cred.812.0.1.krb5". */
 void credential_box_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME]);
-/* Returns false if `name` is no such name. */
+/* Read the name of a box's file. Returns false if it is none. */
 bool credential_box_parse(const char *name, struct record_key *key, char credential[CREDENTIAL_NAME_SIZE]);
 
 void credential_box_header(enum credential_kind kind, int64_t version, unsigned char header[CREDENTIAL_BOX_HEADER]);

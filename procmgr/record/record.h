@@ -33,7 +33,7 @@ bool record_key_equal(const struct record_key *a, const struct record_key *b);
 
 /* Make a record of kind `kind` about the attempt, with the current time of clock_boot_us(). */
 struct fields *record_new(const char *kind, const struct record_key *key);
-/* The same with the time `at` of clock_boot_us(). */
+/* Make a record of kind `kind` about the attempt, with the time `at` of clock_boot_us(). */
 struct fields *record_new_at(const char *kind, const struct record_key *key, int64_t at);
 
 /* Append the record to the journal and free it. Logs an error and returns false if appending fails. */

@@ -27,8 +27,8 @@ bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats);
  * process until it is reaped. */
 int64_t stats_start_time(pid_t pid);
 
-/* The same for a process that was made between two times of clock_boot_ns. Reads no file unless a clock tick may have begun between
- * them. */
+/* Returns the start time, as stats_start_time() does, of a process that was made between two times of clock_boot_ns(). Reads
+ * no file unless a clock tick may have begun between the two times. */
 int64_t stats_start_time_between(pid_t pid, int64_t before, int64_t after);
 
 /* Read the wait status and the resource usage of an ended child without reaping it. Closes `counts`. Returns false if `pid` is no ended
