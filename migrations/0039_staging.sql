@@ -24,7 +24,7 @@ comment on column rota.staging_transition.event is
 	'has failed; retry: somebody has asked for another try; hurry: stage-out is not wanted; rerun: the job is requeued.';
 comment on column rota.staging_transition.to_state is 'State after the event.';
 comment on column rota.staging_transition.function is 'Function that is due with the event; null: none.';
-comment on column rota.staging_transition.hurry is 'What the staging''s column hurry becomes; null: it stays.';
+comment on column rota.staging_transition.hurry is 'Value that the event gives to the column hurry of rota.staging; null: the value stays.';
 insert into rota.staging_transition (from_state, event, to_state, function, hurry) values
 	('pending', 'begin', 'setup', 'setup', false),
 	('pending', 'job_teardown', 'pending', null, null),

@@ -61,13 +61,13 @@ comment on column rota.transfer_run.place is 'Node that has the data in a folder
 comment on column rota.transfer_run.state is
 	'running; done; reused: the data was there; failed; kept: it was to be dropped, and something has failed; dropped.';
 comment on column rota.transfer_run.by_job is 'Job that made it the latest time: its own, or one of rota stage retry.';
-comment on column rota.transfer_run.step_id is 'Step of that job that made it.';
-comment on column rota.transfer_run.attempt is 'Attempt of that step.';
+comment on column rota.transfer_run.step_id is 'Step of by_job that made the transfer the latest time.';
+comment on column rota.transfer_run.attempt is 'Attempt of step_id that made the transfer the latest time.';
 comment on column rota.transfer_run.node is 'Node on which it was made the latest time.';
 comment on column rota.transfer_run.tries is 'How often it was begun.';
 comment on column rota.transfer_run.print is 'Digest of names, sizes and times of the source''s files; null: not known.';
 comment on column rota.transfer_run.files is 'Files on the side of the job at the end; null: it has not ended well.';
-comment on column rota.transfer_run.bytes is 'Bytes in these files; null: it has not ended well.';
+comment on column rota.transfer_run.bytes is 'Bytes in the transferred files; null: the transfer has not ended well.';
 comment on column rota.transfer_run.checksum is 'SHA-256 over the names and contents of the files, hex; null: not asked for.';
 comment on column rota.transfer_run.message is 'Why it failed; null: it did not.';
 comment on column rota.transfer_run.first_at is 'When it was first begun.';

@@ -36,7 +36,7 @@ comment on column acct.credential_use.node is 'Name of the node.';
 comment on column acct.credential_use.user_name is 'Login name of the owner.';
 comment on column acct.credential_use.credential_id is 'Number of the credential.';
 comment on column acct.credential_use.name is 'Name of the credential.';
-comment on column acct.credential_use.kind is 'Its kind.';
+comment on column acct.credential_use.kind is 'Kind of the credential.';
 comment on column acct.credential_use.ordered_at is 'When the attempt was ordered.';
 comment on column acct.credential_use.fetched_at is 'When the node fetched it; null: it has not.';
 comment on column acct.credential_use.version is 'Latest version that the node has fetched; 0: none.';

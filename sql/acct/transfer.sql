@@ -48,7 +48,7 @@ comment on column acct.transfer.by_job is 'Job that made it the latest time; nul
 comment on column acct.transfer.node is 'Node on which it was made the latest time; null: it was not begun.';
 comment on column acct.transfer.tries is 'How often it was begun; null: it was not.';
 comment on column acct.transfer.files is 'Files on the side of the job at the end; null: it has not ended well.';
-comment on column acct.transfer.bytes is 'Bytes in these files; null: it has not ended well.';
+comment on column acct.transfer.bytes is 'Bytes in the transferred files; null: the transfer has not ended well.';
 comment on column acct.transfer.checksum is 'SHA-256 over the names and contents of the files, hex; null: not asked for.';
 comment on column acct.transfer.message is 'Why it failed; null: it did not, or you are neither its owner nor an administrator.';
 comment on column acct.transfer.first_at is 'When it was first begun; null: never.';

@@ -1,4 +1,5 @@
--- What an administrator checks of the database itself, and what is due after it was restored.
+-- Checks of a database server: replication, settings, connections, roles and sequences. And the repair of sequences after the
+-- database was restored.
 --
 -- Called by: "rota admin db check" on any server of the cluster, and "rota admin db restored" on the primary, as a superuser.
 create function internal.check_row(p_item text, p_state text, p_value text, p_hint text) returns internal.db_finding

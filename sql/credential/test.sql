@@ -1,9 +1,9 @@
--- Tests of credentials: rota-credd opens one and tries it, for its owner, and answers nothing secret.
+-- Tests of credentials: on request of the owner, rota-credd tests whether a credential can be used. No answer has the secret.
 --
 -- Called by: users (api.credential, action test; api.credential_wait), rota-credd.
 -- Invariants:
--- - A test that is taken is not taken again before p_hold_s seconds are over, by which time its rota-credd has given up or died.
--- - A credential has one test that is not over; who asks meanwhile waits for the same one.
+-- - A test that a rota-credd has taken is given to no other before p_hold_s seconds are over, by which time the first has given up or died.
+-- - A credential has at most one open test. Requests that come meanwhile wait for the same test.
 
 create function internal.credential_test(p_credential rota.credential) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
