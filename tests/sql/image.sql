@@ -2,46 +2,26 @@
 -- way back to the default image, and steps that are held.
 begin;
 \ir world.psql
+\ir setup.psql
 select * from no_plan();
-select api.leader_claim('hook', 60) as hook \gset
 create function t.node(p_node int) returns text language sql as $$ select concat_ws(' ', state, image, reason) from rota.node where node_id = p_node $$;
 create function t.is(p_node int) returns text language sql as $$
 	select concat_ws(' ', state, image, made_by, message) from rota.node_reboot where node_id = p_node order by reboot_id desc limit 1 $$;
-create function t.hook() returns bigint language sql as $$ select term from rota.leader where name = 'hook' $$;
 create function t.take() returns text language sql as $$ select string_agg(concat_ws(' ', label, '-', node, image), ', ' order by run_id) from api.power_take(t.hook(), '{}', 100) $$;
-create function t.open() returns bigint[] language sql as $$ select array(select run_id from rota.power_run where ended_at is null order by run_id) $$;
-create function t.report() returns void language sql as $$
-	select api.power_report(t.hook(), t.open(), array(select 0 from unnest(t.open())), array(select null::text from unnest(t.open())), array(select '' from unnest(t.open()))) $$;
-create function t.look() returns text language sql as $$
-	select string_agg(concat_ws(' ', node, from_state, to_state, reason), ', ' order by node) from api.reboot_judge() $$;
-create function t.boot(p_node int, p_boot text, p_image text) returns int language sql as $$
-	select t.back(p_node, jsonb_build_object('boot_id', p_boot, 'image', p_image)) $$;
 create function t.asks(p_nodes int[], variadic p_images text[]) returns int language sql as $$ select api.schedule_setup(t.term(), p_nodes, p_images, array_fill(null::text, array[cardinality(p_nodes)])) $$;
-create function t.admin(p_object text, p_action text, p_name text, p_values jsonb default '{}') returns text language plpgsql as $$
-begin
-	return api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed';
-exception when sqlstate 'RT409' or sqlstate 'RT422' or sqlstate 'RT404' then
-	return sqlstate || ' ' || sqlerrm;
-end $$;
-create function t.asked(p_user text, p_image text, p_more jsonb default '{}') returns text language plpgsql as $$
-begin
-	return t.submit(p_user, jsonb_build_array(jsonb_build_object('name', 'a', 'image', p_image) || p_more));
-exception when sqlstate 'RT422' or sqlstate 'RT403' or sqlstate 'RT404' or sqlstate 'RT409' then
-	return sqlerrm;
-end $$;
 create function t.reads(p_node int) returns text language sql as $$
 	select concat_ws(' ', state, power, image, default_image, case when ready_at > extract(epoch from now()) then 'ready' end) from api.schedule_nodes() where node_id = p_node $$;
 
 -- Images are objects of administrators.
-select is(t.admin('image', 'create', 'el8'), 'true', 'an image');
-select is(t.admin('image', 'create', 'el9', '{"users": "alice", "expected": "10:00"}'), 'true', 'one for alice');
-select is(t.admin('image', 'create', '../x') like 'RT422 no image can have the name%', true, 'no other names');
-select is(t.admin('image', 'create', 'x', '{"accounts": "none such"}') like 'RT4%', true, 'for an account that there is not');
+select is(t.admin('image', 'el8', '{}', 'create'), 'true', 'an image');
+select is(t.admin('image', 'el9', '{"users": "alice", "expected": "10:00"}', 'create'), 'true', 'one for alice');
+select is(t.admin('image', '../x', '{}', 'create') like 'RT422 no image can have the name%', true, 'no other names');
+select is(t.admin('image', 'x', '{"accounts": "none such"}', 'create') like 'RT4%', true, 'for an account that there is not');
 select is((select (users, accounts, expected_s)::text from rota.node_image where image = 'el9'), '({alice},{},600)', 'as it was given');
-select is(t.admin('image', 'change', 'el9', '{"failures": 3}') like 'RT422%', true, 'failures are only taken back');
-select is(t.admin('node', 'change', 'n1', '{"default_image": "el7"}') like 'RT404%', true, 'no default image that there is not');
-select is(t.admin('node', 'change', 'n[1-3]', '{"default_image": "el8"}'), 'true', 'default images');
-select is(t.admin('image', 'delete', 'el8') like 'RT409 image "el8" is named%', true, 'such an image stays');
+select is(t.admin('image', 'el9', '{"failures": 3}') like 'RT422%', true, 'failures are only taken back');
+select is(t.admin('node', 'n1', '{"default_image": "el7"}') like 'RT404%', true, 'no default image that there is not');
+select is(t.admin('node', 'n[1-3]', '{"default_image": "el8"}'), 'true', 'default images');
+select is(t.admin('image', 'el8', '{}', 'delete') like 'RT409 image "el8" is named%', true, 'such an image stays');
 select throws_ok($$select api.admin_change(t.uid('alice'), 'alice', '{"object": "image", "action": "create", "name": "y"}')$$, 'RT403', null, 'users make none');
 select t.boot(i, 'first', 'el8') from generate_series(1, 3) i \g /dev/null
 select t.back(4) \g /dev/null
@@ -49,11 +29,11 @@ select is((select string_agg(concat_ws(' ', node, image, default_image), ', ' or
 select throws_ok($$select t.boot(3, 'first', '-x')$$, '23514', null, 'a node cannot report what is no name');
 
 -- Who may ask for one.
-select is(t.asked('bob', 'el9') like '%you may not use image "el9"%', true, 'bob may not use it');
-select is(t.asked('alice', 'el7') like '%there is no image "el7"%', true, 'nobody one that there is not');
-select is(t.asked('alice', 'el9', '{"nodes_min": 4, "nodes_max": 4}') like '%4 nodes asked for; of partition "main", 3 have image "el9" or may be booted with it%', true, 'nor more nodes than may have it');
-select is(t.admin('image', 'change', 'el9', '{"users": "none"}'), 'true', 'opened for all');
-select t.asked('bob', 'el9') as b, t.asked('alice', 'el9') as j, t.asked('alice', null) as k \gset
+select is(t.asked('bob', '{"image": "el9"}') like '%you may not use image "el9"%', true, 'bob may not use it');
+select is(t.asked('alice', '{"image": "el7"}') like '%there is no image "el7"%', true, 'nobody one that there is not');
+select is(t.asked('alice', '{"image": "el9", "nodes_min": 4, "nodes_max": 4}') like '%4 nodes asked for; of partition "main", 3 have image "el9" or may be booted with it%', true, 'nor more nodes than may have it');
+select is(t.admin('image', 'el9', '{"users": "none"}'), 'true', 'opened for all');
+select t.asked('bob', '{"image": "el9"}') as b, t.asked('alice', '{"image": "el9"}') as j, t.asked('alice', '{}') as k \gset
 select is((select string_agg(coalesce(image, '-'), ' ' order by job_id) from acct.request where job_id in (:b, :j, :k)), 'el9 el9 -', 'stored with the request');
 select is((select string_agg(coalesce(p.image, '-'), ' ' order by p.job_id) from api.schedule_pending(array[:b, :j, :k]::bigint[], array[0, 0, 0]) p), 'el9 el9 -', 'read by the leader');
 
@@ -95,7 +75,7 @@ select is(t.look(), null, 'so it stays');
 select t.right('a round');
 
 -- Nodes that come with the wrong image: drained with the reason, and after three in a row the steps are held.
-select t.finish(:'k' || '.a'), t.asked('alice', 'el9') as j \gset
+select t.finish(:'k' || '.a'), t.asked('alice', '{"image": "el9"}') as j \gset
 select t.asks('{1}', 'el9'), t.take(), t.report(), t.boot(1, 'fourth', 'el8') \g /dev/null
 select t.look() \g /dev/null
 select is(t.node(1), 'drain el8 could not be rebooted with image el9: came back with image el8', 'drained with the reason');
@@ -113,10 +93,10 @@ select is(t.node(3), 'up el9', 'the step can start');
 update rota.node_image set failures = 3 where image = 'el9';
 select is(t.look(), null, 'as many as are allowed');
 select is((select concat_ws(' ', state, held, held_reason) from rota.step where job_id = :j), 'pending admin nodes could not be booted with image el9 3 times in a row', 'the step is held');
-select is(t.asked('alice', 'el9') like '%nodes could not be booted with image "el9" 3 times in a row%', true, 'others are refused');
-select t.admin('node', 'resume', 'n1'), t.boot(1, 'fourth', 'el8') \g /dev/null
+select is(t.asked('alice', '{"image": "el9"}') like '%nodes could not be booted with image "el9" 3 times in a row%', true, 'others are refused');
+select t.admin('node', 'n1', '{}', 'resume'), t.boot(1, 'fourth', 'el8') \g /dev/null
 select is(t.asks('{1}', 'el9'), 0, 'no node is booted with it');
-select is(t.admin('image', 'change', 'el9', '{"failures": 0}'), 'true', 'an administrator has repaired it');
+select is(t.admin('image', 'el9', '{"failures": 0}'), 'true', 'an administrator has repaired it');
 select is(t.act('release', 'root', :'j' || '.a') is not null, true, 'and releases the step');
 select is(t.asks('{1}', 'el9'), 1, 'so nodes are booted with it');
 select t.right('all this');

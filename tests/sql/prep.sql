@@ -1,18 +1,14 @@
 -- Preparations of nodes: who may ask for one, the stages of a change, whose fault a failure is, and the way back.
 begin;
 \ir world.psql
+\ir setup.psql
 select * from no_plan();
-select api.leader_claim('hook', 60) as hook \gset
 create function t.node(p_node int) returns text language sql as $$
 	select concat_ws(' ', state, prep, case when not prep_verified then 'unverified' end, reason) from rota.node where node_id = p_node $$;
 create function t.is(p_node int) returns text language sql as $$
 	select concat_ws(' ', state, made_by, message) from rota.node_reboot where node_id = p_node order by reboot_id desc limit 1 $$;
-create function t.hook() returns bigint language sql as $$ select term from rota.leader where name = 'hook' $$;
 create function t.take() returns text language sql as $$
 	select string_agg(concat_ws(' ', label || ':', program, action, node, image, prep, args, timeout_s), ', ' order by run_id) from api.power_take(t.hook(), '{}', 100) $$;
-create function t.open() returns bigint[] language sql as $$ select array(select run_id from rota.power_run where ended_at is null order by run_id) $$;
-create function t.report(p_failure text default null) returns void language sql as $$
-	select api.power_report(t.hook(), t.open(), array(select 0 from unnest(t.open())), array(select p_failure from unnest(t.open())), array(select '' from unnest(t.open()))) $$;
 -- Run the due programs, all of which succeed; which ones.
 create function t.runs() returns text language plpgsql as $$
 declare
@@ -21,34 +17,18 @@ begin
 	perform t.report();
 	return v_taken;
 end $$;
-create function t.look() returns text language sql as $$
-	select string_agg(concat_ws(' ', node, from_state, to_state, reason), ', ' order by node) from api.reboot_judge() $$;
-create function t.boot(p_node int, p_boot text, p_image text default null) returns int language sql as $$
-	select t.back(p_node, jsonb_build_object('boot_id', p_boot, 'image', p_image)) $$;
 create function t.asks(p_node int, p_prep text, p_image text default null) returns int language sql as $$
 	select api.schedule_setup(t.term(), array[p_node], array[p_image], array[p_prep]) $$;
-create function t.admin(p_object text, p_action text, p_name text, p_values jsonb default '{}') returns text language plpgsql as $$
-begin
-	return api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed';
-exception when sqlstate 'RT409' or sqlstate 'RT422' or sqlstate 'RT404' then
-	return sqlstate || ' ' || sqlerrm;
-end $$;
-create function t.asked(p_user text, p_prep text, p_more jsonb default '{}') returns text language plpgsql as $$
-begin
-	return t.submit(p_user, jsonb_build_array(jsonb_build_object('name', 'a', 'prep', p_prep) || p_more));
-exception when sqlstate 'RT422' or sqlstate 'RT403' or sqlstate 'RT404' or sqlstate 'RT409' then
-	return sqlerrm;
-end $$;
 create function t.reads(p_node int) returns text language sql as $$
 	select concat_ws(' ', state, power, prep, case when ready_at > extract(epoch from now()) then 'ready' end) from api.schedule_nodes() where node_id = p_node $$;
 create function t.settled() returns void language sql as $$
 	update rota.node_reboot set ended_at = ended_at - interval '1 hour' where ended_at is not null $$;
 
 -- Preparations are objects of administrators.
-select is(t.admin('prep', 'create', 'mig'), 'RT422 a prep needs "program"', 'not without a program');
-select is(t.admin('prep', 'create', 'mig', '{"program": "../mig"}') like 'RT422 "../mig" is no value for "program"', true, 'nor with a path');
-select is(t.admin('prep', 'create', 'mig', '{"program": "mig", "verify": "look", "expected": "2:00", "timeout": "5:00", "users": "alice"}'), 'true', 'one');
-select is(t.admin('prep', 'create', 'huge', '{"program": "pages"}'), 'true', 'another');
+select is(t.admin('prep', 'mig', '{}', 'create'), 'RT422 a prep needs "program"', 'not without a program');
+select is(t.admin('prep', 'mig', '{"program": "../mig"}', 'create') like 'RT422 "../mig" is no value for "program"', true, 'nor with a path');
+select is(t.admin('prep', 'mig', '{"program": "mig", "verify": "look", "expected": "2:00", "timeout": "5:00", "users": "alice"}', 'create'), 'true', 'one');
+select is(t.admin('prep', 'huge', '{"program": "pages"}', 'create'), 'true', 'another');
 select is((select (users, program, verify, expected_s, timeout_s)::text from rota.node_prep where prep = 'mig'), '({alice},mig,look,120,300)', 'as it was given');
 select throws_ok($$select api.admin_change(t.uid('alice'), 'alice', '{"object": "prep", "action": "create", "name": "y", "values": {"program": "x"}}')$$, 'RT403', null, 'users make none');
 select throws_ok($$insert into rota.node_prep (prep, program) values ('x', 'a/b')$$, '23514', null, 'no row names another folder');
@@ -57,13 +37,13 @@ from unnest(array['mig:', 'mig:-x', 'mig: x', E'mig:a\nb', 'mig:' || repeat('x',
 
 -- Who may ask for one.
 select t.boot(i, 'first') from generate_series(1, 4) i \g /dev/null
-select is(t.asked('bob', 'mig:2') like '%you may not use preparation "mig"%', true, 'bob may not use it');
-select is(t.asked('alice', 'gone:2') like '%there is no preparation "gone"%', true, 'nobody one that there is not');
-select is(t.asked('alice', 'mig:-f') like '%"mig:-f" is no preparation%', true, 'nor what is none');
-select is(t.admin('prep', 'change', 'mig', '{"users": "none", "feature": "gpu"}'), 'true', 'opened for all, on some nodes');
-select is(t.asked('bob', 'mig:2') like '%1 nodes asked for; of partition "main", 0 can be prepared with "mig"%', true, 'there is none of them');
-select is(t.admin('node', 'change', 'n[1-3]', '{"features": "gpu"}'), 'true', 'now there are');
-select t.asked('bob', 'mig:2') as b, t.asked('alice', 'mig:2', '{"constraint": "gpu|fast"}') as j, t.asked('alice', null) as k \gset
+select is(t.asked('bob', '{"prep": "mig:2"}') like '%you may not use preparation "mig"%', true, 'bob may not use it');
+select is(t.asked('alice', '{"prep": "gone:2"}') like '%there is no preparation "gone"%', true, 'nobody one that there is not');
+select is(t.asked('alice', '{"prep": "mig:-f"}') like '%"mig:-f" is no preparation%', true, 'nor what is none');
+select is(t.admin('prep', 'mig', '{"users": "none", "feature": "gpu"}'), 'true', 'opened for all, on some nodes');
+select is(t.asked('bob', '{"prep": "mig:2"}') like '%1 nodes asked for; of partition "main", 0 can be prepared with "mig"%', true, 'there is none of them');
+select is(t.admin('node', 'n[1-3]', '{"features": "gpu"}'), 'true', 'now there are');
+select t.asked('bob', '{"prep": "mig:2"}') as b, t.asked('alice', '{"prep": "mig:2", "constraint": "gpu|fast"}') as j, t.asked('alice', '{}') as k \gset
 select is((select string_agg(coalesce(prep, '-'), ' ' order by job_id) from acct.request where job_id in (:b, :j, :k)), 'mig:2 mig:2 -', 'stored with the request');
 select is((select string_agg(concat_ws(' ', coalesce(p.prep, '-'), p.features), ', ' order by p.job_id)
 	from api.schedule_pending(array[:b, :j, :k]::bigint[], array[0, 0, 0]) p), 'mig:2 gpu, mig:2 (gpu|fast)&gpu, - ', 'read by the leader, with the nodes that can');
@@ -99,7 +79,7 @@ select is(t.reads(1), 'up on mig:2', 'the leader reads it');
 select t.submit('alice', '[{"name": "a"}]') as d \gset
 select throws_ok(format('select t.start(%L, %L)', :'d' || '.a', '{1}'), '40001', 'a node of the start is no longer ready to run steps', 'what asks for none does not start there');
 select is(t.pass(:'j' || '.a', '{1}'), 'completed', 'what asks for it does');
-select is(t.admin('prep', 'delete', 'mig') like 'RT409 prep "mig" is named%', true, 'while a node has it, it stays');
+select is(t.admin('prep', 'mig', '{}', 'delete') like 'RT409 prep "mig" is named%', true, 'while a node has it, it stays');
 
 -- Another one: the first is taken back.
 select t.settled() \g /dev/null
@@ -123,7 +103,7 @@ select is(t.is(1), 'done nodemgrd', 'noted');
 select t.right('a round');
 
 -- Arguments that never worked: the step fails, and the node serves on.
-select t.asked('alice', 'mig:nonsense') as j, t.asked('bob', 'mig:2') as b, t.asked('bob', 'mig:other') as o \gset
+select t.asked('alice', '{"prep": "mig:nonsense"}') as j, t.asked('bob', '{"prep": "mig:2"}') as b, t.asked('bob', '{"prep": "mig:other"}') as o \gset
 select t.asks(1, 'mig:nonsense'), t.take(), t.report('ended with exit code 3') \g /dev/null
 select is(t.is(1), 'failed schedule ended with exit code 3', 'the change has failed');
 select is(t.node(1), 'up mig:nonsense unverified', 'the node serves, once that is taken back');
@@ -144,7 +124,7 @@ select is((select string_agg(distinct concat_ws(' ', state, message), ', ') from
 select t.right('wrong arguments');
 
 -- Arguments that have worked, or none: the node is drained, and after three in a row the steps are held.
-select t.asked('alice', 'mig:2') as j \gset
+select t.asked('alice', '{"prep": "mig:2"}') as j \gset
 select t.asks(1, 'mig:2'), t.runs(), t.take(), t.report('no answer') \g /dev/null
 select is(t.node(1), 'drain mig:2 unverified could not be prepared with mig:2: no answer', 'drained with the reason');
 select is((select failures from rota.node_prep where prep = 'mig'), 1, 'a failure');
@@ -157,15 +137,15 @@ select is(t.node(3), 'drain mig:2 unverified could not be prepared with mig:2: d
 update rota.node_prep set failures = 3 where prep = 'mig';
 select t.look() \g /dev/null
 select is((select concat_ws(' ', state, held, held_reason) from rota.step where job_id = :j), 'pending admin nodes could not be prepared with mig 3 times in a row', 'the step is held');
-select is(t.asked('alice', 'mig:2') like '%nodes could not be prepared with "mig" 3 times in a row%', true, 'others are refused');
-select is(t.admin('prep', 'change', 'mig', '{"failures": 0}'), 'true', 'an administrator has repaired it');
+select is(t.asked('alice', '{"prep": "mig:2"}') like '%nodes could not be prepared with "mig" 3 times in a row%', true, 'others are refused');
+select is(t.admin('prep', 'mig', '{"failures": 0}'), 'true', 'an administrator has repaired it');
 -- A preparation that cannot be taken back drains the node.
-select t.admin('node', 'resume', 'n1') \g /dev/null
+select t.admin('node', 'n1', '{}', 'resume') \g /dev/null
 select is(t.node(1), 'up mig:2 unverified', 'resumed, but not trusted');
 select t.asks(1, null), t.take(), t.report('stuck') \g /dev/null
 select is(t.node(1), 'drain mig:2 unverified could not be cleared of preparation mig:2: stuck', 'the node is not as it was');
 -- No runnerd runs the program: no fault of the arguments.
-select t.admin('node', 'resume', 'n1') \g /dev/null
+select t.admin('node', 'n1', '{}', 'resume') \g /dev/null
 select t.asks(1, 'mig:never'), t.runs() \g /dev/null
 update rota.node_reboot set stage_at = stage_at - interval '1801 seconds' where ended_at is null;
 select t.look() \g /dev/null
@@ -173,8 +153,8 @@ select is(t.node(1), 'drain mig:never unverified could not be prepared with mig:
 
 -- An image with a program of its own, and a preparation: one change with all stages.
 select t.finish(:'k' || '.a') \g /dev/null
-select t.admin('image', 'create', 'el8'), t.admin('image', 'create', 'el9', '{"program": "boot-el9"}') \g /dev/null
-select t.boot(2, 'first', 'el8'), t.admin('node', 'change', 'n2', '{"default_image": "el8"}') \g /dev/null
+select t.admin('image', 'el8', '{}', 'create'), t.admin('image', 'el9', '{"program": "boot-el9"}', 'create') \g /dev/null
+select t.boot(2, 'first', 'el8'), t.admin('node', 'n2', '{"default_image": "el8"}') \g /dev/null
 select t.asks(2, 'huge', 'el8'), t.runs() \g /dev/null
 select is(t.node(2), 'up huge', 'prepared, with its image');
 select is(t.asks(2, 'mig:2', 'el9'), 1, 'another image and another preparation');
@@ -193,8 +173,8 @@ select is(t.node(2), 'drain could not be rebooted with image el8: came back with
 select is((select string_agg(failures::text, ' ' order by image) from rota.node_image), '1 0', 'and the image');
 
 -- A preparation that is deleted meanwhile; moves that there are not.
-select t.admin('prep', 'create', 'late', '{"program": "x"}'), t.admin('node', 'resume', 'n2') \g /dev/null
-select t.asks(2, 'late', 'el8'), t.take(), t.admin('prep', 'delete', 'late'), t.report(), t.boot(2, 'fourth', 'el8'), t.look() \g /dev/null
+select t.admin('prep', 'late', '{"program": "x"}', 'create'), t.admin('node', 'n2', '{}', 'resume') \g /dev/null
+select t.asks(2, 'late', 'el8'), t.take(), t.admin('prep', 'late', '{}', 'delete'), t.report(), t.boot(2, 'fourth', 'el8'), t.look() \g /dev/null
 select is(t.is(2), 'failed schedule there is no preparation "late" any more', 'the change fails');
 select throws_ok($$update rota.node_reboot set state = 'undoing', ended_at = null where reboot_id = (select min(x.reboot_id) from rota.node_reboot x where x.state = 'done')$$, '23514', null, 'no change begins again');
 select throws_ok($$update rota.node_reboot set boots = false where image = 'el9'$$, '23514', null, 'no image without a boot');
