@@ -1,18 +1,6 @@
 -- A deadline that comes while an administrator is at the same node, in sessions that are really there: whoever is first, the other
 -- waits, nobody is thrown out, and what is left is right. What they do is committed, and taken back at the end.
-\set ON_ERROR_STOP 1
-\set QUIET 1
-\pset format unaligned
-\pset tuples_only on
-set client_min_messages = warning;
-begin;
-create extension if not exists pgtap schema tap;
-create extension if not exists dblink schema tap;
-set search_path = public, tap;
-select * from no_plan();
-create schema t;
-create function t.say(p_name text, p_statement text) returns text language sql as 'select v from dblink(p_name, p_statement) x (v text)';
-\ir session.psql
+\ir shared.psql
 create function t.answer(p_name text) returns text language plpgsql as $$
 declare
 	v_answer text;
@@ -28,8 +16,7 @@ end $$;
 create function t.due() returns void language sql as $$
 	select dblink_exec('admin', 'insert into rota.node_notice (node_id, kind, at, reason, actor) select node_id, ''drain'', now() - interval ''1 second'', ''fan'', ''x'' from rota.node where name = ''race''');
 $$;
-select dblink_connect(n, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database()
-	|| ' user=' || current_user || ' application_name=' || n) from unnest('{leader,admin}'::text[]) n \g /dev/null
+select t.open('leader'), t.open('admin') \g /dev/null
 select t.say('admin', $$select api.admin_change(0, 'root', '{"object": "node", "action": "create", "name": "race", "values": {"cpus": 1, "mem": 1}}')$$) \g /dev/null
 select t.say('leader', 'select api.leader_claim(''schedule'', 60)') as term \gset
 create function t.tick(p_term bigint) returns text language sql as $$ select format('select now::text from api.schedule_tick(%s)', p_term) $$;

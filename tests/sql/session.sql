@@ -1,23 +1,7 @@
 -- Limits of readers' sessions that no session can lift: each kind is exceeded by a real session and ended, with the reason on record;
 -- beside it, sessions within the limits and those of others go on. What this file changes by sessions of its own is committed, so it
 -- puts it back.
-\set ON_ERROR_STOP 1
-\set QUIET 1
-\pset format unaligned
-\pset tuples_only on
-set client_min_messages = warning;
-begin;
-create extension if not exists pgtap schema tap;
-create extension if not exists dblink schema tap;
-set search_path = public, tap;
-select * from no_plan();
-create schema t;
-\ir session.psql
-create function t.open(p_name text, p_role text) returns text language sql as $$
-	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
-		|| ' dbname=' || current_database() || ' user=' || p_role || ' application_name=' || p_name);
-$$;
-create function t.say(p_name text, p_statement text) returns text language sql as 'select v from dblink(p_name, p_statement) x (v text)';
+\ir shared.psql
 create function t.judge() returns text language sql as $$
 	select t.say('jobmgr', $q$select string_agg(who || ': ' || reason, ', ' order by who) from api.session_judge(600)$q$);
 $$;

@@ -1,23 +1,7 @@
 -- Leadership between sessions that are really there: who leads, when another one may, and that never two of them commit. The
 -- sessions a, b and c are jobmgrds; what they do is committed, so this file leaves terms behind in rota.leader. A lease of 0
 -- seconds makes every session silent as soon as it waits.
-\set ON_ERROR_STOP 1
-\set QUIET 1
-\pset format unaligned
-\pset tuples_only on
-set client_min_messages = warning;
-begin;
-create extension if not exists pgtap schema tap;
-create extension if not exists dblink schema tap;
-set search_path = public, tap;
-select * from no_plan();
-create schema t;
-\ir session.psql
-create function t.open(p_name text, p_role text default 'rota_jobmgr_leader') returns text language sql as $$
-	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
-		|| ' dbname=' || current_database() || ' user=' || p_role || ' application_name=' || p_name);
-$$;
-create function t.say(p_name text, p_statement text) returns text language sql as 'select v from dblink(p_name, p_statement) x (v text)';
+\ir shared.psql
 create function t.claim(p_name text, p_lease_s int) returns bigint language sql as $$
 	select t.say(p_name, format('select api.leader_claim(''schedule'', %s)', p_lease_s))::bigint;
 $$;
@@ -39,7 +23,7 @@ begin
 	end loop;
 	return v_term;
 end $$;
-select t.open(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
+select t.open(n, 'rota_jobmgr_leader') from unnest('{a,b,c}'::text[]) n \g /dev/null
 
 -- One leads, and goes on to lead.
 select t.win('a', 60) as term \gset
@@ -68,7 +52,7 @@ select dblink_disconnect('c') \g /dev/null
 select t.win('b', 0) as term \gset
 select dblink_exec('b', 'begin') \g /dev/null
 select t.say('b', 'select count(*) from api.schedule_nodes()') \g /dev/null
-select t.open('c') \g /dev/null
+select t.open('c', 'rota_jobmgr_leader') \g /dev/null
 call t.silent('b');
 select is(t.claim('c', 0), (:term + 1)::bigint, 'who has only read holds up nobody');
 select throws_ok(format($$select t.say('b', 'select now from api.schedule_tick(%s)')$$, :term), 'RT412', null, 'and decides nothing any more');
@@ -89,7 +73,7 @@ select dblink_exec('b', 'begin'), t.say('b', format('select ''planned'' from api
 -- As long as all this takes.
 select dblink_send_query('b', 'select pg_sleep(300)') \g /dev/null
 call t.await($$select wait_event = 'PgSleep' from pg_stat_activity where application_name = 'b'$$);
-select t.open('a') \g /dev/null
+select t.open('a', 'rota_jobmgr_leader') \g /dev/null
 select is(t.claim('a', 60), null, 'a leader at work leads on, whatever its lease');
 select is(internal.leader_lives(), true, 'and lives');
 select dblink_cancel_query('b') \g /dev/null
@@ -101,7 +85,7 @@ select is(t.win('a', 60), (:term + 3)::bigint, 'then it is silent, and the next 
 select throws_ok(format($$select t.say('b', 'select now from api.schedule_tick(%s)')$$, :term + 2), 'RT412', null, 'of the old term');
 
 -- Two that claim at once: one wins.
-select t.open('c') \g /dev/null
+select t.open('c', 'rota_jobmgr_leader') \g /dev/null
 select dblink_disconnect('a') \g /dev/null
 call t.await('select not internal.leader_lives()');
 select dblink_exec('b', 'begin'), t.claim('b', 60) as b \gset
