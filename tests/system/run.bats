@@ -2,6 +2,9 @@
 # Sub-steps inside an allocation: `rota run`, `rota run --each`, `rota steps`, the example, and the recipes of docs/inside.md.
 
 load helper
+load inside
+
+INSIDE=(--cpus-per-task=4 --mem=200)
 
 setup_file() {
 	printf '#!/bin/sh\n[ ! -e "%s" ] || sleep 0.5\n' "$BATS_FILE_TMPDIR/slow" >"$BATS_FILE_TMPDIR/prolog"
@@ -15,17 +18,6 @@ teardown_file() {
 
 setup() {
 	cd "$BATS_TEST_TMPDIR"
-}
-
-# inside [OPTION OF rota submit]... <<END: run the script in a job with four CPUs; its output is in `output`, its exit status in `status`.
-inside() {
-	{
-		echo '#!/bin/bash'
-		cat
-	} >job.sh
-	job=$(rota submit --parsable --cpus-per-task=4 --mem=200 --output=job.out "$@" job.sh)
-	run rota wait -q --timeout=120 "$job"
-	output=$(cat job.out)
 }
 
 @test "outside a job: rota run gets an allocation, and gives it back" {

@@ -2,6 +2,9 @@
 # rota run --file: the steps of a script as sub-steps of an allocation.
 
 load helper
+load inside
+
+INSIDE=(--cpus-per-task=2)
 
 setup_file() {
 	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1
@@ -13,18 +16,6 @@ teardown_file() {
 
 setup() {
 	cd "$BATS_TEST_TMPDIR"
-}
-
-# inside [OPTION OF rota submit]... <<END: run the script in a job of two CPUs; its output is in `output`.
-inside() {
-	{
-		echo '#!/bin/bash'
-		cat
-	} >job.sh
-	job=$(rota submit --parsable --cpus-per-task=2 --output=job.out "$@" job.sh)
-	run rota wait -q --timeout=120 "$job"
-	output=$(grep -v ' waits: agents$' job.out)
-	printf '%s\n' "$output" # shown if the test fails
 }
 
 # ended NAME STATE: does the database know that the sub-step of this name ended so?

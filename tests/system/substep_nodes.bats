@@ -2,6 +2,9 @@
 # Sub-steps on several nodes of an allocation: agents of the step manager run their tasks.
 
 load helper
+load inside
+
+INSIDE=(--nodes=3 --ntasks=3 --cpus-per-task=2)
 
 setup_file() {
 	export UNIQUE=$$ # jobs of other tests on this machine have programs like those here
@@ -14,18 +17,6 @@ teardown_file() {
 
 setup() {
 	cd "$BATS_TEST_TMPDIR"
-}
-
-# inside <<END: run the script in a job with all three nodes; its output is in `output`.
-inside() {
-	{
-		echo '#!/bin/bash'
-		cat
-	} >job.sh
-	job=$(rota submit --parsable --nodes=3 --ntasks=3 --cpus-per-task=2 --output=job.out "$@" job.sh)
-	run rota wait -q --timeout=120 "$job"
-	output=$(grep -v ' waits: agents$' job.out) # said on a slow machine
-	printf '%s\n' "$output" # shown if the test fails
 }
 
 @test "tasks are shared out over nodes, in blocks or in turns" {
