@@ -45,11 +45,7 @@ teardown() {
 	rota admin image change el9 --failures=0
 	rota admin image change deb --failures=0
 	rota admin setting change image_idle_s --value=0
-	serve() {
-		rota admin node resume 'n[1-3]' >/dev/null 2>&1 || true
-		[ "$(sql "select count(*) from acct.node where state = 'up' and image = 'el8'")" = 3 ]
-	}
-	eventually serve
+	nodes_serve 3 "image = 'el8'"
 	rota admin setting change image_idle_s --value=86400
 }
 

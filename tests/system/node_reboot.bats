@@ -27,11 +27,7 @@ teardown() {
 	[ "$(id -u)" = 0 ] || return 0
 	rm -f -- "$SITE"/now/*
 	rota admin setting change reboot_timeout_s --value=1800
-	serve() {
-		rota admin node resume 'n[1-2]' >/dev/null 2>&1 || true
-		[ "$(sql "select count(*) from acct.node where state = 'up'")" = 2 ]
-	}
-	eventually serve
+	nodes_serve 2
 }
 
 node_is() { # NODE STATE

@@ -39,11 +39,7 @@ teardown() {
 	rota admin prep change mode --failures=0 --timeout=60
 	rota admin setting change image_failures --value=3
 	rota admin setting change image_idle_s --value=0
-	serve() {
-		rota admin node resume 'n[1-3]' >/dev/null 2>&1 || true
-		[ "$(sql "select count(*) from acct.node where state = 'up' and prep is null and image is not distinct from default_image")" = 3 ]
-	}
-	eventually serve
+	nodes_serve 3 "prep is null and image is not distinct from default_image"
 	[ -z "$(ls "$SITE/prepared")" ]
 	rota admin setting change image_idle_s --value=86400
 }

@@ -102,6 +102,15 @@ nodes_up() {
 	export PROVISIONER
 }
 
+# nodes_serve NODES [CONDITION]: resume the nodes n1 to nNODES until all of them are up and meet the condition on acct.node.
+nodes_serve() {
+	are_resumed() {
+		rota admin node resume "n[1-$1]" >/dev/null 2>&1 || true
+		[ "$(sql "select count(*) from acct.node where state = 'up' and ${2:-true}")" = "$1" ]
+	}
+	eventually are_resumed "$@"
+}
+
 # nodes_down USER...: end the provisioner and the instance, and remove the users and SITE.
 nodes_down() {
 	local status=0
