@@ -11,6 +11,7 @@
 #include "lib/order.h"
 #include "lib/seal.h"
 #include "tests/system/launcher_driver.h"
+#include "tests/unit/order_plain.h"
 
 static char *read_file(const char *path, size_t *size)
 {
@@ -60,18 +61,9 @@ static void order_begin(struct order *o)
 				      .job_name = "test",
 				      .account = "",
 				      .partition = "",
-				      .output = "",
-				      .error = "",
-				      .input = "",
 				      .workdir = "/tmp",
 				      .umask = 022,
-				      .shell = "",
-				      .user_prolog = "",
-				      .user_epilog = "",
-				      .group = "",
-				      .rlimits = "",
-				      .submit_ntasks = 1,
-				      .cpus_per_task = 1};
+				      ORDER_SPEC_PLAIN};
 }
 
 #define NUMBER(member)                                                                                                           \

@@ -1,4 +1,5 @@
 /* gate_modify_test.c - which changes of a spec are allowed to users other than its owner. */
+#include "tests/unit/order_plain.h"
 #include "tests/unit/unit.h"
 
 #include "jobmgr/gate/gate_modify.h"
@@ -11,18 +12,9 @@ static const struct order_spec sample = {
 	.job_name = "heat",
 	.account = "physics",
 	.partition = "main",
-	.output = "",
-	.error = "",
-	.input = "",
 	.workdir = "/home/u",
 	.umask = 022,
-	.shell = "",
-	.user_prolog = "",
-	.user_epilog = "",
-	.group = "",
-	.rlimits = "",
-	.submit_ntasks = 1,
-	.cpus_per_task = 1,
+	ORDER_SPEC_PLAIN,
 };
 
 static bool alike(const struct order_spec *changed)

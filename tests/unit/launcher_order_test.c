@@ -1,4 +1,5 @@
 /* launcher_order_test.c - which launch messages the launcher accepts, and its set of accepted attempts. */
+#include "tests/unit/order_plain.h"
 #include "tests/unit/unit.h"
 
 #include "lib/order.h"
@@ -69,17 +70,8 @@ static int setup(void **state)
 			 .job_name = "heat",
 			 .account = "",
 			 .partition = "",
-			 .output = "",
-			 .error = "",
-			 .input = "",
 			 .workdir = "/w",
-			 .shell = "",
-			 .user_prolog = "",
-			 .user_epilog = "",
-			 .group = "",
-			 .rlimits = "",
-			 .submit_ntasks = 1,
-			 .cpus_per_task = 1},
+			 ORDER_SPEC_PLAIN},
 	};
 	return 0;
 }
