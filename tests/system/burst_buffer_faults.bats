@@ -47,6 +47,16 @@ has_state() {
 	[ "$(sql "select state from rota.job where job_id = $1")" = "$2" ]
 }
 
+@test "a function that answers BUSY is polled within its time-out" {
+	local busy
+	timeouts 3
+	busy=$(submit "busy=test_data_in")
+	eventually is_staging "$busy" failed
+	[[ $(sql "select message from rota.staging where job_id = $busy") == *"test_data_in"*"not finished after"* ]]
+	rota cancel "$busy"
+	eventually is_staging "$busy" complete
+}
+
 @test "a function that does not end is killed with its processes, and has failed whatever it says then" {
 	timeouts 3
 	jobs late $ALL
