@@ -11,6 +11,7 @@ static int usage(void)
 	fputs("usage: rota-checkpoint CONFIG DRIVER DIR ASKED start PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED take [WHY NOT]\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED end again|well\n"
+	      "       rota-checkpoint run INPUT OUTPUT ERROR PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint done [FILE]...\n"
 	      "       rota-checkpoint verify|discard PATH\n",
 	      stderr);
@@ -43,6 +44,8 @@ int main(int argc, char **argv)
 		printf("rota-checkpoint %s\n", ROTA_VERSION);
 		return 0;
 	}
+	if (argc >= 6 && strcmp(argv[1], "run") == 0)
+		return checkpoint_run(argv + 2, argv[5], argv + 5);
 	if (argc >= 2 && strcmp(argv[1], "done") == 0)
 		return call_done(argv + 2);
 	if (argc == 3 && strcmp(argv[1], "verify") == 0 && *argv[2] == '/')

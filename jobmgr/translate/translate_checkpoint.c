@@ -26,6 +26,24 @@ static int checkpoint_number(const struct translation *t, const struct translate
 	return number < INT_MAX ? (int)number : INT_MAX;
 }
 
+/* Refuse what does not go with dmtcp, which auto may choose. A restored program goes on in its output files, and would find them empty. */
+static void check_restored(struct translation *t, const struct translate_step *s)
+{
+	const char *mode = json_string_value(translate_value(t, s, OPTION_ID_OPEN_MODE));
+	const json_t *asked = translate_value(t, s, OPTION_ID_CHECKPOINT_SIGNAL);
+	bool may_restore = !t->modifies && translate_checkpoint_appends(t, s);
+	if (may_restore && mode && strcmp(mode, "truncate") == 0) {
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_OPEN_MODE), "--open-mode",
+				 "a program that DMTCP restores goes on in its output");
+		translate_hint(t, "leave it out, or write --open-mode=append");
+	}
+	if (may_restore && json_integer_value(json_object_get(asked, "signal")) == SIGUSR2) {
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT_SIGNAL), "--checkpoint-signal",
+				 "DMTCP uses SIGUSR2 itself");
+		translate_hint(t, "choose another signal, or write --checkpoint=app");
+	}
+}
+
 void translate_checkpoint_check(struct translation *t, const struct translate_step *s)
 {
 	static const enum option_id others[] = {OPTION_ID_CHECKPOINT_SIGNAL, OPTION_ID_CHECKPOINT_INTERVAL,
@@ -47,9 +65,16 @@ void translate_checkpoint_check(struct translation *t, const struct translate_st
 				 "the script of the step runs once for each task");
 		translate_hint(t, "have one script start the tasks with rota run, and save them together");
 	}
+	check_restored(t, s);
 	if (has_driver && limit > 0 && before >= limit)
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT_BEFORE), "--checkpoint-before",
 				 "it is not shorter than --time");
+}
+
+bool translate_checkpoint_appends(const struct translation *t, const struct translate_step *s)
+{
+	const char *driver = checkpoint_driver(t, s);
+	return driver && (strcmp(driver, "dmtcp") == 0 || strcmp(driver, "auto") == 0);
 }
 
 const char *translate_checkpoint_dir(const struct translation *t, const struct translate_step *s)

@@ -139,7 +139,7 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.output = paths[0];
 	spec.error = paths[1];
 	spec.input = paths[2];
-	spec.append = strcmp(spec_text(t, s, OPTION_ID_OPEN_MODE), "append") == 0;
+	spec.append = strcmp(spec_text(t, s, OPTION_ID_OPEN_MODE), "append") == 0 || translate_checkpoint_appends(t, s);
 	spec.workdir = folder;
 	spec.umask = (int)translate_number(t, s, OPTION_ID_UMASK, base->umask);
 	spec.shell = spec_text(t, s, OPTION_ID_SHELL);

@@ -6,13 +6,16 @@
 
 struct checkpoint {
 	const char *config; /* path of rota.conf */
-	const char *driver; /* --checkpoint: app, auto or script:NAME */
+	const char *driver; /* --checkpoint: app, auto, dmtcp or script:NAME */
 	const char *dir;    /* folder for checkpoints (--checkpoint-dir), absolute */
 	const char *asked;  /* file in which the keeper says for what reason the program was signalled last */
 };
 
 /* Find the latest whole checkpoint, and execute a program with the variables that say so. Returns an exit code only if that fails. */
-int checkpoint_start(const struct checkpoint *c, const char *program, char *const *argv);
+int checkpoint_start(const struct checkpoint *c, const char *program, char **argv);
+/* Have standard input, output and error opened by their paths (`files`: three, "" for one that stays), and execute a program. A driver that saves
+ * open files saves these too then. Returns an exit code only if that fails. */
+int checkpoint_run(char *const *files, const char *program, char *const *argv);
 /* Make a checkpoint of files that the program has written: those named, or without names all in ROTA_CHECKPOINT_DIR. Returns an exit code. */
 int checkpoint_done(const struct checkpoint *c, char *const *files);
 /* Have the driver save the step; or report that nobody can, since `fail`. Returns an exit code. */

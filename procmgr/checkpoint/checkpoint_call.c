@@ -1,6 +1,6 @@
 /* checkpoint_call.c - reports to jobmgrd about the checkpoints of the attempt in which this process runs.
  *
- * Called by: checkpoint.c.
+ * Called by: checkpoint.c, checkpoint_start.c.
  * Invariants:
  * - Each report may be sent twice: the database takes the second one for the first. */
 #include "procmgr/checkpoint/checkpoint_call.h"

@@ -1,6 +1,6 @@
 /* checkpoint_folder.c - makes, reads, compares and removes folders of checkpoints.
  *
- * Called by: checkpoint.c.
+ * Called by: checkpoint.c, checkpoint_start.c.
  * Invariants:
  * - Everything below a step's folder is reached by descriptors, and no symbolic link is followed. So nobody who can write to a folder above
  *   it leads this process elsewhere. */

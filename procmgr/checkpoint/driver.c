@@ -1,18 +1,16 @@
-/* driver.c - finds the driver that a step asks for.
+/* driver.c - finds the driver that a step asks for, or that fits it, and compares what a restart needs with what a node has.
  *
- * Called by: checkpoint.c. */
+ * Called by: checkpoint.c, checkpoint_start.c. */
 #include "procmgr/checkpoint/driver.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const struct driver *const drivers[] = {&driver_app, &driver_script};
+static const struct driver *const drivers[] = {&driver_app, &driver_dmtcp, &driver_script};
 
-bool driver_find(const char *named, const char *scripts, struct driver_use *use, struct err *e)
+static bool find_named(const char *named, const struct conf *conf, struct driver_use *use, struct err *e)
 {
-	/* What a program cannot do itself, auto has no driver for, so it means app. */
-	if (strcmp(named, "auto") == 0)
-		named = "app";
 	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
 		size_t length = strlen(drivers[i]->prefix);
 		bool has_name = drivers[i]->prefix[length - 1] == ':';
@@ -20,9 +18,85 @@ bool driver_find(const char *named, const char *scripts, struct driver_use *use,
 			continue;
 		use->driver = drivers[i];
 		use->name = named + (has_name ? length : 0);
-		snprintf(use->folder, sizeof use->folder, "%s/%s", scripts, use->name);
-		return (!has_name || *scripts) ||
+		if (has_name)
+			snprintf(use->folder, sizeof use->folder, "%s/%s", conf->node_checkpoint_folder, use->name);
+		else
+			snprintf(use->folder, sizeof use->folder, "%s", conf->node_checkpoint_dmtcp);
+		return (!has_name || *conf->node_checkpoint_folder) ||
 		       err_set(e, "node.checkpoint_folder is not set here, so there is no driver \"%s\"", named);
 	}
 	return err_set(e, "there is no driver \"%s\"", named);
+}
+
+bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e)
+{
+	if (strcmp(named, "auto") == 0)
+		named = driver_dmtcp_is_used() ? driver_dmtcp.prefix : driver_app.prefix;
+	return find_named(named, conf, use, e) && use->driver->detect(use, NULL, e);
+}
+
+bool driver_choose(const char *named, const struct conf *conf, const char *program, struct driver_use *use,
+		   char why[DRIVER_WHY_SIZE], struct err *e)
+{
+	struct err no;
+	*why = '\0';
+	if (strcmp(named, "auto") != 0)
+		return find_named(named, conf, use, e) && use->driver->detect(use, program, e);
+	if (!find_named(driver_dmtcp.prefix, conf, use, e))
+		return false;
+	if (use->driver->detect(use, program, &no)) {
+		snprintf(why, DRIVER_WHY_SIZE, "the program is dynamically linked, and runs on one node as one task");
+		return true;
+	}
+	snprintf(why, DRIVER_WHY_SIZE, "the program has to save itself, since dmtcp does not fit: %.200s", no.message);
+	return find_named(driver_app.prefix, conf, use, e);
+}
+
+char *driver_full_name(const struct driver_use *use)
+{
+	return use->driver == &driver_script ? xasprintf("%s%s", use->driver->prefix, use->name) : xstrdup(use->driver->prefix);
+}
+
+/* Returns the first word of `wanted` that is not in `had`, malloc'ed; NULL if all are. */
+static char *word_lacking(const char *wanted, const char *had)
+{
+	char *padded = xasprintf(" %s ", had);
+	for (size_t length; *wanted; wanted += length + strspn(wanted + length, " ")) {
+		length = strcspn(wanted, " ");
+		char *word = xasprintf(" %.*s ", (int)length, wanted);
+		bool has = strstr(padded, word) != NULL;
+		free(word);
+		if (!has) {
+			free(padded);
+			return xstrndup(wanted, length);
+		}
+	}
+	free(padded);
+	return NULL;
+}
+
+static bool need_is_met(const char *name, const char *wanted, const char *had, struct err *e)
+{
+	if (strcmp(name, "cpu") != 0)
+		return strcmp(wanted, had) == 0 ||
+		       err_set(e, "it needs %s %s, and this node has %s", name, wanted, *had ? had : "none");
+	char *lacking = word_lacking(wanted, had);
+	if (lacking)
+		err_set(e, "it needs a CPU with %s, which this node has not", lacking);
+	free(lacking);
+	return lacking == NULL;
+}
+
+bool driver_meets(const struct driver_use *use, const json_t *needs, struct err *e)
+{
+	const char *name;
+	const json_t *wanted;
+	json_t *has = use->driver->needs ? use->driver->needs(use) : NULL;
+	bool met = true;
+	json_object_foreach ((json_t *)needs, name, wanted) {
+		const char *had = json_string_value(json_object_get(has, name)), *text = json_string_value(wanted);
+		met = met && text && need_is_met(name, text, had ? had : "", e);
+	}
+	json_decref(has);
+	return met;
 }

@@ -5,38 +5,55 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "lib/conf.h"
 #include "lib/err.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
 
-enum { DRIVER_PATH_SIZE = 4096 };
+enum { DRIVER_PATH_SIZE = 4096, DRIVER_WHY_SIZE = 300 };
 
 /* A driver for a step: of "script:dmtcp" the name is "dmtcp", and the folder that of its programs. */
 struct driver_use {
 	const struct driver *driver;
 	const char *name;
 	char folder[DRIVER_PATH_SIZE];
+	int wait_s; /* seconds within which the step is to be saved, or restored */
 };
 
-/* The six operations of a checkpoint driver. Each driver is one file. */
+/* The six operations of a checkpoint driver, and what a node needs for a restart. Each driver is one file. */
 struct driver {
 	const char *prefix; /* "app", or "script:" where a name follows */
-	/* Can the driver serve a step on this node? False with the reason. */
-	bool (*detect)(const struct driver_use *use, struct err *e);
-	/* Returns the program that is executed instead of that of the step, with that program and its arguments as its arguments, to start it, or
-	 * to have it go on from ROTA_RESTART_DIR. malloc'ed. NULL: the program of the step itself. */
-	char *(*launch)(const struct driver_use *use);
-	char *(*restart)(const struct driver_use *use);
+	/* Can the driver serve a step on this node? False with the reason. `program`: what it is to start; NULL: it has started it. */
+	bool (*detect)(const struct driver_use *use, const char *program, struct err *e);
+	/* Say what is executed to start the program of the step, or to have it go on from ROTA_RESTART_DIR. *instead: a path and all arguments,
+	 * both malloc'ed, to which those of the program are added; NULL: the program itself. */
+	bool (*launch)(const struct driver_use *use, char ***instead, struct err *e);
+	bool (*restart)(const struct driver_use *use, char ***instead, struct err *e);
+	/* What is restored is the process itself: `restart` is executed without the program and its arguments, and the script of the step has to
+	 * have the path that it had. */
+	bool restores_processes;
 	/* Save the step into ROTA_CHECKPOINT_DIR. NULL: its program does that itself when it is signalled. */
 	bool (*checkpoint)(const struct driver_use *use, struct err *e);
 	/* Are the files of a checkpoint unchanged? */
 	enum folder_match (*verify)(int folder, const json_t *files, struct err *e);
 	/* Remove the checkpoint `name` from the folder of its step. */
 	bool (*discard)(int step, const char *name);
+	/* What this node has of that which a node needs that restarts what is saved here: {NAME: TEXT}. NULL: any node can. */
+	json_t *(*needs)(const struct driver_use *use);
 };
 
-extern const struct driver driver_app, driver_script;
+extern const struct driver driver_app, driver_dmtcp, driver_script;
 
-/* Find the driver that --checkpoint names. `scripts`: the folder with the drivers of the site (node.checkpoint_folder), "" for none. */
-bool driver_find(const char *named, const char *scripts, struct driver_use *use, struct err *e);
+/* Find the driver that --checkpoint names. For auto, that is the one that the running program was started with. */
+bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e);
+/* The same before the program is started. `why`: why auto has chosen it; "" if the step named it. */
+bool driver_choose(const char *named, const struct conf *conf, const char *program, struct driver_use *use,
+		   char why[DRIVER_WHY_SIZE], struct err *e);
+/* Returns the name of a driver as --checkpoint gives it, malloc'ed. */
+char *driver_full_name(const struct driver_use *use);
+/* Has this node what a restart needs? With an error that names the first thing that it lacks. */
+bool driver_meets(const struct driver_use *use, const json_t *needs, struct err *e);
+
+/* Was the program of this step started by DMTCP? */
+bool driver_dmtcp_is_used(void);
 
 #endif

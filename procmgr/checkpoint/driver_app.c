@@ -5,17 +5,20 @@
 #include "procmgr/checkpoint/driver.h"
 
 /* Whether the program handles the signal is seen when it is signalled. */
-static bool app_detect(const struct driver_use *use, struct err *e)
+static bool app_detect(const struct driver_use *use, const char *program, struct err *e)
 {
 	(void)use;
+	(void)program;
 	(void)e;
 	return true;
 }
 
-static char *app_itself(const struct driver_use *use)
+static bool app_itself(const struct driver_use *use, char ***instead, struct err *e)
 {
 	(void)use;
-	return NULL;
+	(void)e;
+	*instead = NULL;
+	return true;
 }
 
 const struct driver driver_app = {
@@ -26,4 +29,5 @@ const struct driver driver_app = {
 	.checkpoint = NULL,
 	.verify = folder_compare,
 	.discard = folder_remove,
+	.needs = NULL,
 };

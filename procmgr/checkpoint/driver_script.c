@@ -18,9 +18,10 @@ static char *script_path(const struct driver_use *use, const char *program)
 	return xasprintf("%s/%s", use->folder, program);
 }
 
-static bool script_detect(const struct driver_use *use, struct err *e)
+static bool script_detect(const struct driver_use *use, const char *program, struct err *e)
 {
 	static const char *const programs[] = {"start", "checkpoint", "restart"};
+	(void)program;
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
 		char *path = script_path(use, programs[i]);
 		bool there = access(path, X_OK) == 0 || err_sys(e, "driver script:%s: could not execute \"%s\"", use->name, path);
@@ -31,14 +32,23 @@ static bool script_detect(const struct driver_use *use, struct err *e)
 	return true;
 }
 
-static char *script_launch(const struct driver_use *use)
+static bool script_instead(const struct driver_use *use, const char *program, char ***instead)
 {
-	return script_path(use, "start");
+	*instead = xcalloc(2, sizeof **instead);
+	**instead = script_path(use, program);
+	return true;
 }
 
-static char *script_restart(const struct driver_use *use)
+static bool script_launch(const struct driver_use *use, char ***instead, struct err *e)
 {
-	return script_path(use, "restart");
+	(void)e;
+	return script_instead(use, "start", instead);
+}
+
+static bool script_restart(const struct driver_use *use, char ***instead, struct err *e)
+{
+	(void)e;
+	return script_instead(use, "restart", instead);
 }
 
 static bool script_checkpoint(const struct driver_use *use, struct err *e)
@@ -68,4 +78,5 @@ const struct driver driver_script = {
 	.checkpoint = script_checkpoint,
 	.verify = folder_compare,
 	.discard = folder_remove,
+	.needs = NULL,
 };

@@ -146,12 +146,15 @@ static int signal_program(const struct keeper *k)
 
 void keeper_checkpoint_ask(struct keeper *k, const char *reason)
 {
-	bool saves_itself = k->checkpoint && strncmp(k->order->spec.checkpoint, "script:", 7) != 0;
 	if (!k->checkpoint || k->live == 0 || *k->cause || !write_reason(k, reason))
 		return;
-	if (!saves_itself)
+	const char *driver = k->order->spec.checkpoint;
+	bool is_app = strcmp(driver, "app") == 0, may_signal = is_app || strcmp(driver, "auto") == 0;
+	if (may_signal && signal_program(k) > 0)
+		return;
+	if (!is_app)
 		take_beside(k, NULL);
-	else if (signal_program(k) == 0 && strcmp(reason, "interval") != 0)
+	else if (strcmp(reason, "interval") != 0)
 		take_beside(k, k->order->spec.checkpoint_shell
 				       ? "the shell of the step does not handle the signal (--checkpoint-signal)"
 				       : "no process of the step handles the signal; for the shell of its script, write "

@@ -31,13 +31,14 @@ comment on function internal.checkpoint_eligible(bigint, int) is
 create function internal.checkpoint_json(p_one rota.checkpoint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return jsonb_build_object('generation', p_one.generation, 'path', p_one.path, 'files', (
+	return jsonb_build_object('generation', p_one.generation, 'path', p_one.path, 'driver', p_one.driver, 'needs', p_one.needs, 'files', (
 		select coalesce(jsonb_agg(jsonb_build_object('name', f.name, 'bytes', f.bytes, 'sha256', encode(f.sha256, 'hex'))
 			order by f.name), '[]')
 		from checkpoint_file f
 		where f.job_id = p_one.job_id and f.step_id = p_one.step_id and f.generation = p_one.generation));
 end $$;
-comment on function internal.checkpoint_json(rota.checkpoint) is 'A checkpoint with its files: {generation, path, files: [{name, bytes, sha256}]}.';
+comment on function internal.checkpoint_json(rota.checkpoint) is
+	'A checkpoint with its files: {generation, path, driver, needs, files: [{name, bytes, sha256}]}.';
 
 create function internal.checkpoint_begin(p_step rota.step, p_below int) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -54,19 +55,41 @@ begin
 	insert into checkpoint_start (job_id, step_id, attempt, generation)
 	values (p_step.job_id, p_step.step_id, p_step.attempt, coalesce(v_from.generation, 0))
 	on conflict (job_id, step_id, attempt) do update set generation = excluded.generation;
-	return jsonb_build_object('kept', (select coalesce(jsonb_agg(c.generation), '[]')
+	return jsonb_build_object('wait_s', internal.setting_int('checkpoint_wait_s'), 'kept', (select coalesce(jsonb_agg(c.generation), '[]')
 			from internal.checkpoint_usable(p_step.job_id, p_step.step_id) c))
 		|| case when v_from.generation is null then '{"generation": 0}' else internal.checkpoint_json(v_from) end;
 end $$;
 comment on function internal.checkpoint_begin(rota.step, int) is
 	'Choose what the present attempt of a step starts from: the generation that was asked for, or the latest, or the one before a damaged one '
-	'(p_below). Answer as internal.checkpoint_json, generation 0: the beginning; kept: all generations that are still there.';
+	'(p_below). Answer as internal.checkpoint_json, generation 0: the beginning; kept: all generations that are still there; wait_s: seconds '
+	'within which it is to be restored.';
 
-create function internal.checkpoint_began(p_step rota.step) returns jsonb
+create function internal.checkpoint_refuse(p_step rota.step, p_one rota.checkpoint, p_message text) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform internal.checkpoint_fail(p_one, p_message);
+	-- The program does not go on from it after all: the attempt is given up, and the next one starts from the one before.
+	if exists (select from checkpoint_start s where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt
+			and s.generation = p_one.generation and s.started_at is not null) then
+		update step s set end_wanted = 'requeue'
+		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.end_wanted is null;
+		if found then
+			perform internal.attempt_order('kill', p_step.job_id, p_step.step_id, '{"cause": "checkpoint"}');
+			notify rota_schedule;
+		end if;
+		return '{}';
+	end if;
+	return internal.checkpoint_begin(p_step, p_one.generation);
+end $$;
+comment on function internal.checkpoint_refuse(rota.step, rota.checkpoint, text) is
+	'The present attempt of a step cannot start from a checkpoint, whose files have changed, or from which its driver has not restored the '
+	'program. Answer as internal.checkpoint_begin: from which to start; {}: the attempt ends, and the step is queued again.';
+
+create function internal.checkpoint_began(p_step rota.step, p_driver text, p_why text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	with started as (
-		update checkpoint_start s set started_at = clock_timestamp()
+		update checkpoint_start s set started_at = clock_timestamp(), driver = left(p_driver, 100), why = nullif(left(p_why, 400), '')
 		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt and s.started_at is null
 		returning s.generation
 	)
@@ -75,26 +98,38 @@ begin
 	where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.generation = started.generation and c.state = 'restoring';
 	return '{}';
 end $$;
-comment on function internal.checkpoint_began(rota.step) is 'The files that the present attempt starts from are whole, and its program begins.';
+comment on function internal.checkpoint_began(rota.step, text, text) is
+	'The files that the present attempt starts from are whole, and its program begins, with this driver. p_why: why auto chose it.';
+
+create function internal.checkpoint_unmet(p_step rota.step, p_message text) returns jsonb
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	update checkpoint_start s set unmet = p_message
+	where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt;
+	return '{}';
+end $$;
+comment on function internal.checkpoint_unmet(rota.step, text) is
+	'The node of the present attempt lacks what its checkpoint needs. The attempt ends by itself, and internal.why_step says so.';
 
 create function internal.checkpoint_take(p_step rota.step, p_reason text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_open constant checkpoint := internal.checkpoint_open(p_step);
+	c_wait constant int := internal.setting_int('checkpoint_wait_s');
 begin
 	if v_open.generation is null then
-		return jsonb_build_object('generation', internal.checkpoint_add(p_step, 'taking', coalesce(p_reason, 'program'),
+		return jsonb_build_object('wait_s', c_wait, 'generation', internal.checkpoint_add(p_step, 'taking', coalesce(p_reason, 'program'),
 			case p_reason when 'interval' then 'node' when 'time_limit' then 'node' else 'program' end, null,
 			case p_reason when 'time_limit' then 'requeue' else 'continue' end));
 	end if;
 	update checkpoint c
 	set state = 'taking', taking_at = coalesce(c.taking_at, clock_timestamp()), deadline_at = now() + internal.checkpoint_wait()
 	where c.job_id = v_open.job_id and c.step_id = v_open.step_id and c.generation = v_open.generation and c.state = 'asked';
-	return jsonb_build_object('generation', v_open.generation);
+	return jsonb_build_object('wait_s', c_wait, 'generation', v_open.generation);
 end $$;
 comment on function internal.checkpoint_take(rota.step, text) is
 	'The program of a step begins to save itself: by the request that is under way, or (p_reason) as its node signalled it, or by itself. '
-	'Answer {generation}.';
+	'Answer {generation, wait_s: seconds within which it is to be complete}.';
 
 create function internal.checkpoint_over_quota(p_uid int, p_bytes bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -154,7 +189,8 @@ begin
 	update checkpoint c
 	set state = 'complete', complete_at = clock_timestamp(), taking_at = coalesce(c.taking_at, clock_timestamp()), failed_at = null,
 		message = null, node = p_request ->> 'node', path = p_request ->> 'path',
-		driver = coalesce(left(p_request ->> 'driver', 100), c.driver), driver_version = left(p_request ->> 'version', 100), files = jsonb_array_length(p_request -> 'files'), bytes = v_bytes
+		driver = coalesce(left(p_request ->> 'driver', 100), c.driver), driver_version = left(p_request ->> 'version', 100),
+		needs = p_request -> 'needs', files = jsonb_array_length(p_request -> 'files'), bytes = v_bytes
 	where c.job_id = p_one.job_id and c.step_id = p_one.step_id and c.generation = p_one.generation;
 	-- Whoever asked for one that came too late has seen it fail, and has decided by that.
 	if p_one.state in ('asked', 'taking') then
@@ -217,6 +253,8 @@ begin
 		raise exception 'a file of a checkpoint has a name below its folder, bytes and sha256' using errcode = 'RT422';
 	elsif coalesce(p_request ->> 'path', '') !~ '^/' or not internal.is_line(p_request ->> 'path') then
 		raise exception 'a checkpoint has the absolute path of its folder' using errcode = 'RT422';
+	elsif jsonb_typeof(p_request -> 'needs') <> 'object' or length(p_request ->> 'needs') > 8192 then
+		raise exception 'the needs of a checkpoint are an object of at most 8 KiB' using errcode = 'RT422';
 	elsif not exists (select from node n where n.name = p_request ->> 'node') then
 		raise exception 'there is no node "%"', coalesce(p_request ->> 'node', '') using errcode = 'RT422';
 	end if;
@@ -232,7 +270,7 @@ declare
 	v_step step;
 	v_one checkpoint;
 begin
-	if v_action not in ('begin', 'began', 'refused', 'take', 'complete', 'failed', 'over') then
+	if v_action not in ('begin', 'began', 'refused', 'unmet', 'take', 'complete', 'failed', 'over') then
 		raise exception 'no report is called "%"', v_action using errcode = 'RT422', hint = 'rota-checkpoint makes these reports.';
 	elsif v_reason is not null and v_reason not in ('exit', 'interval', 'time_limit') then
 		raise exception 'no checkpoint is taken for reason "%"', v_reason using errcode = 'RT422';
@@ -246,13 +284,14 @@ begin
 	if v_action in ('refused', 'complete', 'failed') and v_one.generation is null then
 		raise exception 'attempt % takes no checkpoint %', v_step.attempt, coalesce(p_request ->> 'generation', '') using errcode = 'RT404';
 	end if;
-	if v_action in ('refused', 'failed') then
+	if v_action = 'failed' then
 		perform internal.checkpoint_fail(v_one, v_message);
 	end if;
 	return case v_action
 		when 'begin' then internal.checkpoint_begin(v_step, 2147483647)
-		when 'began' then internal.checkpoint_began(v_step)
-		when 'refused' then internal.checkpoint_begin(v_step, v_one.generation)
+		when 'began' then internal.checkpoint_began(v_step, internal.request_text(p_request, 'driver'), internal.request_text(p_request, 'why'))
+		when 'refused' then internal.checkpoint_refuse(v_step, v_one, v_message)
+		when 'unmet' then internal.checkpoint_unmet(v_step, v_message)
 		when 'take' then internal.checkpoint_take(v_step, v_reason)
 		when 'complete' then internal.checkpoint_complete(p_uid, v_step, v_one, p_request)
 		when 'over' then internal.checkpoint_over(v_step)
@@ -260,7 +299,8 @@ begin
 end $$;
 comment on function api.checkpoint_report(int, text, jsonb) is
 	'Report of rota-checkpoint about a step of the caller. Request {job, step_id, attempt, node, action, ...}. begin: what the attempt starts '
-	'from, answer as internal.checkpoint_begin; refused {generation, message}: that is damaged, the answer has the one before; began: its '
+	'from, answer as internal.checkpoint_begin; refused {generation, message}: that is damaged, or the program was not restored from it, answer '
+	'as internal.checkpoint_refuse; unmet {message}: the node lacks what that needs; began {driver, why}: its '
 	'program starts. take {reason}: the program saves itself, answer {generation}; complete {generation, path, files: [{name, bytes, sha256}], '
-	'version, ended}: it has, answer {discard} or {failed}; failed {generation, message}: it could not; over: the step ended well and the '
+	'driver, version, needs, ended}: it has, answer {discard} or {failed}; failed {generation, message}: it could not; over: the step ended well and the '
 	'files are removed. RT404: no such step of the caller; RT409: the attempt is over.';

@@ -137,6 +137,10 @@ begin
 		case when s.ended_at is null and s.attempt > 0 then internal.step_warnings(s.job_id, s.step_id, s.attempt)
 		else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
 		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task),
+		'checkpointing',
+		case when r.checkpoint is not null
+		then (select jsonb_build_object('driver', c.driver, 'why', case when p_own then c.why end) from checkpoint_start c
+			where c.job_id = s.job_id and c.step_id = s.step_id and c.attempt = s.attempt and c.driver is not null) end,
 		'array_index', s.array_index,
 		'array',
 		case

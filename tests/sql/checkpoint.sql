@@ -43,7 +43,7 @@ select is(t.rows(:j), '1 asked preempt requeue', 'changes nothing');
 select is((select count(*) from rota.node_order where kind = 'checkpoint'), 1::bigint, 'the program is asked once');
 
 -- What is complete, and what follows
-select is(t.says(:'j' || '.a', 'take'), '{"generation": 1}', 'the program answers the request');
+select is(t.says(:'j' || '.a', 'take'), '{"generation": 1, "wait_s": 60}', 'the program answers the request');
 select is(t.says(:'j' || '.a', 'complete', '{"generation": 1}'), '{"discard": []}', 'it has saved itself');
 select is(t.rows(:j), '1 complete preempt requeue', 'which is complete');
 select is((select concat_ws(' ', node, path, files, bytes) from rota.checkpoint where job_id = :j), 'n1 /home/x/1 1 1048576', 'with its files');
@@ -55,7 +55,7 @@ select is(t.state(:'j' || '.a') || (t.step(:'j' || '.a')).requeues, 'pending0', 
 
 -- What an attempt starts from
 select t.later(), t.begun(:'j' || '.a') \g /dev/null
-select is(t.says(:'j' || '.a', 'begin'), jsonb_build_object('kept', '[1]'::jsonb, 'generation', 1, 'path', '/home/x/1', 'files',
+select is(t.says(:'j' || '.a', 'begin'), jsonb_build_object('kept', '[1]'::jsonb, 'wait_s', 60, 'generation', 1, 'path', '/home/x/1', 'driver', 'app', 'needs', null, 'files',
 	jsonb_build_array(jsonb_build_object('name', 'state', 'bytes', 1048576, 'sha256', repeat('ab', 32)))), 'from the latest');
 select is(t.says(:'j' || '.a', 'begin') -> 'generation', '1', 'asked again, the same');
 select is(t.says(:'j' || '.a', 'began'), '{}', 'its files are whole');
@@ -74,6 +74,29 @@ select is((select string_agg(concat_ws(' ', generation, state, message), ', ' or
 	'2 failed its program says no more, 3 failed state: SHA-256 differs', 'with the reason');
 select is((select count(*) from rota.checkpoint_file f where f.job_id = :j), 0::bigint, 'and without their files');
 update rota.step set requeues = 0 where job_id = :j;
+
+-- What a node needs, and with which driver an attempt starts
+select t.job_with('alice', '{"driver": "auto", "keep": 9}') as d \gset
+select t.begun(:'d' || '.a') \g /dev/null
+select is(t.says(:'d' || '.a', 'begin') -> 'generation', '0', 'from the beginning');
+select is(t.says(:'d' || '.a', 'began', '{"driver": "dmtcp", "why": "it fits"}'), '{}', 'with the driver that the node chose');
+select is((api.job_show(t.uid('alice'), 'alice', jsonb_build_object('jobs', jsonb_build_array(:'d' || '.a'))) #> '{jobs,0,steps,0,checkpointing}'), '{"driver": "dmtcp", "why": "it fits"}', 'which its owner sees');
+select is((select string_agg(coalesce(t.save(:'d' || '.a', '{"driver": "dmtcp", "needs": {"kernel": "6.1"}}') ->> 'discard', ''), ' ') from generate_series(1, 2)), '[] []', 'two checkpoints');
+select is(t.refused(format('select t.save(%L, %L)', :'d' || '.a', '{"needs": "6.1"}')), 'RT422', 'needs are an object');
+select t.finish(:'d' || '.a', '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}'), t.later(), t.begun(:'d' || '.a') \g /dev/null
+select is(t.says(:'d' || '.a', 'begin') #- '{files}' #- '{path}', '{"kept": [1, 2], "wait_s": 60, "generation": 2, "driver": "dmtcp", "needs": {"kernel": "6.1"}}', 'the next attempt learns them');
+select is(t.says(:'d' || '.a', 'unmet', '{"generation": 2, "message": "it needs kernel 6.1, and this node has 5.10"}'), '{}', 'its node has no such kernel');
+select t.finish(:'d' || '.a', '{"exit": 85, "outcome": "fail"}') \g /dev/null
+select is((select y ->> 'message' from internal.why_step(:d, (t.step(:'d' || '.a')).step_id) y where y ->> 'kind' = 'checkpoint'),
+	'attempt 2 could not go on from checkpoint 2 on n1: it needs kernel 6.1, and this node has 5.10', 'which is why it waits');
+select t.later(), t.begun(:'d' || '.a') \g /dev/null
+select is(t.says(:'d' || '.a', 'begin') -> 'generation', '2', 'the checkpoint is as good as before');
+select t.says(:'d' || '.a', 'began', '{"driver": "dmtcp"}') \g /dev/null
+select is(t.says(:'d' || '.a', 'refused', '{"generation": 2, "message": "DMTCP did not restore it"}'), '{}', 'the program began and does not go on');
+select is((select concat_ws(' ', state, message) from rota.checkpoint where job_id = :d and generation = 2), 'failed DMTCP did not restore it', 'that checkpoint is of no use');
+select is((t.step(:'d' || '.a')).end_wanted || t.orders(:'d' || '.a'), 'requeuekill@n1', 'the attempt ends, and the step is queued again');
+select t.finish(:'d' || '.a', '{"exit": 0, "signal": 9, "cause": "checkpoint", "outcome": "cancel"}'), t.later(), t.begun(:'d' || '.a') \g /dev/null
+select is(t.says(:'d' || '.a', 'begin') -> 'generation', '1', 'from the one before');
 
 -- Strangers and zombies
 select is(t.refused(format('select t.says(%L, %L, %L, %L)', :'j' || '.a', 'begin', '{}', 'bob')), 'RT404', 'a stranger learns nothing');
@@ -120,7 +143,7 @@ select is(t.state(:'none' || '.a'), 'failed', 'of a step without checkpoints it 
 -- The time limit
 select t.job_with('alice', '{"driver": "app", "keep": 1, "before_s": 60}') as l, t.job_with('alice') as m \gset
 select t.start(:'l' || '.a', '{2}'), t.run(:'l' || '.a'), t.start(:'m' || '.a', '{3}'), t.run(:'m' || '.a') \g /dev/null
-select is(t.says(:'l' || '.a', 'take', '{"reason": "time_limit"}') || t.says(:'m' || '.a', 'take', '{"reason": "interval"}'), '{"generation": 1}', 'asked by the node');
+select is(t.says(:'l' || '.a', 'take', '{"reason": "time_limit"}') || t.says(:'m' || '.a', 'take', '{"reason": "interval"}'), '{"generation": 1, "wait_s": 60}', 'asked by the node');
 select t.says(:'l' || '.a', 'complete', '{"generation": 1}'), t.says(:'m' || '.a', 'complete', '{"generation": 1}') \g /dev/null
 select is((t.step(:'l' || '.a')).end_wanted || coalesce((t.step(:'m' || '.a')).end_wanted, '-'), 'requeue-', 'ahead of the time limit it is queued again, by an interval it goes on');
 update rota.step set end_wanted = null where job_id = :l;

@@ -124,6 +124,7 @@ static void options(void **state)
 		FACT("#ROTA --checkpoint=script:my-site_2\n", "steps/0/checkpoint",
 		     "{\"driver\":\"script:my-site_2\",\"keep\":2}"),
 		FACT("#ROTA --checkpoint=auto\n", "steps/0/checkpoint/driver", "\"auto\""),
+		FACT("#ROTA --checkpoint=dmtcp\n", "steps/0/checkpoint/driver", "\"dmtcp\""),
 		FACT("#ROTA --checkpoint=app --checkpoint-keep=5 --checkpoint-before=1:00\n", "steps/0/checkpoint",
 		     "{\"driver\":\"app\",\"keep\":5,\"before_s\":60}"),
 		FACT("true\n", "steps/0/sample_s", "null"),

@@ -190,6 +190,17 @@ void show_step_hooks(const json_t *step, bool with_step)
 	}
 }
 
+/* Print which driver saves the step, and why auto has chosen it. */
+static void checkpointing_print(const json_t *step)
+{
+	const json_t *with = json_object_get(step, "checkpointing");
+	const char *why = format_text(with, "why");
+	char *text = xasprintf("by %s%s%s", format_text(with, "driver"), *why ? ": " : "", why);
+
+	show_line_print("Checkpoints", json_is_object(with) ? text : "");
+	free(text);
+}
+
 void show_step_print(const json_t *job, const json_t *step)
 {
 	char *words = outcome_words(step), *after = peers_text(step, false);
@@ -218,6 +229,7 @@ void show_step_print(const json_t *job, const json_t *step)
 	show_line_print("Input", input ? input : "");
 	show_line_print("Output", output ? output : "");
 	show_line_print("Error", error ? error : "");
+	checkpointing_print(step);
 	show_line_print("Open mode", strcmp(format_text(step, "open_mode"), "append") ? "" : "append");
 	free(error);
 	free(input);

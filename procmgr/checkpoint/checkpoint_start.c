@@ -1,0 +1,230 @@
+/* checkpoint_start.c - starts the program of a step from its latest whole checkpoint.
+ *
+ * Called by: bin/rota-checkpoint.c.
+ * Invariants:
+ * - Only files with the digests that the database has are given to a program or to its driver. A program that is given none starts from the
+ *   beginning.
+ * - This process is the owner's, in the step's cgroup. It has no rights but the owner's. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/conf.h"
+#include "lib/crash.h"
+#include "procmgr/checkpoint/checkpoint.h"
+#include "procmgr/checkpoint/checkpoint_call.h"
+#include "procmgr/checkpoint/checkpoint_folder.h"
+#include "procmgr/checkpoint/checkpoint_step.h"
+#include "procmgr/checkpoint/driver.h"
+
+enum { EXIT_AGAIN = 85 };
+
+/* Is the name that of a generation in a list of numbers? */
+static bool is_listed(const char *name, const json_t *list)
+{
+	const json_t *number;
+	size_t i;
+	json_array_foreach (list, i, number)
+		if (strspn(name, "0123456789") == strlen(name) && atoll(name) == json_integer_value(number))
+			return true;
+	return false;
+}
+
+/* Remove all that earlier attempts have left in the step's folder, but the checkpoints of the list. */
+static void clean_entry(int folder, const char *name, void *arg)
+{
+	bool ours = isdigit((unsigned char)*name) || strncmp(name, "next.", 5) == 0;
+	if (ours && !is_listed(name, arg))
+		folder_remove(folder, name);
+}
+
+/* Ask from which checkpoint to start, until one is whole. Returns the answer with its generation, 0 for the beginning; NULL with an error. Only
+ * one whose files differ is refused, since that is for ever: on another node, a file that cannot be read here may be. */
+static json_t *choose_generation(const struct checkpoint *c, const struct driver *driver, struct err *e)
+{
+	json_t *answer = checkpoint_call(c->config, "begin", json_object(), CALL_LONG_S, e);
+	while (answer && json_integer_value(json_object_get(answer, "generation")) > 0) {
+		struct err why;
+		json_t *number = json_object_get(answer, "generation"), *before = answer;
+		const char *path = json_string_value(json_object_get(answer, "path"));
+		enum folder_match match =
+			path ? checkpoint_step_compare(driver, path, json_object_get(answer, "files"), &why) : FOLDER_DIFFERS;
+		if (match == FOLDER_SAME)
+			return answer;
+		if (match == FOLDER_UNREADABLE) {
+			err_set(e, "could not read checkpoint %lld: %s", (long long)json_integer_value(number), why.message);
+			json_decref(answer);
+			return NULL;
+		}
+		fprintf(stderr, "rota-checkpoint: checkpoint %lld is not used: %s\n", (long long)json_integer_value(number),
+			path ? why.message : "it has no path");
+		answer = checkpoint_call(
+			c->config, "refused",
+			json_pack("{s:O, s:s}", "generation", number, "message", path ? why.message : "it has no path"),
+			CALL_LONG_S, e);
+		json_decref(before);
+	}
+	return answer;
+}
+
+/* Make the folder that the program writes to, empty. */
+static bool make_next(int step, struct err *e)
+{
+	char name[CHECKPOINT_NAME_SIZE];
+	checkpoint_step_next(name);
+	return (folder_remove(step, name) && mkdirat(step, name, 0700) == 0) || err_sys(e, "could not make folder \"%s\"", name);
+}
+
+/* Execute the program of the step, or that of its driver with it as a further argument (`program` NULL: without it). Returns an exit code after an
+ * error. */
+static int execute(char *const *instead, const char *program, char *const *argv)
+{
+	int before = 0, count = 0;
+	while (instead && instead[before])
+		before++;
+	while (program && argv[count])
+		count++;
+	char **all = xcalloc((size_t)before + (size_t)count + 1, sizeof *all);
+	if (before > 0)
+		memcpy(all, instead, (size_t)before * sizeof *all);
+	if (count > 0)
+		memcpy(all + before, argv, (size_t)count * sizeof *all);
+	if (before > 0 && count > 0)
+		all[before] = (char *)program;
+	execv(before > 0 ? all[0] : program, all);
+	fprintf(stderr, "rota-checkpoint: could not execute \"%s\": %s\n", before > 0 ? all[0] : program, strerror(errno));
+	free(all);
+	return errno == ENOENT ? 127 : 126;
+}
+
+/* Does the driver restore the checkpoint (`restores`), or does the program read it itself? False with an error if it needs what this node has
+ * not. */
+static bool find_restore(const struct driver_use *use, const json_t *from, bool *restores, struct err *e)
+{
+	const char *taken = json_string_value(json_object_get(from, "driver"));
+	char *name = driver_full_name(use);
+	*restores = taken && strcmp(taken, name) == 0;
+	free(name);
+	if (taken && !*restores && strcmp(taken, driver_dmtcp.prefix) == 0)
+		return err_set(e, "it was taken by dmtcp, and the program would not be started by that here");
+	return !*restores || driver_meets(use, json_object_get(from, "needs"), e);
+}
+
+/* Say which checkpoint could not be restored on this node. */
+static void report_unmet(const struct checkpoint *c, const json_t *from, struct err *e)
+{
+	struct err unsent;
+	json_t *report = json_pack("{s:O, s:s}", "generation", json_object_get(from, "generation"), "message", e->message);
+	json_decref(checkpoint_call(c->config, "unmet", report, CALL_LONG_S, &unsent));
+}
+
+/* Is this the path of the script, which the keeper has in a folder of this attempt, beside the file `asked`? */
+static bool is_of_attempt(const struct checkpoint *c, const char *path)
+{
+	const char *slash = strrchr(c->asked, '/');
+	return slash && strncmp(path, c->asked, (size_t)(slash - c->asked) + 1) == 0;
+}
+
+/* Copy the script to a path that is that of all attempts, and put this path in its place. */
+static bool keep_script(const struct checkpoint *c, int step, const char **path, struct err *e)
+{
+	static const char name[] = "next.script";
+	if (!is_of_attempt(c, *path))
+		return true;
+	if (faccessat(step, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    (!folder_copy(*path, step, name, e) ||
+	     (fchmodat(step, name, 0700, 0) < 0 && !err_sys(e, "could not make the script executable"))))
+		return false;
+	*path = checkpoint_step_path(c, name);
+	return true;
+}
+
+static bool keep_scripts(const struct checkpoint *c, int step, const char **program, char **argv, struct err *e)
+{
+	bool kept = keep_script(c, step, program, e);
+	for (int i = 0; kept && argv[i]; i++)
+		kept = keep_script(c, step, (const char **)&argv[i], e);
+	return kept;
+}
+
+/* Start from a checkpoint of the database's answer `from`. Returns an exit code after an error. */
+static int start_from(const struct checkpoint *c, const struct driver_use *use, const json_t *from, bool restores,
+		      const char *program, char **argv)
+{
+	struct err e;
+	char **instead = NULL;
+	int step = checkpoint_step_open(c, true, &e);
+	crash_point(CRASH_checkpoint_chosen);
+	if (step >= 0)
+		folder_each(step, clean_entry, json_object_get(from, "kept"));
+	bool ready = step >= 0 && make_next(step, &e) &&
+		     (!use->driver->restores_processes || keep_scripts(c, step, &program, argv, &e));
+	if (step >= 0)
+		close(step);
+	if (ready) {
+		checkpoint_step_export(c, from);
+		ready = restores ? use->driver->restart(use, &instead, &e) : use->driver->launch(use, &instead, &e);
+	}
+	if (!ready) {
+		checkpoint_step_error(&e); /* the step is queued again, which is counted */
+		return EXIT_AGAIN;
+	}
+	return execute(instead, restores && use->driver->restores_processes ? NULL : program, argv);
+}
+
+/* What an attempt says when its program begins: with which driver, and why auto has chosen that. */
+static json_t *describe_start(const struct driver_use *use, const char *why)
+{
+	char *name = driver_full_name(use);
+	json_t *report = json_pack("{s:s, s:s}", "driver", name, "why", why);
+	free(name);
+	return report;
+}
+
+int checkpoint_start(const struct checkpoint *c, const char *program, char **argv)
+{
+	struct err e;
+	struct conf conf;
+	struct driver_use use;
+	char why[DRIVER_WHY_SIZE];
+	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, program, &use, why, &e))
+		return checkpoint_step_error(&e);
+	bool restores = false, ready = false;
+	json_t *from = choose_generation(c, use.driver, &e);
+	if (from && !(ready = find_restore(&use, from, &restores, &e)))
+		report_unmet(c, from, &e);
+	/* An attempt that has ended stops here: the files may be those of the next attempt. */
+	json_t *begun = ready ? checkpoint_call(c->config, "began", describe_start(&use, why), CALL_LONG_S, &e) : NULL;
+	int code = EXIT_AGAIN;
+	if (begun) {
+		checkpoint_step_wait(&use, from);
+		code = start_from(c, &use, from, restores, program, argv);
+	} else {
+		checkpoint_step_error(&e);
+	}
+	json_decref(begun);
+	json_decref(from);
+	return code;
+}
+
+int checkpoint_run(char *const *files, const char *program, char *const *argv)
+{
+	static const int flags[] = {O_RDONLY, O_WRONLY | O_APPEND, O_WRONLY | O_APPEND};
+	for (int fd = 0; fd <= 2; fd++) {
+		bool same = fd == 2 && strcmp(files[1], files[2]) == 0;
+		int file = !*files[fd] ? fd : same ? 1 : open(files[fd], flags[fd]);
+		struct err e;
+		if (file < 0 || (file != fd && dup2(file, fd) < 0)) {
+			err_sys(&e, "could not open \"%s\"", files[fd]);
+			return checkpoint_step_error(&e);
+		}
+		if (file > 2)
+			close(file);
+	}
+	return execute(NULL, program, argv);
+}

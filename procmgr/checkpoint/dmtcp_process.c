@@ -1,0 +1,156 @@
+/* dmtcp_process.c - programs and processes that DMTCP cannot save.
+ *
+ * Called by: driver_dmtcp.c. */
+#include "procmgr/checkpoint/dmtcp_process.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A script may name a script as its interpreter; the kernel follows four. */
+enum { HEAD_SIZE = 256, SCRIPTS_MOST = 4, PROCESSES_MOST = 65536 };
+
+/* Does an ELF file name a dynamic linker? */
+static bool elf_is_dynamic(int fd, const Elf64_Ehdr *head)
+{
+	for (int i = 0; i < head->e_phnum; i++) {
+		Elf64_Phdr part;
+		off_t at = (off_t)head->e_phoff + (off_t)i * head->e_phentsize;
+		if (pread(fd, &part, sizeof part, at) == (ssize_t)sizeof part && part.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+/* Cut a script's first line down to the path of its interpreter. Returns the path. */
+static char *script_interpreter(char *head)
+{
+	char *path = head + 2 + strspn(head + 2, " \t");
+	path[strcspn(path, " \t\n")] = '\0';
+	return path;
+}
+
+static bool file_can_save(const char *path, int depth, struct err *e)
+{
+	union {
+		char text[HEAD_SIZE];
+		Elf64_Ehdr elf;
+	} head = {.text = {0}};
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd >= 0 && fstat(fd, &st) == 0 ? pread(fd, head.text, sizeof head.text - 1, 0) : -1;
+	bool good;
+	if (size < 0)
+		good = err_sys(e, "could not read program \"%s\"", path);
+	else if (st.st_mode & (S_ISUID | S_ISGID))
+		good = err_set(e, "program \"%s\" has the setuid or setgid bit", path);
+	else if (strncmp(head.text, "#!", 2) == 0)
+		good = depth >= SCRIPTS_MOST || file_can_save(script_interpreter(head.text), depth + 1, e);
+	else
+		good = memcmp(head.text, ELFMAG, SELFMAG) != 0 || elf_is_dynamic(fd, &head.elf) ||
+		       err_set(e, "program \"%s\" is statically linked", path);
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+bool dmtcp_process_can_save(const char *path, struct err *e)
+{
+	return file_can_save(path, 0, e);
+}
+
+/* A process with its parent. */
+struct process {
+	pid_t pid, parent;
+};
+
+/* Read the parent of a process. Returns 0 if it is gone, or has ended and only waits for its parent. */
+static pid_t process_parent(pid_t pid)
+{
+	char path[64], text[512], state = 'Z';
+	int parent = 0;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	char *after = strrchr(text, ')'); /* the name may have spaces and brackets */
+	return after && sscanf(after + 1, " %c %d", &state, &parent) == 2 && state != 'Z' && state != 'X' ? parent : 0;
+}
+
+/* Returns all processes that have not ended, and sets *count. malloc'ed. */
+static struct process *processes_read(int *count)
+{
+	struct process *all = xcalloc(PROCESSES_MOST, sizeof *all);
+	const struct dirent *entry;
+	DIR *folder = opendir("/proc");
+	*count = 0;
+	while (folder && *count < PROCESSES_MOST && (entry = readdir(folder)) != NULL) {
+		pid_t pid = isdigit((unsigned char)*entry->d_name) ? atoi(entry->d_name) : 0,
+		      parent = pid ? process_parent(pid) : 0;
+		if (parent > 0)
+			all[(*count)++] = (struct process){pid, parent};
+	}
+	if (folder)
+		closedir(folder);
+	return all;
+}
+
+static bool process_is_below(const struct process *all, int count, pid_t pid, pid_t root)
+{
+	for (int depth = 0; pid > 1 && depth < count; depth++) {
+		if (pid == root)
+			return true;
+		pid_t parent = 0;
+		for (int i = 0; i < count && parent == 0; i++)
+			parent = all[i].pid == pid ? all[i].parent : 0;
+		pid = parent;
+	}
+	return false;
+}
+
+/* dmtcp_command lists processes as NAME[VIRTUAL PID:PID]@HOST. */
+static bool process_is_listed(const char *list, pid_t pid)
+{
+	char entry[32];
+	snprintf(entry, sizeof entry, ":%d]@", (int)pid);
+	return strstr(list, entry) != NULL;
+}
+
+/* Would DMTCP save this process? A static program keeps the connection of the process that became it, so the list has it too. What was restored has
+ * the program that restored it. */
+static bool process_would_be_saved(pid_t pid, const char *list, struct err *e)
+{
+	char link[64], path[PATH_MAX];
+	struct err why;
+	snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+	ssize_t size = readlink(link, path, sizeof path - 1);
+	path[size > 0 ? size : 0] = '\0';
+	const char *slash = strrchr(path, '/');
+	if (size <= 0)
+		return true; /* it has ended meanwhile */
+	if ((!slash || strcmp(slash + 1, "mtcp_restart") != 0) && access(path, R_OK) == 0 && !dmtcp_process_can_save(path, &why))
+		return err_set(e, "process %d would not be saved: %.400s", (int)pid, why.message);
+	return process_is_listed(list, pid) ||
+	       err_set(e, "process %d would not be saved: \"%.300s\" does not run under DMTCP", (int)pid, path);
+}
+
+bool dmtcp_process_all_listed(pid_t root, const char *list, struct err *e)
+{
+	int count;
+	bool good = true;
+	struct process *all = processes_read(&count);
+	for (int i = 0; i < count && good; i++)
+		good = !process_is_below(all, count, all[i].pid, root) || process_would_be_saved(all[i].pid, list, e);
+	free(all);
+	return good;
+}

@@ -1,0 +1,78 @@
+/* dmtcp_run.c - runs programs of DMTCP, for a bounded time.
+ *
+ * Called by: driver_dmtcp.c. */
+#include "procmgr/checkpoint/dmtcp_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/err.h"
+
+static void run_execute(char *const *argv, int output)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, STDIN_FILENO);
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	execv(argv[0], argv);
+	_exit(127);
+}
+
+/* Read until the end of the program's output. Returns false at the time `until`. */
+static bool run_read(int fd, int64_t until, char *text, size_t size)
+{
+	char rest[512];
+	size_t used = 0;
+	for (;;) {
+		int64_t left_ms = (until - clock_boot_us()) / 1000;
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		if (left_ms <= 0)
+			return false;
+		if (poll(&p, 1, left_ms < 1000 ? (int)left_ms : 1000) <= 0)
+			continue;
+		bool full = used + 1 >= size;
+		ssize_t got = full ? read(fd, rest, sizeof rest) : read(fd, text + used, size - used - 1);
+		if (got == 0 || (got < 0 && errno != EINTR))
+			return true;
+		used += got > 0 && !full ? (size_t)got : 0;
+		text[used] = '\0';
+	}
+}
+
+int dmtcp_run(char *const *argv, int seconds, char *text, size_t size)
+{
+	int fds[2], status = 0;
+	text[0] = '\0';
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0)
+		run_execute(argv, fds[1]);
+	close(fds[1]);
+	if (pid > 0 && !run_read(fds[0], clock_boot_us() + (int64_t)seconds * 1000000, text, size))
+		kill(pid, SIGKILL);
+	close(fds[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int dmtcp_run_command(const char *programs, int port, const char *command, int seconds, char *text, size_t size)
+{
+	char number[DMTCP_NUMBER_SIZE], *program = xasprintf("%s/dmtcp_command", programs);
+	snprintf(number, sizeof number, "%d", port);
+	char *argv[] = {program, (char *)"--coord-host", (char *)"127.0.0.1", (char *)"--coord-port", number, (char *)command,
+			NULL};
+	int code = dmtcp_run(argv, seconds, text, size);
+	free(program);
+	return code;
+}

@@ -1,0 +1,396 @@
+/* driver_dmtcp.c - the driver dmtcp: DMTCP saves all processes of the step as they are, and has them go on.
+ *
+ * Called by: checkpoint.c, through driver.c.
+ * Beside ROTA_CHECKPOINT_DIR, DMTCP writes to the folder next.images, whose path is in its images, so it is that of all attempts. The folder
+ * ROTA_CHECKPOINT_DIR.run has the socket of the attempt's coordinator, DMTCP's temporary files, and the
+ * file "port" with the port of the guard and the pid of the program.
+ * Invariants:
+ * - dmtcp_restart becomes the first process of the step, in the place of the program. So the keeper, the cgroup and the time limit of the step
+ *   hold for what is restored.
+ * - A checkpoint of which a process would be missing fails. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "procmgr/checkpoint/checkpoint_call.h"
+#include "procmgr/checkpoint/checkpoint_folder.h"
+#include "procmgr/checkpoint/dmtcp_guard.h"
+#include "procmgr/checkpoint/dmtcp_process.h"
+#include "procmgr/checkpoint/dmtcp_run.h"
+#include "procmgr/checkpoint/driver.h"
+
+enum { LIST_SIZE = 1 << 20, STATUS_SIZE = 4096, CPUINFO_SIZE = 8192, PAUSE_NS = 100000000, TRIES_US = 5000000, COMMAND_S = 10 };
+
+static const char *dmtcp_variable(const char *name)
+{
+	const char *value = getenv(name);
+	return value ? value : "";
+}
+
+/* Returns the path of an entry of the folder for this attempt's coordinator, malloc'ed. "": the folder. */
+static char *run_path(const char *entry)
+{
+	return xasprintf("%s.run%s%s", dmtcp_variable("ROTA_CHECKPOINT_DIR"), *entry ? "/" : "", entry);
+}
+
+/* Open a folder of this attempt, made if it is not there. Returns a descriptor, -1 with an error. */
+static int open_path(const char *path, struct err *e)
+{
+	return folder_open_own(AT_FDCWD, path, true, e);
+}
+
+/* Returns the path of the folder to which DMTCP writes, malloc'ed. */
+static char *images_path(void)
+{
+	const char *next = dmtcp_variable("ROTA_CHECKPOINT_DIR"), *slash = strrchr(next, '/');
+	return xasprintf("%.*s/next.images", slash ? (int)(slash - next) : 0, next);
+}
+
+static int open_images(struct err *e)
+{
+	char *path = images_path();
+	int fd = open_path(path, e);
+	free(path);
+	return fd;
+}
+
+static bool dmtcp_detect(const struct driver_use *use, const char *program, struct err *e)
+{
+	static const char *const programs[] = {"dmtcp_launch", "dmtcp_coordinator", "dmtcp_command", "dmtcp_restart"};
+	if (!*use->folder)
+		return err_set(e, "node.checkpoint_dmtcp is not set here, so there is no driver \"dmtcp\"");
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+		char *path = xasprintf("%s/%s", use->folder, programs[i]);
+		bool there = access(path, X_OK) == 0 || err_sys(e, "could not execute \"%s\"", path);
+		free(path);
+		if (!there)
+			return false;
+	}
+	if (program && (atoi(dmtcp_variable("ROTA_NNODES")) > 1 || atoi(dmtcp_variable("ROTA_NTASKS")) > 1))
+		return err_set(e, "the step has several tasks, and MPI programs need MANA, which a driver script:NAME of the "
+				  "site may start");
+	return !program || dmtcp_process_can_save(program, e);
+}
+
+/* Read the port of the guard, and the pid of the program. */
+static bool read_port(int *port, int *root)
+{
+	char *path = run_path("port");
+	FILE *file = fopen(path, "re");
+	bool good = file && fscanf(file, "%d %d", port, root) == 2;
+	if (file)
+		fclose(file);
+	free(path);
+	return good;
+}
+
+bool driver_dmtcp_is_used(void)
+{
+	int port, root;
+	return read_port(&port, &root);
+}
+
+static bool write_port(int port, struct err *e)
+{
+	char *path = run_path("port");
+	FILE *file = fopen(path, "wxe");
+	bool good = file && fprintf(file, "%d %d\n", port, (int)getpid()) > 0;
+	good = file && fclose(file) == 0 && good;
+	if (!good)
+		err_sys(e, "could not write \"%s\"", path);
+	free(path);
+	return good;
+}
+
+/* Start the coordinator of this attempt. Returns the arguments with which a program of DMTCP joins it, up to `count` others, malloc'ed; NULL with
+ * an error. */
+static char **join_coordinator(const struct driver_use *use, const char *program, void (*watch)(int port, void *arg),
+			       size_t count, struct err *e)
+{
+	char *folder = run_path("");
+	int port = dmtcp_guard_start(&(struct dmtcp_guard){use->folder, folder, watch, (void *)use}, e);
+	char **all = NULL;
+	if (port > 0 && write_port(port, e)) {
+		char *list[] = {xasprintf("%s/%s", use->folder, program),
+				xstrdup("--quiet"),
+				xstrdup("--quiet"),
+				xstrdup("--join-coordinator"),
+				xstrdup("--coord-host"),
+				xstrdup("127.0.0.1"),
+				xstrdup("--coord-port"),
+				xasprintf("%d", port),
+				xstrdup("--ckptdir"),
+				images_path(),
+				xstrdup("--tmpdir"),
+				xstrdup(folder)};
+		all = xcalloc(sizeof list / sizeof *list + count + 1, sizeof *all);
+		memcpy(all, list, sizeof list);
+	}
+	free(folder);
+	return all;
+}
+
+static void add_argument(char **all, char *text)
+{
+	while (*all)
+		all++;
+	*all = text;
+}
+
+/* Returns the path of the file that a descriptor reads or writes, malloc'ed; "" if it is no file that can be opened again. */
+static char *path_of(int fd)
+{
+	char link[32], path[PATH_MAX];
+	struct stat open_one, found;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t size = readlink(link, path, sizeof path - 1);
+	path[size > 0 ? size : 0] = '\0';
+	bool same = fstat(fd, &open_one) == 0 && S_ISREG(open_one.st_mode) && stat(path, &found) == 0 &&
+		    open_one.st_dev == found.st_dev && open_one.st_ino == found.st_ino;
+	return xstrdup(same ? path : "");
+}
+
+static bool dmtcp_launch(const struct driver_use *use, char ***instead, struct err *e)
+{
+	char self[PATH_MAX];
+	ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[size > 0 ? size : 0] = '\0';
+	setenv("DMTCP_GZIP", "0", 1); /* compression takes seconds */
+	int images = open_images(e);
+	char **all = *instead = images >= 0 ? join_coordinator(use, "dmtcp_launch", NULL, 5, e) : NULL;
+	if (images >= 0)
+		close(images);
+	if (!all)
+		return false;
+	add_argument(all, xstrdup(self));
+	add_argument(all, xstrdup("run"));
+	for (int fd = 0; fd <= 2; fd++)
+		add_argument(all, path_of(fd));
+	return true;
+}
+
+/* Is the program still being restored? It is not any more when it goes on, nor when it has ended, and the coordinator with it. */
+static bool is_restoring(const struct driver_use *use, int port)
+{
+	char text[STATUS_SIZE];
+	int code = dmtcp_run_command(use->folder, port, "--status", COMMAND_S, text, sizeof text);
+	return code == 0 && !strstr(text, "RUNNING=yes");
+}
+
+/* Wait until the program goes on. If it does not in time, its checkpoint is of no use: the step is queued again for the one before it. */
+static void watch_restart(int port, void *arg)
+{
+	const struct driver_use *use = arg;
+	int64_t until = clock_boot_us() + (int64_t)use->wait_s * 1000000;
+	int from, root = 0;
+	struct err e;
+	while (is_restoring(use, port) && clock_boot_us() < until)
+		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+	if (!is_restoring(use, port))
+		return;
+	json_t *report = json_pack("{s:i}", "generation", atoi(dmtcp_variable("ROTA_CHECKPOINT_GENERATION")));
+	char *message = xasprintf("DMTCP did not restore it within %d seconds", use->wait_s);
+	json_object_set_new(report, "message", json_string(message));
+	free(message);
+	json_t *answer = checkpoint_call(getenv("ROTA_CONFIG"), "refused", report, CALL_LONG_S, &e);
+	if (!answer && read_port(&from, &root) && root > 0)
+		kill(root, SIGKILL);
+	json_decref(answer);
+}
+
+/* Copy the files of one folder into another: DMTCP looks for what it saved of open files where it is to save next. */
+static void copy_file(int folder, const char *name, void *arg)
+{
+	struct err e;
+	char *path = xasprintf("/proc/self/fd/%d/%s", folder, name);
+	folder_copy(path, *(int *)arg, name, &e);
+	free(path);
+}
+
+static void copy_folder(int folder, const char *name, void *arg)
+{
+	static const char ending[] = "_files";
+	size_t length = strlen(name), tail = sizeof ending - 1;
+	struct err e;
+	if (length <= tail || strcmp(name + length - tail, ending) != 0)
+		return;
+	int from = folder_open_own(folder, name, false, &e), to = folder_open_own(*(int *)arg, name, true, &e);
+	if (from >= 0 && to >= 0)
+		folder_each(from, copy_file, &to);
+	if (from >= 0)
+		close(from);
+	if (to >= 0)
+		close(to);
+}
+
+static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
+{
+	const char *from = dmtcp_variable("ROTA_RESTART_DIR");
+	int old = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), images = open_images(e);
+	bool opened = images >= 0 && (old >= 0 || err_sys(e, "could not open folder \"%s\"", from));
+	if (opened)
+		folder_each(old, copy_folder, &images);
+	if (old >= 0)
+		close(old);
+	if (images >= 0)
+		close(images);
+	char **all = *instead = opened ? join_coordinator(use, "dmtcp_restart", watch_restart, 2, e) : NULL;
+	if (!all)
+		return false;
+	add_argument(all, xstrdup("--restartdir"));
+	add_argument(all, xstrdup(from));
+	return true;
+}
+
+/* Are all processes of the step known to the coordinator? */
+static bool all_are_known(const struct driver_use *use, int port, int root, char *list, struct err *e)
+{
+	if (dmtcp_run_command(use->folder, port, "--list", COMMAND_S, list, LIST_SIZE) != 0)
+		return err_set(e, "the coordinator of DMTCP does not answer");
+	return dmtcp_process_all_listed(root, list, e);
+}
+
+/* Have the coordinator save all processes that it knows. It refuses while one of them is being restored, or goes on from the last checkpoint. */
+static bool ask_coordinator(const struct driver_use *use, int port, int64_t until, struct err *e)
+{
+	char text[STATUS_SIZE];
+	int64_t left_s = (until - clock_boot_us()) / 1000000;
+	int code = dmtcp_run_command(use->folder, port, "--bcheckpoint", left_s > 1 ? (int)left_s : 1, text, sizeof text);
+	text[strcspn(text, "\n")] = '\0';
+	return code == 0 || err_set(e, "dmtcp_command failed: %s", code < 0 ? "it did not end in time" : text);
+}
+
+/* Wait until the program runs: it may just be restored, from files that DMTCP has still open. */
+static bool wait_running(const struct driver_use *use, int port, int64_t until, struct err *e)
+{
+	while (is_restoring(use, port)) {
+		if (clock_boot_us() >= until)
+			return err_set(e, "the program is still being restored");
+		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+	}
+	return true;
+}
+
+/* Save all processes. It is tried again for a while: a process that was just forked is not known yet, and one may still go on from the last
+ * checkpoint. */
+static bool save_processes(const struct driver_use *use, int port, int root, int64_t until, struct err *e)
+{
+	int64_t tries_until = clock_boot_us() + TRIES_US;
+	char *list = xmalloc(LIST_SIZE);
+	bool saved;
+	while (!(saved = all_are_known(use, port, root, list, e) && ask_coordinator(use, port, until, e)) &&
+	       clock_boot_us() < until && clock_boot_us() < tries_until)
+		nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+	free(list);
+	return saved;
+}
+
+static void remove_any(int folder, const char *name, void *arg)
+{
+	(void)arg;
+	folder_remove(folder, name);
+}
+
+/* DMTCP writes a script that restarts the images where they were. */
+static void remove_script(int folder, const char *name, void *arg)
+{
+	(void)arg;
+	if (strncmp(name, "dmtcp_restart_script", 20) == 0)
+		folder_remove(folder, name);
+}
+
+static void move_entry(int folder, const char *name, void *arg)
+{
+	if (renameat(folder, name, *(int *)arg, name) < 0)
+		folder_remove(folder, name);
+}
+
+static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
+{
+	int port, root, images = open_images(e), next = images >= 0 ? open_path(dmtcp_variable("ROTA_CHECKPOINT_DIR"), e) : -1;
+	int64_t until = clock_boot_us() + (int64_t)use->wait_s * 1000000;
+	bool good = next >= 0 && (read_port(&port, &root) || err_set(e, "the program has not started yet")) &&
+		    wait_running(use, port, until, e);
+	if (good) {
+		folder_each(images, remove_any, NULL);
+		good = save_processes(use, port, root, until, e);
+		folder_each(images, remove_script, NULL);
+		folder_each(images, move_entry, &next);
+	}
+	if (images >= 0)
+		close(images);
+	if (next >= 0)
+		close(next);
+	return good;
+}
+
+/* Is this flag of a CPU one that programs use? glibc chooses its functions by them when a program starts. */
+static bool is_instruction_set(const char *flag)
+{
+	static const char *const begins[] = {"sse",   "ssse", "avx",  "fma",  "bmi",  "aes",  "vaes", "popcnt", "movbe",
+					     "abm",   "f16c", "adx",  "sha",  "gfni", "vpcl", "pclm", "rd",	"amx",
+					     "xsave", "fsgs", "erms", "fsrm", "rtm",  "cmov", "cx16", "lahf"};
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (strncmp(flag, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Returns the instruction sets of the CPUs, malloc'ed. */
+static char *read_cpu(void)
+{
+	char *text = xcalloc(1, CPUINFO_SIZE), *chosen = xstrdup(""), *rest = NULL;
+	int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, CPUINFO_SIZE - 1) < 0)
+		text[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	char *flags = strstr(text, "\nflags"), *colon = flags ? strchr(flags, ':') : NULL;
+	if (colon)
+		colon[1 + strcspn(colon + 1, "\n")] = '\0';
+	for (char *flag = colon ? strtok_r(colon + 1, " ", &rest) : NULL; flag; flag = strtok_r(NULL, " ", &rest)) {
+		char *before = chosen;
+		if (!is_instruction_set(flag))
+			continue;
+		chosen = xasprintf("%s%s%s", before, *before ? " " : "", flag);
+		free(before);
+	}
+	free(text);
+	return chosen;
+}
+
+/* An image has the addresses of the kernel's vDSO, and functions chosen for the CPU. Its form is that of one version. */
+static json_t *dmtcp_needs(const struct driver_use *use)
+{
+	struct utsname system;
+	char version[STATUS_SIZE], *cpu = read_cpu(), *program = xasprintf("%s/dmtcp_launch", use->folder);
+	dmtcp_run((char *[]){program, (char *)"--version", NULL}, COMMAND_S, version, sizeof version);
+	version[strcspn(version, "\n")] = '\0';
+	if (uname(&system) < 0)
+		system.release[0] = '\0';
+	json_t *needs = json_pack("{s:s, s:s, s:s}", "dmtcp", version, "kernel", system.release, "cpu", cpu);
+	free(program);
+	free(cpu);
+	return needs;
+}
+
+const struct driver driver_dmtcp = {
+	.prefix = "dmtcp",
+	.detect = dmtcp_detect,
+	.launch = dmtcp_launch,
+	.restart = dmtcp_restart,
+	.restores_processes = true,
+	.checkpoint = dmtcp_checkpoint,
+	.verify = folder_compare,
+	.discard = folder_remove,
+	.needs = dmtcp_needs,
+};
