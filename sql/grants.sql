@@ -78,6 +78,7 @@ grant execute on function
 	api.schedule_commit(bigint, jsonb, jsonb, boolean),
 	api.schedule_refuse(bigint, bigint[], int[], text[]),
 	api.schedule_plan(bigint, jsonb, bigint[], int[]),
+	api.schedule_withdraw(bigint, bigint[], int[], int[]),
 	api.schedule_power(bigint, int[]),
 	api.schedule_setup(bigint, int[], text[], text[]),
 	api.schedule_candidates(int),

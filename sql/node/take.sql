@@ -8,7 +8,7 @@ begin
 		select array_agg(w.order_id) filter (where w.alone),
 			array_agg(w.order_id) filter (where not w.alone) into alone, several
 		from (
-			select o.order_id, o.kind = 'launch' and o.text_node is null as alone
+			select o.order_id, o.kind in ('launch', 'withdraw') and o.text_node is null as alone
 			from node_order o
 			where o.node_id = any (p_nodes) and (o.order_id in (select unnest(p_known))) is not true
 				and not exists (select from hook_pending h
@@ -20,7 +20,7 @@ begin
 		select array_agg(w.order_id) filter (where w.alone),
 			array_agg(w.order_id) filter (where not w.alone) into alone, several
 		from (
-			select o.order_id, o.kind = 'launch' and o.text_node is null as alone
+			select o.order_id, o.kind in ('launch', 'withdraw') and o.text_node is null as alone
 			from node_order o
 			where o.order_id > 0 and (o.node_id in (select unnest(p_nodes))) is true
 				and (o.order_id in (select unnest(p_known))) is not true

@@ -57,12 +57,30 @@ select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2 5:2 6:over', 'it held not
 select is((select a.ended_at - a.started_at from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[6]')).step_id), interval '0', 'for no time');
 select t.right('refused');
 
+-- Withdrawn: the node gives back what it has not started. The order names all of it once, and ends nothing.
+select t.commit(t.ahead(:'j' || '.a', 7), t.ahead(:'j' || '.a', 8)) \g /dev/null
+select throws_ok(format('select api.schedule_withdraw(%s, ''{%s}'', ''{0}'', ''{1}'')', t.term() - 1, :j), 'RT412', null, 'only the leader withdraws');
+select is(api.schedule_withdraw(t.term(), array[:j], array[0], '{2}'), 0, 'nothing is withdrawn from a node that has nothing');
+select is(api.schedule_withdraw(t.term(), array[:j], array[0], '{1}'), 3, 'all that is not known to have begun is withdrawn, with CPUs or without');
+select is((select array_agg(x - o.step_id order by x) || o.attempt || o.node_id from rota.node_order o cross join unnest(o.step_id || o.also) x where o.kind = 'withdraw'
+	group by o.order_id), '{0,2,3,1,1}', 'in one order');
+select is((select o.also from api.node_orders('{1}', '{}', 100) o where o.kind = 'withdraw'), (select o.also from rota.node_order o where o.kind = 'withdraw'), 'which the node gets whole');
+select throws_ok($$insert into rota.node_order (node_id, kind, job_id, step_id, attempt, also) values (1, 'kill', 1, 0, 1, '{1}')$$, '23514', null, 'no other order is for several steps');
+select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2 5:2 6:over 7:ahead 8:ahead', 'until the node has said so, nothing changes');
+select t.run(:'j' || '.a[7]'), t.report(t.say(:'j' || '.a[8]', 'refused', '{"reason": "withdrawn", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
+select is((select s.state from t.step(:'j' || '.a[8]') s), 'pending', 'what had not started is queued again');
+select is((select s.state from t.step(:'j' || '.a[7]') s), 'running', 'what had started runs on');
+delete from rota.node_order where kind = 'withdraw';
+select t.finish(:'j' || '.a[7]') \g /dev/null
+select t.right('withdrawn');
+
 -- A cancelled job: what stands ahead has the order to end, and takes over until it has.
-select t.commit(t.ahead(:'j' || '.a', 7)) \g /dev/null
+select t.commit(t.ahead(:'j' || '.a', 9)) \g /dev/null
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
-select is(t.orders(:'j' || '.a[7]'), 'kill@n1', 'it is to end');
-select t.report(t.say(:'j' || '.a[7]', 'refused', '{"reason": "its turn had not come", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
-select is(t.state(:'j' || '.a[7]'), 'cancelled', 'what never began is over');
+select is(t.orders(:'j' || '.a[9]'), 'kill@n1', 'it is to end');
+select is(api.schedule_withdraw(t.term(), array[:j], array[0], '{1}'), 0, 'nothing is withdrawn that is to end anyway');
+select t.report(t.say(:'j' || '.a[9]', 'refused', '{"reason": "its turn had not come", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
+select is(t.state(:'j' || '.a[9]'), 'cancelled', 'what never began is over');
 select t.run(:'j' || '.a[' || i || ']'), t.finish(:'j' || '.a[' || i || ']', '{"outcome": "cancel", "cause": "cancelled", "exit": -1, "signal": 15}') from generate_series(4, 5) i \g /dev/null
 select is(t.job(:j), 'cancelled', 'and so is the job');
 select is(t.used(1), '0 0', 'nothing is held');
