@@ -5,8 +5,8 @@
  * - Orders of one attempt go to the launcher in the order of their ids. Control messages go one at a time. One is done when the
  *   launcher answers that the keeper has it or that there is no keeper. Until then the database keeps the order.
  * - A launch request is sent once, while the node's lease is valid, when script, environment and credentials are in the cache.
- * - No more pre-dispatched elements start than their concurrency limit allows. An element that is late, or is cancelled before it
- *   starts, is sent for the launcher to refuse. */
+ * - No more pre-dispatched elements start than their concurrency limit allows. An element that is late, or is cancelled or
+ *   withdrawn before it starts, is sent for the launcher to refuse. */
 #include "procmgr/agent/agent_order.h"
 
 #include <stdlib.h>
@@ -23,8 +23,7 @@
 #include "procmgr/agent/agent_order_message.h"
 #include "procmgr/record/attempt_set.h"
 
-enum { ORDERS_AT_ONCE = 4000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, PREDISPATCH_USEC = 10 * 1000000 };
-enum { ANSWERED_S = 60 };
+enum { ORDERS_AT_ONCE = 4000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, PREDISPATCH_USEC = 10 * 1000000, ANSWERED_S = 60 };
 
 struct agent_orders {
 	const struct agent_context *context;
@@ -49,6 +48,69 @@ static void note_newest(struct agent_orders *os, const struct agent_order *o)
 	os->newest_job = o->key.job_id > os->newest_job ? o->key.job_id : os->newest_job;
 }
 
+/* Mark an order as done. Reporting it may wait, since the order's row may stay in the database for a while. */
+static void set_done(struct agent_orders *os, struct agent_order *o)
+{
+	o->state = AGENT_ORDER_DONE;
+	os->watcher->done(DONE_USEC, os->watcher->arg);
+}
+
+static void set_sent(struct agent_order *o)
+{
+	o->state = AGENT_ORDER_SENT;
+	o->sent_at = clock_boot_us();
+}
+
+static void set_answered(struct agent_order *o, struct agent_start *start)
+{
+	o->unanswered -= !start->answered;
+	start->answered = true;
+}
+
+/* Mark the attempts of a launch request that the journal has already answered. */
+static void recall_answers(const struct agent_orders *os, struct agent_order *o)
+{
+	for (int i = 0; i < o->start_count; i++) {
+		struct record_key key = agent_order_key(o, &o->starts[i]);
+		if (attempt_set_has(os->answered, &key))
+			set_answered(o, &o->starts[i]);
+	}
+}
+
+/* Mark the attempts of a launch request that need not be sent: they are answered, or were sent before the request was listed again. */
+static void recall_sent(const struct agent_orders *os, struct agent_order *o)
+{
+	recall_answers(os, o);
+	for (int i = 0; i < o->start_count; i++) {
+		struct record_key key = agent_order_key(o, &o->starts[i]);
+		o->starts[i].sent |= o->starts[i].answered || agent_predispatch_runs(os->predispatch, &key);
+	}
+}
+
+/* Let the launcher refuse the elements of a launch request that an order names and that have not been sent. */
+static void withdraw_from(struct agent_orders *os, struct agent_order *launch, const struct agent_order *o)
+{
+	struct agent_start *back = xmalloc((unsigned long)launch->start_count * sizeof *back);
+	int left;
+	recall_sent(os, launch);
+	int count = agent_order_take_unsent(launch, o, back, &left);
+	agent_order_send(os->context->launcher, launch, back, count, true);
+	free(back);
+	if (left == 0)
+		set_sent(launch);
+}
+
+/* Give back the elements that an order names and that have not started. Launch requests have lower ids, so theirs are in the list. */
+static void withdraw_elements(struct agent_orders *os, struct agent_order *o)
+{
+	for (int i = 0; i < os->list.count; i++) {
+		struct agent_order *launch = &os->list.item[i];
+		if (launch->state == AGENT_ORDER_WAITING && launch->array.last > 0 && launch->key.job_id == o->key.job_id)
+			withdraw_from(os, launch, o);
+	}
+	set_done(os, o);
+}
+
 /* Add the orders of a row. Returns the number of new orders. */
 static int add_row(struct agent_orders *os, const PGresult *result, int row)
 {
@@ -62,6 +124,8 @@ static int add_row(struct agent_orders *os, const PGresult *result, int row)
 	agent_credential_take(os->credentials, o);
 	note_newest(os, o);
 	agent_predispatch_adopt(os->predispatch, &o->array);
+	if (!o->is_launch && strcmp(o->kind, "withdraw") == 0)
+		withdraw_elements(os, o);
 	return o->id_count;
 }
 
@@ -141,29 +205,6 @@ static bool has_to_wait(struct agent_orders *os, int at)
 	return false;
 }
 
-/* Mark an order as done. Reporting it may wait, since the order's row may stay in the database for a while. */
-static void set_done(struct agent_orders *os, struct agent_order *o)
-{
-	o->state = AGENT_ORDER_DONE;
-	os->watcher->done(DONE_USEC, os->watcher->arg);
-}
-
-static void set_answered(struct agent_order *o, struct agent_start *start)
-{
-	o->unanswered -= !start->answered;
-	start->answered = true;
-}
-
-/* Mark the attempts of a launch request that the journal has already answered. */
-static void recall_answers(const struct agent_orders *os, struct agent_order *o)
-{
-	for (int i = 0; i < o->start_count; i++) {
-		struct record_key key = agent_order_key(o, &o->starts[i]);
-		if (attempt_set_has(os->answered, &key))
-			set_answered(o, &o->starts[i]);
-	}
-}
-
 /* Note that an element starts with CPUs of its own. Later orders of pre-dispatched elements count it already. */
 static void raise_limits(struct agent_orders *os, const struct agent_order *starting, const struct record_key *key)
 {
@@ -172,11 +213,17 @@ static void raise_limits(struct agent_orders *os, const struct agent_order *star
 			agent_predispatch_raise(&os->list.item[i].array, key);
 }
 
+/* Has a launch request waited for so long that its pre-dispatched elements are given back? */
+static bool is_late(const struct agent_order *o)
+{
+	return clock_boot_us() - o->received_at > PREDISPATCH_USEC + o->hold_s * 1000000LL;
+}
+
 /* Send a launch request for all of its attempts, or for as many pre-dispatched elements as may start now. */
 static void send_launch(struct agent_orders *os, struct agent_order *o)
 {
 	struct agent_start *ready = xmalloc((unsigned long)o->start_count * sizeof *ready);
-	bool predispatched = o->array.last > 0, late = predispatched && clock_boot_us() - o->received_at > PREDISPATCH_USEC;
+	bool predispatched = o->array.last > 0, late = predispatched && is_late(o);
 	bool limited = predispatched && !late;
 	int count = 0, left = 0, slots = limited ? agent_predispatch_free_slots(os->predispatch, &o->array) : o->start_count;
 	for (int i = 0; i < o->start_count; i++) {
@@ -200,10 +247,8 @@ static void send_launch(struct agent_orders *os, struct agent_order *o)
 	agent_order_send(os->context->launcher, o, ready, count, late);
 	free(ready);
 	os->waiting_count += left;
-	if (left == 0) {
-		o->state = AGENT_ORDER_SENT;
-		o->sent_at = clock_boot_us();
-	}
+	if (left == 0)
+		set_sent(o);
 }
 
 static void poll_control(struct agent_orders *os, int at)
@@ -215,8 +260,7 @@ static void poll_control(struct agent_orders *os, int at)
 			set_done(os, o);
 		return;
 	}
-	o->state = AGENT_ORDER_SENT;
-	o->sent_at = clock_boot_us();
+	set_sent(o);
 	o->unanswered = agent_order_send(os->context->launcher, o, o->starts, o->start_count, false);
 	if (o->unanswered == 0) /* the control message is invalid and can never be sent */
 		set_done(os, o);
@@ -315,7 +359,7 @@ static void take_answer(struct agent_orders *os, const struct record_key *key, b
 			continue;
 		set_answered(o, start);
 		if (is_partly_sent) /* the order may be dropped before it is sent for all attempts, and then be listed again */
-			attempt_set_add(os->answered, key, now + ANSWERED_S, now);
+			attempt_set_add(os->answered, key, now + ANSWERED_S + o->hold_s, now);
 		if (o->sample_s > 0 && accepted)
 			os->watcher->accepted(o, key, os->watcher->arg);
 		if (o->unanswered == 0)

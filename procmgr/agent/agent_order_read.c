@@ -43,6 +43,7 @@ static void read_args(struct agent_order *o, const char *args)
 {
 	json_t *json = *args ? json_loads(args, 0, NULL) : NULL;
 	o->sample_s = read_argument(json, "sample_s");
+	o->hold_s = read_argument(json, "hold_s");
 	o->array = (struct agent_array){o->key.job_id, read_argument(json, "first"), read_argument(json, "last"),
 					read_argument(json, "behind")};
 	o->boxes = json_incref(json_object_get(json, "boxes"));
@@ -82,6 +83,22 @@ struct agent_start *agent_order_find_start(const struct agent_order *o, const st
 	if (o->key.job_id != key->job_id || o->key.attempt != key->attempt)
 		return NULL;
 	return bsearch(&wanted, o->starts, (size_t)o->start_count, sizeof *o->starts, compare_starts);
+}
+
+int agent_order_take_unsent(struct agent_order *launch, const struct agent_order *by, struct agent_start *taken, int *left)
+{
+	int count = 0;
+	*left = 0;
+	for (int i = 0; i < launch->start_count; i++) {
+		struct agent_start *start = &launch->starts[i];
+		struct record_key key = agent_order_key(launch, start);
+		if (!start->sent && agent_order_find_start(by, &key)) {
+			start->sent = true;
+			taken[count++] = *start;
+		}
+		*left += !start->sent;
+	}
+	return count;
 }
 
 /* Drop repeated attempts, since a transaction may have written the same order several times. */

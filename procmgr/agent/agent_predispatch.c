@@ -4,8 +4,11 @@
  * number of elements that had CPUs when the order was committed. When an element ends, the database gives its CPUs to a
  * pre-dispatched element (sql/schedule/allocation.sql). The limit stays the same, and the agent starts the next element without
  * asking. An element that is started with CPUs of its own raises the limit of earlier orders.
- * Invariants: an attempt counts as running from before its launch request is sent to the launcher until its record `end` or
- * `refused` is in the journal, also across a restart of procmgrd. */
+ * Invariants:
+ * - An attempt counts as running from before its launch request is sent to the launcher until its record `end` or `refused` is in
+ *   the journal, also across a restart of procmgrd.
+ * - Nothing here needs the database: a node may go on while it is away, as long as its lease is valid. Until then the database
+ *   gives to nobody else what it has committed to the node. */
 #include "procmgr/agent/agent_predispatch.h"
 
 #include <limits.h>

@@ -53,6 +53,7 @@ struct agent_report {
 	int64_t read_to;      /* every earlier journal record is in the buffer, or in a report that was sent */
 	int64_t acked_to;     /* every earlier journal record is in the database */
 	int64_t truncated_to; /* the launcher was asked to drop every earlier journal record */
+	int64_t passed_to;    /* every earlier journal record was passed to agent_order.c, beyond read_to too */
 	int64_t counted_to;   /* every earlier journal record is counted in `under_way` and `ended` */
 	int under_way;	      /* attempts that have started and not ended, since procmgrd started */
 	int ended;	      /* attempts that have ended since the last report was made */
@@ -187,13 +188,35 @@ static bool buffer_record(const struct fields *record, void *arg)
 	return true;
 }
 
+static bool pass_record(const struct fields *record, void *arg)
+{
+	struct agent_report *r = arg;
+	agent_order_record(r->orders, record);
+	return true;
+}
+
+/* Start pre-dispatched elements in place of attempts whose records cannot be buffered: the database is away, or has not answered
+ * for long. The records are passed on once more when they are buffered, which changes nothing. */
+static void pass_records(struct agent_report *r)
+{
+	struct err e;
+	if (agent_order_waiting_count(r->orders) == 0)
+		return;
+	r->passed_to = r->passed_to > r->read_to ? r->passed_to : r->read_to;
+	if (!journal_read(r->journal, &r->passed_to, pass_record, r, &e))
+		log_error("%s", e.message);
+	agent_order_poll(r->orders);
+}
+
 static void read_journal(struct agent_report *r)
 {
 	struct err e;
 	if (!journal_read(r->journal, &r->read_to, buffer_record, r, &e))
 		log_error("%s", e.message);
 	r->counted_to = r->read_to > r->counted_to ? r->read_to : r->counted_to;
-	if (agent_order_waiting_count(r->orders) > 0)
+	if (agent_buffer_count(r->buffer) >= BUFFERED_MOST)
+		pass_records(r);
+	else if (agent_order_waiting_count(r->orders) > 0)
 		agent_order_poll(r->orders);
 }
 
@@ -341,7 +364,10 @@ static bool make_report(struct agent_report *r)
 
 void agent_report_poll(struct agent_report *r)
 {
-	if (agent_node_count(r->context->nodes) == 0 || !agent_order_has_all(r->orders) || r->is_reporting)
+	bool is_away = agent_node_count(r->context->nodes) == 0 || !agent_order_has_all(r->orders);
+	if (is_away)
+		pass_records(r);
+	if (is_away || r->is_reporting)
 		return;
 	while (is_due(r) && !make_report(r))
 		continue;
@@ -380,7 +406,7 @@ static void handle_growth(evutil_socket_t fd, short what, void *arg)
 	char events[4096];
 	while (read(fd, events, sizeof events) > 0)
 		continue;
-	/* Do not read the journal while records are sent one by one: read_to then marks the record that the database rejected. */
+	/* Do not buffer records while they are sent one by one: read_to then marks the record that the database rejected. */
 	if (r->is_reporting && agent_order_waiting_count(r->orders) > 0 && is_batching(r))
 		read_journal(r);
 	agent_report_poll(r);
