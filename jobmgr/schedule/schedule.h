@@ -169,6 +169,7 @@ struct schedule_pending {
 	size_t array_skip_count;
 	int array_ended;       /* number of array elements that have ended */
 	int array_predispatch; /* most pre-dispatched elements of the array, those that are already pre-dispatched included */
+	bool array_ahead;      /* these are work for seconds, so they are shared out by the elements that run on each node */
 };
 
 struct schedule_snapshot {

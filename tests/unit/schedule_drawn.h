@@ -9,8 +9,8 @@
  * (an element of the array A; a pre-dispatched one, ahead=NODE, has no CPU; what has a tier may be preempted, and loses so many seconds).
  * The queue is a line for each step, named with capital letters; all are of job 1, and their step ids are 0, 1, ...:
  *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
- *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4
- * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/free slots/next; in=3: the outage of that id lets
+ *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4 seconds
+ * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/free slots/next; seconds: ahead is work for seconds; in=3: the outage of that id lets
  * it in; i=el8 its image, prep=m:1 its preparation). Partitions, and outages (id, from when to when, '-' for good, where, unless that is as on the line before):
  *	long prio=10 nodes=n1,n2 time=3600 max=2 down
  *	3 +300 +900 n1,n2 */
@@ -206,6 +206,8 @@ static inline bool draw_peer(struct draw *d, struct schedule_pending *p, const c
 		sscanf(value, "%d/%d/%d", &p->array_size, &p->array_free_slots, &p->array_next);
 	else if (!strcmp(word, "ahead"))
 		p->array_predispatch = atoi(value);
+	else if (!strcmp(word, "seconds"))
+		p->array_ahead = true;
 	else if (!strcmp(word, "skip"))
 		p->array_skip_count = draw_numbers(d, value, &p->array_skip);
 	else
