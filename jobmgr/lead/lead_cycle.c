@@ -44,11 +44,18 @@ static void cycle_end(struct lead_cycle *c)
 
 /* Stage that decides: the scheduler runs. */
 
+/* Returns for how many seconds nodes may hold work ahead. After elements were withdrawn, that is as much as by default for as long:
+ * what is withdrawn is queued element by element, which costs more than it gains if it is repeated. */
+static int cycle_ahead_s(const struct lead_cycle *c)
+{
+	return clock_seconds() < c->ahead_from ? 0 : c->conf->node_ahead;
+}
+
 static void cycle_decide(struct lead_cycle *c)
 {
 	lead_queue_fill(c->queue, c->rows);
 	if (!*c->conf->controller_prolog) /* a pre-dispatched launch request would not wait for the controller's prolog */
-		lead_rate_update(&c->rate, c->rows, clock_seconds());
+		lead_rate_update(&c->rate, c->rows, cycle_ahead_s(c), clock_seconds());
 	lead_preempt_keep(c->rows);
 	c->partition_count = c->rows->snapshot.partition_count;
 	c->result = schedule_run(&c->rows->snapshot, &c->policy);
@@ -73,6 +80,8 @@ static enum lead_stage stage_after(const struct lead_cycle *c)
 	case LEAD_STAGE_REQUESTS:
 		return LEAD_STAGE_DECIDE;
 	case LEAD_STAGE_DECIDE:
+		return LEAD_STAGE_WITHDRAW;
+	case LEAD_STAGE_WITHDRAW:
 		return LEAD_STAGE_WAKE;
 	case LEAD_STAGE_WAKE:
 		return c->result->start_count > 0 ? LEAD_STAGE_LAUNCH : LEAD_STAGE_CANDIDATES;
@@ -97,6 +106,7 @@ static void (*const stage_begin[])(struct lead_cycle *c) = {
 	[LEAD_STAGE_SNAPSHOT] = lead_cycle_read_snapshot,
 	[LEAD_STAGE_REQUESTS] = lead_cycle_read_requests,
 	[LEAD_STAGE_DECIDE] = cycle_decide,
+	[LEAD_STAGE_WITHDRAW] = lead_cycle_write_withdrawals,
 	[LEAD_STAGE_WAKE] = lead_cycle_write_power,
 	[LEAD_STAGE_LAUNCH] = lead_cycle_read_launch,
 	[LEAD_STAGE_COMMIT] = lead_cycle_write_starts,

@@ -19,10 +19,11 @@ enum lead_stage {
 	LEAD_STAGE_QUEUE,    /* read tick and queue: without a pending step, the rest of the snapshot is not needed */
 	LEAD_STAGE_SNAPSHOT, /* read tick, the whole snapshot, and launch rows that the signer will most likely need */
 	LEAD_STAGE_REQUESTS, /* read requests of queued steps that are not cached; after LEAD_STAGE_QUEUE also the rest of the snapshot */
-	LEAD_STAGE_DECIDE, /* run the scheduler, without SQL calls */
-	LEAD_STAGE_WAKE,   /* ask for the power of nodes that are off, and for the setups of nodes, on which steps are placed */
-	LEAD_STAGE_LAUNCH, /* read the launch rows of the starts, unless they were prefetched */
-	LEAD_STAGE_COMMIT, /* commit starts with their signed launch requests, and refusals of rows that fail verification */
+	LEAD_STAGE_DECIDE,   /* run the scheduler, without SQL calls */
+	LEAD_STAGE_WITHDRAW, /* with node.ahead: withdraw pre-dispatched elements that others go before */
+	LEAD_STAGE_WAKE,     /* ask for the power of nodes that are off, and for the setups of nodes, on which steps are placed */
+	LEAD_STAGE_LAUNCH,   /* read the launch rows of the starts, unless they were prefetched */
+	LEAD_STAGE_COMMIT,   /* commit starts with their signed launch requests, and refusals of rows that fail verification */
 	LEAD_STAGE_CANDIDATES, /* read which steps may be preempted, if a step waits that may preempt others */
 	LEAD_STAGE_PREEMPT,    /* pick victims and commit the picks */
 	LEAD_STAGE_PLAN	       /* write the changes of the plan, after a full scan */
@@ -51,7 +52,9 @@ struct lead_cycle {
 	struct lead_queue *queue;
 	struct lead_prefetch prefetch;
 	struct lead_rate rate;
-	double cached_at; /* when the cached requests and the cached plan were last dropped; monotonic seconds */
+	double withdraw_from; /* from when elements may be withdrawn again; monotonic seconds */
+	double ahead_from;    /* from when nodes may hold work for node.ahead; monotonic seconds */
+	double cached_at;     /* when the cached requests and the cached plan were last dropped; monotonic seconds */
 	/* stage with which the next cycle begins: LEAD_STAGE_SNAPSHOT after a cycle that left steps pending, else LEAD_STAGE_QUEUE */
 	enum lead_stage first_stage;
 	size_t partition_count; /* number of partitions in the last snapshot */
@@ -91,6 +94,7 @@ void lead_cycle_read_launch(struct lead_cycle *c);
 void lead_cycle_read_candidates(struct lead_cycle *c);
 
 /* lead_cycle_write.c: the SQL calls of stages that write. */
+void lead_cycle_write_withdrawals(struct lead_cycle *c);
 void lead_cycle_write_power(struct lead_cycle *c);
 void lead_cycle_write_starts(struct lead_cycle *c);
 void lead_cycle_write_preempt(struct lead_cycle *c);

@@ -1,5 +1,5 @@
-/* lead_cycle_write.c - the stages of a scheduling cycle that write: power and setups of nodes, starts and refusals, preemptions,
- * the plan.
+/* lead_cycle_write.c - the stages of a scheduling cycle that write: withdrawals, power and setups of nodes, starts and refusals,
+ * preemptions, the plan.
  *
  * Called by: lead_cycle.c, a stage at a time.
  * Invariants:
@@ -13,10 +13,12 @@
 #include "jobmgr/lead/lead_cycle_parts.h"
 #include "jobmgr/lead/lead_order.h"
 #include "jobmgr/lead/lead_preempt.h"
+#include "jobmgr/schedule/schedule_withdraw.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
-static const double plan_gap = 0.3; /* seconds between two writes of the plan */
+static const double plan_gap = 0.3;   /* seconds between two writes of the plan */
+static const double withdraw_gap = 1; /* seconds within which nodes have given back what was withdrawn */
 
 /* An answer of which nothing is kept: only an error counts. */
 static void write_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -27,6 +29,51 @@ static void write_answered(struct db *db, PGresult *result, const struct err *e,
 	if (!result)
 		lead_cycle_fail(c, e);
 	lead_cycle_answered(c);
+}
+
+static void withdraw_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+
+	if (result)
+		c->withdraw_from = clock_seconds() + withdraw_gap;
+	if (result && strcmp(PQgetvalue(result, 0, 0), "0") != 0)
+		c->ahead_from = clock_seconds() + c->conf->node_ahead;
+	write_answered(db, result, e, arg);
+}
+
+static void cycle_withdraw(struct lead_cycle *c, const struct schedule_withdrawal *list, size_t count)
+{
+	struct db_array *jobs = db_array_new(), *requests = db_array_new(), *nodes = db_array_new();
+
+	for (size_t i = 0; i < count; i++) {
+		db_array_int(jobs, list[i].job);
+		db_array_int(requests, list[i].request);
+		db_array_int(nodes, list[i].node_id);
+	}
+	c->waiting++;
+	db_call(c->db, API_schedule_withdraw,
+		(struct db_param[]){{c->term, -1},
+				    {db_array_literal(jobs), -1},
+				    {db_array_literal(requests), -1},
+				    {db_array_literal(nodes), -1}},
+		4, withdraw_answered, c);
+	db_array_free(jobs);
+	db_array_free(requests);
+	db_array_free(nodes);
+}
+
+/* By default, so little is pre-dispatched that nothing is withdrawn. */
+void lead_cycle_write_withdrawals(struct lead_cycle *c)
+{
+	const struct schedule_withdrawal *list;
+	size_t count;
+
+	if (c->conf->node_ahead == 0 || clock_seconds() < c->withdraw_from)
+		return;
+	count = schedule_withdraw(c->rows->arena, &c->rows->snapshot, c->result, &list);
+	if (count > 0)
+		cycle_withdraw(c, list, count);
 }
 
 static void cycle_ask_setups(struct lead_cycle *c)
@@ -161,11 +208,12 @@ void lead_cycle_write_starts(struct lead_cycle *c)
 			      /* the launch request waits for the controller's prolog, and for pre_run of burst_buffer.lua */
 			      (*c->conf->controller_prolog ? c->conf->controller_hook_timeout : 0) +
 			      (*c->conf->hooks_burst_buffer ? c->conf->hooks_other_timeout : 0),
+		.hold_s = 2 * c->conf->node_ahead, /* elements may take longer than those before them */
 		.separate = *c->conf->controller_prolog != '\0',
 	};
 	struct lead_orders *orders = lead_orders_make(c->rows, c->result, &signer, c->mode == LEAD_ONE_BY_ONE);
 
-	lead_prefetch_note(&c->prefetch, c->rows, c->result);
+	lead_prefetch_note(&c->prefetch, c->rows, c->result, c->conf->node_ahead > 0);
 	c->outcome.postponed = orders->postponed;
 	if (orders->refused_count > 0)
 		cycle_call_refuse(c, orders);

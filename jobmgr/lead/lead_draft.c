@@ -148,6 +148,8 @@ static json_t *hint_json(const struct lead_hint *hint)
 		json_object_set_new(json, "sample_s", json_integer(hint->sample_s));
 	if (hint->first > 0)
 		json_object_update_new(json, json_pack("{s:i, s:i}", "first", hint->first, "last", hint->last));
+	if (hint->hold_s > 0)
+		json_object_set_new(json, "hold_s", json_integer(hint->hold_s));
 	return json;
 }
 

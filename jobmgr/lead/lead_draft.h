@@ -22,6 +22,7 @@ struct lead_hint {
 	int sample_s; /* seconds between samples of the step's resource use; 0: no samples */
 	/* of a pre-dispatched element: first and last step id of the elements of its array; 0: the element begins at once */
 	int first, last;
+	int hold_s; /* of a pre-dispatched element: seconds for which its node may hold it beyond the default */
 };
 
 /* Add a launch request for a node. The strings of `order` and the spec must stay until the launch request is signed. Elements

@@ -273,6 +273,7 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 	const struct schedule_share *share = &s->decided->shares[index];
 	const struct lead_launch *launch = s->launch;
 	size_t node = maker_node_index(m, share->node_id);
+	int hold_s = s->decided->predispatched ? m->signer->hold_s : 0;
 	struct order order = {
 		.job_id = s->decided->job,
 		.step_id = s->step_id,
@@ -306,13 +307,14 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 		.idle_timeout_of = launch->idle_timeout_of,
 		.failing = s->failing,
 		.variables = launch->variables,
-		.expires_at = m->signer->expires_at,
+		.expires_at = m->signer->expires_at + hold_s,
 	};
 
 	const struct lead_hint hint = {
 		.sample_s = launch->sample_s,
 		.first = s->decided->predispatched ? s->key->request_id + 1 : 0,
 		.last = s->decided->predispatched ? s->key->request_id + launch->array_size : 0,
+		.hold_s = hold_s,
 	};
 	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec, &hint);
 }

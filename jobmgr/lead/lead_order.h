@@ -16,6 +16,7 @@ struct lead_signer {
 	const struct seal_sign_key *sign;
 	int grace_s;	    /* seconds between SIGTERM and SIGKILL when a step is ended */
 	int64_t expires_at; /* time at which the launch requests expire, in seconds since 1970 */
+	int hold_s; /* seconds for which nodes may hold pre-dispatched elements beyond the default; they expire so much later */
 	/* each array element has a launch request of its own, since each waits for its own controller prolog */
 	bool separate;
 };

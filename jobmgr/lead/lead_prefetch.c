@@ -48,13 +48,24 @@ static bool launch_is_started(const struct lead_rows *rows, const struct schedul
 	return false;
 }
 
-void lead_prefetch_note(struct lead_prefetch *prefetch, const struct lead_rows *rows, const struct schedule_result *result)
+static bool launch_is_pending(const struct lead_rows *rows, const struct lead_launch *launch)
+{
+	for (size_t i = 0; i < rows->snapshot.pending_count; i++) {
+		if (rows->pending[i].job == launch->job_id && rows->pending[i].step == launch->request_id)
+			return true;
+	}
+	return false;
+}
+
+void lead_prefetch_note(struct lead_prefetch *prefetch, const struct lead_rows *rows, const struct schedule_result *result,
+			bool keeps)
 {
 	prefetch->count = 0;
 	for (size_t i = 0; i < rows->launch_count && prefetch->count < LEAD_PREFETCH_MOST; i++) {
 		const struct lead_launch *launch = &rows->launches[i];
 
-		if (launch->array_size > 0 && !launch->group_name && launch_is_started(rows, result, launch))
+		if (launch->array_size > 0 && !launch->group_name &&
+		    (launch_is_started(rows, result, launch) || (keeps && launch_is_pending(rows, launch))))
 			prefetch->keys[prefetch->count++] = (struct lead_prefetch_key){launch->job_id, launch->request_id};
 	}
 }

@@ -25,8 +25,10 @@ struct lead_prefetch {
 };
 
 /* Note the arrays that start in this scheduling cycle, at most LEAD_PREFETCH_MOST. Arrays of job groups are left out. Their
- * launch rows say on which nodes the group's prolog has an owner, so they must be read after the decision. */
-void lead_prefetch_note(struct lead_prefetch *prefetch, const struct lead_rows *rows, const struct schedule_result *result);
+ * launch rows say on which nodes the group's prolog has an owner, so they must be read after the decision. `keeps`: an array that
+ * was noted before and waits stays noted, so that more of it can be pre-dispatched when nothing of it starts. */
+void lead_prefetch_note(struct lead_prefetch *prefetch, const struct lead_rows *rows, const struct schedule_result *result,
+			bool keeps);
 
 /* Add the noted arrays to `jobs` and `requests`. Returns the number of noted arrays. */
 size_t lead_prefetch_list(const struct lead_prefetch *prefetch, struct db_array *jobs, struct db_array *requests);

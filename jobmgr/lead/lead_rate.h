@@ -2,7 +2,9 @@
  * pre-dispatched.
  *
  * As many elements are pre-dispatched as end in a quarter of a second (schedule_predispatch.c). So later steps wait no longer
- * than that for CPUs. Of an array of long elements, none is pre-dispatched. */
+ * than that for CPUs. Of an array of long elements, none is pre-dispatched.
+ * With node.ahead, as many are pre-dispatched as end in that time, so that nodes go on while the database is away. What is too
+ * many for steps that go first is withdrawn (schedule_withdraw.c). */
 #ifndef ROTA_LEAD_RATE_H
 #define ROTA_LEAD_RATE_H
 
@@ -14,10 +16,12 @@ struct lead_rate {
 	int ended_total;       /* number of elements of the array that have ended */
 	double ended_recently; /* number of ended elements, weighted by age */
 	double at;	       /* time of the latest update, in monotonic seconds */
+	double since;	       /* time of the first update */
+	double ended_long;     /* the same as ended_recently over a longer time */
 };
 
 /* Update the completion rate from a snapshot that was read at `now`, and set array_predispatch of the first array in the
- * snapshot. */
-void lead_rate_update(struct lead_rate *rate, struct lead_rows *rows, double now);
+ * snapshot. ahead_s: seconds of work that nodes are to hold of the array; 0: as much as they need while the database answers. */
+void lead_rate_update(struct lead_rate *rate, struct lead_rows *rows, int ahead_s, double now);
 
 #endif

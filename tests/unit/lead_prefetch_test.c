@@ -15,6 +15,14 @@ static const struct schedule_start starts[] = {
 
 static const struct lead_rows all = {.keys = keys, .launches = launches, .launch_count = 3};
 
+/* The same rows, with the first array in the queue. */
+static struct schedule_pending queue[] = {{.job = 7, .step = 0, .array_size = 100}};
+static const struct lead_rows waits = {.keys = keys,
+				       .launches = launches,
+				       .launch_count = 3,
+				       .pending = queue,
+				       .snapshot = {.pending = queue, .pending_count = 1}};
+
 static const char *asked(const struct lead_prefetch *x, struct db_array *jobs, struct db_array *requests, size_t count)
 {
 	assert_int_equal(lead_prefetch_list(x, jobs, requests), count);
@@ -28,11 +36,15 @@ static void arrays_that_started(void **state)
 
 	(void)state;
 	assert_string_equal(asked(&x, jobs, requests, 0), "{}");
-	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts, .start_count = 4});
+	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts, .start_count = 4}, false);
 	assert_string_equal(asked(&x, jobs, requests, 1), "{7}");
 	assert_string_equal(db_array_literal(requests), "{0}");
-	/* It was prefetched, and none of its elements started. */
-	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts + 2, .start_count = 2});
+	/* It was prefetched, and none of its elements started: it is kept where more of it is to be pre-dispatched, while it waits. */
+	lead_prefetch_note(&x, &waits, &(struct schedule_result){.starts = starts + 2, .start_count = 2}, true);
+	assert_int_equal(x.count, 1);
+	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts + 2, .start_count = 2}, true);
+	assert_int_equal(x.count, 0);
+	lead_prefetch_note(&x, &waits, &(struct schedule_result){.starts = starts + 2, .start_count = 2}, false);
 	assert_string_equal(asked(&x, jobs, requests, 0), "{7}");
 	db_array_free(jobs);
 	db_array_free(requests);

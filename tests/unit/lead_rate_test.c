@@ -6,15 +6,25 @@
 static const struct lead_launch launch = {.job_id = 7, .request_id = 2};
 
 /* So many elements of array 2 of job 7 have ended. Returns how many may be pre-dispatched. */
-static int predispatch_limit(struct lead_rate *rate, int ended, double now)
+static int predispatch_limit_ahead(struct lead_rate *rate, int ahead_s, int ended, double now, bool *ahead)
 {
 	struct schedule_pending pending[] = {{.job = 7, .step = 1}, {.job = 7, .step = 2, .array_size = 9, .array_ended = ended}};
 	struct lead_rows rows = {
 		.pending = pending, .launches = &launch, .launch_count = 1, .snapshot = {.pending = pending, .pending_count = 2}};
 
-	lead_rate_update(rate, &rows, now);
+	lead_rate_update(rate, &rows, ahead_s, now);
 	assert_int_equal(pending[0].array_predispatch, 0);
+	*ahead = pending[1].array_ahead;
 	return pending[1].array_predispatch;
+}
+
+static int predispatch_limit(struct lead_rate *rate, int ended, double now)
+{
+	bool ahead;
+	int limit = predispatch_limit_ahead(rate, 0, ended, now, &ahead);
+
+	assert_false(ahead);
+	return limit;
 }
 
 /* 64 end each tenth of a second: about as many as end in a quarter of a second may be pre-dispatched. */
@@ -53,14 +63,45 @@ static void test_other(void **state)
 				 .snapshot = {.pending = &pending, .pending_count = 1}};
 
 	(void)state;
-	lead_rate_update(&rate, &rows, 10);
+	lead_rate_update(&rate, &rows, 0, 10);
 	assert_int_equal(pending.array_predispatch, 0);
 	assert_int_equal(predispatch_limit(&rate, 64, 10), 0);
+}
+
+/* Work for 30 seconds: of four elements that end each five seconds, about 24, and neither more nor none between the bursts. */
+static void test_ahead(void **state)
+{
+	struct lead_rate rate = {0};
+	bool ahead;
+
+	(void)state;
+	assert_int_equal(predispatch_limit_ahead(&rate, 30, 100, 10, &ahead), 0);
+	for (int i = 1; i <= 600; i++) {
+		int limit = predispatch_limit_ahead(&rate, 30, 100 + i / 50 * 4, 10 + i / 10.0, &ahead);
+
+		if (i >= 50) {
+			assert_in_range(limit, 12, 36);
+			assert_true(ahead);
+		}
+	}
+}
+
+/* What ended in the first moment is no rate: as much is sent as by default. */
+static void test_ahead_begin(void **state)
+{
+	struct lead_rate rate = {0};
+	bool ahead;
+
+	(void)state;
+	assert_int_equal(predispatch_limit_ahead(&rate, 30, 0, 10, &ahead), 0);
+	assert_int_equal(predispatch_limit_ahead(&rate, 30, 64, 10.2, &ahead), 32);
+	assert_false(ahead);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_steady), cmocka_unit_test(test_long),
-					   cmocka_unit_test(test_other)};
+					   cmocka_unit_test(test_other), cmocka_unit_test(test_ahead),
+					   cmocka_unit_test(test_ahead_begin)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
