@@ -50,8 +50,8 @@ def number_in(path):
 
 
 class Instance:
-    def __init__(self, folder, binaries, say, lease=LEASE):
-        self.lease = lease
+    def __init__(self, folder, binaries, say, lease=LEASE, ahead=0):
+        self.lease, self.ahead = lease, ahead
         self.folder, self.home, self.binaries, self.say = folder, f"{folder}/home", binaries, say
         self.conf = f"{self.home}/etc/rota.conf"
         self.second_conf, self.far_conf = f"{self.home}/etc/second.conf", f"{self.home}/etc/far.conf"
@@ -97,6 +97,8 @@ class Instance:
         """Start four nodes; raises if that fails."""
         settings = {"node.lease": self.lease, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2,
                     "controller.prolog": f"{self.folder}/hook.sh", "controller.epilog": f"{self.folder}/hook.sh"}
+        if self.ahead:  # nothing is sent ahead of a prolog of the controller
+            settings |= {"node.ahead": self.ahead, "controller.prolog": ""}
         settings |= {"credentials.keys": f"{self.folder}/cred", "credentials.period": 1}
         if os.path.exists(f"{self.folder}/burst_buffer.lua"):
             settings |= {"hooks.burst_buffer": f"{self.folder}/burst_buffer.lua", "hooks.poll_interval": 1}
