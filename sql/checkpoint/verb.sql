@@ -161,10 +161,14 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_step step := internal.checkpoint_chosen(p_uid, p_user, p_request);
 	v_generation constant int := internal.request_int(p_request, 'generation');
+	v_to constant text[] := internal.evacuation_names(p_request, 'to');
 	v_job job;
 	v_done record;
 	v_action text := 'is queued already';
 begin
+	if v_step.is_array and v_to <> '{}' then
+		raise exception 'each element of an array starts on nodes of its own' using errcode = 'RT422', hint = 'Name one element, as 812.draw[7].';
+	end if;
 	perform internal.requeue_lock(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(v_step.job_id::text)));
 	select j.* into v_job from job j where j.job_id = v_step.job_id;
 	select s.* into v_step from step s where s.job_id = v_step.job_id and s.step_id = v_step.step_id;
@@ -183,11 +187,12 @@ begin
 		end if;
 		v_action := v_done.action;
 	end if;
+	perform internal.move_want(p_user, v_step, v_to) where v_to <> '{}';
 	notify rota_schedule;
 	notify rota_event;
-	return jsonb_build_object('label', internal.step_label(v_step.job_id, v_step.step_id), 'action', v_action, 'generation', coalesce(v_generation,
+	return jsonb_build_object('label', internal.step_label(v_step.job_id, v_step.step_id), 'action', v_action, 'to', v_to, 'generation', coalesce(v_generation,
 		(select max(c.generation) from internal.checkpoint_eligible(v_step.job_id, v_step.step_id) c), 0));
 end $$;
 comment on function api.job_restart(int, text, jsonb) is
 	'Have a step that ended or waits start from a checkpoint. A job that has ended is queued again with its failed steps. Request {jobs: one step, '
-	'generation: default the latest, 0 the beginning}. Answer {label, action, generation}. RT404: no such checkpoint; RT409: it runs, or ended well.';
+	'generation: default the latest, 0 the beginning, to: the only nodes on which it starts}. Answer {label, action, to, generation}. RT404: no such checkpoint; RT409: it runs, or ended well.';

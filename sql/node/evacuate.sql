@@ -8,7 +8,14 @@
 -- - Nodes are drained before their steps are read, under their locks, so nothing starts there afterwards.
 -- - A step is asked to end once, and then is like any other that is queued again. Its row keeps it to the nodes that were asked for.
 
-create function internal.evacuation_steps(p_nodes int[], p_jobs bigint[], p_parallel text, p_no_checkpoint text)
+create function internal.evacuation_is_of(p_job bigint, p_step int, p_request int, p_steps internal.attempt_key[]) returns boolean
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select exists (select from unnest(p_steps) v where v.job_id = p_job and v.step_id in (p_step, p_request));
+$$;
+comment on function internal.evacuation_is_of(bigint, int, int, internal.attempt_key[]) is
+	'Whether steps that are to be moved name a step, or the array (p_request) whose element it is.';
+
+create function internal.evacuation_steps(p_nodes int[], p_steps internal.attempt_key[], p_parallel text, p_no_checkpoint text)
 returns table (job_id bigint, step_id int, attempt int, nodes text[], action text)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
@@ -24,18 +31,20 @@ begin
 		when p_no_checkpoint = 'cancel' then 'cancel'
 		else 'wait' end
 	from (
-		-- Of the nodes, or of the jobs.
+		-- Of the nodes, or of the jobs of the steps.
 		select distinct on (o.job_id, o.step_id) o.job_id, o.step_id, o.attempt, o.started_at
 		from allocation o
-		where o.ended_at is null and o.attempt > 0 and (o.node_id = any (p_nodes) or o.job_id = any (p_jobs))
+		where o.ended_at is null and o.attempt > 0 and (o.node_id = any (p_nodes)
+			or o.job_id = any (array(select v.job_id from unnest(p_steps) v)))
 		order by o.job_id, o.step_id, o.started_at nulls last
 	) a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt;
+	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+	where p_steps = '{}' or internal.evacuation_is_of(s.job_id, s.step_id, s.request_id, p_steps);
 end $$;
-comment on function internal.evacuation_steps(int[], bigint[], text, text) is
-	'What runs on nodes, or of jobs, and what becomes of it; action: as in rota.evacuation_move.';
+comment on function internal.evacuation_steps(int[], internal.attempt_key[], text, text) is
+	'What runs on nodes, or of steps (internal.evacuation_is_of), and what becomes of it; action: as in rota.evacuation_move.';
 
 create function internal.evacuation_without(p_evacuation bigint, p_job bigint, p_step int) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -240,6 +249,23 @@ end $$;
 comment on function internal.move_nodes(bigint, int, text[]) is
 	'The nodes to which a step that is moved is kept, of those that it asks for, and those off which it is kept; null: it is not moved.';
 
+create function internal.move_want(p_user text, p_step rota.step, p_to text[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_id bigint;
+begin
+	insert into evacuation (nodes, parallel, no_checkpoint, to_nodes, made_by, state, ended_at)
+	values ('{}', 'move', 'requeue', p_to, p_user, 'done', clock_timestamp())
+	returning evacuation_id into v_id;
+	insert into evacuation_move (evacuation_id, job_id, step_id, attempt, nodes, action, state)
+	values (v_id, p_step.job_id, p_step.step_id, p_step.attempt, coalesce((select t.nodes from attempt t
+		where t.job_id = p_step.job_id and t.step_id = p_step.step_id and t.attempt = p_step.attempt), '{}'), 'move', 'queued');
+	-- Another version of the row: the leader reads again where it may start.
+	update step s set attempt = s.attempt where s.job_id = p_step.job_id and s.step_id = p_step.step_id;
+end $$;
+comment on function internal.move_want(text, rota.step, text[]) is
+	'Keep the next attempt of a step that waits, or is being queued again, to nodes. The caller has locked its job.';
+
 -- People.
 
 create function internal.evacuation_names(p_request jsonb, p_key text) returns text[]
@@ -280,18 +306,18 @@ begin
 end $$;
 comment on function internal.evacuation_read(text, jsonb) is 'The evacuation that a request asks for, or an error that names the member.';
 
-create function internal.evacuation_plan(p_one rota.evacuation, p_jobs bigint[]) returns jsonb
+create function internal.evacuation_plan(p_one rota.evacuation, p_steps internal.attempt_key[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(v.job_id, v.step_id), 'user', j.user_name, 'state', s.state,
 			'nodes', v.nodes, 'action', v.action) order by v.job_id, v.step_id), '[]')
-		from internal.evacuation_steps(array(select n.node_id from node n where n.name = any (p_one.nodes)), p_jobs, p_one.parallel,
+		from internal.evacuation_steps(array(select n.node_id from node n where n.name = any (p_one.nodes)), p_steps, p_one.parallel,
 			p_one.no_checkpoint) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		join job j on j.job_id = v.job_id);
 end $$;
-comment on function internal.evacuation_plan(rota.evacuation, bigint[]) is 'What an evacuation would do now.';
+comment on function internal.evacuation_plan(rota.evacuation, internal.attempt_key[]) is 'What an evacuation would do now.';
 
 create function internal.evacuation_check(p_nodes text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -307,11 +333,11 @@ begin
 end $$;
 comment on function internal.evacuation_check(text[]) is 'Refuse nodes that are being evacuated.';
 
-create function internal.evacuation_begin(p_one rota.evacuation, p_jobs bigint[]) returns bigint
+create function internal.evacuation_begin(p_one rota.evacuation, p_steps internal.attempt_key[]) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_nodes constant int[] := array(select n.node_id from node n where n.name = any (p_one.nodes) order by n.node_id);
-	v_locked bigint[] := array(select distinct v.job_id from internal.evacuation_steps(v_nodes, p_jobs, 'move', 'wait') v);
+	v_locked bigint[] := array(select distinct v.job_id from internal.evacuation_steps(v_nodes, p_steps, 'move', 'wait') v);
 	v_drained int[];
 	v_id bigint;
 begin
@@ -326,7 +352,7 @@ begin
 	insert into evacuation_move (evacuation_id, job_id, step_id, attempt, nodes, action)
 	-- A move of a job waits for nothing that it cannot move.
 	select v_id, v.job_id, v.step_id, v.attempt, v.nodes, case when v.action = 'wait' and p_one.nodes = '{}' then 'leave' else v.action end
-	from internal.evacuation_steps(v_nodes, p_jobs, p_one.parallel, p_one.no_checkpoint) v;
+	from internal.evacuation_steps(v_nodes, p_steps, p_one.parallel, p_one.no_checkpoint) v;
 	perform internal.evacuation_ask(v_id, v_locked, p_one.made_by);
 	if internal.evacuation_left(v_id) is null then
 		perform internal.evacuation_close(v_id, 'done', null);
@@ -334,7 +360,7 @@ begin
 	notify rota_event;
 	return v_id;
 end $$;
-comment on function internal.evacuation_begin(rota.evacuation, bigint[]) is
+comment on function internal.evacuation_begin(rota.evacuation, internal.attempt_key[]) is
 	'Drain the nodes of an evacuation and ask for what moves at once; its number.';
 
 create function internal.evacuation_cancel(p_evacuation bigint, p_user text) returns boolean
@@ -401,7 +427,7 @@ comment on function api.evacuate(int, text, jsonb) is
 	'nodes, evacuation} (null: nothing was done), {evacuations: [{evacuation, nodes, state, made_by, made_at, by, ended_at, message, moves}]} '
 	'or {changed}.';
 
-create function internal.migrate_check(p_jobs bigint[], p_plan jsonb) returns void
+create function internal.migrate_check(p_steps internal.attempt_key[], p_plan jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_moving record;
@@ -410,7 +436,7 @@ begin
 	from evacuation_move m
 	join evacuation e on e.evacuation_id = m.evacuation_id
 	join step s on s.job_id = m.job_id and s.step_id = m.step_id and s.attempt = m.attempt and s.ended_at is null
-	where m.job_id = any (p_jobs) and m.state in ('waiting', 'ending', 'queued') and m.action <> 'leave'
+	where internal.evacuation_is_of(s.job_id, s.step_id, s.request_id, p_steps) and m.state in ('waiting', 'ending', 'queued') and m.action <> 'leave'
 		-- What an evacuation waits for may be moved.
 		and (e.nodes = '{}' or m.state <> 'waiting')
 	order by m.job_id, m.step_id, m.evacuation_id
@@ -423,28 +449,29 @@ begin
 			hint = 'A step can be moved while it runs, if it has no order to end and may run again (not --no-requeue).';
 	end if;
 end $$;
-comment on function internal.migrate_check(bigint[], jsonb) is
-	'Refuse to move jobs of which a step is being moved already, or nothing would move (RT409).';
+comment on function internal.migrate_check(internal.attempt_key[], jsonb) is
+	'Refuse to move steps if one of them is being moved already, or nothing would move (RT409).';
 
 create function api.job_migrate(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_jobs constant bigint[] := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t order by 1);
+	v_steps constant internal.attempt_key[] := array(select (t.job_id, t.step_id, null)::internal.attempt_key
+		from internal.job_target(p_uid, p_user, p_request, true) t);
 	v_one evacuation := internal.evacuation_read(p_user, (p_request - '{nodes,by}'::text[])
 		|| '{"no_checkpoint": "requeue", "parallel": "move"}');
 	v_plan jsonb;
 begin
-	perform internal.job_lock(v_jobs) where not internal.request_bool(p_request, 'dry_run');
+	perform internal.job_lock(array(select distinct v.job_id from unnest(v_steps) v)) where not internal.request_bool(p_request, 'dry_run');
 	-- Without a place to go, it is enough to leave the nodes on which they are.
 	if v_one.to_nodes = '{}' then
 		v_one.not_nodes := v_one.not_nodes || array(select distinct n
-			from internal.evacuation_steps('{}', v_jobs, 'move', 'requeue') v cross join lateral unnest(v.nodes) n order by n);
+			from internal.evacuation_steps('{}', v_steps, 'move', 'requeue') v cross join lateral unnest(v.nodes) n order by n);
 	end if;
-	v_plan := internal.evacuation_plan(v_one, v_jobs);
-	perform internal.migrate_check(v_jobs, v_plan);
+	v_plan := internal.evacuation_plan(v_one, v_steps);
+	perform internal.migrate_check(v_steps, v_plan);
 	return jsonb_build_object('plan', v_plan, 'nodes', v_one.nodes,
-		'evacuation', case when not internal.request_bool(p_request, 'dry_run') then internal.evacuation_begin(v_one, v_jobs) end);
+		'evacuation', case when not internal.request_bool(p_request, 'dry_run') then internal.evacuation_begin(v_one, v_steps) end);
 end $$;
 comment on function api.job_migrate(int, text, jsonb) is
-	'Move the steps of jobs that run to other nodes: they are queued again, and start only on the nodes of "to", and not on those of "exclude" '
+	'Move steps that run, or all of a job, to other nodes: they are queued again, and start only on the nodes of "to", and not on those of "exclude" '
 	'(without "to": nor where they were). Request {jobs, to, exclude, dry_run}. Answer as evacuate. RT409: internal.migrate_check.';

@@ -19,6 +19,7 @@ create function t.settle() returns text language sql as $$ select string_agg(con
 create function t.node(p_node int) returns text language sql as $$ select concat_ws(' ', state, reason) from rota.node where node_id = p_node $$;
 create function t.ended() returns jsonb language sql as $$ select '{"outcome": "cancel", "cause": "evacuated", "exit": -1, "signal": 15}'::jsonb $$;
 create function t.kept(p_job bigint) returns text language sql as $$ select nodelist::text || ' ' || exclude::text || ' ' || steady from api.schedule_pending(array[p_job], '{0}') $$;
+create function t.keep(p_label text, p_nodes text[]) returns void language sql as $$ select internal.move_want('alice', s, p_nodes) from t.step(p_label) s $$;
 
 -- What is refused changes nothing.
 select is(t.refused('alice', '{"nodes": "n1"}'), 'RT403 you may not do this to the cluster', 'users do not evacuate');
@@ -129,6 +130,28 @@ select is(t.moves() || ' ' || (select state from rota.evacuation order by evacua
 select t.run(:'q' || '.b') \g /dev/null
 select is(t.migrate('alice', :'q'), 'wait', 'so it can be moved again');
 select t.finish(:'q' || '.b'), t.finish(:'q' || '.a'), t.settle() \g /dev/null
+
+-- One step moves, and the others of its job stay; of an array all elements, or one.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as r \gset
+select t.start(:'r' || '.a', '{1}'), t.start(:'r' || '.b', '{1}'), t.run(:'r' || '.a'), t.run(:'r' || '.b') \g /dev/null
+select is(t.migrate('alice', :'r' || '.b'), 'move', 'one of two steps that run');
+select is(t.moves(), :r || '.b move ending', 'only that one');
+select is(t.orders(:'r' || '.a'), null, 'the other one has no order');
+select is(t.migrate('alice', :'r' || '.a'), 'move', 'it may be moved meanwhile');
+select is(left(t.migrate('alice', :'r'), 5), 'RT409', 'but not both again');
+select t.finish(:'r' || '.a', t.ended()), t.finish(:'r' || '.b', t.ended()), t.settle() \g /dev/null
+select t.start(:'r' || '.a', '{2}'), t.start(:'r' || '.b', '{2}'), t.settle() \g /dev/null
+select t.run(v), t.finish(v) from unnest(array[:'r' || '.a', :'r' || '.b']) v \g /dev/null
+
+-- A step that waits is kept to nodes, and its next attempt alone.
+select t.submit('alice', '[{"name": "a"}]') as w \gset
+select t.keep(:'w' || '.a', '{n4}') \g /dev/null
+select is(t.kept(:w), '{n4} {} false', 'kept to it');
+select t.keep(:'w' || '.a', '{n2,n3}') \g /dev/null
+select is(t.kept(:w), '{n2,n3} {} false', 'the latest wish counts');
+select t.start(:'w' || '.a', '{2}'), t.settle() \g /dev/null
+select is((select count(*) from rota.evacuation_move where job_id = :w and state = 'moved'), 2::bigint, 'it has started');
+select t.run(:'w' || '.a'), t.finish(:'w' || '.a') \g /dev/null
 
 -- However many are open, a call goes on with some of them, and in the end with all.
 savepoint before;

@@ -108,9 +108,11 @@ sql() {
 	eventually eval '[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = cancelled ]'
 	[ ! -e result ]
 	touch go
-	run -0 rota restart "$job"
-	[[ $output = *"to go on from checkpoint 2" ]]
+	refused 'there is no node "n9"' rota restart "$job" --to n9
+	run -0 rota restart "$job" --to n2
+	[[ $output = *"to go on from checkpoint 2, only on n2" ]]
 	run -0 rota wait "$job"
+	[ "$(sql "select nodes from acct.attempt where job_id = $job and attempt = 2")" = n2 ]
 	[ "$(cat result)" = "$EXPECTED" ]
 	[ "$(cat starts)" = "1 0 0
 2 2 300" ]

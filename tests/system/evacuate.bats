@@ -110,7 +110,7 @@ is_over() {
 @test "a job is moved by its owner" {
 	a=$(rota submit --parsable --time=60 --wrap 'sleep 3600')
 	eventually on "$a" n1
-	rota migrate "$a" --to n2 --dry-run | grep -F "queued again, for other nodes"
+	rota migrate "$a.script" --to n2 --dry-run | grep -F "queued again, for other nodes"
 	on "$a" n1
 	rota migrate "$a" --to n2
 	eventually on "$a" n2

@@ -17,9 +17,10 @@
 #include "bin/rota/line/verb.h"
 #include "bin/rota/line/words.h"
 #include "bin/rota/print/format.h"
+#include "bin/rota/print/join.h"
 #include "bin/rota/print/table.h"
 
-enum { CHECKPOINT_DONE = 256, CHECKPOINT_END, CHECKPOINT_WAIT, CHECKPOINT_REASON, POLL_S = 30 };
+enum { CHECKPOINT_DONE = 256, CHECKPOINT_END, CHECKPOINT_WAIT, CHECKPOINT_REASON, RESTART_TO, POLL_S = 30 };
 
 const struct verb_option checkpoint_options[] = {
 	{CHECKPOINT_END, "end", NULL, "end the steps once they are saved"},
@@ -36,6 +37,7 @@ const struct verb_option checkpoint_options[] = {
 
 const struct verb_option restart_options[] = {
 	{'g', "generation", "N", "start from this checkpoint (default: the latest); 0 = from the beginning"},
+	{RESTART_TO, "to", "LIST", "start only on these nodes, such as n[1-4]"},
 	{'q', "quiet", NULL, "print only errors"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -374,6 +376,21 @@ int verb_checkpoint(const struct verb *verb, int argc, char **argv)
 	return checkpoint_request(&scan, reason, &line);
 }
 
+/* Print what becomes of a step that is restarted: from which checkpoint, and on which nodes. */
+static void restart_print(const json_t *answer)
+{
+	long long generation = json_integer_value(json_object_get(answer, "generation"));
+	char *nodes = join_text(json_object_get(answer, "to"));
+
+	printf("%s: %s, ", format_text(answer, "label"), format_text(answer, "action"));
+	if (generation > 0)
+		printf("to go on from checkpoint %lld", generation);
+	else
+		printf("from the beginning");
+	printf("%s%s\n", *nodes ? ", only on " : "", nodes);
+	free(nodes);
+}
+
 int verb_restart(const struct verb *verb, int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
@@ -385,20 +402,18 @@ int verb_restart(const struct verb *verb, int argc, char **argv)
 		quiet |= id == 'q';
 		if (id == 'g')
 			json_object_set_new(request, "generation", json_integer(verb_number(&scan, 0, 2147483647)));
+		if (id == RESTART_TO)
+			json_object_set_new(request, "to", json_string(scan.value));
 	}
 	verb_operands(&scan, 1, 1);
 	json_object_set_new(request, "jobs", words_operands(&scan));
 	answer = call_gate("restart", request);
 	if (!answer)
 		return call_status();
-	long long generation = json_integer_value(json_object_get(answer, "generation"));
 	if (json)
 		call_print_json();
-	else if (!quiet && generation > 0)
-		printf("%s: %s, to go on from checkpoint %lld\n", format_text(answer, "label"), format_text(answer, "action"),
-		       generation);
 	else if (!quiet)
-		printf("%s: %s, from the beginning\n", format_text(answer, "label"), format_text(answer, "action"));
+		restart_print(answer);
 	json_decref(answer);
 	return EXIT_OK;
 }
