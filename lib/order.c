@@ -95,6 +95,8 @@ static const struct order_field spec_table[] = {
 	EXTRA(order_spec, checkpoint_dir, order_valid_absolute, "an absolute path"),
 	SOME(order_spec, checkpoint_signal, ORDER_SIGNAL_MOST),
 	SOME(order_spec, checkpoint_interval_s, INT_MAX),
+	MARK(order_spec, checkpoint_auto),
+	MARK(order_spec, tmpdir),
 	SOME(order_spec, checkpoint_before_s, INT_MAX),
 	SOME(order_spec, checkpoint_keep, INT_MAX),
 	MARK(order_spec, checkpoint_shell),

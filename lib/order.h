@@ -61,8 +61,10 @@ struct order_spec {
 	/* the checkpoint signal goes to the process of the script only; false: to all other processes of the step */
 	bool checkpoint_shell;
 	int checkpoint_interval_s; /* seconds between requests of the keeper to save the step; 0: the keeper makes none */
+	bool checkpoint_auto;	   /* the job manager makes them instead, at intervals that it works out */
 	int checkpoint_before_s;   /* seconds before the time limit at which such a request is made; 0: it is not */
 	int checkpoint_keep;	   /* number of checkpoints to keep */
+	bool tmpdir;		   /* the step has a TMPDIR of its own on each node (node.tmpdir) */
 	const char *credentials;   /* names of credentials of the step, "krb5,archive" (lib/credential.h); NULL: none */
 };
 

@@ -101,6 +101,7 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 	own->of[OPTION_ID_KILL].value = json_boolean(!spec->no_kill);
 	own->of[OPTION_ID_REPLACE_FAILED].value = json_boolean(spec->replace_failed);
 	own->of[OPTION_ID_STEP_MANAGER].value = json_boolean(spec->step_manager);
+	own->of[OPTION_ID_TMPDIR].value = json_boolean(spec->tmpdir);
 	modify_set_text(own, OPTION_ID_NODE_LOSS, spec->fence ? "fence" : "keep");
 	if (spec->signal > 0)
 		own->of[OPTION_ID_SIGNAL].value = json_pack("{s:i, s:i, s:b}", "signal", spec->signal, "seconds", spec->signal_s,

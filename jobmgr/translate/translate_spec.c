@@ -152,6 +152,7 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.replace_failed = json_is_true(translate_value(t, s, OPTION_ID_REPLACE_FAILED));
 	spec.no_kill = spec.replace_failed || json_is_false(translate_value(t, s, OPTION_ID_KILL));
 	spec.step_manager = json_is_true(translate_value(t, s, OPTION_ID_STEP_MANAGER));
+	spec.tmpdir = json_is_true(translate_value(t, s, OPTION_ID_TMPDIR));
 	spec.grows = json_string_value(translate_value(t, s, OPTION_ID_GROW));
 	spec.notify = (int)translate_number(t, s, OPTION_ID_NOTIFY, 0);
 	spec.idle_timeout_s = spec_idle_timeout(t, s);

@@ -20,6 +20,7 @@
 #include "procmgr/checkpoint/checkpoint_call.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/checkpoint_step.h"
+#include "procmgr/checkpoint/checkpoint_tmpdir.h"
 #include "procmgr/checkpoint/driver.h"
 
 /* Remove the checkpoints of a list. */
@@ -77,7 +78,7 @@ static bool gather_files(int step, const char *part, char *const *files, int *fd
 		good = take_file(files[i], next, *fd, e);
 	if (next >= 0)
 		close(next);
-	return good;
+	return good && tmpdir_save(checkpoint_step_variable("ROTA_TMPDIR"), *fd, e);
 }
 
 /* Turn what the program has written into the folder `number`. Returns the list of its files, NULL with an error. */

@@ -20,6 +20,7 @@
 #include "procmgr/checkpoint/checkpoint_call.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/checkpoint_step.h"
+#include "procmgr/checkpoint/checkpoint_tmpdir.h"
 #include "procmgr/checkpoint/driver.h"
 
 enum { EXIT_AGAIN = 85 };
@@ -163,6 +164,7 @@ static int start_from(const struct checkpoint *c, const struct driver_use *use, 
 	if (step >= 0)
 		folder_each(step, clean_entry, json_object_get(from, "kept"));
 	bool ready = step >= 0 && make_next(step, &e) &&
+		     tmpdir_restore(checkpoint_step_variable("ROTA_TMPDIR"), json_string_value(json_object_get(from, "path")), &e) &&
 		     (!use->driver->restores_processes || keep_scripts(c, step, &program, argv, &e));
 	if (step >= 0)
 		close(step);

@@ -25,6 +25,7 @@
 #include "lib/log.h"
 #include "procmgr/keeper/fuse_mounts.h"
 #include "procmgr/keeper/keeper_parts.h"
+#include "procmgr/keeper/step_tmpdir.h"
 
 enum { REMOVE_USEC = 20000, REMOVE_LATE_USEC = 5000000, OWNER_USEC = 30000000 };
 
@@ -147,6 +148,21 @@ static bool find_owner(struct keeper *k, struct keeper_cache *cache, struct err 
 	return true;
 }
 
+/* Make the step's own TMPDIR, if it asks for one. */
+static bool make_tmpdir(struct keeper *k, struct err *e)
+{
+	if (!k->order->spec.tmpdir)
+		return true;
+	k->tmpdir = step_tmpdir_make(k->job->conf->node_tmpdir, k->order->node, &k->key, k->owner.uid, k->owner.gid, e);
+	return k->tmpdir != NULL;
+}
+
+static void remove_tmpdir(const struct keeper *k)
+{
+	if (k->order->spec.tmpdir)
+		step_tmpdir_remove(k->job->conf->node_tmpdir, k->order->node, &k->key);
+}
+
 /* Make cgroups and read the files that the tasks need. A missing file or user is the node's fault, an invalid resource limit the
  * step's. The last check is that of PAM. */
 static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
@@ -159,7 +175,8 @@ static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 	bool is_private = k->job->conf->launcher_private_tmp && geteuid() == 0;
 	bool there = restrict_devices(k, &e) && (!is_private || private_folders_make(&k->folders, &e)) &&
 		     keeper_file_read(&cache->environment, k->order->environment_hash, &e) && find_owner(k, cache, &e) &&
-		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e) && keeper_checkpoint_open(k, &e);
+		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e) && keeper_checkpoint_open(k, &e) &&
+		     make_tmpdir(k, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return keeper_pam_admits(k);
 	k->failure = there ? KEEPER_FAILURE_LAUNCH : KEEPER_FAILURE_NODE;
@@ -362,6 +379,7 @@ static void free_attempt(struct keeper *k)
 	keeper_checkpoint_close(k);
 	free(k->memory);
 	free(k->lease);
+	free(k->tmpdir);
 }
 
 static const struct keeper_handlers handlers = {
@@ -404,6 +422,7 @@ static bool run_attempt(const struct keeper_job *job, int signals, struct keeper
 	run_epilogs(&k);
 	detach_mounts(&k, cache);
 	keeper_credential_close(&k);
+	remove_tmpdir(&k);
 	private_folders_remove(&k.folders);
 	cache->brief = keeper_record_is_brief(&k);
 	bool idle = end_attempt(&k, cache);

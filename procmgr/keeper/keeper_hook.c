@@ -152,7 +152,8 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 {
 	if (!*path)
 		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL, NULL};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL,
+				   NULL,     NULL};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_site_environment(&facts);
 	struct task_start start = {
@@ -164,8 +165,8 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 
 bool keeper_hook_program(struct keeper *k, const char *name, char *const *argv, int limit)
 {
-	struct task_facts facts = {k->order, &k->owner,	  k->job->conf->instance_name, k->tag, -1, k->node_file, NULL,
-				   NULL,     k->delivered};
+	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL,
+				   k->delivered, k->tmpdir};
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	struct task_start start = {.path = argv[0], .argv = argv, .environment = environment};
 	keeper_place_process(k, &start);

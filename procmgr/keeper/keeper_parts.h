@@ -149,6 +149,7 @@ struct keeper {
 	const struct cgroups *cgroups;
 	struct cores cores;		/* keeper.c: cores that the keeper has claimed, if no cpuset pins the attempt */
 	struct private_folders folders; /* keeper.c: the step's own /tmp and /dev/shm, if launcher.private_tmp is 1 */
+	char *tmpdir;			/* keeper.c: the step's own TMPDIR; NULL: it has none */
 	struct task_owner owner;	/* keeper.c: the user that runs the tasks; borrowed from keeper_cache */
 	struct task_limit limits[TASK_LIMIT_MOST]; /* keeper.c */
 	int limit_count;			   /* keeper.c */

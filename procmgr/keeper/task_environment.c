@@ -142,6 +142,7 @@ VALUE_TEXT(home, f->owner->home)
 VALUE_TEXT(node_file, f->node_file ? f->node_file : "")
 VALUE_TEXT(step_socket, f->step_socket ? f->step_socket : "")
 
+VALUE_TEXT(tmpdir, f->tmpdir ? f->tmpdir : "")
 VALUE_TEXT(credentials, f->credentials ? f->credentials->folder : "")
 
 static char *value_scratch(const struct task_facts *f)
@@ -353,6 +354,8 @@ char **task_environment(const char *blob, size_t size, const struct task_facts *
 	list_set(&l, "SHELL", xstrdup(facts->owner->shell));
 	add_variables(&l, &all);
 	free(host);
+	if (facts->tmpdir) /* without one, what the user exported stays */
+		list_set(&l, "TMPDIR", xstrdup(facts->tmpdir));
 	if (facts->credentials)
 		add_credentials(&l, facts->credentials);
 	char *gpus = value_gpus(facts);

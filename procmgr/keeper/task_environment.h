@@ -35,6 +35,7 @@ struct task_facts {
 	const char *submit_host; /* host of the submitting client; set by task_environment */
 	/* variables that name the step's credentials; NULL: no credentials, or a site hook */
 	const struct task_credentials *credentials;
+	const char *tmpdir; /* folder TMPDIR of the attempt; NULL: none, or a site hook */
 };
 
 /* Make the environment for programs of the user: the variables exported at submission (`blob`, "NAME=value\0..."), then HOME,

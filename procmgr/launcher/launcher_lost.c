@@ -15,6 +15,7 @@
 #include "lib/log.h"
 #include "procmgr/keeper/descendants.h"
 #include "procmgr/keeper/fuse_mounts.h"
+#include "procmgr/keeper/step_tmpdir.h"
 #include "procmgr/launcher/launcher_parts.h"
 
 enum { REMOVE_USEC = 100000, KILL_TRIES = 300, FUSE_TRIES = 100, KILL_USEC = 10000 };
@@ -155,6 +156,7 @@ void launcher_lost_recover(struct launcher *l, const struct record_key *key)
 		cgroups_remove(l->cgroups, name, REMOVE_USEC);
 	}
 	launcher_credential_recover(l, key);
+	step_tmpdir_remove(l->conf->node_tmpdir, l->node, key);
 	crash_point(CRASH_lost_killed);
 	if (write_records(l, key, had_keeper, &figures, drain_for(l, killed))) {
 		crash_point(CRASH_lost_end);

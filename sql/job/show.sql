@@ -105,7 +105,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		case p_spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
 		'job_name', p_spec ->> 'job_name', 'prolog', p_spec ->> 'user_prolog', 'epilog', p_spec ->> 'user_epilog',
 		'credentials', regexp_replace(p_spec ->> 'credentials', '([^,@]+)@([^,]+)', '\2/\1', 'g'),
-		'if_changed', p_spec ->> 'if_changed', 'idle_timeout_s', (p_spec ->> 'idle_timeout_s')::int,
+		'tmpdir', p_spec ? 'tmpdir', 'if_changed', p_spec ->> 'if_changed', 'idle_timeout_s', (p_spec ->> 'idle_timeout_s')::int,
 		'limit_signal', nullif(concat(case when p_spec ? 'signal_shell' then 'B:' end, p_spec ->> 'signal',
 		'@' || coalesce(p_spec ->> 'signal_s', case when p_spec ? 'signal' then '0' end)), ''));
 $$;

@@ -5,8 +5,8 @@
 
 static struct order order;
 static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh", NULL, 0};
-static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL, NULL, NULL};
-static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL, NULL, NULL};
+static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL, NULL, NULL, NULL};
+static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL, NULL, NULL, NULL};
 
 static int setup(void **state)
 {
@@ -156,6 +156,23 @@ static void test_credentials(void **state)
 	task_environment_free(environment);
 }
 
+/* A TMPDIR of the step's own replaces that of the user, which stays without one. */
+static void test_tmpdir(void **state)
+{
+	(void)state;
+	static const char blob[] = "TMPDIR=/tmp/mine\0ROTA_TMPDIR=/tmp/other";
+	struct task_facts facts = task;
+	char **environment = task_environment(blob, sizeof blob, &facts);
+	is(environment, "TMPDIR", "/tmp/mine");
+	assert_null(value(environment, "ROTA_TMPDIR"));
+	task_environment_free(environment);
+	facts.tmpdir = "/scratch/n1.812.0.1";
+	environment = task_environment(blob, sizeof blob, &facts);
+	is(environment, "TMPDIR", "/scratch/n1.812.0.1");
+	is(environment, "ROTA_TMPDIR", "/scratch/n1.812.0.1");
+	task_environment_free(environment);
+}
+
 /* Values of the order and the client replace those of the spec. */
 static void test_origin(void **state)
 {
@@ -275,13 +292,10 @@ static void test_site(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_task, setup),
-		cmocka_unit_test_setup(test_job_variables, setup),
-		cmocka_unit_test_setup(test_origin, setup),
-		cmocka_unit_test_setup(test_credentials, setup),
-		cmocka_unit_test_setup(test_per_node, setup),
-		cmocka_unit_test_setup(test_blob, setup),
-		cmocka_unit_test_setup(test_array_and_single_node, setup),
+		cmocka_unit_test_setup(test_task, setup),   cmocka_unit_test_setup(test_job_variables, setup),
+		cmocka_unit_test_setup(test_origin, setup), cmocka_unit_test_setup(test_credentials, setup),
+		cmocka_unit_test_setup(test_tmpdir, setup), cmocka_unit_test_setup(test_per_node, setup),
+		cmocka_unit_test_setup(test_blob, setup),   cmocka_unit_test_setup(test_array_and_single_node, setup),
 		cmocka_unit_test_setup(test_site, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

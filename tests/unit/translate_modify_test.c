@@ -27,7 +27,7 @@ static void modify_nothing(void **state)
 					      BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n",
 					      BASH "#ROTA step script\n#ROTA step b\n",
 					      BASH "#ROTA --checkpoint=app --checkpoint-dir=c --checkpoint-signal=B:USR2 "
-						   "--checkpoint-interval=5 --checkpoint-before=3 --checkpoint-keep=4 -t 9\n"};
+						   "--checkpoint-interval=5 --checkpoint-before=3 --checkpoint-keep=4 --tmpdir -t 9\n"};
 	struct translate_problems problems;
 	(void)state;
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {

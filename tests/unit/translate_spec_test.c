@@ -36,6 +36,8 @@ static void spec_fields(void **state)
 		{BASH "#ROTA --node-loss=keep --kill\n", {0}, {{"0:fence", "nothing"}, {"0:no_kill", "nothing"}}},
 		{BASH "#ROTA --no-requeue --node-loss=fence\n", {0}, {{"0:fence", "1"}, {"0:no_kill", "nothing"}}},
 		{BASH "#ROTA --step-manager\n", {0}, {{"0:step_manager", "1"}}},
+		{BASH "#ROTA --tmpdir\n", {0}, {{"0:tmpdir", "1"}}},
+		{BASH "#ROTA --no-tmpdir\n", {0}, {{"0:tmpdir", "nothing"}}},
 		{BASH "#ROTA --replace-failed\n", {0}, {{"0:replace_failed", "1"}, {"0:no_kill", "1"}}},
 		{BASH "#ROTA --replace-failed\n#ROTA --no-replace-failed\n",
 		 {0},
