@@ -25,6 +25,22 @@ begin
 end $$;
 comment on function internal.edges_json(bigint, int) is 'The peers of a step.';
 
+create function internal.preempted_json(p_job bigint, p_step int, p_attempt int) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return coalesce((
+		select jsonb_build_object('preempted_by', case when internal.setting_bool('queue_visible') or o.uid = j.uid
+			then internal.step_label(e.by_job_id, e.by_step_id) else 'another job' end,
+			'preempted_at', e.at, 'preempted_mode', e.mode)
+		from preempted e
+		join job j on j.job_id = e.job_id
+		left join job o on o.job_id = e.by_job_id
+		where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt), '{}');
+end $$;
+comment on function internal.preempted_json(bigint, int, int) is
+	'For which step an attempt was preempted, when, and how (rota.preempted.mode); empty: it was not. Where users do not see the jobs of others '
+	'(queue_visible), it does not name them.';
+
 create function internal.attempt_json(p_attempt rota.attempt, p_state text, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('attempt', p_attempt.attempt, 'state', coalesce(p_attempt.state, p_state), 'nodes',
@@ -34,10 +50,23 @@ language sql stable set search_path = rota, pg_temp as $$
 		extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at),
 		'suspended_s', p_attempt.suspended_s + coalesce(extract(epoch from now() - p_attempt.suspended_at), 0),
 		'exit_code', p_attempt.exit_code, 'signal', p_attempt.signal, 'cause', p_attempt.cause, 'message',
-		case when p_own then p_attempt.message end);
+		case when p_own then p_attempt.message end)
+		|| case when p_attempt.state = 'completed' then '{}'
+		else internal.preempted_json(p_attempt.job_id, p_attempt.step_id, p_attempt.attempt) end;
 $$;
 comment on function internal.attempt_json(rota.attempt, text, boolean) is
-	'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own).';
+	'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own), and who preempted it.';
+
+create function internal.checkpoints_json(p_job bigint, p_step int) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('generation', c.generation, 'attempt', c.attempt, 'state', c.state,
+			'reason', c.reason, 'asked_at', c.asked_at, 'complete_at', c.complete_at, 'bytes', c.bytes)
+			order by c.generation), '[]')
+		from (select o.* from checkpoint o where o.job_id = p_job and o.step_id = p_step order by o.generation desc limit 20) c);
+end $$;
+comment on function internal.checkpoints_json(bigint, int) is 'The latest 20 checkpoints of a step.';
 
 create function internal.element_json(p_array rota.step, p_counts rota.step_array, p_pos int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -45,7 +74,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		format('%s[%s]', internal.step_label(p_array.job_id, p_array.step_id), x.index),
 		'state', case when p_array.ended_at is null then 'pending' else p_array.state end, 'array_index', x.index,
 		'array', null,
-		'attempt', 0, 'attempts', '[]'::jsonb, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null,
+		'attempt', 0, 'attempts', '[]'::jsonb, 'checkpoints', '[]'::jsonb, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null,
 		'exit_code', null, 'signal', null)
 	from (select internal.array_index(p_counts.indices, p_pos) as index) x;
 $$;
@@ -149,6 +178,8 @@ begin
 		'after', case when s.array_index is null then internal.edges_json(s.job_id, s.step_id) else '[]' end,
 		'tasks', internal.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks',
 		internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own),
+		'checkpoints',
+		case when r.checkpoint is not null then internal.checkpoints_json(s.job_id, s.step_id) else '[]' end,
 		'substeps',
 		case when t.attempt > 0
 		then internal.substeps_json(s.job_id, s.step_id, s.attempt, t.state is not null) end,

@@ -57,7 +57,8 @@ comment on function internal.report_job_edges(bigint) is 'What the steps of a jo
 create function internal.report_job_held(p_job bigint, p_limit int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return (select coalesce(jsonb_agg(to_jsonb(a) order by a.started_at, a.step_id, a.node), '[]') from (
+	return (select coalesce(jsonb_agg(to_jsonb(a) || case when a.state = 'completed' then '{}'
+		else internal.preempted_json(p_job, a.step_id, a.attempt) end order by a.started_at, a.step_id, a.node), '[]') from (
 		select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state
 		from allocation a
 		join node n on n.node_id = a.node_id
@@ -68,7 +69,21 @@ begin
 	) a);
 end $$;
 comment on function internal.report_job_held(bigint, int) is
-	'Where and when the attempts of a job held CPUs, the first p_limit allocations.';
+	'Where and when the attempts of a job held CPUs, the first p_limit allocations, and by whom they were preempted.';
+
+create function internal.report_job_checkpoints(p_job bigint, p_limit int) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (select coalesce(jsonb_agg(to_jsonb(c) order by c.step_id, c.generation), '[]') from (
+		select c.step_id, c.generation, c.attempt, c.node, c.complete_at, c.bytes
+		from checkpoint c
+		where c.job_id = p_job and c.complete_at is not null
+		order by c.step_id, c.generation
+		limit p_limit
+	) c);
+end $$;
+comment on function internal.report_job_checkpoints(bigint, int) is
+	'When and on which nodes the checkpoints of a job were complete, the first p_limit ones.';
 
 create function internal.report_job(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -102,7 +117,8 @@ begin
 					j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user', true) f (facts)
 					limit v_limit
 			) x),
-			'held', internal.report_job_held(v_job, v_limit))
+			'held', internal.report_job_held(v_job, v_limit),
+			'checkpoints', internal.report_job_checkpoints(v_job, v_limit))
 		from job j where j.job_id = v_job);
 end $$;
 comment on function internal.report_job(int, text, jsonb) is
@@ -128,4 +144,4 @@ end $$;
 comment on function api.report(int, text, jsonb) is
 	'A report: request {report, by, period, since, until, month, user, account, only, partition, qos, limit, '
 	'jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, '
-	'requests, attempts, held}: attempts are those of steps that ran more than once.';
+	'requests, attempts, held, checkpoints}: attempts are those of steps that ran more than once.';

@@ -104,6 +104,10 @@ sql() {
 	[[ $output = "$job."*": checkpoint 1 is whole" ]]
 	run -0 rota checkpoint show "$job"
 	[[ $output = *"file           state"* ]]
+	run -0 rota show "$job"
+	[[ $output = *"Checkpoint  script: 1 complete, "* ]]
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].checkpoints[0] | [.generation, .attempt, .state, .reason, .bytes > 0, .complete_at != null] | join(" ")')" = "1 1 complete user true true" ]
+	[ "$(rota report job "$job" --json | jq -r '.checkpoints[0] | [.generation, .attempt, .complete_at != null] | join(" ")')" = "1 1 true" ]
 	run -0 rota checkpoint "$job" --end --wait --reason="lunch"
 	eventually eval '[ "$(rota show --json "$job" | jq -r .jobs[0].state)" = cancelled ]'
 	[ ! -e result ]

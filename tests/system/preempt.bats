@@ -61,6 +61,13 @@ preempted() {
 	[ "$(sql "select state || ' ' || cause || ' ' || preempted_by from acct.attempt where job_id = $victim and attempt = 1")" = "preempted preempted $high.script" ]
 	[ "$(sql "select count(*) from acct.attempt o join acct.attempt h on h.job_id = $high where o.job_id = $behind and o.ordered_at < h.ordered_at")" = 0 ]
 	eventually runs_again "$victim" 2
+	shown=$(rota show "$victim" --json)
+	[ "$(jq -r '.jobs[0].steps[0].attempts | map(.preempted_by // "nobody") | join(" ")' <<<"$shown")" = "$high.script nobody" ]
+	[ "$(jq -r '.jobs[0].steps[0].attempts[0] | (.preempted_at != null), .preempted_mode' <<<"$shown" | xargs)" = "true requeue" ]
+	rota show "$victim" | grep -q "Preempted *script: attempt 1 by $high.script, .* (requeue)"
+	rota show "$victim.script" | grep -q "Preempted *attempt 1 by $high.script, .* (requeue)"
+	rota report job "$victim" | grep -q "preempted by $high.script"
+	[ "$(rota report job "$victim" --json | jq -r '.held | map(select(.preempted_by != null))[0] | .state + " by " + .preempted_by')" = "preempted by $high.script" ]
 	[ "$(sql "select requeues from rota.step where job_id = $victim" 2>/dev/null || echo 0)" = 0 ]
 }
 

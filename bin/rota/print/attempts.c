@@ -9,6 +9,7 @@
 #include "bin/rota/print/format.h"
 #include "bin/rota/output/output.h"
 #include "bin/rota/print/table.h"
+#include "lib/err.h"
 
 static json_t *row_make(const json_t *step, const json_t *attempt)
 {
@@ -53,6 +54,16 @@ static void output_cell(struct table *table, const json_t *job, const json_t *ro
 	free(path);
 }
 
+/* Add why an attempt ended, and for which step if it was preempted. */
+static void cause_cell(struct table *table, const json_t *row)
+{
+	const char *cause = format_text(row, "cause"), *by = format_text(row, "preempted_by");
+	char *text = xasprintf("%s%s%s", cause, *cause && *by ? " by " : "", *cause ? by : "");
+
+	table_cell(table, text);
+	free(text);
+}
+
 static void row_add(struct table *table, const json_t *job, const json_t *row)
 {
 	const char *state = format_text(row, "state"), *label = format_text(row, "label"), *dot = strchr(label, '.');
@@ -64,7 +75,7 @@ static void row_add(struct table *table, const json_t *job, const json_t *row)
 	table_cell(table, format_when(json_object_get(row, "ended_at")).s);
 	table_cell(table, format_ran(row).s);
 	table_cell(table, format_exit(json_object_get(row, "exit_code"), json_object_get(row, "signal")).s);
-	table_cell(table, format_text(row, "cause"));
+	cause_cell(table, row);
 	table_cell(table, format_text(row, "nodes"));
 	output_cell(table, job, row);
 }

@@ -201,6 +201,32 @@ static void checkpointing_print(const json_t *step)
 	free(text);
 }
 
+void show_step_lives(const json_t *step, bool with_step)
+{
+	const char *label = format_text(step, "label"), *dot = strchr(label, '.'), *name = dot ? dot + 1 : label;
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (json_object_get(step, "attempts"), i, one) {
+		char *text = xasprintf("%s%sattempt %s by %s, %s (%s)", with_step ? name : "", with_step ? ": " : "", format_count(json_object_get(one, "attempt")).s,
+				       format_text(one, "preempted_by"), format_time(json_object_get(one, "preempted_at")).s,
+				       format_text(one, "preempted_mode"));
+
+		show_line_print("Preempted", *format_text(one, "preempted_by") ? text : "");
+		free(text);
+	}
+	json_array_foreach (json_object_get(step, "checkpoints"), i, one) {
+		const json_t *at = json_object_get(one, "complete_at");
+		char *text = xasprintf("%s%s%s %s, %s, %s", with_step ? name : "", with_step ? ": " : "", format_count(json_object_get(one, "generation")).s,
+				       format_text(one, "state"),
+				       format_time(json_is_string(at) ? at : json_object_get(one, "asked_at")).s,
+				       format_size_bytes(json_object_get(one, "bytes")).s);
+
+		show_line_print("Checkpoint", text);
+		free(text);
+	}
+}
+
 void show_step_print(const json_t *job, const json_t *step)
 {
 	char *words = outcome_words(step), *after = peers_text(step, false);
@@ -225,6 +251,7 @@ void show_step_print(const json_t *job, const json_t *step)
 	show_line_print("Cause", format_text(step, "cause"));
 	show_line_print("Reason", show_line_reason(step));
 	show_step_hooks(step, false);
+	show_step_lives(step, false);
 	show_line_print("Sub-steps", format_substeps(json_object_get(step, "substeps")).s);
 	show_line_print("Input", input ? input : "");
 	show_line_print("Output", output ? output : "");

@@ -12,6 +12,9 @@ void show_step_print(const json_t *job, const json_t *step);
  * `with_step` is true. */
 void show_step_hooks(const json_t *step, bool with_step);
 
+/* Print which attempts of a step were preempted, for whom and how, and the checkpoints of the step, after its name if `with_step` is true. */
+void show_step_lives(const json_t *step, bool with_step);
+
 /* Print an empty line and a table of steps. */
 void show_step_table(const json_t *steps, bool wide);
 

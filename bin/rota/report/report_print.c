@@ -54,19 +54,27 @@ static bool is_words(const char *unit)
 	return !strcmp(unit, "text") || !strcmp(unit, "time");
 }
 
-/* Returns a bar of at most `width` characters, filled from fraction `from` to fraction `to`, by at least one character. */
-static char *bar(double from, double to, int width)
+/* Returns the text of a bar, without the empty cells at its end. */
+static char *cells_text(const bool *cells, int width)
 {
-	int begin = (int)(from * width), end = (int)(to * width + 0.5);
 	char *text = xcalloc((size_t)width * 3 + 8, 1), *at = text;
 
-	end = end > width ? width : end;
-	begin = begin >= width ? width - 1 : begin;
-	if (end <= begin && to > 0)
-		end = begin + 1;
-	for (int i = 0; i < end; i++)
-		at = stpcpy(at, i < begin ? " " : MB_CUR_MAX > 1 ? "\u2588" : "#");
+	while (width > 0 && !cells[width - 1])
+		width--;
+	for (int i = 0; i < width; i++)
+		at = stpcpy(at, !cells[i] ? " " : MB_CUR_MAX > 1 ? "\u2588" : "#");
 	return text;
+}
+
+/* Fill the cells of a bar from fraction `from` to fraction `to`, by at least one. */
+static void cells_fill(bool *cells, int width, double from, double to)
+{
+	int begin = (int)(from * width), end = (int)(to * width + 0.5);
+
+	begin = begin >= width ? width - 1 : begin < 0 ? 0 : begin;
+	end = end > width ? width : end <= begin ? begin + 1 : end;
+	for (int i = begin; i < end; i++)
+		cells[i] = true;
 }
 
 static double most(const json_t *rows, const char *name)
@@ -90,24 +98,37 @@ static double seconds(const json_t *object, const char *name, double otherwise)
 	return format_time_parse(format_text(object, name), &at) ? at : otherwise;
 }
 
-/* Returns a bar that shows when a step ran within the life of its job. */
+/* Returns a bar that shows when each attempt of a step ran within the life of its job. */
 static char *job_bar(const json_t *job, const json_t *row, int width)
 {
 	double now = seconds(job, "now", 0), begin = seconds(job, "submit_at", now), end = seconds(job, "ended_at", now);
-	double started = seconds(row, "started_at", -1), ended = seconds(row, "ended_at", now),
-	       length = end > begin ? end - begin : 1;
+	double length = end > begin ? end - begin : 1, started = seconds(row, "started_at", -1);
+	bool cells[BAR] = {false};
+	const json_t *one;
+	size_t i;
 
-	return started < 0 ? xstrdup("") : bar((started - begin) / length, (ended - begin) / length, width);
+	json_array_foreach (json_object_get(job, "attempts"), i, one) {
+		double from = seconds(one, "started_at", -1);
+
+		if (json_equal(json_object_get(one, "step_id"), json_object_get(row, "step_id")) && from >= 0)
+			cells_fill(cells, width, (from - begin) / length, (seconds(one, "ended_at", now) - begin) / length);
+	}
+	if (started >= 0)
+		cells_fill(cells, width, (started - begin) / length, (seconds(row, "ended_at", now) - begin) / length);
+	return cells_text(cells, width);
 }
 
 static char *row_bar(const json_t *answer, const json_t *row, double highest, int width)
 {
 	const char *name = format_text(answer, "bar");
 	double value = json_number_value(json_object_get(row, name));
+	bool cells[BAR] = {false};
 
 	if (!*name)
 		return job_bar(answer, row, width);
-	return value > 0 && highest > 0 ? bar(0, value / highest, width) : xstrdup("");
+	if (value > 0 && highest > 0)
+		cells_fill(cells, width, 0, value / highest);
+	return cells_text(cells, width);
 }
 
 /* Returns the columns that have a value in a row at least, or all if there are no rows: what no node can tell takes no width. */

@@ -44,6 +44,7 @@ static void whole_print(const json_t *job, bool wide, bool hooks)
 		show_step_warnings(step, said);
 		if (hooks)
 			show_step_hooks(step, true);
+		show_step_lives(step, true);
 		attempts_add(attempts, step);
 	}
 	show_step_table(steps, wide);

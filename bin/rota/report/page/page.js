@@ -256,6 +256,11 @@ function ticksOf(length) {
 	return ticks;
 }
 
+// By whom an attempt was preempted, and how.
+function preemption(a) {
+	return a.preempted_by ? " by " + a.preempted_by + " (" + a.preempted_mode + ")" : "";
+}
+
 // Who ran where and when: nodes downwards, time to the right; what ran side by side on a node lies in lanes. The axis begins with the
 // submission, unless the job waited so long that nothing else could be seen.
 function drawGantt() {
@@ -278,8 +283,12 @@ function drawGantt() {
 			lanes[row] = end(h);
 			const long = Math.max(1.5, x(end(h)) - x(from)), at = Math.min(x(from), left + width - long), part = fit(name, long - 10), shown = part === name || long > 40 ? part : "";
 			const box = add(svg, "rect", {class: state, x: at, y: from_y + row * lane, height: lane - 3, rx: 2, width: long, "data-step": name, "data-attempt": h.attempt});
-			add(box, "title", {}, name + ", attempt " + h.attempt + ", " + h.cpus + " CPUs, " + words((end(h) - from) / 1000, "s") + ": " + state);
+			add(box, "title", {}, name + ", attempt " + h.attempt + ", " + h.cpus + " CPUs, " + words((end(h) - from) / 1000, "s") + ": " + state + preemption(h));
 			if (shown) add(svg, "text", {class: "within", x: at + 5, y: from_y + row * lane + 12, style: inkOn(state)}, shown);
+			for (const c of (data.checkpoints || []).filter(c => c.step_id === h.step_id && c.attempt === h.attempt && c.node === node)) {
+				const mark = add(svg, "line", {class: "checkpoint", x1: x(Date.parse(c.complete_at)), x2: x(Date.parse(c.complete_at)), y1: from_y + row * lane, y2: from_y + row * lane + lane - 3, "data-generation": c.generation});
+				add(mark, "title", {}, name + ", checkpoint " + c.generation);
+			}
 		}
 		add(add(svg, "text", {x: left - 10, y: from_y + 12, "text-anchor": "end"}, fit(node, left - 14)), "title", {}, node);
 		y = from_y + lanes.length * lane + 8;
@@ -291,7 +300,8 @@ function drawGantt() {
 		add(grid, "text", {class: "dim tick", x: at, y: 13, "text-anchor": anchor, "data-seconds": tick.at}, tick.text);
 	}
 	svg.setAttribute("viewBox", "0 0 1000 " + y);
-	legend(held.map(h => h.state || "running"));
+	const line = legend(held.map(h => h.state || "running"));
+	if ((data.checkpoints || []).length) add(line, "span", {}, "| checkpoint");
 }
 
 // Each run of the steps that ran more than once.
@@ -303,7 +313,7 @@ function drawAttempts() {
 	for (const title of ["step", "attempt", "state", "started", "ended", "ran", "exit", "cause", "nodes"]) add(head, "th", {}, title);
 	for (const a of data.attempts) {
 		const line = add(body, "tr", {}), exit = a.signal ? "signal " + a.signal : a.exit_code === null ? "–" : a.exit_code;
-		for (const cell of [a.label, a.attempt, a.state, when(a.started_at), when(a.ended_at), words(a.elapsed_s, "s"), exit, a.cause || "–", a.nodes]) add(line, "td", {title: cell}, String(cell));
+		for (const cell of [a.label, a.attempt, a.state, when(a.started_at), when(a.ended_at), words(a.elapsed_s, "s"), exit, (a.cause || "–") + preemption(a), a.nodes]) add(line, "td", {title: cell}, String(cell));
 	}
 }
 
