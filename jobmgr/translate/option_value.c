@@ -308,6 +308,10 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 		return value_read_number(text, 1, COUNT_HIGHEST, e);
 	case OPTION_NICE:
 		return *text ? value_read_number(text, -NICE_HIGHEST, NICE_HIGHEST, e) : json_integer(NICE_DEFAULT);
+	case OPTION_PERIOD:
+		if (strcmp(text, "auto") == 0)
+			return json_string(text);
+		return option_duration(text, e);
 	case OPTION_DURATION:
 		return option_duration(text, e);
 	case OPTION_MOMENT:

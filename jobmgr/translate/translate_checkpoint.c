@@ -44,6 +44,12 @@ static void check_restored(struct translation *t, const struct translate_step *s
 	}
 }
 
+/* Does the job manager work out how often the step is checkpointed? */
+static bool checkpoint_is_auto(const struct translation *t, const struct translate_step *s)
+{
+	return json_is_string(translate_value(t, s, OPTION_ID_CHECKPOINT_INTERVAL));
+}
+
 void translate_checkpoint_check(struct translation *t, const struct translate_step *s)
 {
 	static const enum option_id others[] = {OPTION_ID_CHECKPOINT_SIGNAL, OPTION_ID_CHECKPOINT_INTERVAL,
@@ -94,6 +100,7 @@ void translate_checkpoint_spec(const struct translation *t, const struct transla
 	spec->checkpoint_signal = !has_driver ? 0 : signal > 0 ? signal : SIGUSR1;
 	spec->checkpoint_shell = has_driver && json_is_true(json_object_get(asked, "shell"));
 	spec->checkpoint_interval_s = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_INTERVAL, 0) : 0;
+	spec->checkpoint_auto = has_driver && checkpoint_is_auto(t, s);
 	spec->checkpoint_before_s = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_BEFORE, 0) : 0;
 	spec->checkpoint_keep = has_driver ? checkpoint_number(t, s, OPTION_ID_CHECKPOINT_KEEP, KEEP_DEFAULT) : 0;
 }
@@ -109,5 +116,7 @@ json_t *translate_checkpoint_json(const struct translation *t, const struct tran
 	option_put(json, "keep", json_integer(checkpoint_number(t, s, OPTION_ID_CHECKPOINT_KEEP, KEEP_DEFAULT)));
 	if (before > 0)
 		option_put(json, "before_s", json_integer(before));
+	if (checkpoint_is_auto(t, s))
+		option_put(json, "interval", json_string("auto"));
 	return json;
 }

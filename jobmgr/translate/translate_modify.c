@@ -68,7 +68,8 @@ static void modify_read_checkpoint(struct translate_set *own, const struct order
 	modify_set_text(own, OPTION_ID_CHECKPOINT_DIR, spec->checkpoint_dir);
 	own->of[OPTION_ID_CHECKPOINT_SIGNAL].value =
 		json_pack("{s:i, s:b}", "signal", spec->checkpoint_signal, "shell", spec->checkpoint_shell);
-	own->of[OPTION_ID_CHECKPOINT_INTERVAL].value = json_integer(spec->checkpoint_interval_s);
+	own->of[OPTION_ID_CHECKPOINT_INTERVAL].value =
+		spec->checkpoint_auto ? json_string("auto") : json_integer(spec->checkpoint_interval_s);
 	own->of[OPTION_ID_CHECKPOINT_BEFORE].value = json_integer(spec->checkpoint_before_s);
 	own->of[OPTION_ID_CHECKPOINT_KEEP].value = json_integer(spec->checkpoint_keep);
 }

@@ -55,6 +55,7 @@ begin
 	insert into checkpoint_start (job_id, step_id, attempt, generation)
 	values (p_step.job_id, p_step.step_id, p_step.attempt, coalesce(v_from.generation, 0))
 	on conflict (job_id, step_id, attempt) do update set generation = excluded.generation;
+	perform internal.checkpoint_timer_set(p_step);
 	return jsonb_build_object('wait_s', internal.setting_int('checkpoint_wait_s'), 'kept', (select coalesce(jsonb_agg(c.generation), '[]')
 			from internal.checkpoint_usable(p_step.job_id, p_step.step_id) c))
 		|| case when v_from.generation is null then '{"generation": 0}' else internal.checkpoint_json(v_from) end;
@@ -199,6 +200,7 @@ begin
 	if p_one.then_do <> 'continue' then
 		notify rota_schedule;
 	end if;
+	perform internal.checkpoint_timer_set(p_step);
 	notify rota_event;
 	return internal.checkpoint_thin(p_step);
 end $$;

@@ -180,6 +180,8 @@ begin
 		internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own),
 		'checkpoints',
 		case when r.checkpoint is not null then internal.checkpoints_json(s.job_id, s.step_id) else '[]' end,
+		'checkpoint_timer',
+		case when r.checkpoint ? 'interval' and s.ended_at is null then internal.checkpoint_timer_json(s.job_id, s.step_id) end,
 		'substeps',
 		case when t.attempt > 0
 		then internal.substeps_json(s.job_id, s.step_id, s.attempt, t.state is not null) end,

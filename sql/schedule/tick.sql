@@ -44,6 +44,7 @@ declare
 	v_drained int[];
 	v_growths bigint[];
 	v_unsaved constant bigint[] := internal.checkpoint_expired();
+	v_timed constant bigint[] := internal.checkpoint_timer_due();
 	v_one record;
 begin
 	v_ending := array(select o.job_id from internal.outage_attempts() o);
@@ -61,7 +62,9 @@ begin
 		union
 		select unnest(v_growths)
 		union
-		select unnest(v_unsaved));
+		select unnest(v_unsaved)
+		union
+		select unnest(v_timed));
 	v_free := internal.job_lock_free(v_wanted);
 	v_drained := array(select n.node_id from node_notice n where n.kind = 'drain' and n.at <= now());
 	perform internal.node_lock(array(
@@ -76,6 +79,7 @@ begin
 	perform internal.deadline_expire(v_free);
 	perform internal.growth_settle(array(select x from unnest(v_growths) x where x = any (v_free)));
 	perform internal.checkpoint_expire(array(select x from unnest(v_unsaved) x where x = any (v_free)));
+	perform internal.checkpoint_timer_fire(array(select x from unnest(v_timed) x where x = any (v_free)));
 	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
 	perform internal.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
 		from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
@@ -112,7 +116,8 @@ declare
 	v_looked_at constant timestamptz := coalesce(nullif(current_setting('rota.lines_noted_at', true), ''), '-infinity');
 	v_looks constant boolean := v_limited and v_looked_at <= now() - interval '1 second';
 	v_lines constant boolean := v_looks and exists (select from internal.line_changes());
-	v_unsaved constant timestamptz := (select min(c.deadline_at) from checkpoint c where c.state in ('asked', 'taking'));
+	v_unsaved constant timestamptz := least((select min(c.deadline_at) from checkpoint c where c.state in ('asked', 'taking')),
+		(select min(t.next_at) from checkpoint_timer t));
 	-- A session looks for nodes that say nothing of an attempt every ten seconds at most.
 	v_asked_at constant timestamptz := coalesce(nullif(current_setting('rota.inventory_asked_at', true), ''), '-infinity');
 	v_asks constant boolean := v_asked_at <= now() - interval '10 seconds';

@@ -137,6 +137,20 @@ sql() {
 	[ "$(rows)" = "1 discarded user" ]
 }
 
+@test "as often as pays off" {
+	rota admin setting change checkpoint_interval_s --value=1
+	submit --checkpoint-interval=auto
+	run -0 rota show "$job.script"
+	[[ $output = *"Interval    0:01, until a checkpoint of it has been measured"* ]] || [[ $(rows) = *"interval"* ]]
+	eventually eval '[[ $(rows) = *"complete interval"* ]]'
+	run -0 rota show "$job.script"
+	[[ $output = *"Interval    "*" = sqrt(2 * "*" s * "*"), the time between failures of its nodes as assumed"* ]]
+	rota admin setting change checkpoint_interval_s --value=1800
+	touch go
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "$EXPECTED" ]
+}
+
 @test "every so often" {
 	submit --checkpoint-interval=0:01 --checkpoint-keep=1 --checkpoint-dir=kept
 	eventually eval '[[ $(rows) = *"2 complete interval"* ]]'

@@ -14,20 +14,21 @@ static json_t *modify(const json_t *step, const char *const *options, struct tra
 	     "--constraint=a --nodelist=n[1-4] --exclude=n9 --time=60 --time-min=30 --begin=now+1hour --deadline=now+9days "     \
 	     "--no-requeue --retry=2 --sample=7 --replace-failed --node-loss=fence "                                             \
 	     "--hold --group=g --keep=mem --output=o --error=e --input=i --open-mode=append --workdir=w --umask=027 "            \
-	     "--shell=/bin/sh --prolog=p --if-changed=o:i --idle-timeout=20 --image=el9 --node-prep=mode:1,2 "                                                    \
+	     "--shell=/bin/sh --prolog=p --if-changed=o:i --idle-timeout=20 --image=el9 --node-prep=mode:1,2 "                   \
 	     "--epilog=q --run=tasks -p part --array=0-9%3 --after=7?8 \ntrue\n"
 
 /* Changing only the comment leaves the step unchanged. */
 static void modify_nothing(void **state)
 {
-	static const char *const scripts[] = {FULL,
-					      BASH "true\n",
-					      BASH "#ROTA -n 8 --mem-per-cpu=5\n",
-					      BASH "#ROTA --nodes=2-4\n",
-					      BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n",
-					      BASH "#ROTA step script\n#ROTA step b\n",
-					      BASH "#ROTA --checkpoint=app --checkpoint-dir=c --checkpoint-signal=B:USR2 "
-						   "--checkpoint-interval=5 --checkpoint-before=3 --checkpoint-keep=4 --tmpdir -t 9\n"};
+	static const char *const scripts[] = {
+		FULL,
+		BASH "true\n",
+		BASH "#ROTA -n 8 --mem-per-cpu=5\n",
+		BASH "#ROTA --nodes=2-4\n",
+		BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n",
+		BASH "#ROTA step script\n#ROTA step b\n",
+		BASH "#ROTA --checkpoint=app --checkpoint-dir=c --checkpoint-signal=B:USR2 "
+		     "--checkpoint-interval=5 --checkpoint-before=3 --checkpoint-keep=4 --tmpdir -t 9\n"};
 	struct translate_problems problems;
 	(void)state;
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
@@ -55,6 +56,9 @@ static void modify_facts(void **state)
 		{BASH "true\n",
 		 {"--checkpoint=app", "--checkpoint-keep=3"},
 		 {{"step/checkpoint", "{\"driver\":\"app\",\"keep\":3}"}}},
+		{BASH "#ROTA --checkpoint=app --checkpoint-interval=auto\n",
+		 {"--checkpoint-keep=3"},
+		 {{"step/checkpoint", "{\"driver\":\"app\",\"keep\":3,\"interval\":\"auto\"}"}}},
 		{BASH "#ROTA --checkpoint=app\n", {"--checkpoint=no"}, {{"step/checkpoint", "null"}}},
 		{FULL, {"-t", "0"}, {{"step/time_limit_s", "0"}}},
 		{FULL, {"--nodes=4"}, {{"step/ntasks", "16"}}},

@@ -123,6 +123,8 @@ static void options(void **state)
 		FACT("#ROTA --checkpoint=app\n", "steps/0/checkpoint", "{\"driver\":\"app\",\"keep\":2}"),
 		FACT("#ROTA --checkpoint=script:my-site_2\n", "steps/0/checkpoint",
 		     "{\"driver\":\"script:my-site_2\",\"keep\":2}"),
+		FACT("#ROTA --checkpoint=app --checkpoint-interval=auto\n", "steps/0/checkpoint",
+		     "{\"driver\":\"app\",\"keep\":2,\"interval\":\"auto\"}"),
 		FACT("#ROTA --checkpoint=auto\n", "steps/0/checkpoint/driver", "\"auto\""),
 		FACT("#ROTA --checkpoint=dmtcp\n", "steps/0/checkpoint/driver", "\"dmtcp\""),
 		FACT("#ROTA --checkpoint=app --checkpoint-keep=5 --checkpoint-before=1:00\n", "steps/0/checkpoint",

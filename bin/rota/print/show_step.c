@@ -208,23 +208,43 @@ void show_step_lives(const json_t *step, bool with_step)
 	size_t i;
 
 	json_array_foreach (json_object_get(step, "attempts"), i, one) {
-		char *text = xasprintf("%s%sattempt %s by %s, %s (%s)", with_step ? name : "", with_step ? ": " : "", format_count(json_object_get(one, "attempt")).s,
-				       format_text(one, "preempted_by"), format_time(json_object_get(one, "preempted_at")).s,
-				       format_text(one, "preempted_mode"));
+		char *text = xasprintf("%s%sattempt %s by %s, %s (%s)", with_step ? name : "", with_step ? ": " : "",
+				       format_count(json_object_get(one, "attempt")).s, format_text(one, "preempted_by"),
+				       format_time(json_object_get(one, "preempted_at")).s, format_text(one, "preempted_mode"));
 
 		show_line_print("Preempted", *format_text(one, "preempted_by") ? text : "");
 		free(text);
 	}
 	json_array_foreach (json_object_get(step, "checkpoints"), i, one) {
 		const json_t *at = json_object_get(one, "complete_at");
-		char *text = xasprintf("%s%s%s %s, %s, %s", with_step ? name : "", with_step ? ": " : "", format_count(json_object_get(one, "generation")).s,
-				       format_text(one, "state"),
+		char *text = xasprintf("%s%s%s %s, %s, %s", with_step ? name : "", with_step ? ": " : "",
+				       format_count(json_object_get(one, "generation")).s, format_text(one, "state"),
 				       format_time(json_is_string(at) ? at : json_object_get(one, "asked_at")).s,
 				       format_size_bytes(json_object_get(one, "bytes")).s);
 
 		show_line_print("Checkpoint", text);
 		free(text);
 	}
+}
+
+/* Print how often a step is checkpointed, and how that was worked out: "31:10 = sqrt(2 * 1.20 s * 16-21:00:00)". */
+static void timer_print(const json_t *timer)
+{
+	const json_t *cost = json_object_get(timer, "cost_s");
+	bool is_measured = json_integer_value(json_object_get(timer, "failures")) > 0;
+	char *text;
+
+	if (!json_is_object(timer))
+		return;
+	if (json_is_number(cost))
+		text = xasprintf("%s = sqrt(2 * %.2f s * %s), the time between failures of its nodes as %s",
+				 duration_of(timer, "interval_s").s, json_number_value(cost), duration_of(timer, "mtbf_s").s,
+				 is_measured ? "measured" : "assumed");
+	else
+		text = xasprintf("%s, until a checkpoint of it has been measured", duration_of(timer, "interval_s").s);
+	show_line_print("Interval", text);
+	free(text);
+	show_line_print("Next", format_time(json_object_get(timer, "next_at")).s);
 }
 
 void show_step_print(const json_t *job, const json_t *step)
@@ -251,6 +271,7 @@ void show_step_print(const json_t *job, const json_t *step)
 	show_line_print("Cause", format_text(step, "cause"));
 	show_line_print("Reason", show_line_reason(step));
 	show_step_hooks(step, false);
+	timer_print(json_object_get(step, "checkpoint_timer"));
 	show_step_lives(step, false);
 	show_line_print("Sub-steps", format_substeps(json_object_get(step, "substeps")).s);
 	show_line_print("Input", input ? input : "");
