@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "jobmgr/lead/lead_preempt.h"
+#include "jobmgr/lead/lead_resume.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -57,6 +58,7 @@ static void cycle_decide(struct lead_cycle *c)
 	if (!*c->conf->controller_prolog) /* a pre-dispatched launch request would not wait for the controller's prolog */
 		lead_rate_update(&c->rate, c->rows, cycle_ahead_s(c), clock_seconds());
 	lead_preempt_keep(c->rows);
+	lead_resume_choose(c->rows, &c->policy);
 	c->partition_count = c->rows->snapshot.partition_count;
 	c->result = schedule_run(&c->rows->snapshot, &c->policy);
 	lead_scan_limit_pause(&c->scan_limit, clock_seconds());
@@ -82,6 +84,8 @@ static enum lead_stage stage_after(const struct lead_cycle *c)
 	case LEAD_STAGE_DECIDE:
 		return LEAD_STAGE_WITHDRAW;
 	case LEAD_STAGE_WITHDRAW:
+		return LEAD_STAGE_RESUME;
+	case LEAD_STAGE_RESUME:
 		return LEAD_STAGE_WAKE;
 	case LEAD_STAGE_WAKE:
 		return c->result->start_count > 0 ? LEAD_STAGE_LAUNCH : LEAD_STAGE_CANDIDATES;
@@ -107,6 +111,7 @@ static void (*const stage_begin[])(struct lead_cycle *c) = {
 	[LEAD_STAGE_REQUESTS] = lead_cycle_read_requests,
 	[LEAD_STAGE_DECIDE] = cycle_decide,
 	[LEAD_STAGE_WITHDRAW] = lead_cycle_write_withdrawals,
+	[LEAD_STAGE_RESUME] = lead_cycle_write_resume,
 	[LEAD_STAGE_WAKE] = lead_cycle_write_power,
 	[LEAD_STAGE_LAUNCH] = lead_cycle_read_launch,
 	[LEAD_STAGE_COMMIT] = lead_cycle_write_starts,

@@ -21,6 +21,7 @@ enum lead_stage {
 	LEAD_STAGE_REQUESTS, /* read requests of queued steps that are not cached; after LEAD_STAGE_QUEUE also the rest of the snapshot */
 	LEAD_STAGE_DECIDE,   /* run the scheduler, without SQL calls */
 	LEAD_STAGE_WITHDRAW, /* with node.ahead: withdraw pre-dispatched elements that others go before */
+	LEAD_STAGE_RESUME,   /* let suspended steps go on */
 	LEAD_STAGE_WAKE,     /* ask for the power of nodes that are off, and for the setups of nodes, on which steps are placed */
 	LEAD_STAGE_LAUNCH,   /* read the launch rows of the starts, unless they were prefetched */
 	LEAD_STAGE_COMMIT,   /* commit starts with their signed launch requests, and refusals of rows that fail verification */
@@ -95,6 +96,7 @@ void lead_cycle_read_candidates(struct lead_cycle *c);
 
 /* lead_cycle_write.c: the SQL calls of stages that write. */
 void lead_cycle_write_withdrawals(struct lead_cycle *c);
+void lead_cycle_write_resume(struct lead_cycle *c);
 void lead_cycle_write_power(struct lead_cycle *c);
 void lead_cycle_write_starts(struct lead_cycle *c);
 void lead_cycle_write_preempt(struct lead_cycle *c);

@@ -111,7 +111,7 @@ void lead_cycle_read_snapshot(struct lead_cycle *c)
 void lead_cycle_read_requests(struct lead_cycle *c)
 {
 	struct db_array *jobs = db_array_new(), *steps = db_array_new();
-	bool pending = c->rows->queue_count > 0;
+	bool pending = c->rows->queue_count > 0 || c->rows->resume_count > 0;
 
 	if (c->first_stage == LEAD_STAGE_QUEUE && pending)
 		cycle_call_sets(c, 0, LEAD_QUEUE);

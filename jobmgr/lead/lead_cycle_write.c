@@ -1,5 +1,5 @@
-/* lead_cycle_write.c - the stages of a scheduling cycle that write: withdrawals, power and setups of nodes, starts and refusals,
- * preemptions, the plan.
+/* lead_cycle_write.c - the stages of a scheduling cycle that write: withdrawals, resumptions, power and setups of nodes, starts and
+ * refusals, preemptions, the plan.
  *
  * Called by: lead_cycle.c, a stage at a time.
  * Invariants:
@@ -13,6 +13,7 @@
 #include "jobmgr/lead/lead_cycle_parts.h"
 #include "jobmgr/lead/lead_order.h"
 #include "jobmgr/lead/lead_preempt.h"
+#include "jobmgr/lead/lead_resume.h"
 #include "jobmgr/schedule/schedule_withdraw.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -74,6 +75,24 @@ void lead_cycle_write_withdrawals(struct lead_cycle *c)
 	count = schedule_withdraw(c->rows->arena, &c->rows->snapshot, c->result, &list);
 	if (count > 0)
 		cycle_withdraw(c, list, count);
+}
+
+void lead_cycle_write_resume(struct lead_cycle *c)
+{
+	struct db_array *jobs, *steps;
+
+	if (c->rows->resume_count == 0)
+		return;
+	jobs = db_array_new();
+	steps = db_array_new();
+	if (lead_resume_list(c->rows, jobs, steps) > 0) {
+		c->waiting++;
+		db_call(c->db, API_schedule_resume,
+			(struct db_param[]){{c->term, -1}, {db_array_literal(jobs), -1}, {db_array_literal(steps), -1}}, 3,
+			write_answered, c);
+	}
+	db_array_free(jobs);
+	db_array_free(steps);
 }
 
 static void cycle_ask_setups(struct lead_cycle *c)

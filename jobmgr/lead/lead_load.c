@@ -33,6 +33,8 @@ struct tick {
 	const struct schedule_claim *claims;
 	size_t claim_count;
 	bool preempts;
+	const struct schedule_claim *resumes;
+	size_t resume_count;
 };
 
 #define AT(type, member) offsetof(struct type, member)
@@ -176,16 +178,17 @@ static const struct column candidate_columns[] = {
 	{"tier", lead_read_int, AT(schedule_candidate, tier)},
 	{"lost_s", lead_read_double, AT(schedule_candidate, lost_s)},
 	{"from_at", lead_read_time, AT(schedule_candidate, from_at)},
+	{"suspends", lead_read_bool, AT(schedule_candidate, suspends)},
+	{"gives_licenses", lead_read_bool, AT(schedule_candidate, gives_licenses)},
 };
 
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns
 #define SNAPSHOT(array, count) offsetof(struct lead_rows, snapshot.array), offsetof(struct lead_rows, snapshot.count)
 
 static const struct column tick_columns[] = {
-	{"now", lead_read_double, AT(tick, now)},
-	{"next_at", lead_read_time, AT(tick, next)},
-	{"claims", lead_read_claims, AT(tick, claims)},
-	{"preempts", lead_read_bool, AT(tick, preempts)},
+	{"now", lead_read_double, AT(tick, now)},	  {"next_at", lead_read_time, AT(tick, next)},
+	{"claims", lead_read_claims, AT(tick, claims)},	  {"preempts", lead_read_bool, AT(tick, preempts)},
+	{"resumes", lead_read_claims, AT(tick, resumes)},
 };
 
 static const struct target targets[] = {
@@ -291,6 +294,8 @@ bool lead_load_tick(struct lead_rows *rows, const PGresult *result, double *next
 	rows->claims = tick.claims;
 	rows->claim_count = tick.claim_count;
 	rows->preempts = tick.preempts;
+	rows->resumes = tick.resumes;
+	rows->resume_count = tick.resume_count;
 	*next = tick.next;
 	return true;
 }

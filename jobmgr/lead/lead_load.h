@@ -83,7 +83,10 @@ struct lead_rows {
 	size_t launch_count;
 	const struct schedule_claim *claims; /* resources that are kept for steps for which others were preempted */
 	size_t claim_count;
-	bool preempts; /* some steps may be preempted */
+	bool preempts;			      /* some steps may be preempted */
+	const struct schedule_claim *resumes; /* what steps need that were suspended by preemption and may go on */
+	size_t resume_count;
+	const bool *resumed; /* lead_resume.c: for each of these rows, whether its step goes on */
 	const struct schedule_candidate *candidates;
 	size_t candidate_count;
 	struct schedule_arena *arena;

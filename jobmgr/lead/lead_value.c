@@ -240,8 +240,10 @@ static bool read_claim(struct schedule_arena *arena, const json_t *object, struc
 	json_int_t job, mem_mb;
 	json_t *gres, *licenses;
 
-	if (json_unpack((json_t *)object, "{s:I, s:i, s:i, s:i, s:I, s:o, s:o}", "job", &job, "step", &claim->step, "node",
-			&claim->node_id, "cpus", &claim->cpus, "mem_mb", &mem_mb, "gres", &gres, "licenses", &licenses) != 0)
+	claim->tier = 0;
+	if (json_unpack((json_t *)object, "{s:I, s:i, s:i, s:i, s:I, s:o, s:o, s?i}", "job", &job, "step", &claim->step, "node",
+			&claim->node_id, "cpus", &claim->cpus, "mem_mb", &mem_mb, "gres", &gres, "licenses", &licenses, "tier",
+			&claim->tier) != 0)
 		return false;
 	claim->job = job;
 	claim->mem_mb = mem_mb;

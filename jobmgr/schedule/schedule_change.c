@@ -1,10 +1,11 @@
 /* schedule_change.c - copies the lists of a snapshot that change, and keeps the amounts of nodes and licences right.
  *
- * Called by: schedule_preempt.c, which tries what ends of steps would make room for; lead_cycle.c, which keeps claims.
+ * Called by: schedule_preempt.c, which tries what ends of steps would make room for; schedule_resume.c; lead_preempt.c, which keeps claims.
  * Invariants:
  *  - The sum of what is free and what running rows hold stays as it was. */
 #include "jobmgr/schedule/schedule_change.h"
 
+#include <math.h>
 #include <string.h>
 
 static void *change_copy(struct schedule_arena *arena, const void *list, size_t count, size_t more, size_t size)
@@ -90,6 +91,16 @@ static void node_free_devices(const struct schedule_change *change, struct sched
 	gres->free_count = count;
 }
 
+static void row_free_licenses(const struct schedule_change *change, struct schedule_running *row)
+{
+	for (size_t i = 0; i < row->license_count; i++) {
+		struct schedule_license *license = change_license(change, row->licenses[i].name);
+		if (license)
+			license->used -= row->licenses[i].count;
+	}
+	row->license_count = 0;
+}
+
 void schedule_change_end(struct schedule_change *change, size_t index)
 {
 	struct schedule_running *row = &change->running[index];
@@ -100,16 +111,23 @@ void schedule_change_end(struct schedule_change *change, size_t index)
 		for (size_t i = 0; i < row->gres_count; i++)
 			node_free_devices(change, node, &row->gres[i]);
 	}
-	for (size_t i = 0; i < row->license_count; i++) {
-		struct schedule_license *license = change_license(change, row->licenses[i].name);
-		if (license)
-			license->used -= row->licenses[i].count;
-	}
+	row_free_licenses(change, row);
 	row->cpus = 0;
 	row->mem_mb = 0;
-	row->gres_count = row->license_count = 0;
+	row->gres_count = 0;
 	row->predispatched = false;
 	row->ends_at = change->snapshot.now;
+}
+
+void schedule_change_suspend(struct schedule_change *change, size_t index, bool gives_licenses)
+{
+	struct schedule_running *row = &change->running[index];
+	struct schedule_node *node = change_node(change, row->node_id);
+	if (node)
+		node->cpus_used -= row->cpus;
+	row->cpus = 0;
+	if (gives_licenses)
+		row_free_licenses(change, row);
 }
 
 /* Take the first free devices of a node. The list that is left begins after them. */
@@ -181,4 +199,70 @@ void schedule_change_keep(struct schedule_change *change, const struct schedule_
 	row.licenses = licenses;
 	row.license_count = claim->license_count;
 	schedule_change_add(change, &row, claim->gres, claim->gres_count);
+}
+
+void schedule_change_start(struct schedule_change *change, const struct schedule_start *start,
+			   const struct schedule_pending *step)
+{
+	for (size_t i = 0; i < start->share_count; i++) {
+		const struct schedule_share *share = &start->shares[i];
+		struct schedule_amount *gres = schedule_arena_take(change->arena, share->gres_count, sizeof *gres);
+		for (size_t k = 0; k < share->gres_count; k++)
+			gres[k] = (struct schedule_amount){share->gres[k].name, (int64_t)share->gres[k].count};
+		const struct schedule_running row = {
+			.job = start->job,
+			.step = start->step,
+			.attempt = 1,
+			.node_id = share->node_id,
+			.cpus = share->cpus,
+			.mem_mb = share->mem_mb,
+			.ends_at = start->time_limit_s > 0 ? change->snapshot.now + (double)start->time_limit_s : INFINITY,
+			.licenses = step->licenses,
+			.license_count = i == 0 ? step->license_count : 0,
+		};
+		schedule_change_add(change, &row, gres, share->gres_count);
+	}
+}
+
+size_t schedule_change_shares(const struct schedule_start *starts, size_t count)
+{
+	size_t shares = 0;
+	for (size_t i = 0; i < count; i++)
+		shares += starts[i].share_count;
+	return shares;
+}
+
+/* End the running rows that are reserved for a step which starts: its start takes them over. */
+static void change_take_over(struct schedule_change *change, const struct schedule_start *start)
+{
+	for (size_t r = 0; r < change->snapshot.running_count; r++) {
+		const struct schedule_running *row = &change->running[r];
+		if (row->reserved && row->job == start->job && row->reserved_for == start->step)
+			schedule_change_end(change, r);
+	}
+}
+
+static bool has_reserved(const struct schedule_snapshot *s)
+{
+	for (size_t r = 0; r < s->running_count; r++)
+		if (s->running[r].reserved)
+			return true;
+	return false;
+}
+
+struct schedule_change *schedule_change_after(struct schedule_arena *arena, const struct schedule_snapshot *s,
+					      const struct schedule_result *result, size_t rows)
+{
+	struct schedule_change *change =
+		schedule_change_new(arena, s, schedule_change_shares(result->starts, result->start_count) + rows);
+	bool reserved = has_reserved(s);
+	for (size_t i = 0; i < result->start_count; i++) {
+		const struct schedule_start *start = &result->starts[i];
+		if (start->predispatched)
+			continue;
+		if (reserved)
+			change_take_over(change, start);
+		schedule_change_start(change, start, &s->pending[start->pending]);
+	}
+	return change;
 }

@@ -16,6 +16,7 @@ struct schedule_claim {
 	size_t gres_count;
 	const struct schedule_amount *licenses; /* licences of the step, given on only one of its claims */
 	size_t license_count;
+	int tier; /* tier of the step; only where a suspended step is to go on */
 };
 
 struct schedule_change {
@@ -35,9 +36,23 @@ struct schedule_change *schedule_change_new(struct schedule_arena *arena, const 
 /* What a running row holds becomes free. The row stays in the list and holds nothing. */
 void schedule_change_end(struct schedule_change *change, size_t row);
 
+/* The CPUs of a running row become free, and its licences if it gives them. The row keeps the rest. */
+void schedule_change_suspend(struct schedule_change *change, size_t row, bool gives_licenses);
+
 /* Add a running row and take what it holds. Of devices, the first free ones are taken, as many as `gres` says. */
 void schedule_change_add(struct schedule_change *change, const struct schedule_running *row, const struct schedule_amount *gres,
 			 size_t gres_count);
+
+/* Count what a start gets as running. `step` is the one that starts. */
+void schedule_change_start(struct schedule_change *change, const struct schedule_start *start,
+			   const struct schedule_pending *step);
+
+/* Returns the number of rows that starts add. */
+size_t schedule_change_shares(const struct schedule_start *starts, size_t count);
+
+/* Returns the snapshot after the starts of a result of the scheduler for it, with room for `rows` more rows. */
+struct schedule_change *schedule_change_after(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
+					      const struct schedule_result *result, size_t rows);
 
 /* Reserve for a step what is free of its claim. What is not free yet belongs to steps that are being ended. */
 void schedule_change_keep(struct schedule_change *change, const struct schedule_claim *claim);

@@ -98,73 +98,6 @@ static void preempt_find_rows(struct preempt *t, const struct schedule_candidate
 	}
 }
 
-/* Count the resources of a start as running. `pending` is the step that starts. */
-static void preempt_add_start(struct schedule_change *change, const struct schedule_start *start,
-			      const struct schedule_pending *step)
-{
-	for (size_t i = 0; i < start->share_count; i++) {
-		const struct schedule_share *share = &start->shares[i];
-		struct schedule_amount *gres = schedule_arena_take(change->arena, share->gres_count, sizeof *gres);
-		for (size_t k = 0; k < share->gres_count; k++)
-			gres[k] = (struct schedule_amount){share->gres[k].name, (int64_t)share->gres[k].count};
-		const struct schedule_running row = {
-			.job = start->job,
-			.step = start->step,
-			.attempt = 1,
-			.node_id = share->node_id,
-			.cpus = share->cpus,
-			.mem_mb = share->mem_mb,
-			.ends_at = start->time_limit_s > 0 ? change->snapshot.now + (double)start->time_limit_s : INFINITY,
-			.licenses = step->licenses,
-			.license_count = i == 0 ? step->license_count : 0,
-		};
-		schedule_change_add(change, &row, gres, share->gres_count);
-	}
-}
-
-static size_t shares_count(const struct schedule_start *starts, size_t count)
-{
-	size_t shares = 0;
-	for (size_t i = 0; i < count; i++)
-		shares += starts[i].share_count;
-	return shares;
-}
-
-/* End the running rows that are reserved for a step which starts: its start takes them over. */
-static void preempt_take_over(struct schedule_change *change, const struct schedule_start *start)
-{
-	for (size_t r = 0; r < change->snapshot.running_count; r++) {
-		const struct schedule_running *row = &change->running[r];
-		if (row->reserved && row->job == start->job && row->reserved_for == start->step)
-			schedule_change_end(change, r);
-	}
-}
-
-static bool has_reserved(const struct schedule_snapshot *s)
-{
-	for (size_t r = 0; r < s->running_count; r++)
-		if (s->running[r].reserved)
-			return true;
-	return false;
-}
-
-/* Returns the snapshot after the starts of the cycle. */
-static struct schedule_change *preempt_after_starts(struct preempt *t, const struct schedule_result *result)
-{
-	struct schedule_change *change =
-		schedule_change_new(t->arena, t->snapshot, shares_count(result->starts, result->start_count));
-	bool reserved = has_reserved(t->snapshot);
-	for (size_t i = 0; i < result->start_count; i++) {
-		const struct schedule_start *start = &result->starts[i];
-		if (start->predispatched)
-			continue;
-		if (reserved)
-			preempt_take_over(change, start);
-		preempt_add_start(change, start, &t->snapshot->pending[start->pending]);
-	}
-	return change;
-}
-
 /* Part 2: would the step start if these candidates ended? */
 
 /* Copy a pending step for a run of the scheduler in which one of its elements is to start. */
@@ -205,8 +138,12 @@ static void run_keep_starts(struct preempt *t, const struct schedule_result *res
 
 static void victim_end(struct schedule_change *change, const struct schedule_victim *victim)
 {
-	for (size_t i = 0; i < victim->row_count; i++)
-		schedule_change_end(change, victim->rows[i]);
+	for (size_t i = 0; i < victim->row_count; i++) {
+		if (victim->candidate->suspends)
+			schedule_change_suspend(change, victim->rows[i], victim->candidate->gives_licenses);
+		else
+			schedule_change_end(change, victim->rows[i]);
+	}
 }
 
 /* Would all members start if the victims of the list, without the one at `without`, had ended? Keeps the starts if so. */
@@ -380,14 +317,15 @@ static bool preempt_choose(struct preempt *t, struct schedule_victim **list, siz
 static void preempt_note(struct preempt *t, struct schedule_victim *const *list, size_t count)
 {
 	const struct schedule_candidate **victims = schedule_arena_take(t->arena, count, sizeof *victims);
-	struct schedule_change *next = schedule_change_new(t->arena, &t->now->snapshot, shares_count(t->starts, t->start_count));
+	struct schedule_change *next =
+		schedule_change_new(t->arena, &t->now->snapshot, schedule_change_shares(t->starts, t->start_count));
 	for (size_t i = 0; i < count; i++) {
 		list[i]->taken = true;
 		victims[i] = list[i]->candidate;
 		victim_end(next, list[i]);
 	}
 	for (size_t i = 0; i < t->start_count; i++)
-		preempt_add_start(next, &t->starts[i], &t->snapshot->pending[t->starts[i].pending]);
+		schedule_change_start(next, &t->starts[i], &t->snapshot->pending[t->starts[i].pending]);
 	t->now = next;
 	if (count)
 		t->picks[t->pick_count++] = (struct schedule_pick){t->starts, t->start_count, victims, count};
@@ -465,7 +403,7 @@ struct schedule_picks schedule_preempt(struct schedule_arena *arena, const struc
 	preempt_find_rows(&t, candidates, candidate_count);
 	/* each pick has at least one victim that no other pick has */
 	t.picks = schedule_arena_take(arena, t.victim_count, sizeof *t.picks);
-	t.now = preempt_after_starts(&t, result);
+	t.now = schedule_change_after(arena, snapshot, result, 0);
 	struct schedule_victim **list = schedule_arena_take(arena, t.victim_count, sizeof *list);
 	for (size_t i = 0; i < result->wait_count; i++) {
 		const struct schedule_wait *wait = &result->waits[i];

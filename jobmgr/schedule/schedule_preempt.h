@@ -1,4 +1,4 @@
-/* schedule_preempt.h - picks running steps of lower tiers that are ended so that waiting steps can start. */
+/* schedule_preempt.h - picks running steps of lower tiers that are ended or suspended so that waiting steps can start. */
 #ifndef ROTA_SCHEDULE_PREEMPT_H
 #define ROTA_SCHEDULE_PREEMPT_H
 
@@ -13,6 +13,8 @@ struct schedule_candidate {
 	int tier;
 	double from_at; /* end of its minimal run time: it is not preempted before; INFINITY: it has not started */
 	double lost_s;	/* seconds of work that are lost if it ends now, on each of its CPUs */
+	bool suspends;	/* it does not end, and keeps its memory, its devices and, unless gives_licenses, its licences */
+	bool gives_licenses;
 };
 
 /* A waiting step, or gang, and the steps that are ended for it. */

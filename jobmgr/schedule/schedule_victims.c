@@ -112,7 +112,8 @@ static size_t holders_list(const struct schedule_snapshot *s, struct schedule_vi
 			continue;
 		for (size_t k = 0; k < victims[i].row_count; k++) {
 			const struct schedule_running *row = &s->running[victims[i].rows[k]];
-			holders[found++] = (struct holder){row->node_id, &victims[i], row->cpus, row->mem_mb, false};
+			int64_t mem_mb = victims[i].candidate->suspends ? 0 : row->mem_mb;
+			holders[found++] = (struct holder){row->node_id, &victims[i], row->cpus, mem_mb, false};
 		}
 	}
 	if (found)

@@ -280,6 +280,7 @@ begin
 	update step s set resume_wanted = false
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	where s.job_id = v.job_id and s.step_id = v.step_id and s.resume_wanted;
+	perform internal.pause_forget(v_target) where exists (select from preempt_pause);
 	return internal.control_answer('suspend', v_target, (
 		select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'action', 'suspending'))
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)

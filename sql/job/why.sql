@@ -221,17 +221,20 @@ begin
 		where n.nodes > 0;
 	elsif p_state not in ('pending', 'completed') and p_step.ended_at is null then
 		return query
-		select internal.why_row('preempted', format('is being ended to make room for %s, and %s',
+		select internal.why_row('preempted', format(case e.mode when 'suspend' then 'is suspended to make room for %s, and %s'
+			else 'is being ended to make room for %s, and %s' end,
 			internal.step_label(e.by_job_id, e.by_step_id),
 			case e.mode when 'requeue' then 'will be queued again' when 'checkpoint' then 'will go on from a checkpoint'
+				when 'suspend' then 'goes on when that has ended and all its CPUs are free'
 				else 'will not run again' end),
 			internal.step_label(e.by_job_id, e.by_step_id), null)
 		from preempted e
-		where e.job_id = p_step.job_id and e.step_id = p_step.step_id and e.attempt = p_step.attempt and e.mode <> 'spared';
+		where e.job_id = p_step.job_id and e.step_id = p_step.step_id and e.attempt = p_step.attempt and e.mode <> 'spared'
+			and (e.mode <> 'suspend' or exists (select from internal.pause_open o where o.job_id = e.job_id and o.step_id = e.step_id));
 	end if;
 end $$;
 comment on function internal.why_preempt(rota.step, text) is
-	'For which step a step is being ended, or what is kept for a step that has preempted others.';
+	'For which step a step is being ended or suspended, or what is kept for a step that has preempted others.';
 
 create function internal.why_running(p_step rota.step, p_array rota.step_array, p_state text, p_lost text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -46,17 +46,20 @@ end $$;
 comment on function internal.preempt_saved_at(bigint, int, int) is 'When the latest checkpoint of an attempt was complete; null: it has none.';
 
 create function internal.preempt_candidates(p_tier int)
-returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, mode text, grace_s int, from_at timestamptz)
+returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, mode text, grace_s int, from_at timestamptz,
+	gives_licenses boolean)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	select s.job_id, s.step_id, s.attempt, x.tier,
-		case when m.mode = 'checkpoint' then 0 else coalesce(greatest(extract(epoch from coalesce(t.suspended_at, now())
+		case when m.mode in ('checkpoint', 'suspend') then 0 else coalesce(greatest(extract(epoch from coalesce(t.suspended_at, now())
 			- greatest(t.started_at, case when r.checkpoint is not null
 				then internal.preempt_saved_at(s.job_id, s.step_id, s.attempt) end)) - t.suspended_s, 0), 0) end::double precision,
 		case when m.mode = 'requeue' and not r.requeue then 'cancel' else m.mode end, p.preempt_grace_s,
-		case x.after_s when 0 then to_timestamp(0) else t.started_at + make_interval(secs => x.after_s + t.suspended_s) end
+		case x.after_s when 0 then to_timestamp(0) else greatest(t.started_at + make_interval(secs => x.after_s + t.suspended_s),
+			e.resumed_at + make_interval(secs => x.after_s)) end,
+		coalesce(r.keep ->> 'licenses' = 'false', false)
 	from allocation a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.end_wanted is null
 		and s.state in ('starting', 'prolog', 'running', 'suspended')
@@ -69,28 +72,34 @@ begin
 		case when not r.eternal then coalesce(q.preempt, p.preempt)
 			when r.checkpoint is not null then 'checkpoint' else 'requeue' end as preempt,
 		coalesce(greatest(p.preempt_after_s, q.preempt_after_s), 0) as after_s) x
-	cross join lateral (select case when x.preempt <> 'checkpoint' or (r.checkpoint is not null and s.state = 'running') then x.preempt
-		when r.eternal then 'requeue' else p.preempt_otherwise end as mode) m
+	cross join lateral (select case x.preempt when 'checkpoint' then r.checkpoint is not null and s.state = 'running'
+		when 'suspend' then s.state = 'running' and not coalesce((r.keep ->> 'cpus')::boolean, false) else true end as can) c
+	cross join lateral (select case when c.can then x.preempt when r.eternal then 'requeue' else p.preempt_otherwise end as mode) m
+	left join preempted e on e.job_id = s.job_id and e.step_id = s.step_id and e.attempt = s.attempt
 	where a.ended_at is null and a.attempt > 0 and a.node_index = 0 and a.started_at is not null
 		and m.mode not in ('off', 'spare') and x.tier < p_tier
-		and not exists (select from preempted e where e.job_id = s.job_id and e.step_id = s.step_id and e.attempt = s.attempt);
+		and (e.job_id is null or (e.mode = 'suspend' and e.resumed_at is not null));
 end $$;
 comment on function internal.preempt_candidates(int) is
 	'Steps below a tier that may be preempted, from when on (from_at, null: it has not started). lost_s: seconds of work that are lost; '
-	'mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s. A pre-dispatched element holds no CPUs and is none.';
+	'mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s; gives_licenses: it gives its licences back while it is suspended. '
+	'A pre-dispatched element holds no CPUs and is none.';
 
 create function api.schedule_candidates(p_tier int)
-returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, from_at double precision)
+returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, from_at double precision,
+	suspends boolean, gives_licenses boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select c.job_id, c.step_id, c.attempt, c.tier, c.lost_s, extract(epoch from c.from_at)::double precision
+	select c.job_id, c.step_id, c.attempt, c.tier, c.lost_s, extract(epoch from c.from_at)::double precision,
+		c.mode = 'suspend', c.gives_licenses
 	from internal.preempt_candidates(p_tier) c
 	order by c.job_id, c.step_id;
 end $$;
 comment on function api.schedule_candidates(int) is
-	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds, null: not known).';
+	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds, null: not known). '
+	'suspends: it keeps its memory and devices, and its licences unless gives_licenses.';
 
 -- A claim whose step no longer waits is none. The leader reads claims with each tick, since they are few.
 create view internal.claim_open as
@@ -258,14 +267,19 @@ begin
 	insert into preempted (job_id, step_id, attempt, by_job_id, by_step_id, mode, lost_s)
 	select p_victim.job_id, p_victim.step_id, p_victim.attempt, p_by_job, p_by_step, p_victim.mode, p_victim.lost_s * (
 		select sum(a.cpus) from allocation a
-		where a.job_id = p_victim.job_id and a.step_id = p_victim.step_id and a.attempt = p_victim.attempt);
-	if p_victim.mode <> 'checkpoint' or internal.checkpoint_ask(p_victim.job_id, p_victim.step_id, 'preempt', 'schedule',
+		where a.job_id = p_victim.job_id and a.step_id = p_victim.step_id and a.attempt = p_victim.attempt)
+	on conflict (job_id, step_id, attempt) do update
+	set by_job_id = excluded.by_job_id, by_step_id = excluded.by_step_id, mode = excluded.mode, at = excluded.at,
+		lost_s = preempted.lost_s + excluded.lost_s, times = preempted.times + 1, resumed_at = null;
+	if p_victim.mode = 'suspend' then
+		perform internal.pause_begin(p_victim, p_by_job, p_by_step);
+	elsif p_victim.mode <> 'checkpoint' or internal.checkpoint_ask(p_victim.job_id, p_victim.step_id, 'preempt', 'schedule',
 		'preempted by ' || p_by, 'requeue') is null then
 		perform internal.preempt_kill(p_victim.job_id, p_victim.step_id, p_victim.mode, p_victim.grace_s);
 	end if;
 end $$;
 comment on function internal.preempt_end(internal.preempt_victim, bigint, int, text) is
-	'End a step for another one. The caller has locked its job.';
+	'End or suspend a step for another one. The caller has locked its job.';
 
 -- A pick is made whole or not at all: all of its steps still wait, and all of its victims may still be preempted for them.
 create function internal.preempt_pick(p_pick jsonb, p_candidates internal.preempt_victim[]) returns boolean

@@ -22,7 +22,7 @@ begin
 		raise exception 'you may not see the jobs of others, so there is no plan to show' using errcode = 'RT403',
 			hint = 'Operators may; "rota queue --start" shows when your own are expected to start.';
 	end if;
-	return jsonb_build_object('now', extract(epoch from now()), 'claims', internal.claim_list(),
+	return jsonb_build_object('now', extract(epoch from now()), 'claims', internal.claim_list(), 'resumes', internal.resume_list(),
 		'nodes', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_nodes() x),
 		'partitions', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_partitions() x),
 		'running', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_running() x),
@@ -32,4 +32,4 @@ begin
 end $$;
 comment on function api.plan_snapshot(int, text, jsonb) is
 	'The snapshot on which a scheduling cycle would decide now, for those who may see all jobs. Request {rows: of each partition}. Answer {now, '
-	'claims, nodes, partitions, running, licenses, outages, queue, pending}, as the functions schedule_... answer them.';
+	'claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the functions schedule_... answer them.';

@@ -105,7 +105,7 @@ comment on function internal.deadline_next(timestamptz) is
 	'The first moment after p_after at which a live step could no longer end before its deadline; null: there is none.';
 
 create function api.schedule_tick(p_term bigint)
-	returns table (now double precision, next_at double precision, claims jsonb, preempts boolean)
+	returns table (now double precision, next_at double precision, claims jsonb, preempts boolean, resumes jsonb)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
 	v_outage boolean := internal.outage_expected();
@@ -125,7 +125,7 @@ declare
 	v_due boolean := v_outage or v_unsaved <= now() or exists (select from step s where s.resume_wanted)
 		or coalesce(internal.deadline_next('-infinity') <= now(), false)
 		or (exists (select from growth g where g.closed_at is null) and internal.growth_due() <> '{}');
-	v_stale constant boolean := internal.claim_is_stale();
+	v_stale constant boolean := internal.claim_is_stale() or internal.pause_is_stale();
 	v_done boolean := true;
 	v_next timestamptz;
 begin
@@ -133,6 +133,7 @@ begin
 	perform internal.leader_check(p_term, v_hooks or v_share or v_due or v_lines or v_stale or v_unanswered <> '{}');
 	if v_stale then
 		perform internal.claim_drop();
+		perform internal.pause_drop();
 	end if;
 	if v_hooks then
 		perform internal.hook_drop();
@@ -165,11 +166,11 @@ begin
 		case when v_outage then internal.outage_next() end)
 	into v_next;
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision,
-		internal.claim_list(), internal.preempt_is_on();
+		internal.claim_list(), internal.preempt_is_on(), internal.resume_list();
 end $$;
 comment on function api.schedule_tick(bigint) is
 	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; a note of which lines have reached a limit; nodes that are to '
 	'say which attempts they have. Answers the '
 	'database''s time and when the next one is due (epoch '
-	'seconds), null: none is known; what is kept for steps that have preempted others (internal.claim_list), and whether anything may be '
-	'preempted.';
+	'seconds), null: none is known; what is kept for steps that have preempted others (internal.claim_list), whether anything may be '
+	'preempted, and which suspended steps may go on (internal.resume_list).';

@@ -97,6 +97,7 @@ begin
 		without_cpus = a.without_cpus * tstzmultirange(tstzrange(null, v_at)),
 		licenses = case when a.node_index = 0 then v_licenses else a.licenses end
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null;
+	perform internal.pause_end(p_job, p_step, v_attempt, v_at);
 	perform internal.step_move('schedule', array[(p_job, p_step, 'resume', v_at, null, null, null, null)::internal.move]);
 	perform internal.attempt_order('resume', p_job, p_step, '{}');
 	notify rota_event;

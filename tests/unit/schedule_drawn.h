@@ -6,7 +6,8 @@
  * What runs is a line for each letter (it ends in so many seconds, '-' has no time limit):
  *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A tier=0 lost=50
  *	b - of=A ahead=n1
- * (an element of the array A; a pre-dispatched one, ahead=NODE, has no CPU; what has a tier may be preempted, and loses so many seconds).
+ * (an element of the array A; a pre-dispatched one, ahead=NODE, has no CPU; what has a tier may be preempted, and loses so many seconds, or
+ * is suspended: suspends=cpus, or all, its licences too).
  * The queue is a line for each step, named with capital letters; all are of job 1, and their step ids are 0, 1, ...:
  *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
  *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4 seconds
@@ -327,6 +328,9 @@ static inline void draw_running(struct draw *d, char *line)
 			d->candidate_count++;
 		} else if (!strcmp(word, "lost")) {
 			candidate->lost_s = atoi(value);
+		} else if (!strcmp(word, "suspends")) {
+			candidate->suspends = true;
+			candidate->gives_licenses = !strcmp(value, "all");
 		} else
 			fail_msg("what runs has no \"%s\"", word);
 	}

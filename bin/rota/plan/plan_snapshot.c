@@ -11,6 +11,7 @@
 
 #include "jobmgr/lead/lead_preempt.h"
 #include "jobmgr/lead/lead_queue.h"
+#include "jobmgr/lead/lead_resume.h"
 #include "jobmgr/schedule/schedule_arena.h"
 #include "lib/db.h"
 
@@ -106,10 +107,11 @@ static bool set_read(struct lead_rows *rows, enum lead_set set, const json_t *li
 /* Read the time and the claims. The reader takes claims as the text of a list, which is no array of PostgreSQL. */
 static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *e)
 {
-	const json_t *list = json_object_get(answer, "claims");
-	char *claims = json_is_array(list) ? json_dumps(list, JSON_COMPACT) : NULL;
-	json_t *tick = json_pack("[{s:O, s:n, s:s?, s:b}]", "now", json_object_get(answer, "now"), "next_at", "claims", claims,
-				 "preempts", 0);
+	const json_t *kept = json_object_get(answer, "claims"), *paused = json_object_get(answer, "resumes");
+	char *claims = json_is_array(kept) ? json_dumps(kept, JSON_COMPACT) : NULL;
+	char *resumes = json_is_array(paused) ? json_dumps(paused, JSON_COMPACT) : NULL;
+	json_t *tick = json_pack("[{s:O, s:n, s:s?, s:b, s:s?}]", "now", json_object_get(answer, "now"), "next_at", "claims", claims,
+				 "preempts", 0, "resumes", resumes);
 	double next;
 	PGresult *result = rows_result(tick);
 	bool good = lead_load_tick(rows, result, &next, e);
@@ -117,6 +119,7 @@ static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *
 	PQclear(result);
 	json_decref(tick);
 	free(claims);
+	free(resumes);
 	return good;
 }
 
@@ -148,6 +151,7 @@ bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, st
 	if (!tick_read(snapshot->rows, answer, e) || !pending_read(snapshot, json_object_get(answer, "pending"), e))
 		return false;
 	lead_preempt_keep(snapshot->rows);
+	lead_resume_choose(snapshot->rows, &schedule_policy_default);
 	return true;
 }
 
