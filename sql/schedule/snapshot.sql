@@ -28,8 +28,10 @@ begin
 		'running', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_running() x),
 		'licenses', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_licenses() x),
 		'outages', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_outages() x))
+		|| case when internal.request_bool(p_request, 'moves') then internal.snapshot_moves() else '{}' end
 		|| internal.snapshot_queue(least(coalesce(internal.request_int(p_request, 'rows', 100000), 1000), 10000)::int);
 end $$;
 comment on function api.plan_snapshot(int, text, jsonb) is
-	'The snapshot on which a scheduling cycle would decide now, for those who may see all jobs. Request {rows: of each partition}. Answer {now, '
-	'claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the functions schedule_... answer them.';
+	'The snapshot on which a scheduling cycle would decide now, for those who may see all jobs. Request {rows: of each partition, moves}. Answer {now, '
+	'claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the functions schedule_... answer them; with moves '
+	'also those of internal.snapshot_moves.';

@@ -110,8 +110,8 @@ static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *
 	const json_t *kept = json_object_get(answer, "claims"), *paused = json_object_get(answer, "resumes");
 	char *claims = json_is_array(kept) ? json_dumps(kept, JSON_COMPACT) : NULL;
 	char *resumes = json_is_array(paused) ? json_dumps(paused, JSON_COMPACT) : NULL;
-	json_t *tick = json_pack("[{s:O, s:n, s:s?, s:b, s:s?}]", "now", json_object_get(answer, "now"), "next_at", "claims", claims,
-				 "preempts", 0, "resumes", resumes);
+	json_t *tick = json_pack("[{s:O, s:n, s:s?, s:b, s:s?}]", "now", json_object_get(answer, "now"), "next_at", "claims",
+				 claims, "preempts", 0, "resumes", resumes);
 	double next;
 	PGresult *result = rows_result(tick);
 	bool good = lead_load_tick(rows, result, &next, e);
@@ -159,6 +159,7 @@ void plan_snapshot_free(struct plan_snapshot *snapshot)
 {
 	lead_rows_free(snapshot->rows);
 	lead_rows_free(snapshot->submitted);
+	lead_rows_free(snapshot->requested);
 	lead_queue_free(snapshot->queue);
 }
 
@@ -208,6 +209,26 @@ static void step_limit(const struct lead_rows *rows, struct schedule_pending *st
 	for (size_t i = 0; i < rows->snapshot.partition_count && step->time_limit_s == 0; i++)
 		if (!strcmp(rows->snapshot.partitions[i].name, step->partition))
 			step->time_limit_s = rows->snapshot.partitions[i].max_time_s;
+}
+
+const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *rows, size_t count,
+						      struct err *e)
+{
+	snapshot->requested = lead_rows_new(0);
+	struct schedule_pending *requests = schedule_arena_take(snapshot->rows->arena, count, sizeof *requests);
+
+	if (!set_read(snapshot->requested, LEAD_PENDING, rows, e))
+		return NULL;
+	if (snapshot->requested->snapshot.pending_count != count) {
+		err_set(e, "the job manager answered %zu requests of %zu steps", snapshot->requested->snapshot.pending_count,
+			count);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		requests[i] = snapshot->requested->snapshot.pending[i];
+		requests[i].array_free_slots = -1;
+	}
+	return requests;
 }
 
 size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, const char *partition, struct err *e)

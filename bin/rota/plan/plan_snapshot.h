@@ -12,11 +12,16 @@ struct plan_snapshot {
 	struct lead_rows *rows; /* snapshot.pending has the requests of the queue */
 	struct lead_queue *queue;
 	struct lead_rows *submitted; /* steps that were added; NULL: none */
+	struct lead_rows *requested; /* steps that can be moved; NULL: none were read */
 };
 
 /* Read the answer of api.plan_snapshot. */
 bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e);
 void plan_snapshot_free(struct plan_snapshot *snapshot);
+
+/* Read what steps ask for, from `count` rows of api.schedule_pending in JSON, NULL with an error. One call for each snapshot. */
+const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *rows, size_t count,
+						      struct err *e);
 
 /* Add the steps of a plan of a job that could start now, at the end of the queue; `partition`: of steps that name none. Returns the number of the others, which wait for
  * those; SIZE_MAX: the plan is malformed. */

@@ -12,6 +12,7 @@
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "bin/rota/plan/plan_change.h"
+#include "bin/rota/plan/plan_moves.h"
 #include "bin/rota/plan/plan_snapshot.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/print/table.h"
@@ -22,7 +23,7 @@
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/translate.h"
 
-enum { PLAN_SUBMIT = 256, PLAN_DRAIN, PLAN_ADD_NODES, PLAN_SET, PLAN_AT, CHANGES_MOST = 64 };
+enum { PLAN_SUBMIT = 256, PLAN_DRAIN, PLAN_ADD_NODES, PLAN_SET, PLAN_AT, PLAN_MOVES, CHANGES_MOST = 64 };
 
 const struct verb_option plan_options[] = {
 	{PLAN_SUBMIT, "submit", "SCRIPT", "what if this script were submitted"},
@@ -31,6 +32,7 @@ const struct verb_option plan_options[] = {
 	{PLAN_SET, "set", "CHANGE",
 	 "what if a partition had other limits, such as partition.main.max_time=1-0; also max_nodes, state"},
 	{PLAN_AT, "at", "WHEN", "what if it were then, and all that runs ended at its time limit"},
+	{PLAN_MOVES, "moves", NULL, "propose moves of running steps that gain more than they cost"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
@@ -41,7 +43,7 @@ struct plan_line {
 		const char *value;
 	} change[CHANGES_MOST];
 	int count;
-	bool json;
+	bool json, moves;
 };
 
 /* When a step is expected to start: a time, the time of the snapshot for now, NAN for never or not known. */
@@ -216,23 +218,29 @@ static void rows_print(const struct expected *rows, size_t count, bool changed, 
 	json_decref(list);
 }
 
-/* Run the scheduler before and after the changes, and print both. */
-static int plan_compare(struct plan_snapshot *snapshot, const struct plan_line *line)
+static int changes_apply(struct plan_snapshot *snapshot, const struct plan_line *line)
 {
-	const struct schedule_policy policy = {
-		.backfill = true, .reservations = call_conf()->schedule_backfill > 0 ? call_conf()->schedule_backfill : 1};
-	struct schedule_snapshot *s = &snapshot->rows->snapshot;
-	size_t before_count = s->pending_count;
-	struct schedule_result *before = schedule_run(s, &policy);
-	double *was = xcalloc(before_count + 1, sizeof *was);
-	const char **messages = xcalloc(before_count + 1, sizeof *messages);
 	int status = EXIT_OK;
 
-	times_note(s, before, was, messages);
 	for (int i = 0; i < line->count && status == EXIT_OK; i++)
 		status = change_apply(snapshot, line->change[i].id, line->change[i].value);
+	return status;
+}
+
+/* Run the scheduler before and after the changes, and print both. */
+static int plan_compare(struct plan_snapshot *snapshot, const struct schedule_policy *policy, const struct plan_line *line)
+{
+	struct schedule_snapshot *s = &snapshot->rows->snapshot;
+	size_t before_count = s->pending_count;
+	struct schedule_result *before = schedule_run(s, policy);
+	double *was = xcalloc(before_count + 1, sizeof *was);
+	const char **messages = xcalloc(before_count + 1, sizeof *messages);
+	int status;
+
+	times_note(s, before, was, messages);
+	status = changes_apply(snapshot, line);
 	if (status == EXIT_OK) {
-		struct schedule_result *after = schedule_run(s, &policy);
+		struct schedule_result *after = schedule_run(s, policy);
 		double *is = xcalloc(s->pending_count + 1, sizeof *is);
 		const char **why = xcalloc(s->pending_count + 1, sizeof *why);
 		struct expected *rows = xcalloc(s->pending_count + 1, sizeof *rows);
@@ -256,6 +264,7 @@ int verb_plan(const struct verb *verb, int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct plan_line line = {0};
+	struct schedule_policy policy = {.backfill = true};
 	struct plan_snapshot snapshot = {0};
 	struct err e = {0};
 	json_t *answer;
@@ -263,7 +272,8 @@ int verb_plan(const struct verb *verb, int argc, char **argv)
 
 	for (int id; (id = verb_next(&scan));) {
 		line.json |= id == VERB_JSON;
-		if (id == VERB_JSON)
+		line.moves |= id == PLAN_MOVES;
+		if (id == VERB_JSON || id == PLAN_MOVES)
 			continue;
 		if (line.count == CHANGES_MOST)
 			verb_misuse(verb, "there are more than %d changes", CHANGES_MOST);
@@ -271,10 +281,16 @@ int verb_plan(const struct verb *verb, int argc, char **argv)
 		line.change[line.count++].value = scan.value;
 	}
 	verb_operands(&scan, 0, 0);
-	answer = call_gate("plan_snapshot", json_object());
+	answer = call_gate("plan_snapshot", json_pack("{s:b}", "moves", line.moves));
 	if (!answer)
 		return call_status();
-	status = plan_snapshot_read(&snapshot, answer, &e) ? plan_compare(&snapshot, &line) : call_refuse(&e);
+	policy.reservations = call_conf()->schedule_backfill > 0 ? call_conf()->schedule_backfill : 1;
+	if (!plan_snapshot_read(&snapshot, answer, &e))
+		status = call_refuse(&e);
+	else if (!line.moves)
+		status = plan_compare(&snapshot, &policy, &line);
+	else if ((status = changes_apply(&snapshot, &line)) == EXIT_OK)
+		status = plan_moves_print(&snapshot, answer, &policy, line.json);
 	plan_snapshot_free(&snapshot);
 	json_decref(answer);
 	return status;

@@ -1,0 +1,46 @@
+/* schedule_moves.h - proposes moves of running steps that gain more than they cost: to make room for a waiting step, or to empty a node. */
+#ifndef ROTA_SCHEDULE_MOVES_H
+#define ROTA_SCHEDULE_MOVES_H
+
+#include "jobmgr/schedule/schedule.h"
+#include "jobmgr/schedule/schedule_arena.h"
+
+/* A running step that can be saved and go on elsewhere. */
+struct schedule_mover {
+	struct schedule_pending request; /* what it asks for when it starts again */
+	double cost_s;			 /* seconds that a move of it takes, as measured */
+};
+
+enum schedule_move_kind { SCHEDULE_MOVE_ROOM, SCHEDULE_MOVE_EMPTY };
+
+/* One step of a move. */
+struct schedule_moved {
+	const struct schedule_mover *mover;
+	int from_id, to_id; /* the first node of the step, before and after */
+	int cpus;
+};
+
+/* Steps that move together. Gain and cost are CPU seconds. */
+struct schedule_move {
+	enum schedule_move_kind kind;
+	size_t pending; /* SCHEDULE_MOVE_ROOM: index of the step that starts now */
+	int node_id;	/* SCHEDULE_MOVE_EMPTY: the node on which nothing is left */
+	int cpus;	/* CPUs of that step or node */
+	double gain_s;	/* seconds by which the step starts earlier, or for which the node is empty */
+	const struct schedule_moved *list;
+	size_t count;
+	double gain, cost;
+};
+
+struct schedule_moves {
+	const struct schedule_move *list;
+	size_t count;
+};
+
+/* Propose moves for what waits in `result`, the result of the scheduler for `snapshot`, one after the other, each on top of those before. Nodes
+ * are emptied only if nothing waits for resources. All is in `arena`. */
+struct schedule_moves schedule_moves(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
+				     const struct schedule_policy *policy, const struct schedule_result *result,
+				     const struct schedule_mover *movers, size_t mover_count);
+
+#endif
