@@ -32,7 +32,7 @@ class Faults:
         rows = [(f"{verb}-{role}", lambda verb=verb, role=role: self.hit(verb, role))
                 for verb in ("kill", "freeze") for role in ("procmgrd", "launcher", "keeper", "stepmgr", "agent", "leader", "follower", "nodemgrd", "runnerd", "credd", "munged", "backend")]
         rows += [("terminate-backend", self.terminate), ("stop-postgres", self.stop_postgres), ("kill-postmaster", self.kill_postmaster),
-                 ("freeze-postmaster", lambda: self.hit("freeze", "postmaster")), ("kill-client", self.kill_clients)]
+                 ("freeze-postmaster", lambda: self.hit("freeze", "postmaster")), ("kill-client", self.kill_clients), ("evacuate", self.evacuate)]
         rows += [("cut-network", self.cut)] if inst.own_network else []
         rows += [("step-clock", self.step_clock)] if inst.own_clock else []
         rows += [("expire-certificate", self.expire_certificate)] if inst.own_clock else []
@@ -144,6 +144,14 @@ class Faults:
         time.sleep(2)
         self.load.kill_clients = False
         return f"{self.load.clients_killed - before} clients"
+
+    def evacuate(self):
+        """What runs on a node is moved off it. The repair has the node serve again, whatever is left there."""
+        node = f"n{self.random.randint(1, NODES)}"
+        if self.instance.rota("admin", "node", "evacuate", node, "--no-checkpoint=requeue", timeout=10).returncode:
+            return None
+        time.sleep(self.random.uniform(0, 2))
+        return node
 
     # the special nodes
 

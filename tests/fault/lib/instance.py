@@ -108,6 +108,8 @@ class Instance:
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
         for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("checkpoint_pace_s", "0"), ("flap_count", "0")):
             self.must(name, self.rota("admin", "setting", "change", name, f"--value={values}"))
+        for name, mode in (("ended", "requeue"), ("paused", "suspend"), ("saved", "checkpoint")):
+            self.must(name, self.rota("admin", "qos", "create", name, "--tier=-5", f"--preempt={mode}"))
         self.must("licence", self.rota("admin", "license", "create", "solver", "--total=3"))
         if self.changes:
             self.must("prep", self.rota("admin", "prep", "create", "mode", "--program=mode", "--verify=mode", "--expected=0:02"))

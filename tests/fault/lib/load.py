@@ -16,6 +16,25 @@ SEVERAL = 3  # jobs of a submission of kind "several"
 
 HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\n. {task}\n"
 
+# Saves itself every second and at turn 20, where it is queued again.
+SAVED = """#ROTA --checkpoint=app --checkpoint-signal=B:USR1 --checkpoint-interval=0:01 --checkpoint-dir=@FOLDER@/stage/checkpoints
+saved() {
+	local turn=0 asked=
+	[ -z "$ROTA_RESTART" ] || turn=$(cat "$ROTA_RESTART_DIR/turn") || exit 98
+	trap 'asked=1' USR1
+	while [ "$turn" -lt 40 ]; do
+		sleep 0.1
+		turn=$((turn + 1))
+		[ -n "$asked" ] || [ "$turn" = 20 ] || continue
+		asked=
+		echo "$turn" >"$ROTA_CHECKPOINT_DIR/turn"
+		[ "$turn" != 20 ] || return 85
+		rota checkpoint --done 2>/dev/null # where the database is away, there is no checkpoint
+	done
+}
+during saved
+"""
+
 # Kinds of jobs: name, weight, script. D is a random duration. Steps end as `completed` unless ENDS says otherwise.
 KINDS = (
     ("single", 6, "work D\n"),
@@ -144,23 +163,12 @@ sealed() {
 }
 during sealed
 """),
-    ("saved", 4, """#ROTA --checkpoint=app --checkpoint-signal=B:USR1 --checkpoint-interval=0:01 --checkpoint-dir=@FOLDER@/stage/checkpoints
-saved() {
-	local turn=0 asked=
-	[ -z "$ROTA_RESTART" ] || turn=$(cat "$ROTA_RESTART_DIR/turn") || exit 98
-	trap 'asked=1' USR1
-	while [ "$turn" -lt 40 ]; do
-		sleep 0.1
-		turn=$((turn + 1))
-		[ -n "$asked" ] || [ "$turn" = 20 ] || continue
-		asked=
-		echo "$turn" >"$ROTA_CHECKPOINT_DIR/turn"
-		[ "$turn" != 20 ] || return 85
-		rota checkpoint --done 2>/dev/null # where the database is away, there is no checkpoint
-	done
-}
-during saved
-"""),
+    ("saved", 4, SAVED),
+    # Steps of lower tiers, which others end, suspend or have saved.
+    ("gives-way", 4, "#ROTA --qos=ended\nwork 6\n"),
+    ("waits", 4, "#ROTA --qos=paused\nwork 6\n"),
+    ("saves", 3, "#ROTA --qos=saved\n" + SAVED),
+    ("urgent", 4, "#ROTA --nodes=2 --ntasks-per-node=1 --cpus-per-task=3 --run=tasks\nwork 0.5\n"),
     ("probe", 0, "work 0.1\n"),
 )
 

@@ -156,9 +156,10 @@ def judge_attempts(verdict, instance, ledger):
 def judge_causes(verdict, instance, harmless):
     """What ended attempts: the tasks or their owner, and nothing else if no fault should have."""
     rows = instance.sql("select cause, count(*) from rota.attempt group by cause order by 2 desc, 1")
-    verdict.causes = ", ".join(f"{cause} {count}" for cause, count in rows)
+    modes = instance.sql("select 'preempted by ' || mode, sum(times) from rota.preempted group by mode order by 1")
+    verdict.causes = ", ".join(f"{cause} {count}" for cause, count in rows + modes)
     for cause, count in rows:
-        if harmless and cause not in ("exit", "cancelled", "given_back", "grown_ended"):
+        if harmless and cause not in ("exit", "cancelled", "given_back", "grown_ended", "preempted"):
             verdict.wrong.append(f"{count} attempts were ended by {cause}, though no fault was to end any")
 
 
