@@ -1,0 +1,103 @@
+"""The stream of jobs, from login1, and the ledger that their tasks write, outside Rota."""
+import glob
+import os
+import re
+import shutil
+import time
+
+from cluster.machine import HEADS, LOGIN
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\nexport LEDGER=/srv/shared/ledger\n. /srv/shared/task.sh\n"
+KINDS = {
+    "single": "work 0.2\n",
+    "long": "work 6\n",
+    "wide": "#ROTA --nodes=2 --ntasks-per-node=1 --run=tasks\nwork 0.5\n",
+    "many": "#ROTA --array=0-7%4\nwork 0.3\n",
+    "peers": "\n#ROTA step first\nwork 0.3\n#ROTA step second --after=first\nwork 0.3\n",
+}
+STREAMS = (("a", 0.25, ("single",)), ("b", 1, ("many", "peers", "long", "wide")))
+
+
+class Stream:
+    def __init__(self, site):
+        self.site, self.folder = site, site.shared
+        self.ledger = f"{self.folder}/ledger"
+        self.processes, self.probe, self.marked = [], None, 0.0
+        shutil.copy(os.path.join(HERE, "../fault/lib/task.sh"), self.folder)
+        for program in ("probe", "stream"):
+            shutil.copy(os.path.join(HERE, program), self.folder)
+        for kind, body in KINDS.items():
+            with open(f"{self.folder}/{kind}.sh", "w", encoding="utf-8") as file:
+                file.write(HEAD + body)
+        with open(self.ledger, "w", encoding="ascii"):
+            os.chmod(self.ledger, 0o666)
+
+    def start(self):
+        """Submit, and measure for how long PostgreSQL takes no commits."""
+        if os.path.exists(f"{self.folder}/stop"):
+            os.remove(f"{self.folder}/stop")
+        machine = self.site.machines[LOGIN]
+        self.processes = [machine.spawn(f"exec /srv/shared/stream /srv/shared {name} {pause} {' '.join(kinds)}", user="ann") for name, pause, kinds in STREAMS]
+        with open(f"{self.folder}/commits", "ab") as file:
+            self.probe = machine.spawn(f"PROBE_PASSWORD={self.site.password('rota_nodemgr')} exec /srv/shared/probe {' '.join(HEADS)}", output=file)
+
+    def stop(self):
+        """Returns when each submission is answered; raises if one is not."""
+        with open(f"{self.folder}/stop", "w", encoding="ascii"):
+            pass
+        for process in self.processes:
+            process.wait(timeout=150)
+        self.end_probe()
+
+    def mark(self):
+        """From here on, pauses count."""
+        self.marked = time.time()
+
+    def end_probe(self):
+        if self.probe:
+            self.probe.kill()
+            self.probe.wait()
+        for pid in self.site.machines[LOGIN].named("/srv/shared/probe"):
+            os.kill(pid, 9)
+        self.probe = None
+
+    def begun(self):
+        return len(self.starts(0))
+
+    def starts(self, since):
+        with open(self.ledger, encoding="ascii") as file:
+            return sorted(t for t in (float(line.split()[7]) for line in file if line.startswith("begin ") and len(line.split()) == 8) if t >= since)
+
+    def commits(self, since):
+        with open(f"{self.folder}/commits", encoding="ascii") as file:
+            return sorted(t for t in (float(line.split()[0]) for line in file if re.match(r"\d+\.\d+ \w+\n", line)) if t >= since)
+
+    def answers(self):
+        """Jobs that were answered {key: (kind, job)}, and submissions that were not {key: kind}."""
+        answered, asked = {}, {}
+        for path in glob.glob(f"{self.folder}/*.answers"):
+            with open(path, encoding="ascii") as file:
+                for line in file:
+                    what, key, kind, *job = line.split()
+                    if what == "asked":
+                        asked[key] = kind
+                    else:
+                        answered[key] = (kind, int(job[0]))
+                        asked.pop(key, None)
+        return answered, asked
+
+    def goes_on(self, seconds=120):
+        """Until some more tasks have begun."""
+        before = self.begun()
+        until = time.monotonic() + seconds
+        while self.begun() < before + 8:
+            if time.monotonic() > until:
+                raise RuntimeError(f"wedged: nothing has started for {seconds} s")
+            time.sleep(0.2)
+
+
+def longest_pause(since, times):
+    """The longest pause between two of these times, the first one counted from `since`."""
+    points = [since, *times]
+    return max((later - earlier for earlier, later in zip(points, points[1:])), default=0.0)
