@@ -14,9 +14,10 @@ KINDS = {
     "long": "work 6\n",
     "wide": "#ROTA --nodes=2 --ntasks-per-node=1 --run=tasks\nwork 0.5\n",
     "many": "#ROTA --array=0-7%4\nwork 0.3\n",
+    "queue": "#ROTA --array=0-99%1\nwork 0.2\n",  # always has an element that can start, whatever clients wait for
     "peers": "\n#ROTA step first\nwork 0.3\n#ROTA step second --after=first\nwork 0.3\n",
 }
-STREAMS = (("a", 0.25, ("single",)), ("b", 1, ("many", "peers", "long", "wide")))
+STREAMS = (("a", 0.25, ("single",)), ("b", 1, ("many", "peers", "long", "wide")), ("c", 20, ("queue",)))
 
 
 class Stream:
