@@ -99,7 +99,7 @@ class Site:
     def sql(self, text):
         """Rows of the primary, as lists of strings."""
         machine = self.machines[self.primary()]
-        done = machine.run("su postgres -c 'psql -XqAt -F \"\t\" -v ON_ERROR_STOP=1 rota'", text=text, timeout=60)
+        done = machine.run("su postgres -c 'psql -XqAt -F \"\t\" -v ON_ERROR_STOP=1 rota'", text=text, timeout=300)
         return [line.split("\t") for line in done.splitlines()]
 
     def leader(self):
