@@ -152,7 +152,8 @@ class Machine:
     # faults
 
     def power_off(self):
-        """As if the plug were pulled: every process is gone at once."""
+        """As if the plug were pulled: every process is gone at once, and the kernel tells no other machine."""
+        self.cable(False)
         os.kill(self.pid, signal.SIGKILL)
         self.process.wait()
         self.switch.ip("link", "del", self.name)
