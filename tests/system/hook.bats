@@ -7,6 +7,8 @@ setup_file() {
 	SITE=$(mktemp -d /tmp/rota-hooks.XXXXXX) # where the daemons' account can go
 	export SITE
 	chmod 1777 "$SITE"
+	# Made by the owner of the folder: in a sticky folder, the kernel may let accounts append to no other files (fs.protected_regular).
+	install -m 0666 /dev/null "$SITE/log"
 	# Each logs its run, and executes a file named after it and the job's name.
 	cat >"$SITE/hook" <<-'END'
 		#!/bin/bash
