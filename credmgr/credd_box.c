@@ -2,7 +2,7 @@
  *
  * Called by: credd.c.
  * Invariants:
- * - A box is bound to instance, node, attempt, owner of the job, name, kind and version, and its maker is certain: lib/box.h.
+ * - A box is bound to instance, node, attempt, owner of the job, name, kind and its number, and its maker is certain: lib/box.h.
  * - The name is that of the credential, for another user with its owner's: the database does not choose it.
  * - Nothing is remembered of a box. One that was not stored is made again. */
 #include <inttypes.h>
@@ -18,8 +18,19 @@
 
 enum { BOXES = 64 /* in one call */ };
 
-/* The columns of a call of api.credential_box_put, whose outcome is a box, or of api.credential_box_failed: a reason, and a grant. */
-enum { COLUMN_JOB, COLUMN_STEP, COLUMN_ATTEMPT, COLUMN_NODE, COLUMN_NAME, COLUMN_VERSION, COLUMN_OUTCOME, COLUMN_GRANT, COLUMNS };
+/* The columns of a call of api.credential_box_put, whose outcome is a box and its number, or of api.credential_box_failed:
+ * a reason, and the number of a grant. */
+enum {
+	COLUMN_JOB,
+	COLUMN_STEP,
+	COLUMN_ATTEMPT,
+	COLUMN_NODE,
+	COLUMN_NAME,
+	COLUMN_VERSION,
+	COLUMN_OUTCOME,
+	COLUMN_NUMBER,
+	COLUMNS
+};
 
 /* Boxes that were made, or could not be made. */
 struct boxes {
@@ -79,7 +90,7 @@ static bool box_make(struct credd *c, const PGresult *result, int row, unsigned 
 					       .attempt = (int)strtol(db_text(result, row, "attempt"), NULL, 10),
 					       .uid = (uid_t)uid,
 					       .credential = &credential,
-					       .version = r.version};
+					       .version = strtoll(db_text(result, row, "number"), NULL, 10)};
 	size_t size;
 	unsigned char key[BOX_KEY], *plain;
 	bool good = credential_kind_read(r.kind, &credential.kind) || err_set(e, "the row of a box is malformed");
@@ -118,6 +129,7 @@ static void box_add(struct credd *c, const PGresult *result, int row, struct box
 	if (box_make(c, result, row, &box, &size, &e)) {
 		boxes_add(made, result, row);
 		db_array_bytes(made->columns[COLUMN_OUTCOME], box, (int)size);
+		db_array_int(made->columns[COLUMN_NUMBER], strtoll(db_text(result, row, "number"), NULL, 10));
 		free(box);
 		return;
 	}
@@ -125,18 +137,18 @@ static void box_add(struct credd *c, const PGresult *result, int row, struct box
 		  e.message);
 	boxes_add(failed, result, row);
 	db_array_text(failed->columns[COLUMN_OUTCOME], e.message);
-	db_array_int(failed->columns[COLUMN_GRANT],
+	db_array_int(failed->columns[COLUMN_NUMBER],
 		     strcmp(e.code, CREDD_FORGED) == 0 ? strtoll(db_text(result, row, "grant_id"), NULL, 10) : 0);
 }
 
-/* Send the first `count` columns to the database, if they have rows. */
-static void boxes_send(struct credd *c, const struct boxes *boxes, enum api_function function, int count, db_answer *answered)
+/* Send the columns to the database, if they have rows. */
+static void boxes_send(struct credd *c, const struct boxes *boxes, enum api_function function, db_answer *answered)
 {
 	struct db_param params[COLUMNS];
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < COLUMNS; i++)
 		params[i] = (struct db_param){db_array_literal(boxes->columns[i]), -1};
 	if (boxes->count > 0)
-		db_call(c->db, function, params, count, answered, c);
+		db_call(c->db, function, params, COLUMNS, answered, c);
 }
 
 static void box_taken(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -155,8 +167,8 @@ static void box_taken(struct db *db, PGresult *result, const struct err *e, void
 	for (int i = 0; i < PQntuples(result); i++)
 		box_add(c, result, i, &made, &failed);
 	crash_point(CRASH_credential_boxed);
-	boxes_send(c, &failed, API_credential_box_failed, COLUMNS, box_failure_noted);
-	boxes_send(c, &made, API_credential_box_put, COLUMN_GRANT, box_put);
+	boxes_send(c, &failed, API_credential_box_failed, box_failure_noted);
+	boxes_send(c, &made, API_credential_box_put, box_put);
 	if (made.count == 0)
 		credd_answered(c, CREDD_BOX, false, result, e);
 	for (int i = 0; i < COLUMNS; i++) {

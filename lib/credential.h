@@ -57,7 +57,7 @@ struct credential_delivery {
 	int step_id, attempt;
 	uid_t uid;
 	const struct credential *credential;
-	int64_t version; /* from 1 */
+	int64_t version; /* number of the box, from 1; a later one has a higher number */
 };
 
 /* Returns the context of the box of a delivery (docs/formats.md, "Sealed boxes"), malloc'ed. */

@@ -132,7 +132,7 @@ grant execute on function
 	api.credential_upload_take(int),
 	api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text, text),
 	api.credential_box_take(int),
-	api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]),
+	api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[], bigint[]),
 	api.credential_box_failed(bigint[], int[], int[], int[], text[], int[], text[], bigint[]),
 	api.credential_judge(),
 	api.credential_broken(bigint, int, text),

@@ -92,15 +92,23 @@ comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, j
 	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put, p_origin with which it is sealed. false: it is done already, or the credential has '
 	'another version by now; take it again.';
 
+create function internal.credential_box_number() returns bigint
+language sql volatile set search_path = rota, pg_temp as $$
+	select max(i.incarnation) * 10000000000000 + floor(extract(epoch from clock_timestamp()) * 1000)::bigint from incarnation i;
+$$;
+comment on function internal.credential_box_number() is
+	'Number for a box that is made now, higher than what a server has given before a promotion (by the incarnation) or a restore (by the time, in ms).';
+
 create function api.credential_box_take(p_most int)
-returns table (job_id bigint, step_id int, attempt int, node_id int, node text, delivered text, job_uid int, grant_until_s bigint,
+returns table (job_id bigint, step_id int, attempt int, node_id int, node text, delivered text, number bigint, job_uid int, grant_until_s bigint,
 	grant_signature bytea, grant_id bigint, credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
 	origin text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, u.name, j.uid, coalesce(extract(epoch from g.until_at)::bigint, 0),
+	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, u.name, greatest(u.box_number + 1, (select internal.credential_box_number())),
+		j.uid, coalesce(extract(epoch from g.until_at)::bigint, 0),
 		g.signature, coalesce(g.grant_id, 0), c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin
 	from credential_use u
 	join job j on j.job_id = u.job_id
@@ -116,10 +124,10 @@ begin
 end $$;
 comment on function api.credential_box_take(int) is
 	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node. Of credentials that are alive, for nodes whose keys '
-	'there are, and that could be made as far as is known. delivered: its name on the node; grant_signature: by which job_uid may use it where that is not uid.';
+	'there are, and that could be made as far as is known. delivered: its name on the node; number: of the box; grant_signature: by which job_uid may use it where that is not uid.';
 
 create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
-	p_boxes bytea[]) returns int
+	p_boxes bytea[], p_numbers bigint[]) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_node int;
@@ -129,11 +137,11 @@ begin
 	for v_node in
 		with put as (
 			update credential_use u
-			set boxed = v.version, box = v.box, wanted = greatest(u.wanted, v.version)
-			from unnest(p_jobs, p_steps, p_attempts, p_nodes, p_names, p_versions, p_boxes)
-				as v (job_id, step_id, attempt, node_id, name, version, box)
+			set boxed = v.version, box = v.box, box_number = v.number, wanted = greatest(u.wanted, v.version)
+			from unnest(p_jobs, p_steps, p_attempts, p_nodes, p_names, p_versions, p_boxes, p_numbers)
+				as v (job_id, step_id, attempt, node_id, name, version, box, number)
 			where u.job_id = v.job_id and u.step_id = v.step_id and u.attempt = v.attempt and u.node_id = v.node_id and u.name = v.name
-				and u.gone_at is null and u.removed_at is null and v.version > u.boxed
+				and u.gone_at is null and u.removed_at is null and v.version > u.boxed and v.number > u.box_number
 			returning u.job_id, u.step_id, u.attempt, u.node_id, u.name
 		), ready as (
 			delete from hook_pending h
@@ -151,7 +159,7 @@ begin
 	end loop;
 	return v_count;
 end $$;
-comment on function api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[]) is
+comment on function api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[], bigint[]) is
 	'Store boxes and notify their nodes; answers how many notifications that took, 0: nothing was stored. The orders of an attempt whose boxes are all there may leave.';
 
 create function api.credential_box_failed(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],

@@ -65,27 +65,46 @@ update rota.credential_use set wanted = wanted - 1 where job_id = :j;
 select is(t.boxes(), format('%s.0.1 n1 archive 3, %s.0.1 n2 archive 3', :j, :j), 'a start that met a renewal gets the present version');
 select isnt(t.seal(), 0, 'boxes are stored');
 select is(t.boxes(), null, 'they are sealed');
-select is(api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{3}', array['x'::bytea]), 0, 'once');
+select is(api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{3}', array['x'::bytea], '{9000000000000000000}'), 0, 'once');
 select is(t.orders(1), format('launch %s.0', :j), 'the orders leave');
-select is((select string_agg(concat_ws(' ', x ->> 'node_id', x ->> 'step_id', x ->> 'name', x ->> 'kind', x ->> 'version', x ->> 'box'), ', ') from api.node_orders('{1}', '{}', 9) o
-	cross join lateral jsonb_array_elements(o.args -> 'boxes') x), '1 0 archive file 3 \x424f58', 'with the box of their node');
+select is((select string_agg(concat_ws(' ', x ->> 'node_id', x ->> 'step_id', x ->> 'name', x ->> 'kind', x ->> 'box'), ', ') from api.node_orders('{1}', '{}', 9) o
+	cross join lateral jsonb_array_elements(o.args -> 'boxes') x), '1 0 archive file \x424f58', 'with the box of their node');
 select is(t.fetch(1), format('%s.0.1 archive 3 BOX', :j), 'a node gets its box');
 select is(t.fetch(3), null, 'another node gets none');
 select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 3)), null, 'once');
 select is((select string_agg(node || ' ' || version || ' ' || (fetched_at is not null), ', ' order by node) from acct.credential_use), 'n1 3 true, n2 0 false', 'and the use is known');
 
-select is(t.fetch(2, t.known(:'j' || '.a', 2, 'archive', 99)), null, 'what a node has of an order it does not get again');
-select is((select version from acct.credential_use where node = 'n2'), 3, 'but it is noted, as far as there is a box');
+select is(t.fetch(2, t.known(:'j' || '.a', 2, 'archive', 99)), null, 'of what a node has and the database does not know, nothing is noted');
+select is((select version from acct.credential_use where node = 'n2'), 0, 'it does not count as delivered');
+select is(t.fetch(2, t.known(:'j' || '.a', 2, 'archive', 3)), null, 'what a node has of an order it does not get again');
+select is((select version from acct.credential_use where node = 'n2'), 3, 'but it is noted');
 
 -- A new upload reaches it; the removal too.
 select t.have('alice', 'archive') \g /dev/null
 select is(t.boxes(), format('%s.0.1 n1 archive 4, %s.0.1 n2 archive 4', :j, :j), 'a new version is to be sealed');
 select t.seal() \g /dev/null
 select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 3)), format('%s.0.1 archive 4 BOX', :j), 'and fetched');
-select api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{3}', array['\x4f4c44'::bytea]) \g /dev/null
+select api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{3}', array['\x4f4c44'::bytea], '{9000000000000000000}') \g /dev/null
 select is(t.fetch(1), format('%s.0.1 archive 4 BOX', :j), 'an older box does not come after it');
+
+-- A copy of the database that knows only version 4 is restored: the next version is new to the node all the same.
+create temporary table copy as select * from rota.credential where name = 'archive' and removed_at is null;
+create temporary table copy_use as select * from rota.credential_use where job_id = :j;
+select t.have('alice', 'archive'), t.seal(), t.have('alice', 'archive') \g /dev/null
+select t.seal() \g /dev/null
+select t.known(:'j' || '.a', 1, 'archive', 6) as seen \gset
+update rota.credential c set version = o.version from copy o where o.credential_id = c.credential_id;
+update rota.credential_use u set (wanted, boxed, box, box_number, fetched) = (o.wanted, o.boxed, o.box, o.box_number, 3)
+	from copy_use o where (o.job_id, o.step_id, o.node_id) = (u.job_id, u.step_id, u.node_id);
+select is(t.fetch(1, :'seen'), null, 'a node keeps what the copy does not know');
+select is((select version from acct.credential_use where node = 'n1'), 3, 'it does not count as delivered');
+select t.have('alice', 'archive'), pg_sleep(0.002) \g /dev/null
+select t.seal() \g /dev/null
+select is(t.fetch(1, :'seen'), format('%s.0.1 archive 5 BOX', :j), 'it takes the next one');
+select is((select version from acct.credential_use where node = 'n1'), 5, 'which counts');
+select is(api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{6}', array['x'::bytea], '{1}'), 0, 'no box gets a lower number');
 select t.cred('alice', '{"action": "remove", "name": "archive"}') \g /dev/null
-select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 4)), format('%s.0.1 archive 0', :j), 'the node destroys what was removed');
+select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 5)), format('%s.0.1 archive 0', :j), 'the node destroys what was removed');
 select is(t.fetch(1), null, 'and gets nothing again');
 select is((select count(*) from rota.credential where sealed is not null) + (select count(*) from rota.credential_use where box is not null), 0::bigint, 'nothing of it is left');
 select is(t.refused('alice', '{"action": "show", "name": "archive"}'), 'RT404 you have no credential "archive"', 'it is gone');

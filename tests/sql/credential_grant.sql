@@ -33,7 +33,7 @@ select t.needs('bob', 'shared,shared@carol') as j \gset
 select t.settle(), t.begin(:'j' || '.a', '{3}') \g /dev/null
 select is((select string_agg(b.delivered || ' of ' || (b.uid = t.uid('carol')) || ' for ' || (b.job_uid = t.uid('bob')) || ' ' || coalesce(length(b.grant_signature), 0), ', ' order by b.delivered) from api.credential_box_take(9) b where b.job_id = :j),
 	'shared of false for true 0, shared@carol of true for true 64', 'rota-credd gets the grant with it');
-select api.credential_box_put(array_agg(b.job_id), array_agg(b.step_id), array_agg(b.attempt), array_agg(b.node_id), array_agg(b.delivered), array_agg(b.version), array_agg('\x424f58'::bytea))
+select api.credential_box_put(array_agg(b.job_id), array_agg(b.step_id), array_agg(b.attempt), array_agg(b.node_id), array_agg(b.delivered), array_agg(b.version), array_agg('\x424f58'::bytea), array_agg(b.number))
 	from api.credential_box_take(100) b where b.job_id = :j \g /dev/null
 select is(t.fetch(3), format('%s.0.1 shared 1 BOX, %s.0.1 shared@carol 1 BOX', :j, :j), 'the node gets both');
 select t.needs('bob', 'shared@carol') as k \gset

@@ -46,7 +46,7 @@ submit() {
 	second=$(submit "$EVE" "$loop" --cred=archive)
 	eventually grep -qs "$(secret)" "seen.$ANNA"
 	eventually grep -qs mine "seen.$EVE"
-	superuser "update rota.credential_use e set box = a.box, boxed = e.boxed + 1, wanted = e.wanted + 1
+	superuser "update rota.credential_use e set box = a.box, boxed = e.boxed + 1, wanted = e.wanted + 1, box_number = e.box_number + 1
 		from rota.credential_use a where a.job_id = $first and e.job_id = $second;
 		select pg_notify('rota_node_' || node_id, '') from rota.credential_use where job_id = $second" >/dev/null
 	eventually grep -rqs "attempt $second.0.1.*is not renewed: " "$ROTA_HOME/log"

@@ -69,6 +69,39 @@ over() {
 	[ "$(cat out)" = $'first\nsecond\nnone' ]
 }
 
+server() { # stop|start: the instance's PostgreSQL, whose daemons live on
+	local as=()
+	[ "$(id -u)" = 0 ] && as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
+	(cd / && "${as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_HOME/pg/data" -l /dev/null -w "$@" >/dev/null 3>&-)
+}
+
+serves() {
+	rota cred list >/dev/null 2>&1
+}
+
+@test "after the database was restored from a backup, running steps get new versions" {
+	add notes first --kind=file
+	start notes --nodelist=n1
+	server stop -m fast
+	cp -a "$ROTA_HOME/pg/data" "$ROTA_HOME/pg/copy"
+	server start
+	eventually serves
+	for i in 2 3 4; do
+		add notes "version $i" --kind=file
+		eventually last_is "version $i"
+	done
+	server stop -m immediate
+	rm -rf "$ROTA_HOME/pg/data"
+	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
+	server start
+	eventually serves
+	add notes again --kind=file
+	eventually last_is again
+	has_it() { rota cred show notes --json | jq -e '[.. | objects | select(.version? == 2 and .node? == "n1")] | length == 1' >/dev/null; }
+	eventually has_it
+	over
+}
+
 @test "a new procmgrd finds the boxes of running attempts, and renews them" {
 	add notes first --kind=file
 	start notes --nodelist=n1
