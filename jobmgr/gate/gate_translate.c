@@ -51,10 +51,10 @@ static void translate_take_limits(struct gate_call *c, const char *text, const s
 
 static void translate_ask_limits(struct gate_call *c)
 {
-	json_t *nothing = json_object();
+	json_t *request = json_pack("{ss}", "credential_defaults", "all"); /* the answer is kept for the calls of all users */
 
-	gate_call_request(c, API_submit_limits, nothing, translate_take_limits);
-	json_decref(nothing);
+	gate_call_request(c, API_submit_limits, request, translate_take_limits);
+	json_decref(request);
 }
 
 void gate_translate_with_limits(struct gate_call *c, void (*then)(struct gate_call *c))

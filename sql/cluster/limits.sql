@@ -2,7 +2,8 @@ create function api.submit_limits(p_uid int, p_user text, p_request jsonb) retur
 language sql stable security definer set search_path = rota, pg_temp as $$
 	select jsonb_build_object('script_bytes', internal.setting_int('max_script_bytes'), 'steps',
 		internal.setting_int('max_steps'),
-		'credential_defaults', (select jsonb_object_agg(d.uid, d.names) from credential_default d),
+		'credential_defaults', (
+			select jsonb_object_agg(d.uid, d.names) from credential_default d where d.uid = p_uid or p_request ->> 'credential_defaults' = 'all'),
 		'edges', internal.setting_int('max_edges'), 'array', internal.setting_int('max_array'),
 		'partitions', (
 			select coalesce(jsonb_agg(jsonb_build_object('name', p.partition, 'nodes', n.nodes, 'cpus', n.cpus,
@@ -38,4 +39,5 @@ $$;
 comment on function api.submit_limits(int, text, jsonb) is
 	'What the translator checks a script against: {script_bytes, steps, edges, array, credential_defaults: {UID: NAMES}, partitions: [{name, nodes, cpus, '
 	'node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, is_default, credentials, default_time_s, state, '
-	'allow_users, allow_groups, allow_accounts}]}.';
+	'allow_users, allow_groups, allow_accounts}]}. credential_defaults: the caller''s own; with "credential_defaults": "all", which no request of a user may '
+	'have, those of all users: jobmgrd keeps the answer for the submissions of all.';

@@ -78,7 +78,9 @@ select is(t.cred('bob', '{"action": "default"}') ->> 'default', null, 'there is 
 select is(t.refused('bob', '{"action": "default", "names": "nothing"}'), 'RT404 you have no credential "nothing"', 'what bob has not is none');
 select is(t.refused('bob', '{"action": "default", "names": "a,,b"}'), 'RT422 "a,,b" is no list of names of credentials', 'nor what is no list');
 select is(t.cred('bob', '{"action": "default", "names": "shared"}') ->> 'default', 'shared', 'one of his own is');
-select is(api.submit_limits(0, 'root', '{}') #>> array['credential_defaults', t.uid('bob')::text], 'shared', 'the translator gets it');
+select is(api.submit_limits(0, 'root', '{"credential_defaults": "all"}') #>> array['credential_defaults', t.uid('bob')::text], 'shared', 'the translator gets it');
+select is(api.submit_limits(t.uid('bob'), 'bob', '{}') -> 'credential_defaults', jsonb_build_object(t.uid('bob')::text, 'shared'), 'a user gets his own');
+select is(api.submit_limits(t.uid('carol'), 'carol', '{}') ->> 'credential_defaults', null, 'and nobody else''s');
 select is(t.cred('bob', '{"action": "default", "names": "none"}') ->> 'default', 'none', 'none');
 select is(t.cred('bob', '{"action": "default", "names": "unset"}') ->> 'default', null, 'and unset');
 select * from finish();

@@ -155,6 +155,16 @@ raw() {
 	[[ $output == *'not made for this version'*'[401]' ]]
 }
 
+@test "the limits of a submission name only the caller's own default credentials" {
+	superuser "insert into rota.credential_default (uid, user_name, names) values (1, 'daemon', 'hidden'), ($(id -u "$EVE"), '$EVE', 'own')"
+	run request "$(credential GET /v1/limits)" /v1/limits
+	[[ $output == *partitions*"\"own\""*'[200]' || $output == *"\"own\""*partitions*'[200]' ]]
+	[[ $output != *hidden* ]]
+	run request "$(credential GET '/v1/limits?credential_defaults=all')" '/v1/limits?credential_defaults=all'
+	[[ $output == *'unknown member'*'[422]' && $output != *hidden* ]]
+	superuser "delete from rota.credential_default"
+}
+
 @test "a credential made with another key, altered, garbled or missing is none" {
 	one=$(credential GET /v1/queue)
 	run request "${one:0:40}$([ "${one:40:1}" = A ] && echo B || echo A)${one:41}" /v1/queue
