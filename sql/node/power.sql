@@ -130,6 +130,33 @@ begin
 end $$;
 comment on function internal.power_note_idle() is 'Note which nodes are idle, and since when.';
 
+create function internal.power_boot_s(p_node int) returns int
+language sql stable set search_path = rota, pg_temp as $$
+	select coalesce(max(ceil(extract(epoch from e.at - b.at)))::int, internal.setting_int('power_on_timeout_s'))
+	from (
+		select o.at from node_event o
+		where o.node_id = p_node and o.from_state = 'powering_on' and o.to_state = 'up'
+		order by o.at desc
+		limit 3
+	) e
+	cross join lateral (
+		select max(o.at) as at from node_event o
+		where o.node_id = p_node and o.to_state = 'powering_on' and o.at < e.at
+	) b;
+$$;
+comment on function internal.power_boot_s(int) is
+	'Seconds from the wish to power a node on until it is up: the longest of its last three; of a node that never was, as long as it may take.';
+
+create function internal.power_ahead() returns int[]
+language sql volatile set search_path = rota, pg_temp as $$
+	select coalesce(array_agg(n.node_id), '{}')
+	from node n
+	where n.state = 'up' and n.power in ('off', 'powering_off')
+		and exists (select from plan p where n.node_id = any (p.nodes)
+			and p.expected_at < clock_timestamp() + make_interval(secs => internal.power_boot_s(n.node_id)));
+$$;
+comment on function internal.power_ahead() is 'Nodes that are not on, and have to be powered on now to be up when steps are expected to start there.';
+
 create function internal.power_idle(p_idle_s int) returns int[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -142,8 +169,9 @@ begin
 		from node_idle i
 		join node_lease l on l.node_id = i.node_id and l.lost_at is null
 		where i.since < clock_timestamp() - make_interval(secs => p_idle_s)
-			-- A step that waits for other nodes to be powered on starts on these.
-			and not exists (select from plan p where p.reason in ('power', 'image', 'prep') and i.node_id = any (p.nodes))
+			-- A step that waits for other nodes to be powered on starts on these. One that is expected soon leaves no time to be off.
+			and not exists (select from plan p where i.node_id = any (p.nodes) and (p.reason in ('power', 'image', 'prep')
+				or p.expected_at < clock_timestamp() + make_interval(secs => p_idle_s + internal.power_boot_s(i.node_id))))
 		order by i.since, i.node_id
 	loop
 		continue when exists (
@@ -156,7 +184,7 @@ begin
 	return v_chosen;
 end $$;
 comment on function internal.power_idle(int) is
-	'Nodes that have been idle for so many seconds and that no partition keeps, those idle for longest first.';
+	'Nodes that have been idle for so many seconds, that no partition keeps and that the plan does not need soon, those idle for longest first.';
 
 create function internal.power_verdict(p_node rota.node) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -197,6 +225,15 @@ end $$;
 comment on function internal.power_settle(rota.node) is
 	'Do what time has made of a node whose power changes; why it failed, or null. The caller has locked the node.';
 
+create function internal.power_wake(p_node rota.node) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	return case when p_node.power = 'off' then internal.power_begin(p_node.node_id, 'on', 'schedule')
+		else internal.power_keep(p_node.node_id, 'schedule') end;
+end $$;
+comment on function internal.power_wake(rota.node) is
+	'Have a node powered on that is off, or left on that is being powered off; whether that was done. The caller has locked the node.';
+
 create function api.power_judge() returns table (node text, from_state text, to_state text, reason text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
@@ -204,6 +241,7 @@ declare
 	v_idle_s constant int := internal.setting_int('power_off_idle_s');
 	v_due int[];
 	v_idle int[] := '{}';
+	v_ahead constant int[] := internal.power_ahead();
 	v_one node;
 	v_reason text;
 begin
@@ -216,11 +254,13 @@ begin
 		v_idle := internal.power_idle(v_idle_s);
 	end if;
 	v_due := array(select n.node_id from node n where n.power <> 'on' and internal.power_verdict(n) is not null);
-	perform internal.node_lock(v_due || v_idle);
-	for v_one in select n.* from node n where n.node_id = any (v_due || v_idle) order by n.node_id loop
+	perform internal.node_lock(v_due || v_idle || v_ahead);
+	for v_one in select n.* from node n where n.node_id = any (v_due || v_idle || v_ahead) order by n.node_id loop
 		v_reason := null;
 		if v_one.power <> 'on' then
 			v_reason := internal.power_settle(v_one);
+			perform internal.power_wake(n) from node n
+			where n.node_id = v_one.node_id and n.node_id = any (v_ahead) and n.state = 'up' and n.power in ('off', 'powering_off');
 		elsif v_one.state = 'up' and not internal.node_in_use(v_one.node_id) then
 			perform internal.power_begin(v_one.node_id, 'off', 'nodemgrd');
 		end if;
@@ -232,7 +272,8 @@ begin
 	end loop;
 end $$;
 comment on function api.power_judge() is
-	'Have nodes powered off that are idle for as long as the setting power_off_idle_s says, and see which are off now, or did not come '
+	'Have nodes powered off that are idle for as long as the setting power_off_idle_s says, and those powered on that the plan needs as soon as '
+	'they can be up, and see which are off now, or did not come '
 	'or go in time. Answers what changed. With the setting 0 and all nodes on, it does nothing.';
 
 create function api.schedule_power(p_term bigint, p_nodes int[]) returns int
@@ -247,8 +288,7 @@ begin
 		select n.* from node n
 		where n.node_id = any (p_nodes) and n.state = 'up' and n.power in ('off', 'powering_off') order by n.node_id
 	loop
-		v_asked := v_asked + case when v_one.power = 'off' then internal.power_begin(v_one.node_id, 'on', 'schedule')
-			else internal.power_keep(v_one.node_id, 'schedule') end::int;
+		v_asked := v_asked + internal.power_wake(v_one)::int;
 	end loop;
 	return v_asked;
 end $$;

@@ -234,5 +234,46 @@ update rota.power_run set ended_at = ended_at - interval '31 days' where status 
 select internal.power_tidy() \g /dev/null
 select is((select count(*) from rota.power_run where status = 'dropped'), 0::bigint, 'old ones go');
 select is((select count(*) > 0 from rota.power_run), true, 'others stay');
+
+-- The plan needs nodes at a time: they are powered on so much earlier that they are up then, and are not powered off shortly before.
+create function t.planned(p_node int, p_in_s int) returns void language sql as $$
+	delete from rota.plan;
+	insert into rota.plan (job_id, step_id, expected_at, nodes, reason, message) values (1, 0, clock_timestamp() + make_interval(secs => p_in_s), array[p_node], 'resources', 'waits') $$;
+create function t.off(p_node int) returns void language sql as $$
+	update rota.node set power = 'powering_off', power_at = clock_timestamp() where node_id = p_node;
+	update rota.node set power = 'off' where node_id = p_node $$;
+create function t.all_on() returns void language sql as $$
+	delete from rota.node_idle;
+	update rota.power_run set ended_at = clock_timestamp(), status = 'done' where ended_at is null;
+	update rota.node set power = 'on', state = 'up', reason = null, power_saving = true $$;
+select t.set('power_off_idle_s', '0'), t.set('power_on_timeout_s', '600'), t.all_on() \g /dev/null
+delete from rota.node_event;
+select is(internal.power_boot_s(2), 600, 'nobody knows how long the node takes: as long as it may');
+select t.off(2) \g /dev/null
+select t.planned(2, 700) \g /dev/null
+select is(t.look(), null, 'a start in 700 seconds leaves it off');
+select t.planned(1, 10) \g /dev/null
+select is(t.look(), null, 'so does one on another node');
+select t.planned(2, 500) \g /dev/null
+select is(t.look(), 'n2 off powering_on', 'one in 500 seconds does not');
+select is((select made_by from rota.power_run where ended_at is null), 'schedule', 'as a step needs it');
+select t.report(), t.back(2) \g /dev/null
+update rota.node_event set at = at - interval '1 hour' - case to_state when 'powering_on' then interval '90 seconds' else '0' end where node_id = 2;
+select ok(internal.power_boot_s(2) between 90 and 95, 'now the time is measured');
+select t.off(2) \g /dev/null
+select is(t.look(), null, 'so 500 seconds are enough');
+select t.planned(2, 60) \g /dev/null
+select is(t.look(), 'n2 off powering_on', 'and 60 are not');
+select t.all_on(), t.set('power_off_idle_s', '300'), t.planned(2, 380) \g /dev/null
+update rota.node set power_saving = node_id = 2;
+select is(t.look(), null, 'idle since now');
+select t.older(301) \g /dev/null
+select is(t.look(), null, 'a node is not powered off that the plan needs before it could have been off for a while');
+select t.planned(2, 1000) \g /dev/null
+select is(t.look(), 'n2 up powering_off', 'one that it needs later is');
+select t.planned(2, 60) \g /dev/null
+select is(t.look(), 'n2 powering_off up', 'and stays on when the start is sooner after all');
+delete from rota.plan;
+
 select * from finish();
 rollback;
