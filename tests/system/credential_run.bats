@@ -79,6 +79,12 @@ serves() {
 	rota cred list >/dev/null 2>&1
 }
 
+@test "rota up warns when rota-credd has no account of its own" {
+	[ "$(id -u)" = 0 ] || skip "without root, all daemons have one account"
+	run -0 rota up
+	[[ $output == *'rota: warning: rota-credd runs as "rota", as jobmgrd does'* ]]
+}
+
 @test "after the database was restored from a backup, running steps get new versions" {
 	add notes first --kind=file
 	start notes --nodelist=n1
