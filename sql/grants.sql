@@ -57,6 +57,7 @@ grant execute on function
 	api.partition_list(int, text, jsonb),
 	api.share_list(int, text, jsonb),
 	api.reservation_list(int, text, jsonb),
+	api.setup_list(int, text, jsonb),
 	api.instance_status(int, text, jsonb),
 	api.submit_limits(int, text, jsonb),
 	api.remote_admit(int, text, text, boolean),

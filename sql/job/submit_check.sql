@@ -66,7 +66,7 @@ begin
 	where pn.partition = p_partition;
 	if v_one.image is null then
 		perform internal.submit_refuse(p_script, v_line, 'image', format('there is no image "%s"', p_step.image),
-			'Ask your administrator for its name.');
+			internal.setup_hint(p_user, 'image', p_step.image));
 	elsif (v_one.users, v_one.accounts) <> ('{}', '{}')
 		and not (p_user = any (v_one.users) or coalesce(p_account = any (v_one.accounts), false)) then
 		perform internal.submit_refuse(p_script, v_line, 'image', format('you may not use image "%s"', p_step.image),
@@ -97,7 +97,7 @@ begin
 	select * into v_one from node_prep p where p.prep = v_name;
 	if v_one.prep is null then
 		perform internal.submit_refuse(p_script, v_line, 'node-prep', format('there is no preparation "%s"', v_name),
-			'Ask your administrator for its name.');
+			internal.setup_hint(p_user, 'node-prep', v_name));
 	elsif (v_one.users, v_one.accounts) <> ('{}', '{}')
 		and not (p_user = any (v_one.users) or coalesce(p_account = any (v_one.accounts), false)) then
 		perform internal.submit_refuse(p_script, v_line, 'node-prep', format('you may not use preparation "%s"', v_name),

@@ -30,6 +30,24 @@ select throws_ok($$select t.boot(3, 'first', '-x')$$, '23514', null, 'a node can
 
 -- Who may ask for one.
 select is(t.asked('bob', '{"image": "el9"}') like '%you may not use image "el9"%', true, 'bob may not use it');
+create function t.setups(p_user text) returns text language sql as $$
+	select coalesce(string_agg(concat_ws(' ', s ->> 'kind', s ->> 'name', s ->> 'nodes', s ->> 'failed'), ', ' order by s ->> 'name'), '')
+	from jsonb_array_elements(api.setup_list(case p_user when 'root' then 0 else t.uid(p_user) end, p_user, '{}') -> 'setups') s $$;
+create function t.hint(p_user text, p_image text) returns text language plpgsql as $$
+declare
+	v_hint text;
+begin
+	return t.submit(p_user, jsonb_build_array(jsonb_build_object('name', 'a', 'image', p_image)));
+exception when sqlstate 'RT422' then
+	get stacked diagnostics v_hint = pg_exception_hint;
+	return v_hint;
+end $$;
+select is(t.setups('alice'), 'image el8 3 false, image el9 0 false', 'alice finds both');
+select is(t.setups('bob'), 'image el8 3 false', 'bob the one that he may ask for');
+select is(t.setups('root'), 'image el8 3 false, image el9 0 false', 'an administrator all');
+select is((select string_agg(name || ' ' || nodes, ', ' order by name) from acct.node_setup), 'el8 3, el9 0', 'acct.node_setup has them');
+select is(t.hint('alice', 'el99'), 'Did you mean "el9"? "rota nodes --images" lists those that your jobs may ask for.', 'a wrong name gets the right one');
+select is(t.hint('bob', 'el99') like '%el9"%', false, 'but not that of one for others');
 select is(t.asked('alice', '{"image": "el7"}') like '%there is no image "el7"%', true, 'nobody one that there is not');
 select is(t.asked('alice', '{"image": "el9", "nodes_min": 4, "nodes_max": 4}') like '%4 nodes asked for; of partition "main", 3 have image "el9" or may be booted with it%', true, 'nor more nodes than may have it');
 select is(t.admin('image', 'el9', '{"users": "none"}'), 'true', 'opened for all');

@@ -84,6 +84,15 @@ saw() {
 		{ sql "select * from acct.attempt where job_id = $1"; return 1; }
 }
 
+@test "users find the images that they may ask for" {
+	run -0 as "$ALICE" rota nodes --images
+	[[ $output == *"OPTION"*"NAME"*"NODES"*"--image"*"deb"*"0"*"--image"*"el8"*"3"* ]]
+	[ "$(as "$BOB" rota nodes --images --json | jq -c '.setups | map([.kind, .name, .nodes])')" = \
+		'[["image","deb",0],["image","el8",3],["image","el9",0]]' ]
+	run -1 as "$ALICE" rota submit --image=el99 --wrap=true
+	[[ $output == *'there is no image "el99"'*'Did you mean "el9"?'*'rota nodes --images'* ]]
+}
+
 @test "an idle node is booted with the image, and everything says so" {
 	touch "$SITE/now/hangs"
 	submit --image=el9 --nodelist=n2

@@ -1,4 +1,5 @@
-/* nodes.c - `rota nodes`: each node with its resources, its allocations, and the reason if it is unavailable. */
+/* nodes.c - `rota nodes`: each node with its resources, its allocations, and the reason if it is unavailable; the images and
+ * preparations that jobs may ask for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,12 @@
 #include "bin/rota/steps/own_nodes.h"
 #include "bin/rota/line/words.h"
 
-enum { NODES_MINE = 256, NODES_WATCH };
+enum { NODES_MINE = 256, NODES_WATCH, NODES_IMAGES };
 
 const struct verb_option nodes_options[] = {
 	{NODES_MINE, "mine", NULL, "inside a job: the nodes of this step, with what is free for rota run there"},
 	{NODES_WATCH, "watch", NULL, "with --mine: redraw the table every second, until you press q"},
+	{NODES_IMAGES, "images", NULL, "the images and preparations that your jobs may ask for, and how many nodes have them"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -57,6 +59,33 @@ static void row(struct table *table, const json_t *node)
 	reason_cell(table, node);
 }
 
+static int show_images(bool wide, bool json)
+{
+	static const struct table_column COLUMNS[] = {
+		{"OPTION", false, 0}, {"NAME", false, 0}, {"NODES", true, 0}, {"EXPECTED", true, 0}, {"NOTE", false, 0}};
+	json_t *answer = call_gate("setups", json_object());
+	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	const json_t *setup;
+	size_t i;
+
+	if (answer && json)
+		call_print_json();
+	json_array_foreach (json_object_get(answer, "setups"), i, setup) {
+		char *option = xasprintf("--%s", format_text(setup, "kind"));
+		table_cell(table, option);
+		table_cell(table, format_text(setup, "name"));
+		table_cell(table, format_count(json_object_get(setup, "nodes")).s);
+		table_cell(table, format_duration(json_number_value(json_object_get(setup, "expected_s"))).s);
+		table_cell(table, json_is_true(json_object_get(setup, "failed")) ? "has failed too often" : "");
+		free(option);
+	}
+	if (answer && !json)
+		table_print(table, stdout, wide);
+	table_free(table);
+	json_decref(answer);
+	return answer ? EXIT_OK : call_status();
+}
+
 int verb_nodes(const struct verb *verb, int argc, char **argv)
 {
 	static const struct table_column COLUMNS[] = {
@@ -65,7 +94,7 @@ int verb_nodes(const struct verb *verb, int argc, char **argv)
 	};
 	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
-	bool wide = false, json = false, mine = false, watch = false;
+	bool wide = false, json = false, mine = false, watch = false, images = false;
 	const json_t *node;
 	json_t *request = json_object(), *answer;
 	size_t i;
@@ -74,10 +103,17 @@ int verb_nodes(const struct verb *verb, int argc, char **argv)
 		wide |= id == 'w';
 		mine |= id == NODES_MINE;
 		watch |= id == NODES_WATCH;
+		images |= id == NODES_IMAGES;
 		json |= id == VERB_JSON;
 	}
 	if (watch && !mine)
 		verb_misuse(verb, "--watch needs --mine");
+	if (images) {
+		verb_operands(&scan, 0, 0);
+		table_free(table);
+		json_decref(request);
+		return show_images(wide, json);
+	}
 	if (mine) {
 		verb_operands(&scan, 0, 0);
 		table_free(table);
