@@ -123,6 +123,20 @@ ran_on() {
 		{ sql "select * from acct.attempt where job_id = $1"; return 1; }
 }
 
+@test "a node is on before the start that the plan has there" {
+	idle_off
+	printf '#!/bin/sh\nuntil [ -e %s/now/go ]; do sleep 0.1; done\n' "$SITE" >"$ROTA_TEST_DIR/first.sh"
+	first=$(cd /tmp && rota submit --parsable --output=/dev/null --nodelist=n1 --cpus-per-task=2 --time=5:00 "$ROTA_TEST_DIR/first.sh")
+	eventually node_is n1 up
+	submit --nodes=2 --cpus-per-task=2 --time=1:00
+	eventually node_is n2 up
+	[ "$(state_of "$first") $(state_of "$job")" = "running pending" ]
+	rota admin setting change power_off_idle_s --value=1
+	touch "$SITE/now/go"
+	rota wait --timeout=60 "$first" "$job"
+	[ "$(sql "select count(*) from acct.power_run where node = 'n2' and action = 'on' and made_by = 'schedule'")" -ge 1 ]
+}
+
 @test "idle nodes are powered off, and one is on again when a step needs it" {
 	downs=$(sql "select count(*) from acct.node_event where to_state = 'down'")
 	idle_off
