@@ -21,6 +21,10 @@ teardown_file() {
 	return "$status"
 }
 
+teardown() {
+	[ -z "${SWAP:-}" ] || pkill -P "$SWAP" || true
+}
+
 @test "a plain job: all functions in this order, as the daemons' account, with their arguments" {
 	cluster=$(sed -n 's/^name *= *//p' "$ROTA_HOME/etc/rota.conf" | head -n 1)
 	job=$(submit "stage")
@@ -537,16 +541,35 @@ data_in of job $job"* ]]
 	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
 }
 
-@test "the example of the sources: copies below the user's folder alone, opened to the owner alone" {
-	need_root
+# example_install: the example of the sources is burst_buffer.lua, with folders of the users below SITE/pool, and the script SITE/example.
+example_install() {
 	cp "$SITE/burst_buffer.lua" "$SITE/kept.lua"
 	sed -e "s,^local POOL = .*,local POOL = \"$SITE/pool\"," -e "s,^local FAST = .*,local FAST = \"$SITE/fast\"," \
 		"$ROTA_SOURCE/examples/hooks/burst_buffer.lua" >"$SITE/burst_buffer.lua"
-	mkdir -p "$SITE/pool/$ANN/run/in" "$SITE/fast"
+	rm -rf "$SITE/pool" "$SITE/fast"
+	mkdir -p "$SITE/pool/$ANN/run/in" "$SITE/pool/$EVE/private" "$SITE/fast"
 	echo hello >"$SITE/pool/$ANN/run/in/data"
+	echo secret >"$SITE/pool/$EVE/private/data"
+	chmod 0700 "$SITE/pool/$EVE"
 	chown -R "$ANN": "$SITE/pool/$ANN"
-	setfacl -R -m u:rota:rwX "$SITE/pool/$ANN"
+	chown -R "$EVE": "$SITE/pool/$EVE"
+	setfacl -R -m u:rota:rwX "$SITE/pool/$ANN" "$SITE/pool/$EVE"
 	chown rota: "$SITE/fast"
+}
+
+# example_submit BODY DIRECTIVE: a job of ANN.
+example_submit() {
+	printf '#!/bin/bash\n#BB_LUA %s\n%s\n' "$2" "$1" >"$SITE/example"
+	(cd /tmp && as "$ANN" rota submit --parsable --output=/dev/null "$SITE/example")
+}
+
+example_remove() {
+	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
+}
+
+@test "the example of the sources: copies below the user's folder alone, opened to the owner alone" {
+	need_root
+	example_install
 	printf '#!/bin/bash\n#BB_LUA input=run/in output=run/out\ncp "$STAGE_IN/data" "$STAGE_OUT/copy"\nmkdir "$STAGE_OUT/sub"\ngetfacl -p "$STAGE_IN" >"$STAGE_OUT/sub/acl"\n' \
 		>"$BATS_TEST_TMPDIR/example"
 	chmod 644 "$BATS_TEST_TMPDIR/example"
@@ -566,5 +589,67 @@ data_in of job $job"* ]]
 		rota cancel "$job"
 		eventually is_staging "$job" complete
 	done
-	mv "$SITE/kept.lua" "$SITE/burst_buffer.lua"
+	example_remove
+}
+
+@test "the example of the sources: no link leads it into the folder of somebody else" {
+	need_root
+	local pool=$SITE/pool job
+	failed() { [[ $(sql "select message from rota.staging where job_id = $job") == *"$1"* ]]; }
+	example_install
+	as "$ANN" ln -s "../$EVE" "$pool/$ANN/theirs"
+	as "$ANN" ln -s "../../$EVE/private" "$pool/$ANN/run/in/link"
+
+	job=$(example_submit true "input=theirs/private")
+	eventually failed "data_in: $pool/$ANN/theirs is not a folder, or a link leads to it"
+	[ -z "$(ls -A "$SITE/fast/$job/in")" ]
+	rota cancel "$job"
+
+	for to in theirs/private theirs/new theirs; do
+		job=$(example_submit 'echo mine >$STAGE_OUT/data' "output=$to")
+		rota wait --timeout=60 "$job"
+		eventually failed "theirs"
+		rota cancel --hurry "$job"
+		eventually is_staging "$job" complete
+	done
+	[ "$(cd "$pool/$EVE" && find . -type f)" = ./private/data ]
+	[ "$(cat "$pool/$EVE/private/data")" = secret ]
+
+	# A link below the folder is copied as a link, and the job cannot put one in the place of $STAGE_OUT.
+	job=$(example_submit "[ -L \$STAGE_IN/link ] && ! mv \$STAGE_OUT \$STAGE_OUT.old && ! rmdir \$STAGE_OUT && ln -s $pool/$EVE/private \$STAGE_OUT/link" "input=run/in output=run/links")
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
+	[ "$(readlink "$pool/$ANN/run/links/link")" = "$pool/$EVE/private" ]
+
+	# What is there already stays.
+	job=$(example_submit true "output=run/links")
+	rota wait --timeout=60 "$job"
+	eventually failed "data_out: run/links exists already"
+	rota cancel --hurry "$job"
+	eventually is_staging "$job" complete
+	example_remove
+}
+
+@test "the example of the sources: nor a link that changes places with a folder all the time" {
+	need_root
+	local pool=$SITE/pool job jobs=()
+	example_install
+	as "$ANN" mkdir -p "$pool/$ANN/a/private" "$pool/$ANN/in/a/private"
+	as "$ANN" ln -s "../$EVE" "$pool/$ANN/b"
+	as "$ANN" ln -s "../../$EVE" "$pool/$ANN/in/b"
+	as "$ANN" python3 "$BATS_TEST_DIRNAME/link_swap.py" "$pool/$ANN/a" "$pool/$ANN/b" "$pool/$ANN/in/a" "$pool/$ANN/in/b" 3>&- &
+	SWAP=$!
+	for i in 1 2 3 4; do
+		jobs+=("$(example_submit 'cp -R $STAGE_IN/. $STAGE_OUT; echo mine >$STAGE_OUT/mine' "input=a/private output=a/out$i")")
+		jobs+=("$(example_submit 'cp -R $STAGE_IN/. $STAGE_OUT; echo mine >$STAGE_OUT/mine' "input=in output=a/private/out$i")")
+	done
+	is_over() { [ "$(sql "select state = 'complete' or message is not null from rota.staging where job_id = $1")" = t ]; }
+	for job in "${jobs[@]}"; do
+		eventually is_over "$job"
+		rota cancel --hurry "$job" 2>/dev/null || true
+		eventually is_staging "$job" complete
+	done
+	[ "$(cd "$pool/$EVE" && find . ! -type d)" = ./private/data ]
+	! grep -rqs secret "$pool/$ANN"
+	example_remove
 }
