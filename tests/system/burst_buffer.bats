@@ -62,6 +62,11 @@ data_in of job $job"* ]]
 	[ "$(sql "select count(*) from acct.staging_call where job_id = $job and rc = 0")" = 9 ]
 }
 
+@test "rota up by root warns that scripts run as the account with the keys" {
+	need_root
+	grep -q 'warning: the scripts of section hooks run as "rota", .*rota up --set controller.account=rota-hook$' "$ROTA_TEST_DIR/up.log"
+}
+
 @test "no directive: no call and no row; held: none before its release" {
 	printf '#!/bin/bash\necho\n#BB_LUA late\n' >"$BATS_TEST_TMPDIR/none"
 	cd "$BATS_TEST_TMPDIR"

@@ -72,6 +72,10 @@ bb() {
 	cat >"$BATS_TEST_TMPDIR/bb.lua"
 }
 
+@test "rota up warns of no account where scripts have one of their own" {
+	run ! grep warning "$ROTA_TEST_DIR/up.log"
+}
+
 @test "call: arguments, job_info, output and return values" {
 	bb <<-'END'
 		function slurm_bb_setup(job_id, uid, gid, pool, size, script, info)

@@ -20,7 +20,8 @@ bool up_reach(const struct instance *in, struct err *e);
 bool up_folders(const struct instance *in, struct err *e);
 bool up_keys(const struct instance *in, struct err *e);
 
-/* Check the accounts that the configuration gives to procmgrd and runnerd, and prepare the folders for them. */
+/* Check the accounts that the configuration gives to procmgrd and runnerd, and prepare the folders for them. Warns if scripts of the site
+ * or rota-credd have no account of their own. */
 bool up_accounts(const struct instance *in, struct err *e);
 
 /* Make (or keep) one folder with owner and mode. A link in the place of the folder is refused. */

@@ -185,10 +185,32 @@ bool up_runner_files(const struct instance *in, struct err *e)
 	return ok && (!pw || up_pid_file_make(in, "runnerd", pw->pw_uid, pw->pw_gid, e));
 }
 
+/* Warn if what a site or users write would run as the account of jobmgrd, which can read all keys. */
+static void accounts_warn(const struct instance *in)
+{
+	const struct conf *c = &in->conf;
+	bool has_hooks = *c->hooks_job_submit || *c->hooks_burst_buffer || *c->hooks_power_off || *c->hooks_power_on ||
+			 *c->hooks_reboot || *c->hooks_node_folder;
+
+	if (has_hooks && strcmp(conf_controller_account(c), in->account) == 0)
+		fprintf(stderr,
+			"rota: warning: the scripts of section hooks run as \"%s\", which can read the keys of jobmgrd; make an "
+			"account for them (useradd --system rota-hook) and set it: rota up --set controller.account=rota-hook\n",
+			in->account);
+	if (*c->credentials_keys && strcmp(conf_credentials_account(c), in->account) == 0)
+		fprintf(stderr,
+			"rota: warning: rota-credd runs as \"%s\", so jobmgrd can read its keys; make an account for it (useradd "
+			"--system rota-cred) and set it: rota up --set credentials.account=rota-cred\n",
+			in->account);
+}
+
 bool up_accounts(const struct instance *in, struct err *e)
 {
-	return !in->root || (up_account_find("node.account", conf_node_account(&in->conf), e) &&
-			     up_account_find("controller.account", conf_controller_account(&in->conf), e) && up_folders(in, e));
+	if (!in->root)
+		return true;
+	accounts_warn(in);
+	return up_account_find("node.account", conf_node_account(&in->conf), e) &&
+	       up_account_find("controller.account", conf_controller_account(&in->conf), e) && up_folders(in, e);
 }
 
 /* Give a file that root made to the account. */
