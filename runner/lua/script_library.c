@@ -225,6 +225,38 @@ static int library_nothing(lua_State *L)
 	return 1;
 }
 
+/* Is it a name as constants have: capitals, digits, "_"? */
+static bool library_is_constant(const char *name)
+{
+	return *name >= 'A' && *name <= 'Z' && name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0';
+}
+
+/* A name that the table does not have. A constant that is misspelt must not read as nil: nil is a success of many functions. What Slurm's
+ * controller keeps in memory is an empty table, a new one each time, so that no call sees what another has written there. */
+static int library_missing(lua_State *L)
+{
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+
+	if (!strcmp(name, "jobs") || !strcmp(name, "reservations"))
+		lua_newtable(L);
+	else if (library_is_constant(name) && strcmp(name, "CLUSTER_NAME") != 0)
+		return luaL_error(L, "slurm.%s: there is no such constant; correct its name", name);
+	else
+		lua_pushnil(L);
+	return 1;
+}
+
+/* Let the table on top of the stack ask library_missing(). */
+static void library_add_missing(lua_State *L)
+{
+	lua_createtable(L, 0, 2);
+	lua_pushcfunction(L, library_missing);
+	lua_setfield(L, -2, "__index");
+	lua_pushboolean(L, 0);
+	lua_setfield(L, -2, "__metatable");
+	lua_setmetatable(L, -2);
+}
+
 int script_library_describe(lua_State *L)
 {
 	if (lua_type(L, 1) == LUA_TSTRING || luaL_getmetafield(L, 1, "__tostring"))
@@ -300,7 +332,8 @@ void script_library_push(lua_State *L, const struct script_output *output, const
 		{"time_str2mins", library_time_minutes}, {"json_decode", library_json_decode},
 		{"json_encode", library_json_encode},	 {"from_json", library_json_decode},
 		{"to_json", library_json_encode},	 {"job_info_to_string", library_job_info},
-		{"get_qos_priority", library_nothing},	 {NULL, NULL},
+		{"get_qos_priority", library_nothing},	 {"to_yaml", library_json_encode}, /* JSON is YAML */
+		{"from_yaml", library_json_decode},	 {NULL, NULL},
 	};
 
 	lua_newtable(L);
@@ -309,6 +342,7 @@ void script_library_push(lua_State *L, const struct script_output *output, const
 	luaL_setfuncs(L, functions, 0);
 	lua_pushstring(L, cluster); /* nil for NULL */
 	lua_setfield(L, -2, "CLUSTER_NAME");
+	library_add_missing(L);
 }
 
 void script_library_push_print(lua_State *L, const struct script_output *output)

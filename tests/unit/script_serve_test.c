@@ -138,11 +138,20 @@ static void test_messages(void **state)
 	answer_is("rota.log_user('%s', 'a') slurm.user_msg('50%') return 2051, 'm'", "{}",
 		  "{\"user\":[\"a\",\"50%\"],\"rc\":2051,\"message\":\"m\"}");
 	answer_is("return slurm.CLUSTER_NAME == 'demo' and slurm.ESLURM_INVALID_PARTITION_NAME", "{}", "{\"rc\":2000}");
+	answer_is("return slurm.ESLURM_BAD_THREAD_PER_CORE", "{}", "{\"rc\":2132}");
+	answer_is("return slurm.no_such_function == nil and slurm[1] == nil and 0 or 1", "{}", "{\"rc\":0}");
+	answer_is("return slurm.EROR", "{}", "{\"error\":\"a.lua:2: slurm.EROR: there is no such constant; correct its name\"}");
+	answer_is("return rota.ESLURM_NOTHING", "{}",
+		  "{\"error\":\"a.lua:2: slurm.ESLURM_NOTHING: there is no such constant; correct its name\"}");
+	answer_is("for _ in pairs(slurm.reservations) do return 1 end slurm.jobs.x = 1 return slurm.jobs.x == nil and "
+		  "getmetatable(slurm) == false and 0 or 1",
+		  "{}", "{\"rc\":0}");
 }
 
 static void test_json(void **state)
 {
 	(void)state;
+	answer_is("return slurm.from_yaml(slurm.to_yaml({a = 5})).a", "{}", "{\"rc\":5}");
 	answer_is("local t = slurm.from_json('{\"a\":[1,{\"b\":null}],\"c\":\"x\"}') return t.a[1] == 1 and t.a[2].b == nil and "
 		  "t.c == 'x' and 0 or 1",
 		  "{}", "{\"rc\":0}");
