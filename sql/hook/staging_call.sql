@@ -81,6 +81,16 @@ begin
 end $$;
 comment on function internal.slurm_state(text) is 'Slurm''s word for the state of a job.';
 
+create function internal.slurm_staging(p_state text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select case p_state
+		when 'setup' then 'staging-in'
+		when 'failed' then 'staging-in'
+		when 'staged' then 'staged-in'
+		else replace(p_state, '_', '-') end;
+$$;
+comment on function internal.slurm_staging(text) is 'Slurm''s word for the state of a job''s data.';
+
 create function internal.staging_job_info(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -90,7 +100,7 @@ begin
 			'work_dir', j.workdir, 'submit_time', floor(extract(epoch from j.submit_at)),
 			'start_time', floor(extract(epoch from j.started_at)), 'end_time', floor(extract(epoch from j.ended_at)),
 			'job_state', internal.slurm_state(coalesce(j.state, internal.job_state(j))), 'exit_code', j.exit_code,
-			'burst_buffer', g.directives, 'burst_buffer_state', replace(g.state, '_', '-'), 'partition', r.partition,
+			'burst_buffer', g.directives, 'burst_buffer_state', internal.slurm_staging(g.state), 'partition', r.partition,
 			'nodes', n.nodes, 'num_nodes', n.count))
 		from job j
 		join staging g on g.job_id = j.job_id

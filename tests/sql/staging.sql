@@ -2,6 +2,9 @@
 begin;
 \ir world.psql
 select * from no_plan();
+select is((select string_agg(internal.slurm_staging(x), ' ') from unnest(array['pending', 'setup', 'staging_in', 'staged', 'failed', 'pre_run', 'running',
+	'post_run', 'staging_out', 'teardown', 'complete']) x),
+	'pending staging-in staging-in staged-in staging-in pre-run running post-run staging-out teardown complete', 'scripts read Slurm''s words of a state');
 update rota.setting set value = '1' where name = 'requeue_max';
 \ir staging.psql
 create function t.given(p_job bigint) returns bigint language sql as $$ select count(*) from api.node_orders('{1}', '{}', 1000) where job_id = p_job $$;
