@@ -273,7 +273,7 @@ short_job() {
 		[[ $output == *"($field)"* ]] || { echo "$change: $output"; false; }
 	done <<-'END'
 		script desc.script = "#!/bin/sh"
-		wckey desc.wckey = "x"
+		threads_per_core desc.threads_per_core = 1
 		time_limit desc.time_limit = "soon"
 		time_limit desc.time_limit = -5
 		time_limit desc.time_limit = {}
