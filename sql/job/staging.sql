@@ -1,5 +1,13 @@
 -- What people see of the staging of a job's data, and what administrators do about it.
 
+create function internal.staging_out_text(p_job bigint) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return case when internal.staging_stuck(p_job) is null then 'its data is being staged out'
+		else format('stage-out has failed; use "rota continue %1$s" or "rota cancel --hurry %1$s"', p_job) end;
+end $$;
+comment on function internal.staging_out_text(bigint) is 'What becomes of the data that a job made, as text.';
+
 create function internal.staging_text(p_staging rota.staging) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
@@ -12,8 +20,8 @@ begin
 		when 'staging_in' then 'its data is being staged in'
 		when 'staged' then 'its data is staged'
 		when 'failed' then 'stage-in has failed'
-		when 'post_run' then 'its data is being staged out'
-		when 'staging_out' then 'its data is being staged out'
+		when 'post_run' then internal.staging_out_text(p_staging.job_id)
+		when 'staging_out' then internal.staging_out_text(p_staging.job_id)
 		else p_staging.state end,
 		case when v_call.began_at is not null then format('%s of burst_buffer.lua since %s', v_call.function,
 			to_char(v_call.began_at, 'YYYY-MM-DD HH24:MI:SS TZ'))
@@ -38,6 +46,17 @@ begin
 	where g.job_id = p_job and g.state in ('pending', 'setup', 'staging_in', 'failed') and s.deps_waiting > 0;
 end $$;
 comment on function internal.why_staging(bigint, int) is 'Staging of data that a step waits for.';
+
+create function internal.why_staging_out(p_job bigint, p_own boolean) returns setof jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
+	select internal.why_row('staging', internal.staging_veil(internal.staging_text(g), p_own), null, null)
+	from staging g
+	where g.job_id = p_job and g.state in ('post_run', 'staging_out', 'teardown');
+end $$;
+comment on function internal.why_staging_out(bigint, boolean) is
+	'What becomes of the data of a job that has ended, as an answer to "why". p_own: its owner or an operator asks.';
 
 create function internal.why_teardown(p_job bigint, p_label text, p_state text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$

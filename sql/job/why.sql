@@ -263,7 +263,11 @@ language sql stable set search_path = rota, pg_temp as $$
 		concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
 		case when p_step.exit_code is not null then format('exit code %s', p_step.exit_code) end,
 		case when p_step.signal is not null then format('signal %s', p_step.signal) end,
-		case when p_own then nullif(p_step.message, '') end), null, null);
+		case when p_own then nullif(p_step.message, '') end,
+		case when p_own then (
+			select r.message from transfer_run r
+			where r.job_id = p_step.job_id and r.step_id = p_step.step_id and r.state = 'failed'
+			order by r.transfer, r.place limit 1) end), null, null);
 $$;
 comment on function internal.why_ended(rota.step, boolean) is
 	'How a step ended, as an answer to "why". The message, which may name files, only for its owner and operators (p_own).';
@@ -309,7 +313,9 @@ begin
 				then coalesce((select jsonb_agg(w || jsonb_build_object('message', internal.staging_veil(w ->> 'message', o.own)))
 					from (select * from internal.why_step(s.job_id, s.step_id)
 						union all select * from internal.why_preempt(s, x.state)) w (w)), '[]')
-				when s.ended_at is not null then jsonb_build_array(internal.why_ended(s, o.own))
+				when s.ended_at is not null
+				then jsonb_build_array(internal.why_ended(s, o.own))
+					|| coalesce((select jsonb_agg(w) from internal.why_staging_out(s.job_id, o.own) w), '[]')
 				else jsonb_build_array(internal.why_running(s, a, x.state, coalesce(x.lost, x.unanswered)))
 					|| coalesce((select jsonb_agg(w) from internal.why_preempt(s, x.state) w), '[]') end as conditions,
 			pl.expected_at

@@ -226,6 +226,10 @@ data_in of job $job"* ]]
 		eventually failed
 		[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
 		[[ "$(staging "$job")" == post_run || "$(staging "$job")" == staging_out ]]
+		run rota why "$job"
+		[[ "$output" == *"completed"*"staging: stage-out has failed"*"$function says no"* ]]
+		run rota admin hook list
+		[[ "$output" == *"stage-out has failed"*"$function says no"* ]]
 		run rota admin hook retry "$job"
 		[ "$status" = 0 ]
 		again() { [ "$(grep -c "^$function" "$SITE/log.$job")" = 2 ]; }

@@ -185,6 +185,8 @@ scratch_of() {
 	rm "$SITE/fail"
 	job=${lines[0]}
 	rota stage show --json "$job" | jq -e '.transfers[0] | .state == "failed" and .message == "the store is closed" and .tries == 4'
+	run rota why "$job"
+	[[ $output == *"the store is closed"* ]]
 	[ "$(state_of "$job.2")" = kept ]
 	[ "$(cat "$(scratch_of "$job")/r")" = r ]
 	rota continue "$job"
