@@ -130,7 +130,8 @@ void translate_staging(struct translation *t)
 		return;
 	d.text = xmalloc((given ? strlen(given) : 0) + q->size + 2);
 	if (given && directives_read(&d, given, strlen(given), false) > 0)
-		translate_warn(t, translate_find_line(t, &nobody, OPTION_ID_BB), "--bb", "has no effect where it is no directive",
+		translate_warn(t, translate_find_line(t, &nobody, OPTION_ID_BB), "--bb",
+			       "has no effect where it is no directive: ",
 			       "each of its lines begins with # and the name of the directive");
 	if (given && d.length > 0)
 		t->staging_inserted = given;

@@ -67,6 +67,9 @@ static void names(void **state)
 static void command_line(void **state)
 {
 	static const char *const options[] = {"--bb=#BB_LUA one\n#BB_LUA two", NULL};
+	struct translate_problems problems;
+	const json_t *warning;
+	json_t *plan;
 	char *found = directives_of("BB_LUA", BASH "#BB_LUA three\n", options, "directives");
 	(void)state;
 	assert_string_equal(found, "#BB_LUA one\n#BB_LUA two\n#BB_LUA three");
@@ -76,6 +79,11 @@ static void command_line(void **state)
 	free(found);
 	found = directives_of("BB_LUA", BASH "true\n", (const char *const[]){"--bb=one", NULL}, "directives");
 	assert_null(found);
+	plan = staged("BB_LUA", BASH "true\n", (const char *const[]){"--bb=one", NULL}, &problems);
+	warning = json_array_get(json_object_get(plan, "warnings"), 0);
+	assert_string_equal(json_string_value(json_object_get(warning, "message")),
+			    "has no effect where it is no directive: each of its lines begins with # and the name of the directive");
+	json_decref(plan);
 }
 
 /* What directives ask of a pool. */
