@@ -82,7 +82,7 @@ serves() {
 @test "rota up warns when rota-credd has no account of its own" {
 	[ "$(id -u)" = 0 ] || skip "without root, all daemons have one account"
 	run -0 rota up
-	[[ $output == *'rota: warning: rota-credd runs as "rota", as jobmgrd does'* ]]
+	[[ $output == *'rota: warning: rota-credd runs as "rota", so jobmgrd can read its keys'* ]]
 }
 
 @test "after the database was restored from a backup, running steps get new versions" {

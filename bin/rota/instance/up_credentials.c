@@ -84,12 +84,6 @@ bool up_credential_keys(const struct instance *in, const struct up_wish *wish, s
 		in->root ? up_account_find("credentials.account", conf_credentials_account(&in->conf), e) : NULL;
 	if (in->root && !pw)
 		return false;
-	if (in->root && strcmp(conf_credentials_account(&in->conf), in->account) == 0)
-		fprintf(stderr,
-			"rota: warning: rota-credd runs as \"%s\", as jobmgrd does, so whoever has jobmgrd has all credentials; "
-			"give it "
-			"an account of its own, as in credentials.account=rota-cred\n",
-			in->account);
 	char *nodes = xasprintf("%s/nodes", in->conf.credentials_keys);
 	bool ok = keys_make(in, pw, e) && up_folder_make(nodes, 0755, geteuid(), getegid(), e);
 	free(nodes);
