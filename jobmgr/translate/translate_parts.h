@@ -80,6 +80,7 @@ struct translate_transfer {
 	char *source, *destination; /* paths of the transfer in the form that rota-mover takes; the destination of a drop is "" */
 	bool checksum, reuse;
 	json_t *time;	 /* time limit of the transfer's step; NULL: that of the partition */
+	json_t *mem;	 /* memory of the transfer's step; NULL: 512 MiB */
 	int64_t for_job; /* a repeated transfer: job and number of the earlier transfer; 0: the transfer repeats none */
 	int for_number;
 	int line;

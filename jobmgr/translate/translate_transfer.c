@@ -31,6 +31,7 @@ void translate_transfers_clear(struct translation *t)
 		free(t->transfers[i].source);
 		free(t->transfers[i].destination);
 		json_decref(t->transfers[i].time);
+		json_decref(t->transfers[i].mem);
 	}
 	free(t->transfers);
 }

@@ -31,13 +31,15 @@ static bool transfer_choose(const char *word, const char *const *words, size_t c
 	return false;
 }
 
-static void transfer_read_time(struct translation *t, struct translate_transfer *x, const char *text)
+/* Read the value of an option of the transfer's step, which is written as that of a job. */
+static json_t *transfer_read_value(struct translation *t, const struct translate_transfer *x, enum option_id id,
+				   const char *option, const char *text)
 {
 	struct err e;
-	json_decref(x->time);
-	x->time = option_value(option_row(OPTION_ID_TIME), text, &t->context, &e);
-	if (!x->time)
-		translate_problem(t, x->line, "--time", &e);
+	json_t *value = option_value(option_row(id), text, &t->context, &e);
+	if (!value)
+		translate_problem(t, x->line, option, &e);
+	return value;
 }
 
 /* Read --for=JOB.NUMBER: the earlier transfer, of another job, that this transfer repeats. */
@@ -63,7 +65,11 @@ static void transfer_read_option(struct translation *t, struct translate_transfe
 		if (!transfer_choose(value, translate_policies, TRANSLATE_POLICIES, &x->on_fail))
 			transfer_refuse(t, x, "--on-fail", "it is not keep, out or drop", "");
 	} else if (strcmp(name, "--time") == 0) {
-		transfer_read_time(t, x, value);
+		json_decref(x->time);
+		x->time = transfer_read_value(t, x, OPTION_ID_TIME, name, value);
+	} else if (strcmp(name, "--mem") == 0) {
+		json_decref(x->mem);
+		x->mem = transfer_read_value(t, x, OPTION_ID_MEM, name, value);
 	} else if (strcmp(name, "--for") == 0) {
 		transfer_read_for(t, x, value);
 	} else if (strcmp(word, "--checksum") == 0) {
@@ -72,7 +78,7 @@ static void transfer_read_option(struct translation *t, struct translate_transfe
 		x->reuse = true;
 	} else {
 		translate_refuse(t, x->line, "", "\"%s\" is no option of a transfer", OPTION_QUOTE(word));
-		translate_hint(t, "the options are --mode=MODE, --on-fail=keep|out|drop, --time=TIME, --checksum and --reuse");
+		translate_hint(t, "the options are --mode=MODE, --on-fail=keep|out|drop, --time=TIME, --mem=SIZE, --checksum and --reuse");
 	}
 	free(name);
 }

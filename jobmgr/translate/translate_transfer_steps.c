@@ -86,7 +86,7 @@ static void mover_set_options(struct translation *t, struct translate_step *s, c
 	own[OPTION_ID_NODES].value = json_pack("[i, i]", 1, 1);
 	own[OPTION_ID_NTASKS].value = json_integer(1);
 	own[OPTION_ID_CPUS_PER_TASK].value = json_integer(1);
-	own[OPTION_ID_MEM].value = json_integer(MOVER_MEM_MB);
+	own[OPTION_ID_MEM].value = x->mem ? json_incref(x->mem) : json_integer(MOVER_MEM_MB);
 	own[OPTION_ID_RETRY].value = json_integer(MOVER_RETRIES);
 	own[OPTION_ID_SHELL].value = json_string("mover");
 	own[OPTION_ID_OUTPUT].value = json_string("rota-%j.%S%R.out");
