@@ -105,6 +105,7 @@ begin
 	end if;
 	if v_to.to_state = 'complete' then
 		perform internal.staging_resolve(p_job);
+		perform internal.mail_staged_out(p_job);
 	end if;
 	notify rota_event;
 	return v_to.to_state;

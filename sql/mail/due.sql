@@ -36,6 +36,19 @@ end $$;
 comment on function internal.mail_job(bigint[], boolean) is
 	'Mail about jobs that have begun or ended, as far as they asked for it.';
 
+create function internal.mail_staged_out(p_job bigint) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	insert into mail (job_id, step_id, attempt, event)
+	select j.job_id, -1, 0, 'STAGE_OUT'
+	from job j
+	join staging g on g.job_id = j.job_id and g.post_run_at is not null
+	where j.job_id = p_job and internal.mail_wants(j.mail_type, 'STAGE_OUT')
+	on conflict do nothing;
+end $$;
+comment on function internal.mail_staged_out(bigint) is
+	'Mail that burst_buffer.lua has staged out and torn down the data of a job, if the job asked for it and there was a stage-out.';
+
 -- A mail about one element of many would be one about each: without ARRAY_TASKS the first one stands for the array.
 create function internal.mail_closed(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

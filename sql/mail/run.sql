@@ -16,6 +16,7 @@ begin
 					when o.state <> 'completed'
 					and o.exit_code > 0 then format(' (exit code %s)', o.exit_code) else '' end
 			when p_event = 'REQUEUE' then o.label || 'was queued again'
+			when p_event = 'STAGE_OUT' then 'data was staged out'
 			when p_event = 'TIME_LIMIT' then o.label || 'reached its time limit'
 			else format('%shas used %s%% of its time limit', o.label, right(p_event, 2)) end),
 		concat_ws(E'\n', 'Job:        ' || j.job_id, 'Name:       ' || j.name, 'User:       ' || j.user_name,

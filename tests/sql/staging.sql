@@ -49,13 +49,18 @@ select is(t.given(:j), 2::bigint, 'the other waits for nothing');
 select t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
 select is(t.where(:j), 'post_run:post_run', 'the last has: post_run is due');
 select is(t.job(:j), 'completed', 'the job has ended');
+update rota.job set mail_type = 'STAGE_OUT' where job_id = :j;
 select t.take() \g /dev/null
 select is(t.over(:j), 'staging_out:data_out', 'then data_out');
 select t.take() \g /dev/null
 select is(t.over(:j), 'staging_out:test_data_out', 'then test_data_out');
 select is(t.over(:j), 'teardown:job_teardown', 'then teardown');
 select is((select hurry from rota.staging where job_id = :j), false, 'not in a hurry');
+select is((select count(*) from rota.mail where job_id = :j), 0::bigint, 'no mail before the data is where it is to be');
 select is(t.over(:j), 'complete', 'complete');
+select is((select string_agg(m.event || ': ' || x.subject, ' ') from rota.mail m
+	cross join lateral internal.mail_text(m.job_id, m.step_id, m.attempt, m.event) x where m.job_id = :j),
+	format('STAGE_OUT: Rota job %s (test) data was staged out', :j), 'then one');
 select is((select string_agg(function, ' ' order by call_id) from rota.staging_call where job_id = :j), 'setup data_in test_data_in paths pre_run post_run data_out test_data_out job_teardown', 'its calls');
 select t.right('complete');
 
