@@ -29,9 +29,11 @@ begin
 			join job j on j.job_id = n.job_id
 			where j.uid = p_uid and (v_all or n.state in ('running', 'failed', 'interrupted', 'cancelled', 'kept')
 				or (n.state = 'pending' and j.ended_at is null))
+				and (v_all or j.ended_at is null or not exists (select from internal.transfer_now d
+					where d.job_id = n.job_id and d.place = n.place and d.direction = 'drop' and d.state = 'dropped'))
 			order by n.job_id desc
 			limit 1000) v));
 end $$;
 comment on function api.transfer_list(int, text, jsonb) is
 	'Transfers of the caller, or (operators too) of a job. Request {job, all}. Without a job: those that wait, run, have failed or '
-	'whose data is kept; all: the others too, the latest 1000. Answer {transfers: [{...}]}, the columns of acct.transfer.';
+	'whose data is kept, until the data is dropped; all: the others too, the latest 1000. Answer {transfers: [{...}]}, the columns of acct.transfer.';

@@ -484,6 +484,13 @@ scratch_of() {
 	[ "$(state_of "$job.1") $(state_of "$job.2")" = "cancelled kept" ]
 	[ -d "$(scratch_of "$job")/out" ]
 	store
+	run -0 rota stage
+	[[ $output == *"$job.1 "* ]]
+	run -0 rota stage drop "$job"
+	[[ $output =~ ^job\ ([0-9]+)\ drops ]]
+	rota wait "${BASH_REMATCH[1]}"
+	run -0 rota stage
+	[[ $output != *"$job.1 "* ]]
 }
 
 @test "a mover that is killed goes on, and one waits for a jobmgrd that is away" {
