@@ -194,7 +194,7 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char **arg
 	struct conf conf;
 	struct driver_use use;
 	char why[DRIVER_WHY_SIZE];
-	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, program, &use, why, &e))
+	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, c->dir, program, &use, why, &e))
 		return checkpoint_step_error(&e);
 	bool restores = false, ready = false;
 	json_t *from = choose_generation(c, use.driver, &e);

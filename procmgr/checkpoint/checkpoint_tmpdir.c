@@ -20,7 +20,7 @@
 #include "procmgr/checkpoint/checkpoint_folder.h"
 
 /* tar ends with 1 if a file has changed while it was read. A program that goes on meanwhile has to expect that. */
-enum { TAR_CHANGED = 1 };
+enum { TAR_CHANGED = 1, TRIES = 3 };
 
 static const char archive[] = ".rota-tmpdir.tar";
 
@@ -108,7 +108,10 @@ bool tmpdir_save(const char *path, int part, struct err *e)
 		return err_sys(e, "could not open TMPDIR \"%s\"", path);
 	bool empty = folder_is_empty(folder);
 	int file = empty ? -1 : openat(part, archive, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool saved = empty || (file < 0 ? err_sys(e, "could not make file \"%s\"", archive) : tar_create(folder, file, e));
+	bool saved = empty || (file < 0 && err_sys(e, "could not make file \"%s\"", archive));
+	/* The program may remove a file between its listing and its reading, which tar takes for a failure. */
+	for (int tries = 0; file >= 0 && !saved && tries < TRIES && ftruncate(file, 0) == 0 && lseek(file, 0, SEEK_SET) == 0; tries++)
+		saved = tar_create(folder, file, e);
 	if (file >= 0)
 		close(file);
 	close(folder);

@@ -265,6 +265,7 @@ static void guard_main(const struct dmtcp_guard *guard, struct guard *g, int soc
 	close(alive[1]);
 	if (pid > 0 && guard->watch && fork() == 0) {
 		close(g->listener);
+		signal(SIGCHLD, SIG_DFL); /* it waits for the programs that it starts */
 		guard->watch(port, guard->arg);
 		_exit(0);
 	}

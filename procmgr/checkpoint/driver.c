@@ -35,11 +35,12 @@ bool driver_find(const char *named, const struct conf *conf, struct driver_use *
 	return find_named(named, conf, use, e) && use->driver->detect(use, NULL, e);
 }
 
-bool driver_choose(const char *named, const struct conf *conf, const char *program, struct driver_use *use,
+bool driver_choose(const char *named, const struct conf *conf, const char *dir, const char *program, struct driver_use *use,
 		   char why[DRIVER_WHY_SIZE], struct err *e)
 {
 	struct err no;
 	*why = '\0';
+	use->dir = dir;
 	if (strcmp(named, "auto") != 0)
 		return find_named(named, conf, use, e) && use->driver->detect(use, program, e);
 	if (!find_named(driver_dmtcp.prefix, conf, use, e))

@@ -16,6 +16,7 @@ struct driver_use {
 	const struct driver *driver;
 	const char *name;
 	char folder[DRIVER_PATH_SIZE];
+	const char *dir; /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
 	int wait_s; /* seconds within which the step is to be saved, or restored */
 };
 
@@ -45,8 +46,8 @@ extern const struct driver driver_app, driver_dmtcp, driver_script;
 
 /* Find the driver that --checkpoint names. For auto, that is the one that the running program was started with. */
 bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e);
-/* The same before the program is started. `why`: why auto has chosen it; "" if the step named it. */
-bool driver_choose(const char *named, const struct conf *conf, const char *program, struct driver_use *use,
+/* The same before the program is started. `dir`: --checkpoint-dir; `why`: why auto has chosen it; "" if the step named it. */
+bool driver_choose(const char *named, const struct conf *conf, const char *dir, const char *program, struct driver_use *use,
 		   char why[DRIVER_WHY_SIZE], struct err *e);
 /* Returns the name of a driver as --checkpoint gives it, malloc'ed. */
 char *driver_full_name(const struct driver_use *use);

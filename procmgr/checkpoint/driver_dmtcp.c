@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/trust.h"
 #include "procmgr/checkpoint/checkpoint_call.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/dmtcp_guard.h"
@@ -63,6 +64,21 @@ static int open_images(struct err *e)
 	return fd;
 }
 
+/* The script and the images are handed on by their paths, so nobody else may exchange a folder on the way to them. A folder that is not there
+ * yet will be the user's own. */
+static bool dir_is_safe(const char *dir, struct err *e)
+{
+	struct err untrusted;
+	char *path = xstrdup(dir), *slash;
+	bool safe = trust_file(path, geteuid(), &untrusted);
+	while (!safe && errno == ENOENT && (slash = strrchr(path, '/')) && slash != path) {
+		*slash = '\0';
+		safe = trust_file(path, geteuid(), &untrusted);
+	}
+	free(path);
+	return safe || err_set(e, "others can write to a folder above its checkpoints, choose another --checkpoint-dir: %.150s", untrusted.message);
+}
+
 static bool dmtcp_detect(const struct driver_use *use, const char *program, struct err *e)
 {
 	static const char *const programs[] = {"dmtcp_launch", "dmtcp_coordinator", "dmtcp_command", "dmtcp_restart"};
@@ -78,7 +94,7 @@ static bool dmtcp_detect(const struct driver_use *use, const char *program, stru
 	if (program && (atoi(dmtcp_variable("ROTA_NNODES")) > 1 || atoi(dmtcp_variable("ROTA_NTASKS")) > 1))
 		return err_set(e, "the step has several tasks, and MPI programs need MANA, which a driver script:NAME of the "
 				  "site may start");
-	return !program || dmtcp_process_can_save(program, e);
+	return !program || (dir_is_safe(use->dir, e) && dmtcp_process_can_save(program, e));
 }
 
 /* Read the port of the guard, and the pid of the program. */
@@ -234,6 +250,7 @@ static void copy_folder(int folder, const char *name, void *arg)
 
 static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct err *e)
 {
+	setenv("DMTCP_FAIL_RC", "85", 1); /* a restore that fails is no end of the program: the step is queued again */
 	const char *from = dmtcp_variable("ROTA_RESTART_DIR");
 	int old = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), images = open_images(e);
 	bool opened = images >= 0 && (old >= 0 || err_sys(e, "could not open folder \"%s\"", from));
@@ -308,10 +325,27 @@ static void remove_script(int folder, const char *name, void *arg)
 		folder_remove(folder, name);
 }
 
+/* Images that are moved into the folder `to` of the checkpoint. */
+struct image_move {
+	int to;
+	bool failed;
+};
+
 static void move_entry(int folder, const char *name, void *arg)
 {
-	if (renameat(folder, name, *(int *)arg, name) < 0)
-		folder_remove(folder, name);
+	struct image_move *move = arg;
+	if (renameat(folder, name, move->to, name) < 0)
+		move->failed = true;
+}
+
+/* Move the images to where the checkpoint is gathered, which has nothing else: leftovers of one that failed would be restored too. */
+static bool move_images(int images, int next, struct err *e)
+{
+	struct image_move move = {.to = next};
+	folder_each(next, remove_any, NULL);
+	folder_each(images, remove_script, NULL);
+	folder_each(images, move_entry, &move);
+	return !move.failed || err_set(e, "could not move the images of DMTCP to the checkpoint");
 }
 
 static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
@@ -322,9 +356,8 @@ static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 		    wait_running(use, port, until, e);
 	if (good) {
 		folder_each(images, remove_any, NULL);
-		good = save_processes(use, port, root, until, e);
-		folder_each(images, remove_script, NULL);
-		folder_each(images, move_entry, &next);
+		/* After an error the coordinator may still be saving, so its files stay where they are until the next time. */
+		good = save_processes(use, port, root, until, e) && move_images(images, next, e);
 	}
 	if (images >= 0)
 		close(images);
