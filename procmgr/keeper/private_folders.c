@@ -71,8 +71,12 @@ static bool empty_folder(int folder, int top, int *number)
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
 		    unlinkat(dirfd(dir), entry->d_name, 0) == 0)
 			continue;
-		snprintf(name, sizeof name, "left.%d", ++*number);
-		emptied = renameat(dirfd(dir), entry->d_name, top, name) == 0 && emptied;
+		int moved;
+		do {
+			snprintf(name, sizeof name, "left.%d", ++*number);
+			moved = renameat2(dirfd(dir), entry->d_name, top, name, RENAME_NOREPLACE);
+		} while (moved < 0 && errno == EEXIST); /* the user has an entry of this name */
+		emptied = moved == 0 && emptied;
 	}
 	if (dir)
 		closedir(dir);

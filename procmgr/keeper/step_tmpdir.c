@@ -75,6 +75,9 @@ void step_tmpdir_remove(const char *base, const char *node, const struct record_
 	int above = *base ? open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	char *name = folder_name(node, key);
 	int fd = above < 0 ? -1 : openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* Its owner could go on making entries, and its removal would not end. */
+	if (fd >= 0 && (fchown(fd, geteuid(), getegid()) < 0 || fchmod(fd, 0700) < 0))
+		log_warning("could not close \"%s/%s\" to its owner: %m", base, name);
 	if (fd >= 0 && (!private_folders_empty(fd) || unlinkat(above, name, AT_REMOVEDIR) < 0))
 		log_warning("could not remove \"%s/%s\": %m", base, name);
 	if (fd >= 0)
