@@ -231,19 +231,32 @@ static bool library_is_constant(const char *name)
 	return *name >= 'A' && *name <= 'Z' && name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0';
 }
 
-/* A name that the table does not have. A constant that is misspelt must not read as nil: nil is a success of many functions. What Slurm's
- * controller keeps in memory is an empty table, a new one each time, so that no call sees what another has written there. */
+/* The constant that a script has read last, and that does not exist. One process serves one script at a time. */
+static char unknown_constant[64];
+
+/* A name that the table does not have is nil, as in Slurm. What Slurm's controller keeps in memory is an empty table, a new one each time, so
+ * that no call sees what another has written there. */
 static int library_missing(lua_State *L)
 {
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
 
 	if (!strcmp(name, "jobs") || !strcmp(name, "reservations"))
 		lua_newtable(L);
-	else if (library_is_constant(name) && strcmp(name, "CLUSTER_NAME") != 0)
-		return luaL_error(L, "slurm.%s: there is no such constant; correct its name", name);
 	else
 		lua_pushnil(L);
+	if (library_is_constant(name) && strcmp(name, "CLUSTER_NAME") != 0)
+		snprintf(unknown_constant, sizeof unknown_constant, "%s", name);
 	return 1;
+}
+
+void script_library_forget(void)
+{
+	*unknown_constant = '\0';
+}
+
+const char *script_library_unknown(void)
+{
+	return unknown_constant;
 }
 
 /* Let the table on top of the stack ask library_missing(). */

@@ -15,6 +15,12 @@ struct script_output {
  * is now. The name of the cluster may be NULL. */
 void script_library_push(lua_State *L, const struct script_output *output, const char *cluster);
 
+/* Forget which unknown constants were read. */
+void script_library_forget(void);
+
+/* Returns the constant that was read last and does not exist, such as "EROR"; "": none was read since script_library_forget(). */
+const char *script_library_unknown(void);
+
 /* Push the function `print` that writes to the log. */
 void script_library_push_print(lua_State *L, const struct script_output *output);
 

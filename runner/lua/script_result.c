@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "lib/text.h"
+#include "runner/lua/script_library.h"
 
 #define PREFIX "slurm_bb_"
 
@@ -128,6 +129,12 @@ json_t *script_result_number(lua_State *L, const char *name, int count, struct e
 
 	if (count > 0 && !is_integer && !lua_isnil(L, first)) {
 		err_set(e, "function %s returned a %s in place of a number", name, lua_typename(L, lua_type(L, first)));
+		return NULL;
+	}
+	/* Nil is a success, but not where a misspelt constant was to be the answer. */
+	if (count > 0 && lua_isnil(L, first) && *script_library_unknown()) {
+		err_set(e, "function %s returned nil after it read slurm.%s, which does not exist; correct the name", name,
+			script_library_unknown());
 		return NULL;
 	}
 	answer = json_object();

@@ -203,6 +203,7 @@ static int site_call_pushed(lua_State *L, const json_t *request, const char *nam
 		count = site_push_stage_arguments(L, request, name);
 	}
 	top = lua_gettop(L) - count - 1;
+	script_library_forget();
 	lua_call(L, count, LUA_MULTRET);
 	return lua_gettop(L) - top;
 }
