@@ -241,7 +241,7 @@ declare
 	v_idle_s constant int := internal.setting_int('power_off_idle_s');
 	v_due int[];
 	v_idle int[] := '{}';
-	v_ahead constant int[] := internal.power_ahead();
+	v_ahead int[];
 	v_one node;
 	v_reason text;
 begin
@@ -249,6 +249,7 @@ begin
 		or not pg_try_advisory_xact_lock(hashtext('rota power_judge')) then
 		return; -- there is nothing to do, or another nodemgrd does it
 	end if;
+	v_ahead := internal.power_ahead();
 	if v_idle_s > 0 then
 		perform internal.power_note_idle();
 		v_idle := internal.power_idle(v_idle_s);
@@ -261,7 +262,7 @@ begin
 			v_reason := internal.power_settle(v_one);
 			perform internal.power_wake(n) from node n
 			where n.node_id = v_one.node_id and n.node_id = any (v_ahead) and n.state = 'up' and n.power in ('off', 'powering_off');
-		elsif v_one.state = 'up' and not internal.node_in_use(v_one.node_id) then
+		elsif v_one.node_id = any (v_idle) and v_one.state = 'up' and not internal.node_in_use(v_one.node_id) then
 			perform internal.power_begin(v_one.node_id, 'off', 'nodemgrd');
 		end if;
 		return query
