@@ -4,6 +4,7 @@
 # once, and the audit finds nothing.
 
 load helper
+load standby
 
 setup() {
 	local lease=5
@@ -12,9 +13,7 @@ setup() {
 	LEDGER=$ROTA_TEST_DIR/ledger
 	touch "$LEDGER" && chmod 0666 "$LEDGER"
 	printf '#!/bin/bash\necho "begin $ROTA_JOB_ID" >>%s\nsleep 0.1\necho "end $ROTA_JOB_ID" >>%s\n' "$LEDGER" "$LEDGER" >"$BATS_TEST_TMPDIR/job.sh"
-	run_as=()
-	[ "$(id -u)" != 0 ] || run_as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
-	SOCKETS=$ROTA_HOME/run
+	standby_setup
 	declare -gA MANAGER=([1]=$(pid_of jobmgrd))
 }
 
@@ -27,15 +26,8 @@ teardown() {
 	touch "$ROTA_TEST_DIR/stop"
 	[ -z "${STREAM:-}" ] || kill "$STREAM" 2>/dev/null || true
 	wait
-	if [ -s "$ROTA_TEST_DIR/standby/postmaster.pid" ]; then
-		standby -m immediate stop
-	fi
+	standby_down
 	instance_down
-}
-
-# sql TEXT: on whichever server is the primary.
-sql() {
-	psql -X -d "host=$SOCKETS dbname=rota user=postgres target_session_attrs=primary" -v ON_ERROR_STOP=1 -Atqc "$1"
 }
 
 # manager NAME: one more jobmgrd, with a socket of its own; `configuration NAME` is what its clients use.
@@ -252,47 +244,10 @@ logged() {
 	all_is_right
 }
 
-# standby start|stop|promote: the second server.
-standby() {
-	(cd / && "${run_as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_TEST_DIR/standby" -l "$ROTA_TEST_DIR/standby/log" -w "$@" >/dev/null 3>&-)
-}
-
-# A second server, which follows the instance's own one and confirms each commit.
-standby_start() {
-	local bin data=$ROTA_TEST_DIR/standby
-	bin=$(pg_config --bindir)
-	mkdir "$data" "$ROTA_TEST_DIR/b"
-	[ "$(id -u)" != 0 ] || chown rota: "$data" "$ROTA_TEST_DIR/b"
-	chmod 0700 "$data"
-	echo "local replication postgres peer map=rota" >>"$ROTA_HOME/pg/data/pg_hba.conf"
-	sql "select pg_reload_conf()"
-	(cd / && "${run_as[@]}" "$bin/pg_basebackup" -D "$data" -R -c fast -d "host=$ROTA_HOME/run user=postgres application_name=b")
-	printf "unix_socket_directories = '%s'\ncluster_name = 'b'\n" "$ROTA_TEST_DIR/b" | "${run_as[@]}" tee -a "$data/postgresql.conf" >/dev/null
-	standby start
-	sql "alter system set synchronous_standby_names = 'b'"
-	sql "select pg_reload_conf()"
-	eventually in_step
-}
-
-in_step() {
-	[ "$(sql "select sync_state from pg_stat_replication where application_name = 'b'")" = sync ]
-}
-
-# The standby is the second host of the connection strings of all daemons.
-follow_both() {
-	local ended
-	SOCKETS=$ROTA_HOME/run,$ROTA_TEST_DIR/b
-	rota up --set database.conninfo="host=$SOCKETS dbname=rota target_session_attrs=read-write" --set node.lease=6 >/dev/null
-	ended=("${MANAGER[1]}" "$(pid_of nodemgrd)" "$(pid_of procmgrd n1)" "$(pid_of procmgrd n2)")
-	kill "${ended[@]}"
-	eventually are_dead "${ended[@]}"
-	rota up >/dev/null
-	MANAGER[1]=$(pid_of jobmgrd)
-}
-
 @test "the primary hangs and its standby is promoted: everything follows" {
 	standby_start
 	follow_both
+	MANAGER[1]=$(pid_of jobmgrd)
 	stream_start 1
 	goes_on
 	before=$(sql "select max(job_id) from rota.job")
@@ -314,6 +269,7 @@ follow_both() {
 @test "the primary is killed and its standby promoted: nothing accepted is lost, and everything follows" {
 	standby_start
 	follow_both
+	MANAGER[1]=$(pid_of jobmgrd)
 	manager 2
 	stream_start 2
 	goes_on
