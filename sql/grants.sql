@@ -9,6 +9,8 @@ revoke all on all sequences in schema rota from public, rota_jobmgr, rota_jobmgr
 	rota_runner, rota_credd, rota_analyst, rota_admin, rota_reader;
 
 grant usage on schema api to rota_daemons;
+grant execute on function api.incarnation_admit(int, bigint, timestamptz) to rota_daemons;
+grant execute on function api.client_admit(int, timestamptz) to rota_jobmgr, rota_jobmgr_admin;
 grant execute on function
 	api.job_number(int),
 	api.job_submit(int, int, text, jsonb, bytea, bytea),

@@ -1,7 +1,8 @@
 -- Checks of a database server: replication, settings, connections, roles and sequences. And the repair of sequences after the
 -- database was restored.
 --
--- Called by: "rota admin db check" on any server of the cluster, and "rota admin db restored" on the primary, as a superuser.
+-- Called by: "rota admin db check" on any server of the cluster, and "rota admin db restored" and "rota admin db accept" on the
+-- primary, as a superuser.
 create function internal.check_row(p_item text, p_state text, p_value text, p_hint text) returns internal.db_finding
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select (p_item, p_state, p_value, case when p_state <> 'ok' then p_hint end)::internal.db_finding;
@@ -29,6 +30,7 @@ begin
 		format('Incarnation %s began on timeline %s: this server is on an older branch.', v_now.incarnation, v_now.timeline));
 	return next internal.check_row('incarnation', 'ok', format('%s since %s: %s', v_now.incarnation,
 		to_char(v_now.began_at, 'YYYY-MM-DD HH24:MI:SS TZ'), v_now.reason), null);
+	return query select * from internal.check_refused();
 end $$;
 comment on function internal.check_server() is 'Findings about this server: primary or standby, timeline, incarnation.';
 
@@ -100,7 +102,30 @@ language sql volatile set search_path = rota, pg_temp as $$
 $$;
 comment on function internal.db_check() is 'All findings about this server, its standbys and its settings.';
 
-create function internal.db_restored(p_skip bigint, p_acts boolean) returns setof internal.db_finding
+-- A node can say anything about what it has seen, so its clock counts only so far.
+create function internal.accepts_before() returns timestamptz
+language sql volatile set search_path = rota, pg_temp as $$
+	select greatest(clock_timestamp(), max(r.began_at) + interval '1 microsecond')
+	from incarnation_refused r where r.began_at < clock_timestamp() + interval '1 hour';
+$$;
+comment on function internal.accepts_before() is
+	'Moment that is behind the beginning of every incarnation that others have seen, however their servers'' clocks go.';
+
+create function internal.db_begin(p_reason text, p_skip bigint) returns void
+language plpgsql volatile set search_path = rota, pg_temp as $$
+begin
+	perform internal.incarnation_lock();
+	perform internal.incarnation_begin(p_reason, p_skip, internal.accepts_before());
+	delete from incarnation_refused;
+	-- Process managers ask for the incarnation when they connect.
+	perform pg_terminate_backend(a.pid) from pg_stat_activity a
+	where a.datname = current_database() and a.usename ~ '^rota_node(_|$)';
+end $$;
+comment on function internal.db_begin(text, bigint) is
+	'Begin another incarnation because an administrator says that this database counts from now on, whatever it lacks.';
+
+create function internal.db_restored(p_skip bigint, p_acts boolean, p_reason text default 'declared restored')
+returns setof internal.db_finding
 language plpgsql volatile set search_path = rota, pg_temp as $$
 declare
 	v_last constant bigint := internal.number_last('job_job_id_seq');
@@ -109,7 +134,7 @@ begin
 	if p_skip is null or p_skip not between 1 and 50000 then
 		raise exception '% job numbers cannot be left out: 1 to 50000 can', coalesce(p_skip::text, 'null') using errcode = 'RT422';
 	end if;
-	return next internal.check_row('incarnation', 'ok', format('%s, then %s', v_now.incarnation, v_now.incarnation + 1), null);
+	return next internal.check_row('incarnation', 'ok', format('%s, then %s', v_now.incarnation, internal.incarnation_next()), null);
 	return next internal.check_row('job numbers', 'ok', format('%s is the last one, then from %s', v_last, v_last + p_skip + 1), null);
 	return next internal.check_row('live attempts', 'ok', format('%s: nodes say which of them they have; the others are lost, and run again where '
 		'they may', (select count(*) from attempt t where t.ended_at is null)), null);
@@ -122,13 +147,109 @@ begin
 		coalesce(nullif(current_setting('synchronous_standby_names'), ''), 'none are configured'),
 		'A copy made by a standby may lack the setting. Set synchronous_standby_names.');
 	if p_acts then
-		perform internal.incarnation_lock();
-		perform internal.incarnation_begin('declared restored', p_skip);
-		-- Process managers ask for the incarnation when they connect.
-		perform pg_terminate_backend(a.pid) from pg_stat_activity a
-		where a.datname = current_database() and a.usename ~ '^rota_node(_|$)';
+		perform internal.db_begin(p_reason, p_skip);
 	end if;
 end $$;
-comment on function internal.db_restored(bigint, boolean) is
+comment on function internal.db_restored(bigint, boolean, text) is
 	'What is due after this database was restored, and, with p_acts, begin another incarnation whose job numbers leave out so many. '
 	'RT422: too many.';
+
+create function internal.check_refused() returns setof internal.db_finding
+language sql volatile set search_path = rota, pg_temp as $$
+	select x.* from incarnation_refused r
+	cross join lateral internal.check_row('refused by ' || r.role, 'warning', format('%s has seen incarnation %s (timeline %s), which began %s',
+			r.application, r.incarnation, r.timeline, to_char(r.began_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
+		'A newer server has answered more than this one has. If it still exists, stop this one and use that.') x
+	-- A session that had asked before this database was accepted may record its refusal after that.
+	where internal.incarnation_lacks(r.incarnation, r.began_at)
+	order by r.role;
+$$;
+comment on function internal.check_refused() is 'Who refuses this server, since it lacks an incarnation.';
+
+-- What a database that was accepted as an older copy lacks, as far as the journals of nodes know it.
+create function internal.lacks_jobs(p_since timestamptz) returns setof internal.db_finding
+language sql volatile set search_path = rota, pg_temp as $$
+	select x.* from (
+		select r.job, string_agg(distinct format('%s: %s', coalesce(n.name, r.node::text), coalesce(nullif(r.outcome, ''), r.kind)), ', ') as said
+		from rejected_report p
+		cross join lateral jsonb_to_recordset(p.what) as r (node int, job bigint, kind text, outcome text)
+		left join node n on n.node_id = r.node
+		where p.at >= p_since and r.job is not null and not exists (select from job j where j.job_id = r.job)
+		group by r.job order by r.job limit 1000) l
+	cross join lateral internal.check_row('job ' || l.job, 'warning', 'is not here; ' || l.said,
+		'Only the newer server had it: its owner must submit it again.') x;
+$$;
+comment on function internal.lacks_jobs(timestamptz) is 'Jobs of which nodes have reported since then, and which this database does not have.';
+
+create function internal.lacks_attempts(p_now rota.incarnation) returns setof internal.db_finding
+language sql volatile set search_path = rota, pg_temp as $$
+	select x.* from (
+		select t.job_id, count(distinct (t.step_id, t.attempt)) as n, min(s.state) as state
+		from event e
+		join attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = e.attempt and t.cause = 'node_lost'
+		join step s on s.job_id = t.job_id and s.step_id = t.step_id
+		where e.event_id >= p_now.event_from and t.ordered_at < p_now.began_at
+		group by t.job_id order by t.job_id limit 1000) l
+	cross join lateral internal.check_row('job ' || l.job_id, 'warning', format('%s: nothing is left of %s', l.state, case l.n when 1
+			then 'an attempt' else l.n || ' attempts' end),
+		'It ended, and only the newer server has the report: it runs again where it may.') x;
+$$;
+comment on function internal.lacks_attempts(rota.incarnation) is 'Jobs with attempts that were live here, and of which their nodes have nothing any more.';
+
+create function internal.lacks_ends(p_now rota.incarnation) returns setof internal.db_finding
+language sql volatile set search_path = rota, pg_temp as $$
+	select x.* from (
+		select e.job_id, count(*) as n, min(e.to_state) as state, max(e.to_state) as other
+		from event e
+		where e.event_id >= p_now.event_from and e.at < p_now.began_at
+			and e.to_state in ('completed', 'failed', 'timeout', 'out_of_memory', 'cancelled')
+		group by e.job_id order by e.job_id limit 1000) l
+	cross join lateral internal.check_row('job ' || l.job_id, 'ok', format('%s %s entered again: %s', l.n,
+		case l.n when 1 then 'end' else 'ends' end, concat_ws(', ', l.state, nullif(l.other, l.state))), null) x;
+$$;
+comment on function internal.lacks_ends(rota.incarnation) is
+	'Ends that nodes have reported in that incarnation, and that were before it began: the newer server may have had them.';
+
+create function internal.db_lacks() returns setof internal.db_finding
+language plpgsql volatile set search_path = rota, pg_temp as $$
+declare
+	v_now constant incarnation := internal.incarnation_now();
+	v_silent constant text := (select string_agg(n.name, ', ' order by n.name) from node n
+		left join node_lease l on l.node_id = n.node_id and l.renewed_at > v_now.began_at where l.node_id is null);
+begin
+	if v_now.accepts_before is null then
+		return;
+	end if;
+	return next internal.check_row('accepted', 'ok', format('incarnation %s since %s: %s', v_now.incarnation,
+		to_char(v_now.began_at, 'YYYY-MM-DD HH24:MI:SS TZ'), v_now.reason), null);
+	return next internal.check_row('nodes', case when v_silent is null then 'ok' else 'warning' end,
+		coalesce('nothing was received of ' || v_silent, 'all have said what they have'),
+		'What these have run is not known yet: run "rota admin db accept" again when they are back.');
+	return query select * from internal.lacks_ends(v_now);
+	return query select * from internal.lacks_attempts(v_now);
+	return query select * from internal.lacks_jobs(v_now.began_at);
+end $$;
+comment on function internal.db_lacks() is
+	'What this database lacked when an administrator accepted it, and what nodes have reported since then; nothing: none has.';
+
+create function internal.db_accept(p_skip bigint, p_acts boolean) returns setof internal.db_finding
+language plpgsql volatile set search_path = rota, pg_temp as $$
+begin
+	if pg_is_in_recovery() then
+		raise exception 'this server is a standby' using errcode = 'RT409',
+			hint = 'Connect to the server that is to be accepted, and promote it first.';
+	elsif exists (select from internal.check_refused()) then
+		-- No standby may be there that could confirm it.
+		perform set_config('synchronous_commit', 'local', true);
+		return query select * from internal.check_refused();
+		return query select * from internal.db_restored(p_skip, p_acts, 'accepted as an older copy');
+	elsif p_acts then
+		raise exception 'nobody has refused this server, so there is nothing to accept' using errcode = 'RT409',
+			hint = 'Daemons refuse a server when they connect to it. "rota admin db restored --yes" begins another incarnation in any case.';
+	else
+		return query select * from internal.db_lacks();
+	end if;
+end $$;
+comment on function internal.db_accept(bigint, boolean) is
+	'Who refuses this server, and what is due before it is used; with p_acts, have it used. If nobody refuses it: what it lacked when it '
+	'was accepted. RT409: a standby, or nothing to accept. RT422: too many numbers.';

@@ -1,8 +1,10 @@
 -- Incarnations of the database.
 --
--- Called by: whoever first calls a server that was promoted: jobmgrd for numbers of jobs or to lead, procmgrd before it registers;
--- "rota admin db restored".
+-- Called by: every daemon when it connects (api.incarnation_admit), procmgrd before it registers; "rota admin db restored", "rota admin
+-- db accept".
 -- Invariants:
+-- - Who has seen an incarnation that this database lacks is not served: another server has answered more. What identifies an
+--   incarnation is its number with the moment at which it began, since two branches may give out the same number.
 -- - A number that an earlier incarnation may have given out is not given out again: job numbers and ids of orders are raised in the
 --   transaction that begins an incarnation, before it answers anything.
 -- - A node can begin an incarnation, or raise job numbers, only so often and so far: what it has seen is only its own word.
@@ -35,20 +37,31 @@ begin
 end $$;
 comment on function internal.numbers_raise(bigint) is 'Raise job numbers by so many, and all other numbers by a million.';
 
-create function internal.incarnation_begin(p_reason text, p_jobs bigint) returns int
+create function internal.incarnation_next() returns int
+language sql volatile set search_path = rota, pg_temp as $$
+	-- What a node says it has seen does not use up the numbers.
+	select 1 + greatest((select max(i.incarnation) from incarnation i),
+		(select max(r.incarnation) from incarnation_refused r where r.incarnation < 1000000));
+$$;
+comment on function internal.incarnation_next() is
+	'Number of the next incarnation, behind those that others say they have seen, so that people can tell them apart.';
+
+create function internal.incarnation_begin(p_reason text, p_jobs bigint, p_accepts timestamptz default null) returns int
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_number constant int := (select max(i.incarnation) + 1 from incarnation i);
+	v_number constant int := internal.incarnation_next();
 	v_last constant bigint := internal.number_last('job_job_id_seq');
 begin
 	perform internal.numbers_raise(p_jobs);
-	insert into incarnation (incarnation, timeline, made_by, reason, job_after, job_from)
-	values (v_number, internal.timeline(), session_user, p_reason, v_last, v_last + p_jobs + 1);
+	insert into incarnation (incarnation, timeline, made_by, reason, job_after, job_from, accepts_before, event_from)
+	values (v_number, internal.timeline(), session_user, p_reason, v_last, v_last + p_jobs + 1, p_accepts,
+		internal.number_last('event_event_id_seq') + 1);
 	raise warning 'incarnation % of the database begins: %', v_number, p_reason;
 	return v_number;
 end $$;
-comment on function internal.incarnation_begin(text, bigint) is
-	'Begin another incarnation, whose job numbers begin so much higher. Answers its number. The caller has locked the incarnations.';
+comment on function internal.incarnation_begin(text, bigint, timestamptz) is
+	'Begin another incarnation, whose job numbers begin so much higher, and which accepts that incarnations of before p_accepts are '
+	'lacking. Answers its number. The caller has locked the incarnations.';
 
 create function internal.incarnation_lock() returns void
 language sql set search_path = pg_catalog, pg_temp as $$
@@ -79,6 +92,61 @@ begin
 end $$;
 comment on function internal.incarnation_check() is
 	'Begin another incarnation if this server was promoted since the last one began. Answers the present one.';
+
+create function internal.incarnation_lacks(p_incarnation int, p_began timestamptz) returns boolean
+language sql stable set search_path = rota, pg_temp as $$
+	select p_incarnation > 0 and not exists (select from incarnation i
+		where (i.incarnation = p_incarnation and i.began_at = p_began) or i.accepts_before > p_began);
+$$;
+comment on function internal.incarnation_lacks(int, timestamptz) is
+	'Whether this database branched off before that incarnation began, and nobody has accepted that.';
+
+create function internal.incarnation_refuse(p_incarnation int, p_timeline bigint, p_began timestamptz) returns void
+language sql volatile set search_path = rota, pg_temp as $$
+	insert into incarnation_refused as r (role, application, incarnation, timeline, began_at)
+	values (session_user, current_setting('application_name'), p_incarnation, p_timeline, p_began)
+	on conflict (role) do update
+	set application = excluded.application, incarnation = excluded.incarnation, timeline = excluded.timeline,
+		began_at = excluded.began_at, refused_at = excluded.refused_at
+	where r.began_at < excluded.began_at or r.refused_at < excluded.refused_at - interval '1 minute';
+$$;
+comment on function internal.incarnation_refuse(int, bigint, timestamptz) is
+	'Record that the session refuses this database, and what it has seen. It tries again and again: that is one row.';
+
+create function api.incarnation_admit(p_incarnation int, p_timeline bigint, p_began timestamptz)
+returns table (incarnation int, timeline bigint, began text, refused boolean, backend int, started text)
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_refused constant boolean := coalesce(internal.incarnation_lacks(p_incarnation, p_began), false);
+	v_now incarnation;
+begin
+	if not current_setting('transaction_read_only')::boolean then
+		-- A former primary has no standby any more that could confirm this; a promoted one may have none yet. What is answered
+		-- afterwards follows it in the WAL.
+		perform set_config('synchronous_commit', 'local', true);
+		if v_refused then
+			perform internal.incarnation_refuse(p_incarnation, p_timeline, p_began);
+		else
+			perform internal.incarnation_check();
+		end if;
+	end if;
+	v_now := internal.incarnation_now();
+	return query select v_now.incarnation, v_now.timeline,
+		to_char(v_now.began_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US"+00"'), v_refused, pg_backend_pid(),
+		extract(epoch from pg_postmaster_start_time())::text;
+end $$;
+comment on function api.incarnation_admit(int, bigint, timestamptz) is
+	'The present incarnation, for a daemon that connects and has seen that one (0: none), which began then. refused: this database '
+	'lacks it, so it is an older copy. backend: process that answers; a pooler announces another one. started: when the server was started, '
+	'which tells two servers apart.';
+
+create function api.client_admit(p_incarnation int, p_began timestamptz) returns boolean
+language sql stable security definer set search_path = rota, pg_temp as $$
+	select not coalesce(internal.incarnation_lacks(p_incarnation, p_began), false);
+$$;
+comment on function api.client_admit(int, timestamptz) is
+	'Whether this database counts for a client that has seen an answer of that incarnation, which began then. What clients say is not '
+	'recorded.';
 
 create function api.node_incarnation(p_job bigint, p_order bigint) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$

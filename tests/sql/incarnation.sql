@@ -71,5 +71,40 @@ select is((select array_agg(node_id) from rota.node_lease where inventory_wanted
 select is((select array_agg(node_id order by node_id) from api.node_renew('{1,2}')), '{1}', 'which cannot renew its lease');
 select t.back(2) \g /dev/null
 select is((select array_agg(node_id) from rota.node_lease where inventory_wanted), null, 'and registers');
+
+-- Who has seen an incarnation that this database lacks refuses it, until an administrator accepts it.
+create function t.admit(p_incarnation int, p_began timestamptz) returns text language sql as
+	'select concat_ws('' '', incarnation, refused) from api.incarnation_admit(p_incarnation, 7, p_began)';
+create function t.due(p_acts boolean) returns text language sql as
+	'select string_agg(item, '', '') from internal.db_accept(1000, p_acts) where item like ''refused%'' or item in (''incarnation'', ''accepted'')';
+select api.incarnation_admit(0, 0, null) \g /dev/null
+select (t.now()).incarnation as n, (t.now()).began_at as began \gset
+select is(t.admit(0, null), :n || ' f', 'who has seen nothing');
+select is(t.admit(:n, :'began'), :n || ' f', 'the present one');
+select is(t.admit(1, (select began_at from rota.incarnation where incarnation = 1)), :n || ' f', 'an earlier one');
+select is((select backend from api.incarnation_admit(0, 0, null)), pg_backend_pid(), 'and which process answers');
+select throws_ok('select internal.db_accept(1000, true)', 'RT409', 'nobody has refused this server, so there is nothing to accept', 'nothing to accept');
+select is(t.admit(:n, :'began'::timestamptz + interval '1 us'), :n || ' t', 'one of this number that another branch has given out is refused');
+select is(t.admit(:n + 3, clock_timestamp()), :n || ' t', 'a newer one, too');
+select is((select array_agg(concat_ws(' ', role, incarnation, timeline)) from rota.incarnation_refused), array[format('%s %s 7', session_user, :n + 3)], 'one row a role, the newest');
+select is(t.admit(:n + 1, clock_timestamp() + interval '1 day'), :n || ' t', 'a clock of another world');
+update rota.incarnation_refused set incarnation = :n + 3, began_at = clock_timestamp() + interval '1 minute';
+select is(t.due(false), format('refused by %s, incarnation', session_user), 'accept shows who refuses');
+select is((t.now()).incarnation, :n, 'and does nothing');
+select is(t.due(true), format('refused by %s, incarnation', session_user), 'it accepts');
+select is((t.now()).incarnation, :n + 4, 'by another incarnation, behind those that others have seen');
+select is((select count(*) from rota.incarnation_refused), 0::bigint, 'nobody refuses it any more');
+select is(t.admit(:n + 3, clock_timestamp()), (:n + 4) || ' f', 'who has seen the newer branch comes back');
+select is(t.admit(:n + 3, clock_timestamp() + interval '30 s'), (:n + 4) || ' f', 'also where its clock went ahead');
+select is(t.admit(:n + 4, clock_timestamp() + interval '2 minutes'), (:n + 4) || ' t', 'but not who has seen what that branch did later');
+delete from rota.incarnation_refused;
+select is(t.due(false), 'accepted', 'then accept shows what it lacks');
+update rota.incarnation_refused set began_at = began_at;
+insert into rota.incarnation_refused (role, application, incarnation, timeline, began_at) values ('rota_node_n9', 'liar', 5, 9, clock_timestamp() + interval '1 year');
+select t.due(true) \g /dev/null
+select cmp_ok((t.now()).accepts_before, '<', clock_timestamp(), 'a node that lies does not open the door for years');
+select is(api.client_admit(99, clock_timestamp() + interval '2 minutes'), false, 'clients get to know, too');
+select is(api.client_admit(1, (select began_at from rota.incarnation where incarnation = 1)), true, 'of theirs');
+select is((select count(*) from rota.incarnation_refused), 0::bigint, 'what they say is not recorded');
 select * from finish();
 rollback;
