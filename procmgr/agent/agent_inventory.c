@@ -4,8 +4,11 @@
  * Invariants:
  * - The list has every attempt of which a record may still reach the database. The spool is read before the journal, and an
  *   attempt leaves the spool only when its record `end` is in the journal.
+ * - The record `used` stays in the journal longer than the attempt: alone, it says only that the attempt was once here.
  * - Each attempt is listed once. */
 #include "procmgr/agent/agent_inventory.h"
+
+#include <string.h>
 
 #include "lib/log.h"
 #include "procmgr/agent/agent_spool.h"
@@ -31,7 +34,9 @@ static bool list_record(const struct fields *record, void *arg)
 {
 	struct record_key key;
 	struct err e;
-	if (record_key_read(record, &key, &e))
+	const char *kind = fields_get(record, "kind");
+	bool is_over = kind && strcmp(kind, "used") == 0;
+	if (!is_over && record_key_read(record, &key, &e))
 		list_attempt(&key, arg);
 	return true;
 }
