@@ -15,6 +15,7 @@
 #include "lib/conf.h"
 #include "lib/daemon.h"
 #include "lib/db.h"
+#include "lib/db_seen.h"
 #include "lib/log.h"
 #include "lib/seal.h"
 
@@ -103,6 +104,7 @@ static bool jobmgrd_serve(struct jobmgrd *j, struct err *e)
 	j->base = event_base_new();
 	if (!j->base)
 		return err_set(e, "could not make an event loop; raise the limit of open files (ulimit -n)");
+	db_seen_keep_account(j->conf);
 	j->gate = gate_open(j->base, j->conf, j->name, j->mac, j->sign, e);
 	if (!j->gate)
 		return false;

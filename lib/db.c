@@ -99,6 +99,7 @@ void db_leave(struct db *db)
 	while (db->unsent.head) /* calls that the callbacks made */
 		sent_free(queue_take(&db->unsent));
 	db_silence_free(db->silence);
+	db_admit_remove(db);
 	event_free(db->connect);
 	event_free(db->deferred);
 	for (int i = 0; i < db->channel_count; i++)
@@ -128,7 +129,8 @@ static void db_schedule_attempt(struct db *db)
 	if (db->tried % db->place_count == 0) {
 		uint16_t part;
 		evutil_secure_rng_get_bytes(&part, sizeof part);
-		wait.tv_usec = (db->backoff_ms / 2 + db->backoff_ms * part / 2 / UINT16_MAX) * 1000;
+		int ms = db->backoff_ms / 2 + db->backoff_ms * part / 2 / UINT16_MAX;
+		wait = (struct timeval){ms / 1000, ms % 1000 * 1000};
 		db->backoff_ms = db->backoff_ms * 2 < DB_BACKOFF_MOST_MS ? db->backoff_ms * 2 : DB_BACKOFF_MOST_MS;
 	}
 	evtimer_add(db->connect, &wait);
@@ -388,6 +390,11 @@ void db_close(struct db *db)
 	db_enter(db);
 	db->state = DB_CLOSED;
 	db_leave(db);
+}
+
+const char *db_function_name(enum api_function function)
+{
+	return db_functions[function].name;
 }
 
 bool db_is_up(const struct db *db)

@@ -8,6 +8,8 @@
  * - Where the connection string has several hosts, each is tried in turn for at most connect_timeout. A single host, once reached,
  *   gets six times as long for its answer, and up to four times that if it was late. The pause after a round is 50 ms and doubles
  *   up to 500 ms.
+ * - A server that lacks the newest incarnation of the database that this process has seen (db_seen.h) is an older copy, and refused. So
+ *   is a pooler: a daemon needs a session of its own.
  * - Where the server is silent for some seconds while a call is under way, the other hosts are tried. If one of them can be
  *   written to, the connection is lost and made to that one. */
 #ifndef ROTA_DB_H
@@ -61,6 +63,9 @@ bool db_conninfo_check(const struct conf *conf, struct err *e);
  * are added that verify the server. */
 char *db_conninfo(const struct conf *conf, const char *role, const char *application);
 
+/* Make the connection string of a daemon for answers that may be old: as db_conninfo(), to the first server that answers. */
+char *db_conninfo_stale(const struct conf *conf, const char *role, const char *application);
+
 /* Make the connection string of a process manager: as db_conninfo(), with the role of node login `login` and the password file of
  * db_passfile(), whatever file the configured string names for the other daemons. */
 char *db_conninfo_node(const struct conf *conf, const char *login, const char *application);
@@ -86,6 +91,10 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
  * callback. */
 void db_close(struct db *db);
 bool db_is_up(const struct db *db);
+/* Has the server not answered a call for some seconds? Found out only where there are other hosts to try. */
+bool db_is_silent(const struct db *db);
+/* Returns the name of an api function, as in api.def. */
+const char *db_function_name(enum api_function function);
 
 /* Returns the pid of the postmaster if the connection is a Unix socket and the postmaster runs as the same user, else 0. */
 int db_server(const struct db *db);

@@ -1,4 +1,5 @@
-/* db_connect.c - connects without blocking, prepares the functions that api.def has for this user, sends LISTEN, calls `up`.
+/* db_connect.c - connects without blocking, prepares the functions that api.def has for this user, sends LISTEN, has the server admitted,
+ * calls `up`.
  *
  * Called by: daemons, through db_open(); then the event loop, and again after each loss.
  * Invariants:
@@ -29,6 +30,7 @@ enum {
 static void on_prepared(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)arg;
+	struct err objection = {0};
 	if (db->state != DB_PREPARING)
 		return;
 	if (!result) {
@@ -43,11 +45,17 @@ static void on_prepared(struct db *db, PGresult *result, const struct err *e, vo
 		db_lost(db, &misfit);
 		return;
 	}
+	if (!db_admit(db, result, &objection)) {
+		db->backoff_ms = DB_BACKOFF_REFUSED_MS;
+		db_lost(db, &objection);
+		return;
+	}
 	db->state = DB_UP;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;
 	db->tried = db->late = 0;
 	db->reported[0] = db->failed[0] = '\0';
 	evtimer_del(db->connect);
+	db_silence_up(db->silence);
 	db->watcher->up(db, db->watcher->arg);
 }
 
@@ -78,7 +86,7 @@ static void on_notice(void *arg, const PGresult *result)
 	log_debug("database: %s", message ? message : "notice");
 }
 
-/* Prepare all functions, make the setting, and LISTEN on all channels in one round trip. */
+/* Prepare all functions, make the setting, LISTEN on all channels and ask for the incarnation, in one round trip. */
 static void db_prepare(struct db *db)
 {
 	int fd = PQsocket(db->conn);
@@ -89,12 +97,14 @@ static void db_prepare(struct db *db)
 	PQsetNoticeReceiver(db->conn, on_notice, NULL);
 	bool sent = PQsetnonblocking(db->conn, 1) == 0 && PQenterPipelineMode(db->conn);
 	for (int i = 0; sent && i < API_COUNT; i++)
-		if (db_functions[i].users & (unsigned)db->user)
+		if (db_functions[i].users & (unsigned)db->user && i != API_incarnation_admit)
 			sent = send_prepare(db, i);
 	if (sent && db->setting)
 		sent = send_setting(db);
 	for (int i = 0; sent && i < db->channel_count; i++)
 		sent = db_send_listen(db, db->channels[i]);
+	db->asked = db_seen_read();
+	sent = sent && db_admit_send(db->conn, &db->asked);
 	db->state = DB_PREPARING;
 	db_send_end(db, sent, on_prepared, NULL);
 }
@@ -204,6 +214,7 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
 		db->places[db->place_count++] = place;
 	}
 	db->silence = db_silence_new(db, db_ping);
+	db_admit_add(db);
 	db->user = user;
 	db->watcher = watcher;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;

@@ -158,16 +158,16 @@ bool db_conninfo_check(const struct conf *conf, struct err *e)
 	return good;
 }
 
-/* Make the connection string of a daemon; `passfile` may be NULL. */
-static char *daemon_conninfo(const struct conf *conf, const char *role, const char *application, const char *passfile)
+/* Make the connection string of a daemon, with `extra` unless its keyword is NULL. */
+static char *daemon_conninfo(const struct conf *conf, const char *role, const char *application, struct setting extra)
 {
 	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
 	struct setting ours[13] = {{"user", role}, {"application_name", application}};
 	int count = 2;
-	if (passfile && options)
-		ours[count++] = (struct setting){"passfile", passfile};
+	if (extra.keyword && options)
+		ours[count++] = extra;
 	for (const struct setting *d = daemon_defaults; options && d->keyword; d++)
-		if (!option_value(options, d->keyword))
+		if (!option_value(options, d->keyword) && !setting_find(ours, d->keyword))
 			ours[count++] = *d;
 	if (options)
 		add_verification(options, allows_unverified(conf), ours, count);
@@ -176,7 +176,12 @@ static char *daemon_conninfo(const struct conf *conf, const char *role, const ch
 
 char *db_conninfo(const struct conf *conf, const char *role, const char *application)
 {
-	return daemon_conninfo(conf, role, application, NULL);
+	return daemon_conninfo(conf, role, application, (struct setting){NULL, NULL});
+}
+
+char *db_conninfo_stale(const struct conf *conf, const char *role, const char *application)
+{
+	return daemon_conninfo(conf, role, application, (struct setting){"target_session_attrs", "any"});
 }
 
 char *db_passfile(const struct conf *conf)
@@ -187,7 +192,7 @@ char *db_passfile(const struct conf *conf)
 char *db_conninfo_node(const struct conf *conf, const char *login, const char *application)
 {
 	char *role = xasprintf("rota_node_%s", login), *passfile = db_passfile(conf);
-	char *text = daemon_conninfo(conf, role, application, passfile);
+	char *text = daemon_conninfo(conf, role, application, (struct setting){"passfile", passfile});
 	free(passfile);
 	free(role);
 	return text;

@@ -1,10 +1,12 @@
-/* db_inside.h - the private structures of a database connection, for db.c, db_connect.c, db_silence.c and db_conninfo.c only. */
+/* db_inside.h - the private structures of a database connection, for db.c, db_connect.c, db_admit.c, db_silence.c and db_conninfo.c
+ * only. */
 #ifndef ROTA_DB_INSIDE_H
 #define ROTA_DB_INSIDE_H
 
 #include "lib/db.h"
+#include "lib/db_seen.h"
 
-enum { DB_BACKOFF_FIRST_MS = 50, DB_BACKOFF_MOST_MS = 500 };
+enum { DB_BACKOFF_FIRST_MS = 50, DB_BACKOFF_MOST_MS = 500, DB_BACKOFF_REFUSED_MS = 2000 };
 
 struct db_function {
 	const char *name, *parameters; /* name and parameter types of an api function, as in api.def */
@@ -50,9 +52,13 @@ struct db {
 	struct event *deferred;	    /* runs the callbacks of calls that db_call() could not send */
 	struct db_queue sent, unsent;
 	int backoff_ms;
-	char failed[512];   /* error of each host that was tried in the present round */
-	char reported[512]; /* latest error message that was passed to the callback `down` */
-	int depth;	    /* event handlers on the stack; the connection is freed only after the outermost one */
+	char failed[512];	 /* error of each host that was tried in the present round */
+	char reported[512];	 /* latest error message that was passed to the callback `down` */
+	struct db_seen asked;	 /* what this process had seen when it asked the server of the present connection */
+	struct db_seen admitted; /* what that server is of, once it is up */
+	char started[32];	 /* when that server was started, which tells two servers apart */
+	struct db *next;	 /* list of all connections of this process; db_admit.c */
+	int depth;		 /* event handlers on the stack; the connection is freed only after the outermost one */
 };
 
 /* Every event handler calls db_enter() first and db_leave() last. db_leave() may free `db`. */
@@ -72,6 +78,15 @@ bool db_send_listen(struct db *db, const char *channel);
  * host. */
 char *db_conninfo_place(const char *conninfo, int place);
 
+/* db_admit.c: ask a server which incarnation of the database it has, as the last part of what a connection sends at its start, and
+ * judge its answer. db_admit() refuses an older copy, and a pooler. db_admit_add: `db` is a connection of this process, until
+ * db_admit_remove(). */
+bool db_admit_send(PGconn *conn, const struct db_seen *seen);
+bool db_admit_is_newer(const struct db *db, const PGresult *answer); /* is the answer of another server of a newer incarnation? */
+bool db_admit(struct db *db, const PGresult *answer, struct err *e);
+void db_admit_add(struct db *db);
+void db_admit_remove(struct db *db);
+
 void db_ping(struct db *db); /* send a call that does nothing, to see whether the server answers */
 
 void db_queue_reset(struct db_queue *q);
@@ -79,7 +94,8 @@ void db_queue_reset(struct db_queue *q);
 /* db_silence.c: look for another host when the server does not answer. Without one (`s` is NULL) nothing is done. */
 struct db_silence *db_silence_new(struct db *db, void (*ping)(struct db *db));
 void db_silence_free(struct db_silence *s);
-void db_silence_sent(struct db_silence *s);  /* a call was sent */
+void db_silence_up(struct db_silence *s);	/* the connection is made */
+void db_silence_sent(struct db_silence *s);	/* a call was sent */
 void db_silence_received(struct db_silence *s); /* the server has sent something */
 
 /* Event handlers. db_on_socket: the socket is readable or writable. db_on_deferred: fail the calls that db_call() could not

@@ -1,10 +1,13 @@
-/* db_silence.c - leaves a server that has stopped answering, once another host of the connection string can be written to.
+/* db_silence.c - leaves a server for another host of the connection string: one that has stopped answering, once the other can be written
+ * to; and one that is an older copy than the other.
  *
- * Called by: db.c when a call is sent and when anything is received; then the event loop.
+ * Called by: db.c when a call is sent and when anything is received; db_connect.c when a connection is made; then the event loop.
  * Invariants:
  * - A connection with nothing to do asks the server for a sign of life now and then, since it may wait for notifications alone.
  * - A server that is only slow keeps its connection: without another writable host, nothing happens.
  * - The other hosts are tried one after the other, with one connection at a time, beside the one that is silent.
+ * - When a connection is made, the other hosts are tried once, by one connection of the process. Those that follow the server refuse at
+ *   once, as standbys. Of two that can be written to, the one with the newer incarnation is used.
  * - Where the connection string names one host, nothing is tried. */
 #include "lib/db_inside.h"
 
@@ -14,7 +17,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 
-enum { SILENT_MS = 5000, IDLE_MS = 10000, ROUND_MS = 1000, PROBE_SECONDS = 3 };
+enum { SILENT_MS = 5000, IDLE_MS = 10000, ROUND_MS = 1000, PROBE_SECONDS = 3, SURVEY_MS = 10000 };
 
 struct db_silence {
 	struct db *db;
@@ -25,7 +28,11 @@ struct db_silence {
 	int place;	     /* host that is tried */
 	PGconn *probe;	     /* connection to the host `place`, as a probe; NULL: none */
 	struct event *ready; /* event of the socket of `probe` */
+	bool is_survey;	     /* the hosts are tried since the connection was made, not since the server is silent */
+	bool is_asked;	     /* `probe` is connected, and was asked for its incarnation */
 };
+
+static int64_t surveyed_at; /* when a connection of this process last began to try the other hosts */
 
 static void silence_wait(struct db_silence *s, int ms)
 {
@@ -40,6 +47,7 @@ static void probe_end(struct db_silence *s)
 	s->ready = NULL;
 	PQfinish(s->probe);
 	s->probe = NULL;
+	s->is_asked = false;
 }
 
 static bool is_writable(const PGconn *conn)
@@ -54,13 +62,23 @@ static bool is_silent(const struct db_silence *s)
 	return s->db->state == DB_UP && s->db->sent.head && clock_ms() - s->received_at >= SILENT_MS;
 }
 
-/* Another server can be written to: connect to it. The event loop handles the loss of the silent one. */
+bool db_is_silent(const struct db *db)
+{
+	return db->silence && is_silent(db->silence);
+}
+
+/* Connect to the other server. The event loop handles the loss of this one. */
 static void silence_leave(struct db_silence *s)
 {
 	struct db *db = s->db;
 	const char *host = PQhost(db->conn), *other = PQhost(s->probe);
-	log_warning("database connection: no answer from \"%s\" for %lld seconds, and \"%s\" can be written to", host ? host : "",
-		    (long long)(clock_ms() - s->received_at) / 1000, other ? other : "");
+	if (s->is_survey)
+		log_warning("database connection: \"%s\" is an older copy, and \"%s\" can be written to", host ? host : "",
+			    other ? other : "");
+	else
+		log_warning("database connection: no answer from \"%s\" for %lld seconds, and \"%s\" can be written to",
+			    host ? host : "", (long long)(clock_ms() - s->received_at) / 1000, other ? other : "");
+	s->is_survey = false;
 	probe_end(s);
 	event_del(s->timer);
 	db->place = s->place;
@@ -75,13 +93,43 @@ static void probe_failed(struct db_silence *s)
 {
 	probe_end(s);
 	s->place = (s->place + 1) % s->db->place_count;
-	if (s->place == s->db->place)
-		silence_wait(s, ROUND_MS);
-	else
+	if (s->place != s->db->place) {
 		probe_start(s);
+		return;
+	}
+	s->is_survey = false;
+	silence_wait(s, ROUND_MS);
 }
 
 static void probe_wait(struct db_silence *s, short what);
+
+/* The probe was asked for its incarnation. Leave for it if it has what this process has seen, and more. */
+static void probe_answered(struct db_silence *s)
+{
+	PGresult *answer = NULL;
+	bool alive = PQconsumeInput(s->probe), newer = false;
+	if (alive && PQisBusy(s->probe)) {
+		probe_wait(s, EV_READ);
+		return;
+	}
+	if (alive)
+		answer = PQgetResult(s->probe);
+	newer = PQresultStatus(answer) == PGRES_TUPLES_OK && s->db->state == DB_UP && db_admit_is_newer(s->db, answer);
+	PQclear(answer);
+	if (newer)
+		silence_leave(s);
+	else
+		probe_failed(s);
+}
+
+static void probe_ask(struct db_silence *s)
+{
+	s->is_asked = db_admit_send(s->probe, &s->db->admitted);
+	if (s->is_asked)
+		probe_wait(s, EV_READ);
+	else
+		probe_failed(s);
+}
 
 static void on_probe(evutil_socket_t fd, short what, void *arg)
 {
@@ -89,9 +137,15 @@ static void on_probe(evutil_socket_t fd, short what, void *arg)
 	struct db_silence *s = arg;
 	event_free(s->ready);
 	s->ready = NULL;
+	if (s->is_asked) {
+		probe_answered(s);
+		return;
+	}
 	PostgresPollingStatusType status = PQconnectPoll(s->probe);
 	if (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING)
 		probe_wait(s, status == PGRES_POLLING_READING ? EV_READ : EV_WRITE);
+	else if (status == PGRES_POLLING_OK && is_writable(s->probe) && s->is_survey)
+		probe_ask(s);
 	else if (status == PGRES_POLLING_OK && is_writable(s->probe) && is_silent(s))
 		silence_leave(s);
 	else
@@ -122,7 +176,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	int64_t quiet = clock_ms() - s->received_at;
 	if (s->probe) {
 		probe_failed(s);
-	} else if (is_silent(s)) {
+	} else if (is_silent(s) || s->is_survey) {
+		s->is_survey = s->is_survey && !is_silent(s);
 		s->place = (db->place + 1) % db->place_count;
 		probe_start(s);
 	} else if (db->state == DB_UP && !db->sent.head && quiet >= IDLE_MS) {
@@ -154,12 +209,24 @@ void db_silence_free(struct db_silence *s)
 	free(s);
 }
 
+void db_silence_up(struct db_silence *s)
+{
+	uint16_t part;
+	if (!s || (surveyed_at && clock_ms() - surveyed_at < SURVEY_MS))
+		return;
+	/* Thousands of daemons may connect at once, to a server that has just been promoted. */
+	evutil_secure_rng_get_bytes(&part, sizeof part);
+	surveyed_at = clock_ms();
+	s->is_survey = true;
+	silence_wait(s, part % SILENT_MS);
+}
+
 void db_silence_sent(struct db_silence *s)
 {
 	if (!s || s->db->sent.head->next) /* another call is under way already */
 		return;
 	s->received_at = clock_ms();
-	if (!s->probe)
+	if (!s->probe && !s->is_survey)
 		silence_wait(s, SILENT_MS);
 }
 

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "lib/db_seen.h"
 #include "lib/log.h"
 
 static void loop_end(evutil_socket_t number, short what, void *arg)
@@ -22,6 +23,7 @@ bool loop_serve(const struct loop_part *part, const char *program, const struct 
 
 	if (!base)
 		return err_set(e, "could not make an event loop; raise the limit of open files (ulimit -n)");
+	db_seen_keep_account(conf);
 	opened = part->open(base, conf, name);
 	term = evsignal_new(base, SIGTERM, loop_end, base);
 	interrupt = evsignal_new(base, SIGINT, loop_end, base);

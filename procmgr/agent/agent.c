@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/db_seen.h"
 #include "lib/log.h"
 #include "procmgr/agent/agent_cache.h"
 #include "procmgr/agent/agent_credential.h"
@@ -371,6 +372,7 @@ static void open_database(struct agent *a, const struct db_watcher *watcher)
 	static const char *const channels[] = {NULL};
 	struct agent_context *c = &a->context;
 	char *name = xasprintf("procmgrd %s", c->node);
+	db_seen_keep("seen/incarnation", true);
 	char *conninfo = db_conninfo_node(c->conf, *c->conf->node_login ? c->conf->node_login : c->node, name);
 	c->db = db_open(c->base, conninfo, API_NODE, channels, watcher);
 	free(conninfo);

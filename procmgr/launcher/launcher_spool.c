@@ -1,7 +1,7 @@
 /* launcher_spool.c - the node's folder, and in it one folder for each attempt.
  *
  * Called by: all files of the launcher. The folder node.state/<node> belongs to root, or to the user of a private instance. It
- * has the files journal and launcher.pid. cache/ and substeps/ belong to procmgrd; substeps/ has the journals of step managers.
+ * has the files journal and launcher.pid. cache/, seen/ and substeps/ belong to procmgrd; substeps/ has the journals of step managers.
  * spool/<key>/ has an attempt's script, node file, control socket and pid file; once there is a keeper, the pid file names the
  * attempt. spare/ has the folders of idle keepers.
  * Invariants:
@@ -114,6 +114,7 @@ static bool give_journal(const struct launcher *l, struct err *e)
 bool launcher_spool_cache(const struct launcher *l, struct err *e)
 {
 	return make_folder("cache", l->agent_uid, l->agent_gid, 0700, e) &&
+	       make_folder("seen", l->agent_uid, l->agent_gid, 0700, e) &&
 	       make_folder("substeps", l->agent_uid, l->agent_gid, 0700, e);
 }
 

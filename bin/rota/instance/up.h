@@ -27,6 +27,9 @@ bool up_accounts(const struct instance *in, struct err *e);
 /* Make (or keep) one folder with owner and mode. A link in the place of the folder is refused. */
 bool up_folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *e);
 
+/* Make the folder in which daemons of an account keep which incarnation of the database they have seen. */
+bool up_seen_make(const struct instance *in, uid_t uid, gid_t gid, struct err *e);
+
 /* Find the account that the setting `key` gives to a daemon; NULL with an error if there is none. */
 const struct passwd *up_account_find(const char *key, const char *account, struct err *e);
 

@@ -59,7 +59,8 @@ static bool keys_make(const struct instance *in, const struct passwd *pw, struct
 
 	if (ok && (lchown(key, uid, gid) || (lchown(first, uid, gid) && errno != ENOENT)))
 		ok = err_sys(e, "could not give the keys in \"%s\" to the account of rota-credd", folder);
-	ok = ok && up_folder_make(folder, 0700, uid, gid, e) && (!pw || up_pid_file_make(in, "rota-credd", uid, gid, e));
+	ok = ok && up_folder_make(folder, 0700, uid, gid, e) && up_seen_make(in, uid, gid, e) &&
+	     (!pw || up_pid_file_make(in, "rota-credd", uid, gid, e));
 	free(key);
 	free(first);
 	free(pub);

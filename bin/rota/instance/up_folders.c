@@ -23,7 +23,7 @@ static const struct {
 	bool accounts; /* the folder belongs to the account */
 } FOLDERS[] = {
 	{"etc", 0755, false}, {"log", 0750, false}, {"node", 0755, false},     {"run", 0755, true},
-	{"keys", 0700, true}, {"pg", 0700, true},   {"scratch", 01777, false},
+	{"keys", 0700, true}, {"pg", 0700, true},   {"scratch", 01777, false}, {"seen", 0755, false},
 };
 
 /* The longest socket path below the home. */
@@ -125,6 +125,16 @@ bool up_reach(const struct instance *in, struct err *e)
 	return !in->root || (process_as_account(in, home_reach, e) && process_as_account(in, programs_reach, e));
 }
 
+bool up_seen_make(const struct instance *in, uid_t uid, gid_t gid, struct err *e)
+{
+	const struct passwd *pw = getpwuid(uid);
+	char *path = instance_path(in, "seen/%s", pw ? pw->pw_name : "unknown");
+	bool ok = up_folder_make(path, 0755, uid, gid, e);
+
+	free(path);
+	return ok;
+}
+
 bool up_folders(const struct instance *in, struct err *e)
 {
 	size_t longest = strlen(in->home) + 1 + strlen(LONGEST_SOCKET);
@@ -147,7 +157,7 @@ bool up_folders(const struct instance *in, struct err *e)
 		if (!ok)
 			return false;
 	}
-	return true;
+	return up_seen_make(in, in->root ? in->uid : geteuid(), in->root ? in->gid : getegid(), e);
 }
 
 const struct passwd *up_account_find(const char *key, const char *account, struct err *e)
@@ -182,6 +192,7 @@ bool up_runner_files(const struct instance *in, struct err *e)
 	char *folder = instance_path(in, "run/hook");
 	bool ok = up_folder_make(folder, 0755, pw ? pw->pw_uid : geteuid(), pw ? pw->pw_gid : getegid(), e);
 	free(folder);
+	ok = ok && (!pw || up_seen_make(in, pw->pw_uid, pw->pw_gid, e));
 	return ok && (!pw || up_pid_file_make(in, "runnerd", pw->pw_uid, pw->pw_gid, e));
 }
 
