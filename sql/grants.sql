@@ -20,6 +20,7 @@ grant execute on function
 	api.job_modify(int, text, jsonb),
 	api.job_queue(int, text, jsonb),
 	api.job_show(int, text, jsonb),
+	api.stale_answer(int, text, jsonb, text),
 	api.job_stats(int, text, jsonb),
 	api.job_top(int, text, jsonb),
 	api.job_why(int, text, jsonb),

@@ -270,6 +270,9 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const c
 	gate->server.sessions = gate_sessions_open(base, conf, GATE_SESSION_LOCAL);
 	gate->server.remote_sessions = *conf->gate_listen ? gate_sessions_open(base, conf, GATE_SESSION_REMOTE) : NULL;
 	gate->server.admin_sessions = gate_sessions_open(base, conf, GATE_SESSION_ADMIN);
+	gate->server.stale_sessions = gate_sessions_open(base, conf, GATE_SESSION_STALE);
+	gate->server.remote_stale_sessions =
+		*conf->gate_listen ? gate_sessions_open(base, conf, GATE_SESSION_REMOTE_STALE) : NULL;
 	gate->retry = event_new(base, -1, EV_PERSIST, gate_retry_socket, gate);
 	gate->server.relays = gate_relays_new(&gate->server, e);
 	if (!gate->server.relays || !gate_open_tls(gate, e) || !gate_take_socket(gate, e)) {
@@ -337,6 +340,8 @@ void gate_close(struct gate *gate)
 	gate_listen_session_close(gate->server.listener);
 	gate_sessions_close(gate->server.admin_sessions);
 	gate_sessions_close(gate->server.remote_sessions);
+	gate_sessions_close(gate->server.stale_sessions);
+	gate_sessions_close(gate->server.remote_stale_sessions);
 	gate_sessions_close(gate->server.sessions); /* closing the sessions ends requests with a query under way */
 	gate_certificate_free(gate->tls.certificate);
 	gate_auth_free(gate->server.auth);

@@ -183,6 +183,8 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 
 struct gate_sessions *gate_call_sessions(const struct gate_call *c)
 {
+	if (c->is_stale)
+		return c->credential->is_remote ? c->server->remote_stale_sessions : c->server->stale_sessions;
 	if (c->credential->is_remote && !c->is_certified)
 		return c->server->remote_sessions;
 	return c->route->flags & GATE_ADMIN ? c->server->admin_sessions : c->server->sessions;

@@ -35,7 +35,9 @@ struct gate_server {
 	const struct seal_sign_key *sign_key;  /* signs tokens for step managers */
 	struct gate_sessions *sessions;	       /* database sessions for requests by the Unix socket, or with a certificate */
 	struct gate_sessions *remote_sessions; /* sessions for all other requests by HTTPS; NULL: there is no HTTPS */
-	struct gate_sessions *admin_sessions;  /* as local_sessions, for requests that change the cluster */
+	struct gate_sessions *admin_sessions;  /* as sessions, for requests that change the cluster */
+	struct gate_sessions *stale_sessions;  /* as sessions, to any server, for answers that may be old */
+	struct gate_sessions *remote_stale_sessions; /* as remote_sessions, in the same way */
 	struct gate_listen_session *listener;
 	struct gate_auth *auth;
 	struct gate_admin *admin; /* NULL: there is no HTTPS */
@@ -74,6 +76,7 @@ struct gate_call {
 	size_t size;		  /* bytes of the request that count to the client's quota */
 	struct gate_credential *credential;
 	bool is_certified; /* by HTTPS: the user's certificate gives the request the rights of the user */
+	bool is_stale;	   /* the answer may be old: no server can be written to */
 	/* by HTTPS: why an admitted request does not have the rights of its user; NULL: it has them, or is not admitted yet */
 	const char *objection;
 	json_t *request;

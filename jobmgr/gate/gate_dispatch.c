@@ -18,6 +18,7 @@
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_modify.h"
 #include "jobmgr/gate/gate_grant.h"
+#include "jobmgr/gate/gate_stale.h"
 #include "jobmgr/gate/gate_submit.h"
 #include "jobmgr/gate/gate_token.h"
 #include "jobmgr/gate/gate_wait.h"
@@ -48,6 +49,8 @@ static void dispatch_to_verb(struct gate_call *c)
 		dispatch_certify(c);
 	if (c->route->flags & GATE_ADMIN && c->objection) {
 		dispatch_refuse_change(c);
+	} else if (c->is_stale) {
+		gate_stale(c);
 	} else if (c->route->flags & GATE_SUBMIT) {
 		gate_submit(c);
 	} else if (c->route->flags & GATE_MODIFY) {
@@ -149,9 +152,11 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 		c->request = gate_request_parse_body(credential->body, credential->size, &e);
 	free(credential->body);
 	credential->body = NULL;
+	gate_stale_take(c);
 	if (!c->request || !gate_request_check_members(c->request, c->route->members, &e)) {
 		gate_call_fail(c, &e, NULL);
-	} else if (!gate_sessions_are_up(gate_call_sessions(c)) && (c->credential->is_remote || !(c->route->flags & GATE_WAIT))) {
+	} else if (!c->is_stale && !gate_sessions_are_up(gate_call_sessions(c)) &&
+		   (c->credential->is_remote || !(c->route->flags & GATE_WAIT))) {
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");
 		err_hint(&e, "Nothing was done. The job manager keeps trying to connect; try again soon.");
 		gate_call_fail(c, &e, NULL);

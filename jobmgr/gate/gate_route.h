@@ -17,7 +17,8 @@ enum {
 	GATE_TOKEN = 32,
 	GATE_RELAY = 64,
 	GATE_HOOK = 128,
-	GATE_GRANT = 256
+	GATE_GRANT = 256,
+	GATE_STALE = 512
 };
 
 /* The members of a request for one job. */

@@ -7,6 +7,7 @@
  *   not count: they are few.
  * - Calls by HTTPS have sessions of their own with the setting rota.remote. SQL functions grant no role in them.
  * - Calls that change the cluster have sessions of their own, of another role of the database.
+ * - Answers that may be old have sessions of their own, to any server that answers; they are open only while no server can be written to.
  * - Notifications have a session of their own, because PostgreSQL delivers them between queries only.
  * - Queries of one client need no order: a client sends the next request when it has the answer, which is committed by then. */
 #include "jobmgr/gate/gate_session.h"
@@ -18,7 +19,7 @@
 #include "lib/err.h"
 #include "lib/log.h"
 
-enum { SESSIONS = 4, ADMIN_SESSIONS = 2, CLIENT_MOST = SESSIONS - 1 };
+enum { SESSIONS = 4, ADMIN_SESSIONS = 2, STALE_SESSIONS = 2, CLIENT_MOST = SESSIONS - 1 };
 
 struct session {
 	struct gate_sessions *all;
@@ -44,6 +45,9 @@ struct gate_sessions {
 	struct session session[SESSIONS];
 	int count; /* of sessions */
 	enum gate_session_kind kind;
+	struct event_base *base;
+	const struct conf *conf;
+	bool is_waking;			/* the sessions were opened, and no server has answered yet */
 	TAILQ_HEAD(, gate_query) queue; /* queued queries, first in, first out */
 };
 
@@ -101,7 +105,7 @@ static void query_dequeue(struct gate_query *query)
  * the query fails. */
 static struct session *session_find_free(struct gate_sessions *sessions)
 {
-	struct session *pick = sessions->session;
+	struct session *pick = sessions->is_waking || sessions->count == 0 ? NULL : sessions->session;
 
 	for (int i = 0; i < sessions->count; i++) {
 		struct session *session = &sessions->session[i];
@@ -193,6 +197,7 @@ static void session_up(struct db *db, void *arg)
 	struct session *session = arg;
 
 	(void)db;
+	session->all->is_waking = false;
 	if (session_is_first(session))
 		log_info("HTTP API: connected to the database");
 	sessions_send_queued(session->all);
@@ -205,6 +210,10 @@ static void session_down(struct db *db, const struct err *e, void *arg)
 	(void)db;
 	if (session_is_first(session))
 		log_warning("HTTP API: no connection to the database: %s", e->message);
+	if (session->all->is_waking) {
+		session->all->is_waking = false;
+		sessions_send_queued(session->all); /* they fail */
+	}
 }
 
 static void session_notified(struct db *db, const char *channel, void *arg)
@@ -212,35 +221,76 @@ static void session_notified(struct db *db, const char *channel, void *arg)
 	(void)db, (void)channel, (void)arg; /* the session listens to no channel */
 }
 
+static const struct {
+	const char *role, *application;
+	enum api_user user;
+	int count;
+	bool is_stale, is_remote;
+} kinds[] = {
+	[GATE_SESSION_LOCAL] = {"rota_jobmgr", "jobmgrd gate", API_JOBMGR, SESSIONS, false, false},
+	[GATE_SESSION_REMOTE] = {"rota_jobmgr", "jobmgrd gate remote", API_JOBMGR, SESSIONS, false, true},
+	[GATE_SESSION_ADMIN] = {"rota_jobmgr_admin", "jobmgrd gate admin", API_JOBMGR_ADMIN, ADMIN_SESSIONS, false, false},
+	[GATE_SESSION_STALE] = {"rota_jobmgr", "jobmgrd gate stale", API_JOBMGR, STALE_SESSIONS, true, false},
+	[GATE_SESSION_REMOTE_STALE] = {"rota_jobmgr", "jobmgrd gate remote stale", API_JOBMGR, STALE_SESSIONS, true, true},
+};
+
+static void session_open(struct session *session, const char *conninfo)
+{
+	const enum gate_session_kind kind = session->all->kind;
+
+	session->watcher =
+		(struct db_watcher){.up = session_up, .down = session_down, .notified = session_notified, .arg = session};
+	session->db = db_open(session->all->base, conninfo, kinds[kind].user, NULL, &session->watcher);
+	if (kinds[kind].is_remote)
+		db_set(session->db, "rota.remote", "on");
+}
+
+static void sessions_connect(struct gate_sessions *sessions)
+{
+	char *(*make)(const struct conf *, const char *, const char *) =
+		kinds[sessions->kind].is_stale ? db_conninfo_stale : db_conninfo;
+	char *conninfo = make(sessions->conf, kinds[sessions->kind].role, kinds[sessions->kind].application);
+
+	sessions->count = kinds[sessions->kind].count;
+	for (int i = 0; i < sessions->count; i++)
+		session_open(&sessions->session[i], conninfo);
+	free(conninfo);
+}
+
 struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, enum gate_session_kind kind)
 {
-	static const struct {
-		const char *role, *application;
-		enum api_user user;
-		int count;
-	} kinds[] = {
-		[GATE_SESSION_LOCAL] = {"rota_jobmgr", "jobmgrd gate", API_JOBMGR, SESSIONS},
-		[GATE_SESSION_REMOTE] = {"rota_jobmgr", "jobmgrd gate remote", API_JOBMGR, SESSIONS},
-		[GATE_SESSION_ADMIN] = {"rota_jobmgr_admin", "jobmgrd gate admin", API_JOBMGR_ADMIN, ADMIN_SESSIONS},
-	};
 	struct gate_sessions *sessions = xcalloc(1, sizeof *sessions);
-	char *conninfo = db_conninfo(conf, kinds[kind].role, kinds[kind].application);
 
 	TAILQ_INIT(&sessions->queue);
 	sessions->kind = kind;
-	sessions->count = kinds[kind].count;
-	for (int i = 0; i < sessions->count; i++) {
-		struct session *session = &sessions->session[i];
-
-		session->all = sessions;
-		session->watcher =
-			(struct db_watcher){.up = session_up, .down = session_down, .notified = session_notified, .arg = session};
-		session->db = db_open(base, conninfo, kinds[kind].user, NULL, &session->watcher);
-		if (kind == GATE_SESSION_REMOTE)
-			db_set(session->db, "rota.remote", "on");
-	}
-	free(conninfo);
+	sessions->base = base;
+	sessions->conf = conf;
+	for (int i = 0; i < SESSIONS; i++)
+		sessions->session[i].all = sessions;
+	if (!kinds[kind].is_stale)
+		sessions_connect(sessions);
 	return sessions;
+}
+
+void gate_sessions_wake(struct gate_sessions *sessions)
+{
+	if (sessions->count > 0)
+		return;
+	sessions->is_waking = true;
+	sessions_connect(sessions);
+}
+
+void gate_sessions_rest(struct gate_sessions *sessions)
+{
+	if (!sessions || sessions->count == 0 || !TAILQ_EMPTY(&sessions->queue))
+		return;
+	for (int i = 0; i < sessions->count; i++)
+		if (sessions->session[i].queries > 0)
+			return;
+	for (int i = 0; i < sessions->count; i++)
+		db_close(sessions->session[i].db);
+	sessions->count = 0;
+	sessions->is_waking = false;
 }
 
 void gate_sessions_close(struct gate_sessions *sessions)
@@ -252,6 +302,14 @@ void gate_sessions_close(struct gate_sessions *sessions)
 	for (int i = 0; i < sessions->count; i++)
 		db_close(sessions->session[i].db);
 	free(sessions);
+}
+
+bool gate_sessions_serve(const struct gate_sessions *sessions)
+{
+	for (int i = 0; i < sessions->count; i++)
+		if (db_is_silent(sessions->session[i].db))
+			return false;
+	return gate_sessions_are_up(sessions);
 }
 
 bool gate_sessions_are_up(const struct gate_sessions *sessions)

@@ -13,9 +13,11 @@ struct gate_query; /* a database query, from gate_session_query until it is answ
 
 /* Calls by the role of their database session, and its settings. */
 enum gate_session_kind {
-	GATE_SESSION_LOCAL,  /* calls by the Unix socket, or by HTTPS with a certificate of the user */
-	GATE_SESSION_REMOTE, /* by HTTPS without one */
-	GATE_SESSION_ADMIN,  /* as GATE_SESSION_LOCAL, for routes with the flag GATE_ADMIN */
+	GATE_SESSION_LOCAL,	   /* calls by the Unix socket, or by HTTPS with a certificate of the user */
+	GATE_SESSION_REMOTE,	   /* by HTTPS without one */
+	GATE_SESSION_ADMIN,	   /* as GATE_SESSION_LOCAL, for routes with the flag GATE_ADMIN */
+	GATE_SESSION_STALE,	   /* as GATE_SESSION_LOCAL, for answers that may be old; closed until gate_sessions_wake() */
+	GATE_SESSION_REMOTE_STALE, /* as GATE_SESSION_REMOTE, in the same way */
 };
 
 /* Open the sessions for calls of one kind. */
@@ -26,6 +28,14 @@ void gate_sessions_close(struct gate_sessions *sessions);
 
 /* Is any of the sessions connected to PostgreSQL? */
 bool gate_sessions_are_up(const struct gate_sessions *sessions);
+
+/* Can the sessions be used: is one up, and does none wait for a server that is silent? */
+bool gate_sessions_serve(const struct gate_sessions *sessions);
+
+/* Open sessions of the kinds for answers that may be old; queries wait until a server has answered. gate_sessions_rest: close them, unless
+ * a query is under way. */
+void gate_sessions_wake(struct gate_sessions *sessions);
+void gate_sessions_rest(struct gate_sessions *sessions);
 
 /* Call an api function as db_call does, as soon as a session is free. `running` counts the queries of one client that are under
  * way. It stays below the number of sessions. NULL: the query is of no client. */

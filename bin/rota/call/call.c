@@ -16,13 +16,15 @@
 #include "lib/http.h"
 #include "lib/text.h"
 
+enum { STALE_PATIENCE = 10 }; /* seconds for which jobmgrd may look for a standby */
 enum { SILENT_US = 2000000 }; /* a command that waits longer prints a message */
 
 static struct {
 	struct conf conf;
 	const char *path;
 	bool loaded;
-	bool json;
+	bool json, stale; /* stale: requests agree to an old answer */
+	json_t *age;	  /* what the last answer says of its age; NULL: it is not old */
 	void (*before_failure)(void);
 	bool waited; /* the message about waiting was printed since the last call_waited() */
 	struct http *http;
@@ -52,6 +54,16 @@ const char *call_config_path(void)
 void call_use_json(void)
 {
 	gate.json = true;
+}
+
+void call_use_stale(void)
+{
+	gate.stale = true;
+}
+
+const json_t *call_stale(void)
+{
+	return gate.age;
 }
 
 void call_before_failure(void (*then)(void))
@@ -159,10 +171,13 @@ static void answer_clean(json_t *value, const char *kept)
 /* Send a request and parse the answer: *answer is an answer or a refusal, `status` its HTTP status. */
 static bool call_once(const struct conf *conf, const char *verb, json_t *request, json_t **answer, int *status, struct err *e)
 {
-	char *target = xasprintf("/v1/%s", verb), *body = request ? json_dumps(request, JSON_COMPACT) : xstrdup("{}");
+	char *target = xasprintf("/v1/%s", verb), *body;
 	json_error_t wrong;
 	bool ok, plain = false;
 
+	if (gate.stale && request)
+		json_object_set_new(request, "stale_ok", json_true());
+	body = request ? json_dumps(request, JSON_COMPACT) : xstrdup("{}");
 	json_decref(request);
 	if (!body)
 		die("a request could not be written as JSON");
@@ -264,6 +279,21 @@ static void texts_print(const json_t *answer)
 			fprintf(stderr, "rota: %s\n", json_string_value(text) ? json_string_value(text) : "");
 }
 
+/* Keep what an answer says of its age, and print that the first time. */
+static void age_take(const json_t *answer)
+{
+	json_t *age = json_object_get(answer, "stale");
+	const char *as_of = json_string_value(json_object_get(age, "as_of"));
+
+	if (age && !gate.age && as_of)
+		fprintf(stderr, "rota: no database can be written to: this is the state of %s, %.0f s ago\n", as_of,
+			json_number_value(json_object_get(age, "age_s")));
+	else if (age && !gate.age)
+		fputs("rota: no database can be written to: this is an older state, of an unknown time\n", stderr);
+	json_decref(gate.age);
+	gate.age = json_incref(age);
+}
+
 /* Print an error as JSON in the form of the API. */
 static void error_json_print(const struct err *e)
 {
@@ -362,6 +392,7 @@ static json_t *call_tries(const char *verb, json_t *request, int patience)
 
 		if (answered && status < 300) {
 			texts_print(answer);
+			age_take(answer);
 			json_decref(request);
 			return answer;
 		}
@@ -395,7 +426,7 @@ bool call_waited(void)
 
 json_t *call_gate(const char *verb, json_t *request)
 {
-	return call_tries(verb, request, 0);
+	return call_tries(verb, request, gate.stale ? STALE_PATIENCE : 0);
 }
 
 json_t *call_gate_patiently(const char *verb, json_t *request)

@@ -25,6 +25,13 @@ const char *call_config_path(void);
 /* Handle --json: refusals then also go to standard output, as jobmgrd sent them. */
 void call_use_json(void);
 
+/* Handle --stale-ok: requests agree to an answer of a standby while no database can be written to. They are then tried for some seconds,
+ * and a message says how old the answer is. */
+void call_use_stale(void);
+
+/* Returns the member "stale" of the last answer, NULL if that is not an old one. */
+const json_t *call_stale(void);
+
 /* Call `then` before an error is printed, for example to leave a full-screen display. */
 void call_before_failure(void (*then)(void));
 

@@ -46,6 +46,14 @@ enum { VERB_JSON = 1000 };
 		VERB_JSON, "json", NULL, "print the answer of the HTTP API as JSON, unchanged"                                   \
 	}
 
+/* The option --stale-ok of verbs that only read; the verb calls call_use_stale(). */
+enum { VERB_STALE = 1100 };
+#define VERB_OPTION_STALE                                                                                                        \
+	{                                                                                                                        \
+		VERB_STALE, "stale-ok", NULL,                                                                                    \
+			"while the database cannot be written to, take the answer of a standby, and print how old it is"         \
+	}
+
 #define VERB_OPTION_JSON_OWN                                                                                                     \
 	{                                                                                                                        \
 		VERB_JSON, "json", NULL, "print as JSON"                                                                         \

@@ -49,6 +49,7 @@ const struct verb_option acct_options[] = {
 	{ACCT_AS_CSV, "csv", NULL, "CSV, not shortened or rounded"},
 	{'n', "no-header", NULL, "no line of titles"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
+	VERB_OPTION_STALE,
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -135,6 +136,8 @@ static void line_read(struct verb_scan *scan, struct acct_line *line)
 		line->no_header |= id == 'n';
 		line->wide |= id == 'w';
 		line->json |= id == VERB_JSON;
+		if (id == VERB_STALE)
+			call_use_stale();
 	}
 	line->substeps = json_is_true(json_object_get(line->request, "substeps"));
 	line->sessions = json_is_true(json_object_get(line->request, "sessions"));
@@ -333,6 +336,17 @@ static int piece_jobs(const struct acct_line *line)
 	return line->attempts || json_object_get(line->request, "steps") ? PIECE_STEPS : PIECE_JOBS;
 }
 
+/* End the JSON of a stream; say of old answers how old they are. */
+static void stream_end(void)
+{
+	fputs("]", stdout);
+	if (call_stale()) {
+		fputs(", \"stale\": ", stdout);
+		json_dumpf(call_stale(), stdout, JSON_COMPACT);
+	}
+	puts("}");
+}
+
 /* Request and print all rows page by page, the oldest first. */
 static int stream(const struct acct_line *line, const struct acct_field **fields, int count)
 {
@@ -364,7 +378,7 @@ static int stream(const struct acct_line *line, const struct acct_field **fields
 		json_decref(answer);
 	}
 	if (line->json)
-		puts("]}");
+		stream_end();
 	return EXIT_OK;
 }
 

@@ -19,6 +19,7 @@ const struct verb_option nodes_options[] = {
 	{NODES_WATCH, "watch", NULL, "with --mine: redraw the table every second, until you press q"},
 	{NODES_IMAGES, "images", NULL, "the images and preparations that your jobs may ask for, and how many nodes have them"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
+	VERB_OPTION_STALE,
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -105,6 +106,8 @@ int verb_nodes(const struct verb *verb, int argc, char **argv)
 		watch |= id == NODES_WATCH;
 		images |= id == NODES_IMAGES;
 		json |= id == VERB_JSON;
+		if (id == VERB_STALE)
+			call_use_stale();
 	}
 	if (watch && !mine)
 		verb_misuse(verb, "--watch needs --mine");

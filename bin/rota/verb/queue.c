@@ -21,6 +21,7 @@ const struct verb_option queue_options[] = {
 	{QUEUE_START, "start", NULL, "show the expected start of waiting jobs"},
 	{QUEUE_LIMIT, "limit", "N", "at most N jobs"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
+	VERB_OPTION_STALE,
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -46,6 +47,8 @@ static void line_read(struct verb_scan *scan, struct queue_line *line)
 		line->start |= id == QUEUE_START;
 		line->wide |= id == 'w';
 		line->json |= id == VERB_JSON;
+		if (id == VERB_STALE)
+			call_use_stale();
 	}
 	if (scan->operands)
 		json_object_set_new(request, "jobs", words_operands(scan));

@@ -31,6 +31,7 @@ const struct verb_option report_options[] = {
 	{REPORT_CSV, "csv", NULL, "CSV, not shortened or rounded"},
 	{REPORT_HTML, "html", "FILE", "write a self-contained page with charts; -: standard output"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
+	VERB_OPTION_STALE,
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -69,6 +70,8 @@ static struct report_line line_read(struct verb_scan *scan)
 		line.csv |= id == REPORT_CSV;
 		line.wide |= id == 'w';
 		line.json |= id == VERB_JSON;
+		if (id == VERB_STALE)
+			call_use_stale();
 	}
 	if (!scan->operands)
 		verb_misuse(scan->verb,

@@ -24,6 +24,7 @@ const struct verb_option show_options[] = {
 	{SHOW_ENVIRONMENT, "environment", NULL, "print only the submitted environment"},
 	{SHOW_HOOKS, "hooks", NULL, "also list the prologs, the epilogs and the functions of burst_buffer.lua"},
 	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
+	VERB_OPTION_STALE,
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -147,6 +148,8 @@ int verb_show(const struct verb *verb, int argc, char **argv)
 		line.hooks |= id == SHOW_HOOKS;
 		line.wide |= id == 'w';
 		line.json |= id == VERB_JSON;
+		if (id == VERB_STALE)
+			call_use_stale();
 	}
 	verb_operands(&scan, 1, line.script || line.environment ? 1 : -1);
 	if (substep_operands(&scan)) {

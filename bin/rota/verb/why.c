@@ -8,6 +8,7 @@
 #include "bin/rota/line/words.h"
 
 const struct verb_option why_options[] = {
+	VERB_OPTION_STALE,
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -36,8 +37,11 @@ int verb_why(const struct verb *verb, int argc, char **argv)
 	json_t *answer;
 	size_t i;
 
-	while (verb_next(&scan))
-		json = true;
+	for (int id; (id = verb_next(&scan));) {
+		json |= id == VERB_JSON;
+		if (id == VERB_STALE)
+			call_use_stale();
+	}
 	verb_operands(&scan, 1, -1);
 	answer = call_gate("why", json_pack("{so}", "jobs", words_operands(&scan)));
 	if (!answer)
