@@ -5,7 +5,9 @@
  * - After a failure or "Connection: close", the next request opens a new connection, so no answer can be taken for that of
  *   another request.
  * - Only a GET is sent twice, with a new credential, and only if a kept connection turned out to be closed.
- * - An answer has at most HTTP_MOST bytes. */
+ * - An answer has at most HTTP_MOST bytes.
+ * - A request says which incarnation of the database the client has seen (Rota-Seen), and jobmgrd refuses it if its database lacks that.
+ *   An answer of another incarnation says so (Rota-Incarnation). */
 #include "lib/http.h"
 
 #include <errno.h>
@@ -15,6 +17,7 @@
 #include <strings.h>
 
 #include "lib/auth.h"
+#include "lib/db_seen.h"
 #include "lib/http_stream.h"
 #include "lib/http_url.h"
 
@@ -164,8 +167,13 @@ static bool head_line(struct head *head, char *line, struct err *e)
 		if (strcasecmp(value, "chunked") != 0)
 			return err_set(e, "jobmgrd's answer has an unknown encoding: \"%.80s\"", value);
 		head->chunked = true;
-	} else if (strcasecmp(line, "Connection") == 0)
+	} else if (strcasecmp(line, "Connection") == 0) {
 		head->keep = strcasecmp(value, "close") != 0;
+	} else if (strcasecmp(line, "Rota-Incarnation") == 0) {
+		struct db_seen now;
+		if (db_seen_parse(value, &now))
+			db_seen_write(&now);
+	}
 	return true;
 }
 
@@ -258,10 +266,15 @@ static char *request_head(struct http *h, const char *method, const char *target
 	free(server);
 	if (!credential)
 		return NULL;
+	struct db_seen seen = db_seen_read();
+	char newest[DB_SEEN_SIZE] = "";
+	if (seen.incarnation > 0)
+		db_seen_text(&seen, newest);
 	char *text = xasprintf("%s %s HTTP/1.1\r\nHost: rota\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-			       "%s%s%sAuthorization: Munge %s\r\n\r\n",
+			       "%s%s%s%s%s%sAuthorization: Munge %s\r\n\r\n",
 			       method, target, size, h->protocol ? "Connection: Upgrade\r\nUpgrade: " : "",
-			       h->protocol ? h->protocol : "", h->protocol ? "\r\n" : "", credential);
+			       h->protocol ? h->protocol : "", h->protocol ? "\r\n" : "", *newest ? "Rota-Seen: " : "", newest,
+			       *newest ? "\r\n" : "", credential);
 	free(credential);
 	return text;
 }

@@ -33,6 +33,25 @@ static void call_free(struct gate_call *c)
 	free(c);
 }
 
+bool gate_call_seen(const struct gate_call *c, struct db_seen *seen)
+{
+	const char *header = evhttp_find_header(evhttp_request_get_input_headers(c->http), "Rota-Seen");
+
+	return header && db_seen_parse(header, seen);
+}
+
+/* Tell the client which incarnation answers, unless it knows. There is nothing to tell of the first one: every copy has it. */
+static void call_tell_incarnation(const struct gate_call *c)
+{
+	struct db_seen seen = {0}, here = db_seen_here();
+	char text[DB_SEEN_SIZE];
+
+	if (here.incarnation < 2 || (gate_call_seen(c, &seen) && db_seen_is_same(&seen, &here)))
+		return;
+	db_seen_text(&here, text);
+	evhttp_add_header(evhttp_request_get_output_headers(c->http), "Rota-Incarnation", text);
+}
+
 /* Note that the client of a request is answered, or gone. */
 static void call_lose_client(struct gate_call *c)
 {
@@ -50,6 +69,8 @@ static void call_answer(struct gate_call *c, int status, const char *text)
 
 	if (!http)
 		return;
+	if (status == 200)
+		call_tell_incarnation(c);
 	call_lose_client(c);
 	headers = evhttp_request_get_output_headers(http);
 	body = evhttp_request_get_output_buffer(http);

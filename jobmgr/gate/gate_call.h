@@ -18,6 +18,7 @@
 #include "jobmgr/translate/translate.h"
 #include "lib/conf.h"
 #include "lib/db.h"
+#include "lib/db_seen.h"
 #include "lib/seal.h"
 
 struct gate_call;
@@ -89,7 +90,8 @@ struct gate_call {
 	void (*send)(struct gate_call *c); /* sends the database query; called again after a rollback */
 	/* called when the limits of submissions are read; NULL: the request did not ask for limits */
 	void (*resume)(struct gate_call *c);
-	gate_answer_handler *then; /* handler of the answer of the query under way */
+	void (*admitted)(struct gate_call *c); /* called when the database has what the client has seen */
+	gate_answer_handler *then;	       /* handler of the answer of the query under way */
 	TAILQ_ENTRY(gate_call) link;
 };
 
@@ -108,6 +110,9 @@ void gate_call_request(struct gate_call *c, enum api_function function, const js
 
 /* Call the api function of the route with the request, and pass the answer to the client. Most verbs do only this. */
 void gate_call_forward(struct gate_call *c);
+
+/* Read which incarnation of the database the client has seen, from the header Rota-Seen. Returns false if it does not say. */
+bool gate_call_seen(const struct gate_call *c, struct db_seen *seen);
 
 /* Answer a request with status 200 and a JSON text, and end it. */
 void gate_call_reply(struct gate_call *c, const char *text);

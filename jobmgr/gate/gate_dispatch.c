@@ -18,6 +18,7 @@
 #include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_modify.h"
 #include "jobmgr/gate/gate_grant.h"
+#include "jobmgr/gate/gate_seen.h"
 #include "jobmgr/gate/gate_stale.h"
 #include "jobmgr/gate/gate_submit.h"
 #include "jobmgr/gate/gate_token.h"
@@ -160,6 +161,8 @@ static void dispatch_identified(struct gate_credential *credential, const struct
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");
 		err_hint(&e, "Nothing was done. The job manager keeps trying to connect; try again soon.");
 		gate_call_fail(c, &e, NULL);
+	} else if (gate_seen_differs(c)) {
+		gate_seen_ask(c, dispatch_admit);
 	} else {
 		dispatch_admit(c);
 	}

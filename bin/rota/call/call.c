@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bin/rota/instance/process.h"
+#include "bin/rota/call/call_seen.h"
 #include "bin/rota/call/rows.h"
 #include "bin/rota/line/verb.h"
 #include "lib/clock.h"
@@ -73,8 +74,10 @@ void call_before_failure(void (*then)(void))
 
 static bool conf_loaded(struct err *e)
 {
-	if (!gate.loaded)
-		gate.loaded = conf_load(&gate.conf, gate.path, e);
+	if (!gate.loaded && conf_load(&gate.conf, gate.path, e)) {
+		gate.loaded = true;
+		call_seen_keep(&gate.conf);
+	}
 	return gate.loaded;
 }
 
