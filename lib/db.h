@@ -74,9 +74,13 @@ char *db_conninfo_node(const struct conf *conf, const char *login, const char *a
 char *db_passfile(const struct conf *conf);
 
 /* Make the connection string of an interactive program, with the configured user if `role` is NULL. It replaces
- * target_session_attrs=read-write by primary, since the sessions of a role may be read-only by default. `may_lag`: where the
- * configured string has several hosts, prefer a standby, which may be some transactions behind. */
-char *db_conninfo_reader(const struct conf *conf, const char *role, bool may_lag);
+ * target_session_attrs=read-write by primary, since the sessions of a role may be read-only by default. */
+enum db_reader {
+	DB_READER_PRIMARY,
+	DB_READER_LATE, /* where the configured string has several hosts, prefer a standby, which may be some transactions behind */
+	DB_READER_STANDBY, /* prefer a standby, whatever the configured string says */
+};
+char *db_conninfo_reader(const struct conf *conf, const char *role, enum db_reader reader);
 
 /* Make the connection string of a program from one that its user typed: what it does not say of verifying a server over TCP is
  * added. */

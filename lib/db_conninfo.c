@@ -206,7 +206,7 @@ static bool has_several_hosts(PQconninfoOption *options)
 	return (host && strchr(host, ',')) || (address && strchr(address, ','));
 }
 
-char *db_conninfo_reader(const struct conf *conf, const char *role, bool may_lag)
+char *db_conninfo_reader(const struct conf *conf, const char *role, enum db_reader reader)
 {
 	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
 	const char *wanted = options ? option_value(options, "target_session_attrs") : NULL;
@@ -215,7 +215,7 @@ char *db_conninfo_reader(const struct conf *conf, const char *role, bool may_lag
 	int count = 0;
 	if (role)
 		ours[count++] = (struct setting){"user", role};
-	if (is_ours && may_lag && options && has_several_hosts(options))
+	if (reader == DB_READER_STANDBY || (is_ours && reader == DB_READER_LATE && options && has_several_hosts(options)))
 		ours[count++] = (struct setting){"target_session_attrs", "prefer-standby"};
 	else if (is_ours && wanted)
 		ours[count++] = (struct setting){"target_session_attrs", "primary"};

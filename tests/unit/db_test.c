@@ -114,24 +114,29 @@ static void test_conninfo_of_a_reader(void **state)
 	(void)state;
 	struct conf conf = {.database_conninfo = (char[]){"postgresql://x@a,b/rota?target_session_attrs=read-write"},
 			    .database_allow_unverified = no};
-	char *text = db_conninfo_reader(&conf, "anna", false);
+	char *text = db_conninfo_reader(&conf, "anna", DB_READER_PRIMARY);
 	assert_string_equal(text, "dbname='rota' host='a,b' port=',' user='anna' target_session_attrs='primary' "
 				  "sslmode='verify-full' gssencmode='disable' channel_binding='require'");
 	free(text);
-	text = db_conninfo_reader(&conf, "anna", true);
+	text = db_conninfo_reader(&conf, "anna", DB_READER_LATE);
 	assert_non_null(strstr(text, " target_session_attrs='prefer-standby' "));
 	free(text);
 	conf.database_conninfo = (char[]){"host=a,b target_session_attrs=any sslmode=verify-full"};
-	text = db_conninfo_reader(&conf, "anna", true);
+	text = db_conninfo_reader(&conf, "anna", DB_READER_LATE);
 	assert_non_null(strstr(text, " target_session_attrs='any' "));
 	free(text);
 	conf.database_conninfo = (char[]){"dbname=rota target_session_attrs=read-write user=x"};
-	text = db_conninfo_reader(&conf, "anna", true); /* the only server is no standby */
+	text = db_conninfo_reader(&conf, "anna", DB_READER_LATE); /* the only server is no standby */
 	assert_string_equal(text, "dbname='rota' user='anna' target_session_attrs='primary'");
 	free(text);
 	conf.database_conninfo = (char[]){"dbname=rota target_session_attrs=prefer-standby user=x"};
-	text = db_conninfo_reader(&conf, "anna", false);
+	text = db_conninfo_reader(&conf, "anna", DB_READER_PRIMARY);
 	assert_string_equal(text, "dbname='rota' target_session_attrs='prefer-standby' user='anna'");
+	free(text);
+	conf.database_conninfo = (char[]){"host=a,b dbname=rota target_session_attrs=any sslmode=verify-full"};
+	text = db_conninfo_reader(&conf, "anna", DB_READER_STANDBY);
+	assert_non_null(strstr(text, " target_session_attrs='prefer-standby' "));
+	assert_null(strstr(text, "'any'"));
 	free(text);
 }
 

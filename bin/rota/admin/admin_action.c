@@ -69,7 +69,7 @@ static int db_run(const struct verb *verb, const struct admin_line *line, const 
 	else if (!db_conninfo_check(call_conf(), &e))
 		return call_refuse(&e);
 	else /* connect as PostgreSQL's superuser postgres: the account of a private instance may, elsewhere PostgreSQL decides */
-		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL, false);
+		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL, DB_READER_PRIMARY);
 	if (restored)
 		status = admin_db_restored(conninfo, skip ? skip : "1000", json_object_get(line->values, "yes") != NULL,
 					   line->json);

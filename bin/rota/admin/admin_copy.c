@@ -87,7 +87,7 @@ static char *lane_open(struct lane *l, const char *conninfo, const char *snapsho
 
 static bool lanes_open(struct copying *c, struct err *e)
 {
-	char *conninfo = db_conninfo_reader(call_conf(), "rota_admin", false), *moment = NULL;
+	char *conninfo = db_conninfo_reader(call_conf(), "rota_admin", DB_READER_PRIMARY), *moment = NULL;
 	bool well = db_conninfo_check(call_conf(), e);
 
 	for (int i = 0; well && i < LANES; i++) {

@@ -2,7 +2,7 @@
  *
  * Root, the account and the owner of the instance connect as rota_admin. Another user connects as the role of their own name,
  * which an administrator creates (docs/querying.md), to a standby if there is one. The server checks the user id, so nobody can
- * connect as another role. */
+ * connect as another role. With --standby, everybody connects to a standby if there is one. */
 #include <errno.h>
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -16,8 +16,9 @@
 #include "bin/rota/line/words.h"
 #include "lib/db.h"
 
-/* No options of rota: all options go to psql. */
+/* All options go to psql but these, which come first. */
 const struct verb_option sql_options[] = {
+	{256, "standby", NULL, "ask a standby of the database, if there is one"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -56,6 +57,7 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 	const struct conf *conf;
 	struct err e = {0};
 	char *conninfo;
+	enum db_reader reader = DB_READER_LATE;
 	bool runs;
 	int from = 1, count = 0;
 
@@ -63,8 +65,14 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 		verb_help_print(verb);
 		return EXIT_OK;
 	}
-	if (argc > 1 && !strncmp(argv[1], "--config=", 9))
-		call_use_config(argv[from++] + 9);
+	for (; from < argc; from++) {
+		if (!strncmp(argv[from], "--config=", 9))
+			call_use_config(argv[from] + 9);
+		else if (!strcmp(argv[from], "--standby"))
+			reader = DB_READER_STANDBY;
+		else
+			break;
+	}
 	conf = call_conf();
 	if (!db_conninfo_check(conf, &e)) {
 		call_error(&e);
@@ -74,7 +82,9 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 	arguments[count++] = "psql";
 	arguments[count++] = "-d";
 	runs = runs_instance(conf);
-	conninfo = db_conninfo_reader(conf, runs ? "rota_admin" : words_me(), !runs);
+	if (runs && reader == DB_READER_LATE)
+		reader = DB_READER_PRIMARY;
+	conninfo = db_conninfo_reader(conf, runs ? "rota_admin" : words_me(), reader);
 	if (!runs && lacks_login(conninfo)) {
 		free(conninfo);
 		free(arguments);
