@@ -50,11 +50,11 @@ static int db_upgrade(const struct admin_line *line, const char *conninfo)
 	return EXIT_OK;
 }
 
-/* Run `rota admin db upgrade`, `db check` or `db restored`. */
+/* Run `rota admin db upgrade`, `db check`, `db restored` or `db accept`. */
 static int db_run(const struct verb *verb, const struct admin_line *line, const char *action)
 {
 	const char *skip = json_string_value(json_object_get(line->values, "skip")), *key;
-	bool restored = !strcmp(action, "restored");
+	bool accepts = !strcmp(action, "accept"), begins = accepts || !strcmp(action, "restored");
 	struct err e = {0};
 	json_t *value;
 	char *conninfo;
@@ -62,7 +62,7 @@ static int db_run(const struct verb *verb, const struct admin_line *line, const 
 
 	operands_most(verb, line, 2);
 	json_object_foreach (line->values, key, value)
-		if (!restored || (strcmp(key, "skip") && strcmp(key, "yes")))
+		if (!begins || (strcmp(key, "skip") && strcmp(key, "yes")))
 			verb_misuse(verb, "\"db %s\" has no option --%s", action, key);
 	if (line->conninfo)
 		conninfo = db_conninfo_verified(line->conninfo);
@@ -70,9 +70,9 @@ static int db_run(const struct verb *verb, const struct admin_line *line, const 
 		return call_refuse(&e);
 	else /* connect as PostgreSQL's superuser postgres: the account of a private instance may, elsewhere PostgreSQL decides */
 		conninfo = db_conninfo_reader(call_conf(), call_conf()->instance_home[0] ? "postgres" : NULL, DB_READER_PRIMARY);
-	if (restored)
-		status = admin_db_restored(conninfo, skip ? skip : "1000", json_object_get(line->values, "yes") != NULL,
-					   line->json);
+	if (begins)
+		status = admin_db_begin(conninfo, accepts, skip ? skip : "1000", json_object_get(line->values, "yes") != NULL,
+					line->json);
 	else
 		status = strcmp(action, "check") ? db_upgrade(line, conninfo) : admin_db_check(conninfo, line->json);
 	free(conninfo);

@@ -1,4 +1,4 @@
-/* admin_db_check.c - `rota admin db check` and `rota admin db restored`: let a database server check itself, and print its findings.
+/* admin_db_check.c - `rota admin db check`, `restored` and `accept`: let a database server check itself, and print its findings.
  *
  * Called by: `rota admin`.
  * Invariants:
@@ -70,12 +70,15 @@ static PGresult *findings_ask(PGconn *db, const char *query, int count, const ch
 	return NULL;
 }
 
-static int findings_run(const char *conninfo, const char *query, int count, const char *const *values, bool json)
+/* Ask and print. Returns the exit status. `offers`, where it is not NULL, is set to whether the database shows what --yes would do. */
+static int findings_run(const char *conninfo, const char *query, int count, const char *const *values, bool json, bool *offers)
 {
 	PGconn *db = PQconnectdb(conninfo);
 	PGresult *found = findings_ask(db, query, count, values);
 	int status = found && findings_print(found, json) ? EXIT_OK : EXIT_REFUSED;
 
+	if (offers)
+		*offers = found && PQntuples(found) > 0 && strcmp(PQgetvalue(found, 0, 0), "accepted") != 0;
 	PQclear(found);
 	PQfinish(db);
 	return status;
@@ -83,17 +86,26 @@ static int findings_run(const char *conninfo, const char *query, int count, cons
 
 int admin_db_check(const char *conninfo, bool json)
 {
-	return findings_run(conninfo, "select item, state, value, hint from internal.db_check()", 0, NULL, json);
+	return findings_run(conninfo, "select item, state, value, hint from internal.db_check()", 0, NULL, json, NULL);
 }
 
-int admin_db_restored(const char *conninfo, const char *skip, bool acts, bool json)
+int admin_db_begin(const char *conninfo, bool accepts, const char *skip, bool acts, bool json)
 {
 	const char *values[] = {skip, acts ? "true" : "false"};
-	int status = findings_run(conninfo, "select item, state, value, hint from internal.db_restored($1::bigint, $2::boolean)",
-				  2, values, json);
+	bool offers;
+	int status = findings_run(conninfo,
+				  accepts ? "select item, state, value, hint from internal.db_accept($1::bigint, $2::boolean)"
+					  : "select item, state, value, hint from internal.db_restored($1::bigint, $2::boolean)",
+				  2, values, json, &offers);
 
-	if (status == EXIT_OK && !json)
-		puts(acts ? "Done. Process managers start again and say what they have."
-			  : "Nothing was done. Add --yes to do this.");
+	if (status != EXIT_OK || json)
+		return status;
+	if (acts && accepts)
+		puts("Done. Daemons use this server within some seconds. To see what it lacks, run \"rota admin db accept\" "
+		     "again.");
+	else if (acts)
+		puts("Done. Process managers start again and say what they have.");
+	else if (offers)
+		puts("Nothing was done. Add --yes to do this.");
 	return status;
 }

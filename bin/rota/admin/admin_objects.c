@@ -29,7 +29,7 @@ const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
 	{"power", {"on", "off", "list"}},
 	{"cred", {"rotate"}},
 	{"usage", {"rebuild"}},
-	{"db", {"upgrade", "check", "restored"}},
+	{"db", {"upgrade", "check", "restored", "accept"}},
 	{"export", {NULL}},
 	{"range", {"list", "drop"}},
 	{"pki", {"init", "issue", "renew", "show"}},

@@ -42,8 +42,8 @@ const struct verb_option admin_options[] = {
 	 "pki issue: the user whom the certificate names, instead of hosts; for administrators by HTTPS"},
 	{256 + 7, "days", "N", "pki: days for which a certificate is valid (default: 397, of the authority 3650)"},
 	{ADMIN_CONNINFO, "conninfo", "TEXT", "db: a libpq connection string for the database, as a superuser"},
-	{256 + 11, "skip", "N", "db restored: how many job numbers are left out (default: 1000)"},
-	{256 + 12, "yes", NULL, "db restored: do what it shows"},
+	{256 + 11, "skip", "N", "db restored and accept: how many job numbers are left out (default: 1000)"},
+	{256 + 12, "yes", NULL, "db restored and accept: do what it shows"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
