@@ -77,6 +77,8 @@ static void db_disconnect(struct db *db)
 	if (db->write)
 		event_free(db->write);
 	db->read = db->write = NULL;
+	db_pooler_free(db->pooler);
+	db->pooler = NULL;
 	PQfinish(db->conn);
 	db->conn = NULL;
 }
@@ -270,7 +272,7 @@ void db_listen(struct db *db, const char *channel)
 			return;
 	db->channels = xrealloc(db->channels, (size_t)(db->channel_count + 1) * sizeof *db->channels);
 	db->channels[db->channel_count++] = xstrdup(channel);
-	if (db->state == DB_UP || db->state == DB_PREPARING)
+	if (db->state == DB_UP || (db->state == DB_PREPARING && !db->pooler))
 		db_send_end(db, db_send_listen(db, channel), on_listening, NULL);
 }
 
@@ -344,7 +346,8 @@ static void db_hand_out_notifications(struct db *db)
 	char last[CHANNEL_LONGEST + 1] = "";
 	PGnotify *notify;
 	while (db->state != DB_CLOSED && (notify = PQnotifies(db->conn))) {
-		if (strcmp(last, notify->relname) != 0) /* consecutive notifications of a channel count as one */
+		bool is_mode = db_pooler_take(db->pooler, notify->relname);
+		if (!is_mode && strcmp(last, notify->relname) != 0) /* consecutive notifications of a channel count as one */
 			db->watcher->notified(db, notify->relname, db->watcher->arg);
 		snprintf(last, sizeof last, "%s", notify->relname);
 		PQfreemem(notify);

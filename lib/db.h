@@ -8,8 +8,9 @@
  * - Where the connection string has several hosts, each is tried in turn for at most connect_timeout. A single host, once reached,
  *   gets six times as long for its answer, and up to four times that if it was late. The pause after a round is 50 ms and doubles
  *   up to 500 ms.
- * - A server that lacks the newest incarnation of the database that this process has seen (db_seen.h) is an older copy, and refused. So
- *   is a pooler: a daemon needs a session of its own.
+ * - A server that lacks the newest incarnation of the database that this process has seen (db_seen.h) is an older copy, and refused.
+ * - A pooler in transaction mode is refused: a daemon needs a session of its own. Any other pooler costs each connection a second one,
+ *   for a moment.
  * - Where the server is silent for some seconds while a call is under way, the other hosts are tried. If one of them can be
  *   written to, the connection is lost and made to that one. */
 #ifndef ROTA_DB_H

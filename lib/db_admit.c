@@ -1,12 +1,11 @@
-/* db_admit.c - asks each server which incarnation of the database it has, and refuses an older copy, and a pooler.
+/* db_admit.c - asks each server which incarnation of the database it has, and refuses an older copy.
  *
  * Called by: db_connect.c for each connection that is made.
  * Invariants:
  * - The question is part of what a connection sends at its start anyway: no round trip more, and none for a call.
  * - All connections of this process are to the same incarnation. When one reaches a newer one, those to other servers are lost and made
  *   again.
- * - A pooler announces another process of the server than the one that answers (PgBouncer announces random numbers). In transaction
- *   mode it gives each transaction another session, without the prepared functions, settings and LISTEN of the one before. */
+ * - A pooler announces another process of the server than the one that answers (PgBouncer announces random numbers). */
 #include "lib/db_inside.h"
 
 #include <stdio.h>
@@ -90,12 +89,7 @@ bool db_admit(struct db *db, const PGresult *answer, struct err *e)
 	struct db_seen now = answer_read(answer), seen = db_seen_read();
 	const char *host = PQhost(db->conn) ? PQhost(db->conn) : "";
 	strcpy(e->code, "08001");
-	if (atoi(answer_text(answer, "backend")) != PQbackendPID(db->conn))
-		return err_set(
-			e,
-			"the database at \"%s\" is behind a pooler, which in transaction mode gives each transaction another "
-			"session: name the database servers themselves in database.conninfo",
-			host);
+	db->is_pooled = atoi(answer_text(answer, "backend")) != PQbackendPID(db->conn);
 	if (*answer_text(answer, "refused") == 't')
 		return refuse(e, host, &db->asked, &now);
 	if (!db_seen_is_same(&seen, &db->asked) && !db_seen_is_same(&seen, &now))

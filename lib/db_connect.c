@@ -9,6 +9,7 @@
  * - The only host, once reached, gets more time for its answer, and more each time that it was late. To begin a session costs the
  *   server up to a tenth of a second of CPU time. Where a thousand daemons come at once, it begins all sessions beside each other,
  *   so all of them are ready late. If all daemons gave up before, all of the work would be in vain, again and again.
+ * - Through a pooler, a connection is up once db_pooler.c has found that it has a session of its own.
  * - libpq blocks to resolve host names. Where that is slow, the connection string should have hostaddr. */
 #include "lib/db_inside.h"
 
@@ -21,10 +22,87 @@
 #include "lib/log.h"
 
 enum {
-	CONNECT_SECONDS = 10, /* time for reaching a host, where the connection string has no connect_timeout */
-	CONNECT_REACHED = 6,  /* a connection string with one host: wait for the host's answer so many times connect_timeout */
-	CONNECT_LATE_MOST = 2 /* that time doubles so often */
+	CONNECT_SECONDS = 10,  /* time for reaching a host, where the connection string has no connect_timeout */
+	CONNECT_REACHED = 6,   /* a connection string with one host: wait for the host's answer so many times connect_timeout */
+	CONNECT_LATE_MOST = 2, /* that time doubles so often */
+	POOLER_SECONDS = 10    /* time for a notification to arrive through a pooler */
 };
+
+/* Set the time within which a connection must be made and all its functions prepared. */
+static void connect_limit(struct db *db, int seconds)
+{
+	struct timeval limit = {seconds, 0};
+	db->limit_s = seconds;
+	evtimer_add(db->connect, &limit);
+}
+
+static void connect_done(struct db *db)
+{
+	db->state = DB_UP;
+	db->backoff_ms = DB_BACKOFF_FIRST_MS;
+	db->tried = db->late = 0;
+	db->reported[0] = db->failed[0] = '\0';
+	evtimer_del(db->connect);
+	db_silence_up(db->silence);
+	db->watcher->up(db, db->watcher->arg);
+}
+
+/* The same refusal is to be expected of the next attempt: make it later. */
+static void connect_refused(struct db *db, const struct err *objection)
+{
+	db->backoff_ms = DB_BACKOFF_REFUSED_MS;
+	db_lost(db, objection);
+}
+
+static void on_pooler_refused(struct db *db, const struct err *e)
+{
+	db_enter(db);
+	connect_refused(db, e);
+	db_leave(db);
+}
+
+static void on_pooler_notified(struct db *db)
+{
+	connect_limit(db, POOLER_SECONDS);
+}
+
+static void on_unlisten(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db, (void)result, (void)e, (void)arg; /* a session that listens on one channel more is as good */
+}
+
+/* The pooler is in session mode: the connection is as good as a direct one. */
+static void on_pooler_is_own(struct db *db)
+{
+	char sql[64];
+	snprintf(sql, sizeof sql, "unlisten %s", db_pooler_channel(db->pooler));
+	db_pooler_free(db->pooler);
+	db->pooler = NULL;
+	db_send_end(db, PQsendQueryParams(db->conn, sql, 0, NULL, NULL, NULL, NULL, 0), on_unlisten, NULL);
+	for (int i = 0; i < db->channel_count; i++) /* db_listen() has not sent those that came meanwhile */
+		db_send_end(db, db_send_listen(db, db->channels[i]), on_unlisten, NULL);
+	if (db->state == DB_PREPARING) /* sending has not failed */
+		connect_done(db);
+}
+
+static void on_pooler_listening(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)arg;
+	if (db->state != DB_PREPARING)
+		return;
+	if (result)
+		db_pooler_notify(db->pooler);
+	else
+		db_lost(db, e);
+}
+
+/* Find out the mode of the pooler. */
+static void pooler_start(struct db *db)
+{
+	static const struct db_pooler_watcher watcher = {on_pooler_is_own, on_pooler_notified, on_pooler_refused};
+	db->pooler = db_pooler_new(db, &watcher);
+	db_send_end(db, db_send_listen(db, db_pooler_channel(db->pooler)), on_pooler_listening, NULL);
+}
 
 /* Callback after all functions are prepared. On failure the database may have functions of another version. */
 static void on_prepared(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -46,17 +124,13 @@ static void on_prepared(struct db *db, PGresult *result, const struct err *e, vo
 		return;
 	}
 	if (!db_admit(db, result, &objection)) {
-		db->backoff_ms = DB_BACKOFF_REFUSED_MS;
-		db_lost(db, &objection);
+		connect_refused(db, &objection);
 		return;
 	}
-	db->state = DB_UP;
-	db->backoff_ms = DB_BACKOFF_FIRST_MS;
-	db->tried = db->late = 0;
-	db->reported[0] = db->failed[0] = '\0';
-	evtimer_del(db->connect);
-	db_silence_up(db->silence);
-	db->watcher->up(db, db->watcher->arg);
+	if (db->is_pooled)
+		pooler_start(db);
+	else
+		connect_done(db);
 }
 
 static bool send_prepare(struct db *db, int function)
@@ -121,14 +195,6 @@ static int connect_timeout(PGconn *conn)
 	return seconds > 0 ? seconds : CONNECT_SECONDS;
 }
 
-/* Set the time within which a connection must be made and all its functions prepared. */
-static void connect_limit(struct db *db, int seconds)
-{
-	struct timeval limit = {seconds, 0};
-	db->limit_s = seconds;
-	evtimer_add(db->connect, &limit);
-}
-
 /* The host has been reached: give it more time, if there is no other one to try. */
 static void connect_reached(struct db *db)
 {
@@ -185,6 +251,11 @@ static void connect_late(struct db *db)
 {
 	struct err e;
 	const char *host = PQhost(db->conn);
+	if (db->pooler) {
+		db_pooler_objection(db->pooler, host ? host : "", db->limit_s, &e);
+		connect_refused(db, &e);
+		return;
+	}
 	err_set(&e, "database connection: no answer from \"%s\" within %d seconds", host ? host : "", db->limit_s);
 	strcpy(e.code, "08006");
 	db->late += db->is_reached;

@@ -1,5 +1,5 @@
-/* db_inside.h - the private structures of a database connection, for db.c, db_connect.c, db_admit.c, db_silence.c and db_conninfo.c
- * only. */
+/* db_inside.h - the private structures of a database connection, for db.c, db_connect.c, db_admit.c, db_pooler.c, db_silence.c and
+ * db_conninfo.c only. */
 #ifndef ROTA_DB_INSIDE_H
 #define ROTA_DB_INSIDE_H
 
@@ -49,6 +49,7 @@ struct db {
 	struct event *read, *write; /* events of the socket of `conn` */
 	struct event *connect;	    /* timer for the next attempt to connect, and for the deadline of the present one */
 	struct db_silence *silence; /* struct of db_silence.c; NULL if the connection string has one host */
+	struct db_pooler *pooler;   /* struct of db_pooler.c; NULL unless it is finding out the mode of a pooler */
 	struct event *deferred;	    /* runs the callbacks of calls that db_call() could not send */
 	struct db_queue sent, unsent;
 	int backoff_ms;
@@ -57,6 +58,7 @@ struct db {
 	struct db_seen asked;	 /* what this process had seen when it asked the server of the present connection */
 	struct db_seen admitted; /* what that server is of, once it is up */
 	char started[32];	 /* when that server was started, which tells two servers apart */
+	bool is_pooled;		 /* the connection is through a pooler */
 	struct db *next;	 /* list of all connections of this process; db_admit.c */
 	int depth;		 /* event handlers on the stack; the connection is freed only after the outermost one */
 };
@@ -79,13 +81,28 @@ bool db_send_listen(struct db *db, const char *channel);
 char *db_conninfo_place(const char *conninfo, int place);
 
 /* db_admit.c: ask a server which incarnation of the database it has, as the last part of what a connection sends at its start, and
- * judge its answer. db_admit() refuses an older copy, and a pooler. db_admit_add: `db` is a connection of this process, until
+ * judge its answer. db_admit() refuses an older copy. db_admit_add: `db` is a connection of this process, until
  * db_admit_remove(). */
 bool db_admit_send(PGconn *conn, const struct db_seen *seen);
 bool db_admit_is_newer(const struct db *db, const PGresult *answer); /* is the answer of another server of a newer incarnation? */
 bool db_admit(struct db *db, const PGresult *answer, struct err *e);
 void db_admit_add(struct db *db);
 void db_admit_remove(struct db *db);
+
+/* db_pooler.c: find out whether an idle connection through a pooler keeps its session, by a notification on db_pooler_channel(). The
+ * caller has the connection listen there before db_pooler_notify(). */
+struct db_pooler_watcher {
+	void (*is_own)(struct db *db);	 /* it has received the notification, so it has a session of its own */
+	void (*notified)(struct db *db); /* the notification is committed; it arrives soon, or never */
+	void (*refused)(struct db *db, const struct err *e);
+};
+struct db_pooler *db_pooler_new(struct db *db, const struct db_pooler_watcher *watcher);
+const char *db_pooler_channel(const struct db_pooler *p);
+void db_pooler_notify(struct db_pooler *p);
+bool db_pooler_take(struct db_pooler *p, const char *channel); /* a notification was received; is it this one? `p` may be NULL */
+/* Set the error of a connection that has waited for `seconds` seconds, or that was shown not to keep its session. */
+void db_pooler_objection(const struct db_pooler *p, const char *host, int seconds, struct err *e);
+void db_pooler_free(struct db_pooler *p);
 
 void db_ping(struct db *db); /* send a call that does nothing, to see whether the server answers */
 
