@@ -8,6 +8,7 @@ declare
 	v_late boolean;
 	v_wide boolean;
 	v_saves boolean;
+	v_given_back jsonb;
 	v_moved internal.move_made[];
 begin
 	with known as (
@@ -22,7 +23,7 @@ begin
 			greatest(t.exit_code, v.exit_code) as exit_code, coalesce(t.signal, v.signal) as signal,
 			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as new_count,
 			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over,
-			cardinality(t.node_ids) > 1 as wide, r.checkpoint, r.eternal,
+			cardinality(t.node_ids) > 1 as wide, t.node_ids[1] as node_id, r.checkpoint, r.eternal,
 			case when r.checkpoint is not null then internal.checkpoint_saved(t.job_id, t.step_id, t.attempt) end as saved
 		from unnest(p_facts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
@@ -82,8 +83,9 @@ begin
 		j.signal, j.message, case when j.event = 'requeue' and (j.goes_on or j.result not in ('fail', 'oom')) then j.saved and j.result <> 'node_fail'
 		end)::internal.attempt_end),
 		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide),
-		bool_or(j.checkpoint is not null)
-	into v_closed, v_again, v_late, v_wide, v_saves
+		bool_or(j.checkpoint is not null), jsonb_agg(jsonb_build_object('job_id', j.job_id, 'step_id', j.step_id,
+			'attempt', j.attempt, 'node_id', j.node_id)) filter (where j.cause = 'withdrawn')
+	into v_closed, v_again, v_late, v_wide, v_saves, v_given_back
 	from judged j where j.over;
 	if v_closed is null then
 		return;
@@ -91,6 +93,10 @@ begin
 
 	if v_wide then
 		perform internal.launch_forget(v_closed);
+	end if;
+	-- The launch request of a pre-dispatched element stays while others of it wait. A node that restarts would start the element.
+	if v_given_back is not null then
+		perform internal.order_void(v_given_back);
 	end if;
 	if v_saves then
 		perform internal.checkpoint_close(v_closed);

@@ -57,6 +57,11 @@ select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2 5:2 6:over', 'it held not
 select is((select a.ended_at - a.started_at from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[6]')).step_id), interval '0', 'for no time');
 select t.right('refused');
 
+create function t.launches(p_job bigint) returns text language sql as $$
+	select string_agg(s.array_index::text, ' ' order by s.array_index) from rota.node_order o join rota.step s on s.job_id = o.job_id and s.step_id = any (o.step_id || o.also)
+	where o.kind = 'launch' and o.job_id = p_job $$;
+select is(t.launches(:j) ~ '\m6\M', false, 'no launch request names it any more, so a node that restarts does not start it');
+
 -- Withdrawn: the node gives back what it has not started. The order names all of it once, and ends nothing.
 select t.commit(t.ahead(:'j' || '.a', 7), t.ahead(:'j' || '.a', 8)) \g /dev/null
 select throws_ok(format('select api.schedule_withdraw(%s, ''{%s}'', ''{0}'', ''{1}'')', t.term() - 1, :j), 'RT412', null, 'only the leader withdraws');
@@ -81,6 +86,7 @@ select is(t.orders(:'j' || '.a[9]'), 'kill@n1', 'it is to end');
 select is(api.schedule_withdraw(t.term(), array[:j], array[0], '{1}'), 0, 'nothing is withdrawn that is to end anyway');
 select t.report(t.say(:'j' || '.a[9]', 'refused', '{"reason": "its turn had not come", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
 select is(t.state(:'j' || '.a[9]'), 'cancelled', 'what never began is over');
+select is(t.launches(:j) ~ '\m9\M', false, 'and no node is to start it');
 select t.run(:'j' || '.a[' || i || ']'), t.finish(:'j' || '.a[' || i || ']', '{"outcome": "cancel", "cause": "cancelled", "exit": -1, "signal": 15}') from generate_series(4, 5) i \g /dev/null
 select is(t.job(:j), 'cancelled', 'and so is the job');
 select is(t.used(1), '0 0', 'nothing is held');
