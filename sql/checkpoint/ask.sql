@@ -179,5 +179,10 @@ begin
 	from unnest(p_closed) v
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id
 	join rota.checkpoint c on c.job_id = s.job_id and c.step_id = s.step_id and c.attempt = s.attempt and c.state in ('asked', 'taking');
+	delete from rota.checkpoint_timer t
+	using unnest(p_closed) v
+	join step s on s.job_id = v.job_id and s.step_id = v.step_id
+	where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt;
 end $$;
-comment on function internal.checkpoint_close(internal.attempt_end[]) is 'Fail the checkpoints that attempts which are over have not completed.';
+comment on function internal.checkpoint_close(internal.attempt_end[]) is
+	'Fail the checkpoints that attempts which are over have not completed, and drop their timers.';

@@ -2,7 +2,7 @@
 --
 -- Called by: sql/checkpoint/report.sql when an attempt begins and when a checkpoint is complete, and api.schedule_tick.
 -- Invariants:
--- - Only a step that asks for it has a row in rota.checkpoint_timer. A stale row costs one look when its time comes.
+-- - Only a step that asks for it has a row in rota.checkpoint_timer. The end of the attempt deletes it, and the tick a stale one.
 
 create function internal.node_failures(out failures int, out node_s double precision)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -57,6 +57,19 @@ end $$;
 comment on function internal.checkpoint_timer_set(rota.step) is
 	'Work out how often a step is checkpointed, if it asks for that, and when next. The caller has locked its job.';
 
+-- A job in a range that is over cannot be locked, so this is done without its lock.
+create function internal.checkpoint_timer_drop() returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	delete from checkpoint_timer t
+	where (t.job_id, t.step_id) in (
+		select d.job_id, d.step_id from checkpoint_timer d
+		where d.next_at <= now() and not exists (select from step s where s.job_id = d.job_id
+			and s.step_id = d.step_id and s.attempt = d.attempt and s.ended_at is null and s.state <> 'pending')
+		for update skip locked);
+end $$;
+comment on function internal.checkpoint_timer_drop() is 'Drop the timers that are due of attempts that are over.';
+
 create function internal.checkpoint_timer_due() returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -67,9 +80,6 @@ comment on function internal.checkpoint_timer_due() is 'Jobs of which a checkpoi
 create function internal.checkpoint_timer_fire(p_jobs bigint[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	delete from checkpoint_timer t
-	where t.job_id = any (p_jobs) and t.next_at <= now() and not exists (select from step s where s.job_id = t.job_id
-		and s.step_id = t.step_id and s.attempt = t.attempt and s.ended_at is null and s.state <> 'pending');
 	perform internal.checkpoint_ask(t.job_id, t.step_id, 'interval', 'schedule', null, 'continue')
 	from checkpoint_timer t
 	where t.job_id = any (p_jobs) and t.next_at <= now();

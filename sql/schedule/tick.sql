@@ -44,11 +44,13 @@ declare
 	v_drained int[];
 	v_growths bigint[];
 	v_unsaved constant bigint[] := internal.checkpoint_expired();
-	v_timed constant bigint[] := internal.checkpoint_timer_due();
+	v_timed bigint[];
 	v_one record;
 begin
 	v_ending := array(select o.job_id from internal.outage_attempts() o);
 	v_growths := internal.growth_due();
+	perform internal.checkpoint_timer_drop();
+	v_timed := internal.checkpoint_timer_due();
 	-- All locks at once, in order. A job that another session has locked is left for the next tick, which comes soon: what is
 	-- due is read from the rows.
 	v_wanted := array(

@@ -51,8 +51,11 @@ select t.report(t.say(:'auto' || '.a', 'suspended')) \g /dev/null
 select t.due() as rows \gset
 select is(:'rows'::text, '1 restoring interval', 'nothing is asked of a suspended step');
 select t.finish(:'auto' || '.a') \g /dev/null
-select t.due() \g /dev/null
 select is(t.timer(), null, 'it is over');
+insert into rota.checkpoint_timer (job_id, step_id, attempt, interval_s, costs, mtbf_s, failures, nodes, next_at)
+values (0, 0, 1, 10, 0, 10, 0, 1, now()), (:auto, 0, 7, 10, 0, 10, 0, 1, now());
+select t.due() \g /dev/null
+select is(t.timer(), null, 'a timer of an attempt that is gone is dropped when its time comes');
 select t.right('intervals');
 select * from finish();
 rollback;
