@@ -36,18 +36,21 @@ comment on function internal.checkpoint_interval(double precision, double precis
 create function internal.checkpoint_timer_set(p_step rota.step) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
+	if not exists (select from step_request r
+		where r.job_id = p_step.job_id and r.step_id = p_step.request_id and r.checkpoint ->> 'interval' = 'auto') then
+		return;
+	end if;
 	insert into checkpoint_timer as t (job_id, step_id, attempt, interval_s, cost_s, costs, mtbf_s, failures, nodes, next_at)
 	select p_step.job_id, p_step.step_id, p_step.attempt, i.interval_s, c.cost_s, c.costs, m.mtbf_s, f.failures, n.nodes,
 		now() + make_interval(secs => i.interval_s)
-	from step_request r
-	join attempt a on a.job_id = p_step.job_id and a.step_id = p_step.step_id and a.attempt = p_step.attempt
+	from attempt a
 	cross join lateral internal.checkpoint_cost(p_step.job_id, p_step.step_id) c
 	cross join lateral internal.node_failures() f
 	cross join lateral (select greatest(cardinality(a.nodes), 1) as nodes) n
 	cross join lateral (select case when f.failures > 0 then f.node_s / f.failures
 		else internal.setting_int('checkpoint_mtbf_days') * 86400::double precision end / n.nodes as mtbf_s) m
 	cross join lateral (select internal.checkpoint_interval(c.cost_s, m.mtbf_s) as interval_s) i
-	where r.job_id = p_step.job_id and r.step_id = p_step.request_id and r.checkpoint ->> 'interval' = 'auto'
+	where a.job_id = p_step.job_id and a.step_id = p_step.step_id and a.attempt = p_step.attempt
 	on conflict (job_id, step_id) do update set attempt = excluded.attempt, interval_s = excluded.interval_s, cost_s = excluded.cost_s,
 		costs = excluded.costs, mtbf_s = excluded.mtbf_s, failures = excluded.failures, nodes = excluded.nodes, next_at = excluded.next_at;
 	if found then
