@@ -30,7 +30,7 @@ comment on view internal.pause_open is 'Pauses whose steps are suspended, or wil
 create function internal.pause_is_stale() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	return exists (select from preempt_pause) and exists (select from preempt_pause p
+	return exists (select from preempt_pause p
 		where not exists (select from internal.pause_open o where o.job_id = p.job_id and o.step_id = p.step_id));
 end $$;
 comment on function internal.pause_is_stale() is 'Whether there are pauses that are over.';
@@ -46,6 +46,10 @@ comment on function internal.pause_drop() is 'Drop the pauses that are over. The
 create function internal.pause_end(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
+	if not exists (select from preempted e
+		where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt and e.mode = 'suspend' and e.resumed_at is null) then
+		return;
+	end if;
 	delete from preempt_pause p where p.job_id = p_job and p.step_id = p_step;
 	update preempted e set resumed_at = p_at
 	where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt and e.mode = 'suspend' and e.resumed_at is null;
@@ -74,9 +78,6 @@ comment on function internal.pause_is_due(bigint, int) is
 create function internal.resume_list() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	if not exists (select from preempt_pause) then
-		return null;
-	end if;
 	return (
 		select jsonb_agg(jsonb_build_object('job', o.job_id, 'step', o.step_id, 'tier', x.tier, 'node', a.node_id,
 			'cpus', a.cpus - a.cpus_held, 'mem_mb', 0, 'gres', '{}'::jsonb, 'licenses',

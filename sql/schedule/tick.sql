@@ -127,7 +127,8 @@ declare
 	v_due boolean := v_outage or v_unsaved <= now() or exists (select from step s where s.resume_wanted)
 		or coalesce(internal.deadline_next('-infinity') <= now(), false)
 		or (exists (select from growth g where g.closed_at is null) and internal.growth_due() <> '{}');
-	v_stale constant boolean := internal.claim_is_stale() or internal.pause_is_stale();
+	v_pauses constant boolean := exists (select from preempt_pause);
+	v_stale constant boolean := internal.claim_is_stale() or (v_pauses and internal.pause_is_stale());
 	v_done boolean := true;
 	v_next timestamptz;
 begin
@@ -168,7 +169,7 @@ begin
 		case when v_outage then internal.outage_next() end)
 	into v_next;
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision,
-		internal.claim_list(), internal.preempt_is_on(), internal.resume_list();
+		internal.claim_list(), internal.preempt_is_on(), case when v_pauses then internal.resume_list() end;
 end $$;
 comment on function api.schedule_tick(bigint) is
 	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; a note of which lines have reached a limit; nodes that are to '
