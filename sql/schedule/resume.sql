@@ -3,7 +3,7 @@
 -- Called by: the leader, by api.schedule_tick and api.schedule_resume (jobmgr/schedule/schedule_resume.c chooses); sql/schedule/preempt.sql.
 -- Invariants:
 -- - A pause begins in the transaction that makes the claim of the step for which it is made.
--- - A step goes on when that step neither runs nor waits for what is kept for it, and all its CPUs and licences are free.
+-- - A step goes on when that step neither holds CPUs nor waits for what is kept for it, and all its CPUs and licences are free.
 -- - A pause that is over is dropped with the next tick. Nothing but the resumption depends on it.
 
 create function internal.pause_begin(p_victim internal.preempt_victim, p_by_job bigint, p_by_step int) returns void
@@ -68,12 +68,15 @@ comment on function internal.pause_forget(jsonb) is 'Steps [{job_id, step_id}] a
 create function internal.pause_is_due(p_by_job bigint, p_by_step int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
+	-- Of an array, its elements hold them. The head runs until the last element has ended.
 	return not exists (select from step b
-			where b.job_id = p_by_job and b.step_id = p_by_step and b.ended_at is null and b.state <> 'pending')
+			join allocation a on a.job_id = b.job_id and a.step_id = b.step_id and a.attempt = b.attempt
+				and a.ended_at is null and a.cpus_held > 0
+			where b.job_id = p_by_job and p_by_step in (b.step_id, b.request_id) and b.ended_at is null)
 		and not exists (select from internal.claim_open c where c.job_id = p_by_job and c.step_id = p_by_step);
 end $$;
 comment on function internal.pause_is_due(bigint, int) is
-	'Whether a step that has preempted others holds nothing and has no claim, so these may go on.';
+	'Whether a step that has preempted others holds no CPUs and has no claim, so these may go on.';
 
 create function internal.resume_list() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$

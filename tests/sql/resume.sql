@@ -50,6 +50,18 @@ select is(t.why('alice', :'low' || '.a') like '%is suspended to make room for ' 
 select is(t.commit(t.decision(:'high' || '.a', '{1}', '{"claimed": true}')), 1, 'the other one starts');
 select t.run(:'high' || '.a') \g /dev/null
 select is(t.resumes(), null, 'it waits for its end');
+savepoint by_runs;
+select t.report(t.say(:'high' || '.a', 'suspended')) \g /dev/null
+select is(t.resumes(), :low || '.a@n1:1', 'or for its suspension');
+rollback to by_runs;
+-- An array's head runs until all of it has ended.
+select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,2,1]], "size": 3, "limit": null}}]', '[]', '{"qos": "high"}') as wide \gset
+select t.start(:'wide' || '.a', '{2}', '{"position": 0}'), t.run(:'wide' || '.a[0]') \g /dev/null
+update rota.preempt_pause set by_job_id = :wide where job_id = :low;
+select is(internal.pause_is_due(:wide, 0), false, 'it waits for the elements that run');
+select t.finish(:'wide' || '.a[0]') \g /dev/null
+select is(internal.pause_is_due(:wide, 0)::text || ' ' || t.state(:'wide' || '.a'), 'true running', 'and for no others');
+rollback to by_runs;
 select t.finish(:'high' || '.a') \g /dev/null
 select is(t.resumes(), :low || '.a@n1:1', 'now it may go on');
 select is((select api.plan_snapshot(0, 'root', '{}') #>> '{resumes,0,job}'), :'low', 'the plan knows');
