@@ -69,6 +69,7 @@ select is(api.schedule_withdraw(t.term(), array[:j], array[0], '{2}'), 0, 'nothi
 select is(api.schedule_withdraw(t.term(), array[:j], array[0], '{1}'), 3, 'all that is not known to have begun is withdrawn, with CPUs or without');
 select is((select array_agg(x - o.step_id order by x) || o.attempt || o.node_id from rota.node_order o cross join unnest(o.step_id || o.also) x where o.kind = 'withdraw'
 	group by o.order_id), '{0,2,3,1,1}', 'in one order');
+select is(api.schedule_withdraw(t.term(), array[:j], array[0], '{1}'), 0, 'there is no second one while the node has not taken it');
 select is((select o.also from api.node_orders('{1}', '{}', 100) o where o.kind = 'withdraw'), (select o.also from rota.node_order o where o.kind = 'withdraw'), 'which the node gets whole');
 select throws_ok($$insert into rota.node_order (node_id, kind, job_id, step_id, attempt, also) values (1, 'kill', 1, 0, 1, '{1}')$$, '23514', null, 'no other order is for several steps');
 select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2 5:2 6:over 7:ahead 8:ahead', 'until the node has said so, nothing changes');
