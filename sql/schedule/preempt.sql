@@ -78,7 +78,12 @@ begin
 	left join preempted e on e.job_id = s.job_id and e.step_id = s.step_id and e.attempt = s.attempt
 	where a.ended_at is null and a.attempt > 0 and a.node_index = 0 and a.started_at is not null
 		and m.mode not in ('off', 'spare') and x.tier < p_tier
-		and (e.job_id is null or (e.mode = 'suspend' and e.resumed_at is not null));
+		and (e.job_id is null or (e.mode = 'suspend' and e.resumed_at is not null))
+		-- Its owner suspends it, and resumes it.
+		and (m.mode <> 'suspend' or coalesce((select o.kind from node_order o
+			where o.node_id = a.node_id and o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt
+				and o.kind in ('suspend', 'resume')
+			order by o.order_id desc limit 1), 'resume') = 'resume');
 end $$;
 comment on function internal.preempt_candidates(int) is
 	'Steps below a tier that may be preempted, from when on (from_at, null: it has not started). lost_s: seconds of work that are lost; '

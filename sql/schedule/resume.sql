@@ -38,8 +38,11 @@ comment on function internal.pause_is_stale() is 'Whether there are pauses that 
 create function internal.pause_drop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	delete from preempt_pause p
-	where not exists (select from internal.pause_open o where o.job_id = p.job_id and o.step_id = p.step_id);
+	delete from preempt_pause d
+	where (d.job_id, d.step_id) in (
+		select p.job_id, p.step_id from preempt_pause p
+		where not exists (select from internal.pause_open o where o.job_id = p.job_id and o.step_id = p.step_id)
+		for update skip locked);
 end $$;
 comment on function internal.pause_drop() is 'Drop the pauses that are over. The caller leads.';
 

@@ -36,6 +36,11 @@ select t.admin('partition', 'main', '{"preempt_otherwise": "requeue"}') \g /dev/
 select is(t.candidates(), format('%s.a suspends, %s.a', :low, :keeps), 'or is treated as preempt_otherwise says');
 select is((select count(*) from api.schedule_tick(t.term()) where resumes is null), 1::bigint, 'nothing is to go on');
 
+savepoint runs;
+select api.job_suspend(t.uid('alice'), 'alice', t.request(:'low')) \g /dev/null
+select is(t.candidates(), :keeps || '.a', 'what its owner suspends is no candidate');
+rollback to runs;
+
 -- It is suspended, and goes on when the other one has ended.
 select is(t.preempt(:'high' || '.a', '{1}', :'low' || '.a'), 1, 'suspended');
 select is(t.orders(:'low' || '.a') || ' ' || t.state(:'low' || '.a') || ' ' || coalesce((t.step(:'low' || '.a')).end_wanted, 'stays'), 'suspend@n1 running stays', 'it has the order');
