@@ -70,7 +70,7 @@ script() { # NAME <<END
 	"$(pg_config --bindir)/pg_restore" -h "$SECOND/run" -U postgres -d postgres --create --exit-on-error "$SECOND_DIR/dump"
 	export ROTA_HOME=$SECOND
 	adds_up live
-	superuser "select setval('rota.job_job_id_seq', (select last_value + 1000 from rota.job_job_id_seq))"
+	rota admin db restored --yes # as the manual has it: job numbers go on above what nodes and daemons may have seen
 }
 
 start_database() {
