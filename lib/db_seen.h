@@ -21,7 +21,7 @@ void db_seen_keep(const char *path, bool warns);
 /* Keep it in the file of the present account: ACCOUNT/incarnation in database.seen. */
 void db_seen_keep_account(const struct conf *conf);
 
-/* Returns what was seen. Another process of the account may have seen more since: the file is read. */
+/* Returns the newest incarnation that was seen. Reads the file, since another process of the account may have seen a newer one. */
 struct db_seen db_seen_read(void);
 
 /* Returns the same, without a look at the file. */

@@ -150,7 +150,7 @@ static void staging_take_answered(struct db *db, PGresult *result, const struct 
 	(void)db;
 	s->asking = false;
 	if (!result) {
-		runner_term_failed(r, "could not read functions of burst_buffer.lua to call from the database; trying again", e);
+		runner_term_failed(r, "could not read from the database which functions of burst_buffer.lua are to be called; trying again", e);
 		return;
 	}
 	s->waiting = PQntuples(result) > 0;

@@ -10,7 +10,7 @@
 bool kind_token_inspect(const struct kind_secret *secret, const struct kind_options *options, struct kind_facts *facts,
 			struct err *e);
 
-/* Returns what is stored of a token that can be renewed; empty if it cannot be. */
+/* Returns the form in which a token that can be renewed is stored; empty if the token cannot be renewed. */
 struct kind_secret kind_token_normal(const struct kind_secret *secret, const struct kind_options *options);
 
 /* Returns what is stored of such an object: the token on a line of its own, which jobs get, and the object. */

@@ -29,7 +29,7 @@ struct schedule_picks {
 	const struct schedule_pick *list;
 	size_t count;
 	size_t runs;   /* runs of the scheduler: the cost of the picks */
-	bool has_more; /* the bound of runs was reached: steps are left to the next cycle */
+	bool has_more; /* the most `runs` were made: steps are left to the next cycle */
 };
 
 /* Does the step wait for resources or licences, which victims can free? */

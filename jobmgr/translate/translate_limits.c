@@ -32,7 +32,7 @@ static bool limits_read_partition(const json_t *json, struct translate_partition
 	const json_t *gres = json_object_get(json, "node_gres"), *features = json_object_get(json, "features");
 	p->name = json_string_value(json_object_get(json, "name"));
 	if (!p->name)
-		return err_set(e, "the limits of submissions name a partition without a name");
+		return err_set(e, "a partition in the database's answer has no name (api.submit_limits)");
 	if (!limits_read_member(json, "nodes", 0, INT_MAX, 0, &nodes, e) ||
 	    !limits_read_member(json, "cpus", 0, INT64_MAX, 0, &cpus, e) ||
 	    !limits_read_member(json, "node_cpus", 0, INT_MAX, 0, &node_cpus, e) ||
@@ -56,7 +56,7 @@ static bool limits_read_partitions(const json_t *list, struct translate_limits *
 	if (!list || json_is_null(list))
 		return true;
 	if (!json_is_array(list))
-		return err_set(e, "the limits of submissions have no list \"partitions\"");
+		return err_set(e, "\"partitions\" in the database's answer is not a list (api.submit_limits)");
 	limits->know_partitions = true;
 	limits->partitions = xcalloc(json_array_size(list) + 1, sizeof *limits->partitions);
 	for (size_t i = 0; i < json_array_size(list); i++, limits->partition_count++)

@@ -22,7 +22,7 @@ struct agent_substep_rows {
 	json_t *rows, *calls;
 	int most;
 	struct record_key key;
-	int numbers[ROWS_MOST]; /* numbers of the sub-steps of `rows` */
+	int numbers[ROWS_MOST]; /* number of the sub-step of each row in `rows` */
 	/* index in `calls` of the row with the call, or the wish for one, of the present attempt; -1: none */
 	int call_at;
 	/* index in `calls` of the row that says where the present attempt's step manager listens; -1: none */

@@ -107,7 +107,7 @@ static void sessions_print(const json_t *list, FILE *out)
 	table_free(t);
 }
 
-/* Returns the terminals of a list that run; frees the list. */
+/* Returns those sub-steps of a list that are running terminals; frees the list. */
 static json_t *sessions_of(json_t *list)
 {
 	json_t *sessions = json_array(), *row;
