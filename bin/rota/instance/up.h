@@ -30,6 +30,9 @@ bool up_folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct 
 /* Make the folder in which daemons of an account keep which incarnation of the database they have seen. */
 bool up_seen_make(const struct instance *in, uid_t uid, gid_t gid, struct err *e);
 
+/* Have the daemons and nodes of the instance forget which incarnation of the database they have seen: the database is a new one. */
+void up_seen_forget(const struct instance *in);
+
 /* Find the account that the setting `key` gives to a daemon; NULL with an error if there is none. */
 const struct passwd *up_account_find(const char *key, const char *account, struct err *e);
 

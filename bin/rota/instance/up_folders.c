@@ -1,4 +1,5 @@
 /* up_folders.c - the state folder of a private instance: folders and their owners, keys, configuration. For `rota up`. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -133,6 +134,44 @@ bool up_seen_make(const struct instance *in, uid_t uid, gid_t gid, struct err *e
 
 	free(path);
 	return ok;
+}
+
+/* Open a folder of `above` that may belong to the account of a daemon. Follows no symbolic link. Returns a descriptor, -1 if there is none. */
+static int seen_open(int above, const char *name)
+{
+	return openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Remove the file "incarnation" in the folder `name` of `above`, and in a folder "seen" there. */
+static void seen_remove(int above, const char *name)
+{
+	int folder = seen_open(above, name), inner = folder < 0 ? -1 : seen_open(folder, "seen");
+
+	if (folder >= 0)
+		unlinkat(folder, "incarnation", 0);
+	if (inner >= 0)
+		unlinkat(inner, "incarnation", 0);
+	if (inner >= 0)
+		close(inner);
+	if (folder >= 0)
+		close(folder);
+}
+
+void up_seen_forget(const struct instance *in)
+{
+	static const char *const places[] = {"seen", "node"};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		char *path = instance_path(in, "%s", places[i]);
+		DIR *dir = opendir(path);
+
+		for (struct dirent *entry; dir && (entry = readdir(dir));)
+			if (*entry->d_name != '.')
+				seen_remove(dirfd(dir), entry->d_name);
+		if (dir)
+			closedir(dir);
+		free(path);
+	}
 }
 
 bool up_folders(const struct instance *in, struct err *e)
