@@ -44,9 +44,7 @@ static bool recall_accepted(const struct fields *record, void *arg)
 	struct record_key key;
 	struct err e;
 	int64_t expires, now = time(NULL);
-	const char *kind = fields_get(record, "kind");
-	if (kind && strcmp(kind, "used") == 0 && record_key_read(record, &key, &e) &&
-	    fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > now)
+	if (record_key_read(record, &key, &e) && fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > now)
 		attempt_set_add(l->accepted, &key, expires, now);
 	return true;
 }

@@ -185,14 +185,13 @@ static void handle_control(struct launcher *l, const struct fields *message)
 	fields_free(checked);
 }
 
-/* Is the record needed after truncation? Records of accepted launch requests stay until the requests expire. */
+/* Is the record needed after truncation? Records of accepted and of cancelled launch requests stay until these expire. */
 static bool is_needed(const struct fields *record, void *arg)
 {
 	const int64_t *now = arg;
-	const char *kind = fields_get(record, "kind");
 	int64_t expires;
 	struct err e;
-	return kind && strcmp(kind, "used") == 0 && fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > *now;
+	return fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > *now;
 }
 
 /* Is truncation due? Truncation copies the records that stay, so it waits until at least as many bytes can be dropped. The cost

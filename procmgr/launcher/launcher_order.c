@@ -110,7 +110,7 @@ bool launcher_order_verify(const struct launcher *l, struct order *order, const 
 	return order->fields && verify_order(l, order, asked, now, fault, e);
 }
 
-static void refuse_attempt(struct launcher *l, const struct record_key *key, enum launcher_fault fault, const struct err *why)
+static struct fields *make_refusal(const struct record_key *key, enum launcher_fault fault, const struct err *why)
 {
 	char name[RECORD_KEY_SIZE];
 	record_key_text(key, name);
@@ -123,7 +123,25 @@ static void refuse_attempt(struct launcher *l, const struct record_key *key, enu
 	fields_add_int(record, "retry", fault >= LAUNCHER_FAULT_LATE);
 	fields_add(record, "drain", fault == LAUNCHER_FAULT_NODE ? why->message : "");
 	fields_add(record, "cause", fault == LAUNCHER_FAULT_CANCELLED ? "withdrawn" : "");
-	record_write(l->journal, record);
+	return record;
+}
+
+static void refuse_attempt(struct launcher *l, const struct record_key *key, enum launcher_fault fault, const struct err *why)
+{
+	record_write(l->journal, make_refusal(key, fault, why));
+}
+
+/* Refuse an attempt that procmgrd cancelled before start. It counts as accepted from then on, since a procmgrd that restarts may send
+ * the launch request again before it has reported the refusal. In a dry run, it would count as running. */
+static void cancel_attempt(struct launcher *l, const struct order *o, const struct record_key *key)
+{
+	struct err e;
+	err_set(&e, "cancelled before start: it is to end, or no CPU was free in time");
+	struct fields *record = make_refusal(key, LAUNCHER_FAULT_CANCELLED, &e);
+	if (!l->dry)
+		fields_add_int(record, "expires", o->expires_at);
+	if (record_write(l->journal, record) && !l->dry)
+		attempt_set_add(l->accepted, key, o->expires_at, time(NULL));
 }
 
 void launcher_order_reaped(struct launcher *l, pid_t pid)
@@ -258,8 +276,7 @@ static void take_attempt(struct launcher *l, const struct fields *message, struc
 	}
 	crash_point(CRASH_order_verified);
 	if (fields_get(message, "withdrawn")) {
-		err_set(&e, "cancelled before start: it is to end, or no CPU was free in time");
-		refuse_attempt(l, key, LAUNCHER_FAULT_CANCELLED, &e);
+		cancel_attempt(l, order, key);
 		return;
 	}
 	if (!has_space(l, message, order, &e))

@@ -648,6 +648,30 @@ lose_keepers() {
 	rm -f "$DIR/$NODE.pid"
 }
 
+# refusals JOB COUNT: wait until the journal has so many.
+refusals() {
+	for i in $(seq 1200); do [ "$(drive journal "$1.0.1" refused | wc -l)" = "$2" ] && return; sleep 0.05; done
+	return 1
+}
+
+@test "a launch request that was cancelled is not accepted later, nor by the next launcher" {
+	NODE=n14
+	start_launcher
+	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 122 withdrawn
+	record 122 refused
+	[[ $output == *"again=0 retry=1 drain= cause=withdrawn"* ]]
+	echo "#!/bin/true" | launch 122
+	refusals 122 2
+	stop_launcher TERM
+	start_launcher
+	echo "#!/bin/true" | launch 122
+	refusals 122 3
+	[[ "$(drive journal 122.0.1 refused | tail -n 1)" == *"accepted before again=1 gone=1"* ]]
+	[ -z "$(drive journal 122.0.1 used)" ]
+	stop_launcher USR1
+	rm -f "$DIR/$NODE.pid"
+}
+
 @test "a journal at its limit: no attempt begins until its records have been reported" {
 	NODE=n12 CONFIG=$DIR/short.conf
 	sed "s,^disk_floor_mb = .*,&\njournal_mb = 1," "$DIR/rota.conf" >"$CONFIG"

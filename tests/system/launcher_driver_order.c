@@ -152,12 +152,13 @@ static bool order_set(struct order *o, const char *name, const char *value)
 	return true;
 }
 
-/* Ways to damage a valid launch request. */
+/* Ways to damage or cancel a valid launch request. */
 struct attack {
 	bool signature;	       /* one digit changed */
 	const char *from, *to; /* text replaced in the signed order, as long as it was */
 	const char *claim;     /* other job number in the message */
 	const char *script;    /* hash to name in place of the script's */
+	bool withdrawn;	       /* the launcher is to refuse it */
 };
 
 static void send_order(const struct order *o, const struct attack *attack)
@@ -186,6 +187,8 @@ static void send_order(const struct order *o, const struct attack *attack)
 	fields_add_int(message, "attempt", o->attempt);
 	fields_add(message, "order", text);
 	fields_add(message, "signature", hex);
+	if (attack->withdrawn)
+		fields_add_int(message, "withdrawn", 1);
 	driver_send_fields(message);
 	fields_free(order);
 	fields_free(spec);
@@ -197,7 +200,7 @@ static void send_order(const struct order *o, const struct attack *attack)
 int driver_launch(int argc, char **argv)
 {
 	struct order order;
-	struct attack attack = {false, NULL, NULL, NULL, NULL};
+	struct attack attack = {false, NULL, NULL, NULL, NULL, false};
 	char environment[8192];
 	size_t size, length = 0;
 	order_begin(&order);
@@ -207,6 +210,8 @@ int driver_launch(int argc, char **argv)
 			length += (size_t)snprintf(environment + length, sizeof environment - length, "%s", argv[i] + 4) + 1;
 		} else if (strcmp(argv[i], "attack:signature") == 0) {
 			attack.signature = true;
+		} else if (strcmp(argv[i], "withdrawn") == 0) {
+			attack.withdrawn = true;
 		} else if (value && (*value++ = '\0', strcmp(argv[i], "attack:from") == 0)) {
 			attack.from = value;
 		} else if (value && strcmp(argv[i], "attack:to") == 0) {
