@@ -1,6 +1,6 @@
 /* trust.c - checks that nobody can change a file on whose content a daemon relies (trust.h).
  *
- * Called by: the launcher and runnerd at their start, for keys and hook programs.
+ * Called by: the launcher and runnerd at their start, for keys and hook programs; rota-checkpoint, for the folder of images of DMTCP.
  * Invariants: the file, every folder on the way to it, and every symbolic link on the way belong to a trusted user. Others can write
  * neither to the file nor to a folder. In a folder with the sticky bit, they cannot replace what belongs to a trusted user. */
 #include "lib/trust.h"

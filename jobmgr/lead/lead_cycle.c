@@ -45,8 +45,8 @@ static void cycle_end(struct lead_cycle *c)
 
 /* Stage that decides: the scheduler runs. */
 
-/* Returns for how many seconds nodes may hold work ahead. After elements were withdrawn, that is as much as by default for as long:
- * what is withdrawn is queued element by element, which costs more than it gains if it is repeated. */
+/* Returns the seconds of work that nodes may hold ahead: node.ahead, or the default for node.ahead seconds after a withdrawal. Each withdrawn
+ * element is queued by itself, so a leader that sent and withdrew the same elements again and again would lose time. */
 static int cycle_ahead_s(const struct lead_cycle *c)
 {
 	return clock_seconds() < c->ahead_from ? 0 : c->conf->node_ahead;

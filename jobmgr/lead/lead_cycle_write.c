@@ -19,7 +19,7 @@
 #include "lib/log.h"
 
 static const double plan_gap = 0.3;   /* seconds between two writes of the plan */
-static const double withdraw_gap = 1; /* seconds within which nodes have given back what was withdrawn */
+static const double withdraw_gap = 1; /* seconds between two withdrawals: by then, nodes have refused the withdrawn elements */
 
 /* An answer of which nothing is kept: only an error counts. */
 static void write_answered(struct db *db, PGresult *result, const struct err *e, void *arg)

@@ -3,8 +3,8 @@
  *
  * As many elements are pre-dispatched as end in a quarter of a second (schedule_predispatch.c). So later steps wait no longer
  * than that for CPUs. Of an array of long elements, none is pre-dispatched.
- * With node.ahead, as many are pre-dispatched as end in that time, so that nodes go on while the database is away. What is too
- * many for steps that go first is withdrawn (schedule_withdraw.c). */
+ * With node.ahead, as many elements are pre-dispatched as end in node.ahead seconds, so that nodes go on while the database is away.
+ * Elements whose CPUs a step of higher priority needs are withdrawn (schedule_withdraw.c). */
 #ifndef ROTA_LEAD_RATE_H
 #define ROTA_LEAD_RATE_H
 
