@@ -111,6 +111,19 @@ language sql stable set search_path = live, rota, pg_temp as $$
 $$;
 comment on function internal.growth_due() is 'Growths of which a node has come or gone, or which are over.';
 
+create function internal.growth_admit(p_decided internal.start_decision[]) returns internal.start_decision[]
+language sql stable set search_path = rota, pg_temp as $$
+	select array(
+		select v::internal.start_decision
+		from unnest(p_decided) v
+		where not exists (select from growth g
+			where g.job_id = v.job_id and not exists (select from attempt t
+				where t.job_id = g.grown_job_id and t.step_id = g.grown_step_id and t.attempt = g.grown_attempt
+					and t.state is null)));
+$$;
+comment on function internal.growth_admit(internal.start_decision[]) is
+	'Of a decision, all but growths whose grown attempt has ended since it was read: these do not start on the nodes that it left.';
+
 create function internal.growth_order(p_kind text, p_nodes rota.growth_node[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin

@@ -215,6 +215,9 @@ begin
 	if internal.is_limited() then
 		v_decided := internal.limit_admit(v_decided);
 	end if;
+	if exists (select from growth g where g.closed_at is null) then
+		v_decided := internal.growth_admit(v_decided);
+	end if;
 	if p_starts @? '$[*].bound' then
 		v_decided := internal.peer_reserve(v_decided);
 	end if;

@@ -69,6 +69,8 @@ select t.start(:g || '.g', '{3}') \g /dev/null
 select t.run(:g || '.g') \g /dev/null
 select t.tick() \g /dev/null
 select t.finish(:a || '.a') \g /dev/null
+select t.start(:h || '.g', '{4}') \g /dev/null
+select is(t.growth(:h), 'pending', 'one that waits does not start on the nodes that the step leaves');
 select t.tick(), t.tick() \g /dev/null
 select is(t.growth(:h), 'cancelled grown_ended', 'one that waits is cancelled');
 select is((select string_agg(o.job_id || ' ' || (o.args ->> 'cause'), ',') from rota.node_order o where o.kind = 'kill' and o.job_id = :g), :g || ' grown_ended', 'one that runs is ended, once');
