@@ -1,5 +1,5 @@
--- Tables of billing: weights of resources, prices of billing units, grants of accounts. Two new measures of limits: device-minutes
--- of a generic resource in a period, and billing units in a period.
+-- Tables of billing: weights of resources, prices of billing units, grants of accounts. Two new measures of limits:
+-- device-minutes of a generic resource in a period, and billing units in a period.
 alter table rota.usage_limit
 	drop constraint usage_limit_measure_check,
 	drop constraint usage_limit_period_fits_measure,

@@ -107,7 +107,8 @@ comment on column rota.substep_total.waiting is 'Number of sub-steps that were l
 comment on column rota.substep_total.running is 'Number of sub-steps that were last reported as running.';
 comment on column rota.substep_total.ended is 'Number of sub-steps that have ended, failed ones included.';
 comment on column rota.substep_total.failed is 'Number of sub-steps that ended as failed or timeout.';
-comment on column rota.substep_total.cpu_usec is 'CPU time of the ended sub-steps, in microseconds; null: unknown of all of them.';
+comment on column rota.substep_total.cpu_usec is
+	'CPU time of the ended sub-steps, in microseconds; null: unknown of all of them.';
 
 create or replace function rota.range_options(p_table text) returns text
 language sql immutable set search_path = rota, pg_temp as $$

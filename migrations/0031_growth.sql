@@ -10,7 +10,8 @@ create table rota.growth (
 create index growth_grown_idx on rota.growth (grown_job_id);
 create index growth_open_idx on rota.growth (job_id) where closed_at is null;
 comment on table rota.growth is
-	'Growths: jobs that hold nodes for an attempt of another job, whose step manager runs sub-steps there. One row for each such job.';
+	'Growths: jobs that hold nodes for an attempt of another job, whose step manager runs sub-steps there. '
+	'One row for each such job.';
 comment on column rota.growth.job_id is 'Job that holds the nodes.';
 comment on column rota.growth.grown_job_id is 'Job of the attempt that gets the nodes.';
 comment on column rota.growth.grown_step_id is 'Step of the attempt that gets the nodes.';
@@ -28,14 +29,15 @@ create table rota.growth_node (
 	primary key (job_id, step_id, attempt, node_id)
 ) partition by range (job_id);
 comment on table rota.growth_node is
-	'Nodes that have come to a running step by a growth, one row for each attempt and node of the growth. A row is written together '
-	'with the order by which the step manager learns of it.';
+	'Nodes that have come to a running step by a growth, one row for each attempt and node of the growth. A row is written '
+	'together with the order by which the step manager learns of it.';
 comment on column rota.growth_node.job_id is 'Job of the growth.';
 comment on column rota.growth_node.step_id is 'Step of the growth.';
 comment on column rota.growth_node.attempt is 'Attempt of the growth.';
 comment on column rota.growth_node.node_id is 'Node that has come.';
 comment on column rota.growth_node.come_at is 'When the order `grow` was made for the grown attempt.';
-comment on column rota.growth_node.gone_at is 'When the order `shrink` was made, or the grown attempt had ended; null: the node is there.';
+comment on column rota.growth_node.gone_at is
+	'When the order `shrink` was made, or the grown attempt had ended; null: the node is there.';
 
 alter domain rota.node_order_valid drop constraint node_order_is_known;
 alter domain rota.node_order_valid add constraint node_order_is_known check ((value).kind in ('launch', 'go', 'end', 'kill',

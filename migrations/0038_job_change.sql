@@ -14,18 +14,20 @@ create table rota.job_change (
 	constraint job_change_is_short check (length(before) <= 4096 and length(after) <= 4096)
 ) partition by range (job_id);
 comment on table rota.job_change is
-	'What the site''s script job_submit has set in jobs, one row for each field that it changed. A job has what the rows say only as far '
-	'as nobody has modified it later.';
+	'What the site''s script job_submit has set in jobs, one row for each field that it changed. A job has what the rows say '
+	'only as far as nobody has modified it later.';
 comment on column rota.job_change.job_id is 'Job that was changed.';
 comment on column rota.job_change.change is 'Number of the change in its job, from 1.';
 comment on column rota.job_change.at is 'When the change was made: at the submission, or at a modification.';
 comment on column rota.job_change.made_by is 'The function that made it: job_submit or job_modify.';
 comment on column rota.job_change.field is
-	'The field that was set, as the script calls it; environment.NAME: a variable of the environment; admin_comment: a comment of '
-	'the site, which is kept only here.';
-comment on column rota.job_change.before is 'What the user had asked for, or what the job had, at most 4096 characters; null: nothing, or a variable, whose value may be a '
-	'secret.';
-comment on column rota.job_change.after is 'What the script has set, at most 4096 characters; null: as if the user had not asked.';
+	'The field that was set, as the script calls it; environment.NAME: a variable of the environment; '
+	'admin_comment: a comment of the site, which is kept only here.';
+comment on column rota.job_change.before is
+	'What the user had asked for, or what the job had, at most 4096 characters; null: nothing, or a variable, '
+	'whose value may be a secret.';
+comment on column rota.job_change.after is
+	'What the script has set, at most 4096 characters; null: as if the user had not asked.';
 
 -- Make the partitions of the new table for the ranges of jobs that exist.
 select rota.range_complete();

@@ -24,7 +24,8 @@ comment on column rota.staging_transition.event is
 	'has failed; retry: somebody has asked for another try; hurry: stage-out is not wanted; rerun: the job is requeued.';
 comment on column rota.staging_transition.to_state is 'State after the event.';
 comment on column rota.staging_transition.function is 'Function that is due with the event; null: none.';
-comment on column rota.staging_transition.hurry is 'Value that the event gives to the column hurry of rota.staging; null: the value stays.';
+comment on column rota.staging_transition.hurry is
+	'Value that the event gives to the column hurry of rota.staging; null: the value stays.';
 insert into rota.staging_transition (from_state, event, to_state, function, hurry) values
 	('pending', 'begin', 'setup', 'setup', false),
 	('pending', 'job_teardown', 'pending', null, null),
@@ -90,7 +91,8 @@ create table rota.staging (
 ) partition by range (job_id);
 create index staging_live on rota.staging (state, job_id) where ended_at is null;
 comment on table rota.staging is
-	'Jobs with directives for burst_buffer.lua: one row each, with the state of their data. rota.staging_transition has the moves.';
+	'Jobs with directives for burst_buffer.lua: one row each, with the state of their data. '
+	'rota.staging_transition has the moves.';
 comment on column rota.staging.job_id is 'Job whose data is staged.';
 comment on column rota.staging.state is
 	'pending: waits as the job does; setup, staging_in: functions before the job run; staged: the job may start; pre_run: its '
@@ -146,7 +148,8 @@ comment on column rota.staging_call.first_at is 'When the first of several polls
 comment on column rota.staging_call.began_at is 'When a runnerd took the call; null: it has not begun.';
 comment on column rota.staging_call.ended_at is 'When its end was reported; null: it has not ended.';
 comment on column rota.staging_call.unwanted is 'Its job has ended, or stage-out is not wanted any more: it is killed.';
-comment on column rota.staging_call.rc is 'What the function returned, 0 or -1; null: it has not ended, or did not run to its end.';
+comment on column rota.staging_call.rc is
+	'What the function returned, 0 or -1; null: it has not ended, or did not run to its end.';
 comment on column rota.staging_call.usec is 'How long it ran, in microseconds; null: it has not ended, or was not run.';
 comment on column rota.staging_call.message is 'The function''s message, or how it failed; null: neither.';
 comment on column rota.staging_call.output is 'Last part of what the script printed.';

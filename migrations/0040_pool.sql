@@ -10,7 +10,8 @@ create table rota.pool (
 	constraint pool_has_at_most_4_eib check (quantity * granularity::numeric <= 4611686018427387904)
 );
 comment on table rota.pool is
-	'Pools of space as the function pools of burst_buffer.lua last named them. What jobs have taken of a pool is in rota.staging.';
+	'Pools of space as the function pools of burst_buffer.lua last named them. '
+	'What jobs have taken of a pool is in rota.staging.';
 comment on column rota.pool.name is 'Name of the pool, which directives have after pool=.';
 comment on column rota.pool.quantity is 'How many pieces of space the pool has; 0: the script does not name the pool any more.';
 comment on column rota.pool.granularity is 'Bytes of a piece. What a job asks for is rounded up to pieces.';
@@ -38,12 +39,13 @@ alter table rota.staging
 comment on column rota.staging.pool is 'Pool of which the job asks for space; null: none.';
 comment on column rota.staging.capacity is 'Bytes of the pool that the job asks for, in whole pieces; null: none.';
 comment on column rota.staging.taken is
-	'Bytes of the pool that the job has, from its setup to the end of its teardown; null: none. More than it asked for: real_size '
-	'said so.';
+	'Bytes of the pool that the job has, from its setup to the end of its teardown; null: none. '
+	'More than it asked for: real_size said so.';
 
 alter table rota.staging_transition drop constraint staging_function_is_known;
-alter table rota.staging_transition add constraint staging_function_is_known check (function in ('setup', 'data_in', 'test_data_in',
-	'real_size', 'paths', 'pre_run', 'post_run', 'data_out', 'test_data_out', 'job_teardown'));
+alter table rota.staging_transition add constraint staging_function_is_known
+	check (function in ('setup', 'data_in', 'test_data_in', 'real_size', 'paths', 'pre_run', 'post_run', 'data_out',
+		'test_data_out', 'job_teardown'));
 insert into rota.staging_transition (from_state, event, to_state, function, hurry) values
 	('staging_in', 'measure', 'staging_in', 'real_size', null),
 	('staging_in', 'real_size', 'staging_in', 'paths', null);

@@ -13,7 +13,8 @@ create table rota.trigger (
 	trigger_id bigint generated always as identity primary key,
 	uid int not null,
 	user_name text not null,
-	event text not null check (event in ('job_start', 'job_end', 'step_fail', 'node_down', 'node_drained', 'node_up', 'queue_longer')),
+	event text not null
+		check (event in ('job_start', 'job_end', 'step_fail', 'node_down', 'node_drained', 'node_up', 'queue_longer')),
 	states text[],
 	job_id bigint,
 	jobs_of text,
@@ -40,7 +41,8 @@ comment on column rota.trigger.states is 'End states of the job or step for whic
 comment on column rota.trigger.job_id is 'The only job for which it fires; null: not only one.';
 comment on column rota.trigger.jobs_of is 'Login name of the user for whose jobs it fires; null: those of all users.';
 comment on column rota.trigger.node is 'The only node for which it fires; null: every node.';
-comment on column rota.trigger.longer_than is 'Of queue_longer: number of waiting steps above which it fires; null: other events.';
+comment on column rota.trigger.longer_than is
+	'Of queue_longer: number of waiting steps above which it fires; null: other events.';
 comment on column rota.trigger.is_longer is 'The queue is longer, and it has fired: it fires again after the queue was shorter.';
 comment on column rota.trigger.action is 'What is done: program, webhook or mail.';
 comment on column rota.trigger.target is 'Path of the program, URL, or recipients of the mail.';

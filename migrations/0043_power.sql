@@ -2,19 +2,21 @@
 insert into rota.setting (name, value, kind, help) values
 	('power_off_idle_s', '0', 'int', 'seconds for which a node must be idle before it is powered off; 0: none is'),
 	('power_on_timeout_s', '600', 'int',
-		'seconds within which a node must register after it was asked to power on; then it is down, and what waited goes elsewhere'),
+		'seconds within which a node must register after it was asked to power on; then it is down, and what waited goes '
+		'elsewhere'),
 	('power_off_timeout_s', '300', 'int',
 		'seconds after which a node that still renews its lease although it was powered off counts as on again'),
 	('power_run_days', '30', 'int', 'days for which runs of the programs that power nodes are kept after their end');
 
 alter table rota.node
-	add column power text not null default 'on' constraint node_power_is_known check (power in ('on', 'powering_off', 'off', 'powering_on')),
+	add column power text not null default 'on' constraint node_power_is_known
+		check (power in ('on', 'powering_off', 'off', 'powering_on')),
 	add column power_at timestamptz,
 	add column power_saving boolean not null default true;
 create index node_powered on rota.node (node_id) where power <> 'on';
 comment on column rota.node.power is
-	'Power of the node. on: the scheduler uses it, if its state is up; powering_off: a program powers it off; off: it is silent, and '
-	'powered on when a step needs it; powering_on: it was asked to power on, and has not registered yet.';
+	'Power of the node. on: the scheduler uses it, if its state is up; powering_off: a program powers it off; off: it is silent, '
+	'and powered on when a step needs it; powering_on: it was asked to power on, and has not registered yet.';
 comment on column rota.node.power_at is 'When the power of the node last changed; null: it was always on.';
 comment on column rota.node.power_saving is 'Whether the node may be powered off when it is idle.';
 
@@ -35,12 +37,13 @@ begin
 	select n.name, o.power as was, n.power into v_wrong
 	from old_node o
 	join new_node n on n.node_id = o.node_id
-	where o.power <> n.power and (o.power, n.power) not in (('on', 'powering_off'), ('powering_off', 'off'), ('powering_off', 'on'),
-		('off', 'powering_on'), ('off', 'on'), ('powering_on', 'on'), ('powering_on', 'off'), ('on', 'powering_on'))
+	where o.power <> n.power
+		and (o.power, n.power) not in (('on', 'powering_off'), ('powering_off', 'off'), ('powering_off', 'on'),
+			('off', 'powering_on'), ('off', 'on'), ('powering_on', 'on'), ('powering_on', 'off'), ('on', 'powering_on'))
 	limit 1;
 	if found then
-		raise exception 'power of node "%" does not go from % to %', v_wrong.name, v_wrong.was, v_wrong.power using errcode = '23514',
-			constraint = 'node_power_moves', table = 'node', schema = 'rota';
+		raise exception 'power of node "%" does not go from % to %', v_wrong.name, v_wrong.was, v_wrong.power
+			using errcode = '23514', constraint = 'node_power_moves', table = 'node', schema = 'rota';
 	end if;
 	return null;
 end $$;
@@ -48,8 +51,8 @@ comment on function rota.node_power_moved() is 'Trigger function: refuses a chan
 create trigger node_power_moves after update on rota.node referencing old table as old_node new table as new_node
 	for each statement execute function rota.node_power_moved();
 
--- What open allocations hold is checked against the power of the node, as against its size: the commit of a start and the power-off
--- exclude each other by the lock of the node, and whoever forgets that fails here.
+-- What open allocations hold is checked against the power of the node, as against its size: the commit of a start and the
+-- power-off exclude each other by the lock of the node, and whoever forgets that fails here.
 alter table rota.node_used drop constraint node_used_is_valid, add column is_on boolean not null default true;
 comment on column rota.node_used.is_on is
 	'Whether the power of the node is on, copied from rota.node by the trigger function rota.node_sized.';
@@ -93,7 +96,8 @@ comment on table rota.node_idle is
 	'Nodes that may be powered off and that nothing holds, while the setting power_off_idle_s is not 0; written by nodemgrd.';
 comment on column rota.node_idle.node_id is 'Node that is idle; it may have been deleted since.';
 comment on column rota.node_idle.used_version is
-	'Version of the row of the node in rota.node_used (xmin and ctid): another one means that the node was used meanwhile, however shortly.';
+	'Version of the row of the node in rota.node_used (xmin and ctid): another one means that the node was used meanwhile, '
+	'however shortly.';
 comment on column rota.node_idle.since is 'Since when it is idle, as nodemgrd has seen.';
 
 create table rota.power_run (
@@ -121,7 +125,8 @@ comment on column rota.power_run.run_id is 'Number of the run.';
 comment on column rota.power_run.node_id is 'Node that the program powers; it may have been deleted since.';
 comment on column rota.power_run.node is 'Name of the node, the argument of the program.';
 comment on column rota.power_run.action is 'off or on: which program runs.';
-comment on column rota.power_run.made_by is 'Who asked for it: a user''s name, nodemgrd (an idle node) or schedule (a step needs it).';
+comment on column rota.power_run.made_by is
+	'Who asked for it: a user''s name, nodemgrd (an idle node) or schedule (a step needs it).';
 comment on column rota.power_run.made_at is 'When it was asked for.';
 comment on column rota.power_run.tries is 'How often a runnerd has taken it: again after a runnerd died.';
 comment on column rota.power_run.began_at is 'When a runnerd took it last; null: none has.';

@@ -17,12 +17,14 @@ create table rota.transfer (
 ) partition by range (job_id);
 create index transfer_prefer on rota.transfer (job_id) where prefer;
 create index transfer_to on rota.transfer (md5(destination)) where direction = 'in';
-comment on table rota.transfer is 'Transfers that the scripts of jobs ask for: lines stage-in and stage-out, and the drop of $ROTA_SCRATCH.';
+comment on table rota.transfer is
+	'Transfers that the scripts of jobs ask for: lines stage-in and stage-out, and the drop of $ROTA_SCRATCH.';
 comment on column rota.transfer.job_id is 'Job whose script has the line.';
 comment on column rota.transfer.transfer is 'Number of the line among the transfers of the job, from 1.';
 comment on column rota.transfer.direction is 'in: before the steps; out: after them; drop: the folder of the job is removed.';
 comment on column rota.transfer.mode is 'How: copy, rsync, link or command.';
-comment on column rota.transfer.on_fail is 'What becomes of the data when the job fails: keep, out (it is transferred all the same) or drop.';
+comment on column rota.transfer.on_fail is
+	'What becomes of the data when the job fails: keep, out (it is transferred all the same) or drop.';
 comment on column rota.transfer.source is 'Path of the source; of a drop, the folder.';
 comment on column rota.transfer.destination is 'Path of the destination; empty for a drop.';
 comment on column rota.transfer.checksum is 'Source and destination are read again and compared.';
@@ -57,7 +59,8 @@ create table rota.transfer_run (
 comment on table rota.transfer_run is 'What became of transfers, as rota-mover reports it, which runs as the owner of the job.';
 comment on column rota.transfer_run.job_id is 'Job of the transfer.';
 comment on column rota.transfer_run.transfer is 'Number of the transfer.';
-comment on column rota.transfer_run.place is 'Node that has the data in a folder of its own; empty: all nodes have the same folder.';
+comment on column rota.transfer_run.place is
+	'Node that has the data in a folder of its own; empty: all nodes have the same folder.';
 comment on column rota.transfer_run.state is
 	'running; done; reused: the data was there; failed; kept: it was to be dropped, and something has failed; dropped.';
 comment on column rota.transfer_run.by_job is 'Job that made it the latest time: its own, or one of rota stage retry.';

@@ -27,7 +27,9 @@ create table rota.credential (
 	warned_at timestamptz,
 	removed_at timestamptz,
 	unique (key_version, nonce),
-	constraint credential_sealed check ((sealed is not null) = (nonce is not null) and (sealed is not null) = (key_version is not null)
+	constraint credential_sealed check (
+		(sealed is not null) = (nonce is not null)
+		and (sealed is not null) = (key_version is not null)
 		and (sealed is not null) = (version > 0 and removed_at is null))
 );
 create unique index credential_name on rota.credential (uid, name) where removed_at is null;
@@ -37,13 +39,17 @@ comment on column rota.credential.credential_id is 'Number of the credential.';
 comment on column rota.credential.uid is 'User id of the owner.';
 comment on column rota.credential.user_name is 'Login name of the owner.';
 comment on column rota.credential.name is 'Name that the owner gave it, which scripts say: --cred=NAME.';
-comment on column rota.credential.kind is 'krb5 (ticket cache), token, ssh-key, x509 (proxy), file, or command (a program of the site makes it).';
+comment on column rota.credential.kind is
+	'krb5 (ticket cache), token, ssh-key, x509 (proxy), file, or command (a program of the site makes it).';
 comment on column rota.credential.version is 'Counts uploads and renewals; 0: the first upload has not been opened yet.';
 comment on column rota.credential.key_version is 'Which key of rota-credd seals it; null: there is nothing to seal.';
 comment on column rota.credential.nonce is 'Nonce of the sealing, which is never used again with the same key.';
-comment on column rota.credential.sealed is 'The secret under AES-256-GCM, bound to owner, name, kind and version; null: none, or removed.';
+comment on column rota.credential.sealed is
+	'The secret under AES-256-GCM, bound to owner, name, kind and version; null: none, or removed.';
 comment on column rota.credential.facts is 'What the owner said of it, and is no secret: {refresh_url, command}.';
-comment on column rota.credential.judged is 'Steps that need it may start, as of the last look, and none is held that may; or they may not, and are held. null: nobody has looked yet.';
+comment on column rota.credential.judged is
+	'Steps that need it may start, as of the last look, and none is held that may; or they may not, and are held. '
+	'null: nobody has looked yet.';
 comment on column rota.credential.subject is 'Whom it stands for: principal, subject or fingerprint; null: it does not say.';
 comment on column rota.credential.expires_at is 'When it expires; null: never, as far as is known.';
 comment on column rota.credential.renewable is 'rota-credd can renew it.';
@@ -53,11 +59,13 @@ comment on column rota.credential.changed_at is 'When its present version was st
 comment on column rota.credential.renewed_at is 'When it was renewed the latest time; null: never.';
 comment on column rota.credential.renewals is 'How often it was renewed.';
 comment on column rota.credential.wanted_at is 'When its owner asked for a renewal the latest time; null: never.';
-comment on column rota.credential.again_at is 'Not before when it is renewed again after a failure, or while a renewal is under way; null: no such time.';
+comment on column rota.credential.again_at is
+	'Not before when it is renewed again after a failure, or while a renewal is under way; null: no such time.';
 comment on column rota.credential.failures is 'Renewals that have failed since the latest success or upload.';
 comment on column rota.credential.failure is 'Why the latest renewal failed; null: it did not.';
 comment on column rota.credential.broken is 'Why rota-credd cannot open what is sealed; null: it can, as far as is known.';
-comment on column rota.credential.warned_at is 'When its owner was warned that it will not outlive his jobs; null: he was not, or a new version came.';
+comment on column rota.credential.warned_at is
+	'When its owner was warned that it will not outlive his jobs; null: he was not, or a new version came.';
 comment on column rota.credential.removed_at is 'When it was removed, and what was sealed deleted; null: it was not.';
 
 create table rota.credential_upload (
@@ -75,7 +83,8 @@ create table rota.credential_upload (
 );
 create index credential_upload_open on rota.credential_upload (upload_id) where done_at is null;
 create index credential_upload_done on rota.credential_upload (done_at) where done_at is not null;
-comment on table rota.credential_upload is 'What users have uploaded and rota-credd has not stored yet, and for an hour what became of it.';
+comment on table rota.credential_upload is
+	'What users have uploaded and rota-credd has not stored yet, and for an hour what became of it.';
 comment on column rota.credential_upload.upload_id is 'Number of the upload.';
 comment on column rota.credential_upload.uid is 'User id of the sender.';
 comment on column rota.credential_upload.user_name is 'Login name of the sender.';
@@ -125,7 +134,8 @@ create table rota.credential_use (
 create index credential_use_open on rota.credential_use (credential_id) where gone_at is null;
 create index credential_use_due on rota.credential_use (job_id) where gone_at is null and removed_at is null and boxed < wanted;
 create index credential_use_of on rota.credential_use (credential_id, ordered_at);
-comment on table rota.credential_use is 'Which attempt has got which credential on which node, as boxes that only the node can open.';
+comment on table rota.credential_use is
+	'Which attempt has got which credential on which node, as boxes that only the node can open.';
 comment on column rota.credential_use.job_id is 'Number of the job.';
 comment on column rota.credential_use.step_id is 'Number of the step.';
 comment on column rota.credential_use.attempt is 'Attempt of the step.';
@@ -135,12 +145,15 @@ comment on column rota.credential_use.kind is 'Kind of the credential.';
 comment on column rota.credential_use.credential_id is 'Number of the credential.';
 comment on column rota.credential_use.wanted is 'Version that the node is to have.';
 comment on column rota.credential_use.boxed is 'Version of the box; 0: it is not sealed for the node yet.';
-comment on column rota.credential_use.box is 'The secret, sealed by rota-credd for the key of the node; null: not yet, or not any more.';
+comment on column rota.credential_use.box is
+	'The secret, sealed by rota-credd for the key of the node; null: not yet, or not any more.';
 comment on column rota.credential_use.ordered_at is 'When the attempt was ordered.';
 comment on column rota.credential_use.fetched is 'Latest version that the node has fetched; 0: none.';
 comment on column rota.credential_use.fetched_at is 'When the node fetched its first version; null: it has not.';
-comment on column rota.credential_use.removed_at is 'When the owner removed the credential while the attempt had it; null: he did not.';
-comment on column rota.credential_use.gone_at is 'When the attempt had left the node; null: it has not, or that was not noted yet.';
+comment on column rota.credential_use.removed_at is
+	'When the owner removed the credential while the attempt had it; null: he did not.';
+comment on column rota.credential_use.gone_at is
+	'When the attempt had left the node; null: it has not, or that was not noted yet.';
 select rota.range_complete();
 
 alter table rota.job add column credentials boolean not null default false;

@@ -1,6 +1,7 @@
 -- Images of nodes: a step asks for an image, and a node that has another one is booted with it first.
 insert into rota.setting (name, value, kind, help) values
-	('image_failures', '3', 'int', 'failures in a row after which no more nodes are booted with an image, and steps that ask for it are held; 0: none'),
+	('image_failures', '3', 'int',
+		'failures in a row after which no more nodes are booted with an image, and steps that ask for it are held; 0: none'),
 	('image_idle_s', '300', 'int', 'seconds for which a node keeps an image that is not its default and that no step waits for');
 
 create table rota.node_image (
@@ -26,9 +27,11 @@ comment on column rota.node.default_image is
 create index node_other_image on rota.node (node_id) where image <> default_image;
 
 alter table rota.node_reboot add column image text;
-comment on table rota.node_reboot is 'Reboots of nodes, one row for each node: those that operators asked for, and those for another image.';
+comment on table rota.node_reboot is
+	'Reboots of nodes, one row for each node: those that operators asked for, and those for another image.';
 comment on column rota.node_reboot.image is 'Image with which the node has to come back; null: any.';
-comment on column rota.node_reboot.made_by is 'Who asked for it: a user''s name, schedule (a step needs the image) or nodemgrd (back to the default image).';
+comment on column rota.node_reboot.made_by is
+	'Who asked for it: a user''s name, schedule (a step needs the image) or nodemgrd (back to the default image).';
 
 alter table rota.step_request add column image text;
 create index step_request_image on rota.step_request (image) where image is not null;

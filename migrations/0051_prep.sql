@@ -1,7 +1,8 @@
--- Preparations of nodes: a step asks for one, with arguments, and an idle node is prepared by a program of the site first. Images and
--- preparations together are the setup of a node, and one change brings a node to another setup.
+-- Preparations of nodes: a step asks for one, with arguments, and an idle node is prepared by a program of the site first. Images
+-- and preparations together are the setup of a node, and one change brings a node to another setup.
 update rota.setting
-set help = 'failures in a row after which no more nodes get an image or a preparation, and steps that ask for it are held; 0: none'
+set help = 'failures in a row after which no more nodes get an image or a preparation, and steps that ask for it are held; '
+	'0: none'
 where name = 'image_failures';
 update rota.setting
 set help = 'seconds for which a node keeps an image that is not its default, or a preparation, that no step waits for'
@@ -29,17 +30,21 @@ comment on column rota.node_prep.accounts is 'Accounts whose jobs may ask for it
 comment on column rota.node_prep.program is
 	'Program in hooks.node_folder that prepares a node (prepare NODE PREP ARGS), and takes that back (undo NODE PREP).';
 comment on column rota.node_prep.verify is
-	'Program in hooks.node_folder that verifies a prepared node (verify NODE PREP ARGS); null: the success of the other one is enough.';
+	'Program in hooks.node_folder that verifies a prepared node (verify NODE PREP ARGS); '
+	'null: the success of the other one is enough.';
 comment on column rota.node_prep.feature is 'Feature of the nodes that can be prepared; null: all nodes can.';
-comment on column rota.node_prep.expected_s is 'Seconds that a node is expected to take until it is prepared, and until that is taken back.';
+comment on column rota.node_prep.expected_s is
+	'Seconds that a node is expected to take until it is prepared, and until that is taken back.';
 comment on column rota.node_prep.timeout_s is 'Seconds after which one of its programs is killed and counts as failed.';
-comment on column rota.node_prep.failures is 'Failures in a row to prepare nodes, with arguments that had worked before, or without any.';
+comment on column rota.node_prep.failures is
+	'Failures in a row to prepare nodes, with arguments that had worked before, or without any.';
 
 -- A preparation with its arguments is one text, as a user writes it.
 create domain rota.prep_asked as text constraint prep_has_name_and_arguments check (
 	value ~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}(:[!-,.-~][ -~]{0,199})?$');
 comment on domain rota.prep_asked is
-	'A preparation with its arguments, as NAME or NAME:ARGS: a line of 200 printable characters at most, which no program takes for an option.';
+	'A preparation with its arguments, as NAME or NAME:ARGS: a line of 200 printable characters at most, '
+	'which no program takes for an option.';
 
 create table rota.node_prep_args (
 	prep text not null constraint node_prep_args_prep_exists references rota.node_prep (prep) on delete cascade,
@@ -48,11 +53,13 @@ create table rota.node_prep_args (
 	failed_at timestamptz,
 	message text,
 	primary key (prep, args),
-	constraint node_prep_args_worked_or_failed check ((worked_at is null) = (failed_at is not null) and (failed_at is null) = (message is null))
+	constraint node_prep_args_worked_or_failed
+		check ((worked_at is null) = (failed_at is not null) and (failed_at is null) = (message is null))
 );
 create index node_prep_args_failed on rota.node_prep_args (prep, args) where failed_at is not null;
 comment on table rota.node_prep_args is
-	'Arguments of preparations that have worked, or that have failed before they ever worked, until the steps that ask for them have failed.';
+	'Arguments of preparations that have worked, or that have failed before they ever worked, '
+	'until the steps that ask for them have failed.';
 comment on column rota.node_prep_args.prep is 'Name of the preparation.';
 comment on column rota.node_prep_args.args is 'Arguments that users gave.';
 comment on column rota.node_prep_args.worked_at is 'When a node was last prepared with them; null: none ever was.';
@@ -75,8 +82,8 @@ declare
 begin
 	select n.name into v_node from old_prep o join node n on split_part(n.prep, ':', 1) = o.prep limit 1;
 	if found then
-		raise exception 'node "%" has a preparation that is deleted', v_node using errcode = '23503', constraint = 'node_prep_exists',
-			table = 'node', schema = 'rota';
+		raise exception 'node "%" has a preparation that is deleted', v_node using errcode = '23503',
+			constraint = 'node_prep_exists', table = 'node', schema = 'rota';
 	end if;
 	return null;
 end $$;
@@ -87,7 +94,8 @@ create trigger node_prep_kept after delete on rota.node_prep referencing old tab
 -- Text: a column of a domain with a check would have the whole table rewritten. internal.submit_check_prep checks it.
 alter table rota.step_request add column prep text;
 create index step_request_prep on rota.step_request (prep) where prep is not null;
-comment on column rota.step_request.prep is 'Preparation of its nodes that the step asks for, with its arguments, as NAME:ARGS; null: none.';
+comment on column rota.step_request.prep is
+	'Preparation of its nodes that the step asks for, with its arguments, as NAME:ARGS; null: none.';
 
 alter table rota.power_run drop constraint power_run_action_is_known,
 	add constraint power_run_action_is_known check (action in ('off', 'on', 'reboot', 'undo', 'prepare', 'verify'));
@@ -106,7 +114,8 @@ alter table rota.node_reboot
 	add constraint node_reboot_state_is_known check (
 		state in ('waiting', 'undoing', 'running', 'booting', 'preparing', 'verifying', 'done', 'failed', 'cancelled')),
 	add constraint node_reboot_is_over_or_not check ((ended_at is null) = (state not in ('done', 'failed', 'cancelled'))),
-	add constraint node_reboot_has_begun check (state in ('waiting', 'failed', 'cancelled') or (began_at is not null and run_id is not null)),
+	add constraint node_reboot_has_begun
+		check (state in ('waiting', 'failed', 'cancelled') or (began_at is not null and run_id is not null)),
 	add constraint node_reboot_changes_something check (boots or (image is null and (undo is not null or prep is not null)));
 comment on table rota.node_reboot is
 	'Changes of nodes, one row for each node: reboots that operators asked for, and changes of the image or the preparation.';
@@ -115,9 +124,9 @@ comment on column rota.node_reboot.boots is 'Whether the node is booted.';
 comment on column rota.node_reboot.prep is 'Preparation that the node has afterwards, with its arguments; null: none is made.';
 comment on column rota.node_reboot.stage_at is 'When the program of the present stage became due; null: none has.';
 comment on column rota.node_reboot.state is
-	'waiting: for the node to be idle; undoing: the program that takes a preparation back is due or runs; running: the program that boots '
-	'the node; booting: that has succeeded; preparing: the program that prepares the node; verifying: the program that verifies it; '
-	'done: the node is as it was to be; failed: it is not; cancelled: before a program was due.';
+	'waiting: for the node to be idle; undoing: the program that takes a preparation back is due or runs; running: the program '
+	'that boots the node; booting: that has succeeded; preparing: the program that prepares the node; verifying: the program '
+	'that verifies it; done: the node is as it was to be; failed: it is not; cancelled: before a program was due.';
 comment on column rota.node_reboot.issued_at is 'When the program of the present stage had succeeded; null: it has not.';
 
 create or replace function rota.node_reboot_moved() returns trigger
@@ -132,11 +141,12 @@ begin
 		('waiting', 'undoing'), ('waiting', 'running'), ('waiting', 'preparing'), ('waiting', 'failed'), ('waiting', 'cancelled'),
 		('undoing', 'running'), ('undoing', 'preparing'), ('undoing', 'done'), ('undoing', 'failed'),
 		('running', 'booting'), ('running', 'failed'), ('booting', 'preparing'), ('booting', 'done'), ('booting', 'failed'),
-		('preparing', 'verifying'), ('preparing', 'done'), ('preparing', 'failed'), ('verifying', 'done'), ('verifying', 'failed'))
+		('preparing', 'verifying'), ('preparing', 'done'), ('preparing', 'failed'), ('verifying', 'done'),
+		('verifying', 'failed'))
 	limit 1;
 	if found then
-		raise exception 'change of node "%" does not go from % to %', v_wrong.node, v_wrong.was, v_wrong.state using errcode = '23514',
-			constraint = 'node_reboot_moves', table = 'node_reboot', schema = 'rota';
+		raise exception 'change of node "%" does not go from % to %', v_wrong.node, v_wrong.was, v_wrong.state
+			using errcode = '23514', constraint = 'node_reboot_moves', table = 'node_reboot', schema = 'rota';
 	end if;
 	return null;
 end $$;

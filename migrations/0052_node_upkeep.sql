@@ -1,6 +1,7 @@
 -- Upkeep of nodes: changes that go over many nodes, some at a time; checks of the health of nodes; what idle nodes use.
 insert into rota.setting (name, value, kind, help) values
-	('check_drained_percent', '10', 'int', 'most percent of all nodes that are drained by checks at a time, one node at least; a failed check only reports then');
+	('check_drained_percent', '10', 'int',
+		'most percent of all nodes that are drained by checks at a time, one node at least; a failed check only reports then');
 
 create table rota.rolling_change (
 	change_id bigint generated always as identity primary key,
@@ -10,7 +11,8 @@ create table rota.rolling_change (
 	failures_most int not null constraint rolling_change_stops check (failures_most > 0),
 	made_by text not null,
 	made_at timestamptz not null default clock_timestamp(),
-	state text not null default 'running' constraint rolling_change_state_is_known check (state in ('running', 'done', 'stopped', 'cancelled')),
+	state text not null default 'running' constraint rolling_change_state_is_known
+		check (state in ('running', 'done', 'stopped', 'cancelled')),
 	ended_at timestamptz,
 	message text,
 	constraint rolling_change_is_over_or_not check ((ended_at is null) = (state = 'running'))
@@ -18,7 +20,8 @@ create table rota.rolling_change (
 create index rolling_change_open on rota.rolling_change (change_id) where ended_at is null;
 comment on table rota.rolling_change is 'Changes that go over many nodes, some at a time: reboots, or a new default image.';
 comment on column rota.rolling_change.change_id is 'Number of the change.';
-comment on column rota.rolling_change.image is 'Image that the nodes get, which becomes their default one; null: they are only booted again.';
+comment on column rota.rolling_change.image is
+	'Image that the nodes get, which becomes their default one; null: they are only booted again.';
 comment on column rota.rolling_change.reason is 'Why the nodes are changed.';
 comment on column rota.rolling_change.at_most is 'Most nodes that are out of use for it at a time.';
 comment on column rota.rolling_change.failures_most is 'Failures after which no more nodes are changed.';
@@ -46,8 +49,8 @@ comment on column rota.rolling_node.change_id is 'Number of the rolling change.'
 comment on column rota.rolling_node.node_id is 'Node that is changed; it may have been deleted since.';
 comment on column rota.rolling_node.node is 'Name of the node.';
 comment on column rota.rolling_node.state is
-	'waiting: for its turn; changing: its own change has begun (rota.node_reboot); done, failed: so it has ended; cancelled: it has not begun, or '
-	'somebody took it back.';
+	'waiting: for its turn; changing: its own change has begun (rota.node_reboot); done, failed: so it has ended; cancelled: it '
+	'has not begun, or somebody took it back.';
 comment on column rota.rolling_node.reboot_id is 'The change of the node (rota.node_reboot); null: none was needed yet.';
 
 -- Checks of the health of nodes.
@@ -65,14 +68,16 @@ comment on column rota.node_check.program is 'Program in hooks.node_folder that 
 comment on column rota.node_check.period_s is 'Seconds from the end of a run for a node to the next one.';
 comment on column rota.node_check.timeout_s is 'Seconds after which the program is killed; that says nothing about the node.';
 comment on column rota.node_check.action is
-	'What it may do. report: nothing but this; drain: drain a node that is not healthy; resume: the same, and resume it when it is healthy again.';
+	'What it may do. report: nothing but this; drain: drain a node that is not healthy; resume: the same, '
+	'and resume it when it is healthy again.';
 comment on column rota.node_check.feature is 'Feature of the nodes that are checked; null: all nodes are.';
 
 create table rota.node_health (
 	health_id bigint generated always as identity primary key,
 	node_id int not null references rota.node (node_id) on delete cascade,
 	name text not null references rota.node_check (name) on delete cascade,
-	state text not null default 'unknown' constraint node_health_state_is_known check (state in ('unknown', 'healthy', 'unhealthy', 'error')),
+	state text not null default 'unknown' constraint node_health_state_is_known
+		check (state in ('unknown', 'healthy', 'unhealthy', 'error')),
 	since timestamptz not null default clock_timestamp(),
 	message text,
 	runs bigint not null default 0,
@@ -89,8 +94,8 @@ comment on column rota.node_health.health_id is 'Number of the pair of check and
 comment on column rota.node_health.node_id is 'Node that is checked.';
 comment on column rota.node_health.name is 'Name of the check.';
 comment on column rota.node_health.state is
-	'unknown: no run has ended; healthy, unhealthy: the program says so by exit code 0 or 1; error: it ended otherwise, which says nothing about '
-	'the node.';
+	'unknown: no run has ended; healthy, unhealthy: the program says so by exit code 0 or 1; error: it ended otherwise, '
+	'which says nothing about the node.';
 comment on column rota.node_health.since is 'Since when it is in this state.';
 comment on column rota.node_health.message is 'First line that the program printed, or why it failed; null: nothing.';
 comment on column rota.node_health.runs is 'Runs that have ended.';
@@ -140,5 +145,8 @@ comment on column rota.node_off.node_id is 'Node that was off; it may have been 
 comment on column rota.node_off.node is 'Name of the node.';
 comment on column rota.node_off.off_at is 'When its power became off.';
 comment on column rota.node_off.on_at is 'When it was asked to power on, or came by itself; null: it is off.';
-comment on column rota.node_off.idle_watts is 'Power in watts that it would have taken on and idle (rota.node.idle_watts) when it went off; null: not known.';
-insert into rota.node_off (node_id, node, off_at) select n.node_id, n.name, n.power_at from rota.node n where n.power = 'off' and n.power_at is not null;
+comment on column rota.node_off.idle_watts is
+	'Power in watts that it would have taken on and idle (rota.node.idle_watts) when it went off; null: not known.';
+insert into rota.node_off (node_id, node, off_at)
+select n.node_id, n.name, n.power_at from rota.node n
+where n.power = 'off' and n.power_at is not null;

@@ -1,6 +1,7 @@
 -- Evacuations: what runs on nodes is moved off them; and moves of single jobs.
 insert into rota.setting (name, value, kind, help) values
-	('evacuate_wait_s', '604800', 'int', 'seconds after which an evacuation without an end of its own no longer waits for what runs on its nodes'),
+	('evacuate_wait_s', '604800', 'int',
+		'seconds after which an evacuation without an end of its own no longer waits for what runs on its nodes'),
 	('evacuate_days', '365', 'int', 'days for which evacuations are kept after their end');
 
 create table rota.evacuation (
@@ -8,13 +9,15 @@ create table rota.evacuation (
 	nodes text[] not null,
 	drained int[] not null default '{}',
 	parallel text not null constraint evacuation_parallel_is_known check (parallel in ('wait', 'move', 'leave')),
-	no_checkpoint text not null constraint evacuation_no_checkpoint_is_known check (no_checkpoint in ('wait', 'requeue', 'cancel')),
+	no_checkpoint text not null constraint evacuation_no_checkpoint_is_known
+		check (no_checkpoint in ('wait', 'requeue', 'cancel')),
 	to_nodes text[] not null default '{}',
 	not_nodes text[] not null default '{}',
 	by_at timestamptz,
 	made_by text not null,
 	made_at timestamptz not null default clock_timestamp(),
-	state text not null default 'open' constraint evacuation_state_is_known check (state in ('open', 'done', 'late', 'cancelled')),
+	state text not null default 'open' constraint evacuation_state_is_known
+		check (state in ('open', 'done', 'late', 'cancelled')),
 	ended_at timestamptz,
 	message text,
 	constraint evacuation_is_over_or_not check ((ended_at is null) = (state = 'open'))
@@ -26,16 +29,21 @@ comment on column rota.evacuation.evacuation_id is 'Number of the evacuation.';
 comment on column rota.evacuation.nodes is 'Names of the nodes that are evacuated; empty: a job is moved.';
 comment on column rota.evacuation.drained is 'Those of the nodes that were drained for it.';
 comment on column rota.evacuation.parallel is
-	'What becomes of steps on several nodes. wait: they run to their end; move: the same as of others; leave: they are not waited for.';
+	'What becomes of steps on several nodes. wait: they run to their end; move: the same as of others; '
+	'leave: they are not waited for.';
 comment on column rota.evacuation.no_checkpoint is
-	'What becomes of steps that cannot be checkpointed. wait: they run to their end; requeue: they are queued again; cancel: they are cancelled.';
+	'What becomes of steps that cannot be checkpointed. wait: they run to their end; requeue: they are queued again; '
+	'cancel: they are cancelled.';
 comment on column rota.evacuation.to_nodes is 'Names of the only nodes on which steps that were moved start again; empty: any.';
 comment on column rota.evacuation.not_nodes is 'Names of nodes on which they do not start again.';
-comment on column rota.evacuation.by_at is 'When what still runs is queued again, or cancelled if it must not run again, whatever no_checkpoint and parallel say; null: never.';
+comment on column rota.evacuation.by_at is
+	'When what still runs is queued again, or cancelled if it must not run again, whatever no_checkpoint and parallel say; '
+	'null: never.';
 comment on column rota.evacuation.made_by is 'Who asked for it.';
 comment on column rota.evacuation.made_at is 'When it was asked for.';
 comment on column rota.evacuation.state is
-	'open: something is left on the nodes; done: nothing is; late: it no longer waits for what is left; cancelled: it was taken back.';
+	'open: something is left on the nodes; done: nothing is; late: it no longer waits for what is left; '
+	'cancelled: it was taken back.';
 comment on column rota.evacuation.ended_at is 'When it was over; null: it is not.';
 comment on column rota.evacuation.message is 'What was left, or who took it back; null: nothing to say.';
 
@@ -63,8 +71,8 @@ comment on column rota.evacuation_move.nodes is 'Names of all nodes of the attem
 comment on column rota.evacuation_move.action is
 	'move: it is queued again; cancel: it is cancelled; wait: it runs to its end; leave: it is not waited for.';
 comment on column rota.evacuation_move.state is
-	'waiting: nothing was asked of it yet; ending: it has the order to end; queued: it waits for other nodes; moved: it runs there; ended: its '
-	'step has ended; left: the evacuation was over before.';
+	'waiting: nothing was asked of it yet; ending: it has the order to end; queued: it waits for other nodes; moved: it runs '
+	'there; ended: its step has ended; left: the evacuation was over before.';
 comment on column rota.evacuation_move.asked_at is 'When it got the order to end; null: it did not.';
 comment on column rota.evacuation_move.ended_at is 'When it was moved, ended or left; null: it is not.';
 comment on column rota.evacuation_move.to_nodes is 'Names of the nodes on which its step started again; null: it did not.';

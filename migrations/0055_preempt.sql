@@ -10,12 +10,13 @@ alter table rota.partition
 	add column preempt_after_s int constraint partition_preempt_after_is_positive check (preempt_after_s > 0),
 	add column preempt_grace_s int constraint partition_preempt_grace_is_a_time check (preempt_grace_s between 1 and 86400);
 comment on column rota.partition.tier is
-	'Tier of the partition. That of a step is the sum of the tiers of its partition and its quality of service. Steps of higher tiers go '
-	'first, and may preempt those of lower ones.';
+	'Tier of the partition. That of a step is the sum of the tiers of its partition and its quality of service. Steps of higher '
+	'tiers go first, and may preempt those of lower ones.';
 comment on column rota.partition.preempt is
-	'What becomes of a step in the partition that is preempted. off: it is never preempted; requeue: it is queued again, or cancelled if it '
-	'must not run again; cancel: it ends.';
-comment on column rota.partition.preempt_after_s is 'Seconds that a step runs, each time that it starts, before it may be preempted; null: none.';
+	'What becomes of a step in the partition that is preempted. off: it is never preempted; requeue: it is queued again, or '
+	'cancelled if it must not run again; cancel: it ends.';
+comment on column rota.partition.preempt_after_s is
+	'Seconds that a step runs, each time that it starts, before it may be preempted; null: none.';
 comment on column rota.partition.preempt_grace_s is
 	'Seconds between SIGTERM and SIGKILL when a step is preempted; null: those of the node (node.grace).';
 
@@ -26,9 +27,11 @@ alter table rota.qos
 	add column allow_users text[],
 	add column allow_accounts text[];
 comment on column rota.qos.tier is 'What it adds to the tier of a step''s partition, for jobs that are submitted from now on.';
-comment on column rota.qos.preempt is 'What becomes of its steps when they are preempted, instead of what their partition says; null: that.';
+comment on column rota.qos.preempt is
+	'What becomes of its steps when they are preempted, instead of what their partition says; null: that.';
 comment on column rota.qos.preempt_after_s is
-	'Seconds that its steps run, each time that they start, before they may be preempted, if that is more than in their partition; null: no more.';
+	'Seconds that its steps run, each time that they start, before they may be preempted, '
+	'if that is more than in their partition; null: no more.';
 comment on column rota.qos.allow_users is 'Login names of users who may use the quality of service; null: all users.';
 comment on column rota.qos.allow_accounts is 'Accounts that may use the quality of service; null: all accounts.';
 

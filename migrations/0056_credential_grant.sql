@@ -1,8 +1,8 @@
 -- Grants, by which users other than the owner may use a credential, and defaults of --cred.
 alter table rota.credential add column origin text check (origin ~ '^[0-9a-f]{32}$');
 comment on column rota.credential.origin is
-	'What rota-credd drew when it stored the first upload; each version is sealed with it, and grants are signed with it. null: it was stored '
-	'before there were grants.';
+	'What rota-credd drew when it stored the first upload; each version is sealed with it, and grants are signed with it. '
+	'null: it was stored before there were grants.';
 
 create table rota.credential_grant (
 	grant_id bigint generated always as identity primary key,
@@ -17,14 +17,16 @@ create table rota.credential_grant (
 create unique index credential_grant_live on rota.credential_grant (credential_id, uid) where revoked_at is null;
 create index credential_grant_user on rota.credential_grant (uid) where revoked_at is null;
 create index credential_grant_ends on rota.credential_grant (until_at) where revoked_at is null and until_at is not null;
-comment on table rota.credential_grant is 'Who besides its owner may use a credential. A new credential of the same name has none of the grants.';
+comment on table rota.credential_grant is
+	'Who besides its owner may use a credential. A new credential of the same name has none of the grants.';
 comment on column rota.credential_grant.grant_id is 'Number of the grant.';
 comment on column rota.credential_grant.credential_id is 'Number of the credential.';
 comment on column rota.credential_grant.uid is 'User id of the one who may use it.';
 comment on column rota.credential_grant.user_name is 'Login name of the one who may use it.';
 comment on column rota.credential_grant.until_at is 'Until when; null: until it is revoked.';
 comment on column rota.credential_grant.signature is
-	'Signature of jobmgrd over instance, owner, name and origin of the credential, grantee and end, without which rota-credd seals nothing.';
+	'Signature of jobmgrd over instance, owner, name and origin of the credential, grantee and end, '
+	'without which rota-credd seals nothing.';
 comment on column rota.credential_grant.granted_at is 'When it was granted.';
 comment on column rota.credential_grant.revoked_at is 'When it was revoked, or had ended; null: it stands.';
 
@@ -35,9 +37,12 @@ alter table rota.step_credential drop constraint step_credential_pkey;
 alter table rota.step_credential add primary key (job_id, step_id, name, uid);
 comment on table rota.step_credential is 'Which credentials steps ask for.';
 comment on column rota.step_credential.uid is 'User id of the owner of the credential.';
-comment on column rota.step_credential.owner is 'Login name of that owner, where the job is somebody else''s; null: the job''s own.';
-comment on column rota.step_credential.grantee is 'User id of the owner of the job, where the credential is somebody else''s; null: its own.';
-comment on column rota.credential_use.name is 'Name that it has on the node: that of the credential, with @OWNER where it is somebody else''s.';
+comment on column rota.step_credential.owner is
+	'Login name of that owner, where the job is somebody else''s; null: the job''s own.';
+comment on column rota.step_credential.grantee is
+	'User id of the owner of the job, where the credential is somebody else''s; null: its own.';
+comment on column rota.credential_use.name is
+	'Name that it has on the node: that of the credential, with @OWNER where it is somebody else''s.';
 
 create table rota.credential_default (
 	uid int primary key,
@@ -56,7 +61,8 @@ comment on column rota.partition.credentials is
 
 create index credential_upload_sender on rota.credential_upload (uid, made_at);
 insert into rota.setting (name, value, kind, help) values
-	('credential_uploads', '600', 'int', 'uploads of credentials that one user may make within an hour, those of --cred=NAME:forward included'),
+	('credential_uploads', '600', 'int',
+		'uploads of credentials that one user may make within an hour, those of --cred=NAME:forward included'),
 	('credential_grants', '100', 'int', 'users to whom one credential may be granted');
 select rota.range_complete();
 
@@ -81,4 +87,5 @@ comment on column rota.credential_test.made_at is 'When it was asked for.';
 comment on column rota.credential_test.taken_until is 'Until when a rota-credd works on it; null: none does.';
 comment on column rota.credential_test.done_at is 'When it was over; null: it is not.';
 comment on column rota.credential_test.failure is 'Why the credential is of no use; null: it is of use, or the test is not over.';
-comment on column rota.credential_test.facts is 'What the test found: {subject, expires, renewable, renew_until, asked}; null: nothing.';
+comment on column rota.credential_test.facts is
+	'What the test found: {subject, expires, renewable, renew_until, asked}; null: nothing.';

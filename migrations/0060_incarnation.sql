@@ -21,7 +21,8 @@ comment on column rota.incarnation.job_after is 'Highest job number that the dat
 comment on column rota.incarnation.job_from is 'First job number that it gives out.';
 
 insert into rota.incarnation (incarnation, timeline, made_by, reason, job_after, job_from)
-select 1, ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint, session_user, 'first', x.last, x.last + 1
+select 1, ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint, session_user, 'first',
+	x.last, x.last + 1
 from (select case when s.is_called then s.last_value else s.last_value - 1 end as last from rota.job_job_id_seq s) x;
 
 alter table rota.node_lease add column inventory_wanted boolean not null default false;

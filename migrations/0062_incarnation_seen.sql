@@ -1,4 +1,5 @@
--- Whoever has seen a newer incarnation of the database refuses a server that lacks it, until an administrator accepts that server.
+-- Whoever has seen a newer incarnation of the database refuses a server that lacks it,
+-- until an administrator accepts that server.
 alter table rota.incarnation add column accepts_before timestamptz;
 comment on column rota.incarnation.accepts_before is
 	'Incarnations that began before this moment, and that this database lacks, no longer count: an administrator has accepted it '

@@ -3,7 +3,8 @@ insert into rota.setting (name, value, kind, help) values
 	('checkpoint_interval_s', '1800', 'int',
 		'seconds between checkpoints with --checkpoint-interval=auto, as long as none of the step has been measured'),
 	('checkpoint_mtbf_days', '365', 'int',
-		'mean time between failures of a node, in days, for --checkpoint-interval=auto, if no node has failed in the last 90 days');
+		'mean time between failures of a node, in days, for --checkpoint-interval=auto, if no node has failed in the last '
+		'90 days');
 
 create table rota.checkpoint_timer (
 	job_id bigint not null,
@@ -20,8 +21,8 @@ create table rota.checkpoint_timer (
 );
 create index checkpoint_timer_next on rota.checkpoint_timer (next_at);
 comment on table rota.checkpoint_timer is
-	'When the next checkpoint of a step with --checkpoint-interval=auto is asked for, and how its interval was worked out. The row of a step '
-	'that no longer runs is deleted when its time comes.';
+	'When the next checkpoint of a step with --checkpoint-interval=auto is asked for, and how its interval was worked out. The '
+	'row of a step that no longer runs is deleted when its time comes.';
 comment on column rota.checkpoint_timer.job_id is 'Job of the step.';
 comment on column rota.checkpoint_timer.step_id is 'Step.';
 comment on column rota.checkpoint_timer.attempt is 'Attempt that is checkpointed.';
@@ -29,7 +30,8 @@ comment on column rota.checkpoint_timer.interval_s is 'Seconds between checkpoin
 comment on column rota.checkpoint_timer.cost_s is 'Mean seconds that its latest checkpoints took; null: none has been measured.';
 comment on column rota.checkpoint_timer.costs is 'Number of these checkpoints.';
 comment on column rota.checkpoint_timer.mtbf_s is 'Mean seconds between failures of its nodes.';
-comment on column rota.checkpoint_timer.failures is 'Failures of nodes in the last 90 days; 0: mtbf_s is assumed (setting checkpoint_mtbf_days).';
+comment on column rota.checkpoint_timer.failures is
+	'Failures of nodes in the last 90 days; 0: mtbf_s is assumed (setting checkpoint_mtbf_days).';
 comment on column rota.checkpoint_timer.nodes is 'Number of its nodes.';
 comment on column rota.checkpoint_timer.next_at is 'When the next checkpoint is asked for.';
 

@@ -17,5 +17,5 @@ comment on column rota.node_order.kind is
 	'the attempt, or has gone; node: a node of the attempt has changed; listen: have the step manager listen for clients on '
 	'other machines; checkpoint: have its program save itself; withdraw: give back array elements that have not started.';
 comment on column rota.node_order.also is
-	'Of a launch request, and of an order `withdraw`: further steps that it is for, which are elements of the same array with the '
-	'same attempt number.';
+	'Of a launch request, and of an order `withdraw`: further steps that it is for, '
+	'which are elements of the same array with the same attempt number.';
