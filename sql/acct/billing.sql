@@ -6,7 +6,8 @@ select w.partition, w.from_month, w.cpu, w.mem_gib, w.node, w.gres from rota.bil
 comment on view acct.billing_weight is
 	'How many billing units an hour of each resource counts in a partition; a partition without a row counts CPU-hours.';
 comment on column acct.billing_weight.partition is 'Name of the partition.';
-comment on column acct.billing_weight.from_month is 'First day of the month from which the weights hold, until those of a later month.';
+comment on column acct.billing_weight.from_month is
+	'First day of the month from which the weights hold, until those of a later month.';
 comment on column acct.billing_weight.cpu is 'Billing units of a CPU-hour.';
 comment on column acct.billing_weight.mem_gib is 'Billing units of a GiB of memory, held for an hour.';
 comment on column acct.billing_weight.node is 'Billing units of a node-hour, held whole or in part.';
@@ -38,7 +39,8 @@ from internal.grant_shown g
 where (select m.reads_all from acct.me m) or g.account = any ((select m.accounts from acct.me m)::text[])
 	or g.account in (select u.above from rota.association a join internal.account_above u on u.account = a.account
 		where a.user_name = current_user);
-comment on view acct.account_grant is 'Grants: the billing units that an account may use between two days, and how many of them are left.';
+comment on view acct.account_grant is
+	'Grants: the billing units that an account may use between two days, and how many of them are left.';
 comment on column acct.account_grant.name is 'Name of the grant.';
 comment on column acct.account_grant.account is 'Account that has the grant, for itself and all accounts below it.';
 comment on column acct.account_grant.units is 'Billing units granted.';

@@ -1,14 +1,15 @@
 -- Checkpoints of steps.
 create view internal.acct_checkpoint as
-select n.job_id, n.step_id, n.generation, n.user_name, n.account, n.step, n.array_index, n.attempt, n.driver, n.driver_version, n.state, n.reason,
-	n.asked_by, n.then_do, n.node, case when o.own then n.path end as path, n.files, n.bytes,
-	case when o.own then n.message end as message, n.asked_at, n.taking_at, n.complete_at, n.failed_at, n.restoring_at, n.restored_at,
-	n.restores, n.discarded_at, n.elapsed_s, n.saved_s
+select n.job_id, n.step_id, n.generation, n.user_name, n.account, n.step, n.array_index, n.attempt, n.driver, n.driver_version,
+	n.state, n.reason, n.asked_by, n.then_do, n.node, case when o.own then n.path end as path, n.files, n.bytes,
+	case when o.own then n.message end as message, n.asked_at, n.taking_at, n.complete_at, n.failed_at, n.restoring_at,
+	n.restored_at, n.restores, n.discarded_at, n.elapsed_s, n.saved_s
 from internal.checkpoint_now n
 -- As in acct.job: only the owner and administrators see messages and paths.
 cross join lateral (select n.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('checkpoint');
-comment on view acct.checkpoint is 'Checkpoints of steps, one row for each generation, with what each cost and what work it saved.';
+comment on view acct.checkpoint is
+	'Checkpoints of steps, one row for each generation, with what each cost and what work it saved.';
 comment on column acct.checkpoint.job_id is 'Number of the job.';
 comment on column acct.checkpoint.step_id is 'Number of the step in the job.';
 comment on column acct.checkpoint.generation is 'Number of the checkpoint among those of the step, from 1.';
@@ -20,16 +21,19 @@ comment on column acct.checkpoint.attempt is 'Attempt of which it was taken.';
 comment on column acct.checkpoint.driver is 'How it was taken: app, the program saved itself.';
 comment on column acct.checkpoint.driver_version is 'Version of the program that took it; null: not complete.';
 comment on column acct.checkpoint.state is
-	'asked; taking; complete: an attempt can go on from it; failed; restoring: an attempt is starting from it; restored: one has started from '
-	'it; discarded: its files are removed.';
-comment on column acct.checkpoint.reason is 'Why it was taken: user, operator, program, exit, interval, time_limit, preempt, evacuate, maintenance or move.';
+	'asked; taking; complete: an attempt can go on from it; failed; restoring: an attempt is starting from it; restored: one has '
+	'started from it; discarded: its files are removed.';
+comment on column acct.checkpoint.reason is
+	'Why it was taken: user, operator, program, exit, interval, time_limit, preempt, evacuate, maintenance or move.';
 comment on column acct.checkpoint.asked_by is 'Who asked for it: a user, program, node or scheduler.';
 comment on column acct.checkpoint.then_do is 'What was to follow it: continue, requeue or end.';
 comment on column acct.checkpoint.node is 'Node on which it was taken; null: not complete.';
-comment on column acct.checkpoint.path is 'Folder of its files; null: not complete, or you are neither its owner nor an administrator.';
+comment on column acct.checkpoint.path is
+	'Folder of its files; null: not complete, or you are neither its owner nor an administrator.';
 comment on column acct.checkpoint.files is 'Number of its files; null: not complete.';
 comment on column acct.checkpoint.bytes is 'Bytes of its files; null: not complete.';
-comment on column acct.checkpoint.message is 'Why it failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
+comment on column acct.checkpoint.message is
+	'Why it failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
 comment on column acct.checkpoint.asked_at is 'When it was asked for.';
 comment on column acct.checkpoint.taking_at is 'When the program began it; null: not yet.';
 comment on column acct.checkpoint.complete_at is 'When it was complete; null: it is not.';
@@ -38,6 +42,7 @@ comment on column acct.checkpoint.restoring_at is 'When an attempt last began to
 comment on column acct.checkpoint.restored_at is 'When an attempt last started from it; null: never.';
 comment on column acct.checkpoint.restores is 'How many attempts have started from it.';
 comment on column acct.checkpoint.discarded_at is 'When its files were removed; null: they are there, or there were none.';
-comment on column acct.checkpoint.elapsed_s is 'Seconds from the program''s begin until it was complete: what it cost; null: not complete.';
+comment on column acct.checkpoint.elapsed_s is
+	'Seconds from the program''s begin until it was complete: what it cost; null: not complete.';
 comment on column acct.checkpoint.saved_s is
 	'Seconds of the attempt since the checkpoint before it, or since its start: the work that it saves; null: not begun.';

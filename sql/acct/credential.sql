@@ -41,4 +41,5 @@ comment on column acct.credential_use.ordered_at is 'When the attempt was ordere
 comment on column acct.credential_use.fetched_at is 'When the node fetched it; null: it has not.';
 comment on column acct.credential_use.version is 'Latest version that the node has fetched; 0: none.';
 comment on column acct.credential_use.removed_at is 'When the owner removed it while the attempt had it; null: he did not.';
-comment on column acct.credential_use.gone_at is 'When the attempt had left the node; null: it has not, or that was not noted yet.';
+comment on column acct.credential_use.gone_at is
+	'When the attempt had left the node; null: it has not, or that was not noted yet.';

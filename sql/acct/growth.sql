@@ -28,8 +28,8 @@ left join lateral (select min(x.come_at) as come_at, case when bool_and(x.gone_a
 where a.size is null or (a.next < a.size and s.ended_at is null);
 select internal.owner_view('growth');
 comment on view acct.growth is
-	'Growths of running steps (rota grow), one row for each request, or for each node of a request for several nodes that has started. '
-	'A growth is a job: acct.job, acct.attempt and acct.allocation have what it used.';
+	'Growths of running steps (rota grow), one row for each request, or for each node of a request for several nodes that has '
+	'started. A growth is a job: acct.job, acct.attempt and acct.allocation have what it used.';
 comment on column acct.growth.job_id is 'Number of the growth''s own job.';
 comment on column acct.growth.step_id is 'Number of the step in that job.';
 comment on column acct.growth.user_name is 'Login name of the owner of both jobs.';
@@ -41,14 +41,17 @@ comment on column acct.growth.state is 'State, as in acct.step; given back: comp
 comment on column acct.growth.reason is 'Why it waits, or how it ended; null: it runs.';
 comment on column acct.growth.priority is 'Priority that an operator gave its job.';
 comment on column acct.growth.expected_at is 'When it is expected to start; null: not known, or it has started.';
-comment on column acct.growth.nodes_wanted is 'Number of nodes that it asks for; of a request for several, how many have not started.';
+comment on column acct.growth.nodes_wanted is
+	'Number of nodes that it asks for; of a request for several, how many have not started.';
 comment on column acct.growth.ntasks is 'Number of tasks that it asks for, on all of its nodes.';
 comment on column acct.growth.cpus_per_task is 'CPUs of each task.';
 comment on column acct.growth.nodes is 'Nodes that it has or had; null: it has not started.';
 comment on column acct.growth.come_at is 'When the first of its nodes came to the step that grows; null: none has.';
-comment on column acct.growth.gone_at is 'When the last of its nodes had gone from the step; null: one is there, or none has come.';
+comment on column acct.growth.gone_at is
+	'When the last of its nodes had gone from the step; null: one is there, or none has come.';
 comment on column acct.growth.submit_at is 'When it was asked for.';
 comment on column acct.growth.started_at is 'When it started; null: it has not.';
 comment on column acct.growth.ended_at is 'When it ended; null: it has not.';
-comment on column acct.growth.cause is 'What ended it: given_back (rota shrink), grown_ended (the step that grows has ended), or as in acct.step.';
+comment on column acct.growth.cause is
+	'What ended it: given_back (rota shrink), grown_ended (the step that grows has ended), or as in acct.step.';
 comment on column acct.growth.time_limit_s is 'Time limit in seconds; 0: none; null: that of its partition.';

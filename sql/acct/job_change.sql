@@ -18,6 +18,7 @@ comment on column acct.job_change.account is 'Account that pays; null: none.';
 comment on column acct.job_change.field is
 	'The field that was set, as the script calls it; environment.NAME: a variable; admin_comment: a comment of the site.';
 comment on column acct.job_change.before is
-	'What the user had asked for, or what the job had; null: nothing, a variable, or you are neither its owner nor an administrator.';
+	'What the user had asked for, or what the job had; null: nothing, a variable, '
+	'or you are neither its owner nor an administrator.';
 comment on column acct.job_change.after is
 	'What the script has set; null: it took back what the user asked for, or you are neither its owner nor an administrator.';

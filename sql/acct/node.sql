@@ -1,5 +1,6 @@
 create view acct.node with (security_barrier) as
-select n.node_id, n.name as node, case when n.power = 'on' or n.state in ('down', 'drain', 'invalid') then n.state else n.power end as state,
+select n.node_id, n.name as node,
+	case when n.power = 'on' or n.state in ('down', 'drain', 'invalid') then n.state else n.power end as state,
 	n.reason, n.reason_by, n.reason_at, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb,
 	(select jsonb_object_agg(g.gres, g.units)
 		from (select x.gres, count(*) as units from rota.node_gres x
@@ -15,7 +16,8 @@ comment on view acct.node is 'Nodes as they are now.';
 comment on column acct.node.node_id is 'Key of the node, never reused.';
 comment on column acct.node.node is 'Name of the node.';
 comment on column acct.node.state is
-	'unknown, up, down, drain or invalid; of a node that would be used, powering_off, off or powering_on while its power is not on.';
+	'unknown, up, down, drain or invalid; of a node that would be used, powering_off, '
+	'off or powering_on while its power is not on.';
 comment on column acct.node.reason is 'Why the node is not up.';
 comment on column acct.node.reason_by is 'User or daemon that gave the reason.';
 comment on column acct.node.reason_at is 'When the reason was given.';
@@ -31,7 +33,8 @@ comment on column acct.node.version is 'Version of its process manager.';
 comment on column acct.node.power is 'on, powering_off, off or powering_on.';
 comment on column acct.node.power_at is 'When its power last changed; null: it was always on.';
 comment on column acct.node.image is 'Image that it reported at its latest registration; null: it names none.';
-comment on column acct.node.default_image is 'Image that it has when no step asks for another one; null: it is never booted with another image.';
+comment on column acct.node.default_image is
+	'Image that it has when no step asks for another one; null: it is never booted with another image.';
 comment on column acct.node.prep is 'Preparation that it has, with its arguments, as NAME:ARGS; null: none.';
 comment on column acct.node.prep_verified is 'Whether it has the preparation for certain; true also without one.';
 

@@ -1,6 +1,7 @@
 -- Runs of the programs that power and boot nodes.
 create view acct.power_run with (security_barrier) as
-select r.run_id, r.node_id, r.node, r.action, r.made_by, r.made_at, r.tries, r.began_at, r.ended_at, r.status, r.code, r.message, r.output
+select r.run_id, r.node_id, r.node, r.action, r.made_by, r.made_at, r.tries, r.began_at, r.ended_at, r.status,
+	r.code, r.message, r.output
 from rota.power_run r
 where (select a.reads_all from acct.me a);
 comment on view acct.power_run is
@@ -9,7 +10,8 @@ comment on column acct.power_run.run_id is 'Number of the run; later ones have h
 comment on column acct.power_run.node_id is 'Key of the node, which may have been deleted since.';
 comment on column acct.power_run.node is 'Name of the node.';
 comment on column acct.power_run.action is 'off, on, reboot, undo, prepare or verify: which program ran, and for what.';
-comment on column acct.power_run.made_by is 'Who asked for it: a user''s name, nodemgrd (an idle node) or schedule (a step needs it).';
+comment on column acct.power_run.made_by is
+	'Who asked for it: a user''s name, nodemgrd (an idle node) or schedule (a step needs it).';
 comment on column acct.power_run.made_at is 'When it was asked for.';
 comment on column acct.power_run.tries is 'How often a runnerd has taken it: again after a runnerd died.';
 comment on column acct.power_run.began_at is 'When a runnerd took it last; null: none has.';

@@ -2,7 +2,8 @@
 create view internal.acct_preempted as
 select e.job_id, e.step_id, e.attempt, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, e.by_job_id,
 	e.by_step_id, e.mode, e.at, e.lost_s as lost_cpu_s, t.ended_at,
-	case when e.mode <> 'suspend' then extract(epoch from t.ended_at - e.at) end::double precision as freed_in_s, e.times, e.resumed_at
+	case when e.mode <> 'suspend' then extract(epoch from t.ended_at - e.at) end::double precision as freed_in_s,
+	e.times, e.resumed_at
 from rota.preempted e
 join rota.step s on s.job_id = e.job_id and s.step_id = e.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -22,11 +23,12 @@ comment on column acct.preempted.partition is 'Partition of the step.';
 comment on column acct.preempted.by_job_id is 'Job for which it was ended.';
 comment on column acct.preempted.by_step_id is 'Step for which it was ended; of an array, its head.';
 comment on column acct.preempted.mode is 
-	'requeue: its step was to run again; checkpoint: it was to be saved first; suspend: it was suspended; cancel: its step was to end; spared: it '
-	'was to be saved, was not in time, and runs on.';
+	'requeue: its step was to run again; checkpoint: it was to be saved first; suspend: it was suspended; '
+	'cancel: its step was to end; spared: it was to be saved, was not in time, and runs on.';
 comment on column acct.preempted.at is 'When it was decided.';
 comment on column acct.preempted.lost_cpu_s is 'CPU seconds of work that were lost.';
 comment on column acct.preempted.ended_at is 'When it had ended on all of its nodes; null: it is live.';
 comment on column acct.preempted.freed_in_s is 'Seconds from the decision to that; null: it was suspended.';
-comment on column acct.preempted.times is 'How often it was preempted: more than once only by suspension. The row is about the last time.';
+comment on column acct.preempted.times is
+	'How often it was preempted: more than once only by suspension. The row is about the last time.';
 comment on column acct.preempted.resumed_at is 'When it went on after it was suspended; null: it was not, or has not gone on.';

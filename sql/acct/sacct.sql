@@ -42,7 +42,8 @@ cross join lateral (
 	select to_char(s.submit_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as submit,
 		to_char(s.eligible_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as eligible,
 		to_char(s.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as start,
-		to_char(coalesce(case when s.started_at is not null then s.done_at end, s.ended_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as "end"
+		to_char(coalesce(case when s.started_at is not null then s.done_at end, s.ended_at) at time zone 'UTC',
+			'YYYY-MM-DD"T"HH24:MI:SS') as "end"
 ) t
 where not s.is_array;
 comment on view acct.sacct is

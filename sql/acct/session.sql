@@ -2,8 +2,8 @@ create view internal.acct_session as
 select u.job_id, u.step_id, u.attempt, u.substep, u.step, u.array_index, u.user_name, u.account, o.name, u.state, u.cause, u.node,
 	u.cpus, u.mem_mb, u.gres, u.started_at, u.ended_at, u.elapsed_s,
 	case when u.ended_at is null then o.attached else '[]' end as attached, o.last_key_at, o.last_output_at,
-	greatest(extract(epoch from coalesce(u.ended_at, now()) - greatest(o.last_key_at, o.last_output_at, u.started_at)), 0)::double precision
-		as idle_s,
+	greatest(extract(epoch from coalesce(u.ended_at, now()) - greatest(o.last_key_at, o.last_output_at, u.started_at)),
+		0)::double precision as idle_s,
 	nullif(o.idle_timeout_s, 0) as idle_timeout_s, o.reported_at, o.idle_timeout_of
 from rota.session o
 join internal.acct_substep u on u.job_id = o.job_id and u.step_id = o.step_id and u.attempt = o.attempt and u.substep = o.substep;
@@ -20,7 +20,8 @@ comment on column acct.session.array_index is 'Index of an array element; null: 
 comment on column acct.session.user_name is 'Login name of the job''s owner.';
 comment on column acct.session.account is 'Account that pays; null: none.';
 comment on column acct.session.name is 'Name of the session.';
-comment on column acct.session.state is 'State of its sub-step, as in acct.substep: running, completed, failed, timeout or cancelled.';
+comment on column acct.session.state is
+	'State of its sub-step, as in acct.substep: running, completed, failed, timeout or cancelled.';
 comment on column acct.session.cause is 'What ended it, as in acct.substep; idle_timeout: nobody used it.';
 comment on column acct.session.node is 'Node on which it runs, as the step manager names it.';
 comment on column acct.session.cpus is 'CPUs that are set aside for it.';
@@ -32,7 +33,8 @@ comment on column acct.session.elapsed_s is 'Seconds from the start of its last 
 comment on column acct.session.attached is
 	'Who is attached: [{"user": login name, "host": name of the client''s host, "since": time}]; []: nobody, or it has ended.';
 comment on column acct.session.last_key_at is 'When a key was last typed, known to about a minute; null: never in its last run.';
-comment on column acct.session.last_output_at is 'When output was last written, known to about a minute; null: never in its last run.';
+comment on column acct.session.last_output_at is
+	'When output was last written, known to about a minute; null: never in its last run.';
 comment on column acct.session.idle_s is
 	'Seconds from the last key, output or start to its end, or to now. Up to a minute too much while it is used.';
 comment on column acct.session.idle_timeout_s is 'Seconds without keys and output after which it is ended; null: none.';

@@ -15,7 +15,8 @@ comment on column acct.staging.job_id is 'Number of the job.';
 comment on column acct.staging.user_name is 'Login name of the job''s owner.';
 comment on column acct.staging.account is 'Account that pays; null: none.';
 comment on column acct.staging.state is
-	'State of the data: pending, setup, staging_in, staged, pre_run, running, post_run, staging_out, teardown, complete or failed.';
+	'State of the data: pending, setup, staging_in, staged, pre_run, running, post_run, staging_out, teardown, '
+	'complete or failed.';
 comment on column acct.staging.directives is 'The directives, one a line; null: you are neither its owner nor an administrator.';
 comment on column acct.staging.message is
 	'Why a function failed, the latest time; null: none has failed, or you are neither its owner nor an administrator.';
@@ -49,9 +50,11 @@ comment on column acct.staging_call.account is 'Account that pays; null: none.';
 comment on column acct.staging_call.function is 'Name of the function, without slurm_bb_.';
 comment on column acct.staging_call.hurry is 'Third argument of the function job_teardown.';
 comment on column acct.staging_call.tries is 'Which try of a teardown it is, from 1.';
-comment on column acct.staging_call.due_at is 'From when on the function was to be called; of one that is polled, the latest time.';
+comment on column acct.staging_call.due_at is
+	'From when on the function was to be called; of one that is polled, the latest time.';
 comment on column acct.staging_call.began_at is 'When it began; null: it has not begun.';
 comment on column acct.staging_call.ended_at is 'When it ended; null: it has not ended.';
 comment on column acct.staging_call.rc is 'What it returned, 0 or -1; null: it has not ended, or was stopped.';
 comment on column acct.staging_call.elapsed_s is 'Seconds that it ran; null: it has not ended, or was not run.';
-comment on column acct.staging_call.message is 'Its message, or how it failed; null: neither, or you are neither its owner nor an administrator.';
+comment on column acct.staging_call.message is
+	'Its message, or how it failed; null: neither, or you are neither its owner nor an administrator.';

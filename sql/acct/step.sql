@@ -108,7 +108,8 @@ comment on column acct.step.cause is
 comment on column acct.step.message is 'Why the step ended as it did, in words.';
 comment on column acct.step.substeps is
 	'Number of its sub-steps, all attempts together, by the word of its user (acct.substep); null: none.';
-comment on column acct.step.substeps_failed is 'Number of its sub-steps that ended as failed or timeout; null: it has no sub-steps.';
+comment on column acct.step.substeps_failed is
+	'Number of its sub-steps that ended as failed or timeout; null: it has no sub-steps.';
 comment on column acct.step.substep_cpu_s is
 	'CPU seconds of its ended sub-steps, by the word of its user; a part of cpu_used_s, and never charged. Null: unknown, or no '
 	'sub-steps.';

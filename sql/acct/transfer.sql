@@ -22,14 +22,16 @@ where t.for_job is null; -- one that makes another's again reports to that
 comment on view internal.transfer_now is 'Transfers with their state, one row for each, or for each node that makes it.';
 
 create view internal.acct_transfer as
-select n.job_id, n.transfer, n.place, n.user_name, n.account, n.direction, n.mode, n.on_fail, case when o.own then n.source end as source,
+select n.job_id, n.transfer, n.place, n.user_name, n.account, n.direction, n.mode, n.on_fail,
+	case when o.own then n.source end as source,
 	case when o.own then n.destination end as destination, n.step_id, n.state, n.by_job, n.node, n.tries, n.files, n.bytes,
 	n.checksum, case when o.own then n.message end as message, n.first_at, n.began_at, n.ended_at, n.elapsed_s, n.bytes_per_s
 from internal.transfer_now n
 -- As in acct.job: only the owner and administrators see paths.
 cross join lateral (select n.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('transfer');
-comment on view acct.transfer is 'Transfers of data by lines stage-in and stage-out, one row each, as the jobs of the owner report them.';
+comment on view acct.transfer is
+	'Transfers of data by lines stage-in and stage-out, one row each, as the jobs of the owner report them.';
 comment on column acct.transfer.job_id is 'Number of the job.';
 comment on column acct.transfer.transfer is 'Number of the transfer in the job, from 1.';
 comment on column acct.transfer.place is 'Node that has the data in a folder of its own; empty: all nodes have the same folder.';
@@ -42,8 +44,8 @@ comment on column acct.transfer.source is 'Path of the source; null: you are nei
 comment on column acct.transfer.destination is 'Path of the destination; null: you are neither its owner nor an administrator.';
 comment on column acct.transfer.step_id is 'Step that makes it; null: the nodes of the job''s steps make it.';
 comment on column acct.transfer.state is
-	'pending; running; done; reused: the data was there; failed; interrupted: its program was killed; cancelled: the same, by a cancel; kept: the data is still in the '
-	'folder of the job, since something failed; dropped; skipped: the job ended before.';
+	'pending; running; done; reused: the data was there; failed; interrupted: its program was killed; cancelled: the same, by a '
+	'cancel; kept: the data is still in the folder of the job, since something failed; dropped; skipped: the job ended before.';
 comment on column acct.transfer.by_job is 'Job that made it the latest time; null: it was not begun.';
 comment on column acct.transfer.node is 'Node on which it was made the latest time; null: it was not begun.';
 comment on column acct.transfer.tries is 'How often it was begun; null: it was not.';

@@ -9,7 +9,8 @@ comment on view acct.node_health is 'What the latest run of each check said abou
 comment on column acct.node_health.node is 'Name of the node.';
 comment on column acct.node_health.name is 'Name of the check.';
 comment on column acct.node_health.state is
-	'unknown: no run has ended; healthy, unhealthy: the program says so; error: it ended otherwise, which says nothing about the node.';
+	'unknown: no run has ended; healthy, unhealthy: the program says so; error: it ended otherwise, '
+	'which says nothing about the node.';
 comment on column acct.node_health.since is 'Since when it is in this state.';
 comment on column acct.node_health.message is 'First line that the program printed, or why it failed; null: nothing.';
 comment on column acct.node_health.checked_at is 'When the latest run ended; null: none has.';
@@ -35,19 +36,23 @@ create view acct.node_upkeep with (security_barrier) as
 select x.node_id, x.node, x.kind, x.name, x.state, x.made_by, x.began_at, x.ended_at,
 	extract(epoch from coalesce(x.ended_at, now()) - x.began_at) as seconds,
 	case when x.kind <> 'off' then extract(epoch from coalesce(x.ended_at, now()) - x.began_at) * n.cpus end as cpu_s,
-	case when x.kind = 'off' then extract(epoch from coalesce(x.ended_at, now()) - x.began_at) * x.idle_watts end as saved_j, x.message
+	case when x.kind = 'off' then extract(epoch from coalesce(x.ended_at, now()) - x.began_at) * x.idle_watts end as saved_j,
+	x.message
 from (
-	select r.node_id, r.node, case when not r.boots then 'preparation' when r.image is not null then 'image' else 'reboot' end as kind,
+	select r.node_id, r.node,
+		case when not r.boots then 'preparation' when r.image is not null then 'image' else 'reboot' end as kind,
 		case when not r.boots then coalesce(r.prep, r.undo) else r.image end as name, r.state, r.made_by, r.began_at, r.ended_at,
 		null::int as idle_watts, r.message
 	from rota.node_reboot r
 	where r.began_at is not null
 	union all
-	select o.node_id, o.node, 'off', null, case when o.on_at is null then 'off' else 'on' end, null, o.off_at, o.on_at, o.idle_watts, null
+	select o.node_id, o.node, 'off', null, case when o.on_at is null then 'off' else 'on' end, null, o.off_at,
+		o.on_at, o.idle_watts, null
 	from rota.node_off o
 	union all
 	select e.node_id, e.node, 'drain', split_part(e.actor, ':', 2), e.to_state, e.actor, e.at,
-		(select min(f.at) from rota.node_event f where f.node_id = e.node_id and f.node_event_id > e.node_event_id), null, e.reason
+		(select min(f.at) from rota.node_event f where f.node_id = e.node_id and f.node_event_id > e.node_event_id),
+		null, e.reason
 	from rota.node_event e
 	where e.to_state = 'drain' and e.actor like 'check:%'
 ) x
@@ -58,13 +63,19 @@ comment on view acct.node_upkeep is
 comment on column acct.node_upkeep.node_id is 'Key of the node, which may have been deleted since.';
 comment on column acct.node_upkeep.node is 'Name of the node.';
 comment on column acct.node_upkeep.kind is
-	'reboot, image, preparation: the node was changed, and idle meanwhile; drain: a check drained it, until its state changed again; off: its power was off.';
+	'reboot, image, preparation: the node was changed, and idle meanwhile; drain: a check drained it, '
+	'until its state changed again; off: its power was off.';
 comment on column acct.node_upkeep.name is 'The image, the preparation, or the check; null: it has none.';
-comment on column acct.node_upkeep.state is 'State of the change (acct.node_reboot); of a drain drain; of a time off: off, or on when it is over.';
-comment on column acct.node_upkeep.made_by is 'Who asked for it, as in acct.node_reboot; of a drain the check; null: power saving or an operator (acct.power_run).';
+comment on column acct.node_upkeep.state is
+	'State of the change (acct.node_reboot); of a drain drain; of a time off: off, or on when it is over.';
+comment on column acct.node_upkeep.made_by is
+	'Who asked for it, as in acct.node_reboot; of a drain the check; null: power saving or an operator (acct.power_run).';
 comment on column acct.node_upkeep.began_at is 'When it began.';
 comment on column acct.node_upkeep.ended_at is 'When it was over; null: it is not.';
 comment on column acct.node_upkeep.seconds is 'Seconds from began_at to ended_at, or up to now.';
-comment on column acct.node_upkeep.cpu_s is 'What it cost: CPU seconds of the node in this time, with the CPUs that it has now; null: it was off, or the node was deleted.';
-comment on column acct.node_upkeep.saved_j is 'Energy in joules that the node would have taken on and idle; null: it was not off, or that is not known.';
+comment on column acct.node_upkeep.cpu_s is
+	'What it cost: CPU seconds of the node in this time, with the CPUs that it has now; null: it was off, '
+	'or the node was deleted.';
+comment on column acct.node_upkeep.saved_j is
+	'Energy in joules that the node would have taken on and idle; null: it was not off, or that is not known.';
 comment on column acct.node_upkeep.message is 'Why a change failed or was cancelled, or the node was drained; null: nothing.';

@@ -258,6 +258,6 @@ comment on column acct.wait_reason.reason is
 	'Reason: dependency or begin before it was eligible; held; then resources, priority, partition, license, node, peer, '
 	'deadline, limit, array_limit, maintenance, reservation or power.';
 comment on column acct.wait_reason.blocker is
-	'Label of another step, or number of a job, that it waited for, or the limit that was reached, in words; null: none known. Of '
-	'several dependencies, one that is not met yet; afterwards the one that came last.';
+	'Label of another step, or number of a job, that it waited for, or the limit that was reached, in words; null: none known. '
+	'Of several dependencies, one that is not met yet; afterwards the one that came last.';
 comment on column acct.wait_reason.blocker_job_id is 'Number of the job of that step; null: it waited for none.';
