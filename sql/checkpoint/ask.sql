@@ -3,8 +3,10 @@
 -- Called by: sql/checkpoint/verb.sql for users, sql/checkpoint/report.sql for programs, and whoever needs the nodes of a step.
 -- Invariants:
 -- - The caller has locked the job (internal.job_lock).
--- - A step has at most one checkpoint that is asked or taking. It ends: as complete, as failed at its deadline, or with its attempt.
--- - What follows (then_do) follows only a complete checkpoint of the step's present attempt. A failed one changes nothing of the step.
+-- - A step has at most one checkpoint that is asked or taking. It ends: as complete, as failed at its deadline,
+--   or with its attempt.
+-- - What follows (then_do) follows only a complete checkpoint of the step's present attempt.
+--   A failed one changes nothing of the step.
 
 create function internal.checkpoint_refusal(p_step rota.step) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -24,9 +26,11 @@ comment on function internal.checkpoint_refusal(rota.step) is 'Why no checkpoint
 create function internal.checkpoint_open(p_step rota.step) returns rota.checkpoint
 language sql stable set search_path = rota, pg_temp as $$
 	select c from checkpoint c
-	where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.attempt = p_step.attempt and c.state in ('asked', 'taking');
+	where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.attempt = p_step.attempt
+		and c.state in ('asked', 'taking');
 $$;
-comment on function internal.checkpoint_open(rota.step) is 'The checkpoint that is under way of the present attempt of a step; null: none.';
+comment on function internal.checkpoint_open(rota.step) is
+	'The checkpoint that is under way of the present attempt of a step; null: none.';
 
 create function internal.checkpoint_wait() returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -40,19 +44,22 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function internal.checkpoint_next(bigint, int) is 'The number of the next checkpoint of a step.';
 
-create function internal.checkpoint_add(p_step rota.step, p_state text, p_reason text, p_by text, p_why text, p_then text) returns int
+create function internal.checkpoint_add(p_step rota.step, p_state text, p_reason text, p_by text, p_why text, p_then text)
+returns int
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_generation constant int := internal.checkpoint_next(p_step.job_id, p_step.step_id);
 begin
-	insert into checkpoint (job_id, step_id, generation, attempt, driver, state, reason, asked_by, why, then_do, deadline_at, taking_at)
+	insert into checkpoint (job_id, step_id, generation, attempt, driver, state, reason, asked_by, why, then_do,
+		deadline_at, taking_at)
 	select p_step.job_id, p_step.step_id, v_generation, p_step.attempt, r.checkpoint ->> 'driver', p_state, p_reason, p_by, p_why,
 		p_then, now() + internal.checkpoint_wait(), case when p_state = 'taking' then clock_timestamp() end
 	from step_request r
 	where r.job_id = p_step.job_id and r.step_id = p_step.request_id;
 	return v_generation;
 end $$;
-comment on function internal.checkpoint_add(rota.step, text, text, text, text, text) is 'Write the row of a new checkpoint. Returns its generation.';
+comment on function internal.checkpoint_add(rota.step, text, text, text, text, text) is
+	'Write the row of a new checkpoint. Returns its generation.';
 
 create function internal.checkpoint_ask(p_job bigint, p_step int, p_reason text, p_by text, p_why text, p_then text) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -82,10 +89,11 @@ begin
 	return v_generation;
 end $$;
 comment on function internal.checkpoint_ask(bigint, int, text, text, text, text) is
-	'Ask for a checkpoint of the running attempt of a step. p_reason: a reason of rota.checkpoint; p_by, p_why: who asks, and what they say; '
-	'p_then: what follows when it is complete: continue, requeue (the attempt ends and the step is queued again) or end. Answers the '
-	'generation, of a checkpoint that is under way already with the stronger wish of both; null: internal.checkpoint_refusal says why not. '
-	'The row goes on to state complete or failed, each with a notification on rota_event, and on rota_schedule if something follows. The caller has locked the job.';
+	'Ask for a checkpoint of the running attempt of a step. p_reason: a reason of rota.checkpoint; p_by, p_why: who asks, and '
+	'what they say; p_then: what follows when it is complete: continue, requeue (the attempt ends and the step is queued again) '
+	'or end. Answers the generation, of a checkpoint that is under way already with the stronger wish of both; '
+	'null: internal.checkpoint_refusal says why not. The row goes on to state complete or failed, each with a notification on '
+	'rota_event, and on rota_schedule if something follows. The caller has locked the job.';
 
 create function internal.checkpoint_follow(p_done rota.checkpoint, p_ended boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -134,7 +142,8 @@ begin
 	end if;
 	notify rota_event;
 end $$;
-comment on function internal.checkpoint_fail(rota.checkpoint, text) is 'Mark a checkpoint as failed, also when its files have changed.';
+comment on function internal.checkpoint_fail(rota.checkpoint, text) is
+	'Mark a checkpoint as failed, also when its files have changed.';
 
 create function internal.checkpoint_expired() returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -159,9 +168,11 @@ create function internal.checkpoint_saved(p_job bigint, p_step int, p_attempt in
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return exists (select from checkpoint c
-		where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt and c.complete_at is not null and c.state <> 'failed');
+		where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt and c.complete_at is not null
+			and c.state <> 'failed');
 end $$;
-comment on function internal.checkpoint_saved(bigint, int, int) is 'Whether an attempt has left a checkpoint that a later one can go on from.';
+comment on function internal.checkpoint_saved(bigint, int, int) is
+	'Whether an attempt has left a checkpoint that a later one can go on from.';
 
 create function internal.checkpoint_goes_on(p_how jsonb, p_result text, p_cause text, p_exit int, p_saved boolean) returns boolean
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -169,8 +180,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		or p_result = 'timeout' and p_saved and p_how ? 'before_s');
 $$;
 comment on function internal.checkpoint_goes_on(jsonb, text, text, int, boolean) is
-	'Whether a step is queued again after the end of an attempt: its program asked for it by exit code 85, or its time limit was reached '
-	'after it was saved, and it is to be longer than that.';
+	'Whether a step is queued again after the end of an attempt: its program asked for it by exit code 85, or its time limit was '
+	'reached after it was saved, and it is to be longer than that.';
 
 create function internal.checkpoint_close(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -178,7 +189,8 @@ begin
 	perform internal.checkpoint_fail(c, 'the attempt ended before it was complete')
 	from unnest(p_closed) v
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id
-	join rota.checkpoint c on c.job_id = s.job_id and c.step_id = s.step_id and c.attempt = s.attempt and c.state in ('asked', 'taking');
+	join rota.checkpoint c on c.job_id = s.job_id and c.step_id = s.step_id and c.attempt = s.attempt
+		and c.state in ('asked', 'taking');
 	delete from rota.checkpoint_timer t
 	using unnest(p_closed) v
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id

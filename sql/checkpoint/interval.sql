@@ -7,13 +7,15 @@
 create function internal.node_failures(out failures int, out node_s double precision)
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_from constant timestamptz := greatest(now() - interval '90 days', (select e.at from node_event e order by e.node_event_id limit 1));
+	v_from constant timestamptz := greatest(now() - interval '90 days',
+		(select e.at from node_event e order by e.node_event_id limit 1));
 begin
 	failures := (select count(*) from node_event e where e.from_state = 'up' and e.to_state = 'down' and e.at >= v_from);
 	node_s := (select count(*) from node) * extract(epoch from now() - v_from);
 end $$;
 comment on function internal.node_failures() is
-	'How often nodes that were up went down in the last 90 days, or since the first event, and for how many seconds all nodes together could.';
+	'How often nodes that were up went down in the last 90 days, or since the first event, '
+	'and for how many seconds all nodes together could.';
 
 create function internal.checkpoint_cost(p_job bigint, p_step int, out cost_s double precision, out costs int)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -23,7 +25,8 @@ begin
 		where c.job_id = p_job and c.step_id = p_step and c.complete_at is not null
 		order by c.generation desc limit 5) x;
 end $$;
-comment on function internal.checkpoint_cost(bigint, int) is 'Mean seconds that the latest five checkpoints of a step took; null: it has none.';
+comment on function internal.checkpoint_cost(bigint, int) is
+	'Mean seconds that the latest five checkpoints of a step took; null: it has none.';
 
 create function internal.checkpoint_interval(p_cost_s double precision, p_mtbf_s double precision) returns double precision
 language sql stable set search_path = rota, pg_temp as $$
@@ -51,8 +54,9 @@ begin
 		else internal.setting_int('checkpoint_mtbf_days') * 86400::double precision end / n.nodes as mtbf_s) m
 	cross join lateral (select internal.checkpoint_interval(c.cost_s, m.mtbf_s) as interval_s) i
 	where a.job_id = p_step.job_id and a.step_id = p_step.step_id and a.attempt = p_step.attempt
-	on conflict (job_id, step_id) do update set attempt = excluded.attempt, interval_s = excluded.interval_s, cost_s = excluded.cost_s,
-		costs = excluded.costs, mtbf_s = excluded.mtbf_s, failures = excluded.failures, nodes = excluded.nodes, next_at = excluded.next_at;
+	on conflict (job_id, step_id) do update
+	set attempt = excluded.attempt, interval_s = excluded.interval_s, cost_s = excluded.cost_s, costs = excluded.costs,
+		mtbf_s = excluded.mtbf_s, failures = excluded.failures, nodes = excluded.nodes, next_at = excluded.next_at;
 	if found then
 		notify rota_schedule; -- the leader learns the time
 	end if;
@@ -95,6 +99,8 @@ comment on function internal.checkpoint_timer_fire(bigint[]) is
 create function internal.checkpoint_timer_json(p_job bigint, p_step int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return (select to_jsonb(t) - '{job_id,step_id,attempt}'::text[] from checkpoint_timer t where t.job_id = p_job and t.step_id = p_step);
+	return (select to_jsonb(t) - '{job_id,step_id,attempt}'::text[] from checkpoint_timer t
+		where t.job_id = p_job and t.step_id = p_step);
 end $$;
-comment on function internal.checkpoint_timer_json(bigint, int) is 'How often a step is checkpointed, and how that was worked out; null: it is not.';
+comment on function internal.checkpoint_timer_json(bigint, int) is
+	'How often a step is checkpointed, and how that was worked out; null: it is not.';

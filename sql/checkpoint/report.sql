@@ -1,8 +1,9 @@
--- Reports of rota-checkpoint, which runs on the node as the owner of the job: from which checkpoint an attempt starts, and which it has taken.
+-- Reports of rota-checkpoint, which runs on the node as the owner of the job: from which checkpoint an attempt starts,
+-- and which it has taken.
 --
 -- Invariants:
--- - A report changes only rows of steps of its sender, and only for the present attempt of the step. One of an earlier attempt is refused, so
---   what a lost node still saves never counts.
+-- - A report changes only rows of steps of its sender, and only for the present attempt of the step. One of an earlier attempt is
+--   refused, so what a lost node still saves never counts.
 -- - A checkpoint becomes complete in one transaction, with the digests of all of its files. Files alone are never a checkpoint.
 -- - The rows are the owner's own word about the owner's files.
 
@@ -25,14 +26,15 @@ language sql stable set search_path = rota, pg_temp as $$
 	where w.attempt is null or u.attempt >= w.attempt or u.generation <= w.generation;
 $$;
 comment on function internal.checkpoint_eligible(bigint, int) is
-	'The checkpoints of a step that an attempt may start from by itself. Those above the generation that a user chose last are left out, as far '
-	'as they are older than that choice: the user wanted to go on from before them.';
+	'The checkpoints of a step that an attempt may start from by itself. Those above the generation that a user chose last are '
+	'left out, as far as they are older than that choice: the user wanted to go on from before them.';
 
 create function internal.checkpoint_json(p_one rota.checkpoint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return jsonb_build_object('generation', p_one.generation, 'path', p_one.path, 'driver', p_one.driver, 'needs', p_one.needs, 'files', (
-		select coalesce(jsonb_agg(jsonb_build_object('name', f.name, 'bytes', f.bytes, 'sha256', encode(f.sha256, 'hex'))
+	return jsonb_build_object('generation', p_one.generation, 'path', p_one.path, 'driver', p_one.driver,
+		'needs', p_one.needs, 'files', (
+			select coalesce(jsonb_agg(jsonb_build_object('name', f.name, 'bytes', f.bytes, 'sha256', encode(f.sha256, 'hex'))
 			order by f.name), '[]')
 		from checkpoint_file f
 		where f.job_id = p_one.job_id and f.step_id = p_one.step_id and f.generation = p_one.generation));
@@ -56,21 +58,23 @@ begin
 	values (p_step.job_id, p_step.step_id, p_step.attempt, coalesce(v_from.generation, 0))
 	on conflict (job_id, step_id, attempt) do update set generation = excluded.generation;
 	perform internal.checkpoint_timer_set(p_step);
-	return jsonb_build_object('wait_s', internal.setting_int('checkpoint_wait_s'), 'kept', (select coalesce(jsonb_agg(c.generation), '[]')
+	return jsonb_build_object('wait_s', internal.setting_int('checkpoint_wait_s'),
+		'kept', (select coalesce(jsonb_agg(c.generation), '[]')
 			from internal.checkpoint_usable(p_step.job_id, p_step.step_id) c))
 		|| case when v_from.generation is null then '{"generation": 0}' else internal.checkpoint_json(v_from) end;
 end $$;
 comment on function internal.checkpoint_begin(rota.step, int) is
-	'Choose what the present attempt of a step starts from: the generation that was asked for, or the latest, or the one before a damaged one '
-	'(p_below). Answer as internal.checkpoint_json, generation 0: the beginning; kept: all generations that are still there; wait_s: seconds '
-	'within which it is to be restored.';
+	'Choose what the present attempt of a step starts from: the generation that was asked for, or the latest, or the one before '
+	'a damaged one (p_below). Answer as internal.checkpoint_json, generation 0: the beginning; kept: all generations that are '
+	'still there; wait_s: seconds within which it is to be restored.';
 
 create function internal.checkpoint_refuse(p_step rota.step, p_one rota.checkpoint, p_message text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	perform internal.checkpoint_fail(p_one, p_message);
 	-- The program does not go on from it after all: the attempt is given up, and the next one starts from the one before.
-	if exists (select from checkpoint_start s where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt
+	if exists (select from checkpoint_start s
+		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt
 			and s.generation = p_one.generation and s.started_at is not null) then
 		update step s set end_wanted = 'requeue'
 		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.end_wanted is null;
@@ -83,14 +87,16 @@ begin
 	return internal.checkpoint_begin(p_step, p_one.generation);
 end $$;
 comment on function internal.checkpoint_refuse(rota.step, rota.checkpoint, text) is
-	'The present attempt of a step cannot start from a checkpoint, whose files have changed, or from which its driver has not restored the '
-	'program. Answer as internal.checkpoint_begin: from which to start; {}: the attempt ends, and the step is queued again.';
+	'The present attempt of a step cannot start from a checkpoint, whose files have changed, or from which its driver has not '
+	'restored the program. Answer as internal.checkpoint_begin: from which to start; {}: the attempt ends, '
+	'and the step is queued again.';
 
 create function internal.checkpoint_began(p_step rota.step, p_driver text, p_why text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	with started as (
-		update checkpoint_start s set started_at = clock_timestamp(), driver = left(p_driver, 100), why = nullif(left(p_why, 400), '')
+		update checkpoint_start s set started_at = clock_timestamp(), driver = left(p_driver, 100),
+			why = nullif(left(p_why, 400), '')
 		where s.job_id = p_step.job_id and s.step_id = p_step.step_id and s.attempt = p_step.attempt and s.started_at is null
 		returning s.generation
 	)
@@ -100,7 +106,8 @@ begin
 	return '{}';
 end $$;
 comment on function internal.checkpoint_began(rota.step, text, text) is
-	'The files that the present attempt starts from are whole, and its program begins, with this driver. p_why: why auto chose it.';
+	'The files that the present attempt starts from are whole, and its program begins, with this driver. '
+	'p_why: why auto chose it.';
 
 create function internal.checkpoint_unmet(p_step rota.step, p_message text) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -119,9 +126,10 @@ declare
 	c_wait constant int := internal.setting_int('checkpoint_wait_s');
 begin
 	if v_open.generation is null then
-		return jsonb_build_object('wait_s', c_wait, 'generation', internal.checkpoint_add(p_step, 'taking', coalesce(p_reason, 'program'),
-			case p_reason when 'interval' then 'node' when 'time_limit' then 'node' else 'program' end, null,
-			case p_reason when 'time_limit' then 'requeue' else 'continue' end));
+		return jsonb_build_object('wait_s', c_wait,
+			'generation', internal.checkpoint_add(p_step, 'taking', coalesce(p_reason, 'program'),
+				case p_reason when 'interval' then 'node' when 'time_limit' then 'node' else 'program' end, null,
+				case p_reason when 'time_limit' then 'requeue' else 'continue' end));
 	end if;
 	update checkpoint c
 	set state = 'taking', taking_at = coalesce(c.taking_at, clock_timestamp()), deadline_at = now() + internal.checkpoint_wait()
@@ -129,8 +137,8 @@ begin
 	return jsonb_build_object('wait_s', c_wait, 'generation', v_open.generation);
 end $$;
 comment on function internal.checkpoint_take(rota.step, text) is
-	'The program of a step begins to save itself: by the request that is under way, or (p_reason) as its node signalled it, or by itself. '
-	'Answer {generation, wait_s: seconds within which it is to be complete}.';
+	'The program of a step begins to save itself: by the request that is under way, or (p_reason) as its node signalled it, or '
+	'by itself. Answer {generation, wait_s: seconds within which it is to be complete}.';
 
 create function internal.checkpoint_over_quota(p_uid int, p_bytes bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -145,10 +153,12 @@ begin
 	from checkpoint c
 	join job j on j.job_id = c.job_id and j.uid = p_uid
 	where c.state in ('complete', 'restoring', 'restored');
-	return case when v_has + p_bytes > v_most then format('your checkpoints would have %s MiB, and %s are allowed: "rota checkpoint discard" '
-		'removes others', (v_has + p_bytes) / 1048576 + 1, v_most / 1048576) end;
+	return case when v_has + p_bytes > v_most
+		then format('your checkpoints would have %s MiB, and %s are allowed: "rota checkpoint discard" '
+			'removes others', (v_has + p_bytes) / 1048576 + 1, v_most / 1048576) end;
 end $$;
-comment on function internal.checkpoint_over_quota(int, bigint) is 'Why a user may not have so many more bytes of checkpoints; null: he may.';
+comment on function internal.checkpoint_over_quota(int, bigint) is
+	'Why a user may not have so many more bytes of checkpoints; null: he may.';
 
 create function internal.checkpoint_thin(p_step rota.step) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -161,7 +171,8 @@ begin
 		update checkpoint c set state = 'discarded', discarded_at = clock_timestamp()
 		where c.job_id = p_step.job_id and c.step_id = p_step.step_id and c.generation in (
 			select u.generation from internal.checkpoint_usable(p_step.job_id, p_step.step_id) u
-			order by u.generation in (select e.generation from internal.checkpoint_eligible(p_step.job_id, p_step.step_id) e) desc,
+			order by u.generation in (
+				select e.generation from internal.checkpoint_eligible(p_step.job_id, p_step.step_id) e) desc,
 				u.generation desc offset v_keep)
 		returning c.generation
 	)
@@ -170,12 +181,14 @@ begin
 	return jsonb_build_object('discard', v_gone);
 end $$;
 comment on function internal.checkpoint_thin(rota.step) is
-	'Discard the oldest checkpoints of a step beyond the number that it keeps. Answer {discard: generations whose files are to be removed}.';
+	'Discard the oldest checkpoints of a step beyond the number that it keeps. '
+	'Answer {discard: generations whose files are to be removed}.';
 
 create function internal.checkpoint_complete(p_uid int, p_step rota.step, p_one rota.checkpoint, p_request jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_bytes constant bigint := (select coalesce(sum((f ->> 'bytes')::bigint), 0) from jsonb_array_elements(p_request -> 'files') f);
+	v_bytes constant bigint := (select coalesce(sum((f ->> 'bytes')::bigint), 0)
+		from jsonb_array_elements(p_request -> 'files') f);
 	v_over constant text := internal.checkpoint_over_quota(p_uid, v_bytes);
 begin
 	if p_one.complete_at is not null then
@@ -188,8 +201,8 @@ begin
 	select p_one.job_id, p_one.step_id, p_one.generation, f ->> 'name', (f ->> 'bytes')::bigint, decode(f ->> 'sha256', 'hex')
 	from jsonb_array_elements(p_request -> 'files') f;
 	update checkpoint c
-	set state = 'complete', complete_at = clock_timestamp(), taking_at = coalesce(c.taking_at, clock_timestamp()), failed_at = null,
-		message = null, node = p_request ->> 'node', path = p_request ->> 'path',
+	set state = 'complete', complete_at = clock_timestamp(), taking_at = coalesce(c.taking_at, clock_timestamp()),
+		failed_at = null, message = null, node = p_request ->> 'node', path = p_request ->> 'path',
 		driver = coalesce(left(p_request ->> 'driver', 100), c.driver), driver_version = left(p_request ->> 'version', 100),
 		needs = p_request -> 'needs', files = jsonb_array_length(p_request -> 'files'), bytes = v_bytes
 	where c.job_id = p_one.job_id and c.step_id = p_one.step_id and c.generation = p_one.generation;
@@ -205,7 +218,8 @@ begin
 	return internal.checkpoint_thin(p_step);
 end $$;
 comment on function internal.checkpoint_complete(int, rota.step, rota.checkpoint, jsonb) is
-	'A checkpoint is complete, with its files, and what was to follow does. Answer as internal.checkpoint_thin, or {failed: why it is not}.';
+	'A checkpoint is complete, with its files, and what was to follow does. Answer as internal.checkpoint_thin, '
+	'or {failed: why it is not}.';
 
 create function internal.checkpoint_over(p_step rota.step) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -215,7 +229,8 @@ begin
 	delete from checkpoint_file f where f.job_id = p_step.job_id and f.step_id = p_step.step_id;
 	return '{}';
 end $$;
-comment on function internal.checkpoint_over(rota.step) is 'The program of a step has ended well, and the files of its checkpoints are removed.';
+comment on function internal.checkpoint_over(rota.step) is
+	'The program of a step has ended well, and the files of its checkpoints are removed.';
 
 create function internal.checkpoint_step(p_uid int, p_request jsonb) returns rota.step
 language plpgsql set search_path = rota, pg_temp as $$
@@ -240,13 +255,14 @@ begin
 	return v_step;
 end $$;
 comment on function internal.checkpoint_step(int, jsonb) is
-	'The step that a report {job, step_id, attempt} of this user is about, its job locked. RT404: there is none of the user; RT409: it is no '
-	'report of its present attempt.';
+	'The step that a report {job, step_id, attempt} of this user is about, its job locked. RT404: there is none of the user; '
+	'RT409: it is no report of its present attempt.';
 
 create function internal.checkpoint_check(p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	if jsonb_typeof(p_request -> 'files') is distinct from 'array' or jsonb_array_length(p_request -> 'files') not between 1 and 10000 then
+	if jsonb_typeof(p_request -> 'files') is distinct from 'array'
+		or jsonb_array_length(p_request -> 'files') not between 1 and 10000 then
 		raise exception 'a checkpoint has from 1 to 10000 files' using errcode = 'RT422',
 			hint = 'Write many small ones into one file.';
 	elsif exists (select from jsonb_array_elements(p_request -> 'files') f
@@ -273,7 +289,8 @@ declare
 	v_one checkpoint;
 begin
 	if v_action not in ('begin', 'began', 'refused', 'unmet', 'take', 'complete', 'failed', 'over') then
-		raise exception 'no report is called "%"', v_action using errcode = 'RT422', hint = 'rota-checkpoint makes these reports.';
+		raise exception 'no report is called "%"', v_action using errcode = 'RT422',
+			hint = 'rota-checkpoint makes these reports.';
 	elsif v_reason is not null and v_reason not in ('exit', 'interval', 'time_limit') then
 		raise exception 'no checkpoint is taken for reason "%"', v_reason using errcode = 'RT422';
 	elsif v_action = 'complete' then
@@ -284,14 +301,16 @@ begin
 	where c.job_id = v_step.job_id and c.step_id = v_step.step_id and c.generation = internal.request_int(p_request, 'generation')
 		and (c.attempt = v_step.attempt or v_action = 'refused');
 	if v_action in ('refused', 'complete', 'failed') and v_one.generation is null then
-		raise exception 'attempt % takes no checkpoint %', v_step.attempt, coalesce(p_request ->> 'generation', '') using errcode = 'RT404';
+		raise exception 'attempt % takes no checkpoint %', v_step.attempt, coalesce(p_request ->> 'generation', '')
+			using errcode = 'RT404';
 	end if;
 	if v_action = 'failed' then
 		perform internal.checkpoint_fail(v_one, v_message);
 	end if;
 	return case v_action
 		when 'begin' then internal.checkpoint_begin(v_step, 2147483647)
-		when 'began' then internal.checkpoint_began(v_step, internal.request_text(p_request, 'driver'), internal.request_text(p_request, 'why'))
+		when 'began' then internal.checkpoint_began(v_step, internal.request_text(p_request, 'driver'),
+			internal.request_text(p_request, 'why'))
 		when 'refused' then internal.checkpoint_refuse(v_step, v_one, v_message)
 		when 'unmet' then internal.checkpoint_unmet(v_step, v_message)
 		when 'take' then internal.checkpoint_take(v_step, v_reason)
@@ -300,9 +319,10 @@ begin
 		else '{}' end;
 end $$;
 comment on function api.checkpoint_report(int, text, jsonb) is
-	'Report of rota-checkpoint about a step of the caller. Request {job, step_id, attempt, node, action, ...}. begin: what the attempt starts '
-	'from, answer as internal.checkpoint_begin; refused {generation, message}: that is damaged, or the program was not restored from it, answer '
-	'as internal.checkpoint_refuse; unmet {message}: the node lacks what that needs; began {driver, why}: its '
-	'program starts. take {reason}: the program saves itself, answer {generation}; complete {generation, path, files: [{name, bytes, sha256}], '
-	'driver, version, needs, ended}: it has, answer {discard} or {failed}; failed {generation, message}: it could not; over: the step ended well and the '
-	'files are removed. RT404: no such step of the caller; RT409: the attempt is over.';
+	'Report of rota-checkpoint about a step of the caller. Request {job, step_id, attempt, node, action, ...}. begin: what the '
+	'attempt starts from, answer as internal.checkpoint_begin; refused {generation, message}: that is damaged, or the program '
+	'was not restored from it, answer as internal.checkpoint_refuse; unmet {message}: the node lacks what that needs; began '
+	'{driver, why}: its program starts. take {reason}: the program saves itself, answer {generation}; complete {generation, '
+	'path, files: [{name, bytes, sha256}], driver, version, needs, ended}: it has, answer {discard} or {failed}; failed '
+	'{generation, message}: it could not; over: the step ended well and the files are removed. '
+	'RT404: no such step of the caller; RT409: the attempt is over.';

@@ -1,9 +1,9 @@
 -- Checkpoints as users and operators ask for them, see them, go on from them and discard them.
 
 create view internal.checkpoint_now as
-select c.job_id, c.step_id, c.generation, j.user_name, j.account, r.name as step, s.array_index, c.attempt, c.driver, c.driver_version, c.state,
-	c.reason, c.asked_by, c.why, c.then_do, c.node, c.path, c.files, c.bytes, c.message, c.asked_at, c.taking_at, c.complete_at,
-	c.failed_at, c.restoring_at, c.restored_at, c.restores, c.discarded_at,
+select c.job_id, c.step_id, c.generation, j.user_name, j.account, r.name as step, s.array_index, c.attempt, c.driver,
+	c.driver_version, c.state, c.reason, c.asked_by, c.why, c.then_do, c.node, c.path, c.files, c.bytes, c.message, c.asked_at,
+	c.taking_at, c.complete_at, c.failed_at, c.restoring_at, c.restored_at, c.restores, c.discarded_at,
 	extract(epoch from c.complete_at - c.taking_at)::double precision as elapsed_s,
 	-- Work since the checkpoint before, or since the start of the attempt.
 	extract(epoch from c.taking_at - coalesce((select max(o.taking_at) from rota.checkpoint o
@@ -23,7 +23,8 @@ declare
 	v_then constant text := case when internal.request_bool(p_request, 'end') then 'end' else 'continue' end;
 	v_done jsonb;
 begin
-	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'action', format('checkpoint %s is asked for', a.generation)))
+	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id,
+		'action', format('checkpoint %s is asked for', a.generation)))
 	into v_done
 	from (
 		select s.job_id, s.step_id, internal.checkpoint_ask(s.job_id, s.step_id,
@@ -37,14 +38,15 @@ begin
 	return internal.control_answer('checkpoint', v_target, v_done);
 end $$;
 comment on function api.job_checkpoint(int, text, jsonb) is
-	'Have running steps save themselves, and end after that (end). Request {jobs, end, reason}, or a selection. Answer {steps: [{label, '
-	'state, action, changed, failed}]}; api.checkpoint_list says what became of it.';
+	'Have running steps save themselves, and end after that (end). Request {jobs, end, reason}, or a selection. '
+	'Answer {steps: [{label, state, action, changed, failed}]}; api.checkpoint_list says what became of it.';
 
 create function internal.checkpoint_own(p_uid int, p_job bigint) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if not exists (select from job j where j.job_id = p_job and j.uid = p_uid) then
-		raise exception 'the files of job % are not yours', p_job using errcode = 'RT403', hint = 'Only its owner verifies or removes them.';
+		raise exception 'the files of job % are not yours', p_job using errcode = 'RT403',
+			hint = 'Only its owner verifies or removes them.';
 	end if;
 end $$;
 comment on function internal.checkpoint_own(int, bigint) is
@@ -85,10 +87,10 @@ begin
 		and v_rows @? '$[*] ? (@.state == "asked" || @.state == "taking")'));
 end $$;
 comment on function api.checkpoint_list(int, text, jsonb) is
-	'Checkpoints of the caller, or (operators too) of jobs and steps. Request {jobs, generation, all, wait, verify}. Without jobs: those that can be '
-	'used or are under way; all: the others too, the latest 1000. generation: that one, with file_list if it is that of one step. '
-	'verify: the caller opens the files, which only the owner may (RT403). Answer {checkpoints: [{...}], done}: '
-	'the columns of acct.checkpoint; done is false while wait is true and one is under way.';
+	'Checkpoints of the caller, or (operators too) of jobs and steps. Request {jobs, generation, all, wait, verify}. Without '
+	'jobs: those that can be used or are under way; all: the others too, the latest 1000. generation: that one, with file_list '
+	'if it is that of one step. verify: the caller opens the files, which only the owner may (RT403). '
+	'Answer {checkpoints: [{...}], done}: the columns of acct.checkpoint; done is false while wait is true and one is under way.';
 
 create function internal.checkpoint_chosen(p_uid int, p_user text, p_request jsonb) returns rota.step
 language plpgsql set search_path = rota, pg_temp as $$
@@ -98,20 +100,24 @@ declare
 begin
 	select count(*) into v_count
 	from internal.job_target(p_uid, p_user, p_request, true) t
-	join step_request r on r.job_id = t.job_id and r.step_id = coalesce(t.step_id - 1 - t.pos, t.step_id) and r.checkpoint is not null;
+	join step_request r on r.job_id = t.job_id and r.step_id = coalesce(t.step_id - 1 - t.pos, t.step_id)
+		and r.checkpoint is not null;
 	if v_count <> 1 then
-		raise exception '% steps named that have checkpoints', v_count using errcode = 'RT422', hint = 'Name one step, as 812.solve or 812.draw[7].';
+		raise exception '% steps named that have checkpoints', v_count using errcode = 'RT422',
+			hint = 'Name one step, as 812.solve or 812.draw[7].';
 	end if;
 	select s.* into v_step
 	from internal.job_target(p_uid, p_user, p_request, true) t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.checkpoint is not null;
 	if v_step.is_array and internal.request_int(p_request, 'generation') is not null then
-		raise exception 'each element of an array has checkpoints of its own' using errcode = 'RT422', hint = 'Name one element, as 812.draw[7].';
+		raise exception 'each element of an array has checkpoints of its own' using errcode = 'RT422',
+			hint = 'Name one element, as 812.draw[7].';
 	end if;
 	return v_step;
 end $$;
-comment on function internal.checkpoint_chosen(int, text, jsonb) is 'The one step with checkpoints that a request names. RT422: none, or several, or a generation of an array.';
+comment on function internal.checkpoint_chosen(int, text, jsonb) is
+	'The one step with checkpoints that a request names. RT422: none, or several, or a generation of an array.';
 
 create function api.checkpoint_discard(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -139,22 +145,24 @@ begin
 	return jsonb_build_object('label', internal.step_label(v_step.job_id, v_step.step_id), 'discarded', v_gone);
 end $$;
 comment on function api.checkpoint_discard(int, text, jsonb) is
-	'Discard checkpoints of a step of the caller, one generation or all. Request {jobs, generation}. Answer {label, discarded: generations}; the '
-	'caller removes the files. RT403: a stranger; RT409: the step runs from it.';
+	'Discard checkpoints of a step of the caller, one generation or all. Request {jobs, generation}. Answer {label, '
+	'discarded: generations}; the caller removes the files. RT403: a stranger; RT409: the step runs from it.';
 
 create function internal.checkpoint_want(p_user text, p_step rota.step, p_generation int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	if p_generation > 0 and not exists (select from internal.checkpoint_usable(p_step.job_id, p_step.step_id) c
 		where c.generation = p_generation) then
-		raise exception 'step % has no checkpoint % that can be used', internal.step_label(p_step.job_id, p_step.step_id), p_generation
-			using errcode = 'RT404', hint = format('"rota checkpoint list %s" lists them.', p_step.job_id);
+		raise exception 'step % has no checkpoint % that can be used',
+			internal.step_label(p_step.job_id, p_step.step_id), p_generation using errcode = 'RT404',
+			hint = format('"rota checkpoint list %s" lists them.', p_step.job_id);
 	end if;
 	insert into checkpoint_start (job_id, step_id, attempt, generation, wanted_by)
 	values (p_step.job_id, p_step.step_id, p_step.attempt + 1, p_generation, p_user)
 	on conflict (job_id, step_id, attempt) do update set generation = excluded.generation, wanted_by = excluded.wanted_by;
 end $$;
-comment on function internal.checkpoint_want(text, rota.step, int) is 'Have the next attempt of a step start from a generation; 0: from the beginning.';
+comment on function internal.checkpoint_want(text, rota.step, int) is
+	'Have the next attempt of a step start from a generation; 0: from the beginning.';
 
 create function api.job_restart(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -167,15 +175,18 @@ declare
 	v_action text := 'is queued already';
 begin
 	if v_step.is_array and v_to <> '{}' then
-		raise exception 'each element of an array starts on nodes of its own' using errcode = 'RT422', hint = 'Name one element, as 812.draw[7].';
+		raise exception 'each element of an array starts on nodes of its own' using errcode = 'RT422',
+			hint = 'Name one element, as 812.draw[7].';
 	end if;
 	perform internal.requeue_lock(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(v_step.job_id::text)));
 	select j.* into v_job from job j where j.job_id = v_step.job_id;
 	select s.* into v_step from step s where s.job_id = v_step.job_id and s.step_id = v_step.step_id;
 	if v_step.state in ('completed', 'skipped') then
-		raise exception 'the step has ended well (%)', v_step.state using errcode = 'RT409', hint = '"rota requeue" runs the job from the beginning.';
+		raise exception 'the step has ended well (%)', v_step.state using errcode = 'RT409',
+			hint = '"rota requeue" runs the job from the beginning.';
 	elsif v_step.ended_at is null and v_step.state <> 'pending' then
-		raise exception 'the step has not ended (%)', v_step.state using errcode = 'RT409', hint = '"rota checkpoint --end" saves and ends it.';
+		raise exception 'the step has not ended (%)', v_step.state using errcode = 'RT409',
+			hint = '"rota checkpoint --end" saves and ends it.';
 	end if;
 	if v_generation is not null then
 		perform internal.checkpoint_want(p_user, v_step, v_generation);
@@ -190,9 +201,11 @@ begin
 	perform internal.move_want(p_user, v_step, v_to) where v_to <> '{}';
 	notify rota_schedule;
 	notify rota_event;
-	return jsonb_build_object('label', internal.step_label(v_step.job_id, v_step.step_id), 'action', v_action, 'to', v_to, 'generation', coalesce(v_generation,
-		(select max(c.generation) from internal.checkpoint_eligible(v_step.job_id, v_step.step_id) c), 0));
+	return jsonb_build_object('label', internal.step_label(v_step.job_id, v_step.step_id), 'action', v_action, 'to', v_to,
+		'generation', coalesce(v_generation,
+			(select max(c.generation) from internal.checkpoint_eligible(v_step.job_id, v_step.step_id) c), 0));
 end $$;
 comment on function api.job_restart(int, text, jsonb) is
-	'Have a step that ended or waits start from a checkpoint. A job that has ended is queued again with its failed steps. Request {jobs: one step, '
-	'generation: default the latest, 0 the beginning, to: the only nodes on which it starts}. Answer {label, action, to, generation}. RT404: no such checkpoint; RT409: it runs, or ended well.';
+	'Have a step that ended or waits start from a checkpoint. A job that has ended is queued again with its failed steps. '
+	'Request {jobs: one step, generation: default the latest, 0 the beginning, to: the only nodes on which it starts}. Answer '
+	'{label, action, to, generation}. RT404: no such checkpoint; RT409: it runs, or ended well.';
