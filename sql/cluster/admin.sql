@@ -280,8 +280,8 @@ create function internal.admin_check_action(p_object text, p_action text, p_name
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	if p_action = 'create' and p_exists then
-		raise exception 'there is % % "%" already', case when p_object ~ '^[aei]' then 'an' else 'a' end, p_object, p_name using errcode = 'RT409',
-			hint = 'Use "change" for what is there.';
+		raise exception 'there is % % "%" already', case when p_object ~ '^[aei]' then 'an' else 'a' end, p_object, p_name
+			using errcode = 'RT409', hint = 'Use "change" for what is there.';
 	elsif p_action = 'create' then
 		perform internal.admin_check_name(p_object, p_name);
 	elsif not p_exists then
@@ -375,7 +375,8 @@ begin
 	values (p_user, p_object, p_action, p_name, coalesce(p_values, '{}'), v_before, v_after);
 	return true;
 end $$;
-comment on function internal.admin_one(text, text, text, text, jsonb) is 'Do one change and record it. Returns whether anything changed.';
+comment on function internal.admin_one(text, text, text, text, jsonb) is
+	'Do one change and record it. Returns whether anything changed.';
 
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -440,6 +441,7 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon, image, prep, check or '
-	'reservation; drain or resume nodes, declare them dead, or open and close their logins (internal.node_login_change). Action show answers its row as well, of several nodes their rows. Request {object, '
-	'action, name, values}. Answer {object, name, action, changed, row, rows, logins}.';
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting, price, grant, carbon, image, '
+	'prep, check or reservation; drain or resume nodes, declare them dead, or open and close their logins '
+	'(internal.node_login_change). Action show answers its row as well, of several nodes their rows. Request {object, action, '
+	'name, values}. Answer {object, name, action, changed, row, rows, logins}.';

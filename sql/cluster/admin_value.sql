@@ -9,7 +9,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('partition', 'max_time_s', 'max_time_s', 'int [1,)'),
 		('partition', 'default_time', 'default_time_s', 'time'),
 			('partition', 'default_time_s', 'default_time_s', 'int [1,)'),
-		('partition', 'keep_idle', 'keep_idle', 'int [0,2147483647]'), ('partition', 'max_nodes', 'max_nodes', 'int [1,2147483647]'),
+		('partition', 'keep_idle', 'keep_idle', 'int [0,2147483647]'),
+		('partition', 'max_nodes', 'max_nodes', 'int [1,2147483647]'),
 			('partition', 'default_mem_per_cpu', 'default_mem_per_cpu_mb', 'size [1,)'),
 		('partition', 'default_mem_per_cpu_mb', 'default_mem_per_cpu_mb', 'int [1,)'),
 			('partition', 'allow_users', 'allow_users', 'list'),
@@ -17,7 +18,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 			('partition', 'sample', 'sample_s', 'int [0,86400]'), ('partition', 'nodes', '+nodes', 'text'),
 		('partition', 'cred', 'credentials', 'word'), ('partition', 'idle_timeout', 'idle_timeout_s', 'time [0,2147483647]'),
 			('partition', 'idle_timeout_s', 'idle_timeout_s', 'int [1,2147483647]'),
-		('partition', 'tier', 'tier', 'int [-20,20]'), ('partition', 'preempt', 'preempt', 'off|requeue|checkpoint|suspend|cancel'),
+		('partition', 'tier', 'tier', 'int [-20,20]'),
+		('partition', 'preempt', 'preempt', 'off|requeue|checkpoint|suspend|cancel'),
 			('partition', 'preempt_otherwise', 'preempt_otherwise', 'spare|requeue|cancel'),
 			('partition', 'preempt_after', 'preempt_after_s', 'time [0,2147483647]'),
 			('partition', 'preempt_after_s', 'preempt_after_s', 'int [1,2147483647]'),
@@ -127,16 +129,19 @@ begin
 				split_part(translate(x, '=', ':'), ':', 2)::bigint)
 				from unnest(string_to_array(v_text, ',')) x) end
 		when 'budgets' then case
-			when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
+			when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?'
+				'(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
 			select jsonb_object_agg(coalesce(nullif(split_part(lower(x), '/', 2), ''), 'month'),
 				split_part(x, '/', 1)::bigint) from unnest(string_to_array(v_text, ',')) x) end
 		when 'gres_budgets' then case
-			when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?)*$' then (
+			when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?'
+				'(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?)*$' then (
 			select jsonb_object_agg(m[1] || '/' || coalesce(m[3], 'month'), m[2]::bigint)
 				from unnest(string_to_array(v_text, ',')) x
 				cross join lateral regexp_match(x, '^([^:=]*)[:=]([0-9]+)(?:/(.*))?$') m) end
 		when 'weights' then case
-			when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(\.[0-9]{1,9})?(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(\.[0-9]{1,9})?)*$' then (
+			when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(\.[0-9]{1,9})?'
+				'(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(\.[0-9]{1,9})?)*$' then (
 			select jsonb_object_agg(split_part(translate(x, '=', ':'), ':', 1),
 				split_part(translate(x, '=', ':'), ':', 2)::numeric)
 				from unnest(string_to_array(v_text, ',')) x) end
@@ -225,9 +230,10 @@ language sql stable set search_path = rota, pg_temp as $$
 	from partition p where p_object = 'partition' and p.partition = p_name
 	union all
 	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight,
-		'hardware_check', n.hardware_check, 'power', n.power, 'power_saving', n.power_saving, 'idle_watts', n.idle_watts, 'image', n.image, 'default_image', n.default_image,
-		'prep', n.prep, 'prep_verified', case when n.prep is not null then n.prep_verified end, 'state', n.state, 'reason', n.reason, 'login', n.login, 'login_next', n.login_next,
-		'notices',
+		'hardware_check', n.hardware_check, 'power', n.power, 'power_saving', n.power_saving, 'idle_watts', n.idle_watts,
+		'image', n.image, 'default_image', n.default_image, 'prep', n.prep,
+		'prep_verified', case when n.prep is not null then n.prep_verified end, 'state', n.state, 'reason', n.reason,
+		'login', n.login, 'login_next', n.login_next, 'notices',
 		(select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps))
 		from node_notice x where x.node_id = n.node_id),
 		'gres',

@@ -15,7 +15,8 @@ declare
 	v_standby constant boolean := pg_is_in_recovery();
 	v_lag constant interval := case when v_standby and pg_last_wal_receive_lsn() is distinct from pg_last_wal_replay_lsn()
 		then clock_timestamp() - pg_last_xact_replay_timestamp() else '0' end;
-	v_timeline constant bigint := case when v_standby then (select c.timeline_id from pg_control_checkpoint() c) else internal.timeline() end;
+	v_timeline constant bigint :=
+		case when v_standby then (select c.timeline_id from pg_control_checkpoint() c) else internal.timeline() end;
 	v_now constant incarnation := internal.incarnation_now();
 begin
 	return next internal.check_row('server', 'ok', case when v_standby then 'standby' else 'primary' end
@@ -71,7 +72,8 @@ language plpgsql volatile set search_path = rota, pg_temp as $$
 begin
 	return query
 	select x.* from (values ('fsync', 'on'), ('full_page_writes', 'on')) v (name, wanted)
-	cross join lateral internal.check_row('setting ' || v.name, case when current_setting(v.name) = v.wanted then 'ok' else 'bad' end,
+	cross join lateral internal.check_row('setting ' || v.name,
+		case when current_setting(v.name) = v.wanted then 'ok' else 'bad' end,
 		current_setting(v.name), format('Set it to %s: a machine that loses power loses what was answered.', v.wanted)) x;
 	return query
 	select x.* from (select (select count(*) from pg_stat_activity a where a.backend_type = 'client backend') as used,
@@ -79,8 +81,11 @@ begin
 	cross join lateral internal.check_row('connections', case when c.used > c.most * 0.9 then 'warning' else 'ok' end,
 		format('%s of %s', c.used, c.most), 'Raise max_connections on every server: daemons that find none wait.') x;
 	return query
-	select x.* from unnest('{rota_owner,rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_nodes,rota_nodemgr,rota_runner,rota_credd}'::text[]) r
-	cross join lateral internal.check_row('role ' || r, 'bad', 'missing', 'Restore the roles of the instance, or run "rota admin db upgrade".') x
+	select x.*
+	from unnest('{rota_owner,rota_jobmgr,rota_jobmgr_leader,rota_jobmgr_admin,rota_nodes,rota_nodemgr,rota_runner,'
+		'rota_credd}'::text[]) r
+	cross join lateral internal.check_row('role ' || r, 'bad', 'missing',
+		'Restore the roles of the instance, or run "rota admin db upgrade".') x
 	where not exists (select from pg_roles o where o.rolname = r);
 	return query
 	select x.* from pg_class c
@@ -132,12 +137,16 @@ declare
 	v_now constant incarnation := internal.incarnation_now();
 begin
 	if p_skip is null or p_skip not between 1 and 50000 then
-		raise exception '% job numbers cannot be left out: 1 to 50000 can', coalesce(p_skip::text, 'null') using errcode = 'RT422';
+		raise exception '% job numbers cannot be left out: 1 to 50000 can', coalesce(p_skip::text, 'null')
+			using errcode = 'RT422';
 	end if;
-	return next internal.check_row('incarnation', 'ok', format('%s, then %s', v_now.incarnation, internal.incarnation_next()), null);
-	return next internal.check_row('job numbers', 'ok', format('%s is the last one, then from %s', v_last, v_last + p_skip + 1), null);
-	return next internal.check_row('live attempts', 'ok', format('%s: nodes say which of them they have; the others are lost, and run again where '
-		'they may', (select count(*) from attempt t where t.ended_at is null)), null);
+	return next internal.check_row('incarnation', 'ok',
+		format('%s, then %s', v_now.incarnation, internal.incarnation_next()), null);
+	return next internal.check_row('job numbers', 'ok',
+		format('%s is the last one, then from %s', v_last, v_last + p_skip + 1), null);
+	return next internal.check_row('live attempts', 'ok',
+		format('%s: nodes say which of them they have; the others are lost, and run again where '
+			'they may', (select count(*) from attempt t where t.ended_at is null)), null);
 	return next internal.check_row('orders', 'ok', format('%s on their way: a node refuses those that it has had',
 		(select count(*) from node_order)), null);
 	return next internal.check_row('waiting steps', 'ok', format('%s: each starts, also what has run since this copy was made',
@@ -151,13 +160,14 @@ begin
 	end if;
 end $$;
 comment on function internal.db_restored(bigint, boolean, text) is
-	'What is due after this database was restored, and, with p_acts, begin another incarnation whose job numbers leave out so many. '
-	'RT422: too many.';
+	'What is due after this database was restored, and, with p_acts, '
+	'begin another incarnation whose job numbers leave out so many. RT422: too many.';
 
 create function internal.check_refused() returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
 	select x.* from incarnation_refused r
-	cross join lateral internal.check_row('refused by ' || r.role, 'warning', format('%s has seen incarnation %s (timeline %s), which began %s',
+	cross join lateral internal.check_row('refused by ' || r.role, 'warning',
+		format('%s has seen incarnation %s (timeline %s), which began %s',
 			r.application, r.incarnation, r.timeline, to_char(r.began_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
 		'A newer server has answered more than this one has. If it still exists, stop this one and use that.') x
 	-- A session that had asked before this database was accepted may record its refusal after that.
@@ -170,7 +180,8 @@ comment on function internal.check_refused() is 'Who refuses this server, since 
 create function internal.lacks_jobs(p_since timestamptz) returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
 	select x.* from (
-		select r.job, string_agg(distinct format('%s: %s', coalesce(n.name, r.node::text), coalesce(nullif(r.outcome, ''), r.kind)), ', ') as said
+		select r.job, string_agg(distinct
+			format('%s: %s', coalesce(n.name, r.node::text), coalesce(nullif(r.outcome, ''), r.kind)), ', ') as said
 		from rejected_report p
 		cross join lateral jsonb_to_recordset(p.what) as r (node int, job bigint, kind text, outcome text)
 		left join node n on n.node_id = r.node
@@ -179,7 +190,8 @@ language sql volatile set search_path = rota, pg_temp as $$
 	cross join lateral internal.check_row('job ' || l.job, 'warning', 'is not here; ' || l.said,
 		'Only the newer server had it: its owner must submit it again.') x;
 $$;
-comment on function internal.lacks_jobs(timestamptz) is 'Jobs of which nodes have reported since then, and which this database does not have.';
+comment on function internal.lacks_jobs(timestamptz) is
+	'Jobs of which nodes have reported since then, and which this database does not have.';
 
 create function internal.lacks_attempts(p_now rota.incarnation) returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
@@ -190,11 +202,12 @@ language sql volatile set search_path = rota, pg_temp as $$
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		where e.event_id >= p_now.event_from and t.ordered_at < p_now.began_at
 		group by t.job_id order by t.job_id limit 1000) l
-	cross join lateral internal.check_row('job ' || l.job_id, 'warning', format('%s: nothing is left of %s', l.state, case l.n when 1
-			then 'an attempt' else l.n || ' attempts' end),
+	cross join lateral internal.check_row('job ' || l.job_id, 'warning',
+		format('%s: nothing is left of %s', l.state, case l.n when 1 then 'an attempt' else l.n || ' attempts' end),
 		'It ended, and only the newer server has the report: it runs again where it may.') x;
 $$;
-comment on function internal.lacks_attempts(rota.incarnation) is 'Jobs with attempts that were live here, and of which their nodes have nothing any more.';
+comment on function internal.lacks_attempts(rota.incarnation) is
+	'Jobs with attempts that were live here, and of which their nodes have nothing any more.';
 
 create function internal.lacks_ends(p_now rota.incarnation) returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
@@ -245,11 +258,12 @@ begin
 		return query select * from internal.db_restored(p_skip, p_acts, 'accepted as an older copy');
 	elsif p_acts then
 		raise exception 'nobody has refused this server, so there is nothing to accept' using errcode = 'RT409',
-			hint = 'Daemons refuse a server when they connect to it. "rota admin db restored --yes" begins another incarnation in any case.';
+			hint = 'Daemons refuse a server when they connect to it. '
+				'"rota admin db restored --yes" begins another incarnation in any case.';
 	else
 		return query select * from internal.db_lacks();
 	end if;
 end $$;
 comment on function internal.db_accept(bigint, boolean) is
-	'Who refuses this server, and what is due before it is used; with p_acts, have it used. If nobody refuses it: what it lacked when it '
-	'was accepted. RT409: a standby, or nothing to accept. RT422: too many numbers.';
+	'Who refuses this server, and what is due before it is used; with p_acts, have it used. If nobody refuses it: what it lacked '
+	'when it was accepted. RT409: a standby, or nothing to accept. RT422: too many numbers.';

@@ -1,12 +1,12 @@
 -- Incarnations of the database.
 --
--- Called by: every daemon when it connects (api.incarnation_admit), procmgrd before it registers; "rota admin db restored", "rota admin
--- db accept".
+-- Called by: every daemon when it connects (api.incarnation_admit), procmgrd before it registers; "rota admin db restored", "rota
+-- admin db accept".
 -- Invariants:
 -- - Who has seen an incarnation that this database lacks is not served: another server has answered more. What identifies an
 --   incarnation is its number with the moment at which it began, since two branches may give out the same number.
--- - A number that an earlier incarnation may have given out is not given out again: job numbers and ids of orders are raised in the
---   transaction that begins an incarnation, before it answers anything.
+-- - A number that an earlier incarnation may have given out is not given out again: job numbers and ids of orders are raised in
+--   the transaction that begins an incarnation, before it answers anything.
 -- - A node can begin an incarnation, or raise job numbers, only so often and so far: what it has seen is only its own word.
 create function internal.timeline() returns bigint
 language sql volatile set search_path = pg_catalog, pg_temp as $$
@@ -60,8 +60,8 @@ begin
 	return v_number;
 end $$;
 comment on function internal.incarnation_begin(text, bigint, timestamptz) is
-	'Begin another incarnation, whose job numbers begin so much higher, and which accepts that incarnations of before p_accepts are '
-	'lacking. Answers its number. The caller has locked the incarnations.';
+	'Begin another incarnation, whose job numbers begin so much higher, and which accepts that incarnations of before p_accepts '
+	'are lacking. Answers its number. The caller has locked the incarnations.';
 
 create function internal.incarnation_lock() returns void
 language sql set search_path = pg_catalog, pg_temp as $$
@@ -136,17 +136,17 @@ begin
 		extract(epoch from pg_postmaster_start_time())::text;
 end $$;
 comment on function api.incarnation_admit(int, bigint, timestamptz) is
-	'The present incarnation, for a daemon that connects and has seen that one (0: none), which began then. refused: this database '
-	'lacks it, so it is an older copy. backend: process that answers; a pooler announces another one. started: when the server was started, '
-	'which tells two servers apart.';
+	'The present incarnation, for a daemon that connects and has seen that one (0: none), which began then. refused: this '
+	'database lacks it, so it is an older copy. backend: process that answers; a pooler announces another one. started: when the '
+	'server was started, which tells two servers apart.';
 
 create function api.client_admit(p_incarnation int, p_began timestamptz) returns boolean
 language sql stable security definer set search_path = rota, pg_temp as $$
 	select not coalesce(internal.incarnation_lacks(p_incarnation, p_began), false);
 $$;
 comment on function api.client_admit(int, timestamptz) is
-	'Whether this database counts for a client that has seen an answer of that incarnation, which began then. What clients say is not '
-	'recorded.';
+	'Whether this database counts for a client that has seen an answer of that incarnation, which began then. '
+	'What clients say is not recorded.';
 
 create function api.node_incarnation(p_job bigint, p_order bigint) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -178,6 +178,6 @@ begin
 	return v_number;
 end $$;
 comment on function api.node_incarnation(bigint, bigint) is
-	'The present incarnation, for a process manager that has seen jobs and orders up to these numbers (0: none). Where the database '
-	'has not given them out, it is a restored copy: another incarnation begins, once an hour at most. 28000: the session speaks '
-	'for no node.';
+	'The present incarnation, for a process manager that has seen jobs and orders up to these numbers (0: none). Where the '
+	'database has not given them out, it is a restored copy: another incarnation begins, once an hour at most. '
+	'28000: the session speaks for no node.';

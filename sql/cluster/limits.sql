@@ -3,7 +3,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	select jsonb_build_object('script_bytes', internal.setting_int('max_script_bytes'), 'steps',
 		internal.setting_int('max_steps'),
 		'credential_defaults', (
-			select jsonb_object_agg(d.uid, d.names) from credential_default d where d.uid = p_uid or p_request ->> 'credential_defaults' = 'all'),
+			select jsonb_object_agg(d.uid, d.names) from credential_default d
+			where d.uid = p_uid or p_request ->> 'credential_defaults' = 'all'),
 		'edges', internal.setting_int('max_edges'), 'array', internal.setting_int('max_array'),
 		'partitions', (
 			select coalesce(jsonb_agg(jsonb_build_object('name', p.partition, 'nodes', n.nodes, 'cpus', n.cpus,
@@ -11,8 +12,9 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 				'node_mem_mb', n.most_mem, 'node_gres', coalesce(g.most, '{}'), 'features',
 				coalesce(n.features, '[]'), 'max_time_s', coalesce(p.max_time_s, 0), 'max_nodes',
 				coalesce(p.max_nodes, 0),
-				'is_default', p.is_default, 'credentials', p.credentials, 'default_time_s', p.default_time_s, 'state', p.state, 'allow_users',
-				p.allow_users, 'allow_groups', p.allow_groups, 'allow_accounts', p.allow_accounts) order by p.partition), '[]')
+				'is_default', p.is_default, 'credentials', p.credentials, 'default_time_s', p.default_time_s, 'state', p.state,
+				'allow_users', p.allow_users, 'allow_groups', p.allow_groups, 'allow_accounts', p.allow_accounts)
+					order by p.partition), '[]')
 			from partition p
 			left join lateral (
 				select coalesce(sum(x.nodes), 0) as nodes, coalesce(sum(x.cpus), 0) as cpus,
@@ -37,7 +39,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 			) g on true));
 $$;
 comment on function api.submit_limits(int, text, jsonb) is
-	'What the translator checks a script against: {script_bytes, steps, edges, array, credential_defaults: {UID: NAMES}, partitions: [{name, nodes, cpus, '
-	'node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, is_default, credentials, default_time_s, state, '
-	'allow_users, allow_groups, allow_accounts}]}. credential_defaults: the caller''s own; with "credential_defaults": "all", which no request of a user may '
-	'have, those of all users: jobmgrd keeps the answer for the submissions of all.';
+	'What the translator checks a script against: {script_bytes, steps, edges, array, credential_defaults: {UID: NAMES}, '
+	'partitions: [{name, nodes, cpus, node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, '
+	'is_default, credentials, default_time_s, state, allow_users, allow_groups, allow_accounts}]}. credential_defaults: the '
+	'caller''s own; with "credential_defaults": "all", which no request of a user may have, '
+	'those of all users: jobmgrd keeps the answer for the submissions of all.';

@@ -10,7 +10,8 @@ begin
 	with picked as materialized (
 		select n.node_id
 		from node n
-		where (v_names is null or n.name = any (v_names)) and (v_states is null or internal.node_shown(n.state, n.power) = any (v_states))
+		where (v_names is null or n.name = any (v_names))
+			and (v_states is null or internal.node_shown(n.state, n.power) = any (v_states))
 			and (v_partitions is null
 				or exists (select from partition_node pn
 				where pn.partition = any (v_partitions) and pn.node_id = n.node_id))
@@ -45,13 +46,13 @@ begin
 	-- Rows to text at once: objects made one by one, and jsonb of all of them, take several times as long.
 	select json_build_object('nodes', coalesce(json_agg(o), '[]'))
 	from (
-		select n.node_id, n.name, internal.node_shown(n.state, n.power) as state, n.power, n.power_at, n.reason, n.reason_by, n.reason_at, n.cpus, h.cpus_used, n.mem_mb,
-			h.mem_used_mb,
+		select n.node_id, n.name, internal.node_shown(n.state, n.power) as state, n.power, n.power_at, n.reason, n.reason_by,
+			n.reason_at, n.cpus, h.cpus_used, n.mem_mb, h.mem_used_mb,
 			coalesce(u.total, '') as gres, coalesce(u.used, '') as gres_used, n.features, n.weight,
 			coalesce(m.partitions, '{}') as partitions,
 			w.message as notice, coalesce(w.list, '[]') as warnings,
-			l.renewed_at as seen_at, n.address, n.version, n.image, n.default_image, n.prep, n.prep_verified, n.found, n.hardware_check,
-			coalesce(b.steps, 0) as steps
+			l.renewed_at as seen_at, n.address, n.version, n.image, n.default_image, n.prep, n.prep_verified, n.found,
+			n.hardware_check, coalesce(b.steps, 0) as steps
 		from picked p
 		join node n on n.node_id = p.node_id
 		join node_used h on h.node_id = p.node_id

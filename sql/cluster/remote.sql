@@ -1,11 +1,12 @@
--- Clients at addresses of nodes. Root of a node has munge's key, so it can make credentials of every user. From the node's address,
--- jobmgrd serves only users who have a step on the node.
+-- Clients at addresses of nodes. Root of a node has munge's key, so it can make credentials of every user. From the node's
+-- address, jobmgrd serves only users who have a step on the node.
 --
--- Called by: jobmgrd, before each request by HTTPS, unless gate.node_submit is "any". jobmgrd remembers an admission for a second.
+-- Called by: jobmgrd, before each request by HTTPS, unless gate.node_submit is "any".
+-- jobmgrd remembers an admission for a second.
 --
 -- Invariants:
--- - A node is known by the address of its process manager's connection to the database, not by what it says of itself. The address is
---   kept while the node exists (internal.daemon_tidy), so a process manager that is ended hides no node.
+-- - A node is known by the address of its process manager's connection to the database, not by what it says of itself. The
+--   address is kept while the node exists (internal.daemon_tidy), so a process manager that is ended hides no node.
 
 create function internal.address_nodes(p_address text) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -39,5 +40,5 @@ begin
 	return true;
 end $$;
 comment on function api.remote_admit(int, text, text, boolean) is
-	'Admit a user''s request by HTTPS from an IP address: of a node, only those who have a step there, and nobody who submits or changes credentials where '
-	'that is off (p_submits). True, or RT403.';
+	'Admit a user''s request by HTTPS from an IP address: of a node, only those who have a step there, and nobody who submits or '
+	'changes credentials where that is off (p_submits). True, or RT403.';

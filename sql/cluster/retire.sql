@@ -13,7 +13,8 @@ begin
 		where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped
 			and a.attname <> all ('{script_hash,environment_hash,spec,auth,output,xid,retry_key}'));
 end $$;
-comment on function internal.export_columns(regclass) is 'The exported columns of a table as an SQL select list; each is written as t.COLUMN.';
+comment on function internal.export_columns(regclass) is
+	'The exported columns of a table as an SQL select list; each is written as t.COLUMN.';
 
 create function internal.range_gone() returns table (from_job bigint, to_job bigint, during tstzrange)
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -1,7 +1,8 @@
 -- Limits of database sessions that no session can lift.
 --
--- Called by: each jobmgrd, about every second, and nodemgrd. They keep their connections, so they act even where readers have taken
--- all others. A session may change its own timeouts, but neither what it is judged by (settings) nor what the server shows of it.
+-- Called by: each jobmgrd, about every second, and nodemgrd. They keep their connections, so they act even where readers have
+-- taken all others. A session may change its own timeouts, but neither what it is judged by (settings) nor what the server
+-- shows of it.
 -- Invariants:
 -- - Sessions of superusers are never ended. A daemon's session is ended only if it is cut off within a call.
 -- - The record is only added to: a judge that froze within its transaction holds up no other judge.
@@ -90,7 +91,8 @@ begin
 		return;
 	end if;
 	return query
-	select x.pid, x.usename::text, 'its transaction kept notifications in a queue that was full beyond setting notify_queue_percent'
+	select x.pid, x.usename::text,
+		'its transaction kept notifications in a queue that was full beyond setting notify_queue_percent'
 	from (
 		select r.pid, r.usename, r.xact_start from internal.reader_session r where r.backend_type = 'client backend'
 		union all
@@ -100,8 +102,8 @@ begin
 	where x.xact_start < clock_timestamp() - interval '1 second';
 end $$;
 comment on function internal.session_queue() is
-	'Sessions of those who read, and of nodes, that may keep the queue of notifications from being emptied, when it is fuller than setting '
-	'notify_queue_percent. A full queue stops every transaction that notifies, so the whole instance.';
+	'Sessions of those who read, and of nodes, that may keep the queue of notifications from being emptied, when it is fuller '
+	'than setting notify_queue_percent. A full queue stops every transaction that notifies, so the whole instance.';
 
 create function api.session_judge(p_silence_s int) returns table (who text, reason text)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$

@@ -8,7 +8,8 @@ declare
 	v_as_of constant timestamptz := case when pg_is_in_recovery() then pg_last_xact_replay_timestamp() else now() end;
 	v_answer jsonb;
 begin
-	if p_function is null or p_function <> all ('{job_queue,job_show,job_stats,job_script,job_why,job_acct,node_list,report}') then
+	if p_function is null
+		or p_function <> all ('{job_queue,job_show,job_stats,job_script,job_why,job_acct,node_list,report}') then
 		raise exception 'function "%" is not for answers that may be old', p_function using errcode = 'RT422';
 	end if;
 	-- One wrapper for all of them, since their signatures are the same.
@@ -17,5 +18,5 @@ begin
 		'age_s', round(greatest(extract(epoch from clock_timestamp() - v_as_of), 0), 1), 'standby', pg_is_in_recovery()));
 end $$;
 comment on function api.stale_answer(int, text, jsonb, text) is
-	'The answer of a function that reads, with the member stale: as_of, the last change that this server has (null: unknown), and age_s, '
-	'how long ago that was. RT422: another function.';
+	'The answer of a function that reads, with the member stale: as_of, the last change that this server has (null: unknown), '
+	'and age_s, how long ago that was. RT422: another function.';
