@@ -2,7 +2,8 @@
 --
 -- Called by: jobmgrd, for users; submissions, starts and rota-credd's judgement.
 -- Invariants:
--- - A grant is of one credential, not of a name: rota.credential.origin, which jobmgrd signs, is drawn anew with each first upload.
+-- - A grant is of one credential, not of a name: rota.credential.origin, which jobmgrd signs,
+--   is drawn anew with each first upload.
 -- - Of one credential a user has one grant at most; a new one replaces it.
 -- - Whoever changes grants of a credential locks the credential first.
 
@@ -10,13 +11,15 @@ create function internal.credential_label(p_need rota.step_credential) returns t
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select coalesce(p_need.owner || '/', '') || p_need.name;
 $$;
-comment on function internal.credential_label(rota.step_credential) is 'A credential as the owner of the job names it: NAME or OWNER/NAME.';
+comment on function internal.credential_label(rota.step_credential) is
+	'A credential as the owner of the job names it: NAME or OWNER/NAME.';
 
 create function internal.credential_delivered(p_need rota.step_credential) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select p_need.name || coalesce('@' || p_need.owner, '');
 $$;
-comment on function internal.credential_delivered(rota.step_credential) is 'The name of a credential on the node: NAME or NAME@OWNER.';
+comment on function internal.credential_delivered(rota.step_credential) is
+	'The name of a credential on the node: NAME or NAME@OWNER.';
 
 create function internal.credential_granted(p_credential bigint, p_uid int) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -51,7 +54,8 @@ begin
 		join job j on j.job_id = u.job_id and j.uid = e.uid));
 	notify rota_credential;
 end $$;
-comment on function internal.credential_grant_end(bigint[]) is 'Revoke grants, and have nodes destroy what attempts have by them.';
+comment on function internal.credential_grant_end(bigint[]) is
+	'Revoke grants, and have nodes destroy what attempts have by them.';
 
 create function internal.credential_grants_over() returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -70,7 +74,8 @@ create function internal.credential_grant_until(p_request jsonb) returns timesta
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select to_timestamp(nullif(internal.request_int(p_request, 'until_s', 253402300799), 0));
 $$;
-comment on function internal.credential_grant_until(jsonb) is 'The end that a request for a grant has, in seconds since 1970; null: none.';
+comment on function internal.credential_grant_until(jsonb) is
+	'The end that a request for a grant has, in seconds since 1970; null: none.';
 
 create function internal.credential_grant_check(p_uid int, p_request jsonb, p_credential rota.credential) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -94,7 +99,8 @@ begin
 			hint = format('rota cred grant %s --to USER --revoke', p_credential.name);
 	end if;
 end $$;
-comment on function internal.credential_grant_check(int, jsonb, rota.credential) is 'Refuse a request for a grant that makes no sense, or is one too many.';
+comment on function internal.credential_grant_check(int, jsonb, rota.credential) is
+	'Refuse a request for a grant that makes no sense, or is one too many.';
 
 create function internal.credential_revoke(p_request jsonb, p_credential rota.credential) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -104,13 +110,14 @@ declare
 		where g.credential_id = p_credential.credential_id and g.revoked_at is null and (v_to is null or g.user_name = v_to));
 begin
 	if v_grants = '{}' then
-		raise exception 'credential "%" is not granted to %', p_credential.name, coalesce('"' || v_to || '"', 'anybody') using errcode = 'RT404',
-			hint = format('rota cred show %s', p_credential.name);
+		raise exception 'credential "%" is not granted to %', p_credential.name, coalesce('"' || v_to || '"', 'anybody')
+			using errcode = 'RT404', hint = format('rota cred show %s', p_credential.name);
 	end if;
 	perform internal.credential_grant_end(v_grants);
 	return jsonb_build_object('name', p_credential.name, 'action', 'revoked', 'to', v_to);
 end $$;
-comment on function internal.credential_revoke(jsonb, rota.credential) is 'Revoke the grants of a credential to a user, or to all. RT404: there is none.';
+comment on function internal.credential_revoke(jsonb, rota.credential) is
+	'Revoke the grants of a credential to a user, or to all. RT404: there is none.';
 
 create function api.credential_grant(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -123,8 +130,8 @@ begin
 	where c.uid = p_uid and c.name = internal.request_text(p_request, 'name') and c.removed_at is null
 	for update;
 	if not found then
-		raise exception 'you have no credential "%"', coalesce(internal.request_text(p_request, 'name'), '') using errcode = 'RT404',
-			hint = 'rota cred list';
+		raise exception 'you have no credential "%"', coalesce(internal.request_text(p_request, 'name'), '')
+			using errcode = 'RT404', hint = 'rota cred list';
 	elsif internal.request_bool(p_request, 'revoke') then
 		return internal.credential_revoke(p_request, v_row);
 	end if;
@@ -132,7 +139,8 @@ begin
 	if v_signature is null then
 		return jsonb_build_object('origin', v_row.origin);
 	elsif v_signature !~ '^[0-9a-f]{128}$' or v_row.origin is distinct from internal.request_text(p_request, 'origin') then
-		raise exception 'credential "%" has been removed and added meanwhile', v_row.name using errcode = '40001', hint = 'Try again.';
+		raise exception 'credential "%" has been removed and added meanwhile', v_row.name
+			using errcode = '40001', hint = 'Try again.';
 	end if;
 	insert into credential_grant (credential_id, uid, user_name, until_at, signature)
 	values (v_row.credential_id, (p_request ->> 'to_uid')::int, p_request ->> 'to',
@@ -144,15 +152,17 @@ begin
 	return jsonb_build_object('name', v_row.name, 'action', 'granted', 'to', p_request ->> 'to', 'until', v_until);
 end $$;
 comment on function api.credential_grant(int, text, jsonb) is
-	'Let another user use a credential of the caller: request {name, to, to_uid, until_s}. Without signature the answer is the origin, which '
-	'jobmgrd signs with the request; with {signature, origin} the grant is stored, in place of an earlier one. {name, to, revoke}: revoke it; '
-	'without to: all. RT404: there is no such credential or grant. 40001: the credential is another one meanwhile.';
+	'Let another user use a credential of the caller: request {name, to, to_uid, until_s}. Without signature the answer is the '
+	'origin, which jobmgrd signs with the request; with {signature, origin} the grant is stored, in place of an earlier one. '
+	'{name, to, revoke}: revoke it; without to: all. RT404: there is no such credential or grant. '
+	'40001: the credential is another one meanwhile.';
 
 create function internal.credential_grants_json(p_credential bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('to', g.user_name, 'granted_at', g.granted_at, 'until', g.until_at) order by g.user_name), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('to', g.user_name, 'granted_at', g.granted_at, 'until', g.until_at)
+			order by g.user_name), '[]')
 		from credential_grant g
 		where g.credential_id = p_credential and g.revoked_at is null);
 end $$;
@@ -168,7 +178,8 @@ begin
 		delete from credential_default d where d.uid = p_uid;
 	elsif v_names is not null then
 		if v_names <> 'none' and v_names !~ '^[a-z][a-z0-9_-]{0,30}(,[a-z][a-z0-9_-]{0,30}){0,15}$' then
-			raise exception '"%" is no list of names of credentials', v_names using errcode = 'RT422', hint = 'Write it like krb5,archive.';
+			raise exception '"%" is no list of names of credentials', v_names using errcode = 'RT422',
+				hint = 'Write it like krb5,archive.';
 		end if;
 		select x into v_missing from unnest(string_to_array(v_names, ',')) x
 		where x <> 'none' and not exists (select from credential c where c.uid = p_uid and c.name = x and c.removed_at is null)
@@ -178,11 +189,13 @@ begin
 		elsif (select count(*) <> count(distinct x) from unnest(string_to_array(v_names, ',')) x) then
 			raise exception '"%" names a credential twice', v_names using errcode = 'RT422';
 		end if;
-		insert into credential_default (uid, user_name, names) values (p_uid, p_user, case when v_names <> 'none' then v_names else '' end)
+		insert into credential_default (uid, user_name, names)
+		values (p_uid, p_user, case when v_names <> 'none' then v_names else '' end)
 		on conflict (uid) do update set user_name = excluded.user_name, names = excluded.names;
 	end if;
-	return jsonb_build_object('default', (select coalesce(nullif(d.names, ''), 'none') from credential_default d where d.uid = p_uid));
+	return jsonb_build_object('default', (
+		select coalesce(nullif(d.names, ''), 'none') from credential_default d where d.uid = p_uid));
 end $$;
 comment on function internal.credential_default_set(int, text, jsonb) is
-	'Set which credentials the caller''s steps get without --cred: {names} with commas between, none, or unset: as the partition says. Without '
-	'names nothing changes. Answer {default}, null: unset.';
+	'Set which credentials the caller''s steps get without --cred: {names} with commas between, none, or unset: as the partition '
+	'says. Without names nothing changes. Answer {default}, null: unset.';

@@ -2,17 +2,18 @@
 --
 -- Called by: submissions, rota-credd (api.credential_judge).
 -- Invariants:
--- - A step whose credential is missing or dead is held, by the system, with a reason that begins with "credential". Nobody else lifts
---   such a hold.
--- - rota.credential.judged says what the last look found; who changes a credential makes it null and raises `changes`. Indexes find what has changed or died,
---   so other credentials and their steps cost nothing. A submission holds its own steps.
+-- - A step whose credential is missing or dead is held, by the system, with a reason that begins with "credential". Nobody else
+--   lifts such a hold.
+-- - rota.credential.judged says what the last look found; who changes a credential makes it null and raises `changes`. Indexes
+--   find what has changed or died, so other credentials and their steps cost nothing. A submission holds its own steps.
 -- - An attempt has a row 'credential' in rota.hook_pending until all of its boxes are sealed, so its orders wait for them.
 
 create function internal.credential_margin() returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select interval '5 seconds';
 $$;
-comment on function internal.credential_margin() is 'A credential that lives no longer than this is not given to a step that starts.';
+comment on function internal.credential_margin() is
+	'A credential that lives no longer than this is not given to a step that starts.';
 
 create function internal.credential_objection(p_need rota.step_credential) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -25,14 +26,18 @@ begin
 		when v_row is null then format('credential %s: there is none of this name', v_label)
 		when p_need.grantee is not null and not internal.credential_granted(v_row.credential_id, p_need.grantee)
 			then format('credential %s: its owner does not grant it', v_label)
-		when v_row.kind <> p_need.kind then format('credential %s: it is of kind %s now, not %s', v_label, v_row.kind, p_need.kind)
-		when v_row.broken is not null then format('credential %s: rota-credd cannot open it (%s); add it again', v_label, v_row.broken)
+		when v_row.kind <> p_need.kind
+			then format('credential %s: it is of kind %s now, not %s', v_label, v_row.kind, p_need.kind)
+		when v_row.broken is not null
+			then format('credential %s: rota-credd cannot open it (%s); add it again', v_label, v_row.broken)
 		when v_row.version = 0 then format('credential %s: its first upload is not stored yet', v_label)
 		when v_row.expires_at <= now() + internal.credential_margin() then format('credential %s: it %s %s', v_label,
-			case when v_row.expires_at <= now() then 'expired at' else 'expires at' end, to_char(v_row.expires_at, 'YYYY-MM-DD HH24:MI:SS'))
+			case when v_row.expires_at <= now() then 'expired at' else 'expires at' end,
+			to_char(v_row.expires_at, 'YYYY-MM-DD HH24:MI:SS'))
 			|| coalesce(', and could not be renewed: ' || v_row.failure, '') end;
 end $$;
-comment on function internal.credential_objection(rota.step_credential) is 'Why a step that needs this credential must not start now; null: it may.';
+comment on function internal.credential_objection(rota.step_credential) is
+	'Why a step that needs this credential must not start now; null: it may.';
 
 create function internal.credential_objection(p_credential rota.credential) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -44,7 +49,8 @@ begin
 	v_need.kind := p_credential.kind;
 	return internal.credential_objection(v_need);
 end $$;
-comment on function internal.credential_objection(rota.credential) is 'Why steps of its owner that need it must not start now; null: they may.';
+comment on function internal.credential_objection(rota.credential) is
+	'Why steps of its owner that need it must not start now; null: they may.';
 
 -- Returns why a step of a request must not start: the first objection to a credential that it needs.
 create function internal.credential_step(p_job bigint, p_request int) returns text
@@ -58,7 +64,8 @@ begin
 		order by x.name
 		limit 1);
 end $$;
-comment on function internal.credential_step(bigint, int) is 'Why a step must not start now, as far as its credentials go; null: it may.';
+comment on function internal.credential_step(bigint, int) is
+	'Why a step must not start now, as far as its credentials go; null: it may.';
 
 create function internal.credential_hold(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -87,7 +94,8 @@ begin
 			where s.job_id = j.job_id and s.step_id = j.step_id and (j.objection is not null) = (v_move = 'hold')
 			returning s.job_id, s.step_id, j.objection
 		)
-		select array_agg((m.job_id, m.step_id, v_move, null, null, null, null, m.objection)::internal.move) into v_steps from moved m;
+		select array_agg((m.job_id, m.step_id, v_move, null, null, null, null, m.objection)::internal.move)
+		into v_steps from moved m;
 		if v_steps is not null then
 			perform internal.allocation_unreserve(array(
 				select ((m).job_id, (m).step_id, 0)::internal.attempt_key from unnest(v_steps) m));
@@ -98,11 +106,12 @@ begin
 	end loop;
 end $$;
 comment on function internal.credential_hold(bigint[]) is
-	'Hold the steps of these jobs whose credentials are missing or dead, and release those that were held for that and need not be any '
-	'more. The caller has locked the jobs.';
+	'Hold the steps of these jobs whose credentials are missing or dead, and release those that were held for that and need not '
+	'be any more. The caller has locked the jobs.';
 
 create type internal.credential_look as (credential_id bigint, renews boolean, warns boolean);
-comment on type internal.credential_look is 'A credential that is to be looked at: it is to be renewed, or its users are to be warned.';
+comment on type internal.credential_look is
+	'A credential that is to be looked at: it is to be renewed, or its users are to be warned.';
 
 create function internal.credential_needed_now(p_job bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -160,7 +169,8 @@ begin
 	return v_need;
 end $$;
 comment on function internal.credential_named(int, text) is
-	'What a user means by NAME, or by NAME@OWNER of a credential that is granted; name null: there is none. It has no job and step yet.';
+	'What a user means by NAME, or by NAME@OWNER of a credential that is granted; name null: there is none. '
+	'It has no job and step yet.';
 
 create function internal.credential_submit(p_job bigint, p_uid int, p_plan jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -183,8 +193,9 @@ begin
 	order by a.step_id
 	limit 1;
 	if v_name is not null then
-		raise exception '--cred: you have no credential "%"', regexp_replace(v_name, '^([^@]*)@(.*)$', '\2/\1') using errcode = 'RT422',
-			hint = case when v_name like '%@%' then '"rota cred list" lists those that others have granted to you.'
+		raise exception '--cred: you have no credential "%"', regexp_replace(v_name, '^([^@]*)@(.*)$', '\2/\1')
+			using errcode = 'RT422', hint = case
+				when v_name like '%@%' then '"rota cred list" lists those that others have granted to you.'
 				else format('Add it: rota cred add %s --kind=KIND. "rota cred list" lists those that you have.', v_name) end;
 	end if;
 	perform internal.credential_hold(array[p_job]);
@@ -235,8 +246,8 @@ begin
 		from rota.step_credential x
 		where x.job_id = p_job and x.step_id = p_request
 			and not exists (select from credential_use u
-				where u.job_id = p_job and u.step_id = p_step and u.attempt = p_attempt and u.name = internal.credential_delivered(x)
-					and u.removed_at is null)
+				where u.job_id = p_job and u.step_id = p_step and u.attempt = p_attempt
+					and u.name = internal.credential_delivered(x) and u.removed_at is null)
 		order by x.name
 		limit 1), (
 		select case when u.failure is not null then format('credential %s: %s', u.name, u.failure)
@@ -246,12 +257,14 @@ begin
 		where u.job_id = p_job and u.step_id = p_step and u.attempt = p_attempt and u.boxed = 0
 			and (u.failure is not null
 				-- A key that was just given is found within credentials.period.
-				or (u.ordered_at < now() - interval '15 seconds' and not exists (select from credential_node k where k.node = n.name)))
+				or (u.ordered_at < now() - interval '15 seconds'
+					and not exists (select from credential_node k where k.node = n.name)))
 		order by u.name, u.node_id
 		limit 1));
 end $$;
 comment on function internal.credential_undeliverable(bigint, int, int, int) is
-	'Why the credentials that a step needs cannot be delivered to an attempt now; null: they can. The credentials may be valid all the same.';
+	'Why the credentials that a step needs cannot be delivered to an attempt now; null: they can. '
+	'The credentials may be valid all the same.';
 
 -- Give up the attempts that wait for boxes which will never come.
 create function internal.credential_stop() returns boolean
@@ -276,8 +289,8 @@ begin
 	return v_hooks is not null;
 end $$;
 comment on function internal.credential_stop() is
-	'Close the attempts that wait for a credential that is dead or taken back by now, or that cannot be sealed. Their steps are held. '
-	'Were there any? Locks jobs, nodes, licences.';
+	'Close the attempts that wait for a credential that is dead or taken back by now, or that cannot be sealed. Their steps are '
+	'held. Were there any? Locks jobs, nodes, licences.';
 
 -- Whoever changes several uses locks them in this order first, and the credential before them.
 create function internal.credential_use_lock(p_jobs bigint[]) returns void
@@ -288,7 +301,8 @@ begin
 	order by u.job_id, u.step_id, u.attempt, u.node_id, u.name
 	for update;
 end $$;
-comment on function internal.credential_use_lock(bigint[]) is 'Lock the uses of credentials by attempts of these jobs that have not left their nodes.';
+comment on function internal.credential_use_lock(bigint[]) is
+	'Lock the uses of credentials by attempts of these jobs that have not left their nodes.';
 
 create type internal.credential_use_key as (job_id bigint, step_id int, attempt int, node_id int, name text);
 comment on type internal.credential_use_key is 'Key of rota.credential_use.';
@@ -303,8 +317,8 @@ begin
 		with gone as (
 			update credential_use u set removed_at = now(), box = null
 			from unnest(p_uses) k
-			where u.job_id = k.job_id and u.step_id = k.step_id and u.attempt = k.attempt and u.node_id = k.node_id and u.name = k.name
-				and u.gone_at is null and u.removed_at is null
+			where u.job_id = k.job_id and u.step_id = k.step_id and u.attempt = k.attempt
+				and u.node_id = k.node_id and u.name = k.name and u.gone_at is null and u.removed_at is null
 			returning u.node_id
 		)
 		select distinct coalesce(l.notify_node_id, g.node_id) from gone g left join node_lease l on l.node_id = g.node_id
@@ -312,7 +326,8 @@ begin
 		perform pg_notify('rota_node_' || v_node, '');
 	end loop;
 end $$;
-comment on function internal.credential_use_take_back(internal.credential_use_key[]) is 'Have nodes destroy what attempts have of credentials.';
+comment on function internal.credential_use_take_back(internal.credential_use_key[]) is
+	'Have nodes destroy what attempts have of credentials.';
 
 create function internal.credential_leave() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -348,7 +363,8 @@ begin
 	end if;
 	return v_row;
 end $$;
-comment on function internal.credential_unjudged() is 'The next credential that has changed, or died, since its steps were judged; null: there is none.';
+comment on function internal.credential_unjudged() is
+	'The next credential that has changed, or died, since its steps were judged; null: there is none.';
 
 create function internal.credential_judge_jobs(p_credential rota.credential, p_most int) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -402,11 +418,12 @@ begin
 	select greatest(extract(epoch from least((select min(c.renew_at) from credential c where c.renew_at is not null),
 		(select min(c.warn_at) from credential c where c.warn_at is not null),
 		(select min(g.until_at) from credential_grant g where g.revoked_at is null and g.until_at is not null),
-		(select min(c.expires_at) from credential c where c.judged and c.expires_at is not null) - internal.credential_margin()) - now()),
+		(select min(c.expires_at) from credential c where c.judged and c.expires_at is not null)
+			- internal.credential_margin()) - now()),
 			1)::double precision,
 		internal.setting_int('credential_key');
 end $$;
 comment on function api.credential_judge() is
-	'Hold steps whose credentials have died, release those whose have come back, close attempts that wait for dead ones, and make mails. '
-	'wait_s: seconds until something is due again, 0: at once, for some jobs are judged at a time; null: not before something changes. '
-	'key_wanted: number of the key that is to seal.';
+	'Hold steps whose credentials have died, release those whose have come back, close attempts that wait for dead ones, and '
+	'make mails. wait_s: seconds until something is due again, 0: at once, for some jobs are judged at a time; null: not before '
+	'something changes. key_wanted: number of the key that is to seal.';

@@ -2,7 +2,8 @@
 --
 -- Called by: api.credential_judge (makes mails); api.mail_take, api.mail_report (runnerd sends them).
 -- Invariants:
--- - A user gets one mail for each event of what the owner has uploaded, however often it is renewed, and however many steps there are.
+-- - A user gets one mail for each event of what the owner has uploaded, however often it is renewed,
+--   and however many steps there are.
 -- - A mail has nothing but what its recipient may read: the name of the credential, times, counts, and why a renewal failed.
 
 create function internal.credential_lives_until(p_credential rota.credential) returns timestamptz
@@ -25,7 +26,8 @@ begin
 		and internal.credential_lives_until(p_credential) < coalesce(n.until_at, 'infinity')
 	group by w.recipient;
 end $$;
-comment on function internal.credential_outlived(rota.credential) is 'Who is to know how many steps outlive what can be renewed of a credential, or may: its owner of all, others of their own.';
+comment on function internal.credential_outlived(rota.credential) is
+	'Who is to know how many steps outlive what can be renewed of a credential, or may: its owner of all, others of their own.';
 
 create function internal.credential_warn() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -37,7 +39,8 @@ begin
 		select * from credential c where c.warn_at <= now() order by c.warn_at limit 100 for update skip locked
 	loop
 		insert into credential_mail (credential_id, uploaded, recipient, event, steps, lives_until, reason)
-		select v_row.credential_id, v_row.uploaded, o.user_name, 'EXPIRES', o.steps, internal.credential_lives_until(v_row), v_row.failure
+		select v_row.credential_id, v_row.uploaded, o.user_name, 'EXPIRES', o.steps,
+			internal.credential_lives_until(v_row), v_row.failure
 		from internal.credential_outlived(v_row) o
 		where internal.credential_usable(v_row) -- of a dead one, its steps are held
 		on conflict (credential_id, uploaded, recipient, event) do nothing;
@@ -53,8 +56,8 @@ create function internal.credential_tell_held(p_credential rota.credential) retu
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into rota.credential_mail (credential_id, uploaded, recipient, event, steps, lives_until, reason)
-	select p_credential.credential_id, p_credential.uploaded, w.recipient, 'HELD', count(*), internal.credential_lives_until(p_credential),
-		internal.credential_objection(p_credential)
+	select p_credential.credential_id, p_credential.uploaded, w.recipient, 'HELD', count(*),
+		internal.credential_lives_until(p_credential), internal.credential_objection(p_credential)
 	from step_credential x
 	join step s on s.job_id = x.job_id and s.request_id = x.step_id and s.ended_at is null and s.held = 'system'
 		and starts_with(s.held_reason, format('credential %s:', coalesce(x.owner || '/', '') || x.name))
@@ -65,9 +68,11 @@ begin
 	group by w.recipient
 	on conflict (credential_id, uploaded, recipient, event) do nothing;
 end $$;
-comment on function internal.credential_tell_held(rota.credential) is 'Make the mails to users whose steps wait because this credential is dead.';
+comment on function internal.credential_tell_held(rota.credential) is
+	'Make the mails to users whose steps wait because this credential is dead.';
 
-create function internal.credential_mail_text(p_mail rota.credential_mail, p_credential rota.credential) returns table (subject text, body text)
+create function internal.credential_mail_text(p_mail rota.credential_mail, p_credential rota.credential)
+returns table (subject text, body text)
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_form constant text := 'YYYY-MM-DD HH24:MI:SS TZ';
@@ -87,10 +92,13 @@ begin
 			case p_mail.event when 'EXPIRES' then 'These steps may still run, or wait, when it ends. They are held then.'
 				else 'These steps are held, and go on by themselves when it is added anew.' end,
 			case when v_own then format('Add it anew: rota cred add %s --kind=%s', p_credential.name, p_credential.kind)
-				else format('Only %s can add it anew: ask there, or change your jobs so that they need it no more.', p_credential.user_name) end,
-			'Which steps: ' || case p_mail.event when 'EXPIRES' then 'rota cred forecast' else 'rota queue --user=' || p_mail.recipient end);
+				else format('Only %s can add it anew: ask there, or change your jobs so that they need it no more.',
+					p_credential.user_name) end,
+			'Which steps: ' || case p_mail.event when 'EXPIRES' then 'rota cred forecast'
+				else 'rota queue --user=' || p_mail.recipient end);
 end $$;
-comment on function internal.credential_mail_text(rota.credential_mail, rota.credential) is 'Subject and text of a mail about a credential.';
+comment on function internal.credential_mail_text(rota.credential_mail, rota.credential) is
+	'Subject and text of a mail about a credential.';
 
 create function internal.credential_mail_take(p_limit int, p_timeout_s int)
 returns table (mail_id bigint, label text, recipient text, subject text, body text, key text, made_at bigint)
@@ -126,8 +134,10 @@ language plpgsql set search_path = rota, pg_temp as $$
 begin
 	update credential_mail m
 	set sent_at = case when v.failure is null then clock_timestamp() end,
-		due_at = case when v.failure is not null and m.tries < internal.setting_int('mail_tries') then internal.mail_again(m.tries, 0) end,
-		message = v.failure || case when m.tries < internal.setting_int('mail_tries') then '' else format('; given up after %s tries', m.tries) end
+		due_at = case when v.failure is not null and m.tries < internal.setting_int('mail_tries')
+			then internal.mail_again(m.tries, 0) end,
+		message = v.failure || case when m.tries < internal.setting_int('mail_tries') then ''
+			else format('; given up after %s tries', m.tries) end
 	from unnest(p_mails, p_failures) as v (mail_id, failure)
 	where m.mail_id = v.mail_id and m.due_at is not null;
 end $$;

@@ -19,14 +19,15 @@ create function internal.credential_boxes(p_job bigint, p_steps int[], p_attempt
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
-		select jsonb_agg(jsonb_build_object('step_id', u.step_id, 'node_id', u.node_id, 'name', u.name, 'kind', u.kind, 'version', u.box_number,
-			'box', u.box))
+		select jsonb_agg(jsonb_build_object('step_id', u.step_id, 'node_id', u.node_id, 'name', u.name, 'kind', u.kind,
+			'version', u.box_number, 'box', u.box))
 		from credential_use u
 		where u.job_id = p_job and u.step_id = any (p_steps) and u.attempt = p_attempt and u.node_id = any (p_nodes)
 			and u.gone_at is null and u.removed_at is null and u.box is not null);
 end $$;
 comment on function internal.credential_boxes(bigint, int[], int, int[]) is
-	'Boxes of attempts, for the nodes that their orders are for: [{step_id, node_id, name, kind, version, box}]; version: number of the box.';
+	'Boxes of attempts, for the nodes that their orders are for: [{step_id, node_id, name, kind, version, box}]; '
+	'version: number of the box.';
 create function api.node_credentials(p_nodes int[], p_known jsonb)
 returns table (job_id bigint, step_id int, attempt int, node_id int, name text, kind text, version bigint, box bytea)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -39,25 +40,29 @@ begin
 	with fresh as materialized (
 		select u.job_id, u.step_id, u.attempt, u.node_id, u.name, u.kind, u.boxed, u.box_number, u.box, x.removed, x.asked
 		from credential_use u
-		left join jsonb_to_recordset(p_known) as k (job_id bigint, step_id int, attempt int, node_id int, name text, version bigint)
-			on k.job_id = u.job_id and k.step_id = u.step_id and k.attempt = u.attempt and k.node_id = u.node_id and k.name = u.name
+		left join jsonb_to_recordset(p_known) as k (job_id bigint, step_id int, attempt int, node_id int, name text,
+				version bigint)
+			on k.job_id = u.job_id and k.step_id = u.step_id and k.attempt = u.attempt
+				and k.node_id = u.node_id and k.name = u.name
 		cross join lateral (select u.removed_at is not null as removed,
-			case when u.removed_at is null then u.box is not null and u.box_number > coalesce(k.version, 0) else k.version > 0 end as asked) x
-		-- What came with an order is known, and not noted yet. A higher number is of a time that a restored database does not know.
+			case when u.removed_at is null then u.box is not null and u.box_number > coalesce(k.version, 0)
+				else k.version > 0 end as asked) x
+		-- What came with an order is known, and not noted yet.
+		-- A higher number is of a time that a restored database does not know.
 		where u.node_id = any (p_nodes) and u.gone_at is null and u.boxed > 0
 			and (x.asked or (k.version = u.box_number and u.fetched < u.boxed))
 	), noted as (
 		update credential_use u
 		set fetched = n.boxed, fetched_at = coalesce(u.fetched_at, now())
 		from fresh n
-		where u.job_id = n.job_id and u.step_id = n.step_id and u.attempt = n.attempt and u.node_id = n.node_id and u.name = n.name
-			and not n.removed and u.fetched < n.boxed
+		where u.job_id = n.job_id and u.step_id = n.step_id and u.attempt = n.attempt
+			and u.node_id = n.node_id and u.name = n.name and not n.removed and u.fetched < n.boxed
 	)
 	select n.job_id, n.step_id, n.attempt, n.node_id, n.name, n.kind, case when n.removed then 0 else n.box_number end, n.box
 	from fresh n
 	where n.asked;
 end $$;
 comment on function api.node_credentials(int[], jsonb) is
-	'Boxes of attempts on these nodes, except those that they have: p_known [{job_id, step_id, attempt, node_id, name, version}], as '
-	'versions, which are numbers of boxes. version 0 without a box: the credential was removed, so what the node has of it is to be destroyed. 28000: the session '
-	'does not speak for all of the nodes.';
+	'Boxes of attempts on these nodes, except those that they have: p_known [{job_id, step_id, attempt, node_id, name, '
+	'version}], as versions, which are numbers of boxes. version 0 without a box: the credential was removed, so what the node '
+	'has of it is to be destroyed. 28000: the session does not speak for all of the nodes.';

@@ -3,9 +3,10 @@
 -- Called by: rota-credd.
 -- Invariants:
 -- - A credential is renewed in the last part of its life (internal.credential_early), so as seldom as it can be.
--- - One that is being renewed is not taken again before p_hold_s seconds are over, by which time its renewer has given up or died.
--- - credential.renew_at says when one is looked at, so what is not due costs nothing. One that no step needs then is looked at later and
---   later; a submission has it looked at at once.
+-- - One that is being renewed is not taken again before p_hold_s seconds are over,
+--   by which time its renewer has given up or died.
+-- - credential.renew_at says when one is looked at, so what is not due costs nothing. One that no step needs then is looked at
+--   later and later; a submission has it looked at at once.
 
 create function internal.credential_early(p_changed timestamptz, p_expires timestamptz) returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -29,8 +30,8 @@ left join live.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.
 left join rota.plan p on p.job_id = s.job_id and p.step_id = s.step_id
 where c.removed_at is null;
 comment on view internal.credential_need is
-	'Which steps that have not ended need which credential: from when (null: nobody knows) until when (null: nobody knows, or without a '
-	'time limit).';
+	'Which steps that have not ended need which credential: from when (null: nobody knows) until when (null: nobody knows, '
+	'or without a time limit).';
 
 create function internal.credential_needed(p_credential rota.credential) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -47,7 +48,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 		and (p_credential.kind in ('token', 'command') or p_credential.expires_at > now());
 $$;
 comment on function internal.credential_can_renew(rota.credential) is
-	'A renewal may succeed. A token is renewed by another one and a program makes a secret anew, so both also when they have expired.';
+	'A renewal may succeed. A token is renewed by another one and a program makes a secret anew, '
+	'so both also when they have expired.';
 
 create function internal.credential_renew_next(p_credential rota.credential) returns timestamptz
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -58,8 +60,8 @@ comment on function internal.credential_renew_next(rota.credential) is
 	'When a credential is looked at again that is to be renewed soon and that no step needs; null: at the next submission.';
 
 create function api.credential_renew_take(p_most int, p_hold_s int)
-returns table (credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
-	origin text, refresh_url text, command text, now_s bigint)
+returns table (credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int, nonce bytea,
+	sealed bytea, origin text, refresh_url text, command text, now_s bigint)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -83,16 +85,17 @@ begin
 		where c.credential_id = d.credential_id and (d.nr <= p_most or not d.needed)
 		returning c.*, d.needed
 	)
-	select c.credential_id, c.uid, c.user_name, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin, c.facts ->> 'refresh_url',
-		c.facts ->> 'command', extract(epoch from clock_timestamp())::bigint
+	select c.credential_id, c.uid, c.user_name, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin,
+		c.facts ->> 'refresh_url', c.facts ->> 'command', extract(epoch from clock_timestamp())::bigint
 	from looked c
 	where c.needed;
 end $$;
 comment on function api.credential_renew_take(int, int) is
-	'Credentials to be renewed now, p_most at most. They are not answered again for p_hold_s seconds. Those that no step needs are looked '
-	'at again later, up to 1000 at a time, so that they do not stand in the way. now_s: the time.';
+	'Credentials to be renewed now, p_most at most. They are not answered again for p_hold_s seconds. Those that no step needs '
+	'are looked at again later, up to 1000 at a time, so that they do not stand in the way. now_s: the time.';
 
-create function api.credential_renewed(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb) returns boolean
+create function api.credential_renewed(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb)
+returns boolean
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	perform from credential c where c.credential_id = p_id and c.version = p_version - 1 and c.removed_at is null for update;
@@ -122,4 +125,5 @@ begin
 	end if;
 end $$;
 comment on function api.credential_renew_failed(bigint, int, text, boolean) is
-	'A renewal has failed. It is tried again after a pause that doubles; p_final: not before a new upload, for it would fail again.';
+	'A renewal has failed. It is tried again after a pause that doubles; p_final: not before a new upload, '
+	'for it would fail again.';

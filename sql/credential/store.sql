@@ -4,17 +4,19 @@
 -- Invariants:
 -- - A new version is stored only over the one that its caller has seen, so of two that are made at once one is made again.
 -- - What was removed is not stored again, and nothing of it is answered.
--- - A version is sealed under associated data with owner, name, kind and version, so a row that somebody copies to another cannot be opened.
+-- - A version is sealed under associated data with owner, name, kind and version,
+--   so a row that somebody copies to another cannot be opened.
 
 create function api.credential_upload_take(p_most int)
-returns table (upload_id bigint, uid int, user_name text, name text, kind text, version int, origin text, box bytea, refresh_url text, command text,
-	expires bigint, now_s bigint)
+returns table (upload_id bigint, uid int, user_name text, name text, kind text, version int, origin text, box bytea,
+	refresh_url text, command text, expires bigint, now_s bigint)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select u.upload_id, u.uid, u.user_name, u.name, u.kind, coalesce(c.version, 0) + 1, coalesce(c.origin, ''), u.box, u.facts ->> 'refresh_url',
-		u.facts ->> 'command', (u.facts ->> 'expires')::bigint, extract(epoch from clock_timestamp())::bigint
+	select u.upload_id, u.uid, u.user_name, u.name, u.kind, coalesce(c.version, 0) + 1, coalesce(c.origin, ''), u.box,
+		u.facts ->> 'refresh_url', u.facts ->> 'command', (u.facts ->> 'expires')::bigint,
+		extract(epoch from clock_timestamp())::bigint
 	from credential_upload u
 	left join credential c on c.uid = u.uid and c.name = u.name and c.removed_at is null
 	where u.done_at is null
@@ -36,10 +38,12 @@ begin
 		warn_at = case when v_hours > 0 then internal.credential_lives_until(c) - make_interval(hours => v_hours) end
 	where c.credential_id = p_id;
 end $$;
-comment on function internal.credential_due(bigint) is 'Set when a credential with a new version is to be renewed, and when people are to be warned.';
+comment on function internal.credential_due(bigint) is
+	'Set when a credential with a new version is to be renewed, and when people are to be warned.';
 
 -- A new version of a credential reaches the attempts that have it.
-create function internal.credential_put(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb) returns void
+create function internal.credential_put(p_id bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb)
+returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update credential c
@@ -51,17 +55,19 @@ begin
 		judged = case when c.judged then true end, changes = c.changes + 1, taken_until = null
 	where c.credential_id = p_id;
 	perform internal.credential_due(p_id);
-	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u where u.credential_id = p_id and u.gone_at is null));
+	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u
+		where u.credential_id = p_id and u.gone_at is null));
 	update credential_use u set wanted = p_version, failure = null
 	where u.credential_id = p_id and u.gone_at is null and u.removed_at is null;
 	notify rota_credential;
 	notify rota_credential_box;
 end $$;
 comment on function internal.credential_put(bigint, int, int, bytea, bytea, jsonb) is
-	'Store a version: nonce, sealed secret, and what is known of it {subject, expires, renewable, renew_until}, times in epoch seconds.';
+	'Store a version: nonce, sealed secret, and what is known of it {subject, expires, renewable, renew_until}, '
+	'times in epoch seconds.';
 
-create function api.credential_upload_done(p_upload bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea, p_facts jsonb,
-	p_origin text, p_error text) returns boolean
+create function api.credential_upload_done(p_upload bigint, p_version int, p_key int, p_nonce bytea, p_sealed bytea,
+	p_facts jsonb, p_origin text, p_error text) returns boolean
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_upload credential_upload;
@@ -72,7 +78,8 @@ begin
 		return false;
 	end if;
 	if p_error is null then
-		insert into credential (uid, user_name, name, kind) values (v_upload.uid, v_upload.user_name, v_upload.name, v_upload.kind)
+		insert into credential (uid, user_name, name, kind)
+		values (v_upload.uid, v_upload.user_name, v_upload.name, v_upload.kind)
 		on conflict (uid, name) where removed_at is null do nothing;
 		select * into v_row from credential c
 		where c.uid = v_upload.uid and c.name = v_upload.name and c.removed_at is null for update;
@@ -89,27 +96,29 @@ begin
 	return true;
 end $$;
 comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, jsonb, text, text) is
-	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put, p_origin with which it is sealed. false: it is done already, or the credential has '
-	'another version by now; take it again.';
+	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put, p_origin with which it is sealed. false: it '
+	'is done already, or the credential has another version by now; take it again.';
 
 create function internal.credential_box_number() returns bigint
 language sql volatile set search_path = rota, pg_temp as $$
 	select max(i.incarnation) * 10000000000000 + floor(extract(epoch from clock_timestamp()) * 1000)::bigint from incarnation i;
 $$;
 comment on function internal.credential_box_number() is
-	'Number for a box that is made now, higher than what a server has given before a promotion (by the incarnation) or a restore (by the time, in ms).';
+	'Number for a box that is made now, higher than what a server has given before a promotion (by the incarnation) or a restore '
+	'(by the time, in ms).';
 
 create function api.credential_box_take(p_most int)
-returns table (job_id bigint, step_id int, attempt int, node_id int, node text, delivered text, number bigint, job_uid int, grant_until_s bigint,
-	grant_signature bytea, grant_id bigint, credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea,
-	origin text)
+returns table (job_id bigint, step_id int, attempt int, node_id int, node text, delivered text, number bigint, job_uid int,
+	grant_until_s bigint, grant_signature bytea, grant_id bigint, credential_id bigint, uid int, name text, kind text,
+	version int, key_version int, nonce bytea, sealed bytea, origin text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, u.name, greatest(u.box_number + 1, (select internal.credential_box_number())),
-		j.uid, coalesce(extract(epoch from g.until_at)::bigint, 0),
-		g.signature, coalesce(g.grant_id, 0), c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin
+	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, u.name,
+		greatest(u.box_number + 1, (select internal.credential_box_number())),
+		j.uid, coalesce(extract(epoch from g.until_at)::bigint, 0), g.signature, coalesce(g.grant_id, 0),
+		c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin
 	from credential_use u
 	join job j on j.job_id = u.job_id
 	join credential c on c.credential_id = u.credential_id and internal.credential_usable(c)
@@ -123,11 +132,12 @@ begin
 	limit p_most;
 end $$;
 comment on function api.credential_box_take(int) is
-	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node. Of credentials that are alive, for nodes whose keys '
-	'there are, and that could be made as far as is known. delivered: its name on the node; number: of the box; grant_signature: by which job_uid may use it where that is not uid.';
+	'Boxes to be made, p_most at most: what is sealed, for whose attempt, and for which node. Of credentials that are alive, for '
+	'nodes whose keys there are, and that could be made as far as is known. delivered: its name on the node; number: of the box; '
+	'grant_signature: by which job_uid may use it where that is not uid.';
 
-create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
-	p_boxes bytea[], p_numbers bigint[]) returns int
+create function api.credential_box_put(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[],
+	p_versions int[], p_boxes bytea[], p_numbers bigint[]) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_node int;
@@ -140,8 +150,9 @@ begin
 			set boxed = v.version, box = v.box, box_number = v.number, wanted = greatest(u.wanted, v.version)
 			from unnest(p_jobs, p_steps, p_attempts, p_nodes, p_names, p_versions, p_boxes, p_numbers)
 				as v (job_id, step_id, attempt, node_id, name, version, box, number)
-			where u.job_id = v.job_id and u.step_id = v.step_id and u.attempt = v.attempt and u.node_id = v.node_id and u.name = v.name
-				and u.gone_at is null and u.removed_at is null and v.version > u.boxed and v.number > u.box_number
+			where u.job_id = v.job_id and u.step_id = v.step_id and u.attempt = v.attempt
+				and u.node_id = v.node_id and u.name = v.name and u.gone_at is null and u.removed_at is null
+				and v.version > u.boxed and v.number > u.box_number
 			returning u.job_id, u.step_id, u.attempt, u.node_id, u.name
 		), ready as (
 			delete from hook_pending h
@@ -160,10 +171,11 @@ begin
 	return v_count;
 end $$;
 comment on function api.credential_box_put(bigint[], int[], int[], int[], text[], int[], bytea[], bigint[]) is
-	'Store boxes and notify their nodes; answers how many notifications that took, 0: nothing was stored. The orders of an attempt whose boxes are all there may leave.';
+	'Store boxes and notify their nodes; answers how many notifications that took, 0: nothing was stored. The orders of an '
+	'attempt whose boxes are all there may leave.';
 
-create function api.credential_box_failed(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[], p_versions int[],
-	p_reasons text[], p_grants bigint[]) returns int
+create function api.credential_box_failed(p_jobs bigint[], p_steps int[], p_attempts int[], p_nodes int[], p_names text[],
+	p_versions int[], p_reasons text[], p_grants bigint[]) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_count int;
@@ -185,8 +197,8 @@ begin
 	return v_count;
 end $$;
 comment on function api.credential_box_failed(bigint[], int[], int[], int[], text[], int[], text[], bigint[]) is
-	'Boxes that could not be made, and why; p_grants: a grant whose signature is wrong, or 0. Attempts that wait for such a box are closed. Answers how many '
-	'were noted: the others have another version by now.';
+	'Boxes that could not be made, and why; p_grants: a grant whose signature is wrong, or 0. Attempts that wait for such a box '
+	'are closed. Answers how many were noted: the others have another version by now.';
 
 create function api.credential_broken(p_id bigint, p_version int, p_reason text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -199,7 +211,8 @@ comment on function api.credential_broken(bigint, int, text) is
 	'rota-credd cannot open this version of a credential: its steps wait until the owner adds it again.';
 
 create function api.credential_reseal_take(p_key int, p_most int)
-returns table (credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea, sealed bytea, origin text)
+returns table (credential_id bigint, uid int, name text, kind text, version int, key_version int, nonce bytea,
+	sealed bytea, origin text)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -212,7 +225,8 @@ begin
 end $$;
 comment on function api.credential_reseal_take(int, int) is 'Credentials that an older key than this one seals, p_most at most.';
 
-create function api.credential_resealed(p_ids bigint[], p_versions int[], p_key int, p_nonces bytea[], p_sealed bytea[]) returns int
+create function api.credential_resealed(p_ids bigint[], p_versions int[], p_key int, p_nonces bytea[], p_sealed bytea[])
+returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_count int;

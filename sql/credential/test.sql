@@ -2,7 +2,8 @@
 --
 -- Called by: users (api.credential, action test; api.credential_wait), rota-credd.
 -- Invariants:
--- - A test that a rota-credd has taken is given to no other before p_hold_s seconds are over, by which time the first has given up or died.
+-- - A test that a rota-credd has taken is given to no other before p_hold_s seconds are over,
+--   by which time the first has given up or died.
 -- - A credential has at most one open test. Requests that come meanwhile wait for the same test.
 
 create function internal.credential_test(p_credential rota.credential) returns jsonb
@@ -20,11 +21,12 @@ begin
 	end if;
 	return jsonb_build_object('name', p_credential.name, 'test', v_id);
 end $$;
-comment on function internal.credential_test(rota.credential) is 'Have a credential tested: {name, test}; api.credential_wait says what came of it.';
+comment on function internal.credential_test(rota.credential) is
+	'Have a credential tested: {name, test}; api.credential_wait says what came of it.';
 
 create function api.credential_test_take(p_most int, p_hold_s int)
-returns table (test_id bigint, credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int, nonce bytea,
-	sealed bytea, origin text, refresh_url text, command text, now_s bigint)
+returns table (test_id bigint, credential_id bigint, uid int, user_name text, name text, kind text, version int, key_version int,
+	nonce bytea, sealed bytea, origin text, refresh_url text, command text, now_s bigint)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -61,7 +63,8 @@ begin
 	join credential c on c.credential_id = t.credential_id;
 end $$;
 comment on function api.credential_test_take(int, int) is
-	'Tests to be made, p_most at most, the oldest of each user. They are not answered again for p_hold_s seconds. now_s: the time.';
+	'Tests to be made, p_most at most, the oldest of each user. They are not answered again for p_hold_s seconds. '
+	'now_s: the time.';
 
 create function api.credential_tested(p_test bigint, p_facts jsonb, p_failure text) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -70,7 +73,8 @@ begin
 	where t.test_id = p_test and t.done_at is null;
 	notify rota_event;
 end $$;
-comment on function api.credential_tested(bigint, jsonb, text) is 'A test is over, with facts or with a failure. A repeated report changes nothing.';
+comment on function api.credential_tested(bigint, jsonb, text) is
+	'A test is over, with facts or with a failure. A repeated report changes nothing.';
 
 create function internal.credential_test_wait(p_uid int, p_user text, p_test bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -88,8 +92,10 @@ begin
 	elsif v_test.failure is not null then
 		raise exception 'credential "%": %', v_row.name, v_test.failure using errcode = 'RT422';
 	end if;
-	return jsonb_build_object('done', true, 'name', v_row.name, 'kind', v_row.kind, 'version', v_test.version, 'subject', v_test.facts ->> 'subject',
-		'expires_at', to_timestamp((v_test.facts ->> 'expires')::double precision), 'asked', v_test.facts ->> 'asked');
+	return jsonb_build_object('done', true, 'name', v_row.name, 'kind', v_row.kind, 'version', v_test.version,
+		'subject', v_test.facts ->> 'subject', 'expires_at', to_timestamp((v_test.facts ->> 'expires')::double precision),
+		'asked', v_test.facts ->> 'asked');
 end $$;
 comment on function internal.credential_test_wait(int, text, bigint) is
-	'What came of a test: {done} and then {name, kind, version, subject, expires_at, asked}. RT422: why the credential is of no use.';
+	'What came of a test: {done} and then {name, kind, version, subject, expires_at, asked}. '
+	'RT422: why the credential is of no use.';

@@ -9,10 +9,11 @@ begin
 		p_credential.changed_at, 'renewed_at', p_credential.renewed_at, 'renewals', p_credential.renewals, 'failure',
 		p_credential.failure, 'refresh_url', p_credential.facts ->> 'refresh_url', 'command', p_credential.facts ->> 'command',
 		'objection', internal.credential_objection(p_credential))
-		|| case when p_uses then jsonb_build_object('grants', internal.credential_grants_json(p_credential.credential_id), 'uses', (
-			select coalesce(jsonb_agg(jsonb_build_object('job_id', u.job_id, 'step_id', u.step_id, 'attempt', u.attempt, 'node', n.name,
-				'ordered_at', u.ordered_at, 'fetched_at', u.fetched_at, 'version', u.fetched, 'removed_at', u.removed_at,
-				'gone_at', u.gone_at) order by u.ordered_at desc), '[]')
+		|| case when p_uses
+			then jsonb_build_object('grants', internal.credential_grants_json(p_credential.credential_id), 'uses', (
+			select coalesce(jsonb_agg(jsonb_build_object('job_id', u.job_id, 'step_id', u.step_id, 'attempt', u.attempt,
+				'node', n.name, 'ordered_at', u.ordered_at, 'fetched_at', u.fetched_at, 'version', u.fetched,
+				'removed_at', u.removed_at, 'gone_at', u.gone_at) order by u.ordered_at desc), '[]')
 			from (select x.* from credential_use x where x.credential_id = p_credential.credential_id
 				order by x.ordered_at desc limit 20) u
 			join node n on n.node_id = u.node_id)) else '{}' end;
@@ -45,7 +46,8 @@ declare
 	v_kind constant text := coalesce(internal.request_text(p_request, 'kind'), '');
 	v_box constant text := internal.request_text(p_request, 'box');
 	v_facts constant jsonb := jsonb_strip_nulls(jsonb_build_object('refresh_url', internal.request_text(p_request, 'refresh_url'),
-		'command', internal.request_text(p_request, 'command'), 'expires', internal.request_int(p_request, 'expires', 253402300799)));
+		'command', internal.request_text(p_request, 'command'),
+		'expires', internal.request_int(p_request, 'expires', 253402300799)));
 	v_most constant int := internal.setting_int('credential_max');
 	v_id bigint;
 begin
@@ -66,8 +68,8 @@ begin
 		raise exception 'you have % credentials already', v_most using errcode = 'RT409', hint = 'rota cred remove NAME';
 	elsif (select count(*) from credential_upload u where u.uid = p_uid and u.made_at > now() - interval '1 hour')
 		>= internal.setting_int('credential_uploads') then
-		raise exception 'you have added % credentials within an hour', internal.setting_int('credential_uploads') using errcode = 'RT409',
-			hint = 'Add it once, and submit with --cred=NAME, without ":forward".';
+		raise exception 'you have added % credentials within an hour', internal.setting_int('credential_uploads')
+			using errcode = 'RT409', hint = 'Add it once, and submit with --cred=NAME, without ":forward".';
 	elsif (select count(*) from credential_upload u where u.uid = p_uid and u.done_at is null) >= v_most then
 		raise exception 'your % latest uploads are not stored yet', v_most using errcode = 'RT409',
 			hint = 'Does rota-credd run? Try again when they are: rota cred list';
@@ -79,15 +81,15 @@ begin
 	return jsonb_build_object('upload', v_id);
 end $$;
 comment on function internal.credential_add(int, text, jsonb) is
-	'Take an upload: request {name, kind, box (base64), refresh_url, command, expires}. Answer {upload}: api.credential_wait says what '
-	'became of it. RT422: it makes no sense; RT409: it is one too many.';
+	'Take an upload: request {name, kind, box (base64), refresh_url, command, expires}. Answer {upload}: api.credential_wait '
+	'says what became of it. RT422: it makes no sense; RT409: it is one too many.';
 
 create function internal.credential_remove(p_credential rota.credential) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update credential c
-	set removed_at = now(), sealed = null, nonce = null, key_version = null, judged = null, changes = c.changes + 1, renew_at = null, warn_at = null,
-		taken_until = null
+	set removed_at = now(), sealed = null, nonce = null, key_version = null, judged = null, changes = c.changes + 1,
+		renew_at = null, warn_at = null, taken_until = null
 	where c.credential_id = p_credential.credential_id and c.removed_at is null;
 	if not found then
 		raise exception 'you have no credential "%"', p_credential.name using errcode = 'RT404', hint = 'rota cred list';
@@ -107,8 +109,10 @@ create function internal.credential_forecast(p_user text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('step', internal.step_label(n.job_id, n.step_id), 'job_id', n.job_id, 'step_id', n.step_id,
-			'user', j.user_name, 'name', case when j.uid <> c.uid then c.user_name || '/' else '' end || c.name, 'lives_until', e.lives_until, 'from', n.from_at, 'until', n.until_at)
+		select coalesce(jsonb_agg(jsonb_build_object('step', internal.step_label(n.job_id, n.step_id), 'job_id', n.job_id,
+			'step_id', n.step_id, 'user', j.user_name,
+			'name', case when j.uid <> c.uid then c.user_name || '/' else '' end || c.name,
+			'lives_until', e.lives_until, 'from', n.from_at, 'until', n.until_at)
 			order by e.lives_until, n.job_id, n.step_id), '[]')
 		from credential c
 		join internal.credential_need n on n.credential_id = c.credential_id
@@ -117,8 +121,8 @@ begin
 		where (p_user is null or p_user in (c.user_name, j.user_name)) and e.lives_until < coalesce(n.until_at, 'infinity'));
 end $$;
 comment on function internal.credential_forecast(text) is
-	'Steps of this user (null: of all) that outlive what can be renewed of a credential, or may: it lives until then; the step is expected '
-	'to run from and until (null: nobody knows).';
+	'Steps of this user (null: of all) that outlive what can be renewed of a credential, or may: it lives until then; the step '
+	'is expected to run from and until (null: nobody knows).';
 
 create function api.credential(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -136,8 +140,9 @@ begin
 			raise exception 'only operators see the credentials of others' using errcode = 'RT403';
 		end if;
 		return jsonb_build_object('credentials', (
-			select coalesce(jsonb_agg(internal.credential_json(c, false) || case when x.granted
-				then jsonb_build_object('name', c.user_name || '/' || c.name) else '{}' end order by x.granted, c.user_name, c.name), '[]')
+			select coalesce(jsonb_agg(internal.credential_json(c, false)
+				|| case when x.granted then jsonb_build_object('name', c.user_name || '/' || c.name) else '{}' end
+				order by x.granted, c.user_name, c.name), '[]')
 			from credential c
 			cross join lateral (select c.user_name <> v_of and not v_all as granted) x
 			where c.removed_at is null and (c.user_name = v_of or v_all or c.credential_id = any (array(
@@ -164,7 +169,8 @@ begin
 			raise exception 'credential "%" cannot be renewed', v_row.name using errcode = 'RT409',
 				hint = format('Add it anew: rota cred add %s', v_row.name);
 		end if;
-		update credential c set wanted_at = now(), renew_at = greatest(now(), c.taken_until) where c.credential_id = v_row.credential_id;
+		update credential c set wanted_at = now(), renew_at = greatest(now(), c.taken_until)
+		where c.credential_id = v_row.credential_id;
 		notify rota_credential;
 		return jsonb_build_object('name', v_row.name, 'action', 'refreshing');
 	else
@@ -173,9 +179,10 @@ begin
 	end case;
 end $$;
 comment on function api.credential(int, text, jsonb) is
-	'Credentials of the caller, or (operators) of user: request {action, name, user, all, ...}. list: {credentials: [...]}; show: one, with '
-	'its uses; add: internal.credential_add; remove; refresh: renew it now; forecast: internal.credential_forecast; test: internal.credential_test; '
-	'default: internal.credential_default_set. Secrets are never answered.';
+	'Credentials of the caller, or (operators) of user: request {action, name, user, all, ...}. list: {credentials: [...]}; '
+	'show: one, with its uses; add: internal.credential_add; remove; refresh: renew it now; '
+	'forecast: internal.credential_forecast; test: internal.credential_test; default: internal.credential_default_set. '
+	'Secrets are never answered.';
 
 create function api.credential_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -199,8 +206,8 @@ begin
 		where c.uid = p_uid and c.name = v_row.name and c.removed_at is null), '{}');
 end $$;
 comment on function api.credential_wait(int, text, jsonb) is
-	'Wait until an upload is stored: request {upload, timeout_s}, answer {done} and then the credential. RT422: why it was refused. {test}: until '
-	'a test is over, internal.credential_test_wait.';
+	'Wait until an upload is stored: request {upload, timeout_s}, answer {done} and then the credential. RT422: why it was '
+	'refused. {test}: until a test is over, internal.credential_test_wait.';
 
 create function api.credential_admin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -208,8 +215,8 @@ begin
 	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only administrators do.';
 	elsif internal.request_text(p_request, 'action') is distinct from 'rotate' then
-		raise exception 'there is no action "%"', coalesce(internal.request_text(p_request, 'action'), '') using errcode = 'RT422',
-			hint = 'The action is rotate.';
+		raise exception 'there is no action "%"', coalesce(internal.request_text(p_request, 'action'), '')
+			using errcode = 'RT422', hint = 'The action is rotate.';
 	end if;
 	update setting s set value = (greatest(s.value::int, (select max(c.key_version) from credential c)) + 1)::text
 	where s.name = 'credential_key';
