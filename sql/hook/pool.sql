@@ -3,14 +3,17 @@
 -- Invariants:
 -- - The used space of a pool is the sum of rota.staging.taken and stored nowhere else, so none is counted twice or forgotten.
 -- - Only the runnerd that leads takes space and gives it back, in transactions that hold its leadership.
--- - Jobs take space of a pool in the order of priority. Of those that wait for it, none is passed by a later one of the same pool.
+-- - Jobs take space of a pool in the order of priority. Of those that wait for it,
+--   none is passed by a later one of the same pool.
 
 create view internal.pool_space as
 select p.name, p.quantity, p.granularity, p.quantity * p.granularity as total, coalesce(u.used, 0) as used,
 	p.quantity * p.granularity - coalesce(u.used, 0) as free, p.changed_at
 from rota.pool p
 left join (
-	select g.pool, sum(g.taken)::bigint as used from live.staging g where g.ended_at is null and g.taken is not null group by g.pool
+	select g.pool, sum(g.taken)::bigint as used from live.staging g
+	where g.ended_at is null and g.taken is not null
+	group by g.pool
 ) u on u.pool = p.name;
 comment on view internal.pool_space is
 	'Pools with the bytes that jobs have taken. free is below 0 where they have more than the pool.';
@@ -32,21 +35,23 @@ with ready as (
 	where g.ended_at is null and g.state = 'pending'
 		and not exists (select from live.staging_call c where c.job_id = g.job_id and c.ended_at is null)
 )
-select r.job_id, r.pool, r.capacity, r.free, r.may_fit, row_number() over (order by r.priority desc nulls last, r.rank desc, r.job_id) as nr,
+select r.job_id, r.pool, r.capacity, r.free, r.may_fit,
+	row_number() over (order by r.priority desc nulls last, r.rank desc, r.job_id) as nr,
 	-- A job that is larger than its pool holds up no other one.
 	sum(r.capacity) filter (where r.may_fit) over (partition by r.pool order by r.priority desc nulls last, r.rank desc, r.job_id
 		rows unbounded preceding) as wanted
 from ready r;
 comment on view internal.staging_line is
-	'Jobs of which a step waits for nothing but its data, in the order in which they are staged in. wanted: bytes of its pool that '
-	'the job and those before it ask for.';
+	'Jobs of which a step waits for nothing but its data, in the order in which they are staged in. wanted: bytes of its pool '
+	'that the job and those before it ask for.';
 
 create function internal.size_text(p_bytes bigint) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
 	v_power constant int := least(greatest(floor(log(2, greatest(p_bytes, 1)) / 10), 0), 5);
 begin
-	return trim_scale(round(greatest(p_bytes, 0) / 1024::numeric ^ v_power, 1)) || ' ' || ('{B,KiB,MiB,GiB,TiB,PiB}'::text[])[v_power + 1];
+	return trim_scale(round(greatest(p_bytes, 0) / 1024::numeric ^ v_power, 1)) || ' '
+		|| ('{B,KiB,MiB,GiB,TiB,PiB}'::text[])[v_power + 1];
 end $$;
 comment on function internal.size_text(bigint) is 'Bytes as text, such as "1.5 GiB"; less than none count as none.';
 
@@ -91,8 +96,8 @@ begin
 	end if;
 end $$;
 comment on function internal.pool_grow(bigint, text) is
-	'real_size has answered: more bytes than the job has count from now on, also where its pool is full. Less, or no number, has no '
-	'effect.';
+	'real_size has answered: more bytes than the job has count from now on, also where its pool is full. Less, or no number, '
+	'has no effect.';
 
 create function internal.pool_fault(p_pools jsonb) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -147,8 +152,8 @@ begin
 	return null;
 end $$;
 comment on function internal.pool_read(text) is
-	'Store the pools of an answer {"pools": [{"id", "quantity", "granularity"}]}; one that it does not name has no space any more. '
-	'What is wrong with it; null: nothing. A wrong answer changes nothing.';
+	'Store the pools of an answer {"pools": [{"id", "quantity", "granularity"}]}; one that it does not name has no space any '
+	'more. What is wrong with it; null: nothing. A wrong answer changes nothing.';
 
 create function api.pool_report(p_term bigint, p_text text, p_failure text) returns void
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -160,4 +165,5 @@ begin
 	update pool_answer a set failure = v_failure, changed_at = clock_timestamp() where a.failure is distinct from v_failure;
 end $$;
 comment on function api.pool_report(bigint, text, text) is
-	'The function pools has answered p_text, or has failed (p_failure): then the pools stay as they are. RT412: no longer leader.';
+	'The function pools has answered p_text, or has failed (p_failure): then the pools stay as they are. '
+	'RT412: no longer leader.';

@@ -112,8 +112,8 @@ begin
 	perform internal.attempt_close(v_facts, 'runner');
 end $$;
 comment on function internal.hook_stop(bigint[], text[]) is
-	'Close the attempts whose prologs or pre_run failed (with these messages) or that are not wanted any more. Locks jobs, nodes, '
-	'licences.';
+	'Close the attempts whose prologs or pre_run failed (with these messages) or that are not wanted any more. Locks jobs, '
+	'nodes, licences.';
 
 create function internal.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[],
 	p_outputs text[]) returns void

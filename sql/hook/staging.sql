@@ -1,4 +1,5 @@
--- The states of a job's data (burst_buffer.lua). Each move is one transaction with what leads to it, and leaves the next call due.
+-- The states of a job's data (burst_buffer.lua). Each move is one transaction with what leads to it,
+-- and leaves the next call due.
 --
 -- Invariants:
 -- - internal.staging_move is the only way to change rota.staging.state, and takes only moves of rota.staging_transition.
@@ -57,7 +58,8 @@ begin
 	return (select s.hurry from staging s where s.job_id = p_job);
 end $$;
 comment on function internal.staging_write(bigint, rota.staging_transition, text) is
-	'Write the row of a move that is allowed; its column hurry. Space of a pool is taken with setup, and given back after a teardown.';
+	'Write the row of a move that is allowed; its column hurry. Space of a pool is taken with setup, '
+	'and given back after a teardown.';
 
 create function internal.staging_is_over(p_job bigint) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -72,7 +74,8 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_edges jsonb;
 begin
-	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'peer_state', j.state, 'state', 'met'))
+	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge,
+		'peer_state', j.state, 'state', 'met'))
 	into v_edges
 	from step_edge e
 	join job j on j.job_id = e.peer_job_id and j.ended_at is not null
@@ -123,8 +126,8 @@ begin
 	notify rota_hook;
 end $$;
 comment on function internal.staging_submit(bigint, text, jsonb) is
-	'A new job, of a script of this name, has directives {directives, inserted, pool, capacity, line}: its steps wait until it is staged. RT422: the pool '
-	'cannot have so much.';
+	'A new job, of a script of this name, has directives {directives, inserted, pool, capacity, line}: its steps wait until it '
+	'is staged. RT422: the pool cannot have so much.';
 
 create function internal.staging_gate(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -219,7 +222,8 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update step s set held = 'system', held_reason = p_reason
 	where s.job_id = p_job and s.state = 'pending' and s.held = '';
-	perform internal.step_move('runner', array(select (s.job_id, s.step_id, 'hold', null, null, null, null, p_reason)::internal.move
+	perform internal.step_move('runner', array(
+		select (s.job_id, s.step_id, 'hold', null, null, null, null, p_reason)::internal.move
 		from step s where s.job_id = p_job and s.state = 'pending'));
 end $$;
 comment on function internal.staging_hold(bigint, text) is 'Hold the steps of a job whose stage-in failed.';
@@ -236,7 +240,8 @@ comment on function internal.staging_retry(bigint[]) is
 create function internal.staging_hurry(p_jobs bigint[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_out bigint[] := array(select g.job_id from staging g where g.job_id = any (p_jobs) and g.state in ('post_run', 'staging_out'));
+	v_out bigint[] := array(select g.job_id from staging g
+		where g.job_id = any (p_jobs) and g.state in ('post_run', 'staging_out'));
 begin
 	update staging g set hurry = true
 	where g.job_id = any (p_jobs)

@@ -104,7 +104,8 @@ begin
 			'nodes', n.nodes, 'num_nodes', n.count))
 		from job j
 		join staging g on g.job_id = j.job_id
-		join step_request r on r.job_id = j.job_id and r.step_id = (select min(x.step_id) from step_request x where x.job_id = p_job)
+		join step_request r on r.job_id = j.job_id
+			and r.step_id = (select min(x.step_id) from step_request x where x.job_id = p_job)
 		cross join lateral (
 			select string_agg(distinct x, ',') as nodes, count(distinct x) as count
 			from step s
@@ -141,7 +142,8 @@ begin
 	end if;
 	return query
 	with due as (
-		select c.call_id, c.job_id, internal.staging_wanted(c.job_id, c.function, c.unwanted) as wanted, c.began_at is not null as runs
+		select c.call_id, c.job_id, internal.staging_wanted(c.job_id, c.function, c.unwanted) as wanted,
+			c.began_at is not null as runs
 		from staging_call c
 		where c.ended_at is null and ((c.began_at is null and c.due_at <= clock_timestamp())
 			or (p_poll and c.call_id = any (p_have)))
@@ -168,10 +170,10 @@ begin
 	order by t.call_id;
 end $$;
 comment on function api.staging_take(bigint, bigint[], int, boolean) is
-	'Functions that are to be called and are not under way (p_have): p_limit at most, with their arguments; polled_s: for so long '
-	'it has been polled. not wanted: report it without calling it. p_poll: also those under way that need not go on (not '
-	'wanted). A call that had begun and that p_have does not have is interrupted. Begins the stage-in of jobs that wait for '
-	'nothing else. RT412: no longer leader.';
+	'Functions that are to be called and are not under way (p_have): p_limit at most, with their arguments; polled_s: for so '
+	'long it has been polled. not wanted: report it without calling it. p_poll: also those under way that need not go on (not '
+	'wanted). A call that had begun and that p_have does not have is interrupted. '
+	'Begins the stage-in of jobs that wait for nothing else. RT412: no longer leader.';
 
 create function internal.staging_attempts(p_job bigint, p_message text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -255,9 +257,8 @@ begin
 	end if;
 end $$;
 comment on function internal.staging_fail(rota.staging_call, text, boolean) is
-	'A function has failed: a teardown is tried 3 times, 10 s apart; a stage-in holds the job; pre_run queues its steps again, and keeps '
-	'the data if some have run with it; '
-	'after the run the data stays as it is, or (p_teardown) is torn down.';
+	'A function has failed: a teardown is tried 3 times, 10 s apart; a stage-in holds the job; pre_run queues its steps again, '
+	'and keeps the data if some have run with it; after the run the data stays as it is, or (p_teardown) is torn down.';
 
 create function internal.staging_done(p_call rota.staging_call, p_result text, p_teardown boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -362,5 +363,5 @@ begin
 end $$;
 comment on function api.staging_report(bigint, bigint[], int[], boolean[], bigint[], text[], text[], text[], int, boolean) is
 	'How calls ended: what each function returned (null: it did not run to its end), whether it is to be polled again in '
-	'p_poll_s seconds, microseconds, message, output, and of paths its variables, of real_size its answer. p_teardown: a failure tears the data down at '
-	'once. A repeated report changes nothing. RT412: no longer leader.';
+	'p_poll_s seconds, microseconds, message, output, and of paths its variables, of real_size its answer. p_teardown: a failure '
+	'tears the data down at once. A repeated report changes nothing. RT412: no longer leader.';
