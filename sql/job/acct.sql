@@ -293,7 +293,8 @@ begin
 			select string_agg((p.value ->> 'user') || '@' || (p.value ->> 'host'), ',' order by p.nr)
 			from jsonb_array_elements(v.attached) with ordinality p (value, nr)),
 		'attached_list', v.attached, 'last_key_at', v.last_key_at, 'last_output_at', v.last_output_at, 'idle_s', v.idle_s,
-		'idle_timeout_s', v.idle_timeout_s, 'idle_timeout_of', v.idle_timeout_of) order by v.job_id, v.step_id, v.attempt, v.substep)
+		'idle_timeout_s', v.idle_timeout_s, 'idle_timeout_of', v.idle_timeout_of)
+			order by v.job_id, v.step_id, v.attempt, v.substep)
 	from internal.acct_session v
 	where v.job_id = any (p_jobs) and (p_states is null or v.state = any (p_states)));
 end $$;
@@ -348,9 +349,10 @@ begin
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
 	'What ran, when, and what it used. Request {user, account, only, qos, name, nodes, states, partition, since, until, '
-	'jobs, limit, steps, attempts, substeps, substep, sessions, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is '
-	'the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step, '
-	'with attempts one for each attempt of it, with substeps one for each sub-step (states: those of sub-steps; substep: only those of this number), with sessions one for each session (states: likewise); with lines {lines}: a line a job, the newest first, of its number, name, '
-	'user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), '
-	'nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts; CPU as nodes counted it '
-	'for all processes at the end of each.';
+	'jobs, limit, steps, attempts, substeps, substep, sessions, lines, after}. With after, a job, those behind it are answered, '
+	'the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with '
+	'steps one for each step, with attempts one for each attempt of it, with substeps one for each sub-step (states: those of '
+	'sub-steps; substep: only those of this number), with sessions one for each session (states: likewise); '
+	'with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds '
+	'since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown. CPU time '
+	'and memory are those of all attempts; CPU as nodes counted it for all processes at the end of each.';

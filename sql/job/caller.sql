@@ -5,8 +5,9 @@ begin
 		when p_uid = 0 then 'admin'
 		else coalesce((select p.role from person p where p.user_name = p_user), 'user') end;
 end $$;
-comment on function internal.caller_role(int, text) is 'user, operator or admin. Root is always admin; over HTTPS (setting rota.remote) everybody is a user, since root of any '
-	'node can make credentials of everybody. Requests with a certificate of the user have sessions without this setting.';
+comment on function internal.caller_role(int, text) is
+	'user, operator or admin. Root is always admin; over HTTPS (setting rota.remote) everybody is a user, since root of any node '
+	'can make credentials of everybody. Requests with a certificate of the user have sessions without this setting.';
 
 create view internal.account_coordinated as
 with recursive below as (

@@ -16,7 +16,8 @@ create function internal.job_changes_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-	select coalesce(jsonb_agg(jsonb_build_object('at', c.at, 'by', c.made_by, 'field', c.field, 'before', c.before, 'after', c.after)
+	select coalesce(jsonb_agg(jsonb_build_object('at', c.at, 'by', c.made_by, 'field', c.field,
+		'before', c.before, 'after', c.after)
 		order by c.change), '[]')
 	from job_change c
 	where c.job_id = p_job);

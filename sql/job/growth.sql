@@ -2,7 +2,8 @@
 --
 -- Invariants:
 -- - A growth is a job like any other: it waits, starts, is limited, charged and recovered as such.
--- - internal.growth_due answers what is left to do from the rows alone, so nothing is missed whoever dies. api.schedule_tick does it.
+-- - internal.growth_due answers what is left to do from the rows alone, so nothing is missed whoever dies.
+--   api.schedule_tick does it.
 -- - A node comes to the grown attempt once, and goes once (rota.growth_node).
 
 create function internal.growth_key(p_text text) returns internal.attempt_key
@@ -12,7 +13,8 @@ declare
 begin
 	return (v_part[1]::bigint, v_part[2]::int, v_part[3]::int)::internal.attempt_key;
 end $$;
-comment on function internal.growth_key(text) is 'The attempt that a text such as 812.0.1 names: job, step, attempt; all null: none.';
+comment on function internal.growth_key(text) is
+	'The attempt that a text such as 812.0.1 names: job, step, attempt; all null: none.';
 
 create function internal.growth_submit(p_job bigint, p_uid int, p_account text, p_qos text, p_grows text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -42,7 +44,8 @@ begin
 		select from step_request r where r.job_id = p_job
 			and (r.partition, r.reservation, r.image, r.prep)
 				is distinct from (v_request.partition, v_request.reservation, v_request.image, v_request.prep)) then
-		raise exception 'a growth has the account, quality of service, partition, reservation, image and preparation of the step that it grows'
+		raise exception 'a growth has the account, quality of service, partition, reservation, image and preparation of the step '
+			'that it grows'
 			using errcode = 'RT422', hint = 'Submit growths by "rota grow".';
 	end if;
 	insert into growth (job_id, grown_job_id, grown_step_id, grown_attempt)
@@ -59,7 +62,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	join attempt t on t.job_id = g.job_id and t.state is null and t.started_at is not null and t.outcome is null
 	join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.ended_at is null
 		and a.phase not in ('done', 'ended')
-	join attempt o on o.job_id = g.grown_job_id and o.step_id = g.grown_step_id and o.attempt = g.grown_attempt and o.state is null
+	join attempt o on o.job_id = g.grown_job_id and o.step_id = g.grown_step_id
+		and o.attempt = g.grown_attempt and o.state is null
 	where g.job_id = any (p_jobs) and g.closed_at is null
 		and not exists (select from growth_node n where n.job_id = a.job_id and n.step_id = a.step_id and n.attempt = a.attempt
 			and n.node_id = a.node_id);
@@ -122,7 +126,8 @@ language sql stable set search_path = rota, pg_temp as $$
 					and t.state is null)));
 $$;
 comment on function internal.growth_admit(internal.start_decision[]) is
-	'Of a decision, all but growths whose grown attempt has ended since it was read: these do not start on the nodes that it left.';
+	'Of a decision, all but growths whose grown attempt has ended since it was read: '
+	'these do not start on the nodes that it left.';
 
 create function internal.growth_order(p_kind text, p_nodes rota.growth_node[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -176,8 +181,8 @@ begin
 		and not exists (select from growth_node n where n.job_id = g.job_id and n.gone_at is null);
 end $$;
 comment on function internal.growth_settle(bigint[]) is
-	'Do what is due of growths: end those whose grown attempt has ended, and order the step managers to use nodes that have come, and '
-	'to leave those that have gone. The caller has locked the jobs.';
+	'Do what is due of growths: end those whose grown attempt has ended, and order the step managers to use nodes that have '
+	'come, and to leave those that have gone. The caller has locked the jobs.';
 
 create function internal.growth_notice(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -198,7 +203,8 @@ begin
 			'attempt', a.attempt, 'body', c.key, 'args', jsonb_build_object('host', h.address, 'port', c.port)))
 		from jsonb_to_recordset(p_calls) as c (job bigint, step int, attempt int, port int, key text, growth text, "on" text)
 		cross join lateral internal.growth_key(c.growth) k
-		join growth g on g.job_id = k.job_id and g.grown_job_id = c.job and g.grown_step_id = c.step and g.grown_attempt = c.attempt
+		join growth g on g.job_id = k.job_id and g.grown_job_id = c.job and g.grown_step_id = c.step
+			and g.grown_attempt = c.attempt
 		join attempt t on t.job_id = c.job and t.step_id = c.step and t.attempt = c.attempt and t.state is null
 			and t.node_ids[1] = p_node -- the step's first node
 		join node h on h.node_id = p_node
@@ -209,9 +215,9 @@ begin
 		having count(*) > 0));
 end $$;
 comment on function internal.growth_call(int, jsonb) is
-	'Step managers on a node call the nodes of growths of their attempts: [{job, step, attempt, growth, on, port, key}]. The node '
-	'that `on` names gets an order `agent` for the attempt of the growth. What is not a growth of the attempt is left out, and a call '
-	'of another node than the first of the attempt.';
+	'Step managers on a node call the nodes of growths of their attempts: [{job, step, attempt, growth, on, port, key}]. The '
+	'node that `on` names gets an order `agent` for the attempt of the growth. What is not a growth of the attempt is left out, '
+	'and a call of another node than the first of the attempt.';
 
 create function api.job_growths(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -225,5 +231,5 @@ begin
 		join internal.acct_growth v on v.grown_job_id = x.job_id and x.step_id in (-1, v.grown_step_id)));
 end $$;
 comment on function api.job_growths(int, text, jsonb) is
-	'The growths of jobs or steps. Request {jobs}. Answer {growths: [{label, grown, state, reason, priority, expected_at, nodes, ...}]}, '
-	'the columns of acct.growth.';
+	'The growths of jobs or steps. Request {jobs}. Answer {growths: [{label, grown, state, reason, priority, expected_at, nodes, '
+	'...}]}, the columns of acct.growth.';

@@ -143,8 +143,8 @@ begin
 		cross join lateral internal.array_give_up(a.job_id, a.step_id, 'cancel', p_cause, p_message) m));
 end $$;
 comment on function internal.steps_cancel(jsonb, text, text, text) is
-	'End steps [{job_id, step_id}]: pending ones and the waiting elements of arrays at once, live ones by an order `kill` with the '
-	'cause. The caller has locked the jobs.';
+	'End steps [{job_id, step_id}]: pending ones and the waiting elements of arrays at once, live ones by an order `kill` with '
+	'the cause. The caller has locked the jobs.';
 
 create function internal.cancel_hurry(p_target jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
@@ -231,7 +231,8 @@ begin
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.held = 'admin'
 		where v.named
 	) then
-		raise exception 'a step that you named is held by an operator' using errcode = 'RT403', hint = 'Ask an operator to release it.';
+		raise exception 'a step that you named is held by an operator' using errcode = 'RT403',
+			hint = 'Ask an operator to release it.';
 	end if;
 	with released as (
 		update step s

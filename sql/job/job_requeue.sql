@@ -1,8 +1,8 @@
 -- Requeue of jobs that have ended: their steps wait again, as the next attempts of the same job. Attempts, events and allocations
 -- stay as they are. The ends of the steps are taken out of the usage figures, because a step ends once there.
 --
--- To continue a job is to requeue the steps that failed, from where its data is: data that is still staged is not staged in again,
--- and of a job whose staging alone failed only that is tried again.
+-- To continue a job is to requeue the steps that failed, from where its data is: data that is still staged is not staged in
+-- again, and of a job whose staging alone failed only that is tried again.
 
 create function internal.requeue_steps(p_job bigint, p_failed boolean) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -33,7 +33,8 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case
 		when p_job.ended_at is null then format('it has not ended (%s)', internal.job_state(p_job))
-		when p_job.staging and not p_staged and exists (select from staging g where g.job_id = p_job.job_id and g.ended_at is null)
+		when p_job.staging and not p_staged
+			and exists (select from staging g where g.job_id = p_job.job_id and g.ended_at is null)
 			then 'burst_buffer.lua still stages its data out'
 		when p_steps = '{}' then format('nothing of it failed (%s)', p_job.state)
 		when not exists (select from live.job j where j.job_id = p_job.job_id)
@@ -56,8 +57,8 @@ begin
 			limit 1) end;
 end $$;
 comment on function internal.requeue_refusal(rota.job, int[], boolean) is
-	'Why an ended job, of which these steps would run again, cannot be requeued; null: it can. p_staged: they would run with the data '
-	'that is staged.';
+	'Why an ended job, of which these steps would run again, cannot be requeued; null: it can. '
+	'p_staged: they would run with the data that is staged.';
 
 create function internal.requeue_elements(p_job bigint, p_steps int[], p_failed boolean) returns int[]
 language plpgsql set search_path = rota, pg_temp as $$

@@ -69,7 +69,9 @@ begin
 					where j.job_id > o.last_job order by j.job_id limit c_newer) x
 			) n)
 	from (values (v_qos)) v (qos)
-	left join (select q.qos, q.priority, q.tier, num_nonnulls(q.allow_users, q.allow_accounts) > 0 as is_closed from qos q) o on o.qos = v.qos
+	left join (
+		select q.qos, q.priority, q.tier, num_nonnulls(q.allow_users, q.allow_accounts) > 0 as is_closed from qos q
+	) o on o.qos = v.qos
 	into v_known;
 	return v_known;
 end $$;
@@ -234,7 +236,8 @@ end $$;
 comment on function internal.submit_arrays(bigint, internal.planned_step[], rota.step_edge[]) is
 	'Write the arrays among the steps of a new job.';
 
-create function internal.submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
+create function internal.submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea)
+returns jsonb
 -- For partitioned tables, plans for the actual values look cheaper than cached ones, and would be made for every submission.
 language plpgsql set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
@@ -326,9 +329,9 @@ begin
 	return v_answer;
 end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
-	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. "job_id" of the plan''s '
-	'"job" is a number of api.job_number, used once. Answers {job_id, steps, known}. RT422 names script, line and option; '
-	'RT429: too many.';
+	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. "job_id" of the '
+	'plan''s "job" is a number of api.job_number, used once. Answers {job_id, steps, known}. RT422 names script, '
+	'line and option; RT429: too many.';
 
 create function internal.submit_list_lock(p_uid int, p_plans jsonb, p_scripts bytea[], p_environments bytea[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$

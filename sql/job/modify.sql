@@ -10,8 +10,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		'constraint', r."constraint",
 		'nodelist', r.nodelist, 'exclude', r.exclude, 'time_limit_s', r.time_limit_s, 'time_min_s', r.time_min_s,
 		'begin_at', extract(epoch from r.begin_at)::bigint, 'deadline_at', extract(epoch from r.deadline_at)::bigint,
-		'requeue', r.requeue, 'retry', r.retry, 'sample_s', r.sample_s, 'reservation', r.reservation, 'image', r.image, 'checkpoint', r.checkpoint,
-		'eternal', r.eternal, 'prep', r.prep,
+		'requeue', r.requeue, 'retry', r.retry, 'sample_s', r.sample_s, 'reservation', r.reservation, 'image', r.image,
+		'checkpoint', r.checkpoint, 'eternal', r.eternal, 'prep', r.prep,
 		'hold', s.held <> '', 'group', r.group_name, 'keep', r.keep, 'deps_any', r.deps_any, 'with_set', r.with_set,
 		'spec', r.spec,
 		'array',
@@ -275,7 +275,8 @@ begin
 	where r.job_id = p_job and r.step_id = p_request;
 	-- The step's rows are always updated, because the leader caches them by version.
 	update step s
-	set queue = r.partition, rank = s.rank - internal.eternal_rank(internal.rank_is_eternal(s.rank)) + internal.eternal_rank(r.eternal),
+	set queue = r.partition,
+		rank = s.rank - internal.eternal_rank(internal.rank_is_eternal(s.rank)) + internal.eternal_rank(r.eternal),
 		association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres),
 		begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
 		start_by = internal.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
@@ -327,7 +328,8 @@ begin
 	end if;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
-		set rank = internal.submit_rank(j.priority::bigint - j.nice + q.priority, q.tier, j.submit_at) + internal.eternal_rank(r.eternal),
+		set rank = internal.submit_rank(j.priority::bigint - j.nice + q.priority, q.tier, j.submit_at)
+				+ internal.eternal_rank(r.eternal),
 			association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres)
 		from job j
 		join qos q on q.qos = j.qos
@@ -387,7 +389,7 @@ begin
 	return internal.control_answer('modify', v_target, v_target);
 end $$;
 comment on function api.job_modify(int, text, jsonb) is
-	'Store changes to steps and their jobs. Request {jobs, steps: [{job_id, request_id, changed, spec, auth}], job, each, kept, groups}, '
-	'or a selection instead of jobs. job: what changes of all jobs; each {"12": {...}}: what changes of one job, instead of job; kept {"12": '
-	'[{field, before, after}]}: what the site''s script set in one job; groups: those of the caller. Answer {steps: [{label, state, '
-	'action, changed, failed}]}. RT409: not in this state.';
+	'Store changes to steps and their jobs. Request {jobs, steps: [{job_id, request_id, changed, spec, auth}], job, each, kept, '
+	'groups}, or a selection instead of jobs. job: what changes of all jobs; each {"12": {...}}: what changes of one job, '
+	'instead of job; kept {"12": [{field, before, after}]}: what the site''s script set in one job; groups: those of the caller. '
+	'Answer {steps: [{label, state, action, changed, failed}]}. RT409: not in this state.';

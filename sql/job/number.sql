@@ -1,5 +1,5 @@
--- Job numbers. jobmgrd reserves a number, makes the authenticators of the job's steps over it, and submits the job. So a copy of the
--- submission under another number has no valid authenticator.
+-- Job numbers. jobmgrd reserves a number, makes the authenticators of the job's steps over it, and submits the job. So a copy of
+-- the submission under another number has no valid authenticator.
 --
 -- Called by: the HTTP API of jobmgrd, before api.job_submit.
 -- Invariants:
@@ -9,7 +9,8 @@ create function api.job_number(p_count int) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	if (p_count between 1 and 1000) is not true then
-		raise exception '% job numbers cannot be reserved at a time: 1 to 1000 can', coalesce(p_count::text, 'null') using errcode = 'RT422';
+		raise exception '% job numbers cannot be reserved at a time: 1 to 1000 can', coalesce(p_count::text, 'null')
+			using errcode = 'RT422';
 	end if;
 	perform internal.incarnation_check();
 	return (select jsonb_agg(nextval('job_job_id_seq')) from generate_series(1, p_count));
@@ -33,6 +34,6 @@ begin
 	end if;
 end $$;
 comment on function internal.numbers_check(bigint, bigint) is
-	'Refuse jobs with numbers from p_first to p_last if they were not reserved (RT409), or so long ago that functions do not look at '
-	'their range any more (40001). Rows of the jobs are written already: their lock of table rota.job holds off '
+	'Refuse jobs with numbers from p_first to p_last if they were not reserved (RT409), or so long ago that functions do not '
+	'look at their range any more (40001). Rows of the jobs are written already: their lock of table rota.job holds off '
 	'internal.live_advance.';

@@ -1,6 +1,7 @@
 -- What people see of the pools of burst_buffer.lua.
 
-create function internal.pool_holder(p_pool text, p_missing bigint) returns table (job_id bigint, taken bigint, ends_at timestamptz)
+create function internal.pool_holder(p_pool text, p_missing bigint)
+returns table (job_id bigint, taken bigint, ends_at timestamptz)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -57,7 +58,8 @@ begin
 	return internal.why_row('staging', v_text || coalesce(format('; job %s gives back %s', v_other.job_id::text,
 		internal.size_text(v_other.taken)), ''), v_other.job_id::text, v_other.ends_at);
 end $$;
-comment on function internal.pool_why(bigint) is 'Why a job waits for space of its pool, as a condition of "why"; null: it does not.';
+comment on function internal.pool_why(bigint) is
+	'Why a job waits for space of its pool, as a condition of "why"; null: it does not.';
 
 create function internal.pool_list_json() returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -69,9 +71,10 @@ begin
 				'total_text', internal.size_text(p.total), 'used_text', internal.size_text(p.used),
 				'free_text', internal.size_text(p.free), 'granularity_text', internal.size_text(p.granularity))
 				order by p.name), '[]')
-			from internal.pool_space p), 'failure', a.failure, 'failure_at', case when a.failure is not null then a.changed_at end)
+			from internal.pool_space p),
+			'failure', a.failure, 'failure_at', case when a.failure is not null then a.changed_at end)
 		from pool_answer a);
 end $$;
 comment on function internal.pool_list_json() is
-	'Pools {pools: [{name, quantity, granularity, total, used, free, changed_at}], failure, failure_at}: why the function pools failed, '
-	'and since when. Sizes are bytes, and those whose names end in _text are for people.';
+	'Pools {pools: [{name, quantity, granularity, total, used, free, changed_at}], failure, failure_at}: why the function pools '
+	'failed, and since when. Sizes are bytes, and those whose names end in _text are for people.';

@@ -93,7 +93,8 @@ begin
 			select r.job_id,
 				concat_ws(E'\t', r.job_id, replace(replace(r.name, E'\t', ' '), E'\n', ' '), r.user_name,
 				array_to_string(r.partitions, ','),
-				r.state, r.steps_done || '/' || r.steps_total, coalesce(floor(r.elapsed_s - least(r.suspended_s, r.elapsed_s))::text, ''), r.time_limit_s,
+				r.state, r.steps_done || '/' || r.steps_total,
+				coalesce(floor(r.elapsed_s - least(r.suspended_s, r.elapsed_s))::text, ''), r.time_limit_s,
 				coalesce(nullif(r.nodes, ''), r.reason, ''))
 			from internal.job_rows(p_jobs) r
 			where (p_states is null or r.state = any (p_states))

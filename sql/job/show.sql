@@ -38,8 +38,8 @@ begin
 		where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt), '{}');
 end $$;
 comment on function internal.preempted_json(bigint, int, int) is
-	'For which step an attempt was preempted, when, and how (rota.preempted.mode); empty: it was not. Where users do not see the jobs of others '
-	'(queue_visible), it does not name them.';
+	'For which step an attempt was preempted, when, and how (rota.preempted.mode); empty: it was not. Where users do not see the '
+	'jobs of others (queue_visible), it does not name them.';
 
 create function internal.attempt_json(p_attempt rota.attempt, p_state text, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
@@ -55,7 +55,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		else internal.preempted_json(p_attempt.job_id, p_attempt.step_id, p_attempt.attempt) end;
 $$;
 comment on function internal.attempt_json(rota.attempt, text, boolean) is
-	'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own), and who preempted it.';
+	'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own), '
+	'and who preempted it.';
 
 create function internal.checkpoints_json(p_job bigint, p_step int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -74,8 +75,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		format('%s[%s]', internal.step_label(p_array.job_id, p_array.step_id), x.index),
 		'state', case when p_array.ended_at is null then 'pending' else p_array.state end, 'array_index', x.index,
 		'array', null,
-		'attempt', 0, 'attempts', '[]'::jsonb, 'checkpoints', '[]'::jsonb, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null,
-		'exit_code', null, 'signal', null)
+		'attempt', 0, 'attempts', '[]'::jsonb, 'checkpoints', '[]'::jsonb, 'retries', 0, 'requeues', 0, 'started_at', null,
+		'elapsed_s', null, 'exit_code', null, 'signal', null)
 	from (select internal.array_index(p_counts.indices, p_pos) as index) x;
 $$;
 comment on function internal.element_json(rota.step, rota.step_array, int) is
@@ -126,8 +127,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		'nodes_max', p_request.nodes_max, 'gres', p_request.gres, 'licenses', p_request.licenses,
 		'constraint', nullif(p_request."constraint", ''), 'exclusive', p_request.exclusive,
 		'nodelist', p_request.nodelist, 'exclude', p_request.exclude, 'partition', p_request.partition,
-		'reservation', p_request.reservation, 'image', p_request.image, 'checkpoint', p_request.checkpoint, 'eternal', p_request.eternal, 'prep', p_request.prep,
-		'group', p_request.group_name, 'deps_any', p_request.deps_any,
+		'reservation', p_request.reservation, 'image', p_request.image, 'checkpoint', p_request.checkpoint,
+		'eternal', p_request.eternal, 'prep', p_request.prep, 'group', p_request.group_name, 'deps_any', p_request.deps_any,
 		'keep', p_request.keep, 'sample_s', p_request.sample_s,
 		'workdir', p_spec ->> 'workdir', 'output', p_spec ->> 'output', 'error', p_spec ->> 'error',
 		'input', p_spec ->> 'input', 'open_mode',

@@ -35,8 +35,8 @@ begin
 		where c.growth is null);
 end $$;
 comment on function internal.shrink_nodes(int, jsonb) is
-	'The nodes that step managers on a node give back, of the attempts'' own: those that run the attempt, and were not given back '
-	'before.';
+	'The nodes that step managers on a node give back, of the attempts'' own: those that run the attempt, '
+	'and were not given back before.';
 
 create function internal.shrink_own(p_given internal.attempt_node[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -88,6 +88,6 @@ begin
 end $$;
 comment on function internal.shrink(int, jsonb) is
 	'Step managers on a node give back nodes of their attempts: [{job, step, attempt, on}], and of growths of these: '
-	'[{job, step, attempt, growth, on}], without a port. The attempts end on their own nodes and go on without them; the steps that '
-	'hold nodes of growths are ended, and count as completed. What is not a node or growth of the attempt is left out, and its first '
-	'node. Locks the jobs of the attempts that give nodes back, and of all growths of the calls.';
+	'[{job, step, attempt, growth, on}], without a port. The attempts end on their own nodes and go on without them; the steps '
+	'that hold nodes of growths are ended, and count as completed. What is not a node or growth of the attempt is left out, and '
+	'its first node. Locks the jobs of the attempts that give nodes back, and of all growths of the calls.';

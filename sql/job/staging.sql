@@ -31,7 +31,8 @@ comment on function internal.staging_text(rota.staging) is 'What becomes of the 
 
 create function internal.staging_veil(p_text text, p_own boolean) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select case when p_own then p_text else regexp_replace(p_text, 'burst_buffer\.lua: ([a-z_]+): .*', 'burst_buffer.lua: \1 failed') end;
+	select case when p_own then p_text
+		else regexp_replace(p_text, 'burst_buffer\.lua: ([a-z_]+): .*', 'burst_buffer.lua: \1 failed') end;
 $$;
 comment on function internal.staging_veil(text, boolean) is
 	'A text about the data of a job. How a function failed, which may name files, only for its owner and operators (p_own).';
@@ -93,7 +94,8 @@ begin
 			case when p_own then internal.staging_calls_json(p_job, true) end)
 		from staging g where g.job_id = p_job);
 end $$;
-comment on function internal.staging_json(bigint, boolean) is 'The data of a job, for "show"; p_own: with what is its owner''s alone.';
+comment on function internal.staging_json(bigint, boolean) is
+	'The data of a job, for "show"; p_own: with what is its owner''s alone.';
 
 create function internal.hook_list_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -106,7 +108,8 @@ begin
 		join job j on j.job_id = g.job_id
 		where case when p_job is null then g.ended_at is null else g.job_id = p_job end);
 end $$;
-comment on function internal.hook_list_json(bigint) is 'Staging of the job p_job, with the calls of its functions; null: all staging that is not over, without calls.';
+comment on function internal.hook_list_json(bigint) is
+	'Staging of the job p_job, with the calls of its functions; null: all staging that is not over, without calls.';
 
 create function internal.hook_retry(p_job bigint) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -143,7 +146,8 @@ begin
 		raise exception 'only operators and administrators see the calls of hooks' using errcode = 'RT403',
 			hint = 'rota show JOB has those of your own jobs.';
 	elsif v_action not in ('list', 'show', 'retry') then
-		raise exception 'a hook has no action "%"', v_action using errcode = 'RT422', hint = 'Actions are list, show, retry and pools.';
+		raise exception 'a hook has no action "%"', v_action using errcode = 'RT422',
+			hint = 'Actions are list, show, retry and pools.';
 	elsif v_action = 'list' then
 		return jsonb_build_object('hooks', internal.hook_list_json(null));
 	elsif v_job is null or not exists (select from staging g where g.job_id = v_job) then
@@ -159,7 +163,8 @@ begin
 	return jsonb_build_object('hooks', internal.hook_list_json(v_job));
 end $$;
 comment on function api.hook_admin(int, text, jsonb) is
-	'Staging of jobs. Request {action, job}. Actions of operators: "list" answers all jobs whose staging is not over; "show" answers one job '
-	'with the calls of its functions; "retry" repeats what failed for a job, and answers as "show" does. Their answer is '
-	'{hooks: [{job_id, user, state, text, message, calls}]}. Action of everybody: "pools" answers as internal.pool_list_json. '
-	'RT403: the caller is no operator; RT404: the job has no directives; RT409: nothing of it has failed.';
+	'Staging of jobs. Request {action, job}. Actions of operators: "list" answers all jobs whose staging is not over; "show" '
+	'answers one job with the calls of its functions; "retry" repeats what failed for a job, and answers as "show" does. Their '
+	'answer is {hooks: [{job_id, user, state, text, message, calls}]}. Action of everybody: "pools" answers as '
+	'internal.pool_list_json. RT403: the caller is no operator; RT404: the job has no directives; '
+	'RT409: nothing of it has failed.';

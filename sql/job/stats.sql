@@ -121,7 +121,8 @@ begin
 	cross join lateral (select o.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user' as own from job o
 		where o.job_id = t.job_id) j
 	join internal.step_stats x on x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
-	-- One subquery for attempt and allocations: with more tables in this list, the planner would not look for the best order of them.
+	-- One subquery for attempt and allocations: with more tables in this list,
+	-- the planner would not look for the best order of them.
 	left join lateral (select b.done_at, b.suspended_s, b.suspended_at, sum(a.cpus) as cpus, sum(a.mem_mb) as mem_mb
 		from attempt b left join allocation a using (job_id, step_id, attempt)
 		where b.job_id = s.job_id and b.step_id = s.step_id and b.attempt = s.attempt

@@ -77,12 +77,13 @@ begin
 			'An administrator opens it again when it is repaired.');
 	elsif v_nodes < p_step.nodes_min then
 		perform internal.submit_refuse(p_script, v_line, 'image',
-			format('%s nodes asked for; of partition "%s", %s have image "%s" or may be booted with it', p_step.nodes_min, p_partition,
-			v_nodes, p_step.image), null);
+			format('%s nodes asked for; of partition "%s", %s have image "%s" or may be booted with it', p_step.nodes_min,
+				p_partition, v_nodes, p_step.image), null);
 	end if;
 end $$;
 comment on function internal.submit_check_image(text, text, text, text, internal.planned_step[], internal.planned_step) is
-	'Refuse an image that is none, is closed to the owner, has failed too often, or that too few nodes of the partition may have.';
+	'Refuse an image that is none, is closed to the owner, has failed too often, '
+	'or that too few nodes of the partition may have.';
 
 create function internal.submit_check_prep(p_user text, p_account text, p_partition text, p_script text,
 	p_steps internal.planned_step[], p_step internal.planned_step) returns void
@@ -111,14 +112,16 @@ begin
 	where pn.partition = p_partition and (v_one.feature is null or v_one.feature = any (n.features));
 	if v_nodes < p_step.nodes_min then
 		perform internal.submit_refuse(p_script, v_line, 'node-prep',
-			format('%s nodes asked for; of partition "%s", %s can be prepared with "%s"', p_step.nodes_min, p_partition, v_nodes, v_name), null);
+			format('%s nodes asked for; of partition "%s", %s can be prepared with "%s"', p_step.nodes_min, p_partition,
+				v_nodes, v_name), null);
 	end if;
 exception when check_violation then
 	perform internal.submit_refuse(p_script, v_line, 'node-prep', format('"%s" is no preparation', p_step.prep),
 		'Write NAME or NAME:ARGS, with 200 printable characters at most that do not begin with a space or "-".');
 end $$;
 comment on function internal.submit_check_prep(text, text, text, text, internal.planned_step[], internal.planned_step) is
-	'Refuse a preparation that is none, is closed to the owner, has failed too often, or that too few nodes of the partition can have.';
+	'Refuse a preparation that is none, is closed to the owner, has failed too often, '
+	'or that too few nodes of the partition can have.';
 
 create function internal.submit_distinct(p_steps internal.planned_step[]) returns internal.planned_step[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$

@@ -147,7 +147,8 @@ begin
 		case
 			when e.kind = 'same_nodes'
 			and pa.size is not null then format('"%s" is an array, which has no one set of nodes', p.name)
-			when e.kind = 'same_nodes' then format('"%s" and "%s" use the same nodes with different images or preparations', r.name, p.name)
+			when e.kind = 'same_nodes'
+			then format('"%s" and "%s" use the same nodes with different images or preparations', r.name, p.name)
 			when a.size is null or pa.size is null then format('"%s" and "%s" must both be arrays', r.name, p.name)
 			else format('"%s" and "%s" have different indices', r.name, p.name) end as message
 	into v_bad
@@ -156,7 +157,8 @@ begin
 	left join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
 	left join step_array a on a.job_id = e.job_id and a.step_id = e.step_id
 	left join step_array pa on pa.job_id = e.peer_job_id and pa.step_id = e.peer_step_id
-	where (e.kind = 'same_nodes' and (pa.size is not null or (p.step_id is not null and (r.image, r.prep) is distinct from (p.image, p.prep))))
+	where (e.kind = 'same_nodes' and (pa.size is not null
+		or (p.step_id is not null and (r.image, r.prep) is distinct from (p.image, p.prep))))
 		or (e."condition" = 'corr' and (a.indices is distinct from pa.indices or a.size is null))
 	order by e.step_id
 	limit 1;

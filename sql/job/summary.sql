@@ -201,8 +201,8 @@ begin
 			array_to_string(r.partitions, ','), 'qos', r.qos,
 		'state', r.state, 'reason', r.reason, 'submit_at', r.submit_at, 'started_at', r.started_at, 'ended_at',
 			r.ended_at, 'expected_at', r.expected_at,
-		'time_limit_s', r.time_limit_s, 'elapsed_s', r.elapsed_s, 'suspended_s', r.suspended_s, 'nodes', r.nodes, 'node_count', r.node_count, 'cpus',
-			r.cpus, 'priority', r.priority,
+		'time_limit_s', r.time_limit_s, 'elapsed_s', r.elapsed_s, 'suspended_s', r.suspended_s, 'nodes', r.nodes,
+		'node_count', r.node_count, 'cpus', r.cpus, 'priority', r.priority,
 		'steps_total', r.steps_total, 'steps_done', r.steps_done, 'steps_running', r.steps_running, 'steps_failed',
 			r.steps_failed)
 	from internal.job_rows(p_jobs) r;

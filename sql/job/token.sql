@@ -1,4 +1,5 @@
--- Where the owner of a running step reaches its step manager from another machine. jobmgrd signs a token for what is answered here.
+-- Where the owner of a running step reaches its step manager from another machine.
+-- jobmgrd signs a token for what is answered here.
 --
 -- Called by: jobmgrd (jobmgr/gate/gate_token.c).
 -- Invariants:

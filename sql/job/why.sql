@@ -161,8 +161,9 @@ begin
 	union all
 	select * from internal.why_peers(p_job, p_step)
 	union all
-	select internal.why_row('checkpoint', format('attempt %s could not go on from checkpoint %s on %s: %s', c.attempt, c.generation,
-		array_to_string(t.nodes, ','), c.unmet), null, null)
+	select internal.why_row('checkpoint',
+		format('attempt %s could not go on from checkpoint %s on %s: %s', c.attempt, c.generation,
+			array_to_string(t.nodes, ','), c.unmet), null, null)
 	from one o
 	join checkpoint_start c on c.job_id = o.job_id and c.step_id = o.step_id and c.attempt = o.attempt and c.unmet is not null
 	join attempt t on t.job_id = c.job_id and t.step_id = c.step_id and t.attempt = c.attempt
@@ -211,9 +212,10 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if p_state = 'pending' and exists (select from preempt_claim) then
 		return query
-		select internal.why_row('resources', format('%s CPU%s on %s node%s %s kept for it until the steps that it has preempted have ended',
-			n.cpus, case when n.cpus <> 1 then 's' end, n.nodes, case when n.nodes <> 1 then 's' end,
-			case when n.cpus = 1 then 'is' else 'are' end), null, null)
+		select internal.why_row('resources',
+			format('%s CPU%s on %s node%s %s kept for it until the steps that it has preempted have ended',
+				n.cpus, case when n.cpus <> 1 then 's' end, n.nodes, case when n.nodes <> 1 then 's' end,
+				case when n.cpus = 1 then 'is' else 'are' end), null, null)
 		from (select sum((x.value ->> 'cpus')::int) as cpus, count(distinct x.value ->> 'node') as nodes
 			from internal.claim_open c
 			cross join lateral jsonb_array_elements(c.shares) x
@@ -230,7 +232,8 @@ begin
 			internal.step_label(e.by_job_id, e.by_step_id), null)
 		from preempted e
 		where e.job_id = p_step.job_id and e.step_id = p_step.step_id and e.attempt = p_step.attempt and e.mode <> 'spared'
-			and (e.mode <> 'suspend' or exists (select from internal.pause_open o where o.job_id = e.job_id and o.step_id = e.step_id));
+			and (e.mode <> 'suspend' or exists (select from internal.pause_open o
+				where o.job_id = e.job_id and o.step_id = e.step_id));
 	end if;
 end $$;
 comment on function internal.why_preempt(rota.step, text) is
