@@ -47,7 +47,8 @@ begin
 	on conflict do nothing;
 end $$;
 comment on function internal.mail_staged_out(bigint) is
-	'Mail that burst_buffer.lua has staged out and torn down the data of a job, if the job asked for it and there was a stage-out.';
+	'Mail that burst_buffer.lua has staged out and torn down the data of a job, '
+	'if the job asked for it and there was a stage-out.';
 
 -- A mail about one element of many would be one about each: without ARRAY_TASKS the first one stands for the array.
 create function internal.mail_closed(p_closed internal.attempt_end[]) returns void

@@ -62,14 +62,17 @@ begin
 		when p_made < clock_timestamp() - make_interval(hours => internal.setting_int('mail_hours'))
 			then format('not sent within %s hours', internal.setting_int('mail_hours')) end;
 end $$;
-comment on function internal.mail_objection(int, timestamptz) is 'Why a mail is given up: it was tried often enough, or is too old; null: it is not.';
+comment on function internal.mail_objection(int, timestamptz) is
+	'Why a mail is given up: it was tried often enough, or is too old; null: it is not.';
 
 create function internal.mail_again(p_tries int, p_more_s int) returns timestamptz
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return clock_timestamp() + make_interval(secs => p_more_s + internal.setting_int('mail_retry_s') * 2.0 ^ least(p_tries - 1, 20));
+	return clock_timestamp() + make_interval(
+		secs => p_more_s + internal.setting_int('mail_retry_s') * 2.0 ^ least(p_tries - 1, 20));
 end $$;
-comment on function internal.mail_again(int, int) is 'When a mail is tried again that was tried so often, p_more_s seconds later than that.';
+comment on function internal.mail_again(int, int) is
+	'When a mail is tried again that was tried so often, p_more_s seconds later than that.';
 
 create function internal.mail_give_up() returns void
 language plpgsql set search_path = rota, pg_temp as $$
