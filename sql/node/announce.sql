@@ -1,7 +1,7 @@
 -- Changes of nodes, for the attempts that have them.
 --
--- Called by: whatever changes the state of nodes, their notices, reservations or time limits; internal.attempt_lost; reports of the end
--- of tasks, and calls of step managers.
+-- Called by: whatever changes the state of nodes, their notices, reservations or time limits; internal.attempt_lost; reports of
+-- the end of tasks, and calls of step managers.
 --
 -- Invariants:
 -- - An order carries the present state, so one that comes twice or late does no harm: the keeper drops a state that it has.
@@ -23,8 +23,8 @@ begin
 	where n.node_id = p_node and n.state in ('up', 'drain', 'invalid');
 end $$;
 comment on function internal.node_outlook(int, timestamptz) is
-	'The state of a node for an attempt that may use it until p_ends_at: up, drained, or leaving, which an outage that is expected '
-	'before then or a failing node makes it; no row: nothing is to be said yet.';
+	'The state of a node for an attempt that may use it until p_ends_at: up, drained, or leaving, which an outage that is '
+	'expected before then or a failing node makes it; no row: nothing is to be said yet.';
 
 create function internal.attempt_listeners(p_job bigint, p_step int, p_attempt int) returns int[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -77,7 +77,8 @@ begin
 			order by a.job_id, a.step_id, a.attempt, a.node_id)
 		from (select distinct p.job_id, p.step_id, p.attempt from unnest(p_attempts) p) k
 		join step_agents g on g.job_id = k.job_id and g.step_id = k.step_id and g.attempt = k.attempt
-		join attempt t on t.job_id = k.job_id and t.step_id = k.step_id and t.attempt = k.attempt and t.state is null and t.outcome is null
+		join attempt t on t.job_id = k.job_id and t.step_id = k.step_id and t.attempt = k.attempt
+			and t.state is null and t.outcome is null
 		join allocation h on h.job_id = k.job_id and h.step_id = k.step_id and h.attempt = k.attempt and h.node_id = t.node_ids[1]
 			and h.phase not in ('done', 'ended') and h.ended_at is null
 		join allocation a on a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt and a.node_id <> h.node_id
@@ -86,8 +87,9 @@ begin
 		having count(*) > 0));
 end $$;
 comment on function internal.node_leave(internal.attempt_key[]) is
-	'Send the first nodes of these attempts, if their step managers have called agents, which of their other nodes have left because '
-	'the tasks there have ended (--run=tasks), or because they were given back. A step manager drops what it knows already.';
+	'Send the first nodes of these attempts, if their step managers have called agents, which of their other nodes have left '
+	'because the tasks there have ended (--run=tasks), or because they were given back. '
+	'A step manager drops what it knows already.';
 
 create function internal.agents_note(p_attempts internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

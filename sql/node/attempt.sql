@@ -59,7 +59,8 @@ begin
 				else x.result end as event
 		from known k
 		cross join lateral (select o.result,
-			k.checkpoint is not null and internal.checkpoint_goes_on(k.checkpoint, o.result, k.cause, k.exit_code, k.saved) as goes_on
+			k.checkpoint is not null
+				and internal.checkpoint_goes_on(k.checkpoint, o.result, k.cause, k.exit_code, k.saved) as goes_on
 			from (select coalesce(k.outcome, 'complete') as result) o) x
 	), written as (
 		update attempt t
@@ -80,8 +81,8 @@ begin
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.new_count)
 	)
 	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code,
-		j.signal, j.message, case when j.event = 'requeue' and (j.goes_on or j.result not in ('fail', 'oom')) then j.saved and j.result <> 'node_fail'
-		end)::internal.attempt_end),
+		j.signal, j.message, case when j.event = 'requeue' and (j.goes_on or j.result not in ('fail', 'oom'))
+			then j.saved and j.result <> 'node_fail' end)::internal.attempt_end),
 		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide),
 		bool_or(j.checkpoint is not null), jsonb_agg(jsonb_build_object('job_id', j.job_id, 'step_id', j.step_id,
 			'attempt', j.attempt, 'node_id', j.node_id)) filter (where j.cause = 'withdrawn')
@@ -125,7 +126,8 @@ comment on function internal.attempt_close(internal.attempt_fact[], text) is
 	'again.';
 
 -- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run
--- at all. What has saved itself has done a part of its work, so it is not counted, unless its node failed: it may be what makes nodes fail.
+-- at all. What has saved itself has done a part of its work, so it is not counted,
+-- unless its node failed: it may be what makes nodes fail.
 create function internal.attempt_again(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -137,7 +139,8 @@ begin
 	update step s
 	-- To make room is no fault of the step: it counts nowhere, and the step may start at once.
 	set retries = s.retries + (c.outcome in ('fail', 'oom') and c.saved is null)::int,
-		requeues = s.requeues + (not m.made_room and (c.outcome not in ('fail', 'oom') and c.saved is null or c.saved is false))::int,
+		requeues = s.requeues + (not m.made_room
+			and (c.outcome not in ('fail', 'oom') and c.saved is null or c.saved is false))::int,
 		begin_at = case when c.saved and c.exit_code = 85
 			then greatest(now(), s.ordered_at + make_interval(secs => internal.setting_int('checkpoint_pace_s')))
 			when m.made_room then now()

@@ -1,5 +1,5 @@
--- Nodes that are drained because of what an attempt left behind, and jobs that do this again and again. Each such job could take one
--- node after the other out of use.
+-- Nodes that are drained because of what an attempt left behind, and jobs that do this again and again. Each such job could take
+-- one node after the other out of use.
 
 create function internal.drain_hold(p_jobs bigint[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

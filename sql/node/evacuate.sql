@@ -3,10 +3,11 @@
 -- Called by: operators (api.evacuate), owners of jobs (api.job_migrate), and nodemgrd (api.evacuation_judge).
 --
 -- Invariants:
--- - All that is to be done is in rows from the first commit on. What a call leaves undone, since another session has locked a job or the
---   caller dies, the next judgement does.
+-- - All that is to be done is in rows from the first commit on. What a call leaves undone, since another session has locked a job
+--   or the caller dies, the next judgement does.
 -- - Nodes are drained before their steps are read, under their locks, so nothing starts there afterwards.
--- - A step is asked to end once, and then is like any other that is queued again. Its row keeps it to the nodes that were asked for.
+-- - A step is asked to end once, and then is like any other that is queued again.
+--   Its row keeps it to the nodes that were asked for.
 
 create function internal.evacuation_is_of(p_job bigint, p_step int, p_request int, p_steps internal.attempt_key[]) returns boolean
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -74,13 +75,15 @@ begin
 		v_action := internal.evacuation_without(p_evacuation, p_move.job_id, p_move.step_id);
 	end if;
 	update evacuation_move m
-	set action = v_action, state = case when v_action in ('wait', 'leave') then 'waiting' else 'ending' end, asked_at = clock_timestamp()
+	set action = v_action, state = case when v_action in ('wait', 'leave') then 'waiting' else 'ending' end,
+		asked_at = clock_timestamp()
 	where (m.evacuation_id, m.job_id, m.step_id, m.attempt) = (p_evacuation, p_move.job_id, p_move.step_id, p_move.attempt);
 	if v_action in ('wait', 'leave') then
 		return;
 	end if;
 	perform internal.step_move(p_actor, array[(p_move.job_id, p_move.step_id, 'modify', null, 'evacuated', null, null,
-		format('%s: evacuation %s', case v_action when 'cancel' then 'cancelled' else 'moved to other nodes' end, p_evacuation))::internal.move]);
+		format('%s: evacuation %s', case v_action when 'cancel' then 'cancelled' else 'moved to other nodes' end,
+			p_evacuation))::internal.move]);
 	if v_action = 'move' and not v_begun then
 		perform internal.predispatch_withdraw(p_move.job_id, p_move.step_id);
 	elsif v_action <> 'checkpoint' then
@@ -89,7 +92,8 @@ begin
 		perform internal.attempt_order('kill', p_move.job_id, p_move.step_id, '{"cause": "evacuated"}');
 	end if;
 end $$;
-comment on function internal.evacuation_end(bigint, rota.evacuation_move, text) is 'Ask a step to end. The caller has locked its job.';
+comment on function internal.evacuation_end(bigint, rota.evacuation_move, text) is
+	'Ask a step to end. The caller has locked its job.';
 
 create function internal.evacuation_ask(p_evacuation bigint, p_jobs bigint[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -131,8 +135,9 @@ begin
 	set state = x.state, ended_at = case when x.state <> 'queued' then clock_timestamp() end,
 		to_nodes = case when x.state = 'moved' then x.nodes end
 	from (
-		select v.job_id, v.step_id, v.attempt, n.nodes, case when s.job_id is null or (s.ended_at is not null and s.attempt <= v.attempt) then 'ended'
-			when s.attempt > v.attempt then 'moved' else 'queued' end as state
+		select v.job_id, v.step_id, v.attempt, n.nodes,
+			case when s.job_id is null or (s.ended_at is not null and s.attempt <= v.attempt) then 'ended'
+				when s.attempt > v.attempt then 'moved' else 'queued' end as state
 		from evacuation_move v
 		left join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		left join attempt n on n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt
@@ -143,7 +148,8 @@ begin
 	where m.evacuation_id = p_evacuation and m.job_id = x.job_id and m.step_id = x.step_id and m.attempt = x.attempt
 		and m.state <> x.state;
 end $$;
-comment on function internal.evacuation_progress(bigint) is 'Note which steps of an evacuation have left, and where they are now.';
+comment on function internal.evacuation_progress(bigint) is
+	'Note which steps of an evacuation have left, and where they are now.';
 
 create function internal.evacuation_close(p_evacuation bigint, p_state text, p_message text) returns void
 language sql set search_path = rota, pg_temp as $$
@@ -222,7 +228,8 @@ begin
 	delete from evacuation e where e.ended_at < now() - make_interval(days => internal.setting_int('evacuate_days'));
 end $$;
 comment on function api.evacuation_judge() is
-	'Go on with evacuations, 100 a call: ask steps to end that are to move, note which have left their nodes. Answers those that are over.';
+	'Go on with evacuations, 100 a call: ask steps to end that are to move, note which have left their nodes. '
+	'Answers those that are over.';
 
 -- On which nodes a step that is moved may start.
 create function internal.move_is_on() returns boolean
@@ -247,7 +254,8 @@ begin
 	limit 1;
 end $$;
 comment on function internal.move_nodes(bigint, int, text[]) is
-	'The nodes to which a step that is moved is kept, of those that it asks for, and those off which it is kept; null: it is not moved.';
+	'The nodes to which a step that is moved is kept, of those that it asks for, and those off which it is kept; '
+	'null: it is not moved.';
 
 create function internal.move_want(p_user text, p_step rota.step, p_to text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -292,28 +300,31 @@ begin
 	v_one.by_at := internal.request_time(p_request, 'by');
 	v_one.made_by := p_user;
 	if v_one.parallel not in ('wait', 'move', 'leave') then
-		raise exception '"%" is no value for "parallel"', v_one.parallel using errcode = 'RT422', hint = 'Use wait, move or leave.';
+		raise exception '"%" is no value for "parallel"', v_one.parallel using errcode = 'RT422',
+			hint = 'Use wait, move or leave.';
 	elsif v_one.no_checkpoint not in ('wait', 'requeue', 'cancel') then
 		raise exception '"%" is no value for "no_checkpoint"', v_one.no_checkpoint using errcode = 'RT422',
 			hint = 'Use wait, requeue or cancel.';
 	elsif v_one.by_at <= now() then
-		raise exception '"by" is over already: %', v_one.by_at using errcode = 'RT422', hint = 'Leave it out to wait, or use no_checkpoint=requeue.';
+		raise exception '"by" is over already: %', v_one.by_at using errcode = 'RT422',
+			hint = 'Leave it out to wait, or use no_checkpoint=requeue.';
 	elsif v_one.to_nodes && (v_one.nodes || v_one.not_nodes) then
 		raise exception 'node "%" is to be left, and to be moved to', (select x from unnest(v_one.to_nodes) x
 			where x = any (v_one.nodes || v_one.not_nodes) limit 1) using errcode = 'RT422';
 	end if;
 	return v_one;
 end $$;
-comment on function internal.evacuation_read(text, jsonb) is 'The evacuation that a request asks for, or an error that names the member.';
+comment on function internal.evacuation_read(text, jsonb) is
+	'The evacuation that a request asks for, or an error that names the member.';
 
 create function internal.evacuation_plan(p_one rota.evacuation, p_steps internal.attempt_key[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(v.job_id, v.step_id), 'user', j.user_name, 'state', s.state,
-			'nodes', v.nodes, 'action', v.action) order by v.job_id, v.step_id), '[]')
-		from internal.evacuation_steps(array(select n.node_id from node n where n.name = any (p_one.nodes)), p_steps, p_one.parallel,
-			p_one.no_checkpoint) v
+		select coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(v.job_id, v.step_id), 'user', j.user_name,
+			'state', s.state, 'nodes', v.nodes, 'action', v.action) order by v.job_id, v.step_id), '[]')
+		from internal.evacuation_steps(array(select n.node_id from node n where n.name = any (p_one.nodes)), p_steps,
+			p_one.parallel, p_one.no_checkpoint) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		join job j on j.job_id = v.job_id);
 end $$;
@@ -346,12 +357,14 @@ begin
 	perform internal.evacuation_check(p_one.nodes);
 	v_drained := array(select n.node_id from node n where n.node_id = any (v_nodes) and n.state = 'up' order by n.node_id);
 	insert into evacuation (nodes, drained, parallel, no_checkpoint, to_nodes, not_nodes, by_at, made_by)
-	values (p_one.nodes, v_drained, p_one.parallel, p_one.no_checkpoint, p_one.to_nodes, p_one.not_nodes, p_one.by_at, p_one.made_by)
+	values (p_one.nodes, v_drained, p_one.parallel, p_one.no_checkpoint, p_one.to_nodes, p_one.not_nodes,
+		p_one.by_at, p_one.made_by)
 	returning evacuation_id into v_id;
 	perform internal.node_state_set(d, 'drain', p_one.made_by, 'evacuation ' || v_id) from unnest(v_drained) d;
 	insert into evacuation_move (evacuation_id, job_id, step_id, attempt, nodes, action)
 	-- A move of a job waits for nothing that it cannot move.
-	select v_id, v.job_id, v.step_id, v.attempt, v.nodes, case when v.action = 'wait' and p_one.nodes = '{}' then 'leave' else v.action end
+	select v_id, v.job_id, v.step_id, v.attempt, v.nodes,
+		case when v.action = 'wait' and p_one.nodes = '{}' then 'leave' else v.action end
 	from internal.evacuation_steps(v_nodes, p_steps, p_one.parallel, p_one.no_checkpoint) v;
 	perform internal.evacuation_ask(v_id, v_locked, p_one.made_by);
 	if internal.evacuation_left(v_id) is null then
@@ -371,29 +384,34 @@ declare
 begin
 	select e.* into v_one from evacuation e where e.evacuation_id = p_evacuation;
 	if v_one.evacuation_id is null then
-		raise exception 'there is no evacuation %', p_evacuation using errcode = 'RT404', hint = 'List them: rota admin node evacuations.';
+		raise exception 'there is no evacuation %', p_evacuation using errcode = 'RT404',
+			hint = 'List them: rota admin node evacuations.';
 	elsif v_one.state <> 'open' then
 		return false;
 	end if;
 	perform internal.node_lock(v_one.drained);
 	perform internal.evacuation_close(p_evacuation, 'cancelled', 'cancelled by ' || p_user);
-	for v_node in select n.* from node n where n.node_id = any (v_one.drained) and n.state = 'drain' and n.reason = 'evacuation ' || p_evacuation loop
+	for v_node in
+		select n.* from node n
+		where n.node_id = any (v_one.drained) and n.state = 'drain' and n.reason = 'evacuation ' || p_evacuation
+	loop
 		perform internal.node_resume(v_node, p_user, null);
 	end loop;
 	return true;
 end $$;
 comment on function internal.evacuation_cancel(bigint, text) is
-	'Leave what still runs alone and have the nodes serve again; whether the evacuation was open. What has the order to end ends.';
+	'Leave what still runs alone and have the nodes serve again; whether the evacuation was open. '
+	'What has the order to end ends.';
 
 create function internal.evacuations_json(p_names text[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('evacuation', e.evacuation_id, 'nodes', e.nodes, 'state', e.state, 'made_by', e.made_by,
-			'made_at', e.made_at, 'by', e.by_at, 'ended_at', e.ended_at, 'message', e.message, 'moves', (
-				select coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(m.job_id, m.step_id), 'action', m.action, 'state',
-					m.state, 'nodes', m.nodes, 'to_nodes', m.to_nodes, 'asked_at', m.asked_at, 'ended_at', m.ended_at)
-					order by m.job_id, m.step_id), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('evacuation', e.evacuation_id, 'nodes', e.nodes, 'state', e.state,
+			'made_by', e.made_by, 'made_at', e.made_at, 'by', e.by_at, 'ended_at', e.ended_at, 'message', e.message, 'moves', (
+				select coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(m.job_id, m.step_id),
+					'action', m.action, 'state', m.state, 'nodes', m.nodes, 'to_nodes', m.to_nodes,
+					'asked_at', m.asked_at, 'ended_at', m.ended_at) order by m.job_id, m.step_id), '[]')
 				from evacuation_move m where m.evacuation_id = e.evacuation_id)) order by e.evacuation_id desc), '[]')
 		from (select x.* from evacuation x where p_names = '{}' or x.nodes && p_names order by x.evacuation_id desc limit 50) e);
 end $$;
@@ -410,9 +428,11 @@ begin
 	elsif v_action = 'list' then
 		return jsonb_build_object('evacuations', internal.evacuations_json(internal.evacuation_names(p_request, 'nodes')));
 	elsif v_action = 'cancel' then
-		return jsonb_build_object('changed', internal.evacuation_cancel(internal.request_int(p_request, 'evacuation', 9007199254740991), p_user));
+		return jsonb_build_object('changed',
+			internal.evacuation_cancel(internal.request_int(p_request, 'evacuation', 9007199254740991), p_user));
 	elsif v_action <> 'evacuate' then
-		raise exception 'there is no action "%"', v_action using errcode = 'RT422', hint = 'Actions are evacuate, list and cancel.';
+		raise exception 'there is no action "%"', v_action using errcode = 'RT422',
+			hint = 'Actions are evacuate, list and cancel.';
 	elsif internal.request_text(p_request, 'nodes') is null then
 		raise exception 'name the nodes' using errcode = 'RT422';
 	end if;
@@ -422,10 +442,10 @@ begin
 		'evacuation', case when not internal.request_bool(p_request, 'dry_run') then internal.evacuation_begin(v_one, '{}') end);
 end $$;
 comment on function api.evacuate(int, text, jsonb) is
-	'Evacuate nodes, list evacuations, or cancel one; for operators. Request {action: evacuate, list or cancel, nodes, parallel: wait, move or '
-	'leave, no_checkpoint: wait, requeue or cancel, to, exclude, by, dry_run, evacuation}. Answer {plan: [{label, user, state, nodes, action}], '
-	'nodes, evacuation} (null: nothing was done), {evacuations: [{evacuation, nodes, state, made_by, made_at, by, ended_at, message, moves}]} '
-	'or {changed}.';
+	'Evacuate nodes, list evacuations, or cancel one; for operators. Request {action: evacuate, list or cancel, nodes, '
+	'parallel: wait, move or leave, no_checkpoint: wait, requeue or cancel, to, exclude, by, dry_run, evacuation}. '
+	'Answer {plan: [{label, user, state, nodes, action}], nodes, evacuation} (null: nothing was done), '
+	'{evacuations: [{evacuation, nodes, state, made_by, made_at, by, ended_at, message, moves}]} or {changed}.';
 
 create function internal.migrate_check(p_steps internal.attempt_key[], p_plan jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -436,14 +456,15 @@ begin
 	from evacuation_move m
 	join evacuation e on e.evacuation_id = m.evacuation_id
 	join step s on s.job_id = m.job_id and s.step_id = m.step_id and s.attempt = m.attempt and s.ended_at is null
-	where internal.evacuation_is_of(s.job_id, s.step_id, s.request_id, p_steps) and m.state in ('waiting', 'ending', 'queued') and m.action <> 'leave'
+	where internal.evacuation_is_of(s.job_id, s.step_id, s.request_id, p_steps)
+		and m.state in ('waiting', 'ending', 'queued') and m.action <> 'leave'
 		-- What an evacuation waits for may be moved.
 		and (e.nodes = '{}' or m.state <> 'waiting')
 	order by m.job_id, m.step_id, m.evacuation_id
 	limit 1;
 	if v_moving.label is not null then
-		raise exception 'step % is being moved already: evacuation %', v_moving.label, v_moving.evacuation_id using errcode = 'RT409',
-			hint = 'Move it again when it has started on another node.';
+		raise exception 'step % is being moved already: evacuation %', v_moving.label, v_moving.evacuation_id
+			using errcode = 'RT409', hint = 'Move it again when it has started on another node.';
 	elsif not exists (select from jsonb_array_elements(p_plan) x where x ->> 'action' in ('move', 'checkpoint')) then
 		raise exception 'nothing of the jobs that you name can be moved' using errcode = 'RT409',
 			hint = 'A step can be moved while it runs, if it has no order to end and may run again (not --no-requeue).';
@@ -461,7 +482,8 @@ declare
 		|| '{"no_checkpoint": "requeue", "parallel": "move"}');
 	v_plan jsonb;
 begin
-	perform internal.job_lock(array(select distinct v.job_id from unnest(v_steps) v)) where not internal.request_bool(p_request, 'dry_run');
+	perform internal.job_lock(array(select distinct v.job_id from unnest(v_steps) v))
+	where not internal.request_bool(p_request, 'dry_run');
 	-- Without a place to go, it is enough to leave the nodes on which they are.
 	if v_one.to_nodes = '{}' then
 		v_one.not_nodes := v_one.not_nodes || array(select distinct n
@@ -470,8 +492,10 @@ begin
 	v_plan := internal.evacuation_plan(v_one, v_steps);
 	perform internal.migrate_check(v_steps, v_plan);
 	return jsonb_build_object('plan', v_plan, 'nodes', v_one.nodes,
-		'evacuation', case when not internal.request_bool(p_request, 'dry_run') then internal.evacuation_begin(v_one, v_steps) end);
+		'evacuation', case when not internal.request_bool(p_request, 'dry_run')
+			then internal.evacuation_begin(v_one, v_steps) end);
 end $$;
 comment on function api.job_migrate(int, text, jsonb) is
-	'Move steps that run, or all of a job, to other nodes: they are queued again, and start only on the nodes of "to", and not on those of "exclude" '
-	'(without "to": nor where they were). Request {jobs, to, exclude, dry_run}. Answer as evacuate. RT409: internal.migrate_check.';
+	'Move steps that run, or all of a job, to other nodes: they are queued again, and start only on the nodes of "to", and not '
+	'on those of "exclude" (without "to": nor where they were). Request {jobs, to, exclude, dry_run}. Answer as evacuate. '
+	'RT409: internal.migrate_check.';

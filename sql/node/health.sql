@@ -1,10 +1,12 @@
 -- Checks of the health of nodes: which are due, what they said, and what follows from it.
 --
--- Called by: nodemgrd (internal.check_plan by api.reboot_judge), runnerd (api.check_take, api.check_report), operators (api.node_health).
+-- Called by: nodemgrd (internal.check_plan by api.reboot_judge), runnerd (api.check_take, api.check_report),
+-- operators (api.node_health).
 --
 -- Invariants:
 -- - Exit code 0 is healthy, 1 is unhealthy. Any other end is an error of the check, and no node is drained for it.
--- - Checks drain a share of the nodes at most, which runnerd's leader counts alone. They resume only what they have drained themselves.
+-- - Checks drain a share of the nodes at most, which runnerd's leader counts alone.
+--   They resume only what they have drained themselves.
 -- - A check that was not reported is run again by the next runnerd.
 
 create function internal.check_plan() returns void
@@ -27,10 +29,11 @@ begin
 		notify rota_power;
 	end if;
 end $$;
-comment on function internal.check_plan() is 'Note which checks are to run for which nodes, and have runnerd ask for those that are due.';
+comment on function internal.check_plan() is
+	'Note which checks are to run for which nodes, and have runnerd ask for those that are due.';
 
-create function api.check_take(p_term bigint, p_have bigint[], p_limit int) returns table (run_id bigint, action text, node text, image text,
-	prep text, args text, program text, timeout_s int, label text)
+create function api.check_take(p_term bigint, p_have bigint[], p_limit int)
+returns table (run_id bigint, action text, node text, image text, prep text, args text, program text, timeout_s int, label text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -64,8 +67,8 @@ begin
 	order by t.health_id;
 end $$;
 comment on function api.check_take(bigint, bigint[], int) is
-	'Checks that are to run and are not under way (p_have), p_limit at most, of nodes that serve their lease and are not being changed; like '
-	'api.power_take. RT412: no longer leader.';
+	'Checks that are to run and are not under way (p_have), p_limit at most, of nodes that serve their lease and are not being '
+	'changed; like api.power_take. RT412: no longer leader.';
 
 create function internal.check_may_drain() returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -99,17 +102,20 @@ begin
 	perform internal.staging_leader(p_term, true);
 	perform internal.node_lock(array(select h.node_id from node_health h where h.health_id = any (p_runs)));
 	for v_one in
-		select h.health_id, h.node_id, n.name as node, h.state as was, c, x.state, left(coalesce(nullif(btrim(split_part(v.output, E'\n', 1)), ''), v.failure), 200) as message
+		select h.health_id, h.node_id, n.name as node, h.state as was, c, x.state,
+			left(coalesce(nullif(btrim(split_part(v.output, E'\n', 1)), ''), v.failure), 200) as message
 		from unnest(p_runs, p_codes, p_failures, p_outputs) as v (run_id, code, failure, output)
 		join node_health h on h.health_id = v.run_id and h.began_at is not null
 		join node n on n.node_id = h.node_id
 		join node_check c on c.name = h.name
-		cross join lateral (select case when v.failure is null then 'healthy' when v.code = 1 then 'unhealthy' else 'error' end as state) x
+		cross join lateral (
+			select case when v.failure is null then 'healthy' when v.code = 1 then 'unhealthy' else 'error' end as state) x
 		order by h.health_id
 	loop
 		update node_health h
-		set state = v_one.state, since = case when v_one.state = v_one.was then h.since else clock_timestamp() end, message = v_one.message,
-			runs = h.runs + 1, ran_s = h.ran_s + extract(epoch from clock_timestamp() - h.began_at), checked_at = clock_timestamp(),
+		set state = v_one.state, since = case when v_one.state = v_one.was then h.since else clock_timestamp() end,
+			message = v_one.message, runs = h.runs + 1, ran_s = h.ran_s + extract(epoch from clock_timestamp() - h.began_at),
+			checked_at = clock_timestamp(),
 			due_at = clock_timestamp() + make_interval(secs => (v_one.c).period_s), began_at = null
 		where h.health_id = v_one.health_id;
 		insert into node_health_event (node_id, node, name, from_state, to_state, message)
@@ -118,7 +124,8 @@ begin
 	end loop;
 end $$;
 comment on function api.check_report(bigint, bigint[], int[], text[], text[]) is
-	'What became of checks, like api.power_report: a failure of null: exit code 0. A repeated report changes nothing. RT412: no longer leader.';
+	'What became of checks, like api.power_report: a failure of null: exit code 0. A repeated report changes nothing. '
+	'RT412: no longer leader.';
 
 create function internal.check_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -135,17 +142,19 @@ declare
 	v_names constant text[] := case when v_hosts is not null then array(select internal.hosts_expand(v_hosts)) end;
 begin
 	if internal.caller_role(p_uid, p_user) = 'user' then
-		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only operators see what checks said.';
+		raise exception 'you may not do this to the cluster' using errcode = 'RT403',
+			hint = 'Only operators see what checks said.';
 	end if;
 	perform internal.object_need('node', v_names);
 	return jsonb_build_object('health', (
-		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'check', h.name, 'state', h.state, 'since', h.since, 'message', h.message,
-			'checked_at', h.checked_at, 'runs', h.runs, 'action', c.action) order by n.node_id, h.name), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'check', h.name, 'state', h.state, 'since', h.since,
+			'message', h.message, 'checked_at', h.checked_at, 'runs', h.runs, 'action', c.action)
+			order by n.node_id, h.name), '[]')
 		from node_health h
 		join node n on n.node_id = h.node_id
 		join node_check c on c.name = h.name
 		where v_names is null or n.name = any (v_names)));
 end $$;
 comment on function api.node_health(int, text, jsonb) is
-	'What the latest run of each check said about nodes; for operators. Request {nodes}. Answer {health: [{node, check, state: unknown, healthy, '
-	'unhealthy or error, since, message, checked_at, runs, action}]}.';
+	'What the latest run of each check said about nodes; for operators. Request {nodes}. Answer {health: [{node, check, '
+	'state: unknown, healthy, unhealthy or error, since, message, checked_at, runs, action}]}.';

@@ -141,7 +141,8 @@ begin
 		from node n join node_lease l on l.node_id = n.node_id
 		where n.node_id = v_one.node_id;
 		-- Drained nodes can be lost too; they stay drained. A node that is powered off or on is silent meanwhile.
-		if v_state in ('up', 'invalid') and v_power = 'on' and internal.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
+		if v_state in ('up', 'invalid') and v_power = 'on'
+			and internal.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
 			return query select v_clock, v_name, v_state, 'down'::text, v_reason;
 		end if;
 	end loop;
@@ -226,8 +227,9 @@ create function internal.step_unanswered(p_job bigint, p_step int, p_attempt int
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select string_agg(n.name, ',' order by a.node_index) || format(' has had the launch request since %s and says nothing of it: '
-			'it is asked what it has', to_char(min(t.ordered_at), 'YYYY-MM-DD HH24:MI:SS TZ'))
+		select string_agg(n.name, ',' order by a.node_index)
+			|| format(' has had the launch request since %s and says nothing of it: '
+				'it is asked what it has', to_char(min(t.ordered_at), 'YYYY-MM-DD HH24:MI:SS TZ'))
 		from allocation a
 		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 		join node n on n.node_id = a.node_id

@@ -4,8 +4,8 @@
 -- (api.power), and the registration of nodes.
 --
 -- Invariants:
--- - The power of a node changes under the lock of its row. The commit of a start holds it too (internal.node_lock), so a node that is
---   not on has no open allocation.
+-- - The power of a node changes under the lock of its row. The commit of a start holds it too (internal.node_lock), so a node
+--   that is not on has no open allocation.
 -- - A node is off when hooks.power_off has succeeded and the lease has run out, so the node does not run any more.
 -- - A node has one open run of a program at most. One that a runnerd did not report is run again by the next.
 
@@ -62,7 +62,8 @@ begin
 	where r.node_id = p_node and r.ended_at is null and r.began_at is null;
 	return found;
 end $$;
-comment on function internal.power_drop(int, text) is 'End the open run of a node, unless a runnerd has taken it; whether it was ended.';
+comment on function internal.power_drop(int, text) is
+	'End the open run of a node, unless a runnerd has taken it; whether it was ended.';
 
 create function internal.power_keep(p_node int, p_actor text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -76,12 +77,14 @@ begin
 	return true;
 end $$;
 comment on function internal.power_keep(int, text) is
-	'Leave a node on that was to be powered off; false: its program has begun, or the node is silent. The caller has locked the node.';
+	'Leave a node on that was to be powered off; false: its program has begun, or the node is silent. '
+	'The caller has locked the node.';
 
 create function internal.power_fail(p_node int, p_actor text, p_reason text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	perform internal.node_state_set(n.node_id, 'down', p_actor, p_reason) from node n where n.node_id = p_node and n.state <> 'drain';
+	perform internal.node_state_set(n.node_id, 'down', p_actor, p_reason) from node n
+	where n.node_id = p_node and n.state <> 'drain';
 	perform internal.power_set(p_node, 'off', p_actor, p_reason);
 end $$;
 comment on function internal.power_fail(int, text, text) is
@@ -95,21 +98,24 @@ begin
 	if not exists (select from node n where n.node_id = any (p_nodes) and n.power in ('off', 'powering_on')) then
 		return '{}';
 	end if;
-	v_woken := array(select n.node_id from node n where n.node_id = any (p_nodes) and n.power in ('off', 'powering_on') order by n.node_id);
-	perform internal.power_drop(n.node_id, 'the node has registered'), internal.power_set(n.node_id, 'on', 'node:' || n.name, null)
+	v_woken := array(
+		select n.node_id from node n where n.node_id = any (p_nodes) and n.power in ('off', 'powering_on') order by n.node_id);
+	perform internal.power_drop(n.node_id, 'the node has registered'),
+		internal.power_set(n.node_id, 'on', 'node:' || n.name, null)
 	from node n where n.node_id = any (v_woken);
 	return v_woken;
 end $$;
 comment on function internal.power_registered(int[]) is
-	'Nodes that register, and are on now: those that were powered on, and those that were off and came by themselves. The caller has '
-	'locked the nodes.';
+	'Nodes that register, and are on now: those that were powered on, and those that were off and came by themselves. '
+	'The caller has locked the nodes.';
 
 create function internal.node_in_use(p_node int) returns boolean
 language sql stable set search_path = live, rota, pg_temp as $$
 	select exists (select from allocation a
 		where a.node_id = p_node and (a.ended_at is null or (a.prolog_owner and a.gone_at is null)));
 $$;
-comment on function internal.node_in_use(int) is 'Whether anything holds a part of a node, or the epilog of a job group is still to run there.';
+comment on function internal.node_in_use(int) is
+	'Whether anything holds a part of a node, or the epilog of a job group is still to run there.';
 
 create function internal.power_note_idle() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -145,7 +151,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	) b;
 $$;
 comment on function internal.power_boot_s(int) is
-	'Seconds from the wish to power a node on until it is up: the longest of its last three; of a node that never was, as long as it may take.';
+	'Seconds from the wish to power a node on until it is up: the longest of its last three; of a node that never was, '
+	'as long as it may take.';
 
 create function internal.power_ahead() returns int[]
 language sql volatile set search_path = rota, pg_temp as $$
@@ -155,7 +162,8 @@ language sql volatile set search_path = rota, pg_temp as $$
 		and exists (select from plan p where n.node_id = any (p.nodes)
 			and p.expected_at < clock_timestamp() + make_interval(secs => internal.power_boot_s(n.node_id)));
 $$;
-comment on function internal.power_ahead() is 'Nodes that are not on, and have to be powered on now to be up when steps are expected to start there.';
+comment on function internal.power_ahead() is
+	'Nodes that are not on, and have to be powered on now to be up when steps are expected to start there.';
 
 create function internal.power_idle(p_idle_s int) returns int[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -169,7 +177,8 @@ begin
 		from node_idle i
 		join node_lease l on l.node_id = i.node_id and l.lost_at is null
 		where i.since < clock_timestamp() - make_interval(secs => p_idle_s)
-			-- A step that waits for other nodes to be powered on starts on these. One that is expected soon leaves no time to be off.
+			-- A step that waits for other nodes to be powered on starts on these.
+			-- One that is expected soon leaves no time to be off.
 			and not exists (select from plan p where i.node_id = any (p.nodes) and (p.reason in ('power', 'image', 'prep')
 				or p.expected_at < clock_timestamp() + make_interval(secs => p_idle_s + internal.power_boot_s(i.node_id))))
 		order by i.since, i.node_id
@@ -178,13 +187,15 @@ begin
 			select from partition_node m
 			join partition p on p.partition = m.partition and p.keep_idle > 0
 			where m.node_id = v_node and p.keep_idle > (select count(*) from partition_node o
-				where o.partition = p.partition and o.node_id = any (v_idle) and o.node_id <> v_node and o.node_id <> all (v_chosen)));
+				where o.partition = p.partition and o.node_id = any (v_idle) and o.node_id <> v_node
+					and o.node_id <> all (v_chosen)));
 		v_chosen := v_chosen || v_node;
 	end loop;
 	return v_chosen;
 end $$;
 comment on function internal.power_idle(int) is
-	'Nodes that have been idle for so many seconds, that no partition keeps and that the plan does not need soon, those idle for longest first.';
+	'Nodes that have been idle for so many seconds, that no partition keeps and that the plan does not need soon, '
+	'those idle for longest first.';
 
 create function internal.power_verdict(p_node rota.node) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -192,18 +203,20 @@ declare
 	v_run power_run;
 begin
 	if p_node.power = 'powering_on' then
-		return case when p_node.power_at < clock_timestamp() - make_interval(secs => internal.setting_int('power_on_timeout_s')) then 'failed' end;
+		return case when p_node.power_at < clock_timestamp() - make_interval(secs => internal.setting_int('power_on_timeout_s'))
+			then 'failed' end;
 	elsif p_node.power <> 'powering_off' then
 		return null;
 	end if;
 	select * into v_run from power_run r where r.node_id = p_node.node_id order by r.run_id desc limit 1;
 	return case when v_run.ended_at is null then null
 		when not exists (select from node_lease l where l.node_id = p_node.node_id and l.lost_at is null) then 'off'
-		when v_run.ended_at < clock_timestamp() - make_interval(secs => internal.setting_int('power_off_timeout_s')) then 'on' end;
+		when v_run.ended_at < clock_timestamp() - make_interval(secs => internal.setting_int('power_off_timeout_s'))
+			then 'on' end;
 end $$;
 comment on function internal.power_verdict(rota.node) is
-	'What time has made of a node whose power changes. off: it is silent; on: it does not go silent; failed: it does not come; null: '
-	'nothing yet.';
+	'What time has made of a node whose power changes. off: it is silent; on: it does not go silent; failed: it does not come; '
+	'null: nothing yet.';
 
 create function internal.power_settle(p_node rota.node) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -213,7 +226,8 @@ declare
 begin
 	if v_verdict = 'failed' then
 		v_reason := format('did not register within %s s of being powered on%s', internal.setting_int('power_on_timeout_s'),
-			case when internal.power_drop(p_node.node_id, 'no runnerd has run it in time') then ': no runnerd ran hooks.power_on' else '' end);
+			case when internal.power_drop(p_node.node_id, 'no runnerd has run it in time')
+				then ': no runnerd ran hooks.power_on' else '' end);
 		perform internal.power_fail(p_node.node_id, 'nodemgrd', v_reason);
 	elsif v_verdict is not null then
 		v_reason := case when v_verdict = 'on' then format('still renews its lease %s s after hooks.power_off succeeded',
@@ -232,7 +246,8 @@ begin
 		else internal.power_keep(p_node.node_id, 'schedule') end;
 end $$;
 comment on function internal.power_wake(rota.node) is
-	'Have a node powered on that is off, or left on that is being powered off; whether that was done. The caller has locked the node.';
+	'Have a node powered on that is off, or left on that is being powered off; whether that was done. '
+	'The caller has locked the node.';
 
 create function api.power_judge() returns table (node text, from_state text, to_state text, reason text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -261,21 +276,23 @@ begin
 		if v_one.power <> 'on' then
 			v_reason := internal.power_settle(v_one);
 			perform internal.power_wake(n) from node n
-			where n.node_id = v_one.node_id and n.node_id = any (v_ahead) and n.state = 'up' and n.power in ('off', 'powering_off');
+			where n.node_id = v_one.node_id and n.node_id = any (v_ahead) and n.state = 'up'
+				and n.power in ('off', 'powering_off');
 		elsif v_one.node_id = any (v_idle) and v_one.state = 'up' and not internal.node_in_use(v_one.node_id) then
 			perform internal.power_begin(v_one.node_id, 'off', 'nodemgrd');
 		end if;
 		return query
 		select n.name, x.was, x.becomes, v_reason
 		from node n
-		cross join lateral (select internal.node_shown(v_one.state, v_one.power) as was, internal.node_shown(n.state, n.power) as becomes) x
+		cross join lateral (
+			select internal.node_shown(v_one.state, v_one.power) as was, internal.node_shown(n.state, n.power) as becomes) x
 		where n.node_id = v_one.node_id and x.was <> x.becomes;
 	end loop;
 end $$;
 comment on function api.power_judge() is
-	'Have nodes powered off that are idle for as long as the setting power_off_idle_s says, and those powered on that the plan needs as soon as '
-	'they can be up, and see which are off now, or did not come '
-	'or go in time. Answers what changed. With the setting 0 and all nodes on, it does nothing.';
+	'Have nodes powered off that are idle for as long as the setting power_off_idle_s says, and those powered on that the plan '
+	'needs as soon as they can be up, and see which are off now, or did not come or go in time. Answers what changed. With the '
+	'setting 0 and all nodes on, it does nothing.';
 
 create function api.schedule_power(p_term bigint, p_nodes int[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
@@ -294,8 +311,8 @@ begin
 	return v_asked;
 end $$;
 comment on function api.schedule_power(bigint, int[]) is
-	'Have nodes powered on that steps are to start on. One that is being powered off stays on, if its program has not begun; else '
-	'it is powered on when it is off. Answers how many. RT412: no longer leader.';
+	'Have nodes powered on that steps are to start on. One that is being powered off stays on, if its program has not begun; '
+	'else it is powered on when it is off. Answers how many. RT412: no longer leader.';
 
 create function internal.power_label(p_run rota.power_run, p_image text, p_prep text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -308,8 +325,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function internal.power_label(rota.power_run, text, text) is 'What a run of a program is for, for the log.';
 
-create function api.power_take(p_term bigint, p_have bigint[], p_limit int) returns table (run_id bigint, action text, node text, image text,
-	prep text, args text, program text, timeout_s int, label text)
+create function api.power_take(p_term bigint, p_have bigint[], p_limit int)
+returns table (run_id bigint, action text, node text, image text, prep text, args text, program text, timeout_s int, label text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -332,7 +349,8 @@ begin
 		where r.run_id = d.run_id and r.ended_at is null
 		returning r
 	)
-	select (t.r).run_id, (t.r).action, (t.r).node, i.image, p.prep, case when (t.r).action <> 'undo' then nullif(internal.prep_args(c.prep), '') end,
+	select (t.r).run_id, (t.r).action, (t.r).node, i.image, p.prep,
+		case when (t.r).action <> 'undo' then nullif(internal.prep_args(c.prep), '') end,
 		case (t.r).action when 'reboot' then i.program when 'verify' then p.verify else p.program end, p.timeout_s,
 		internal.power_label(t.r, i.image, c.prep)
 	from taken t
@@ -343,9 +361,9 @@ begin
 	order by (t.r).run_id;
 end $$;
 comment on function api.power_take(bigint, bigint[], int) is
-	'Programs that power, boot or prepare nodes, that are to run and are not under way (p_have), p_limit at most: power-ons first. One that an '
-	'earlier runnerd had taken is among them. program: in hooks.node_folder; null: that of the configuration. timeout_s null: that of the '
-	'configuration. RT412: no longer leader.';
+	'Programs that power, boot or prepare nodes, that are to run and are not under way (p_have), p_limit at most: power-ons '
+	'first. One that an earlier runnerd had taken is among them. program: in hooks.node_folder; null: that of the configuration. '
+	'timeout_s null: that of the configuration. RT412: no longer leader.';
 
 create function internal.power_ended(p_run rota.power_run) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -370,8 +388,8 @@ begin
 	end if;
 end $$;
 comment on function internal.power_ended(rota.power_run) is
-	'Do what follows from the end of a program. After a failure to power it off, a node is on again, or down if it is silent. The caller '
-	'has locked the node.';
+	'Do what follows from the end of a program. After a failure to power it off, a node is on again, or down if it is silent. '
+	'The caller has locked the node.';
 
 create function api.power_report(p_term bigint, p_runs bigint[], p_codes int[], p_failures text[], p_outputs text[]) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -392,8 +410,8 @@ begin
 	end loop;
 end $$;
 comment on function api.power_report(bigint, bigint[], int[], text[], text[]) is
-	'What became of programs that power, boot or prepare nodes: a failure of null: it succeeded; else why not. A repeated report changes nothing. RT412: '
-	'no longer leader.';
+	'What became of programs that power, boot or prepare nodes: a failure of null: it succeeded; else why not. A repeated report '
+	'changes nothing. RT412: no longer leader.';
 
 create function internal.power_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -401,7 +419,8 @@ begin
 	delete from power_run r where r.ended_at < now() - make_interval(days => internal.setting_int('power_run_days'));
 	delete from node_off o where o.on_at < now() - make_interval(days => internal.setting_int('reboot_days'));
 end $$;
-comment on function internal.power_tidy() is 'Delete runs of programs that ended more than power_run_days ago, and times off that ended more than reboot_days ago.';
+comment on function internal.power_tidy() is
+	'Delete runs of programs that ended more than power_run_days ago, and times off that ended more than reboot_days ago.';
 
 -- People.
 
@@ -412,7 +431,8 @@ declare
 begin
 	if p_node.power in (p_action, 'powering_' || p_action)
 		-- A node that is lost may be on or not.
-		and (p_node.power <> 'on' or exists (select from node_lease l where l.node_id = p_node.node_id and l.lost_at is null)) then
+		and (p_node.power <> 'on' or exists (select from node_lease l
+			where l.node_id = p_node.node_id and l.lost_at is null)) then
 		return false;
 	elsif p_node.power = 'powering_off' and internal.power_keep(p_node.node_id, p_user) then
 		return true;
@@ -432,18 +452,20 @@ begin
 	return true;
 end $$;
 comment on function internal.power_by_hand(rota.node, text, text) is
-	'Power a node on or off because an operator asks for it; whether anything changed. RT409: not now. The caller has locked the node.';
+	'Power a node on or off because an operator asks for it; whether anything changed. RT409: not now. '
+	'The caller has locked the node.';
 
 create function internal.power_runs_json(p_names text[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('run', r.run_id, 'node', r.node, 'action', r.action, 'made_by', r.made_by, 'made_at',
-			r.made_at, 'tries', r.tries, 'began_at', r.began_at, 'ended_at', r.ended_at, 'status', r.status, 'code', r.code, 'message',
-			r.message, 'output', r.output) order by r.run_id desc), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('run', r.run_id, 'node', r.node, 'action', r.action, 'made_by', r.made_by,
+			'made_at', r.made_at, 'tries', r.tries, 'began_at', r.began_at, 'ended_at', r.ended_at, 'status', r.status,
+			'code', r.code, 'message', r.message, 'output', r.output) order by r.run_id desc), '[]')
 		from (select x.* from power_run x where p_names is null or x.node = any (p_names) order by x.run_id desc limit 50) r);
 end $$;
-comment on function internal.power_runs_json(text[]) is 'The last 50 runs of programs that power, boot or prepare nodes (of these nodes), the newest first.';
+comment on function internal.power_runs_json(text[]) is
+	'The last 50 runs of programs that power, boot or prepare nodes (of these nodes), the newest first.';
 
 create function api.power(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -472,11 +494,11 @@ begin
 		end if;
 	end loop;
 	return jsonb_build_object('nodes', (
-		select jsonb_agg(jsonb_build_object('node', n.name, 'state', internal.node_shown(n.state, n.power), 'power', n.power, 'changed',
-			n.name = any (v_changed)) order by array_position(v_names, n.name))
+		select jsonb_agg(jsonb_build_object('node', n.name, 'state', internal.node_shown(n.state, n.power), 'power', n.power,
+			'changed', n.name = any (v_changed)) order by array_position(v_names, n.name))
 		from node n where n.name = any (v_names)));
 end $$;
 comment on function api.power(int, text, jsonb) is
-	'Power nodes on or off, all or none of them, or list the last runs of the programs that do it; for operators. Request {action, nodes}. '
-	'Answer {nodes: [{node, state, power, changed}]} or {runs: [{run, node, action, made_by, made_at, tries, began_at, ended_at, status, '
-	'code, message, output}]}.';
+	'Power nodes on or off, all or none of them, or list the last runs of the programs that do it; for operators. Request '
+	'{action, nodes}. Answer {nodes: [{node, state, power, changed}]} or {runs: [{run, node, action, made_by, made_at, tries, '
+	'began_at, ended_at, status, code, message, output}]}.';

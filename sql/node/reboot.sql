@@ -1,11 +1,12 @@
--- Changes of nodes: reboots that operators ask for, and changes to another setup (sql/node/setup.sql). A change takes back a preparation,
--- boots the node, prepares it and has that verified; it leaves out what it does not need. Each stage runs a program of the site.
+-- Changes of nodes: reboots that operators ask for, and changes to another setup (sql/node/setup.sql). A change takes back a
+-- preparation, boots the node, prepares it and has that verified; it leaves out what it does not need.
+-- Each stage runs a program of the site.
 --
 -- Called by: operators (api.reboot), nodemgrd (api.reboot_judge), and the ends of the programs (internal.power_ended).
 --
 -- Invariants:
--- - A change moves under the lock of its node. The commit of a start holds it too (internal.node_lock), and the program becomes due
---   for a drained node that nothing holds, so nothing runs there when the node goes down.
+-- - A change moves under the lock of its node. The commit of a start holds it too (internal.node_lock), and the program becomes
+--   due for a drained node that nothing holds, so nothing runs there when the node goes down.
 -- - The program is a run like those that power nodes (rota.power_run). A node has one open run at most, whatever it does.
 -- - A node that is drained for another reason than its reboot stays drained, unless the reboot is to resume it.
 
@@ -37,7 +38,8 @@ create function internal.reboot_is_ready(p_reboot rota.node_reboot) returns bool
 language sql stable set search_path = rota, pg_temp as $$
 	select exists (select from node n
 		join node_lease l on l.node_id = n.node_id and l.lost_at is null and l.orphans = 0
-		where n.node_id = (p_reboot).node_id and ((p_reboot).state <> 'booting' or n.boot_id is distinct from (p_reboot).boot_id));
+		where n.node_id = (p_reboot).node_id
+			and ((p_reboot).state <> 'booting' or n.boot_id is distinct from (p_reboot).boot_id));
 $$;
 comment on function internal.reboot_is_ready(rota.node_reboot) is
 	'Whether a node renews its lease and has nothing left to end; after a boot, whether it has registered with another one.';
@@ -45,7 +47,8 @@ comment on function internal.reboot_is_ready(rota.node_reboot) is
 create function internal.reboot_verdict(p_reboot rota.node_reboot) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_late constant boolean := p_reboot.stage_at < clock_timestamp() - make_interval(secs => internal.setting_int('reboot_timeout_s'));
+	v_late constant boolean :=
+		p_reboot.stage_at < clock_timestamp() - make_interval(secs => internal.setting_int('reboot_timeout_s'));
 begin
 	if not exists (select from node n where n.node_id = p_reboot.node_id) then
 		return 'deleted';
@@ -60,8 +63,8 @@ begin
 	return case when internal.reboot_is_ready(p_reboot) then 'ready' when v_late then 'late' end;
 end $$;
 comment on function internal.reboot_verdict(rota.node_reboot) is
-	'What is to be done about a change that is not over. begin: the node is idle; ready: it serves after a stage; late, not run, deleted: '
-	'the change has failed; null: nothing yet.';
+	'What is to be done about a change that is not over. begin: the node is idle; ready: it serves after a stage; late, not run, '
+	'deleted: the change has failed; null: nothing yet.';
 
 create function internal.reboot_expected(p_reboot rota.node_reboot) returns bigint
 language sql stable set search_path = rota, pg_temp as $$
@@ -78,9 +81,11 @@ language sql stable set search_path = rota, pg_temp as $$
 	select t.state
 	from (values (1, 'undoing', (p_reboot).undo is not null), (2, 'running', (p_reboot).boots), (3, 'booting', (p_reboot).boots),
 		(4, 'preparing', (p_reboot).prep is not null),
-		(5, 'verifying', exists (select from node_prep p where p.prep = internal.prep_name((p_reboot).prep) and p.verify is not null)),
+		(5, 'verifying', exists (select from node_prep p
+			where p.prep = internal.prep_name((p_reboot).prep) and p.verify is not null)),
 		(6, 'done', true)) as t (nr, state, is_needed)
-	where t.is_needed and t.nr > coalesce(array_position(array['undoing', 'running', 'booting', 'preparing', 'verifying'], (p_reboot).state), 0)
+	where t.is_needed
+		and t.nr > coalesce(array_position(array['undoing', 'running', 'booting', 'preparing', 'verifying'], (p_reboot).state), 0)
 	order by t.nr
 	limit 1;
 $$;
@@ -98,7 +103,8 @@ begin
 		perform internal.reboot_finish(p_reboot, p_actor);
 		return;
 	elsif v_state = 'preparing' and not found then
-		perform internal.reboot_fail(p_reboot, p_actor, format('there is no preparation "%s" any more', internal.prep_name(p_reboot.prep)));
+		perform internal.reboot_fail(p_reboot, p_actor,
+			format('there is no preparation "%s" any more', internal.prep_name(p_reboot.prep)));
 		return;
 	end if;
 	insert into power_run (node_id, node, action, made_by)
@@ -106,8 +112,8 @@ begin
 		when 'preparing' then 'prepare' else 'verify' end, p_reboot.made_by)
 	returning run_id into v_run;
 	update node_reboot r
-	set state = v_state, began_at = coalesce(r.began_at, clock_timestamp()), stage_at = clock_timestamp(), issued_at = null, run_id = v_run,
-		boot_id = (select n.boot_id from node n where n.node_id = p_reboot.node_id)
+	set state = v_state, began_at = coalesce(r.began_at, clock_timestamp()), stage_at = clock_timestamp(), issued_at = null,
+		run_id = v_run, boot_id = (select n.boot_id from node n where n.node_id = p_reboot.node_id)
 	where r.reboot_id = p_reboot.reboot_id;
 	update node n set prep = coalesce(p_reboot.prep, n.prep), prep_verified = false
 	where n.node_id = p_reboot.node_id and v_state = 'preparing';
@@ -128,7 +134,8 @@ comment on function internal.reboot_begin(rota.node_reboot, text) is
 
 create function internal.reboot_end(p_reboot rota.node_reboot, p_state text, p_message text) returns void
 language sql set search_path = rota, pg_temp as $$
-	update node_reboot set state = p_state, ended_at = clock_timestamp(), message = p_message where reboot_id = (p_reboot).reboot_id;
+	update node_reboot set state = p_state, ended_at = clock_timestamp(), message = p_message
+	where reboot_id = (p_reboot).reboot_id;
 	select internal.rolling_ended(p_reboot, p_state);
 $$;
 comment on function internal.reboot_end(rota.node_reboot, text, text) is 'A change is over. The caller has locked the node.';
@@ -137,12 +144,14 @@ create function internal.reboot_resume(p_reboot rota.node_reboot, p_actor text, 
 language sql set search_path = rota, pg_temp as $$
 	select internal.node_resume(n, p_actor, p_reason)
 	from node n
-	where n.node_id = (p_reboot).node_id and (p_reboot).drained and n.state = 'drain' and n.reason = internal.reboot_reason(p_reboot);
+	where n.node_id = (p_reboot).node_id and (p_reboot).drained and n.state = 'drain'
+		and n.reason = internal.reboot_reason(p_reboot);
 $$;
 comment on function internal.reboot_resume(rota.node_reboot, text, text) is
 	'Let a node serve again that only its change has drained. The caller has locked the node.';
 
--- Whose fault a failure is: that of the arguments, if they have never worked; else of the node, and perhaps of the image or preparation.
+-- Whose fault a failure is: that of the arguments, if they have never worked; else of the node,
+-- and perhaps of the image or preparation.
 create function internal.reboot_fail(p_reboot rota.node_reboot, p_actor text, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -168,7 +177,8 @@ begin
 	where n.node_id = p_reboot.node_id and (n.state <> 'drain' or n.reason = internal.reboot_reason(p_reboot));
 end $$;
 comment on function internal.reboot_fail(rota.node_reboot, text, text) is
-	'A change has failed: the node stays drained with the reason, or serves again if arguments were wrong. The caller has locked the node.';
+	'A change has failed: the node stays drained with the reason, or serves again if arguments were wrong. '
+	'The caller has locked the node.';
 
 create function internal.reboot_mismatch(p_reboot rota.node_reboot) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -179,7 +189,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	from node n
 	where n.node_id = (p_reboot).node_id;
 $$;
-comment on function internal.reboot_mismatch(rota.node_reboot) is 'In what a node that is changed is not as prescribed; null: in nothing.';
+comment on function internal.reboot_mismatch(rota.node_reboot) is
+	'In what a node that is changed is not as prescribed; null: in nothing.';
 
 create function internal.reboot_finish(p_reboot rota.node_reboot, p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -191,16 +202,19 @@ begin
 	update node_image set failures = 0 where image = p_reboot.image and failures > 0;
 	update node_prep set failures = 0 where prep = internal.prep_name(p_reboot.prep) and failures > 0;
 	insert into node_prep_args as a (prep, args, worked_at)
-	select internal.prep_name(p_reboot.prep), internal.prep_args(p_reboot.prep), clock_timestamp() where internal.prep_args(p_reboot.prep) <> ''
+	select internal.prep_name(p_reboot.prep), internal.prep_args(p_reboot.prep), clock_timestamp()
+	where internal.prep_args(p_reboot.prep) <> ''
 	on conflict (prep, args) do update set worked_at = excluded.worked_at, failed_at = null, message = null;
 	update node set prep_verified = true where node_id = p_reboot.node_id and p_reboot.prep is not null;
 	select * into v_node from node n where n.node_id = p_reboot.node_id;
 	v_own := p_reboot.drained and v_node.reason = internal.reboot_reason(p_reboot);
 	if v_node.state <> 'drain'
-		or not (v_own or (p_reboot.next_state is not distinct from 'resume' and v_node.reason is not distinct from p_reboot.drained_for)) then
+		or not (v_own or (p_reboot.next_state is not distinct from 'resume'
+			and v_node.reason is not distinct from p_reboot.drained_for)) then
 		return; -- drained by somebody else
 	elsif p_reboot.next_state = 'down' then
-		perform internal.node_state_set(v_node.node_id, 'drain', p_actor, 'rebooted, to be checked: ' || p_reboot.reason) where v_own;
+		perform internal.node_state_set(v_node.node_id, 'drain', p_actor, 'rebooted, to be checked: ' || p_reboot.reason)
+		where v_own;
 	else
 		perform internal.node_resume(v_node, p_actor, case when p_reboot.boots then 'rebooted' end);
 	end if;
@@ -254,7 +268,8 @@ declare
 	v_was text;
 begin
 	perform internal.check_plan();
-	if not exists (select from node_reboot r where r.ended_at is null) and not internal.setup_judged() and not internal.rolling_is_open()
+	if not exists (select from node_reboot r where r.ended_at is null) and not internal.setup_judged()
+		and not internal.rolling_is_open()
 		or not pg_try_advisory_xact_lock(hashtext('rota reboot_judge')) then
 		return; -- there is nothing to do, or another nodemgrd does it
 	end if;
@@ -280,8 +295,9 @@ begin
 	end loop;
 end $$;
 comment on function api.reboot_judge() is
-	'Have nodes changed that are to be rebooted and are idle, or are idle with another setup than their default one; see which are ready for '
-	'the next stage, or late; hold or end the steps that cannot have their setup. Answers which nodes changed their state.';
+	'Have nodes changed that are to be rebooted and are idle, or are idle with another setup than their default one; see which '
+	'are ready for the next stage, or late; hold or end the steps that cannot have their setup. '
+	'Answers which nodes changed their state.';
 
 create function internal.reboot_ended(p_run rota.power_run) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -324,10 +340,12 @@ begin
 			hint = 'Only a node that is on is rebooted: rota admin power on.';
 	elsif v_open.reboot_id is null then
 		insert into node_reboot (node_id, node, reason, made_by, asap, next_state, drained_for)
-		values (p_node.node_id, p_node.name, p_reason, p_user, p_asap, p_next, case when p_node.state = 'drain' then p_node.reason end)
+		values (p_node.node_id, p_node.name, p_reason, p_user, p_asap, p_next,
+			case when p_node.state = 'drain' then p_node.reason end)
 		returning * into v_open;
 	elsif v_open.state <> 'waiting' then
-		raise exception 'node "%" is being rebooted', p_node.name using errcode = 'RT409', hint = 'Repeat the command when it is back.';
+		raise exception 'node "%" is being rebooted', p_node.name using errcode = 'RT409',
+			hint = 'Repeat the command when it is back.';
 	elsif (v_open.asap or not p_asap) and (p_reason, p_next) is not distinct from (v_open.reason, v_open.next_state) then
 		return false;
 	else
@@ -338,7 +356,8 @@ begin
 	return true;
 end $$;
 comment on function internal.reboot_ask(rota.node, text, text, boolean, text) is
-	'Have a node rebooted because an operator asks for it; whether anything changed. RT409: not now. The caller has locked the node.';
+	'Have a node rebooted because an operator asks for it; whether anything changed. RT409: not now. '
+	'The caller has locked the node.';
 
 create function internal.reboot_cancel(p_node rota.node, p_user text, p_message text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -362,10 +381,12 @@ create function internal.reboots_json(p_names text[]) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('reboot', r.reboot_id, 'node', r.node, 'state', r.state, 'reason', r.reason, 'made_by',
-			r.made_by, 'made_at', r.made_at, 'asap', r.asap, 'next', r.next_state, 'image', r.image, 'undo', r.undo, 'prep', r.prep, 'began_at', r.began_at, 'issued_at', r.issued_at,
-			'ended_at', r.ended_at, 'message', r.message) order by r.reboot_id desc), '[]')
-		from (select x.* from node_reboot x where p_names is null or x.node = any (p_names) order by x.reboot_id desc limit 50) r);
+		select coalesce(jsonb_agg(jsonb_build_object('reboot', r.reboot_id, 'node', r.node, 'state', r.state, 'reason', r.reason,
+			'made_by', r.made_by, 'made_at', r.made_at, 'asap', r.asap, 'next', r.next_state, 'image', r.image, 'undo', r.undo,
+			'prep', r.prep, 'began_at', r.began_at, 'issued_at', r.issued_at, 'ended_at', r.ended_at,
+			'message', r.message) order by r.reboot_id desc), '[]')
+		from (
+			select x.* from node_reboot x where p_names is null or x.node = any (p_names) order by x.reboot_id desc limit 50) r);
 end $$;
 comment on function internal.reboots_json(text[]) is 'The last 50 reboots of nodes (of these nodes), the newest first.';
 
@@ -391,7 +412,8 @@ begin
 		raise exception '"asap" is true or false' using errcode = 'RT422';
 	end if;
 end $$;
-comment on function internal.reboot_check(int, text, jsonb) is 'Refuse a request for reboots that is not possible, or not by this user.';
+comment on function internal.reboot_check(int, text, jsonb) is
+	'Refuse a request for reboots that is not possible, or not by this user.';
 
 create function api.reboot(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -416,12 +438,12 @@ begin
 		v_changed := v_changed || case when v_done then array[v_one.name] else '{}' end;
 	end loop;
 	return jsonb_build_object('nodes', (
-		select jsonb_agg(jsonb_build_object('node', n.name, 'state', n.state, 'reboot', (internal.reboot_open(n.node_id)).state, 'changed',
-			n.name = any (v_changed)) order by array_position(v_names, n.name))
+		select jsonb_agg(jsonb_build_object('node', n.name, 'state', n.state, 'reboot', (internal.reboot_open(n.node_id)).state,
+			'changed', n.name = any (v_changed)) order by array_position(v_names, n.name))
 		from node n where n.name = any (v_names)));
 end $$;
 comment on function api.reboot(int, text, jsonb) is
-	'Have nodes rebooted, or not after all, all or none of them, or list the last reboots; for operators. Request {action: reboot, cancel '
-	'or list, nodes, reason, asap, next: resume or down}. Answer {nodes: [{node, state, reboot, changed}]} (reboot: waiting, running or '
-	'booting; null: none) or {reboots: [{reboot, node, state, reason, made_by, made_at, asap, next, began_at, issued_at, ended_at, '
-	'message}]}.';
+	'Have nodes rebooted, or not after all, all or none of them, or list the last reboots; for operators. '
+	'Request {action: reboot, cancel or list, nodes, reason, asap, next: resume or down}. Answer {nodes: [{node, state, reboot, '
+	'changed}]} (reboot: waiting, running or booting; null: none) or {reboots: [{reboot, node, state, reason, made_by, made_at, '
+	'asap, next, began_at, issued_at, ended_at, message}]}.';

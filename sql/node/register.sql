@@ -204,8 +204,8 @@ begin
 		else coalesce(v_short, p_reason) end);
 end $$;
 comment on function internal.node_resume(rota.node, text, text) is
-	'Give a node that is drained or invalid the state that follows from its lease and hardware; p_reason: why, if that is up. The '
-	'caller has locked the node.';
+	'Give a node that is drained or invalid the state that follows from its lease and hardware; p_reason: why, if that is up. '
+	'The caller has locked the node.';
 
 create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int,
 	server_us bigint)
@@ -229,10 +229,13 @@ begin
 	where (p.rebooted and p.node_id <> all (v_woken)) or p.orphans > 0;
 	update node n
 	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found, image = f.image,
-		prep_verified = n.prep is null or (n.prep_verified and n.boot_id is not distinct from f.boot_id) -- a boot may have undone it
-	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, version text, address text, found jsonb, image text)
+		-- A boot may have undone it.
+		prep_verified = n.prep is null or (n.prep_verified and n.boot_id is not distinct from f.boot_id)
+	from jsonb_to_recordset(p_facts -> 'nodes')
+		as f (name text, boot_id text, version text, address text, found jsonb, image text)
 	where n.name = f.name
-		and (n.boot_id, n.version, n.address, n.found, n.image) is distinct from (f.boot_id, f.version, f.address, f.found, f.image);
+		and (n.boot_id, n.version, n.address, n.found, n.image)
+			is distinct from (f.boot_id, f.version, f.address, f.found, f.image);
 	insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, orphans, notify_node_id)
 	select n.node_id, now(), now() + make_interval(secs => coalesce(f.lease_s, 30)), coalesce(f.lease_s, 30),
 		coalesce(f.margin_s, 60),
@@ -277,7 +280,7 @@ begin
 end $$;
 comment on function api.node_register(jsonb) is
 	'Register the nodes of a process manager, the hardware it found and the attempts it has: {"nodes": [{name, boot_id, '
-	'version, address, found, image, lease_s, margin_s, attempts: ["812.0.1"], reported: [...]}]}; reported: only its journal has '
-	'more of them. Answers the nodes that exist (a name without a row is none), and the number of orphaned attempts of '
-	'each. A node serves when there are none, and has to register again then. server_us: as in api.node_report. 28000: the '
-	'session does not speak for all of the nodes.';
+	'version, address, found, image, lease_s, margin_s, attempts: ["812.0.1"], reported: [...]}]}; reported: only its journal '
+	'has more of them. Answers the nodes that exist (a name without a row is none), and the number of orphaned attempts of each. '
+	'A node serves when there are none, and has to register again then. server_us: as in api.node_report. '
+	'28000: the session does not speak for all of the nodes.';

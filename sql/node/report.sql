@@ -293,9 +293,8 @@ begin
 		v.boot_at + x.started_us * interval '1 microsecond', v.boot_at + x.at_us * interval '1 microsecond',
 		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
 		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1),
-		nullif(x.minflt, -1),
-		nullif(x.majflt, -1), nullif(x.rchar, -1), nullif(x.wchar, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1),
-		nullif(x.nivcsw, -1)
+		nullif(x.minflt, -1), nullif(x.majflt, -1), nullif(x.rchar, -1), nullif(x.wchar, -1), nullif(x.read_bytes, -1),
+		nullif(x.write_bytes, -1), nullif(x.nvcsw, -1), nullif(x.nivcsw, -1)
 	from unnest(p_reported) w
 	cross join lateral (
 		select r as record from jsonb_array_elements(w.records) r where r ->> 'kind' = 'task'

@@ -53,7 +53,8 @@ begin
 	select array_agg(g.job_id), array_agg(g.step_id), array_agg(g.attempt), array_agg(g.node_id), true from gone g
 		where g.used having count(*) > 0;
 end $$;
-comment on function internal.report_done(internal.attempt_report[]) is 'Store what nodes report of ends: of tasks, and of all that an attempt had on a node.';
+comment on function internal.report_done(internal.attempt_report[]) is
+	'Store what nodes report of ends: of tasks, and of all that an attempt had on a node.';
 
 create function internal.report_facts(p_seen internal.attempt_report[]) returns internal.attempt_fact[]
 language plpgsql immutable set search_path = live, rota, pg_temp as $$

@@ -4,7 +4,8 @@
 -- (internal.reboot_end).
 --
 -- Invariants:
--- - What becomes of a single node is a row of rota.node_reboot, like a reboot that an operator asks for. What runs there ends first.
+-- - What becomes of a single node is a row of rota.node_reboot, like a reboot that an operator asks for.
+--   What runs there ends first.
 -- - A node that waits for its turn is not touched. The default image of a node changes with the end of its own change.
 -- - All that is known of a rolling change is in its rows, so nothing is lost when a daemon dies.
 
@@ -24,13 +25,14 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		join rolling_node w on w.change_id = c.change_id and w.state = 'waiting'
 		left join node n on n.node_id = w.node_id
 		where c.ended_at is null
-			and (n.node_id is null or (n.state in ('up', 'drain') and n.power = 'on' and (internal.reboot_open(n.node_id)).reboot_id is null))
+			and (n.node_id is null or (n.state in ('up', 'drain') and n.power = 'on'
+				and (internal.reboot_open(n.node_id)).reboot_id is null))
 	) x
 	where x.nr <= x.slots;
 $$;
 comment on function internal.rolling_next() is
-	'Nodes whose turn it is, idle ones first: as many of each rolling change as may be out of use besides those that are. Nodes that are down, '
-	'off or being changed otherwise wait.';
+	'Nodes whose turn it is, idle ones first: as many of each rolling change as may be out of use besides those that are. Nodes '
+	'that are down, off or being changed otherwise wait.';
 
 create function internal.rolling_begin(p_node int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -55,11 +57,13 @@ begin
 	values (p_node, v_node.name, v_change.reason, v_change.made_by, true, v_change.image, v_node.prep,
 		case when v_node.state = 'drain' then v_node.reason end)
 	returning * into v_reboot;
-	update rolling_node set state = 'changing', reboot_id = v_reboot.reboot_id where change_id = v_change.change_id and node_id = p_node;
+	update rolling_node set state = 'changing', reboot_id = v_reboot.reboot_id
+	where change_id = v_change.change_id and node_id = p_node;
 	perform internal.reboot_drain(v_reboot, v_change.made_by);
 end $$;
 comment on function internal.rolling_begin(int) is
-	'Begin with a node whose turn it is: nothing starts there any more, and it is changed when it is idle. The caller has locked the node.';
+	'Begin with a node whose turn it is: nothing starts there any more, and it is changed when it is idle. '
+	'The caller has locked the node.';
 
 create function internal.rolling_ended(p_reboot rota.node_reboot, p_state text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -70,12 +74,14 @@ begin
 	end if;
 end $$;
 comment on function internal.rolling_ended(rota.node_reboot, text) is
-	'The change of a node is over; if it was that of a rolling change, the image is its default one from now on. The caller has locked the node.';
+	'The change of a node is over; if it was that of a rolling change, the image is its default one from now on. '
+	'The caller has locked the node.';
 
 create function internal.rolling_end(p_change bigint, p_state text, p_message text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	update rolling_change set state = p_state, message = p_message, ended_at = clock_timestamp() where change_id = p_change and ended_at is null;
+	update rolling_change set state = p_state, message = p_message, ended_at = clock_timestamp()
+	where change_id = p_change and ended_at is null;
 	update rolling_node set state = 'cancelled' where change_id = p_change and state = 'waiting';
 	-- What has not begun is taken back; a program that runs cannot be.
 	perform internal.reboot_cancel(n, 'nodemgrd', p_message)
@@ -89,9 +95,11 @@ comment on function internal.rolling_end(bigint, text, text) is
 
 create function internal.rolling_nodes(p_changes bigint[]) returns int[]
 language sql stable set search_path = rota, pg_temp as $$
-	select coalesce(array_agg(w.node_id), '{}') from rolling_node w where w.change_id = any (p_changes) and w.state in ('waiting', 'changing');
+	select coalesce(array_agg(w.node_id), '{}') from rolling_node w
+	where w.change_id = any (p_changes) and w.state in ('waiting', 'changing');
 $$;
-comment on function internal.rolling_nodes(bigint[]) is 'Nodes of rolling changes that are not over. Their locks keep a node from beginning meanwhile.';
+comment on function internal.rolling_nodes(bigint[]) is
+	'Nodes of rolling changes that are not over. Their locks keep a node from beginning meanwhile.';
 
 create function internal.rolling_failed() returns bigint[]
 language sql stable set search_path = rota, pg_temp as $$
@@ -109,18 +117,20 @@ declare
 	v_node int;
 begin
 	foreach v_one in array p_failed loop
-		perform internal.rolling_end(v_one, 'stopped', format('%s nodes have failed', c.failures_most)) from rolling_change c where c.change_id = v_one;
+		perform internal.rolling_end(v_one, 'stopped', format('%s nodes have failed', c.failures_most)) from rolling_change c
+		where c.change_id = v_one;
 	end loop;
 	foreach v_node in array p_next loop
 		perform internal.rolling_begin(v_node);
 	end loop;
 	update rolling_change c
 	set state = 'done', ended_at = clock_timestamp()
-	where c.ended_at is null and not exists (select from rolling_node w where w.change_id = c.change_id and w.state in ('waiting', 'changing'));
+	where c.ended_at is null and not exists (select from rolling_node w
+		where w.change_id = c.change_id and w.state in ('waiting', 'changing'));
 end $$;
 comment on function internal.rolling_judge(bigint[], int[]) is
-	'Stop rolling changes that have failed, begin with the nodes whose turn it is, and end changes that are over. The caller has locked all '
-	'these nodes.';
+	'Stop rolling changes that have failed, begin with the nodes whose turn it is, and end changes that are over. '
+	'The caller has locked all these nodes.';
 
 -- People.
 
@@ -140,8 +150,10 @@ declare
 	v_action constant text := coalesce(internal.request_text(p_request, 'action'), '');
 	v_image constant text := internal.request_text(p_request, 'image');
 begin
-	if internal.caller_role(p_uid, p_user) <> 'admin' and (v_action = 'start' or internal.caller_role(p_uid, p_user) = 'user') then
-		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only admins change all nodes; operators cancel that.';
+	if internal.caller_role(p_uid, p_user) <> 'admin'
+		and (v_action = 'start' or internal.caller_role(p_uid, p_user) = 'user') then
+		raise exception 'you may not do this to the cluster' using errcode = 'RT403',
+			hint = 'Only admins change all nodes; operators cancel that.';
 	elsif v_action not in ('start', 'list', 'cancel') then
 		raise exception 'there is no action "%"', v_action using errcode = 'RT422', hint = 'Actions are start, list and cancel.';
 	elsif not coalesce(internal.request_text(p_request, 'change') ~ '^[1-9][0-9]{0,17}$', v_action <> 'cancel') then
@@ -151,7 +163,8 @@ begin
 	elsif (v_image is not null) = coalesce(p_request -> 'reboot' = 'true', false) then
 		raise exception 'give either an image or "reboot"' using errcode = 'RT422', hint = 'Write --image=NAME or --reboot.';
 	elsif internal.request_text(p_request, 'at_most') is null then
-		raise exception 'say how many nodes may be out of use at a time' using errcode = 'RT422', hint = 'Write --at-most=10% or --at-most=3.';
+		raise exception 'say how many nodes may be out of use at a time' using errcode = 'RT422',
+			hint = 'Write --at-most=10% or --at-most=3.';
 	elsif not internal.is_line(internal.request_text(p_request, 'reason')) then
 		raise exception 'the reason is not one line' using errcode = 'RT422';
 	elsif not coalesce(internal.request_text(p_request, 'failures') ~ '^[1-9][0-9]{0,5}$', true) then
@@ -159,14 +172,17 @@ begin
 	end if;
 	perform internal.object_need('image', array[v_image]) where v_image is not null;
 end $$;
-comment on function internal.rolling_check(int, text, jsonb) is 'Refuse a request for a rolling change that is not possible, or not by this user.';
+comment on function internal.rolling_check(int, text, jsonb) is
+	'Refuse a request for a rolling change that is not possible, or not by this user.';
 
 create function internal.rolling_start(p_user text, p_request jsonb) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_hosts constant text := coalesce(internal.request_text(p_request, 'nodes'), 'all');
 	v_image constant text := internal.request_text(p_request, 'image');
-	v_names constant text[] := case when v_hosts = 'all' then array(select n.name from node n) else array(select distinct internal.hosts_expand(v_hosts)) end;
+	v_names constant text[] := case
+		when v_hosts = 'all' then array(select n.name from node n)
+		else array(select distinct internal.hosts_expand(v_hosts)) end;
 	v_wrong text;
 	v_change bigint;
 begin
@@ -174,22 +190,26 @@ begin
 	if v_names = '{}' then
 		raise exception 'there are no nodes' using errcode = 'RT409';
 	end if;
-	select n.name into v_wrong from node n where n.name = any (v_names) and v_image is not null and n.image is null order by n.name limit 1;
+	select n.name into v_wrong from node n
+	where n.name = any (v_names) and v_image is not null and n.image is null order by n.name limit 1;
 	if found then
-		raise exception 'node "%" reports no image', v_wrong using errcode = 'RT409', hint = 'Set node.image_file there, or leave the node out: --nodes=LIST.';
+		raise exception 'node "%" reports no image', v_wrong using errcode = 'RT409',
+			hint = 'Set node.image_file there, or leave the node out: --nodes=LIST.';
 	end if;
 	insert into rolling_change (image, reason, at_most, failures_most, made_by)
-	values (v_image, coalesce(internal.request_text(p_request, 'reason'), concat_ws(' ', 'rolling change', 'to image ' || v_image)),
+	values (v_image,
+		coalesce(internal.request_text(p_request, 'reason'), concat_ws(' ', 'rolling change', 'to image ' || v_image)),
 		internal.rolling_most(internal.request_text(p_request, 'at_most'), cardinality(v_names)),
 		coalesce(internal.request_text(p_request, 'failures')::int, 3), p_user)
 	returning change_id into v_change;
-	insert into rolling_node (change_id, node_id, node) select v_change, n.node_id, n.name from node n where n.name = any (v_names) order by n.node_id;
+	insert into rolling_node (change_id, node_id, node)
+	select v_change, n.node_id, n.name from node n where n.name = any (v_names) order by n.node_id;
 	return v_change;
 exception when unique_violation then
 	select w.node || ' ' || w.change_id into v_wrong from rolling_node w
 	where w.node = any (v_names) and w.state in ('waiting', 'changing') order by w.node limit 1;
-	raise exception 'node "%" is in rolling change % already', split_part(v_wrong, ' ', 1), split_part(v_wrong, ' ', 2) using errcode = 'RT409',
-		hint = 'Wait for its end, or cancel it: rota admin node cancel-change.';
+	raise exception 'node "%" is in rolling change % already', split_part(v_wrong, ' ', 1), split_part(v_wrong, ' ', 2)
+		using errcode = 'RT409', hint = 'Wait for its end, or cancel it: rota admin node cancel-change.';
 end $$;
 comment on function internal.rolling_start(text, jsonb) is 'Write a new rolling change. Returns its number.';
 
@@ -199,11 +219,17 @@ begin
 	return (
 		select coalesce(jsonb_agg(to_jsonb(c) || jsonb_build_object('nodes', (
 			select jsonb_object_agg(x.state, x.names)
-			from (select w.state, jsonb_agg(w.node order by w.node_id) as names from rolling_node w where w.change_id = c.change_id group by w.state) x))
+			from (
+				select w.state, jsonb_agg(w.node order by w.node_id) as names from rolling_node w
+				where w.change_id = c.change_id
+				group by w.state) x))
 			order by c.change_id desc), '[]')
-		from (select x.* from rolling_change x where p_change is null or x.change_id = p_change order by x.change_id desc limit 50) c);
+		from (
+			select x.* from rolling_change x where p_change is null or x.change_id = p_change
+			order by x.change_id desc limit 50) c);
 end $$;
-comment on function internal.rolling_json(bigint) is 'A rolling change (null: the last 50, the newest first), with its nodes by state.';
+comment on function internal.rolling_json(bigint) is
+	'A rolling change (null: the last 50, the newest first), with its nodes by state.';
 
 create function api.rolling(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -218,13 +244,15 @@ begin
 	elsif v_action = 'cancel' then
 		perform internal.node_lock(internal.rolling_nodes(array[v_change]));
 		if not exists (select from rolling_change c where c.change_id = v_change) then
-			raise exception 'there is no rolling change %', v_change using errcode = 'RT404', hint = 'rota admin node changes lists them.';
+			raise exception 'there is no rolling change %', v_change using errcode = 'RT404',
+				hint = 'rota admin node changes lists them.';
 		end if;
 		perform internal.rolling_end(v_change, 'cancelled', 'cancelled by ' || p_user);
 	end if;
 	return jsonb_build_object('changes', internal.rolling_json(v_change));
 end $$;
 comment on function api.rolling(int, text, jsonb) is
-	'Have many nodes booted again, or given another default image, some at a time; cancel that, or list such changes; operators cancel and '
-	'list. Request {action: start, list or cancel, nodes (all), image, reboot, at_most: a number or "10%", failures, reason, change}. Answer '
-	'{changes: [{change_id, image, reason, at_most, failures_most, made_by, made_at, state, ended_at, message, nodes: {state: [node]}}]}.';
+	'Have many nodes booted again, or given another default image, some at a time; cancel that, or list such changes; operators '
+	'cancel and list. Request {action: start, list or cancel, nodes (all), image, reboot, at_most: a number or "10%", failures, '
+	'reason, change}. Answer {changes: [{change_id, image, reason, at_most, failures_most, made_by, made_at, state, ended_at, '
+	'message, nodes: {state: [node]}}]}.';

@@ -1,12 +1,14 @@
--- Setups of nodes: a setup is an image and a preparation. Nodes get the setup that a step asks for, and go back to their default image
--- without a preparation when nothing needs the other. What a change consists of is in sql/node/reboot.sql.
+-- Setups of nodes: a setup is an image and a preparation. Nodes get the setup that a step asks for, and go back to their default
+-- image without a preparation when nothing needs the other. What a change consists of is in sql/node/reboot.sql.
 --
 -- Called by: the leader (api.schedule_setup) and nodemgrd (api.reboot_judge).
 --
 -- Invariants:
--- - A node that is to have another setup is idle and up, and is drained under its lock. So what runs on a node has the setup it started with.
+-- - A node that is to have another setup is idle and up, and is drained under its lock.
+--   So what runs on a node has the setup it started with.
 -- - Only a node that has a default image, and reports which image it has, is booted with another one.
--- - A preparation that is not verified is right for no step. It is taken back before the node is prepared again, or serves without one.
+-- - A preparation that is not verified is right for no step. It is taken back before the node is prepared again,
+--   or serves without one.
 -- - Arguments that have never worked count against the steps that ask for them, never against nodes or the preparation.
 
 create function internal.prep_name(p_prep text) returns text
@@ -25,7 +27,8 @@ create function internal.image_failed(p_image rota.node_image) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
 	select internal.setting_int('image_failures') between 1 and (p_image).failures;
 $$;
-comment on function internal.image_failed(rota.node_image) is 'Whether nodes could not be booted with an image as often as the setting image_failures says.';
+comment on function internal.image_failed(rota.node_image) is
+	'Whether nodes could not be booted with an image as often as the setting image_failures says.';
 
 create function internal.prep_failed(p_prep rota.node_prep) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -56,7 +59,8 @@ comment on function internal.setup_judged() is 'Whether a node has another setup
 create function internal.setup_is_open(p_image text, p_prep text) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
 	select (p_image is null or exists (select from node_image i where i.image = p_image and not internal.image_failed(i)))
-		and (p_prep is null or exists (select from node_prep p where p.prep = internal.prep_name(p_prep) and not internal.prep_failed(p)))
+		and (p_prep is null or exists (select from node_prep p
+			where p.prep = internal.prep_name(p_prep) and not internal.prep_failed(p)))
 		and not exists (select from node_prep_args a
 			where a.prep = internal.prep_name(p_prep) and a.args = internal.prep_args(p_prep) and a.failed_at is not null);
 $$;
@@ -67,7 +71,8 @@ create function internal.setup_change(p_node rota.node, p_image text, p_prep tex
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_image constant text := case when p_image is distinct from p_node.image then p_image end;
-	v_undo constant text := case when v_image is not null or not p_node.prep_verified or p_prep is distinct from p_node.prep then p_node.prep end;
+	v_undo constant text := case
+		when v_image is not null or not p_node.prep_verified or p_prep is distinct from p_node.prep then p_node.prep end;
 	v_prep constant text := case when v_undo is not null or p_node.prep is null then p_prep end;
 	v_reboot node_reboot;
 begin
@@ -84,14 +89,15 @@ begin
 	end if;
 	insert into node_reboot (node_id, node, reason, made_by, asap, image, boots, undo, prep)
 	values (p_node.node_id, p_node.name, concat_ws(', ', 'image ' || v_image, 'preparation ' || v_prep,
-		case when v_prep is null and v_undo is not null then 'no preparation' end), p_actor, true, v_image, v_image is not null, v_undo, v_prep)
+		case when v_prep is null and v_undo is not null then 'no preparation' end), p_actor, true, v_image,
+		v_image is not null, v_undo, v_prep)
 	returning * into v_reboot;
 	perform internal.reboot_begin(v_reboot, p_actor);
 	return true;
 end $$;
 comment on function internal.setup_change(rota.node, text, text, text) is
-	'Have an idle node changed to an image and a preparation (null: none); false: it is not idle, or has them, or may not have them. The '
-	'caller has locked the node.';
+	'Have an idle node changed to an image and a preparation (null: none); false: it is not idle, or has them, '
+	'or may not have them. The caller has locked the node.';
 
 create function api.schedule_setup(p_term bigint, p_nodes int[], p_images text[], p_preps text[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
@@ -106,8 +112,8 @@ begin
 	return v_asked;
 end $$;
 comment on function api.schedule_setup(bigint, int[], text[], text[]) is
-	'Have nodes booted with images and prepared as steps need them, unless they are in use meanwhile. Answers how many. RT412: no longer '
-	'leader.';
+	'Have nodes booted with images and prepared as steps need them, unless they are in use meanwhile. Answers how many. '
+	'RT412: no longer leader.';
 
 create function internal.setup_idle() returns setof rota.node
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -130,7 +136,8 @@ comment on function internal.setup_idle() is
 
 create function internal.setup_constraint(p_constraint text, p_prep text) returns text
 language sql stable set search_path = rota, pg_temp as $$
-	select concat_ws('&', '(' || nullif(p_constraint, '') || ')', (select p.feature from node_prep p where p.prep = internal.prep_name(p_prep)));
+	select concat_ws('&', '(' || nullif(p_constraint, '') || ')',
+		(select p.feature from node_prep p where p.prep = internal.prep_name(p_prep)));
 $$;
 comment on function internal.setup_constraint(text, text) is
 	'The features that a step with a preparation needs: its own ones, and that of nodes that can be prepared.';
@@ -160,7 +167,8 @@ begin
 	v_jobs := array(
 		select distinct s.job_id
 		from internal.setup_barred() b
-		join step s on s.job_id = b.job_id and s.request_id = b.request_id and s.ended_at is null and s.state = 'pending' and s.held <> 'admin');
+		join step s on s.job_id = b.job_id and s.request_id = b.request_id and s.ended_at is null
+			and s.state = 'pending' and s.held <> 'admin');
 	if v_jobs = '{}' then
 		return false;
 	end if;
@@ -168,7 +176,9 @@ begin
 	with held as (
 		update step s
 		set held = 'admin', held_reason = b.message
-		from (select distinct on (x.job_id, x.request_id) x.* from internal.setup_barred() x order by x.job_id, x.request_id, x.message) b
+		from (
+			select distinct on (x.job_id, x.request_id) x.* from internal.setup_barred() x
+			order by x.job_id, x.request_id, x.message) b
 		where s.job_id = any (v_jobs) and s.job_id = b.job_id and s.request_id = b.request_id
 			and s.ended_at is null and s.state = 'pending' and s.held <> 'admin'
 		returning s.job_id, s.step_id
@@ -182,8 +192,8 @@ begin
 	return v_held is not null;
 end $$;
 comment on function internal.setup_hold() is
-	'Hold the steps that ask for an image or a preparation that has failed too often, so that they do not drain one node after the '
-	'other; whether there were any. Locks jobs, then nodes.';
+	'Hold the steps that ask for an image or a preparation that has failed too often, so that they do not drain one node after '
+	'the other; whether there were any. Locks jobs, then nodes.';
 
 create function internal.setup_refuse() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -210,15 +220,16 @@ begin
 			format('preparation "%s" has failed with arguments "%s", which never worked: %s', a.prep, a.args, a.message) as reason
 		from unnest(v_failed) a
 		join step_request q on q.job_id = any (v_jobs) and q.prep = a.prep || ':' || a.args
-		join step s on s.job_id = q.job_id and s.request_id = q.step_id and s.ended_at is null and s.state = 'pending' and s.held = ''
+		join step s on s.job_id = q.job_id and s.request_id = q.step_id and s.ended_at is null
+			and s.state = 'pending' and s.held = ''
 	) x;
 	perform internal.step_refuse('nodemgrd', v_jobs, v_requests, v_reasons);
 	delete from node_prep_args a using unnest(v_failed) f where a.prep = f.prep and a.args = f.args and a.failed_at = f.failed_at;
 	return true;
 end $$;
 comment on function internal.setup_refuse() is
-	'End the steps that ask for a preparation with arguments that have failed and never worked; whether there were such arguments. Locks '
-	'jobs.';
+	'End the steps that ask for a preparation with arguments that have failed and never worked; '
+	'whether there were such arguments. Locks jobs.';
 
 create function internal.setup_is_wrong(p_decided internal.start_decision[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -232,5 +243,5 @@ begin
 			or r.prep is distinct from n.prep or not n.prep_verified);
 end $$;
 comment on function internal.setup_is_wrong(internal.start_decision[]) is
-	'Whether a step is to start on a node whose image is neither the one that it asks for nor, if it asks for none, the default one, or '
-	'that is not prepared as it asks.';
+	'Whether a step is to start on a node whose image is neither the one that it asks for nor, if it asks for none, the default '
+	'one, or that is not prepared as it asks.';

@@ -1,5 +1,5 @@
--- Sub-steps of jobs, as the step managers of a node report them. Their records are the word of users: they change no other row, and
--- a row is only accepted for an attempt that has an allocation on the node.
+-- Sub-steps of jobs, as the step managers of a node report them. Their records are the word of users: they change no other row,
+-- and a row is only accepted for an attempt that has an allocation on the node.
 --
 -- Called by: procmgrd (procmgr/agent/agent_substep.c).
 -- Invariants:
@@ -35,8 +35,9 @@ begin
 	cross join lateral (select coalesce(a.boot_at, v_boot) as boot_at offset 0) b; -- once an attempt
 end $$;
 comment on function internal.substep_clocks(jsonb, internal.attempt_key[]) is
-	'Of these attempts, those that have an allocation on the node of a report: when the clock of the node began by the clock of the '
-	'database, and start and end of the attempt (or now) in microseconds of the node''s clock. Nothing in an attempt is before or after.';
+	'Of these attempts, those that have an allocation on the node of a report: when the clock of the node began by the clock of '
+	'the database, and start and end of the attempt (or now) in microseconds of the node''s clock. '
+	'Nothing in an attempt is before or after.';
 
 create function internal.substep_read(p_report jsonb) returns setof rota.substep
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -161,12 +162,14 @@ comment on function internal.substep_put(rota.substep[]) is
 create function internal.session_attached(p_list jsonb, p_boot timestamptz, p_low bigint, p_high bigint) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
 	select coalesce(jsonb_agg(jsonb_build_object('user', left(p.value ->> 'user', 256), 'host', left(p.value ->> 'host', 256),
-		'since', p_boot + greatest(p_low, least((p.value ->> 'since')::bigint, p_high)) * interval '1 microsecond') order by p.nr), '[]')
+		'since', p_boot + greatest(p_low, least((p.value ->> 'since')::bigint, p_high)) * interval '1 microsecond')
+			order by p.nr), '[]')
 	from jsonb_array_elements(case when jsonb_typeof(p_list) = 'array' then p_list else '[]' end) with ordinality p (value, nr)
 	where p.nr <= 16 and jsonb_typeof(p.value) = 'object' and (p.value ->> 'since') ~ '^-?[0-9]{1,18}$';
 $$;
 comment on function internal.session_attached(jsonb, timestamptz, bigint, bigint) is
-	'Who is attached to a session, as reported: at most 16, with times between two clocks of the node, by the clock of the database.';
+	'Who is attached to a session, as reported: at most 16, with times between two clocks of the node, '
+	'by the clock of the database.';
 
 create function internal.session_read(p_report jsonb) returns setof rota.session
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -207,16 +210,19 @@ begin
 	from unnest(p_rows) r
 	order by r.job_id, r.step_id, r.attempt, r.substep
 	on conflict (job_id, step_id, attempt, substep) do update
-	set name = excluded.name, idle_timeout_s = excluded.idle_timeout_s, idle_timeout_of = excluded.idle_timeout_of, attached = excluded.attached,
-		last_key_at = excluded.last_key_at, last_output_at = excluded.last_output_at, reported_at = excluded.reported_at
+	set name = excluded.name, idle_timeout_s = excluded.idle_timeout_s, idle_timeout_of = excluded.idle_timeout_of,
+		attached = excluded.attached, last_key_at = excluded.last_key_at, last_output_at = excluded.last_output_at,
+		reported_at = excluded.reported_at
 	-- Of two records that were moved to the begin of the attempt, the later report counts.
 	where t.reported_at < excluded.reported_at or (t.reported_at = excluded.reported_at
-		and (t.attached, t.last_key_at, t.last_output_at) is distinct from (excluded.attached, excluded.last_key_at, excluded.last_output_at));
+		and (t.attached, t.last_key_at, t.last_output_at) is distinct from
+			(excluded.attached, excluded.last_key_at, excluded.last_output_at));
 	get diagnostics v_changed = row_count;
 	return v_changed;
 end $$;
 comment on function internal.session_put(rota.session[]) is
-	'Store rows of sessions, each sub-step once; an older row changes nothing. Answers the number of rows that are new or changed.';
+	'Store rows of sessions, each sub-step once; an older row changes nothing. '
+	'Answers the number of rows that are new or changed.';
 
 create function internal.substep_call(p_node int, p_calls jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -268,8 +274,8 @@ comment on function internal.substep_call(int, jsonb) is
 	'Step managers on a node call the other nodes of their attempts: [{job, step, attempt, port, keys}]. Each live one whose '
 	'name is a member of keys gets an order `agent` with the address of the caller, the port, and its key in the body. A call '
 	'of another node than the first of an attempt is left out. A call {job, step, attempt, join: true} of another node gives the '
-	'first one an order `agents`, to make such a call. A call {job, step, attempt, port, fingerprint} of the first node says where '
-	'the step manager listens for clients on other machines.';
+	'first one an order `agents`, to make such a call. A call {job, step, attempt, port, fingerprint} of the first node says '
+	'where the step manager listens for clients on other machines.';
 
 create function api.node_substep_report(p_report jsonb) returns table (changed int, dropped int)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -301,8 +307,8 @@ begin
 end $$;
 comment on function api.node_substep_report(jsonb) is
 	'Sub-steps of attempts on a node: {"node", "boot_us", "rows": [{job, step, attempt, substep, state, queued_us, started_us, '
-	'ended_us, name, command, ..., session, session_us, key_us, output_us, idle_timeout_s, idle_timeout_of, attached}]}, each sub-step once, with what '
-	'is known of it since the last report. A row without a state is about the session of the sub-step only. A repeated report '
-	'changes nothing. Answers how many rows are new or changed, and how many were left out because they are not valid or the '
-	'attempt has no allocation on the node. Member `calls`, if there is one: internal.substep_call, '
+	'ended_us, name, command, ..., session, session_us, key_us, output_us, idle_timeout_s, idle_timeout_of, attached}]}, each '
+	'sub-step once, with what is known of it since the last report. A row without a state is about the session of the sub-step '
+	'only. A repeated report changes nothing. Answers how many rows are new or changed, and how many were left out because they '
+	'are not valid or the attempt has no allocation on the node. Member `calls`, if there is one: internal.substep_call, '
 	'internal.growth_call, internal.shrink. 28000: the session does not speak for the node.';

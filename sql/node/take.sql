@@ -76,7 +76,8 @@ end $$;
 comment on function api.node_orders(int[], bigint[], int) is
 	'Orders for nodes that they have not fetched yet, except p_known, the p_most lowest. What is the same for several nodes '
 	'is one row: order_ids and node_ids belong together, the orders ascending. Those of an attempt wait for its controller '
-	'prolog and for pre_run of burst_buffer.lua. args.boxes: internal.credential_boxes of steps with credentials. 28000: the session does not speak for all of the nodes.';
+	'prolog and for pre_run of burst_buffer.lua. args.boxes: internal.credential_boxes of steps with credentials. 28000: the '
+	'session does not speak for all of the nodes.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
