@@ -10,12 +10,14 @@ declare
 	v_bad text;
 begin
 	select * into v_span from internal.report_span(p_request);
-	select k into v_bad from unnest('{user,account,qos,partition}'::text[]) k where internal.request_list(p_request, k) is not null limit 1;
+	select k into v_bad from unnest('{user,account,qos,partition}'::text[]) k
+	where internal.request_list(p_request, k) is not null limit 1;
 	if found or v_span.period is not null then
 		raise exception 'energy is of nodes in one time, so it takes no "%"', coalesce(v_bad, 'period') using errcode = 'RT422',
 			hint = '"rota report efficiency" has the energy that jobs used.';
 	end if;
-	return internal.report_answer('energy', 'Energy saved by powering idle nodes off', p_request, v_by, 'saved_kwh', jsonb_build_array(
+	return internal.report_answer('energy', 'Energy saved by powering idle nodes off', p_request, v_by, 'saved_kwh',
+		jsonb_build_array(
 			internal.report_column('times', 'TIMES', 'count', 'Times in which nodes were off.'),
 			internal.report_column('off_h', 'OFF', 'h', 'Hours in which they were off.'),
 			internal.report_column('percent', 'PART', 'percent', 'Of the whole time, for nodes that were off in it.'),
@@ -34,7 +36,8 @@ language sql stable set search_path = rota, pg_temp as $$
 			100 * sum(h.hours) / (count(distinct o.node_id) * extract(epoch from p_until - p_from) / 3600) as percent,
 			sum(h.hours * o.idle_watts) / 1000 as saved_kwh
 		from node_off o
-		cross join lateral (select extract(epoch from least(coalesce(o.on_at, now()), p_until) - greatest(o.off_at, p_from)) / 3600 as hours) h
+		cross join lateral (
+			select extract(epoch from least(coalesce(o.on_at, now()), p_until) - greatest(o.off_at, p_from)) / 3600 as hours) h
 		where o.off_at < p_until and coalesce(o.on_at, now()) > p_from
 		group by 1
 		order by saved_kwh desc nulls last, 1

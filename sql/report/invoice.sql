@@ -16,7 +16,8 @@ begin
 	end if;
 	return (v_month || '-01')::date;
 end $$;
-comment on function internal.report_month(jsonb) is 'The first day of the month that a request is about; without one of this month.';
+comment on function internal.report_month(jsonb) is
+	'The first day of the month that a request is about; without one of this month.';
 
 create function internal.report_invoice_columns() returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -64,7 +65,8 @@ begin
 		internal.request_list(p_request, 'user'), internal.request_accounts(p_request),
 		internal.request_list(p_request, 'partition'), internal.request_list(p_request, 'qos'),
 		internal.request_int(p_request, 'limit');
-	select string_agg(format('%s %s', to_char(x.amount, 'FM999999999999990.00'), x.currency), ', ' order by x.currency) into v_total
+	select string_agg(format('%s %s', to_char(x.amount, 'FM999999999999990.00'), x.currency), ', ' order by x.currency)
+	into v_total
 	from (select r ->> 'currency' as currency, sum((r ->> 'amount')::numeric) as amount from jsonb_array_elements(v_rows) r
 		where r ->> 'amount' is not null group by r ->> 'currency') x;
 	return jsonb_build_object('report', 'invoice', 'title', format('Invoice of %s for %s: %s',

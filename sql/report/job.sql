@@ -40,7 +40,8 @@ begin
 	) s);
 end $$;
 comment on function internal.report_job_steps(bigint, int) is
-	'The first p_limit steps and elements of a job: when each waited and ran (the latest attempt), and what all its attempts used.';
+	'The first p_limit steps and elements of a job: when each waited and ran (the latest attempt), '
+	'and what all its attempts used.';
 
 create function internal.report_job_edges(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -143,5 +144,5 @@ begin
 end $$;
 comment on function api.report(int, text, jsonb) is
 	'A report: request {report, by, period, since, until, month, user, account, only, partition, qos, limit, '
-	'jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, '
-	'requests, attempts, held, checkpoints}: attempts are those of steps that ran more than once.';
+	'jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a '
+	'job also {edges, requests, attempts, held, checkpoints}: attempts are those of steps that ran more than once.';

@@ -136,7 +136,8 @@ begin
 		return internal.report_answer('failures', 'Attempts that did not complete, by cause', p_request, v_by, 'attempts',
 			jsonb_build_array(
 			internal.report_column('state', 'STATE', 'text', 'State they ended in.'),
-			internal.report_column('attempts', 'ATTEMPTS', 'count', 'Attempts, also of steps that completed when they ran again.'),
+			internal.report_column('attempts', 'ATTEMPTS', 'count',
+				'Attempts, also of steps that completed when they ran again.'),
 			internal.report_column('jobs', 'JOBS', 'count', 'Jobs of which they were.'),
 			internal.report_column('users', 'USERS', 'count', 'Users whose they were.'),
 			internal.report_column('lost_h', 'CPU HOURS', 'h', 'CPU-hours allocated to them, as in acct.failure.'),
