@@ -99,7 +99,8 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into attempt (job_id, step_id, attempt, eligible_at, ordered_at, time_limit_s, ends_on_node_loss, node_ids, nodes)
 	select v.job_id, v.step_id, v.attempt,
-		(select s.eligible_at from step s where s.job_id = v.job_id and s.step_id = v.step_id), p_at, v.time_limit_s, v.ends_on_node_loss, v.node_ids,
+		(select s.eligible_at from step s where s.job_id = v.job_id and s.step_id = v.step_id), p_at, v.time_limit_s,
+		v.ends_on_node_loss, v.node_ids,
 		case when cardinality(v.node_ids) = 1 then array[h.name]
 		else array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id
 			order by x.nr) end
@@ -209,7 +210,8 @@ begin
 	v_serve := internal.node_lock(array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n));
 	v_at := clock_timestamp(); -- see internal.allocation_take
 	if not v_serve or internal.setup_is_wrong(v_decided) then
-		raise exception 'a node of the start is no longer ready to run steps' using errcode = '40001', hint = 'Read again and decide anew.';
+		raise exception 'a node of the start is no longer ready to run steps' using errcode = '40001',
+			hint = 'Read again and decide anew.';
 	end if;
 	-- The leader's row is locked, so what any decision before this one has started is seen here.
 	if internal.is_limited() then

@@ -74,7 +74,8 @@ begin
 		perform 1 from leader where name = 'schedule' and term = p_term;
 	end if;
 	if not found then
-		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412', hint = 'Another jobmgrd leads now.';
+		raise exception 'the leadership of term % has passed to another process', p_term using errcode = 'RT412',
+			hint = 'Another jobmgrd leads now.';
 	end if;
 end $$;
 comment on function internal.leader_check(bigint, boolean) is

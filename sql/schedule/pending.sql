@@ -44,8 +44,8 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with free as materialized (
-		select h.job_id, h.step_id, h.request_id, h.association_id, h.partition, h.rank + internal.tier_rank(p.tier) as rank, h.version,
-			h.wants, h.left_over, h.next, h.skip, h.over, p.priority as priority
+		select h.job_id, h.step_id, h.request_id, h.association_id, h.partition, h.rank + internal.tier_rank(p.tier) as rank,
+			h.version, h.wants, h.left_over, h.next, h.skip, h.over, p.priority as priority
 		from partition p
 		cross join lateral (
 			select w.* from internal.waiting w where w.partition = p.partition order by w.rank desc,
@@ -61,8 +61,9 @@ begin
 			order by w.rank desc, w.job_id fetch first (l.rows) rows with ties
 		) h
 		union all
-		select b.job_id, b.step_id, b.request_id, b.association_id, b.partition, b.rank + coalesce(l.boost_ms, internal.tier_rank(p.tier)),
-			b.version, b.wants, b.left_over, b.next, b.skip, b.over, p.priority
+		select b.job_id, b.step_id, b.request_id, b.association_id, b.partition,
+			b.rank + coalesce(l.boost_ms, internal.tier_rank(p.tier)), b.version, b.wants, b.left_over, b.next, b.skip,
+			b.over, p.priority
 		from internal.begun b
 		join partition p on p.partition = b.partition and p.state in ('up', 'drain')
 		left join unnest(p_lines) l on l.association_id = b.association_id and l.partition = b.partition
@@ -141,7 +142,8 @@ begin
 		group by v.association_id, v.partition
 	)
 	select l.association_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority,
-		internal.tier_rank(p.tier) + case when v_weighs then coalesce(c.boost_ms, 0) else 0 end - case when l.low then c_low_ms else 0 end,
+		internal.tier_rank(p.tier) + case when v_weighs then coalesce(c.boost_ms, 0) else 0 end
+			- case when l.low then c_low_ms else 0 end,
 		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.limits, '{}'),
 		(select jsonb_object_agg(x.measure, x.most)
 		from (select y.measure, min(y.most) as most from unnest(l.limits) y group by y.measure) x)
@@ -161,7 +163,9 @@ language plpgsql stable set enable_hashjoin = on set search_path = live, rota, p
 begin
 	return query
 	select o.job_id, o.step_id, o.association_id, o.partition, o.priority, o.rank, o.version, o.free_slots, o.nr::int, o.part,
-		o.unread, row_number() over (order by internal.rank_tier(o.rank) desc, o.priority desc, o.rank desc, o.job_id, o.step_id)::int, n.with_set,
+		o.unread,
+		row_number() over (order by internal.rank_tier(o.rank) desc, o.priority desc, o.rank desc, o.job_id, o.step_id)::int,
+		n.with_set,
 		o.limits, coalesce(n.limits, '{}'), coalesce(n.needs, '{}'), coalesce(n.fits, true)
 	from (
 		select f.*, l.nr, l.part, l.limits, l.tops, coalesce(l.rows < l.most, true)
@@ -450,8 +454,10 @@ begin
 			else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,
 		case r.mem_mb when 0 then -1 else r.mem_mb end,
 			coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
-		r.licenses, r.exclusive, case when r.prep is null then r."constraint" else internal.setup_constraint(r."constraint", r.prep) end,
-			case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end, case when v_moves then r.exclude || v.exclude else r.exclude end,
+		r.licenses, r.exclusive,
+			case when r.prep is null then r."constraint" else internal.setup_constraint(r."constraint", r.prep) end,
+			case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end,
+			case when v_moves then r.exclude || v.exclude else r.exclude end,
 		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s,
 		extract(epoch from r.deadline_at)::double precision, r.with_set,
 		case
@@ -461,7 +467,8 @@ begin
 		case when e.reservation_id is not null then array[e.reservation_id] end,
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
 		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end,
-		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null), r.image, internal.rank_tier(s.rank) + p.tier, r.prep
+		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null), r.image,
+		internal.rank_tier(s.rank) + p.tier, r.prep
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -497,4 +504,5 @@ begin
 end $$;
 comment on function api.schedule_pending(bigint[], int[]) is
 	'What these steps ask for, in the order given; admitted and reservation: the one that it asks for (-1: gone, or closed '
-	'to it); data_nodes: nodes that had data of the job when this was read; steady: nothing else of that changes but with the step''s row and the stamp (api.schedule_queue).';
+	'to it); data_nodes: nodes that had data of the job when this was read; steady: nothing else of that changes but with the '
+	'step''s row and the stamp (api.schedule_queue).';

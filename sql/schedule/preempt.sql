@@ -1,10 +1,11 @@
 -- Preemption: what may be preempted, and the commit of what the leader picks (jobmgr/schedule/schedule_preempt.c).
 --
 -- Invariants:
--- - The tier of a step is that of its partition plus that of its quality of service, which is part of its rank: a tier weighs more than any
---   priority or age. So each reader of the queue has the order of the tiers, too.
+-- - The tier of a step is that of its partition plus that of its quality of service, which is part of its rank: a tier weighs
+--   more than any priority or age. So each reader of the queue has the order of the tiers, too.
 -- - Victims are ended, and what they free is kept for the step that preempts, in one transaction.
--- - A claim ends when its step starts, ends or is held, or after a bound. Nothing else depends on it, so a lost one costs only time.
+-- - A claim ends when its step starts, ends or is held, or after a bound. Nothing else depends on it,
+--   so a lost one costs only time.
 
 -- Functions of a rank are expressions, which the planner inlines: readers of the queue call them for each row.
 create function internal.tier_rank(p_tier int) returns bigint
@@ -22,7 +23,8 @@ comment on function internal.rank_tier(bigint) is 'The tier in a rank.';
 -- Eternal steps are 50 tiers below their partition and quality of service, so below all others.
 create function internal.eternal_rank(p_eternal boolean) returns bigint
 language sql immutable return case when p_eternal then -5000000000000000 else 0 end;
-comment on function internal.eternal_rank(boolean) is 'What the rank of an eternal step gets in addition: a negative number; 0 for another step.';
+comment on function internal.eternal_rank(boolean) is
+	'What the rank of an eternal step gets in addition: a negative number; 0 for another step.';
 
 create function internal.rank_is_eternal(p_rank bigint) returns boolean
 language sql immutable return p_rank < -2500000000000000;
@@ -41,21 +43,24 @@ create function internal.preempt_saved_at(p_job bigint, p_step int, p_attempt in
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (select max(c.complete_at) from checkpoint c
-		where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt and c.state in ('complete', 'restoring', 'restored'));
+		where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt
+			and c.state in ('complete', 'restoring', 'restored'));
 end $$;
-comment on function internal.preempt_saved_at(bigint, int, int) is 'When the latest checkpoint of an attempt was complete; null: it has none.';
+comment on function internal.preempt_saved_at(bigint, int, int) is
+	'When the latest checkpoint of an attempt was complete; null: it has none.';
 
 create function internal.preempt_candidates(p_tier int)
-returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, mode text, grace_s int, from_at timestamptz,
-	gives_licenses boolean)
+returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, mode text, grace_s int,
+	from_at timestamptz, gives_licenses boolean)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	select s.job_id, s.step_id, s.attempt, x.tier,
-		case when m.mode in ('checkpoint', 'suspend') then 0 else coalesce(greatest(extract(epoch from coalesce(t.suspended_at, now())
-			- greatest(t.started_at, case when r.checkpoint is not null
-				then internal.preempt_saved_at(s.job_id, s.step_id, s.attempt) end)) - t.suspended_s, 0), 0) end::double precision,
+		case when m.mode in ('checkpoint', 'suspend') then 0
+			else coalesce(greatest(extract(epoch from coalesce(t.suspended_at, now()) - greatest(t.started_at,
+				case when r.checkpoint is not null then internal.preempt_saved_at(s.job_id, s.step_id, s.attempt) end))
+				- t.suspended_s, 0), 0) end::double precision,
 		case when m.mode = 'requeue' and not r.requeue then 'cancel' else m.mode end, p.preempt_grace_s,
 		case x.after_s when 0 then to_timestamp(0) else greatest(t.started_at + make_interval(secs => x.after_s + t.suspended_s),
 			e.resumed_at + make_interval(secs => x.after_s)) end,
@@ -74,7 +79,8 @@ begin
 		coalesce(greatest(p.preempt_after_s, q.preempt_after_s), 0) as after_s) x
 	cross join lateral (select case x.preempt when 'checkpoint' then r.checkpoint is not null and s.state = 'running'
 		when 'suspend' then s.state = 'running' and not coalesce((r.keep ->> 'cpus')::boolean, false) else true end as can) c
-	cross join lateral (select case when c.can then x.preempt when r.eternal then 'requeue' else p.preempt_otherwise end as mode) m
+	cross join lateral (
+		select case when c.can then x.preempt when r.eternal then 'requeue' else p.preempt_otherwise end as mode) m
 	left join preempted e on e.job_id = s.job_id and e.step_id = s.step_id and e.attempt = s.attempt
 	where a.ended_at is null and a.attempt > 0 and a.node_index = 0 and a.started_at is not null
 		and m.mode not in ('off', 'spare') and x.tier < p_tier
@@ -86,9 +92,9 @@ begin
 			order by o.order_id desc limit 1), 'resume') = 'resume');
 end $$;
 comment on function internal.preempt_candidates(int) is
-	'Steps below a tier that may be preempted, from when on (from_at, null: it has not started). lost_s: seconds of work that are lost; '
-	'mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s; gives_licenses: it gives its licences back while it is suspended. '
-	'A pre-dispatched element holds no CPUs and is none.';
+	'Steps below a tier that may be preempted, from when on (from_at, null: it has not started). lost_s: seconds of work that '
+	'are lost; mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s; gives_licenses: it gives its licences '
+	'back while it is suspended. A pre-dispatched element holds no CPUs and is none.';
 
 create function api.schedule_candidates(p_tier int)
 returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, from_at double precision,
@@ -103,8 +109,8 @@ begin
 	order by c.job_id, c.step_id;
 end $$;
 comment on function api.schedule_candidates(int) is
-	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds, null: not known). '
-	'suspends: it keeps its memory and devices, and its licences unless gives_licenses.';
+	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds, null: not '
+	'known). suspends: it keeps its memory and devices, and its licences unless gives_licenses.';
 
 -- A claim whose step no longer waits is none. The leader reads claims with each tick, since they are few.
 create view internal.claim_open as
@@ -164,7 +170,8 @@ begin
 	using (
 		select c.claim_id, row_number() over (partition by c.job_id, c.step_id order by c.claim_id) as nr, b.n
 		from (select v.job_id, v.step_id, count(*) as n
-			from (select m.job_id, case when m.attempt > 1 then m.step_id else m.request_id end as step_id from unnest(p_began) m) v
+			from (select m.job_id, case when m.attempt > 1 then m.step_id else m.request_id end as step_id
+				from unnest(p_began) m) v
 			group by v.job_id, v.step_id) b
 		join preempt_claim c on c.job_id = b.job_id and c.step_id = b.step_id
 	) x
@@ -194,10 +201,11 @@ begin
 	perform internal.attempt_order('kill', p_job, p_step, '{"cause": "withdrawn"}');
 end $$;
 comment on function internal.predispatch_withdraw(bigint, int) is
-	'Queue a pre-dispatched element again that has not begun; if it has, it ends, and is queued again if it may be. The caller has locked its job.';
+	'Queue a pre-dispatched element again that has not begun; if it has, it ends, and is queued again if it may be. '
+	'The caller has locked its job.';
 
--- Elements that were sent to the nodes of a victim of their array would take its CPUs. Their orders come first, so that none begins when the
--- victim ends.
+-- Elements that were sent to the nodes of a victim of their array would take its CPUs. Their orders come first, so that none
+-- begins when the victim ends.
 create function internal.preempt_withdraw(p_job bigint, p_step int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -213,7 +221,8 @@ begin
 			and e.end_wanted is null
 		where s.job_id = p_job and s.step_id = p_step and o.job_id = p_job and o.step_id <> p_step
 			and not exists (select from node_order k
-				where k.node_id = o.node_id and k.kind = 'kill' and k.job_id = o.job_id and k.step_id = o.step_id and k.attempt = o.attempt)
+				where k.node_id = o.node_id and k.kind = 'kill' and k.job_id = o.job_id and k.step_id = o.step_id
+					and k.attempt = o.attempt)
 		order by e.step_id desc
 	loop
 		perform internal.predispatch_withdraw(v_one.job_id, v_one.step_id);
@@ -321,8 +330,8 @@ begin
 	return true;
 end $$;
 comment on function internal.preempt_pick(jsonb, internal.preempt_victim[]) is
-	'End the victims of a pick and keep what they free for its steps; false: something has changed, and nothing is done. The caller has locked '
-	'the jobs.';
+	'End the victims of a pick and keep what they free for its steps; false: something has changed, and nothing is done. '
+	'The caller has locked the jobs.';
 
 create function api.schedule_preempt(p_term bigint, p_picks jsonb) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -349,6 +358,6 @@ begin
 	return v_made;
 end $$;
 comment on function api.schedule_preempt(bigint, jsonb) is
-	'Preempt as picked: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], victims: [{job, step, attempt}]}]. All victims '
-	'get their order to end at once. Answers how many picks were made; the others no longer hold, or another session has locked a job of '
-	'theirs. RT412: no longer leader.';
+	'Preempt as picked: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], victims: [{job, step, '
+	'attempt}]}]. All victims get their order to end at once. Answers how many picks were made; the others no longer hold, or '
+	'another session has locked a job of theirs. RT412: no longer leader.';

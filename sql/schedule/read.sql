@@ -2,12 +2,14 @@
 
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
-	gres jsonb, gres_total jsonb, weight int, failing boolean, power text, image text, default_image text, prep text, ready_at double precision)
+	gres jsonb, gres_total jsonb, weight int, failing boolean, power text, image text, default_image text, prep text,
+	ready_at double precision)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, case when b.node_id is null then n.state else 'up' end,
+	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb,
+		case when b.node_id is null then n.state else 'up' end,
 		case when f.node_id is null then n.features else n.features || 'failing'::text end,
 		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null,
 		case when b.node_id is null then n.power else 'powering_on' end, coalesce(b.image, n.image), n.default_image,
@@ -123,4 +125,5 @@ comment on function api.schedule_launch(bigint[], int[]) is
 	'covers it, else 0. group_nodes: where the prolog of the '
 	'step''s job group has run and its epilog is still to come. sample_s: seconds between samples, 0: none. idle_timeout_s, '
 	'idle_timeout_of: the shortest idle limit of partition and quality of service (0: none), and whose it is. '
-	'staging, variables: the job has directives for burst_buffer.lua, and the variables that came of them, as fields. credentials: the step needs some.';
+	'staging, variables: the job has directives for burst_buffer.lua, and the variables that came of them, as fields. '
+	'credentials: the step needs some.';

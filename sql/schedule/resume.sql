@@ -1,6 +1,7 @@
 -- Steps that are suspended by preemption, and when they go on.
 --
--- Called by: the leader, by api.schedule_tick and api.schedule_resume (jobmgr/schedule/schedule_resume.c chooses); sql/schedule/preempt.sql.
+-- Called by: the leader, by api.schedule_tick and api.schedule_resume (jobmgr/schedule/schedule_resume.c chooses);
+-- sql/schedule/preempt.sql.
 -- Invariants:
 -- - A pause begins in the transaction that makes the claim of the step for which it is made.
 -- - A step goes on when that step neither holds CPUs nor waits for what is kept for it, and all its CPUs and licences are free.
@@ -50,7 +51,8 @@ create function internal.pause_end(p_job bigint, p_step int, p_attempt int, p_at
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if not exists (select from preempted e
-		where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt and e.mode = 'suspend' and e.resumed_at is null) then
+		where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt and e.mode = 'suspend'
+			and e.resumed_at is null) then
 		return;
 	end if;
 	delete from preempt_pause p where p.job_id = p_job and p.step_id = p_step;
@@ -66,7 +68,8 @@ begin
 	using jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
 	where p.job_id = v.job_id and p.step_id = v.step_id;
 end $$;
-comment on function internal.pause_forget(jsonb) is 'Steps [{job_id, step_id}] are suspended by their owner from now on, who resumes them.';
+comment on function internal.pause_forget(jsonb) is
+	'Steps [{job_id, step_id}] are suspended by their owner from now on, who resumes them.';
 
 create function internal.pause_is_due(p_by_job bigint, p_by_step int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -98,7 +101,8 @@ begin
 		where o.state = 'suspended' and not o.resume_wanted and internal.pause_is_due(o.by_job_id, o.by_step_id));
 end $$;
 comment on function internal.resume_list() is
-	'What steps that may go on after a preemption need, the first ones first: [{job, step, tier, node, cpus, mem_mb, gres, licenses}]; null: none may.';
+	'What steps that may go on after a preemption need, the first ones first: [{job, step, tier, node, cpus, mem_mb, gres, '
+	'licenses}]; null: none may.';
 
 create function api.schedule_resume(p_term bigint, p_jobs bigint[], p_steps int[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -119,5 +123,5 @@ begin
 	return v_made;
 end $$;
 comment on function api.schedule_resume(bigint, bigint[], int[]) is
-	'Let steps go on that were suspended by preemption, as the scheduler chose, if all they need is still free. Answers how many do; the others '
-	'are left to the next cycle. RT412: no longer leader.';
+	'Let steps go on that were suspended by preemption, as the scheduler chose, if all they need is still free. Answers how many '
+	'do; the others are left to the next cycle. RT412: no longer leader.';

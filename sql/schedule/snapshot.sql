@@ -1,12 +1,13 @@
--- What the leader reads for a scheduling cycle, all at one moment, for those who ask what would be if (bin/rota/verb/plan.c). It writes nothing
--- and locks nothing.
+-- What the leader reads for a scheduling cycle, all at one moment, for those who ask what would be if (bin/rota/verb/plan.c). It
+-- writes nothing and locks nothing.
 
 create function internal.snapshot_queue(p_rows int) returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_queue constant jsonb := (
 		select coalesce(jsonb_agg(to_jsonb(q) order by q.nr), '[]')
-		from api.schedule_queue(p_rows) with ordinality q (job_id, step_id, version, array_next, array_skip, array_over, free_slots, stamp, nr));
+		from api.schedule_queue(p_rows) with ordinality
+			q (job_id, step_id, version, array_next, array_skip, array_over, free_slots, stamp, nr));
 begin
 	return jsonb_build_object('queue', v_queue, 'pending', (
 		select coalesce(jsonb_agg(to_jsonb(x)), '[]')
@@ -22,7 +23,8 @@ begin
 		raise exception 'you may not see the jobs of others, so there is no plan to show' using errcode = 'RT403',
 			hint = 'Operators may; "rota queue --start" shows when your own are expected to start.';
 	end if;
-	return jsonb_build_object('now', extract(epoch from now()), 'claims', internal.claim_list(), 'resumes', internal.resume_list(),
+	return jsonb_build_object('now', extract(epoch from now()), 'claims', internal.claim_list(),
+		'resumes', internal.resume_list(),
 		'nodes', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_nodes() x),
 		'partitions', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_partitions() x),
 		'running', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_running() x),
@@ -32,6 +34,6 @@ begin
 		|| internal.snapshot_queue(least(coalesce(internal.request_int(p_request, 'rows', 100000), 1000), 10000)::int);
 end $$;
 comment on function api.plan_snapshot(int, text, jsonb) is
-	'The snapshot on which a scheduling cycle would decide now, for those who may see all jobs. Request {rows: of each partition, moves}. Answer {now, '
-	'claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the functions schedule_... answer them; with moves '
-	'also those of internal.snapshot_moves.';
+	'The snapshot on which a scheduling cycle would decide now, for those who may see all jobs. Request {rows: of each '
+	'partition, moves}. Answer {now, claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the '
+	'functions schedule_... answer them; with moves also those of internal.snapshot_moves.';

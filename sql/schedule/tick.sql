@@ -172,8 +172,7 @@ begin
 		internal.claim_list(), internal.preempt_is_on(), case when v_pauses then internal.resume_list() end;
 end $$;
 comment on function api.schedule_tick(bigint) is
-	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; a note of which lines have reached a limit; nodes that are to '
-	'say which attempts they have. Answers the '
-	'database''s time and when the next one is due (epoch '
-	'seconds), null: none is known; what is kept for steps that have preempted others (internal.claim_list), whether anything may be '
+	'Timer-driven moves: deadlines, resumes, outages, growths, checkpoints; a note of which lines have reached a limit; nodes '
+	'that are to say which attempts they have. Answers the database''s time and when the next one is due (epoch seconds), '
+	'null: none is known; what is kept for steps that have preempted others (internal.claim_list), whether anything may be '
 	'preempted, and which suspended steps may go on (internal.resume_list).';

@@ -1,8 +1,9 @@
 -- Pre-dispatched elements that nodes give back. Those that are to end already have orders for that.
 --
 -- Invariants:
--- - An order "withdraw" ends nothing: its node refuses the elements that it has not started (cause withdrawn), and they are queued
---   again when it has reported that. It gets one such order of them at a time. So an element never runs on two nodes, whatever its node has started meanwhile.
+-- - An order "withdraw" ends nothing: its node refuses the elements that it has not started (cause withdrawn), and they are
+--   queued again when it has reported that. It gets one such order of them at a time. So an element never runs on two nodes,
+--   whatever its node has started meanwhile.
 create function api.schedule_withdraw(p_term bigint, p_jobs bigint[], p_requests int[], p_nodes int[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
@@ -29,5 +30,5 @@ begin
 	return coalesce((select sum(1 + jsonb_array_length(x -> 'also')) from jsonb_array_elements(v_orders) x), 0);
 end $$;
 comment on function api.schedule_withdraw(bigint, bigint[], int[], int[]) is
-	'Have nodes give back the elements of arrays that were pre-dispatched to them and that they have not started. Answers how many '
-	'these may be, without those that are being withdrawn. RT412: no longer leader.';
+	'Have nodes give back the elements of arrays that were pre-dispatched to them and that they have not started. Answers how '
+	'many these may be, without those that are being withdrawn. RT412: no longer leader.';
