@@ -1,5 +1,5 @@
--- Every event of a step passes through here, but `rerun` (sql/job/job_requeue.sql), from which nothing follows at once: it writes the states, then applies what follows for other steps until nothing more
--- follows.
+-- Every event of a step passes through here, but `rerun` (sql/job/job_requeue.sql), from which nothing follows at once: it writes
+-- the states, then applies what follows for other steps until nothing more follows.
 --
 -- Invariants:
 -- - The loop ends: each round either finds no moves, or takes steps to final states, of which there is a finite number and which

@@ -125,7 +125,8 @@ begin
 	cross join lateral internal.edge_resolve(found.edges) m
 	where found.edges is not null;
 end $$;
-comment on function internal.step_resolve_start(internal.move_made[]) is 'The moves of steps that follow from the start of their peers.';
+comment on function internal.step_resolve_start(internal.move_made[]) is
+	'The moves of steps that follow from the start of their peers.';
 
 -- Jobs count down by the steps of their script, and end with the last.
 create function internal.job_end(p_final internal.move_made[]) returns bigint[]
