@@ -8,7 +8,8 @@ begin
 		from internal.transfer_now v
 		where v.job_id = p_job);
 end $$;
-comment on function internal.transfers_json(bigint) is 'The transfers of a job, with the columns of acct.transfer; null: it has none.';
+comment on function internal.transfers_json(bigint) is
+	'The transfers of a job, with the columns of acct.transfer; null: it has none.';
 
 create function api.transfer_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -35,5 +36,6 @@ begin
 			limit 1000) v));
 end $$;
 comment on function api.transfer_list(int, text, jsonb) is
-	'Transfers of the caller, or (operators too) of a job. Request {job, all}. Without a job: those that wait, run, have failed or '
-	'whose data is kept, until the data is dropped; all: the others too, the latest 1000. Answer {transfers: [{...}]}, the columns of acct.transfer.';
+	'Transfers of the caller, or (operators too) of a job. Request {job, all}. Without a job: those that wait, run, have failed '
+	'or whose data is kept, until the data is dropped; all: the others too, the latest 1000. Answer {transfers: [{...}]}, '
+	'the columns of acct.transfer.';

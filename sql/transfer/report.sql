@@ -29,13 +29,15 @@ begin
 		destination text, checksum boolean, reuse boolean, step_id int, for_job bigint, for_transfer int);
 end $$;
 comment on function internal.transfer_submit(bigint, int, text, jsonb) is
-	'Write the transfers of a new job; p_head: "job" of its plan, with transfers and scratch. RT422: it makes one of a stranger again.';
+	'Write the transfers of a new job; p_head: "job" of its plan, with transfers and scratch. '
+	'RT422: it makes one of a stranger again.';
 
 create function internal.transfer_path(p_path text, p_scratch text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select case when p_path ~ '^\$ROTA_SCRATCH(/|$)' then p_scratch || substr(p_path, 14) else p_path end;
 $$;
-comment on function internal.transfer_path(text, text) is 'A path of a transfer with the folder of the job in place of $ROTA_SCRATCH.';
+comment on function internal.transfer_path(text, text) is
+	'A path of a transfer with the folder of the job in place of $ROTA_SCRATCH.';
 
 create function internal.transfer_failed(p_job bigint) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -48,7 +50,8 @@ begin
 			where r.job_id = p_job and t.direction = 'out' and r.state = 'running' and not exists (select from attempt a
 				where a.job_id = r.by_job and a.step_id = r.step_id and a.attempt = r.attempt and a.state is null));
 end $$;
-comment on function internal.transfer_failed(bigint) is 'A stage-out of the job was begun and did not end well, so its data is still wanted.';
+comment on function internal.transfer_failed(bigint) is
+	'A stage-out of the job was begun and did not end well, so its data is still wanted.';
 
 create function internal.transfer_needed(p_job bigint, p_step int, p_node int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -71,13 +74,15 @@ begin
 		where s.job_id = p_job and st.stage = 'final' and s.state not in ('completed', 'skipped')));
 end $$;
 comment on function internal.transfer_kept(bigint, rota.transfer) is
-	'The drop of a job''s folder is not to be made: a stage-out failed, or another step, whose node makes the drop too, and the data is wanted then.';
+	'The drop of a job''s folder is not to be made: a stage-out failed, or another step, whose node makes the drop too, '
+	'and the data is wanted then.';
 
 create function internal.transfer_target(p_uid int, p_place text, p_destination text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select encode(sha256(convert_to(concat_ws(E'\n', p_uid, p_place, p_destination), 'UTF8')), 'hex');
 $$;
-comment on function internal.transfer_target(int, text, text) is 'What a stage-in of this user writes to: the column target of rota.transfer_run.';
+comment on function internal.transfer_target(int, text, text) is
+	'What a stage-in of this user writes to: the column target of rota.transfer_run.';
 
 create function internal.transfer_known(p_uid int, p_transfer rota.transfer, p_place text, p_print text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -112,8 +117,8 @@ begin
 		where t.job_id = p_job and t.prefer);
 end $$;
 comment on function internal.transfer_nodes(bigint, int) is
-	'Nodes that have data of a job of this user in folders of their own: from an earlier attempt, or from a job of the same user whose data may be '
-	'reused; null: none.';
+	'Nodes that have data of a job of this user in folders of their own: from an earlier attempt, '
+	'or from a job of the same user whose data may be reused; null: none.';
 
 create function internal.transfer_find(p_uid int, p_request jsonb) returns rota.transfer
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -135,7 +140,8 @@ begin
 	return v_transfer;
 end $$;
 comment on function internal.transfer_find(int, jsonb) is
-	'The transfer that a report {job, transfer, for} of this user is about: of the job, or the one that it makes again. RT404: none.';
+	'The transfer that a report {job, transfer, for} of this user is about: of the job, or the one that it makes again. '
+	'RT404: none.';
 
 create function api.transfer_report(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -158,8 +164,8 @@ begin
 	elsif v_node_id is null then
 		raise exception 'there is no node "%"', v_node using errcode = 'RT422';
 	end if;
-	insert into transfer_run as r (job_id, transfer, place, state, by_job, step_id, attempt, node, print, files, bytes, checksum, message,
-		ended_at, target)
+	insert into transfer_run as r (job_id, transfer, place, state, by_job, step_id, attempt, node, print, files, bytes, checksum,
+		message, ended_at, target)
 	values (v_transfer.job_id, v_transfer.transfer, v_place, v_state, v_by, v_step, v_attempt, v_node, v_print,
 		internal.request_int(p_request, 'files', 9223372036854775807),
 		internal.request_int(p_request, 'bytes', 9223372036854775807),
@@ -171,8 +177,9 @@ begin
 	set state = excluded.state, by_job = excluded.by_job, step_id = excluded.step_id, attempt = excluded.attempt,
 		node = excluded.node, tries = r.tries
 			+ (excluded.state = 'running' and (r.state, r.by_job, r.step_id, r.attempt)
-				<> ('running', excluded.by_job, excluded.step_id, excluded.attempt))::int, print = excluded.print, files = excluded.files,
-		bytes = excluded.bytes, checksum = excluded.checksum, message = excluded.message, ended_at = excluded.ended_at,
+				<> ('running', excluded.by_job, excluded.step_id, excluded.attempt))::int,
+		print = excluded.print, files = excluded.files, bytes = excluded.bytes, checksum = excluded.checksum,
+		message = excluded.message, ended_at = excluded.ended_at,
 		began_at = case when excluded.state = 'running' then excluded.began_at else r.began_at end
 	-- A late report of an attempt that was given up says nothing of a later one.
 	where excluded.attempt >= r.attempt or (excluded.by_job, excluded.step_id) <> (r.by_job, r.step_id);
@@ -185,6 +192,6 @@ begin
 		'used', nullif(v_drops and v_transfer.step_id is null and internal.transfer_needed(v_by, v_step, v_node_id), false)));
 end $$;
 comment on function api.transfer_report(int, text, jsonb) is
-	'Report of rota-mover about a transfer of a job of the caller. Request {job, step_id, attempt, node, transfer, for, state, print, '
-	'files, bytes, checksum, message}. Answer {reuse: the data is there already, keep: a drop is not to be made; used: not yet}. RT404: it is no '
-	'transfer of the caller.';
+	'Report of rota-mover about a transfer of a job of the caller. Request {job, step_id, attempt, node, transfer, for, state, '
+	'print, files, bytes, checksum, message}. Answer {reuse: the data is there already, keep: a drop is not to be made; '
+	'used: not yet}. RT404: it is no transfer of the caller.';
