@@ -14,7 +14,8 @@ begin
 		return;
 	end if;
 	insert into trigger_run (trigger_id, payload)
-	select t.trigger_id, jsonb_strip_nulls(jsonb_build_object('event', p_event, 'at', now(), 'job_id', j.job_id, 'job_name', j.name,
+	select t.trigger_id,
+		jsonb_strip_nulls(jsonb_build_object('event', p_event, 'at', now(), 'job_id', j.job_id, 'job_name', j.name,
 		'user', j.user_name, 'account', j.account, 'state', case when p_event = 'job_start' then 'running' else j.state end,
 		'exit_code', j.exit_code, 'signal', j.signal, 'reason', j.cause))
 	from job j
@@ -35,7 +36,8 @@ begin
 		return;
 	end if;
 	insert into trigger_run (trigger_id, payload)
-	select t.trigger_id, jsonb_strip_nulls(jsonb_build_object('event', t.event, 'at', now(), 'job_id', j.job_id, 'job_name', j.name,
+	select t.trigger_id,
+		jsonb_strip_nulls(jsonb_build_object('event', t.event, 'at', now(), 'job_id', j.job_id, 'job_name', j.name,
 		'user', j.user_name, 'account', j.account, 'step', internal.step_label(s.job_id, s.step_id), 'state', s.state,
 		'exit_code', s.exit_code, 'signal', s.signal, 'reason', s.cause))
 	from unnest(p_final) v

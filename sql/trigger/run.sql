@@ -9,10 +9,12 @@ language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
 	-- Without a user, quotes, backslashes and spaces: what this finds as the host is what every client connects to.
 	v_part constant text[] := regexp_match(p_url,
-		'^(https?)://([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?(?:[/?][A-Za-z0-9._~!$&''()*+,;=:@%/?-]*)?$');
+		'^(https?)://([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])'
+		'(?::[0-9]{1,5})?(?:[/?][A-Za-z0-9._~!$&''()*+,;=:@%/?-]*)?$');
 	v_host constant text := lower(v_part[2]);
 begin
-	return case when length(p_url) <= 1000 and (v_part[1] = 'https' or v_host in ('localhost', '127.0.0.1', '[::1]')) then v_host end;
+	return case
+		when length(p_url) <= 1000 and (v_part[1] = 'https' or v_host in ('localhost', '127.0.0.1', '[::1]')) then v_host end;
 end $$;
 comment on function internal.url_host(text) is
 	'The host of a URL to which a webhook may be sent: https, or http to this machine; null: it is no such URL.';
@@ -61,8 +63,8 @@ end $$;
 comment on function internal.trigger_due(int) is 'Deliveries that are due, and why one is not to be made; null: it is.';
 
 create function api.trigger_take(p_limit int, p_timeout_s int, p_look boolean)
-returns table (run_id bigint, trigger_id bigint, label text, action text, target text, arguments text, secret text, body text, event text,
-	job_id text, state text, node text, reason text, user_name text, made_at bigint)
+returns table (run_id bigint, trigger_id bigint, label text, action text, target text, arguments text, secret text, body text,
+	event text, job_id text, state text, node text, reason text, user_name text, made_at bigint)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -132,4 +134,5 @@ begin
 	delete from trigger_run r
 	where r.ended_at < now() - make_interval(days => internal.setting_int('trigger_run_days'));
 end $$;
-comment on function internal.trigger_tidy() is 'End deliveries of removed triggers, and delete those that ended more than trigger_run_days ago.';
+comment on function internal.trigger_tidy() is
+	'End deliveries of removed triggers, and delete those that ended more than trigger_run_days ago.';

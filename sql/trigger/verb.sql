@@ -33,7 +33,8 @@ begin
 	where t.trigger_id = v_trigger and t.removed_at is null
 		and (t.user_name = p_user or internal.caller_role(p_uid, p_user) <> 'user');
 	if not found then
-		raise exception 'you have no trigger %', coalesce(v_trigger::text, '""') using errcode = 'RT404', hint = 'rota trigger list';
+		raise exception 'you have no trigger %', coalesce(v_trigger::text, '""') using errcode = 'RT404',
+			hint = 'rota trigger list';
 	end if;
 	return v_row;
 end $$;
@@ -61,8 +62,9 @@ begin
 	v_about := case when v_row.event ~ '^(job|step)_' then 'job' when v_row.event ~ '^node_' then 'node' else 'queue' end;
 	if v_row.event is null
 		or v_row.event not in ('job_start', 'job_end', 'step_fail', 'node_down', 'node_drained', 'node_up', 'queue_longer') then
-		raise exception 'there is no event "%"', coalesce(v_row.event, '') using errcode = 'RT422', hint = 'Events are job_start, '
-			'job_end, step_fail, node_down, node_drained, node_up and queue_longer.';
+		raise exception 'there is no event "%"', coalesce(v_row.event, '') using errcode = 'RT422',
+			hint = 'Events are job_start, '
+				'job_end, step_fail, node_down, node_drained, node_up and queue_longer.';
 	elsif (v_row.job_id is not null or v_row.jobs_of is not null) and v_about <> 'job' then
 		raise exception 'event "%" is not about jobs', v_row.event using errcode = 'RT422';
 	elsif v_row.states is not null and v_row.event not in ('job_end', 'step_fail') then
@@ -91,7 +93,8 @@ begin
 		raise exception 'a trigger needs a program, a webhook or a mail address' using errcode = 'RT422',
 			hint = 'Give --program, --webhook or --mail.';
 	elsif not internal.is_line(p_trigger.target)
-		or exists (select from unnest(p_trigger.arguments) x where not internal.is_line(x)) or cardinality(p_trigger.arguments) > 50 then
+		or exists (select from unnest(p_trigger.arguments) x where not internal.is_line(x))
+		or cardinality(p_trigger.arguments) > 50 then
 		raise exception 'target or arguments are too long, or no lines of text' using errcode = 'RT422';
 	elsif p_trigger.arguments <> '{}' and p_trigger.action <> 'program' then
 		raise exception 'only a program has arguments' using errcode = 'RT422';
@@ -138,9 +141,11 @@ begin
 	if not found then
 		raise exception 'trigger % has just been removed', p_trigger using errcode = 'RT404';
 	end if;
-	update trigger_run r set ended_at = clock_timestamp(), status = 'removed' where r.trigger_id = p_trigger and r.ended_at is null;
+	update trigger_run r set ended_at = clock_timestamp(), status = 'removed'
+	where r.trigger_id = p_trigger and r.ended_at is null;
 end $$;
-comment on function internal.trigger_remove(bigint) is 'Remove a trigger, and end what it has not delivered; RT404: another session was faster.';
+comment on function internal.trigger_remove(bigint) is
+	'Remove a trigger, and end what it has not delivered; RT404: another session was faster.';
 
 create function api.trigger(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -155,7 +160,8 @@ begin
 	elsif v_action = 'add' then
 		return internal.trigger_add(p_uid, p_user, p_request);
 	elsif v_action not in ('show', 'remove') then
-		raise exception 'a trigger has no action "%"', v_action using errcode = 'RT422', hint = 'Actions are add, list, show and remove.';
+		raise exception 'a trigger has no action "%"', v_action using errcode = 'RT422',
+			hint = 'Actions are add, list, show and remove.';
 	end if;
 	v_row := internal.trigger_own(p_uid, p_user, p_request);
 	if v_action = 'remove' then
@@ -165,6 +171,6 @@ begin
 		|| jsonb_build_object('runs', internal.trigger_runs_json(v_row.trigger_id))));
 end $$;
 comment on function api.trigger(int, text, jsonb) is
-	'Triggers of the caller; operators have those of all users. Request {action, trigger}, or for "add" {action, event, states, job, '
-	'jobs_of, node, longer_than, kind, target, arguments}. Answer {triggers: [{trigger, user, event, states, job_id, jobs_of, node, '
-	'longer_than, action, target, arguments, made_at, waiting, objection, runs}], secret}.';
+	'Triggers of the caller; operators have those of all users. Request {action, trigger}, or for "add" {action, event, states, '
+	'job, jobs_of, node, longer_than, kind, target, arguments}. Answer {triggers: [{trigger, user, event, states, job_id, '
+	'jobs_of, node, longer_than, action, target, arguments, made_at, waiting, objection, runs}], secret}.';
