@@ -38,8 +38,8 @@ begin
 		p_reported.node_uj)::internal.node_figures;
 end $$;
 comment on function internal.figures_complete(internal.node_figures, bigint, int, int, int) is
-	'Figures of an attempt on a node, as it reported them at the end (null: it did not), completed by internal.figures_known: after the '
-	'death of a keeper, the launcher reports what the cgroup has counted, if there is one.';
+	'Figures of an attempt on a node, as it reported them at the end (null: it did not), completed by internal.figures_known: '
+	'after the death of a keeper, the launcher reports what the cgroup has counted, if there is one.';
 
 create view internal.attempt_figures as
 select t.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
