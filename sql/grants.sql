@@ -5,8 +5,8 @@ revoke all on all tables in schema rota, api, internal, acct from public, rota_j
 	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_credd, rota_analyst, rota_admin, rota_reader;
 revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_jobmgr_leader,
 	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_credd, rota_analyst, rota_admin, rota_reader;
-revoke all on all sequences in schema rota from public, rota_jobmgr, rota_jobmgr_leader, rota_jobmgr_admin, rota_nodes, rota_nodemgr,
-	rota_runner, rota_credd, rota_analyst, rota_admin, rota_reader;
+revoke all on all sequences in schema rota from public, rota_jobmgr, rota_jobmgr_leader,
+	rota_jobmgr_admin, rota_nodes, rota_nodemgr, rota_runner, rota_credd, rota_analyst, rota_admin, rota_reader;
 
 grant usage on schema api to rota_daemons;
 grant execute on function api.incarnation_admit(int, bigint, timestamptz) to rota_daemons;

@@ -24,7 +24,8 @@ comment on role rota_daemons is 'All roles of daemons are members.';
 comment on role rota_jobmgr is 'jobmgrd: the functions of the HTTP API.';
 comment on role rota_jobmgr_leader is 'jobmgrd that leads: the functions of the scheduler.';
 comment on role rota_jobmgr_admin is 'jobmgrd: the functions of the HTTP API that change the cluster.';
-comment on role rota_nodes is 'procmgrd: registers nodes, takes orders, reports. Each login of nodes is a member: rota_node_LOGIN.';
+comment on role rota_nodes is
+	'procmgrd: registers nodes, takes orders, reports. Each login of nodes is a member: rota_node_LOGIN.';
 comment on role rota_node is 'procmgrd of nodes without a login of their own, as all were before there were such logins.';
 comment on role rota_nodemgr is 'nodemgrd: judges nodes.';
 comment on role rota_runner is 'runnerd: takes and reports the controller''s hooks and mail.';
@@ -34,7 +35,8 @@ comment on role rota_reader is 'Reads schema acct: the rows of one''s own jobs, 
 comment on role rota_admin is 'Reads everything but scripts and environments, and writes nothing.';
 -- Readers hold up nobody and leave nothing open. A login does not inherit such settings, so each gets its own.
 create schema if not exists login;
-comment on schema login is 'What makes logins for people who read schema acct and for nodes; the only thing here that can make roles.';
+comment on schema login is
+	'What makes logins for people who read schema acct and for nodes; the only thing here that can make roles.';
 create or replace function login.bound(p_role text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -49,8 +51,8 @@ comment on function login.bound(text) is
 	'Set the limits of a role that only reads: of time, and of the disk that its queries may take for themselves.';
 revoke all on function login.bound(text) from public;
 select login.bound(r) from unnest(array['rota_analyst', 'rota_reader']) r;
--- A session can change the settings above. These two it cannot: how many sessions a login may have, and that the server shows what
--- they do, by which api.session_judge ends those that exceed their limits.
+-- A session can change the settings above. These two it cannot: how many sessions a login may have, and that the server shows
+-- what they do, by which api.session_judge ends those that exceed their limits.
 create or replace function login.bound_sessions(p_role text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -130,8 +132,8 @@ begin
 	end loop;
 end $$;
 
--- A reader gets a login of the same name, a node one of its own. That takes createrole, which the owner of everything else does not
--- have: a role that nobody can log in as has it and owns these two functions.
+-- A reader gets a login of the same name, a node one of its own. That takes createrole, which the owner of everything else does
+-- not have: a role that nobody can log in as has it and owns these two functions.
 do $$
 begin
 	if not exists (select from pg_roles where rolname = 'rota_login') then
@@ -191,7 +193,8 @@ begin
 		raise exception '"%" cannot be the login of a node', p_login using errcode = 'RT422';
 	elsif p_verifier is null and v_there then
 		execute format('alter role %I nologin password null', v_role);
-	elsif p_verifier is not null and p_verifier !~ '^SCRAM-SHA-256\$[0-9]{4,7}:[A-Za-z0-9+/=]{16,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$' then
+	elsif p_verifier is not null
+		and p_verifier !~ '^SCRAM-SHA-256\$[0-9]{4,7}:[A-Za-z0-9+/=]{16,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$' then
 		raise exception 'that is not the SCRAM-SHA-256 verifier of a password' using errcode = 'RT422';
 	elsif p_verifier is not null then
 		if not v_there then

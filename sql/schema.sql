@@ -234,8 +234,8 @@ create type internal.attempt_end as (
 	saved boolean
 );
 comment on type internal.attempt_end is
-	'An attempt that is over, with the event of its step that follows. saved: of a step with checkpoints that is queued again, whether the '
-	'attempt has left one; null: of any other step.';
+	'An attempt that is over, with the event of its step that follows. saved: of a step with checkpoints that is queued again, '
+	'whether the attempt has left one; null: of any other step.';
 
 create type internal.attempt_report as (
 	node_id int,
@@ -387,10 +387,10 @@ create type internal.submit_facts as (
 );
 comment on type internal.submit_facts is
 	'What there is before a submission is stored. job_id: the job that its key has made already; account: the one named, or '
-	'the owner''s default; points, tier: of its quality of service, is_closed: not all may use that; point_ms: how many milliseconds each weighs; '
-	'association_id: of steps without generic resources; script_hash, environment_hash: SHA-256 of both, and whether each '
-	'is stored already (script, environment); limited: there are limits of submitted steps; free: how many more steps the '
-	'limits of the site admit at least, null: unknown.';
+	'the owner''s default; points, tier: of its quality of service, is_closed: not all may use that; point_ms: how many '
+	'milliseconds each weighs; association_id: of steps without generic resources; script_hash, environment_hash: SHA-256 of '
+	'both, and whether each is stored already (script, environment); limited: there are limits of submitted steps; free: how '
+	'many more steps the limits of the site admit at least, null: unknown.';
 
 create type internal.submit_queue as (partition text, association_id int, associations jsonb, rank bigint);
 comment on type internal.submit_queue is
