@@ -17,7 +17,7 @@ def load(name):
     return module
 
 
-circles, words = load("circles"), load("words")
+circles, widths, words = load("circles"), load("widths"), load("words")
 
 
 def graph(**calls):
@@ -56,6 +56,14 @@ class Words(unittest.TestCase):
     def test_the_list_can_be_read(self):
         for pattern, instead, reason in words.read_list(os.path.join(os.path.dirname(os.path.abspath(__file__)), "words.retired")):
             self.assertTrue(words.expression(pattern) and instead and reason)
+
+
+class Widths(unittest.TestCase):
+    def test_a_line_may_have_130_columns(self):
+        self.assertEqual(list(widths.find(["a" * 130 + "\n", "a" * 131 + "\n"])), [(2, 131)])
+
+    def test_a_tab_counts_four_columns(self):
+        self.assertEqual(list(widths.find(["\t\t" + "a" * 122, "\t\t" + "a" * 123])), [(2, 131)])
 
 
 if __name__ == "__main__":
