@@ -169,7 +169,7 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_step step := internal.checkpoint_chosen(p_uid, p_user, p_request);
 	v_generation constant int := internal.request_int(p_request, 'generation');
-	v_to constant text[] := internal.evacuation_names(p_request, 'to');
+	v_to constant text[] := internal.request_nodes(p_request, 'to');
 	v_job job;
 	v_done record;
 	v_action text := 'is queued already';

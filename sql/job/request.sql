@@ -27,6 +27,17 @@ end $$;
 comment on function internal.request_list(jsonb, text) is
 	'A member that is a list, or a string with commas; null where it is absent or empty.';
 
+create function internal.request_nodes(p_request jsonb, p_key text) returns text[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_names constant text[] := array(select internal.hosts_expand(internal.request_text(p_request, p_key)));
+begin
+	perform internal.object_need('node', v_names) where v_names <> '{}';
+	return v_names;
+end $$;
+comment on function internal.request_nodes(jsonb, text) is
+	'The nodes of a member, a list such as "n[1-4],n7"; {}: it is absent, null or empty. RT404: a node does not exist.';
+
 create function internal.request_accounts(p_request jsonb) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare

@@ -276,25 +276,14 @@ comment on function internal.move_want(text, rota.step, text[]) is
 
 -- People.
 
-create function internal.evacuation_names(p_request jsonb, p_key text) returns text[]
-language plpgsql stable set search_path = rota, pg_temp as $$
-declare
-	v_hosts constant text := internal.request_text(p_request, p_key);
-	v_names constant text[] := case when v_hosts is not null then array(select internal.hosts_expand(v_hosts)) else '{}' end;
-begin
-	perform internal.object_need('node', v_names) where v_names <> '{}';
-	return v_names;
-end $$;
-comment on function internal.evacuation_names(jsonb, text) is 'The nodes that a member names, all of which there must be.';
-
 create function internal.evacuation_read(p_user text, p_request jsonb) returns rota.evacuation
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_one evacuation;
 begin
-	v_one.nodes := internal.evacuation_names(p_request, 'nodes');
-	v_one.to_nodes := internal.evacuation_names(p_request, 'to');
-	v_one.not_nodes := internal.evacuation_names(p_request, 'exclude');
+	v_one.nodes := internal.request_nodes(p_request, 'nodes');
+	v_one.to_nodes := internal.request_nodes(p_request, 'to');
+	v_one.not_nodes := internal.request_nodes(p_request, 'exclude');
 	v_one.parallel := coalesce(internal.request_text(p_request, 'parallel'), 'move');
 	v_one.no_checkpoint := coalesce(internal.request_text(p_request, 'no_checkpoint'), 'wait');
 	v_one.by_at := internal.request_time(p_request, 'by');
@@ -426,7 +415,7 @@ begin
 	if internal.caller_role(p_uid, p_user) = 'user' then
 		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only operators evacuate nodes.';
 	elsif v_action = 'list' then
-		return jsonb_build_object('evacuations', internal.evacuations_json(internal.evacuation_names(p_request, 'nodes')));
+		return jsonb_build_object('evacuations', internal.evacuations_json(internal.request_nodes(p_request, 'nodes')));
 	elsif v_action = 'cancel' then
 		return jsonb_build_object('changed',
 			internal.evacuation_cancel(internal.request_int(p_request, 'evacuation', 9007199254740991), p_user));

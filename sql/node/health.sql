@@ -138,14 +138,13 @@ comment on function internal.check_tidy() is 'Delete results of checks, and roll
 create function api.node_health(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	v_hosts constant text := internal.request_text(p_request, 'nodes');
-	v_names constant text[] := case when v_hosts is not null then array(select internal.hosts_expand(v_hosts)) end;
+	v_names text[];
 begin
 	if internal.caller_role(p_uid, p_user) = 'user' then
 		raise exception 'you may not do this to the cluster' using errcode = 'RT403',
 			hint = 'Only operators see what checks said.';
 	end if;
-	perform internal.object_need('node', v_names);
+	v_names := internal.request_nodes(p_request, 'nodes');
 	return jsonb_build_object('health', (
 		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'check', h.name, 'state', h.state, 'since', h.since,
 			'message', h.message, 'checked_at', h.checked_at, 'runs', h.runs, 'action', c.action)
@@ -153,7 +152,7 @@ begin
 		from node_health h
 		join node n on n.node_id = h.node_id
 		join node_check c on c.name = h.name
-		where v_names is null or n.name = any (v_names)));
+		where v_names = '{}' or n.name = any (v_names)));
 end $$;
 comment on function api.node_health(int, text, jsonb) is
 	'What the latest run of each check said about nodes; for operators. Request {nodes}. Answer {health: [{node, check, '

@@ -462,17 +462,16 @@ begin
 		select coalesce(jsonb_agg(jsonb_build_object('run', r.run_id, 'node', r.node, 'action', r.action, 'made_by', r.made_by,
 			'made_at', r.made_at, 'tries', r.tries, 'began_at', r.began_at, 'ended_at', r.ended_at, 'status', r.status,
 			'code', r.code, 'message', r.message, 'output', r.output) order by r.run_id desc), '[]')
-		from (select x.* from power_run x where p_names is null or x.node = any (p_names) order by x.run_id desc limit 50) r);
+		from (select x.* from power_run x where p_names = '{}' or x.node = any (p_names) order by x.run_id desc limit 50) r);
 end $$;
 comment on function internal.power_runs_json(text[]) is
-	'The last 50 runs of programs that power, boot or prepare nodes (of these nodes), the newest first.';
+	'The last 50 runs of programs that power, boot or prepare these nodes ({}: any), the newest first.';
 
 create function api.power(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_action constant text := coalesce(internal.request_text(p_request, 'action'), '');
-	v_hosts constant text := internal.request_text(p_request, 'nodes');
-	v_names constant text[] := case when v_hosts is not null then array(select internal.hosts_expand(v_hosts)) end;
+	v_names text[];
 	v_one node;
 	v_changed text[] := '{}';
 begin
@@ -480,10 +479,10 @@ begin
 		raise exception 'you may not do this to the cluster' using errcode = 'RT403', hint = 'Only operators power nodes.';
 	elsif v_action not in ('on', 'off', 'list') then
 		raise exception 'there is no action "%"', v_action using errcode = 'RT422', hint = 'Actions are on, off and list.';
-	elsif v_names is null and v_action <> 'list' then
+	elsif v_action <> 'list' and internal.request_text(p_request, 'nodes') is null then
 		raise exception 'name the nodes' using errcode = 'RT422';
 	end if;
-	perform internal.object_need('node', v_names);
+	v_names := internal.request_nodes(p_request, 'nodes');
 	if v_action = 'list' then
 		return jsonb_build_object('runs', internal.power_runs_json(v_names));
 	end if;

@@ -386,9 +386,9 @@ begin
 			'prep', r.prep, 'began_at', r.began_at, 'issued_at', r.issued_at, 'ended_at', r.ended_at,
 			'message', r.message) order by r.reboot_id desc), '[]')
 		from (
-			select x.* from node_reboot x where p_names is null or x.node = any (p_names) order by x.reboot_id desc limit 50) r);
+			select x.* from node_reboot x where p_names = '{}' or x.node = any (p_names) order by x.reboot_id desc limit 50) r);
 end $$;
-comment on function internal.reboots_json(text[]) is 'The last 50 reboots of nodes (of these nodes), the newest first.';
+comment on function internal.reboots_json(text[]) is 'The last 50 reboots of these nodes ({}: of any), the newest first.';
 
 create function internal.reboot_check(p_uid int, p_user text, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -419,14 +419,13 @@ create function api.reboot(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_action constant text := internal.request_text(p_request, 'action');
-	v_hosts constant text := internal.request_text(p_request, 'nodes');
-	v_names constant text[] := case when v_hosts is not null then array(select internal.hosts_expand(v_hosts)) end;
+	v_names text[];
 	v_one node;
 	v_done boolean;
 	v_changed text[] := '{}';
 begin
 	perform internal.reboot_check(p_uid, p_user, p_request);
-	perform internal.object_need('node', v_names);
+	v_names := internal.request_nodes(p_request, 'nodes');
 	if v_action = 'list' then
 		return jsonb_build_object('reboots', internal.reboots_json(v_names));
 	end if;

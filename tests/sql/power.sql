@@ -205,6 +205,7 @@ select is(t.event(4), 'off up node:n4', 'and it is logged');
 
 -- By hand.
 select is(t.refused('alice', 'on', 'n4'), 'RT403 you may not do this to the cluster', 'users do not');
+select is(t.refused('alice', 'on', 'n['), 'RT403 you may not do this to the cluster', 'nor learn what a list of nodes is');
 select is(t.refused('alice', 'list'), 'RT403 you may not do this to the cluster', 'nor see what programs printed');
 select is(t.refused('root', 'dim', 'n4'), 'RT422 there is no action "dim"', 'no other action');
 select is(t.refused('root', 'off'), 'RT422 name the nodes', 'of no nodes');

@@ -41,6 +41,7 @@ select t.boot(i, 'first') from generate_series(1, 4) i \g /dev/null
 -- Who may, and what is refused.
 select is(t.look(), null, 'nothing to judge');
 select is(t.refused('alice', 'reboot', 'n1'), 'RT403 you may not do this to the cluster', 'users do not reboot');
+select is(t.refused('alice', 'reboot', 'n['), 'RT403 you may not do this to the cluster', 'nor learn what a list of nodes is');
 select is(t.refused('alice', 'list'), 'RT403 you may not do this to the cluster', 'nor see reboots');
 select is(t.refused('root', 'burn', 'n1'), 'RT422 there is no action "burn"', 'no other action');
 select is(t.refused('root', 'reboot'), 'RT422 name the nodes', 'of no nodes');
