@@ -57,6 +57,13 @@ has_lines() {
 	[ "$(lines)" -ge "$1" ]
 }
 
+# goes_on COUNT: so many more attempts of elements begin.
+goes_on() {
+	local before
+	before=$(lines)
+	eventually has_lines $((before + $1))
+}
+
 # The number of elements that nodes hold and have not started, as far as the database knows.
 held() {
 	superuser "select count(*) from rota.allocation where job_id = $1 and ended_at is null and started_at is null"
@@ -79,6 +86,13 @@ is_right() {
 	[ -z "$found" ] || { echo "$found"; return 1; }
 }
 
+# completes JOB SIZE: all elements of an array complete, and each attempt ran once.
+completes() {
+	rota wait "$1"
+	[ "$(ends "$1")" = "$2 completed" ]
+	is_right
+}
+
 # tree PID: it and all processes below it.
 tree() {
 	local child
@@ -92,13 +106,10 @@ tree() {
 	job=$(submit_array 900)
 	eventually holds "$job" 200
 	server stop -m immediate
-	before=$(lines)
-	eventually has_lines $((before + 150))
+	goes_on 150
 	server start
-	rota wait "$job"
-	[ "$(ends "$job")" = "900 completed" ]
+	completes "$job" 900
 	[ "$(lines)" = 900 ]
-	is_right
 }
 
 @test "the database hangs: an array goes on" {
@@ -106,21 +117,17 @@ tree() {
 	eventually holds "$job" 200
 	STOPPED=$(tree "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")")
 	kill -STOP $STOPPED
-	before=$(lines)
-	eventually has_lines $((before + 150))
+	goes_on 150
 	kill -CONT $STOPPED
-	rota wait "$job"
-	[ "$(ends "$job")" = "900 completed" ]
+	completes "$job" 900
 	[ "$(lines)" = 900 ]
-	is_right
 }
 
 @test "a cancel while the database is away counts when it is back: what is held never begins" {
 	job=$(submit_array 3000)
 	eventually holds "$job" 200
 	server stop -m immediate
-	before=$(lines)
-	eventually has_lines $((before + 50))
+	goes_on 50
 	run -3 rota cancel "$job"
 	server start
 	eventually rota cancel "$job"
@@ -142,10 +149,8 @@ tree() {
 	# It took all CPUs of a node, long before what the nodes held had run.
 	[ "$(cat "$BATS_TEST_TMPDIR/at")" -lt $((before + 250)) ]
 	[ "$(superuser "select count(*) > 0 from rota.attempt where job_id = $job and cause = 'withdrawn'")" = t ]
-	rota wait "$job"
-	[ "$(ends "$job")" = "2000 completed" ]
+	completes "$job" 2000
 	[ "$(lines)" = 2000 ]
-	is_right
 }
 
 @test "a node that is drained gives back what it holds" {
@@ -156,27 +161,22 @@ tree() {
 	eventually is_empty
 	[ "$(superuser "select count(*) < 1200 from rota.step where job_id = $job and array_index is not null and ended_at is not null")" = t ]
 	rota admin node resume n2
-	rota wait "$job"
-	[ "$(ends "$job")" = "1200 completed" ]
+	completes "$job" 1200
 	[ "$(lines)" = 1200 ]
-	is_right
 }
 
 @test "a node dies while the database is away: what it held runs once" {
 	job=$(submit_array 900)
 	eventually holds "$job" 200
 	server stop -m immediate
-	before=$(lines)
-	eventually has_lines $((before + 50))
+	goes_on 50
 	launcher=$(pid_of launcher n2)
 	kill -STOP "$launcher" # so that it forks nobody meanwhile
 	kill_now $(tree "$launcher")
 	server start
 	eventually serves
 	rota up >/dev/null
-	rota wait "$job"
-	[ "$(ends "$job")" = "900 completed" ]
-	is_right
+	completes "$job" 900
 }
 
 @test "an older copy of the database comes back while nodes hold elements" {
@@ -191,13 +191,10 @@ tree() {
 	eventually has_ended $((known + 50))
 	eventually holds "$job" 50
 	server stop -m immediate
-	before=$(lines)
-	eventually has_lines $((before + 50))
+	goes_on 50
 	rm -rf "$ROTA_HOME/pg/data"
 	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
 	server start
 	eventually serves
-	rota wait "$job"
-	[ "$(ends "$job")" = "900 completed" ]
-	is_right
+	completes "$job" 900
 }
