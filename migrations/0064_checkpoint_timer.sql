@@ -21,8 +21,8 @@ create table rota.checkpoint_timer (
 );
 create index checkpoint_timer_next on rota.checkpoint_timer (next_at);
 comment on table rota.checkpoint_timer is
-	'When the next checkpoint of a step with --checkpoint-interval=auto is asked for, and how its interval was worked out. The '
-	'row of a step that no longer runs is deleted when its time comes.';
+	'When the next checkpoint of a step with --checkpoint-interval=auto is asked for, and how its interval was worked out. '
+	'The end of the attempt deletes the row. A row that is left over is deleted when its time comes.';
 comment on column rota.checkpoint_timer.job_id is 'Job of the step.';
 comment on column rota.checkpoint_timer.step_id is 'Step.';
 comment on column rota.checkpoint_timer.attempt is 'Attempt that is checkpointed.';
