@@ -213,7 +213,7 @@ begin
 	if p_state = 'pending' and exists (select from preempt_claim) then
 		return query
 		select internal.why_row('resources',
-			format('%s CPU%s on %s node%s %s kept for it until the steps that it has preempted have ended',
+			format('%s CPU%s on %s node%s %s kept for it until the steps that it has preempted have ended or are suspended',
 				n.cpus, case when n.cpus <> 1 then 's' end, n.nodes, case when n.nodes <> 1 then 's' end,
 				case when n.cpus = 1 then 'is' else 'are' end), null, null)
 		from (select sum((x.value ->> 'cpus')::int) as cpus, count(distinct x.value ->> 'node') as nodes
@@ -227,7 +227,7 @@ begin
 			else 'is being ended to make room for %s, and %s' end,
 			internal.step_label(e.by_job_id, e.by_step_id),
 			case e.mode when 'requeue' then 'will be queued again' when 'checkpoint' then 'will go on from a checkpoint'
-				when 'suspend' then 'goes on when that has ended and all its CPUs are free'
+				when 'suspend' then 'goes on when that holds no CPUs and its own CPUs and licences are free'
 				else 'will not run again' end),
 			internal.step_label(e.by_job_id, e.by_step_id), null)
 		from preempted e

@@ -103,7 +103,7 @@ select is((t.step(:'middle' || '.a')).end_wanted || ' ' || (t.step(:'low' || '.a
 select is(t.candidates(), null, 'who is preempted is no candidate');
 select is(t.preempt(t.pick(:'other' || '.a', '{2}', :'middle' || '.a')), 0, 'nor picked again');
 select is(t.claims(), format('%1$s.a@n1:1 %1$s.a@n2:1', :high), 'what they free is kept');
-select is(t.why('alice', :'high' || '.a') like '%2 CPUs on 2 nodes are kept for it until the steps that it has preempted have ended%', true, 'rota why says so');
+select is(t.why('alice', :'high' || '.a') like '%2 CPUs on 2 nodes are kept for it until the steps that it has preempted have ended or are suspended%', true, 'rota why says so');
 select is(t.why('alice', :'middle' || '.a') like '%is being ended to make room for ' || :high || '.a, and will be queued again%', true, 'to both');
 select t.finish(:'middle' || '.a', t.cancelled()), t.finish(:'low' || '.a', t.cancelled()) \g /dev/null
 select is(t.state(:'middle' || '.a') || ' ' || t.state(:'low' || '.a'), 'pending preempted', 'one waits again, one is over');

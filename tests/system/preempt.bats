@@ -122,7 +122,7 @@ preempted() {
 	high=$(rota submit --parsable --time=1 --qos=high --wrap 'true')
 	eventually preempted "$a"
 	rota why "$a" | grep -F "is being ended to make room for $high.script, and will be queued again"
-	rota why "$high" | grep -F "kept for it until the steps that it has preempted have ended"
+	rota why "$high" | grep -F "kept for it until the steps that it has preempted have ended or are suspended"
 	touch go
 	rota wait "$high"
 }

@@ -50,7 +50,7 @@ held_up() {
 	held_up
 	is_in "$low" suspended
 	[ "$(sql "select mode || ' ' || by_job_id from acct.preempted where job_id = $low")" = "suspend $high" ]
-	rota why "$low" | grep -F "is suspended to make room for $high.script, and goes on when that has ended"
+	rota why "$low" | grep -F "is suspended to make room for $high.script, and goes on when that holds no CPUs"
 	rota show "$low" | grep -q "Preempted *script: attempt 1 by $high.script, .* (suspend)"
 	before=$(wc -l <count)
 	touch end
