@@ -141,15 +141,15 @@ begin
 			using errcode = 'RT422';
 	end if;
 	return next internal.check_row('incarnation', 'ok',
-		format('%s, then %s', v_now.incarnation, internal.incarnation_next()), null);
+		format('%s ends, %s begins', v_now.incarnation, internal.incarnation_next()), null);
 	return next internal.check_row('job numbers', 'ok',
-		format('%s is the last one, then from %s', v_last, v_last + p_skip + 1), null);
+		format('the last one is %s, the next one %s', v_last, v_last + p_skip + 1), null);
 	return next internal.check_row('live attempts', 'ok',
-		format('%s: nodes say which of them they have; the others are lost, and run again where '
-			'they may', (select count(*) from attempt t where t.ended_at is null)), null);
-	return next internal.check_row('orders', 'ok', format('%s on their way: a node refuses those that it has had',
+		format('%s in this copy: nodes report which of them they have; the steps of the others run again where they may',
+			(select count(*) from attempt t where t.ended_at is null)), null);
+	return next internal.check_row('orders', 'ok', format('%s in this copy: they are sent again; a node refuses what it has had',
 		(select count(*) from node_order)), null);
-	return next internal.check_row('waiting steps', 'ok', format('%s: each starts, also what has run since this copy was made',
+	return next internal.check_row('waiting steps', 'ok', format('%s: each starts, even if it has run since this copy was made',
 		(select count(*) from step s where s.state = 'pending' and s.ended_at is null)), null);
 	return next internal.check_row('synchronous standbys',
 		case when current_setting('synchronous_standby_names') = '' then 'warning' else 'ok' end,

@@ -97,7 +97,7 @@ serves() {
 	before=$(submit quick)
 	rota wait --timeout=60 "$before"
 	run -0 rota admin db restored
-	[[ $output == *"2, then 3"* && $output == *"Nothing was done."* ]]
+	[[ $output == *"2 ends, 3 begins"* && $output == *"Nothing was done."* ]]
 	[ "$(superuser "select max(incarnation) from rota.incarnation")" = 2 ]
 	run -1 rota admin db restored --skip=0 --yes
 	[[ $output == *"0 job numbers cannot be left out"* ]]

@@ -1,9 +1,12 @@
 /* admin_db.c - `rota admin db upgrade`: upgrades a database to the schema that this binary contains, in one transaction.
  *
- * Migrations (tables) go forward only and are never changed once applied. A database that is newer than the binary, or an
- * applied migration whose hash differs, is refused. The schemas `api`, `internal`, `acct` and `live` are rebuilt from sql/
- * whenever a migration was applied or the hash over all of sql/ differs from the installed one. An upgrade of a database that
- * is up to date changes nothing. */
+ * Called by: `rota admin db upgrade`, `rota up`.
+ * Invariants:
+ * - Migrations make and change the tables. Each is applied once, in the order of the numbers.
+ * - A database is refused if one of its migrations is unknown to this binary, or is not the same text here (its hash differs).
+ * - The schemas `api`, `internal`, `acct` and `live` have the functions and views of sql/. They are dropped and built anew if a
+ *   migration was applied, or if sql/ is not the same text as at the last time (its hash differs).
+ * - An upgrade of a database that is up to date changes nothing. */
 #include "bin/rota/admin/admin_db.h"
 
 #include <libpq-fe.h>
