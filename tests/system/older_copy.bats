@@ -156,7 +156,7 @@ refused_by() {
 	[[ $output == *"refused by rota_jobmgr"* ]]
 	run -0 rota admin db accept
 	[[ $output == *"refused by rota_nodemgr"*"nodemgrd has seen incarnation 2 (timeline 2)"* ]]
-	[[ $output == *"1, then 3"* && $output == *"Nothing was done."* ]]
+	[[ $output == *"1 ends, 3 begins"* && $output == *"Nothing was done."* ]]
 	[ "$(on A "select count(*) from rota.incarnation")" = 1 ]
 	on A "alter system reset synchronous_standby_names"
 	on A "select pg_reload_conf()"
