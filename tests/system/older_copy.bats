@@ -6,7 +6,7 @@ load helper
 load standby
 
 setup_file() {
-	instance_up 2 --cpus 4 --set node.grace=1
+	instance_up 2 --cpus 4 --set node.grace=1 --set node.lease=120
 	export LEDGER=$ROTA_TEST_DIR/ledger GO=$ROTA_TEST_DIR/go
 	touch "$LEDGER" && chmod 0666 "$LEDGER"
 	printf '#!/bin/bash\necho "$ROTA_JOB_ID" >>%s\n' "$LEDGER" >"$ROTA_TEST_DIR/quick.sh"
