@@ -27,7 +27,7 @@ teardown_file() {
 
 # credential ACTION KIND [OPTION]... <SECRET: its output is in the file renewed, its facts in facts, both of the test.
 credential() {
-	timeout 20 rota-credential "$@" >"$BATS_TEST_TMPDIR/renewed" 3>"$BATS_TEST_TMPDIR/facts"
+	timeout 60 rota-credential "$@" >"$BATS_TEST_TMPDIR/renewed" 3>"$BATS_TEST_TMPDIR/facts"
 }
 
 # refuses MESSAGE ACTION KIND [OPTION]... <SECRET: it fails with a message of one line that has this text, and answers nothing. The status
