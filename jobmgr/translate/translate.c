@@ -139,7 +139,6 @@ json_t *translate_script(const struct translate_request *request, const struct t
 	translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
 	translate_read(&t);
 	translate_site(&t);
-	translate_strict(&t);
 	translate_peers(&t);
 	if (problems->count == 0)
 		translate_transfers(&t);
@@ -150,6 +149,7 @@ json_t *translate_script(const struct translate_request *request, const struct t
 		translate_size_steps(&t);
 	if (problems->count == 0)
 		translate_staging(&t);
+	translate_strict(&t);
 	if (problems->count == 0 && request->inside)
 		translate_inside_sizes(&t);
 	if (problems->count == 0)

@@ -84,6 +84,10 @@ static void command_line(void **state)
 	assert_string_equal(json_string_value(json_object_get(warning, "message")),
 			    "has no effect where it is no directive: each of its lines begins with # and the name of the directive");
 	json_decref(plan);
+	assert_null(staged("BB_LUA", BASH "true\n", (const char *const[]){"--bb=one", "--strict", NULL}, &problems));
+	assert_int_equal(problems.count, 1);
+	assert_string_equal(problems.list[0].option, "--bb");
+	translate_problems_free(&problems);
 }
 
 /* What directives ask of a pool. */
