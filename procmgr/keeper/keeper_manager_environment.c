@@ -23,7 +23,8 @@ static char **environment_add(char **environment, char *variable)
 /* Drop what the user has exported under names that only the keeper sets: the first variable of a name counts. */
 static void environment_drop(char **environment)
 {
-	static const char *const names[] = {"ROTA_STEP_HEAD=", "ROTA_STEP_PORTS=", "ROTA_STEP_IDLE=", "ROTA_STEP_TASKS="};
+	static const char *const names[] = {
+		"ROTA_STEP_HEAD=", "ROTA_STEP_PORTS=", "ROTA_STEP_IDLE=", "ROTA_STEP_TASKS=", "ROTA_STEP_VARIABLES="};
 	size_t kept = 0;
 	for (size_t at = 0; environment[at]; at++) {
 		bool drops = false;
@@ -61,6 +62,8 @@ char **keeper_manager_environment(const struct keeper *k, const char *call)
 		environment =
 			/* all nodes of the step have tasks of the script */
 			environment_add(environment, xstrdup("ROTA_STEP_TASKS=1"));
+	if (k->order->variables)
+		environment = environment_add(environment, xasprintf("ROTA_STEP_VARIABLES=%s", k->order->variables));
 	if (*k->job->conf->node_step_ports)
 		environment = environment_add(environment, xasprintf("ROTA_STEP_PORTS=%s", k->job->conf->node_step_ports));
 	return environment_add_idle_limit(environment, k->order);

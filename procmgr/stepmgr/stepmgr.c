@@ -16,6 +16,7 @@
 #include "procmgr/stepmgr/substep_agent.h"
 #include "procmgr/stepmgr/substep_changes.h"
 #include "procmgr/stepmgr/substep_client.h"
+#include "procmgr/stepmgr/substep_environment.h"
 #include "procmgr/stepmgr/substep_growth.h"
 #include "procmgr/stepmgr/substep_journal.h"
 #include "procmgr/stepmgr/substep_link.h"
@@ -49,6 +50,8 @@ int stepmgr_run(void)
 	unsetenv("ROTA_STEP_PORTS");
 	substep_session_use_limit(getenv("ROTA_STEP_IDLE"));
 	unsetenv("ROTA_STEP_IDLE");
+	substep_environment_use_variables(getenv("ROTA_STEP_VARIABLES"));
+	unsetenv("ROTA_STEP_VARIABLES");
 	bool has_tasks = getenv("ROTA_STEP_TASKS");
 	unsetenv("ROTA_STEP_TASKS");
 	struct substep_engine *m = substep_engine_new(base, JOURNAL, ORPHANS, &substep_client_handlers);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/arguments.h"
 #include "lib/daemon.h"
 #include "lib/pattern.h"
 #include "procmgr/stepmgr/substep_nodelist.h"
@@ -97,6 +98,45 @@ static bool is_own(const char *variable)
 	return false;
 }
 
+static bool is_of_job(const char *variable)
+{
+	static const char *const prefixes[] = {"ROTA_", "SLURM_", "SLURMD_", "PBS_"};
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+		if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Variables of burst_buffer.lua, "NAME=value", with the values that they have in the environment of the step. */
+static struct {
+	char **list;
+	size_t count;
+} staged;
+
+static bool is_staged(const char *variable)
+{
+	size_t length = strcspn(variable, "=");
+	for (size_t i = 0; i < staged.count; i++)
+		if (strncmp(staged.list[i], variable, length) == 0 && staged.list[i][length] == '=')
+			return true;
+	return false;
+}
+
+void substep_environment_use_variables(const char *given)
+{
+	struct fields *f = given ? arguments_parse(given) : NULL;
+	for (int i = 0; f && i < fields_count(f); i++) {
+		char *name = xstrndup(fields_value(f, i), strcspn(fields_value(f, i), "="));
+		const char *value = getenv(name);
+		if (value && !is_own(name) && !is_of_job(name) && !is_staged(name) && find_credential(name) < 0) {
+			staged.list = xrealloc(staged.list, (staged.count + 1) * sizeof *staged.list);
+			staged.list[staged.count++] = xasprintf("%s=%s", name, value);
+		}
+		free(name);
+	}
+	fields_free(f);
+}
+
 static void add_text(char **environment, int *count, const char *name, const char *value)
 {
 	if (value && *value)
@@ -154,21 +194,12 @@ static void inherit(json_t *env)
 		inherited.replaced[c] = !inherited.is_inside;
 	json_array_foreach (env, i, value) {
 		const char *variable = json_string_value(value);
-		if (!is_own(variable) && !is_replaced(variable))
+		if (!is_own(variable) && !is_replaced(variable) && (inherited.is_inside || !is_staged(variable)))
 			inherited.kept[inherited.count++] = (char *)variable;
 	}
 }
 
 extern char **environ;
-
-static bool is_of_job(const char *variable)
-{
-	static const char *const prefixes[] = {"ROTA_", "SLURM_", "SLURMD_", "PBS_"};
-	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-		if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
-}
 
 /* Add the variables of the job for a request from outside. Returns the new number of variables. */
 static int add_job(const struct substep *s, char **environment, int count)
@@ -178,6 +209,8 @@ static int add_job(const struct substep *s, char **environment, int count)
 		if (variable)
 			environment[count++] = variable;
 	}
+	for (size_t i = 0; !inherited.is_inside && i < staged.count; i++)
+		environment[count++] = xstrdup(staged.list[i]);
 	return count;
 }
 

@@ -13,6 +13,10 @@ int substep_environment_local_rank(const struct substep *s, int rank);
 /* Returns the arguments, NULL-terminated, malloc'ed. A program with a terminal is started by rota-terminal. */
 char **substep_environment_argv(const struct substep *s, int rank);
 
+/* Take the variables that the site's burst_buffer.lua has set for the job, as arguments_write() writes a list; NULL: none. Requests
+ * from outside get them in place of their own. */
+void substep_environment_use_variables(const char *given);
+
 /* Returns the environment of the task: that of the request, with the variables of the sub-step. NULL-terminated, malloc'ed. Its first
  * *borrowed variables are those of the request itself. */
 char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank, size_t *borrowed);
