@@ -42,7 +42,7 @@ site_make() {
 			local function behave(name, job, script)
 				local text = read(script)
 				write(site .. "/script." .. job .. "." .. name, text)
-				local asked = function(word) return text:find("\n#BB_LUA[^\n]* " .. word .. "=" .. name .. "%f[%s]") end
+				local asked = function(word) return text:find("\n#[A-Z_]+[^\n]* " .. word .. "=" .. name .. "%f[%s]") end
 				if asked("hang") or asked("late") then
 					os.execute("echo $$ >" .. site .. "/sleeper." .. job .. "; exec sleep 1000.0" .. job .. mark)
 				end

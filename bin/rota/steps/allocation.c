@@ -27,6 +27,9 @@
 
 enum { LOOK_MS = 10, LOOK_MOST_MS = 1000, SAY_WAITING_AFTER_MS = 1000 };
 
+/* What was printed about a job that has not started. */
+enum said { SAID_NOTHING, SAID_WAITING, SAID_HELD };
+
 static void add_option(json_t *options, const char *name, const char *value)
 {
 	if (value && *value)
@@ -61,6 +64,7 @@ static json_t *allocation_options(const struct run_options *o, const char *name)
 	add_option(options, "partition", o->partition);
 	add_option(options, "account", o->account);
 	add_option(options, "qos", o->qos);
+	add_option(options, "bb", o->bb);
 	return options;
 }
 
@@ -155,21 +159,23 @@ static bool give_back(const char *id)
 	return false;
 }
 
-/* Print once why the job waits. */
-static void say_waiting(const char *id, const json_t *step, bool *said)
+/* Print why the job waits, once, and once that it is held: then it goes on only when somebody acts. */
+static void say_waiting(const char *id, const json_t *step, enum said *said)
 {
-	const char *reason = format_text(step, "reason");
+	const char *reason = format_text(step, "reason"), *held = format_text(step, "held_reason");
 
-	if (!*said)
+	if (*held && *said < SAID_HELD)
+		fprintf(stderr, "rota run: job %s is held: %s\nhint: \"rota release %s\" lets it go on.\n", id, held, id);
+	else if (*said < SAID_WAITING)
 		fprintf(stderr, "rota run: job %s waits%s%s\n", id, *reason ? ": " : "", reason);
-	*said = true;
+	*said = *held ? SAID_HELD : *said ? *said : SAID_WAITING;
 }
 
 /* Wait until the job that holds the allocation runs. A signal cancels the job. */
 static bool wait_for_start(const char *id, int signals, int *status)
 {
 	int64_t began = clock_ms();
-	bool said = false;
+	enum said said = SAID_NOTHING;
 
 	for (int pause = LOOK_MS;; pause = pause * 2 < LOOK_MOST_MS ? pause * 2 : LOOK_MOST_MS) {
 		json_t *answer = call_gate_patiently("show", json_pack("{s:[s]}", "jobs", id));

@@ -229,6 +229,11 @@ static bool options_take_file(struct run_options *o, int id, const char *value, 
 		return options_text(OPTION_ID_ACCOUNT, value, &o->account, e);
 	case RUN_QOS:
 		return options_text(OPTION_ID_QOS, value, &o->qos, e);
+	case RUN_BB:
+		return options_text(OPTION_ID_BB, value, &o->bb, e);
+	case RUN_BBF:
+		o->bbf = value;
+		return true;
 	case RUN_HOLD:
 		return o->hold = true;
 	case RUN_PTY:
@@ -322,6 +327,8 @@ bool run_options_finish(struct run_options *o, struct err *e)
 		return err_set(e, o->pty ? "--kill-on-hangup cannot be combined with --detach" : "--kill-on-hangup needs --pty");
 	if ((o->run.session || o->run.idle_timeout_s) && !o->pty)
 		return err_set(e, "--%s needs --pty", o->run.session ? "session" : "idle-timeout");
+	if (o->bb && o->bbf)
+		return err_set(e, "--bb cannot be combined with --bbf; give all directives in one of them");
 	if (o->run.exclusive && o->run.overlap)
 		return err_set(e, "--exclusive cannot be combined with --overlap");
 	/* As in srun, standard error goes where the output goes, unless --error says otherwise. */

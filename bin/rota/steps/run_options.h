@@ -30,6 +30,8 @@ enum run_option_id {
 	RUN_NTASKS_PER_NODE,
 	RUN_FILE,
 	RUN_NOTIFY,
+	RUN_BB,
+	RUN_BBF,
 };
 
 /* Which tasks of a stream the client has to do with. */
@@ -41,6 +43,8 @@ struct run_options {
 	const char *arg_file; /* of --each, NULL: standard input */
 	/* outside a job: --partition, --account and --qos of the allocation; NULL: the user's defaults */
 	const char *partition, *account, *qos;
+	/* outside a job: the directives of --bb, and the file of --bbf with them; NULL: none */
+	const char *bb, *bbf;
 	const char *file;	/* of --file, NULL: none */
 	const char *resume_log; /* NULL: the default */
 	/* --wait in seconds: end the tasks so long after the first one has ended; 0: tasks may go on */

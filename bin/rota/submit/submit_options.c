@@ -212,6 +212,33 @@ out:
 	return text;
 }
 
+char *submit_options_directives(const char *path, struct err *e)
+{
+	enum { MOST = 65536 };
+	struct err cause = {0};
+	struct stat st;
+	size_t size;
+	json_t *valid;
+	char *text;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		err_set(e, "--bbf: \"%s\" is no regular file", path);
+		return NULL;
+	}
+	text = submit_options_read(path, MOST, &size, &cause);
+	valid = text && strlen(text) == size ? json_string(text) : NULL;
+	if (!text)
+		err_set(e, "--bbf: %s", cause.message);
+	else if (!valid)
+		err_set(e, "--bbf: \"%s\" %s", path, strlen(text) != size ? "has a NUL byte" : "is not UTF-8 text");
+	if (text && !valid) {
+		free(text);
+		text = NULL;
+	}
+	json_decref(valid);
+	return text;
+}
+
 json_t *submit_options_script(const char *name, const char *text, size_t size, struct err *e)
 {
 	json_t *script = memchr(text, '\0', size) ? NULL : json_stringn(text, size);

@@ -38,6 +38,10 @@ void submit_options_warn(const json_t *warnings);
  * text malloc'ed and NUL-terminated; NULL with an error on failure. */
 char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e);
 
+/* Returns the text of the file of --bbf, which is the value of --bb: malloc'ed; NULL with an error on failure. It is read as the
+ * caller, so a link leads nowhere where the caller may not read. */
+char *submit_options_directives(const char *path, struct err *e);
+
 /* Returns a script as a JSON string. NUL bytes and text that is not UTF-8 are errors that name the line. */
 json_t *submit_options_script(const char *name, const char *text, size_t size, struct err *e);
 

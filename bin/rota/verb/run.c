@@ -55,6 +55,8 @@ const struct verb_option run_options[] = {
 	{'p', "partition", "NAME", "outside a job: partition of the allocation"},
 	{'A', "account", "NAME", "outside a job: account that it is charged to"},
 	{RUN_QOS, "qos", "NAME", "outside a job: its quality of service"},
+	{RUN_BB, "bb", "TEXT", "outside a job: directives for the site's burst_buffer.lua"},
+	{RUN_BBF, "bbf", "FILE", "outside a job: read these directives from a file"},
 	{RUN_HOLD, "hold", NULL, "keep the allocation of this job until no program uses it, then exit as the sub-steps did"},
 	{RUN_PTY, "pty", NULL,
 	 "give the command a terminal; ~. at the begin of a line leaves it, and rota attach finds it again"},
@@ -148,6 +150,21 @@ static void run_scan(struct verb_scan *scan, struct run_options *o)
 		verb_operands(scan, 1, 1);
 }
 
+/* Check --bb and --bbf, and read the file of --bbf. */
+static void run_directives(const struct verb *verb, struct run_options *o)
+{
+	struct err e = {0};
+
+	if ((o->bb || o->bbf) && session_is_inside())
+		verb_misuse(verb, "--%s is for a new job, and this job runs already; give the directives to rota submit",
+			    o->bb ? "bb" : "bbf");
+	if (o->bbf) {
+		o->bb = submit_options_directives(o->bbf, &e);
+		if (!o->bb)
+			verb_misuse(verb, "%s", e.message);
+	}
+}
+
 /* Keep the allocation. Returns the exit status of all of its sub-steps. */
 static int run_hold(struct rota_steps *steps)
 {
@@ -163,6 +180,7 @@ static int run_do(const struct verb *verb, struct run_options *o, char **command
 	struct err e = {0};
 	int status = EXIT_OK;
 
+	run_directives(verb, o);
 	o->run.cwd = run_folder(o->run.cwd, &e);
 	if (!o->run.cwd)
 		return run_misuse(&e);
@@ -203,6 +221,8 @@ const struct verb_option shell_options[] = {
 	{'p', "partition", "NAME", "partition of the allocation"},
 	{'A', "account", "NAME", "account that it is charged to"},
 	{RUN_QOS, "qos", "NAME", "its quality of service"},
+	{RUN_BB, "bb", "TEXT", "outside a job: directives for the site's burst_buffer.lua"},
+	{RUN_BBF, "bbf", "FILE", "outside a job: read these directives from a file"},
 	{'J', "name", "NAME", "name of the job and of its sub-step (default: shell)"},
 	{'D', "workdir", "DIR", "folder of the shell (default: this one)"},
 	{RUN_EXPORT, "export", "LIST", "environment: ALL, NONE, names and NAME=value, separated by commas"},

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/rota/call/call.h"
@@ -34,7 +33,6 @@ enum {
 	SUBMIT_ARG_FILE,
 	SUBMIT_BBF,
 	SUBMIT_MOST = 256 << 20,
-	SUBMIT_BBF_MOST = 65536,
 	SUBMIT_LOOKED_AT = 20
 };
 
@@ -80,30 +78,20 @@ static int valued_option(const struct verb *verb, const char *name, const char *
 	return argv[0][length] ? 1 : 2;
 }
 
-/* Take the option --bbf: the file's text becomes the value of --bb. It is read as the caller, so a link leads nowhere where the
- * caller may not read. */
+/* Take the option --bbf: the file's text becomes the value of --bb. */
 static int directives_option(const struct verb *verb, struct submit_line *line, int left, char **argv)
 {
 	const char *path;
 	int took = valued_option(verb, "--bbf", &path, left, argv);
 	struct err e = {0};
-	struct stat st;
-	size_t size;
-	char *text, *option;
+	char *text;
 
 	if (!took)
 		return 0;
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		verb_misuse(verb, "--bbf: \"%s\" is no regular file", path);
-	text = submit_options_read(path, SUBMIT_BBF_MOST, &size, &e);
+	text = submit_options_directives(path, &e);
 	if (!text)
-		verb_misuse(verb, "--bbf: %s", e.message);
-	if (strlen(text) != size)
-		verb_misuse(verb, "--bbf: \"%s\" has a NUL byte", path);
-	option = xasprintf("--bb=%s", text);
-	if (json_array_append_new(line->options, json_string(option)))
-		verb_misuse(verb, "--bbf: \"%s\" is not UTF-8 text", path);
-	free(option);
+		verb_misuse(verb, "%s", e.message);
+	json_array_append_new(line->options, json_sprintf("--bb=%s", text));
 	free(text);
 	return took;
 }
