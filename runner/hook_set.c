@@ -3,7 +3,9 @@
  * Called by: the files runner_*.c; each has a set of its own.
  * Invariants:
  * - A program is in one list at a time. It has a process while it is in `running`, and at no other time.
- * - An end that could not be reported is reported again. */
+ * - An end that could not be reported is reported again.
+ * - The programs that run and the reserved places of all sets of a bound, with one place for each other set, are never more than
+ *   the bound. */
 #include "runner/hook_set.h"
 
 #include <stddef.h>
@@ -45,6 +47,39 @@ struct hook *hook_list_reap(struct hook **list, pid_t pid)
 		hook_reap(h);
 	}
 	return h;
+}
+
+void hook_set_open(struct hook_set *set, struct hook_bound *bound, int most)
+{
+	set->bound = bound;
+	set->most = most;
+	set->next = bound->first;
+	bound->first = set;
+}
+
+static int set_places(const struct hook_set *set)
+{
+	return set->running_count + set->reserved;
+}
+
+int hook_set_room(const struct hook_set *set)
+{
+	int own = set->most - set_places(set), all = set->bound->most - set_places(set);
+
+	for (const struct hook_set *other = set->bound->first; other; other = other->next)
+		if (other != set)
+			all -= set_places(other) > 0 ? set_places(other) : 1;
+	return own < 0 || all < 0 ? 0 : own < all ? own : all;
+}
+
+int hook_set_reserve(struct hook_set *set)
+{
+	return set->reserved = hook_set_room(set);
+}
+
+void hook_set_unreserve(struct hook_set *set)
+{
+	set->reserved = 0;
 }
 
 bool hook_set_is_busy(const struct hook_set *set)

@@ -9,12 +9,32 @@
 #include "lib/db.h"
 #include "runner/hook.h"
 
+/* The bound of all sets together. Each set that has no program keeps one place, so no kind of program waits for another kind. */
+struct hook_bound {
+	int most;
+	const struct hook_set *first; /* the sets, linked by `next` */
+};
+
 struct hook_set {
+	struct hook_bound *bound;
+	const struct hook_set *next;
+	int most;     /* programs of this set that run at once */
+	int reserved; /* places of programs that the database is asked for */
 	struct hook *running, *ended;
 	struct hook *reporting; /* programs whose report to the database is under way */
 	struct hook *waiting;	/* programs that start when others have ended, in the order of their arrival */
 	int running_count, waiting_count;
 };
+
+/* Begin a set of at most `most` programs at once. `bound` has a place for each of its sets. */
+void hook_set_open(struct hook_set *set, struct hook_bound *bound, int most);
+
+/* Returns how many more programs of the set may start now. */
+int hook_set_room(const struct hook_set *set);
+
+/* Reserve all of this room while the database is asked for programs to start, and end that with its answer. Returns the room. */
+int hook_set_reserve(struct hook_set *set);
+void hook_set_unreserve(struct hook_set *set);
 
 /* Does a program of the set run or wait, or has one ended without being reported yet? */
 bool hook_set_is_busy(const struct hook_set *set);

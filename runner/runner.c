@@ -179,8 +179,10 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 	r->pause = evtimer_new(base, runner_pause_over, r);
 	r->children = evsignal_new(base, SIGCHLD, runner_children_ended, r);
 	r->poll_timer = evtimer_new(base, runner_poll_timer, r);
-	r->mail = runner_mail_new();
-	r->trigger = runner_trigger_new();
+	r->bound.most = conf->hooks_calls;
+	hook_set_open(&r->hooks, &r->bound, conf->controller_hooks);
+	r->mail = runner_mail_new(r);
+	r->trigger = runner_trigger_new(r);
 	r->power = runner_power_new(r, RUNNER_CHANGES);
 	r->checks = runner_power_new(r, RUNNER_CHECKS);
 	r->scripts = script_socket_open(base, conf);

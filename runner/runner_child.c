@@ -52,7 +52,7 @@ void runner_child_start(struct runner *r)
 {
 	struct hook *h;
 
-	while (r->hooks.running_count < r->conf->controller_hooks && (h = hook_set_next(&r->hooks))) {
+	while (hook_set_room(&r->hooks) > 0 && (h = hook_set_next(&r->hooks))) {
 		const struct child_wait *wait = h->about;
 
 		if (child_is_stale(r, h)) {

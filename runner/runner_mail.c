@@ -29,9 +29,12 @@ struct runner_mail {
 	int64_t asked_at_us; /* last call of api.mail_take(), as time since boot */
 };
 
-struct runner_mail *runner_mail_new(void)
+struct runner_mail *runner_mail_new(struct runner *r)
 {
-	return xcalloc(1, sizeof(struct runner_mail));
+	struct runner_mail *m = xcalloc(1, sizeof *m);
+
+	hook_set_open(&m->mails, &r->bound, r->conf->mail_limit);
+	return m;
 }
 
 void runner_mail_free(struct runner_mail *m)
@@ -121,11 +124,6 @@ static void mail_begin(struct runner *r, const PGresult *result, int row)
 	hook_set_add(&r->mail->mails, h);
 }
 
-static int mail_free_slots(const struct runner *r)
-{
-	return r->conf->mail_limit - r->mail->mails.running_count;
-}
-
 static void mail_exchange(struct runner *r);
 
 static void mail_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -135,6 +133,7 @@ static void mail_take_answered(struct db *db, PGresult *result, const struct err
 
 	(void)db;
 	m->taking = false;
+	hook_set_unreserve(&m->mails);
 	if (!result) {
 		runner_term_failed(r, "could not read mail to send from the database; trying again", e);
 		return;
@@ -151,7 +150,7 @@ static void mail_take(struct runner *r)
 {
 	char slots[16], timeout[16];
 
-	snprintf(slots, sizeof slots, "%d", mail_free_slots(r));
+	snprintf(slots, sizeof slots, "%d", hook_set_reserve(&r->mail->mails));
 	snprintf(timeout, sizeof timeout, "%d", r->conf->mail_timeout);
 	r->mail->taking = true;
 	r->mail->may_be_due = false;
@@ -168,7 +167,7 @@ static void mail_exchange(struct runner *r)
 		return;
 	if (m->mails.ended && !m->mails.reporting)
 		mail_report(r);
-	if (m->may_be_due && !m->taking && mail_free_slots(r) > 0 && mail_can_send(r->conf))
+	if (m->may_be_due && !m->taking && hook_set_room(&m->mails) > 0 && mail_can_send(r->conf))
 		mail_take(r);
 }
 

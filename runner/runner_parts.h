@@ -37,8 +37,9 @@ struct runner {
 	int asked;			      /* hooks that the poll under way asked for at most */
 	/* start of the last poll as time since boot, and how long the database took to answer */
 	int64_t polled_at_us, poll_us;
-	struct hook_set hooks; /* prologs and epilogs of the controller */
-	struct hook *dying;    /* programs of an old term that are killed but not reaped yet */
+	struct hook_bound bound; /* of all programs */
+	struct hook_set hooks;	 /* prologs and epilogs of the controller */
+	struct hook *dying;	 /* programs of an old term that are killed but not reaped yet */
 	struct runner_mail *mail;
 	struct runner_staging *staging;
 	struct runner_pool *pool;
@@ -77,7 +78,7 @@ void runner_poll(struct runner *r);
 void runner_poll_timer(evutil_socket_t fd, short what, void *arg);
 
 /* runner_mail.c: mail about jobs, which needs no term. */
-struct runner_mail *runner_mail_new(void);
+struct runner_mail *runner_mail_new(struct runner *r);
 void runner_mail_free(struct runner_mail *m);
 
 /* Take mail that is due from the database, and report sent mail. */
@@ -90,7 +91,7 @@ bool runner_mail_busy(const struct runner *r);
 bool runner_mail_reap(struct runner *r, pid_t pid);
 
 /* runner_trigger.c: deliveries of triggers, which need no term. */
-struct runner_trigger *runner_trigger_new(void);
+struct runner_trigger *runner_trigger_new(struct runner *r);
 void runner_trigger_free(struct runner_trigger *t);
 
 /* Take deliveries that are due from the database, and report ended ones. `look`: also see how long the queue is. */

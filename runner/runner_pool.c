@@ -25,6 +25,7 @@ struct runner_pool *runner_pool_new(struct runner *r)
 {
 	struct runner_pool *p = xcalloc(1, sizeof *p);
 
+	hook_set_open(&p->calls, &r->bound, 1);
 	p->again = evtimer_new(r->base, pool_again, r);
 	return p;
 }

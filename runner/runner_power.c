@@ -27,7 +27,6 @@ static const struct power_kind {
 struct runner_power {
 	struct runner *runner;
 	const struct power_kind *kind;
-	int calls; /* most programs that run at once */
 	struct hook_set programs;
 	bool asking;	 /* a call of the database is under way */
 	bool may_be_due; /* the database may have programs to run */
@@ -40,7 +39,7 @@ struct runner_power *runner_power_new(struct runner *r, enum runner_power_kind k
 
 	p->runner = r;
 	p->kind = &POWER_KINDS[kind];
-	p->calls = kind == RUNNER_CHECKS ? r->conf->hooks_check_calls : r->conf->hooks_power_calls;
+	hook_set_open(&p->programs, &r->bound, kind == RUNNER_CHECKS ? r->conf->hooks_check_calls : r->conf->hooks_power_calls);
 	return p;
 }
 
@@ -119,6 +118,7 @@ static void power_take_answered(struct db *db, PGresult *result, const struct er
 
 	(void)db;
 	p->asking = false;
+	hook_set_unreserve(&p->programs);
 	if (!result) {
 		power_failed(p, "read", e);
 		return;
@@ -142,7 +142,7 @@ static void power_take(struct runner_power *p)
 	struct db_array *have = hook_set_ids(&p->programs);
 	char slots[16];
 
-	snprintf(slots, sizeof slots, "%d", p->calls - p->programs.running_count);
+	snprintf(slots, sizeof slots, "%d", hook_set_reserve(&p->programs));
 	p->asking = true;
 	p->may_be_due = false;
 	p->term = p->runner->term;
@@ -160,7 +160,7 @@ static void power_exchange(struct runner_power *p)
 		return;
 	if (p->programs.ended)
 		power_report(p);
-	else if (p->may_be_due && p->programs.running_count < p->calls)
+	else if (p->may_be_due && hook_set_room(&p->programs) > 0)
 		power_take(p);
 }
 

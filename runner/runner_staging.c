@@ -36,6 +36,7 @@ struct runner_staging *runner_staging_new(struct runner *r)
 {
 	struct runner_staging *s = xcalloc(1, sizeof *s);
 
+	hook_set_open(&s->calls, &r->bound, r->conf->hooks_stage_calls);
 	s->again = evtimer_new(r->base, staging_again, r);
 	return s;
 }
@@ -149,8 +150,11 @@ static void staging_take_answered(struct db *db, PGresult *result, const struct 
 
 	(void)db;
 	s->asking = false;
+	hook_set_unreserve(&s->calls);
 	if (!result) {
-		runner_term_failed(r, "could not read from the database which functions of burst_buffer.lua are to be called; trying again", e);
+		runner_term_failed(
+			r, "could not read from the database which functions of burst_buffer.lua are to be called; trying again",
+			e);
 		return;
 	}
 	s->waiting = PQntuples(result) > 0;
@@ -167,7 +171,7 @@ static void staging_take(struct runner *r)
 	struct db_array *have = hook_set_ids(&s->calls);
 	char slots[16];
 
-	snprintf(slots, sizeof slots, "%d", r->conf->hooks_stage_calls - s->calls.running_count);
+	snprintf(slots, sizeof slots, "%d", hook_set_reserve(&s->calls));
 	s->asking = true;
 	db_call(r->db, API_staging_take,
 		(struct db_param[]){
@@ -187,7 +191,7 @@ static void staging_exchange(struct runner *r)
 		return;
 	if (s->calls.ended)
 		staging_report(r);
-	else if (s->look || (s->may_be_due && s->calls.running_count < r->conf->hooks_stage_calls))
+	else if (s->look || (s->may_be_due && hook_set_room(&s->calls) > 0))
 		staging_take(r);
 }
 

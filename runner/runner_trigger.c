@@ -27,9 +27,12 @@ struct runner_trigger {
 	int64_t asked_at_us; /* last call of api.trigger_take(), as time since boot */
 };
 
-struct runner_trigger *runner_trigger_new(void)
+struct runner_trigger *runner_trigger_new(struct runner *r)
 {
-	return xcalloc(1, sizeof(struct runner_trigger));
+	struct runner_trigger *t = xcalloc(1, sizeof *t);
+
+	hook_set_open(&t->deliveries, &r->bound, r->conf->hooks_triggers);
+	return t;
 }
 
 void runner_trigger_free(struct runner_trigger *t)
@@ -85,11 +88,6 @@ static void trigger_report(struct runner *r)
 	db_array_free(outputs);
 }
 
-static int trigger_free_slots(const struct runner *r)
-{
-	return r->conf->hooks_triggers - r->trigger->deliveries.running_count;
-}
-
 static void trigger_exchange(struct runner *r);
 
 static void trigger_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -99,6 +97,7 @@ static void trigger_take_answered(struct db *db, PGresult *result, const struct 
 
 	(void)db;
 	t->taking = false;
+	hook_set_unreserve(&t->deliveries);
 	if (!result) {
 		runner_term_failed(r, "could not read deliveries of triggers from the database; trying again", e);
 		return;
@@ -115,7 +114,7 @@ static void trigger_take(struct runner *r)
 	struct runner_trigger *t = r->trigger;
 	char slots[16], timeout[16];
 
-	snprintf(slots, sizeof slots, "%d", trigger_free_slots(r));
+	snprintf(slots, sizeof slots, "%d", hook_set_reserve(&t->deliveries));
 	snprintf(timeout, sizeof timeout, "%d", r->conf->hooks_trigger_timeout);
 	t->taking = true;
 	t->may_be_due = false;
@@ -134,7 +133,7 @@ static void trigger_exchange(struct runner *r)
 		return;
 	if (t->deliveries.ended && !t->deliveries.reporting)
 		trigger_report(r);
-	if (t->may_be_due && !t->taking && trigger_free_slots(r) > 0)
+	if (t->may_be_due && !t->taking && hook_set_room(&t->deliveries) > 0)
 		trigger_take(r);
 }
 
