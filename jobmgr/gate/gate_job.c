@@ -20,6 +20,18 @@
 
 enum { GATE_JOB_LINE_MOST = 4096 };
 
+json_t *gate_job_script(const struct gate_job *job)
+{
+	return job->changes.script ? job->changes.script : json_object_get(job->request, "script");
+}
+
+char *gate_job_script_name(const struct gate_job *job)
+{
+	const char *name = json_string_value(json_object_get(job->request, "script_name"));
+
+	return xasprintf("%s%s", name ? name : "script", job->changes.script ? " (changed by the site's script)" : "");
+}
+
 json_t *gate_job_request(const json_t *own, const json_t *common)
 {
 	json_t *whole = json_copy((json_t *)common), *value;
@@ -318,6 +330,10 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 		json_string_value(json_object_get(json_object_get(c->server->limits->facts, "credential_defaults"), uid));
 	bool ok = job_read_request(job->request, &request, &options, &arguments, e);
 
+	if (job->changes.script) {
+		request.script = json_string_value(job->changes.script);
+		request.size = json_string_length(job->changes.script);
+	}
 	job_clear_plan(job);
 	job->size = request.size;
 	if (ok)
@@ -340,7 +356,7 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 
 void gate_job_authenticate(const struct gate_call *c, const struct gate_job *job, int64_t number)
 {
-	const json_t *text = json_object_get(job->request, "script");
+	const json_t *text = gate_job_script(job);
 	char script[SEAL_HEX_SIZE], hex[SEAL_HEX_SIZE];
 	json_t *step;
 	size_t i;

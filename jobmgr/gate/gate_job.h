@@ -20,6 +20,12 @@ struct gate_job {
 	char environment_hash[SEAL_HEX_SIZE];
 };
 
+/* Returns the text of the job's script: that of the user, or what the site's script has set. */
+json_t *gate_job_script(const struct gate_job *job);
+
+/* Returns the name of the job's script for messages with its lines; malloc'ed. */
+char *gate_job_script_name(const struct gate_job *job);
+
 /* Returns the request for one job of a list: the job's own members, and the common members that the job does not have. */
 json_t *gate_job_request(const json_t *own, const json_t *common);
 

@@ -210,9 +210,10 @@ static void site_send(struct gate_call *c, const char *script, const char *funct
 void gate_site_ask(struct gate_call *c, const char *function, const json_t *desc, const json_t *rec, const char *label,
 		   gate_site_handler *then)
 {
-	json_t *body = json_pack("{s:O, s:o, s:I, s:O*}", "desc", desc, "parts",
-				 site_parts(c->server->limits->facts, c->credential->user, c->credential->groups), "uid",
-				 (json_int_t)c->credential->uid, "rec", rec);
+	json_t *body =
+		json_pack("{s:O, s:O*, s:o, s:I, s:O*}", "desc", desc, "qos", json_object_get(c->server->limits->facts, "qos"),
+			  "parts", site_parts(c->server->limits->facts, c->credential->user, c->credential->groups), "uid",
+			  (json_int_t)c->credential->uid, "rec", rec);
 
 	site_send(c, "job_submit", function, body, label, then);
 }
@@ -251,8 +252,8 @@ void gate_site_ask_staging(struct gate_call *c, const json_t *script, const json
 			 json_object_get(job, "account"), "work_dir", json_object_get(job, "workdir"), "burst_buffer",
 			 json_object_get(staging, "directives"));
 	site_send(c, "burst_buffer", "slurm_bb_job_process",
-		  json_pack("{s:[s,s,s], s:o, s:{s:s}}", "args", SITE_SCRIPT_NAME, uid, gid, "job_info", info, "files",
-			    SITE_SCRIPT_NAME, text),
+		  json_pack("{s:[s,s,s], s:o, s:O*, s:{s:s}}", "args", SITE_SCRIPT_NAME, uid, gid, "job_info", info, "qos",
+			    json_object_get(c->server->limits->facts, "qos"), "files", SITE_SCRIPT_NAME, text),
 		  label, then);
 	free(text);
 }

@@ -94,12 +94,14 @@ static char *submit_write_plan(const json_t *plan)
 	return text;
 }
 
-/* Is the request a job with transfers that is only checked? Then the client translates its script again, as this jobmgrd has. */
+/* Is the request a job with transfers that is only checked? Then the client translates its script again, as this jobmgrd has,
+ * unless the job got another one. */
 static bool submission_checks_transfers(const struct gate_call *c)
 {
 	const struct submission *s = c->state;
 
-	return c->route->function == API_job_try && json_object_get(json_object_get(s->jobs[0].plan, "job"), "transfers");
+	return c->route->function == API_job_try && !s->jobs[0].changes.script &&
+	       json_object_get(json_object_get(s->jobs[0].plan, "job"), "transfers");
 }
 
 /* Returns the settings on which the translation of transfers depends. */
@@ -178,7 +180,7 @@ static void submit_store_list(struct gate_call *c, const char *uid, const char *
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct gate_job *job = &s->jobs[i];
-		json_t *script = json_object_get(job->request, "script");
+		json_t *script = gate_job_script(job);
 
 		json_array_append(plans, job->plan);
 		if (script == before)
@@ -210,7 +212,7 @@ static void submit_store_one(struct gate_call *c, const char *uid, const char *g
 {
 	const struct submission *s = c->state;
 	const struct gate_job *job = s->jobs;
-	const json_t *script = json_object_get(job->request, "script");
+	const json_t *script = gate_job_script(job);
 	char *plan = submit_write_plan(job->plan);
 
 	gate_call_db(c, c->route->function,
@@ -301,11 +303,13 @@ static void submit_try(struct gate_call *c)
 static void submit_refuse(struct gate_call *c, const struct gate_job *job, const struct translate_problems *problems,
 			  const struct err *failure)
 {
-	const char *name = json_string_value(json_object_get(job->request, "script_name"));
 	struct err e = *failure;
+	char *name;
 
 	if (!*failure->code) {
-		gate_translate_refuse(c, name ? name : "script", job->label, problems);
+		name = gate_job_script_name(job);
+		gate_translate_refuse(c, name, job->label, problems);
+		free(name);
 		return;
 	}
 	if (job->label)
@@ -353,7 +357,7 @@ static void submit_ask_staging(struct gate_call *c)
 		s->staged++;
 	job = &s->jobs[s->staged];
 	if (s->staged < s->count)
-		gate_site_ask_staging(c, json_object_get(job->request, "script"), job->plan, job->label, submit_staging_judged);
+		gate_site_ask_staging(c, gate_job_script(job), job->plan, job->label, submit_staging_judged);
 	else if (c->route->function == API_job_try)
 		submit_try(c);
 	else

@@ -2,7 +2,8 @@
  *
  * Called by: gate_site_job.c, gate_site_modify.c.
  * Invariants:
- * - A change becomes an option, a variable of the environment or a line of the record. Nothing else of a job can change. */
+ * - A change becomes an option, a variable of the environment, another script or a line of the record. Nothing else of a job can
+ *   change. */
 #include "jobmgr/site/site_change.h"
 
 #include <stdarg.h>
@@ -31,16 +32,14 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 
 /* Fields that change_read_nodes() and those after it read. */
 static const char *const others[] = {"min_nodes",	"max_nodes",	 "pn_min_memory", "min_mem_per_node",
-				     "min_mem_per_cpu", "admin_comment", "environment"};
+				     "min_mem_per_cpu", "admin_comment", "environment",	  "script"};
 /* Fields that identify the user, which scripts may not change. */
 static const char *const identities[] = {"user_id", "group_id", "user_name", "uid", "gid"};
 /* Fields of Slurm that no option of Rota sets, and without which the job would run otherwise than the site wants. */
-static const char *const fixed[] = {"script",
-				    "argv",
+static const char *const fixed[] = {"argv",
 				    "argc",
 				    "min_cpus",
 				    "max_cpus",
-				    "burst_buffer",
 				    "contiguous",
 				    "tres_per_job",
 				    "tres_per_task",
@@ -326,6 +325,25 @@ static bool change_read_environment(struct site_changes *c, const json_t *desc, 
 	return true;
 }
 
+/* Read another script for the job. */
+static bool change_read_script(struct site_changes *c, const json_t *desc, const json_t *changes, struct err *e)
+{
+	static const char field[] = "script";
+	const json_t *after = change_find(desc, changes, field);
+	const char *text = json_string_value(after);
+	if (!after)
+		return true;
+	if (c->rec)
+		return change_refuse(field, "a job that was submitted keeps its script", "", e);
+	if (!text || !*text)
+		return change_refuse(field, "it must be the text of a script", "", e);
+	if (strlen(text) != json_string_length(after))
+		return change_refuse(field, "the text has a NUL byte", "", e);
+	change_keep(c, field, json_string_value(json_object_get(desc, field)), text);
+	c->script = json_incref((json_t *)after);
+	return true;
+}
+
 /* Refuse or log the changes that are no options. */
 static bool change_check_names(const json_t *desc, const json_t *changes, struct err *e)
 {
@@ -354,7 +372,8 @@ bool site_changes_read(struct site_changes *c, const json_t *desc, const json_t 
 			return false;
 	}
 	return change_read_nodes(c, desc, changes, e) && change_read_memories(c, desc, changes, e) &&
-	       change_read_admin_comment(c, desc, changes, e) && change_read_environment(c, desc, changes, e);
+	       change_read_admin_comment(c, desc, changes, e) && change_read_environment(c, desc, changes, e) &&
+	       change_read_script(c, desc, changes, e);
 }
 
 void site_changes_clear(struct site_changes *c)
@@ -363,6 +382,7 @@ void site_changes_clear(struct site_changes *c)
 		free((char *)c->list[i].value);
 	free(c->list);
 	json_decref(c->environment);
+	json_decref(c->script);
 	json_decref(c->kept);
 	memset(c, 0, sizeof *c);
 }

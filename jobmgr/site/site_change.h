@@ -13,6 +13,7 @@ struct site_changes {
 	struct translate_change *list; /* changes of options, for the translator; their values are malloc'ed */
 	int count;
 	json_t *environment; /* {"NAME": "value"}, or null for a variable to remove; NULL: no change */
+	json_t *script;	     /* text of the job's script instead of the user's; NULL: no change */
 	const json_t *rec;   /* during site_changes_read(): the job as it was before the script; NULL: a new job */
 	json_t *kept;	     /* [{"field", "before", "after"}]: every change, for the record of the job; NULL: none */
 };

@@ -219,9 +219,23 @@ static int library_job_info(lua_State *L)
 	return 2;
 }
 
-static int library_nothing(lua_State *L)
+/* Priorities of qualities of service, of the request that is served. */
+static const json_t *qos_priorities;
+
+void script_library_use_qos(const json_t *priorities)
 {
-	lua_pushnil(L);
+	qos_priorities = priorities;
+}
+
+/* slurm.get_qos_priority(NAME): nil for a quality of service that there is not. */
+static int library_qos_priority(lua_State *L)
+{
+	const json_t *priority = json_object_get(qos_priorities, luaL_checkstring(L, 1));
+
+	if (json_is_integer(priority))
+		lua_pushinteger(L, json_integer_value(priority));
+	else
+		lua_pushnil(L);
 	return 1;
 }
 
@@ -342,11 +356,11 @@ static void library_add_messages(lua_State *L, const struct script_output *outpu
 void script_library_push(lua_State *L, const struct script_output *output, const char *cluster)
 {
 	static const luaL_Reg functions[] = {
-		{"time_str2mins", library_time_minutes}, {"json_decode", library_json_decode},
-		{"json_encode", library_json_encode},	 {"from_json", library_json_decode},
-		{"to_json", library_json_encode},	 {"job_info_to_string", library_job_info},
-		{"get_qos_priority", library_nothing},	 {"to_yaml", library_json_encode}, /* JSON is YAML */
-		{"from_yaml", library_json_decode},	 {NULL, NULL},
+		{"time_str2mins", library_time_minutes},    {"json_decode", library_json_decode},
+		{"json_encode", library_json_encode},	    {"from_json", library_json_decode},
+		{"to_json", library_json_encode},	    {"job_info_to_string", library_job_info},
+		{"get_qos_priority", library_qos_priority}, {"to_yaml", library_json_encode}, /* JSON is YAML */
+		{"from_yaml", library_json_decode},	    {NULL, NULL},
 	};
 
 	lua_newtable(L);

@@ -2,6 +2,7 @@
 #ifndef ROTA_RUNNER_SCRIPT_LIBRARY_H
 #define ROTA_RUNNER_SCRIPT_LIBRARY_H
 
+#include <jansson.h>
 #include <lua.h>
 #include <stddef.h>
 
@@ -14,6 +15,9 @@ struct script_output {
 /* Push a new table with the constants and functions. Its functions use `output`, which the caller keeps, and string.format as it
  * is now. The name of the cluster may be NULL. */
 void script_library_push(lua_State *L, const struct script_output *output, const char *cluster);
+
+/* Use these priorities of qualities of service, {"NAME": NUMBER}, until the next call of this function; NULL: none are known. */
+void script_library_use_qos(const json_t *priorities);
 
 /* Forget which unknown constants were read. */
 void script_library_forget(void);

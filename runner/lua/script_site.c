@@ -345,9 +345,11 @@ json_t *site_script_call(struct site_script *s, const char *function, const json
 	json_t *answer;
 
 	script_messages_begin(&s->messages);
+	script_library_use_qos(json_object_get(request, "qos"));
 	if (site_prepare(&call))
 		stop = script_limit_run(site_run, &call, s->bounds->instructions, s->bounds->seconds);
 	answer = site_finish(&call, stop);
+	script_library_use_qos(NULL);
 	script_messages_end(&s->messages, answer);
 	if (stop != SCRIPT_STOP_NONE || s->memory.exceeded || (call.text && json_object_get(answer, "error")))
 		site_drop_state(s);

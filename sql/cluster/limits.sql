@@ -5,6 +5,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		'credential_defaults', (
 			select jsonb_object_agg(d.uid, d.names) from credential_default d
 			where d.uid = p_uid or p_request ->> 'credential_defaults' = 'all'),
+		'qos', (select jsonb_object_agg(q.qos, q.priority) from qos q),
 		'edges', internal.setting_int('max_edges'), 'array', internal.setting_int('max_array'),
 		'partitions', (
 			select coalesce(jsonb_agg(jsonb_build_object('name', p.partition, 'nodes', n.nodes, 'cpus', n.cpus,
@@ -39,7 +40,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 			) g on true));
 $$;
 comment on function api.submit_limits(int, text, jsonb) is
-	'What the translator checks a script against: {script_bytes, steps, edges, array, credential_defaults: {UID: NAMES}, '
+	'What the translator checks a script against: {script_bytes, steps, edges, array, qos: {NAME: PRIORITY}, '
+	'credential_defaults: {UID: NAMES}, '
 	'partitions: [{name, nodes, cpus, node_cpus, node_mem_mb, node_gres, features: [{features, nodes}], max_time_s, max_nodes, '
 	'is_default, credentials, default_time_s, state, allow_users, allow_groups, allow_accounts}]}. credential_defaults: the '
 	'caller''s own; with "credential_defaults": "all", which no request of a user may have, '

@@ -9,7 +9,8 @@ setup_file() {
 	export EVE=rbse$$ ANN=rbsa$$
 	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
 	site_make < <(recorder)
-	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.directive=DATA
+	echo 'function slurm_job_submit() return 0 end' >"$SITE/job_submit.lua"
+	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.directive=DATA --set hooks.job_submit="$SITE/job_submit.lua"
 }
 
 teardown_file() {
@@ -51,6 +52,31 @@ latest() {
 	[[ "$output" == *"warning: --bb: has no effect where it is no directive"* ]]
 	refused "has no effect where it is no directive" rota submit --strict --bb="#BB_LUA one" plain
 	refused "has no effect where it is no directive" rota check --strict --bb="one" plain
+}
+
+@test "job_submit.lua sets directives: by the field burst_buffer, and by another script" {
+	cat >"$SITE/job_submit.lua" <<-'END'
+		function slurm_job_submit(desc)
+			if desc.comment == "field" then
+				slurm.log_user("had %s", desc.burst_buffer)
+				desc.burst_buffer = "#DATA by field"
+			elseif desc.comment == "script" then
+				desc.script = desc.script:gsub("\n", "\n#DATA by script\n", 1)
+			end
+			return 0
+		end
+	END
+	run -0 --separate-stderr rota submit --parsable --output=/dev/null --comment=field --bb="#DATA mine" plain
+	job=$output
+	[[ "$stderr" == *"had #DATA mine"* ]]
+	other=$(rota submit --parsable --output=/dev/null --comment=script plain)
+	rota wait --timeout=60 "$job" "$other"
+	[ "$(directives "$job") $(directives "$other")" = "#DATA by field #DATA by script" ]
+	for job in "$job" "$other"; do
+		eventually is_staging "$job" complete
+		[ "$(called "$job")" = "$ALL" ]
+	done
+	echo 'function slurm_job_submit() return 0 end' >"$SITE/job_submit.lua"
 }
 
 @test "rota run and rota shell: the data is there before the command, and is staged out after it" {

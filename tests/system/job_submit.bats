@@ -265,6 +265,58 @@ short_job() {
 	eventually grep -q "info jobmgrd: job_submit: saw plain.sh of $(id -u)" "$ROTA_HOME/log/jobmgrd.log"
 }
 
+@test "another script is translated, kept and run instead of the user's" {
+	sets <<-'END'
+		if desc.name == "plain.sh" then
+			desc.script = desc.script:gsub("\n:\n", "\n#ROTA step a --time=7\necho from the site\n#ROTA step b --output=/dev/null\ntrue\n")
+		end
+	END
+	job=$(rota submit --parsable --output=out plain.sh)
+	rota wait --timeout=60 "$job"
+	[ "$(cat out)" = "from the site" ]
+	[ "$(asked time_limit_s)" = 420 ]
+	[ "$(sql "select count(*) from rota.step where job_id = $job")" = 2 ]
+	rota show --script "$job" | grep -q "from the site"
+	rota show "$job" | grep -q "Site set *script: rota show --script prints it, --json also the one before$"
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].changes[0].before')" = $'#!/bin/sh\n:' ]
+	[ "$(sql "select before from rota.job_change where job_id = $job")" = $'#!/bin/sh\n:' ]
+	# Lines in errors are those of the new script, so they are not named as the user's.
+	sets <<<'desc.script = "#!/bin/sh\n#ROTA --tme=5\n"'
+	refused "plain.sh (changed by the site's script):2: --tme: unknown option" rota submit plain.sh
+	refused "plain.sh (changed by the site's script):2: --tme" rota check plain.sh
+	sets <<<'desc.script = "#!/bin/sh\n" .. string.rep("#\n", 600000)'
+	refused "answer is too long" rota submit plain.sh
+	# Of several jobs, each has its own.
+	cp plain.sh other.sh
+	sets <<<'if desc.name == "other.sh" then desc.script = "#!/bin/sh\necho changed\n" end'
+	rota submit --parsable --hold --each plain.sh other.sh plain.sh >each
+	sed -n 2p each | grep -q '^[0-9]*$'
+	for i in 1 2 3; do
+		rota show --script "$(sed -n ${i}p each)" >"script.$i"
+	done
+	! grep -q changed script.1 script.3
+	grep -q changed script.2
+	# A job that is modified keeps its script.
+	submit plain.sh
+	site <<-'END'
+		function slurm_job_submit() return 0 end
+		function slurm_job_modify(desc) desc.script = "#!/bin/sh" return 0 end
+	END
+	refused "a job that was submitted keeps its script" rota modify --time=5 "$job"
+}
+
+@test "priorities of qualities of service" {
+	rota admin qos create fast --priority=77
+	site <<-'END'
+		function slurm_job_submit(desc)
+			slurm.log_user("%s %s", slurm.get_qos_priority("fast"), slurm.get_qos_priority("nowhere"))
+			return 0
+		end
+	END
+	said() { rota submit --hold plain.sh 2>&1 | grep -q "rota: 77 nil"; }
+	eventually said # jobmgrd reads them once a second
+}
+
 @test "what cannot be changed, or is malformed, is refused by its field" {
 	before=$(jobs)
 	while read -r field change; do
@@ -272,7 +324,11 @@ short_job() {
 		refused "set by the site's script" rota submit plain.sh
 		[[ $output == *"($field)"* ]] || { echo "$change: $output"; false; }
 	done <<-'END'
-		script desc.script = "#!/bin/sh"
+		script desc.script = ""
+		script desc.script = nil
+		script desc.script = 7
+		script desc.script = "#!/bin/sh\0"
+		burst_buffer desc.burst_buffer = "#BB_LUA one"
 		threads_per_core desc.threads_per_core = 1
 		time_limit desc.time_limit = "soon"
 		time_limit desc.time_limit = -5

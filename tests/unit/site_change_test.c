@@ -130,7 +130,11 @@ static const struct {
 	{"{}", "{\"shared\": 1}", "exclusive=no"},
 	{"{}", "{\"mail_type\": 5}", "mail-type=BEGIN,FAIL"},
 	{"{}", "{\"mail_type\": 4096}", "mail_type"},
-	{"{}", "{\"script\": \"#!/bin/sh\"}", "script"},
+	{"{}", "{\"script\": \"#!/bin/sh\"}", ""}, /* it is no option */
+	{"{}", "{\"script\": \"\"}", "script"},
+	{"{}", "{\"script\": \"a\\u0000b\"}", "script"},
+	{"{}", "{\"burst_buffer\": \"#BB_LUA a\\n#BB_LUA b\"}", "bb=#BB_LUA a\n#BB_LUA b"},
+	{"{\"bb\": \"#BB_LUA a\"}", "{\"burst_buffer\": null}", "bb"},
 	{"{}", "{\"argv\": [\"x\"]}", "argv"},
 	{"{}", "{\"wckey\": \"x\"}", ""},
 	{"{}", "{\"threads_per_core\": 1}", "threads_per_core"},
