@@ -18,6 +18,8 @@ static const struct acct_field FIELDS[] = {
 	{"exit_code", "ExitCode", "EXIT", ACCT_EXIT, 0, "exit code, or the signal that ended it"},
 	{"signal", NULL, "SIGNAL", ACCT_NUMBER, 1, "number of the signal"},
 	{"cause", NULL, "CAUSE", ACCT_TEXT, 5, "why it ended"},
+	{"staging", NULL, "DATA", ACCT_TEXT, 8,
+	 "state of the data of a job that burst_buffer.lua stages, as in rota show; staging_out, stage_out_failed: after its end"},
 	{"submit_at", "Submit", "SUBMITTED", ACCT_WHEN, 0, "when it was submitted"},
 	{"started_at", "Start", "STARTED", ACCT_WHEN, 0, "when it started"},
 	{"ended_at", "End", "ENDED", ACCT_WHEN, 0, "when it ended"},

@@ -202,6 +202,17 @@ end $$;
 comment on function internal.staging_stuck(bigint) is
 	'The state of a job''s data that stays as it is until somebody acts, because a function has failed; null: it does not.';
 
+create function internal.staging_out_reason(p_job bigint) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select case when internal.staging_stuck(p_job) is null then 'staging_out' else 'stage_out_failed' end
+		from staging g
+		where g.job_id = p_job and g.ended_at is null and g.state in ('post_run', 'staging_out', 'teardown'));
+end $$;
+comment on function internal.staging_out_reason(bigint) is
+	'In a word, what becomes of the data of a job that has ended; null: nothing, it is over.';
+
 create function internal.staging_end(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin

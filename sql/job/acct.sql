@@ -101,7 +101,9 @@ begin
 		-- tstzrange_subdiff is the only difference of two times that is a plain number of seconds. date_part takes ten
 		-- times as long.
 		select concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name,
-			v.state, coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
+			v.state || case when j.staging and internal.staging_out_reason(j.job_id) = 'stage_out_failed'
+				then ', stage-out failed' else '' end,
+			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
 			coalesce(floor(tstzrange_subdiff(j.started_at, to_timestamp(0)))::bigint::text, ''),
 			coalesce(case when v.state <> 'pending' or j.steps_left < j.steps_total
 			then floor(tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at))::bigint::text end, ''),
@@ -230,7 +232,9 @@ begin
 			'account', c.account, 'qos', c.qos, 'priority', c.priority - c.nice, 'submit_at', c.submit_at,
 			'wait_s', extract(epoch from c.started_at - c.submit_at),
 			'submit_line', case when c.uid = p_uid or v_operator then c.submit_line end,
-			'state', v.state,
+			'state', v.state, 'staging', case when c.staging
+				then (select coalesce(internal.staging_out_reason(c.job_id), g.state) from staging g
+				where g.job_id = c.job_id) end,
 			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at',
 			c.ended_at,
 			'elapsed_s',
@@ -353,6 +357,7 @@ comment on function api.job_acct(int, text, jsonb) is
 	'the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with '
 	'steps one for each step, with attempts one for each attempt of it, with substeps one for each sub-step (states: those of '
 	'sub-steps; substep: only those of this number), with sessions one for each session (states: likewise); '
-	'with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds '
-	'since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown. CPU time '
-	'and memory are those of all attempts; CPU as nodes counted it for all processes at the end of each.';
+	'with lines {lines}: a line a job, the newest first, of its number, name, user, state (with ", stage-out failed" where the '
+	'data stays for that), exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory '
+	'(KiB), nodes, parted by tabs, empty where unknown. CPU time and memory '
+	'are those of all attempts; CPU as nodes counted it for all processes at the end of each.';

@@ -14,7 +14,12 @@ begin
 				and (p_all_seen or j.uid = p_uid));
 	end if;
 	if not p_ended then
-		return v_live;
+		return v_live || nullif(array(
+			select j.job_id
+			from staging g
+			join job j on j.job_id = g.job_id and j.ended_at is not null
+			where g.ended_at is null and g.state in ('post_run', 'staging_out', 'teardown')
+				and (p_users is null or j.user_name = any (p_users)) and (p_all_seen or j.uid = p_uid)), '{}');
 	elsif p_users is null and p_all_seen then
 		v_ended := array(select j.job_id from job j
 			where j.ended_at is not null and j.state = any (p_states) order by j.job_id desc limit p_limit);
@@ -32,7 +37,8 @@ begin
 	return v_live || v_ended;
 end $$;
 comment on function internal.queue_pick(int, text, boolean, text[], text[], boolean, boolean, int) is
-	'Jobs for the queue: (p_live) live ones, and (p_ended) those that ended in one of p_states, p_limit at most; null: none.';
+	'Jobs for the queue: (p_live) live ones, and (p_ended) those that ended in one of p_states, p_limit at most; else those '
+	'whose data is being staged out; null: none.';
 
 create function internal.queue_waiting(p_uid int, p_all_seen boolean, p_users text[], p_states text[], p_partitions text[],
 	out lines text, out others bigint[])
@@ -95,7 +101,8 @@ begin
 				array_to_string(r.partitions, ','),
 				r.state, r.steps_done || '/' || r.steps_total,
 				coalesce(floor(r.elapsed_s - least(r.suspended_s, r.elapsed_s))::text, ''), r.time_limit_s,
-				coalesce(nullif(r.nodes, ''), r.reason, ''))
+				coalesce(case when r.reason in ('staging_out', 'stage_out_failed') and r.ended_at is not null then r.reason end,
+					nullif(r.nodes, ''), r.reason, ''))
 			from internal.job_rows(p_jobs) r
 			where (p_states is null or r.state = any (p_states))
 				and (p_partitions is null or r.partitions && p_partitions)
@@ -159,7 +166,8 @@ begin
 	return json_build_object('jobs', coalesce(v_answer, '[]'));
 end $$;
 comment on function api.job_queue(int, text, jsonb) is
-	'Jobs in one line each, the live ones unless all is true or states names a final one. Request {user, states, partition, '
-	'jobs, all, limit, lines}. Answer {jobs: [...]}; with lines {lines}: a line a job, the newest first, of its number, '
+	'Jobs in one line each, the live ones and those whose data is staged out, unless all is true or states names a final '
+	'one. Request {user, states, partition, jobs, all, limit, lines}. Answer {jobs: [...]}; with lines {lines}: a line a '
+	'job, the newest first, of its number, '
 	'name, user, partition, state, steps done/all, seconds it ran (empty: none), time limit, nodes or reason, parted by '
 	'tabs.';

@@ -157,7 +157,8 @@ begin
 		group by o.job_id
 	)
 	select j.job_id, j.name, j.user_name, j.account, s.partitions, j.qos, coalesce(j.state, s.state),
-		case when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
+		coalesce(case when j.ended_at is null then s.reason when j.staging then internal.staging_out_reason(j.job_id) end,
+			case when j.state <> 'completed' then j.cause end),
 		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
 		-- A step that runs, or ran, may have a shorter time limit than it requested (--time-min).
 		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0

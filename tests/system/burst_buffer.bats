@@ -125,6 +125,9 @@ data_in of job $job"* ]]
 	rota wait --timeout=60 "$next"
 	eventually is_staging "$next" complete
 	[ "$(staging "$job")" = staging_out ]
+	rota queue | grep -q "^ *$job .* completed .* staging_out$"
+	rota queue --all | grep -q "^ *$job .* completed .* staging_out$"
+	[ -z "$(rota queue -t running | grep "^ *$job ")" ]
 	touch "$SITE/go.$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL" ]
@@ -230,6 +233,11 @@ data_in of job $job"* ]]
 		[[ "$output" == *"completed"*"staging: stage-out has failed"*"$function says no"* ]]
 		run rota admin hook list
 		[[ "$output" == *"stage-out has failed"*"$function says no"* ]]
+		rota queue | grep -q "^ *$job .* completed .* stage_out_failed$"
+		[ "$(rota queue --json | jq -r ".jobs[] | select(.job_id == $job) | .reason")" = stage_out_failed ]
+		rota acct | grep -q "^$job .* completed, stage-out failed "
+		rota acct --fields=label,state "$job" | grep -q "^$job .*completed, stage-out failed$"
+		[ "$(rota acct -nP --fields=state,staging "$job")" = "completed|stage_out_failed" ]
 		run rota admin hook retry "$job"
 		[ "$status" = 0 ]
 		again() { [ "$(grep -c "^$function" "$SITE/log.$job")" = 2 ]; }
@@ -246,6 +254,8 @@ data_in of job $job"* ]]
 			[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
 		fi
 		[ "$(sql "select state from rota.job where job_id = $job")" = completed ]
+		[ -z "$(rota queue | grep "^ *$job ")" ]
+		[ "$(rota acct -nP --fields=state,staging "$job")" = "completed|complete" ]
 	done
 	refused "nothing of job $job has failed" rota admin hook retry "$job"
 }

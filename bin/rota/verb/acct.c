@@ -213,6 +213,21 @@ static void text_cell(struct table *table, const struct acct_field *field, const
 	table_cell_coloured(table, text, field->kind == ACCT_STATE ? format_state_colour(text) : "");
 }
 
+/* Print the state of a job whose data could not be staged out. */
+static void stuck_cell(struct table *table, const char *state)
+{
+	char *text = xasprintf("%s, stage-out failed", state);
+
+	table_cell(table, text);
+	free(text);
+}
+
+/* Is this the row of a job whose data could not be staged out? */
+static bool row_is_stuck(const json_t *row)
+{
+	return !strcmp(format_text(row, "staging"), "stage_out_failed") && !*format_text(row, "step");
+}
+
 /* A table of rows and the fields in its columns. */
 struct list {
 	struct table_column columns[MOST_FIELDS];
@@ -227,7 +242,9 @@ static void row_add(struct list *list, const json_t *row)
 		const struct acct_field *field = list->fields[f];
 		const json_t *value = json_object_get(row, field->name);
 
-		if (field_is_text(field))
+		if (field->kind == ACCT_STATE && row_is_stuck(row))
+			stuck_cell(list->table, format_text(row, field->name));
+		else if (field_is_text(field))
 			text_cell(list->table, field, format_text(row, field->name));
 		else
 			table_cell(list->table, field_word(field, value, json_object_get(row, "signal")).s);
