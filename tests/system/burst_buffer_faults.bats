@@ -1,13 +1,15 @@
 #!/usr/bin/env bats
 # Staging by the site's burst_buffer.lua: a time-out, a cancel and the death of a daemon in each stage. A test has a job for each function,
-# all at once.
+# all at once. The jobs have space of a pool, so that real_size is called for them.
 
 load helper
 load staging
 
+ALL=${ALL/ paths/ real_size paths}
+
 setup_file() {
 	site_make < <(recorder)
-	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.other_timeout=3 --set hooks.stage_in_timeout=3 --set hooks.stage_out_timeout=3
+	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.pool_interval=1 --set hooks.other_timeout=3 --set hooks.stage_in_timeout=3 --set hooks.stage_out_timeout=3
 	rota admin setting change requeue_delay_s --value=0
 }
 
@@ -30,12 +32,12 @@ timeouts() {
 	daemon_kill runnerd
 }
 
-# jobs WORD FUNCTION...: a job for each of these functions, as job[FUNCTION], which has the directive WORD=FUNCTION.
+# jobs WORD FUNCTION...: a job for each of these functions, as job[FUNCTION], which has the directive WORD=FUNCTION and space of a pool.
 jobs() {
 	local word=$1 function
 	shift
 	for function in "$@"; do
-		job[$function]=$(submit "$word=$function")
+		job[$function]=$(submit "$word=$function pool=space capacity=1")
 	done
 }
 
@@ -64,8 +66,8 @@ has_state() {
 		is_late() { [[ $(sql "select message from rota.staging_call where job_id = ${job[$function]} and function = '$function' and ended_at is not null limit 1") == *"not finished after 3 seconds" ]]; }
 		eventually is_late
 		case $function in
-		setup | data_in | test_data_in | paths) eventually is_staging "${job[$function]}" failed ;;
-		pre_run) [[ "$(called "${job[pre_run]}")" == "setup data_in test_data_in paths pre_run job_teardown"* ]] ;;
+		setup | data_in | test_data_in | real_size | paths) eventually is_staging "${job[$function]}" failed ;;
+		pre_run) [[ "$(called "${job[pre_run]}")" == "setup data_in test_data_in real_size paths pre_run job_teardown"* ]] ;;
 		post_run | data_out | test_data_out)
 			rota wait --timeout=60 "${job[$function]}"
 			rota cancel --hurry "${job[$function]}"
@@ -88,12 +90,12 @@ has_state() {
 
 @test "cancel: before the job runs, the function is killed, and teardown in a hurry; later it has no effect" {
 	timeouts 60
-	jobs hang setup data_in test_data_in paths pre_run
+	jobs hang setup data_in test_data_in real_size paths pre_run
 	jobs wait post_run data_out test_data_out job_teardown
 	for function in $ALL; do
 		eventually runs "${job[$function]}" "$function"
 	done
-	for function in setup data_in test_data_in paths pre_run; do
+	for function in setup data_in test_data_in real_size paths pre_run; do
 		rota cancel "${job[$function]}"
 		eventually is_staging "${job[$function]}" complete
 		rota wait --timeout=60 "${job[$function]}" || true
@@ -139,7 +141,7 @@ has_state() {
 	eventually is_staging "$job" complete
 	[ ! -e "$SITE/log.$job" ]
 	for hurry in "" --hurry; do
-		printf '#!/bin/bash\n#BB_LUA stage\nsleep 1000\n' >"$BATS_TEST_TMPDIR/sleeps"
+		printf '#!/bin/bash\n#BB_LUA stage pool=space capacity=1\nsleep 1000\n' >"$BATS_TEST_TMPDIR/sleeps"
 		job=$(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null sleeps)
 		running() { [ "$(sql "select state from rota.step where job_id = $job")" = running ]; }
 		eventually running
@@ -148,17 +150,37 @@ has_state() {
 		if [ -z "$hurry" ]; then
 			[ "$(called "$job")" = "$ALL" ]
 		else
-			[ "$(called "$job")" = "setup data_in test_data_in paths pre_run job_teardown" ]
+			[ "$(called "$job")" = "setup data_in test_data_in real_size paths pre_run job_teardown" ]
 			[ "$(tail -n 1 "$SITE/log.$job")" = "job_teardown true $(id -u) $(id -g)" ]
 		fi
 	done
+}
+
+@test "pools that does not end is killed after its time, or with its runnerd, and what was known stays" {
+	timeouts 3
+	touch "$SITE/hang.pools"
+	is_late() { rota admin pool list | grep -q "pools of burst_buffer.lua has failed since .*not finished after 3 seconds"; }
+	eventually is_late
+	[ "$(sql "select total from acct.pool where pool = 'space'")" = 100 ]
+	timeouts 60
+	eventually sleeps ""
+	kill -KILL "$(pid_of runnerd)"
+	rm "$SITE/hang.pools"
+	gone() { ! sleeps ""; }
+	eventually gone
+	rota up >/dev/null
+	is_healed() { ! rota admin pool list | grep -q failed; }
+	eventually is_healed
+	job=$(submit "pool=space capacity=1")
+	rota wait --timeout=60 "$job"
+	eventually is_staging "$job" complete
 }
 
 # expected DAEMON FUNCTION: what is called of a job in whose FUNCTION the daemon dies. Without the database, runnerd ends its calls.
 expected() {
 	case $1:$2 in
 	jobmgrd:*) echo "$ALL" ;;
-	*:setup | *:data_in | *:test_data_in | *:paths) echo "${ALL%%"$2"*}$2 job_teardown $ALL" ;;
+	*:setup | *:data_in | *:test_data_in | *:real_size | *:paths) echo "${ALL%%"$2"*}$2 job_teardown $ALL" ;;
 	*:pre_run | *:post_run | *:job_teardown) echo "${ALL%%"$2"*}$2 $2${ALL#*"$2"}" ;;
 	*) echo "${ALL%%"$2"*}$2 post_run${ALL#*post_run}" ;;
 	esac

@@ -67,8 +67,8 @@ site_remove() {
 	rm -rf -- "$SITE"
 }
 
-# recorder: a burst_buffer.lua with all functions, each of which records its arguments and behaves. paths writes three variables, or, if
-# there is a file bad.JOB, what is none. get_status answers with its arguments, or does what the first word says.
+# recorder: a burst_buffer.lua with all functions, each of which records its arguments and behaves. pools names the pool space, and does not end while there is
+# a file hang.pools. real_size does what the script of data_in asks. paths writes three variables, or, if there is a file bad.JOB, what is none. get_status answers with its arguments, or does what the first word says.
 recorder() {
 	cat <<-'END'
 		for _, name in ipairs{"data_in", "test_data_in", "pre_run", "post_run", "data_out", "test_data_out"} do
@@ -80,6 +80,14 @@ recorder() {
 		function slurm_bb_setup(job, uid, gid, pool, size, script, info)
 			record("setup", job, {uid, gid, pool, size, tostring(info.no_such_field)})
 			return behave("setup", job, script)
+		end
+		function slurm_bb_pools()
+			if exists(site .. "/hang.pools") then os.execute("exec sleep 1000.0" .. mark) end
+			return slurm.SUCCESS, '{"pools": [{"id": "space", "quantity": 100, "granularity": 1}]}'
+		end
+		function slurm_bb_real_size(job, uid, gid, info)
+			record("real_size", job, {uid, gid, info.user_name, tostring(info.job_state)})
+			return behave("real_size", job, site .. "/script." .. job .. ".data_in")
 		end
 		function slurm_bb_paths(job, script, path, uid, gid, info)
 			record("paths", job, {uid, gid})
