@@ -56,7 +56,8 @@ begin
 	end if;
 	select h.* into v_other from internal.pool_holder(v_line.pool, (v_line.wanted - v_line.free)::bigint) h;
 	return internal.why_row('staging', v_text || coalesce(format('; job %s gives back %s', v_other.job_id::text,
-		internal.size_text(v_other.taken)), ''), v_other.job_id::text, v_other.ends_at);
+		internal.size_text(v_other.taken)) || coalesce(to_char(v_other.ends_at, '" about" YYYY-MM-DD HH24:MI TZ'), ''), ''),
+		v_other.job_id::text, v_other.ends_at);
 end $$;
 comment on function internal.pool_why(bigint) is
 	'Why a job waits for space of its pool, as a condition of "why"; null: it does not.';

@@ -152,6 +152,21 @@ is_used() {
 	[ ! -e "$SITE/twice" ]
 }
 
+@test "why says when the space is expected back, if the job that has it runs and has a time limit" {
+	printf '#!/bin/bash\n#BB_LUA pool=scratch capacity=8G\nuntil [ -e "%s/end" ]; do sleep 0.1; done\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/holds"
+	first=$(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --output=/dev/null --time=2:00:00 holds)
+	is_running() { [ "$(sql "select state from rota.step where job_id = $first")" = running ]; }
+	eventually is_running
+	waiting=$(submit "pool=scratch capacity=9G")
+	expected=$(sql "select to_char(coalesce(started_at, ordered_at) + interval '2 h', 'YYYY-MM-DD HH24:MI TZ') from rota.attempt where job_id = $first")
+	run rota why "$waiting"
+	[[ "$output" == *"waits for 9 GiB of pool scratch: 2 GiB are free; job $first gives back 8 GiB about $expected" ]]
+	touch "$BATS_TEST_TMPDIR/end"
+	rota wait --timeout=60 "$first" "$waiting"
+	eventually is_staging "$waiting" complete
+	is_used 0
+}
+
 @test "the pool vanishes and comes back; while pools fails, what was known stays, and the failure is shown" {
 	job=$(submit "wait=data_in pool=scratch capacity=4G")
 	eventually runs "$job" data_in
