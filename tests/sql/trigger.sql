@@ -55,6 +55,7 @@ select is(t.take(), format('%s:%s', :own, :k), 'the second, after the end of the
 select api.trigger_report(array(select run_id from rota.trigger_run where trigger_id = :own), '{200,200}', '{null,null}', '{ok,ok}') \g /dev/null
 select is((select string_agg(status, ' ') from rota.trigger_run where trigger_id = :own), 'delivered delivered', 'both are made');
 select is((select count(*) from acct.trigger_run where status = 'delivered'), 2::bigint, 'in acct.trigger_run');
+select is((select count(*) from acct.hook_run where kind = 'trigger' and success), 2::bigint, 'and in acct.hook_run');
 select throws_ok(format('select secret from acct.trigger_run'), '42703', null, 'without the secret');
 
 -- Tried again, later and later, then given up. A runnerd that reports nothing counts as a try.

@@ -60,6 +60,7 @@ BB_SIGN=a=b" ]
 data_in of job $job"* ]]
 	[ "$(sql "select state || ' ' || (stage_in_s >= 0)::text from acct.staging where job_id = $job")" = "complete true" ]
 	[ "$(sql "select count(*) from acct.staging_call where job_id = $job and rc = 0")" = 9 ]
+	[ "$(sql "select string_agg(function, ' ' order by started_at) from acct.hook_run where job_id = $job and kind = 'burst_buffer' and success")" = "$ALL" ]
 }
 
 @test "rota up by root warns that scripts run as the account with the keys" {
