@@ -57,7 +57,10 @@ BB_SIGN=a=b" ]
 	[[ "$output" == *"Staging"*"complete"*"data_in succeeded after"* ]]
 	run rota admin hook show "$job"
 	[[ "$output" == *"output of data_in:
-data_in of job $job"* ]]
+data_in of job $job
+output of test_data_in:
+test_data_in of job $job
+"* ]]
 	[ "$(sql "select state || ' ' || (stage_in_s >= 0)::text from acct.staging where job_id = $job")" = "complete true" ]
 	[ "$(sql "select count(*) from acct.staging_call where job_id = $job and rc = 0")" = 9 ]
 	[ "$(sql "select string_agg(function, ' ' order by started_at) from acct.hook_run where job_id = $job and kind = 'burst_buffer' and success")" = "$ALL" ]

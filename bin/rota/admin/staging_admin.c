@@ -47,9 +47,14 @@ static void calls_print_output(const json_t *calls)
 	const json_t *call;
 	size_t i;
 
-	json_array_foreach (calls, i, call)
-		if (*format_text(call, "output"))
-			printf("output of %s:\n%s\n", format_text(call, "function"), format_text(call, "output"));
+	json_array_foreach (calls, i, call) {
+		const char *output = format_text(call, "output");
+		size_t size = strlen(output);
+
+		if (*output)
+			printf("output of %s:\n%s%s", format_text(call, "function"), output,
+			       output[size - 1] == '\n' ? "" : "\n");
+	}
 }
 
 static void hooks_print(const json_t *hooks)

@@ -155,8 +155,15 @@ static void text_clean_json(json_t *value, const char *kept)
 	free(clean);
 }
 
-/* Texts of other users are printed on the terminal, so clean all texts of an answer. Members called "lines" may have tabs and
- * newlines. */
+/* Returns the control characters that a member of an answer may have: those of "lines", and of what a function has printed. */
+static const char *answer_kept(const json_t *value, const char *key)
+{
+	bool is_output = strcmp(key, "output") == 0 && json_object_get(value, "function");
+
+	return is_output || strcmp(key, "lines") == 0 ? "\t\n" : "";
+}
+
+/* Texts of other users are printed on the terminal, so clean all texts of an answer. */
 static void answer_clean(json_t *value, const char *kept)
 {
 	const char *key;
@@ -168,7 +175,7 @@ static void answer_clean(json_t *value, const char *kept)
 	json_array_foreach (value, i, member)
 		answer_clean(member, "");
 	json_object_foreach (value, key, member)
-		answer_clean(member, strcmp(key, "lines") ? "" : "\t\n");
+		answer_clean(member, answer_kept(value, key));
 }
 
 /* Send a request and parse the answer: *answer is an answer or a refusal, `status` its HTTP status. */
