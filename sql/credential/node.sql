@@ -28,6 +28,31 @@ end $$;
 comment on function internal.credential_boxes(bigint, int[], int, int[]) is
 	'Boxes of attempts, for the nodes that their orders are for: [{step_id, node_id, name, kind, version, box}]; '
 	'version: number of the box.';
+
+create function internal.credential_box_raise(p_nodes int[], p_known jsonb) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- What a node says must leave room for the numbers that follow.
+	with seen as materialized (
+		select k.* from jsonb_to_recordset(p_known) as k (job_id bigint, step_id int, attempt int, node_id int, name text,
+			version bigint)
+		where k.node_id = any (p_nodes) and k.version between 1 and 9000000000000000000
+	)
+	update credential_use u
+	set box_number = k.version, box = null,
+		boxed = case when u.box_number >= internal.credential_box_base() then u.fetched else u.boxed end
+	from seen k
+	where u.job_id = k.job_id and u.step_id = k.step_id and u.attempt = k.attempt and u.node_id = k.node_id
+		and u.name = k.name and u.box_number < k.version and u.boxed > 0 and u.gone_at is null and u.removed_at is null;
+	if found then
+		notify rota_credential_box;
+	end if;
+end $$;
+comment on function internal.credential_box_raise(int[], jsonb) is
+	'Raise numbers of boxes to those that the nodes have seen of a server whose last boxes this database does not know. A box of '
+	'the present incarnation is made again under a higher number; an older one stays behind what the node has. The caller has '
+	'locked the uses.';
+
 create function api.node_credentials(p_nodes int[], p_known jsonb)
 returns table (job_id bigint, step_id int, attempt int, node_id int, name text, kind text, version bigint, box bytea)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -35,7 +60,13 @@ language plpgsql security definer set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.node_need(p_nodes);
 	perform internal.credential_use_lock(array(select distinct u.job_id from credential_use u
-		where u.node_id = any (p_nodes) and u.gone_at is null and u.removed_at is null and u.fetched < u.boxed));
+		left join jsonb_to_recordset(p_known) as k (job_id bigint, step_id int, attempt int, node_id int, name text,
+				version bigint)
+			on k.job_id = u.job_id and k.step_id = u.step_id and k.attempt = u.attempt and k.node_id = u.node_id
+				and k.name = u.name
+		where u.node_id = any (p_nodes) and u.gone_at is null and u.removed_at is null
+			and (u.fetched < u.boxed or u.box_number < k.version)));
+	perform internal.credential_box_raise(p_nodes, p_known);
 	return query
 	with fresh as materialized (
 		select u.job_id, u.step_id, u.attempt, u.node_id, u.name, u.kind, u.boxed, u.box_number, u.box, x.removed, x.asked
@@ -48,9 +79,8 @@ begin
 			case when u.removed_at is null then u.box is not null and u.box_number > coalesce(k.version, 0)
 				else k.version > 0 end as asked) x
 		-- What came with an order is known, and not noted yet.
-		-- A higher number is of a time that a restored database does not know.
 		where u.node_id = any (p_nodes) and u.gone_at is null and u.boxed > 0
-			and (x.asked or (k.version = u.box_number and u.fetched < u.boxed))
+			and (x.asked or (k.version = u.box_number and u.box is not null and u.fetched < u.boxed))
 	), noted as (
 		update credential_use u
 		set fetched = n.boxed, fetched_at = coalesce(u.fetched_at, now())

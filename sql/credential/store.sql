@@ -99,18 +99,25 @@ comment on function api.credential_upload_done(bigint, int, int, bytea, bytea, j
 	'Store an upload, or refuse it (p_error). p_facts as in internal.credential_put, p_origin with which it is sealed. false: it '
 	'is done already, or the credential has another version by now; take it again.';
 
-create function internal.credential_box_number() returns bigint
+create function internal.credential_box_base() returns bigint
 language sql volatile set search_path = rota, pg_temp as $$
-	select max(i.incarnation) * 10000000000000 + floor(extract(epoch from clock_timestamp()) * 1000)::bigint from incarnation i;
+	-- What a node says it has seen may make it a million (internal.incarnation_next).
+	select least(max(i.incarnation), 800000) * 10000000000000 from incarnation i;
+$$;
+comment on function internal.credential_box_base() is 'Number behind which the boxes of the present incarnation are numbered.';
+
+create function internal.credential_box_number() returns bigint
+language sql volatile set search_path = pg_catalog, pg_temp as $$
+	select internal.credential_box_base() + floor(extract(epoch from clock_timestamp()) * 1000)::bigint;
 $$;
 comment on function internal.credential_box_number() is
 	'Number for a box that is made now, higher than what a server has given before a promotion (by the incarnation) or a restore '
-	'(by the time, in ms).';
+	'(by the time, in ms). Where it is not, the node says what it has seen (internal.credential_box_raise).';
 
 create function api.credential_box_take(p_most int)
 returns table (job_id bigint, step_id int, attempt int, node_id int, node text, delivered text, number bigint, job_uid int,
 	grant_until_s bigint, grant_signature bytea, grant_id bigint, credential_id bigint, uid int, name text, kind text,
-	version int, key_version int, nonce bytea, sealed bytea, origin text)
+	version int, key_version int, nonce bytea, sealed bytea, origin text, expires_s bigint)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -118,7 +125,8 @@ begin
 	select u.job_id, u.step_id, u.attempt, u.node_id, n.name, u.name,
 		greatest(u.box_number + 1, (select internal.credential_box_number())),
 		j.uid, coalesce(extract(epoch from g.until_at)::bigint, 0), g.signature, coalesce(g.grant_id, 0),
-		c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin
+		c.credential_id, c.uid, c.name, c.kind, c.version, c.key_version, c.nonce, c.sealed, c.origin,
+		coalesce(extract(epoch from c.expires_at)::bigint, 0)
 	from credential_use u
 	join job j on j.job_id = u.job_id
 	join credential c on c.credential_id = u.credential_id and internal.credential_usable(c)

@@ -76,6 +76,7 @@ select is((select string_agg(node || ' ' || version || ' ' || (fetched_at is not
 
 select is(t.fetch(2, t.known(:'j' || '.a', 2, 'archive', 99)), null, 'of what a node has and the database does not know, nothing is noted');
 select is((select version from acct.credential_use where node = 'n2'), 0, 'it does not count as delivered');
+select t.seal() \g /dev/null
 select is(t.fetch(2, t.known(:'j' || '.a', 2, 'archive', 3)), null, 'what a node has of an order it does not get again');
 select is((select version from acct.credential_use where node = 'n2'), 3, 'but it is noted');
 
@@ -96,15 +97,33 @@ select t.known(:'j' || '.a', 1, 'archive', 6) as seen \gset
 update rota.credential c set version = o.version from copy o where o.credential_id = c.credential_id;
 update rota.credential_use u set (wanted, boxed, box, box_number, fetched) = (o.wanted, o.boxed, o.box, o.box_number, 3)
 	from copy_use o where (o.job_id, o.step_id, o.node_id) = (u.job_id, u.step_id, u.node_id);
+select internal.incarnation_begin('restored', 0) \g /dev/null
 select is(t.fetch(1, :'seen'), null, 'a node keeps what the copy does not know');
 select is((select version from acct.credential_use where node = 'n1'), 3, 'it does not count as delivered');
 select t.have('alice', 'archive'), pg_sleep(0.002) \g /dev/null
 select t.seal() \g /dev/null
 select is(t.fetch(1, :'seen'), format('%s.0.1 archive 5 BOX', :j), 'it takes the next one');
 select is((select version from acct.credential_use where node = 'n1'), 5, 'which counts');
-select is(api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{6}', array['x'::bytea], '{1}'), 0, 'no box gets a lower number');
+-- A server that was promoted twice after the copy was made has given numbers of incarnations that the restored one comes to later.
+select t.have('alice', 'archive') \g /dev/null
+select t.seal() \g /dev/null
+select jsonb_set(t.known(:'j' || '.a', 1, 'archive', 6), '{0,version}', to_jsonb(internal.credential_box_number() + 30000000000000)) as seen \gset
+select is(t.fetch(1, :'seen'), null, 'a node has a box of a later incarnation');
+select is(t.boxes(), format('%s.0.1 n1 archive 6', :j), 'and the present one is made again');
+select t.seal() \g /dev/null
+select is(t.fetch(1, :'seen'), format('%s.0.1 archive 6 BOX', :j), 'under a higher number, so that the node takes it');
+select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 6)), null, 'once');
+select t.have('alice', 'archive') \g /dev/null
+select t.seal() \g /dev/null
+select is(t.fetch(1, :'seen'), format('%s.0.1 archive 7 BOX', :j), 'later ones follow');
+select is(t.fetch(1, jsonb_set(:'seen', '{0,version}', '9223372036854775807')), null, 'a node that says it has the highest number there is');
+select is(t.boxes(), null, 'harms nobody');
+insert into rota.incarnation (incarnation, timeline, made_by, reason, job_after, job_from, event_from) values (1000000, 1, 'test', 'test', 0, 1, 1);
+select is(internal.credential_box_number() between 1 and 9000000000000000000, true, 'numbers have room for all incarnations');
+delete from rota.incarnation where incarnation = 1000000;
+select is(api.credential_box_put(array[:j], '{0}', '{1}', '{1}', '{archive}', '{8}', array['x'::bytea], '{1}'), 0, 'no box gets a lower number');
 select t.cred('alice', '{"action": "remove", "name": "archive"}') \g /dev/null
-select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 5)), format('%s.0.1 archive 0', :j), 'the node destroys what was removed');
+select is(t.fetch(1, t.known(:'j' || '.a', 1, 'archive', 7)), format('%s.0.1 archive 0', :j), 'the node destroys what was removed');
 select is(t.fetch(1), null, 'and gets nothing again');
 select is((select count(*) from rota.credential where sealed is not null) + (select count(*) from rota.credential_use where box is not null), 0::bigint, 'nothing of it is left');
 select is(t.refused('alice', '{"action": "show", "name": "archive"}'), 'RT404 you have no credential "archive"', 'it is gone');
