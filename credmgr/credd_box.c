@@ -10,13 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "credmgr/credd_parts.h"
 #include "lib/crash.h"
 #include "lib/credential.h"
 #include "lib/log.h"
 
-enum { BOXES = 64 /* in one call */ };
+enum {
+	BOXES = 64,    /* in one call */
+	BOX_MARGIN = 5 /* seconds, as internal.credential_margin() */
+};
 
 /* The columns of a call of api.credential_box_put, whose outcome is a box and its number, or of api.credential_box_failed:
  * a reason, and the number of a grant. */
@@ -68,6 +72,14 @@ static bool box_measure(const char *kind, const unsigned char *plain, size_t *si
 	return true;
 }
 
+/* Is the credential alive by the clock of this host? The database, whose clock may be behind, answers only what is alive by its own. */
+static bool box_is_alive(const char *expires, struct err *e)
+{
+	int64_t until = strtoll(expires, NULL, 10);
+	return until == 0 || until > time(NULL) + BOX_MARGIN ||
+	       err_set(e, "it has expired by the clock of rota-credd's host, not by that of the database: set both by NTP");
+}
+
 /* Compute the name of a credential on the node: NAME for its owner, or NAME@OWNER. The database must not have one pass for another. */
 static bool box_name(const struct credd_row *r, int64_t uid, const char *delivered, char *name, size_t size, struct err *e)
 {
@@ -94,6 +106,7 @@ static bool box_make(struct credd *c, const PGresult *result, int row, unsigned 
 	size_t size;
 	unsigned char key[BOX_KEY], *plain;
 	bool good = credential_kind_read(r.kind, &credential.kind) || err_set(e, "the row of a box is malformed");
+	good = good && box_is_alive(db_text(result, row, "expires_s"), e);
 	good = good && box_name(&r, uid, db_text(result, row, "delivered"), credential.name, sizeof credential.name, e);
 	good = good && (uid == r.uid || credd_grant_check(c, result, row, &r, uid, e));
 	good = good && credd_nodes_key(c, delivery.node, key, e) && credd_row_unseal(c, result, row, &plain, &size, e);

@@ -45,7 +45,11 @@ bool kind_facts_expire(struct kind_facts *facts, int64_t at, int64_t now, const 
 
 	kind_facts_time(at, text);
 	if (at <= now)
-		return err_set(e, "%s expired at %s", what, text);
+		return err_set(
+			e, "%s expired at %s%s", what, text,
+			at > time(NULL)
+				? " by the clock of the database, and not by that of the host of rota-credd: set both by NTP"
+				: "");
 	if (at <= KIND_TIME_MOST && (!facts->expires || at < facts->expires))
 		facts->expires = at;
 	return true;

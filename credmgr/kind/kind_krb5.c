@@ -13,6 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+	KRB5_SKEW = 300, /* seconds by which clocks may differ, where krb5.conf does not say */
+	KRB5_CALL = 10	 /* seconds that a call of a KDC takes at most, except when something is wrong */
+};
+
 /* A ticket cache that was read. */
 struct krb5_held {
 	krb5_context context;
@@ -124,17 +129,44 @@ static bool krb5_realm_known(krb5_context context, const krb5_data *realm)
 	return known;
 }
 
+/* Returns by how many seconds the clocks of Kerberos may differ, as krb5.conf says. */
+static int krb5_clock_skew(krb5_context context)
+{
+	struct _profile_t *profile = NULL;
+	int skew = KRB5_SKEW;
+
+	if (!krb5_get_profile(context, &profile)) {
+		profile_get_integer(profile, "libdefaults", "clockskew", NULL, KRB5_SKEW, &skew);
+		profile_release(profile);
+	}
+	return skew;
+}
+
+/* Returns by how many seconds the clock of the KDC is ahead of the database's, as far as a ticket that begins later than now shows. */
+static int64_t ticket_ahead(const krb5_creds *ticket, int64_t now)
+{
+	int64_t begin = krb5_time(ticket->times.starttime ? ticket->times.starttime : ticket->times.authtime);
+
+	return begin > now ? begin - now : 0;
+}
+
 static bool held_facts(const struct krb5_held *held, const krb5_creds *ticket, int64_t now, struct kind_facts *facts,
 		       struct err *e)
 {
+	int64_t ahead = ticket_ahead(ticket, now);
 	char what[300];
 
 	kind_facts_subject(facts, held->name);
 	snprintf(what, sizeof what, "the ticket of %s", facts->subject);
-	if (!kind_facts_expire(facts, krb5_time(ticket->times.endtime), now, what, e))
+	if (ahead > krb5_clock_skew(held->context) + KRB5_CALL)
+		return err_set(e,
+			       "%s begins in %lld s only; if it is not postdated, the clock of the database is behind that of "
+			       "the KDC: set both by NTP",
+			       what, (long long)ahead);
+	if (!kind_facts_expire(facts, krb5_time(ticket->times.endtime) - ahead, now, what, e))
 		return false;
-	if (ticket->ticket_flags & TKT_FLG_RENEWABLE && krb5_time(ticket->times.renew_till) > now)
-		facts->renew_until = krb5_time(ticket->times.renew_till);
+	if (ticket->ticket_flags & TKT_FLG_RENEWABLE && krb5_time(ticket->times.renew_till) - ahead > now)
+		facts->renew_until = krb5_time(ticket->times.renew_till) - ahead;
 	facts->renewable = facts->renew_until && krb5_realm_known(held->context, &held->client->realm);
 	return true;
 }
@@ -192,7 +224,10 @@ static bool krb5_renewal_fail(krb5_context context, krb5_error_code code, struct
 {
 	bool unreachable = code == KRB5_KDC_UNREACH || code == KRB5_REALM_CANT_RESOLVE || code == KRB5_REALM_UNKNOWN;
 
-	return krb5_fail(context, code, unreachable ? "no KDC answers" : "the KDC said", e);
+	krb5_fail(context, code, unreachable ? "no KDC answers" : "the KDC said", e);
+	if (code == KRB5KRB_AP_ERR_SKEW || code == KRB5KRB_AP_ERR_TKT_NYV)
+		err_set(e, "the clocks of the KDC and of the host of rota-credd differ: set both by NTP");
+	return false;
 }
 
 static bool krb5_realm_refuse(const char *subject, struct err *e)

@@ -149,7 +149,8 @@ begin
 			and not m.made_room) then 'system'
 		else s.held end,
 		held_reason = case when c.cause = 'credential'
-			then coalesce(internal.credential_step(s.job_id, s.request_id), 'credential could not be delivered')
+			then coalesce(internal.credential_step(s.job_id, s.request_id), substring(c.message from '^credential .*'),
+				'credential could not be delivered')
 			when c.event = 'prolog_fail' then 'the prolog failed'
 		when s.requeues >= internal.setting_int('requeue_max') and c.saved is not true and not m.made_room
 			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often'

@@ -191,7 +191,7 @@ select is(api.credential_box_failed(array[:j], '{0}', '{3}', '{1}', '{archive}',
 select is(t.fail_boxes('the key of the node is damaged'), 1, 'a failure is noted');
 select is(t.boxes(), null, 'and not tried again');
 select t.settle() \g /dev/null
-select is(t.state(:'j' || '.a') || ' ' || t.held(:'j' || '.a'), 'pending system: credential could not be delivered', 'the step waits');
+select is(t.state(:'j' || '.a') || ' ' || t.held(:'j' || '.a'), 'pending system: credential archive: the key of the node is damaged', 'the step waits');
 select is((select message from acct.attempt where job_id = :j and attempt = (select max(attempt) from acct.attempt where job_id = :j)), 'credential archive: the key of the node is damaged', 'and says why');
 select t.have('alice', 'archive') \g /dev/null
 select is(api.job_release(t.uid('alice'), 'alice', jsonb_build_object('jobs', array[:j::text])) #>> '{steps,0,changed}', 'true', 'its owner may try again');
@@ -322,7 +322,7 @@ select t.settle() \g /dev/null
 select is(t.state(:'j' || '.a'), 'starting', 'it waits');
 update rota.credential_use set ordered_at = ordered_at - interval '1 minute' where job_id = :j;
 select t.settle() \g /dev/null
-select is(t.held(:'j' || '.a'), 'system: credential could not be delivered', 'then it is held');
+select is(t.held(:'j' || '.a'), 'system: credential archive: rota-credd has no key of node n4', 'then it is held');
 select is((select message from acct.attempt where job_id = :j), 'credential archive: rota-credd has no key of node n4', 'and says why');
 select is(api.job_release(t.uid('alice'), 'alice', jsonb_build_object('jobs', array[:j::text])) #>> '{steps,0,changed}', 'true', 'its owner may try again');
 select is((select string_agg(node, ' ' order by node) from rota.credential_node), 'n1 n2 n3', 'whose keys there are');

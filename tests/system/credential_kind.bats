@@ -107,6 +107,26 @@ program() {
 	refuses "expired at" renew krb5 <"$BATS_TEST_TMPDIR/cache"
 }
 
+@test "where clocks differ, a ticket lives no longer than by the KDC's clock, or is refused with what to do" {
+	ticket alice "$BATS_TEST_TMPDIR/cache" -l 2m -r 10m
+	credential inspect krb5 <"$BATS_TEST_TMPDIR/cache"
+	end=$(fact .expires)
+	# The clock of the database, which is --now, is behind: by less than krb5.conf allows, and by more.
+	credential inspect krb5 --now=$((end - 123)) <"$BATS_TEST_TMPDIR/cache"
+	[ "$(fact .expires)" = $((end - 3)) ]
+	refuses "the clock of the database is behind that of the KDC: set both by NTP" inspect krb5 --now=$((end - 720)) <"$BATS_TEST_TMPDIR/cache"
+	refuses "the clock of the database is behind that of the KDC: set both by NTP" renew krb5 --now=$((end - 720)) <"$BATS_TEST_TMPDIR/cache"
+	# It is ahead.
+	refuses "by the clock of the database, and not by that of the host of rota-credd: set both by NTP" inspect krb5 --now=$((end + 300)) \
+		<"$BATS_TEST_TMPDIR/cache"
+	# The clock of the host of rota-credd is off.
+	[ -z "${ASAN_OPTIONS:-}" ] || skip "libfaketime does not work with sanitizers"
+	now=$(date +%s)
+	export LD_PRELOAD FAKETIME=-600 FAKETIME_DONT_FAKE_MONOTONIC=1
+	LD_PRELOAD=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
+	refuses "the clocks of the KDC and of the host of rota-credd differ: set both by NTP" renew krb5 --now="$now" <"$BATS_TEST_TMPDIR/cache"
+}
+
 @test "while the KDC is away, a renewal fails and says so; then it works" {
 	ticket alice "$BATS_TEST_TMPDIR/cache" -l 2m -r 10m
 	kdc_stop
