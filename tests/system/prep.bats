@@ -130,6 +130,34 @@ saw() {
 	audit
 }
 
+@test "a preparation that cannot be taken back: the node is drained and unverified, the step goes elsewhere, and a resumed node is tried again" {
+	submit --node-prep=mode:fast --nodelist=n1
+	saw "$job" 'mode fast' n1
+	touch "$SITE/now/n1.undo.fails"
+	rota admin node drain 'n[2-3]' --reason=test
+	submit
+	has_failed() { rota nodes --json n1 | jq -e '.nodes[0].reason | startswith("could not be cleared of preparation mode:fast: program of a preparation ")' >/dev/null; }
+	eventually has_failed
+	[ "$(sql "select concat_ws(' ', state, prep, prep_verified) from acct.node where node = 'n1'")" = 'drain mode:fast f' ]
+	[ "$(sql "select concat_ws(' ', state, undo) from acct.node_reboot order by reboot_id desc limit 1")" = 'failed mode:fast' ]
+	rota admin prep show mode --json | jq -e '.row.failures == 1'
+	# Resumed, it is still right for no step: neither for one that asks for no preparation, nor for one that asks for this one.
+	rota admin node resume n1
+	eventually has_failed
+	[ "$(sql "select state from acct.job where job_id = $job")" = pending ]
+	rota admin node resume n2
+	saw "$job" none n2
+	submit --node-prep=mode:fast
+	saw "$job" 'mode fast' n2
+	rm "$SITE/now/n1.undo.fails"
+	rota admin node drain n2 --reason=test
+	rota admin node resume n1
+	submit --nodelist=n1
+	saw "$job" none n1
+	serves n1
+	audit
+}
+
 @test "an image and a preparation are one change, by the program of the image, also when all daemons die in it" {
 	touch "$SITE/now/hangs"
 	submit --node-prep=mode:slow --image=el9
