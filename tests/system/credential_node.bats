@@ -107,6 +107,12 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	folder=$(folder 902)
 	options=$(sed -nE "s#^[^ ]+ $folder tmpfs ([^ ]*) .*#\1#p" /proc/mounts)
 	for option in nosuid nodev noexec mode=700 "uid=$(id -u "$WHO")"; do [[ ,$options, == *,$option,* ]]; done
+	# Nor is it swapped, where the kernel can do that.
+	mkdir "$BATS_TEST_TMPDIR/mount"
+	if mount -t tmpfs -o noswap rota "$BATS_TEST_TMPDIR/mount" 2>/dev/null; then
+		umount "$BATS_TEST_TMPDIR/mount"
+		[[ ,$options, == *,noswap,* ]]
+	fi
 	run -1 setpriv --reuid "$OTHER" --regid "$(id -g "$OTHER")" --clear-groups cat "$folder/notes"
 	run -2 setpriv --reuid "$OTHER" --regid "$(id -g "$OTHER")" --clear-groups ls "$folder"
 	go 902

@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# What is left of the secrets of a job when it has ended, and what its user and a core file get of them.
+# What is left on a node alone: credential_node.
+
+load helper
+load credential
+load kdc
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || skip "needs root, for users"
+	kdc_up
+	ulimit -c unlimited # for all daemons
+	credentials_up rt-kf$$ rt-kg$$ 2 --cpus 4 --mem 2000
+}
+
+teardown_file() {
+	instance_users_down "$ANNA" "$EVE"
+	rm -rf "$ROTA_TEST_KEYS"
+	kdc_down
+}
+
+# needles_add: add a credential of each kind to those of anna. Their secrets are in files of NEEDLES; no shell reads them.
+needles_add() {
+	NEEDLES=$BATS_TEST_TMPDIR/needles
+	mkdir -m 0700 "$NEEDLES"
+	for kind in file token; do
+		head -c 24 /dev/urandom | base64 -w0 >"$NEEDLES/$kind"
+		as "$ANNA" rota cred add "$kind" - --kind="$kind" <"$NEEDLES/$kind"
+	done
+	ssh-keygen -q -t ed25519 -N "" -f "$NEEDLES/ssh-key"
+	rm "$NEEDLES/ssh-key.pub"
+	as "$ANNA" rota cred add ssh-key - --kind=ssh-key <"$NEEDLES/ssh-key"
+	ticket alice "$BATS_TEST_TMPDIR/cache" -l 10m -r 20m
+	as "$ANNA" rota cred add krb5 - --kind=krb5 <"$BATS_TEST_TMPDIR/cache"
+	tail -c 150 "$BATS_TEST_TMPDIR/cache" | head -c 100 >"$NEEDLES/krb5" # of the encrypted part of the ticket
+}
+
+needles_remove() {
+	local kind
+	for kind in file token ssh-key krb5; do
+		as "$ANNA" rota cred remove "$kind"
+	done
+}
+
+# search: where the needles are, of all that belongs to this instance.
+search() {
+	python3 "$BATS_TEST_DIRNAME/secret_search.py" "$NEEDLES" "$ROTA_TEST_DIR" "$ROTA_TEST_KEYS"
+}
+
+# submit SCRIPT [OPTION]...: a job on both nodes with all credentials. It has touched "begun" when it has used them, and waits for "over".
+submit() {
+	printf '#!/bin/bash\n%s\ntouch begun; until [ -e over ]; do sleep 0.1; done\n' "$1" >job.sh
+	as "$ANNA" rota submit --parsable --output="$PWD/%j.out" --cred=file,token,ssh-key,krb5 --nodes=2 --ntasks-per-node=1 job.sh
+	eventually test -e begun
+}
+
+# core_is_here: a process of this test has left a core file in its folder, if this kernel writes any there.
+core_is_here() {
+	[[ $(cat /proc/sys/kernel/core_pattern) == [\|/]* ]] || [ -n "$(find . -name 'core*')" ]
+}
+
+nothing_found() {
+	run search
+	[ -z "$output" ] || { echo "$output"; false; }
+}
+
+@test "when a job has ended, its secrets are in no file, environment or memory, and its user's own ticket cache is untouched" {
+	own=/tmp/krb5cc_$(id -u "$ANNA")
+	needles_add
+	ticket bob "$own" -l 10m
+	chown "$ANNA:" "$own"
+	before=$(stat -c '%i %Y %Z %s' "$own" && sha256sum "$own")
+	job=$(submit 'ulimit -c unlimited
+		rota run --nodes=2 bash -c "ssh-add -l; klist -s && kvno host/localhost"
+		bash -c "kill -SEGV \$\$"
+		export SEEN=$(cat "$ROTA_CREDENTIALS/file")
+		exec -a task sleep 1000 &')
+	[ "$(grep -c 'kvno = ' "$job.out")" = 2 ]
+	core_is_here
+	eventually pgrep -fx 'task 1000' -u "$ANNA" >/dev/null
+	# The search finds what is there: the files of both nodes, and what a task has made of one.
+	run search
+	for kind in file token krb5; do
+		for node in n1 n2; do [[ $output == *"$kind: $ROTA_HOME/node/$node/"* ]]; done
+	done
+	[[ $output == *"file: memory of script"* && $output == *"file: environ of sleep"* ]] || { echo "$output"; false; }
+	own_processes="$(grep -vE "^(file|token|krb5): $ROTA_HOME/node/n[12]/spool/$job.0.1/cred/|^file: .* of (script|sleep)\$" <<<"$output")" || true
+	[ -z "$own_processes" ] || { echo "$own_processes"; false; }
+	as "$ANNA" rota cred refresh krb5
+	touch over
+	as "$ANNA" rota wait "$job"
+	[ -z "$(find "$ROTA_HOME/node" -name 'cred.*')" ]
+	nothing_found
+	[ "$before" = "$(stat -c '%i %Y %Z %s' "$own" && sha256sum "$own")" ]
+	rm "$own"
+	needles_remove
+	nothing_found
+}
+
+@test "core files of a client, of rota-credd, and of all that runs for a job on its nodes have nothing of its secrets" {
+	needles_add
+	# A client that waits for rota-credd has just sealed what it was given.
+	credd=$(pid_of rota-credd)
+	kill -STOP "$credd"
+	(ulimit -c unlimited && as "$ANNA" rota cred add file - --kind=file <"$NEEDLES/file") &
+	is_sent() { [ "$(superuser "select count(*) from rota.credential_upload where done_at is null")" = 1 ]; }
+	eventually is_sent
+	client=$(pgrep -x rota -u "$ANNA")
+	kill -SEGV "$client"
+	eventually are_dead "$client"
+	core_is_here
+	kill -CONT "$credd"
+	job=$(submit 'ulimit -c unlimited')
+	kill -SEGV "$credd"
+	eventually are_dead "$credd"
+	mapfile -t pids < <(pgrep -x ssh-agent -u "$ANNA"; step_managers "$job"; sed -s 's/ .*//' "$ROTA_HOME/node"/n[12]/spool/"$job".*/pid
+		pid_of procmgrd n1; sed 's/ .*//' "$ROTA_HOME/node/n1/launcher.pid")
+	kill -SEGV "${pids[@]}"
+	touch over
+	rota up >/dev/null # its launcher thaws what the dead one has frozen
+	eventually are_dead "${pids[@]}"
+	as "$ANNA" rota cancel -q "$job" || true
+	rota wait -q "$job" || true
+	nothing_found
+	needles_remove
+}
