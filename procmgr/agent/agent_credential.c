@@ -103,8 +103,9 @@ static void find_files(struct agent_credentials *cs)
 		struct record_key key;
 		char name[CREDENTIAL_NAME_SIZE];
 		int64_t version = credential_box_parse(entry->d_name, &key, name) ? read_version(dirfd(dir), entry->d_name) : 0;
+		/* The earlier one may have died before it informed the keeper. */
 		if (version > 0)
-			add_box(cs, &key, name, version);
+			add_box(cs, &key, name, version)->looks = is_running(NULL, &key) ? LOOKS : 0;
 	}
 	if (dir)
 		closedir(dir);
@@ -157,6 +158,20 @@ static bool write_box(const struct record_key *key, const struct credential *cre
 	return written;
 }
 
+/* Store a newer box. The keeper of an attempt that runs is informed of it. */
+static void store_box(struct box *b, enum credential_kind kind, int64_t version, const char *hex)
+{
+	struct credential credential = {.kind = kind};
+	struct err e;
+	strcpy(credential.name, b->name);
+	if (!write_box(&b->key, &credential, version, hex, &e)) {
+		log_error("%s", e.message);
+		return;
+	}
+	b->version = version;
+	b->looks = is_running(NULL, &b->key) ? LOOKS : 0;
+}
+
 /* Remove the file of a credential that the user has removed. */
 static void remove_box(struct box *b)
 {
@@ -179,14 +194,12 @@ static bool read_key(const struct agent_credentials *cs, const PGresult *result,
 static void take_row(struct agent_credentials *cs, const PGresult *result, int row)
 {
 	struct record_key key;
-	struct err e;
 	const char *name = agent_db_text(result, row, "name"), *box = agent_db_text(result, row, "box");
 	int64_t version = strtoll(agent_db_text(result, row, "version"), NULL, 10);
-	struct credential credential = {0};
-	if (!credential_name_valid(name) || !credential_kind_read(agent_db_text(result, row, "kind"), &credential.kind) ||
+	enum credential_kind kind;
+	if (!credential_name_valid(name) || !credential_kind_read(agent_db_text(result, row, "kind"), &kind) ||
 	    !read_key(cs, result, row, &key))
 		return;
-	strcpy(credential.name, name);
 	struct box *b = find_box(cs, &key, name);
 	if (!b)
 		return;
@@ -194,12 +207,7 @@ static void take_row(struct agent_credentials *cs, const PGresult *result, int r
 		if (b->version > 0)
 			remove_box(b);
 	} else if (version > b->version) {
-		if (!write_box(&key, &credential, version, box, &e)) {
-			log_error("%s", e.message);
-			return;
-		}
-		b->version = version;
-		b->looks = is_running(NULL, &key) ? LOOKS : 0;
+		store_box(b, kind, version, box);
 	}
 }
 
@@ -286,8 +294,7 @@ static bool expect_boxes(struct agent_credentials *cs, const struct agent_order 
 static void take_box(struct agent_credentials *cs, const struct agent_order *o, const json_t *one)
 {
 	struct record_key key = o->key;
-	struct credential credential = {0};
-	struct err e;
+	enum credential_kind read;
 	const char *name = json_string_value(json_object_get(one, "name")),
 		   *kind = json_string_value(json_object_get(one, "kind"));
 	const char *hex = json_string_value(json_object_get(one, "box"));
@@ -295,13 +302,9 @@ static void take_box(struct agent_credentials *cs, const struct agent_order *o, 
 	key.step_id = (int)json_integer_value(json_object_get(one, "step_id"));
 	key.node = agent_node_number(cs->context->nodes, json_integer_value(json_object_get(one, "node_id")));
 	struct box *b = name && kind && hex && key.node == 0 ? find_box(cs, &key, name) : NULL;
-	if (!b || version <= b->version || !credential_kind_read(kind, &credential.kind))
-		return;
-	strcpy(credential.name, b->name);
-	if (write_box(&key, &credential, version, hex, &e))
-		b->version = version;
-	else
-		log_error("%s", e.message);
+	/* An order that comes again, to another procmgrd, may be of an attempt that runs, and have a newer box. */
+	if (b && version > b->version && credential_kind_read(kind, &read))
+		store_box(b, read, version, hex);
 }
 
 void agent_credential_take(struct agent_credentials *cs, struct agent_order *o)
