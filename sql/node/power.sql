@@ -156,11 +156,15 @@ comment on function internal.power_boot_s(int) is
 
 create function internal.power_ahead() returns int[]
 language sql volatile set search_path = rota, pg_temp as $$
-	select coalesce(array_agg(n.node_id), '{}')
-	from node n
-	where n.state = 'up' and n.power in ('off', 'powering_off')
-		and exists (select from plan p where n.node_id = any (p.nodes)
-			and p.expected_at < clock_timestamp() + make_interval(secs => internal.power_boot_s(n.node_id)));
+	with off as materialized (
+		select n.node_id, internal.power_boot_s(n.node_id) as boot_s
+		from node n
+		where n.state = 'up' and n.power in ('off', 'powering_off')
+	)
+	select coalesce(array_agg(o.node_id), '{}')
+	from off o
+	join internal.power_wanted((select make_interval(secs => max(x.boot_s)) from off x)) w on w.node_id = o.node_id
+		and w.at < clock_timestamp() + make_interval(secs => o.boot_s);
 $$;
 comment on function internal.power_ahead() is
 	'Nodes that are not on, and have to be powered on now to be up when steps are expected to start there.';
@@ -173,14 +177,18 @@ declare
 	v_node int;
 begin
 	for v_node in
+		with idle as materialized (
+			select i.node_id, i.since, p_idle_s + internal.power_boot_s(i.node_id) as away_s
+			from node_idle i
+			join node_lease l on l.node_id = i.node_id and l.lost_at is null
+			where i.since < clock_timestamp() - make_interval(secs => p_idle_s)
+		)
 		select i.node_id
-		from node_idle i
-		join node_lease l on l.node_id = i.node_id and l.lost_at is null
-		where i.since < clock_timestamp() - make_interval(secs => p_idle_s)
-			-- A step that waits for other nodes to be powered on starts on these.
-			-- One that is expected soon leaves no time to be off.
-			and not exists (select from plan p where i.node_id = any (p.nodes) and (p.reason in ('power', 'image', 'prep')
-				or p.expected_at < clock_timestamp() + make_interval(secs => p_idle_s + internal.power_boot_s(i.node_id))))
+		from idle i
+		-- What is needed soon leaves no time to be off.
+		left join internal.power_wanted((select make_interval(secs => max(x.away_s)) from idle x)) w on w.node_id = i.node_id
+			and w.at < clock_timestamp() + make_interval(secs => i.away_s)
+		where w.node_id is null
 		order by i.since, i.node_id
 	loop
 		continue when exists (

@@ -276,5 +276,28 @@ select t.planned(2, 60) \g /dev/null
 select is(t.look(), 'n2 powering_off up', 'and stays on when the start is sooner after all');
 delete from rota.plan;
 
+-- A step with a begin time is in no plan before that: as many idle nodes as it asks for are on by then, those that are on already first.
+create function t.begins(p_in_s int, p_more jsonb default '{}') returns bigint language sql as $$
+	select t.submit('alice', jsonb_build_array('{"name": "a", "time_limit_s": 60}' || jsonb_build_object('begin_at', extract(epoch from clock_timestamp()) + p_in_s) || p_more)) $$;
+create function t.never(p_job bigint) returns void language sql as $$ update rota.step set held = 'user' where job_id = p_job $$;
+select t.all_on(), t.set('power_off_idle_s', '0'), t.off(2), t.off(3), t.off(4) \g /dev/null
+select t.begins(700, '{"nodelist": ["n2"]}') as j \gset
+select is(t.look(), null, 'a step that begins in 700 seconds leaves its node off');
+select t.never(:j), t.begins(60, '{"nodelist": ["n2"]}') as j \gset
+select is(t.look(), 'n2 off powering_on', 'one that begins in 60 seconds does not');
+select is(t.look(), null, 'once');
+select t.never(:j), t.report(), t.back(2) \g /dev/null
+select t.begins(60) as j \gset
+select is(t.look(), null, 'for a step of one node, one that is on is enough');
+select t.begins(50) as k \gset
+select is(t.look(), 'n3 off powering_on', 'not for two steps');
+select t.never(:k), t.report(), t.back(3) \g /dev/null
+select t.begins(60, '{"constraint": "gpu"}') as k \gset
+select is(t.look(), null, 'who has a feature, the scheduler finds out');
+select t.never(:k), t.set('power_off_idle_s', '5'), t.look() \g /dev/null
+select t.older(301) \g /dev/null
+select is(t.look(), 'n3 up powering_off', 'of two idle nodes, one stays on for the step that begins soon');
+select t.never(:j) \g /dev/null
+
 select * from finish();
 rollback;
