@@ -123,8 +123,12 @@ ran_on() {
 		{ sql "select * from acct.attempt where job_id = $1"; return 1; }
 }
 
-@test "a node is on before the start that the plan has there" {
+@test "a node is on before the begin time of a step, and before the start that the plan has there" {
 	idle_off
+	submit --nodelist=n1 --begin=now+5minutes
+	eventually node_is n1 up
+	[ "$(state_of "$job") $(calls on n2)" = "pending 0" ]
+	rota cancel "$job"
 	printf '#!/bin/sh\nuntil [ -e %s/now/go ]; do sleep 0.1; done\n' "$SITE" >"$ROTA_TEST_DIR/first.sh"
 	first=$(cd /tmp && rota submit --parsable --output=/dev/null --nodelist=n1 --cpus-per-task=2 --time=5:00 "$ROTA_TEST_DIR/first.sh")
 	eventually node_is n1 up
