@@ -1,0 +1,102 @@
+"""Tickets: a queue that outlives its Kerberos tickets many times (--minutes): no job starts with a dead one.
+
+Six arrays, each with a ticket of a minute from a KDC of its own, wait for a few CPUs. Four tickets can be renewed for as long as the queue
+lasts; two end in its middle, and are added anew after the others are through. Each element asks the KDC for a ticket of a service, and says
+so if it cannot. Left out of a run of all benchmarks.
+"""
+import os
+import signal
+import subprocess
+import time
+
+TESTS = os.path.abspath(f"{os.path.dirname(__file__)}/../system")
+DEAD = 9  # exit code of an element whose ticket is of no use
+SLOTS, TASK_S = 12, 2  # how many elements run at a time, and for how long
+
+# kdc.bash is made for bats, which has `eventually`.
+KDC = """eventually() { until "$@"; do sleep 0.1; done; }
+. {0}/kdc.bash
+kdc_up && echo "$KDC"
+"""
+
+JOB = f"""#!/bin/sh
+klist -s && kvno -q host/localhost >/dev/null 2>&1 || exit {DEAD}
+sleep {TASK_S}
+"""
+
+
+class Kdc:
+    def __init__(self):
+        done = subprocess.run(["bash", "-c", KDC.replace("{0}", TESTS)], stdout=subprocess.PIPE, text=True, check=True)
+        self.folder = done.stdout.split()[-1]
+        self.env = {"KDC": self.folder, "KRB5_CONFIG": f"{self.folder}/krb5.conf"}
+        os.environ.update(self.env)
+
+    def ticket(self, life_s, renewable_s):
+        """The path of a ticket cache."""
+        path = f"{self.folder}/cache"
+        subprocess.run(["kinit", "-k", "-t", f"{self.folder}/keytab", "-c", f"FILE:{path}", "-l", f"{life_s}s", "-r", f"{renewable_s}s", "alice"], check=True)
+        return path
+
+    def stop(self):
+        with open(f"{self.folder}/pid", encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+        subprocess.run(["rm", "-rf", self.folder], check=True)
+
+
+def ended(instance):
+    return int(instance.sql("select coalesce(sum(completed + failed), 0) from rota.step_array"))
+
+
+def wait_until(bench, what, seconds, is_true):
+    until = time.monotonic() + seconds
+    while not is_true():
+        if time.monotonic() > until:
+            raise RuntimeError(f"{what} takes longer than {seconds:.0f} s")
+        time.sleep(0.5)
+    bench.say(what)
+
+
+def queue(bench, instance, kdc, life_s, period_s):
+    """Queue the arrays, wait for their ends, and return how many elements were held in between."""
+    count = SLOTS * period_s // TASK_S // 6
+    names = ("ends0", "lives0", "lives1", "ends1", "lives2", "lives3")
+    path = instance.file("job.sh", JOB)
+    for name in names:
+        instance.rota("cred", "add", name, kdc.ticket(life_s, period_s // 2 if name.startswith("ends") else 3600), "--kind=krb5")
+        instance.rota("submit", f"--cred={name}", "--output=/dev/null", f"--array=1-{count}", path)
+    held = "select count(*) from rota.step where held = 'system' and held_reason like 'credential ends%' and ended_at is null"
+    wait_until(bench, "the others are through", 5 * period_s, lambda: ended(instance) >= 4 * count and int(instance.sql(held)) > 0
+               and int(instance.sql("select count(*) from rota.step where state = 'running' and attempt > 0")) == 0)
+    waiting = 6 * count - ended(instance)
+    for name in names:
+        if name.startswith("ends"):
+            instance.rota("cred", "add", name, kdc.ticket(600, 3600), "--kind=krb5")
+    wait_until(bench, "all have ended", 5 * period_s, lambda: ended(instance) == 6 * count)
+    return waiting
+
+
+def run(bench):
+    life_s, period_s = (16, 30) if bench.toy else (60, int(60 * bench.minutes))
+    kdc = Kdc()
+    try:
+        with bench.instance(nodes=2, slots=SLOTS // 2) as instance:
+            instance.rota("down", "--quiet")
+            mails = f"{instance.folder}/mails"
+            os.mkdir(mails)
+            os.chmod(mails, 0o777)
+            program = instance.file("sendmail", f"#!/bin/bash\ncat >{mails}/$$.$RANDOM\n")
+            instance.conf.update({"credentials.keys": f"{instance.folder}/cred", "credentials.period": 1, "mail.program": program})
+            instance.up()
+            waiting = queue(bench, instance, kdc, life_s, period_s)
+            attempts = int(instance.sql("select count(*) from rota.attempt where started_at is not null"))
+            dead = int(instance.sql(f"select count(*) from rota.attempt where exit_code = {DEAD}"))
+            renewals = int(instance.sql("select sum(renewals) from rota.credential"))
+            mailed = int(instance.sql("select count(*) from rota.credential_mail where sent_at is not null"))
+    finally:
+        kdc.stop()
+    bench.figure("elements that began", attempts, "")
+    bench.figure("of these, with a dead ticket", dead, "", at_most=0)
+    bench.figure("elements held because of a ticket that had ended", waiting, "", at_least=1)
+    bench.figure("mails before tickets ended, and about what was held", mailed, "", at_least=4)
+    bench.figure("renewals", renewals, "")
