@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/crash.h"
 #include "lib/log.h"
 
@@ -110,6 +111,7 @@ void db_leave(struct db *db)
 	for (int i = 0; i < db->place_count; i++)
 		free(db->places[i]);
 	free(db->places);
+	free(db->late_until);
 	free(db);
 }
 
@@ -128,7 +130,7 @@ static void conn_error(const PGconn *conn, struct err *e)
 static void db_schedule_attempt(struct db *db)
 {
 	struct timeval wait = {0, 0};
-	if (db->tried % db->place_count == 0) {
+	if (db->is_round_over) {
 		uint16_t part;
 		evutil_secure_rng_get_bytes(&part, sizeof part);
 		int ms = db->backoff_ms / 2 + db->backoff_ms * part / 2 / UINT16_MAX;
@@ -147,18 +149,44 @@ static void db_report_down(struct db *db, const struct err *e)
 	db->watcher->down(db, e, db->watcher->arg);
 }
 
-/* Record the error of a host that could not be reached. After the last host of a round, report the errors of all hosts. */
-static void db_place_failed(struct db *db, const struct err *e)
+/* Is another host than those that did not answer lately left? */
+static bool db_has_prompt_place(const struct db *db, int64_t now)
+{
+	int place = 0;
+	while (place < db->place_count && db->late_until[place] > now)
+		place++;
+	return place < db->place_count;
+}
+
+/* Go on to the next host. After the last host of a round, report the errors of all hosts, if all were tried. */
+static void db_place_next(struct db *db, const struct err *e)
 {
 	struct err all = *e;
-	size_t length = strlen(db->failed);
-	snprintf(db->failed + length, sizeof db->failed - length, "%s%s", length ? "; " : "", e->message);
 	db->place = (db->place + 1) % db->place_count;
-	if (++db->tried % db->place_count > 0)
+	db->tried = (db->tried + 1) % db->place_count;
+	if (db->tried > 0)
 		return;
 	snprintf(all.message, sizeof all.message, "%s", db->failed);
 	db->failed[0] = '\0';
-	db_report_down(db, &all);
+	if (!db->has_passed_over) /* otherwise the reason would be another one in each round */
+		db_report_down(db, &all);
+	db->has_passed_over = false;
+	db->is_round_over = true;
+}
+
+/* Record the error of a host that could not be reached. Hosts that did not answer lately are passed over: each attempt at one costs its
+ * whole time. */
+static void db_place_failed(struct db *db, const struct err *e)
+{
+	int64_t now = clock_ms();
+	size_t length = strlen(db->failed);
+	snprintf(db->failed + length, sizeof db->failed - length, "%s%s", length ? "; " : "", e->message);
+	db->is_round_over = false;
+	db_place_next(db, e);
+	while (db->late_until[db->place] > now && db_has_prompt_place(db, now)) {
+		db->has_passed_over = true;
+		db_place_next(db, e);
+	}
 }
 
 void db_lost(struct db *db, const struct err *e)
@@ -166,6 +194,7 @@ void db_lost(struct db *db, const struct err *e)
 	bool was_up = db->state == DB_UP || db->state == DB_BROKEN;
 	db_disconnect(db);
 	db->state = DB_DOWN;
+	db->is_round_over = true;
 	queue_fail(db, &db->sent, e);
 	if (db->state != DB_CLOSED && was_up)
 		db_report_down(db, e);

@@ -5,7 +5,7 @@
  * Invariants:
  * - While connecting, only the event `read` watches the socket.
  * - Each attempt is at one host and has a deadline of its own, since libpq's connect_timeout does not apply to PQconnectPoll().
- *   So a host that does not answer does not keep the others from being tried.
+ *   So a host that does not answer does not keep the others from being tried. For a while it is passed over.
  * - The only host, once reached, gets more time for its answer, and more each time that it was late. To begin a session costs the
  *   server up to a tenth of a second of CPU time. Where a thousand daemons come at once, it begins all sessions beside each other,
  *   so all of them are ready late. If all daemons gave up before, all of the work would be in vain, again and again.
@@ -19,13 +19,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 
 enum {
 	CONNECT_SECONDS = 10,  /* time for reaching a host, where the connection string has no connect_timeout */
 	CONNECT_REACHED = 6,   /* a connection string with one host: wait for the host's answer so many times connect_timeout */
 	CONNECT_LATE_MOST = 2, /* that time doubles so often */
-	POOLER_SECONDS = 10    /* time for a notification to arrive through a pooler */
+	POOLER_SECONDS = 10,   /* time for a notification to arrive through a pooler */
+	LATE_MS = 10000	       /* a host that did not answer in time is passed over for so long */
 };
 
 /* Set the time within which a connection must be made and all its functions prepared. */
@@ -41,6 +43,8 @@ static void connect_done(struct db *db)
 	db->state = DB_UP;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;
 	db->tried = db->late = 0;
+	db->late_until[db->place] = 0;
+	db->has_passed_over = false;
 	db->reported[0] = db->failed[0] = '\0';
 	evtimer_del(db->connect);
 	db_silence_up(db->silence);
@@ -259,6 +263,7 @@ static void connect_late(struct db *db)
 	err_set(&e, "database connection: no answer from \"%s\" within %d seconds", host ? host : "", db->limit_s);
 	strcpy(e.code, "08006");
 	db->late += db->is_reached;
+	db->late_until[db->place] = clock_ms() + LATE_MS;
 	db_lost(db, &e);
 }
 
@@ -284,6 +289,7 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
 		db->places = xrealloc(db->places, (size_t)(db->place_count + 1) * sizeof *db->places);
 		db->places[db->place_count++] = place;
 	}
+	db->late_until = xcalloc((size_t)db->place_count, sizeof *db->late_until);
 	db->silence = db_silence_new(db, db_ping);
 	db_admit_add(db);
 	db->user = user;

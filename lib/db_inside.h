@@ -34,7 +34,10 @@ struct db {
 	struct event_base *base;
 	char **places; /* one connection string for each host in the configured connection string */
 	int place_count, place;
-	int tried;	 /* failed attempts to connect since the last success */
+	int64_t *late_until;  /* for each host: it did not answer in time, and is passed over until then (clock_ms) */
+	int tried;	      /* hosts of the present round that failed or were passed over */
+	bool has_passed_over; /* a host was passed over in the present round */
+	bool is_round_over;   /* the next attempt begins a round */
 	/* failed attempts since the last success in which the only host was reached, and did not answer in time */
 	int late;
 	bool is_reached; /* the present attempt to connect has reached the only host */

@@ -283,6 +283,47 @@ static void test_silent_host(void **state)
 	close(next);
 }
 
+struct visits {
+	struct event_base *base;
+	int count, most;
+};
+
+/* Close what connects, until that has been often enough. */
+static void on_visit_closed(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	struct visits *v = arg;
+	assert_int_equal(close(accept(fd, NULL, NULL)), 0);
+	if (++v->count == v->most)
+		event_base_loopbreak(v->base);
+}
+
+/* While another host is tried again and again, one that does not answer is passed over. */
+static void test_late_host(void **state)
+{
+	(void)state;
+	struct event_base *base = event_base_new();
+	int port[2], silent = silent_server(&port[0]), other = silent_server(&port[1]);
+	char reason[sizeof((struct err *)0)->message] = "", conninfo[200];
+	snprintf(conninfo, sizeof conninfo, "host=127.0.0.1,127.0.0.1 port=%d,%d dbname=x user=x connect_timeout=1 sslmode=disable",
+		 port[0], port[1]);
+	struct db_watcher watcher = {.up = not_called, .down = on_down, .arg = reason};
+	struct visits visits = {base, 0, 4};
+	struct event *visit = event_new(base, other, EV_READ | EV_PERSIST, on_visit_closed, &visits);
+	event_add(visit, NULL);
+	evutil_make_socket_nonblocking(silent);
+	struct db *db = db_open(base, conninfo, API_NODEMGR, NULL, &watcher);
+	event_base_dispatch(base);
+	assert_int_equal(close(accept(silent, NULL, NULL)), 0);
+	assert_int_equal(accept(silent, NULL, NULL), -1);
+	assert_non_null(strstr(reason, "no answer from \"127.0.0.1\" within 1 seconds; "));
+	db_close(db);
+	event_free(visit);
+	event_base_free(base);
+	close(silent);
+	close(other);
+}
+
 static void on_down_twice(struct db *db, const struct err *e, void *arg)
 {
 	(void)db;
@@ -332,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_conninfo_verifies_the_server),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_silent_host),
+		cmocka_unit_test(test_late_host),
 		cmocka_unit_test(test_busy_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
