@@ -3,6 +3,8 @@
  * Called by: http_stream.c, in programs that called http_tls_use().
  * Invariants:
  * - TLS is 1.2 or newer, and the certificate is valid for the host of gate.url.
+ * - Where the host has several addresses, a machine whose jobmgrd sends nothing for SILENT_SECONDS is asked for another handshake. If it
+ *   does not answer that, it hangs or is gone, and the request fails. A jobmgrd that only takes its time keeps the connection.
  * - A certificate of the caller is shown only to a server that has proven its own first (TLS does that).
  * - No write raises SIGPIPE. */
 #include "lib/http_tls.h"
@@ -25,36 +27,19 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "lib/clock.h"
+#include "lib/http_race.h"
 #include "lib/http_url.h"
+
+enum { SILENT_SECONDS = 5, ALIVE_SECONDS = 3 };
 
 struct http_tls {
 	SSL_CTX *context;
 	SSL *ssl;
+	char *host;
+	struct addrinfo *addresses;
+	const struct addrinfo *address; /* that of the connection; NULL: none */
 };
-
-/* Connect to `host` by TCP. Returns the connected socket, or -1 on failure. */
-static int tcp_connect(const char *host, const char *port, struct err *e)
-{
-	struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found, *a;
-	int code = getaddrinfo(host, port, &want, &found), fd = -1, on = 1;
-	if (code) {
-		err_set(e, "could not find host \"%s\": %s", host, gai_strerror(code));
-		return -1;
-	}
-	for (a = found; a; a = a->ai_next) {
-		fd = http_stream_socket(a->ai_family, a->ai_protocol);
-		if (fd >= 0 && http_stream_connect(fd, a->ai_addr, a->ai_addrlen))
-			break;
-		err_sys(e, "could not reach jobmgrd at %s port %s", host, port);
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
-	}
-	freeaddrinfo(found);
-	if (fd >= 0)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	return fd;
-}
 
 /* OpenSSL reports an interruption and a time limit that has passed in the same way, but leaves errno. */
 bool http_tls_is_interrupted(const SSL *ssl, int result)
@@ -64,11 +49,11 @@ bool http_tls_is_interrupted(const SSL *ssl, int result)
 	return was_signal && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE);
 }
 
-static bool tls_fail(struct http_tls *t, const char *what, struct err *e)
+static bool ssl_fail(const SSL *ssl, const char *what, struct err *e)
 {
 	char text[256] = "";
 	unsigned long code = ERR_peek_last_error();
-	long verify = t->ssl ? SSL_get_verify_result(t->ssl) : X509_V_OK;
+	long verify = ssl ? SSL_get_verify_result(ssl) : X509_V_OK;
 	if (verify != X509_V_OK) {
 		err_set(e, "%s: %s", what, X509_verify_cert_error_string(verify));
 		err_hint(e, "\"authority\" in section \"gate\" of rota.conf names the certificate authority to trust");
@@ -79,6 +64,11 @@ static bool tls_fail(struct http_tls *t, const char *what, struct err *e)
 		http_stream_fail(e, what);
 	ERR_clear_error();
 	return false;
+}
+
+static bool tls_fail(const struct http_tls *t, const char *what, struct err *e)
+{
+	return ssl_fail(t->ssl, what, e);
 }
 
 /* Is the key file readable by its owner only? */
@@ -126,9 +116,9 @@ static bool certificate_show(struct http_tls *t, const char *folder, struct err 
 	return good;
 }
 
-/* Set up TLS so that only a certificate for `host` by the certificate authority of the configuration is accepted. If that is empty,
- * those of the system are trusted. */
-static bool tls_prepare(struct http_tls *t, int fd, const char *host, const struct conf *conf, struct err *e)
+/* Set up TLS so that only a certificate by the certificate authority of the configuration is accepted. If that is empty, those of the
+ * system are trusted. */
+static bool tls_prepare(struct http_tls *t, const struct conf *conf, struct err *e)
 {
 	const char *authority = conf->gate_authority;
 	t->context = SSL_CTX_new(TLS_client_method());
@@ -140,16 +130,31 @@ static bool tls_prepare(struct http_tls *t, int fd, const char *host, const stru
 	if (!trusted)
 		return tls_fail(t, "could not read the certificate authority (\"authority\" in section \"gate\" of rota.conf)",
 				e);
-	if (!certificate_show(t, conf->gate_user_certificates, e))
-		return false;
-	t->ssl = SSL_new(t->context);
-	if (!t->ssl || !SSL_set_fd(t->ssl, fd))
-		return tls_fail(t, "could not set up TLS to reach jobmgrd", e);
-	bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(t->ssl), host);
-	if (!is_address && (!SSL_set1_host(t->ssl, host) || !SSL_set_tlsext_host_name(t->ssl, host)))
-		return tls_fail(t, "could not set up TLS to reach jobmgrd", e);
-	ERR_clear_error(); /* drop the error of trying to read the host name as an IP address */
-	return true;
+	return certificate_show(t, conf->gate_user_certificates, e);
+}
+
+/* Make a TLS connection on a socket so that only a certificate for the host of gate.url is accepted. */
+static SSL *ssl_make(int fd, void *arg, struct err *e)
+{
+	const struct http_tls *t = arg;
+	int on = 1;
+	SSL *ssl = SSL_new(t->context);
+	bool is_address = ssl && X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), t->host);
+	bool ok = ssl && SSL_set_fd(ssl, fd) &&
+		  (is_address || (SSL_set1_host(ssl, t->host) && SSL_set_tlsext_host_name(ssl, t->host)));
+	if (ok) {
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+		ERR_clear_error(); /* drop the error of trying to read the host name as an IP address */
+		return ssl;
+	}
+	ssl_fail(ssl, "could not set up TLS to reach jobmgrd", e);
+	SSL_free(ssl);
+	return NULL;
+}
+
+static void ssl_refused(SSL *ssl, struct err *e)
+{
+	ssl_fail(ssl, "TLS with jobmgrd failed", e);
 }
 
 /* Write to the TLS connection. OpenSSL does not use MSG_NOSIGNAL, so block SIGPIPE during the write and remove one that is
@@ -172,18 +177,51 @@ static bool tls_send(SSL *ssl, const void *data, size_t size)
 	return ok;
 }
 
-static bool tls_connect(struct http_tls *t, struct err *e)
+static bool has_others(const struct http_tls *t)
 {
-	int result;
+	return t->addresses->ai_next != NULL;
+}
 
-	do
-		result = SSL_connect(t->ssl);
-	while (result != 1 && http_tls_is_interrupted(t->ssl, result));
-	return result == 1 || tls_fail(t, "TLS with jobmgrd failed", e);
+static bool tls_find(struct http_tls *t, const char *port, struct err *e)
+{
+	struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	int code = getaddrinfo(t->host, port, &want, &t->addresses);
+	return code == 0 || err_set(e, "could not find host \"%s\": %s", t->host, gai_strerror(code));
+}
+
+static bool tls_connect(struct http_tls *t, int *fd, struct err *e)
+{
+	const struct http_race_way way = {ssl_make, ssl_refused, t};
+	t->ssl = http_race(t->addresses, HTTP_SILENCE_SECONDS * INT64_C(1000000), &way, &t->address, e);
+	if (!t->ssl)
+		return false;
+	*fd = SSL_get_fd(t->ssl);
+	struct timeval limit = {SILENT_SECONDS, 0};
+	if (has_others(t))
+		setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	return true;
+}
+
+/* Does the machine of a silent connection answer another one? */
+static bool tls_is_alive(struct http_tls *t)
+{
+	const struct http_race_way way = {ssl_make, ssl_refused, t};
+	struct addrinfo alone = *t->address;
+	const struct addrinfo *won;
+	struct err e = {0};
+	alone.ai_next = NULL;
+	SSL *ssl = http_race(&alone, ALIVE_SECONDS * INT64_C(1000000), &way, &won, &e);
+	if (ssl)
+		close(SSL_get_fd(ssl));
+	SSL_free(ssl);
+	return ssl != NULL;
 }
 
 static void tls_close(struct http_tls *t)
 {
+	if (t->addresses)
+		freeaddrinfo(t->addresses);
+	free(t->host);
 	SSL_free(t->ssl);
 	SSL_CTX_free(t->context);
 	free(t);
@@ -192,34 +230,43 @@ static void tls_close(struct http_tls *t)
 static struct http_tls *tls_open(const struct conf *conf, int *fd, struct err *e)
 {
 	struct http_tls *t = xcalloc(1, sizeof *t);
-	char *host, *port;
-	bool ok = http_url_split(conf->gate_url, &host, &port, e);
+	char *port = NULL;
+	bool ok = http_url_split(conf->gate_url, &t->host, &port, e) && tls_find(t, port, e) && tls_prepare(t, conf, e) &&
+		  tls_connect(t, fd, e);
 
-	if (ok) {
-		*fd = tcp_connect(host, port, e);
-		ok = *fd >= 0 && tls_prepare(t, *fd, host, conf, e) && tls_connect(t, e);
-		free(host);
-		free(port);
-	}
+	free(port);
 	if (ok)
 		return t;
 	tls_close(t);
 	return NULL;
 }
 
+/* Nothing has come since `since`, and the time limit of the socket has passed. Wait on? */
+static bool tls_waits_on(struct http_tls *t, int64_t since)
+{
+	bool is_late = errno == EAGAIN || errno == EWOULDBLOCK;
+	return is_late && SSL_get_error(t->ssl, 0) == SSL_ERROR_WANT_READ && has_others(t) &&
+	       clock_boot_us() - since < HTTP_SILENCE_SECONDS * INT64_C(1000000) && tls_is_alive(t);
+}
+
 static ssize_t tls_read(struct http_tls *t, void *data, size_t size, struct err *e)
 {
+	int64_t since = clock_boot_us();
 	size_t got = 0;
 	bool ok;
 
 	do
 		ok = SSL_read_ex(t->ssl, data, size, &got);
-	while (!ok && http_tls_is_interrupted(t->ssl, 0));
+	while (!ok && (http_tls_is_interrupted(t->ssl, 0) || tls_waits_on(t, since)));
 	if (ok)
 		return (ssize_t)got;
-	if (SSL_get_error(t->ssl, 0) == SSL_ERROR_ZERO_RETURN)
+	int error = SSL_get_error(t->ssl, 0);
+	if (error == SSL_ERROR_ZERO_RETURN)
 		return 0;
-	tls_fail(t, HTTP_READING, e);
+	if (error == SSL_ERROR_WANT_READ)
+		err_set(e, "%s: no data within %lld seconds", HTTP_READING, (long long)(clock_boot_us() - since) / 1000000);
+	else
+		tls_fail(t, HTTP_READING, e);
 	return -1;
 }
 
