@@ -158,7 +158,6 @@ create type internal.slot_element as (
 	step_id int,
 	attempt int,
 	ended_at timestamptz,
-	boot_at timestamptz,
 	started_at timestamptz,
 	held boolean,
 	kept boolean,
@@ -175,13 +174,12 @@ create type internal.slot_move as (
 	attempt int,
 	node_id int,
 	ended boolean,
-	slot_at timestamptz,
-	boot_at timestamptz
+	slot_at timestamptz
 );
 comment on type internal.slot_move is
 	'A pre-dispatched allocation and the CPUs that it takes over from another element of its array. ended: the allocation '
-	'ends with this report; slot_at: since when the CPUs are free for it (null: it has none); boot_at: that of the '
-	'allocation that had the CPUs before.';
+	'ends with this report; slot_at: since when the CPUs are free (null: it has none), and of one that has started, not '
+	'before it was ordered.';
 
 create type internal.allocation_start as (
 	job_id bigint,
@@ -269,7 +267,8 @@ create type internal.attempt_report as (
 	hooked boolean,
 	new_count int,
 	unexpected boolean,
-	given_back boolean
+	given_back boolean,
+	began_at timestamptz
 );
 comment on type internal.attempt_report is
 	'What one report says of an attempt on a node, in one row, with what was known before. phase, open: of the allocation; '
@@ -277,7 +276,7 @@ comment on type internal.attempt_report is
 	'pre-dispatched and was not known to have started; boot_at: as in rota.allocation, all times are computed with it; '
 	'paused, tasked, '
 	'hooked: it has records of pauses, tasks, hooks; new_count: number of new records; unexpected: some records may have to '
-	'be rejected; given_back: the attempt gave the node back.';
+	'be rejected; given_back: the attempt gave the node back; began_at: the earliest that the report says of keeper and tasks.';
 
 create type internal.report_content as (
 	boot_at timestamptz,

@@ -169,12 +169,18 @@ comment on function internal.attempt_again(internal.attempt_end[]) is
 	'arrays.';
 
 -- The last moment of which anything is known: the node renewed its lease, or reported something of the attempt. It is before the
--- end of the lease, so before the moment by which the node has ended the tasks; nothing unobserved is charged.
+-- end of the lease, so before the moment by which the node has ended the tasks; nothing unobserved is charged. The lease says
+-- nothing of an attempt that the node has not reported.
 create function internal.attempt_last_known(p_job bigint, p_step int, p_attempt int, p_node int) returns timestamptz
 language sql stable set search_path = live, rota, pg_temp as $$
-	select greatest(l.renewed_at, t.ordered_at, t.started_at, t.suspended_at, t.done_at)
+	select greatest(case when a.phase <> 'ordered' then l.renewed_at end,
+		-- Its keeper started.
+		case when t.started_at is null then (select max(e.at) from event e
+			where e.job_id = p_job and e.step_id = p_step and e.attempt = p_attempt and e.event = 'prolog') end,
+		t.ordered_at, t.started_at, t.suspended_at, t.done_at)
 	from attempt t
 	left join node_lease l on l.node_id = p_node
+	left join allocation a on a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.node_id = p_node
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt;
 $$;
 comment on function internal.attempt_last_known(bigint, int, int, int) is 'When an attempt is last known to have been on a node.';

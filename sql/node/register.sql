@@ -82,8 +82,10 @@ begin
 		and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
 	cross join lateral (select a.job_id || '.' || a.step_id || '.' || a.attempt as name) k
 	where p.rebooted or (p.attempts is not null and not p.attempts ? k.name and not p.reported ? k.name
-		and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
-			and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt));
+		-- The launch request of an array is open as long as an element of it is.
+		and not (a.phase = 'ordered' and exists (select from node_order o
+			where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
+				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt)));
 end $$;
 comment on function internal.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not.';
 

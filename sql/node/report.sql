@@ -7,10 +7,12 @@
 --   Of an attempt that lies in one report as a whole, prolog and run are not written as states.
 
 -- Times of an attempt on a node are differences on the node's clock, which is never set. Its first report fixes boot_at, the time
--- of the database at which that clock was 0, and every later time of it is computed with the same boot_at.
+-- of the database at which that clock was 0, and every later time of it is computed with the same boot_at. What nodes estimate is
+-- early by up to the duration of a call, and by another time for each attempt. So boot_at is moved on by what is known: nothing
+-- of an attempt comes before its order, and no pre-dispatched element starts before CPUs of its array are free.
 create function internal.report_digest(p_reported internal.report_content[])
 	returns table (node int, job bigint, step int, attempt int, seq bigint, boot_at timestamptz, first_us bigint,
-		last_us bigint, keeper_us bigint, ready boolean, run_us bigint, session_id int, done_us bigint,
+		last_us bigint, tasked_us bigint, keeper_us bigint, ready boolean, run_us bigint, session_id int, done_us bigint,
 		refused boolean, outcome text, cause text, message text, exit_code int, signal int, end_us bigint,
 		peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, node_uj bigint, drain text,
 		paused boolean, tasked boolean, hooked boolean, said bigint,
@@ -19,8 +21,9 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with record as (
-		select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq, w.boot_at, s.at_us as first_us,
-			s.at_us as last_us,
+		select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq, w.boot_at,
+			least(s.at_us, s.started_us) as first_us, s.at_us as last_us,
+			case s.kind when 'task' then s.started_us end as tasked_us,
 			case s.kind when 'keeper' then s.at_us end as keeper_us, s.kind = 'ready' as ready,
 			case s.kind when 'run' then s.at_us end as run_us,
 			case s.kind when 'run' then s.session end as session_id,
@@ -47,15 +50,15 @@ begin
 			s.kind in ('late', 'refused') as unexpected
 		from unnest(p_reported) with ordinality w (boot_at, records, coalesced, nr)
 		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int,
-			attempt int, kind text, at_us bigint,
+			attempt int, kind text, at_us bigint, started_us bigint,
 			exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text,
 			session int, peak_mb bigint, cgroup_peak_mb bigint, cpu_usec bigint, system_usec bigint, node_uj bigint))
-			with ordinality as s (node, job, step, attempt, kind, at_us,
+			with ordinality as s (node, job, step, attempt, kind, at_us, started_us,
 			exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cgroup_peak_mb, cpu_usec,
 			system_usec, node_uj, nr)
 		union all
 		select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr, w.boot_at,
-			least(l.keeper_us, l.run_us, l.done_us, l.end_us), l.end_us,
+			least(l.keeper_us, l.run_us, l.done_us, l.end_us), l.end_us, null,
 			l.keeper_us, coalesce(l.ready, false), l.run_us, l.session, l.done_us, false,
 			l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0),
 			l.end_us, nullif(l.peak_mb, -1), nullif(l.cgroup_peak_mb, -1), nullif(l.cpu_usec, -1),
@@ -77,8 +80,8 @@ begin
 	)
 	-- Coalesced records of an attempt mostly occur once. A deferred report of a process manager that is gone may have the
 	-- same ones.
-	select h.node, h.job, h.step, h.attempt, min(h.seq), max(h.boot_at), min(h.first_us), max(h.last_us), min(h.keeper_us),
-		bool_or(h.ready), min(h.run_us), min(h.session_id), min(h.done_us), bool_or(h.refused), min(h.outcome),
+	select h.node, h.job, h.step, h.attempt, min(h.seq), max(h.boot_at), min(h.first_us), max(h.last_us), min(h.tasked_us),
+		min(h.keeper_us), bool_or(h.ready), min(h.run_us), min(h.session_id), min(h.done_us), bool_or(h.refused), min(h.outcome),
 		min(h.cause), min(h.message), max(h.exit_code), max(h.signal), min(h.end_us), max(h.peak_mb),
 		max(h.cgroup_peak_mb), max(h.cpu_usec), max(h.system_usec), max(h.node_uj), min(h.drain), bool_or(h.paused),
 		bool_or(h.tasked), bool_or(h.hooked), sum(h.said), sum(h.closing),
@@ -88,7 +91,43 @@ begin
 end $$;
 comment on function internal.report_digest(internal.report_content[]) is
 	'Records of reports by attempt and node: what they say, one row each. first_us to last_us: the earliest and the latest '
-	'clock of the records; said, closing: number of records, and of those that may follow the end of the attempt.';
+	'clock of the records; tasked_us: the first start that a record of a task has; said, closing: number of records, and of '
+	'those that may follow the end of the attempt.';
+
+create function internal.slot_boot(p_node int, p_job bigint, p_steps int[], p_began bigint[], p_ended bigint[])
+	returns timestamptz
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (
+		with turn as (
+			-- The number of elements that begin, less those that end, so far by the node's clock.
+			select s.request_id, x.us, x.n, sum(x.n) over (partition by s.request_id order by x.us, x.n) as begun
+			from unnest(p_steps, p_began, p_ended) v (step_id, began_us, end_us)
+			cross join lateral (select o.request_id from step o
+				where o.job_id = p_job and o.step_id = v.step_id and o.array_index is not null offset 0) s -- by key
+			cross join lateral (values (v.began_us, 1), (v.end_us, -1)) x (us, n)
+			where x.us is not null
+		), kept as (
+			select n.request_id, array_agg(a.started_at order by a.started_at) as since
+			from (select distinct t.request_id from turn t) n
+			join step_array r on r.job_id = p_job and r.step_id = n.request_id
+			cross join lateral (select o.* from allocation o
+				where o.node_id = p_node and o.ended_at is null and o.predispatched offset 0) a -- by node
+			where a.job_id = p_job and a.step_id between r.step_id + 1 and r.step_id + r.size and a.phase = 'ordered'
+				and a.started_at is not null
+			group by n.request_id
+		)
+		-- CPUs of elements that end in this report are free for the next ones. The others that begin have CPUs that were free
+		-- before, at least those that became free first.
+		select max(k.since[t.begun] - t.us * interval '1 microsecond')
+		from turn t
+		join kept k on k.request_id = t.request_id
+		where t.n > 0);
+end $$;
+comment on function internal.slot_boot(int, bigint, int[], bigint[], bigint[]) is
+	'The earliest boot_at (internal.report_digest) of pre-dispatched elements of a job on a node with which each of them finds '
+	'CPUs of its array when it starts. A report has the steps with, by the node''s clock in microseconds, when elements '
+	'that were not known to have started have started (p_began), and when attempts ended (p_ended).';
 
 create function internal.report_read(p_reported internal.report_content[]) returns internal.attempt_report[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -97,12 +136,14 @@ declare
 begin
 	return array(
 		with known as (
-			select d.*, a.phase, a.boot_at as fixed_at, a.ended_at is null as open, a.job_id is null as unknown,
+			select d.*, a.phase, a.ended_at is null as open, a.job_id is null as unknown,
 				a.gone_at is not null as gone, a.lost_at is not null as lost, t.ended_at is null as live,
 				coalesce(a.given_back_at is not null, false) as given_back,
-				coalesce(a.predispatched and a.phase = 'ordered', false) as waits,
-				-- Nothing of an attempt comes before its order.
-				greatest(a.started_at, t.ordered_at) - d.first_us * c_us as earliest, d.last_us * c_us as last,
+				w.waits, case when not w.waits then a.boot_at end as fixed_at,
+				greatest(case when not w.waits then a.started_at end, t.ordered_at) - d.first_us * c_us as earliest,
+				d.last_us * c_us as last, least(d.keeper_us, d.run_us, d.tasked_us) as began_us,
+				-- The record of the start is missing where a server whose commits are lost has acknowledged it.
+				coalesce(d.run_us, case when a.phase in ('ordered', 'prolog', 'ready') then d.tasked_us end) as started_us,
 				-- Only the first node can be the only one: of a wide attempt, the long list is not read for each
 				-- node.
 				x.single
@@ -110,23 +151,33 @@ begin
 			left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt
 				and a.node_id = d.node
 			left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+			cross join lateral (select coalesce(a.predispatched and a.phase = 'ordered', false) as waits
+				offset 0) w -- once a row
 			cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single
 				offset 0) x -- once a row
+		), bound as (
+			select k.node, k.job, internal.slot_boot(k.node, k.job, array_agg(k.step),
+				array_agg(case when k.waits then k.began_us end), array_agg(k.end_us)) as boot_at
+			from known k
+			where k.open and not k.refused
+			group by k.node, k.job
+			having bool_or(k.waits)
 		), clocked as (
 			-- Attempts of one job whose first records are in the same report of a node get the same boot_at. It is not before
 			-- the boot_at of an earlier attempt in the report, since elements of an array pass on CPUs in their order.
 			-- Attempts that were lost are apart: the node may have started again since, and its clock with it.
 			select k.*, coalesce(k.fixed_at, greatest(least(k.boot_at, now() - max(k.last) over o),
-				max(k.fixed_at) over o,
+				max(k.fixed_at) over o, b.boot_at,
 				max(k.earliest) filter (where k.fixed_at is null) over o)) as fix
 			from known k
+			left join bound b on b.node = k.node and b.job = k.job
 			window o as (partition by k.node, k.job, k.lost)
 		)
 		select r::internal.attempt_report
 		from (
 			select c.node, c.job, c.step, c.attempt, c.seq, c.fix as boot_at,
 				c.fix + c.keeper_us * c_us as keeper_at, c.ready,
-				c.fix + c.run_us * c_us as run_at, c.session_id, c.fix + c.done_us * c_us as done_at, c.refused,
+				c.fix + c.started_us * c_us as run_at, c.session_id, c.fix + c.done_us * c_us as done_at, c.refused,
 				c.outcome, c.cause, c.message, c.exit_code, c.signal, c.fix + c.end_us * c_us as end_at,
 				case when c.end_us is not null
 					then (c.peak_mb, c.cgroup_peak_mb, c.cpu_usec, c.system_usec,
@@ -137,7 +188,7 @@ begin
 				-- Of an attempt that is over on its node everything was reported before. Of one that is over
 				-- elsewhere, records of the prolog owner are new.
 				case when c.unknown or c.gone then 0 when c.live then c.said else c.closing end as new_count,
-				c.unexpected or c.unknown or c.lost as unexpected, c.given_back
+				c.unexpected or c.unknown or c.lost as unexpected, c.given_back, c.fix + c.began_us * c_us as began_at
 			from clocked c
 		) r
 		order by r.seq);

@@ -8,14 +8,14 @@ declare
 	v_freed internal.allocation_end[];
 	-- Pre-dispatched elements that are now known to have started.
 	v_begun internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v
-		where v.waits and v.open and v.keeper_at is not null);
+		where v.waits and v.open and v.began_at is not null);
 begin
 	-- What an attempt holds is free after its end, and after a refusal. In a job group it is free as soon as the tasks have
 	-- ended. The attempt that ran the prolog goes on all the same, because it runs the epilog later.
 	v_freed := array(
 		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at),
 			v.end_at is not null or v.refused, v.figures,
-			coalesce(v.keeper_at, case when not v.refused then v.done_at end), v.boot_at)::internal.allocation_end
+			coalesce(v.began_at, case when not v.refused then v.done_at end), v.boot_at)::internal.allocation_end
 		from unnest(p_seen) v
 		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
 			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id

@@ -40,7 +40,8 @@ comment on function internal.license_lock(internal.attempt_key[]) is
 -- them in turn (procmgr/agent/agent_predispatch.c), each when an element ends there, mostly before the end is reported. All
 -- elements of an array have the same number of CPUs. An element that starts takes those that were freed last before. CPUs
 -- that are free after that are kept for the next elements, in the order in which the node starts them, and pass to another
--- element if that one starts before.
+-- element if that one starts before. Until an element is known to have started, its allocation has the moment at which the CPUs
+-- became free, even if it was ordered later: an element that was ordered before may turn out to have taken them.
 create function internal.slot_elements(p_ended internal.allocation_end[], p_begun internal.attempt_report[])
 	returns setof internal.slot_element
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -48,7 +49,7 @@ begin
 	return query
 	with ended as (
 		select v.node_id, v.job_id, s.request_id, v.step_id, v.attempt, coalesce(v.at, now()) as ended_at,
-			coalesce(a.boot_at, v.boot_at) as boot_at, a.started_at, a.cpus_held > 0 as held,
+			a.started_at, a.cpus_held > 0 as held,
 			a.predispatched and a.phase = 'ordered' as kept,
 			v.began_at is not null or a.phase <> 'ordered' as begun, coalesce(v.began_at, v.at) as began_at
 		from unnest(p_ended) v
@@ -66,8 +67,8 @@ begin
 	)
 	select * from ended
 	union all
-	select n.node_id, n.job_id, n.request_id, a.step_id, a.attempt, null, a.boot_at, a.started_at, a.cpus_held > 0, true,
-		a.phase <> 'ordered', b.keeper_at
+	select n.node_id, n.job_id, n.request_id, a.step_id, a.attempt, null, a.started_at, a.cpus_held > 0, true,
+		a.phase <> 'ordered', b.began_at
 	from array_on_node n
 	join step_array r on r.job_id = n.job_id and r.step_id = n.request_id
 	-- Live allocations of the node are few, while a job may have many.
@@ -99,7 +100,7 @@ begin
 		from (
 			select e.*, e.started_at as at, 1 as free from element e where e.held and e.kept
 			union all
-			select e.*, greatest(e.ended_at, e.started_at), 1
+			select e.*, case when e.kept then e.ended_at else greatest(e.ended_at, e.started_at) end, 1
 			from element e
 			where e.ended_at is not null and case when e.kept then e.begun else e.held or e.started_at is null end
 			union all
@@ -112,14 +113,13 @@ begin
 	), paired as (
 		-- Like brackets: an element takes the CPUs that became free last before it started and are not taken yet. At a level
 		-- below 1, more elements run than have CPUs, as on virtual nodes. Such an element takes no CPUs and frees none.
-		select m.*, lag(m.at) over o as free_at, lag(m.boot_at) over o as free_boot_at,
-			lead(m.free) over o as behind
+		select m.*, lag(m.at) over o as free_at, lead(m.free) over o as behind
 		from moment m
 		window o as (partition by m.node_id, m.job_id, m.request_id, m.level order by m.nr)
 	), kept as (
 		-- CPUs that no element took are kept, those that became free first for the first element: its start may be reported
 		-- later than the start of an element that started after it.
-		select p.node_id, p.job_id, p.request_id, p.at, p.boot_at,
+		select p.node_id, p.job_id, p.request_id, p.at,
 			row_number() over (partition by p.node_id, p.job_id, p.request_id order by p.at) as nr
 		from paired p
 		where p.free > 0 and p.behind is null and p.level > 0
@@ -129,21 +129,20 @@ begin
 		from element e
 		where e.ended_at is null and (not e.begun or e.began_at is null)
 	), move as (
-		select p.node_id, p.job_id, p.step_id, p.attempt, p.ended_at is not null as ended, p.free_at,
-			p.free_boot_at as boot_at
+		select p.node_id, p.job_id, p.step_id, p.attempt, p.ended_at is not null as ended, true as begun, p.free_at
 		from paired p
 		where p.free < 0 and p.level > 0
 		union all
-		select w.node_id, w.job_id, w.step_id, w.attempt, false, k.at, k.boot_at
+		select w.node_id, w.job_id, w.step_id, w.attempt, false, w.begun, k.at
 		from waiting w
 		left join kept k on k.node_id = w.node_id and k.job_id = w.job_id and k.request_id = w.request_id and k.nr = w.nr
 		where k.at is not null or w.held
 	)
 	select m.job_id, m.step_id, m.attempt, m.node_id, m.ended,
-		case when m.free_at is not null then greatest(m.free_at, y.ordered_at) end, m.boot_at
+		case when m.free_at is not null then greatest(m.free_at, y.ordered_at) end
 	from move m
-	cross join lateral (select x.ordered_at from attempt x
-		where x.job_id = m.job_id and x.step_id = m.step_id and x.attempt = m.attempt offset 0) y; -- by key
+	left join lateral (select x.ordered_at from attempt x where m.begun
+		and x.job_id = m.job_id and x.step_id = m.step_id and x.attempt = m.attempt offset 0) y on true; -- by key
 end $$;
 comment on function internal.slot_moves(internal.allocation_end[], internal.attempt_report[]) is
 	'Which pre-dispatched elements take over CPUs of their array, when allocations on nodes end (p_ended) and elements that '
@@ -154,9 +153,7 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	with moved as (
 		update allocation a
-		set started_at = v.slot_at, cpus_held = case when v.slot_at is null then 0 else a.cpus end,
-			-- The times of an element that has not started continue those of the one before it.
-			boot_at = case when a.phase = 'ordered' then v.boot_at else a.boot_at end
+		set started_at = v.slot_at, cpus_held = case when v.slot_at is null then 0 else a.cpus end
 		from unnest(p_moves) v
 		join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
 			and o.node_id = v.node_id
@@ -196,9 +193,11 @@ begin
 			energy_j = internal.energy_share((u.used).node_uj, x.ended_at, a.node_id, a.cpus, x.started_at,
 				x.ended_at, a.without_cpus)
 		from (
-			select v.*, o.started_at as held_from, o.cpus_held as held, m.slot_at,
+			select v.*, o.cpus_held as held,
 				-- An element that never started held nothing: the CPUs that were kept for it pass to another one.
-				o.predispatched and o.phase = 'ordered' and v.began_at is null as unused
+				o.predispatched and o.phase = 'ordered' and v.began_at is null as unused,
+				-- One that started may have taken CPUs that became free before those that were kept for it.
+				case when m.slot_at is null then o.started_at else m.slot_at end as held_from
 			from unnest(p_held) v
 			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
 				and o.node_id = v.node_id
@@ -209,7 +208,7 @@ begin
 			select greatest(coalesce(v.at, now()), v.held_from) as ended_at offset 0) e -- once a row
 		cross join lateral (
 			select e.ended_at, case when v.unused then e.ended_at
-				else least(coalesce(v.slot_at, v.held_from), e.ended_at) end as started_at
+				else least(v.held_from, e.ended_at) end as started_at
 			offset 0) x -- once a row
 		cross join lateral (
 			select case when v.gone

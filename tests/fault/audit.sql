@@ -187,7 +187,9 @@ violation (what, who, detail) as (
 	select 'allocations do not span their attempt', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s to %s, allocations %s to %s',
 		t.attempt, t.ordered_at, t.ended_at, h.started_at, h.ended_at)
 	from attempt t
-	cross join lateral (select min(a.started_at) as started_at, max(a.ended_at) as ended_at, count(*) filter (where a.ended_at is null) as open from allocation a
+	-- CPUs that are kept for a pre-dispatched element may be free since before it was ordered.
+	cross join lateral (select min(a.started_at) filter (where not (a.predispatched and a.phase = 'ordered' and a.ended_at is null)) as started_at,
+		max(a.ended_at) as ended_at, count(*) filter (where a.ended_at is null) as open from allocation a
 		where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	-- An element of an array may have stood ahead.

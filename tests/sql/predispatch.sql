@@ -22,13 +22,16 @@ select t.right('standing ahead');
 select t.run(:'j' || '.a[0]'), t.finish(:'j' || '.a[0]') \g /dev/null
 select is(t.held(:j), '0:over 1:2 2:2 3:ahead 4:ahead', 'the first takes the CPUs of one that ends');
 select is((select a.started_at from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[2]')).step_id),
-	(select greatest(a.ended_at, (t.step(:'j' || '.a[2]')).ordered_at) from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[0]')).step_id),
-	'from the moment on that it ended, or itself was ordered');
+	(select a.ended_at from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[0]')).step_id),
+	'from the moment on that it ended');
 select is(t.used(1), '4 400', 'as many are used as before');
 select t.right('one passed on');
 
 select t.run(:'j' || '.a[4]') \g /dev/null
 select is(t.held(:j), '0:over 1:2 2:ahead 3:ahead 4:2', 'what starts takes the CPUs that were kept for another one');
+select is((select a.started_at from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[4]')).step_id),
+	(select greatest(a.ended_at, (t.step(:'j' || '.a[4]')).ordered_at) from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[0]')).step_id),
+	'from the moment on that they became free, or itself was ordered');
 select t.finish(:'j' || '.a[1]') \g /dev/null
 select is(t.held(:j), '0:over 1:over 2:2 3:ahead 4:2', 'which has the next');
 select t.right('out of turn');
@@ -103,6 +106,25 @@ select is(t.used(1), '4 300', 'no more is held than there is');
 select t.right('too many at once');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.finish(:'j' || '.a[' || i || ']', '{"outcome": "cancel", "cause": "cancelled"}') from unnest('{1,3,5}'::int[]) i \g /dev/null
 
+-- An older copy of the database: the node has dropped the record of a start, and has nothing of what ran before.
+select t.submit('alice', :'array') as j \gset
+select t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decision(:'j' || '.a', '{1}', '{"position": 1}'), t.ahead(:'j' || '.a', 2), t.ahead(:'j' || '.a', 3)) \g /dev/null
+select t.run(:'j' || '.a[' || i || ']') from generate_series(0, 1) i \g /dev/null
+update rota.allocation set started_at = started_at - interval '1 minute' where job_id = :j and ended_at is null;
+update rota.attempt set ordered_at = ordered_at - interval '1 minute', started_at = started_at - interval '1 minute' where job_id = :j and ended_at is null;
+update rota.node_lease set renewed_at = now() - interval '30 s' where node_id = 1;
+select count(*) from api.node_register(jsonb_build_object('nodes', jsonb_build_array(jsonb_build_object('name', 'n1', 'boot_id', 'boot', 'version', '1', 'address', 'host', 'lease_s', 30,
+	'found', '{"cpus": 4, "mem_mb": 4000, "gres": {"gpu": 2}}'::jsonb, 'attempts', '[]'::jsonb, 'reported', jsonb_build_array(:j || '.' || (t.step(:'j' || '.a[2]')).step_id || '.1'))))) \g /dev/null
+select is(t.held(:j), '0:over 1:over 2:2 3:2', 'what has started and is gone is lost, though the launch request of its array is open');
+select is((select max(a.ended_at) from rota.allocation a where a.job_id = :j), now() - interval '30 s', 'as of the last time that the node renewed its lease');
+select t.report(t.say(:'j' || '.a[2]', 'task', '{"started_age_us": 20000000, "age_us": 10000000}'), t.say(:'j' || '.a[2]', 'done', '{"age_us": 10000000}'), t.say(:'j' || '.a[2]', 'end', '{"age_us": 10000000}')) \g /dev/null
+select is((select array[a.started_at, a.ended_at] from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[2]')).step_id),
+	array[now() - interval '30 s', now() - interval '10 s'], 'what followed it has its CPUs from then on');
+select is((select a.started_at from rota.attempt a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[2]')).step_id), now() - interval '20 s', 'it started when its task did');
+select t.right('an older copy');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.report(t.say(:'j' || '.a[3]', 'refused', '{"reason": "cancelled", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
+select is(t.used(1), '0 0', 'nothing is held after it');
+
 -- A lost node has nothing left of what stood ahead there.
 select t.submit('alice', :'array') as j \gset
 select t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decision(:'j' || '.a', '{1}', '{"position": 1}'), t.ahead(:'j' || '.a', 2)) \g /dev/null
@@ -114,8 +136,10 @@ select is(t.used(1), '0 0', 'nothing is held there');
 select t.right('a lost node');
 
 -- A node that runs an array for random times. It starts an element with CPUs of its own at once, and a pre-dispatched one when fewer run
--- than the limit of its launch request says, mostly in their order; it reports now and then. What is held must be what ran.
-create table t.element (step_id int, position int, most int, started_at timestamptz, ended_at timestamptz, start_sent boolean default false, end_sent boolean default false);
+-- than the limit of its launch request says, mostly in the order of their launch requests. It reports now and then, with another estimate of
+-- its clock each time; of some elements, the start together with the end. What is held must be what ran.
+create table t.element (nr serial, step_id int, position int, most int, started_at timestamptz, ended_at timestamptz, brief boolean default random() < 0.4,
+	start_sent boolean default false, end_sent boolean default false);
 create table t.clock_now (at timestamptz);
 insert into t.clock_now values (now());
 create function t.moment() returns timestamptz language sql as $$ select at from t.clock_now $$;
@@ -137,24 +161,28 @@ begin
 		perform t.node_start(p_position + 1);
 	end if;
 end $$;
+create function t.report_early(variadic p_records jsonb[]) returns int language sql as $$
+	select (api.node_report(b.report || jsonb_build_object('boot_us', (b.report ->> 'boot_us')::bigint - (random() * 5000)::int), t.clocked_list(coalesce(r.report -> 'coalesced', '[]')), false)).new_count
+	from (select t.reports(variadic p_records) as report) r cross join lateral (select t.booted(r.report - 'coalesced') as report) b $$;
 create function t.node_report(p_job bigint) returns void language plpgsql as $$
 declare
 	v_one t.element;
 	v_label text;
 	v_records jsonb[] := '{}';
 begin
-	for v_one in select * from t.element e where e.started_at <= t.moment() and not e.end_sent order by e.started_at loop
+	for v_one in select * from t.element e where e.started_at <= t.moment() and not e.end_sent and (not e.brief or e.ended_at <= t.moment())
+		order by e.started_at loop
 		v_label := p_job || '.a[' || v_one.position || ']';
 		if not v_one.start_sent then
 			v_records := v_records || t.say(v_label, 'keeper', t.at(v_one.started_at)) || t.say(v_label, 'run', t.at(v_one.started_at));
 		end if;
 		if v_one.ended_at <= t.moment() then
-			v_records := v_records || t.say(v_label, 'task', t.at(v_one.ended_at)) || t.say(v_label, 'done', t.at(v_one.ended_at)) || t.say(v_label, 'end', t.at(v_one.ended_at));
+			v_records := v_records || t.say(v_label, 'task', t.at(v_one.ended_at) || jsonb_build_object('started_age_us', t.at(v_one.started_at) -> 'age_us')) || t.say(v_label, 'done', t.at(v_one.ended_at)) || t.say(v_label, 'end', t.at(v_one.ended_at));
 		end if;
 	end loop;
-	update t.element e set start_sent = true, end_sent = e.ended_at <= t.moment() where e.started_at <= t.moment();
+	update t.element e set start_sent = true, end_sent = e.ended_at <= t.moment() where e.started_at <= t.moment() and (not e.brief or e.ended_at <= t.moment());
 	if v_records <> '{}' then
-		perform t.report(variadic v_records);
+		perform t.report_early(variadic v_records);
 	end if;
 end $$;
 create function t.play_array(p_seed double precision) returns text language plpgsql as $$
@@ -168,14 +196,14 @@ begin
 	update t.clock_now set at = now() - interval '1 hour';
 	while v_next < 40 or exists (select from t.element e where not e.end_sent) loop
 		while v_next < 40 and (v_next < 4 or v_next - (select count(*) from t.element e where e.ended_at <= t.moment()) < 4 + random() * 6) loop
-			perform t.node_given(v_job, v_next, v_next >= 4);
+			perform t.node_given(v_job, v_next * 7 % 40, v_next >= 4);
 			v_next := v_next + 1;
 		end loop;
 		for i in 1 .. 1 + (random() * 5)::int loop
 			loop
 				select e.step_id into v_step from t.element e
 				where e.started_at is null and e.most > (select count(*) from t.element r where r.ended_at > t.moment())
-				order by e.step_id + case when random() < 0.2 then 3 else 0 end limit 1;
+				order by e.nr + case when random() < 0.2 then 3 else 0 end limit 1;
 				exit when not found;
 				perform t.node_start(v_step);
 			end loop;
@@ -184,9 +212,11 @@ begin
 		perform t.node_report(v_job);
 	end loop;
 	return (select string_agg(w, ', ') from (
-		select format('%s held %s to %s, ran %s to %s', e.position, a.started_at, a.ended_at, e.started_at, e.ended_at) as w
+		select format('%s held %s to %s, ran %s to %s', e.position, a.started_at, a.ended_at, k.started_at, k.ended_at) as w
 		from t.element e join rota.allocation a on a.job_id = v_job and a.step_id = e.step_id
-		where a.started_at > e.started_at or a.ended_at < e.ended_at or a.ended_at is null
+		left join rota.task_end k on k.job_id = a.job_id and k.step_id = a.step_id and k.attempt = a.attempt
+		where a.started_at > k.started_at or a.ended_at < k.ended_at or a.ended_at is null or k.ended_at is null
+			or abs(extract(epoch from k.started_at - e.started_at)) > 0.006 or abs(extract(epoch from a.ended_at - e.ended_at)) > 0.006
 		union all
 		select format('%s CPUs at %s', n, at) from (
 			select x.at, sum(sum(x.n)) over (order by x.at) as n
@@ -194,7 +224,7 @@ begin
 			where a.job_id = v_job and a.ended_at > a.started_at group by x.at) m where m.n > 4
 		limit 3) x);
 end $$;
-select is(t.play_array(i / 20.0), null, 'play ' || i || ': held as it ran') from generate_series(1, 12) i;
+select is(t.play_array(i / 20.0), null, 'play ' || i || ': held as it ran') from generate_series(1, 19) i;
 select cmp_ok((select count(*) from rota.allocation where predispatched), '>', 100::bigint, 'most of them were pre-dispatched');
 select t.right('plays');
 select * from finish();
