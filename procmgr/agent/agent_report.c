@@ -20,6 +20,7 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_buffer.h"
 #include "procmgr/agent/agent_db.h"
+#include "procmgr/agent/agent_keep.h"
 #include "procmgr/agent/agent_launcher.h"
 #include "procmgr/agent/agent_node.h"
 #include "procmgr/agent/agent_record.h"
@@ -53,6 +54,7 @@ struct agent_report {
 	int64_t read_to;      /* every earlier journal record is in the buffer, or in a report that was sent */
 	int64_t acked_to;     /* every earlier journal record is in the database */
 	int64_t truncated_to; /* the launcher was asked to drop every earlier journal record */
+	struct agent_keep keep;
 	int64_t passed_to;    /* every earlier journal record was passed to agent_order.c, beyond read_to too */
 	int64_t counted_to;   /* every earlier journal record is counted in `under_way` and `ended` */
 	int under_way;	      /* number of attempts that have started since procmgrd started, and have not ended */
@@ -115,20 +117,23 @@ static int add_attempt(const struct record_key *key, struct fields *const *recor
 	return count;
 }
 
-static void ask_to_truncate(struct agent_report *r)
+/* Have the launcher drop acknowledged records that are kept no longer, if these are so many bytes. */
+static void truncate_from(struct agent_report *r, int64_t bytes)
 {
+	int64_t position = agent_keep_until(&r->keep, r->acked_to, clock_boot_us());
+	if (position - r->truncated_to < bytes || r->context->stopping)
+		return;
 	struct fields *message = fields_new();
 	fields_add(message, "op", "truncate");
-	fields_add_int(message, "position", r->acked_to);
+	fields_add_int(message, "position", position);
 	agent_launcher_send(r->context->launcher, message);
 	fields_free(message);
-	r->truncated_to = r->acked_to;
+	r->truncated_to = position;
 }
 
 void agent_report_truncate(struct agent_report *r)
 {
-	if (r->acked_to > r->truncated_to && !r->context->stopping)
-		ask_to_truncate(r);
+	truncate_from(r, 1);
 }
 
 void agent_report_within(struct agent_report *r, int64_t usec)
@@ -317,8 +322,7 @@ static void handle_answer(struct db *db, PGresult *result, const struct err *e, 
 	r->rejected = 0;
 	r->most = r->most * 2 < RECORDS_MOST ? r->most * 2 : RECORDS_MOST;
 	agent_order_report_accepted(r->orders);
-	if (r->acked_to - r->truncated_to >= TRUNCATE_BYTES)
-		ask_to_truncate(r);
+	truncate_from(r, TRUNCATE_BYTES);
 	agent_report_poll(r);
 }
 
@@ -442,6 +446,7 @@ struct agent_report *agent_report_new(const struct agent_context *c, struct agen
 	r->samples = samples;
 	r->energy = energy;
 	r->most = RECORDS_MOST;
+	r->keep = agent_keep_in(c->conf->node_journal_mb);
 	r->buffer = agent_buffer_new();
 	r->timer = evtimer_new(c->base, handle_timer, r);
 	return r;

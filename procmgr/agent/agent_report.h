@@ -21,7 +21,7 @@ void agent_report_finish(struct agent_report *r);		/* report the rest of the jou
 void agent_report_within(struct agent_report *r, int64_t usec); /* send a report within `usec` microseconds */
 void agent_report_watch(struct agent_report *r);		/* watch the journal, unless no record is waited for */
 void agent_report_disconnected(struct agent_report *r);
-void agent_report_truncate(struct agent_report *r); /* let the launcher drop records that the database has acknowledged */
+void agent_report_truncate(struct agent_report *r); /* let the launcher drop records that the database acknowledged a while ago */
 
 /* Returns true if no report is under way and inotify watches the journal. */
 bool agent_report_is_idle(const struct agent_report *r);
