@@ -31,6 +31,7 @@
 #include "procmgr/agent/agent_report.h"
 #include "procmgr/agent/agent_sample.h"
 #include "procmgr/agent/agent_substep.h"
+#include "procmgr/record/restart_facts.h"
 
 /* Prefix of the NOTIFY channel of internal.sample_poll; the node's id follows. */
 static const char watch_channel[] = "rota_look_";
@@ -49,6 +50,7 @@ struct agent {
 	struct agent_substeps *substeps;
 	struct agent_incarnation *incarnation;
 	struct agent_clock clock;
+	json_t *restart; /* what the node has that images need (restart_facts), as it was when the agent started */
 	bool is_registering;
 	bool is_unknown; /* a missing node in the database has been logged */
 	int quiet_ticks; /* ticks in a row with nothing to do */
@@ -158,6 +160,7 @@ static json_t *node_facts(const struct agent *a)
 		agent_node_add_virtual(c->nodes, facts);
 		return facts;
 	}
+	json_object_set(json_object_get(node, "found"), "restart", a->restart);
 	json_object_set_new(node, "margin_s", json_integer(c->conf->node_lease_margin));
 	agent_inventory_add(a->report, node);
 	return facts;
@@ -398,6 +401,7 @@ static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *
 	a->substeps = agent_substep_new(c);
 	a->incarnation = agent_incarnation_new(c, a->orders, handle_incarnation_known, a);
 	agent_cache_open();
+	a->restart = restart_facts(c->conf->node_checkpoint_dmtcp);
 	int third = c->conf->node_lease / 3;
 	a->tick_timer = start_timer(a, TICK_S, handle_tick);
 	a->lease_timer = start_timer(a, third > 0 ? third : 1, renew_lease);
@@ -411,6 +415,7 @@ static void close_all(struct agent *a)
 	struct event *const timers[] = {a->tick_timer, a->lease_timer, a->stop_timer};
 	if (a->context.db)
 		db_close(a->context.db);
+	json_decref(a->restart);
 	agent_report_free(a->report);
 	agent_substep_free(a->substeps);
 	agent_incarnation_free(a->incarnation);

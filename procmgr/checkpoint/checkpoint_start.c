@@ -44,6 +44,14 @@ static void clean_entry(int folder, const char *name, void *arg)
 		folder_remove(folder, name);
 }
 
+/* Say which checkpoint could not be restored on this node. */
+static void report_unmet(const struct checkpoint *c, const json_t *from, struct err *e)
+{
+	struct err unsent;
+	json_t *report = json_pack("{s:O, s:s}", "generation", json_object_get(from, "generation"), "message", e->message);
+	json_decref(checkpoint_call(c->config, "unmet", report, CALL_LONG_S, &unsent));
+}
+
 /* Ask from which checkpoint to start, until one is whole. Returns the answer with its generation, 0 for the beginning; NULL with an error. Only
  * one whose files differ is refused, since that is for ever: on another node, a file that cannot be read here may be. */
 static json_t *choose_generation(const struct checkpoint *c, const struct driver *driver, struct err *e)
@@ -59,6 +67,7 @@ static json_t *choose_generation(const struct checkpoint *c, const struct driver
 			return answer;
 		if (match == FOLDER_UNREADABLE) {
 			err_set(e, "could not read checkpoint %lld: %s", (long long)json_integer_value(number), why.message);
+			report_unmet(c, answer, e);
 			json_decref(answer);
 			return NULL;
 		}
@@ -116,14 +125,6 @@ static bool find_restore(const struct driver_use *use, const json_t *from, bool 
 	return !*restores || driver_meets(use, json_object_get(from, "needs"), e);
 }
 
-/* Say which checkpoint could not be restored on this node. */
-static void report_unmet(const struct checkpoint *c, const json_t *from, struct err *e)
-{
-	struct err unsent;
-	json_t *report = json_pack("{s:O, s:s}", "generation", json_object_get(from, "generation"), "message", e->message);
-	json_decref(checkpoint_call(c->config, "unmet", report, CALL_LONG_S, &unsent));
-}
-
 /* Is this the path of the script, which the keeper has in a folder of this attempt, beside the file `asked`? */
 static bool is_of_attempt(const struct checkpoint *c, const char *path)
 {
@@ -163,9 +164,10 @@ static int start_from(const struct checkpoint *c, const struct driver_use *use, 
 	crash_point(CRASH_checkpoint_chosen);
 	if (step >= 0)
 		folder_each(step, clean_entry, json_object_get(from, "kept"));
-	bool ready = step >= 0 && make_next(step, &e) &&
-		     tmpdir_restore(checkpoint_step_variable("ROTA_TMPDIR"), json_string_value(json_object_get(from, "path")), &e) &&
-		     (!use->driver->restores_processes || keep_scripts(c, step, &program, argv, &e));
+	bool ready =
+		step >= 0 && make_next(step, &e) &&
+		tmpdir_restore(checkpoint_step_variable("ROTA_TMPDIR"), json_string_value(json_object_get(from, "path")), &e) &&
+		(!use->driver->restores_processes || keep_scripts(c, step, &program, argv, &e));
 	if (step >= 0)
 		close(step);
 	if (ready) {

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,10 +25,11 @@
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/dmtcp_guard.h"
 #include "procmgr/checkpoint/dmtcp_process.h"
-#include "procmgr/checkpoint/dmtcp_run.h"
 #include "procmgr/checkpoint/driver.h"
+#include "procmgr/record/bounded_run.h"
+#include "procmgr/record/restart_facts.h"
 
-enum { LIST_SIZE = 1 << 20, STATUS_SIZE = 4096, CPUINFO_SIZE = 8192, PAUSE_NS = 100000000, TRIES_US = 5000000, COMMAND_S = 10 };
+enum { LIST_SIZE = 1 << 20, STATUS_SIZE = 4096, PAUSE_NS = 100000000, TRIES_US = 5000000, COMMAND_S = 10 };
 
 static const char *dmtcp_variable(const char *name)
 {
@@ -76,7 +76,8 @@ static bool dir_is_safe(const char *dir, struct err *e)
 		safe = trust_file(path, geteuid(), &untrusted);
 	}
 	free(path);
-	return safe || err_set(e, "others can write to a folder above its checkpoints, choose another --checkpoint-dir: %.150s", untrusted.message);
+	return safe || err_set(e, "others can write to a folder above its checkpoints, choose another --checkpoint-dir: %.150s",
+			       untrusted.message);
 }
 
 static bool dmtcp_detect(const struct driver_use *use, const char *program, struct err *e)
@@ -194,11 +195,23 @@ static bool dmtcp_launch(const struct driver_use *use, char ***instead, struct e
 	return true;
 }
 
+/* Run `dmtcp_command COMMAND` at the coordinator with this port. As bounded_run(). */
+static int dmtcp_command(const struct driver_use *use, int port, const char *command, int seconds, char *text, size_t size)
+{
+	char *program = xasprintf("%s/dmtcp_command", use->folder), *number = xasprintf("%d", port);
+	int code = bounded_run((char *[]){program, (char *)"--coord-host", (char *)"127.0.0.1", (char *)"--coord-port", number,
+					  (char *)command, NULL},
+			       seconds, text, size);
+	free(number);
+	free(program);
+	return code;
+}
+
 /* Is the program still being restored? It is not any more when it goes on, nor when it has ended, and the coordinator with it. */
 static bool is_restoring(const struct driver_use *use, int port)
 {
 	char text[STATUS_SIZE];
-	int code = dmtcp_run_command(use->folder, port, "--status", COMMAND_S, text, sizeof text);
+	int code = dmtcp_command(use, port, "--status", COMMAND_S, text, sizeof text);
 	return code == 0 && !strstr(text, "RUNNING=yes");
 }
 
@@ -271,7 +284,7 @@ static bool dmtcp_restart(const struct driver_use *use, char ***instead, struct 
 /* Are all processes of the step known to the coordinator? */
 static bool all_are_known(const struct driver_use *use, int port, int root, char *list, struct err *e)
 {
-	if (dmtcp_run_command(use->folder, port, "--list", COMMAND_S, list, LIST_SIZE) != 0)
+	if (dmtcp_command(use, port, "--list", COMMAND_S, list, LIST_SIZE) != 0)
 		return err_set(e, "the coordinator of DMTCP does not answer");
 	return dmtcp_process_all_listed(root, list, e);
 }
@@ -281,7 +294,7 @@ static bool ask_coordinator(const struct driver_use *use, int port, int64_t unti
 {
 	char text[STATUS_SIZE];
 	int64_t left_s = (until - clock_boot_us()) / 1000000;
-	int code = dmtcp_run_command(use->folder, port, "--bcheckpoint", left_s > 1 ? (int)left_s : 1, text, sizeof text);
+	int code = dmtcp_command(use, port, "--bcheckpoint", left_s > 1 ? (int)left_s : 1, text, sizeof text);
 	text[strcspn(text, "\n")] = '\0';
 	return code == 0 || err_set(e, "dmtcp_command failed: %s", code < 0 ? "it did not end in time" : text);
 }
@@ -366,54 +379,9 @@ static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 	return good;
 }
 
-/* Is this flag of a CPU one that programs use? glibc chooses its functions by them when a program starts. */
-static bool is_instruction_set(const char *flag)
-{
-	static const char *const begins[] = {"sse",   "ssse", "avx",  "fma",  "bmi",  "aes",  "vaes", "popcnt", "movbe",
-					     "abm",   "f16c", "adx",  "sha",  "gfni", "vpcl", "pclm", "rd",	"amx",
-					     "xsave", "fsgs", "erms", "fsrm", "rtm",  "cmov", "cx16", "lahf"};
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-		if (strncmp(flag, begins[i], strlen(begins[i])) == 0)
-			return true;
-	return false;
-}
-
-/* Returns the instruction sets of the CPUs, malloc'ed. */
-static char *read_cpu(void)
-{
-	char *text = xcalloc(1, CPUINFO_SIZE), *chosen = xstrdup(""), *rest = NULL;
-	int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && read(fd, text, CPUINFO_SIZE - 1) < 0)
-		text[0] = '\0';
-	if (fd >= 0)
-		close(fd);
-	char *flags = strstr(text, "\nflags"), *colon = flags ? strchr(flags, ':') : NULL;
-	if (colon)
-		colon[1 + strcspn(colon + 1, "\n")] = '\0';
-	for (char *flag = colon ? strtok_r(colon + 1, " ", &rest) : NULL; flag; flag = strtok_r(NULL, " ", &rest)) {
-		char *before = chosen;
-		if (!is_instruction_set(flag))
-			continue;
-		chosen = xasprintf("%s%s%s", before, *before ? " " : "", flag);
-		free(before);
-	}
-	free(text);
-	return chosen;
-}
-
-/* An image has the addresses of the kernel's vDSO, and functions chosen for the CPU. Its form is that of one version. */
 static json_t *dmtcp_needs(const struct driver_use *use)
 {
-	struct utsname system;
-	char version[STATUS_SIZE], *cpu = read_cpu(), *program = xasprintf("%s/dmtcp_launch", use->folder);
-	dmtcp_run((char *[]){program, (char *)"--version", NULL}, COMMAND_S, version, sizeof version);
-	version[strcspn(version, "\n")] = '\0';
-	if (uname(&system) < 0)
-		system.release[0] = '\0';
-	json_t *needs = json_pack("{s:s, s:s, s:s}", "dmtcp", version, "kernel", system.release, "cpu", cpu);
-	free(program);
-	free(cpu);
-	return needs;
+	return restart_facts(use->folder);
 }
 
 const struct driver driver_dmtcp = {

@@ -168,6 +168,8 @@ begin
 	join checkpoint_start c on c.job_id = o.job_id and c.step_id = o.step_id and c.attempt = o.attempt and c.unmet is not null
 	join attempt t on t.job_id = c.job_id and t.step_id = c.step_id and t.attempt = c.attempt
 	union all
+	select m.* from one o cross join lateral internal.why_misfits(p_job, p_step) m where o.attempt > 0 and o.state = 'pending'
+	union all
 	select g.* from one o cross join lateral internal.why_staging(p_job, p_step) g where o.deps_waiting > 0
 	union all
 	select internal.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null,

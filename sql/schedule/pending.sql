@@ -445,6 +445,9 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 declare
 	v_tops jsonb := internal.pending_tops(p_jobs, p_steps);
 	v_moves constant boolean := internal.move_is_on();
+	v_restarts constant boolean := exists (select from unnest(p_jobs, p_steps) as o (job_id, step_id)
+		join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.attempt > 0
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.checkpoint is not null);
 	v_data constant bigint[] := (select array_agg(distinct t.job_id) from transfer t where t.prefer and t.job_id = any (p_jobs));
 begin
 	return query
@@ -457,7 +460,7 @@ begin
 		r.licenses, r.exclusive,
 			case when r.prep is null then r."constraint" else internal.setup_constraint(r."constraint", r.prep) end,
 			case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end,
-			case when v_moves then r.exclude || v.exclude else r.exclude end,
+			case when v_moves then r.exclude || v.exclude else r.exclude end || m.nodes,
 		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s,
 		extract(epoch from r.deadline_at)::double precision, r.with_set,
 		case
@@ -467,7 +470,7 @@ begin
 		case when e.reservation_id is not null then array[e.reservation_id] end,
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
 		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end,
-		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null), r.image,
+		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null) and m.nodes is null, r.image,
 		internal.rank_tier(s.rank) + p.tier, r.prep
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
@@ -485,6 +488,8 @@ begin
 			and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true
 	left join lateral (select x.* from internal.move_nodes(s.job_id, s.step_id, r.nodelist) x
 		where v_moves offset 0) v on true -- once a row, and only where anything is moved
+	left join lateral (select array_agg(x.node) as nodes from internal.checkpoint_misfits(s.job_id, s.step_id) x
+		where v_restarts and s.attempt > 0 and r.checkpoint is not null offset 0) m on true -- once a row, where something goes on
 	left join step_array a on s.is_array and a.job_id = s.job_id and a.step_id = s.step_id
 	cross join lateral (select exists (
 		select from step_edge e

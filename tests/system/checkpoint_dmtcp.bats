@@ -338,17 +338,27 @@ goes_on() {
 	run -0 rota wait "$job"
 }
 
-@test "a node that lacks what an image needs does not restart it, and that is said" {
+# why_says TEXT: rota why says so.
+why_says() {
+	run rota why "$job"
+	[[ $output = *$1* ]]
+}
+
+@test "an image is restored only on nodes that have what it needs, and rota why says what others lack" {
 	expect counter
 	submit counter
 	run -0 rota checkpoint "$job" --end --wait
 	eventually has_left "$job"
 	[ "$(superuser "select needs ->> 'kernel' from rota.checkpoint where job_id = $job")" = "$(uname -r)" ]
+	[ "$(superuser "select count(*) from rota.node n, rota.checkpoint c where c.job_id = $job and n.found -> 'restart' = c.needs")" = 2 ]
 	superuser "update rota.checkpoint set needs = needs || '{\"kernel\": \"1.0\"}' where job_id = $job"
 	run -0 rota restart "$job"
+	eventually why_says "checkpoint 1 cannot go on on n1,n2: it needs kernel 1.0"
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "1 pending" ]
+	# A node that said it has that kernel, and has not.
+	superuser "update rota.node set found = found || jsonb_build_object('restart', found -> 'restart' || '{\"kernel\": \"1.0\"}') where name = 'n2'"
 	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].held")" = system ]'
-	run rota why "$job"
-	[[ $output = *"could not go on from checkpoint 1 on n"*": it needs kernel 1.0, and this node has $(uname -r)"* ]]
+	why_says "could not go on from checkpoint 1 on n2: it needs kernel 1.0, and this node has $(uname -r)"
 	superuser "update rota.checkpoint set needs = null where job_id = $job"
 	run -0 rota release "$job"
 	touch go

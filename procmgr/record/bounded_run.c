@@ -1,7 +1,7 @@
-/* dmtcp_run.c - runs programs of DMTCP, for a bounded time.
+/* bounded_run.c - runs a program for a bounded time.
  *
- * Called by: driver_dmtcp.c. */
-#include "procmgr/checkpoint/dmtcp_run.h"
+ * Called by: driver_dmtcp.c, restart_facts.c. */
+#include "procmgr/record/bounded_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "lib/err.h"
 
 static void run_execute(char *const *argv, int output)
 {
@@ -48,7 +46,7 @@ static bool run_read(int fd, int64_t until, char *text, size_t size)
 	}
 }
 
-int dmtcp_run(char *const *argv, int seconds, char *text, size_t size)
+int bounded_run(char *const *argv, int seconds, char *text, size_t size)
 {
 	int fds[2], status = 0;
 	text[0] = '\0';
@@ -64,15 +62,4 @@ int dmtcp_run(char *const *argv, int seconds, char *text, size_t size)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-int dmtcp_run_command(const char *programs, int port, const char *command, int seconds, char *text, size_t size)
-{
-	char number[DMTCP_NUMBER_SIZE], *program = xasprintf("%s/dmtcp_command", programs);
-	snprintf(number, sizeof number, "%d", port);
-	char *argv[] = {program, (char *)"--coord-host", (char *)"127.0.0.1", (char *)"--coord-port", number, (char *)command,
-			NULL};
-	int code = dmtcp_run(argv, seconds, text, size);
-	free(program);
-	return code;
 }

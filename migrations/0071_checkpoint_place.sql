@@ -1,0 +1,8 @@
+-- Where steps go on from their checkpoints.
+insert into rota.setting (name, value, kind, help) values
+	('checkpoint_avoid_s', '300', 'int',
+		'seconds for which a step does not start again on a node that could not read its checkpoint');
+
+comment on column rota.checkpoint_start.unmet is
+	'What the node of the attempt lacked for its checkpoint, or why it could not read it, so the program did not start; '
+	'null: nothing.';

@@ -1,0 +1,68 @@
+/* restart_facts.c - finds what a node has that images of DMTCP need.
+ *
+ * Called by: driver_dmtcp.c, for what an image needs and what a node has that restores it; agent.c, for what the scheduler knows of the node. */
+#include "procmgr/record/restart_facts.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "lib/err.h"
+#include "procmgr/record/bounded_run.h"
+
+enum { VERSION_SIZE = 256, VERSION_S = 10, CPUINFO_SIZE = 8192 };
+
+/* Is this flag of a CPU one that programs use? glibc chooses its functions by them when a program starts. */
+static bool is_instruction_set(const char *flag)
+{
+	static const char *const begins[] = {"sse",   "ssse", "avx",  "fma",  "bmi",  "aes",  "vaes", "popcnt", "movbe",
+					     "abm",   "f16c", "adx",  "sha",  "gfni", "vpcl", "pclm", "rd",	"amx",
+					     "xsave", "fsgs", "erms", "fsrm", "rtm",  "cmov", "cx16", "lahf"};
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (strncmp(flag, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Returns the instruction sets of the CPUs, malloc'ed. */
+static char *read_cpu(void)
+{
+	char *text = xcalloc(1, CPUINFO_SIZE), *chosen = xstrdup(""), *rest = NULL;
+	int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, CPUINFO_SIZE - 1) < 0)
+		text[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	char *flags = strstr(text, "\nflags"), *colon = flags ? strchr(flags, ':') : NULL;
+	if (colon)
+		colon[1 + strcspn(colon + 1, "\n")] = '\0';
+	for (char *flag = colon ? strtok_r(colon + 1, " ", &rest) : NULL; flag; flag = strtok_r(NULL, " ", &rest)) {
+		char *before = chosen;
+		if (!is_instruction_set(flag))
+			continue;
+		chosen = xasprintf("%s%s%s", before, *before ? " " : "", flag);
+		free(before);
+	}
+	free(text);
+	return chosen;
+}
+
+json_t *restart_facts(const char *dmtcp)
+{
+	struct utsname system;
+	char version[VERSION_SIZE];
+	if (!*dmtcp)
+		return json_object();
+	char *cpu = read_cpu(), *program = xasprintf("%s/dmtcp_launch", dmtcp);
+	bounded_run((char *[]){program, (char *)"--version", NULL}, VERSION_S, version, sizeof version);
+	version[strcspn(version, "\n")] = '\0';
+	if (uname(&system) < 0)
+		system.release[0] = '\0';
+	json_t *facts = json_pack("{s:s, s:s, s:s}", "dmtcp", version, "kernel", system.release, "cpu", cpu);
+	free(program);
+	free(cpu);
+	return facts;
+}

@@ -1,0 +1,59 @@
+-- Where a step goes on from its checkpoint: only on nodes that have what that needs, and for a while on none that could not read it.
+begin;
+\ir world.psql
+\ir checkpoint.psql
+select * from no_plan();
+create function t.has(p_node text, p_facts jsonb) returns void language sql as $$
+	update rota.node set found = found || jsonb_build_object('restart', p_facts) where name = p_node $$;
+create function t.asks(p_job bigint) returns text language sql as $$
+	select (select coalesce(string_agg(x, ',' order by x), '') from unnest(p.exclude) x) || ' ' || p.steady from api.schedule_pending(array[p_job], '{0}') p $$;
+create function t.why(p_job bigint) returns text language sql as $$
+	select string_agg(y ->> 'message', '; ' order by y ->> 'message') from internal.why_step(p_job, 0) y where y ->> 'kind' = 'checkpoint' $$;
+create function t.lost(p_label text) returns void language sql as $$
+	select t.finish(p_label, '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}');
+	select t.later() $$;
+create function t.takes(p_label text, p_needs text) returns void language sql as $$
+	select t.says(p_label, 'take');
+	select t.saved(p_label);
+	update rota.checkpoint c set needs = p_needs::jsonb from t.step(p_label) s where c.job_id = s.job_id and c.step_id = s.step_id $$;
+
+-- What a node lacks
+select is(internal.need_lacking(v.needs::jsonb, v.has::jsonb), v.lacks, v.needs || ' of ' || coalesce(v.has, 'nothing'))
+from (values ('{"kernel": "6.1", "cpu": "avx sse"}', '{"kernel": "6.1", "cpu": "sse avx avx2"}', null),
+	('{"kernel": "6.1", "cpu": "avx avx2 sse"}', '{"kernel": "6.1", "cpu": "sse"}', 'a CPU with avx avx2'),
+	('{"kernel": "6.1", "cpu": "avx"}', '{"kernel": "6.2", "cpu": "avx"}', 'kernel 6.1'),
+	('{"kernel": "6.1", "dmtcp": "5.0"}', '{}', 'dmtcp 5.0'),
+	('{"cpu": "avx"}', null, 'a CPU with avx'), ('{}', '{}', null), (null, '{}', null)) v (needs, has, lacks);
+
+-- Nodes that have what the checkpoint needs
+select t.submit('alice', :'saves') as j, t.submit('alice', '[{"name": "a"}]') as none \gset
+update rota.node set found = coalesce(found, '{}');
+select t.has('n1', '{"kernel": "6.1", "cpu": "avx sse"}'), t.has('n2', '{"kernel": "6.1", "cpu": "sse"}'), t.has('n3', '{}') \g /dev/null
+select is(t.asks(:j), ' true', 'a step that has saved nothing starts anywhere');
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.start(:'none' || '.a'), t.run(:'none' || '.a') \g /dev/null
+select t.takes(:'j' || '.a', '{"kernel": "6.1", "cpu": "avx sse"}'), t.lost(:'j' || '.a'), t.lost(:'none' || '.a') \g /dev/null
+select is(t.asks(:j), 'n2,n3 false', 'not on nodes that lack something; a node that says nothing may have it');
+select is(t.asks(:none), ' true', 'a step without checkpoints starts anywhere');
+select is(t.why(:j), 'checkpoint 1 cannot go on on n2: it needs a CPU with avx; checkpoint 1 cannot go on on n3: it needs a CPU with avx sse', 'and rota why says what they lack');
+select t.has('n2', '{"kernel": "6.1", "cpu": "avx avx2 sse"}') \g /dev/null
+select is(t.asks(:j), 'n3 false', 'a node that registers with more');
+select api.job_restart(t.uid('alice'), 'alice', jsonb_build_object('jobs', jsonb_build_array(:'j' || '.a'), 'generation', 0)) \g /dev/null
+select is(t.asks(:j), ' true', 'nor does it matter for a step that begins anew');
+select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
+select is(t.says(:'j' || '.a', 'begin') -> 'generation', '0', 'its owner has it begin anew');
+select t.takes(:'j' || '.a', null), t.lost(:'j' || '.a') \g /dev/null
+select is(t.asks(:j), ' true', 'a checkpoint that needs nothing goes on anywhere');
+
+-- Nodes that could not read it
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.says(:'j' || '.a', 'begin') \g /dev/null
+select t.says(:'j' || '.a', 'unmet', '{"generation": 2, "message": "could not read checkpoint 2: could not open folder"}'), t.lost(:'j' || '.a') \g /dev/null
+select is(t.asks(:j), 'n1 false', 'not again on the node that could not');
+select is(t.why(:j), 'attempt 3 could not go on from checkpoint 2 on n1: could not read checkpoint 2: could not open folder; '
+	'not tried again on n1 for a while: checkpoint 2: could not read checkpoint 2: could not open folder', 'which rota why says');
+update rota.node set state = 'drain' where name <> 'n1';
+select is(t.asks(:j), ' true', 'unless there is no other');
+update rota.node set state = 'up';
+update rota.setting set value = '-60' where name = 'checkpoint_avoid_s';
+select is(t.asks(:j), ' true', 'nor for ever');
+select * from finish();
+rollback;
