@@ -87,6 +87,8 @@ grant execute on function
 	api.schedule_setup(bigint, int[], text[], text[]),
 	api.schedule_candidates(int),
 	api.schedule_preempt(bigint, jsonb),
+	api.schedule_movers(),
+	api.schedule_move(bigint, jsonb),
 	api.schedule_resume(bigint, bigint[], int[]),
 	api.daemon_register(text, text, int, text)
 to rota_jobmgr_leader;

@@ -36,6 +36,8 @@ static void cycle_end(struct lead_cycle *c)
 	c->result = NULL;
 	lead_rows_free(c->rows);
 	c->rows = NULL;
+	lead_rows_free(c->moving);
+	c->moving = NULL;
 	if (now > c->cached_at + cache_age)
 		cycle_drop_caches(c, now);
 	else if (!outcome.good || outcome.partial_failure)
@@ -96,6 +98,12 @@ static enum lead_stage stage_after(const struct lead_cycle *c)
 	case LEAD_STAGE_CANDIDATES:
 		return LEAD_STAGE_PREEMPT;
 	case LEAD_STAGE_PREEMPT:
+		return LEAD_STAGE_MOVERS;
+	case LEAD_STAGE_MOVERS:
+		return LEAD_STAGE_MOVING;
+	case LEAD_STAGE_MOVING:
+		return LEAD_STAGE_MOVE;
+	case LEAD_STAGE_MOVE:
 		return LEAD_STAGE_PLAN;
 	case LEAD_STAGE_PLAN:
 	case LEAD_STAGE_IDLE:
@@ -117,6 +125,9 @@ static void (*const stage_begin[])(struct lead_cycle *c) = {
 	[LEAD_STAGE_COMMIT] = lead_cycle_write_starts,
 	[LEAD_STAGE_CANDIDATES] = lead_cycle_read_candidates,
 	[LEAD_STAGE_PREEMPT] = lead_cycle_write_preempt,
+	[LEAD_STAGE_MOVERS] = lead_cycle_read_movers,
+	[LEAD_STAGE_MOVING] = lead_cycle_read_moving,
+	[LEAD_STAGE_MOVE] = lead_cycle_write_moves,
 	[LEAD_STAGE_PLAN] = lead_cycle_write_plan,
 };
 
@@ -136,6 +147,7 @@ void lead_cycle_run(struct lead_cycle *c, int64_t term, enum lead_commit_mode mo
 
 	c->mode = mode;
 	c->left = 0;
+	c->preempted = false;
 	c->outcome = (struct lead_outcome){.good = true, .transition_in = INFINITY};
 	c->policy = schedule_policy_default;
 	c->policy.backfill = c->conf->schedule_backfill > 0;
@@ -187,6 +199,7 @@ void lead_cycle_free(struct lead_cycle *c)
 		return;
 	schedule_result_free(c->result);
 	lead_rows_free(c->rows);
+	lead_rows_free(c->moving);
 	lead_queue_free(c->queue);
 	lead_plan_free(c->plan);
 	free(c);

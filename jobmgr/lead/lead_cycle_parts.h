@@ -27,7 +27,10 @@ enum lead_stage {
 	LEAD_STAGE_COMMIT,   /* commit starts with their signed launch requests, and refusals of rows that fail verification */
 	LEAD_STAGE_CANDIDATES, /* read which steps may be preempted, if a step waits that may preempt others */
 	LEAD_STAGE_PREEMPT,    /* pick victims and commit the picks */
-	LEAD_STAGE_PLAN	       /* write the changes of the plan, after a full scan */
+	LEAD_STAGE_MOVERS, /* with schedule.moves: read which steps can be moved, if a step waits for which that may make room */
+	LEAD_STAGE_MOVING, /* read what these ask for */
+	LEAD_STAGE_MOVE,   /* propose moves and commit them */
+	LEAD_STAGE_PLAN	   /* write the changes of the plan, after a full scan */
 };
 
 struct lead_read {
@@ -55,6 +58,7 @@ struct lead_cycle {
 	struct lead_rate rate;
 	double withdraw_from; /* from when elements may be withdrawn again; monotonic seconds */
 	double ahead_from;    /* from when nodes may hold work for node.ahead; monotonic seconds */
+	double moves_from;    /* from when moves are looked for again; monotonic seconds */
 	double cached_at;     /* when the cached requests and the cached plan were last dropped; monotonic seconds */
 	/* stage with which the next cycle begins: LEAD_STAGE_SNAPSHOT after a cycle that left steps pending, else LEAD_STAGE_QUEUE */
 	enum lead_stage first_stage;
@@ -68,6 +72,8 @@ struct lead_cycle {
 	int waiting; /* number of SQL calls of the stage that are not answered yet */
 	size_t left; /* number of starts and refusals that the database has not confirmed; it skips steps of locked jobs */
 	struct lead_rows *rows;
+	struct lead_rows *moving; /* the requests of steps that can be moved; NULL: none were read */
+	bool preempted;		  /* victims were picked in this cycle */
 	struct schedule_result *result;
 	struct lead_outcome outcome;
 };
@@ -93,6 +99,8 @@ void lead_cycle_read_snapshot(struct lead_cycle *c);
 void lead_cycle_read_requests(struct lead_cycle *c);
 void lead_cycle_read_launch(struct lead_cycle *c);
 void lead_cycle_read_candidates(struct lead_cycle *c);
+void lead_cycle_read_movers(struct lead_cycle *c);
+void lead_cycle_read_moving(struct lead_cycle *c);
 
 /* lead_cycle_write.c: the SQL calls of stages that write. */
 void lead_cycle_write_withdrawals(struct lead_cycle *c);
@@ -100,6 +108,7 @@ void lead_cycle_write_resume(struct lead_cycle *c);
 void lead_cycle_write_power(struct lead_cycle *c);
 void lead_cycle_write_starts(struct lead_cycle *c);
 void lead_cycle_write_preempt(struct lead_cycle *c);
+void lead_cycle_write_moves(struct lead_cycle *c);
 void lead_cycle_write_plan(struct lead_cycle *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* lead_cycle_read.c - the stages of a scheduling cycle that read: queue, snapshot, requests of steps, launch rows, candidates
- * for preemption.
+ * for preemption, steps that can be moved.
  *
  * Called by: lead_cycle.c, a stage at a time.
  * Invariants:
@@ -9,7 +9,9 @@
 #include <stdio.h>
 
 #include "jobmgr/lead/lead_cycle_parts.h"
+#include "jobmgr/lead/lead_moves.h"
 #include "jobmgr/lead/lead_preempt.h"
+#include "lib/clock.h"
 
 /* Note that a read of the stage was answered. Its rows are loaded, unless it failed with `e`. */
 static void cycle_loaded(struct lead_cycle *c, bool loaded, const struct err *e)
@@ -47,6 +49,16 @@ static void requests_answered(struct db *db, PGresult *result, const struct err 
 	struct lead_cycle *c = arg;
 	struct err malformed;
 	bool loaded = result && lead_queue_load(c->queue, result, &malformed);
+
+	(void)db;
+	cycle_loaded(c, loaded, result ? &malformed : e);
+}
+
+static void moving_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_cycle *c = arg;
+	struct err malformed;
+	bool loaded = result && lead_load(c->moving, LEAD_PENDING, result, &malformed);
 
 	(void)db;
 	cycle_loaded(c, loaded, result ? &malformed : e);
@@ -148,4 +160,34 @@ void lead_cycle_read_candidates(struct lead_cycle *c)
 	c->reads[LEAD_CANDIDATES] = (struct lead_read){c, LEAD_CANDIDATES};
 	c->waiting++;
 	db_call(c->db, API_schedule_candidates, (struct db_param[]){{below, -1}}, 1, set_answered, &c->reads[LEAD_CANDIDATES]);
+}
+
+/* The scheduler tries many sets of steps, so moves are looked for only now and then. What was preempted for changes the picture: the next look
+ * sees it. */
+void lead_cycle_read_movers(struct lead_cycle *c)
+{
+	double now = clock_seconds();
+
+	if (c->conf->schedule_moves == 0 || c->preempted || now < c->moves_from || !lead_moves_are_wanted(c->rows, c->result))
+		return;
+	c->moves_from = now + c->conf->schedule_moves;
+	c->reads[LEAD_MOVERS] = (struct lead_read){c, LEAD_MOVERS};
+	c->waiting++;
+	db_call(c->db, API_schedule_movers, NULL, 0, set_answered, &c->reads[LEAD_MOVERS]);
+}
+
+void lead_cycle_read_moving(struct lead_cycle *c)
+{
+	struct db_array *jobs, *steps;
+
+	if (c->rows->mover_count == 0)
+		return;
+	c->moving = lead_rows_new(0);
+	jobs = db_array_new();
+	steps = db_array_new();
+	for (size_t i = 0; i < c->rows->mover_count; i++) {
+		db_array_int(jobs, c->rows->movers[i].job);
+		db_array_int(steps, c->rows->movers[i].step);
+	}
+	cycle_call_for(c, LEAD_PENDING, c->rows->mover_count, jobs, steps, moving_answered, c);
 }

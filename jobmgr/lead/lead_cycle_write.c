@@ -1,5 +1,5 @@
 /* lead_cycle_write.c - the stages of a scheduling cycle that write: withdrawals, resumptions, power and setups of nodes, starts and
- * refusals, preemptions, the plan.
+ * refusals, preemptions, moves, the plan.
  *
  * Called by: lead_cycle.c, a stage at a time.
  * Invariants:
@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "jobmgr/lead/lead_cycle_parts.h"
+#include "jobmgr/lead/lead_moves.h"
 #include "jobmgr/lead/lead_order.h"
 #include "jobmgr/lead/lead_preempt.h"
 #include "jobmgr/lead/lead_resume.h"
@@ -255,9 +256,26 @@ void lead_cycle_write_preempt(struct lead_cycle *c)
 	if (!picks)
 		return;
 	c->outcome.postponed |= has_more;
+	c->preempted = true;
 	c->waiting++;
 	db_call(c->db, API_schedule_preempt, (struct db_param[]){{c->term, -1}, {picks, -1}}, 2, write_answered, c);
 	free(picks);
+}
+
+void lead_cycle_write_moves(struct lead_cycle *c)
+{
+	char *moves;
+
+	if (!c->moving)
+		return;
+	lead_scan_limit_resume(&c->scan_limit, clock_seconds());
+	moves = lead_moves_json(c->rows, c->moving, &c->policy, c->result);
+	lead_scan_limit_pause(&c->scan_limit, clock_seconds());
+	if (!moves)
+		return;
+	c->waiting++;
+	db_call(c->db, API_schedule_move, (struct db_param[]){{c->term, -1}, {moves, -1}}, 2, write_answered, c);
+	free(moves);
 }
 
 static void plan_answered(struct db *db, PGresult *result, const struct err *e, void *arg)

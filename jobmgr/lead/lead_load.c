@@ -182,6 +182,12 @@ static const struct column candidate_columns[] = {
 	{"gives_licenses", lead_read_bool, AT(schedule_candidate, gives_licenses)},
 };
 
+static const struct column mover_columns[] = {
+	{"job_id", lead_read_int64, AT(lead_mover, job)},
+	{"step_id", lead_read_int, AT(lead_mover, step)},
+	{"cost_s", lead_read_double, AT(lead_mover, cost_s)},
+};
+
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns
 #define SNAPSHOT(array, count) offsetof(struct lead_rows, snapshot.array), offsetof(struct lead_rows, snapshot.count)
 
@@ -203,6 +209,8 @@ static const struct target targets[] = {
 	[LEAD_PENDING] = {sizeof(struct schedule_pending), SNAPSHOT(pending, pending_count), COLUMNS(pending_columns)},
 	[LEAD_LAUNCH] = {sizeof(struct lead_launch), offsetof(struct lead_rows, launches),
 			 offsetof(struct lead_rows, launch_count), COLUMNS(launch_columns)},
+	[LEAD_MOVERS] = {sizeof(struct lead_mover), offsetof(struct lead_rows, movers), offsetof(struct lead_rows, mover_count),
+			 COLUMNS(mover_columns)},
 	[LEAD_CANDIDATES] = {sizeof(struct schedule_candidate), offsetof(struct lead_rows, candidates),
 			     offsetof(struct lead_rows, candidate_count), COLUMNS(candidate_columns)},
 };
@@ -212,11 +220,11 @@ static const struct target keys = {sizeof(struct lead_key), offsetof(struct lead
 				   offsetof(struct lead_rows, snapshot.pending_count), COLUMNS(key_columns)};
 
 static const enum api_function set_functions[] = {
-	[LEAD_NODES] = API_schedule_nodes,	     [LEAD_PARTITIONS] = API_schedule_partitions,
-	[LEAD_RUNNING] = API_schedule_running,	     [LEAD_LICENSES] = API_schedule_licenses,
-	[LEAD_OUTAGES] = API_schedule_outages,	     [LEAD_QUEUE] = API_schedule_queue,
-	[LEAD_PENDING] = API_schedule_pending,	     [LEAD_LAUNCH] = API_schedule_launch,
-	[LEAD_CANDIDATES] = API_schedule_candidates,
+	[LEAD_NODES] = API_schedule_nodes,     [LEAD_PARTITIONS] = API_schedule_partitions,
+	[LEAD_RUNNING] = API_schedule_running, [LEAD_LICENSES] = API_schedule_licenses,
+	[LEAD_OUTAGES] = API_schedule_outages, [LEAD_QUEUE] = API_schedule_queue,
+	[LEAD_PENDING] = API_schedule_pending, [LEAD_LAUNCH] = API_schedule_launch,
+	[LEAD_MOVERS] = API_schedule_movers,   [LEAD_CANDIDATES] = API_schedule_candidates,
 };
 
 enum api_function lead_set_function(enum lead_set set)

@@ -23,6 +23,7 @@ enum lead_set {
 	LEAD_SNAPSHOT_SETS,
 	LEAD_PENDING = LEAD_SNAPSHOT_SETS, /* requests of pending steps, see lead_queue.h */
 	LEAD_LAUNCH,
+	LEAD_MOVERS,	 /* steps that can be moved */
 	LEAD_CANDIDATES, /* steps that may be preempted; must be the last set */
 	LEAD_SETS
 };
@@ -72,6 +73,13 @@ struct lead_launch {
 	bool credentials; /* the step needs credentials of its owner */
 };
 
+/* A running step that can be saved and go on elsewhere. */
+struct lead_mover {
+	int64_t job;
+	int step;
+	double cost_s; /* seconds that a move of it takes, as measured */
+};
+
 /* Rows of one scheduling cycle, freed together. */
 struct lead_rows {
 	struct schedule_snapshot snapshot;
@@ -89,6 +97,8 @@ struct lead_rows {
 	const bool *resumed; /* lead_resume.c: for each of these rows, whether its step goes on */
 	const struct schedule_candidate *candidates;
 	size_t candidate_count;
+	const struct lead_mover *movers;
+	size_t mover_count;
 	struct schedule_arena *arena;
 };
 

@@ -1,6 +1,6 @@
 /* lead_preempt.c - brings claims into the snapshot, and picks of the scheduler into the database.
  *
- * Called by: lead_cycle.c; lead_order.c marks starts that have a claim.
+ * Called by: lead_cycle.c; lead_order.c marks starts that have a claim; lead_moves.c writes claims.
  * Invariants:
  *  - Claims are kept before the scheduler runs, so no other step gets what is kept.
  *  - Without a step that may preempt, no candidates are read. */
@@ -80,8 +80,7 @@ static json_t *licenses_json(const struct schedule_pending *step)
 	return object;
 }
 
-/* Returns the resources that are to be kept for a step for which others are ended. */
-static json_t *claim_json(const struct lead_rows *rows, const struct schedule_start *start)
+json_t *lead_preempt_claim_json(const struct lead_rows *rows, const struct schedule_start *start)
 {
 	json_t *shares = json_array();
 
@@ -102,7 +101,7 @@ static json_t *pick_json(const struct lead_rows *rows, const struct schedule_pic
 	json_t *steps = json_array(), *victims = json_array();
 
 	for (size_t i = 0; i < pick->start_count; i++)
-		json_array_append_new(steps, claim_json(rows, &pick->starts[i]));
+		json_array_append_new(steps, lead_preempt_claim_json(rows, &pick->starts[i]));
 	for (size_t i = 0; i < pick->victim_count; i++)
 		json_array_append_new(victims, json_pack("{s:I, s:i, s:i}", "job", (json_int_t)pick->victims[i]->job, "step",
 							 pick->victims[i]->step, "attempt", pick->victims[i]->attempt));

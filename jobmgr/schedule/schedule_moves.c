@@ -1,6 +1,6 @@
 /* schedule_moves.c - tries moves on changed copies of the snapshot, and keeps those that gain more than they cost.
  *
- * Called by: `rota plan --moves`.
+ * Called by: `rota plan --moves`; lead_moves.c.
  * Invariants:
  *  - A move is proposed only if the scheduler itself starts all of its steps elsewhere at once, and the step that waits, if it is for one.
  *  - No step moves twice. No step that waits ahead of another is expected later for a move that makes room for that one.
@@ -165,6 +165,8 @@ static bool room_try(struct moves *m, const struct schedule_wait *wait, const st
 	struct schedule_move move = {.kind = SCHEDULE_MOVE_ROOM,
 				     .pending = wait->pending,
 				     .gain_s = wait->expected_at - m->now->snapshot.now,
+				     .starts = pick->starts,
+				     .start_count = pick->start_count,
 				     .list = list,
 				     .count = pick->victim_count};
 	double ends_at;

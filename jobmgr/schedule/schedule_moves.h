@@ -23,10 +23,12 @@ struct schedule_moved {
 /* Steps that move together. Gain and cost are CPU seconds. */
 struct schedule_move {
 	enum schedule_move_kind kind;
-	size_t pending; /* SCHEDULE_MOVE_ROOM: index of the step that starts now */
-	int node_id;	/* SCHEDULE_MOVE_EMPTY: the node on which nothing is left */
-	int cpus;	/* CPUs of that step or node */
-	double gain_s;	/* seconds by which the step starts earlier, or for which the node is empty */
+	size_t pending;			     /* SCHEDULE_MOVE_ROOM: index of the step that starts now */
+	const struct schedule_start *starts; /* SCHEDULE_MOVE_ROOM: its start, and those of its gang */
+	size_t start_count;
+	int node_id;   /* SCHEDULE_MOVE_EMPTY: the node on which nothing is left */
+	int cpus;      /* CPUs of that step or node */
+	double gain_s; /* seconds by which the step starts earlier, or for which the node is empty */
 	const struct schedule_moved *list;
 	size_t count;
 	double gain, cost;

@@ -131,6 +131,7 @@ begin
 	if found and exists (select from attempt t where t.job_id = p_failed.job_id
 		and t.step_id = p_failed.step_id and t.attempt = p_failed.attempt and t.ended_at is null and t.outcome is null) then
 		perform internal.preempt_unsaved(p_failed) where p_failed.reason = 'preempt';
+		perform internal.move_unsaved(p_failed) where p_failed.reason = 'move';
 		-- An evacuation may wait for a checkpoint that somebody else asked for.
 		perform internal.evacuation_unsaved(p_failed) where p_failed.state in ('asked', 'taking');
 	end if;

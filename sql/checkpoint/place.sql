@@ -75,7 +75,8 @@ create function internal.why_misfits(p_job bigint, p_step int) returns setof jso
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select internal.why_row('checkpoint', format(case when m.found_out then 'not tried again on %2$s for a while: checkpoint %1$s: %3$s'
+	select internal.why_row('checkpoint', format(case
+		when m.found_out then 'not tried again on %2$s for a while: checkpoint %1$s: %3$s'
 		else 'checkpoint %s cannot go on on %s: it needs %s' end, m.generation, string_agg(m.node, ',' order by m.node), m.lacks),
 		null, null)
 	from internal.checkpoint_misfits(p_job, p_step) m

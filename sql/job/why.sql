@@ -215,10 +215,12 @@ begin
 	if p_state = 'pending' and exists (select from preempt_claim) then
 		return query
 		select internal.why_row('resources',
-			format('%s CPU%s on %s node%s %s kept for it until the steps that it has preempted have ended or are suspended',
+			format('%s CPU%s on %s node%s %s kept for it until the steps that %s',
 				n.cpus, case when n.cpus <> 1 then 's' end, n.nodes, case when n.nodes <> 1 then 's' end,
-				case when n.cpus = 1 then 'is' else 'are' end), null, null)
-		from (select sum((x.value ->> 'cpus')::int) as cpus, count(distinct x.value ->> 'node') as nodes
+				case when n.cpus = 1 then 'is' else 'are' end, case when n.moves then 'move for it have ended'
+					else 'it has preempted have ended or are suspended' end), null, null)
+		from (select bool_and(c.moving <> '{}') as moves, sum((x.value ->> 'cpus')::int) as cpus,
+				count(distinct x.value ->> 'node') as nodes
 			from internal.claim_open c
 			cross join lateral jsonb_array_elements(c.shares) x
 			where c.job_id = p_step.job_id and c.step_id = p_step.step_id) n

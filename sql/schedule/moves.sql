@@ -1,4 +1,10 @@
--- Which running steps can be moved, and what a move of each costs, for proposals of moves (jobmgr/schedule/schedule_moves.c).
+-- Which running steps can be moved, and what a move of each costs, for proposals of moves (jobmgr/schedule/schedule_moves.c);
+-- and the commit of the moves that the leader makes.
+--
+-- Invariants:
+-- - The steps of a move are saved first, and end only when they are. What they free is kept for the step that it makes room for,
+--   from the commit of the move on.
+-- - If one of them is not saved, what was kept is given up, and the step goes on where it is.
 
 create function internal.restore_cost(p_job bigint, p_step int) returns double precision
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -26,6 +32,8 @@ begin
 			and e.kind in ('same_nodes', 'other_nodes'))
 		and not exists (select from evacuation_move m where m.job_id = s.job_id and m.step_id = s.step_id
 			and m.state in ('waiting', 'ending', 'queued'))
+		and not exists (select from checkpoint o where o.job_id = s.job_id and o.step_id = s.step_id and o.attempt = s.attempt
+			and o.state in ('asked', 'taking'))
 	order by s.rank desc, s.job_id, s.step_id;
 end $$;
 comment on function internal.movable_steps() is
@@ -46,3 +54,83 @@ end $$;
 comment on function internal.snapshot_moves() is
 	'Steps that can be moved [{job_id, step_id, cost_s}], and what each asks for when it starts again, '
 	'as api.schedule_pending answers it.';
+
+create function api.schedule_movers() returns table (job_id bigint, step_id int, cost_s double precision)
+language sql stable security definer set search_path = live, rota, pg_temp as $$
+	select m.job_id, m.step_id, m.cost_s from internal.movable_steps() m;
+$$;
+comment on function api.schedule_movers() is 'As internal.movable_steps.';
+
+create function internal.move_step(p_job bigint, p_step int, p_for text) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.step_move('schedule', array[(p_job, p_step, 'modify', null, 'evacuated', null, null,
+		'moved to make room for ' || p_for)::internal.move]);
+	perform internal.checkpoint_ask(p_job, p_step, 'move', 'schedule', 'moved to make room for ' || p_for, 'requeue');
+end $$;
+comment on function internal.move_step(bigint, int, text) is
+	'Have a running step saved, and queued again when it is (internal.checkpoint_follow). The caller has locked its job.';
+
+create function internal.move_make(p_move jsonb) returns boolean
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_label constant text := internal.step_label((p_move #>> '{steps,0,job}')::bigint, (p_move #>> '{steps,0,step}')::int);
+	v_waiting boolean;
+	v_moving internal.attempt_key[];
+	v_one internal.attempt_key;
+begin
+	select bool_and(w.label is not null) into v_waiting
+	from jsonb_to_recordset(p_move -> 'steps') x (job bigint, step int)
+	cross join lateral internal.preempt_wait(x.job, x.step) w;
+	v_moving := array(
+		select (x.job, x.step, x.attempt)::internal.attempt_key
+		from jsonb_to_recordset(p_move -> 'moving') x (job bigint, step int, attempt int)
+		join internal.movable_steps() m on m.job_id = x.job and m.step_id = x.step
+		join step s on s.job_id = x.job and s.step_id = x.step and s.attempt = x.attempt
+		order by x.job, x.step);
+	if v_waiting is not true or v_moving = '{}' or cardinality(v_moving) <> jsonb_array_length(p_move -> 'moving') then
+		return false;
+	end if;
+	-- They have that time to begin the checkpoint, and again to end it.
+	perform internal.claim_add(p_move -> 'steps', 2 * internal.setting_int('checkpoint_wait_s'),
+		array(select distinct m.job_id from unnest(v_moving) m));
+	foreach v_one in array v_moving loop
+		perform internal.move_step(v_one.job_id, v_one.step_id, v_label);
+	end loop;
+	return true;
+end $$;
+comment on function internal.move_make(jsonb) is
+	'Have the steps of a move saved, and keep what they free; false: something has changed, and nothing is done. '
+	'The caller has locked the jobs.';
+
+create function internal.move_unsaved(p_failed rota.checkpoint) returns void
+language sql set search_path = live, rota, pg_temp as $$
+	delete from preempt_claim c where p_failed.job_id = any (c.moving);
+$$;
+comment on function internal.move_unsaved(rota.checkpoint) is
+	'A step that was to make room could not be saved and goes on: nothing is kept any more.';
+
+create function api.schedule_move(p_term bigint, p_moves jsonb) returns int
+language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
+declare
+	v_jobs bigint[] := array(select distinct (x ->> 'job')::bigint from jsonb_array_elements(p_moves) p
+		cross join lateral jsonb_array_elements((p -> 'steps') || (p -> 'moving')) x);
+	v_move jsonb;
+	v_made int := 0;
+begin
+	perform internal.leader_check(p_term);
+	v_jobs := internal.job_lock_free(v_jobs);
+	for v_move in select x.value from jsonb_array_elements(p_moves) with ordinality x (value, nr) order by x.nr loop
+		-- A job that another session has locked is left to a later cycle. Moves build on each other.
+		exit when exists (select from jsonb_array_elements((v_move -> 'steps') || (v_move -> 'moving')) x
+			where (x ->> 'job')::bigint <> all (v_jobs));
+		exit when not internal.move_make(v_move);
+		v_made := v_made + 1;
+	end loop;
+	notify rota_event;
+	return v_made;
+end $$;
+comment on function api.schedule_move(bigint, jsonb) is
+	'Make moves: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], moving: [{job, step, attempt}]}]. '
+	'Steps that move are asked for a checkpoint, and queued again when it is complete; what they free is kept for `steps`. '
+	'Answers how many moves were made, up to the first one that does not hold any more. RT412: no longer leader.';

@@ -5,6 +5,8 @@ begin;
 select * from no_plan();
 create function t.movers() returns text language sql as $$
 	select string_agg(internal.step_label(job_id, step_id) || ' ' || round(cost_s::numeric, 1), ', ' order by job_id) from internal.movable_steps() $$;
+create function t.rows(p_job bigint) returns text language sql as $$
+	select string_agg(concat_ws(' ', generation, state, reason, then_do), ', ' order by generation) from rota.checkpoint where job_id = p_job $$;
 create function t.begun(p_label text) returns int language sql as $$ select t.start(p_label) + t.run(p_label) $$;
 select t.submit('alice', :'saves') as a, t.submit('alice', '[{"name": "a"}]') as b,
 	t.submit('alice', '[{"name": "a", "checkpoint": {"driver": "app", "keep": 2}, "requeue": false}]') as c \gset
@@ -23,5 +25,36 @@ select throws_ok(format('select api.plan_snapshot(%s, ''alice'', ''{"moves": tru
 from (select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "queue_visible", "values": {"value": "false"}}')) x;
 select api.job_migrate(t.uid('alice'), 'alice', t.request(:'a')) \g /dev/null
 select is(t.movers(), null, 'what moves is not moved again');
+
+-- Moves that the leader makes
+create function t.claims() returns text language sql as $$ select string_agg(concat_ws(' ', job_id, step_id, moving::text), ', ' order by claim_id) from rota.preempt_claim $$;
+create function t.move(p_for bigint, p_mover bigint, p_more jsonb default '{}', p_attempt int default 1) returns int language sql as $$
+	select api.schedule_move(t.term(), jsonb_build_array(jsonb_build_object('steps', jsonb_build_array(jsonb_build_object('job', p_for, 'step', 0,
+		'shares', '[{"node": 2, "cpus": 4, "mem_mb": 0, "gres": {}, "licenses": {}}]'::jsonb)),
+		'moving', jsonb_build_array(jsonb_build_object('job', p_mover, 'step', 0, 'attempt', p_attempt))) || p_more)) $$;
+select t.submit('alice', :'saves') as m, t.submit('alice', '[{"name": "w"}]') as w, t.submit('alice', '[{"name": "v"}]') as v \gset
+select t.start(:'m' || '.a', '{2}'), t.run(:'m' || '.a') \g /dev/null
+select is(t.move(:w, :m), 0, 'not a step of which no checkpoint was measured');
+select t.says(:'m' || '.a', 'take'), t.saved(:'m' || '.a') \g /dev/null
+select is((select job_id from api.schedule_movers()), :m::bigint, 'the leader sees whom it can move');
+select is(t.move(:w, :m, '{}', 2), 0, 'not another attempt');
+select is(t.move(:w, :m, '{"moving": []}'), 0, 'not without anybody who moves');
+select is(t.move(:m, :m), 0, 'not for a step that does not wait');
+select is(t.claims() is null and t.rows(:m) = '1 complete program continue', true, 'nothing was done');
+select is(t.move(:w, :m), 1, 'made');
+select is(t.claims(), :w || ' 0 {' || :m || '}', 'what it will free is kept');
+select is(t.rows(:m), '1 complete program continue, 2 asked move requeue', 'it is to save itself');
+select is((select detail from rota.event where job_id = :m and cause = 'evacuated' order by event_id desc limit 1), 'moved to make room for ' || :w || '.w', 'which is in its log');
+select is((select y ->> 'message' from internal.why_preempt(t.step(:'w' || '.w'), 'pending') y), '4 CPUs on 1 node are kept for it until the steps that move for it have ended', 'and rota why says so');
+select is(t.move(:v, :m), 0, 'nobody moves twice at a time');
+select t.late() \g /dev/null
+select is(t.claims(), null, 'it was not saved: nothing is kept');
+select is((t.step(:'m' || '.a')).end_wanted, null, 'and it goes on');
+select is(t.move(:w, :m), 1, 'another time');
+select t.says(:'m' || '.a', 'take'), t.saved(:'m' || '.a') \g /dev/null
+select is((t.step(:'m' || '.a')).end_wanted || ' ' || t.claims(), 'requeue ' || :w || ' 0 {' || :m || '}', 'saved: it ends, and its place is kept');
+select t.finish(:'m' || '.a', '{"outcome": "cancel", "cause": "evacuated", "exit": -1, "signal": 15}') \g /dev/null
+select is(t.state(:'m' || '.a') || (t.step(:'m' || '.a')).requeues, 'pending0', 'it may start at once, and that counts for nothing');
+select throws_ok($$select api.schedule_move(t.term() - 1, '[]')$$, 'RT412', null, 'only the leader moves steps');
 select * from finish();
 rollback;

@@ -1,0 +1,96 @@
+/* lead_moves.c - brings moves that the scheduler proposes into the database.
+ *
+ * Called by: lead_cycle_read.c, lead_cycle_write.c, if the site has set schedule.moves.
+ * Invariants:
+ *  - The arithmetic is that of `rota plan --moves` (schedule_moves.c): a move is made only if it gains more than it costs.
+ *  - What a move frees is kept for the step that it makes room for, by a claim as preemption writes them. */
+#include "jobmgr/lead/lead_moves.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "jobmgr/lead/lead_preempt.h"
+#include "jobmgr/schedule/schedule_arena.h"
+#include "jobmgr/schedule/schedule_moves.h"
+#include "lib/err.h"
+#include "lib/log.h"
+
+bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_result *result)
+{
+	for (size_t i = 0; rows->claim_count == 0 && i < result->wait_count; i++) {
+		const struct schedule_wait *wait = &result->waits[i];
+
+		if (schedule_preempt_may(wait) && !isnan(wait->expected_at) && wait->expected_at > rows->snapshot.now)
+			return true;
+	}
+	return false;
+}
+
+/* Returns the movers that still run, with their requests, which are in the same order. */
+static struct schedule_mover *movers_make(const struct lead_rows *rows, const struct lead_rows *requests, size_t *count)
+{
+	const struct schedule_snapshot *asked = &requests->snapshot;
+	struct schedule_mover *movers = schedule_arena_take(rows->arena, asked->pending_count, sizeof *movers);
+	size_t at = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < rows->mover_count && at < asked->pending_count; i++) {
+		const struct schedule_pending *request = &asked->pending[at];
+
+		if (request->job != rows->movers[i].job || request->step != rows->movers[i].step)
+			continue;
+		movers[*count] = (struct schedule_mover){*request, rows->movers[i].cost_s};
+		movers[(*count)++].request.array_free_slots = -1;
+		at++;
+	}
+	return movers;
+}
+
+/* Returns the number of the attempt of a step that runs. */
+static int attempt_of(const struct lead_rows *requests, const struct schedule_pending *step)
+{
+	for (size_t i = 0; i < requests->snapshot.pending_count; i++)
+		if (requests->snapshot.pending[i].job == step->job && requests->snapshot.pending[i].step == step->step)
+			return requests->keys[i].attempt;
+	return 0;
+}
+
+static json_t *move_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_move *move)
+{
+	json_t *steps = json_array(), *moving = json_array();
+
+	for (size_t i = 0; i < move->start_count; i++)
+		json_array_append_new(steps, lead_preempt_claim_json(rows, &move->starts[i]));
+	for (size_t i = 0; i < move->count; i++) {
+		const struct schedule_pending *step = &move->list[i].mover->request;
+
+		json_array_append_new(moving, json_pack("{s:I, s:i, s:i}", "job", (json_int_t)step->job, "step", step->step,
+							"attempt", attempt_of(requests, step)));
+	}
+	log_info("moving %zu steps so that a step of job %lld starts %.0f s earlier: %.0f CPU s gained, %.1f CPU s lost",
+		 move->count, (long long)rows->snapshot.pending[move->pending].job, move->gain_s, move->gain, move->cost);
+	return json_pack("{s:o, s:o}", "steps", steps, "moving", moving);
+}
+
+char *lead_moves_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_policy *policy,
+		      const struct schedule_result *result)
+{
+	size_t count;
+	struct schedule_mover *movers = movers_make(rows, requests, &count);
+	struct schedule_moves moves = schedule_moves(rows->arena, &rows->snapshot, policy, result, movers, count);
+	json_t *list;
+	char *text;
+
+	log_debug("moves: %zu steps can be moved, %zu moves", count, moves.count);
+	if (moves.count == 0)
+		return NULL;
+	list = json_array();
+	for (size_t i = 0; i < moves.count; i++)
+		if (moves.list[i].kind == SCHEDULE_MOVE_ROOM)
+			json_array_append_new(list, move_json(rows, requests, &moves.list[i]));
+	text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	if (!text)
+		die("could not write moves as JSON");
+	return text;
+}

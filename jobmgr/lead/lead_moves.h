@@ -1,0 +1,18 @@
+/* lead_moves.h - running steps that the leader moves, so that waiting ones start (schedule.moves). */
+#ifndef ROTA_LEAD_MOVES_H
+#define ROTA_LEAD_MOVES_H
+
+#include <stdbool.h>
+
+#include "jobmgr/lead/lead_load.h"
+#include "jobmgr/schedule/schedule.h"
+
+/* May room be made for a step that waits in the result? Not while anything is kept for another one: moves are made one after the other. */
+bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_result *result);
+
+/* Have the scheduler propose moves of the movers of the rows; `requests` has what they ask for when they start again. Returns the argument of
+ * api.schedule_move as JSON, to be freed, or NULL if no move gains more than it costs. */
+char *lead_moves_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_policy *policy,
+		      const struct schedule_result *result);
+
+#endif

@@ -1,0 +1,84 @@
+#!/usr/bin/env bats
+# The leader moves running steps where the site has it so (schedule.moves): a wide step starts, and what moved for it goes on elsewhere.
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set schedule.moves=1
+	rota admin setting change requeue_delay_s --value=0
+}
+
+teardown_file() {
+	instance_down
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+teardown() {
+	sql "select job_id from acct.job where state in ('running', 'pending')" | xargs -r rota cancel >/dev/null
+	eventually is_idle
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+runs_on() {
+	[ "$(sql "select nodes from acct.attempt where job_id = $1 and state = 'live' and started_at is not null")" = "$2" ]
+}
+
+# saver SCRIPT TEXT: a step on n1 that counts and can save itself, if it answers (TEXT).
+saver() {
+	cat >"$1" <<-END
+		#!/bin/bash
+		#ROTA --checkpoint=app --checkpoint-signal=B:USR1 --time=60 --output=out.%j
+		turn=0 asked=
+		[ -z "\$ROTA_RESTART" ] || read -r turn <"\$ROTA_RESTART_DIR/state"
+		trap 'asked=1' USR1
+		echo "\$turn" >>starts
+		while [ ! -e go ] || [ "\$turn" -lt 100 ]; do
+			turn=\$((turn + 1))
+			[ -z "\$asked" ] || { asked= && $2 echo "\$turn" >"\$ROTA_CHECKPOINT_DIR/state" && rota checkpoint --done; }
+			sleep 0.05
+		done
+		echo ended >result
+	END
+	saver=$(rota submit --parsable "$1")
+	eventually runs_on "$saver" n1
+	eventually test -s starts
+	rota checkpoint "$saver" --wait
+	other=$(rota submit --parsable --nodelist=n2 --time=60 --wrap 'sleep 3600')
+	eventually runs_on "$other" n2
+}
+
+@test "a wide step starts at once, and what made room for it goes on elsewhere from where it was" {
+	saver saver.sh ''
+	wide=$(rota submit --parsable --time=10 --cpus-per-task=2 --wrap 'sleep 0.1')
+	run -0 rota wait "$wide"
+	eventually runs_on "$saver" n2
+	[ "$(sql "select nodes from acct.attempt where job_id = $wide")" = n1 ]
+	[ "$(superuser "select why from rota.checkpoint where job_id = $saver and reason = 'move'")" = "moved to make room for $wide.script" ]
+	touch go
+	run -0 rota wait "$saver"
+	[ "$(sql "select count(*) from acct.attempt where job_id = $saver")" = 2 ]
+	[ "$(wc -l <starts)" = 2 ]
+	[ "$(tail -n 1 starts)" -gt 0 ]
+}
+
+@test "a step that is not saved stays, and the wide one goes on waiting" {
+	rota admin setting change checkpoint_wait_s --value=1
+	saver silent.sh '[ ! -e silent ] &&'
+	touch silent
+	wide=$(rota submit --parsable --time=10 --cpus-per-task=2 --wrap true)
+	eventually eval '[ "$(sql "select count(*) from acct.checkpoint where job_id = $saver and reason = '"'move'"' and state = '"'failed'"'")" -ge 1 ]'
+	runs_on "$saver" n1
+	[ "$(sql "select count(*) from acct.attempt where job_id = $saver")" = 1 ]
+	[ "$(sql "select state from acct.job where job_id = $wide")" = pending ]
+	# It answers again.
+	rm silent
+	run -0 rota wait "$wide"
+	eventually runs_on "$saver" n2
+	rota admin setting change checkpoint_wait_s --value=60
+}
