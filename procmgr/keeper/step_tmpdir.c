@@ -1,16 +1,18 @@
 /* step_tmpdir.c - makes and removes the folder TMPDIR of an attempt (step_tmpdir.h).
  *
- * Called by: keeper.c for each attempt that asks for it; launcher_lost.c for attempts whose keeper has died.
+ * Called by: keeper.c for each attempt that asks for it; launcher_tmpdir.c for attempts whose keepers have died.
  * Invariants:
  * - Only root, or the account of the launcher, can change the folder `base`. So nobody else gives or takes away names in it.
- * - The folder is found by node and attempt alone, so whoever recovers the attempt finds it.
+ * - The folder is found by node and attempt alone, so the launcher finds it when the keeper has died.
  * - To remove what a step has left, root follows no path that the step has made (private_folders_empty). */
 #include "procmgr/keeper/step_tmpdir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,11 +72,10 @@ char *step_tmpdir_make(const char *base, const char *node, const struct record_k
 	return path;
 }
 
-void step_tmpdir_remove(const char *base, const char *node, const struct record_key *key)
+/* Remove an entry of the folder `above`, which is `base`. */
+static void folder_remove(int above, const char *base, const char *name)
 {
-	int above = *base ? open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	char *name = folder_name(node, key);
-	int fd = above < 0 ? -1 : openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* Its owner could go on making entries, and its removal would not end. */
 	if (fd >= 0 && (fchown(fd, geteuid(), getegid()) < 0 || fchmod(fd, 0700) < 0))
 		log_warning("could not close \"%s/%s\" to its owner: %m", base, name);
@@ -82,7 +83,34 @@ void step_tmpdir_remove(const char *base, const char *node, const struct record_
 		log_warning("could not remove \"%s/%s\": %m", base, name);
 	if (fd >= 0)
 		close(fd);
-	if (above >= 0)
+}
+
+void step_tmpdir_remove(const char *base, const char *node, const struct record_key *key)
+{
+	int above = *base ? open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	char *name = folder_name(node, key);
+	if (above >= 0) {
+		folder_remove(above, base, name);
 		close(above);
+	}
 	free(name);
+}
+
+void step_tmpdir_sweep(const char *base, const char *node, bool (*is_over)(const struct record_key *key))
+{
+	struct err e;
+	struct record_key key;
+	size_t length = strlen(node);
+	int above = base_open(base, &e);
+	DIR *dir = above < 0 ? NULL : fdopendir(above);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		const char *name = entry->d_name;
+		if (strncmp(name, node, length) == 0 && name[length] == '.' && record_key_parse(name + length + 1, &key) &&
+		    is_over(&key))
+			folder_remove(above, base, name);
+	}
+	if (dir)
+		closedir(dir);
+	else
+		log_warning("could not look for left folders in node.tmpdir: %s", above < 0 ? e.message : "it cannot be listed");
 }

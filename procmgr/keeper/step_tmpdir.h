@@ -13,4 +13,7 @@ char *step_tmpdir_make(const char *base, const char *node, const struct record_k
 /* Remove the folder of an attempt, with all that is in it, if there is one. No process of the attempt may be left. */
 void step_tmpdir_remove(const char *base, const char *node, const struct record_key *key);
 
+/* Remove the folders of all attempts of a node that are over. */
+void step_tmpdir_sweep(const char *base, const char *node, bool (*is_over)(const struct record_key *key));
+
 #endif

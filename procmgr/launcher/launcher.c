@@ -176,6 +176,7 @@ static bool open_all(struct launcher *l, struct err *e)
 	launcher_credential_tidy(l);
 	launcher_idle_clear(l);
 	launcher_spool_tidy(l);
+	launcher_tmpdir_sweep(l);
 	launcher_reservation_open(l);
 	return true;
 }
@@ -198,6 +199,7 @@ static void close_all(struct launcher *l)
 	launcher_agent_free(l);
 	free(l->idle);
 	free(l->reservation);
+	free(l->tmpdir);
 	free(l->lease);
 	free(l->control);
 	free(l->dir);
@@ -209,7 +211,7 @@ static void reap_children(struct launcher *l)
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
 		if (pid == launcher_agent_pid(l))
 			launcher_agent_reaped(l);
-		else
+		else if (!launcher_tmpdir_reaped(l, pid))
 			launcher_order_reaped(l, pid);
 	}
 }
@@ -308,6 +310,7 @@ bool launcher_run(const struct conf *conf, const char *node, struct err *e)
 			     .loop = &loop,
 			     .children = launcher_child_new(),
 			     .reservation = launcher_reservation_new(),
+			     .tmpdir = launcher_tmpdir_new(),
 			     .lease = launcher_lease_new(),
 			     .control = launcher_control_new()};
 	bool served = open_all(&l, e);

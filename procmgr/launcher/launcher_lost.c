@@ -15,7 +15,6 @@
 #include "lib/log.h"
 #include "procmgr/keeper/descendants.h"
 #include "procmgr/keeper/fuse_mounts.h"
-#include "procmgr/keeper/step_tmpdir.h"
 #include "procmgr/launcher/launcher_parts.h"
 
 enum { REMOVE_USEC = 100000, KILL_TRIES = 300, FUSE_TRIES = 100, KILL_USEC = 10000 };
@@ -85,13 +84,13 @@ static bool has_tag(const struct search *s, const struct descendants_process *p)
 	return found;
 }
 
-/* Is the process an orphan of a dead keeper? The launcher is a subreaper and forks only keepers and procmgrd, so its other
- * children are orphans. Orphans of a keeper that an earlier launcher forked have the attempt's tag in their environment. */
+/* Is the process an orphan of a dead keeper? The launcher is a subreaper and forks only keepers, procmgrd and the
+ * process that removes folders, so its other children are orphans. Orphans of a keeper that an earlier launcher forked have the attempt's tag in their environment. */
 static bool is_orphan(const struct descendants_process *p, void *arg)
 {
 	const struct search *s = arg;
 	bool known = p->pid == launcher_agent_pid(s->l) || launcher_child_is_keeper(s->l, p->pid) ||
-		     launcher_idle_is_keeper(s->l, p->pid);
+		     launcher_idle_is_keeper(s->l, p->pid) || launcher_tmpdir_is_remover(s->l, p->pid);
 	return !known && (p->parent == getpid() || has_tag(s, p));
 }
 
@@ -156,11 +155,11 @@ void launcher_lost_recover(struct launcher *l, const struct record_key *key)
 		cgroups_remove(l->cgroups, name, REMOVE_USEC);
 	}
 	launcher_credential_recover(l, key);
-	step_tmpdir_remove(l->conf->node_tmpdir, l->node, key);
 	crash_point(CRASH_lost_killed);
 	if (write_records(l, key, had_keeper, &figures, drain_for(l, killed))) {
 		crash_point(CRASH_lost_end);
 		launcher_spool_remove(key);
+		launcher_tmpdir_sweep(l);
 	}
 	close(pid_file);
 }

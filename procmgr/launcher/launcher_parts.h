@@ -1,7 +1,7 @@
 /* launcher_parts.h - the launcher's object, and the functions of its files.
  *
  * Calls go one way: launcher.c and launcher_control.c (messages) call launcher_order.c (starts), which calls launcher_lost.c,
- * launcher_idle.c, launcher_child.c and launcher_reservation.c; these call launcher_spool.c (folders and sockets).
+ * launcher_idle.c, launcher_child.c, launcher_tmpdir.c and launcher_reservation.c; these call launcher_spool.c (folders and sockets).
  * launcher_agent.c calls only the function that launcher.c registers. */
 #ifndef ROTA_PROCMGR_LAUNCHER_PARTS_H
 #define ROTA_PROCMGR_LAUNCHER_PARTS_H
@@ -44,6 +44,7 @@ struct launcher_dry;	  /* launcher_dry.c: attempts of a dry run */
 struct launcher_idle_list;   /* launcher_idle.c: idle keepers */
 struct launcher_lease;	     /* launcher_lease.c: the node's lease as last read */
 struct launcher_loop;	     /* launcher.c: signals, and the time of the next poll */
+struct launcher_tmpdir;	     /* launcher_tmpdir.c: the process that removes folders TMPDIR */
 struct launcher_reservation; /* launcher_reservation.c: journal space of attempts of an earlier launcher */
 
 /* What all files share. Each member names the file that writes it; the others only read it. */
@@ -70,6 +71,7 @@ struct launcher {
 	struct launcher_lease *lease;
 	struct launcher_loop *loop;
 	struct launcher_reservation *reservation;
+	struct launcher_tmpdir *tmpdir;
 };
 
 /* launcher_spool.c: make the node's folders if they are missing, verify their owners, and change to the node's folder. */
@@ -132,6 +134,13 @@ void launcher_idle_clear(struct launcher *l);
 
 /* launcher_lost.c: if the attempt has no keeper, kill its remaining processes and write its last records. */
 void launcher_lost_recover(struct launcher *l, const struct record_key *key);
+
+/* launcher_tmpdir.c: remove the folders TMPDIR of all attempts of this node that have no spool folder. */
+struct launcher_tmpdir *launcher_tmpdir_new(void);
+void launcher_tmpdir_sweep(struct launcher *l);
+bool launcher_tmpdir_is_remover(const struct launcher *l, pid_t pid);
+/* Note that the process that removes folders has ended. Returns false if `pid` was not that one. */
+bool launcher_tmpdir_reaped(struct launcher *l, pid_t pid);
 
 /* launcher_credential.c: read this node's keys for credentials, if the node has keys. */
 void launcher_credential_open(struct launcher *l);

@@ -121,6 +121,24 @@ attempt_of() {
 	eventually is_empty
 }
 
+are_left() {
+	[ "$(ls -A "$BASE" | sort | tr '\n' ' ')" = "$1" ]
+}
+
+@test "at its start, the launcher removes what attempts have left that are over, and nothing else" {
+	job=$(rota submit --parsable --tmpdir --nodelist=n1 --wrap 'touch "$TMPDIR/file" started; until [ -e go ]; do sleep 0.1; done; [ -e "$TMPDIR/file" ]')
+	eventually test -e started
+	kill_now "$(pid_of launcher n1)"
+	mkdir -p "$BASE/n1.999999.0.1/sub/sub" "$BASE/n10.999999.0.1" "$BASE/n1.mine" "$BASE/n3.999999.0.1"
+	for i in $(seq 500); do echo >"$BASE/n1.999999.0.1/sub/$i"; done
+	rota up >/dev/null
+	eventually are_left "n1.$job.0.1 n1.mine n10.999999.0.1 n3.999999.0.1 "
+	touch go
+	run -0 rota wait "$job"
+	eventually are_left "n1.mine n10.999999.0.1 n3.999999.0.1 "
+	rmdir "$BASE"/*
+}
+
 @test "a folder to which others may write is not used" {
 	chmod 777 "$BASE"
 	job=$(rota submit --parsable --tmpdir --no-requeue --wrap true)
