@@ -15,6 +15,10 @@ setup_file() {
 	EXPECTED=$(worker_result)
 }
 
+teardown() {
+	! mountpoint -q "$BATS_TEST_TMPDIR/full" || umount -l "$BATS_TEST_TMPDIR/full"
+}
+
 teardown_file() {
 	local status=0
 	instance_down || status=1
@@ -226,6 +230,31 @@ sql() {
 	run -0 rota wait "$job"
 	[ "$(cat result)" = "$EXPECTED" ]
 	[[ $(tail -n 1 starts) = *" 1 300" ]]
+}
+
+@test "a full disk fails the checkpoint and nothing else" {
+	need_root
+	local full=$BATS_TEST_TMPDIR/full
+	mkdir "$full"
+	mount -t tmpfs -o size=1m,mode=1777 rota "$full"
+	head -c 4000000 /dev/zero >big
+	rm -f go starts result
+	worker --checkpoint=app --checkpoint-signal=B:USR1 --checkpoint-dir="$full" | sed 's/rota checkpoint --done ||/rota checkpoint --done "$ROTA_CHECKPOINT_DIR\/state" big ||/' >worker.sh
+	job=$(rota submit --parsable worker.sh)
+	eventually waits 1
+	run -1 rota checkpoint "$job" --wait
+	[[ $output = *"checkpoint 1 failed: "*"No space left on device"* ]]
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0] | "\(.attempt) \(.state)"')" = "1 running" ]
+	grep -q "could not save" out.*
+	# What was written of it is gone, so smaller ones find room.
+	eventually eval '[ "$(df --output=used -k "$full" | tail -n 1)" -lt 100 ]'
+	head -c 100000 /dev/zero >big
+	run -0 rota checkpoint "$job" --wait
+	[[ $output = *"checkpoint 2 complete" ]]
+	touch go
+	run -0 rota wait "$job"
+	[ "$(cat result)" = "$EXPECTED" ]
+	eventually umount "$full"
 }
 
 @test "a generation is chosen, and checkpoints are discarded" {
