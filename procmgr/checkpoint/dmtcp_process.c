@@ -144,13 +144,33 @@ static bool process_would_be_saved(pid_t pid, const char *list, struct err *e)
 	       err_set(e, "process %d would not be saved: \"%.300s\" does not run under DMTCP", (int)pid, path);
 }
 
-bool dmtcp_process_all_listed(pid_t root, const char *list, struct err *e)
+/* Is it a program of Rota, beside this one, or the coordinator? These are in the step, and new ones are started when it is restored. */
+static bool process_is_helper(pid_t pid, const char *coordinator)
+{
+	char link[64], path[PATH_MAX], self[PATH_MAX];
+	struct stat its, known;
+	snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+	if (stat(link, &its) == 0 && stat(coordinator, &known) == 0 && its.st_dev == known.st_dev && its.st_ino == known.st_ino)
+		return true;
+	ssize_t size = readlink(link, path, sizeof path - 1), own = readlink("/proc/self/exe", self, sizeof self - 1);
+	path[size > 0 ? size : 0] = '\0';
+	self[own > 0 ? own : 0] = '\0';
+	const char *slash = strrchr(self, '/');
+	size_t folder = slash ? (size_t)(slash - self) + 1 : 0;
+	return folder && strncmp(path, self, folder) == 0 && strncmp(path + folder, "rota-", strlen("rota-")) == 0;
+}
+
+bool dmtcp_process_all_listed(pid_t root, const char *list, const char *coordinator, struct err *e)
 {
 	int count;
 	bool good = true;
 	struct process *all = processes_read(&count);
+	pid_t keeper = process_parent(root); /* the parent of processes whose parents have ended */
 	for (int i = 0; i < count && good; i++)
-		good = !process_is_below(all, count, all[i].pid, root) || process_would_be_saved(all[i].pid, list, e);
+		if (process_is_below(all, count, all[i].pid, root) ||
+		    (keeper > 1 && all[i].pid != keeper && process_is_below(all, count, all[i].pid, keeper) &&
+		     !process_is_helper(all[i].pid, coordinator)))
+			good = process_would_be_saved(all[i].pid, list, e);
 	free(all);
 	return good;
 }

@@ -286,7 +286,10 @@ static bool all_are_known(const struct driver_use *use, int port, int root, char
 {
 	if (dmtcp_command(use, port, "--list", COMMAND_S, list, LIST_SIZE) != 0)
 		return err_set(e, "the coordinator of DMTCP does not answer");
-	return dmtcp_process_all_listed(root, list, e);
+	char *coordinator = xasprintf("%s/dmtcp_coordinator", use->folder);
+	bool known = dmtcp_process_all_listed(root, list, coordinator, e);
+	free(coordinator);
+	return known;
 }
 
 /* Have the coordinator save all processes that it knows. It refuses while one of them is being restored, or goes on from the last checkpoint. */

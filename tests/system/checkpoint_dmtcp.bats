@@ -338,6 +338,21 @@ goes_on() {
 	run -0 rota wait "$job"
 }
 
+@test "a process whose parents have ended, and that DMTCP does not know, fails the checkpoint" {
+	printf '#!/bin/bash\n(%s/static >/dev/null &)\nuntil [ -e on ]; do sleep 0.05; done\n' "$PROGRAMS" >orphan.sh
+	rm -f half go on
+	job=$(rota submit --parsable --checkpoint=dmtcp --output=out orphan.sh)
+	eventually [ -e half ]
+	run -1 rota checkpoint "$job" --wait
+	[[ $output = *"would not be saved: program \"$PROGRAMS/static\" is statically linked"* ]]
+	touch go
+	# It has ended: nothing is in the way any more.
+	saves() { rota checkpoint "$job" --wait; }
+	eventually saves
+	touch on
+	run -0 rota wait "$job"
+}
+
 # why_says TEXT: rota why says so.
 why_says() {
 	run rota why "$job"
