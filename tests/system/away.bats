@@ -73,6 +73,12 @@ holds() {
 	[ "$(held "$1")" -ge "$2" ]
 }
 
+# stands_ahead JOB COUNT: nodes hold so many elements. The database knows that before the nodes have fetched them, so some more begin first.
+stands_ahead() {
+	eventually holds "$@"
+	goes_on 20
+}
+
 # The final states of the elements of an array.
 ends() {
 	superuser "select string_agg(n || ' ' || state, ' ' order by state) from (select state, count(*) as n from rota.step where job_id = $1 and array_index is not null group by state) s"
@@ -102,7 +108,7 @@ tree() {
 
 @test "the database is stopped: an array goes on, and all of it is known afterwards" {
 	job=$(submit_array 900)
-	eventually holds "$job" 200
+	stands_ahead "$job" 200
 	server stop -m immediate
 	goes_on 150
 	server start
@@ -112,7 +118,7 @@ tree() {
 
 @test "the database hangs: an array goes on" {
 	job=$(submit_array 900)
-	eventually holds "$job" 200
+	stands_ahead "$job" 200
 	STOPPED=$(tree "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")")
 	kill -STOP $STOPPED
 	goes_on 150
@@ -123,7 +129,7 @@ tree() {
 
 @test "a cancel while the database is away counts when it is back: what is held never begins" {
 	job=$(submit_array 3000)
-	eventually holds "$job" 200
+	stands_ahead "$job" 200
 	server stop -m immediate
 	goes_on 50
 	run -3 rota cancel "$job"
@@ -153,7 +159,7 @@ tree() {
 
 @test "a node that is drained gives back what it holds" {
 	job=$(submit_array 1200)
-	eventually holds "$job" 200
+	stands_ahead "$job" 200
 	rota admin node drain n2 --reason=test
 	is_empty() { [ "$(superuser "select count(*) from rota.allocation a join rota.node n using (node_id) where n.name = 'n2' and a.ended_at is null")" = 0 ]; }
 	eventually is_empty
@@ -165,7 +171,7 @@ tree() {
 
 @test "a node dies while the database is away: what it held runs once" {
 	job=$(submit_array 900)
-	eventually holds "$job" 200
+	stands_ahead "$job" 200
 	server stop -m immediate
 	goes_on 50
 	launcher=$(pid_of launcher n2)
@@ -179,7 +185,7 @@ tree() {
 
 @test "an older copy of the database comes back while nodes hold elements" {
 	job=$(submit_array 900)
-	eventually holds "$job" 200
+	stands_ahead "$job" 200
 	server stop -m fast
 	cp -a "$ROTA_HOME/pg/data" "$ROTA_HOME/pg/copy"
 	server start
