@@ -1,5 +1,5 @@
 -- Everything of the site's that ran, of all kinds, for questions that are not about one kind.
-create view acct.hook_run as
+create view acct.hook_run with (security_barrier) as
 select 'hook' as kind, h.hook as function, h.job_id, h.step_id, h.attempt, h.node, h.user_name, h.account,
 	h.started_at, h.ended_at, h.elapsed_s, null::int as tries, coalesce(h.exit_code = 0, false) as success,
 	case when h.signal is not null then 'signal ' || h.signal when h.exit_code <> 0 then 'exit code ' || h.exit_code end
