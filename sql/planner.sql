@@ -1,28 +1,20 @@
--- Planner settings, and what `offset 0` is for.
+-- Planner settings of functions that daemons call, and what `offset 0` is for.
 --
--- Functions that daemons call read a few rows first (a request, a report, live steps), and then look up rows by key:
--- - enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material = off: they never read a table of history as a whole, also
---   where statistics are missing or old.
--- - random_page_cost = 1.1: what they read is in memory.
--- - max_parallel_workers_per_gather = 0, jit = off: to start workers and to compile takes longer than the query.
+-- These functions read a few rows first (a request, a report, live steps), and then look up rows by key.
+-- `offset 0` keeps the planner from merging a subquery with the query around it. The comment behind it gives the reason:
+-- - by key, by node: the subquery finds its rows by an index. Merged, it could become a join that reads a whole table.
+-- - once a row (step, set, request): the result is used several times. Merged, each use would compute it again. "and only where"
+--   names the condition on which it is computed at all.
 -- A row that is found by key and has to be open is written as coalesce(ended_at, 'infinity') = 'infinity'. The plain condition
 -- would match a partial index over all open rows, which looks short to a planner with old statistics and would be read once for
 -- each row.
---
--- Settings in the head of one function:
--- - plan_cache_mode = force_generic_plan: by key there is one good plan, so a session makes it once.
--- - plan_cache_mode = force_custom_plan: the arguments are arrays, and their lengths decide which plan is good.
--- - enable_hashjoin, enable_material = on: both sides of a join may be long lists (arrays, live steps). With the settings
---   above, the planner would compare each row of one list with each row of the other.
---
--- `offset 0` keeps the planner from merging a subquery with the query around it. The comment behind it gives the reason:
--- - by key: for each row outside, the subquery looks its rows up in an index. Merged, it could become a join that reads a table
---   of history as a whole.
--- - once a row (step, set, request): what the subquery computes is used several times. Merged, each use would compute it again.
 do $$
 declare
 	v_function regprocedure;
 begin
+	-- enable_seqscan, enable_hashjoin, enable_mergejoin, enable_material = off: they never read a table of history as a whole,
+	-- also where statistics are missing or old. random_page_cost = 1.1: what they read is in memory.
+	-- max_parallel_workers_per_gather = 0, jit = off: to start workers and to compile takes longer than the query.
 	for v_function in select p.oid::regprocedure from pg_proc p
 		where p.pronamespace = 'api'::regnamespace and p.prosecdef loop
 		execute format('alter function %s set enable_seqscan = off', v_function);
@@ -44,6 +36,9 @@ begin
 		execute format('alter function %s set join_collapse_limit = 1', v_function);
 		execute format('alter function %s set enable_bitmapscan = off', v_function);
 	end loop;
+	-- Other functions have settings in their heads. plan_cache_mode = force_custom_plan: the arguments are arrays, and their
+	-- lengths decide which plan is good. enable_hashjoin, enable_material = on: both sides of a join may be long lists (arrays,
+	-- live steps); without, the planner would compare each row of one list with each row of the other.
 	-- The plan and the nodes are short tables without history, and the arrays that are joined with them may be long.
 	alter function api.schedule_plan(bigint, jsonb, bigint[], int[]) set enable_hashjoin = on;
 	alter function api.schedule_nodes() set enable_hashjoin = on;

@@ -1,5 +1,4 @@
 -- Compares the usage figures with the rows that they are computed from, and those rows with what nodes have and what tasks ran.
--- jit = off: compiling takes longer than what it saves.
 
 -- Allocations cannot be proven right by sums of themselves. Two other witnesses are the sizes of nodes and the times of tasks.
 create function internal.usage_witness(p_from timestamptz, p_to timestamptz)
@@ -48,6 +47,7 @@ comment on function internal.usage_witness(timestamptz, timestamptz) is
 	'for them (task_end), within a time. added_up: what the allocations say; raw: the size of the node, the time of the task.';
 
 create function acct.usage_audit(p_from date, p_to date) returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
+-- jit = off: compiling takes longer than what it saves.
 language plpgsql stable security definer set search_path = rota, pg_temp set jit = off as $$
 declare
 	v_one record;

@@ -83,14 +83,14 @@ cross join lateral (
 cross join lateral (
 	select min(e.at) as at from rota.event e
 	where e.job_id = s.job_id and e.step_id = s.step_id and e.event = 'hold' and e.event_id > o.event_id
-	offset 0
+	offset 0 -- by key
 ) h
 cross join lateral (
 	-- The job manager holds a step when its attempt has ended.
 	select max(e.at) as at from rota.event e
 	where e.job_id = s.job_id and e.step_id = s.step_id and s.held = 'system' and e.to_state = 'pending'
 		and e.from_state <> 'pending' and e.event_id > o.event_id
-	offset 0
+	offset 0 -- by key
 ) r
 where s.held <> '';
 comment on view internal.hold_start is
@@ -214,7 +214,7 @@ where w.until_at - w.from_at >= interval '1 second'
 			and coalesce(l.until_at, 'infinity') > w.from_at);
 comment on view internal.wait_short is
 	'Waits of a second or longer that are over and have no row elsewhere: the scheduler started the step before it gave a '
-	'reason. It looks at the first steps of a long queue more often than at all of them, so these came after others.';
+	'reason. The scheduler reads the head of a long queue more often, so these steps waited for others first.';
 
 create view internal.acct_wait_reason as
 select w.job_id, w.step_id, r.name as step, j.user_name, j.account, j.qos, r.partition, w.from_at, w.until_at,

@@ -62,8 +62,8 @@ begin
 	return query select w.* from internal.node_warning w where p_nodes is null or w.node_id = any (p_nodes);
 end $$;
 comment on function internal.node_warnings(int[]) is
-	'The warnings of these nodes (null: all), for functions that plan without hashes: the times of reservations are worked '
-	'out once.';
+	'The warnings of these nodes (null: all). Has hash joins on, so reservation times are computed once per call, not once per '
+	'node.';
 
 create function internal.outage_expected() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$

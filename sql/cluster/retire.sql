@@ -66,8 +66,7 @@ begin
 	end if;
 	select min(x.job_id) as low,
 		max(x.job_id) as high into v_jobs
-		-- offset 0: by the index of ends, instead of walking through all ids until one fits.
-		from (select j.job_id from job j where j.ended_at >= v_begin and j.ended_at < v_end offset 0) x;
+		from (select j.job_id from job j where j.ended_at >= v_begin and j.ended_at < v_end offset 0) x; -- by key: ends
 	v_where := format('t.job_id between %s and %s', coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1));
 	return jsonb_build_object('name', v_month, 'time_zone', v_zone, 'without', (
 		select coalesce(jsonb_agg(jsonb_build_object('from_job', g.from_job, 'to_job', g.to_job) order by g.from_job),

@@ -121,8 +121,8 @@ begin
 		where (p_user is null or p_user in (c.user_name, j.user_name)) and e.lives_until < coalesce(n.until_at, 'infinity'));
 end $$;
 comment on function internal.credential_forecast(text) is
-	'Steps of this user (null: of all) that outlive what can be renewed of a credential, or may: it lives until then; the step '
-	'is expected to run from and until (null: nobody knows).';
+	'Steps that may still run when their credential can no longer be renewed: those of this user (null: of all), when the '
+	'credential expires, and from and until when the step is expected to run (null: unknown).';
 
 create function api.credential(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

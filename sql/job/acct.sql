@@ -85,12 +85,12 @@ comment on function internal.acct_attempts(bigint, boolean, boolean) is
 	'alone; p_repeated: only of what ran more than once.';
 
 create function internal.acct_lines(p_jobs bigint[]) returns text
--- In the order of their keys rows of several tables are joined without a copy of any.
+-- Merge joins in key order: a hash join would copy each table.
 language plpgsql stable set search_path = rota, pg_temp
 	set enable_mergejoin = on set enable_hashjoin = off set enable_hashagg = off as $$
 declare
-	-- The list is in order, one way or the other. Between its ends tables are read in the order of their keys, where it is
-	-- most of what is there.
+	-- The list is sorted, up or down. Most jobs between its ends are in it, so tables are read from one end to the other in key
+	-- order.
 	v_from constant bigint := least(p_jobs[1], p_jobs[cardinality(p_jobs)]);
 	v_to constant bigint := greatest(p_jobs[1], p_jobs[cardinality(p_jobs)]);
 begin
@@ -143,7 +143,7 @@ begin
 				(f.facts ->> 'max_rss_kb')::bigint as max_rss_kb, f.facts ->> 'nodes' as nodes
 			from internal.acct_steps(j.job_id, false) f (facts)
 			where x.several
-			offset 0 -- not computed for one step
+			offset 0 -- once a row, and only where x.several
 		) m on true
 		order by j.job_id desc
 	) l);

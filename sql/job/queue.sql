@@ -42,12 +42,12 @@ comment on function internal.queue_pick(int, text, boolean, text[], text[], bool
 
 create function internal.queue_waiting(p_uid int, p_all_seen boolean, p_users text[], p_states text[], p_partitions text[],
 	out lines text, out others bigint[])
--- In the order of their keys rows of several tables are joined without a copy of any.
+-- Merge joins in key order: a hash join would copy each table.
 language plpgsql stable set search_path = rota,
 	pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_material = on as $$
 declare
-	-- What is live has a step that is. Between the ends of that tables are read in the order of their keys, where it is most
-	-- of what is there.
+	-- Each live job has a live step. Most jobs between the first and the last live one are live, so tables are read from one to
+	-- the other in key order.
 	v_from constant bigint := (select min(s.job_id) from step s where s.ended_at is null);
 	v_to constant bigint := (select max(s.job_id) from step s where s.ended_at is null);
 begin
@@ -78,8 +78,8 @@ begin
 	) x;
 end $$;
 comment on function internal.queue_waiting(int, boolean, text[], text[], text[]) is
-	'What makes a queue long is jobs of one step that waits, of which there is nothing to add up. lines: theirs, the newest '
-	'first, null: none; others: live jobs that are none of them, null: none.';
+	'lines: the lines of live jobs of one pending step, the newest first (null: none); others: all other live jobs (null: none). '
+	'Most jobs of a long queue have one pending step, and nothing is added up for their lines.';
 
 create function internal.queue_lines(p_jobs bigint[], p_lines text, p_states text[], p_partitions text[], p_limit int)
 	returns text

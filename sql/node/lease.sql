@@ -228,8 +228,8 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select string_agg(n.name, ',' order by a.node_index)
-			|| format(' has had the launch request since %s and says nothing of it: '
-				'it is asked what it has', to_char(min(t.ordered_at), 'YYYY-MM-DD HH24:MI:SS TZ'))
+			|| format(' received the launch request of %s and has not reported; '
+				'Rota is requesting its inventory', to_char(min(t.ordered_at), 'YYYY-MM-DD HH24:MI:SS TZ'))
 		from allocation a
 		join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 		join node n on n.node_id = a.node_id

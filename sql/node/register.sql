@@ -173,7 +173,7 @@ begin
 	v_flaps := internal.node_flaps(p_node.node_id);
 	if p_orphans > 0 then
 		perform internal.node_state_set(p_node.node_id, 'down', v_actor,
-			format('what was given up here is being ended: %s left', p_orphans));
+			format('orphaned attempts are being killed: %s left', p_orphans));
 	elsif v_short is not null then
 		perform internal.node_state_set(p_node.node_id, 'invalid', v_actor, v_short);
 	elsif v_flaps is not null then
@@ -201,7 +201,7 @@ begin
 		when v_short is not null then 'invalid'
 		else 'up' end, p_actor,
 		case when p_node.power <> 'on' then p_reason
-		when v_lease.orphans > 0 then 'what was given up here is being ended'
+		when v_lease.orphans > 0 then 'orphaned attempts are being killed'
 		when v_lease.node_id is null or v_lease.lost_at is not null then 'no lease'
 		else coalesce(v_short, p_reason) end);
 end $$;

@@ -96,8 +96,8 @@ begin
 	return true;
 end $$;
 comment on function internal.setup_change(rota.node, text, text, text) is
-	'Have an idle node changed to an image and a preparation (null: none); false: it is not idle, or has them, '
-	'or may not have them. The caller has locked the node.';
+	'Have an idle node changed to an image and a preparation (null: none). false: the node is busy, already has this setup, '
+	'or is not allowed it. The caller has locked the node.';
 
 create function api.schedule_setup(p_term bigint, p_nodes int[], p_images text[], p_preps text[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$

@@ -172,7 +172,7 @@ begin
 	select g.job_id, g.step_id, f.from_at, f.until_at, g.reason, g.blocker
 	from gone g
 	cross join lateral (
-		select internal.wait_since(g.job_id, g.step_id, g.since) as from_at, clock_timestamp() as until_at offset 0
+		select internal.wait_since(g.job_id, g.step_id, g.since) as from_at, clock_timestamp() as until_at offset 0 -- once a row
 	) f
 	where f.until_at - f.from_at >= interval '1 second'
 	on conflict do nothing;
@@ -325,7 +325,7 @@ begin
 		insert into wait_reason (job_id, step_id, from_at, until_at, reason, blocker)
 		select p.job_id, p.step_id, f.from_at, now(), p.reason, p.blocker
 		from past p
-		cross join lateral (select internal.wait_since(p.job_id, p.step_id, p.since) as from_at offset 0) f
+		cross join lateral (select internal.wait_since(p.job_id, p.step_id, p.since) as from_at offset 0) f -- once a row
 		where now() - f.from_at >= interval '1 second'
 		on conflict do nothing
 	)

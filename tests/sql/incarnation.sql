@@ -64,7 +64,7 @@ update rota.allocation set started_at = now() - interval '5 minutes' where job_i
 select is(internal.unanswered_nodes(), '{}', 'an order that was not fetched is on its way');
 select set_config('rota.inventory_asked_at', '', false) \g /dev/null
 delete from rota.node_order where job_id = :k;
-select matches(api.job_why(0, 'root', t.request(:'k')) #>> '{steps,0,conditions,0,message}', 'n2 has had the launch request since .* says nothing of it', 'why says so');
+select matches(api.job_why(0, 'root', t.request(:'k')) #>> '{steps,0,conditions,0,message}', 'n2 received the launch request of .* has not reported', 'why says so');
 select t.promoted() \g /dev/null
 select count(*) from api.schedule_tick(t.term()) \g /dev/null
 select is((select array_agg(node_id) from rota.node_lease where inventory_wanted), '{2}', 'the leader asks the node');

@@ -73,11 +73,11 @@ select is((select count(*) from rota.node_order where job_id = :j + 1000 and kin
 select is((select count(*) from rota.rejected_report) - :orphans, 4::bigint, 'all are kept as orphans');
 select results_eq(format('select s, a from rota.step s join rota.attempt a using (job_id, step_id) where job_id = %s', :j), 'select s, a from before', 'and nothing has changed');
 
--- Back: what is kept goes on; what was given up is killed before the node serves.
+-- Back: what is kept goes on; orphaned attempts are killed before the node serves.
 delete from rota.node_order;
 select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1', :k || '.0.1'), 'reported', '[]'::jsonb)), 1, 'one of two should not be there');
 select is((select string_agg(kind || ' ' || job_id, ',') from rota.node_order), 'kill ' || :j, 'it is killed');
-select is(t.node(3), 'down node:n3 what was given up here is being ended: 1 left', 'the node does not serve yet');
+select is(t.node(3), 'down node:n3 orphaned attempts are being killed: 1 left', 'the node does not serve yet');
 select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n3"}') \g /dev/null
 select is((select state from rota.node where node_id = 3), 'down', 'not even when an operator says so');
 select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1', :k || '.0.1'), 'reported', '[]'::jsonb)), 1, 'it says so again');

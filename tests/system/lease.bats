@@ -183,7 +183,7 @@ attempts() {
 	mend
 	eventually node_is "$node" up
 	run ! kill -0 "$task"
-	[ "$(sql "select count(*) from rota.node_event where node = '$node' and reason like 'what was given up here is being ended: 1 left'")" = 1 ]
+	[ "$(sql "select count(*) from rota.node_event where node = '$node' and reason = 'orphaned attempts are being killed: 1 left'")" = 1 ]
 	enough
 	rota wait "$job"
 	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]

@@ -53,6 +53,12 @@ daemon_sources() {
 	run ! grep -rnE '\b(TODO|FIXME|XXX|HACK)\b|not implemented' --include='*.[ch]' --include='*.sql' "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,credmgr,bin,sql,migrations}
 }
 
+@test "each offset 0 has its reason beside it" {
+	run grep -rnE '^[^-]*\boffset 0\b' "$ROTA_SOURCE/sql"
+	[ "$status" -eq 0 ]
+	run ! grep -vE -- '-- (by key|by node|once an? [a-z]+)' <<<"$output"
+}
+
 @test "files, functions and channels that ARCHITECTURE.md names exist" {
 	cd "$ROTA_SOURCE"
 	missing=
