@@ -40,8 +40,8 @@ bool gate_call_seen(const struct gate_call *c, struct db_seen *seen)
 	return header && db_seen_parse(header, seen);
 }
 
-/* Tell the client which incarnation answers, unless it knows. There is nothing to tell of the first one: every copy has it. */
-static void call_tell_incarnation(const struct gate_call *c)
+/* Send the incarnation unless the client sent the same one. Incarnation 1 is never sent. */
+static void call_send_incarnation(const struct gate_call *c)
 {
 	struct db_seen seen = {0}, here = db_seen_here();
 	char text[DB_SEEN_SIZE];
@@ -70,7 +70,7 @@ static void call_answer(struct gate_call *c, int status, const char *text)
 	if (!http)
 		return;
 	if (status == 200)
-		call_tell_incarnation(c);
+		call_send_incarnation(c);
 	call_lose_client(c);
 	headers = evhttp_request_get_output_headers(http);
 	body = evhttp_request_get_output_buffer(http);

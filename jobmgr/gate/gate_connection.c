@@ -4,13 +4,8 @@
  * Invariants:
  * - From its first byte on, a connection counts to the quota of a user (Unix socket) or of an address (TLS). A TLS connection with
  *   a valid credential counts to the quota of its user, too.
- * - Where a quota or all places are used up, a connection that waits for its client is shut down for the new one, of the same
- *   client or of the one with most connections.
- * - Each of the two listening sockets has places of its own for connections that are being refused, so that clients who fill the
- *   queue of one socket do not delay those of the other.
  * - A connection beyond its deadline or the bounds is shut down, and so is one whose client has too many unanswered bytes.
- * - A connection that became a relayed stream counts twice, and is bounded by gate_relay.c alone.
- * - evhttp does not report the end of a connection, but removes its callbacks from the buffer. The sweep frees such buffers. */
+ * - A connection that became a relayed stream counts twice, and is bounded by gate_relay.c alone. */
 #include "jobmgr/gate/gate_connection.h"
 
 #include <event2/buffer.h>
@@ -82,6 +77,7 @@ uid_t gate_connection_uid(const struct gate_connection *c)
 
 /* Connections of clients. */
 
+/* evhttp does not report the end of a connection, but removes its callbacks from the buffer. The sweep frees such buffers. */
 static bool connection_is_dead(const struct gate_connection *c)
 {
 	void *owner = NULL;
@@ -160,7 +156,8 @@ static bool connections_displace(struct gate_connections *all, const struct gate
 	return false;
 }
 
-/* Make a place for one more connection of a client. Returns false if there is none. */
+/* Make a place for one more connection of a client. Where a quota or all places are used up, a connection that waits for its client
+ * is shut down, of the same client or of the one with most connections. Returns false if there is no place. */
 static bool connections_make_place(struct gate_connections *all, const struct gate_quota *quota)
 {
 	const struct gate_quota *largest;
@@ -197,8 +194,8 @@ static void connection_admit(struct gate_connection *c)
 		connection_refuse(c);
 	}
 	if (all->refused++ == 0)
-		log_warning("HTTP API: too many connections: one was shut down when %s made one more, which has %u now",
-			    quota->name, quota->connections);
+		log_warning("HTTP API: all connections in use: shut one down for a new one of %s, which now has %u", quota->name,
+			    quota->connections);
 	gate_quota_drop_unused(quota);
 }
 
@@ -338,6 +335,8 @@ void gate_connections_remove_ended(struct gate_connections *all)
 	}
 }
 
+/* Each of the two listening sockets has places of its own for connections that are being refused, so that clients who fill the queue
+ * of one socket do not delay those of the other. */
 bool gate_connections_are_full(const struct gate_connections *all, bool is_tls)
 {
 	unsigned open = is_tls ? all->open_tls : all->open - all->open_tls;

@@ -116,7 +116,7 @@ served() { # root, and Vic on the Unix socket and over HTTPS
 	[ -n "$job" ]
 	# A user who comes for the first time, too.
 	as nobody timeout 60 rota queue
-	grep -q 'HTTP API: too many connections' "$ROTA_HOME/log/jobmgrd.log"
+	grep -q 'HTTP API: all connections in use' "$ROTA_HOME/log/jobmgrd.log"
 	stop_attack
 	# Neither socket waits for the other's attackers, so connections of both are accepted all the while.
 	echo "closed: $(closed unix) on the Unix socket, $(closed '127.*') by HTTPS"
