@@ -146,9 +146,17 @@ static void cycle_note_started(struct lead_cycle *c, const PGresult *result)
 		c->left -= (size_t)count;
 }
 
+/* A commit under way, and its first start for the log: one by one, a commit has the starts of one step or gang. */
+struct commit_call {
+	struct lead_cycle *cycle;
+	int64_t job;
+	int step;
+};
+
 static void commit_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
-	struct lead_cycle *c = arg;
+	struct commit_call *call = arg;
+	struct lead_cycle *c = call->cycle;
 
 	(void)db;
 	if (result) {
@@ -157,9 +165,11 @@ static void commit_answered(struct db *db, PGresult *result, const struct err *e
 		lead_cycle_fail(c, e);
 	} else {
 		c->outcome.partial_failure = true;
-		log_warning("the start of a step was not committed, the next scheduling cycle decides again: %s %s", e->code,
-			    e->message);
+		log_warning("job %lld: the start of step number %d was not committed, the next scheduling cycle decides again: "
+			    "%s %s",
+			    (long long)call->job, call->step, e->code, e->message);
 	}
+	free(call);
 	lead_cycle_answered(c);
 }
 
@@ -204,16 +214,21 @@ static void cycle_call_refuse(struct lead_cycle *c, const struct lead_orders *or
 static void cycle_call_commit(struct lead_cycle *c, const struct lead_commit *commit)
 {
 	char *starts = json_dumps(commit->starts, JSON_COMPACT), *signed_orders = json_dumps(commit->orders, JSON_COMPACT);
+	const json_t *first = json_array_get(commit->starts, 0);
 	bool waits = c->mode == LEAD_TOGETHER; /* the commit waits for locks of jobs, up to the database's lock timeout */
+	struct commit_call *call = xcalloc(1, sizeof *call);
 
 	if (!starts || !signed_orders)
 		die("could not write starts and launch requests as JSON");
+	call->cycle = c;
+	call->job = json_integer_value(json_object_get(first, "job"));
+	call->step = (int)json_integer_value(json_object_get(first, "step"));
 	c->waiting++;
 	if (!waits)
 		c->left += json_array_size(commit->starts);
 	db_call(c->db, API_schedule_commit,
 		(struct db_param[]){{c->term, -1}, {starts, -1}, {signed_orders, -1}, {waits ? "true" : "false", -1}}, 4,
-		commit_answered, c);
+		commit_answered, call);
 	free(starts);
 	free(signed_orders);
 }
