@@ -2,17 +2,10 @@
  *
  * Invariants:
  * - Calls are pipelined: each is sent with one sync after it, and answered in the order of the calls.
- * - api.def has the functions that C may call. Each is prepared at connect, so a daemon detects a database of another version at
- *   once.
+ * - api.def has the functions that C may call. Each is prepared at connect, so a database of another version is detected at once.
  * - A lost connection fails every call under way. The connection is made again; no call is sent twice.
- * - Where the connection string has several hosts, each is tried in turn for at most connect_timeout. A single host, once reached,
- *   gets six times as long for its answer, and up to four times that if it was late. The pause after a round is 50 ms and doubles
- *   up to 500 ms.
  * - A server that lacks the newest incarnation of the database that this process has seen (db_seen.h) is an older copy, and refused.
- * - A pooler in transaction mode is refused: a daemon needs a session of its own. Any other pooler costs each connection a second one,
- *   for a moment.
- * - Where the server is silent for some seconds while a call is under way, the other hosts are tried. If one of them can be
- *   written to, the connection is lost and made to that one. */
+ * - A pooler in transaction mode is refused: a daemon needs a session of its own. */
 #ifndef ROTA_DB_H
 #define ROTA_DB_H
 
@@ -88,7 +81,12 @@ char *db_conninfo_reader(const struct conf *conf, const char *role, enum db_read
 char *db_conninfo_verified(const char *conninfo);
 
 /* Start to connect. `channels` is a NULL-terminated list of channels to LISTEN on, which happens before `up` is called. The
- * caller keeps `watcher` alive. */
+ * caller keeps `watcher` alive.
+ * Where the connection string has several hosts, each is tried in turn for at most connect_timeout. A single host, once reached, gets
+ * six times as long for its answer, and up to four times that if it was late. The pause after a round is 50 ms and doubles up to
+ * 500 ms. A pooler in session mode costs each connection a second one for a moment.
+ * Where the server is silent for some seconds while a call is under way, the other hosts are tried. If one of them can be written to,
+ * the connection is lost and made to that one. */
 struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,
 		   const struct db_watcher *watcher);
 

@@ -1,14 +1,10 @@
-/* db_connect.c - connects without blocking, prepares the functions that api.def has for this user, sends LISTEN, has the server admitted,
- * calls `up`.
+/* db_connect.c - connects without blocking, prepares the functions of this user in api.def, sends LISTEN, has the server admitted.
  *
  * Called by: daemons, through db_open(); then the event loop, and again after each loss.
  * Invariants:
  * - While connecting, only the event `read` watches the socket.
  * - Each attempt is at one host and has a deadline of its own, since libpq's connect_timeout does not apply to PQconnectPoll().
  *   So a host that does not answer does not keep the others from being tried. For a while it is passed over.
- * - The only host, once reached, gets more time for its answer, and more each time that it was late. To begin a session costs the
- *   server up to a tenth of a second of CPU time. Where a thousand daemons come at once, it begins all sessions beside each other,
- *   so all of them are ready late. If all daemons gave up before, all of the work would be in vain, again and again.
  * - Through a pooler, a connection is up once db_pooler.c has found that it has a session of its own.
  * - libpq blocks to resolve host names. Where that is slow, the connection string should have hostaddr. */
 #include "lib/db_inside.h"
@@ -199,7 +195,9 @@ static int connect_timeout(PGconn *conn)
 	return seconds > 0 ? seconds : CONNECT_SECONDS;
 }
 
-/* The host has been reached: give it more time, if there is no other one to try. */
+/* The host has been reached: give it more time, if there is no other one to try, and more each time that it was late. A new session
+ * costs the server up to a tenth of a second of CPU time. When a thousand daemons connect at once, all sessions are ready late; if
+ * the daemons gave up before, the server would do the work again and again. */
 static void connect_reached(struct db *db)
 {
 	int doubled = db->late < CONNECT_LATE_MOST ? db->late : CONNECT_LATE_MOST;

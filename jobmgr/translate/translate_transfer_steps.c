@@ -1,17 +1,10 @@
 /* translate_transfer_steps.c - the steps that make the transfers of a job, and where they stand in its graph.
  *
  * Called by: translate.c, after the edges of the script's steps are known.
- *
- * With a scratch folder that all nodes share, each transfer is a step of its own, so data comes while the job waits, and goes when its
- * nodes are free. A line before the first step is of the whole job:
- * - stage-in comes before all steps that wait for no other step of the script, and waits for what these wait for outside of it.
- * - stage-out comes after all steps. With --on-fail=out it is made whatever becomes of them; else only if all end well. Steps that are
- *   there for failures (--after=X:fail, and what follows from them) may end as they like.
- * - After all, a last step drops $ROTA_SCRATCH, unless something failed and a line wants the data kept.
- * A line below a #ROTA step line is of that step alone.
- * Where each node has a scratch folder of its own, there are no such steps: the nodes of these steps make the transfers, before and
- * after their tasks.
  * Invariants:
+ * - With a scratch folder that all nodes share, each transfer is a step of its own, so data comes while the job waits, and goes when
+ *   its nodes are free. A line before the first step is of the whole job, a line below a #ROTA step line of that step alone.
+ * - Where each node has a scratch folder of its own, there are no such steps: nodes make the transfers, before and after the tasks.
  * - The steps made here are the last ones of t->steps. The edges of a step stay adjacent, in the order of steps. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,7 +204,8 @@ static void rebuild_step(struct rebuild *r, int step)
 	s->edge_count = r->count - s->first_edge;
 }
 
-/* Let a stage-in wait for what the first step that needs it waits for outside of the script. */
+/* A stage-in comes before all steps that wait for no other step of the script. Let it wait for what the first step that needs it waits
+ * for outside of the script. */
 static void rebuild_stage_in(struct rebuild *r, const struct translate_transfer *x)
 {
 	struct translation *t = r->t;
@@ -224,8 +218,9 @@ static void rebuild_stage_in(struct rebuild *r, const struct translate_transfer 
 	t->steps[x->made_by].deps_any = like < r->steps && r->places[like].deps_any;
 }
 
-/* Let a step that follows the job wait for its steps. `whatever`: even if they fail. Then it waits for each of them: one that can never start
- * ends at once, while others that it would have waited for still run. */
+/* Let a step that follows the job wait for its steps: until all have ended well, apart from steps that are there for failures
+ * (--after=X:fail, and what follows from them). `whatever`: even if they fail. Then it waits for each of them: one that can never
+ * start ends at once, while others that it would have waited for still run. */
 static void rebuild_after_all(struct rebuild *r, int step, bool whatever, int line)
 {
 	for (int i = 0; i < r->steps; i++) {

@@ -342,7 +342,7 @@ static bool find_room(struct substep_engine *m, const struct substep_spec *spec,
 	return false;
 }
 
-/* Requests and sub-steps wait for room on the disk, of which nobody tells when it is there. */
+/* Retry requests that wait for disk space: the kernel gives no event for it. */
 static void room_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_engine *m = arg;

@@ -92,8 +92,8 @@ static void script_add_line(FILE *script, const json_t *row)
 		(long long)json_integer_value(json_object_get(row, "transfer")));
 }
 
-/* Submit a job for those of the transfers that are of this place. Returns its answer, NULL after an error was printed or if there is
- * none. */
+/* Submit a job that makes the stopped transfers of this place again (drop: drops their data). Returns jobmgrd's answer. NULL: there
+ * are none, or an error was printed. */
 static json_t *stage_submit(const char *job, const char *place, const json_t *transfers, bool drop, const struct stage_line *line)
 {
 	char *text = NULL;
