@@ -17,7 +17,7 @@ def load(name):
     return module
 
 
-circles, widths, words = load("circles"), load("widths"), load("words")
+circles, heads, widths, words = load("circles"), load("heads"), load("widths"), load("words")
 
 
 def graph(**calls):
@@ -56,6 +56,18 @@ class Words(unittest.TestCase):
     def test_the_list_can_be_read(self):
         for pattern, instead, reason in words.read_list(os.path.join(os.path.dirname(os.path.abspath(__file__)), "words.retired")):
             self.assertTrue(words.expression(pattern) and instead and reason)
+
+
+class Heads(unittest.TestCase):
+    def test_a_comment_of_c_ends_where_it_ends(self):
+        self.assertEqual(heads.length(["/* a.c - does a.\n", " *\n", " * More. */\n", "/* Another. */\n"]), 3)
+
+    def test_a_comment_of_sql_ends_before_the_first_other_line(self):
+        self.assertEqual(heads.length(["-- Does a.\n", "-- More.\n", "\n", "-- Another.\n"]), 2)
+
+    def test_a_file_may_have_no_comment(self):
+        self.assertEqual(heads.length(["int a;\n"]), 0)
+        self.assertEqual(heads.length([]), 0)
 
 
 class Widths(unittest.TestCase):

@@ -1,15 +1,13 @@
 /* schedule_draw.h - draws what the scheduler answers to a drawn cluster (schedule_drawn.h).
  *
- * The answer is the drawing with what starts in it, and a line for each step that waits or has another time limit:
+ * The answer is the drawing with what starts in it (A+2: two elements of A are pre-dispatched), and a line for each step that waits or
+ * has another time limit:
  *	n1 aaAA A=gpu:1 A+2
- * (two of A stand ahead there)
  *	A t=120
  *	B resources a +300 on n1
- * and, if nodes are to be powered on, a line with these:
+ * and lines for nodes to be powered on, and for nodes to be given another setup:
  *	wake n1,n2
- * and for each node to give another setup, what is done to it:
  *	boot n1 el9
- *	prepare n1 mig:2
  *	clear n1 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAW_H
 #define ROTA_TESTS_SCHEDULE_DRAW_H

@@ -1,20 +1,7 @@
 /* schedule_drawn.h - reads clusters drawn as text, for the tests of the scheduler.
  *
- * A node is a line: its name, a character for each cpu ('.' free, a letter what runs there), then words:
- *	n1 aa.. m=4096 g=gpu:2 f=ssd,ib w=5 down
- * (down, failing, off, coming: it is powered on; i=el8 its image, or i=el8/el7, where el7 is the default one; prep=m:1 its preparation; ready=60: it comes with i)
- * What runs is a line for each letter (it ends in so many seconds, '-' has no time limit):
- *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A tier=0 lost=50
- *	b - of=A ahead=n1
- * (an element of the array A; a pre-dispatched one, ahead=NODE, has no CPU; what has a tier may be preempted, and loses so many seconds, or
- * is suspended: suspends=cpus, or all, its licences too).
- * The queue is a line for each step, named with capital letters; all are of job 1, and their step ids are 0, 1, ...:
- *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
- *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4 seconds
- * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/free slots/next; seconds: ahead is work for seconds; in=3: the outage of that id lets
- * it in; i=el8 its image, prep=m:1 its preparation). Partitions, and outages (id, from when to when, '-' for good, where, unless that is as on the line before):
- *	long prio=10 nodes=n1,n2 time=3600 max=2 down
- *	3 +300 +900 n1,n2 */
+ * draw_new() reads nodes, partitions, licences, what runs, and the queue. The comment of each function that reads a line describes that
+ * line: a name, then words, most of them of the form NAME=VALUE. */
 #ifndef ROTA_TESTS_SCHEDULE_DRAWN_H
 #define ROTA_TESTS_SCHEDULE_DRAWN_H
 
@@ -118,6 +105,10 @@ static inline size_t draw_node_ids(struct draw *d, const char *list, const int *
 	return count;
 }
 
+/* A node is a line: its name, a character for each CPU ('.' free, a letter what runs there), then words:
+ *	n1 aa.. m=4096 g=gpu:2 f=ssd,ib w=5 down
+ * or failing, off, coming (it is powered on; ready=60: it comes with i); i=el8: its image, or i=el8/el7, where el7 is the default one;
+ * prep=m:1: its preparation. */
 static inline void draw_node(struct draw *d, char *line)
 {
 	struct schedule_node *node = &d->node[d->snapshot.node_count];
@@ -216,6 +207,11 @@ static inline bool draw_peer(struct draw *d, struct schedule_pending *p, const c
 	return true;
 }
 
+/* A step of the queue is a line, named with a capital letter; all are of job 1, and their step ids are 0, 1, ...:
+ *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
+ *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4 seconds
+ * n nodes, k tasks, c CPUs a task, on and off node lists, t limit, by deadline, array size/free slots/next; seconds: ahead is work for
+ * seconds; in=3: the outage of that id lets it in; i=el8: its image, prep=m:1: its preparation. */
 static inline void draw_pending(struct draw *d, char *line)
 {
 	struct schedule_pending *p = &d->pending[d->snapshot.pending_count];
@@ -254,6 +250,8 @@ static inline void draw_pending(struct draw *d, char *line)
 	}
 }
 
+/* A partition is a line:
+ *	long prio=10 nodes=n1,n2 time=3600 max=2 down */
 static inline void draw_partition(struct draw *d, char *line)
 {
 	struct schedule_partition *partition = &d->partition[d->snapshot.partition_count++];
@@ -281,6 +279,8 @@ static inline void draw_license(struct draw *d, char *line)
 	license->total = atoi(strtok_r(NULL, " ", &rest));
 }
 
+/* An outage is a line: its id, from when to when ('-': no end), and where, unless that is as on the line before:
+ *	3 +300 +900 n1,n2 */
 static inline void draw_outage(struct draw *d, char *line)
 {
 	struct schedule_outage *outage = &d->outage[d->snapshot.outage_count++];
@@ -295,7 +295,11 @@ static inline void draw_outage(struct draw *d, char *line)
 	outage->description = schedule_arena_print(d->arena, "outage %d", outage->id);
 }
 
-/* The rows of one letter: one for each node that it is on. */
+/* What runs is a line for each letter (it ends in so many seconds, '-' has no time limit), and a row for each node that it is on:
+ *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A tier=0 lost=50
+ *	b - of=A ahead=n1
+ * of=A: an element of the array A. A pre-dispatched one (ahead=NODE) has no CPU. What has a tier may be preempted, and loses so many
+ * seconds, or is suspended: suspends=cpus, or all, its licences too. */
 static inline void draw_running(struct draw *d, char *line)
 {
 	struct schedule_running row = {0};
