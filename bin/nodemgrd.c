@@ -25,7 +25,7 @@ static void part_close(void *part)
 
 static const struct loop_part part = {part_open, part_close};
 
-static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
+static bool nodemgrd_run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
 	return db_conninfo_check(conf, e) && daemon_become(conf->instance_account, e) &&
@@ -34,6 +34,6 @@ static bool run(const struct conf *conf, const char *name, int launcher_fd, stru
 
 int main(int argc, char **argv)
 {
-	static const struct daemon_program program = {"nodemgrd", usage, "name", run};
+	static const struct daemon_program program = {"nodemgrd", usage, "name", nodemgrd_run};
 	return daemon_main(&program, argc, argv);
 }

@@ -10,13 +10,13 @@ static const char usage[] =
 	"rota-launcher starts it, with a socket as descriptor N (3). Do not start it yourself.\n"
 	"With --dry-run it serves a launcher that runs nothing. With --virtual it serves N nodes, NAME1 to NAMEN.\n";
 
-static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
+static bool procmgrd_run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	return db_conninfo_check(conf, e) && agent_run(conf, name, launcher_fd, e);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct daemon_program program = {"procmgrd", usage, "node", run};
+	static const struct daemon_program program = {"procmgrd", usage, "node", procmgrd_run};
 	return daemon_main(&program, argc, argv);
 }

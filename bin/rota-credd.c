@@ -26,7 +26,7 @@ static void part_close(void *part)
 
 static const struct loop_part part = {part_open, part_close};
 
-static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
+static bool credd_run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
 	if (!*conf->credentials_keys)
@@ -37,6 +37,6 @@ static bool run(const struct conf *conf, const char *name, int launcher_fd, stru
 
 int main(int argc, char **argv)
 {
-	static const struct daemon_program program = {"rota-credd", usage, "name", run};
+	static const struct daemon_program program = {"rota-credd", usage, "name", credd_run};
 	return daemon_main(&program, argc, argv);
 }

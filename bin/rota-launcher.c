@@ -11,7 +11,7 @@ static const char usage[] =
 	"With --virtual (or launcher.virtual) it makes such a dry run for N nodes, NAME1 to NAMEN.\n"
 	"SIGTERM ends it, and running steps continue; SIGUSR1 ends them first.\n";
 
-static bool run(const struct conf *conf, const char *node, int launcher_fd, struct err *e)
+static bool launcher_start(const struct conf *conf, const char *node, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
 	return launcher_run(conf, node, e);
@@ -19,7 +19,7 @@ static bool run(const struct conf *conf, const char *node, int launcher_fd, stru
 
 int main(int argc, char **argv)
 {
-	static const struct daemon_program program = {"rota-launcher", usage, "node", run};
+	static const struct daemon_program program = {"rota-launcher", usage, "node", launcher_start};
 
 	/* Return freed blocks of large tables to the system at once. A table that grows is copied, and memory that malloc()
 	 * kept would be forked into every keeper. */

@@ -97,7 +97,7 @@ static const char *options_read(int argc, char **argv, struct script_paths *path
 	return optind == argc ? NULL : "serve takes no arguments";
 }
 
-static int serve(int argc, char **argv)
+static int lua_serve(int argc, char **argv)
 {
 	struct script_bounds bounds = {
 		.instructions = 100000000, .memory = 64 * MIB, .seconds = 2, .cluster = getenv("ROTA_CLUSTER")};
@@ -163,7 +163,7 @@ static bool call_write(const json_t *answer, struct err *e)
 	return good;
 }
 
-static int call(const char *path, const char *function)
+static int function_call(const char *path, const char *function)
 {
 	json_error_t error;
 	json_t *request, *answer;
@@ -204,8 +204,8 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--version"))
 		return printf("rota-lua %s\n", ROTA_VERSION) < 0;
 	if (argc >= 2 && !strcmp(argv[1], "serve"))
-		return serve(argc - 1, argv + 1);
+		return lua_serve(argc - 1, argv + 1);
 	if (argc == 4 && !strcmp(argv[1], "call"))
-		return call(argv[2], argv[3]);
+		return function_call(argv[2], argv[3]);
 	return usage_fail(argc < 2 ? "no command" : "wrong command or arguments");
 }

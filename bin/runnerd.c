@@ -37,7 +37,7 @@ static bool check_programs(const struct conf *conf, struct err *e)
 	return trust_programs(paths, e);
 }
 
-static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
+static bool runnerd_run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
 	return db_conninfo_check(conf, e) && daemon_become(conf_controller_account(conf), e) && check_programs(conf, e) &&
@@ -47,6 +47,6 @@ static bool run(const struct conf *conf, const char *name, int launcher_fd, stru
 
 int main(int argc, char **argv)
 {
-	static const struct daemon_program program = {"runnerd", usage, "name", run};
+	static const struct daemon_program program = {"runnerd", usage, "name", runnerd_run};
 	return daemon_main(&program, argc, argv);
 }

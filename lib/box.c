@@ -110,50 +110,50 @@ bool box_public_read(const char *path, unsigned char public_key[BOX_KEY], struct
 
 /* Derivation of keys */
 
-static void hmac(const unsigned char key[HASH], const void *data, size_t size, unsigned char mac[HASH])
+static void box_hmac(const unsigned char key[HASH], const void *data, size_t size, unsigned char mac[HASH])
 {
 	size_t made = 0;
 	if (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key, HASH, data, size, mac, HASH, &made) || made != HASH)
 		die("HMAC-SHA-256 failed");
 }
 
-static unsigned char *append(unsigned char *end, const void *bytes, size_t size)
+static unsigned char *box_append(unsigned char *end, const void *bytes, size_t size)
 {
 	return size > 0 ? (unsigned char *)mempcpy(end, bytes, size) : end;
 }
 
 /* LabeledExtract. An empty salt is HASH zeros. */
-static void extract(const struct suite *suite, const unsigned char salt[HASH], const char *label, const void *ikm, size_t size,
-		    unsigned char prk[HASH])
+static void box_extract(const struct suite *suite, const unsigned char salt[HASH], const char *label, const void *ikm,
+			size_t size, unsigned char prk[HASH])
 {
 	size_t most = LABELED_LARGEST + size;
 	unsigned char *labeled = xmalloc(most), *end = labeled;
-	end = append(end, version, strlen(version));
-	end = append(end, suite->bytes, suite->size);
-	end = append(end, label, strlen(label));
-	end = append(end, ikm, size);
-	hmac(salt, labeled, (size_t)(end - labeled), prk);
+	end = box_append(end, version, strlen(version));
+	end = box_append(end, suite->bytes, suite->size);
+	end = box_append(end, label, strlen(label));
+	end = box_append(end, ikm, size);
+	box_hmac(salt, labeled, (size_t)(end - labeled), prk);
 	xfree_wiped(labeled, most);
 }
 
 /* LabeledExpand to at most HASH bytes, which is one block of HKDF-Expand. */
-static void expand(const struct suite *suite, const unsigned char prk[HASH], const char *label, const void *info,
-		   size_t info_size, unsigned char *out, size_t size)
+static void box_expand(const struct suite *suite, const unsigned char prk[HASH], const char *label, const void *info,
+		       size_t info_size, unsigned char *out, size_t size)
 {
 	unsigned char labeled[LABELED_LARGEST], block[HASH], *end = labeled;
-	end = append(end, (const unsigned char[]){0, (unsigned char)size}, 2);
-	end = append(end, version, strlen(version));
-	end = append(end, suite->bytes, suite->size);
-	end = append(end, label, strlen(label));
-	end = append(end, info, info_size);
-	end = append(end, (const unsigned char[]){1}, 1);
-	hmac(prk, labeled, (size_t)(end - labeled), block);
+	end = box_append(end, (const unsigned char[]){0, (unsigned char)size}, 2);
+	end = box_append(end, version, strlen(version));
+	end = box_append(end, suite->bytes, suite->size);
+	end = box_append(end, label, strlen(label));
+	end = box_append(end, info, info_size);
+	end = box_append(end, (const unsigned char[]){1}, 1);
+	box_hmac(prk, labeled, (size_t)(end - labeled), block);
 	memcpy(out, block, size);
 	OPENSSL_cleanse(block, sizeof block);
 }
 
 /* DH. Returns false if the public key is of low order, so the result would be known to everybody. */
-static bool agree(const struct box_key *mine, const unsigned char theirs[BOX_KEY], unsigned char dh[BOX_KEY])
+static bool box_agree(const struct box_key *mine, const unsigned char theirs[BOX_KEY], unsigned char dh[BOX_KEY])
 {
 	size_t size = BOX_KEY;
 	EVP_PKEY *peer = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, theirs, BOX_KEY);
@@ -167,31 +167,31 @@ static bool agree(const struct box_key *mine, const unsigned char theirs[BOX_KEY
 }
 
 /* ExtractAndExpand of the KEM. from: public key of the sender, NULL in mode base. */
-static void share(const unsigned char *dh, const unsigned char enc[BOX_KEY], const unsigned char to[BOX_KEY],
-		  const unsigned char *from, struct secret *s)
+static void box_share(const unsigned char *dh, const unsigned char enc[BOX_KEY], const unsigned char to[BOX_KEY],
+		      const unsigned char *from, struct secret *s)
 {
 	static const unsigned char none[HASH];
 	struct suite suite = kem_suite();
 	unsigned char prk[HASH], context[3 * BOX_KEY], *end = context;
-	end = append(end, enc, BOX_KEY);
-	end = append(end, to, BOX_KEY);
-	end = append(end, from, from ? BOX_KEY : 0);
-	extract(&suite, none, "eae_prk", dh, from ? DH_MOST : BOX_KEY, prk);
-	expand(&suite, prk, "shared_secret", context, (size_t)(end - context), s->shared, HASH);
+	end = box_append(end, enc, BOX_KEY);
+	end = box_append(end, to, BOX_KEY);
+	end = box_append(end, from, from ? BOX_KEY : 0);
+	box_extract(&suite, none, "eae_prk", dh, from ? DH_MOST : BOX_KEY, prk);
+	box_expand(&suite, prk, "shared_secret", context, (size_t)(end - context), s->shared, HASH);
 	OPENSSL_cleanse(prk, sizeof prk);
 }
 
 /* KeySchedule without a pre-shared key. */
-static void schedule(const struct box_parts *parts, bool authenticated, struct secret *s)
+static void box_schedule(const struct box_parts *parts, bool authenticated, struct secret *s)
 {
 	static const unsigned char none[HASH];
 	struct suite suite = whole_suite(parts->cipher);
 	unsigned char context[CONTEXT_SIZE] = {authenticated ? MODE_AUTH : MODE_BASE}, prk[HASH];
-	extract(&suite, none, "psk_id_hash", NULL, 0, context + 1);
-	extract(&suite, none, "info_hash", parts->context, strlen(parts->context), context + 1 + HASH);
-	extract(&suite, s->shared, "secret", NULL, 0, prk);
-	expand(&suite, prk, "key", context, sizeof context, s->key, parts->cipher->key_size);
-	expand(&suite, prk, "base_nonce", context, sizeof context, s->nonce, AEAD_NONCE);
+	box_extract(&suite, none, "psk_id_hash", NULL, 0, context + 1);
+	box_extract(&suite, none, "info_hash", parts->context, strlen(parts->context), context + 1 + HASH);
+	box_extract(&suite, s->shared, "secret", NULL, 0, prk);
+	box_expand(&suite, prk, "key", context, sizeof context, s->key, parts->cipher->key_size);
+	box_expand(&suite, prk, "base_nonce", context, sizeof context, s->nonce, AEAD_NONCE);
 	OPENSSL_cleanse(prk, sizeof prk);
 }
 
@@ -207,11 +207,11 @@ bool box_seal_with(const struct box_parts *parts, const struct box_key *ephemera
 {
 	struct secret s;
 	unsigned char dh[DH_MOST];
-	bool good = agree(ephemeral, to, dh) && (!from || agree(from, to, dh + BOX_KEY));
+	bool good = box_agree(ephemeral, to, dh) && (!from || box_agree(from, to, dh + BOX_KEY));
 	if (good) {
 		memcpy(box, ephemeral->public_key, BOX_KEY);
-		share(dh, box, to, from ? from->public_key : NULL, &s);
-		schedule(parts, from != NULL, &s);
+		box_share(dh, box, to, from ? from->public_key : NULL, &s);
+		box_schedule(parts, from != NULL, &s);
 		struct aead a = aead_of(parts, &s);
 		if (!aead_seal(&a, plain, size, box + BOX_KEY))
 			die("encryption failed");
@@ -226,10 +226,10 @@ bool box_open_with(const struct box_parts *parts, const struct box_key *mine, co
 {
 	struct secret s;
 	unsigned char dh[DH_MOST];
-	bool good = agree(mine, box, dh) && (!from || agree(mine, from, dh + BOX_KEY));
+	bool good = box_agree(mine, box, dh) && (!from || box_agree(mine, from, dh + BOX_KEY));
 	if (good) {
-		share(dh, box, mine->public_key, from, &s);
-		schedule(parts, from != NULL, &s);
+		box_share(dh, box, mine->public_key, from, &s);
+		box_schedule(parts, from != NULL, &s);
 		struct aead a = aead_of(parts, &s);
 		good = aead_open(&a, box + BOX_KEY, box_size - BOX_OVERHEAD, plain);
 	}

@@ -68,7 +68,7 @@ static char *default_name(void)
 }
 
 /* Let options of the command line override the configuration. */
-static void overrule(const struct line *line, struct conf *conf)
+static void line_overrule(const struct line *line, struct conf *conf)
 {
 	if (line->virtual >= 0)
 		conf->launcher_virtual = line->virtual;
@@ -89,7 +89,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	log_open(program->name, is_node ? name : NULL, line.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	bool good = conf_load(&conf, line.config, &e);
-	overrule(&line, &conf);
+	line_overrule(&line, &conf);
 	good = good && program->run(&conf, name, line.launcher_fd, &e);
 	if (!good)
 		log_error("%s%s%s", e.message, *e.hint ? "; " : "", e.hint);

@@ -60,7 +60,7 @@ bool db_admit_is_newer(const struct db *db, const PGresult *answer)
 	return *answer_text(answer, "refused") == 'f' && !db_seen_is_same(&now, &db->admitted);
 }
 
-static bool refuse(struct err *e, const char *host, const struct db_seen *seen, const struct db_seen *now)
+static bool admit_refuse(struct err *e, const char *host, const struct db_seen *seen, const struct db_seen *now)
 {
 	strcpy(e->code, "08001");
 	return err_set(
@@ -91,7 +91,7 @@ bool db_admit(struct db *db, const PGresult *answer, struct err *e)
 	strcpy(e->code, "08001");
 	db->is_pooled = atoi(answer_text(answer, "backend")) != PQbackendPID(db->conn);
 	if (*answer_text(answer, "refused") == 't')
-		return refuse(e, host, &db->asked, &now);
+		return admit_refuse(e, host, &db->asked, &now);
 	if (!db_seen_is_same(&seen, &db->asked) && !db_seen_is_same(&seen, &now))
 		return err_set(e, "the database at \"%s\" was asked before this process had seen incarnation %d; asking again",
 			       host, seen.incarnation);

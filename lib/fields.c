@@ -122,7 +122,7 @@ static uint32_t hash_of(const char *name, size_t length)
 	return hash;
 }
 
-static int find(const struct fields *f, const char *name, uint32_t hash)
+static int fields_find(const struct fields *f, const char *name, uint32_t hash)
 {
 	for (int i = 0; i < f->count; i++)
 		if (f->entries[i].hash == hash && strcmp(f->entries[i].name, name) == 0)
@@ -219,7 +219,7 @@ static bool parse_field(struct fields *f, const char **at, const char *end, stru
 		return err_set(e, "more than %d fields", (int)FIELDS_MOST);
 	entry_append(f, name, name_length, value, length);
 	const struct entry *last = &f->entries[f->count - 1];
-	if (find(f, last->name, last->hash) < f->count - 1)
+	if (fields_find(f, last->name, last->hash) < f->count - 1)
 		return err_set(e, "field \"%s\" is given twice", last->name);
 	*at = value + length + 1;
 	return true;
@@ -242,7 +242,7 @@ struct fields *fields_parse(const char *text, size_t length, struct err *e)
 
 const char *fields_get(const struct fields *f, const char *name)
 {
-	int i = find(f, name, hash_of(name, strlen(name)));
+	int i = fields_find(f, name, hash_of(name, strlen(name)));
 	return i < 0 ? NULL : f->entries[i].value;
 }
 

@@ -75,7 +75,7 @@ static int digits(const char **c, char behind)
 
 /* Parse the next item of a list of node names. Returns false at the end of the list and on a syntax error, which sets *list to
  * NULL. */
-static bool take(const char **list, struct item *item)
+static bool item_take(const char **list, struct item *item)
 {
 	const char *c = *list;
 	if (!*c)
@@ -109,7 +109,7 @@ int hosts_count(const char *list)
 {
 	struct item item;
 	int64_t count = 0;
-	while (take(&list, &item))
+	while (item_take(&list, &item))
 		count += count_of(&item);
 	return list && count <= INT32_MAX ? (int)count : -1;
 }
@@ -117,7 +117,7 @@ int hosts_count(const char *list)
 bool hosts_at(const char *list, int index, char name[HOSTS_NAME_SIZE])
 {
 	struct item item;
-	while (index >= 0 && take(&list, &item)) {
+	while (index >= 0 && item_take(&list, &item)) {
 		if (index < count_of(&item)) {
 			name_of(&item, index, name);
 			return true;
@@ -144,7 +144,7 @@ int hosts_find(const char *list, const char *name)
 {
 	struct item item;
 	int before = 0;
-	while (take(&list, &item)) {
+	while (item_take(&list, &item)) {
 		int place = place_in(&item, name);
 		if (place >= 0)
 			return before + place;
@@ -162,7 +162,7 @@ char *hosts_expand(const char *list)
 	bool first = true;
 	if (!stream)
 		die("out of memory");
-	while (take(&list, &item))
+	while (item_take(&list, &item))
 		for (int i = 0; i < count_of(&item); i++, first = false) {
 			name_of(&item, i, name);
 			fprintf(stream, "%s%s", first ? "" : ",", name);

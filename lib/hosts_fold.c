@@ -28,7 +28,7 @@ static struct name name_at(const char *text)
 	return n;
 }
 
-static const char *behind(const struct name *n)
+static const char *name_behind(const struct name *n)
 {
 	const char *end = n->text + n->length + n->digits;
 	return *end ? end + 1 : end;
@@ -45,7 +45,7 @@ static bool same_kind(const struct name *a, const struct name *b)
 	       memcmp(a->text, b->text, (size_t)a->length) == 0;
 }
 
-static bool follows(const struct name *a, const struct name *b)
+static bool name_follows(const struct name *a, const struct name *b)
 {
 	bool width = a->digits == b->digits || (!is_padded(a) && !is_padded(b));
 	return same_kind(a, b) && b->number == a->number + 1 && width;
@@ -54,7 +54,7 @@ static bool follows(const struct name *a, const struct name *b)
 /* Returns the last of the consecutive node names that count up by one from `n` on. */
 static struct name run_end(struct name n)
 {
-	for (struct name next = name_at(behind(&n)); follows(&n, &next); next = name_at(behind(&n)))
+	for (struct name next = name_at(name_behind(&n)); name_follows(&n, &next); next = name_at(name_behind(&n)))
 		n = next;
 	return n;
 }
@@ -62,7 +62,7 @@ static struct name run_end(struct name n)
 /* Write consecutive node names that differ only in their numbers as one item. Returns the rest of the list after these names. */
 static const char *write_kind(FILE *out, const char *text)
 {
-	struct name first = name_at(text), last, next = name_at(behind(&first));
+	struct name first = name_at(text), last, next = name_at(name_behind(&first));
 	bool several = same_kind(&first, &next);
 	fprintf(out, "%.*s%s", first.length, first.text, several ? "[" : "");
 	for (;; first = next) {
@@ -70,13 +70,13 @@ static const char *write_kind(FILE *out, const char *text)
 		fprintf(out, "%.*s", first.digits, first.text + first.length);
 		if (last.text != first.text)
 			fprintf(out, "-%.*s", last.digits, last.text + last.length);
-		next = name_at(behind(&last));
+		next = name_at(name_behind(&last));
 		if (!same_kind(&last, &next))
 			break;
 		fputc(',', out);
 	}
 	fputs(several ? "]" : "", out);
-	return behind(&last);
+	return name_behind(&last);
 }
 
 char *hosts_fold(const char *names)

@@ -22,7 +22,7 @@ static bool number(const char **at, int *n)
 	return value <= INT_MAX;
 }
 
-static bool element(const char **at, struct order_element *x)
+static bool element_read(const char **at, struct order_element *x)
 {
 	if (!number(at, &x->step_id) || *(*at)++ != ':')
 		return false;
@@ -34,7 +34,8 @@ bool order_elements_read(const char *text, struct order_element *elements, int *
 	const char *at = text;
 	int n = *count;
 	do {
-		if (n == ORDER_ELEMENTS_MOST || !element(&at, &elements[n]) || elements[n].step_id <= elements[n - 1].step_id)
+		if (n == ORDER_ELEMENTS_MOST || !element_read(&at, &elements[n]) ||
+		    elements[n].step_id <= elements[n - 1].step_id)
 			return err_set(e, "elements are not step:index pairs in order, fewer than %d: \"%.80s\"",
 				       ORDER_ELEMENTS_MOST, text);
 		n++;

@@ -80,7 +80,7 @@ void seal_tree_sign(const struct seal_sign_key *key, const struct seal_text *tex
 }
 
 /* Compute the root of a hash tree from a text and the proof of the text. Returns false if the proof is malformed. */
-static bool climb(const void *data, size_t size, const struct seal_proof *proof, hash root)
+static bool tree_climb(const void *data, size_t size, const struct seal_proof *proof, hash root)
 {
 	if (proof->size <= PATH || proof->size > sizeof proof->bytes || (proof->size - PATH) % SEAL_HASH_SIZE)
 		return false;
@@ -102,7 +102,7 @@ bool seal_tree_verify(const struct seal_verify_key *key, struct seal_root *root,
 	hash top;
 	if (proof->size == SEAL_SIGNATURE_SIZE)
 		return seal_verify(key, data, size, proof->bytes);
-	if (!climb(data, size, proof, top))
+	if (!tree_climb(data, size, proof, top))
 		return false;
 	if (root->known && memcmp(root->hash, top, sizeof top) == 0 &&
 	    memcmp(root->signature, proof->bytes, SEAL_SIGNATURE_SIZE) == 0)

@@ -54,7 +54,7 @@ static bool is_hex(const char *text, size_t digits)
 	return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
 }
 
-static bool parse(const struct fields *f, struct step_token *token, struct err *e)
+static bool token_parse(const struct fields *f, struct step_token *token, struct err *e)
 {
 	const char *node = fields_get(f, "node"), *fingerprint = fields_get(f, "fingerprint"), *nonce = fields_get(f, "nonce");
 	int64_t step, attempt, uid;
@@ -90,7 +90,7 @@ bool step_token_read(const struct seal_verify_key *key, const char *text, size_t
 	if (!seal_verify(key, bytes, length + 1, signature))
 		return err_set(e, "the signature of the token is not valid");
 	struct fields *f = fields_parse(bytes + 1, length, e);
-	bool parsed = f && parse(f, token, e);
+	bool parsed = f && token_parse(f, token, e);
 	fields_free(f);
 	return parsed;
 }

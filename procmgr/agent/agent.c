@@ -308,7 +308,7 @@ static void stop_now(evutil_socket_t fd, short what, void *arg)
 }
 
 /* The handler of SIGTERM: report the rest of the journal, but end procmgrd after STOP_S seconds at most. */
-static void stop(evutil_socket_t fd, short what, void *arg)
+static void agent_stop(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -436,7 +436,7 @@ bool agent_run(const struct conf *conf, const char *node, int launcher_fd, struc
 	const struct db_watcher watcher = {handle_connected, handle_disconnected, handle_notification, &a};
 	if (!a.context.base)
 		return err_set(e, "could not make an event loop; raise the limit of open files (ulimit -n)");
-	struct event *term = evsignal_new(a.context.base, SIGTERM, stop, &a);
+	struct event *term = evsignal_new(a.context.base, SIGTERM, agent_stop, &a);
 	event_add(term, NULL);
 	bool opened = open_all(&a, launcher_fd, &watcher, e);
 	if (opened)

@@ -92,7 +92,7 @@ static bool make_next(int step, struct err *e)
 
 /* Execute the program of the step, or that of its driver with it as a further argument (`program` NULL: without it). Returns an exit code after an
  * error. */
-static int execute(char *const *instead, const char *program, char *const *argv)
+static int start_execute(char *const *instead, const char *program, char *const *argv)
 {
 	int before = 0, count = 0;
 	while (instead && instead[before])
@@ -178,7 +178,7 @@ static int start_from(const struct checkpoint *c, const struct driver_use *use, 
 		checkpoint_step_error(&e); /* the step is queued again, which is counted */
 		return EXIT_AGAIN;
 	}
-	return execute(instead, restores && use->driver->restores_processes ? NULL : program, argv);
+	return start_execute(instead, restores && use->driver->restores_processes ? NULL : program, argv);
 }
 
 /* What an attempt says when its program begins: with which driver, and why auto has chosen that. */
@@ -230,5 +230,5 @@ int checkpoint_run(char *const *files, const char *program, char *const *argv)
 		if (file > 2)
 			close(file);
 	}
-	return execute(NULL, program, argv);
+	return start_execute(NULL, program, argv);
 }

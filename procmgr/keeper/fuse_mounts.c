@@ -101,7 +101,7 @@ struct fuse_mount_list {
 };
 
 /* Replace the escapes of the mount table: a backslash and three octal digits. */
-static void unescape(char *path)
+static void mount_unescape(char *path)
 {
 	char *to = path;
 	for (const char *from = path; *from; to++) {
@@ -128,7 +128,7 @@ static bool read_mount(char *line, uid_t uid, struct fuse_mount *mount)
 		return false;
 	path[strcspn(path, " ")] = '\0';
 	mount->path = xstrdup(path);
-	unescape(mount->path);
+	mount_unescape(mount->path);
 	return true;
 }
 
@@ -210,7 +210,7 @@ static long mount_of(int fd)
 	return id;
 }
 
-static bool detach(const struct fuse_mount *mount)
+static bool mount_detach(const struct fuse_mount *mount)
 {
 	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
 	char path[32];
@@ -227,7 +227,7 @@ int fuse_mounts_detach(const void *uid)
 {
 	struct fuse_mount_list all = list_mounts(*(const uid_t *)uid);
 	for (int i = all.count - 1; i >= 0; i--)
-		if (detach(&all.list[i]))
+		if (mount_detach(&all.list[i]))
 			dprintf(1, "%s\n", all.list[i].path);
 	free_mounts(&all);
 	return 0;

@@ -121,19 +121,19 @@ void keeper_control_timers(struct keeper *k)
 }
 
 /* Returns the earlier of two times; 0 means never. */
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t control_earlier(int64_t a, int64_t b)
 {
 	return a == 0 || (b > 0 && b < a) ? b : a;
 }
 
 int64_t keeper_control_next_timer(const struct keeper *k)
 {
-	int64_t limit = has_limit(k) ? earlier(earlier(k->timers->warn_at, k->timers->limit_at),
-					       keeper_checkpoint_next(k, k->timers->limit_at))
+	int64_t limit = has_limit(k) ? control_earlier(control_earlier(k->timers->warn_at, k->timers->limit_at),
+						       keeper_checkpoint_next(k, k->timers->limit_at))
 				     : 0;
-	int64_t tasks = keeper_ending_is_busy(k) ? earlier(earlier(keeper_memory_next(k), k->kill_at), limit) : 0;
+	int64_t tasks = keeper_ending_is_busy(k) ? control_earlier(control_earlier(keeper_memory_next(k), k->kill_at), limit) : 0;
 	/* On a node without tasks of the step, nothing is busy while its agent is dead. */
-	return earlier(earlier(keeper_lease_next(k), keeper_manager_next(k)), tasks);
+	return control_earlier(control_earlier(keeper_lease_next(k), keeper_manager_next(k)), tasks);
 }
 
 static bool handle_message(struct keeper *k, const struct fields *message, struct err *e)

@@ -134,7 +134,7 @@ static bool secret_read(const struct keeper *k, struct held *h, struct secret *s
 }
 
 /* Give a new version of a credential to the owner. Keys for ssh-agent are read again when the agent is to have them. */
-static bool deliver(struct keeper *k, struct held *h, const struct secret *s, struct err *e)
+static bool credential_deliver(struct keeper *k, struct held *h, const struct secret *s, struct err *e)
 {
 	bool is_key = h->credential.kind == CREDENTIAL_SSH_KEY;
 	if (!is_key && !credential_folder_write(&k->credentials->folder, &k->owner, h->credential.name, s->bytes, s->size, e))
@@ -152,7 +152,7 @@ static bool deliver_all(struct keeper *k, struct err *e)
 		struct secret s;
 		bool gone, good = secret_read(k, &c->list[i], &s, &gone, e);
 		if (good) {
-			good = deliver(k, &c->list[i], &s, e);
+			good = credential_deliver(k, &c->list[i], &s, e);
 			secret_wipe(&s);
 		}
 		if (!good) {
@@ -232,7 +232,7 @@ bool keeper_credential_agent(struct keeper *k)
 	return false;
 }
 
-static void withdraw(struct keeper *k, struct held *h)
+static void credential_withdraw(struct keeper *k, struct held *h)
 {
 	if (h->credential.kind != CREDENTIAL_SSH_KEY)
 		credential_folder_remove(&k->credentials->folder, h->credential.name);
@@ -249,12 +249,12 @@ static bool look_at(struct keeper *k, struct held *h)
 	bool gone, had = h->there, good = secret_read(k, h, &s, &gone, &e);
 	if (gone) {
 		if (had)
-			withdraw(k, h);
+			credential_withdraw(k, h);
 		return had;
 	}
 	bool is_new = good && (s.version > h->version || !had);
 	if (is_new)
-		good = deliver(k, h, &s, &e);
+		good = credential_deliver(k, h, &s, &e);
 	if (!good)
 		log_warning("attempt %s: credential \"%s\" is not renewed: %s", k->name, h->credential.name, e.message);
 	if (good || is_new)

@@ -226,7 +226,7 @@ static void make_manager(struct keeper *k)
 
 /* Tell the step's first node through procmgrd and the database that an agent is wanted here. Connections wait meanwhile. The agent of a
  * growth is called in any case. */
-static void join(struct keeper *k)
+static void manager_join(struct keeper *k)
 {
 	static const char line[] = "{\"kind\":\"join\",\"at\":0}\n";
 	struct err e;
@@ -269,7 +269,7 @@ void keeper_manager_connect(struct keeper *k)
 {
 	make_manager(k);
 	if (is_agent(k) && !k->manager->call)
-		join(k);
+		manager_join(k);
 	else
 		start_manager(k);
 }

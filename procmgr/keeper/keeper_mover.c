@@ -73,7 +73,7 @@ static int time_limit(const struct keeper *k)
 	return limit > INT_MAX ? INT_MAX : (int)limit;
 }
 
-static bool move(struct keeper *k, const char *name, const char *when)
+static bool mover_run(struct keeper *k, const char *name, const char *when)
 {
 	struct err e;
 	struct keeper_mover *m = keeper_mover_new(k, when, &e);
@@ -86,7 +86,7 @@ static bool move(struct keeper *k, const char *name, const char *when)
 
 bool keeper_mover_before(struct keeper *k)
 {
-	return !moves_here(k) || move(k, "stage_in", "before");
+	return !moves_here(k) || mover_run(k, "stage_in", "before");
 }
 
 bool keeper_mover_after(struct keeper *k)
@@ -99,7 +99,7 @@ bool keeper_mover_after(struct keeper *k)
 		return false;
 	}
 	k->stage_out = KEEPER_STAGE_OUT_RUNS;
-	good = move(k, "stage_out", well ? "after" : "after-failure");
+	good = mover_run(k, "stage_out", well ? "after" : "after-failure");
 	k->stage_out = KEEPER_STAGE_OUT_NONE;
 	return good;
 }

@@ -18,7 +18,7 @@ struct question {
 };
 
 /* Nobody is there to answer a question of a module. Messages of a module are dropped. */
-static int converse(int count, const struct pam_message **messages, struct pam_response **answers, void *unused)
+static int pam_answer(int count, const struct pam_message **messages, struct pam_response **answers, void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < count; i++)
@@ -35,10 +35,10 @@ static bool is_refusal(int result)
 	       result == PAM_AUTH_ERR || result == PAM_USER_UNKNOWN;
 }
 
-static int ask(const void *argument)
+static int pam_ask(const void *argument)
 {
 	const struct question *q = argument;
-	const struct pam_conv conversation = {converse, NULL};
+	const struct pam_conv conversation = {pam_answer, NULL};
 	pam_handle_t *pam = NULL;
 	int result = pam_start(q->service, q->user, &conversation, &pam);
 	if (result == PAM_SUCCESS)
@@ -55,7 +55,7 @@ bool keeper_pam_admits(struct keeper *k)
 	char reason[KEEPER_TAIL_SIZE];
 	if (!*q.service || geteuid() != 0)
 		return true;
-	int verdict = keeper_hook_call(k, false, ask, &q, reason);
+	int verdict = keeper_hook_call(k, false, pam_ask, &q, reason);
 	if (verdict == ADMITTED)
 		return true;
 	k->failure = verdict == REFUSED ? KEEPER_FAILURE_LAUNCH : KEEPER_FAILURE_NODE;

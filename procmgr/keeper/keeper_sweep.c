@@ -98,7 +98,7 @@ static bool kill_left(struct keeper *k)
 	return true;
 }
 
-static bool never(const struct keeper *k)
+static bool sweep_never(const struct keeper *k)
 {
 	(void)k;
 	return false;
@@ -108,12 +108,12 @@ static bool kill_all(struct keeper *k, bool (*kill_some)(struct keeper *k))
 {
 	int64_t deadline = clock_boot_us() + SWEEP_MOST_USEC, pause = PAUSE_USEC;
 	if (has_children())
-		keeper_wait(k, never, clock_boot_us()); /* reap children that have already ended */
+		keeper_wait(k, sweep_never, clock_boot_us()); /* reap children that have already ended */
 	while (kill_some(k)) {
 		if (clock_boot_us() >= deadline)
 			return false;
 		free_from_fuse(k);
-		keeper_wait(k, never, clock_boot_us() + pause);
+		keeper_wait(k, sweep_never, clock_boot_us() + pause);
 		pause = pause * 2 < PAUSE_MOST_USEC ? pause * 2 : PAUSE_MOST_USEC;
 	}
 	k->killed_at = 0;

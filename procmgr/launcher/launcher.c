@@ -230,7 +230,7 @@ static void take_signals(struct launcher *l)
 	reap_children(l);
 }
 
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t launcher_earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -240,9 +240,9 @@ static int timeout_ms(const struct launcher *l)
 {
 	if (l->end_all)
 		return ENDING_MS;
-	int64_t next = earlier(l->loop->poll_at, launcher_agent_next(l));
+	int64_t next = launcher_earlier(l->loop->poll_at, launcher_agent_next(l));
 	if (launcher_child_count(l) > 0 || l->loop->adopted > 0)
-		next = earlier(next, launcher_lease_next(l));
+		next = launcher_earlier(next, launcher_lease_next(l));
 	if (next == NEVER)
 		return -1;
 	int64_t wait = (next - clock_boot_us()) / 1000 + 1;
@@ -252,7 +252,7 @@ static int timeout_ms(const struct launcher *l)
 /* Schedule a poll for attempts, cgroups and idle keepers that an event may leave to clean up. */
 static void poll_later(struct launcher *l)
 {
-	l->loop->poll_at = earlier(l->loop->poll_at, clock_boot_us() + POLL_MS * 1000LL);
+	l->loop->poll_at = launcher_earlier(l->loop->poll_at, clock_boot_us() + POLL_MS * 1000LL);
 }
 
 static void poll_once(struct launcher *l)
@@ -290,7 +290,7 @@ static int poll_attempts_again(struct launcher *l)
 	return count;
 }
 
-static void serve(struct launcher *l)
+static void launcher_serve(struct launcher *l)
 {
 	poll_later(l);
 	while (!l->stop) {
@@ -316,7 +316,7 @@ bool launcher_run(const struct conf *conf, const char *node, struct err *e)
 	bool served = open_all(&l, e);
 	if (served) {
 		log_info("serving node \"%s\" in \"%s\"%s", node, l.dir, l.cgroups ? ", with cgroups" : "");
-		serve(&l);
+		launcher_serve(&l);
 		launcher_dry_end_all(&l);
 		l.stop = true;
 		launcher_agent_stop(&l);

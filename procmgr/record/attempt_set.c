@@ -54,7 +54,7 @@ static struct entry *find_entry(const struct attempt_set *s, const struct record
 }
 
 /* Drop the expired entries of the set, and keep at least as many free entries as used ones. */
-static void rebuild(struct attempt_set *s, int64_t now)
+static void set_rebuild(struct attempt_set *s, int64_t now)
 {
 	struct attempt_set fresh = {NULL, CAPACITY_FIRST, 0};
 	int live = 0;
@@ -74,7 +74,7 @@ static void rebuild(struct attempt_set *s, int64_t now)
 void attempt_set_add(struct attempt_set *s, const struct record_key *key, int64_t expires, int64_t now)
 {
 	if ((unsigned)s->count >= s->capacity / 4 * 3)
-		rebuild(s, now);
+		set_rebuild(s, now);
 	struct entry *entry = find_entry(s, key);
 	s->count += entry->expires == 0;
 	entry->key = *key;

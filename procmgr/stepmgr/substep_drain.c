@@ -126,7 +126,7 @@ static void pipe_readable(evutil_socket_t fd, short what, void *arg)
 		close_pipe(d);
 }
 
-static void watch(struct substep_engine *m, struct substep_task *t, int stream, int pipe)
+static void drain_watch(struct substep_engine *m, struct substep_task *t, int stream, int pipe)
 {
 	struct substep_drain *d = &t->drains[stream];
 	*d = (struct substep_drain){.task = t,
@@ -161,7 +161,7 @@ int substep_drain_open(struct substep_engine *m, struct substep_task *t, int str
 		close_pipe(&t->drains[stream]);
 		return -1;
 	}
-	watch(m, t, stream, ends[0]);
+	drain_watch(m, t, stream, ends[0]);
 	return both;
 }
 
@@ -169,7 +169,7 @@ static void adopt_pipe(struct substep_engine *m, struct substep_task *t, int str
 {
 	close_pipe(&t->drains[stream]);
 	if (pipe >= 0)
-		watch(m, t, stream, pipe);
+		drain_watch(m, t, stream, pipe);
 }
 
 void substep_drain_adopt(struct substep_engine *m, struct substep_task *t, int files, const int fds[SUBSTEP_STORED_MOST])

@@ -179,7 +179,7 @@ static bool is_replaced(const char *variable)
 	return index >= 0 && inherited.replaced[index];
 }
 
-static void inherit(json_t *env)
+static void environment_inherit(json_t *env)
 {
 	size_t i;
 	json_t *value;
@@ -241,7 +241,7 @@ static size_t own_count(void)
 
 char **substep_environment(const struct substep *s, const struct substep_pool *pool, int rank, size_t *borrowed)
 {
-	inherit(s->spec->env);
+	environment_inherit(s->spec->env);
 	char **environment =
 		xcalloc(inherited.count + own_count() + OWN_COUNT + NODE_COUNT + CREDENTIAL_COUNT + 1, sizeof *environment);
 	char *devices = substep_pool_devices(pool, &s->share);

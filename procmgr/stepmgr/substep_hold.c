@@ -29,7 +29,7 @@ static bool is_idle(void)
 }
 
 /* Answer with the highest exit code and the first signal. A sub-step that never ran counts as failed. */
-static void answer(void)
+static void hold_answer(void)
 {
 	int code = 0, signal = 0;
 	for (int number = 1; number <= substep_table_count(hold.m); number++) {
@@ -49,7 +49,7 @@ void substep_hold_check(int clients)
 {
 	hold.clients = clients;
 	if (hold.connection && is_idle())
-		answer();
+		hold_answer();
 }
 
 static void unused(evutil_socket_t fd, short what, void *arg)

@@ -67,7 +67,7 @@ static char *shorten_list(const struct substep_nodes *n, const char *list)
 }
 
 /* Returns a variable as it is with this list, malloc'ed; NULL: it is the list itself. */
-static char *rewrite(const char *variable, const char *list)
+static char *nodelist_rewrite(const char *variable, const char *list)
 {
 	enum { FOLDED = sizeof folded_names / sizeof *folded_names, COUNTS = sizeof count_names / sizeof *count_names };
 	int name_size = (int)strcspn(variable, "=") + 1;
@@ -89,7 +89,7 @@ static json_t *replace_list(const json_t *env, const char *list)
 	size_t i;
 	json_array_append_new(updated, json_sprintf("%s%s", LIST, list));
 	json_array_foreach (env, i, value) {
-		char *variable = rewrite(json_string_value(value), list);
+		char *variable = nodelist_rewrite(json_string_value(value), list);
 		if (variable)
 			json_array_append_new(updated, json_string(variable));
 		free(variable);
@@ -121,7 +121,7 @@ static const char *updated_list(const struct substep_spec *spec)
 char *substep_nodelist_variable(const struct substep_spec *spec, const char *variable)
 {
 	const char *list = updated_list(spec);
-	return list ? rewrite(variable, list) : xstrdup(variable);
+	return list ? nodelist_rewrite(variable, list) : xstrdup(variable);
 }
 
 int substep_nodelist_index(const struct substep_spec *spec, const char *node)

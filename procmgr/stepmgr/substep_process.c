@@ -107,7 +107,7 @@ __attribute__((no_sanitize("address"))) static int run_child(void *arg)
 }
 
 /* Start the program in a new process. Its parent waits until it executes the program, so one stack serves all. */
-static pid_t spawn(const struct substep_start *start, const char *program, int *failure)
+static pid_t process_spawn(const struct substep_start *start, const char *program, int *failure)
 {
 	static _Alignas(16) char stack[64 * 1024];
 	struct child c = {start, program, 0};
@@ -139,7 +139,7 @@ pid_t substep_process_start(const struct substep_start *start, struct err *e)
 		return -1;
 	}
 	limit_files(false);
-	pid_t pid = spawn(start, program, &failure);
+	pid_t pid = process_spawn(start, program, &failure);
 	limit_files(true);
 	if (start->cores)
 		sched_setaffinity(0, sizeof before, &before);

@@ -39,7 +39,7 @@ bool substep_ranks_are_valid(const struct substep_ranks *r, int total)
 	return r->count == 0 || r->first + last / block * r->stride + last % block < total;
 }
 
-static int between(int64_t value, int highest)
+static int ranks_between(int64_t value, int highest)
 {
 	return value < 0 ? 0 : value > highest ? highest : (int)value;
 }
@@ -51,6 +51,7 @@ struct substep_ranks substep_ranks_of_node(int total, int nodes, int node, int p
 		return (struct substep_ranks){node * each + (node < more ? node : more), 1, each + (node < more), 0};
 	}
 	int64_t turn = (int64_t)plane * nodes, first = (int64_t)node * plane;
-	int count = (int)(total / turn) * plane + between(total % turn - first, plane);
-	return (struct substep_ranks){between(first, total), turn > INT_MAX ? INT_MAX : (int)turn, count, plane > 1 ? plane : 0};
+	int count = (int)(total / turn) * plane + ranks_between(total % turn - first, plane);
+	return (struct substep_ranks){ranks_between(first, total), turn > INT_MAX ? INT_MAX : (int)turn, count,
+				      plane > 1 ? plane : 0};
 }

@@ -182,7 +182,7 @@ static bool take_cancel(struct substep_engine *m, struct substep_connection *c, 
 	return answer_plain(c, request);
 }
 
-static json_t *describe(const struct substep *s)
+static json_t *request_describe(const struct substep *s)
 {
 	int64_t now = clock_boot_us(), until = substep_has_ended(s) ? s->ended_at : now;
 	double elapsed = s->started_at ? (double)(until - s->started_at) / 1e6 : 0;
@@ -201,7 +201,7 @@ static bool take_list(struct substep_engine *m, struct substep_connection *c, js
 	(void)e;
 	for (int number = 1; number <= substep_table_count(m); number++)
 		if (substep_table_find(m, number))
-			json_array_append_new(list, describe(substep_table_find(m, number)));
+			json_array_append_new(list, request_describe(substep_table_find(m, number)));
 	substep_connection_send(
 		c, json_pack("{s:s, s:O, s:o}", "event", "answer", "id", json_object_get(request, "id"), "substeps", list));
 	return true;

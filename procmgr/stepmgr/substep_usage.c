@@ -120,7 +120,7 @@ static void set_rate(struct substep *s, int64_t now, int64_t cpu_usec)
 	s->usage.run = s->run;
 }
 
-static void measure(struct substep_usage *u)
+static void usage_measure(struct substep_usage *u)
 {
 	int64_t now = clock_boot_us();
 	size_t count, procs = 0;
@@ -164,7 +164,7 @@ static bool has_all_parts(const struct substep_usage *u)
 }
 
 /* Returns what a sub-step uses on all nodes; NULL: not all of it is known. */
-static json_t *describe(const struct substep_usage *u, const struct substep *s)
+static json_t *usage_describe(const struct substep_usage *u, const struct substep *s)
 {
 	bool is_here = s->ranks.count > 0;
 	double cpus_used = is_here ? s->usage.cpus_used : 0;
@@ -189,7 +189,7 @@ static void answer_all(struct substep_usage *u)
 	const struct substep *s;
 	struct asker *a;
 	TAILQ_FOREACH (s, &u->m->running, next) {
-		json_t *one = describe(u, s);
+		json_t *one = usage_describe(u, s);
 		if (one)
 			json_array_append_new(list, one);
 	}
@@ -211,11 +211,11 @@ static void add_timer(struct substep_usage *u, int64_t at)
 }
 
 /* Go on with a round: measure when it is time, and answer when all is there. */
-static void advance(struct substep_usage *u)
+static void usage_advance(struct substep_usage *u)
 {
 	int64_t now = clock_boot_us();
 	if (u->state == USAGE_MEASURES && now >= u->measure_at) {
-		measure(u);
+		usage_measure(u);
 		u->state = USAGE_COLLECTS;
 	}
 	if (u->state == USAGE_MEASURES)
@@ -232,7 +232,7 @@ static void timer_due(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (u->state != USAGE_IDLE)
-		advance(u);
+		usage_advance(u);
 }
 
 static void ask_agents(const struct substep_usage *u)
@@ -257,7 +257,7 @@ static void begin_round(struct substep_usage *u)
 	u->state = USAGE_MEASURES;
 	ask_agents(u);
 	if (u->measured_at == 0 || now - u->measured_at > STALE_USEC + pause) {
-		measure(u);
+		usage_measure(u);
 		u->measure_at = now + FIRST_USEC;
 	} else if (now - u->measured_at < (pause > USEC ? pause : USEC)) {
 		u->state = USAGE_COLLECTS; /* a new measurement so soon would change little: answer with the last one */
@@ -282,7 +282,7 @@ void substep_usage_ask(struct substep_engine *m, struct substep_connection *c, j
 	if (!u->timer)
 		u->timer = evtimer_new(m->base, timer_due, u);
 	begin_round(u);
-	advance(u);
+	usage_advance(u);
 }
 
 void substep_usage_forget(struct substep_engine *m, struct substep_connection *c)
@@ -349,5 +349,5 @@ void substep_usage_take(struct substep_engine *m, int node, const json_t *answer
 	json_array_foreach (json_object_get(answer, "substeps"), i, row)
 		take_row(parts, count, row);
 	free(parts);
-	advance(u);
+	usage_advance(u);
 }

@@ -104,7 +104,7 @@ static int paint_character(struct painting *p, const VTermScreenCell *row, int c
 	return width;
 }
 
-static void paint(const struct screen *s, struct evbuffer *out, const VTermScreenCell *cells)
+static void restore_paint(const struct screen *s, struct evbuffer *out, const VTermScreenCell *cells)
 {
 	struct painting p = {
 		.s = s, .out = out, .pen = {.fg = {.type = VTERM_COLOR_DEFAULT_FG}, .bg = {.type = VTERM_COLOR_DEFAULT_BG}}};
@@ -232,11 +232,11 @@ void screen_restore(struct screen *s, struct evbuffer *out)
 	}
 	evbuffer_add_printf(out, "\033[?6l\033[r\033[4l\033[20l\033[?7h\033[?5l\033(B\033)B\017\033[?1047l");
 	if (s->alternate) {
-		paint(s, out, s->normal);
+		restore_paint(s, out, s->normal);
 		put_saved(s, out, &s->saved[0]);
 		evbuffer_add_printf(out, "\033[?1047h");
 	}
-	paint(s, out, cells);
+	restore_paint(s, out, cells);
 	put_saved(s, out, &s->saved[s->alternate]);
 	put_tabs(s, out);
 	put_titles(s, out);

@@ -184,7 +184,7 @@ static void line_ended(const char *text, size_t size, void *arg)
 	viewer_send_line(terminal.viewers, text, size);
 }
 
-static void connected(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int size, void *arg)
+static void terminal_connected(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int size, void *arg)
 {
 	struct ucred peer;
 	socklen_t length = sizeof peer;
@@ -245,7 +245,8 @@ static bool listen_at(const char *name, struct err *e)
 	memcpy(address.sun_path + 1, name, size);
 	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + size);
 	unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
-	if (!evconnlistener_new_bind(terminal.base, connected, NULL, flags, BACKLOG, (struct sockaddr *)&address, (int)length))
+	if (!evconnlistener_new_bind(terminal.base, terminal_connected, NULL, flags, BACKLOG, (struct sockaddr *)&address,
+				     (int)length))
 		return err_sys(e, "could not listen at \"%s\"", name);
 	return true;
 }
@@ -273,7 +274,7 @@ static void make_parts(int rows, int cols)
 	event_add(terminal.readable, NULL);
 }
 
-static int fail(const struct err *e, int code)
+static int terminal_fail(const struct err *e, int code)
 {
 	fprintf(stderr, "rota-terminal: %s\n", e->message);
 	return code;
@@ -290,11 +291,11 @@ int terminal_run(const struct terminal_options *options)
 	if (!terminal.base)
 		die("could not make an event loop");
 	if (!listen_at(options->name, &e))
-		return fail(&e, 1);
+		return terminal_fail(&e, 1);
 	watch_signals();
 	terminal.started_at = clock_boot_us();
 	if (!pty_start(&terminal.pty, options->argv, rows, cols, &failure, &e))
-		return fail(&e, failure == 0 ? 1 : failure == ENOENT ? 127 : 126);
+		return terminal_fail(&e, failure == 0 ? 1 : failure == ENOENT ? 127 : 126);
 	make_parts(rows, cols);
 	child_ended(-1, 0, NULL);
 	event_base_dispatch(terminal.base);

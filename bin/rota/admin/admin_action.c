@@ -130,7 +130,7 @@ static int range_run(const struct verb *verb, const struct admin_line *line, con
 }
 
 /* Run `rota admin pki ACTION NAME --to=DIR`. */
-static int pki(const struct verb *verb, const struct admin_line *line, const char *action)
+static int action_pki(const struct verb *verb, const struct admin_line *line, const char *action)
 {
 	const char *days = json_string_value(json_object_get(line->values, "days"));
 	const char *names = json_string_value(json_object_get(line->values, "names"));
@@ -338,6 +338,6 @@ int admin_action_run(const struct verb *verb, const struct admin_line *line, con
 	if (!strcmp(object, "range"))
 		return range_run(verb, line, action);
 	if (!strcmp(object, "pki"))
-		return pki(verb, line, action);
+		return action_pki(verb, line, action);
 	return object_run(verb, line, object, action);
 }

@@ -87,7 +87,7 @@ static bool result_error(PGconn *db, const PGresult *result, const char *file, c
 }
 
 /* Run the SQL statements of a file. `name` is the name of the file in the error. */
-static bool run(PGconn *db, const char *name, const char *text, struct err *e)
+static bool sql_run(PGconn *db, const char *name, const char *text, struct err *e)
 {
 	PGresult *result = PQexec(db, text);
 	ExecStatusType status = PQresultStatus(result);
@@ -100,7 +100,7 @@ static bool run(PGconn *db, const char *name, const char *text, struct err *e)
 }
 
 /* Run one query with up to three parameters. Returns false with an error if the query failed; else the caller clears *result. */
-static bool query(PGconn *db, PGresult **result, struct err *e, const char *text, int count, const char *const *values)
+static bool sql_query(PGconn *db, PGresult **result, struct err *e, const char *text, int count, const char *const *values)
 {
 	ExecStatusType status;
 
@@ -131,7 +131,7 @@ static bool applied_check(PGconn *db, int *last, struct err *e)
 	bool ok = true;
 
 	*last = 0;
-	if (!query(db, &result, e, "select version, sha256, name from rota.schema_migration order by version", 0, NULL))
+	if (!sql_query(db, &result, e, "select version, sha256, name from rota.schema_migration order by version", 0, NULL))
 		return false;
 	for (int i = 0; ok && i < PQntuples(result); i++) {
 		int version = atoi(PQgetvalue(result, i, 0));
@@ -157,10 +157,10 @@ static bool applied_check(PGconn *db, int *last, struct err *e)
 /* Drop the schemas that are built from sql/. They depend on the tables, so they are dropped before tables change. */
 static bool built_drop(PGconn *db, struct err *e)
 {
-	return run(db, "sql",
-		   "drop schema if exists api cascade; drop schema if exists internal cascade;"
-		   "drop schema if exists acct cascade; drop schema if exists live cascade",
-		   e);
+	return sql_run(db, "sql",
+		       "drop schema if exists api cascade; drop schema if exists internal cascade;"
+		       "drop schema if exists acct cascade; drop schema if exists live cascade",
+		       e);
 }
 
 /* Apply the migrations of this binary that are newer than version `last`. */
@@ -173,12 +173,12 @@ static bool migrations_apply(PGconn *db, int last, struct admin_db_report *repor
 
 		if (atoi(m->name) <= last)
 			continue;
-		if ((report->migrations == 0 && !built_drop(db, e)) || !run(db, m->name, m->text, e))
+		if ((report->migrations == 0 && !built_drop(db, e)) || !sql_run(db, m->name, m->text, e))
 			return false;
 		seal_hash_hex(m->text, m->size, hex);
 		snprintf(version, sizeof(version), "%d", atoi(m->name));
-		if (!query(db, &result, e, "insert into rota.schema_migration (version, name, sha256) values ($1::int, $2, $3)",
-			   3, values))
+		if (!sql_query(db, &result, e,
+			       "insert into rota.schema_migration (version, name, sha256) values ($1::int, $2, $3)", 3, values))
 			return false;
 		PQclear(result);
 		report->migrations++;
@@ -212,11 +212,11 @@ static bool record_make(PGconn *db, struct err *e)
 	PGresult *result;
 	bool there;
 
-	if (!query(db, &result, e, "select to_regclass('rota.schema_api')", 0, NULL))
+	if (!sql_query(db, &result, e, "select to_regclass('rota.schema_api')", 0, NULL))
 		return false;
 	there = !PQgetisnull(result, 0, 0);
 	PQclear(result);
-	return there || run(db, "database", RECORD_TABLES, e);
+	return there || sql_run(db, "database", RECORD_TABLES, e);
 }
 
 /* Rebuild the schemas api, internal, acct and live if a migration was applied or sql/ differs from the installed state. */
@@ -228,7 +228,7 @@ static bool api_install(PGconn *db, struct admin_db_report *report, struct err *
 	bool same;
 
 	api_hash(hex);
-	if (!query(db, &result, e, "select from rota.schema_api where sha256 = $1", 1, values))
+	if (!sql_query(db, &result, e, "select from rota.schema_api where sha256 = $1", 1, values))
 		return false;
 	same = PQntuples(result) > 0;
 	PQclear(result);
@@ -237,12 +237,12 @@ static bool api_install(PGconn *db, struct admin_db_report *report, struct err *
 	if (!built_drop(db, e))
 		return false;
 	for (const struct embed *f = EMBED_SQL; f->name; f++, report->files++)
-		if (!run(db, f->name, f->text, e))
+		if (!sql_run(db, f->name, f->text, e))
 			return false;
-	if (!query(db, &result, e,
-		   "insert into rota.schema_api (sha256) values ($1)"
-		   " on conflict (only_row) do update set sha256 = excluded.sha256, installed_at = now()",
-		   1, values))
+	if (!sql_query(db, &result, e,
+		       "insert into rota.schema_api (sha256) values ($1)"
+		       " on conflict (only_row) do update set sha256 = excluded.sha256, installed_at = now()",
+		       1, values))
 		return false;
 	PQclear(result);
 	return true;
@@ -255,7 +255,7 @@ static bool installer_tell(PGconn *db, struct err *e)
 	const char *values[] = {pw ? pw->pw_name : ""};
 	PGresult *result;
 
-	if (!query(db, &result, e, "select set_config('rota.installer', $1, true)", 1, values))
+	if (!sql_query(db, &result, e, "select set_config('rota.installer', $1, true)", 1, values))
 		return false;
 	PQclear(result);
 	return true;
@@ -264,14 +264,14 @@ static bool installer_tell(PGconn *db, struct err *e)
 /* Run all steps of an upgrade inside its transaction. */
 static bool upgrade_within(PGconn *db, struct admin_db_report *report, struct err *e)
 {
-	if (!run(db, "database", LOCK, e) || !installer_tell(db, e))
+	if (!sql_run(db, "database", LOCK, e) || !installer_tell(db, e))
 		return false;
 	for (const struct embed *f = EMBED_ROLES; f->name; f++)
-		if (!run(db, f->name, f->text, e))
+		if (!sql_run(db, f->name, f->text, e))
 			return false;
-	return run(db, "database", "set local role rota_owner", e) && record_make(db, e) &&
+	return sql_run(db, "database", "set local role rota_owner", e) && record_make(db, e) &&
 	       applied_check(db, &report->version, e) && migrations_apply(db, report->version, report, e) &&
-	       api_install(db, report, e) && run(db, "database", "commit", e);
+	       api_install(db, report, e) && sql_run(db, "database", "commit", e);
 }
 
 /* Notices of "if exists" and the like are of no interest to an administrator. */
@@ -291,7 +291,7 @@ bool admin_db_upgrade(const char *conninfo, struct admin_db_report *report, stru
 		err_set(e, "could not connect to the database: %.*s", (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
 	} else {
 		PQsetNoticeReceiver(db, notice_drop, NULL);
-		ok = run(db, "database", "begin", e) && upgrade_within(db, report, e);
+		ok = sql_run(db, "database", "begin", e) && upgrade_within(db, report, e);
 	}
 	PQfinish(db);
 	return ok;

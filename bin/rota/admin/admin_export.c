@@ -50,7 +50,7 @@ static bool manifest_write(const char *folder, const json_t *manifest, struct er
 }
 
 /* Send a request to jobmgrd. Returns NULL after a refusal, whose reason is printed. */
-static json_t *ask(struct export *x, const char *verb, json_t *request)
+static json_t *export_ask(struct export *x, const char *verb, json_t *request)
 {
 	json_t *answer = call_gate(verb, request);
 
@@ -58,7 +58,7 @@ static json_t *ask(struct export *x, const char *verb, json_t *request)
 	return answer;
 }
 
-static bool failed(struct export *x, const struct err *e)
+static bool export_fail(struct export *x, const struct err *e)
 {
 	call_error(e);
 	x->status = EXIT_REFUSED;
@@ -87,8 +87,8 @@ static bool export_begin(struct export *x, const char *folder, json_t *request)
 	struct err e = {0};
 
 	x->folder = folder;
-	x->plan = ask(x, "export_plan", request);
-	return x->plan && ((folder_make(x, &e) && admin_copy_may(&e)) || failed(x, &e));
+	x->plan = export_ask(x, "export_plan", request);
+	return x->plan && ((folder_make(x, &e) && admin_copy_may(&e)) || export_fail(x, &e));
 }
 
 /* Copy the tables of the plan to files, and write the manifest last. */
@@ -101,7 +101,7 @@ static bool export_copy(struct export *x)
 	time_t now = time(NULL);
 
 	if (!files)
-		return failed(x, &e);
+		return export_fail(x, &e);
 	strftime(made, sizeof made, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	manifest = json_pack("{ss ss ss so}", "export", format_text(x->plan, "name"), "made_at", made, "version", ROTA_VERSION,
 			     "files", files);
@@ -109,7 +109,7 @@ static bool export_copy(struct export *x)
 		json_object_set(manifest, "without", without);
 	if (!manifest_write(x->into, manifest, &e)) {
 		json_decref(manifest);
-		return failed(x, &e);
+		return export_fail(x, &e);
 	}
 	x->manifest = manifest;
 	return true;
@@ -218,9 +218,9 @@ int admin_range_list(bool json)
 }
 
 /* Send a request to jobmgrd. Returns false if it is refused. */
-static bool done(struct export *x, const char *verb, json_t *request)
+static bool export_call(struct export *x, const char *verb, json_t *request)
 {
-	json_t *answer = ask(x, verb, request);
+	json_t *answer = export_ask(x, verb, request);
 
 	json_decref(answer);
 	return answer;
@@ -231,8 +231,8 @@ int admin_range_drop(const char *from, const char *folder, bool json)
 	struct export x = {0};
 
 	if (export_begin(&x, folder, json_pack("{ss}", "from", from)) &&
-	    done(&x, "range_detach", json_pack("{ss}", "from", from)) && export_copy(&x) &&
-	    done(&x, "range_drop", json_pack("{ss sO}", "from", from, "manifest", x.manifest)))
+	    export_call(&x, "range_detach", json_pack("{ss}", "from", from)) && export_copy(&x) &&
+	    export_call(&x, "range_drop", json_pack("{ss sO}", "from", from, "manifest", x.manifest)))
 		manifest_print(x.manifest, json);
 	return export_end(&x);
 }

@@ -52,7 +52,7 @@ static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *
 	return good;
 }
 
-static void sign(X509 *certificate, EVP_PKEY *key)
+static void certificate_sign(X509 *certificate, EVP_PKEY *key)
 {
 	if (!X509_sign(certificate, key, EVP_sha256()))
 		die("could not sign a certificate");
@@ -88,7 +88,7 @@ X509 *certificate_new_authority(EVP_PKEY *key, const char *name, int days, struc
 	    !add_extension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign") ||
 	    !add_extension(certificate, certificate, NID_subject_key_identifier, "hash"))
 		die("could not make the certificate of an authority");
-	sign(certificate, key);
+	certificate_sign(certificate, key);
 	return certificate;
 }
 
@@ -138,7 +138,7 @@ static X509 *certificate_make(const struct certificate_authority *by, EVP_PKEY *
 		    !add_extension(certificate, by->certificate, NID_authority_key_identifier, "keyid:always") ||
 		    !add_extension(certificate, by->certificate, NID_subject_alt_name, alternative))
 			die("could not make a certificate");
-		sign(certificate, by->key);
+		certificate_sign(certificate, by->key);
 	}
 	return certificate;
 }
@@ -175,7 +175,7 @@ X509 *certificate_renew(const struct certificate_authority *by, X509 *old, int d
 	if (!certificate)
 		die("out of memory for a certificate");
 	set_validity(certificate, days);
-	sign(certificate, by->key);
+	certificate_sign(certificate, by->key);
 	return certificate;
 }
 

@@ -20,7 +20,7 @@ struct packed {
 	long long bytes;
 };
 
-static bool flush(struct packed *p, int how, struct err *e)
+static bool packed_flush(struct packed *p, int how, struct err *e)
 {
 	p->zip.next_in = p->gathered;
 	p->zip.avail_in = (unsigned)p->held;
@@ -50,7 +50,7 @@ bool packed_write(struct packed *p, const char *bytes, int size, struct err *e)
 		p->held += part;
 		bytes += part;
 		left -= part;
-		if (p->held == BLOCK && !flush(p, Z_NO_FLUSH, e))
+		if (p->held == BLOCK && !packed_flush(p, Z_NO_FLUSH, e))
 			return false;
 	}
 	return true;
@@ -79,7 +79,7 @@ bool packed_close(struct packed *p, bool well, struct packed_sum *sum, struct er
 {
 	unsigned char hash[EVP_MAX_MD_SIZE];
 
-	well = well && flush(p, Z_FINISH, e);
+	well = well && packed_flush(p, Z_FINISH, e);
 	deflateEnd(&p->zip);
 	EVP_DigestFinal_ex(p->hash, hash, NULL);
 	EVP_MD_CTX_free(p->hash);

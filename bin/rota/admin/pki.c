@@ -112,7 +112,7 @@ static bool authority_open(const struct pki_line *line, struct certificate_autho
 	return good;
 }
 
-static json_t *describe(const char *name, X509 *certificate)
+static json_t *pki_describe(const char *name, X509 *certificate)
 {
 	char *names = certificate_names(certificate);
 	json_t *row = json_pack("{ss ss si}", "name", name, "names", names, "days_left", certificate_days_left(certificate));
@@ -120,7 +120,7 @@ static json_t *describe(const char *name, X509 *certificate)
 	return row;
 }
 
-static bool init(const struct pki_line *line, json_t *rows, struct err *e)
+static bool pki_init(const struct pki_line *line, json_t *rows, struct err *e)
 {
 	if (mkdir(line->folder, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "could not make the folder \"%s\"", line->folder);
@@ -133,7 +133,7 @@ static bool init(const struct pki_line *line, json_t *rows, struct err *e)
 		certificate_new_authority(key, line->name ? line->name : "Rota", line->days ? line->days : AUTHORITY_DAYS, e);
 	bool good = certificate && pem_save(line, AUTHORITY, key, NULL, e) && pem_save(line, AUTHORITY, NULL, certificate, e);
 	if (good)
-		json_array_append_new(rows, describe(AUTHORITY, certificate));
+		json_array_append_new(rows, pki_describe(AUTHORITY, certificate));
 	X509_free(certificate);
 	EVP_PKEY_free(key);
 	return good;
@@ -150,7 +150,7 @@ static EVP_PKEY *key_have(const struct pki_line *line, struct err *e)
 	return key;
 }
 
-static bool issue(const struct pki_line *line, json_t *rows, struct err *e)
+static bool pki_issue(const struct pki_line *line, json_t *rows, struct err *e)
 {
 	struct certificate_authority by;
 	if (!authority_open(line, &by, e))
@@ -168,14 +168,14 @@ static bool issue(const struct pki_line *line, json_t *rows, struct err *e)
 	bool saved = certificate && (file_exists(line, line->name, "key") || pem_save(line, line->name, key, NULL, e));
 	bool good = saved && pem_save(line, line->name, NULL, certificate, e);
 	if (good)
-		json_array_append_new(rows, describe(line->name, certificate));
+		json_array_append_new(rows, pki_describe(line->name, certificate));
 	X509_free(certificate);
 	EVP_PKEY_free(key);
 	authority_close(&by);
 	return good;
 }
 
-static bool renew(const struct pki_line *line, json_t *rows, struct err *e)
+static bool pki_renew(const struct pki_line *line, json_t *rows, struct err *e)
 {
 	struct certificate_authority by;
 	bool itself = strcmp(line->name, AUTHORITY) == 0;
@@ -186,7 +186,7 @@ static bool renew(const struct pki_line *line, json_t *rows, struct err *e)
 	X509 *old = certificate_load(path, e), *certificate = old ? certificate_renew(&by, old, days, e) : NULL;
 	bool good = certificate && pem_save(line, line->name, NULL, certificate, e);
 	if (good)
-		json_array_append_new(rows, describe(line->name, certificate));
+		json_array_append_new(rows, pki_describe(line->name, certificate));
 	X509_free(certificate);
 	X509_free(old);
 	free(path);
@@ -195,7 +195,7 @@ static bool renew(const struct pki_line *line, json_t *rows, struct err *e)
 }
 
 /* Add a row for each certificate in the folder. */
-static bool show(const struct pki_line *line, json_t *rows, struct err *e)
+static bool pki_show(const struct pki_line *line, json_t *rows, struct err *e)
 {
 	char *pattern = file_path(line, "*", "pem");
 	glob_t found;
@@ -206,7 +206,7 @@ static bool show(const struct pki_line *line, json_t *rows, struct err *e)
 		X509 *certificate = certificate_load(found.gl_pathv[i], e);
 		good = certificate != NULL;
 		if (good)
-			json_array_append_new(rows, describe(name, certificate));
+			json_array_append_new(rows, pki_describe(name, certificate));
 		X509_free(certificate);
 		free(name);
 	}
@@ -241,10 +241,10 @@ int pki_run(const struct pki_line *line)
 	json_t *rows = json_array();
 	bool is_init = strcmp(line->action, "init") == 0, is_file = is_init || !line->name || !strchr(line->name, '/');
 	bool good = !is_file				 ? err_set(&e, "\"%s\" cannot be the name of a file", line->name)
-		    : is_init				 ? init(line, rows, &e)
-		    : strcmp(line->action, "issue") == 0 ? issue(line, rows, &e)
-		    : strcmp(line->action, "renew") == 0 ? renew(line, rows, &e)
-							 : show(line, rows, &e);
+		    : is_init				 ? pki_init(line, rows, &e)
+		    : strcmp(line->action, "issue") == 0 ? pki_issue(line, rows, &e)
+		    : strcmp(line->action, "renew") == 0 ? pki_renew(line, rows, &e)
+							 : pki_show(line, rows, &e);
 	if (good)
 		rows_print(line, rows);
 	json_decref(rows);

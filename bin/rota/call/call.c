@@ -105,7 +105,8 @@ int call_status(void)
 }
 
 /* Send one request on the connection that is kept between requests. */
-static bool exchange(const struct conf *conf, const char *target, const char *body, int *status, char **answer, struct err *e)
+static bool call_exchange(const struct conf *conf, const char *target, const char *body, int *status, char **answer,
+			  struct err *e)
 {
 	size_t size;
 
@@ -193,7 +194,7 @@ static bool call_once(const struct conf *conf, const char *verb, json_t *request
 		die("a request could not be written as JSON");
 	free(gate.text);
 	gate.text = NULL;
-	ok = exchange(conf, target, body, status, &gate.text, e);
+	ok = call_exchange(conf, target, body, status, &gate.text, e);
 	gate.unavailable = !ok || *status == 503 || *status == 504;
 	gate.status = gate.unavailable ? EXIT_NO_GATE : EXIT_REFUSED;
 	*answer = ok ? rows_answer(gate.text, &plain) : NULL;

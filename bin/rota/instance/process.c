@@ -77,7 +77,7 @@ static int log_file(const struct instance *in, const char *name, struct err *e)
 }
 
 /* Execute the daemon in the child process. Returns only after an error, which is written to `report`. */
-static void child(const struct instance *in, const char *const *argv, const char *account, int log, int report)
+static void child_execute(const struct instance *in, const char *const *argv, const char *account, int log, int report)
 {
 	struct err e = {0};
 	sigset_t blocked;
@@ -121,7 +121,7 @@ pid_t process_start(const struct instance *in, const char *name, const char *con
 		die("could not make a pipe to start %s: %s", name, strerror(errno));
 	pid = fork();
 	if (pid == 0)
-		child(in, argv, account, log, ends[1]);
+		child_execute(in, argv, account, log, ends[1]);
 	close(log);
 	close(ends[1]);
 	if (pid < 0) {

@@ -159,7 +159,7 @@ static bool cluster_make(const struct instance *in, const char *bin, struct err 
 	return ok;
 }
 
-static bool answers(const struct instance *in, const void *arg)
+static bool database_answers(const struct instance *in, const void *arg)
 {
 	char *conninfo = instance_conninfo(in, "postgres", "postgres");
 	bool ok = PQping(conninfo) == PQPING_OK;
@@ -201,7 +201,7 @@ static bool server_start(const struct instance *in, const char *bin, struct err 
 						      .log = "postgres",
 						      .argv = argv,
 						      .find = server_find,
-						      .ready = answers,
+						      .ready = database_answers,
 						      .prepare = server_prepare,
 						      .seconds = START_SECONDS},
 			       e);

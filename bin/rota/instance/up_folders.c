@@ -264,7 +264,7 @@ bool up_accounts(const struct instance *in, struct err *e)
 }
 
 /* Give a file that root made to the account. */
-static bool give(const struct instance *in, const char *path, struct err *e)
+static bool file_give(const struct instance *in, const char *path, struct err *e)
 {
 	if (in->root && lchown(path, in->uid, in->gid))
 		return err_sys(e, "could not give \"%s\" to \"%s\"", path, in->account);
@@ -287,7 +287,7 @@ static bool munge_key_make(const struct instance *in, struct err *e)
 			ok = err_sys(e, "could not write \"%s\"", draft);
 		if (fd >= 0)
 			close(fd);
-		ok = ok && give(in, draft, e);
+		ok = ok && file_give(in, draft, e);
 		if (ok && rename(draft, path))
 			ok = err_sys(e, "could not rename \"%s\"", draft);
 		explicit_bzero(key, sizeof(key));
@@ -354,7 +354,7 @@ bool up_conf_set(struct conf *conf, const char *key, const char *value, struct e
 }
 
 /* Replace a text setting by a malloc'ed one. */
-static void take(char **setting, char *value)
+static void setting_replace(char **setting, char *value)
 {
 	free(*setting);
 	*setting = value;
@@ -364,18 +364,18 @@ void up_conf_new(struct instance *in)
 {
 	struct conf *conf = &in->conf;
 
-#define CONF_TEXT(section, name, otherwise, help) take(&conf->section##_##name, xstrdup(otherwise));
+#define CONF_TEXT(section, name, otherwise, help) setting_replace(&conf->section##_##name, xstrdup(otherwise));
 #define CONF_INT(section, name, otherwise, lowest, highest, help) conf->section##_##name = otherwise;
 #include "lib/conf.def"
 #undef CONF_TEXT
 #undef CONF_INT
-	take(&conf->instance_account, xstrdup(in->root ? in->account : ""));
-	take(&conf->instance_home, xstrdup(in->home));
-	take(&conf->database_conninfo, instance_conninfo(in, "rota", NULL));
-	take(&conf->gate_socket, instance_path(in, "run/gate.sock"));
-	take(&conf->hooks_socket, instance_path(in, "run/hook/hook.sock"));
-	take(&conf->munge_socket, instance_path(in, "run/munge.sock"));
-	take(&conf->keys_dir, instance_path(in, "keys"));
-	take(&conf->node_state, instance_path(in, "node"));
-	take(&conf->staging_scratch, instance_path(in, "scratch/%%u/%%j"));
+	setting_replace(&conf->instance_account, xstrdup(in->root ? in->account : ""));
+	setting_replace(&conf->instance_home, xstrdup(in->home));
+	setting_replace(&conf->database_conninfo, instance_conninfo(in, "rota", NULL));
+	setting_replace(&conf->gate_socket, instance_path(in, "run/gate.sock"));
+	setting_replace(&conf->hooks_socket, instance_path(in, "run/hook/hook.sock"));
+	setting_replace(&conf->munge_socket, instance_path(in, "run/munge.sock"));
+	setting_replace(&conf->keys_dir, instance_path(in, "keys"));
+	setting_replace(&conf->node_state, instance_path(in, "node"));
+	setting_replace(&conf->staging_scratch, instance_path(in, "scratch/%%u/%%j"));
 }

@@ -94,8 +94,8 @@ bool up_daemons(const struct instance *in, struct err *e)
 
 /* Make one change through the API verb `admin`. Frees `values`. jobmgrd has sessions of their own for changes, which may connect later than
  * those by which it answers already; until then it refuses changes with 08001, and has done nothing. */
-static bool change(const struct instance *in, const char *object, const char *action, const char *name, json_t *values,
-		   struct err *e)
+static bool object_change(const struct instance *in, const char *object, const char *action, const char *name, json_t *values,
+			  struct err *e)
 {
 	json_t *answer = NULL;
 	json_t *request = json_pack("{ss ss ss so}", "object", object, "action", action, "name", name, "values", values);
@@ -111,7 +111,7 @@ static bool change(const struct instance *in, const char *object, const char *ac
 }
 
 /* Returns the object called `name` in a list, NULL if there is none. */
-static const json_t *named(const json_t *list, const char *name)
+static const json_t *object_find(const json_t *list, const char *name)
 {
 	const json_t *row;
 	size_t i;
@@ -162,7 +162,7 @@ static bool names_change(const struct instance *in, const struct up_wish *wish, 
 		json_object_set_new(values, "partitions", json_string("main"));
 	if (is_new && in->conf.launcher_virtual > 0)
 		json_object_set_new(values, "login", json_string(UP_VIRTUAL_NAME));
-	ok = change(in, "node", is_new ? "create" : "change", names->text, values, e);
+	ok = object_change(in, "node", is_new ? "create" : "change", names->text, values, e);
 	*names = (struct names){0};
 	return ok;
 }
@@ -183,7 +183,7 @@ static bool nodes_make(const struct instance *in, const struct up_wish *wish, co
 		bool is_new;
 
 		snprintf(name, sizeof(name), "n%d", i);
-		is_new = named(existing, name) == NULL;
+		is_new = object_find(existing, name) == NULL;
 		if (!is_new && !wish->cpus && !wish->mem_mb)
 			continue;
 		if (names[is_new].count++)
@@ -198,7 +198,7 @@ static bool nodes_make(const struct instance *in, const struct up_wish *wish, co
 }
 
 /* Request a list from jobmgrd. Returns NULL with an error on failure. */
-static json_t *list(const struct instance *in, const char *verb, struct err *e)
+static json_t *objects_list(const struct instance *in, const char *verb, struct err *e)
 {
 	json_t *answer = NULL, *rows;
 
@@ -292,7 +292,7 @@ static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 		json_t *nodes;
 
 		polled = clock_ms();
-		nodes = launchers_again(in, seen, e) ? list(in, "nodes", e) : NULL;
+		nodes = launchers_again(in, seen, e) ? objects_list(in, "nodes", e) : NULL;
 		if (!nodes)
 			return false;
 		left = nodes_missing(nodes, missing, sizeof(missing));
@@ -313,16 +313,16 @@ static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 
 bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e)
 {
-	json_t *partitions = list(in, "partitions", e), *nodes = NULL, *seen = json_object();
+	json_t *partitions = objects_list(in, "partitions", e), *nodes = NULL, *seen = json_object();
 	const json_t *row;
 	bool ok = partitions != NULL;
 	size_t i;
 
 	if (ok && !json_array_size(partitions))
-		ok = change(in, "partition", "create", "main", json_pack("{ss}", "is_default", "true"), e);
-	ok = ok && (nodes = list(in, "nodes", e)) && nodes_make(in, wish, nodes, e);
+		ok = object_change(in, "partition", "create", "main", json_pack("{ss}", "is_default", "true"), e);
+	ok = ok && (nodes = objects_list(in, "nodes", e)) && nodes_make(in, wish, nodes, e);
 	json_decref(nodes);
-	nodes = ok ? list(in, "nodes", e) : NULL;
+	nodes = ok ? objects_list(in, "nodes", e) : NULL;
 	if (ok && (in->conf.launcher_dry_run || in->conf.launcher_virtual > 0))
 		instance_say(in,
 			     "dry run (see section launcher of rota.conf): steps are reported as completed, but nothing is run");

@@ -139,7 +139,7 @@ static bool has_started(const struct log *log, const json_t *step)
 }
 
 /* Update all sources from the last answer of jobmgrd, and add sources for steps that have started. */
-static void take(struct many *m)
+static void many_take(struct many *m)
 {
 	json_t *job = json_array_get(json_object_get(m->answer, "jobs"), 0), *steps = json_object_get(job, "steps"), *step;
 	const json_t *array = NULL;
@@ -167,7 +167,7 @@ static void take(struct many *m)
 }
 
 /* Poll jobmgrd. Returns false if jobmgrd refused the request. */
-static bool ask(struct many *m)
+static bool many_ask(struct many *m)
 {
 	json_t *request = json_pack("{sO sb}", "jobs", m->log->operands, "elements", 1), *answer;
 
@@ -187,7 +187,7 @@ static bool ask(struct many *m)
 	}
 	json_decref(m->answer);
 	m->answer = answer;
-	take(m);
+	many_take(m);
 	return true;
 }
 
@@ -297,7 +297,9 @@ static void nothing_say(const struct many *m)
 	else if (m->ended)
 		fprintf(stderr, "rota: no step of %s ever started: %s\n", label, format_text(job, "state"));
 	else
-		fprintf(stderr, "rota: no step of %s has started: %s\nhint: `rota why %s` tells more, and `rota log -f` waits for them.\n",
+		fprintf(stderr,
+			"rota: no step of %s has started: %s\nhint: `rota why %s` tells more, and `rota log -f` waits for "
+			"them.\n",
 			label, format_text(job, "state"), label);
 }
 
@@ -318,7 +320,7 @@ int log_many(const struct log *log)
 	files_allow();
 	while (!m.failed) {
 		if (!m.answer || (!m.ended && clock_ms() - m.asked >= ask_pause(&m)))
-			m.failed = !ask(&m);
+			m.failed = !many_ask(&m);
 		sources_read(&m);
 		if (m.failed || !log->follow || (m.ended && !m.live))
 			break;

@@ -16,7 +16,7 @@ struct numbered {
 	long number;
 };
 
-static struct numbered cut(const json_t *name)
+static struct numbered name_cut(const json_t *name)
 {
 	struct numbered n = {json_string_value(name) ? json_string_value(name) : "", 0, 0, 0};
 	int length = (int)strlen(n.name);
@@ -30,7 +30,7 @@ static struct numbered cut(const json_t *name)
 }
 
 /* Is the number of name b one higher than that of name a, after the same stem? */
-static bool follows(const struct numbered *a, const struct numbered *b)
+static bool name_follows(const struct numbered *a, const struct numbered *b)
 {
 	bool padded = (a->digits && a->name[a->stem] == '0') || (b->digits && b->name[b->stem] == '0');
 
@@ -47,12 +47,12 @@ char *join_text(const json_t *names)
 	if (!out)
 		die("out of memory");
 	for (size_t i = 0; i < count;) {
-		struct numbered first = cut(json_array_get(names, i)), last = first, next;
+		struct numbered first = name_cut(json_array_get(names, i)), last = first, next;
 		size_t run = 1;
 
 		for (; i + run < count; run++, last = next) {
-			next = cut(json_array_get(names, i + run));
-			if (!follows(&last, &next))
+			next = name_cut(json_array_get(names, i + run));
+			if (!name_follows(&last, &next))
 				break;
 		}
 		if (run > 1)

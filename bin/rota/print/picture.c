@@ -57,7 +57,7 @@ static struct step *step_find(struct steps *s, int id)
 }
 
 /* Raise the depth of a step to at least `depth`. Returns true if the depth changed. */
-static bool deepen(struct step *step, int depth)
+static bool step_deepen(struct step *step, int depth)
 {
 	if (step->depth >= depth)
 		return false;
@@ -83,9 +83,9 @@ static void depths(struct steps *s)
 			if (!from || !to)
 				continue;
 			if (!strcmp(format_text(edge, "kind"), "after"))
-				moved |= deepen(to, from->depth + 1);
+				moved |= step_deepen(to, from->depth + 1);
 			else if (!strcmp(format_text(edge, "kind"), "with"))
-				moved |= deepen(to, from->depth) | deepen(from, to->depth);
+				moved |= step_deepen(to, from->depth) | step_deepen(from, to->depth);
 		}
 	}
 }
@@ -157,7 +157,7 @@ static int rank(const json_t *row)
 }
 
 /* Mark the steps that fit in `room` lines. Returns the number of steps that do not fit. */
-static size_t choose(struct steps *s, size_t room)
+static size_t steps_choose(struct steps *s, size_t room)
 {
 	size_t left = room < s->count ? room : s->count, hidden = s->count - left;
 
@@ -182,7 +182,7 @@ static bool plain(void)
 }
 
 /* Draw a bar of the shares `done` and `failed` of `all`. */
-static void bar(FILE *out, double done, double failed, double all)
+static void bar_draw(FILE *out, double done, double failed, double all)
 {
 	int full = all > 0 ? (int)floor(done / all * BAR) : 0;
 	int bad = all > 0 ? (int)ceil(failed / all * BAR) : 0;
@@ -218,7 +218,7 @@ static double elapsed(const json_t *row)
 }
 
 /* Returns the sign before the name of a step in this state. */
-static const char *mark(const char *state)
+static const char *state_mark(const char *state)
 {
 	if (plain())
 		return !strcmp(state, "completed")   ? "+"
@@ -246,7 +246,8 @@ static void substeps_draw(FILE *out, const json_t *totals)
 
 	if (!*counts.s)
 		return;
-	bar(out, ended - failed > 0 ? ended - failed : 0, failed, ended + number(totals, "running") + number(totals, "waiting"));
+	bar_draw(out, ended - failed > 0 ? ended - failed : 0, failed,
+		 ended + number(totals, "running") + number(totals, "waiting"));
 	fprintf(out, " %s ", counts.s);
 }
 
@@ -259,7 +260,7 @@ static void detail(FILE *out, const json_t *row)
 	char *peers;
 
 	if (json_is_object(array)) {
-		bar(out, number(array, "completed"), number(array, "failed"), number(array, "size"));
+		bar_draw(out, number(array, "completed"), number(array, "failed"), number(array, "size"));
 		fprintf(out, " %.0f/%.0f ", number(array, "completed") + number(array, "failed"), number(array, "size"));
 	}
 	substeps_draw(out, json_object_get(row, "substeps"));
@@ -308,7 +309,7 @@ static void step_draw(FILE *screen, const struct steps *s, const struct step *st
 
 	if (!out)
 		die("out of memory");
-	fprintf(out, "%*s\033[%sm%s\033[0m ", indent, "", format_state_colour(state), mark(state));
+	fprintf(out, "%*s\033[%sm%s\033[0m ", indent, "", format_state_colour(state), state_mark(state));
 	name_draw(out, step_name(step), s->name_width - indent);
 	fprintf(out, "\033[%sm%-*s\033[0m %*s  ", format_state_colour(state), s->state_width, state, TIME,
 		format_duration(elapsed(step->row)).s);
@@ -333,7 +334,7 @@ static void head_draw(FILE *screen, const json_t *job)
 	/* A long job name leaves screen columns for the job's state. */
 	fprintf(out, "\033[1mjob %.0f %.*s%s\033[0m  \033[%sm%s\033[0m  ", number(job, "job_id"), (int)fits, name,
 		name[fits] ? "~" : "", format_state_colour(format_text(job, "state")), words);
-	bar(out, done - failed > 0 ? done - failed : 0, failed, all);
+	bar_draw(out, done - failed > 0 ? done - failed : 0, failed, all);
 	fprintf(out, " %.0f/%.0f steps  %s", done, all, format_duration(elapsed(job)).s);
 	if (fclose(out))
 		die("out of memory");
@@ -371,7 +372,7 @@ void picture_draw(const json_t *job)
 {
 	struct steps s = steps_read(job);
 	char *text, rest[64];
-	size_t size, hidden = choose(&s, (size_t)picture_room() - 2);
+	size_t size, hidden = steps_choose(&s, (size_t)picture_room() - 2);
 	FILE *screen = picture_begin(&text, &size);
 
 	head_draw(screen, job);

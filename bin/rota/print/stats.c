@@ -134,10 +134,9 @@ static void line(const char *name, const char *value)
 	printf("  %-15s %s\n", name, value);
 }
 
-static void print(const json_t *step, bool wide)
+static void stats_print_step(const json_t *step, bool wide)
 {
-	const json_t *cpu = json_object_get(step, "cpu_s"),
-		     *tasks = json_object_get(step, "tasks");
+	const json_t *cpu = json_object_get(step, "cpu_s"), *tasks = json_object_get(step, "tasks");
 	char text[256];
 
 	printf("step %s: %s\n", format_text(step, "label"), format_text(step, "state"));
@@ -145,8 +144,7 @@ static void print(const json_t *step, bool wide)
 		line("Message", format_text(step, "message"));
 	snprintf(text, sizeof(text), "%s, of %s CPUs for %s",
 		 format_duration(json_is_number(cpu) ? json_number_value(cpu) : -1).s,
-		 format_count(json_object_get(step, "cpus")).s,
-		 format_ran(step).s);
+		 format_count(json_object_get(step, "cpus")).s, format_ran(step).s);
 	line("CPU time", text);
 	snprintf(text, sizeof(text), "%s, of %s", format_size_mb(json_object_get(step, "peak_mb")).s,
 		 json_integer_value(json_object_get(step, "mem_mb")) > 0 ? format_size_mb(json_object_get(step, "mem_mb")).s
@@ -185,7 +183,7 @@ int stats_show(const json_t *operands, bool wide, bool json)
 		json_array_foreach (json_object_get(answer, "steps"), i, step) {
 			if (i)
 				putchar('\n');
-			print(step, wide);
+			stats_print_step(step, wide);
 		}
 	json_decref(answer);
 	return EXIT_OK;

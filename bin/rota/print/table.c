@@ -61,7 +61,7 @@ void table_free(struct table *t)
 
 /* Copy `size` bytes of a text, with control characters as "?", and end the copy with a NUL. Returns the screen columns of the
  * copy. */
-static int tame(char *to, const char *text, size_t size)
+static int cell_tame(char *to, const char *text, size_t size)
 {
 	unsigned char all = 0;
 
@@ -87,7 +87,7 @@ void table_cell_coloured(struct table *t, const char *text, const char *colour)
 		t->texts = xrealloc(t->texts, t->texts_room);
 	}
 	copy = t->texts + t->texts_size;
-	width = tame(copy, text, size);
+	width = cell_tame(copy, text, size);
 	if (width > extent->width)
 		extent->width = width;
 	extent->says |= copy[0] && (copy[0] != '-' || copy[1]);
@@ -144,7 +144,7 @@ static size_t step_wide(const char *text, int *width)
 }
 
 /* Returns the bytes of one character; *width gets its screen columns. */
-static size_t step(const char *text, int *width)
+static size_t character_step(const char *text, int *width)
 {
 	if (*text & 0x80)
 		return step_wide(text, width);
@@ -157,7 +157,7 @@ int table_text_width(const char *text)
 	int width = 0, one;
 
 	for (; *text; width += one)
-		text += step(text, &one);
+		text += character_step(text, &one);
 	return width;
 }
 
@@ -167,7 +167,7 @@ size_t table_text_fit(const char *text, int width)
 	int one;
 
 	while (text[at]) {
-		size_t bytes = step(text + at, &one);
+		size_t bytes = character_step(text + at, &one);
 
 		if (one > width)
 			break;
@@ -188,7 +188,7 @@ static size_t rows_of(const struct table *t)
 }
 
 /* Set the natural width of each column; 0 for a column that is left out. */
-static void measure(const struct table *t, int *widths)
+static void columns_measure(const struct table *t, int *widths)
 {
 	for (int c = 0; c < t->columns_count; c++) {
 		int title = table_text_width(t->columns[c].title);
@@ -213,7 +213,7 @@ int table_needs(const struct table *t)
 {
 	int *widths = xcalloc(t->columns_count, sizeof(*widths)), total;
 
-	measure(t, widths);
+	columns_measure(t, widths);
 	total = total_of(t, widths);
 	free(widths);
 	return total;
@@ -221,7 +221,7 @@ int table_needs(const struct table *t)
 
 /* Narrow the columns that may be narrowed, always the widest by one screen column, until the line fits. A column gets below
  * its least width only if there is no other way, and never below LEAST. */
-static void narrow(const struct table *t, int *widths)
+static void columns_narrow(const struct table *t, int *widths)
 {
 	enum { LEAST = 3 };
 	int total = total_of(t, widths), limit = table_width();
@@ -314,9 +314,9 @@ void table_print(const struct table *t, FILE *out, bool wide)
 	struct line line = {0};
 	bool colours = table_colours();
 
-	measure(t, widths);
+	columns_measure(t, widths);
 	if (!wide)
-		narrow(t, widths);
+		columns_narrow(t, widths);
 	for (int c = 0; c < t->columns_count; c++)
 		if (widths[c])
 			cell_put(&line, t->columns[c].title, table_text_width(t->columns[c].title), colours ? "1" : "", widths[c],

@@ -206,7 +206,7 @@ static void take_signal(struct many *m, int number)
 }
 
 /* Returns false if the connection is lost. */
-static bool follow(struct many *m, int signals)
+static bool many_follow(struct many *m, int signals)
 {
 	for (;;) {
 		struct pollfd ready[3];
@@ -250,7 +250,7 @@ int many_run_all(struct many *m, const char *const *env, const char *cwd)
 		return session_failed("run", m->steps);
 	signals = session_signals();
 	progress_begin(&m->progress);
-	if (!follow(m, signals)) {
+	if (!many_follow(m, signals)) {
 		progress_clear(&m->progress);
 		status = session_failed("run", m->steps);
 	}

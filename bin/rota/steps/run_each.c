@@ -90,7 +90,7 @@ static void start_line(struct each *e, const char *text, uint64_t hash)
 }
 
 /* Start sub-steps for lines until enough sub-steps are under way, or no whole line has been read. */
-static bool fill(struct many *m, int *fd)
+static bool lines_fill(struct many *m, int *fd)
 {
 	struct each *e = each_of(m);
 	const char *text;
@@ -116,7 +116,7 @@ static void readable(struct many *m)
 		many_fail(m, "could not read the lines");
 }
 
-static const struct many_kind lines = {"line", fill, readable, line_name, line_failure, NULL, line_ended};
+static const struct many_kind lines = {"line", lines_fill, readable, line_name, line_failure, NULL, line_ended};
 
 /* Returns the number of lines of a regular file that are not blank, 0 if that is not known. */
 static long lines_count(const char *path)

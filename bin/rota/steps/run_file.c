@@ -112,7 +112,7 @@ static void note_dependency(struct file *f, int unit, int peer)
 }
 
 /* Start the units that may start, until enough sub-steps are under way. */
-static bool fill(struct many *m, int *fd)
+static bool units_fill(struct many *m, int *fd)
 {
 	struct file *f = file_of(m);
 	enum dag_turn turn;
@@ -131,10 +131,10 @@ static bool fill(struct many *m, int *fd)
 	return false;
 }
 
-static const struct many_kind steps_of_file = {"step", fill, NULL, unit_name, unit_failure, unit_started, unit_ended};
+static const struct many_kind steps_of_file = {"step", units_fill, NULL, unit_name, unit_failure, unit_started, unit_ended};
 
 /* Open the log of completed sub-steps, and mark the units that an earlier call completed. */
-static bool resume(struct file *f, struct err *e)
+static bool file_resume(struct file *f, struct err *e)
 {
 	if (!many_open_log(&f->many, e))
 		return false;
@@ -157,7 +157,7 @@ static int run_all(struct file *f)
 	const char *export = o->export ? o->export : json_string_value(json_object_get(job, "export"));
 	struct err e = {0};
 
-	if (!resume(f, &e)) {
+	if (!file_resume(f, &e)) {
 		fprintf(stderr, "rota run: %s\n", e.message);
 		return EXIT_REFUSED;
 	}

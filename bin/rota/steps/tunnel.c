@@ -215,7 +215,7 @@ static void check_result(struct tunnel *t, int result)
 }
 
 /* Exchange with the step manager the bytes that pass without waiting. Returns whether any byte passed. */
-static bool exchange(struct tunnel *t)
+static bool tunnel_exchange(struct tunnel *t)
 {
 	size_t size;
 	bool moved = false;
@@ -290,7 +290,7 @@ static void serve_files(struct tunnel *t, bool moved)
 void tunnel_run(struct tunnel *t)
 {
 	while (!t->ended && !(t->out_gone && t->in_ended && is_empty(&t->up))) {
-		bool moved = exchange(t);
+		bool moved = tunnel_exchange(t);
 
 		if (t->ended)
 			break;

@@ -76,7 +76,7 @@ static size_t placeholder(const char *text, long *n)
 
 /* Returns a text with its placeholders replaced, as JSON; NULL with an error on failure. Sets *some if there was a
  * placeholder. */
-static json_t *filled(const char *text, const char *line, bool *some, struct err *e)
+static json_t *text_fill(const char *text, const char *line, bool *some, struct err *e)
 {
 	char *whole = NULL;
 	size_t size = 0, took;
@@ -117,7 +117,7 @@ static json_t *list_filled(const json_t *list, const char *line, bool *some, str
 	size_t i;
 
 	json_array_foreach ((json_t *)list, i, one) {
-		json_t *value = filled(json_string_value(one), line, some, e);
+		json_t *value = text_fill(json_string_value(one), line, some, e);
 
 		if (!value) {
 			json_decref(all);

@@ -365,7 +365,7 @@ static void stream_end(void)
 }
 
 /* Request and print all rows page by page, the oldest first. */
-static int stream(const struct acct_line *line, const struct acct_field **fields, int count)
+static int acct_stream(const struct acct_line *line, const struct acct_field **fields, int count)
 {
 	int piece = piece_jobs(line);
 	json_int_t after = 0;
@@ -400,7 +400,7 @@ static int stream(const struct acct_line *line, const struct acct_field **fields
 }
 
 /* Send one request and print the answer: named jobs, the latest rows, or a table. */
-static int ask(const struct acct_line *line, const struct acct_field **fields, int count)
+static int acct_ask(const struct acct_line *line, const struct acct_field **fields, int count)
 {
 	json_t *answer = call_gate("acct", json_incref(line->request));
 
@@ -462,9 +462,9 @@ int verb_acct(const struct verb *verb, int argc, char **argv)
 	if (line.fields == JOB_FIELDS && !line.json)
 		json_object_set_new(line.request, "lines", json_true());
 	if ((line.json || line.parsable) && !json_object_get(line.request, "jobs") && !json_object_get(line.request, "limit"))
-		status = stream(&line, fields, count);
+		status = acct_stream(&line, fields, count);
 	else
-		status = ask(&line, fields, count);
+		status = acct_ask(&line, fields, count);
 	json_decref(line.request);
 	return status;
 }

@@ -339,8 +339,8 @@ static const char **texts(const json_t *list)
 
 /* Returns the plan of a script. Returns NULL after printing the problems of the script. `staging`: how the instance makes transfers, for
  * a script that is translated again; NULL: not known. */
-static json_t *translate(const struct check_line *line, const char *script, size_t size, const struct translate_limits *limits,
-			 const json_t *staging)
+static json_t *check_translate(const struct check_line *line, const char *script, size_t size,
+			       const struct translate_limits *limits, const json_t *staging)
 {
 	const char **options = texts(line->options), **arguments = texts(line->arguments), *home = getenv("HOME");
 	const char *name = script_name(line);
@@ -404,7 +404,7 @@ int verb_check(const struct verb *verb, int argc, char **argv)
 	if (!here)
 		fputs("rota: no instance answers; the built-in limits were checked, and no partitions\n", stderr);
 	char *script = submit_options_read(line.script, limits.script_bytes + 1, &size, &e);
-	json_t *plan = script ? translate(&line, script, size, &limits, NULL) : NULL;
+	json_t *plan = script ? check_translate(&line, script, size, &limits, NULL) : NULL;
 	if (!script)
 		call_refuse(&e);
 	struct syntax *syntax = plan ? syntax_begin(script_name(&line), script, size, CHECK_STEPS_MOST) : NULL;
@@ -414,7 +414,7 @@ int verb_check(const struct verb *verb, int argc, char **argv)
 	const json_t *staging = json_object_get(answer, "staging");
 	if (status == EXIT_OK && staging) { /* some transfers are steps, which only the instance knows */
 		json_decref(plan);
-		plan = translate(&line, script, size, &limits, staging);
+		plan = check_translate(&line, script, size, &limits, staging);
 		status = plan ? EXIT_OK : EXIT_REFUSED;
 	}
 	if (status == EXIT_OK && line.cost && !here) {

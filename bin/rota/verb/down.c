@@ -174,7 +174,7 @@ static bool all_end(const struct instance *in)
 }
 
 /* Ask the user whether to remove the state folder. Returns the answer. */
-static bool agreed(const struct instance *in)
+static bool down_is_agreed(const struct instance *in)
 {
 	char answer[16] = "";
 
@@ -187,7 +187,7 @@ static bool agreed(const struct instance *in)
 }
 
 /* Remove the state folder. Never follows a link or leaves the file system. */
-static bool purge(const struct instance *in, struct err *e)
+static bool down_purge(const struct instance *in, struct err *e)
 {
 	char *roots[] = {in->home, NULL};
 	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL);
@@ -210,7 +210,7 @@ static bool purge(const struct instance *in, struct err *e)
 	return ok;
 }
 
-static bool down(struct instance *in, bool remove, bool yes, struct err *e)
+static bool down_stop(struct instance *in, bool remove, bool yes, struct err *e)
 {
 	if (!in->made) {
 		instance_say(in, "there is no instance in %s", in->home);
@@ -218,11 +218,11 @@ static bool down(struct instance *in, bool remove, bool yes, struct err *e)
 	}
 	if (!instance_lock(in, e))
 		return false;
-	if (remove && !yes && !agreed(in))
+	if (remove && !yes && !down_is_agreed(in))
 		return err_set(e, "no process was ended and nothing was removed");
 	if (!all_end(in))
 		return err_set(e, "some processes of the instance still run");
-	return !remove || purge(in, e);
+	return !remove || down_purge(in, e);
 }
 
 /* Print the processes that were ended as {"home", "ended", "removed"}. */
@@ -257,7 +257,7 @@ int verb_down(const struct verb *verb, int argc, char **argv)
 	ok = instance_open(&in, NULL, &e);
 	in.quiet = quiet;
 	before = ok && json ? instance_parts(&in) : NULL;
-	ok = ok && down(&in, remove, yes, &e);
+	ok = ok && down_stop(&in, remove, yes, &e);
 	if (!ok)
 		call_error(&e);
 	else if (json)

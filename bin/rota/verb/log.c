@@ -50,19 +50,19 @@ static json_t *step_in(const struct log *log, const json_t *answer)
 }
 
 /* Request the jobs of the operand from jobmgrd. Returns NULL after a refusal. */
-static json_t *look(const struct log *log)
+static json_t *log_ask(const struct log *log)
 {
 	return call_gate_patiently("show", json_pack("{sO}", "jobs", log->operands));
 }
 
 /* Update the state of the step, at most twice a second. Returns false if jobmgrd refused the request. */
-static bool refresh(const struct log *log, struct log_file *f, int64_t *asked)
+static bool log_refresh(const struct log *log, struct log_file *f, int64_t *asked)
 {
 	json_t *answer, *step;
 
 	if (clock_ms() - *asked < LOG_ASK_EVERY)
 		return true;
-	answer = look(log);
+	answer = log_ask(log);
 	*asked = clock_ms();
 	step = answer ? step_in(log, answer) : NULL;
 	if (step)
@@ -73,7 +73,7 @@ static bool refresh(const struct log *log, struct log_file *f, int64_t *asked)
 
 /* Print the output file until the step has ended and all of the file is read. Waits for the file to exist. Continues with the
  * files of later attempts. */
-static int follow(const struct log *log, struct log_file *f)
+static int log_follow(const struct log *log, struct log_file *f)
 {
 	int64_t asked = 0;
 	bool ok, last = f->ended;
@@ -84,7 +84,7 @@ static int follow(const struct log *log, struct log_file *f)
 		ok = log_file_read(f);
 		if (!ok || last)
 			break;
-		if (!refresh(log, f, &asked)) {
+		if (!log_refresh(log, f, &asked)) {
 			status = call_status();
 			f->ended = true;
 		}
@@ -101,7 +101,7 @@ static int follow(const struct log *log, struct log_file *f)
 }
 
 /* Print the present content of the output file. */
-static int once(struct log_file *f)
+static int log_print(struct log_file *f)
 {
 	bool ok = log_file_read(f);
 
@@ -133,7 +133,7 @@ static int file_print(const struct log *log, json_t *answer, json_t *step)
 
 	log_file_update(&f, json_array_get(json_object_get(answer, "jobs"), 0), step);
 	if (!log->attempt || log_attempt_check(log, f.job, step, f.path))
-		status = log->follow ? follow(log, &f) : once(&f);
+		status = log->follow ? log_follow(log, &f) : log_print(&f);
 	log_file_end(&f);
 	return status;
 }
@@ -159,7 +159,7 @@ int verb_log(const struct verb *verb, int argc, char **argv)
 	}
 	verb_operands(&scan, 1, 1);
 	log.operands = words_operands(&scan);
-	answer = look(&log);
+	answer = log_ask(&log);
 	step = answer ? step_in(&log, answer) : NULL;
 	if (!answer)
 		status = call_status();

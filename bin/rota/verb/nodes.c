@@ -25,7 +25,7 @@ const struct verb_option nodes_options[] = {
 };
 
 /* Returns an amount as "3/8": allocated and total. */
-static struct word share(struct word used, struct word all)
+static struct word share_word(struct word used, struct word all)
 {
 	struct word w;
 
@@ -49,10 +49,11 @@ static void row(struct table *table, const json_t *node)
 
 	table_cell(table, format_text(node, "name"));
 	table_cell_coloured(table, state, format_state_colour(state));
-	table_cell(table, share(format_count(json_object_get(node, "cpus_used")), format_count(json_object_get(node, "cpus"))).s);
-	table_cell(
-		table,
-		share(format_size_mb(json_object_get(node, "mem_used_mb")), format_size_mb(json_object_get(node, "mem_mb"))).s);
+	table_cell(table,
+		   share_word(format_count(json_object_get(node, "cpus_used")), format_count(json_object_get(node, "cpus"))).s);
+	table_cell(table, share_word(format_size_mb(json_object_get(node, "mem_used_mb")),
+				     format_size_mb(json_object_get(node, "mem_mb")))
+				  .s);
 	table_cell(table, format_text(node, "gres"));
 	table_cell(table, format_count(json_object_get(node, "steps")).s);
 	join_cell(table, json_object_get(node, "partitions"));

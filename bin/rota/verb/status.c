@@ -28,7 +28,7 @@ static bool instance_here(struct instance *in)
 }
 
 /* Does the database's list of daemons have this process of the instance too? */
-static bool known(const json_t *processes, const json_t *part)
+static bool process_is_known(const json_t *processes, const json_t *part)
 {
 	const json_t *p;
 	size_t i;
@@ -54,7 +54,7 @@ static json_t *processes_all(const json_t *answer)
 		json_array_foreach (parts, i, part) {
 			if (!strcmp(format_text(part, "role"), "PostgreSQL") && database)
 				json_object_set(part, "version", json_object_get(database, "version"));
-			if (!known(all, part))
+			if (!process_is_known(all, part))
 				json_array_append(all, part);
 		}
 		json_decref(parts);
@@ -64,7 +64,7 @@ static json_t *processes_all(const json_t *answer)
 }
 
 /* Returns the note on a process. Only a user who may read the pid file can see that a process does not run. */
-static const char *note(const json_t *process)
+static const char *process_note(const json_t *process)
 {
 	if (json_is_true(json_object_get(process, "leader")))
 		return "leader";
@@ -86,7 +86,7 @@ static const char *process_place(const json_t *process)
 
 static void row(struct table *table, const json_t *process)
 {
-	const char *note_text = note(process);
+	const char *note_text = process_note(process);
 
 	table_cell(table, format_text(process, "role"));
 	table_cell(table, format_text(process, "name"));

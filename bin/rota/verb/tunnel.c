@@ -52,7 +52,7 @@ static json_t *token_get(const json_t *step, const char *id, struct err *e)
 }
 
 /* Begin with the step manager on a connection. Returns it, or NULL with an error and closes it. */
-static struct tunnel *begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_silent, struct err *e)
+static struct tunnel *peer_begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_silent, struct err *e)
 {
 	if (t && tunnel_begin(t, peer, is_silent, e))
 		return t;
@@ -64,7 +64,7 @@ static struct tunnel *begin(struct tunnel *t, const struct tunnel_peer *peer, bo
 static struct tunnel *connect_node(const struct tunnel_peer *peer, int seconds, bool *is_silent, struct err *e)
 {
 	*is_silent = true;
-	return begin(tunnel_open(peer, seconds, e), peer, is_silent, e);
+	return peer_begin(tunnel_open(peer, seconds, e), peer, is_silent, e);
 }
 
 /* Connect through jobmgrd, which knows where the step manager of the answer's step listens. */
@@ -75,7 +75,7 @@ static struct tunnel *connect_relay(const struct tunnel_peer *peer, const json_t
 	struct http *relay = call_upgrade(call_conf(), "step_relay", request, "rota-step", e);
 	bool is_silent;
 
-	return relay ? begin(tunnel_open_relayed(relay, e), peer, &is_silent, e) : NULL;
+	return relay ? peer_begin(tunnel_open_relayed(relay, e), peer, &is_silent, e) : NULL;
 }
 
 /* Connect by the route that is asked for. Without one, go through jobmgrd where nobody answers on the straight way; the token has then

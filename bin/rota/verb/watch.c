@@ -125,7 +125,7 @@ static void lines_print(struct watch *w, const json_t *job)
 	fflush(stdout);
 }
 
-static bool ended(const json_t *job)
+static bool job_has_ended(const json_t *job)
 {
 	return format_state_final(format_text(job, "state"));
 }
@@ -163,7 +163,7 @@ static json_t *watch_poll(const struct watch *w, json_t **cursor)
 }
 
 /* Returns the milliseconds between two polls: more for jobs with many steps, whose answers cost more. */
-static int breath(const json_t *answer)
+static int watch_pause_ms(const json_t *answer)
 {
 	size_t steps = json_array_size(json_object_get(json_array_get(json_object_get(answer, "jobs"), 0), "steps"));
 
@@ -198,7 +198,7 @@ static bool is_stale(const struct watch *w, const json_t *last)
 }
 
 /* Watch until the job has ended. Returns the last answer, NULL after a failure. */
-static json_t *follow(struct watch *w)
+static json_t *watch_follow(struct watch *w)
 {
 	json_t *cursor = NULL, *last = NULL;
 
@@ -228,9 +228,9 @@ static json_t *follow(struct watch *w)
 			lines_print(w, json_array_get(json_object_get(last, "jobs"), 0));
 		else
 			picture_draw(json_array_get(json_object_get(last, "jobs"), 0));
-		if (ended(json_array_get(json_object_get(last, "jobs"), 0)))
+		if (job_has_ended(json_array_get(json_object_get(last, "jobs"), 0)))
 			break;
-		w->quit = keys_rest(breath(last));
+		w->quit = keys_rest(watch_pause_ms(last));
 		if (w->quit)
 			break;
 	}
@@ -261,7 +261,7 @@ int verb_watch(const struct verb *verb, int argc, char **argv)
 	}
 	if (!w.lines)
 		keys_take(picture_leave, 128 + SIGINT);
-	last = follow(&w);
+	last = watch_follow(&w);
 	picture_leave();
 	job = json_array_get(json_object_get(last, "jobs"), 0);
 	status = w.quit ? EXIT_OK : last ? outcome_status(job) : call_status();
