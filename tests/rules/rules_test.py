@@ -17,7 +17,7 @@ def load(name):
     return module
 
 
-circles, heads, widths, words = load("circles"), load("heads"), load("widths"), load("words")
+circles, heads, names, widths, words = (load(name) for name in ("circles", "heads", "names", "widths", "words"))
 
 
 def graph(**calls):
@@ -68,6 +68,16 @@ class Heads(unittest.TestCase):
     def test_a_file_may_have_no_comment(self):
         self.assertEqual(heads.length(["int a;\n"]), 0)
         self.assertEqual(heads.length([]), 0)
+
+
+class Names(unittest.TestCase):
+    def test_a_bare_verb_is_found_where_a_static_function_has_it(self):
+        lines = ["static int print(void)", "static const char *take(int a, int b)", "static inline void run(void (*f)(void))"]
+        self.assertEqual(list(names.find(lines)), [(1, "print"), (2, "take"), (3, "run")])
+
+    def test_other_names_are_not(self):
+        self.assertEqual(list(names.find(["static int answer_print(void)", "static int digits(void)", "int print(void)",
+                                          "\tprint();", "static int print = 1;", "static void (*run)(void);"])), [])
 
 
 class Widths(unittest.TestCase):
