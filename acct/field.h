@@ -3,7 +3,18 @@
 #define ROTA_ACCT_FIELD_H
 
 /* Kind of value of an accounting field. It decides how the value is printed for people. */
-enum acct_kind { ACCT_TEXT, ACCT_LABEL, ACCT_NUMBER, ACCT_SECONDS, ACCT_WHEN, ACCT_KILOBYTES, ACCT_MEGABYTES, ACCT_BYTES, ACCT_EXIT, ACCT_STATE };
+enum acct_kind {
+	ACCT_TEXT,
+	ACCT_LABEL,
+	ACCT_NUMBER,
+	ACCT_SECONDS,
+	ACCT_WHEN,
+	ACCT_KILOBYTES,
+	ACCT_MEGABYTES,
+	ACCT_BYTES,
+	ACCT_EXIT,
+	ACCT_STATE
+};
 
 struct acct_field {
 	const char *name;  /* name of the field in the answer of GET /v1/acct */

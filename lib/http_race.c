@@ -62,8 +62,9 @@ static void race_add(struct race *r, struct err *e)
 {
 	struct runner one = {.address = r->next, .events = POLLOUT};
 	one.fd = http_stream_socket(one.address->ai_family, one.address->ai_protocol);
-	bool begun = one.fd >= 0 && set_blocking(one.fd, false) &&
-		     (connect(one.fd, one.address->ai_addr, one.address->ai_addrlen) == 0 || errno == EINPROGRESS || errno == EINTR);
+	bool begun =
+		one.fd >= 0 && set_blocking(one.fd, false) &&
+		(connect(one.fd, one.address->ai_addr, one.address->ai_addrlen) == 0 || errno == EINPROGRESS || errno == EINTR);
 	r->next = one.address->ai_next;
 	r->next_at = clock_boot_us() + (begun ? HEAD_START_US : 0);
 	r->runners[r->count++] = one;
@@ -104,7 +105,8 @@ static bool runner_step(struct race *r, struct runner *one, bool *done, struct e
 /* Wait until a socket is ready, the next address is due, or the time is over. */
 static void race_wait(const struct race *r, struct pollfd *ready)
 {
-	int64_t now = clock_boot_us(), until = r->next && r->count < RUNNERS_MOST && r->next_at < r->until ? r->next_at : r->until;
+	int64_t now = clock_boot_us(),
+		until = r->next && r->count < RUNNERS_MOST && r->next_at < r->until ? r->next_at : r->until;
 	for (int i = 0; i < r->count; i++)
 		ready[i] = (struct pollfd){.fd = r->runners[i].fd, .events = r->runners[i].events};
 	if (poll(ready, (nfds_t)r->count, until > now ? (int)((until - now) / 1000 + 1) : 0) < 0)

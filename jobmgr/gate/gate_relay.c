@@ -51,7 +51,7 @@ struct relay {
 	struct gate_call *call;		      /* request for the stream; NULL: it has been answered, and the stream exists */
 	struct evhttp_connection *connection; /* connection of the client, which evhttp owns */
 	struct bufferevent *client, *manager; /* the two ends of the stream; `client` is that of `connection` */
-	bool is_ending;			      /* one end is closed; the stream ends when the bytes that were read from it are sent to the other end */
+	bool is_ending; /* one end is closed; the stream ends when the bytes that were read from it are sent to the other end */
 	TAILQ_ENTRY(relay) link;
 };
 

@@ -22,7 +22,8 @@ enum {
 };
 
 /* The members of a request for one job. */
-#define GATE_JOB_MEMBERS "script script_name arguments options environment workdir umask rlimits client_key retry_key submit_line forwarded"
+#define GATE_JOB_MEMBERS                                                                                                         \
+	"script script_name arguments options environment workdir umask rlimits client_key retry_key submit_line forwarded"
 
 struct gate_route {
 	const char *verb;

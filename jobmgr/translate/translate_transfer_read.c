@@ -78,7 +78,9 @@ static void transfer_read_option(struct translation *t, struct translate_transfe
 		x->reuse = true;
 	} else {
 		translate_refuse(t, x->line, "", "\"%s\" is no option of a transfer", OPTION_QUOTE(word));
-		translate_hint(t, "the options are --mode=MODE, --on-fail=keep|out|drop, --time=TIME, --mem=SIZE, --checksum and --reuse");
+		translate_hint(
+			t,
+			"the options are --mode=MODE, --on-fail=keep|out|drop, --time=TIME, --mem=SIZE, --checksum and --reuse");
 	}
 	free(name);
 }

@@ -48,7 +48,7 @@ struct agent_order {
 	int first_task, tasks; /* tasks that run on this node */
 	bool has_devices;      /* the attempt holds generic resources */
 	char *credentials;     /* names of the credentials that the step needs, as in its spec; NULL: none */
-	json_t *boxes;	       /* boxes (sealed credentials) that came with the order, until they are in the cache (agent_credential.c); NULL: none */
+	json_t *boxes; /* boxes (sealed credentials) that came with the order, until they are in the cache (agent_credential.c); NULL: none */
 	int64_t credential_call;  /* number of the database call that asks for the boxes (agent_credential.c); 0: none was made */
 	struct agent_array array; /* the array of a pre-dispatched launch request; without a job otherwise */
 	int hold_s;		  /* seconds for which its elements may be held beyond PREDISPATCH_USEC */

@@ -55,10 +55,10 @@ struct agent_report {
 	int64_t acked_to;     /* every earlier journal record is in the database */
 	int64_t truncated_to; /* the launcher was asked to drop every earlier journal record */
 	struct agent_keep keep;
-	int64_t passed_to;    /* every earlier journal record was passed to agent_order.c, beyond read_to too */
-	int64_t counted_to;   /* every earlier journal record is counted in `under_way` and `ended` */
-	int under_way;	      /* number of attempts that have started since procmgrd started, and have not ended */
-	int ended;	      /* number of attempts that have ended since the last report was made */
+	int64_t passed_to;  /* every earlier journal record was passed to agent_order.c, beyond read_to too */
+	int64_t counted_to; /* every earlier journal record is counted in `under_way` and `ended` */
+	int under_way;	    /* number of attempts that have started since procmgrd started, and have not ended */
+	int ended;	    /* number of attempts that have ended since the last report was made */
 
 	bool is_reporting; /* a report to the database is under way */
 	/* Most records in a report: RECORDS_MOST, or 1 after the database rejected a report. Each accepted report doubles the

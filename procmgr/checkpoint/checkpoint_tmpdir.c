@@ -110,7 +110,8 @@ bool tmpdir_save(const char *path, int part, struct err *e)
 	int file = empty ? -1 : openat(part, archive, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool saved = empty || (file < 0 && err_sys(e, "could not make file \"%s\"", archive));
 	/* The program may remove a file between its listing and its reading, which tar takes for a failure. */
-	for (int tries = 0; file >= 0 && !saved && tries < TRIES && ftruncate(file, 0) == 0 && lseek(file, 0, SEEK_SET) == 0; tries++)
+	for (int tries = 0; file >= 0 && !saved && tries < TRIES && ftruncate(file, 0) == 0 && lseek(file, 0, SEEK_SET) == 0;
+	     tries++)
 		saved = tar_create(folder, file, e);
 	if (file >= 0)
 		close(file);

@@ -17,7 +17,7 @@ struct driver_use {
 	const char *name;
 	char folder[DRIVER_PATH_SIZE];
 	const char *dir; /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
-	int wait_s; /* seconds within which the step is to be saved, or restored */
+	int wait_s;	 /* seconds within which the step is to be saved, or restored */
 };
 
 /* The six operations of a checkpoint driver, and what a node needs for a restart. Each driver is one file. */

@@ -15,7 +15,8 @@ static struct schedule_snapshot cluster(int nodes)
 	static struct schedule_partition partition = {.name = "main"};
 	struct schedule_node *node = xcalloc((size_t)nodes, sizeof *node);
 	struct schedule_running *running = xcalloc((size_t)nodes * CPUS, sizeof *running);
-	struct schedule_snapshot s = {.now = 1e9, .nodes = node, .node_count = (size_t)nodes, .running = running, .partitions = &partition};
+	struct schedule_snapshot s = {
+		.now = 1e9, .nodes = node, .node_count = (size_t)nodes, .running = running, .partitions = &partition};
 	int *ids = xcalloc((size_t)nodes, sizeof *ids);
 	for (int i = 0; i < nodes; i++) {
 		ids[i] = i;

@@ -17,8 +17,7 @@ static void check_plan(const json_t *plan, const struct translate_request *reque
 	const json_t *step, *steps = json_object_get(plan, "steps");
 	size_t i;
 	int last = -1;
-	json_array_foreach((json_t *)steps, i, step)
-	{
+	json_array_foreach ((json_t *)steps, i, step) {
 		struct order_spec spec;
 		struct fields *owner;
 		struct err e;

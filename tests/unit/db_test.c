@@ -305,8 +305,8 @@ static void test_late_host(void **state)
 	struct event_base *base = event_base_new();
 	int port[2], silent = silent_server(&port[0]), other = silent_server(&port[1]);
 	char reason[sizeof((struct err *)0)->message] = "", conninfo[200];
-	snprintf(conninfo, sizeof conninfo, "host=127.0.0.1,127.0.0.1 port=%d,%d dbname=x user=x connect_timeout=1 sslmode=disable",
-		 port[0], port[1]);
+	snprintf(conninfo, sizeof conninfo,
+		 "host=127.0.0.1,127.0.0.1 port=%d,%d dbname=x user=x connect_timeout=1 sslmode=disable", port[0], port[1]);
 	struct db_watcher watcher = {.up = not_called, .down = on_down, .arg = reason};
 	struct visits visits = {base, 0, 4};
 	struct event *visit = event_new(base, other, EV_READ | EV_PERSIST, on_visit_closed, &visits);

@@ -140,9 +140,10 @@ static void test_messages(void **state)
 	answer_is("return slurm.CLUSTER_NAME == 'demo' and slurm.ESLURM_INVALID_PARTITION_NAME", "{}", "{\"rc\":2000}");
 	answer_is("return slurm.ESLURM_BAD_THREAD_PER_CORE", "{}", "{\"rc\":2132}");
 	answer_is("return slurm.no_such_function == nil and slurm[1] == nil and 0 or 1", "{}", "{\"rc\":0}");
-	answer_is("return slurm.EROR", "{}",
-		  "{\"error\":\"function slurm_job_submit returned nil after it read slurm.EROR, which does not exist; correct the "
-		  "name\"}");
+	answer_is(
+		"return slurm.EROR", "{}",
+		"{\"error\":\"function slurm_job_submit returned nil after it read slurm.EROR, which does not exist; correct the "
+		"name\"}");
 	answer_is("if slurm.ESLURM_NOTHING then return 1 end return slurm.SUCCESS", "{}", "{\"rc\":0}");
 	answer_is("return slurm.ESLURM_NOTHING or 7", "{}", "{\"rc\":7}");
 	answer_is("for _ in pairs(slurm.reservations) do return 1 end slurm.jobs.x = 1 return slurm.jobs.x == nil and "

@@ -81,8 +81,9 @@ static void command_line(void **state)
 	assert_null(found);
 	plan = staged("BB_LUA", BASH "true\n", (const char *const[]){"--bb=one", NULL}, &problems);
 	warning = json_array_get(json_object_get(plan, "warnings"), 0);
-	assert_string_equal(json_string_value(json_object_get(warning, "message")),
-			    "has no effect where it is no directive: each of its lines begins with # and the name of the directive");
+	assert_string_equal(
+		json_string_value(json_object_get(warning, "message")),
+		"has no effect where it is no directive: each of its lines begins with # and the name of the directive");
 	json_decref(plan);
 	assert_null(staged("BB_LUA", BASH "true\n", (const char *const[]){"--bb=one", "--strict", NULL}, &problems));
 	assert_int_equal(problems.count, 1);

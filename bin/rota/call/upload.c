@@ -97,8 +97,8 @@ static bool upload_seal(json_t *request, const void *secret, size_t size, struct
 json_t *upload_wait(const char *what, json_int_t number, int *status)
 {
 	for (;;) {
-		json_t *answer = call_gate_patiently("credential_wait",
-						     json_pack("{sI si}", what, number, "timeout_s", UPLOAD_SECONDS));
+		json_t *answer =
+			call_gate_patiently("credential_wait", json_pack("{sI si}", what, number, "timeout_s", UPLOAD_SECONDS));
 		if (!answer) {
 			*status = call_status();
 			return NULL;

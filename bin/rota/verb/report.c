@@ -46,10 +46,10 @@ struct report_line {
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
 	static const struct words_member members[] = {
-		{'u', "user", WORDS_LIST},	  {'A', "account", WORDS_LIST},	   {'p', "partition", WORDS_LIST},
-		{'q', "qos", WORDS_LIST},	  {REPORT_BY, "by", WORDS_LIST},   {'S', "since", WORDS_TEXT},
-		{'E', "until", WORDS_TEXT},	  {REPORT_PERIOD, "period", WORDS_TEXT}, {REPORT_MONTH, "month", WORDS_TEXT},
-		{REPORT_ME, "user", WORDS_ME},	  {REPORT_ONLY, "only", WORDS_TRUE}, {0, NULL, WORDS_TEXT},
+		{'u', "user", WORDS_LIST},     {'A', "account", WORDS_LIST},	      {'p', "partition", WORDS_LIST},
+		{'q', "qos", WORDS_LIST},      {REPORT_BY, "by", WORDS_LIST},	      {'S', "since", WORDS_TEXT},
+		{'E', "until", WORDS_TEXT},    {REPORT_PERIOD, "period", WORDS_TEXT}, {REPORT_MONTH, "month", WORDS_TEXT},
+		{REPORT_ME, "user", WORDS_ME}, {REPORT_ONLY, "only", WORDS_TRUE},     {0, NULL, WORDS_TEXT},
 	};
 
 	if (id == REPORT_LIMIT)
@@ -74,8 +74,8 @@ static struct report_line line_read(struct verb_scan *scan)
 			call_use_stale();
 	}
 	if (!scan->operands)
-		verb_misuse(scan->verb,
-			    "which report? Name one: usage, efficiency, wait, top, utilization, failures, energy, invoice, or job JOB");
+		verb_misuse(scan->verb, "which report? Name one: usage, efficiency, wait, top, utilization, failures, energy, "
+					"invoice, or job JOB");
 	report = scan->argv[scan->at];
 	if (!strcmp(report, "job") ? scan->operands != 2 : scan->operands != 1)
 		verb_misuse(scan->verb,

@@ -214,8 +214,8 @@ bool up_munged(const struct instance *in, struct err *e)
 static bool stages(struct instance *in, const struct up_line *line, struct err *e)
 {
 	return up_reach(in, e) && up_folders(in, e) && instance_lock(in, e) && up_keys(in, e) && conf_make(in, line, e) &&
-	       up_accounts(in, e) && up_credential_keys(in, &line->wish, e) && up_munged(in, e) && up_database(in, &line->wish, e) && up_daemons(in, e) &&
-	       up_nodes(in, &line->wish, e);
+	       up_accounts(in, e) && up_credential_keys(in, &line->wish, e) && up_munged(in, e) &&
+	       up_database(in, &line->wish, e) && up_daemons(in, e) && up_nodes(in, &line->wish, e);
 }
 
 /* Print the instance as {"name", "home", "gate", "processes", "limits"}. */
