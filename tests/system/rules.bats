@@ -59,11 +59,37 @@ daemon_sources() {
 	run ! grep -vE -- '-- (by key|by node|once an? [a-z]+)' <<<"$output"
 }
 
-@test "files, functions and channels that ARCHITECTURE.md names exist" {
+@test "CONTRIBUTING.md names all files of the client that hold SQL, and all its folders" {
+	cd "$ROTA_SOURCE"
+	named=$(sed -n '/Other SQL is only in/,/^- /p' CONTRIBUTING.md | grep -oE 'bin/rota/[a-z_/]+\.c' | sort)
+	[ "$(grep -rlw -E 'PQexec|PQexecParams' bin/rota | sort)" = "$named" ]
+	named=$(sed -n '/another folder of `bin/,/No file in these/p' CONTRIBUTING.md | grep -oE '`[a-z]+/`' | tr -d '`/' | sort)
+	[ "$(find bin/rota -mindepth 1 -maxdepth 1 -type d ! -name verb -printf '%f\n' | sort)" = "$named" ]
+}
+
+# The SQL functions that have a statement with this pattern, one a line.
+functions_with() {
+	find "$ROTA_SOURCE/sql" -name '*.sql' -exec awk -v pattern="$1" '
+		/^create (or replace )?function / { match($0, /(internal|api)\.[a-z_]+/); name = substr($0, RSTART, RLENGTH); next }
+		/^(comment on|create|alter) / { name = "" }
+		name != "" && $0 !~ /^[ \t]*--/ && $0 ~ pattern { print name }' {} + | sort -u
+}
+
+@test "ARCHITECTURE.md names the functions that change states of nodes and what is used of them" {
+	cd "$ROTA_SOURCE"
+	named=$(sed -n '/^### How a node changes/,/^## /p' ARCHITECTURE.md | grep '^| `' | cut -d'|' -f3 | grep -oE '(internal|api)\.[a-z_]+' | sort -u)
+	[ "$(functions_with 'internal\.node_state_set\(')" = "$named" ]
+	named=$(sed -n '/takes resources of nodes/,/`rota.node_used`/p' ARCHITECTURE.md | sed 's/.*\(`internal.allocation_take\)/\1/' | grep -oE 'internal\.[a-z_]+' | sort -u)
+	[ "$(functions_with 'update node_used')" = "$named" ]
+}
+
+@test "files, functions and channels that ARCHITECTURE.md and CONTRIBUTING.md name exist" {
 	cd "$ROTA_SOURCE"
 	missing=
-	for path in $(grep -oE '`(lib|jobmgr|procmgr|nodemgr|runner|credmgr|sql|migrations|bin|acct|docs|tests)/[^` ]*`' ARCHITECTURE.md | tr -d '`' | sort -u); do
-		[ -e "$path" ] || missing+=" $path"
+	# NAME and NNNN stand for any name and number.
+	for path in $(grep -ohE '`(lib|jobmgr|procmgr|nodemgr|runner|credmgr|sql|migrations|bin|acct|docs|tests)/[^` ]*`' ARCHITECTURE.md CONTRIBUTING.md |
+		tr -d '`' | sed 's/NAME\|NNNN_subject/*/' | sort -u); do
+		compgen -G "$path" >/dev/null || missing+=" $path"
 	done
 	for name in $(grep -oE '`[a-z_0-9]+\(\)`' ARCHITECTURE.md | tr -d '`()' | sort -u); do
 		grep -rqE --include='*.c' "^[a-z].*\b$name\(" lib jobmgr procmgr nodemgr runner credmgr bin || missing+=" $name()"
@@ -71,5 +97,5 @@ daemon_sources() {
 	# NOTIFY channels: those of the SQL, and no others. A name that ends in "_" is followed by a node's number.
 	channels=$(grep -rhoE "(^|[^_])notify rota_[a-z_]+|pg_notify\\('rota_[a-z_]+" sql | grep -oE 'rota_[a-z_]+' | sort -u)
 	[ "$(grep -oE '^\| `rota_[a-zN_]+`' ARCHITECTURE.md | grep -oE 'rota_[a-z_]+' | sort -u)" = "$channels" ]
-	[ -z "$missing" ] || { echo "ARCHITECTURE.md names what is not there:$missing"; false; }
+	[ -z "$missing" ] || { echo "named, and not there:$missing"; false; }
 }
