@@ -121,7 +121,11 @@ comment on function internal.submit_peers_lock(jsonb) is
 create function internal.submit_bonds(p_job bigint, p_script text, p_edges rota.step_edge[], p_try bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	insert into step_edge select * from unnest(p_edges);
+	insert into step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, "condition", topo, peer_topo, gates, state,
+		resolved_at, line)
+	select e.job_id, e.step_id, e.edge, e.kind, e.peer_job_id, e.peer_step_id, e."condition", e.topo, e.peer_topo, e.gates,
+		e.state, e.resolved_at, e.line
+	from unnest(p_edges) e;
 	if exists (select from unnest(p_edges) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
 		perform internal.submit_check_peers(p_job, p_script);
 	end if;
