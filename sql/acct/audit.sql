@@ -46,14 +46,11 @@ comment on function internal.usage_witness(timestamptz, timestamptz) is
 	'Moments at which more was held on a node than it has (figures: node_size), and tasks that ran while nothing was held '
 	'for them (task_end), within a time. added_up: what the allocations say; raw: the size of the node, the time of the task.';
 
-create function acct.usage_audit(p_from date, p_to date) returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
--- jit = off: compiling takes longer than what it saves.
-language plpgsql stable security definer set search_path = rota, pg_temp set jit = off as $$
+create function internal.usage_compare() returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_one record;
 	v_compare text;
-	-- Part or all of the usage of that time is of jobs that have been dropped, so it cannot be computed again.
-	v_gone constant tstzmultirange := (select coalesce(range_agg(g.during), '{}') from internal.range_gone() g);
 begin
 	for v_one in
 		select kind || '_' || period as name, kind = 'node_usage' as of_nodes, array_to_string(c.keys, ', ') as keys,
@@ -92,6 +89,19 @@ begin
 			case when v_one.of_nodes then 'node_id is not null' else 'true' end,
 			format(v_one.compared, 'm'), format(v_one.compared, 'r')));
 	end loop;
+	return v_compare;
+end $$;
+comment on function internal.usage_compare() is
+	'The query of acct.usage_audit that compares each table of usage with the rows "raw". $1, $2: the days, $3: the times '
+	'that are left out.';
+
+create function acct.usage_audit(p_from date, p_to date) returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
+-- jit = off: compiling takes longer than what it saves.
+language plpgsql stable security definer set search_path = rota, pg_temp set jit = off as $$
+declare
+	-- Part or all of the usage of that time is of jobs that have been dropped, so it cannot be computed again.
+	v_gone constant tstzmultirange := (select coalesce(range_agg(g.during), '{}') from internal.range_gone() g);
+begin
 	-- One statement sees the figures, what is still due, and the rows, at one moment.
 	return query execute $audit$
 		with due as materialized (
@@ -124,7 +134,7 @@ begin
 			where e.ended_at >= $1 - interval '2 days' and e.ended_at < $2 + interval '2 days'
 				and not exists (select from due d
 					where d.job_id = e.job_id and d.step_id = e.step_id and d.node_id is null)
-		) $audit$ || v_compare
+		) $audit$ || internal.usage_compare()
 	using p_from, p_to, v_gone;
 	return query
 	select w.* from usage_state z

@@ -23,24 +23,52 @@ comment on function internal.admin_table(text) is
 	'The table of a kind of object, what its name is there, in SQL, and what names of new ones are like; none: there is no '
 	'such kind.';
 
-create function internal.admin_check(p_object text, p_name text, p_set jsonb) returns void
+create function internal.admin_check_node(p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_held node_used;
+begin
+	perform internal.object_need('image', array[p_set ->> 'default_image']) where p_set ->> 'default_image' is not null;
+	perform from node n where n.name = p_name for no key update;
+	select u.* into v_held from node n join node_used u on u.node_id = n.node_id where n.name = p_name;
+	if (p_set ->> 'cpus')::bigint < v_held.cpus_used then
+		raise exception '% cpus of node "%" are in use', v_held.cpus_used, p_name using errcode = 'RT409',
+			hint = 'Drain the node and wait for its steps to end.';
+	elsif (p_set ->> 'mem_mb')::bigint < v_held.mem_used_mb then
+		raise exception '% MiB of node "%" are in use', v_held.mem_used_mb, p_name using errcode = 'RT409',
+			hint = 'Drain the node and wait for its steps to end.';
+	end if;
+end $$;
+comment on function internal.admin_check_node(text, jsonb) is 'internal.admin_check of a node, which it locks.';
+
+create function internal.admin_check_setting(p_name text, p_set jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
 	v_setting setting;
+begin
+	select * into v_setting from setting s where s.name = p_name;
+	-- Of nothing there is no half, and ranges of a few jobs would be needed faster than they are made.
+	p_set := jsonb_build_object('value',
+		internal.admin_value(p_name, case when p_name = 'range_size' then 'int [10000,2147483647]'
+		when p_name = 'fair_share_half_life_s' then 'int [1,2147483647]'
+			when v_setting.kind = 'int' then 'int [0,2147483647]' else v_setting.kind end, p_set -> 'value'));
+	if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' then
+		raise exception '"%" needs a value', p_name using errcode = 'RT422', hint = v_setting.help;
+	elsif p_name = 'time_zone'
+		and not exists (select from pg_timezone_names z where lower(z.name) = lower(p_set ->> 'value')) then
+		raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422',
+			hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
+	end if;
+end $$;
+comment on function internal.admin_check_setting(text, jsonb) is 'internal.admin_check of a setting.';
+
+create function internal.admin_check(p_object text, p_name text, p_set jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
 	v_used int;
 begin
 	if p_object = 'node' then
-		perform internal.object_need('image', array[p_set ->> 'default_image']) where p_set ->> 'default_image' is not null;
-		perform from node n where n.name = p_name for no key update;
-		select u.* into v_held from node n join node_used u on u.node_id = n.node_id where n.name = p_name;
-		if (p_set ->> 'cpus')::bigint < v_held.cpus_used then
-			raise exception '% cpus of node "%" are in use', v_held.cpus_used, p_name using errcode = 'RT409',
-				hint = 'Drain the node and wait for its steps to end.';
-		elsif (p_set ->> 'mem_mb')::bigint < v_held.mem_used_mb then
-			raise exception '% MiB of node "%" are in use', v_held.mem_used_mb, p_name using errcode = 'RT409',
-				hint = 'Drain the node and wait for its steps to end.';
-		end if;
+		perform internal.admin_check_node(p_name, p_set);
 	elsif p_object in ('image', 'prep') then
 		perform internal.object_need('account', array(select jsonb_array_elements_text(p_set -> 'accounts')))
 		where jsonb_typeof(p_set -> 'accounts') = 'array';
@@ -50,19 +78,7 @@ begin
 			raise exception '% of licence "%" are in use', v_used, p_name using errcode = 'RT409';
 		end if;
 	elsif p_object = 'setting' then
-		select * into v_setting from setting s where s.name = p_name;
-		-- Of nothing there is no half, and ranges of a few jobs would be needed faster than they are made.
-		p_set := jsonb_build_object('value',
-			internal.admin_value(p_name, case when p_name = 'range_size' then 'int [10000,2147483647]'
-			when p_name = 'fair_share_half_life_s' then 'int [1,2147483647]'
-				when v_setting.kind = 'int' then 'int [0,2147483647]' else v_setting.kind end, p_set -> 'value'));
-		if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' then
-			raise exception '"%" needs a value', p_name using errcode = 'RT422', hint = v_setting.help;
-		elsif p_name = 'time_zone'
-			and not exists (select from pg_timezone_names z where lower(z.name) = lower(p_set ->> 'value')) then
-			raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422',
-				hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
-		end if;
+		perform internal.admin_check_setting(p_name, p_set);
 	elsif p_object = 'association' then
 		perform internal.object_need('account', array[split_part(p_name, '/', 1)]);
 	elsif p_object in ('price', 'grant', 'carbon') then
@@ -378,36 +394,43 @@ end $$;
 comment on function internal.admin_one(text, text, text, text, jsonb) is
 	'Do one change and record it. Returns whether anything changed.';
 
+create function internal.admin_need(p_role text, p_object text, p_action text, p_name text, p_values jsonb) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	if not exists (select from internal.admin_table(p_object)) then
+		raise exception 'there is no object "%"', p_object using errcode = 'RT422',
+			hint = 'Objects are partition, node, account, user, association, qos, license, setting, price, grant, '
+				'carbon, image, prep, check and reservation.';
+	elsif p_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead', 'enroll', 'revoke')
+		or (p_action in ('drain', 'resume', 'dead', 'enroll', 'revoke') and p_object <> 'node') then
+		raise exception 'a % has no action "%"', p_object, p_action using errcode = 'RT422',
+			hint = 'Actions are create, change, show and delete, for nodes drain, resume, dead, enroll and revoke too.';
+	elsif p_name is null then
+		raise exception 'name the %', p_object using errcode = 'RT422';
+	elsif p_role <> 'admin' and not (p_role = 'operator' and (p_action in ('show', 'drain', 'resume', 'dead')
+			or (p_object = 'node' and p_action = 'change'
+				and coalesce(p_values, '{}') - array['failing', 'failing_at'] = '{}'))) then
+		raise exception 'you may not do this to the cluster' using errcode = 'RT403',
+			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and '
+				'declare them dead.';
+	end if;
+end $$;
+comment on function internal.admin_need(text, text, text, text, jsonb) is
+	'RT422 unless there are such an object and action, RT403 unless the role may do it with these values.';
+
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_object text := coalesce(internal.request_text(p_request, 'object'), '');
 	v_action text := coalesce(internal.request_text(p_request, 'action'), '');
 	v_name text := internal.request_text(p_request, 'name');
-	v_role text := internal.caller_role(p_uid, p_user);
 	v_changed boolean := false;
 	v_done boolean;
 	v_names text[];
 	v_rows jsonb[];
 	v_one text;
 begin
-	if not exists (select from internal.admin_table(v_object)) then
-		raise exception 'there is no object "%"', v_object using errcode = 'RT422',
-			hint = 'Objects are partition, node, account, user, association, qos, license, setting, price, grant, '
-				'carbon, image, prep, check and reservation.';
-	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead', 'enroll', 'revoke')
-		or (v_action in ('drain', 'resume', 'dead', 'enroll', 'revoke') and v_object <> 'node') then
-		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422',
-			hint = 'Actions are create, change, show and delete, for nodes drain, resume, dead, enroll and revoke too.';
-	elsif v_name is null then
-		raise exception 'name the %', v_object using errcode = 'RT422';
-	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('show', 'drain', 'resume', 'dead')
-			or (v_object = 'node' and v_action = 'change'
-				and coalesce(p_request -> 'values', '{}') - array['failing', 'failing_at'] = '{}'))) then
-		raise exception 'you may not do this to the cluster' using errcode = 'RT403',
-			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and '
-				'declare them dead.';
-	end if;
+	perform internal.admin_need(internal.caller_role(p_uid, p_user), v_object, v_action, v_name, p_request -> 'values');
 	v_names := case v_object when 'node' then array(select internal.hosts_expand(v_name)) else array[v_name] end;
 	if v_action = 'show' then
 		perform internal.object_need(v_object, v_names);

@@ -236,6 +236,44 @@ end $$;
 comment on function internal.submit_arrays(bigint, internal.planned_step[], rota.step_edge[]) is
 	'Write the arrays among the steps of a new job.';
 
+create function internal.submit_options(p_job bigint, p_uid int, p_user text, p_plan jsonb, p_account text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_head constant jsonb := p_plan -> 'job';
+begin
+	if v_head ? 'changes' then
+		perform internal.job_changes_keep(p_job, 'job_submit', v_head -> 'changes');
+	end if;
+	if v_head ? 'staging' then
+		perform internal.staging_submit(p_job, v_head ->> 'script_name', v_head -> 'staging');
+	end if;
+	if v_head ? 'transfers' then
+		perform internal.transfer_submit(p_job, p_uid, p_user, v_head);
+	end if;
+	if v_head ? 'credentials' then
+		perform internal.credential_submit(p_job, p_uid, p_plan);
+	end if;
+	if v_head ->> 'grow' is not null then
+		perform internal.growth_submit(p_job, p_uid, p_account, coalesce(v_head ->> 'qos', 'normal'), v_head ->> 'grow');
+	end if;
+	if v_head ->> 'mail_type' is not null then
+		perform internal.mail_watched(p_job, v_head ->> 'mail_type');
+	end if;
+end $$;
+comment on function internal.submit_options(bigint, int, text, jsonb, text) is
+	'Write what only some new jobs have besides steps and edges: changes by the site''s script, staging, transfers, '
+	'credentials, a growth, mail.';
+
+create function internal.submit_notify(p_plan jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if p_plan @? '$.steps[*] ? (!(@.hold == true || !exists (@.hold) && $.common.hold == true) || exists (@.deadline_at) '
+		'|| exists ($.common.deadline_at))' then
+		notify rota_schedule;
+	end if;
+end $$;
+comment on function internal.submit_notify(jsonb) is 'Notify the leader, unless all steps are held and none has a deadline.';
+
 create function internal.submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea)
 returns jsonb
 -- For partitioned tables, plans for the actual values look cheaper than cached ones, and would be made for every submission.
@@ -253,7 +291,6 @@ declare
 	v_known internal.submit_facts;
 	v_queue internal.submit_queue;
 	v_peers step_edge[];
-	v_waits jsonb; -- for how much each step waits
 begin
 	if v_job is null then
 		raise exception 'the plan has no job number' using errcode = 'RT503',
@@ -273,42 +310,23 @@ begin
 		perform internal.submit_texts(v_known, p_script, p_environment);
 	end if;
 	perform internal.submit_job(v_job, p_uid, p_gid, p_user, v_head, v_known, cardinality(v_steps));
-	if v_head ? 'changes' then
-		perform internal.job_changes_keep(v_job, 'job_submit', v_head -> 'changes');
-	end if;
 	if v_edges <> '[]' then
 		perform internal.submit_peers_lock(v_edges);
 		v_peers := internal.submit_edges(p_uid, p_user, v_head ->> 'script_name', v_job, v_steps, v_edges);
-		v_waits := internal.submit_waits(v_steps, v_peers);
 	end if;
 	perform internal.submit_steps(v_job, case when v_try is null then p_user end, v_steps,
-		coalesce(p_plan ->> 'spec_end', ''), v_queue, v_waits);
-	if v_head ? 'staging' then
-		perform internal.staging_submit(v_job, v_head ->> 'script_name', v_head -> 'staging');
-	end if;
-	if v_head ? 'transfers' then
-		perform internal.transfer_submit(v_job, p_uid, p_user, v_head);
-	end if;
-	if v_head ? 'credentials' then
-		perform internal.credential_submit(v_job, p_uid, p_plan);
+		coalesce(p_plan ->> 'spec_end', ''), v_queue,
+		case when v_peers is not null then internal.submit_waits(v_steps, v_peers) end);
+	if v_head ?| array['changes', 'staging', 'transfers', 'credentials', 'grow', 'mail_type'] then
+		perform internal.submit_options(v_job, p_uid, p_user, p_plan, v_known.account);
 	end if;
 	if p_plan @? '$.*[*].array.size' then
 		perform internal.submit_arrays(v_job, v_steps, v_peers);
 	end if;
-	if v_head ->> 'grow' is not null then
-		perform internal.growth_submit(v_job, p_uid, v_known.account, coalesce(v_head ->> 'qos', 'normal'), v_head ->> 'grow');
-	end if;
 	if v_peers is not null then
 		perform internal.submit_bonds(v_job, v_head ->> 'script_name', v_peers, v_try);
 	end if;
-	if v_head ->> 'mail_type' is not null then
-		perform internal.mail_watched(v_job, v_head ->> 'mail_type');
-	end if;
-	-- Notify the leader, unless all steps are held and none has a deadline.
-	if p_plan @? '$.steps[*] ? (!(@.hold == true || !exists (@.hold) && $.common.hold == true) || exists (@.deadline_at) '
-		'|| exists ($.common.deadline_at))' then
-		notify rota_schedule;
-	end if;
+	perform internal.submit_notify(p_plan);
 	-- The trial is rolled back here, so that no caller can keep it.
 	if v_try is not null then
 		raise exception 'tried' using errcode = 'RT200';

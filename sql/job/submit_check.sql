@@ -322,6 +322,26 @@ end $$;
 comment on function internal.submit_check_nodes(text, text, internal.planned_step[], internal.planned_step) is
 	'Refuse nodes by name that the partition does not have, and excluded ones without which it has too few.';
 
+create function internal.submit_check_resources(p_user text, p_account text, p_partition text, p_script text,
+	p_steps internal.planned_step[], p_step internal.planned_step) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if p_step.reservation is not null then
+		perform internal.submit_check_reservation(p_user, p_account, p_partition, p_script, p_steps, p_step);
+	end if;
+	if p_step.image is not null then
+		perform internal.submit_check_image(p_user, p_account, p_partition, p_script, p_steps, p_step);
+	end if;
+	if p_step.prep is not null then
+		perform internal.submit_check_prep(p_user, p_account, p_partition, p_script, p_steps, p_step);
+	end if;
+	if p_step.gres <> '{}' then
+		perform internal.submit_check_gres(p_partition, p_script, p_step);
+	end if;
+end $$;
+comment on function internal.submit_check_resources(text, text, text, text, internal.planned_step[], internal.planned_step) is
+	'Refuse a reservation, an image, a prep or generic resources that the step cannot have.';
+
 create function internal.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text,
 	p_steps internal.planned_step[]) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -364,17 +384,8 @@ begin
 			when v_tops is null
 			and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation,
 				v_step.image, v_step.prep) = 0;
-		if v_step.reservation is not null then
-			perform internal.submit_check_reservation(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
-		end if;
-		if v_step.image is not null then
-			perform internal.submit_check_image(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
-		end if;
-		if v_step.prep is not null then
-			perform internal.submit_check_prep(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
-		end if;
-		if v_step.gres <> '{}' then
-			perform internal.submit_check_gres(v_part.partition, p_script, v_step);
+		if num_nonnulls(v_step.reservation, v_step.image, v_step.prep, v_step.gres) > 0 then
+			perform internal.submit_check_resources(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
 		end if;
 		if v_tops is not null then
 			perform internal.submit_check_limits(v_association, v_tops, v_part, p_script, p_steps, v_step);

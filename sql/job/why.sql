@@ -137,13 +137,36 @@ end $$;
 comment on function internal.why_nodes(bigint, int) is
 	'The nodes that a step could run on and that are not in use, with their reasons.';
 
+create function internal.why_plan(p_job bigint, p_request int, p_plan rota.plan) returns setof jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	-- Licences and limits are answered by internal.why_limits, with figures.
+	if p_plan.reason is not null and not (p_plan.reason in ('limit', 'array_limit', 'license')
+		and exists (select from internal.why_limits(p_job, p_request))) then
+		return next internal.why_row(case
+			when p_plan.reason in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit', 'maintenance',
+				'reservation', 'power', 'image', 'prep', 'partition') then p_plan.reason
+			when p_plan.reason = 'array_limit' then 'limit'
+			else 'resources' end, p_plan.message, p_plan.blocker, p_plan.expected_at);
+	end if;
+	if coalesce(p_plan.reason in ('resources', 'node'), true) then
+		return query select * from internal.why_nodes(p_job, p_request);
+	end if;
+	if p_plan.reason is null and not exists (select from internal.why_limits(p_job, p_request)) then
+		return next internal.why_row('priority',
+			case when internal.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end,
+			null, null);
+	end if;
+end $$;
+comment on function internal.why_plan(bigint, int, rota.plan) is
+	'Why a step that may start has not started, as the scheduler sees it. p_plan: its row, or null.';
+
 create function internal.why_step(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
 	with one as (
-		select s.*, r.partition, p.state as partition_state, r.deadline_at, pl.reason as plan, pl.message as plan_message,
-			pl.blocker, pl.expected_at,
+		select s.*, r.partition, p.state as partition_state, pl as plan,
 			x.free and a.size is null as eligible, case when x.free then internal.array_row(a) end as row_id
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -185,24 +208,7 @@ begin
 	select g.* from one o cross join lateral internal.why_grant(o.job_id, o.step_id) g
 	where o.eligible and exists (select from account_grant)
 	union all
-	select internal.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit',
-		'maintenance', 'reservation', 'power', 'image', 'prep') then o.plan
-		when o.plan = 'array_limit' then 'limit' else case when o.plan = 'partition' then 'partition'
-			else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
-	from one o
-	where o.eligible and o.plan is not null
-		-- Licences and limits are answered above, with figures.
-		and not (o.plan in ('limit', 'array_limit', 'license')
-			and exists (select from internal.why_limits(o.job_id, o.request_id)))
-	union all
-	select n.* from one o cross join lateral internal.why_nodes(o.job_id, o.request_id) n
-	where o.eligible and coalesce(o.plan in ('resources', 'node'), true)
-	union all
-	select internal.why_row('priority',
-		case when internal.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end,
-		null, null)
-	from one o
-	where o.eligible and o.plan is null and not exists (select from internal.why_limits(o.job_id, o.request_id))
+	select w.* from one o cross join lateral internal.why_plan(o.job_id, o.request_id, o.plan) w where o.eligible
 	union all
 	-- What keeps an array that does not offer itself is what keeps the first of its rows.
 	select w.* from one o cross join lateral internal.why_step(o.job_id, o.row_id) w where o.row_id is not null;

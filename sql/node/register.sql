@@ -209,6 +209,41 @@ comment on function internal.node_resume(rota.node, text, text) is
 	'Give a node that is drained or invalid the state that follows from its lease and hardware; p_reason: why, if that is up. '
 	'The caller has locked the node.';
 
+create function internal.lease_begin(p_facts jsonb, p_unexpected jsonb) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, orphans, notify_node_id)
+	select n.node_id, now(), now() + make_interval(secs => coalesce(f.lease_s, 30)), coalesce(f.lease_s, 30),
+		coalesce(f.margin_s, 60),
+		coalesce((p_unexpected -> n.node_id::text ->> 'orphans')::int, 0), min(n.node_id) over ()
+	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, lease_s int, margin_s int)
+	join node n on n.name = f.name
+	order by n.node_id
+	on conflict (node_id) do update
+	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s,
+		margin_s = excluded.margin_s,
+		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null,
+		inventory_wanted = false;
+end $$;
+comment on function internal.lease_begin(jsonb, jsonb) is
+	'Give the nodes that register a lease; p_unexpected: {node_id: {orphans}}, the number of orphaned attempts on a node.';
+
+create function internal.report_deferred_drop(p_facts jsonb) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- Reports that were deferred on a lost connection and not applied are repeated by the node. On this connection, the
+	-- answer is still awaited.
+	delete from report_deferred o
+	where o.deferred_id in (
+		select l.deferred_id
+		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
+		join node n on n.name = f.name
+		join report_deferred l on l.node_id = n.node_id
+			and l.reported_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
+		for update of l skip locked);
+end $$;
+comment on function internal.report_deferred_drop(jsonb) is 'Drop the deferred reports that nodes that register repeat.';
+
 create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int,
 	server_us bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -238,18 +273,7 @@ begin
 	where n.name = f.name
 		and (n.boot_id, n.version, n.address, n.found, n.image)
 			is distinct from (f.boot_id, f.version, f.address, f.found, f.image);
-	insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, orphans, notify_node_id)
-	select n.node_id, now(), now() + make_interval(secs => coalesce(f.lease_s, 30)), coalesce(f.lease_s, 30),
-		coalesce(f.margin_s, 60),
-		coalesce((v_unexpected -> n.node_id::text ->> 'orphans')::int, 0), min(n.node_id) over ()
-	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, lease_s int, margin_s int)
-	join node n on n.name = f.name
-	order by n.node_id
-	on conflict (node_id) do update
-	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s,
-		margin_s = excluded.margin_s,
-		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null,
-		inventory_wanted = false;
+	perform internal.lease_begin(p_facts, v_unexpected);
 	-- A node that was up, was not rebooted and has no orphaned attempts keeps its state without a check.
 	for v_one in
 		select n as node, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted,
@@ -264,16 +288,7 @@ begin
 	loop
 		perform internal.node_admit(v_one.node, v_one.rebooted, v_one.orphans);
 	end loop;
-	-- Reports that were deferred on a lost connection and not applied are repeated by the node. On this connection, the
-	-- answer is still awaited.
-	delete from report_deferred o
-	where o.deferred_id in (
-		select l.deferred_id
-		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
-		join node n on n.name = f.name
-		join report_deferred l on l.node_id = n.node_id
-			and l.reported_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
-		for update of l skip locked);
+	perform internal.report_deferred_drop(p_facts);
 	return query
 		select n.node_id, n.name, l.lease_s, l.orphans, internal.clock_us()
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
