@@ -433,15 +433,17 @@ comment on function internal.pending_peers(bigint, int) is
 	'The nodes that a step has to be on, and to keep off, because of its peers, and those steps of its job that start '
 	'together with it and bind it so.';
 
-create function api.schedule_pending(p_jobs bigint[], p_steps int[])
-returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text,
-	user_name text, qos text, rank bigint, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int,
-	mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, features text, nodelist text[],
-	exclude text[], time_limit_s bigint, time_min_s bigint, deadline_at double precision, with_set int, with_count int,
-	same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[], array_size int, admitted int[],
-	reservation int, data_nodes int[], steady boolean, image text, tier int, prep text)
+create type internal.pending_step as (
+	job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos
+	text, rank bigint, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint,
+	mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[],
+	time_limit_s bigint, time_min_s bigint, deadline_at double precision, with_set int, with_count int, same_nodes int[],
+	other_nodes int[], same_as_step int[], other_than_step int[], array_size int, admitted int[], reservation int,
+	data_nodes int[], steady boolean, image text, tier int, prep text);
+comment on type internal.pending_step is 'What a step asks for, as api.schedule_pending answers it.';
+
+create function api.schedule_pending(p_jobs bigint[], p_steps int[]) returns setof internal.pending_step
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
-#variable_conflict use_column
 declare
 	v_tops jsonb := internal.pending_tops(p_jobs, p_steps);
 	v_moves constant boolean := internal.move_is_on();
@@ -452,26 +454,26 @@ declare
 begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
+		r.nodes_min,
 		-- Fewer nodes than the step asks for at most, if limits allow no more.
-		r.nodes_min, case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes
-			else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,
-		case r.mem_mb when 0 then -1 else r.mem_mb end,
-			coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
-		r.licenses, r.exclusive,
-			case when r.prep is null then r."constraint" else internal.setup_constraint(r."constraint", r.prep) end,
-			case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end,
-			case when v_moves then r.exclude || v.exclude else r.exclude end || m.nodes,
-		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s,
-		extract(epoch from r.deadline_at)::double precision, r.with_set,
-		case
-		when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)
-			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end,
-		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step, a.size,
-		case when e.reservation_id is not null then array[e.reservation_id] end,
-		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
-		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end,
-		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null) and m.nodes is null, r.image,
-		internal.rank_tier(s.rank) + p.tier, r.prep
+		case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes else r.nodes_max end as nodes_max,
+		r.ntasks, r.ntasks_per_node, r.cpus_per_task, case r.mem_mb when 0 then -1 else r.mem_mb end as mem_mb,
+		coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end) as mem_per_cpu_mb,
+		r.gres, r.licenses, r.exclusive,
+		case when r.prep is null then r."constraint" else internal.setup_constraint(r."constraint", r.prep) end as features,
+		case when v_moves then coalesce(v.nodelist, r.nodelist) else r.nodelist end as nodelist,
+		case when v_moves then r.exclude || v.exclude else r.exclude end || m.nodes as exclude,
+		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s, r.time_min_s,
+		extract(epoch from r.deadline_at)::double precision as deadline_at, r.with_set,
+		case when r.with_set is not null then (
+			select count(*)::int from step_request w join step ws using (job_id, step_id)
+			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end as with_count,
+		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step, a.size as array_size,
+		case when e.reservation_id is not null then array[e.reservation_id] end as admitted,
+		case when r.reservation is not null then coalesce(e.reservation_id, -1) end as reservation,
+		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end as data_nodes,
+		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null) and m.nodes is null as steady, r.image,
+		internal.rank_tier(s.rank) + p.tier as tier, r.prep
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -500,11 +502,8 @@ begin
 			select from step_edge e
 				where e.peer_job_id = r.job_id and e.peer_step_id = r.step_id
 				and e.kind in ('same_nodes', 'other_nodes')) else false end as bound) b
-	left join lateral (
-		select x.* from internal.pending_peers(r.job_id, r.step_id) x
-		where b.bound
-		offset 0 -- once a row, and only where b.bound
-	) peers on true
+	left join lateral (select x.* from internal.pending_peers(r.job_id, r.step_id) x
+		where b.bound offset 0) peers on true -- once a row, and only where b.bound
 	order by o.nr;
 end $$;
 comment on function api.schedule_pending(bigint[], int[]) is
