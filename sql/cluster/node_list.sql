@@ -1,3 +1,16 @@
+create function internal.node_list_warnings() returns table (node_id int, message text, list json)
+language sql stable set search_path = rota, pg_temp as $$
+	select x.node_id, string_agg(x.message, '; ' order by x.starts_at nulls first, x.kind),
+		json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason,
+			'by', x.actor, 'message', x.message)
+			order by x.starts_at nulls first, x.kind)
+	from internal.node_warnings(null) x
+	where x.kind not in ('down', 'drained', 'invalid')
+	group by x.node_id;
+$$;
+comment on function internal.node_list_warnings() is
+	'The nodes with warnings that their state does not show, all in one text and as a list.';
+
 create function api.node_list(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
@@ -16,14 +29,7 @@ begin
 				or exists (select from partition_node pn
 				where pn.partition = any (v_partitions) and pn.node_id = n.node_id))
 	), warning as materialized (
-		-- Warnings that the node's state does not show.
-		select x.node_id, string_agg(x.message, '; ' order by x.starts_at nulls first, x.kind) as message,
-			json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason,
-				'by', x.actor, 'message', x.message)
-				order by x.starts_at nulls first, x.kind) as list
-		from internal.node_warnings(null) x
-		where x.kind not in ('down', 'drained', 'invalid')
-		group by x.node_id
+		select * from internal.node_list_warnings()
 	), unit as materialized (
 		select u.node_id, string_agg(u.gres || ':' || u.n, ',' order by u.gres) as total,
 			string_agg(u.gres || ':' || u.used, ',' order by u.gres) filter (where u.used > 0) as used

@@ -84,6 +84,13 @@ comment on function internal.acct_attempts(bigint, boolean, boolean) is
 	'The attempts of a job''s steps and elements, a row for each, with what it used; p_own: with what is the owner''s '
 	'alone; p_repeated: only of what ran more than once.';
 
+-- An expression, which the planner inlines. tstzrange_subdiff is the only difference of two times that is a plain number of
+-- seconds; date_part takes ten times as long.
+create function internal.acct_seconds(p_from timestamptz, p_to timestamptz) returns text
+language sql stable return coalesce(floor(tstzrange_subdiff(p_to, p_from))::bigint::text, '');
+comment on function internal.acct_seconds(timestamptz, timestamptz) is
+	'Whole seconds between two times, as text; empty: one is null.';
+
 create function internal.acct_lines(p_jobs bigint[]) returns text
 -- Merge joins in key order: a hash join would copy each table.
 language plpgsql stable set search_path = rota, pg_temp
@@ -98,15 +105,13 @@ begin
 	return (
 	select string_agg(l.line, E'\n')
 	from (
-		-- tstzrange_subdiff is the only difference of two times that is a plain number of seconds. date_part takes ten
-		-- times as long.
 		select concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name,
 			v.state || case when j.staging and internal.staging_out_reason(j.job_id) = 'stage_out_failed'
 				then ', stage-out failed' else '' end,
 			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
-			coalesce(floor(tstzrange_subdiff(j.started_at, to_timestamp(0)))::bigint::text, ''),
-			coalesce(case when v.state <> 'pending' or j.steps_left < j.steps_total
-			then floor(tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at))::bigint::text end, ''),
+			internal.acct_seconds(to_timestamp(0), j.started_at),
+			case when v.state <> 'pending' or j.steps_left < j.steps_total
+				then internal.acct_seconds(j.started_at, coalesce(j.ended_at, now())) else '' end,
 			coalesce((case when x.several then m.cpu_usec else c.cpu_usec::bigint end)::text,
 			''),
 			coalesce((case when x.several then m.max_rss_kb else e.max_rss_kb end)::text, ''),

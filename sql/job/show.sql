@@ -142,6 +142,24 @@ $$;
 comment on function internal.request_json(rota.step_request, jsonb) is
 	'What a step asks for, with what its spec says (p_spec: internal.spec_fields; null: for others than its owner).';
 
+create function internal.array_json(p_array rota.step_array) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select jsonb_build_object('size', p_array.size, 'next', p_array.next, 'running', p_array.running,
+		'completed', p_array.completed, 'failed', p_array.failed, 'limit', p_array.max_running, 'indices', p_array.indices);
+$$;
+comment on function internal.array_json(rota.step_array) is 'How far an array is.';
+
+create function internal.checkpointing_json(p_job bigint, p_step int, p_attempt int, p_own boolean) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+	select jsonb_build_object('driver', c.driver, 'why', case when p_own then c.why end)
+	from checkpoint_start c
+	where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt and c.driver is not null);
+end $$;
+comment on function internal.checkpointing_json(bigint, int, int, boolean) is
+	'By what an attempt makes checkpoints, and why, if the owner or an operator asks (p_own).';
+
 create function internal.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -152,11 +170,9 @@ begin
 	select coalesce(jsonb_agg(internal.request_json(r, f.spec) || jsonb_build_object(
 		'step_id', s.step_id, 'label', internal.step_label(s.job_id, s.step_id), 'state', w.state,
 		'held', nullif(s.held, ''), 'held_reason', internal.staging_veil(s.held_reason, p_own),
-		'reason',
-		case
-		when w.reason = 'scheduler'
-		and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue)
-		then 'limit' else w.reason end,
+		'reason', case when w.reason = 'scheduler'
+			and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue)
+			then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at',
 		s.eligible_at, 'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at,
 		'elapsed_s', extract(epoch from coalesce(t.done_at, s.ended_at, now()) - s.started_at), 'suspended_s',
@@ -168,14 +184,9 @@ begin
 		else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
 		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task),
 		'checkpointing',
-		case when r.checkpoint is not null
-		then (select jsonb_build_object('driver', c.driver, 'why', case when p_own then c.why end) from checkpoint_start c
-			where c.job_id = s.job_id and c.step_id = s.step_id and c.attempt = s.attempt and c.driver is not null) end,
+		case when r.checkpoint is not null then internal.checkpointing_json(s.job_id, s.step_id, s.attempt, p_own) end,
 		'array_index', s.array_index,
-		'array',
-		case
-		when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed',
-		a.completed, 'failed', a.failed, 'limit', a.max_running, 'indices', a.indices) end,
+		'array', case when a.size is not null then internal.array_json(a) end,
 		'after', case when s.array_index is null then internal.edges_json(s.job_id, s.step_id) else '[]' end,
 		'tasks', internal.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks',
 		internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own),

@@ -1,4 +1,18 @@
 -- What steps used: samples taken while they ran, and what was counted at their end.
+create view internal.sample_means as
+select x.*,
+	case when x.cpu_usec >= x.cpu_usec_first
+		then (x.cpu_usec - x.cpu_usec_first)::double precision / nullif(x.clock - x.first_clock, 0) end as cpus_mean,
+	case when x.read_bytes >= x.read_bytes_first
+		then (x.read_bytes - x.read_bytes_first) * 1e6::double precision / nullif(x.clock - x.first_clock, 0) end
+		as read_rate_mean,
+	case when x.write_bytes >= x.write_bytes_first
+		then (x.write_bytes - x.write_bytes_first) * 1e6::double precision / nullif(x.clock - x.first_clock, 0) end
+		as write_rate_mean
+from rota.sample_total x;
+comment on view internal.sample_means is
+	'The samples of attempts and tasks on a node added up, with the mean rates of counters; null: unknown.';
+
 create view internal.step_stats as
 select t.job_id, t.step_id, t.attempt, t.node_ids, coalesce(m.samples, 0) as samples, coalesce(m.nodes, 0) as nodes_sampled,
 	m.first_at, m.last_at,
@@ -25,10 +39,7 @@ left join lateral (
 	select max(x.samples) as samples, count(*) as nodes, min(x.first_at) as first_at, max(x.last_at) as last_at,
 		case when count(x.cpu_usec) = count(*) then sum(x.cpu_usec) end as cpu_usec,
 		case when count(x.cpu_rate) = count(*) then sum(x.cpu_rate) end as cpus_last,
-		case
-		when count(x.cpu_rate_max) = count(*)
-		then sum(case when x.cpu_usec >= x.cpu_usec_first
-		then (x.cpu_usec - x.cpu_usec_first)::double precision / nullif(x.clock - x.first_clock, 0) end) end as cpus_mean,
+		case when count(x.cpu_rate_max) = count(*) then sum(x.cpus_mean) end as cpus_mean,
 		case when count(x.cpu_rate_max) = count(*) then sum(x.cpu_rate_max) end as cpus_max,
 		case when count(x.rss_kb) = count(*) then sum(x.rss_kb)::bigint end as rss_kb_last,
 		case when count(x.rss_kb_sum) = count(*) then sum(x.rss_kb_sum / x.samples)::bigint end as rss_kb_mean,
@@ -43,18 +54,10 @@ left join lateral (
 		case when count(x.read_bytes) = count(*) then sum(x.read_bytes)::bigint end as read_bytes,
 		case when count(x.write_bytes) = count(*) then sum(x.write_bytes)::bigint end as write_bytes,
 		case when count(x.read_rate) = count(*) then sum(x.read_rate) end as read_rate_last,
-		case
-		when count(x.read_rate_max) = count(*)
-		then sum(case when x.read_bytes >= x.read_bytes_first
-		then (x.read_bytes - x.read_bytes_first) * 1e6::double precision / nullif(x.clock - x.first_clock,
-		0) end) end as read_rate_mean,
+		case when count(x.read_rate_max) = count(*) then sum(x.read_rate_mean) end as read_rate_mean,
 		case when count(x.read_rate_max) = count(*) then sum(x.read_rate_max) end as read_rate_max,
 		case when count(x.write_rate) = count(*) then sum(x.write_rate) end as write_rate_last,
-		case
-		when count(x.write_rate_max) = count(*)
-		then sum(case when x.write_bytes >= x.write_bytes_first
-		then (x.write_bytes - x.write_bytes_first) * 1e6::double precision / nullif(x.clock - x.first_clock,
-		0) end) end as write_rate_mean,
+		case when count(x.write_rate_max) = count(*) then sum(x.write_rate_mean) end as write_rate_mean,
 		case when count(x.write_rate_max) = count(*) then sum(x.write_rate_max) end as write_rate_max,
 		sum(x.processes) as processes_last, sum(x.processes_sum::double precision / x.samples) as processes_mean,
 		sum(x.processes_max) as processes_max,
@@ -65,7 +68,7 @@ left join lateral (
 			from rota.sample_total y join rota.node n on n.node_id = y.node_id
 				cross join lateral jsonb_each(y.gauges) g
 			where y.job_id = t.job_id and y.step_id = t.step_id and y.attempt = t.attempt and y.task = -1) as gauges
-	from rota.sample_total x
+	from internal.sample_means x
 	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt and x.task = -1
 ) m on true
 where t.attempt > 0;
@@ -76,16 +79,14 @@ create view internal.task_stats as
 select x.job_id, x.step_id, x.attempt, case when x.task >= 0 then x.task else x.only_task end as task, x.node_id, x.samples,
 	x.first_at, x.last_at,
 	trim_scale(x.cpu_usec / 1e6) as cpu_s, x.cpu_rate as cpus_last,
-	case
-	when x.cpu_usec >= x.cpu_usec_first
-	then (x.cpu_usec - x.cpu_usec_first)::double precision / nullif(x.clock - x.first_clock, 0) end as cpus_mean,
-	x.cpu_rate_max as cpus_max, x.rss_kb as rss_kb_last, (x.rss_kb_sum / x.samples)::bigint as rss_kb_mean, x.rss_kb_max,
+	x.cpus_mean, x.cpu_rate_max as cpus_max, x.rss_kb as rss_kb_last,
+	(x.rss_kb_sum / x.samples)::bigint as rss_kb_mean, x.rss_kb_max,
 	x.swap_kb as swap_kb_last,
 	(x.swap_kb_sum / x.samples)::bigint as swap_kb_mean, x.swap_kb_max, x.minor_faults, x.major_faults, x.rchar, x.wchar,
 	x.read_bytes, x.write_bytes,
 	x.processes as processes_last, x.processes_sum::double precision / x.samples as processes_mean, x.processes_max,
 	x.threads as threads_last, x.threads_sum::double precision / x.samples as threads_mean, x.threads_max
-from rota.sample_total x
+from internal.sample_means x
 where x.task >= 0 or x.only_task is not null;
 comment on view internal.task_stats is
 	'What each sampled task used while it ran; null: unknown. acct.task_stats has its columns.';
