@@ -107,13 +107,11 @@ begin
 	from (
 		select concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name,
 			v.state || case when j.staging and internal.staging_out_reason(j.job_id) = 'stage_out_failed'
-				then ', stage-out failed' else '' end,
-			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
+				then ', stage-out failed' else '' end, coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
 			internal.acct_seconds(to_timestamp(0), j.started_at),
 			case when v.state <> 'pending' or j.steps_left < j.steps_total
 				then internal.acct_seconds(j.started_at, coalesce(j.ended_at, now())) else '' end,
-			coalesce((case when x.several then m.cpu_usec else c.cpu_usec::bigint end)::text,
-			''),
+			coalesce((case when x.several then m.cpu_usec else c.cpu_usec::bigint end)::text, ''),
 			coalesce((case when x.several then m.max_rss_kb else e.max_rss_kb end)::text, ''),
 			coalesce(m.nodes, array_to_string(t.nodes, ','), '')) as line
 		from unnest(p_jobs) w (job_id)
