@@ -60,7 +60,7 @@ join rota.step_request q on q.job_id = s.job_id and q.step_id = s.request_id
 left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = 1
 cross join lateral (
 	select case when s.ended_at is null and q.begin_at > now() then null
-		else coalesce(t.eligible_at, t.ordered_at, greatest(s.eligible_at, q.begin_at), s.ended_at) end as eligible_at,
+		else coalesce(t.eligible_at, t.ordered_at, least(greatest(s.eligible_at, q.begin_at), s.ended_at)) end as eligible_at,
 		case
 		when exists (select from rota.step_edge e
 			where e.job_id = s.job_id and e.step_id = s.request_id and e.kind = 'after') then 'dependency'
@@ -69,6 +69,34 @@ cross join lateral (
 where s.array_index is null and f.reason is not null and coalesce(f.eligible_at, now()) - j.submit_at >= interval '1 second';
 comment on view internal.wait_before is
 	'Steps that waited for their own edges and dates, from the submission until they were eligible for the first time.';
+
+create view internal.wait_again as
+select t.job_id, t.step_id, b.from_at, u.until_at, case when p.label is null then 'begin' else 'dependency' end as reason,
+	p.label as blocker
+from rota.attempt t
+join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
+left join rota.attempt n on n.job_id = t.job_id and n.step_id = t.step_id and n.attempt = t.attempt + 1
+cross join lateral (
+	select case when n.attempt is not null then least(n.eligible_at, n.ordered_at)
+		when s.ended_at is not null or s.begin_at <= now() then least(s.begin_at, s.ended_at) end as until_at
+) u
+cross join lateral (
+	-- A step that had ended waits from when it was run again by a command.
+	select greatest(t.ended_at, (select max(e.at) from rota.event e
+		where e.job_id = t.job_id and e.step_id = t.step_id and e.event = 'rerun' and e.at <= u.until_at)) as from_at
+	where u.until_at > t.ended_at
+	offset 0 -- by key, and only for steps that waited
+) b
+left join lateral (
+	select x.label from internal.wait_peer x
+	where x.job_id = t.job_id and x.step_id = s.request_id and x.kind = 'after' and x.resolved_at > b.from_at
+		and x.resolved_at <= u.until_at
+	order by x.resolved_at desc, x.edge
+	limit 1
+) p on true
+where t.attempt > 0 and u.until_at >= b.from_at + interval '1 second';
+comment on view internal.wait_again is
+	'Steps that waited between two attempts until they were eligible again: for the delay before a retry, or for their peers.';
 
 create view internal.hold_start as
 select s.job_id, s.step_id, coalesce(h.at, r.at, j.submit_at) as held_at
@@ -118,7 +146,7 @@ from (
 		coalesce(s.ended_at, 'infinity')
 	from rota.step s
 	where (s.state = 'pending' or (s.attempt = 0 and s.ended_at is not null)) and s.deps_waiting = 0 and s.held = ''
-		and s.array_index is null and not s.is_array
+		and s.array_index is null and not s.is_array and (s.begin_at is null or s.begin_at <= coalesce(s.ended_at, now()))
 	union all
 	-- An array waits until its last element is started.
 	select s.job_id, s.step_id, s.association_id, s.queue, s.eligible_at, coalesce(e.ordered_at, s.ended_at, 'infinity')
@@ -137,7 +165,7 @@ join rota.line_limited l on l.association_id = w.association_id and l.partition 
 comment on view internal.wait_limited is 'Steps that were eligible while a limit kept their queue line from starting any.';
 
 create view internal.wait_unseen as
-select w.job_id, w.step_id, greatest(s.eligible_at,
+select w.job_id, w.step_id, greatest(s.eligible_at, case when s.begin_at <= now() then s.begin_at end,
 	(select max(t.ended_at) from rota.attempt t
 		where t.job_id = w.job_id and t.step_id = w.step_id and t.ended_at < 'infinity'),
 	(select max(x.until_at) from rota.wait_reason x where x.job_id = w.job_id and x.step_id = w.step_id)) as from_at,
@@ -201,10 +229,9 @@ from (
 	where s.is_array
 	union all
 	-- Steps that were cancelled before they started.
-	select s.job_id, s.step_id, s.eligible_at, s.ended_at, 'priority', s.association_id, s.queue
+	select s.job_id, s.step_id, greatest(s.eligible_at, s.begin_at), s.ended_at, 'priority', s.association_id, s.queue
 	from rota.step s
 	where s.state = 'cancelled' and s.attempt = 0 and s.deps_waiting = 0 and s.held = '' and not s.is_array
-		and (s.begin_at is null or s.begin_at <= s.eligible_at)
 ) w
 where w.until_at - w.from_at >= interval '1 second'
 	and not exists (select from rota.wait_reason x
@@ -226,6 +253,8 @@ from (
 	select p.job_id, p.step_id, p.since, null, p.reason, p.blocker from rota.plan p
 	union all
 	select b.job_id, b.step_id, b.from_at, b.until_at, b.reason, b.blocker from internal.wait_before b
+	union all
+	select a.job_id, a.step_id, a.from_at, a.until_at, a.reason, a.blocker from internal.wait_again a
 	union all
 	select h.job_id, h.step_id, h.from_at, h.until_at, 'held', null from internal.wait_held h
 	union all
@@ -255,8 +284,8 @@ comment on column acct.wait_reason.from_at is 'From when it waited for this reas
 comment on column acct.wait_reason.until_at is 'Until when; null: it still does.';
 comment on column acct.wait_reason.wait_s is 'How long that was, in seconds, or is up to now.';
 comment on column acct.wait_reason.reason is
-	'Reason: dependency or begin before it was eligible; held; then resources, priority, partition, license, node, peer, '
-	'deadline, limit, array_limit, maintenance, reservation or power.';
+	'Reason: dependency or begin (--begin, or the delay before a retry) before it was eligible; held; then resources, '
+	'priority, partition, license, node, peer, deadline, limit, array_limit, maintenance, reservation or power.';
 comment on column acct.wait_reason.blocker is
 	'Label of another step, or number of a job, that it waited for, or the limit that was reached, in words; null: none known. '
 	'Of several dependencies, one that is not met yet; afterwards the one that came last.';

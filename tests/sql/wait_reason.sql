@@ -184,5 +184,37 @@ select is((select string_agg(concat_ws(' ', step, reason, blocker), ', ' order b
 update rota.step set begin_at = null, deps_waiting = 1 where job_id = :r and step_id = 0;
 select is((select concat_ws(' ', reason, blocker) from acct.wait_reason where job_id = :r and step = 'a' and until_at is null), 'dependency', 'one that waits for its peers again');
 select is((select count(*) from rota.step s where s.state = 'pending' and not exists (select from acct.wait_reason w where w.job_id = s.job_id and w.step_id = s.step_id and w.until_at is null)), 0::bigint, 'no step waits without a reason');
+-- A wait ends with its step: no time after a cancellation counts, of --begin, holds and limits.
+select t.submit('frida', format('[{"name": "a", "begin_at": %s}, {"name": "b", "begin_at": %s, "hold": true}]', e, e)::jsonb) as w
+from extract(epoch from now() + interval '10 hours') e \gset
+update rota.job set submit_at = submit_at - interval '20 minutes' where job_id = :w;
+insert into rota.line_limited (association_id, partition, from_at, reached)
+	select s.association_id, s.queue, now() - interval '10 minutes', 'x' from rota.step s where s.job_id = :w and s.step_id = 0;
+select is(t.waited(:w), 'a begin 20 still, b begin 20 still, b held 20 still', 'not to start before a time');
+select api.job_cancel(0, 'root', t.request(:'w')) \g /dev/null
+select is(t.waited(:w), 'a begin 20, b begin 20, b held 20', 'cancelled before that time');
+select is((select count(*) from acct.wait_reason where job_id = :w and (until_at > clock_timestamp() or wait_s < 0)), 0::bigint, 'no wait is in the future');
+delete from rota.line_limited where reached = 'x';
+select t.submit('gerd', format('[{"name": "a", "begin_at": %s}]', extract(epoch from now() - interval '30 minutes'))::jsonb) as w \gset
+update rota.job set submit_at = submit_at - interval '50 minutes' where job_id = :w;
+update rota.step set eligible_at = eligible_at - interval '50 minutes' where job_id = :w;
+select is(t.waited(:w), 'a begin 20, a priority 30 still', 'after that time it waits for others');
+select api.job_cancel(0, 'root', t.request(:'w')) \g /dev/null
+select is(t.waited(:w), 'a begin 20, a priority 30', 'up to its cancellation');
+
+-- The delay before a retry. t.ago(): the latest attempt ended 40 minutes ago, the delay is over since 20 minutes or lasts.
+create function t.ago(p_job bigint, p_begin timestamptz default now() - interval '20 minutes') returns void language sql as $$
+	update rota.attempt t set eligible_at = now() - interval '50 minutes', ordered_at = now() - interval '50 minutes', started_at = now() - interval '45 minutes', done_at = now() - interval '40 minutes', ended_at = now() - interval '40 minutes' where job_id = p_job and attempt > 0;
+	update rota.step set eligible_at = now() - interval '50 minutes', begin_at = p_begin where job_id = p_job and state = 'pending' $$;
+select t.submit('frida', '[{"name": "a", "retry": 3}]') as w, t.submit('gerd', '[{"name": "a", "retry": 3}]') as v \gset
+update rota.job set submit_at = submit_at - interval '50 minutes' where job_id in (:w, :v);
+select t.start(:'w' || '.a', '{3}'), t.run(:'w' || '.a') \g /dev/null
+select t.fail(:'w' || '.a') \g /dev/null
+select t.start(:'v' || '.a', '{3}'), t.run(:'v' || '.a') \g /dev/null
+select t.fail(:'v' || '.a') \g /dev/null
+select t.ago(:w), t.ago(:v, now() + interval '10 hours') \g /dev/null
+select is(t.waited(:w) || ', ' || t.waited(:v), 'a begin 20, a priority 20 still, a begin 40 still', 'a delay that is over, and one that lasts');
+select t.start(:'w' || '.a', '{3}'), api.job_cancel(0, 'root', t.request(:'v')) \g /dev/null
+select is(t.waited(:w) || ', ' || t.waited(:v), 'a begin 20, a priority 20, a begin 40', 'started, and cancelled');
 select * from finish();
 rollback;
