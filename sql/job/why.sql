@@ -161,12 +161,24 @@ end $$;
 comment on function internal.why_plan(bigint, int, rota.plan) is
 	'Why a step that may start has not started, as the scheduler sees it. p_plan: its row, or null.';
 
+create function internal.why_begin(p_begin timestamptz, p_asked timestamptz, p_attempt int, p_retries int, p_retry int) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	-- After an attempt, it is the end of the delay, unless --begin was changed since.
+	select internal.why_row('begin', format('not to start before %s%s', to_char(p_begin, 'YYYY-MM-DD HH24:MI:SS TZ'),
+		case when p_attempt > 0 and p_begin is distinct from p_asked
+		then format(': the delay before %s, as attempt %s',
+			case when p_retries > 0 then format('retry %s of %s', p_retries, p_retry) else 'it runs again' end, p_attempt + 1)
+		end), null, p_begin);
+$$;
+comment on function internal.why_begin(timestamptz, timestamptz, int, int, int) is
+	'Why a step waits for p_begin: the time that its owner asked for (p_asked), or the delay before another attempt.';
+
 create function internal.why_step(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
 	with one as (
-		select s.*, r.partition, p.state as partition_state, pl as plan,
+		select s.*, r.partition, p.state as partition_state, r.retry, r.begin_at as asked_begin_at, pl as plan,
 			x.free and a.size is null as eligible, case when x.free then internal.array_row(a) end as row_id
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -195,8 +207,8 @@ begin
 	union all
 	select g.* from one o cross join lateral internal.why_staging(p_job, p_step) g where o.deps_waiting > 0
 	union all
-	select internal.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null,
-		o.begin_at) from one o where o.begin_at > now()
+	select internal.why_begin(o.begin_at, o.asked_begin_at, o.attempt, o.retries, o.retry)
+	from one o where o.begin_at > now()
 	union all
 	select internal.why_row('partition',
 		case when o.partition_state is null then format('there is no partition "%s" any more', o.partition)

@@ -73,7 +73,7 @@ select is(t.pending(), null, 'not at once');
 select ok((t.step(:'j' || '.a')).begin_at > now(), 'but after the delay');
 select is(api.job_why(0, 'root', t.request(:'j')) #>> '{steps,0,conditions,0,kind}', 'begin', 'and why says so');
 set local timezone = 'Asia/Tokyo';
-select matches(api.job_why(0, 'root', t.request(:'j')) #>> '{steps,0,conditions,0,message}', '^not to start before [-0-9]+ [:0-9]+ JST$', 'with the zone that it means');
+select matches(api.job_why(0, 'root', t.request(:'j')) #>> '{steps,0,conditions,0,message}', '^not to start before [-0-9]+ [:0-9]+ JST: the delay before retry 1 of 2, as attempt 2$', 'with the zone that it means, and why');
 reset timezone;
 select cmp_ok(abs(extract(epoch from (t.step(:'j' || '.a')).begin_at) - (select next_at from api.schedule_tick(t.term()))), '<', 0.001::double precision, 'the tick says when to look again');
 select t.later(), t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.finish(:'j' || '.a', '{"outcome": "oom", "cause": "out_of_memory"}') \g /dev/null
