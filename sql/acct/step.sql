@@ -90,10 +90,12 @@ comment on column acct.step.energy_j is
 	'Joules used on its nodes: those of each whole node, by the CPUs held of those there are; null: no node could tell.';
 comment on column acct.step.carbon_g is
 	'Grams of CO2 equivalent emitted for energy_j, by acct.carbon_intensity; null: not known.';
-comment on column acct.step.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
+comment on column acct.step.max_rss_kb is
+	'Highest resident memory of one process of an ended task, pages of files that it maps included, in KiB.';
 comment on column acct.step.peak_mb is
-	'Most memory on one node that counts against a limit (anonymous and shared memory, not pages of files), and at '
-	'least that of its largest process, in MiB.';
+	'Most memory on one node that counts against a limit (anonymous and shared memory, not pages of files), in MiB. A '
+	'process too brief to be measured counts by max_rss_kb, but no more than cgroup_peak_mb. So it may be less than '
+	'max_rss_kb.';
 comment on column acct.step.cgroup_peak_mb is
 	'Most memory of its cgroup on one node, cached pages of files included, in MiB; null: no cgroup.';
 comment on column acct.step.rchar is 'Bytes that read calls of its tasks returned, from any file, pipe or socket.';

@@ -8,7 +8,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		internal.report_column('cpus', 'CPUS', 'count', 'CPUs allocated.'),
 		internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used by all processes.'),
 		internal.report_column('percent', 'USED', 'percent', 'CPU time used, of what was allocated.'),
-		internal.report_column('peak_mb', 'MEMORY', 'mib', 'Most memory on a node, MiB.'),
+		internal.report_column('peak_mb', 'PEAK', 'mib', 'Most memory on a node, MiB.'),
 		internal.report_column('energy_kwh', 'KWH', 'number', 'Energy used, in kWh, if its nodes can tell.'),
 		internal.report_column('carbon_kg', 'KG CO2E', 'number', 'CO2 equivalent emitted for it, in kg.'),
 		internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.'));

@@ -68,7 +68,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	COLUMNS=$((needs - 1)) run -0 rota report job "$job"
 	[[ $output != *WHEN* && $output != *██* && $output != *'~'* ]]
 	COLUMNS=$((needs - 10)) run -0 rota report job "$job"
-	grep -q 'WAITED .* CPUS  CPU TIME  .*USED  MEMORY' <<<"$output"
+	grep -q 'WAITED .* CPUS  CPU TIME  .*USED *PEAK' <<<"$output"
 	COLUMNS=80 run -0 rota report usage --by=account,user --period=day "${ALL[@]}"
 	[ "$(sed 1,4d <<<"$output" | grep -cvE '^2026-[0-9-]{5}  .* [0-9.]+%  ')" = 0 ]
 	COLUMNS=60 run -0 rota report usage --by=none --period=hour --since=2026-10-01 --until=2026-10-02
