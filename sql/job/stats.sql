@@ -91,14 +91,27 @@ where x.task >= 0 or x.only_task is not null;
 comment on view internal.task_stats is
 	'What each sampled task used while it ran; null: unknown. acct.task_stats has its columns.';
 
+create function internal.stats_sum(p_job bigint, p_step int) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select jsonb_build_object('cpu_s', trim_scale(sum(y.cpu_s)), 'peak_mb', max(y.peak_mb),
+		'cgroup_peak_mb', max(y.cgroup_peak_mb), 'max_rss_kb', max(y.max_rss_kb),
+		'minor_faults', sum(y.minor_faults), 'major_faults', sum(y.major_faults), 'rchar', sum(y.rchar), 'wchar', sum(y.wchar),
+		'read_bytes', sum(y.read_bytes), 'write_bytes', sum(y.write_bytes))
+	from internal.step_stats y
+	where y.job_id = p_job and y.step_id = p_step;
+$$;
+comment on function internal.stats_sum(bigint, int) is
+	'The figures of a step by the rule of sql/usage/figures.sql: sums of its attempts, and of peaks the highest.';
+
 create function api.job_stats(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_answer jsonb;
 begin
 	select jsonb_agg(to_jsonb(x) - 'node_ids'
-		|| jsonb_build_object('label', internal.step_label(x.job_id, x.step_id), 'state', s.state, 'message',
-		case when j.own then s.message end,
+		|| case when s.attempt > 1 then internal.stats_sum(s.job_id, s.step_id) else '{}' end
+		|| jsonb_build_object('attempts', s.attempt, 'label', internal.step_label(x.job_id, x.step_id),
+			'state', s.state, 'message', case when j.own then s.message end,
 			'nodes',
 				(select string_agg(n.name, ',' order by i.nr) from unnest(x.node_ids) with ordinality i (id, nr)
 				join node n on n.node_id = i.id),
@@ -131,9 +144,9 @@ begin
 	return jsonb_build_object('steps', coalesce(v_answer, '[]'));
 end $$;
 comment on function api.job_stats(int, text, jsonb) is
-	'What the latest attempts of steps used: highest, mean and last figures of their samples, and what was counted at their '
-	'end. Request {jobs}. Answer {steps: [{label, state, samples, cpu_s, cpus_max, rss_kb_max, ..., tasks: [...]}]}; null: '
-	'unknown.';
+	'What steps used, all attempts together; of the latest attempt, highest, mean and last figures of its samples. Request '
+	'{jobs}. Answer {steps: [{label, state, attempts, attempt, samples, cpu_s, cpus_max, rss_kb_max, ..., tasks: [...]}]}; '
+	'null: unknown.';
 
 create function internal.top_lines(p_uid int, p_users text[], p_nodes int[], p_jobs bigint[], p_steps jsonb)
 returns table (label text, name text, "user" text, state text, started_at timestamptz, elapsed_s numeric,

@@ -18,6 +18,8 @@ select results_eq(format('select attempts, cpu_used_s::numeric, user_cpu_s::nume
 	$$values (2, 0.65::numeric, 0.44::numeric, 0.21::numeric, 70::bigint, 90::bigint, 1001::bigint, 1, '{"gpu": 1}', '{"gpu": 2}', 100::bigint)$$, 'a step: all its attempts, and what the latest was allocated');
 select results_eq(format('select attempt, is_latest, cpu_used_s::numeric, system_cpu_s::numeric, peak_mb, cgroup_peak_mb, rchar, gpus::int from acct.attempt where job_id = %s order by attempt', :j),
 	$$values (1, false, 0.6::numeric, 0.2::numeric, 70::bigint, 90::bigint, 1000::bigint, 2), (2, true, 0.05::numeric, 0.01::numeric, 8::bigint, 12::bigint, 1::bigint, 1)$$, 'an attempt: its own');
+select is((select concat_ws(' ', x ->> 'attempts', x ->> 'attempt', x ->> 'cpu_s', x ->> 'peak_mb', x ->> 'cgroup_peak_mb', x ->> 'rchar', x ->> 'cpus') from jsonb_array_elements(api.job_stats(0, 'root', t.request(:'j')) -> 'steps') x),
+	'2 2 0.65 70 90 1001 1', 'rota show --stats: all its attempts, too');
 select is((select attempt from acct.last_attempt where job_id = :j), 2, 'the latest has a view');
 select is((select concat_ws('|', reqtres, alloctres, reqmem) from acct.sacct where jobid = :'j'), 'cpu=1,mem=100M,node=1,gres/gpu=2|cpu=1,mem=100M,node=1,gres/gpu=1|100M', 'as sacct says it');
 select is((select bool_and(wait_s >= 0 and eligible_at <= ordered_at) from acct.attempt where job_id = :j), true, 'each attempt has its own wait');

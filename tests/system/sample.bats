@@ -218,6 +218,18 @@ for i in range(5):
 	rota cancel "$job"
 }
 
+@test "the figures of a step that was retried are those of all its attempts" {
+	job=$(submit 'python3 -c "sum(range(10000000))"; exit 1' --retry=1)
+	run rota wait "$job"
+	run -0 rota show --stats "$job"
+	[[ $output == *"Attempts        2, all together; "*"Memory peak     "*"; without pages of files"*"Largest process "*", with pages of files"* ]]
+	run -0 rota show --stats --json "$job"
+	is "select s.cpu_used_s = sum(a.cpu_used_s) and min(a.cpu_used_s) > 0 from acct.step s join acct.attempt a using (job_id, step_id) where s.job_id = $job group by s.cpu_used_s" t
+	is "select attempts || ' ' || cpu_used_s from acct.step where job_id = $job" "$(jq -r '.steps[0] | "\(.attempts) \(.cpu_s)"' <<<"$output")"
+	run -0 rota acct --wide --format=max_rss_kb,peak_mb "$job"
+	[[ ${lines[0]} == *"MAX RSS"*PEAK* ]]
+}
+
 @test "a step over its memory limit reports the peak and the limit" {
 	[ -n "$(sql "select 1 from rota.allocation where peak_mb is not null limit 1")" ] || skip "no control groups"
 	job=$(submit 'exec python3 -c "x = bytearray(b\"x\" * 300000000)"' --mem=50)

@@ -137,20 +137,28 @@ static void line(const char *name, const char *value)
 static void stats_print_step(const json_t *step, bool wide)
 {
 	const json_t *cpu = json_object_get(step, "cpu_s"), *tasks = json_object_get(step, "tasks");
+	long long attempts = json_integer_value(json_object_get(step, "attempts"));
 	char text[256];
 
 	printf("step %s: %s\n", format_text(step, "label"), format_text(step, "state"));
+	if (attempts > 1) {
+		snprintf(text, sizeof(text), "%lld, all together; CPUs, duration, memory limit and samples of the latest",
+			 attempts);
+		line("Attempts", text);
+	}
 	if (format_text(step, "message")[0])
 		line("Message", format_text(step, "message"));
 	snprintf(text, sizeof(text), "%s, of %s CPUs for %s",
 		 format_duration(json_is_number(cpu) ? json_number_value(cpu) : -1).s,
 		 format_count(json_object_get(step, "cpus")).s, format_ran(step).s);
 	line("CPU time", text);
-	snprintf(text, sizeof(text), "%s, of %s", format_size_mb(json_object_get(step, "peak_mb")).s,
+	snprintf(text, sizeof(text), "%s, of %s; without pages of files", format_size_mb(json_object_get(step, "peak_mb")).s,
 		 json_integer_value(json_object_get(step, "mem_mb")) > 0 ? format_size_mb(json_object_get(step, "mem_mb")).s
 									 : "all there is");
 	line("Memory peak", text);
-	line("Largest process", format_size_kb(json_object_get(step, "max_rss_kb")).s);
+	snprintf(text, sizeof(text), "%s, with pages of files that it maps",
+		 format_size_kb(json_object_get(step, "max_rss_kb")).s);
+	line("Largest process", text);
 	snprintf(text, sizeof(text), "read %s, written %s", format_size_bytes(json_object_get(step, "read_bytes")).s,
 		 format_size_bytes(json_object_get(step, "write_bytes")).s);
 	line("Storage", text);
