@@ -125,11 +125,46 @@ static const char *explain_end(struct schedule_arena *arena, const struct schedu
 				    schedule_explain_at(arena, profile->first_at[node_index]));
 }
 
+/* Returns the first row on nodes of the request that is reserved for another step, or NULL. */
+static const struct schedule_running *explain_find_reserved(const struct schedule_profile *profile,
+							    const struct schedule_request *request)
+{
+	const struct schedule_cluster *c = profile->cluster;
+	for (size_t i = profile->first_reserved; i < c->snapshot->running_count; i++) {
+		const struct schedule_running *row = &c->snapshot->running[i];
+		bool own = row->job == request->step->job && row->reserved_for == request->step->step;
+		int node_index = row->reserved && !own ? schedule_cluster_by_id(c, row->node_id) : -1;
+		if (node_index >= 0 && schedule_bits_has(request->mask, (size_t)node_index))
+			return row;
+	}
+	return NULL;
+}
+
+/* Returns for which step nodes are reserved, as "; n1 is reserved for 812.b (--same-nodes)". The ids of the step go into `cause`. */
+static const char *explain_reserved(const struct schedule_cluster *c, const struct schedule_running *row,
+				    struct schedule_cause *cause)
+{
+	const struct schedule_snapshot *s = c->snapshot;
+	const char *label = schedule_arena_print(c->arena, "step %d of job %lld", row->reserved_for, (long long)row->job);
+	for (size_t i = 0; i < s->pending_count; i++)
+		if (s->pending[i].job == row->job && s->pending[i].step == row->reserved_for)
+			label = schedule_explain_pending(c->arena, &s->pending[i]);
+	cause->job = row->job;
+	cause->step = row->reserved_for;
+	return schedule_arena_print(c->arena, "; %s is reserved for %s (--same-nodes)",
+				    c->node[schedule_cluster_by_id(c, row->node_id)]->name, label);
+}
+
 struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, const struct schedule_profile *profile,
 						 const struct schedule_request *request, size_t nodes_free)
 {
 	struct schedule_cause cause = {.reason = SCHEDULE_RESOURCES, .step = -1, .blocks = true};
-	const char *end = explain_end(arena, profile, explain_find_first(profile, request), &cause);
+	int first = explain_find_first(profile, request);
+	/* What runs on a node ends first, if its end is known. A reservation has no known end. */
+	const struct schedule_running *reserved =
+		first < 0 || profile->first_at[first] >= SCHEDULE_FOREVER ? explain_find_reserved(profile, request) : NULL;
+	const char *end =
+		reserved ? explain_reserved(profile->cluster, reserved, &cause) : explain_end(arena, profile, first, &cause);
 	cause.message = schedule_arena_print(arena, "needs %s; %zu node%s free%s", request->description, nodes_free,
 					     plural((int64_t)nodes_free), end);
 	return cause;

@@ -225,10 +225,14 @@ struct schedule_profile *schedule_profile_new(const struct schedule_cluster *clu
 	profile->first_source = schedule_arena_take(cluster->arena, cluster->nodes + 1, sizeof *profile->first_source);
 	for (size_t node_index = 0; node_index <= cluster->nodes; node_index++)
 		profile->first_at[node_index] = SCHEDULE_BEYOND;
-	for (size_t i = 0; i < s->running_count; i++)
+	profile->first_reserved = s->running_count;
+	for (size_t i = 0; i < s->running_count; i++) {
+		if (s->running[i].reserved && i < profile->first_reserved)
+			profile->first_reserved = i;
 		if (!s->running[i].reserved ||
 		    !schedule_reserved_for(reserved_index, s->running[i].job, s->running[i].reserved_for))
 			profile_add_running(profile, (int)i);
+	}
 	return profile;
 }
 

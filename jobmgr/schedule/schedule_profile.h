@@ -61,6 +61,7 @@ struct schedule_profile {
 	struct schedule_reservation **reservations; /* backfill reservations in the order of creation */
 	struct schedule_reservation **by_from, **by_to;
 	size_t reservation_count, reservation_capacity;
+	size_t first_reserved; /* index of the first running row that is reserved for a successor; the number of rows: there is none */
 	double *first_at; /* by node index: time and source of the first end on the node; SCHEDULE_BEYOND: nothing runs there */
 	int *first_source;
 	int first_node; /* index of the node with the first end of all */

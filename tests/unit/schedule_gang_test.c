@@ -108,6 +108,20 @@ static void test_messages(void **state)
 	draw_free(d);
 }
 
+/* Nodes that are reserved for the successor of an ended step: one that waits for resources, and one that waits for other steps. */
+static void test_reserved(void **state)
+{
+	(void)state;
+	struct draw *d = draw_new("n1 aa\nn2 ..\nn3 b.\nn4 cc", NULL, NULL, "a - keep=A\nb +60\nc - keep=Z",
+				  "A nodes=n1,n3 k=2 c=2\nB on=n1,n2 n=2 k=2 c=2\nC on=n4");
+	struct schedule_result *result = schedule_run(&d->snapshot, &schedule_policy_default);
+	assert_string_equal(message_of(result, 1), "needs 4 cpus on 2 nodes; 1 node free; n1 is reserved for 1.A (--same-nodes)");
+	assert_string_equal(message_of(result, 2),
+			    "needs 1 cpu on 1 node; 0 nodes free; n4 is reserved for step 25 of job 1 (--same-nodes)");
+	schedule_result_free(result);
+	draw_free(d);
+}
+
 static void test_nothing(void **state)
 {
 	(void)state;
@@ -136,9 +150,10 @@ int main(void)
 {
 	enum { COUNT = sizeof decidings / sizeof *decidings };
 	setenv("TZ", "UTC", 1);
-	struct CMUnitTest tests[COUNT + 3] = {[COUNT] = cmocka_unit_test(test_messages),
+	struct CMUnitTest tests[COUNT + 4] = {[COUNT] = cmocka_unit_test(test_messages),
 					      [COUNT + 1] = cmocka_unit_test(test_nothing),
-					      [COUNT + 2] = cmocka_unit_test(test_words)};
+					      [COUNT + 2] = cmocka_unit_test(test_words),
+					      [COUNT + 3] = cmocka_unit_test(test_reserved)};
 	for (size_t i = 0; i < COUNT; i++)
 		tests[i] = (struct CMUnitTest){decidings[i].name, test_deciding, NULL, NULL, (void *)&decidings[i]};
 	return cmocka_run_group_tests(tests, NULL, NULL);
