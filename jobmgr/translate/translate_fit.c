@@ -89,16 +89,10 @@ static void fit_check_gres(struct fit *f)
 static void fit_check_memory(struct fit *f)
 {
 	int which = translate_choose_rival(f->t, f->s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
-	int64_t asked;
-	if (which < 0)
-		return;
-	const struct translate_setting *setting = translate_find_setting(f->t, f->s, (enum option_id)which, NULL);
-	asked = json_integer_value(setting->value);
-	if (which == OPTION_ID_MEM_PER_CPU)
-		asked *= f->s->cpus_per_task * (f->s->ntasks_per_node ? f->s->ntasks_per_node : 1);
-	else if (setting->total)
-		asked = (asked + f->s->nodes_min - 1) / f->s->nodes_min;
-	fit_check_most(f, (enum option_id)which, asked, f->partition->node_mem_mb, "MiB on a node");
+	int64_t tasks = f->s->ntasks_per_node ? f->s->ntasks_per_node : 1;
+	if (which >= 0)
+		fit_check_most(f, (enum option_id)which, translate_memory(f->t, f->s, tasks), f->partition->node_mem_mb,
+			       "MiB on a node");
 }
 
 /* Check the nodes, tasks and CPUs of a step against the limits of its partition. */
@@ -177,6 +171,18 @@ static void fit_check_set(struct translation *t, int first, const int *partition
 	free(need);
 }
 
+/* Check the steps that are bound to nodes of others. */
+static void fit_check_nodes(struct translation *t, const int *partitions)
+{
+	int before = t->problems->count + t->problems->more;
+	json_t **lists = translate_fit_same(t, partitions);
+	if (t->problems->count + t->problems->more == before)
+		translate_fit_others(t, partitions);
+	for (int i = 0; i < t->step_count; i++)
+		json_decref(lists[i]);
+	free(lists);
+}
+
 void translate_fit(struct translation *t)
 {
 	if (!t->limits->know_partitions)
@@ -197,7 +203,7 @@ void translate_fit(struct translation *t)
 	for (int i = 0; t->problems->count + t->problems->more == before && i < t->step_count; i++)
 		if (t->steps[i].with == i && t->steps[i].next_with >= 0)
 			fit_check_set(t, i, partitions);
-	if (t->problems->count + t->problems->more == before)
-		translate_fit_others(t, partitions);
+	if (t->problems->count + t->problems->more == before && t->edge_count > 0)
+		fit_check_nodes(t, partitions);
 	free(partitions);
 }

@@ -251,6 +251,10 @@ void translate_pool(struct translation *t, const char *directive, int line);
 void translate_inside(struct translation *t);
 void translate_inside_sizes(struct translation *t);
 
+/* translate_fit_same.c: checks steps on the same nodes. Returns the nodes that are left by --nodelist and --exclude of all steps on
+ * the same nodes, as {"n1": true}, at the index translate_step.same; NULL: no list is known there. Called by translate_fit. */
+json_t **translate_fit_same(struct translation *t, const int *partitions);
+
 /* translate_fit_others.c: checks --other-nodes against the nodes of the partitions. Called by translate_fit. */
 void translate_fit_others(struct translation *t, const int *partitions);
 
@@ -283,6 +287,9 @@ json_t *translate_lines_json(const struct translation *t, const struct translate
 
 /* Returns the number of GPUs that a step requests on each node. */
 int64_t translate_gpus(struct translation *t, const struct translate_step *s);
+
+/* Returns the MiB that a step requests on a node where it has so many tasks; 0: none, or all that the node has. */
+int64_t translate_memory(struct translation *t, const struct translate_step *s, int64_t tasks);
 
 /* translate_feature.c: does a node with these features (a list of strings) meet the expression of a valid --constraint? */
 bool translate_feature_met(const char *expression, const json_t *features);

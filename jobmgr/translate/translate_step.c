@@ -45,6 +45,18 @@ int64_t translate_gpus(struct translation *t, const struct translate_step *s)
 	return which == OPTION_ID_GPUS ? count / s->nodes_min : count;
 }
 
+int64_t translate_memory(struct translation *t, const struct translate_step *s, int64_t tasks)
+{
+	int which = translate_choose_rival(t, s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
+	if (which < 0)
+		return 0;
+	const struct translate_setting *setting = translate_find_setting(t, s, (enum option_id)which, NULL);
+	int64_t size = json_integer_value(setting->value);
+	if (which == OPTION_ID_MEM_PER_CPU)
+		return size * s->cpus_per_task * tasks;
+	return setting->total ? (size + s->nodes_min - 1) / s->nodes_min : size;
+}
+
 static json_t *step_make_gres(struct translation *t, const struct translate_step *s)
 {
 	json_t *gres = step_make_amounts(t, s, OPTION_ID_GRES);
@@ -59,11 +71,7 @@ static json_t *step_make_gres(struct translation *t, const struct translate_step
 static void step_put_memory(struct translation *t, json_t *json, const struct translate_step *s)
 {
 	int which = translate_choose_rival(t, s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
-	const struct translate_setting *mem = which == OPTION_ID_MEM ? translate_find_setting(t, s, OPTION_ID_MEM, NULL) : NULL;
-	int64_t size = mem ? json_integer_value(mem->value) : 0;
-	if (mem && mem->total)
-		size = (size + s->nodes_min - 1) / s->nodes_min;
-	option_put(json, "mem_mb", mem ? json_integer(size) : json_null());
+	option_put(json, "mem_mb", which == OPTION_ID_MEM ? json_integer(translate_memory(t, s, 1)) : json_null());
 	option_put(json, "mem_per_cpu_mb",
 		   which == OPTION_ID_MEM_PER_CPU ? json_incref(translate_value(t, s, OPTION_ID_MEM_PER_CPU)) : json_null());
 }

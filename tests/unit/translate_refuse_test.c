@@ -231,6 +231,24 @@ static void refused_sizes(void **state)
 	REFUSALS(refusals, NULL);
 }
 
+/* Scripts of which each step may run. */
+static const char *const accepted[] = {
+	/* not all of these steps exclude each other, or they are in another partition */
+	BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"
+	     "#ROTA step d -N 2 --other-nodes=c,a\n#ROTA step e -N 3 -p large --other-nodes=a,b,c\n",
+	/* the lists leave a choice */
+	BASH "#ROTA step a -N 1 --nodelist=n[1-3] --exclude=n4\n#ROTA step b -N 1 --same-nodes=a --nodelist=n[3-4] --after=a\n",
+	BASH "#ROTA -p large\n#ROTA step a -C fast|old --after=none\n#ROTA step b --same-nodes=a -C old\n",
+	/* together on the same nodes, but not at the same time */
+	BASH "#ROTA step a -c 3 --exclusive\n#ROTA step b -c 3 --after=a --same-nodes=a\n",
+	BASH "#ROTA step a -c 2 --mem=4G\n#ROTA step b -c 2 --mem=4G --with=a --same-nodes=a\n"
+	     "#ROTA step c -c 4 --same-nodes=b --after=a\n",
+	/* elements of an array may have different nodes, and tasks that are spread over nodes fit */
+	BASH "#ROTA step a --array=0-3 -c 2 --with=b\n#ROTA step b -c 2\n",
+	BASH "#ROTA step a -N 1-3 -n 6\n#ROTA step b -n 6 --with=a --same-nodes=a\n",
+	BASH "#ROTA step a --with=b\n#ROTA step b\n#ROTA step c --array=0-0 --exclusive --same-nodes=a --after=a\n",
+};
+
 static void refused_fit(void **state)
 {
 	static const struct refusal refusals[] = {
@@ -271,6 +289,31 @@ static void refused_fit(void **state)
 		LINE(BASH "#ROTA step a --after=none\n#ROTA step b --other-nodes=a\n#ROTA step c --other-nodes=a,b\n"
 			  "#ROTA step d --other-nodes=a,b,c\n#ROTA step e --other-nodes=a,b,c,d --after=d\n",
 		     6, "--other-nodes", "needs a fifth node (--other-nodes=a,b,c,d); the partition has 4", NULL),
+		LINE(BASH "#ROTA step a --nodelist=n1\n#ROTA step b --same-nodes=a --nodelist=n2 --after=a\n", 3, "--same-nodes",
+		     "needs 1 node (--same-nodes=a); by --nodelist of the steps on the same nodes, 0 are left", NULL),
+		LINE(BASH "#ROTA step b --same-nodes=a --nodelist=n[1-2] --after=a\n#ROTA step a --nodelist=n[2-3]\n", 2,
+		     "--same-nodes", "needs 2 nodes (--same-nodes=a); by --nodelist of the steps on the same nodes, 1 is left",
+		     NULL),
+		LINE(BASH "#ROTA step a --exclude=n1 --after=none\n#ROTA step b --same-nodes=a\n"
+			  "#ROTA step c --same-nodes=b --nodelist=n1\n",
+		     3, "--same-nodes", "by --nodelist and --exclude of the steps on the same nodes, 0 are left", NULL),
+		LINE(BASH "#ROTA -p large\n#ROTA step a -C fast --after=none\n#ROTA step b --same-nodes=a -C !fast\n", 4,
+		     "--same-nodes", "needs 1 node (--same-nodes=a); by --constraint of the steps on the same nodes, 0 are left",
+		     NULL),
+		LINE(BASH "#ROTA step a -c 2 --with=b\n#ROTA step b -c 3 --with=a --same-nodes=a\n", 3, "--same-nodes",
+		     "steps that start together on the same nodes (--same-nodes=a) need 5 CPUs on a node; partition \"small\" "
+		     "has at most 4",
+		     NULL),
+		LINE(BASH "#ROTA step a -N 2 -n 3 -c 2\n#ROTA step b -n 3 --with=a --same-nodes=a\n", 3, "--same-nodes",
+		     "need 5 CPUs on a node", NULL),
+		LINE(BASH "#ROTA step a --after=none\n#ROTA step b --array=0-3 --with=a --same-nodes=a\n", 3, "--same-nodes",
+		     "need 5 CPUs on a node", NULL),
+		LINE(BASH "#ROTA step a --mem=5G\n#ROTA step b --mem-per-cpu=2G -c 2 --with=a --same-nodes=a\n", 3,
+		     "--same-nodes", "need 9216 MiB on a node; partition \"small\" has at most 8192", NULL),
+		LINE(BASH "#ROTA -p large\n#ROTA step a --gpus=1\n#ROTA step b --gpus=2 --with=a --same-nodes=a\n", 4,
+		     "--same-nodes", "need 3 GPUs on a node; partition \"large\" has at most 2", NULL),
+		LINE(BASH "#ROTA step a --exclusive\n#ROTA step b --with=a --same-nodes=a\n", 3, "--same-nodes",
+		     "starts together with others on its nodes (--same-nodes=a); --exclusive keeps others off", NULL),
 		LINE(BASH "#ROTA -p large\n#ROTA -C nosuch\n", 3, "--constraint",
 		     "\"nosuch\" is met by 0 nodes of partition \"large\", but 1 are requested", NULL),
 		LINE(BASH "#ROTA -p large -C fast&!old -N 11\n", 2, "--constraint", "is met by 10 nodes", NULL),
@@ -290,13 +333,11 @@ static void refused_fit(void **state)
 				      0, NULL);
 	partitions[1].features = features;
 	REFUSALS(refusals, &limits);
-	/* Accepted: not all of these steps exclude each other, or they are in another partition. */
-	json_t *apart =
-		run(BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"
-			 "#ROTA step d -N 2 --other-nodes=c,a\n#ROTA step e -N 3 -p large --other-nodes=a,b,c\n",
-		    NULL, &limits, &problems);
-	assert_non_null(apart);
-	json_decref(apart);
+	for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
+		json_t *plan = run(accepted[i], NULL, &limits, &problems);
+		assert_non_null(plan);
+		json_decref(plan);
+	}
 	json_t *plan = run(BASH "#ROTA step a -N 2 -n 8 --mem=8G --time=60\n#ROTA step b -n 4 --with=a\n#ROTA step c -p large "
 				"--gres=gpu:2 -t 0 -N 95 -C !old\n",
 			   NULL, &limits, &problems);
