@@ -1,6 +1,6 @@
 /* translate_feature.c - does a node with given features meet an expression of --constraint?
  *
- * Called by: translate_fit.c, with expressions that option_features.c has checked. The scheduler evaluates expressions over sets
+ * Called by: translate_fit*.c, with expressions that option_features.c has checked. The scheduler evaluates expressions over sets
  * of nodes (schedule_feature.c). */
 #include <string.h>
 
@@ -61,4 +61,16 @@ bool translate_feature_met(const char *expression, const json_t *features)
 {
 	struct feature_reader r = {expression, features};
 	return feature_read_or(&r);
+}
+
+int64_t translate_feature_nodes(const struct translate_partition *partition, const char *expression)
+{
+	const json_t *some;
+	int64_t nodes = 0;
+	size_t i;
+	json_array_foreach ((json_t *)partition->features, i, some) {
+		if (translate_feature_met(expression, json_object_get(some, "features")))
+			nodes += json_integer_value(json_object_get(some, "nodes"));
+	}
+	return nodes;
 }

@@ -124,15 +124,9 @@ static void fit_check_cpus(struct fit *f)
 static void fit_check_features(struct fit *f)
 {
 	const char *expression = json_string_value(translate_value(f->t, f->s, OPTION_ID_CONSTRAINT));
-	const json_t *some;
-	int64_t nodes = 0;
-	size_t i;
 	if (!expression || !*expression || !f->partition->features)
 		return;
-	json_array_foreach ((json_t *)f->partition->features, i, some) {
-		if (translate_feature_met(expression, json_object_get(some, "features")))
-			nodes += json_integer_value(json_object_get(some, "nodes"));
-	}
+	int64_t nodes = translate_feature_nodes(f->partition, expression);
 	if (nodes < f->s->nodes_min)
 		translate_refuse(f->t, translate_find_line(f->t, f->s, OPTION_ID_CONSTRAINT), "--constraint",
 				 "\"%s\" is met by %" PRId64 " nodes of partition \"%s\", but %" PRId64 " are requested",
@@ -177,7 +171,7 @@ static void fit_check_nodes(struct translation *t, const int *partitions)
 	int before = t->problems->count + t->problems->more;
 	json_t **lists = translate_fit_same(t, partitions);
 	if (t->problems->count + t->problems->more == before)
-		translate_fit_others(t, partitions);
+		translate_fit_others(t, partitions, lists);
 	for (int i = 0; i < t->step_count; i++)
 		json_decref(lists[i]);
 	free(lists);

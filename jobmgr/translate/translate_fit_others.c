@@ -1,11 +1,12 @@
 /* translate_fit_others.c - refuses steps that exclude each other's nodes (--other-nodes) if together they need more nodes than
- * the partition has.
+ * the partition, their lists of nodes or their features leave.
  *
  * Called by: translate_fit(), after each step was found to fit alone.
  * Invariants:
  * - A refused step can never run: steps that exclude each other need the sum of their nodes, at the same time or not.
  * - The search for a set of such steps is greedy, so it may miss one.
- * - Steps on the same nodes (--same-nodes) are one vertex of the graph; steps of other partitions are no vertices. */
+ * - Steps on the same nodes (--same-nodes) are one vertex of the graph. Steps of other partitions are vertices only if lists of
+ *   nodes are compared: a node has one name in all partitions. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,11 @@ enum { CLIQUE_MOST = 64 };
 struct others {
 	struct translation *t;
 	const int *partitions;
+	json_t *const *lists; /* as translate_fit_same() returns them */
+	/* what the members of the clique have in common beside the partition; both NULL: nothing */
+	const json_t *list;	/* nodes that all of them are bound to */
+	const char *expression; /* their --constraint */
+	int64_t nodes;		/* number of nodes that they share */
 	int members[CLIQUE_MOST];
 	int count;
 };
@@ -36,10 +42,31 @@ static bool others_are_apart(const struct translation *t, int a, int b)
 	return others_names(t, &t->steps[a], b) || others_names(t, &t->steps[b], a);
 }
 
+static const char *others_find_expression(const struct translation *t, int step)
+{
+	return json_string_value(translate_value(t, &t->steps[step], OPTION_ID_CONSTRAINT));
+}
+
+/* Is a step bound to nodes that the members of the clique share? */
+static bool clique_shares_nodes(const struct others *o, int step)
+{
+	json_t *list = o->lists[o->t->steps[step].same], *unused;
+	const char *host, *expression = o->expression ? others_find_expression(o->t, step) : NULL;
+	if (!o->list)
+		return o->partitions[step] == o->partitions[o->members[0]] &&
+		       (!o->expression || (expression && strcmp(expression, o->expression) == 0));
+	if (!list || json_object_size(list) > json_object_size(o->list))
+		return false;
+	json_object_foreach (list, host, unused)
+		if (!json_object_get(o->list, host))
+			return false;
+	return true;
+}
+
 /* Add a step to the clique if the step and all members exclude each other's nodes. */
 static void clique_add(struct others *o, int step)
 {
-	if (o->count == CLIQUE_MOST || o->partitions[step] != o->partitions[o->members[0]])
+	if (o->count == CLIQUE_MOST || !clique_shares_nodes(o, step))
 		return;
 	for (int i = 0; i < o->count; i++)
 		if (o->members[i] == step || !others_are_apart(o->t, o->members[i], step))
@@ -91,24 +118,27 @@ static char *clique_names(struct others *o, int but)
 	return text;
 }
 
-static void clique_refuse(struct others *o, int nodes)
+static void clique_refuse(struct others *o)
 {
 	static const char *const ordinals[] = {"second",  "third",  "fourth", "fifth", "sixth",
 					       "seventh", "eighth", "ninth",  "tenth"};
 	int speaker = clique_speaker(o);
 	const struct translate_step *s = &o->t->steps[speaker];
 	char *others = clique_names(o, speaker);
+	const char *limit = o->list	    ? "their --nodelist leaves"
+			    : o->expression ? "their --constraint leaves"
+					    : "the partition has";
 	int line = s->line;
 	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++)
 		if (o->t->edges[i].kind == TRANSLATE_OTHER_NODES)
 			line = o->t->edges[i].line;
-	if (clique_nodes(o) == o->count && nodes >= 1 && (size_t)nodes <= sizeof ordinals / sizeof *ordinals)
-		translate_refuse(o->t, line, "--other-nodes", "needs a %s node (--other-nodes=%s); the partition has %d",
-				 ordinals[nodes - 1], others, nodes);
+	if (clique_nodes(o) == o->count && o->nodes >= 1 && (size_t)o->nodes <= sizeof ordinals / sizeof *ordinals)
+		translate_refuse(o->t, line, "--other-nodes", "needs a %s node (--other-nodes=%s); %s %" PRId64,
+				 ordinals[o->nodes - 1], others, limit, o->nodes);
 	else
 		translate_refuse(o->t, line, "--other-nodes",
-				 "needs %" PRId64 " nodes beside %" PRId64 " others (--other-nodes=%s); the partition has %d",
-				 s->nodes_min, clique_nodes(o) - s->nodes_min, others, nodes);
+				 "needs %" PRId64 " nodes beside %" PRId64 " others (--other-nodes=%s); %s %" PRId64,
+				 s->nodes_min, clique_nodes(o) - s->nodes_min, others, limit, o->nodes);
 	free(others);
 }
 
@@ -117,36 +147,57 @@ static void clique_refuse(struct others *o, int nodes)
 static bool clique_grow(struct others *o, int first)
 {
 	struct translation *t = o->t;
-	int nodes = t->limits->partitions[o->partitions[first]].nodes;
 	o->members[0] = first;
 	o->count = 1;
-	for (int i = 0; i < t->edge_count && clique_nodes(o) <= nodes; i++) {
+	for (int i = 0; i < t->edge_count && clique_nodes(o) <= o->nodes; i++) {
 		const struct translate_edge *edge = &t->edges[i];
 		if (edge->kind == TRANSLATE_OTHER_NODES && edge->peer >= 0)
 			clique_add(o, edge->peer);
 	}
-	for (int i = 0; i < t->step_count && clique_nodes(o) <= nodes; i++)
+	for (int i = 0; i < t->step_count && clique_nodes(o) <= o->nodes; i++)
 		if (t->steps[i].edge_count)
 			clique_add(o, i);
-	if (clique_nodes(o) <= nodes)
+	if (clique_nodes(o) <= o->nodes)
 		return false;
-	clique_refuse(o, nodes);
+	clique_refuse(o);
 	return true;
 }
 
-void translate_fit_others(struct translation *t, const int *partitions)
+/* Grow cliques from a step: in its partition, in its list of nodes, and on nodes that meet its --constraint. Returns true if one
+ * was refused. */
+static bool others_try(struct others *o, int first)
 {
-	struct others o = {.t = t, .partitions = partitions};
+	const struct translate_partition *partition = &o->t->limits->partitions[o->partitions[first]];
+	o->list = NULL;
+	o->expression = NULL;
+	o->nodes = partition->nodes;
+	if (clique_grow(o, first))
+		return true;
+	o->expression = others_find_expression(o->t, first);
+	if (o->expression && *o->expression && partition->features) {
+		o->nodes = translate_feature_nodes(partition, o->expression);
+		if (clique_grow(o, first))
+			return true;
+	}
+	o->list = o->lists[o->t->steps[first].same];
+	o->nodes = (int64_t)json_object_size(o->list);
+	return o->list && clique_grow(o, first);
+}
+
+void translate_fit_others(struct translation *t, const int *partitions, json_t *const *lists)
+{
+	struct others o = {.t = t, .partitions = partitions, .lists = lists};
+	bool *bound = xcalloc((size_t)t->step_count, sizeof *bound);
 	int tried = 0;
+	for (int i = 0; i < t->edge_count; i++)
+		if (t->edges[i].kind == TRANSLATE_OTHER_NODES && t->edges[i].peer >= 0)
+			bound[t->edges[i].step] = bound[t->edges[i].peer] = true;
 	for (int i = 0; i < t->step_count && tried < CLIQUE_MOST; i++) {
-		const struct translate_step *s = &t->steps[i];
-		bool any = false;
-		for (int k = s->first_edge; k < s->first_edge + s->edge_count; k++)
-			any |= t->edges[k].kind == TRANSLATE_OTHER_NODES && t->edges[k].peer >= 0;
-		if (!any)
+		if (!bound[i])
 			continue;
 		tried++;
-		if (clique_grow(&o, i))
-			return;
+		if (others_try(&o, i))
+			break;
 	}
+	free(bound);
 }

@@ -255,8 +255,8 @@ void translate_inside_sizes(struct translation *t);
  * the same nodes, as {"n1": true}, at the index translate_step.same; NULL: no list is known there. Called by translate_fit. */
 json_t **translate_fit_same(struct translation *t, const int *partitions);
 
-/* translate_fit_others.c: checks --other-nodes against the nodes of the partitions. Called by translate_fit. */
-void translate_fit_others(struct translation *t, const int *partitions);
+/* translate_fit_others.c: checks --other-nodes against the nodes of the partitions and these lists. Called by translate_fit. */
+void translate_fit_others(struct translation *t, const int *partitions, json_t *const *lists);
 
 /* translate_plan.c: put the members of the job, all of them or only those that were given. */
 void translate_job_json(struct translation *t, json_t *job, bool only_given);
@@ -293,6 +293,8 @@ int64_t translate_memory(struct translation *t, const struct translate_step *s, 
 
 /* translate_feature.c: does a node with these features (a list of strings) meet the expression of a valid --constraint? */
 bool translate_feature_met(const char *expression, const json_t *features);
+/* Returns the number of nodes of a partition, whose features are known, that meet the expression. */
+int64_t translate_feature_nodes(const struct translate_partition *partition, const char *expression);
 
 /* translate_spec.c: returns the two parts of a step's spec (lib/order.h). `base` has the lines of the step and the rlimits. */
 json_t *translate_spec_own(const struct translation *t, const struct translate_step *s, const struct order_spec *base);

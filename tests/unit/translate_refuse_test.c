@@ -237,6 +237,9 @@ static const char *const accepted[] = {
 	BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"
 	     "#ROTA step d -N 2 --other-nodes=c,a\n#ROTA step e -N 3 -p large --other-nodes=a,b,c\n",
 	/* the lists leave a choice */
+	BASH "#ROTA step a -N 1 --nodelist=n[1-2] --after=none\n#ROTA step b --other-nodes=a --nodelist=n1\n"
+	     "#ROTA step c --other-nodes=b --nodelist=n2\n#ROTA step d --other-nodes=a\n",
+	BASH "#ROTA -p large\n#ROTA step a -N 5 -C old --after=none\n#ROTA step b -N 10 -C fast --other-nodes=a\n",
 	BASH "#ROTA step a -N 1 --nodelist=n[1-3] --exclude=n4\n#ROTA step b -N 1 --same-nodes=a --nodelist=n[3-4] --after=a\n",
 	BASH "#ROTA -p large\n#ROTA step a -C fast|old --after=none\n#ROTA step b --same-nodes=a -C old\n",
 	/* together on the same nodes, but not at the same time */
@@ -289,6 +292,15 @@ static void refused_fit(void **state)
 		LINE(BASH "#ROTA step a --after=none\n#ROTA step b --other-nodes=a\n#ROTA step c --other-nodes=a,b\n"
 			  "#ROTA step d --other-nodes=a,b,c\n#ROTA step e --other-nodes=a,b,c,d --after=d\n",
 		     6, "--other-nodes", "needs a fifth node (--other-nodes=a,b,c,d); the partition has 4", NULL),
+		LINE(BASH "#ROTA step a --with=b --nodelist=n1\n#ROTA step b --with=a --other-nodes=a --nodelist=n1\n", 3,
+		     "--other-nodes", "needs a second node (--other-nodes=a); their --nodelist leaves 1", NULL),
+		LINE(BASH "#ROTA step a --nodelist=n[1-2]\n#ROTA step b --other-nodes=a --nodelist=n2 -p large\n", 3,
+		     "--other-nodes", "needs 1 nodes beside 2 others (--other-nodes=a); their --nodelist leaves 2", NULL),
+		LINE(BASH "#ROTA step a -N 1 --nodelist=n[1-2] --after=none\n#ROTA step b --other-nodes=a --nodelist=n1\n"
+			  "#ROTA step c --other-nodes=a,b\n#ROTA step d --same-nodes=c --nodelist=n2 --after=c\n",
+		     4, "--other-nodes", "needs a third node (--other-nodes=a,b); their --nodelist leaves 2", NULL),
+		LINE(BASH "#ROTA -p large -C old\n#ROTA step a -N 3 --after=none\n#ROTA step b -N 3 --other-nodes=a\n", 4,
+		     "--other-nodes", "needs 3 nodes beside 3 others (--other-nodes=a); their --constraint leaves 5", NULL),
 		LINE(BASH "#ROTA step a --nodelist=n1\n#ROTA step b --same-nodes=a --nodelist=n2 --after=a\n", 3, "--same-nodes",
 		     "needs 1 node (--same-nodes=a); by --nodelist of the steps on the same nodes, 0 are left", NULL),
 		LINE(BASH "#ROTA step b --same-nodes=a --nodelist=n[1-2] --after=a\n#ROTA step a --nodelist=n[2-3]\n", 2,
