@@ -4,6 +4,7 @@
  * Called by: translate_fit(), after each step was found to fit alone.
  * Invariants:
  * - A refused step can never run: steps that exclude each other need the sum of their nodes, at the same time or not.
+ * - An edge to a step that may be skipped does not count: a step that never had nodes excludes none.
  * - The search for a set of such steps is greedy, so it may miss one.
  * - Steps on the same nodes (--same-nodes) are one vertex of the graph. Steps of other partitions are vertices only if lists of
  *   nodes are compared: a node has one name in all partitions. */
@@ -19,6 +20,7 @@ enum { CLIQUE_MOST = 64 };
 struct others {
 	struct translation *t;
 	const int *partitions;
+	bool *excludes;	      /* of each edge: does it keep the step off nodes, whenever the step runs? */
 	json_t *const *lists; /* as translate_fit_same() returns them */
 	/* what the members of the clique have in common beside the partition; both NULL: nothing */
 	const json_t *list;	/* nodes that all of them are bound to */
@@ -28,18 +30,18 @@ struct others {
 	int count;
 };
 
-static bool others_names(const struct translation *t, const struct translate_step *s, int other)
+static bool others_names(const struct others *o, int step, int other)
 {
+	const struct translate_step *s = &o->t->steps[step];
 	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++)
-		if (t->edges[i].kind == TRANSLATE_OTHER_NODES && t->edges[i].peer >= 0 &&
-		    t->steps[t->edges[i].peer].same == t->steps[other].same)
+		if (o->excludes[i] && o->t->steps[o->t->edges[i].peer].same == o->t->steps[other].same)
 			return true;
 	return false;
 }
 
-static bool others_are_apart(const struct translation *t, int a, int b)
+static bool others_are_apart(const struct others *o, int a, int b)
 {
-	return others_names(t, &t->steps[a], b) || others_names(t, &t->steps[b], a);
+	return others_names(o, a, b) || others_names(o, b, a);
 }
 
 static const char *others_find_expression(const struct translation *t, int step)
@@ -66,12 +68,13 @@ static bool clique_shares_nodes(const struct others *o, int step)
 /* Add a step to the clique if the step and all members exclude each other's nodes. */
 static void clique_add(struct others *o, int step)
 {
-	if (o->count == CLIQUE_MOST || !clique_shares_nodes(o, step))
+	if (o->count == CLIQUE_MOST)
 		return;
 	for (int i = 0; i < o->count; i++)
-		if (o->members[i] == step || !others_are_apart(o->t, o->members[i], step))
+		if (o->members[i] == step || !others_are_apart(o, o->members[i], step))
 			return;
-	o->members[o->count++] = step;
+	if (clique_shares_nodes(o, step))
+		o->members[o->count++] = step;
 }
 
 static int64_t clique_nodes(const struct others *o)
@@ -89,7 +92,7 @@ static int clique_speaker(const struct others *o)
 	for (int i = 0; i < o->count; i++) {
 		int named = 0;
 		for (int k = 0; k < o->count; k++)
-			named += k != i && others_names(o->t, &o->t->steps[o->members[i]], o->members[k]);
+			named += k != i && others_names(o, o->members[i], o->members[k]);
 		if (named > most || (named == most && o->members[i] > speaker)) {
 			speaker = o->members[i];
 			most = named;
@@ -130,7 +133,7 @@ static void clique_refuse(struct others *o)
 					    : "the partition has";
 	int line = s->line;
 	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++)
-		if (o->t->edges[i].kind == TRANSLATE_OTHER_NODES)
+		if (o->excludes[i])
 			line = o->t->edges[i].line;
 	if (clique_nodes(o) == o->count && o->nodes >= 1 && (size_t)o->nodes <= sizeof ordinals / sizeof *ordinals)
 		translate_refuse(o->t, line, "--other-nodes", "needs a %s node (--other-nodes=%s); %s %" PRId64,
@@ -149,11 +152,9 @@ static bool clique_grow(struct others *o, int first)
 	struct translation *t = o->t;
 	o->members[0] = first;
 	o->count = 1;
-	for (int i = 0; i < t->edge_count && clique_nodes(o) <= o->nodes; i++) {
-		const struct translate_edge *edge = &t->edges[i];
-		if (edge->kind == TRANSLATE_OTHER_NODES && edge->peer >= 0)
-			clique_add(o, edge->peer);
-	}
+	for (int i = 0; i < t->edge_count && clique_nodes(o) <= o->nodes; i++)
+		if (o->excludes[i])
+			clique_add(o, t->edges[i].peer);
 	for (int i = 0; i < t->step_count && clique_nodes(o) <= o->nodes; i++)
 		if (t->steps[i].edge_count)
 			clique_add(o, i);
@@ -189,9 +190,14 @@ void translate_fit_others(struct translation *t, const int *partitions, json_t *
 	struct others o = {.t = t, .partitions = partitions, .lists = lists};
 	bool *bound = xcalloc((size_t)t->step_count, sizeof *bound);
 	int tried = 0;
-	for (int i = 0; i < t->edge_count; i++)
-		if (t->edges[i].kind == TRANSLATE_OTHER_NODES && t->edges[i].peer >= 0)
-			bound[t->edges[i].step] = bound[t->edges[i].peer] = true;
+	o.excludes = xcalloc((size_t)t->edge_count, sizeof *o.excludes);
+	for (int i = 0; i < t->edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[i];
+		o.excludes[i] =
+			edge->kind == TRANSLATE_OTHER_NODES && edge->peer >= 0 && translate_fit_runs(t, edge->step, edge->peer);
+		if (o.excludes[i])
+			bound[edge->step] = bound[edge->peer] = true;
+	}
 	for (int i = 0; i < t->step_count && tried < CLIQUE_MOST; i++) {
 		if (!bound[i])
 			continue;
@@ -199,5 +205,6 @@ void translate_fit_others(struct translation *t, const int *partitions, json_t *
 		if (others_try(&o, i))
 			break;
 	}
+	free(o.excludes);
 	free(bound);
 }

@@ -255,6 +255,9 @@ void translate_inside_sizes(struct translation *t);
  * the same nodes, as {"n1": true}, at the index translate_step.same; NULL: no list is known there. Called by translate_fit. */
 json_t **translate_fit_same(struct translation *t, const int *partitions);
 
+/* translate_fit_runs.c: does the peer have nodes, now or before, whenever the step runs? If it may be skipped, it does not. */
+bool translate_fit_runs(const struct translation *t, int step, int peer);
+
 /* translate_fit_others.c: checks --other-nodes against the nodes of the partitions and these lists. Called by translate_fit. */
 void translate_fit_others(struct translation *t, const int *partitions, json_t *const *lists);
 

@@ -242,6 +242,14 @@ static const char *const accepted[] = {
 	BASH "#ROTA -p large\n#ROTA step a -N 5 -C old --after=none\n#ROTA step b -N 10 -C fast --other-nodes=a\n",
 	BASH "#ROTA step a -N 1 --nodelist=n[1-3] --exclude=n4\n#ROTA step b -N 1 --same-nodes=a --nodelist=n[3-4] --after=a\n",
 	BASH "#ROTA -p large\n#ROTA step a -C fast|old --after=none\n#ROTA step b --same-nodes=a -C old\n",
+	/* one of the steps may be skipped, so that the other one has its nodes */
+	BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w\n#ROTA step b --after=w:fail --other-nodes=a\n",
+	BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w:fail\n#ROTA step b --after=a:any --other-nodes=a\n",
+	BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w\n#ROTA step b --after=w?a --other-nodes=a\n",
+	BASH "#ROTA --nodelist=n1\n#ROTA step a --if-changed=out:in\n#ROTA step b --after=a --other-nodes=a\n",
+	BASH "#ROTA --nodelist=n1\n#ROTA step a --if-changed=out:in\n#ROTA step b --after=a:start --other-nodes=a\n",
+	BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w:fail\n#ROTA step b --after=a:fail --other-nodes=a\n",
+	BASH "#ROTA --nodelist=n1\n#ROTA step a --after=812\n#ROTA step b --other-nodes=a\n",
 	/* together on the same nodes, but not at the same time */
 	BASH "#ROTA step a -c 3 --exclusive\n#ROTA step b -c 3 --after=a --same-nodes=a\n",
 	BASH "#ROTA step a -c 2 --mem=4G\n#ROTA step b -c 2 --mem=4G --with=a --same-nodes=a\n"
@@ -301,6 +309,18 @@ static void refused_fit(void **state)
 		     4, "--other-nodes", "needs a third node (--other-nodes=a,b); their --nodelist leaves 2", NULL),
 		LINE(BASH "#ROTA -p large -C old\n#ROTA step a -N 3 --after=none\n#ROTA step b -N 3 --other-nodes=a\n", 4,
 		     "--other-nodes", "needs 3 nodes beside 3 others (--other-nodes=a); their --constraint leaves 5", NULL),
+		LINE(BASH "#ROTA --nodelist=n1 --after=812\n#ROTA step a --after=none\n#ROTA step b --other-nodes=a\n", 4,
+		     "--other-nodes", "needs a second node (--other-nodes=a); their --nodelist leaves 1", NULL),
+		LINE(BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w:fail\n#ROTA step b --with=a\n"
+			  "#ROTA step c --after=b:start --other-nodes=a\n",
+		     6, "--other-nodes", "needs a second node (--other-nodes=a); their --nodelist leaves 1", NULL),
+		LINE(BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w\n#ROTA step b --after=w --other-nodes=a\n",
+		     5, "--other-nodes", "needs a second node (--other-nodes=a); their --nodelist leaves 1", NULL),
+		LINE(BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w:any\n#ROTA step b --other-nodes=a\n", 5,
+		     "--other-nodes", "needs a second node (--other-nodes=a); their --nodelist leaves 1", NULL),
+		LINE(BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w:fail\n#ROTA step x --after=a\n"
+			  "#ROTA step b --after=x --other-nodes=a\n",
+		     6, "--other-nodes", "needs a second node (--other-nodes=a); their --nodelist leaves 1", NULL),
 		LINE(BASH "#ROTA step a --nodelist=n1\n#ROTA step b --same-nodes=a --nodelist=n2 --after=a\n", 3, "--same-nodes",
 		     "needs 1 node (--same-nodes=a); by --nodelist of the steps on the same nodes, 0 are left", NULL),
 		LINE(BASH "#ROTA step b --same-nodes=a --nodelist=n[1-2] --after=a\n#ROTA step a --nodelist=n[2-3]\n", 2,
