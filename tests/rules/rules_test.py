@@ -106,6 +106,10 @@ class Lengths(unittest.TestCase):
         self.assertEqual(list(lengths.find(["create view v as", "select 1;", "create or replace function f() returns int",
                                             "language sql return 0; -- none"])), [(1, "v", 2), (3, "f", 2)])
 
+    def test_a_function_whose_names_are_bound_ends_with_its_body(self):
+        self.assertEqual(list(lengths.find(["create function f() returns int", "language sql", "begin atomic", "\tselect 1;", "end;",
+                                            "select 2;"])), [(1, "f", 5)])
+
     def test_a_function_may_have_60_lines(self):
         self.assertEqual(len(list(lengths.judge([("x.sql:1", "a", 60), ("x.sql:70", "b", 61)], {}))), 1)
 
