@@ -104,6 +104,53 @@ end $$;
 comment on function internal.job_state(rota.job) is
 	'The state of a job that is not over, as internal.job_rows has it: the worst of its steps.';
 
+-- For internal.job_rows alone. The planner inlines it, as its names are bound when it is made.
+create function internal.job_steps(p_jobs bigint[])
+returns table (job_id bigint, partitions text[], cpus bigint, unlimited boolean, time_limit_s bigint, state text, reason text,
+	done bigint, running bigint, failed bigint, expected_at timestamptz)
+language sql stable
+begin atomic
+	with full_line as materialized (
+		-- Asked for only where a step waits unlooked at.
+		select * from internal.full_lines()
+	), one as (
+		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage,
+			n.expected_at,
+			case
+			when n.reason = 'scheduler'
+			and exists (select from full_line f where f.association_id = n.association_id and f.partition = n.queue)
+			then 'limit'
+				else n.reason end as reason
+		from unnest(p_jobs) as v (job_id)
+		join rota.job j on j.job_id = v.job_id
+		-- Step by step of the script, whatever the number of elements.
+		cross join lateral (select q.step_id from rota.step_request q where q.job_id = j.job_id offset 0) q -- by key
+		cross join lateral (select * from internal.step_now n
+			where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n -- by key
+	)
+	-- Most jobs are one step: there is nothing to add up.
+	select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s,
+		o.state, o.reason,
+		(o.stage = 'final')::int::bigint as done, (o.stage = 'live')::int::bigint as running,
+		(o.stage = 'final' and o.state not in ('completed', 'skipped'))::int::bigint as failed,
+		case when o.stage = 'waiting' then o.expected_at end as expected_at
+	from one o
+	where o.steps_total = 1
+	union all
+	select o.job_id, array_agg(distinct o.partition), max(o.cpus), bool_or(o.time_limit_s = 0), max(o.time_limit_s),
+		(array_agg(o.state order by o.severity desc))[1],
+		-- The reason of a step that waits for no other one says most.
+		(array_agg(o.reason order by o.severity desc, o.reason is null, o.reason = 'dependency', o.step_id))[1],
+		count(*) filter (where o.stage = 'final'), count(*) filter (where o.stage = 'live'),
+		count(*) filter (where o.stage = 'final' and o.state not in ('completed', 'skipped')),
+		min(o.expected_at) filter (where o.stage = 'waiting')
+	from one o
+	where o.steps_total > 1
+	group by o.job_id;
+end;
+comment on function internal.job_steps(bigint[]) is
+	'The steps of jobs, added up: a row for each job. time_limit_s: the longest one, where none is unlimited.';
+
 create function internal.job_rows(p_jobs bigint[])
 returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text,
 	submit_at timestamptz,
@@ -118,44 +165,6 @@ begin
 		return;
 	end if;
 	return query
-	with full_line as materialized (
-		-- Asked for only where a step waits unlooked at.
-		select * from internal.full_lines()
-	), one as (
-		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage,
-			n.expected_at,
-			case
-			when n.reason = 'scheduler'
-			and exists (select from full_line f where f.association_id = n.association_id and f.partition = n.queue)
-			then 'limit'
-				else n.reason end as reason
-		from unnest(p_jobs) as v (job_id)
-		join job j on j.job_id = v.job_id
-		-- Step by step of the script, whatever the number of elements.
-		cross join lateral (select q.step_id from step_request q where q.job_id = j.job_id offset 0) q -- by key
-		cross join lateral (select * from internal.step_now n
-			where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n -- by key
-	), steps as (
-		-- Most jobs are one step: there is nothing to add up.
-		select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s,
-			o.state, o.reason,
-			(o.stage = 'final')::int::bigint as done, (o.stage = 'live')::int::bigint as running,
-			(o.stage = 'final' and o.state not in ('completed', 'skipped'))::int::bigint as failed,
-			case when o.stage = 'waiting' then o.expected_at end as expected_at
-		from one o
-		where o.steps_total = 1
-		union all
-		select o.job_id, array_agg(distinct o.partition), max(o.cpus), bool_or(o.time_limit_s = 0), max(o.time_limit_s),
-			(array_agg(o.state order by o.severity desc))[1],
-			-- The reason of a step that waits for no other one says most.
-			(array_agg(o.reason order by o.severity desc, o.reason is null, o.reason = 'dependency', o.step_id))[1],
-			count(*) filter (where o.stage = 'final'), count(*) filter (where o.stage = 'live'),
-			count(*) filter (where o.stage = 'final' and o.state not in ('completed', 'skipped')),
-			min(o.expected_at) filter (where o.stage = 'waiting')
-		from one o
-		where o.steps_total > 1
-		group by o.job_id
-	)
 	select j.job_id, j.name, j.user_name, j.account, s.partitions, j.qos, coalesce(j.state, s.state),
 		coalesce(case when j.ended_at is null then s.reason when j.staging then internal.staging_out_reason(j.job_id) end,
 			case when j.state <> 'completed' then j.cause end),
@@ -169,7 +178,7 @@ begin
 		case when j.steps_total = 1 then coalesce(l.suspended_s, 0)::numeric else 0 end,
 		coalesce(l.nodes, ''), coalesce(l.node_count, 0), coalesce(l.cpus, s.cpus), j.priority - j.nice + q.priority,
 		j.steps_total, s.done, s.running, s.failed
-	from steps s
+	from internal.job_steps(p_jobs) s
 	join job j on j.job_id = s.job_id
 	join qos q on q.qos = j.qos
 	left join lateral (
