@@ -433,6 +433,16 @@ comment on function internal.pending_peers(bigint, int) is
 	'The nodes that a step has to be on, and to keep off, because of its peers, and those steps of its job that start '
 	'together with it and bind it so.';
 
+create function internal.pending_restarts(p_jobs bigint[], p_steps int[]) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return exists (
+		select from unnest(p_jobs, p_steps) as o (job_id, step_id)
+		join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.attempt > 0
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.checkpoint is not null);
+end $$;
+comment on function internal.pending_restarts(bigint[], int[]) is 'Whether any of these steps may go on from a checkpoint.';
+
 create type internal.pending_step as (
 	job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos
 	text, rank bigint, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint,
@@ -447,9 +457,7 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 declare
 	v_tops jsonb := internal.pending_tops(p_jobs, p_steps);
 	v_moves constant boolean := internal.move_is_on();
-	v_restarts constant boolean := exists (select from unnest(p_jobs, p_steps) as o (job_id, step_id)
-		join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.attempt > 0
-		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.checkpoint is not null);
+	v_restarts constant boolean := internal.pending_restarts(p_jobs, p_steps);
 	v_data constant bigint[] := (select array_agg(distinct t.job_id) from transfer t where t.prefer and t.job_id = any (p_jobs));
 begin
 	return query
@@ -479,12 +487,10 @@ begin
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	join job j on j.job_id = s.job_id
 	join partition p on p.partition = r.partition
-	left join lateral (
-		select (x.size).nodes, (x.size).time_limit_s
+	left join lateral (select (x.size).nodes, (x.size).time_limit_s
 		from (select internal.size_asked(v_tops -> (s.association_id || ' ' || s.queue), r.nodes_min, r.nodes_max,
 			r.ntasks, r.cpus_per_task, r.mem_mb, r.mem_per_cpu_mb, r.gres, r.exclusive, r.time_limit_s, p)
-			as size where v_tops ? (s.association_id || ' ' || s.queue) offset 0) x -- once a row
-	) z on true
+			as size where v_tops ? (s.association_id || ' ' || s.queue) offset 0) x) z on true -- once a row
 	left join lateral (select v.reservation_id from reservation v
 		where r.reservation is not null and v.name = r.reservation
 			and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true
