@@ -161,7 +161,8 @@ end $$;
 comment on function internal.why_plan(bigint, int, rota.plan) is
 	'Why a step that may start has not started, as the scheduler sees it. p_plan: its row, or null.';
 
-create function internal.why_begin(p_begin timestamptz, p_asked timestamptz, p_attempt int, p_retries int, p_retry int) returns jsonb
+create function internal.why_begin(p_begin timestamptz, p_asked timestamptz, p_attempt int, p_retries int, p_retry int)
+	returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	-- After an attempt, it is the end of the delay, unless --begin was changed since.
 	select internal.why_row('begin', format('not to start before %s%s', to_char(p_begin, 'YYYY-MM-DD HH24:MI:SS TZ'),

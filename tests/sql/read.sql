@@ -137,7 +137,7 @@ select is((select array_agg(r ->> 'label') from jsonb_array_elements(t.ask('job_
 select is((select jsonb_set(r, '{elapsed_s}', '0', false) - '{submit_at,started_at,ended_at,wait_s,cpu_held_s}'::text[] from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', 'steps', true)) -> 'rows') r limit 1),
 	jsonb_build_object('job_id', :a, 'step', 'mesh', 'step_id', 0, 'label', :'a' || '.mesh', 'name', 'heat', 'user', 'alice', 'account', null, 'qos', 'normal', 'partition', 'main', 'state', 'completed', 'exit_code', 0, 'signal', null,
 	'cause', 'exit', 'elapsed_s', 0, 'cpus', 1, 'cpu_s', 0.0025, 'max_rss_kb', 2048, 'nodes', 'n2', 'attempts', 1, 'ntasks', 1, 'rchar', 30, 'wchar', 40, 'read_bytes', 10, 'write_bytes', 20, 'user_s', 0.0018, 'system_s', 0.0007,
-	'suspended_s', 0, 'time_limit_s', 60, 'mem_requested_mb', 50, 'energy_j', null, 'alloc_tres', 'cpu=1,mem=50M,node=1', 'peak_mb', 3, 'ave_rss_kb', 2048, 'priority', 0, 'submit_line', 'rota submit --nice test.sh'), 'every member');
+	'suspended_s', 0, 'time_limit_s', 60, 'staging', null, 'mem_requested_mb', 50, 'energy_j', null, 'alloc_tres', 'cpu=1,mem=50M,node=1', 'peak_mb', 3, 'ave_rss_kb', 2048, 'priority', 0, 'submit_line', 'rota submit --nice test.sh'), 'every member');
 select is(t.ask('job_acct', x.who, jsonb_build_object('jobs', :'a')) #> '{rows,0,submit_line}', x.line, 'the command line, to ' || x.who)
 from (values ('olga', '"rota submit --nice test.sh"'::jsonb), ('bob', 'null')) x (who, line);
 select is((select concat_ws(' ', r ->> 'label', r ->> 'state', r ->> 'cpu_s', r ->> 'nodes', r ->> 'attempts', r ->> 'read_bytes') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a')) -> 'rows') r),
