@@ -65,7 +65,7 @@ comment on column rota.allocation.cgroup_peak_mb is
 	'Most memory of the attempt''s cgroup on the node, cached pages of files included, in MiB; null: no cgroup.';
 comment on column rota.allocation.peak_mb is
 	'Most memory of the attempt on the node that counts against a limit, in MiB: anonymous and shared memory as it was '
-	'measured now and then, and at least the largest process. Null: unknown.';
+	'measured now and then, or the largest process if that is more; at most the peak of its cgroup. Null: unknown.';
 comment on column rota.allocation.cpu_usec is
 	'CPU time of all processes of the attempt on the node, in microseconds: as the cgroup counted it, or without a cgroup '
 	'the sum of all processes that were waited for. Of a node that was lost, what was known. Null: unknown.';
