@@ -84,17 +84,23 @@ ends() {
 	superuser "select string_agg(n || ' ' || state, ' ' order by state) from (select state, count(*) as n from rota.step where job_id = $1 and array_index is not null group by state) s"
 }
 
-# Each attempt ran once, and the rules hold.
+# is_right [RULE]: each attempt ran once, and all rules hold, but for this one of the audit.
 is_right() {
+	local found
 	[ -z "$(sort "$LEDGER" | uniq -d)" ]
-	audit
+	eventually is_idle
+	found=$(audit) && return
+	[ -n "$found" ] # else the audit itself has failed
+	found=$(grep -vF "${1:-nothing}|" <<<"$found") || return 0
+	echo "$found"
+	return 1
 }
 
-# completes JOB SIZE: all elements of an array complete, and each attempt ran once.
+# completes JOB SIZE [RULE]: all elements of an array complete, and each attempt ran once.
 completes() {
 	rota wait "$1"
 	[ "$(ends "$1")" = "$2 completed" ]
-	is_right
+	is_right "${3:-}"
 }
 
 # tree PID: it and all processes below it.
@@ -203,5 +209,6 @@ tree() {
 	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
 	server start
 	eventually serves
-	completes "$job" 900
+	# Where the newer server had the record of a task and not that of its end, the node may have the end alone.
+	completes "$job" 900 "completed, but not all of its tasks ended well"
 }
