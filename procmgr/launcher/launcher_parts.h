@@ -92,6 +92,8 @@ void launcher_spool_clear(const char *above, const struct record_key *key);
 /* Make the path of a file in an attempt's folder below `above`. If `file` is "", make the path of the folder. */
 void launcher_spool_path(const char *above, const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE]);
 bool launcher_spool_has(const struct record_key *key);
+/* Is it certain that the attempt has no folder in spool/? */
+bool launcher_spool_is_gone(const struct record_key *key);
 /* Result of sending to a keeper: its socket has the message, its socket is full, or the keeper is gone. */
 enum launcher_sent { LAUNCHER_SENT, LAUNCHER_SENT_LATER, LAUNCHER_SENT_NEVER };
 /* Send a message to the keeper of an attempt. If it was not sent, `e` has the reason. */

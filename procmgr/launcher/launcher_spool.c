@@ -230,6 +230,14 @@ bool launcher_spool_has(const struct record_key *key)
 	return access(path, F_OK) == 0;
 }
 
+bool launcher_spool_is_gone(const struct record_key *key)
+{
+	char path[LAUNCHER_PATH_SIZE];
+	spool_path(key, "", path);
+	/* any other error, as EIO and ESTALE, and a spool/ that is gone as a whole say nothing of the attempt */
+	return access(path, F_OK) < 0 && errno == ENOENT && access("spool", F_OK) == 0;
+}
+
 /* The content of an attempt's pid file. */
 struct note {
 	bool locked;	      /* a keeper has written its pid into the file */

@@ -22,11 +22,6 @@ struct launcher_tmpdir *launcher_tmpdir_new(void)
 	return xcalloc(1, sizeof(struct launcher_tmpdir));
 }
 
-static bool is_over(const struct record_key *key)
-{
-	return !launcher_spool_has(key);
-}
-
 /* Only the log stays open: the lock of the launcher must end with the launcher. */
 static void remove_all(const struct launcher *l)
 {
@@ -34,7 +29,7 @@ static void remove_all(const struct launcher *l)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close_range(STDERR_FILENO + 1, ~0U, 0);
-	step_tmpdir_sweep(l->conf->node_tmpdir, l->node, is_over);
+	step_tmpdir_sweep(l->conf->node_tmpdir, l->node, launcher_spool_is_gone);
 	_exit(0);
 }
 
