@@ -3,8 +3,8 @@
  * Called by: http_stream.c, in programs that called http_tls_use().
  * Invariants:
  * - TLS is 1.2 or newer, and the certificate is valid for the host of gate.url.
- * - Where the host has several addresses, a machine whose jobmgrd sends nothing for SILENT_SECONDS is asked for another handshake. If it
- *   does not answer that, it hangs or is gone, and the request fails. A jobmgrd that only takes its time keeps the connection.
+ * - Where the host is several machines, one whose jobmgrd sends nothing for a pause is asked for another handshake. If it fails two in a
+ *   row, it hangs or is gone, and the request fails. A jobmgrd that only takes its time keeps the connection, and the pause doubles.
  * - A certificate of the caller is shown only to a server that has proven its own first (TLS does that).
  * - No write raises SIGPIPE. */
 #include "lib/http_tls.h"
@@ -13,6 +13,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +32,8 @@
 #include "lib/http_race.h"
 #include "lib/http_url.h"
 
-enum { SILENT_SECONDS = 5, ALIVE_SECONDS = 3 };
+/* Pauses between handshakes that ask for life, and the time for one: a busy jobmgrd may take long. */
+enum { PAUSE_LEAST_S = 5, PAUSE_MOST_S = 60, ALIVE_SECONDS = 15 };
 
 struct http_tls {
 	SSL_CTX *context;
@@ -39,6 +41,8 @@ struct http_tls {
 	char *host;
 	struct addrinfo *addresses;
 	const struct addrinfo *address; /* that of the connection; NULL: none */
+	int pause_s;			/* how long the server may be silent until it is asked for a handshake */
+	bool is_suspect;		/* it did not answer the last one, and has sent nothing since */
 };
 
 /* OpenSSL reports an interruption and a time limit that has passed in the same way, but leaves errno. */
@@ -177,9 +181,20 @@ static bool tls_send(SSL *ssl, const void *data, size_t size)
 	return ok;
 }
 
+/* Is there an address of another machine? An address of the other family counts as one of the same machine. */
 static bool has_others(const struct http_tls *t)
 {
-	return t->addresses->ai_next != NULL;
+	const struct addrinfo *one = t->addresses, *own = t->address;
+	while (one && (one->ai_family != own->ai_family || memcmp(one->ai_addr, own->ai_addr, own->ai_addrlen) == 0))
+		one = one->ai_next;
+	return one != NULL;
+}
+
+static void tls_set_pause(struct http_tls *t, int seconds)
+{
+	struct timeval limit = {seconds, 0};
+	t->pause_s = seconds;
+	setsockopt(SSL_get_fd(t->ssl), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
 static bool tls_find(struct http_tls *t, const char *port, struct err *e)
@@ -196,9 +211,8 @@ static bool tls_connect(struct http_tls *t, int *fd, struct err *e)
 	if (!t->ssl)
 		return false;
 	*fd = SSL_get_fd(t->ssl);
-	struct timeval limit = {SILENT_SECONDS, 0};
 	if (has_others(t))
-		setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+		tls_set_pause(t, PAUSE_LEAST_S);
 	return true;
 }
 
@@ -215,6 +229,19 @@ static bool tls_is_alive(struct http_tls *t)
 		close(SSL_get_fd(ssl));
 	SSL_free(ssl);
 	return ssl != NULL;
+}
+
+/* Ask the machine of a silent connection. Returns false if it did not answer twice, and nothing has come meanwhile. */
+static bool tls_may_answer(struct http_tls *t)
+{
+	struct pollfd sent = {.fd = SSL_get_fd(t->ssl), .events = POLLIN};
+	bool was_suspect = t->is_suspect;
+	t->is_suspect = !tls_is_alive(t);
+	if (t->is_suspect)
+		tls_set_pause(t, PAUSE_LEAST_S);
+	else
+		tls_set_pause(t, t->pause_s < PAUSE_MOST_S / 2 ? 2 * t->pause_s : PAUSE_MOST_S);
+	return !t->is_suspect || !was_suspect || poll(&sent, 1, 0) > 0;
 }
 
 static void tls_close(struct http_tls *t)
@@ -246,7 +273,7 @@ static bool tls_waits_on(struct http_tls *t, int64_t since)
 {
 	bool is_late = errno == EAGAIN || errno == EWOULDBLOCK;
 	return is_late && SSL_get_error(t->ssl, 0) == SSL_ERROR_WANT_READ && has_others(t) &&
-	       clock_boot_us() - since < HTTP_SILENCE_SECONDS * INT64_C(1000000) && tls_is_alive(t);
+	       clock_boot_us() - since < HTTP_SILENCE_SECONDS * INT64_C(1000000) && tls_may_answer(t);
 }
 
 static ssize_t tls_read(struct http_tls *t, void *data, size_t size, struct err *e)
@@ -258,8 +285,10 @@ static ssize_t tls_read(struct http_tls *t, void *data, size_t size, struct err 
 	do
 		ok = SSL_read_ex(t->ssl, data, size, &got);
 	while (!ok && (http_tls_is_interrupted(t->ssl, 0) || tls_waits_on(t, since)));
-	if (ok)
+	if (ok) {
+		t->is_suspect = false;
 		return (ssize_t)got;
+	}
 	int error = SSL_get_error(t->ssl, 0);
 	if (error == SSL_ERROR_ZERO_RETURN)
 		return 0;

@@ -64,7 +64,7 @@ by() { # COMMAND...: as an ordinary user, whose localhost is two machines
 	by timeout 60 rota queue
 }
 
-@test "a machine hangs while a client waits for its answer: the client asks another one" {
+waits() { # a client waits for a job, and has its request with jobmgrd
 	printf '#!/bin/bash\n#ROTA --output=/dev/null\nuntil [ -e %q ]; do sleep 0.1; done\n' "$TLS/end" >"$TLS/job.sh"
 	rm -f "$TLS/end"
 	cd "$TLS"
@@ -74,9 +74,29 @@ by() { # COMMAND...: as an ordinary user, whose localhost is two machines
 	waiter=$!
 	eventually test -e "$BATS_TEST_TMPDIR/seen"
 	eventually polled
+}
+
+@test "a machine hangs while a client waits for its answer: the client asks another one" {
+	waits
 	kill -STOP "$RELAY"
 	touch "$TLS/end"
 	wait "$waiter"
+}
+
+@test "a machine is late for one handshake while a client waits for its answer: the client stays" {
+	waits
+	kill -STOP "$RELAY"
+	eventually late
+	kill -CONT "$RELAY"
+	eventually polled
+	rm -f "$BATS_TEST_TMPDIR/seen"
+	touch "$TLS/end"
+	wait "$waiter"
+	[ -e "$BATS_TEST_TMPDIR/seen" ]
+}
+
+late() { # the client has closed a connection that the relay has not served
+	ss -Htn state close-wait "( sport = :$PORT )" src 127.0.0.1 | grep -q .
 }
 
 # Does the client have its request with jobmgrd? The relay has one connection to a client then, and nothing of it is on the way.
