@@ -50,7 +50,7 @@ struct agent {
 	struct agent_substeps *substeps;
 	struct agent_incarnation *incarnation;
 	struct agent_clock clock;
-	json_t *restart; /* what the node has that images need (restart_facts), as it was when the agent started */
+	json_t *restart; /* what the node has that images need (restart_facts), once they are whole */
 	bool is_registering;
 	bool is_unknown; /* a missing node in the database has been logged */
 	int quiet_ticks; /* ticks in a row with nothing to do */
@@ -152,7 +152,20 @@ static void handle_registered(struct db *db, PGresult *result, const struct err 
 	start_ticks(a);
 }
 
-static json_t *node_facts(const struct agent *a)
+/* What images need is asked once, and again while DMTCP does not answer. */
+static void find_restart_facts(struct agent *a)
+{
+	if (a->restart && restart_facts_are_whole(a->restart))
+		return;
+	json_decref(a->restart);
+	a->restart = restart_facts(a->context.conf->node_checkpoint_dmtcp);
+	if (!restart_facts_are_whole(a->restart))
+		log_warning(
+			"\"%s/dmtcp_launch --version\" failed; this node restores no images of DMTCP until it registers again",
+			a->context.conf->node_checkpoint_dmtcp);
+}
+
+static json_t *node_facts(struct agent *a)
 {
 	const struct agent_context *c = &a->context;
 	json_t *facts = agent_hardware_facts(c->conf, c->node), *node = json_array_get(json_object_get(facts, "nodes"), 0);
@@ -160,6 +173,7 @@ static json_t *node_facts(const struct agent *a)
 		agent_node_add_virtual(c->nodes, facts);
 		return facts;
 	}
+	find_restart_facts(a);
 	json_object_set(json_object_get(node, "found"), "restart", a->restart);
 	json_object_set_new(node, "margin_s", json_integer(c->conf->node_lease_margin));
 	agent_inventory_add(a->report, node);
@@ -401,7 +415,6 @@ static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *
 	a->substeps = agent_substep_new(c);
 	a->incarnation = agent_incarnation_new(c, a->orders, handle_incarnation_known, a);
 	agent_cache_open();
-	a->restart = restart_facts(c->conf->node_checkpoint_dmtcp);
 	int third = c->conf->node_lease / 3;
 	a->tick_timer = start_timer(a, TICK_S, handle_tick);
 	a->lease_timer = start_timer(a, third > 0 ? third : 1, renew_lease);

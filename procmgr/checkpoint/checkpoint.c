@@ -117,7 +117,8 @@ static void describe_driver(const struct checkpoint *c, const struct driver_use 
 	const json_t *version = json_object_get(needs, use->driver->prefix);
 	char *name = saves ? driver_full_name(use) : xstrdup(strncmp(c->driver, "script:", 7) == 0 ? c->driver : "app");
 	json_object_set_new(report, "driver", json_string(name));
-	json_object_set_new(report, "version", version ? json_incref((json_t *)version) : json_string(ROTA_VERSION));
+	if (version || !needs) /* a driver that has needs is not of Rota's version */
+		json_object_set_new(report, "version", version ? json_incref((json_t *)version) : json_string(ROTA_VERSION));
 	if (needs)
 		json_object_set_new(report, "needs", needs);
 	free(name);

@@ -57,12 +57,19 @@ json_t *restart_facts(const char *dmtcp)
 	if (!*dmtcp)
 		return json_object();
 	char *cpu = read_cpu(), *program = xasprintf("%s/dmtcp_launch", dmtcp);
-	bounded_run((char *[]){program, (char *)"--version", NULL}, VERSION_S, version, sizeof version);
+	bool has_run = bounded_run((char *[]){program, (char *)"--version", NULL}, VERSION_S, version, sizeof version) == 0;
 	version[strcspn(version, "\n")] = '\0';
 	if (uname(&system) < 0)
 		system.release[0] = '\0';
-	json_t *facts = json_pack("{s:s, s:s, s:s}", "dmtcp", version, "kernel", system.release, "cpu", cpu);
+	json_t *facts = json_pack("{s:s, s:s}", "kernel", system.release, "cpu", cpu);
+	if (has_run && *version)
+		json_object_set_new(facts, "dmtcp", json_string(version));
 	free(program);
 	free(cpu);
 	return facts;
+}
+
+bool restart_facts_are_whole(const json_t *facts)
+{
+	return json_object_size(facts) == 0 || json_object_get(facts, "dmtcp");
 }
