@@ -126,18 +126,25 @@ static bool process_is_listed(const char *list, pid_t pid)
 	return strstr(list, entry) != NULL;
 }
 
+/* Read the path of a process's program. Returns false if the process has ended, or belongs to somebody else. */
+static bool process_program(pid_t pid, char path[PATH_MAX])
+{
+	char link[64];
+	snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
+	ssize_t size = readlink(link, path, PATH_MAX - 1);
+	path[size > 0 ? size : 0] = '\0';
+	return size > 0;
+}
+
 /* Would DMTCP save this process? A static program keeps the connection of the process that became it, so the list has it too. What was restored has
  * the program that restored it. */
 static bool process_would_be_saved(pid_t pid, const char *list, struct err *e)
 {
-	char link[64], path[PATH_MAX];
+	char path[PATH_MAX];
 	struct err why;
-	snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
-	ssize_t size = readlink(link, path, sizeof path - 1);
-	path[size > 0 ? size : 0] = '\0';
-	const char *slash = strrchr(path, '/');
-	if (size <= 0)
+	if (!process_program(pid, path))
 		return true; /* it has ended meanwhile */
+	const char *slash = strrchr(path, '/');
 	if ((!slash || strcmp(slash + 1, "mtcp_restart") != 0) && access(path, R_OK) == 0 && !dmtcp_process_can_save(path, &why))
 		return err_set(e, "process %d would not be saved: %.400s", (int)pid, why.message);
 	return process_is_listed(list, pid) ||
@@ -160,17 +167,45 @@ static bool process_is_helper(pid_t pid, const char *coordinator)
 	return folder && strncmp(path, self, folder) == 0 && strncmp(path + folder, "rota-", strlen("rota-")) == 0;
 }
 
+/* Returns the step manager, a child of the keeper, or 0. */
+static pid_t process_manager(const struct process *all, int count, pid_t keeper)
+{
+	static const char name[] = "/rota-stepmgr";
+	for (int i = 0; i < count; i++) {
+		char path[PATH_MAX];
+		bool is_read = all[i].parent == keeper && process_program(all[i].pid, path);
+		const char *slash = is_read ? strrchr(path, '/') : NULL;
+		if (slash && strcmp(slash, name) == 0)
+			return all[i].pid;
+	}
+	return 0;
+}
+
+/* Would DMTCP save this process? The step manager starts what `rota run` and `rota shell` ask for, without DMTCP. */
+static bool process_can_be_saved(const struct process *all, int count, pid_t pid, pid_t manager, const char *list, struct err *e)
+{
+	if (!manager || process_is_listed(list, pid) || !process_is_below(all, count, pid, manager))
+		return process_would_be_saved(pid, list, e);
+	char path[PATH_MAX];
+	return !process_program(pid, path) || /* it has ended meanwhile */
+	       err_set(e,
+		       "process %d would not be saved: \"%.300s\" is of a shell or sub-step (rota shell, rota run), also one "
+		       "from outside; end it",
+		       (int)pid, path);
+}
+
 bool dmtcp_process_all_listed(pid_t root, const char *list, const char *coordinator, struct err *e)
 {
 	int count;
 	bool good = true;
 	struct process *all = processes_read(&count);
 	pid_t keeper = process_parent(root); /* the parent of processes whose parents have ended */
+	pid_t manager = keeper > 1 ? process_manager(all, count, keeper) : 0;
 	for (int i = 0; i < count && good; i++)
 		if (process_is_below(all, count, all[i].pid, root) ||
 		    (keeper > 1 && all[i].pid != keeper && process_is_below(all, count, all[i].pid, keeper) &&
 		     !process_is_helper(all[i].pid, coordinator)))
-			good = process_would_be_saved(all[i].pid, list, e);
+			good = process_can_be_saved(all, count, all[i].pid, manager, list, e);
 	free(all);
 	return good;
 }
