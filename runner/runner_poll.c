@@ -90,10 +90,18 @@ static void poll_take_answered(struct db *db, PGresult *result, const struct err
 	poll_answered(r);
 }
 
+/* Returns how many hooks may run at once, beside the programs of other kinds that run now. */
+static int poll_slots(const struct runner *r)
+{
+	return r->hooks.running_count + hook_set_room(&r->hooks);
+}
+
 /* Returns how many hooks to take: as many as run at once may run, and as many may wait. */
 static int poll_capacity(const struct runner *r)
 {
-	return 2 * r->conf->controller_hooks - r->hooks.running_count - r->hooks.waiting_count;
+	int capacity = 2 * poll_slots(r) - r->hooks.running_count - r->hooks.waiting_count;
+
+	return capacity > 0 ? capacity : 0;
 }
 
 static void poll_take(struct runner *r)
@@ -135,7 +143,7 @@ void runner_poll_timer(evutil_socket_t fd, short what, void *arg)
 /* Would slots be idle after a pause? */
 static bool poll_is_short(const struct runner *r)
 {
-	return !r->hooks.running || (r->more_is_due && r->hooks.waiting_count < r->conf->controller_hooks / 2);
+	return !r->hooks.running || (r->more_is_due && r->hooks.waiting_count < poll_slots(r) / 2);
 }
 
 /* Begin a poll if there is something to report or to take: now, or when the pause after the last one is over. */
