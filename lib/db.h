@@ -84,7 +84,8 @@ char *db_conninfo_verified(const char *conninfo);
  * caller keeps `watcher` alive.
  * Where the connection string has several hosts, each is tried in turn for at most connect_timeout. A single host, once reached, gets
  * six times as long for its answer, and up to four times that if it was late. The pause after a round is 50 ms and doubles up to
- * 500 ms. A pooler in session mode costs each connection a second one for a moment.
+ * 500 ms. A host that was late is passed over for a while, as long as another one is left. A pooler in session mode costs each
+ * connection a second one for a moment.
  * Where the server is silent for some seconds while a call is under way, the other hosts are tried. If one of them can be written to,
  * the connection is lost and made to that one. */
 struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,
