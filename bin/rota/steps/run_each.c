@@ -107,7 +107,7 @@ static bool lines_fill(struct many *m, int *fd)
 	return !e->reader.ended || e->reader.from < e->reader.to;
 }
 
-static void readable(struct many *m)
+static void lines_read(struct many *m)
 {
 	struct each *e = each_of(m);
 
@@ -116,7 +116,7 @@ static void readable(struct many *m)
 		many_fail(m, "could not read the lines");
 }
 
-static const struct many_kind lines = {"line", lines_fill, readable, line_name, line_failure, NULL, line_ended};
+static const struct many_kind lines = {"line", lines_fill, lines_read, line_name, line_failure, NULL, line_ended};
 
 /* Returns the number of lines of a regular file that are not blank, 0 if that is not known. */
 static long lines_count(const char *path)

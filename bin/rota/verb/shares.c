@@ -37,7 +37,7 @@ static void share_row(struct table *table, const json_t *share)
 }
 
 /* Describes the steps that a limit counts together: "account physics, each user (alice)". */
-static void holder(char *text, size_t size, const json_t *limit)
+static void limit_describe_holder(char *text, size_t size, const json_t *limit)
 {
 	static const char *const KINDS[] = {"account", "qos", "partition", "user"};
 	size_t used = 0;
@@ -58,7 +58,7 @@ static void limit_row(struct table *table, const json_t *limit)
 	const json_t *most = json_object_get(limit, "most");
 	char of[512], what[128];
 
-	holder(of, sizeof(of), limit);
+	limit_describe_holder(of, sizeof(of), limit);
 	snprintf(what, sizeof(what), "%s%s%s", format_text(limit, "measure"), *period ? "/" : "", period);
 	table_cell(table, of);
 	table_cell(table, what);
