@@ -154,7 +154,7 @@ void gate_quota_set_known(struct gate_quota *quota)
 	quota->known_until = clock_ms() + QUOTA_KNOWN;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned count_choose_least(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -165,7 +165,7 @@ unsigned gate_quota_bound(const struct gate_quota *quota)
 
 	if (quota_is_root(quota))
 		return quota->all->bound;
-	return quota->uid == (uid_t)-1 ? quarter : least(quarter, (unsigned)quota->all->conf->gate_user_connections);
+	return quota->uid == (uid_t)-1 ? quarter : count_choose_least(quarter, (unsigned)quota->all->conf->gate_user_connections);
 }
 
 unsigned gate_quota_unproven_bound(const struct gate_quota *quota)
@@ -173,7 +173,7 @@ unsigned gate_quota_unproven_bound(const struct gate_quota *quota)
 	/* The kernel names the user at the other end of the Unix socket, so a known user there needs no further proof. */
 	if (quota_is_root(quota) || (!quota->is_remote && quota_is_known(quota)))
 		return gate_quota_bound(quota);
-	return least(gate_quota_bound(quota), (unsigned)quota->all->conf->gate_unproven);
+	return count_choose_least(gate_quota_bound(quota), (unsigned)quota->all->conf->gate_unproven);
 }
 
 unsigned gate_quota_total_bound(const struct gate_quota *quota)
