@@ -183,7 +183,7 @@ static void submit_store_list(struct gate_call *c, const char *uid, const char *
 		json_t *script = gate_job_script(job);
 
 		json_array_append(plans, job->plan);
-		if (script == before)
+		if (json_equal(script, before))
 			db_array_text(scripts, NULL);
 		else
 			db_array_bytes(scripts, json_string_value(script), (int)json_string_length(script));
