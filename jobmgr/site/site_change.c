@@ -16,6 +16,7 @@
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "lib/log.h"
+#include "lib/seal.h"
 #include "lib/text.h"
 
 enum { CHANGE_KEPT_MOST = 4096, VARIABLE_LONGEST = 100 << 10 };
@@ -325,6 +326,26 @@ static bool change_read_environment(struct site_changes *c, const json_t *desc, 
 	return true;
 }
 
+/* Describes a script in the record of the job, which need not hold it: "5 lines, SHA-256 ...". malloc'ed. */
+static char *change_make_digest(const json_t *script)
+{
+	const char *text = json_string_value(script);
+	size_t size = json_string_length(script), lines = size > 0 && text[size - 1] != '\n';
+	char hex[SEAL_HEX_SIZE];
+	for (size_t i = 0; i < size; i++)
+		lines += text[i] == '\n';
+	seal_hash_hex(text, size, hex);
+	return xasprintf("%zu %s, SHA-256 %s", lines, lines == 1 ? "line" : "lines", hex);
+}
+
+static void change_keep_script(struct site_changes *c, const char *field, const json_t *before, const json_t *after)
+{
+	char *old = json_is_string(before) ? change_make_digest(before) : NULL, *new = change_make_digest(after);
+	change_keep(c, field, old, new);
+	free(new);
+	free(old);
+}
+
 /* Read another script for the job. */
 static bool change_read_script(struct site_changes *c, const json_t *desc, const json_t *changes, struct err *e)
 {
@@ -339,7 +360,7 @@ static bool change_read_script(struct site_changes *c, const json_t *desc, const
 		return change_refuse(field, "it must be the text of a script", "", e);
 	if (strlen(text) != json_string_length(after))
 		return change_refuse(field, "the text has a NUL byte", "", e);
-	change_keep(c, field, json_string_value(json_object_get(desc, field)), text);
+	change_keep_script(c, field, json_object_get(desc, field), after);
 	c->script = json_incref((json_t *)after);
 	return true;
 }

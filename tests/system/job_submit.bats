@@ -277,9 +277,12 @@ short_job() {
 	[ "$(asked time_limit_s)" = 420 ]
 	[ "$(sql "select count(*) from rota.step where job_id = $job")" = 2 ]
 	rota show --script "$job" | grep -q "from the site"
-	rota show "$job" | grep -q "Site set *script: rota show --script prints it, --json also the one before$"
-	[ "$(rota show --json "$job" | jq -r '.jobs[0].changes[0].before')" = $'#!/bin/sh\n:' ]
-	[ "$(sql "select before from rota.job_change where job_id = $job")" = $'#!/bin/sh\n:' ]
+	# Of scripts, the record has digests.
+	before="2 lines, SHA-256 $(sha256sum <plain.sh | cut -d ' ' -f 1)"
+	after="5 lines, SHA-256 $(rota show --script "$job" | sha256sum | cut -d ' ' -f 1)"
+	rota show "$job" | grep -q "Site set *script = $after, before: $before$"
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].changes[0] | .before, .after')" = "$before"$'\n'"$after" ]
+	[ "$(sql "select before from rota.job_change where job_id = $job")" = "$before" ]
 	# Lines in errors are those of the new script, so they are not named as the user's.
 	sets <<<'desc.script = "#!/bin/sh\n#ROTA --tme=5\n"'
 	refused "plain.sh (changed by the site's script):2: --tme: unknown option" rota submit plain.sh

@@ -98,11 +98,8 @@ static void changes_print(const json_t *changes)
 
 	json_array_foreach (changes, i, change) {
 		const char *before = format_text(change, "before"), *after = format_text(change, "after");
-		const char *field = format_text(change, "field");
-		char *text = strcmp(field, "script")
-				     ? xasprintf("%s%s%s%s%s", field, *after ? " = " : " not given", after,
-						 *before ? ", before: " : "", before)
-				     : xstrdup("script: rota show --script prints it, --json also the one before");
+		char *text = xasprintf("%s%s%s%s%s", format_text(change, "field"), *after ? " = " : " not given", after,
+				       *before ? ", before: " : "", before);
 
 		show_line_print("Site set", text);
 		free(text);
