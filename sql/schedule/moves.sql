@@ -64,6 +64,7 @@ comment on function api.schedule_movers() is 'As internal.movable_steps.';
 create function internal.move_step(p_job bigint, p_step int, p_for text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
+	perform internal.preempt_withdraw(p_job, p_step);
 	perform internal.step_move('schedule', array[(p_job, p_step, 'modify', null, 'evacuated', null, null,
 		'moved to make room for ' || p_for)::internal.move]);
 	perform internal.checkpoint_ask(p_job, p_step, 'move', 'schedule', 'moved to make room for ' || p_for, 'requeue');

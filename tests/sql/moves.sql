@@ -55,6 +55,13 @@ select t.says(:'m' || '.a', 'take'), t.saved(:'m' || '.a') \g /dev/null
 select is((t.step(:'m' || '.a')).end_wanted || ' ' || t.claims(), 'requeue ' || :w || ' 0 {' || :m || '}', 'saved: it ends, and its place is kept');
 select t.finish(:'m' || '.a', '{"outcome": "cancel", "cause": "evacuated", "exit": -1, "signal": 15}') \g /dev/null
 select is(t.state(:'m' || '.a') || (t.step(:'m' || '.a')).requeues, 'pending0', 'it may start at once, and that counts for nothing');
+
+-- Elements of its array that stand ahead on its node do not take its CPUs.
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "mem_mb": 100, "checkpoint": {"driver": "app", "keep": 2}, "array": {"indices": [[0,9,1]], "size": 10, "limit": null}}]') as e \gset
+select t.commit(t.decision(:'e' || '.a', '{2}', '{"position": 0}'), t.decision(:'e' || '.a', '{2}', '{"position": 1, "predispatched": true}')) \g /dev/null
+select t.run(:'e' || '.a[0]'), t.says(:'e' || '.a[0]', 'take'), t.saved(:'e' || '.a[0]') \g /dev/null
+select is(t.move(:v, :e, jsonb_build_object('moving', jsonb_build_array(jsonb_build_object('job', :e, 'step', (t.step(:'e' || '.a[0]')).step_id, 'attempt', 1)))), 1, 'an element');
+select is((select string_agg(s.array_index || ':' || o.kind, ' ' order by o.order_id) from rota.node_order o join rota.step s using (job_id, step_id) where o.job_id = :e and o.kind in ('kill', 'checkpoint')), '1:kill 0:checkpoint', 'what stands ahead is queued again, before it saves itself');
 select throws_ok($$select api.schedule_move(t.term() - 1, '[]')$$, 'RT412', null, 'only the leader moves steps');
 select * from finish();
 rollback;
