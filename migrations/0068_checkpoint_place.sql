@@ -7,6 +7,7 @@ comment on column rota.checkpoint_start.unmet is
 	'What the node of the attempt lacked for its checkpoint, or why it could not read it, so the program did not start; '
 	'null: nothing.';
 
-alter table rota.preempt_claim add column moving bigint[] not null default '{}';
+alter table rota.preempt_claim add column moving jsonb not null default '[]';
 comment on column rota.preempt_claim.moving is
-	'Jobs whose steps are moved to make room for the step; it ends if one of them is not saved. Empty: steps were preempted.';
+	'Steps [{job, step, attempt}] that are moved to make room for the step; it ends if one of them is not saved. '
+	'Empty: steps were preempted.';

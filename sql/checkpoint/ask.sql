@@ -79,7 +79,12 @@ begin
 		update rota.checkpoint c
 		set then_do = p_then, reason = p_reason, asked_by = p_by, why = p_why
 		where c.job_id = p_job and c.step_id = p_step and c.generation = v_open.generation
-			and array_position(c_order, p_then) > array_position(c_order, c.then_do);
+			and (array_position(c_order, p_then) > array_position(c_order, c.then_do)
+				-- Of two that end it, a move may be given up.
+				or p_then = c.then_do and c.reason = 'move');
+		if found and v_open.reason = 'move' then
+			perform internal.move_unsaved(v_open);
+		end if;
 		return v_open.generation;
 	end if;
 	v_generation := internal.checkpoint_add(v_step, 'asked', p_reason, p_by, p_why, p_then);
@@ -102,6 +107,9 @@ begin
 		perform internal.steps_cancel(jsonb_build_array(jsonb_build_object('job_id', p_done.job_id, 'step_id', p_done.step_id)),
 			p_done.asked_by, 'cancelled', format('ended after checkpoint %s, as %s wanted', p_done.generation, p_done.asked_by)
 			|| coalesce(': ' || p_done.why, ''));
+	elsif p_done.reason = 'move' and not p_ended and not internal.move_is_wanted(p_done) then
+		update checkpoint c set then_do = 'continue'
+		where c.job_id = p_done.job_id and c.step_id = p_done.step_id and c.generation = p_done.generation;
 	elsif p_done.then_do = 'requeue' then
 		update step s set end_wanted = 'requeue'
 		where s.job_id = p_done.job_id and s.step_id = p_done.step_id and s.attempt = p_done.attempt and s.ended_at is null

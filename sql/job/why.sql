@@ -238,7 +238,7 @@ begin
 				n.cpus, case when n.cpus <> 1 then 's' end, n.nodes, case when n.nodes <> 1 then 's' end,
 				case when n.cpus = 1 then 'is' else 'are' end, case when n.moves then 'move for it have ended'
 					else 'it has preempted have ended or are suspended' end), null, null)
-		from (select bool_and(c.moving <> '{}') as moves, sum((x.value ->> 'cpus')::int) as cpus,
+		from (select bool_and(c.moving <> '[]') as moves, sum((x.value ->> 'cpus')::int) as cpus,
 				count(distinct x.value ->> 'node') as nodes
 			from internal.claim_open c
 			cross join lateral jsonb_array_elements(c.shares) x

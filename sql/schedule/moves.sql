@@ -4,7 +4,8 @@
 -- Invariants:
 -- - The steps of a move are saved first, and end only when they are. What they free is kept for the step that it makes room for,
 --   from the commit of the move on.
--- - If one of them is not saved, what was kept is given up, and the step goes on where it is.
+-- - If one of them is not saved, what was kept is given up, and that step goes on where it is. So do those of the same move that
+--   are saved after that: each ends only if something is kept at that time. No session locks jobs of others for that.
 
 create function internal.restore_cost(p_job bigint, p_step int) returns double precision
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -14,6 +15,18 @@ begin
 end $$;
 comment on function internal.restore_cost(bigint, int) is
 	'Mean seconds that it took to go on from checkpoints of a step; null: it never did.';
+
+create function internal.move_is_futile(p_job bigint, p_step int, p_attempt int) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (
+		select max(c.failed_at) > clock_timestamp() - internal.checkpoint_wait() * 10 * 2 ^ least(count(*) - 1, 10)
+		from checkpoint c
+		where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt and c.reason = 'move' and c.state = 'failed');
+end $$;
+comment on function internal.move_is_futile(bigint, int, int) is
+	'Whether an attempt was lately not saved when it was to be moved: for ten times checkpoint_wait_s, and for twice as long '
+	'after each further failure. Null: it never was asked in vain.';
 
 create function internal.movable_steps() returns table (job_id bigint, step_id int, cost_s double precision)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -34,12 +47,13 @@ begin
 			and m.state in ('waiting', 'ending', 'queued'))
 		and not exists (select from checkpoint o where o.job_id = s.job_id and o.step_id = s.step_id and o.attempt = s.attempt
 			and o.state in ('asked', 'taking'))
+		and internal.move_is_futile(s.job_id, s.step_id, s.attempt) is not true
 	order by s.rank desc, s.job_id, s.step_id;
 end $$;
 comment on function internal.movable_steps() is
 	'Running steps that can be saved and go on elsewhere, and seconds that this takes, as measured: the latest five checkpoints, '
 	'and all restarts from them; without a restart as long again as the checkpoint. '
-	'A step of which no checkpoint was measured is none.';
+	'A step of which no checkpoint was measured is none, nor one that was lately to move and was not saved.';
 
 create function internal.snapshot_moves() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -94,7 +108,7 @@ begin
 	end if;
 	-- They have that time to begin the checkpoint, and again to end it.
 	perform internal.claim_add(p_move -> 'steps', 2 * internal.setting_int('checkpoint_wait_s'),
-		array(select distinct m.job_id from unnest(v_moving) m));
+		p_move -> 'moving');
 	foreach v_one in array v_moving loop
 		perform internal.move_step(v_one.job_id, v_one.step_id, v_label);
 	end loop;
@@ -104,12 +118,28 @@ comment on function internal.move_make(jsonb) is
 	'Have the steps of a move saved, and keep what they free; false: something has changed, and nothing is done. '
 	'The caller has locked the jobs.';
 
+create function internal.move_key(p_one rota.checkpoint) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select jsonb_build_array(jsonb_build_object('job', p_one.job_id, 'step', p_one.step_id, 'attempt', p_one.attempt));
+$$;
+comment on function internal.move_key(rota.checkpoint) is
+	'The step of a checkpoint as rota.preempt_claim.moving names it.';
+
+create function internal.move_is_wanted(p_one rota.checkpoint) returns boolean
+language sql stable set search_path = live, rota, pg_temp as $$
+	select exists (select from internal.claim_open c where c.moving @> internal.move_key(p_one));
+$$;
+comment on function internal.move_is_wanted(rota.checkpoint) is
+	'Whether a step waits for what a step that is moved frees. Not if another step of the move was not saved, if the step has '
+	'started elsewhere or was cancelled, or if its time is over.';
+
 create function internal.move_unsaved(p_failed rota.checkpoint) returns void
 language sql set search_path = live, rota, pg_temp as $$
-	delete from preempt_claim c where p_failed.job_id = any (c.moving);
+	delete from preempt_claim c where c.moving @> internal.move_key(p_failed);
 $$;
 comment on function internal.move_unsaved(rota.checkpoint) is
-	'A step that was to make room could not be saved and goes on: nothing is kept any more.';
+	'A step that was to make room could not be saved, or ends for another reason: nothing is kept any more, '
+	'and the other steps of the move go on (internal.move_is_wanted).';
 
 create function api.schedule_move(p_term bigint, p_moves jsonb) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$

@@ -147,15 +147,15 @@ begin
 end $$;
 comment on function internal.claim_cpus(int) is 'CPUs of a node that are kept for steps that have preempted others.';
 
-create function internal.claim_add(p_steps jsonb, p_grace_s int, p_moving bigint[]) returns void
+create function internal.claim_add(p_steps jsonb, p_grace_s int, p_moving jsonb) returns void
 language sql set search_path = live, rota, pg_temp as $$
 	insert into preempt_claim (job_id, step_id, shares, until_at, moving)
 	select x.job, x.step, x.shares, now() + make_interval(secs => internal.setting_int('preempt_hold_s') + p_grace_s), p_moving
 	from jsonb_to_recordset(p_steps) x (job bigint, step int, shares jsonb);
 $$;
-comment on function internal.claim_add(jsonb, int, bigint[]) is
-	'Keep for steps [{job, step, shares}] what others free, who have p_grace_s for it; p_moving: jobs whose steps are moved for '
-	'that.';
+comment on function internal.claim_add(jsonb, int, jsonb) is
+	'Keep for steps [{job, step, shares}] what others free, who have p_grace_s for it; p_moving: steps [{job, step, attempt}] '
+	'that are moved for that.';
 
 create function internal.claim_is_stale() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -329,7 +329,7 @@ begin
 	if v_waiting is not true or cardinality(v_victims) <> jsonb_array_length(p_pick -> 'victims') then
 		return false;
 	end if;
-	perform internal.claim_add(p_pick -> 'steps', coalesce((select max(v.grace_s) from unnest(v_victims) v), 60), '{}');
+	perform internal.claim_add(p_pick -> 'steps', coalesce((select max(v.grace_s) from unnest(v_victims) v), 60), '[]');
 	v_label := internal.step_label(v_first, v_first_step);
 	foreach v_victim in array v_victims loop
 		perform internal.preempt_end(v_victim, v_first, v_first_step, v_label);

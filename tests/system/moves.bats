@@ -68,17 +68,19 @@ saver() {
 }
 
 @test "a step that is not saved stays, and the wide one goes on waiting" {
-	rota admin setting change checkpoint_wait_s --value=1
 	saver silent.sh '[ ! -e silent ] &&'
 	touch silent
+	rota admin setting change checkpoint_wait_s --value=1
 	wide=$(rota submit --parsable --time=10 --cpus-per-task=2 --wrap true)
 	eventually eval '[ "$(sql "select count(*) from acct.checkpoint where job_id = $saver and reason = '"'move'"' and state = '"'failed'"'")" -ge 1 ]'
 	runs_on "$saver" n1
 	[ "$(sql "select count(*) from acct.attempt where job_id = $saver")" = 1 ]
 	[ "$(sql "select state from acct.job where job_id = $wide")" = pending ]
-	# It answers again.
+	# It answers again, and is asked again after a while.
+	rota admin setting change checkpoint_wait_s --value=60
+	eventually eval '[ "$(sql "select count(*) from acct.checkpoint where job_id = $saver and state in ('"'asked', 'taking'"')")" = 0 ]'
 	rm silent
+	superuser "update rota.checkpoint set failed_at = failed_at - interval '10 days' where job_id = $saver and reason = 'move'" >/dev/null
 	run -0 rota wait "$wide"
 	eventually runs_on "$saver" n2
-	rota admin setting change checkpoint_wait_s --value=60
 }
