@@ -284,7 +284,7 @@ void lead_cycle_write_moves(struct lead_cycle *c)
 	if (!c->moving)
 		return;
 	lead_scan_limit_resume(&c->scan_limit, clock_seconds());
-	moves = lead_moves_json(c->rows, c->moving, &c->policy, c->result);
+	moves = lead_moves_json(c->rows, c->moving, &c->policy, c->result, c->conf->schedule_lease);
 	lead_scan_limit_pause(&c->scan_limit, clock_seconds());
 	if (!moves)
 		return;

@@ -12,8 +12,11 @@
 #include "jobmgr/lead/lead_preempt.h"
 #include "jobmgr/schedule/schedule_arena.h"
 #include "jobmgr/schedule/schedule_moves.h"
+#include "lib/clock.h"
 #include "lib/err.h"
 #include "lib/log.h"
+
+enum { WAITS_MOST = 4, LEASE_PARTS = 4 };
 
 bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_result *result)
 {
@@ -72,12 +75,21 @@ static json_t *move_json(const struct lead_rows *rows, const struct lead_rows *r
 	return json_pack("{s:o, s:o}", "steps", steps, "moving", moving);
 }
 
-char *lead_moves_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_policy *policy,
-		      const struct schedule_result *result)
+static bool time_is_over(void *arg)
 {
+	const double *until = arg;
+
+	return clock_seconds() >= *until;
+}
+
+char *lead_moves_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_policy *policy,
+		      const struct schedule_result *result, double lease_s)
+{
+	double until = clock_seconds() + lease_s / LEASE_PARTS;
+	struct schedule_moves_bound bound = {.waits = WAITS_MOST, .is_over = time_is_over, .arg = &until};
 	size_t count;
 	struct schedule_mover *movers = movers_make(rows, requests, &count);
-	struct schedule_moves moves = schedule_moves(rows->arena, &rows->snapshot, policy, result, movers, count);
+	struct schedule_moves moves = schedule_moves(rows->arena, &rows->snapshot, policy, result, movers, count, bound);
 	json_t *list;
 	char *text;
 

@@ -4,7 +4,7 @@
  * Invariants:
  *  - A move is proposed only if the scheduler itself starts all of its steps elsewhere at once, and the step that waits, if it is for one.
  *  - No step moves twice. No step that waits ahead of another is expected later for a move that makes room for that one.
- *  - The number of runs of the scheduler is bounded by the numbers of waits and nodes that are tried. */
+ *  - The number of runs of the scheduler is bounded by the numbers of waits and nodes that are tried, and by the caller's time. */
 #include "jobmgr/schedule/schedule_moves.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "jobmgr/schedule/schedule_change.h"
 #include "jobmgr/schedule/schedule_preempt.h"
 
-enum { WAITS_MOST = 16, NODES_MOST = 64, TRIES_MOST = 4, MOVERS_MOST = 256 };
+enum { WAITS_MOST = SCHEDULE_MOVES_WAITS_MOST, NODES_MOST = 64, TRIES_MOST = 4, MOVERS_MOST = 256 };
 
 static const double empty_most = 86400; /* an empty node counts for a day at most: nobody knows what comes after */
 
@@ -28,7 +28,13 @@ struct moves {
 	size_t count;
 	size_t ahead[WAITS_MOST]; /* pending indexes of steps for which no move was found, in the order of the queue */
 	size_t ahead_count;
+	struct schedule_moves_bound bound;
 };
+
+static bool time_is_over(const struct moves *m)
+{
+	return m->bound.is_over && m->bound.is_over(m->bound.arg);
+}
 
 static bool row_is_of(const struct schedule_running *row, const struct schedule_mover *mover)
 {
@@ -206,7 +212,7 @@ static void room_propose(struct moves *m, const struct schedule_wait *wait)
 {
 	const bool *before = used_copy(m);
 	bool accepted = false;
-	for (int tries = 0; tries < TRIES_MOST; tries++) {
+	for (int tries = 0; tries < TRIES_MOST && !time_is_over(m); tries++) {
 		struct schedule_picks picks = room_pick(m, wait);
 		if (picks.count == 0 || !room_try(m, wait, &picks.list[0], &accepted))
 			break;
@@ -282,20 +288,21 @@ static void nodes_propose(struct moves *m)
 			nodes[count++] = &s->nodes[i];
 	if (count)
 		qsort(nodes, count, sizeof *nodes, compare_used);
-	for (size_t i = 0; i < count && i < NODES_MOST; i++)
+	for (size_t i = 0; i < count && i < NODES_MOST && !time_is_over(m); i++)
 		node_propose(m, nodes[i]);
 }
 
 struct schedule_moves schedule_moves(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 				     const struct schedule_policy *policy, const struct schedule_result *result,
-				     const struct schedule_mover *movers, size_t mover_count)
+				     const struct schedule_mover *movers, size_t mover_count, struct schedule_moves_bound bound)
 {
-	struct moves m = {.arena = arena, .policy = policy, .movers = movers, .mover_count = mover_count};
+	struct moves m = {.arena = arena, .policy = policy, .movers = movers, .mover_count = mover_count, .bound = bound};
 	size_t tried = 0;
+	size_t most = bound.waits < WAITS_MOST ? bound.waits : WAITS_MOST;
 	m.is_used = schedule_arena_take(arena, mover_count, sizeof *m.is_used);
 	m.list = schedule_arena_take(arena, WAITS_MOST + NODES_MOST, sizeof *m.list);
 	m.now = schedule_change_after(arena, snapshot, result, 0);
-	for (size_t i = 0; mover_count && i < result->wait_count && tried < WAITS_MOST; i++) {
+	for (size_t i = 0; mover_count && i < result->wait_count && tried < most && !time_is_over(&m); i++) {
 		const struct schedule_wait *wait = &result->waits[i];
 		if (!schedule_preempt_may(wait) || isnan(wait->expected_at) || wait->expected_at <= snapshot->now)
 			continue;

@@ -39,10 +39,19 @@ struct schedule_moves {
 	size_t count;
 };
 
+/* How long moves are looked for. */
+struct schedule_moves_bound {
+	size_t waits;		    /* steps that wait which are looked at; at most SCHEDULE_MOVES_WAITS_MOST */
+	bool (*is_over)(void *arg); /* asked between tries; true: propose what was found so far. NULL: never */
+	void *arg;
+};
+
+enum { SCHEDULE_MOVES_WAITS_MOST = 16 };
+
 /* Propose moves for what waits in `result`, the result of the scheduler for `snapshot`, one after the other, each on top of those before. Nodes
  * are emptied only if nothing waits for resources. All is in `arena`. */
 struct schedule_moves schedule_moves(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 				     const struct schedule_policy *policy, const struct schedule_result *result,
-				     const struct schedule_mover *movers, size_t mover_count);
+				     const struct schedule_mover *movers, size_t mover_count, struct schedule_moves_bound bound);
 
 #endif

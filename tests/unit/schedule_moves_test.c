@@ -60,25 +60,53 @@ static size_t movers_make(const struct draw *d, struct schedule_mover *movers)
 	return d->candidate_count;
 }
 
-static void test_standing(void **state)
+/* Compare the moves that are proposed within a bound with an answer. */
+static void standing_assert(const struct standing *s, struct schedule_moves_bound bound, const char *answer)
 {
-	const struct standing *s = *state;
 	struct schedule_mover movers[16];
 	struct draw *d = draw_new(s->nodes, NULL, NULL, s->running, s->queue);
 	struct schedule_result *result = schedule_run(&d->snapshot, &schedule_policy_default);
 	size_t count = movers_make(d, movers);
-	struct schedule_moves moves = schedule_moves(d->arena, &d->snapshot, &schedule_policy_default, result, movers, count);
+	struct schedule_moves moves =
+		schedule_moves(d->arena, &d->snapshot, &schedule_policy_default, result, movers, count, bound);
 	moves_draw(d, &moves);
-	assert_string_equal(d->text, s->answer);
+	assert_string_equal(d->text, answer);
 	schedule_result_free(result);
 	draw_free(d);
+}
+
+static void test_standing(void **state)
+{
+	const struct standing *s = *state;
+	standing_assert(s, (struct schedule_moves_bound){.waits = SCHEDULE_MOVES_WAITS_MOST}, s->answer);
+}
+
+/* The time is over when it has been asked for so often. */
+static bool count_is_over(void *arg)
+{
+	int *left = arg;
+	return (*left)-- <= 0;
+}
+
+static void test_bound(void **state)
+{
+	const struct standing *room = &standings[0], *another = &standings[4];
+	int none = 0, one_try = 2, two_tries = 3;
+	(void)state;
+	standing_assert(room, (struct schedule_moves_bound){.waits = 0}, "");
+	standing_assert(room, (struct schedule_moves_bound){.waits = 1}, room->answer);
+	standing_assert(room, (struct schedule_moves_bound){.waits = 1, .is_over = count_is_over, .arg = &none}, "");
+	standing_assert(room, (struct schedule_moves_bound){.waits = 1, .is_over = count_is_over, .arg = &one_try}, room->answer);
+	standing_assert(another, (struct schedule_moves_bound){.waits = 1, .is_over = count_is_over, .arg = &two_tries},
+			another->answer);
 }
 
 int main(void)
 {
 	enum { COUNT = sizeof standings / sizeof *standings };
-	struct CMUnitTest tests[COUNT];
+	struct CMUnitTest tests[COUNT + 1];
 	for (size_t i = 0; i < COUNT; i++)
 		tests[i] = (struct CMUnitTest){standings[i].name, test_standing, NULL, NULL, (void *)(uintptr_t)&standings[i]};
+	tests[COUNT] = (struct CMUnitTest){"a bound of waits and of time", test_bound, NULL, NULL, NULL};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

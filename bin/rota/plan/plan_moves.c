@@ -120,7 +120,8 @@ int plan_moves_print(struct plan_snapshot *snapshot, const json_t *answer, const
 		return call_refuse(&e);
 	}
 	struct schedule_result *result = schedule_run(s, policy);
-	struct schedule_moves moves = schedule_moves(snapshot->rows->arena, s, policy, result, movers, count);
+	struct schedule_moves moves = schedule_moves(snapshot->rows->arena, s, policy, result, movers, count,
+						     (struct schedule_moves_bound){.waits = SCHEDULE_MOVES_WAITS_MOST});
 
 	for (size_t i = 0; i < moves.count; i++)
 		move_print(&view, &moves.list[i]);
