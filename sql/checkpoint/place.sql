@@ -24,52 +24,80 @@ create function internal.checkpoint_unread(p_from rota.checkpoint) returns table
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return query
-	select distinct on (x.name) x.name, s.unmet
+	select distinct on (t.nodes[1]) t.nodes[1], s.unmet
 	from checkpoint_start s
 	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
-	cross join lateral unnest(t.nodes) x (name)
 	where s.job_id = p_from.job_id and s.step_id = p_from.step_id and s.generation = p_from.generation and s.unmet is not null
 		and t.ended_at > now() - make_interval(secs => internal.setting_int('checkpoint_avoid_s'))
-	order by x.name, s.attempt desc;
+	order by t.nodes[1], s.attempt desc;
 end $$;
 comment on function internal.checkpoint_unread(rota.checkpoint) is
-	'Nodes on which attempts could lately not go on from a checkpoint, and why: it is not visible there, or its driver said so.';
+	'Nodes on which attempts could lately not go on from a checkpoint, and why: it is not visible there, or its driver said so. '
+	'The program goes on on the first node of an attempt.';
 
-create function internal.checkpoint_misfits(p_job bigint, p_step int)
-	returns table (generation int, node text, lacks text, found_out boolean)
+create function internal.nodes_remain(p_job bigint, p_step int, p_without text[]) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return (
+		select count(*) >= min(r.nodes_min)
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		join partition_node p on p.partition = s.queue
+		join node n on n.node_id = p.node_id and n.state = 'up'
+		where s.job_id = p_job and s.step_id = p_step and (r.nodelist = '{}' or n.name = any (r.nodelist))
+			and n.name <> all (r.exclude) and n.name <> all (p_without));
+end $$;
+comment on function internal.nodes_remain(bigint, int, text[]) is
+	'Whether as many nodes that are up as a step needs are left of those that it may run on; null: none is.';
+
+create function internal.checkpoint_misfits(p_jobs bigint[], p_steps int[])
+	returns table (job_id bigint, step_id int, generation int, nodes text[], lacks text, found_out boolean)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
-declare
-	v_from rota.checkpoint;
-	v_queue constant text := (select s.queue from step s where s.job_id = p_job and s.step_id = p_step);
 begin
-	select c.* into v_from from internal.checkpoint_eligible(p_job, p_step) c order by c.generation desc limit 1;
-	if v_from.generation is null then
-		return;
-	end if;
 	return query
-	with fixed as (
-		select n.name, internal.need_lacking(v_from.needs, n.found -> 'restart') as lacks
-		from partition_node p
-		join node n on n.node_id = p.node_id and n.found ? 'restart'
-		where p.partition = v_queue and v_from.needs is not null
-	), unread as (
-		select u.node, u.message from internal.checkpoint_unread(v_from) u
-		where not exists (select from fixed f where f.name = u.node and f.lacks is not null)
+	with latest as materialized (
+		select o.job_id, o.step_id, s.queue, c as latest, c.needs
+		from unnest(p_jobs, p_steps) as o (job_id, step_id)
+		join step s on s.job_id = o.job_id and s.step_id = o.step_id
+		cross join lateral (select e::rota.checkpoint as c, e.needs from internal.checkpoint_eligible(o.job_id, o.step_id) e
+			order by e.generation desc limit 1) c
+	), kinds as materialized ( -- nodes have few kinds of hardware and software, and steps few needs
+		select k.needs, h.has, internal.need_lacking(k.needs, h.has) as lacks
+		from (select distinct l.needs from latest l where l.needs is not null) k
+		cross join lateral (
+			select distinct n.found -> 'restart' as has from node n where n.found ? 'restart' and k.needs is not null) h
+	), lacking as materialized (
+		select l.needs, l.queue, k.lacks, array_agg(n.name order by n.name) as nodes
+		from (select distinct l.needs, l.queue from latest l) l
+		join kinds k on k.needs = l.needs and k.lacks is not null
+		join partition_node p on p.partition = l.queue
+		join node n on n.node_id = p.node_id and n.found -> 'restart' = k.has
+		group by l.needs, l.queue, k.lacks
+	), fixed as materialized (
+		select l.job_id, l.step_id, (l.latest).generation, f.nodes, f.lacks
+		from latest l
+		join lacking f on f.needs = l.needs and f.queue = l.queue
+	), unread as materialized (
+		select l.job_id, l.step_id, (l.latest).generation, u.node, u.message, x.nodes as without
+		from latest l
+		cross join lateral internal.checkpoint_unread(l.latest) u
+		left join lateral (select array_agg(y.node) as nodes from fixed f cross join lateral unnest(f.nodes) y (node)
+			where f.job_id = l.job_id and f.step_id = l.step_id) x on true
+		where u.node <> all (coalesce(x.nodes, '{}'))
 	)
-	select v_from.generation, f.name, f.lacks, false from fixed f where f.lacks is not null
+	select f.job_id, f.step_id, f.generation, f.nodes, f.lacks, false from fixed f
 	union all
-	-- Where no other node is left, these are tried again, until the step is held.
-	select v_from.generation, u.node, u.message, true
+	select u.job_id, u.step_id, u.generation, array_agg(u.node order by u.node), u.message, true
 	from unread u
-	where exists (select from partition_node p
-		join node n on n.node_id = p.node_id and n.state = 'up'
-		where p.partition = v_queue and n.name not in (select x.node from unread x)
-			and n.name not in (select f.name from fixed f where f.lacks is not null));
+	-- Where too few other nodes are left, these are tried again, until the step is held.
+	where internal.nodes_remain(u.job_id, u.step_id, coalesce(u.without, '{}')
+		|| array(select y.node from unread y where y.job_id = u.job_id and y.step_id = u.step_id))
+	group by u.job_id, u.step_id, u.generation, u.message;
 end $$;
-comment on function internal.checkpoint_misfits(bigint, int) is
-	'Nodes of its partition on which a step cannot go on from the checkpoint that its next attempt starts from (generation), and '
-	'what they lack. found_out: an attempt found it out there.';
+comment on function internal.checkpoint_misfits(bigint[], int[]) is
+	'Nodes of their partitions on which steps cannot go on from the checkpoint that their next attempt starts from (generation), '
+	'and what these lack. found_out: an attempt found it out there.';
 
 create function internal.why_misfits(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -77,9 +105,8 @@ begin
 	return query
 	select internal.why_row('checkpoint', format(case
 		when m.found_out then 'not tried again on %2$s for a while: checkpoint %1$s: %3$s'
-		else 'checkpoint %s cannot go on on %s: it needs %s' end, m.generation, string_agg(m.node, ',' order by m.node), m.lacks),
+		else 'checkpoint %s cannot go on on %s: it needs %s' end, m.generation, array_to_string(m.nodes, ','), m.lacks),
 		null, null)
-	from internal.checkpoint_misfits(p_job, p_step) m
-	group by m.generation, m.lacks, m.found_out;
+	from internal.checkpoint_misfits(array[p_job], array[p_step]) m;
 end $$;
 comment on function internal.why_misfits(bigint, int) is 'The nodes on which a step that waits cannot go on from its checkpoint.';

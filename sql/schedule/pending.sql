@@ -433,15 +433,31 @@ comment on function internal.pending_peers(bigint, int) is
 	'The nodes that a step has to be on, and to keep off, because of its peers, and those steps of its job that start '
 	'together with it and bind it so.';
 
-create function internal.pending_restarts(p_jobs bigint[], p_steps int[]) returns boolean
+create function internal.pending_misfits(p_jobs bigint[], p_steps int[])
+	returns table (job_id bigint, step_id int, nodes text[])
 language plpgsql stable set search_path = live, rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_jobs bigint[];
+	v_steps int[];
 begin
-	return exists (
-		select from unnest(p_jobs, p_steps) as o (job_id, step_id)
-		join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.attempt > 0
-		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.checkpoint is not null);
+	if not exists (select from checkpoint) then
+		return;
+	end if;
+	select array_agg(s.job_id), array_agg(s.step_id) into v_jobs, v_steps
+	from unnest(p_jobs, p_steps) as o (job_id, step_id)
+	join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.attempt > 0
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.checkpoint is not null;
+	if v_jobs is not null then
+		return query
+		select x.job_id, x.step_id, array_agg(y.node)
+		from internal.checkpoint_misfits(v_jobs, v_steps) x
+		cross join lateral unnest(x.nodes) y (node)
+		group by x.job_id, x.step_id;
+	end if;
 end $$;
-comment on function internal.pending_restarts(bigint[], int[]) is 'Whether any of these steps may go on from a checkpoint.';
+comment on function internal.pending_misfits(bigint[], int[]) is
+	'Nodes on which steps that go on from checkpoints cannot do so.';
 
 create type internal.pending_step as (
 	job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos
@@ -457,7 +473,6 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 declare
 	v_tops jsonb := internal.pending_tops(p_jobs, p_steps);
 	v_moves constant boolean := internal.move_is_on();
-	v_restarts constant boolean := internal.pending_restarts(p_jobs, p_steps);
 	v_data constant bigint[] := (select array_agg(distinct t.job_id) from transfer t where t.prefer and t.job_id = any (p_jobs));
 begin
 	return query
@@ -496,8 +511,7 @@ begin
 			and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true
 	left join lateral (select x.* from internal.move_nodes(s.job_id, s.step_id, r.nodelist) x
 		where v_moves offset 0) v on true -- once a row, and only where anything is moved
-	left join lateral (select array_agg(x.node) as nodes from internal.checkpoint_misfits(s.job_id, s.step_id) x
-		where v_restarts and s.attempt > 0 and r.checkpoint is not null offset 0) m on true -- once a row, where something goes on
+	left join internal.pending_misfits(p_jobs, p_steps) m on m.job_id = s.job_id and m.step_id = s.step_id
 	left join step_array a on s.is_array and a.job_id = s.job_id and a.step_id = s.step_id
 	cross join lateral (select exists (
 		select from step_edge e

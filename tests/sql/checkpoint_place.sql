@@ -55,5 +55,26 @@ select is(t.asks(:j), ' true', 'unless there is no other');
 update rota.node set state = 'up';
 update rota.setting set value = '-60' where name = 'checkpoint_avoid_s';
 select is(t.asks(:j), ' true', 'nor for ever');
+
+-- An attempt on several nodes could not read it on its first one. Nodes that it must not have are none that are left.
+update rota.setting set value = '300' where name = 'checkpoint_avoid_s';
+select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2, "checkpoint": {"driver": "app", "keep": 2}, "exclude": ["n4"]}]') as k \gset
+select t.start(:'k' || '.a', '{1,2}'), t.run(:'k' || '.a'), t.takes(:'k' || '.a', null), t.lost(:'k' || '.a') \g /dev/null
+select t.start(:'k' || '.a', '{1,2}'), t.run(:'k' || '.a'), t.says(:'k' || '.a', 'begin') \g /dev/null
+select t.says(:'k' || '.a', 'unmet', '{"generation": 1, "message": "no"}'), t.lost(:'k' || '.a') \g /dev/null
+select is(t.asks(:k), 'n1,n4 false', 'only the first node of an attempt');
+update rota.node set state = 'drain' where name = 'n2';
+select is(t.asks(:k), 'n4 true', 'unless fewer nodes are left than it needs');
+update rota.node set state = 'up';
+update rota.step_request set nodelist = '{n1,n2}' where job_id = :k;
+select is(t.asks(:k), 'n4 true', 'of those that it may have');
+update rota.step_request set nodelist = '{n1,n2,n3}' where job_id = :k;
+select is(t.asks(:k), 'n1,n4 false', 'or as many');
+
+-- Several steps at a time
+update rota.checkpoint set needs = '{"kernel": "6.1"}' where job_id in (:j, :k);
+select t.has('n1', '{"kernel": "6.1"}'), t.has('n2', '{"kernel": "6.2"}'), t.has('n3', '{"kernel": "6.2"}') \g /dev/null
+select is((select string_agg(p.job_id || ':' || (select string_agg(x, ',' order by x) from unnest(p.exclude) x), ' ' order by p.job_id) from api.schedule_pending(array[:j, :k, :none]::bigint[], '{0,0,0}') p),
+	format('%s:n1,n2,n3 %s:n2,n3,n4', :j, :k), 'each by its own checkpoint');
 select * from finish();
 rollback;
