@@ -24,10 +24,10 @@ comment on column rota.job_change.field is
 	'The field that was set, as the script calls it; environment.NAME: a variable of the environment; '
 	'admin_comment: a comment of the site, which is kept only here.';
 comment on column rota.job_change.before is
-	'What the user had asked for, or what the job had, at most 4096 characters; null: nothing, or a variable, '
-	'whose value may be a secret.';
+	'What the user had asked for, or what the job had, at most 4096 characters; of a script, its '
+	'number of lines and its digest; null: nothing, or a variable, whose value may be a secret.';
 comment on column rota.job_change.after is
-	'What the script has set, at most 4096 characters; null: as if the user had not asked.';
+	'What the script has set, in the same form; null: as if the user had not asked.';
 
 -- Make the partitions of the new table for the ranges of jobs that exist.
 select rota.range_complete();
