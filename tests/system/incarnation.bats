@@ -67,20 +67,21 @@ serves() {
 	eventually is_later
 	[ "$(superuser "select reason like 'a node has seen%' from rota.incarnation where incarnation = 2")" = t ]
 
-	# New numbers, and the job that ran before runs again: the node refuses its first attempt, which it has had.
+	# New numbers. The node refuses the first attempt of the job that ran before, which it has had: the job runs again, unless the node
+	# still keeps the end of that attempt.
 	job=$(submit quick)
 	[ "$job" -gt "$unknown" ]
 	rota release "$held"
 	eventually is_state "$held" completed
-	[ "$(superuser "select string_agg(concat_ws(' ', attempt, state, cause), ', ' order by attempt) from rota.attempt where job_id = $held")" = \
-		"1 node_fail node_lost, 2 completed exit" ]
+	ran=$(superuser "select string_agg(concat_ws(' ', attempt, state, cause), ', ' order by attempt) from rota.attempt where job_id = $held")
+	[ "$ran" = "1 node_fail node_lost, 2 completed exit" ] || [ "$ran" = "1 completed exit" ] || { echo "$ran"; false; }
 	touch "$GO"
 	rota wait --timeout=60 "$long" "$job"
 	[ "$(superuser "select count(*) from rota.attempt where job_id = $long")" = 1 ]
 	audit
 	# What the copy did not know is killed, and each of the others ran once.
 	run ! grep -qx "$unknown" "$LEDGER"
-	[ "$(grep -cx "$held" "$LEDGER")" = 2 ]
+	[ "$(grep -cx "$held" "$LEDGER")" = "$(superuser "select count(*) from rota.attempt where job_id = $held")" ]
 	[ "$(grep -cx "$long" "$LEDGER")" = 1 ]
 }
 
@@ -104,8 +105,9 @@ serves() {
 	run -2 rota admin db check --skip=5
 	rota admin db restored --skip=5000 --yes
 	[ "$(superuser "select concat_ws(' ', incarnation, reason) from rota.incarnation order by incarnation desc limit 1")" = "3 declared restored" ]
-	after=$(submit quick)
-	[ "$after" -gt $((before + 5000)) ]
+	# For a second, jobmgrd still has numbers that it reserved before.
+	is_raised() { after=$(submit quick) && [ "$after" -gt $((before + 5000)) ]; }
+	eventually is_raised
 	rota wait --timeout=60 "$after"
 	audit
 }
