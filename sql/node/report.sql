@@ -155,7 +155,7 @@ begin
 				offset 0) w -- once a row
 			cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single
 				offset 0) x -- once a row
-		), bound as (
+		), bound as materialized ( -- once a report: a join by loop would ask for each record
 			select k.node, k.job, internal.slot_boot(k.node, k.job, array_agg(k.step),
 				array_agg(case when k.waits then k.began_us end), array_agg(k.end_us)) as boot_at
 			from known k
