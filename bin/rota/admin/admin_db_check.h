@@ -7,8 +7,8 @@
 /* Print what is found about the database at `conninfo`. Returns the exit status: EXIT_REFUSED if something is wrong. */
 int admin_db_check(const char *conninfo, bool json);
 
-/* Print what is due before a database is used that was restored, or (`accepts`) that daemons refuse as an older copy; if `acts`, do it.
- * Job numbers go on `skip` higher. Returns the exit status. */
+/* Print what has to be done before daemons use a restored database. With `accepts`: one that they refuse as an older copy. With `acts`: do
+ * it. `skip`: how many job numbers to leave out. Returns the exit status. */
 int admin_db_begin(const char *conninfo, bool accepts, const char *skip, bool acts, bool json);
 
 #endif

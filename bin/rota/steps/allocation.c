@@ -27,7 +27,7 @@
 
 enum { LOOK_MS = 10, LOOK_MOST_MS = 1000, SAY_WAITING_AFTER_MS = 1000 };
 
-/* What was printed about a job that has not started. */
+/* Which message the user has seen while his job waits: none, that it waits, or that it is held. */
 enum said { SAID_NOTHING, SAID_WAITING, SAID_HELD };
 
 static void add_option(json_t *options, const char *name, const char *value)
