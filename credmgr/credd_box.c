@@ -72,7 +72,7 @@ static bool box_measure(const char *kind, const unsigned char *plain, size_t *si
 	return true;
 }
 
-/* Is the credential alive by the clock of this host? The database, whose clock may be behind, answers only what is alive by its own. */
+/* Is the credential valid by the clock of this host? The database sends credentials that are valid by its own clock, which may be behind. */
 static bool box_is_alive(const char *expires, struct err *e)
 {
 	int64_t until = strtoll(expires, NULL, 10);
