@@ -162,8 +162,8 @@ void lead_cycle_read_candidates(struct lead_cycle *c)
 	db_call(c->db, API_schedule_candidates, (struct db_param[]){{below, -1}}, 1, set_answered, &c->reads[LEAD_CANDIDATES]);
 }
 
-/* The scheduler tries many sets of steps, so moves are looked for only now and then. What was preempted for changes the picture: the next look
- * sees it. */
+/* Read the steps that may move, at most once in `schedule.moves` seconds, because a look for moves runs the scheduler many times. A cycle
+ * that has preempted steps does not look: what is free on nodes is about to change. */
 void lead_cycle_read_movers(struct lead_cycle *c)
 {
 	double now = clock_seconds();

@@ -160,7 +160,7 @@ struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, c
 {
 	struct schedule_cause cause = {.reason = SCHEDULE_RESOURCES, .step = -1, .blocks = true};
 	int first = explain_find_first(profile, request);
-	/* What runs on a node ends first, if its end is known. A reservation has no known end. */
+	/* Name a reservation only if no running step is known to end: a reservation has no known end. */
 	const struct schedule_running *reserved =
 		first < 0 || profile->first_at[first] >= SCHEDULE_FOREVER ? explain_find_reserved(profile, request) : NULL;
 	const char *end =

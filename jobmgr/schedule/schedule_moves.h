@@ -42,7 +42,7 @@ struct schedule_moves {
 /* How long moves are looked for. */
 struct schedule_moves_bound {
 	size_t waits;		    /* steps that wait which are looked at; at most SCHEDULE_MOVES_WAITS_MOST */
-	bool (*is_over)(void *arg); /* asked between tries; true: propose what was found so far. NULL: never */
+	bool (*is_over)(void *arg); /* called between tries; true: stop, and return the moves found so far. NULL: no time limit */
 	void *arg;
 };
 
