@@ -224,7 +224,9 @@ for i in range(5):
 	run -0 rota show --stats "$job"
 	[[ $output == *"Attempts        2, all together; "*"Memory peak     "*"; without pages of files"*"Largest process "*", with pages of files"* ]]
 	run -0 rota show --stats --json "$job"
-	is "select s.cpu_used_s = sum(a.cpu_used_s) and min(a.cpu_used_s) > 0 from acct.step s join acct.attempt a using (job_id, step_id) where s.job_id = $job group by s.cpu_used_s" t
+	# In whole microseconds, because a sum of floating point numbers is not always the rounded sum.
+	is "select round(s.cpu_used_s * 1e6) = sum(round(a.cpu_used_s * 1e6)) and min(a.cpu_used_s) > 0
+		from acct.step s join acct.attempt a using (job_id, step_id) where s.job_id = $job group by s.cpu_used_s" t
 	is "select attempts || ' ' || cpu_used_s from acct.step where job_id = $job" "$(jq -r '.steps[0] | "\(.attempts) \(.cpu_s)"' <<<"$output")"
 	run -0 rota acct --wide --format=max_rss_kb,peak_mb "$job"
 	[[ ${lines[0]} == *"MAX RSS"*PEAK* ]]
