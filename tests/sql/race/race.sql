@@ -164,14 +164,14 @@ begin
 	insert into t.met values (p_first, p_second, p_door, v_wrong);
 	commit;
 end $$;
--- Of every two functions one meeting, in either order, but of 1500 pairs at most, because their number grows with the square of that of the functions.
+-- Of every two functions one meeting, in either order, but of 1000 pairs at most, because their number grows with the square of that of the functions.
 -- The calls of a function take turns, so that each comes.
 create function t.draw() returns table (first text, second text, door text) language sql as $$
 	with function as materialized (select distinct function as name from t.call order by 1),
 	pair as materialized (
 		select row_number() over (order by a.name, b.name) as nr, case when random() < 0.5 then array[a.name, b.name] else array[b.name, a.name] end as functions,
 			(array['', 'job', 'node'])[1 + floor(3 * random())::int] as door
-		from function a join function b on a.name <= b.name order by random() limit 1500),
+		from function a join function b on a.name <= b.name order by random() limit 1000),
 	side as materialized (
 		select p.nr, p.door, s.side, s.function, row_number() over (partition by s.function order by random()) as turn
 		from pair p cross join unnest(p.functions) with ordinality s (function, side)),
