@@ -34,3 +34,11 @@ create index event_next on rota.event (at);
 -- Renew the primary key of a table of jobs, in all of its ranges.
 alter table rota.step_credential drop constraint step_credential_pkey;
 alter table rota.step_credential add primary key (job_id, step_id, uid, name);
+
+-- Make a table of jobs, with the ranges that the others have.
+create table rota.next_job (
+	job_id bigint primary key
+) partition by range (job_id);
+comment on table rota.next_job is 'Test: a table with ranges.';
+comment on column rota.next_job.job_id is 'The job.';
+select rota.range_complete();

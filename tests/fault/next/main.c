@@ -1,5 +1,5 @@
 /* main.c - `upgrade_next CONNINFO`: "rota admin db upgrade" of a build that has one migration more (9000_next.sql). The same file makes
- * `upgrade_past`, of a build that has the first fourteen migrations alone, and no functions and views.
+ * `upgrade_past`, of a build that has the baseline of migrations alone, and no functions and views.
  *
  * Called by: tests/fault/upgrade. */
 #include <stdio.h>
