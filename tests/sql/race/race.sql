@@ -165,13 +165,20 @@ begin
 	commit;
 end $$;
 -- Of every two functions one meeting, in either order, but of 1000 pairs at most, because their number grows with the square of that of the functions.
--- The calls of a function take turns, so that each comes.
+-- The calls of a function take turns. The first pairs of each function, as many as it has calls, are always among them, so that each call comes.
 create function t.draw() returns table (first text, second text, door text) language sql as $$
-	with function as materialized (select distinct function as name from t.call order by 1),
+	with function as materialized (select function as name, count(*) as calls from t.call group by 1 order by 1),
+	every as materialized (
+		select a.name as one, b.name as two, random() as luck, a.calls as one_calls, b.calls as two_calls
+		from function a join function b on a.name <= b.name order by 1, 2),
+	ranked as (
+		select one, two, luck, row_number() over (partition by one order by luck) <= one_calls
+			or row_number() over (partition by two order by luck) <= two_calls as is_needed
+		from every),
 	pair as materialized (
-		select row_number() over (order by a.name, b.name) as nr, case when random() < 0.5 then array[a.name, b.name] else array[b.name, a.name] end as functions,
+		select row_number() over (order by one, two) as nr, case when random() < 0.5 then array[one, two] else array[two, one] end as functions,
 			(array['', 'job', 'node'])[1 + floor(3 * random())::int] as door
-		from function a join function b on a.name <= b.name order by random() limit 1000),
+		from (select one, two from ranked order by is_needed desc, luck limit 1000) x),
 	side as materialized (
 		select p.nr, p.door, s.side, s.function, row_number() over (partition by s.function order by random()) as turn
 		from pair p cross join unnest(p.functions) with ordinality s (function, side)),
