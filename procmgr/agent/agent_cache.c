@@ -37,12 +37,13 @@ static void make_path(const char *hash, char path[PATH_SIZE])
 	snprintf(path, PATH_SIZE, "cache/%.64s", hash);
 }
 
-/* Is the file a credential's box? agent_credential.c manages the boxes. */
+/* Does the file belong to agent_credential.c? */
 static bool is_box(const char *name)
 {
 	struct record_key key;
 	char credential[CREDENTIAL_NAME_SIZE];
-	return credential_box_parse(name, &key, credential);
+	bool gone;
+	return credential_box_parse(name, &key, credential, &gone);
 }
 
 static bool is_valid(int dir, const char *hash)

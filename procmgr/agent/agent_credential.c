@@ -6,7 +6,9 @@
  * - A box is stored only for an attempt that is to start or runs here. The database may list one that has just ended.
  * - A file is complete, and its header has the version that the database gave with the box.
  * - Boxes come with the launch request. Where one did not, and for newer ones, the database is asked.
- * - A keeper gets a message about each change. Since the message may be lost where its socket is full, it is sent LOOKS times. */
+ * - A keeper gets a message about each change. Since the message may be lost where its socket is full, it is sent LOOKS times.
+ * - The keeper is informed of each change by the next procmgrd too if this one dies. The file that was written says so of a new box.
+ *   A removal writes gone.* first, then removes the box, then sends the message; gone.* stays until the attempt ends. */
 #include "procmgr/agent/agent_credential.h"
 
 #include <dirent.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/crash.h"
 #include "lib/credential.h"
 #include "lib/log.h"
 #include "procmgr/agent/agent_cache.h"
@@ -66,10 +69,12 @@ static struct box *add_box(struct agent_credentials *cs, const struct record_key
 	return b;
 }
 
-static void make_path(const struct record_key *key, const char *credential, char path[CREDENTIAL_BOX_NAME + 8])
+typedef void make_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME]);
+
+static void make_path(make_name *make, const struct record_key *key, const char *credential, char path[CREDENTIAL_BOX_NAME + 8])
 {
 	char name[CREDENTIAL_BOX_NAME];
-	credential_box_name(key, credential, name);
+	make(key, credential, name);
 	snprintf(path, CREDENTIAL_BOX_NAME + 8, "cache/%s", name);
 }
 
@@ -94,19 +99,42 @@ static bool is_running(void *arg, const struct record_key *key)
 	return access(path, F_OK) == 0;
 }
 
+/* Destroy the box of a removed credential, which gone.* names, and have the keeper informed. */
+static void destroy_box(struct box *b)
+{
+	char path[CREDENTIAL_BOX_NAME + 8];
+	make_path(credential_box_name, &b->key, b->name, path);
+	unlink(path);
+	crash_point(CRASH_credential_gone);
+	b->version = 0;
+	b->looks = LOOKS;
+}
+
+/* Take over a file of an earlier procmgrd, which may have died before it informed the keeper. */
+static void adopt_file(struct agent_credentials *cs, int folder, const char *file)
+{
+	struct record_key key;
+	char name[CREDENTIAL_NAME_SIZE];
+	bool gone;
+	if (!credential_box_parse(file, &key, name, &gone))
+		return;
+	struct box *b = find_box(cs, &key, name);
+	int64_t version = gone ? 0 : read_version(folder, file);
+	if (!b && (gone || version > 0))
+		b = add_box(cs, &key, name, version);
+	if (b && gone)
+		destroy_box(b);
+	else if (b)
+		b->looks = is_running(NULL, &key) ? LOOKS : 0;
+}
+
 /* Find the boxes of attempts that an earlier procmgrd has launched. */
 static void find_files(struct agent_credentials *cs)
 {
 	credential_box_tidy(is_running, NULL);
 	DIR *dir = opendir("cache");
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		struct record_key key;
-		char name[CREDENTIAL_NAME_SIZE];
-		int64_t version = credential_box_parse(entry->d_name, &key, name) ? read_version(dirfd(dir), entry->d_name) : 0;
-		/* The earlier one may have died before it informed the keeper. */
-		if (version > 0)
-			add_box(cs, &key, name, version)->looks = is_running(NULL, &key) ? LOOKS : 0;
-	}
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		adopt_file(cs, dirfd(dir), entry->d_name);
 	if (dir)
 		closedir(dir);
 }
@@ -151,7 +179,7 @@ static bool write_box(const struct record_key *key, const struct credential *cre
 	unsigned char *bytes = xmalloc(CREDENTIAL_BOX_HEADER + size);
 	credential_box_header(credential->kind, version, bytes);
 	memcpy(bytes + CREDENTIAL_BOX_HEADER, box, size);
-	make_path(key, credential->name, path);
+	make_path(credential_box_name, key, credential->name, path);
 	bool written = agent_cache_write(path, bytes, CREDENTIAL_BOX_HEADER + size, e);
 	free(bytes);
 	PQfreemem(box);
@@ -162,24 +190,30 @@ static bool write_box(const struct record_key *key, const struct credential *cre
 static void store_box(struct box *b, enum credential_kind kind, int64_t version, const char *hex)
 {
 	struct credential credential = {.kind = kind};
+	char gone[CREDENTIAL_BOX_NAME + 8];
 	struct err e;
 	strcpy(credential.name, b->name);
 	if (!write_box(&b->key, &credential, version, hex, &e)) {
 		log_error("%s", e.message);
 		return;
 	}
+	/* A database that was restored may have a credential again. */
+	make_path(credential_box_gone_name, &b->key, b->name, gone);
+	unlink(gone);
 	b->version = version;
 	b->looks = is_running(NULL, &b->key) ? LOOKS : 0;
 }
 
-/* Remove the file of a credential that the user has removed. */
+/* The user has removed the credential. */
 static void remove_box(struct box *b)
 {
 	char path[CREDENTIAL_BOX_NAME + 8];
-	make_path(&b->key, b->name, path);
-	unlink(path);
-	b->version = 0;
-	b->looks = LOOKS;
+	struct err e;
+	make_path(credential_box_gone_name, &b->key, b->name, path);
+	if (!agent_cache_write(path, "", 0, &e))
+		log_error("%s", e.message); /* where a disk is full, the credential is removed all the same */
+	crash_point(CRASH_credential_gone_noted);
+	destroy_box(b);
 }
 
 static bool read_key(const struct agent_credentials *cs, const PGresult *result, int row, struct record_key *key)

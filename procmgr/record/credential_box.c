@@ -6,6 +6,7 @@
  * - A name that credential_box_parse() accepts has one spelling, and is below cache/. */
 #include "procmgr/record/credential_box.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,20 +14,34 @@
 
 enum { MARK = 7 };
 
-static const char prefix[] = "cred.", mark[] = "rotabox";
+static const char box_prefix[] = "cred.", gone_prefix[] = "gone.", mark[] = "rotabox";
 
-void credential_box_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME])
+enum { PREFIX = sizeof box_prefix - 1 };
+static_assert(sizeof gone_prefix == sizeof box_prefix, "one length");
+
+static void make_name(const char *prefix, const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME])
 {
 	char attempt[RECORD_KEY_SIZE];
 	record_key_text(key, attempt);
 	snprintf(name, CREDENTIAL_BOX_NAME, "%s%s.%s", prefix, attempt, credential);
 }
 
-bool credential_box_parse(const char *name, struct record_key *key, char credential[CREDENTIAL_NAME_SIZE])
+void credential_box_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME])
+{
+	make_name(box_prefix, key, credential, name);
+}
+
+void credential_box_gone_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME])
+{
+	make_name(gone_prefix, key, credential, name);
+}
+
+bool credential_box_parse(const char *name, struct record_key *key, char credential[CREDENTIAL_NAME_SIZE], bool *gone)
 {
 	char attempt[RECORD_KEY_SIZE];
-	const char *from = name + strlen(prefix), *dot = memrchr(name, '.', strcspn(name, "@")); /* owners may have dots, too */
-	if (strncmp(name, prefix, strlen(prefix)) != 0 || !dot || dot < from || (size_t)(dot - from) >= sizeof attempt ||
+	const char *from = name + PREFIX, *dot = memrchr(name, '.', strcspn(name, "@")); /* owners may have dots, too */
+	*gone = strncmp(name, gone_prefix, PREFIX) == 0;
+	if ((!*gone && strncmp(name, box_prefix, PREFIX) != 0) || !dot || dot < from || (size_t)(dot - from) >= sizeof attempt ||
 	    !credential_name_valid(dot + 1))
 		return false;
 	memcpy(attempt, from, (size_t)(dot - from));
@@ -58,7 +73,8 @@ void credential_box_tidy(bool (*is_kept)(void *arg, const struct record_key *key
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
 		struct record_key key;
 		char credential[CREDENTIAL_NAME_SIZE];
-		if (credential_box_parse(entry->d_name, &key, credential) && !is_kept(arg, &key))
+		bool gone;
+		if (credential_box_parse(entry->d_name, &key, credential, &gone) && !is_kept(arg, &key))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	}
 	if (dir)

@@ -15,16 +15,18 @@ enum {
 
 /* Make the name of the file of a box in cache/, "cred.812.0.1.krb5". */
 void credential_box_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME]);
-/* Read the name of a box's file. Returns false if it is none. */
-bool credential_box_parse(const char *name, struct record_key *key, char credential[CREDENTIAL_NAME_SIZE]);
+/* Make the name of the file that says that a credential was removed, "gone.812.0.1.krb5". */
+void credential_box_gone_name(const struct record_key *key, const char *credential, char name[CREDENTIAL_BOX_NAME]);
+/* Read the name of either file; *gone: it is the second one. Returns false if it is neither. */
+bool credential_box_parse(const char *name, struct record_key *key, char credential[CREDENTIAL_NAME_SIZE], bool *gone);
 
 void credential_box_header(enum credential_kind kind, int64_t version, unsigned char header[CREDENTIAL_BOX_HEADER]);
 /* Returns the version, and the kind in *kind; 0 if the bytes are no header. */
 int64_t credential_box_version(const unsigned char header[CREDENTIAL_BOX_HEADER], enum credential_kind *kind);
 
-/* Remove from cache/ the boxes of all attempts for which is_kept(arg, key) returns false. */
+/* Remove from cache/ both files of all attempts for which is_kept(arg, key) returns false. */
 void credential_box_tidy(bool (*is_kept)(void *arg, const struct record_key *key), void *arg);
-/* Remove the boxes of one attempt. */
+/* The same for one attempt. */
 void credential_box_remove(const struct record_key *key);
 
 #endif
