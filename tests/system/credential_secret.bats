@@ -47,10 +47,10 @@ search() {
 	python3 "$BATS_TEST_DIRNAME/secret_search.py" "$NEEDLES" "$ROTA_TEST_DIR" "$ROTA_TEST_KEYS"
 }
 
-# submit SCRIPT [OPTION]...: a job on both nodes with all credentials. It has touched "begun" when it has used them, and waits for "over".
+# submit SCRIPT [OPTION]...: a job with all credentials, on both nodes unless options say otherwise. It has touched "begun" when it has used them, and waits for "over".
 submit() {
 	printf '#!/bin/bash\n%s\ntouch begun; until [ -e over ]; do sleep 0.1; done\n' "$1" >job.sh
-	as "$ANNA" rota submit --parsable --output="$PWD/%j.out" --cred=file,token,ssh-key,krb5 --nodes=2 --ntasks-per-node=1 job.sh
+	as "$ANNA" rota submit --parsable --output="$PWD/%j.out" --cred=file,token,ssh-key,krb5 --nodes=2 --ntasks-per-node=1 "${@:2}" job.sh
 	eventually test -e begun
 }
 
@@ -122,5 +122,59 @@ nothing_found() {
 	as "$ANNA" rota cancel -q "$job" || true
 	rota wait -q "$job" || true
 	nothing_found
+	needles_remove
+}
+
+# boxes_of JOB: files of its attempts that stand in the cache of n1.
+boxes_of() {
+	find "$ROTA_HOME/node/n1/cache" -name "*.$1.*"
+}
+
+# node_down JOB: all programs of Rota on n1 are killed at once, idle keepers too; the launcher's supervisor is `rota up`.
+node_down() {
+	local pids
+	mapfile -t pids < <(pid_of procmgrd n1; sed 's/ .*//' "$ROTA_HOME/node/n1/launcher.pid"; sed -s 's/ .*//' "$ROTA_HOME/node/n1/spool/$1".*/pid
+		step_managers "$1")
+	kill -STOP "${pids[@]}" # so that none sees another one die
+	kill -KILL "${pids[@]}"
+	eventually are_dead "${pids[@]}"
+}
+
+# tasks_of JOB: processes that have the folder of its credentials in their environment.
+tasks_of() {
+	grep -lsa "ROTA_CREDENTIALS=$ROTA_HOME/node/n1/spool/$1" /proc/[0-9]*/environ | cut -d/ -f3
+}
+
+# The next start of the node destroys what is left of the job, which does not run again.
+node_up() { # JOB
+	rota up >/dev/null
+	rota wait -q "$1" || true
+	is_clean() { [ -z "$(boxes_of "$1")" ] && ! grep -q "spool/$1" /proc/mounts && [ -z "$(tasks_of "$1")" ]; }
+	eventually is_clean "$1"
+	nothing_found
+}
+
+@test "a node that lost its power, and one whose programs were all killed, has nothing of its secrets after its next start" {
+	needles_add
+	for how in killed power; do
+		rm -f begun over
+		job=$(submit 'ssh-add -l && cat "$ROTA_CREDENTIALS/file" >/dev/null' --nodes=1 --ntasks=1 --nodelist=n1 --no-requeue)
+		folder=$ROTA_HOME/node/n1/spool/$job.0.1/cred
+		[ -s "$folder/file" ] && [ -n "$(boxes_of "$job")" ]
+		run search
+		[[ $output == *"file: $folder/file"* ]]
+		node_down "$job"
+		if [ "$how" = power ]; then
+			# Memory and processes are gone, files stay.
+			mapfile -t pids < <(tasks_of "$job")
+			kill -KILL "${pids[@]}"
+			eventually are_dead "${pids[@]}"
+			umount "$folder"
+		else
+			[ -s "$folder/file" ] && [ -n "$(tasks_of "$job")" ]
+		fi
+		[ -n "$(boxes_of "$job")" ]
+		node_up "$job"
+	done
 	needles_remove
 }
