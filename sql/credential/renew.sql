@@ -10,10 +10,10 @@
 
 create function internal.credential_early(p_changed timestamptz, p_expires timestamptz) returns interval
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select greatest(interval '10 seconds', least((p_expires - p_changed) / 6, interval '10 minutes'));
+	select greatest(interval '10 seconds', least((p_expires - p_changed) / 8, interval '10 minutes'));
 $$;
 comment on function internal.credential_early(timestamptz, timestamptz) is
-	'How long before its end a credential of this life is renewed: a sixth of it, from ten seconds to ten minutes.';
+	'How long before its end a credential of this life is renewed: an eighth of it, from ten seconds to ten minutes.';
 
 create view internal.credential_need as
 select c.credential_id, x.job_id, s.step_id, t.attempt,

@@ -210,6 +210,10 @@ select t.have('alice', 'ticket', jsonb_build_object('expires', t.in_s(120), 'ren
 select t.older(105) \g /dev/null
 select is(t.renewals(), null, 'nobody needs it');
 select is((select renew_at between now() + interval '1 second' and now() + interval '1 minute' from rota.credential where name = 'ticket'), true, 'so it is looked at later');
+select results_eq($$select extract(epoch from internal.credential_early(now(), now() + make_interval(secs => life)))::int
+	from unnest('{30,80,120,4800,36000}'::int[]) life$$, array[10, 10, 15, 600, 600], 'early enough to be tried again, and seldom: a KDC gets few calls');
+select ok(120 / (120 - extract(epoch from internal.credential_early(now(), now() + interval '2 minutes'))) < 1.15,
+	'of a ticket of two minutes, at most 1.15 times those that are unavoidable');
 select t.needs('alice', 'ticket') as j \gset
 select is(t.renewals(), 'alice:ticket:1', 'a job that waits does');
 select is(t.renewals(), null, 'it is under way');
