@@ -5,13 +5,17 @@
 #include <string.h>
 
 #include "procmgr/checkpoint/checkpoint.h"
+#include "procmgr/checkpoint/criu_init.h"
 
 static int usage(void)
 {
 	fputs("usage: rota-checkpoint CONFIG DRIVER DIR ASKED start PROGRAM ARGUMENT...\n"
+	      "       rota-checkpoint CONFIG DRIVER DIR ASKED choose PROGRAM\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED take [WHY NOT]\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED end again|well\n"
 	      "       rota-checkpoint run INPUT OUTPUT ERROR PROGRAM ARGUMENT...\n"
+	      "       rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...\n"
+	      "       rota-checkpoint criu restore FOLDER SECONDS\n"
 	      "       rota-checkpoint done [FILE]...\n"
 	      "       rota-checkpoint verify|discard PATH\n",
 	      stderr);
@@ -46,6 +50,10 @@ int main(int argc, char **argv)
 	}
 	if (argc >= 6 && strcmp(argv[1], "run") == 0)
 		return checkpoint_run(argv + 2, argv[5], argv + 5);
+	if (argc == 1 && getenv("CRTOOLS_SCRIPT_ACTION"))
+		return criu_init_script();
+	if (argc >= 3 && strcmp(argv[1], "criu") == 0)
+		return criu_init_main(argc - 2, argv + 2);
 	if (argc >= 2 && strcmp(argv[1], "done") == 0)
 		return call_done(argv + 2);
 	if (argc == 3 && strcmp(argv[1], "verify") == 0 && *argv[2] == '/')
@@ -57,6 +65,8 @@ int main(int argc, char **argv)
 	struct checkpoint c = {argv[1], argv[2], argv[3], argv[4]};
 	if (strcmp(argv[5], "start") == 0 && argc >= 8)
 		return checkpoint_start(&c, argv[6], argv + 7);
+	if (strcmp(argv[5], "choose") == 0 && argc == 7)
+		return checkpoint_choose(&c, argv[6]);
 	if (strcmp(argv[5], "take") == 0 && argc <= 7)
 		return checkpoint_take(&c, argv[6]);
 	if (strcmp(argv[5], "end") == 0 && argc == 7)

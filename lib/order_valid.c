@@ -173,7 +173,8 @@ bool order_valid_checkpoint(const char *text)
 	static const char script[] = "script:";
 	size_t length = sizeof script - 1;
 	if (strncmp(text, script, length) != 0)
-		return strcmp(text, "app") == 0 || strcmp(text, "auto") == 0 || strcmp(text, "dmtcp") == 0;
+		return strcmp(text, "app") == 0 || strcmp(text, "auto") == 0 || strcmp(text, "dmtcp") == 0 ||
+		       strcmp(text, "criu") == 0;
 	return order_valid_name(text + length) && text[length] != '.' && text[length] != '-';
 }
 

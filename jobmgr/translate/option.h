@@ -39,7 +39,7 @@ enum option_kind {		    /* form of an option's value: in the text of the option,
 		   OPTION_KEEP,	       /* mem,gres,licenses,cpus,all,none: {"cpus", "mem", "gres", "licenses"} */
 		   OPTION_SIGNAL,      /* B:USR1@60: {"signal": 10, "seconds": 60, "shell": true} */
 		   OPTION_PERIOD,      /* as OPTION_DURATION, or auto: string */
-		   OPTION_DRIVER,      /* app, auto, dmtcp, script:NAME, no: string */
+		   OPTION_DRIVER,      /* app, auto, dmtcp, criu, script:NAME, no: string */
 		   OPTION_REQUEST,     /* B:USR1: {"signal": 10, "shell": true} */
 		   OPTION_CATCHABLE,   /* USR1, none: integer, number of the signal; 0 for none */
 		   OPTION_ADDRESS,     /* mail addresses, with commas between: string */

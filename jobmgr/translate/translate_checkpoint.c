@@ -26,7 +26,7 @@ static int checkpoint_number(const struct translation *t, const struct translate
 	return number < INT_MAX ? (int)number : INT_MAX;
 }
 
-/* Refuse what does not go with dmtcp, which auto may choose. A restored program goes on in its output files, and would find them empty. */
+/* Refuse what does not go with dmtcp and criu, which auto may choose. A restored program goes on in its output files, and would find them empty. */
 static void check_restored(struct translation *t, const struct translate_step *s)
 {
 	const char *mode = json_string_value(translate_value(t, s, OPTION_ID_OPEN_MODE));
@@ -34,10 +34,11 @@ static void check_restored(struct translation *t, const struct translate_step *s
 	bool may_restore = !t->modifies && translate_checkpoint_appends(t, s);
 	if (may_restore && mode && strcmp(mode, "truncate") == 0) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_OPEN_MODE), "--open-mode",
-				 "a program that DMTCP restores goes on in its output");
+				 "a program that is restored goes on in its output");
 		translate_hint(t, "leave it out, or write --open-mode=append");
 	}
-	if (may_restore && json_integer_value(json_object_get(asked, "signal")) == SIGUSR2) {
+	if (may_restore && strcmp(checkpoint_driver(t, s), "criu") != 0 &&
+	    json_integer_value(json_object_get(asked, "signal")) == SIGUSR2) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT_SIGNAL), "--checkpoint-signal",
 				 "DMTCP uses SIGUSR2 itself");
 		translate_hint(t, "choose another signal, or write --checkpoint=app");
@@ -80,7 +81,7 @@ void translate_checkpoint_check(struct translation *t, const struct translate_st
 bool translate_checkpoint_appends(const struct translation *t, const struct translate_step *s)
 {
 	const char *driver = checkpoint_driver(t, s);
-	return driver && (strcmp(driver, "dmtcp") == 0 || strcmp(driver, "auto") == 0);
+	return driver && (strcmp(driver, "dmtcp") == 0 || strcmp(driver, "criu") == 0 || strcmp(driver, "auto") == 0);
 }
 
 const char *translate_checkpoint_dir(const struct translation *t, const struct translate_step *s)

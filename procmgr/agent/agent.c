@@ -152,17 +152,19 @@ static void handle_registered(struct db *db, PGresult *result, const struct err 
 	start_ticks(a);
 }
 
-/* What images need is asked once, and again while DMTCP does not answer. */
+/* What images need is asked once, and again while DMTCP or CRIU does not answer. */
 static void find_restart_facts(struct agent *a)
 {
-	if (a->restart && restart_facts_are_whole(a->restart))
+	const char *dmtcp = a->context.conf->node_checkpoint_dmtcp, *criu = a->context.conf->node_checkpoint_criu;
+	if (a->restart && !restart_facts_lacking(a->restart, dmtcp, criu))
 		return;
 	json_decref(a->restart);
-	a->restart = restart_facts(a->context.conf->node_checkpoint_dmtcp);
-	if (!restart_facts_are_whole(a->restart))
-		log_warning(
-			"\"%s/dmtcp_launch --version\" failed; this node restores no images of DMTCP until it registers again",
-			a->context.conf->node_checkpoint_dmtcp);
+	a->restart = restart_facts(dmtcp, criu);
+	const char *lacking = restart_facts_lacking(a->restart, dmtcp, criu);
+	if (lacking)
+		log_warning("\"%s --version\" failed (node.checkpoint_%s); this node restores none of its images until it "
+			    "registers again",
+			    lacking, *lacking == 'd' ? "dmtcp" : "criu");
 }
 
 static json_t *node_facts(struct agent *a)

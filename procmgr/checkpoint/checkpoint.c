@@ -181,7 +181,7 @@ static bool cannot_save(const struct making *m, const struct driver_use *use)
 static int make_checkpoint(const struct checkpoint *c, struct making *m)
 {
 	struct err e;
-	struct driver_use use;
+	struct driver_use use = {0};
 	char number[CHECKPOINT_NAME_SIZE];
 	int step = find_driver(c, &use, &e) ? checkpoint_step_open(c, true, &e) : -1;
 	if (step >= 0 && cannot_save(m, &use) && m->reason && strcmp(m->reason, "interval") == 0) {

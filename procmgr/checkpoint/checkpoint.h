@@ -6,13 +6,15 @@
 
 struct checkpoint {
 	const char *config; /* path of rota.conf */
-	const char *driver; /* --checkpoint: app, auto, dmtcp or script:NAME */
+	const char *driver; /* --checkpoint: app, auto, dmtcp, criu or script:NAME */
 	const char *dir;    /* folder for checkpoints (--checkpoint-dir), absolute */
 	const char *asked;  /* file in which the keeper says for what reason the program was signalled last */
 };
 
 /* Find the latest whole checkpoint, and execute a program with the variables that say so. Returns an exit code only if that fails. */
 int checkpoint_start(const struct checkpoint *c, const char *program, char **argv);
+/* Would a program be started by the driver criu, which needs a PID namespace? Returns the exit code 0 if so. */
+int checkpoint_choose(const struct checkpoint *c, const char *program);
 /* Have standard input, output and error opened by their paths (`files`: three, "" for one that stays), and execute a program. A driver that saves
  * open files saves these too then. Returns an exit code only if that fails. */
 int checkpoint_run(char *const *files, const char *program, char *const *argv);

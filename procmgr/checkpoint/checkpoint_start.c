@@ -120,8 +120,8 @@ static bool find_restore(const struct driver_use *use, const json_t *from, bool 
 	char *name = driver_full_name(use);
 	*restores = taken && strcmp(taken, name) == 0;
 	free(name);
-	if (taken && !*restores && strcmp(taken, driver_dmtcp.prefix) == 0)
-		return err_set(e, "it was taken by dmtcp, and the program would not be started by that here");
+	if (taken && !*restores && driver_restores(taken))
+		return err_set(e, "it was taken by %s, and the program would not be started by that here", taken);
 	return !*restores || driver_meets(use, json_object_get(from, "needs"), e);
 }
 
@@ -194,7 +194,7 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char **arg
 {
 	struct err e;
 	struct conf conf;
-	struct driver_use use;
+	struct driver_use use = {0};
 	char why[DRIVER_WHY_SIZE];
 	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, c->dir, program, &use, why, &e))
 		return checkpoint_step_error(&e);
@@ -214,6 +214,17 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char **arg
 	json_decref(begun);
 	json_decref(from);
 	return code;
+}
+
+int checkpoint_choose(const struct checkpoint *c, const char *program)
+{
+	struct err e;
+	struct conf conf;
+	struct driver_use use = {.is_choice = true};
+	char why[DRIVER_WHY_SIZE];
+	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, c->dir, program, &use, why, &e))
+		return checkpoint_step_error(&e);
+	return use.driver == &driver_criu ? 0 : CHECKPOINT_EXIT_WRONG;
 }
 
 int checkpoint_run(char *const *files, const char *program, char *const *argv)

@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static const struct driver *const drivers[] = {&driver_app, &driver_dmtcp, &driver_script};
+static const struct driver *const drivers[] = {&driver_app, &driver_dmtcp, &driver_criu, &driver_script};
 
 static bool find_named(const char *named, const struct conf *conf, struct driver_use *use, struct err *e)
 {
@@ -21,7 +22,8 @@ static bool find_named(const char *named, const struct conf *conf, struct driver
 		if (has_name)
 			snprintf(use->folder, sizeof use->folder, "%s/%s", conf->node_checkpoint_folder, use->name);
 		else
-			snprintf(use->folder, sizeof use->folder, "%s", conf->node_checkpoint_dmtcp);
+			snprintf(use->folder, sizeof use->folder, "%s",
+				 drivers[i] == &driver_criu ? conf->node_checkpoint_criu : conf->node_checkpoint_dmtcp);
 		return (!has_name || *conf->node_checkpoint_folder) ||
 		       err_set(e, "node.checkpoint_folder is not set here, so there is no driver \"%s\"", named);
 	}
@@ -31,26 +33,51 @@ static bool find_named(const char *named, const struct conf *conf, struct driver
 bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e)
 {
 	if (strcmp(named, "auto") == 0)
-		named = driver_dmtcp_is_used() ? driver_dmtcp.prefix : driver_app.prefix;
+		named = driver_dmtcp_is_used()	? driver_dmtcp.prefix
+			: driver_criu_is_used() ? driver_criu.prefix
+						: driver_app.prefix;
 	return find_named(named, conf, use, e) && use->driver->detect(use, NULL, e);
+}
+
+/* Choose for auto: dmtcp, which needs no capability; criu, where an administrator allows it; else the program saves itself. The first process of a
+ * PID namespace was started for criu. */
+static bool choose_auto(const struct conf *conf, const char *program, struct driver_use *use, char why[DRIVER_WHY_SIZE],
+			struct err *e)
+{
+	struct err no = {.message = "it has a PID namespace for criu"}, nor;
+	if (!find_named(driver_dmtcp.prefix, conf, use, e))
+		return false;
+	if (getpid() != 1 && use->driver->detect(use, program, &no)) {
+		snprintf(why, DRIVER_WHY_SIZE, "the program is dynamically linked, and runs on one node as one task");
+		return true;
+	}
+	if (!find_named(driver_criu.prefix, conf, use, e))
+		return false;
+	if (use->driver->detect(use, program, &nor)) {
+		snprintf(why, DRIVER_WHY_SIZE, "dmtcp does not fit, and the administrator allows criu");
+		return true;
+	}
+	snprintf(why, DRIVER_WHY_SIZE, "the program has to save itself, since dmtcp does not fit: %.200s; nor criu: %.100s",
+		 no.message, nor.message);
+	return find_named(driver_app.prefix, conf, use, e);
 }
 
 bool driver_choose(const char *named, const struct conf *conf, const char *dir, const char *program, struct driver_use *use,
 		   char why[DRIVER_WHY_SIZE], struct err *e)
 {
-	struct err no;
 	*why = '\0';
 	use->dir = dir;
-	if (strcmp(named, "auto") != 0)
-		return find_named(named, conf, use, e) && use->driver->detect(use, program, e);
-	if (!find_named(driver_dmtcp.prefix, conf, use, e))
-		return false;
-	if (use->driver->detect(use, program, &no)) {
-		snprintf(why, DRIVER_WHY_SIZE, "the program is dynamically linked, and runs on one node as one task");
-		return true;
-	}
-	snprintf(why, DRIVER_WHY_SIZE, "the program has to save itself, since dmtcp does not fit: %.200s", no.message);
-	return find_named(driver_app.prefix, conf, use, e);
+	if (strcmp(named, "auto") == 0)
+		return choose_auto(conf, program, use, why, e);
+	return find_named(named, conf, use, e) && use->driver->detect(use, program, e);
+}
+
+bool driver_restores(const char *taken)
+{
+	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
+		if (strcmp(taken, drivers[i]->prefix) == 0)
+			return drivers[i]->restores_processes;
+	return false;
 }
 
 char *driver_full_name(const struct driver_use *use)

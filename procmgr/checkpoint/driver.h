@@ -9,7 +9,7 @@
 #include "lib/err.h"
 #include "procmgr/checkpoint/checkpoint_folder.h"
 
-enum { DRIVER_PATH_SIZE = 4096, DRIVER_WHY_SIZE = 300 };
+enum { DRIVER_PATH_SIZE = 4096, DRIVER_WHY_SIZE = 400 };
 
 /* A driver for a step: of "script:dmtcp" the name is "dmtcp", and the folder that of its programs. */
 struct driver_use {
@@ -18,6 +18,7 @@ struct driver_use {
 	char folder[DRIVER_PATH_SIZE];
 	const char *dir; /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
 	int wait_s;	 /* seconds within which the step is to be saved, or restored */
+	bool is_choice;	 /* it is only to be chosen: the step is not started by this process */
 };
 
 /* The six operations of a checkpoint driver, and what a node needs for a restart. Each driver is one file. */
@@ -42,11 +43,11 @@ struct driver {
 	json_t *(*needs)(const struct driver_use *use);
 };
 
-extern const struct driver driver_app, driver_dmtcp, driver_script;
+extern const struct driver driver_app, driver_dmtcp, driver_criu, driver_script;
 
 /* Find the driver that --checkpoint names. For auto, that is the one that the running program was started with. */
 bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e);
-/* The same before the program is started. `dir`: --checkpoint-dir; `why`: why auto has chosen it; "" if the step named it. */
+/* The same before the program is started. use->is_choice says whether it will be by this process. `dir`: --checkpoint-dir; `why`: why auto has chosen it; "" if the step named it. */
 bool driver_choose(const char *named, const struct conf *conf, const char *dir, const char *program, struct driver_use *use,
 		   char why[DRIVER_WHY_SIZE], struct err *e);
 /* Returns the name of a driver as --checkpoint gives it, malloc'ed. */
@@ -54,7 +55,11 @@ char *driver_full_name(const struct driver_use *use);
 /* Has this node what a restart needs? With an error that names the first thing that it lacks. */
 bool driver_meets(const struct driver_use *use, const json_t *needs, struct err *e);
 
-/* Was the program of this step started by DMTCP? */
+/* Does the driver that took a checkpoint restore processes? */
+bool driver_restores(const char *taken);
+
+/* Was the program of this step started by DMTCP, or for CRIU? */
 bool driver_dmtcp_is_used(void);
+bool driver_criu_is_used(void);
 
 #endif

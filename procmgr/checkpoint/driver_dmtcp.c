@@ -384,7 +384,7 @@ static bool dmtcp_checkpoint(const struct driver_use *use, struct err *e)
 
 static json_t *dmtcp_needs(const struct driver_use *use)
 {
-	return restart_facts(use->folder);
+	return restart_facts(use->folder, "");
 }
 
 const struct driver driver_dmtcp = {

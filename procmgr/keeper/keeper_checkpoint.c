@@ -4,7 +4,8 @@
  * Invariants:
  * - Everything about the files of checkpoints is done by rota-checkpoint as the user, in the step's cgroup. Root opens none of them.
  * - Only processes of the step that handle the signal get it, since it would end the others. The shell of the script gets it only if
- *   --checkpoint-signal says so: bash handles all signals for the sake of a trap of EXIT, and ends by them. */
+ *   --checkpoint-signal says so: bash handles all signals for the sake of a trap of EXIT, and ends by them.
+ * - Only where node.checkpoint_criu is set, and never for root, a task may restore processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,7 +22,7 @@
 
 /* The program has saved itself and is to be run again. After it, rota-checkpoint hashes all that it has written, and makes two reports for each
  * of which it may wait CALL_LONG_S: more than is given to a hook. */
-enum { EXIT_AGAIN = 85, END_S = 3600 };
+enum { EXIT_AGAIN = 85, END_S = 3600, CHOOSE_S = 30 };
 
 struct keeper_checkpoint {
 	/* program: path of rota-checkpoint; asked: file that has the reason for which the program was signalled last */
@@ -112,6 +113,20 @@ static void free_start(struct task_start *start)
 {
 	task_environment_free((char **)start->environment);
 	free((void *)start->argv);
+}
+
+bool keeper_checkpoint_may_restore(struct keeper *k, const char *path)
+{
+	const char *driver = k->order->spec.checkpoint;
+	if (!*k->job->conf->node_checkpoint_criu || geteuid() != 0 || k->owner.uid == 0)
+		return false;
+	if (strcmp(driver, "auto") != 0)
+		return strcmp(driver, "criu") == 0;
+	struct task_start start = {0};
+	prepare_start(k, "choose", path, &start);
+	bool chosen = keeper_hook_unrecorded(k, &start, CHOOSE_S);
+	free_start(&start);
+	return chosen;
 }
 
 /* Start rota-checkpoint beside the tasks: to save the step by its driver, or to report why nobody can (`fail`). It is reaped as any orphan of

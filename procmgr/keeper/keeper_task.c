@@ -156,7 +156,7 @@ static const char *choose_program(const struct keeper *k, struct command *c)
 }
 
 /* Choose what a task starts: a program of the user, or rota-mover if the step is a transfer. */
-static bool choose_start(const struct keeper *k, struct command *c, struct task_start *start, struct err *e)
+static bool choose_start(struct keeper *k, struct command *c, struct task_start *start, struct err *e)
 {
 	bool is_transfer = strcmp(k->order->spec.shell, "mover") == 0;
 	c->argv = NULL;
@@ -169,6 +169,7 @@ static bool choose_start(const struct keeper *k, struct command *c, struct task_
 	start->argv = is_transfer ? keeper_mover_argv(c->mover) : c->argv;
 	start->environment = c->environment;
 	if (k->checkpoint) {
+		start->may_restore = keeper_checkpoint_may_restore(k, start->path);
 		start->argv = c->checkpoint = keeper_checkpoint_argv(k, start->path, c->argv);
 		start->path = c->checkpoint[0];
 	}

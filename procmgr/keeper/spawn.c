@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ static struct {
 	bool started, asked, busy;
 	int (*child)(void *arg);
 	void *arg;
+	int namespaces;
 	pid_t pid; /* set by the kernel when the child exists; -1 if no child could be made */
 	_Alignas(16) char stack[STACK];
 } s = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -37,8 +39,8 @@ static void *run_thread(void *unused)
 			pthread_cond_wait(&s.changed, &s.lock);
 		s.asked = false;
 		pthread_mutex_unlock(&s.lock);
-		pid_t pid =
-			clone(s.child, s.stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, s.arg, &s.pid);
+		pid_t pid = clone(s.child, s.stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD | s.namespaces,
+				  s.arg, &s.pid);
 		pthread_mutex_lock(&s.lock);
 		s.pid = pid;
 		s.busy = false;
@@ -89,7 +91,13 @@ enum { CAN_SHARE = false }; /* the child would share AddressSanitizer's data abo
 enum { CAN_SHARE = true };
 #endif
 
-pid_t spawn_child(int (*child)(void *arg), void *arg, bool *in_use)
+/* Fork a child in new namespaces, which fork() cannot. */
+static pid_t fork_child(int namespaces)
+{
+	return namespaces ? (pid_t)syscall(SYS_clone, (unsigned long)(namespaces | SIGCHLD), NULL, NULL, NULL, NULL) : fork();
+}
+
+pid_t spawn_child(int (*child)(void *arg), void *arg, int namespaces, bool *in_use)
 {
 	bool shares = CAN_SHARE && start_thread();
 	pid_t pid = 0;
@@ -99,12 +107,13 @@ pid_t spawn_child(int (*child)(void *arg), void *arg, bool *in_use)
 	if (shares) {
 		s.child = child;
 		s.arg = arg;
+		s.namespaces = namespaces;
 		pid = spawn_shared(in_use);
 	}
 	pthread_mutex_unlock(&s.lock);
 	if (shares)
 		return pid;
-	pid = fork();
+	pid = fork_child(namespaces);
 	if (pid == 0)
 		_exit(child(arg));
 	return pid;

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include <linux/close_range.h>
 #include <linux/keyctl.h>
 
+#include "procmgr/keeper/restore_right.h"
 #include "procmgr/keeper/spawn.h"
 
 /* Find all groups of the user, as initgroups() does. A keeper that is not root sets no groups. */
@@ -177,7 +179,14 @@ static bool open_streams(const struct task_start *s, struct err *e)
 	return dup2(1, 2) >= 0 || err_sys(e, "could not set up standard error");
 }
 
-static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
+/* Has the keeper died? Outside of its PID namespace, a process does not see its number. */
+static bool pipe_has_no_reader(int report)
+{
+	struct pollfd p = {.fd = report};
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
+}
+
+static bool become_task(const struct task_start *s, pid_t keeper, int report, struct err *e)
 {
 	if (setsid() < 0)
 		return err_sys(e, "could not start a session");
@@ -188,12 +197,15 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 	if (s->cores)
 		sched_setaffinity(0, sizeof *s->cores,
 				  s->cores); /* fails if a core has gone offline; then the task runs on any core */
-	if ((s->folders && !private_folders_enter(s->folders, e)) || !leave_keyring(s->owner, e) ||
-	    !task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
+	if ((s->folders && !private_folders_enter(s->folders, e)) || (s->may_restore && !restore_right_prepare(e)) ||
+	    !leave_keyring(s->owner, e) || !task_limit_apply(s->limits, s->limit_count, e) ||
+	    (s->owner && !become_owner(s->owner, e)))
+		return false;
+	if (s->may_restore && !restore_right_take(e))
 		return false;
 	link_user_keyring(s->owner);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* set after the change of user, which clears this setting */
-	if (getppid() != keeper)
+	if (s->may_restore ? pipe_has_no_reader(report) : getppid() != keeper)
 		return err_set(e, "the keeper died");
 	umask((mode_t)s->umask);
 	if (chdir(s->folder) < 0)
@@ -262,7 +274,7 @@ static int run_child(void *arg)
 	const struct task_start *s = &b->start;
 	struct err e;
 	int report = b->report;
-	if (become_task(s, b->keeper, &e)) {
+	if (become_task(s, b->keeper, report, &e)) {
 		if (s->function) {
 			close_range(3, ~0U, 0);
 			_exit(s->function(s->argument));
@@ -286,7 +298,7 @@ pid_t task_start(const struct task_start *start, int *report, bool *in_use, stru
 	}
 	struct child_start *b = xmalloc(sizeof *b);
 	*b = (struct child_start){*start, getpid(), ends[1]};
-	pid_t pid = start->function ? fork() : spawn_child(run_child, b, in_use);
+	pid_t pid = start->function ? fork() : spawn_child(run_child, b, start->may_restore ? CLONE_NEWPID : 0, in_use);
 	if (start->function && pid == 0)
 		_exit(run_child(b));
 	if (pid < 0)

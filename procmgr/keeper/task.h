@@ -35,7 +35,8 @@ struct task_start {
 	bool pinned;			       /* the cgroup has a cpuset */
 	const struct private_folders *folders; /* the process's own /tmp and /dev/shm; NULL for those of the machine */
 	const cpu_set_t *cores;		       /* CPU affinity of the process; NULL to set none */
-	const int *passed;		       /* descriptors that the program gets as 3, 4 and so on */
+	bool may_restore;  /* the process is the first of a PID namespace, and may restore processes there (restore_right.h) */
+	const int *passed; /* descriptors that the program gets as 3, 4 and so on */
 	int passed_count;
 	/* Function to call in a forked child instead of a program; its result is the exit code. */
 	int (*function)(const void *argument);

@@ -1,6 +1,6 @@
-/* restart_facts.c - finds what a node has that images of DMTCP need.
+/* restart_facts.c - finds what a node has that images of DMTCP and CRIU need.
  *
- * Called by: driver_dmtcp.c, for what an image needs and what a node has that restores it; agent.c, for what the scheduler knows of the node. */
+ * Called by: driver_dmtcp.c and driver_criu.c, for what an image needs and what a node has that restores it; agent.c, for what the scheduler knows of the node. */
 #include "procmgr/record/restart_facts.h"
 
 #include <fcntl.h>
@@ -50,26 +50,38 @@ static char *read_cpu(void)
 	return chosen;
 }
 
-json_t *restart_facts(const char *dmtcp)
+/* Add the version that a program says in its first line, after `before`. `folder` "": there is none. */
+static void add_version(json_t *facts, const char *name, const char *folder, const char *file, const char *before)
+{
+	char text[VERSION_SIZE], *program = xasprintf("%s/%s", folder, file);
+	bool has_run = *folder && bounded_run((char *[]){program, (char *)"--version", NULL}, VERSION_S, text, sizeof text) == 0;
+	free(program);
+	if (!has_run || strncmp(text, before, strlen(before)) != 0)
+		return;
+	const char *version = text + strlen(before);
+	text[strcspn(text, "\n")] = '\0';
+	if (*version)
+		json_object_set_new(facts, name, json_string(version));
+}
+
+json_t *restart_facts(const char *dmtcp, const char *criu)
 {
 	struct utsname system;
-	char version[VERSION_SIZE];
-	if (!*dmtcp)
+	if (!*dmtcp && !*criu)
 		return json_object();
-	char *cpu = read_cpu(), *program = xasprintf("%s/dmtcp_launch", dmtcp);
-	bool has_run = bounded_run((char *[]){program, (char *)"--version", NULL}, VERSION_S, version, sizeof version) == 0;
-	version[strcspn(version, "\n")] = '\0';
+	char *cpu = read_cpu();
 	if (uname(&system) < 0)
 		system.release[0] = '\0';
 	json_t *facts = json_pack("{s:s, s:s}", "kernel", system.release, "cpu", cpu);
-	if (has_run && *version)
-		json_object_set_new(facts, "dmtcp", json_string(version));
-	free(program);
+	add_version(facts, "dmtcp", dmtcp, "dmtcp_launch", "");
+	add_version(facts, "criu", criu, "criu", "Version: ");
 	free(cpu);
 	return facts;
 }
 
-bool restart_facts_are_whole(const json_t *facts)
+const char *restart_facts_lacking(const json_t *facts, const char *dmtcp, const char *criu)
 {
-	return json_object_size(facts) == 0 || json_object_get(facts, "dmtcp");
+	if (*dmtcp && !json_object_get(facts, "dmtcp"))
+		return "dmtcp_launch";
+	return *criu && !json_object_get(facts, "criu") ? "criu" : NULL;
 }

@@ -6,12 +6,12 @@
 
 #include <jansson.h>
 
-/* Returns {cpu: instruction sets, kernel: its release, dmtcp: its version}, as a new reference; {} without DMTCP. An image has the addresses of the
- * kernel's vDSO, and functions chosen for the CPU, and its form is that of one version. The version is left out while DMTCP does not say it. `dmtcp`: the folder of its programs; "":
- * there is none. */
-json_t *restart_facts(const char *dmtcp);
+/* Returns {cpu: instruction sets, kernel: its release, dmtcp: its version, criu: its version}, as a new reference; {} without both. An image has the addresses of the
+ * kernel's vDSO, and functions chosen for the CPU, and its form is that of one version. A version is left out while the program does not say it. `dmtcp`, `criu`: folders of
+ * programs; "": there is none. */
+json_t *restart_facts(const char *dmtcp, const char *criu);
 
-/* Is the version of DMTCP among the facts, or is there no DMTCP? */
-bool restart_facts_are_whole(const json_t *facts);
+/* Are the versions of all that there is among the facts? Returns the program that did not say its version; NULL: all did. */
+const char *restart_facts_lacking(const json_t *facts, const char *dmtcp, const char *criu);
 
 #endif

@@ -14,7 +14,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	from jsonb_each_text(p_needs) n
 	where case n.key when 'cpu' then not string_to_array(n.value, ' ') <@ string_to_array(coalesce(p_has ->> 'cpu', ''), ' ')
 		else n.value is distinct from p_has ->> n.key end
-	order by n.key <> 'dmtcp', n.key
+	order by n.key in ('cpu', 'kernel'), n.key
 	limit 1;
 $$;
 comment on function internal.need_lacking(jsonb, jsonb) is

@@ -452,4 +452,7 @@ restart $(id -u "$EVE")" ]
 	run -1 rota wait "$(cat job.half)" "$(cat job.none)"
 	grep -q 'could not execute ".*/half/restart"' out.half
 	grep -q 'could not execute ".*/none/start"' out.none
+	job=$(rota submit --parsable --checkpoint=criu --output=out.criu idle.sh)
+	run -1 rota wait "$job"
+	grep -q 'node.checkpoint_criu is not set here, so the administrator has not allowed the driver "criu"' out.criu
 }

@@ -33,7 +33,7 @@ static json_t *facts_of(const char *script)
 	fprintf(file, "#!/bin/sh\n%s\n", script);
 	fclose(file);
 	assert_int_equal(chmod(program, 0700), 0);
-	return restart_facts(dir);
+	return restart_facts(dir, "");
 }
 
 static void version_is_said(void **state)
@@ -41,7 +41,8 @@ static void version_is_said(void **state)
 	(void)state;
 	json_t *facts = facts_of("echo dmtcp 5.0; echo more");
 	assert_string_equal(json_string_value(json_object_get(facts, "dmtcp")), "dmtcp 5.0");
-	assert_true(restart_facts_are_whole(facts));
+	assert_null(restart_facts_lacking(facts, dir, ""));
+	assert_string_equal(restart_facts_lacking(facts, dir, dir), "criu");
 	json_decref(facts);
 }
 
@@ -54,7 +55,7 @@ static void version_is_left_out(void **state)
 		json_t *facts = facts_of(scripts[i]);
 		assert_null(json_object_get(facts, "dmtcp"));
 		assert_non_null(json_object_get(facts, "kernel"));
-		assert_false(restart_facts_are_whole(facts));
+		assert_string_equal(restart_facts_lacking(facts, dir, ""), "dmtcp_launch");
 		json_decref(facts);
 	}
 }
@@ -62,9 +63,9 @@ static void version_is_left_out(void **state)
 static void nothing_is_needed_without_it(void **state)
 {
 	(void)state;
-	json_t *facts = restart_facts("");
+	json_t *facts = restart_facts("", "");
 	assert_int_equal(json_object_size(facts), 0);
-	assert_true(restart_facts_are_whole(facts));
+	assert_null(restart_facts_lacking(facts, "", ""));
 	json_decref(facts);
 }
 

@@ -127,6 +127,7 @@ static void options(void **state)
 		     "{\"driver\":\"app\",\"keep\":2,\"interval\":\"auto\"}"),
 		FACT("#ROTA --checkpoint=auto\n", "steps/0/checkpoint/driver", "\"auto\""),
 		FACT("#ROTA --checkpoint=dmtcp\n", "steps/0/checkpoint/driver", "\"dmtcp\""),
+		FACT("#ROTA --checkpoint=criu\n", "steps/0/checkpoint/driver", "\"criu\""),
 		FACT("#ROTA --checkpoint=app --checkpoint-keep=5 --checkpoint-before=1:00\n", "steps/0/checkpoint",
 		     "{\"driver\":\"app\",\"keep\":5,\"before_s\":60}"),
 		FACT("true\n", "steps/0/sample_s", "null"),

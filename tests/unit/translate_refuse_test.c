@@ -5,9 +5,9 @@ static void refused_lines(void **state)
 {
 	static const struct refusal refusals[] = {
 		LINE(BASH "#ROTA --checkpoint=mana\n", 2, "--checkpoint", "\"mana\" is no driver of checkpoints",
-		     "write app, auto, dmtcp, script:NAME or no"),
+		     "write app, auto, dmtcp, criu, script:NAME or no"),
 		LINE(BASH "#ROTA --checkpoint=dmtcp --open-mode=truncate\n", 2, "--open-mode",
-		     "a program that DMTCP restores goes on in its output", "leave it out, or write --open-mode=append"),
+		     "a program that is restored goes on in its output", "leave it out, or write --open-mode=append"),
 		LINE(BASH "#ROTA --checkpoint=auto --checkpoint-signal=USR2\n", 2, "--checkpoint-signal",
 		     "DMTCP uses SIGUSR2 itself", "choose another signal, or write --checkpoint=app"),
 		LINE(BASH "#ROTA --checkpoint=script:../x\n", 2, "--checkpoint", "is no driver of checkpoints", NULL),

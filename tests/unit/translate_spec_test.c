@@ -66,6 +66,7 @@ static void spec_fields(void **state)
 		  {"0:checkpoint_before_s", "300"},
 		  {"0:checkpoint_keep", "1"}}},
 		{BASH "#ROTA --checkpoint=dmtcp\n", {0}, {{"0:checkpoint", "dmtcp"}, {"0:append", "1"}}},
+		{BASH "#ROTA --checkpoint=criu --checkpoint-signal=USR2\n", {0}, {{"0:checkpoint", "criu"}, {"0:append", "1"}}},
 		{BASH "#ROTA --checkpoint=app --checkpoint-signal=B:USR2\n",
 		 {0},
 		 {{"0:checkpoint_signal", "12"}, {"0:checkpoint_shell", "1"}}},

@@ -1,0 +1,269 @@
+/* criu_init.c - the first process of a step that CRIU saves and restores (criu_init.h).
+ *
+ * It starts the program with a process number that is free in each new PID namespace, or has CRIU restore it. It waits for the program, and has
+ * CRIU save it when it is asked.
+ *
+ * Called by: bin/rota-checkpoint.c.
+ * Invariants:
+ * - This process and CRIU are the owner's, with CAP_CHECKPOINT_RESTORE; the program has no capability.
+ * - The program gets all orphans of the step, so that CRIU finds each process below it.
+ * - Files are reached by descriptors of folders that only the owner can write to. */
+#include "procmgr/checkpoint/criu_init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "procmgr/checkpoint/checkpoint_call.h"
+#include "procmgr/checkpoint/checkpoint_folder.h"
+#include "procmgr/checkpoint/checkpoint_step.h"
+#include "procmgr/checkpoint/criu_files.h"
+#include "procmgr/checkpoint/criu_socket.h"
+#include "procmgr/record/bounded_run.h"
+
+/* When the numbers of processes have all been used, the kernel begins again with 300. So these below are free for CRIU, and this one is the
+ * program's in each namespace. */
+enum { PROGRAM = 300, EXIT_AGAIN = 85, SIGNALLED = 128, TEXT_SIZE = 1 << 16, READ_S = 10 };
+
+/* One run of CRIU: its folder, where images are, its folder for other files, and how long it may take. */
+struct criu_run {
+	const char *folder;
+	int images, run, seconds;
+};
+
+/* Open the folder of this attempt's socket. */
+static int open_run(struct err *e)
+{
+	char *path = xasprintf("%s.run", checkpoint_step_variable("ROTA_CHECKPOINT_DIR"));
+	int fd = folder_open_own(AT_FDCWD, path, true, e);
+	free(path);
+	return fd;
+}
+
+static int open_variable(const char *name, struct err *e)
+{
+	return folder_open_own(AT_FDCWD, checkpoint_step_variable(name), false, e);
+}
+
+/* Take the first error from what CRIU has printed, without the place in its source. */
+static void read_error(char *text, const char *what, struct err *e)
+{
+	char *error = strstr(text, "Error ("), *after = error ? strstr(error, "): ") : NULL;
+	if (after)
+		after[3 + strcspn(after + 3, "\n")] = '\0';
+	err_set(e, "CRIU could not %s it: %.300s", what, after ? after + 3 : "it says no more");
+}
+
+/* Run criu for at most `seconds` to `what` the program: save or restore. `more`: further arguments. *hangs: it did not end in time. */
+static bool run_criu(const struct criu_run *r, const char *what, char *const *more, bool *hangs, struct err *e)
+{
+	char *program = xasprintf("%s/criu", r->folder), images[64], work[64], *text = xmalloc(TEXT_SIZE);
+	char *argv[24] = {program,
+			  (char *)(*what == 's' ? "dump" : "restore"),
+			  (char *)"--unprivileged",
+			  (char *)"--images-dir",
+			  images,
+			  (char *)"--work-dir",
+			  work,
+			  (char *)"-v1",
+			  (char *)"--manage-cgroups=ignore",
+			  (char *)"--network-lock=skip",
+			  (char *)"--file-locks"};
+	int count = 0;
+	while (argv[count])
+		count++;
+	for (int i = 0; more[i]; i++)
+		argv[count++] = more[i];
+	snprintf(images, sizeof images, "/proc/self/fd/%d", r->images);
+	snprintf(work, sizeof work, "/proc/self/fd/%d", r->run);
+	fcntl(r->images, F_SETFD, 0);
+	fcntl(r->run, F_SETFD, 0);
+	int code = bounded_run(argv, r->seconds, text, TEXT_SIZE);
+	fcntl(r->images, F_SETFD, FD_CLOEXEC);
+	fcntl(r->run, F_SETFD, FD_CLOEXEC);
+	*hangs = code < 0;
+	if (*hangs)
+		err_set(e, "CRIU did not %s it within %d seconds", what, r->seconds);
+	else if (code > 0)
+		read_error(text, what, e);
+	free(text);
+	free(program);
+	return code == 0;
+}
+
+/* Have CRIU save the program into ROTA_CHECKPOINT_DIR. It goes on after that, also if it could not be saved. */
+static bool save_program(const char *folder, int seconds, struct err *e)
+{
+	char tree[16], *self = realpath("/proc/self/exe", NULL);
+	char *more[] = {(char *)"--tree",
+			tree,
+			(char *)"--leave-running",
+			(char *)"--ghost-limit=256M",
+			(char *)"--action-script",
+			self,
+			NULL};
+	struct criu_run r = {.folder = folder, .seconds = seconds, .run = open_run(e), .images = -1};
+	bool hangs;
+	snprintf(tree, sizeof tree, "%d", PROGRAM);
+	if (r.run >= 0)
+		r.images = open_variable("ROTA_CHECKPOINT_DIR", e);
+	bool good = r.images >= 0 && run_criu(&r, "save", more, &hangs, e);
+	if (r.images >= 0)
+		close(r.images);
+	if (r.run >= 0)
+		close(r.run);
+	free(self);
+	return good;
+}
+
+/* Serve one connection. */
+static void serve_connection(const char *folder, int fd)
+{
+	struct err e = {.message = "ok"};
+	char text[16] = "";
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = READ_S}, sizeof(struct timeval));
+	if (!criu_socket_is_own(fd) || recv(fd, text, sizeof text - 1, 0) <= 0)
+		return;
+	int seconds = atoi(text);
+	umask(077); /* images have the secrets of the program */
+	save_program(folder, seconds > 0 ? seconds : 1, &e);
+	if (send(fd, e.message, strlen(e.message), MSG_NOSIGNAL) < 0)
+		return; /* who asked has gone */
+}
+
+/* Accept a connection, and serve it in a process of its own. */
+static void accept_one(const char *folder, int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	pid_t pid = fd >= 0 ? fork() : -1;
+	if (pid == 0) {
+		serve_connection(folder, fd);
+		_exit(0);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Reap what has ended. Returns the exit code of the program, -1 while it runs. */
+static int reap_ended(void)
+{
+	int status;
+	for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+		if (pid == PROGRAM)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALLED + WTERMSIG(status);
+	return -1;
+}
+
+/* Serve until the program ends. All other processes of the namespace end with this one. */
+static int serve_until_end(const char *folder, int listener, int signals)
+{
+	struct pollfd on[] = {{.fd = signals, .events = POLLIN}, {.fd = listener, .events = POLLIN}};
+	int code;
+	while ((code = reap_ended()) < 0) {
+		struct signalfd_siginfo info;
+		if (poll(on, 2, -1) < 0 && errno != EINTR)
+			return CHECKPOINT_EXIT_WRONG;
+		if ((on[0].revents & POLLIN) && read(signals, &info, sizeof info) < 0)
+			continue;
+		if (on[1].revents & POLLIN)
+			accept_one(folder, listener);
+	}
+	return code;
+}
+
+/* In the child that becomes the program: give up what only CRIU needs. */
+static void become_program(char **argv, const sigset_t *none)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[2] = {{0}, {0}};
+	if (getpid() != PROGRAM || setsid() < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || syscall(SYS_capset, &head, sets) < 0) {
+		fprintf(stderr, "rota-checkpoint: could not prepare the program for CRIU\n");
+		_exit(CHECKPOINT_EXIT_WRONG);
+	}
+	sigprocmask(SIG_SETMASK, none, NULL);
+	execv(argv[0], argv);
+	fprintf(stderr, "rota-checkpoint: could not execute \"%s\": %s\n", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static bool start_program(char **argv, const sigset_t *before, struct err *e)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+	char text[16];
+	snprintf(text, sizeof text, "%d", PROGRAM - 1);
+	bool good = (fd >= 0 && write(fd, text, strlen(text)) > 0) ||
+		    err_sys(e, "could not choose the number of the program's process");
+	if (fd >= 0)
+		close(fd);
+	pid_t pid = good ? fork() : -1;
+	if (pid == 0)
+		become_program(argv, before);
+	return good && (pid > 0 || err_sys(e, "could not fork the program"));
+}
+
+/* Say that this checkpoint was not restored here. Another node may restore it, unless it hangs. */
+static void report_failure(bool hangs, const struct err *e)
+{
+	struct err unsent;
+	json_t *report = json_pack("{s:i, s:s}", "generation", atoi(checkpoint_step_variable("ROTA_CHECKPOINT_GENERATION")),
+				   "message", e->message);
+	json_decref(checkpoint_call(getenv("ROTA_CONFIG"), hangs ? "refused" : "unmet", report, CALL_LONG_S, &unsent));
+}
+
+static bool restore_program(const char *folder, int seconds, int run, struct err *e)
+{
+	char *more[] = {(char *)"--restore-detached", (char *)"--restore-sibling", NULL};
+	struct criu_run r = {.folder = folder, .seconds = seconds, .run = run, .images = open_variable("ROTA_RESTART_DIR", e)};
+	bool hangs = false, good = r.images >= 0 && criu_files_cut(r.images, e) && run_criu(&r, "restore", more, &hangs, e);
+	if (r.images >= 0)
+		close(r.images);
+	if (!good)
+		report_failure(hangs, e);
+	return good;
+}
+
+/* CRIU calls this for each of its stages. While the processes are stopped and saved, the sizes of their files are those of the checkpoint. */
+int criu_init_script(void)
+{
+	struct err e;
+	if (strcmp(checkpoint_step_variable("CRTOOLS_SCRIPT_ACTION"), "post-dump") != 0)
+		return 0;
+	int images = open_variable("ROTA_CHECKPOINT_DIR", &e);
+	bool good = images >= 0 && criu_files_note(PROGRAM, images, &e);
+	if (images >= 0)
+		close(images);
+	return good ? 0 : checkpoint_step_error(&e);
+}
+
+int criu_init_main(int argc, char **argv)
+{
+	struct err e;
+	sigset_t child, before;
+	bool launches = argc >= 3 && strcmp(argv[0], "launch") == 0;
+	if (!launches && !(argc == 3 && strcmp(argv[0], "restore") == 0))
+		return CHECKPOINT_EXIT_WRONG;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, &before);
+	int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK), run = open_run(&e),
+	    listener = run >= 0 ? criu_socket_listen(run, &e) : -1;
+	bool started = signals >= 0 && listener >= 0 &&
+		       (launches ? start_program(argv + 2, &before, &e) : restore_program(argv[1], atoi(argv[2]), run, &e));
+	if (started)
+		return serve_until_end(argv[1], listener, signals);
+	checkpoint_step_error(&e);
+	return EXIT_AGAIN; /* the step is queued again, which is counted */
+}

@@ -1,0 +1,14 @@
+/* restore_right.h - lets a process of the user restore processes in a PID namespace of its own. */
+#ifndef ROTA_PROCMGR_RESTORE_RIGHT_H
+#define ROTA_PROCMGR_RESTORE_RIGHT_H
+
+#include <stdbool.h>
+
+#include "lib/err.h"
+
+/* As root, in the first process of a PID namespace: show it its own /proc, and have it keep its capabilities when it becomes the user. */
+bool restore_right_prepare(struct err *e);
+/* As the user: give up all capabilities but CAP_CHECKPOINT_RESTORE, which programs inherit. */
+bool restore_right_take(struct err *e);
+
+#endif

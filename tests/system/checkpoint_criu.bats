@@ -1,0 +1,265 @@
+#!/usr/bin/env bats
+# Steps that CRIU saves: the same results as without a disturbance, and restored processes that are in their step again. Where the program criu is
+# not in PATH, these tests are skipped.
+
+load helper
+load restored
+
+setup_file() {
+	export EVE=rbcr$$ CRIU DRIVER=criu
+	CRIU=$(dirname "$(command -v criu || echo /none/criu)")
+	[ -x "$CRIU/criu" ] && [ "$(id -u)" = 0 ] || return 0
+	users_add "$EVE"
+	export LINKS
+	LINKS=$(mktemp -d "${TMPDIR:-/tmp}/rota-criu.XXXXXX")
+	criu_link
+	restored_up --set node.checkpoint_criu="$LINKS" || return 1
+	folders_add "$EVE"
+}
+
+teardown_file() {
+	restored_down
+}
+
+setup() {
+	[ -x "$CRIU/criu" ] || skip "CRIU is not installed (criu is not in PATH)"
+	need_root
+	mkdir "$ROTA_TEST_DIR/$EVE/$BATS_TEST_NUMBER"
+	cd "$ROTA_TEST_DIR/$EVE/$BATS_TEST_NUMBER"
+	chown "$EVE:" .
+}
+
+# criu_link: a program criu in the folder LINKS, which hangs once when it restores in a folder with a file hang.
+criu_link() {
+	printf '#!/bin/sh\n[ "$1" != restore ] || ! mv hang hung 2>/dev/null || exec sleep 3600\nexec "%s/criu" "$@"\n' "$CRIU" >"$LINKS/criu"
+	chmod 755 "$LINKS" "$LINKS/criu"
+}
+
+owner() {
+	as "$EVE" "$@"
+}
+
+# init_process: the first process of the namespace of the step that runs.
+init_process() {
+	pgrep -u "$EVE" -x -o rota-checkpoint
+}
+
+# submit_script [OPTION]...: a job of the script job.sh, whose program has come half way.
+submit_script() {
+	job=$(owner rota submit --parsable --checkpoint=criu --output=out "$@" job.sh)
+	eventually runs
+	eventually [ -e half ]
+}
+
+# ends_and_goes_on: the step is saved and ended, and is restored.
+ends_and_goes_on() {
+	run -0 owner rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	run -0 owner rota restart "$job"
+	eventually restored 2
+}
+
+# goes NAME: this program runs, and CRIU does not.
+goes() {
+	[ "$(pgrep -u "$EVE" -c "$1")" = 1 ] && ! pgrep -u "$EVE" -x criu >/dev/null
+}
+
+is_held() {
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].held')" = system ]
+}
+
+@test "a program with an open file and a pipe: saved, and goes on; ended, and goes on elsewhere; twice" {
+	goes_on counter
+}
+
+@test "a static program: saved, and goes on; ended, and goes on elsewhere; twice" {
+	goes_on static
+}
+
+@test "a program with threads: saved, and goes on; ended, and goes on elsewhere; twice" {
+	goes_on threads
+}
+
+@test "a program in Python: saved, and goes on; ended, and goes on elsewhere; twice" {
+	goes_on python
+}
+
+@test "a pipeline of processes: saved, and goes on; ended, and goes on elsewhere; twice" {
+	goes_on pipeline
+}
+
+@test "processes whose parents have ended are saved and restored with the step" {
+	local root
+	cat >job.sh <<-END
+		#!/bin/bash
+		($PROGRAMS/counter >orphan.out &)
+		until [ -e on ]; do sleep 0.05; done
+	END
+	expect counter
+	submit_script
+	ends_and_goes_on
+	touch go
+	eventually diff orphan.out expected/out
+	cmp counted expected/counted
+	touch on
+	run -0 rota wait "$job"
+}
+
+@test "what is restored is in its step: below its keeper, in its cgroup, measured, within its time limit, and killed with it" {
+	local init pid keeper
+	submit python
+	ends_and_goes_on
+	eventually goes python3
+	init=$(init_process)
+	keeper=$(ps -o ppid= "$init" | tr -d ' ')
+	[[ $(ps -o comm= "$keeper") = rota* ]]
+	pids=$(processes "$init")
+	for pid in $pids; do
+		[ "$(cat "/proc/$pid/cgroup")" = "$(cat "/proc/$init/cgroup")" ]
+		[ "$(cat "/proc/$pid/cgroup")" != "$(cat /proc/self/cgroup)" ] || ! grep -q 'with cgroups' "$ROTA_HOME/log/launcher.n1.log"
+	done
+	run -0 owner rota cancel "$job"
+	eventually has_left "$job"
+	are_dead $pids
+	[ "$(sql "select max(cpu_used_s) > 0 from acct.attempt where job_id = $job and attempt = 2")" = t ]
+}
+
+@test "programs have no capability, and the first process the one to restore; none gains rights" {
+	local init pid count
+	for count in 1 2; do
+		[ "$count" = 2 ] || submit counter
+		eventually goes counter
+		init=$(init_process)
+		[ "$(awk '/^Cap(Inh|Prm|Eff|Amb)/ { print $2 }' "/proc/$init/status" | sort -u)" = 0000010000000000 ]
+		for pid in $(processes "$init"); do
+			[ "$(awk '/^Uid/ { print $2, $3, $4, $5 }' "/proc/$pid/status")" = "$(id -u "$EVE") $(id -u "$EVE") $(id -u "$EVE") $(id -u "$EVE")" ]
+			[ "$(awk '/^NoNewPrivs/ { print $2 }' "/proc/$pid/status")" = 1 ]
+			[ "$pid" = "$init" ] || [ "$(awk '/^Cap(Prm|Eff|Amb)/ { print $2 }' "/proc/$pid/status" | sort -u)" = 0000000000000000 ]
+		done
+		[ "$count" = 2 ] || ends_and_goes_on
+	done
+	touch go
+	run -0 rota wait "$job"
+}
+
+@test "nothing is saved or restored for root" {
+	printf '#!/bin/sh\ntrue\n' >root.sh
+	job=$(rota submit --parsable --checkpoint=criu --output=out root.sh)
+	run -1 rota wait "$job"
+	grep -q "rota-checkpoint: CRIU restores nothing for root" out
+	job=$(rota submit --parsable --checkpoint=auto --output=out root.sh)
+	run -0 rota wait "$job"
+	run -0 rota show "$job.script"
+	[[ $output = *"by app: "*"nor criu: CRIU restores nothing for root"* ]]
+}
+
+@test "auto chooses criu where dmtcp does not fit, and says why" {
+	expect static
+	submit static --checkpoint=auto
+	run -0 rota show "$job.script"
+	[[ $output = *"by criu: dmtcp does not fit, and the administrator allows criu"* ]]
+	ends_and_goes_on
+	touch go
+	is_as_expected
+}
+
+@test "a time limit holds for what is restored, and a step longer than its limit goes on" {
+	expect counter
+	submit counter --time=0:08 --checkpoint-before=0:06
+	eventually restored 3
+	touch go
+	is_as_expected
+	[[ $(sql "select string_agg(distinct reason, ',') from acct.checkpoint where job_id = $job and complete_at is not null") = time_limit ]]
+}
+
+@test "the exit code of what was restored is that of the step" {
+	printf '#!/bin/bash\n: >half\nuntil [ -e go ]; do sleep 0.05; done\nexit 7\n' >job.sh
+	submit_script
+	ends_and_goes_on
+	touch go
+	run -7 rota wait "$job"
+}
+
+# changed COMMAND...: change the latest image of two by a command, and go on.
+changed() {
+	local image
+	expect counter
+	submit counter
+	run -0 owner rota checkpoint "$job" --wait
+	run -0 owner rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	image=$(ls -d checkpoints/"$job".*/2/pages-1.img)
+	"$@" "$image"
+	touch go
+	run -0 owner rota restart "$job"
+	is_as_expected
+	[[ $(sql "select string_agg(concat_ws(' ', generation, state), ', ' order by generation) from acct.checkpoint where job_id = $job") = "1 discarded, 2 failed" ]]
+}
+
+flip_bit() {
+	local byte
+	byte=$(od -An -tu1 -j 4096 -N 1 "$1")
+	printf "\\x$(printf %x $((byte ^ 1)))" | dd of="$1" bs=1 seek=4096 conv=notrunc status=none
+}
+
+@test "an image that was cut is not run" {
+	changed truncate -s 4096
+}
+
+@test "an image with one bit changed is not run" {
+	changed flip_bit
+}
+
+@test "a restore that hangs is given up, and the step goes on from the checkpoint before" {
+	expect counter
+	submit counter
+	run -0 owner rota checkpoint "$job" --wait
+	run -0 owner rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	rota admin setting change checkpoint_wait_s --value=5
+	owner touch hang
+	run -0 owner rota restart "$job"
+	eventually eval '[ "$(sql "select state from acct.checkpoint where job_id = $job and generation = 2")" = failed ]'
+	rota admin setting change checkpoint_wait_s --value=60
+	touch go
+	is_as_expected
+	[ "$(sql "select message from acct.checkpoint where job_id = $job and generation = 2")" = "CRIU did not restore it within 5 seconds" ]
+}
+
+@test "a file that the program still needs is gone: the step is held, the checkpoint stays, and rota why says so" {
+	submit counter
+	run -0 owner rota checkpoint "$job" --end --wait
+	eventually has_left "$job"
+	mv counted away
+	run -0 owner rota restart "$job"
+	eventually is_held
+	why_says "could not open file \"$PWD/counted\", to which the program writes"
+	[ "$(sql "select state from acct.checkpoint where job_id = $job and generation = 1")" != failed ]
+	mv away counted
+	run -0 owner rota release "$job"
+	touch go
+	run -0 rota wait "$job"
+}
+
+@test "a full disk fails the checkpoint and nothing else" {
+	expect counter
+	mkdir small
+	mount -t tmpfs -o "size=64k,mode=0700,uid=$(id -u "$EVE")" tmpfs small
+	submit counter --checkpoint-dir="$PWD/small"
+	run -1 owner rota checkpoint "$job" --wait
+	[[ $output = *"No space left"* ]]
+	[ -z "$(ls small/"$job".*/next.1)" ]
+	touch go
+	is_as_expected
+	umount small
+	rmdir small
+}
+
+@test "what rota run starts is not saved, and fails the checkpoint" {
+	printf '#!/bin/bash\nrota run bash -c ": >half; until [ -e go ]; do sleep 0.05; done"\n' >job.sh
+	submit_script
+	run -1 owner rota checkpoint "$job" --wait
+	[[ $output = *"is of a shell or sub-step"* ]]
+	touch go
+	run -0 rota wait "$job"
+}
