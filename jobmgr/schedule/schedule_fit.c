@@ -288,6 +288,11 @@ static bool choose_spread(struct schedule_node_tasks *chosen, size_t count, int 
 	return !rest;
 }
 
+bool schedule_fit_spread(struct schedule_fit *fit, int ntasks)
+{
+	return choose_spread(fit->chosen, fit->chosen_count, ntasks);
+}
+
 static bool choose_nodes(struct schedule_fit *fit, const struct schedule_request *request)
 {
 	size_t nodes = choose_fewest(fit, request);

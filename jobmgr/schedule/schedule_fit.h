@@ -62,4 +62,7 @@ bool schedule_fit_licenses(const struct schedule_profile *profile, const struct 
 bool schedule_fit_nodes(struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
 			double until, const struct schedule_terms *terms);
 
+/* Spread fewer tasks over the nodes that were found last. Returns false if the nodes cannot take them. */
+bool schedule_fit_spread(struct schedule_fit *fit, int ntasks);
+
 #endif

@@ -85,6 +85,46 @@ static void order_add_need(const struct schedule_cluster *c, const struct schedu
 		extra[k] += need[k] * member->elements;
 }
 
+/* Are all members on the nodes of a root single steps that share nodes? */
+static bool order_has_slots(const struct schedule_gang *gang, size_t root)
+{
+	for (size_t i = 0; i < gang->count; i++) {
+		const struct schedule_member *m = &gang->member[i];
+		if (m->root == root && (m->elements != 1 || m->request->exclusive || m->request->whole_memory))
+			return false;
+	}
+	return true;
+}
+
+/* Make the request for slots of a root: each slot takes one task of every member on the same nodes. */
+static void order_join_slots(const struct schedule_cluster *c, struct schedule_gang *gang, size_t root)
+{
+	struct schedule_member *r = &gang->member[root];
+	int64_t cpus = 0, mem = 0, *extra = schedule_cluster_amounts(c);
+	struct schedule_request *slots = schedule_arena_take(c->arena, 1, sizeof *slots);
+	*slots = *r->joint;
+	for (size_t i = 0; i < gang->count; i++) {
+		const struct schedule_request *one = gang->member[i].request;
+		if (gang->member[i].root != root)
+			continue;
+		slots->ntasks = slots->ntasks > one->ntasks ? slots->ntasks : one->ntasks;
+		slots->nodes_max = slots->nodes_max < one->ntasks ? slots->nodes_max : one->ntasks;
+		slots->tasks_per_node = slots->tasks_per_node < one->tasks_per_node ? slots->tasks_per_node : one->tasks_per_node;
+		cpus += one->cpus_per_task;
+		mem += one->mem_mb ? 0 : one->mem_per_cpu_mb * one->cpus_per_task;
+		extra[SCHEDULE_MEM] += one->mem_mb;
+		for (size_t k = 0; i != root && k < one->gres_count; k++)
+			extra[one->gres[k].kind] += one->gres[k].count;
+	}
+	if (cpus > INT_MAX)
+		return;
+	slots->cpus_per_task = (int)cpus;
+	slots->mem_mb = 0;
+	slots->mem_per_cpu_mb = (mem + cpus - 1) / cpus;
+	r->slots = slots;
+	r->slots_extra = extra;
+}
+
 static void order_join_requests(const struct schedule_cluster *c, struct schedule_gang *gang, size_t root)
 {
 	struct schedule_member *r = &gang->member[root];
@@ -108,6 +148,8 @@ static void order_join_requests(const struct schedule_cluster *c, struct schedul
 		if (i != root && gang->member[i].root == root)
 			order_add_need(c, &gang->member[i], r->joint->nodes_min, extra);
 	r->extra = extra;
+	if (order_has_slots(gang, root))
+		order_join_slots(c, gang, root);
 }
 
 struct rank {

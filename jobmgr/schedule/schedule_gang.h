@@ -20,6 +20,10 @@ struct schedule_member {
 	size_t root;
 	struct schedule_request *joint; /* only of a root: the combined request of all members on the same nodes */
 	const int64_t *extra; /* only of the first member on the same nodes: what the other members there need on each node */
+	/* only of a root whose members are single steps that share nodes: slots that take one task of each of them, and what they need on
+	 * each node besides the slots. It is tried if `joint`, which spreads all tasks evenly over the fewest nodes, does not fit. */
+	struct schedule_request *slots;
+	const int64_t *slots_extra;
 };
 
 /* Steps that start together or not at all. `order` is the order of placement. */

@@ -154,6 +154,18 @@ static void placement_follow_root(struct schedule_placement *placement, const st
 	terms->forced_count = placed->node_count;
 }
 
+/* Find nodes for a root that take the tasks of all members there. */
+static bool placement_fit_root(struct schedule_placement *placement, const struct schedule_view *view,
+			       const struct schedule_member *root, double until, struct schedule_terms *terms)
+{
+	terms->extra = root->extra;
+	if (schedule_fit_nodes(placement->fit, view, root->joint, until, terms))
+		return true;
+	terms->extra = root->slots_extra;
+	return root->slots && schedule_fit_nodes(placement->fit, view, root->slots, until, terms) &&
+	       schedule_fit_spread(placement->fit, root->joint->ntasks);
+}
+
 static bool placement_try_member(struct schedule_placement *placement, struct schedule_view *view,
 				 const struct schedule_gang *gang, size_t member)
 {
@@ -166,13 +178,14 @@ static bool placement_try_member(struct schedule_placement *placement, struct sc
 		placement_follow_root(placement, gang, member, &terms);
 	for (int i = 0; i < m.elements; i++, m.position++) {
 		bool leads = m.joint && !i;
-		terms.extra = leads ? m.extra : NULL;
-		bool plain = !terms.ban && !terms.forced && !terms.extra;
+		bool plain = !terms.ban && !terms.forced;
 		if (m.position >= 0 && !schedule_gang_next_position(&m))
 			return false;
 		placement->for_licenses = false;
-		if (!schedule_fit_nodes(placement->fit, view, leads ? m.joint : m.request, until, plain ? NULL : &terms))
+		if (leads ? !placement_fit_root(placement, view, &m, until, &terms)
+			  : !schedule_fit_nodes(placement->fit, view, m.request, until, plain ? NULL : &terms))
 			return false;
+		terms.extra = NULL;
 		placement->for_licenses = true;
 		if (!schedule_fit_licenses(placement->profile, view, m.request, until))
 			return false;
