@@ -120,12 +120,19 @@ void lead_cycle_read_snapshot(struct lead_cycle *c)
 	cycle_call_launch(c, count, jobs, requests);
 }
 
+/* Is it time to look for running steps to move? A look runs the scheduler many times, so there is one in `schedule.moves` seconds at most. */
+static bool cycle_may_move(const struct lead_cycle *c)
+{
+	return c->conf->schedule_moves > 0 && clock_seconds() >= c->moves_from;
+}
+
 void lead_cycle_read_requests(struct lead_cycle *c)
 {
 	struct db_array *jobs = db_array_new(), *steps = db_array_new();
 	bool pending = c->rows->queue_count > 0 || c->rows->resume_count > 0;
 
-	if (c->first_stage == LEAD_STAGE_QUEUE && pending)
+	/* A node can be emptied although nothing is pending. */
+	if (c->first_stage == LEAD_STAGE_QUEUE && (pending || cycle_may_move(c)))
 		cycle_call_sets(c, 0, LEAD_QUEUE);
 	c->first_stage = pending ? LEAD_STAGE_SNAPSHOT : LEAD_STAGE_QUEUE;
 	cycle_call_for(c, LEAD_PENDING, lead_queue_list_missing(c->queue, c->rows, jobs, steps), jobs, steps, requests_answered,
@@ -162,15 +169,19 @@ void lead_cycle_read_candidates(struct lead_cycle *c)
 	db_call(c->db, API_schedule_candidates, (struct db_param[]){{below, -1}}, 1, set_answered, &c->reads[LEAD_CANDIDATES]);
 }
 
-/* Read the steps that may move, at most once in `schedule.moves` seconds, because a look for moves runs the scheduler many times. A cycle
- * that has preempted steps does not look: what is free on nodes is about to change. */
+/* Read the steps that may move. A cycle that has preempted steps does not look: what is free on nodes is about to change. */
 void lead_cycle_read_movers(struct lead_cycle *c)
 {
-	double now = clock_seconds();
+	bool wanted;
 
-	if (c->conf->schedule_moves == 0 || c->preempted || now < c->moves_from || !lead_moves_are_wanted(c->rows, c->result))
+	if (c->preempted || !cycle_may_move(c))
 		return;
-	c->moves_from = now + c->conf->schedule_moves;
+	wanted = lead_moves_are_wanted(c->rows, c->result);
+	/* With an empty queue, the snapshot has been read for this look. */
+	if (wanted || c->result->wait_count == 0)
+		c->moves_from = clock_seconds() + c->conf->schedule_moves;
+	if (!wanted)
+		return;
 	c->reads[LEAD_MOVERS] = (struct lead_read){c, LEAD_MOVERS};
 	c->waiting++;
 	db_call(c->db, API_schedule_movers, NULL, 0, set_answered, &c->reads[LEAD_MOVERS]);

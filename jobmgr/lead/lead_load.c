@@ -186,6 +186,7 @@ static const struct column mover_columns[] = {
 	{"job_id", lead_read_int64, AT(lead_mover, job)},
 	{"step_id", lead_read_int, AT(lead_mover, step)},
 	{"cost_s", lead_read_double, AT(lead_mover, cost_s)},
+	{"off_after_s", lead_read_double, AT(lead_mover, off_after_s)},
 };
 
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns

@@ -3,7 +3,8 @@
  * Called by: lead_cycle_read.c, lead_cycle_write.c, if the site has set schedule.moves.
  * Invariants:
  *  - The arithmetic is that of `rota plan --moves` (schedule_moves.c): a move is made only if it gains more than it costs.
- *  - What a move frees is kept for the step that it makes room for, by a claim as preemption writes them. */
+ *  - What a move frees is kept for the step that it makes room for, by a claim as preemption writes them. The places of steps that move so
+ *    that a node becomes empty are kept, too. */
 #include "jobmgr/lead/lead_moves.h"
 
 #include <jansson.h>
@@ -11,6 +12,7 @@
 
 #include "jobmgr/lead/lead_preempt.h"
 #include "jobmgr/schedule/schedule_arena.h"
+#include "jobmgr/schedule/schedule_change.h"
 #include "jobmgr/schedule/schedule_moves.h"
 #include "lib/clock.h"
 #include "lib/err.h"
@@ -20,7 +22,11 @@ enum { WAITS_MOST = 4, LEASE_PARTS = 4 };
 
 bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_result *result)
 {
-	for (size_t i = 0; rows->claim_count == 0 && i < result->wait_count; i++) {
+	if (rows->claim_count > 0)
+		return false;
+	if (result->wait_count == 0)
+		return rows->snapshot.running_count > 0;
+	for (size_t i = 0; i < result->wait_count; i++) {
 		const struct schedule_wait *wait = &result->waits[i];
 
 		if (schedule_preempt_may(wait) && !isnan(wait->expected_at) && wait->expected_at > rows->snapshot.now)
@@ -42,7 +48,7 @@ static struct schedule_mover *movers_make(const struct lead_rows *rows, const st
 
 		if (request->job != rows->movers[i].job || request->step != rows->movers[i].step)
 			continue;
-		movers[*count] = (struct schedule_mover){*request, rows->movers[i].cost_s};
+		movers[*count] = (struct schedule_mover){*request, rows->movers[i].cost_s, rows->movers[i].off_after_s};
 		movers[(*count)++].request.array_free_slots = -1;
 		at++;
 	}
@@ -58,17 +64,33 @@ static int attempt_of(const struct lead_rows *requests, const struct schedule_pe
 	return 0;
 }
 
+static const char *node_name(const struct lead_rows *rows, int id)
+{
+	const struct schedule_node *node = schedule_snapshot_node(&rows->snapshot, id);
+
+	return node ? node->name : "?";
+}
+
 static json_t *move_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_move *move)
 {
 	json_t *steps = json_array(), *moving = json_array();
 
 	for (size_t i = 0; i < move->start_count; i++)
-		json_array_append_new(steps, lead_preempt_claim_json(rows, &move->starts[i]));
+		json_array_append_new(
+			steps, lead_preempt_claim_json(&rows->snapshot.pending[move->starts[i].pending], &move->starts[i]));
 	for (size_t i = 0; i < move->count; i++) {
 		const struct schedule_pending *step = &move->list[i].mover->request;
 
 		json_array_append_new(moving, json_pack("{s:I, s:i, s:i}", "job", (json_int_t)step->job, "step", step->step,
 							"attempt", attempt_of(requests, step)));
+		/* Their places are kept, or the scheduler would put them onto the node that is to be empty. */
+		if (move->kind == SCHEDULE_MOVE_EMPTY)
+			json_array_append_new(steps, lead_preempt_claim_json(step, &move->list[i].start));
+	}
+	if (move->kind == SCHEDULE_MOVE_EMPTY) {
+		log_info("moving %zu steps so that node %s is off for %.0f s: %.0f CPU s gained, %.1f CPU s lost", move->count,
+			 node_name(rows, move->node_id), move->gain_s, move->gain, move->cost);
+		return json_pack("{s:o, s:o, s:i}", "steps", steps, "moving", moving, "empties", move->node_id);
 	}
 	log_info("moving %zu steps so that a step of job %lld starts %.0f s earlier: %.0f CPU s gained, %.1f CPU s lost",
 		 move->count, (long long)rows->snapshot.pending[move->pending].job, move->gain_s, move->gain, move->cost);
@@ -98,8 +120,7 @@ char *lead_moves_json(const struct lead_rows *rows, const struct lead_rows *requ
 		return NULL;
 	list = json_array();
 	for (size_t i = 0; i < moves.count; i++)
-		if (moves.list[i].kind == SCHEDULE_MOVE_ROOM)
-			json_array_append_new(list, move_json(rows, requests, &moves.list[i]));
+		json_array_append_new(list, move_json(rows, requests, &moves.list[i]));
 	text = json_dumps(list, JSON_COMPACT);
 	json_decref(list);
 	if (!text)

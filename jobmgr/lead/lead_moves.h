@@ -1,4 +1,4 @@
-/* lead_moves.h - running steps that the leader moves, so that waiting ones start (schedule.moves). */
+/* lead_moves.h - running steps that the leader moves, so that waiting ones start or nodes become empty (schedule.moves). */
 #ifndef ROTA_LEAD_MOVES_H
 #define ROTA_LEAD_MOVES_H
 
@@ -7,7 +7,8 @@
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/schedule/schedule.h"
 
-/* May room be made for a step that waits in the result? Not while anything is kept for another one: moves are made one after the other. */
+/* May room be made for a step that waits in the result, or a node be emptied, since nothing waits? Not while anything is kept for another step:
+ * moves are made one after the other. */
 bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_result *result);
 
 /* Have the scheduler propose moves of the movers of the rows; `requests` has what they ask for when they start again. Returns the argument of

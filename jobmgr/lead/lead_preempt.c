@@ -80,18 +80,17 @@ static json_t *licenses_json(const struct schedule_pending *step)
 	return object;
 }
 
-json_t *lead_preempt_claim_json(const struct lead_rows *rows, const struct schedule_start *start)
+json_t *lead_preempt_claim_json(const struct schedule_pending *step, const struct schedule_start *start)
 {
 	json_t *shares = json_array();
 
 	for (size_t i = 0; i < start->share_count; i++) {
 		const struct schedule_share *share = &start->shares[i];
 
-		json_array_append_new(shares,
-				      json_pack("{s:i, s:i, s:I, s:o, s:o}", "node", share->node_id, "cpus", share->cpus,
-						"mem_mb", (json_int_t)share->mem_mb, "gres",
-						amounts_json(share->gres, share->gres_count), "licenses",
-						i == 0 ? licenses_json(&rows->snapshot.pending[start->pending]) : json_object()));
+		json_array_append_new(shares, json_pack("{s:i, s:i, s:I, s:o, s:o}", "node", share->node_id, "cpus", share->cpus,
+							"mem_mb", (json_int_t)share->mem_mb, "gres",
+							amounts_json(share->gres, share->gres_count), "licenses",
+							i == 0 ? licenses_json(step) : json_object()));
 	}
 	return json_pack("{s:I, s:i, s:o}", "job", (json_int_t)start->job, "step", start->step, "shares", shares);
 }
@@ -101,7 +100,8 @@ static json_t *pick_json(const struct lead_rows *rows, const struct schedule_pic
 	json_t *steps = json_array(), *victims = json_array();
 
 	for (size_t i = 0; i < pick->start_count; i++)
-		json_array_append_new(steps, lead_preempt_claim_json(rows, &pick->starts[i]));
+		json_array_append_new(
+			steps, lead_preempt_claim_json(&rows->snapshot.pending[pick->starts[i].pending], &pick->starts[i]));
 	for (size_t i = 0; i < pick->victim_count; i++)
 		json_array_append_new(victims, json_pack("{s:I, s:i, s:i}", "job", (json_int_t)pick->victims[i]->job, "step",
 							 pick->victims[i]->step, "attempt", pick->victims[i]->attempt));

@@ -23,7 +23,7 @@ bool lead_preempt_is_wanted(const struct lead_rows *rows, const struct schedule_
 double lead_preempt_next_in(const struct lead_rows *rows);
 
 /* Returns the resources that are to be kept for a step for which others make room, as a new reference. */
-json_t *lead_preempt_claim_json(const struct lead_rows *rows, const struct schedule_start *start);
+json_t *lead_preempt_claim_json(const struct schedule_pending *step, const struct schedule_start *start);
 
 /* Pick victims among the candidates of the rows. Returns the picks as JSON, to be freed, or NULL if there are none. `has_more`: the next
  * cycle has more to pick. */

@@ -224,6 +224,21 @@ void schedule_change_start(struct schedule_change *change, const struct schedule
 	}
 }
 
+const struct schedule_share *schedule_change_copy_shares(struct schedule_arena *arena, const struct schedule_start *start)
+{
+	struct schedule_share *shares = schedule_arena_take(arena, start->share_count, sizeof *shares);
+	for (size_t i = 0; i < start->share_count; i++) {
+		struct schedule_devices *gres = schedule_arena_take(arena, start->shares[i].gres_count, sizeof *gres);
+		shares[i] = start->shares[i];
+		shares[i].gres = gres;
+		for (size_t g = 0; g < shares[i].gres_count; g++) {
+			gres[g].name = schedule_arena_print(arena, "%s", start->shares[i].gres[g].name);
+			gres[g].count = start->shares[i].gres[g].count;
+		}
+	}
+	return shares;
+}
+
 size_t schedule_change_shares(const struct schedule_start *starts, size_t count)
 {
 	size_t shares = 0;

@@ -47,6 +47,9 @@ void schedule_change_add(struct schedule_change *change, const struct schedule_r
 void schedule_change_start(struct schedule_change *change, const struct schedule_start *start,
 			   const struct schedule_pending *step);
 
+/* Copy the shares of a start, which then outlive the run of the scheduler. Of devices, only their numbers are copied. */
+const struct schedule_share *schedule_change_copy_shares(struct schedule_arena *arena, const struct schedule_start *start);
+
 /* Returns the number of rows that starts add. */
 size_t schedule_change_shares(const struct schedule_start *starts, size_t count);
 

@@ -70,8 +70,12 @@ static bool movers_start(struct moves *m, struct schedule_change **change, struc
 	s.pending = requests;
 	s.pending_count = count;
 	struct schedule_result *result = schedule_run(&s, m->policy);
-	for (size_t i = 0; i < result->start_count; i++)
-		list[result->starts[i].pending].to_id = result->starts[i].shares[0].node_id;
+	for (size_t i = 0; i < result->start_count; i++) {
+		struct schedule_moved *one = &list[result->starts[i].pending];
+		one->to_id = result->starts[i].shares[0].node_id;
+		one->start = result->starts[i];
+		one->start.shares = schedule_change_copy_shares(m->arena, &one->start);
+	}
 	*change = schedule_change_after(m->arena, &s, result, 0);
 	(*change)->snapshot.pending = m->now->snapshot.pending;
 	(*change)->snapshot.pending_count = m->now->snapshot.pending_count;
@@ -232,7 +236,7 @@ static int compare_used(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* List the movers on a node. Returns 0 if anything else is on it. */
+/* List the movers on a node. Returns 0 if anything else is on it, or if it would not be powered off. */
 static size_t node_movers(const struct moves *m, int node_id, struct schedule_moved *list)
 {
 	const struct schedule_snapshot *s = &m->now->snapshot;
@@ -244,7 +248,8 @@ static size_t node_movers(const struct moves *m, int node_id, struct schedule_mo
 			continue;
 		while (at < m->mover_count && !row_is_of(row, &m->movers[at]))
 			at++;
-		if (at == m->mover_count || m->is_used[at] || m->movers[at].request.nodes_min > 1 || count == MOVERS_MOST)
+		if (at == m->mover_count || m->is_used[at] || m->movers[at].request.nodes_min > 1 || count == MOVERS_MOST ||
+		    isinf(m->movers[at].off_after_s))
 			return 0;
 		list[count++] = (struct schedule_moved){.mover = &m->movers[at]};
 	}
@@ -256,7 +261,7 @@ static void node_propose(struct moves *m, const struct schedule_node *node)
 {
 	struct schedule_moved *list = schedule_arena_take(m->arena, MOVERS_MOST, sizeof *list);
 	size_t count = node_movers(m, node->id, list);
-	double last = m->now->snapshot.now, ends_at;
+	double last = m->now->snapshot.now, ends_at, off_after_s = 0;
 	if (count == 0)
 		return;
 	struct schedule_change *change = schedule_change_new(m->arena, &m->now->snapshot, 0);
@@ -266,12 +271,13 @@ static void node_propose(struct moves *m, const struct schedule_node *node)
 	for (size_t i = 0; i < count; i++) {
 		list[i].cpus = mover_end(change, list[i].mover, &list[i].from_id, &ends_at);
 		last = fmax(last, ends_at);
+		off_after_s = fmax(off_after_s, list[i].mover->off_after_s);
 	}
 	const bool *before = used_copy(m);
 	struct schedule_move move = {.kind = SCHEDULE_MOVE_EMPTY,
 				     .node_id = node->id,
 				     .cpus = node->cpus,
-				     .gain_s = fmin(last - m->now->snapshot.now, empty_most),
+				     .gain_s = fmin(last - m->now->snapshot.now, empty_most) - off_after_s,
 				     .list = list,
 				     .count = count};
 	bool accepted = movers_start(m, &change, list, count) && move_accept(m, change, move);

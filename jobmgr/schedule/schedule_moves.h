@@ -9,6 +9,7 @@
 struct schedule_mover {
 	struct schedule_pending request; /* what it asks for when it starts again */
 	double cost_s;			 /* seconds that a move of it takes, as measured */
+	double off_after_s; /* after so many seconds its first node is powered off if nothing is on it; INFINITY: never */
 };
 
 enum schedule_move_kind { SCHEDULE_MOVE_ROOM, SCHEDULE_MOVE_EMPTY };
@@ -18,6 +19,7 @@ struct schedule_moved {
 	const struct schedule_mover *mover;
 	int from_id, to_id; /* the first node of the step, before and after */
 	int cpus;
+	struct schedule_start start; /* its start on the nodes to which it moves */
 };
 
 /* Steps that move together. Gain and cost are CPU seconds. */
@@ -28,7 +30,7 @@ struct schedule_move {
 	size_t start_count;
 	int node_id;   /* SCHEDULE_MOVE_EMPTY: the node on which nothing is left */
 	int cpus;      /* CPUs of that step or node */
-	double gain_s; /* seconds by which the step starts earlier, or for which the node is empty */
+	double gain_s; /* seconds by which the step starts earlier, or for which the node is off */
 	const struct schedule_moved *list;
 	size_t count;
 	double gain, cost;
@@ -49,7 +51,7 @@ struct schedule_moves_bound {
 enum { SCHEDULE_MOVES_WAITS_MOST = 16 };
 
 /* Propose moves for what waits in `result`, the result of the scheduler for `snapshot`, one after the other, each on top of those before. Nodes
- * are emptied only if nothing waits for resources. All is in `arena`. */
+ * are emptied only if nothing waits and they are then powered off. All is in `arena`. */
 struct schedule_moves schedule_moves(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 				     const struct schedule_policy *policy, const struct schedule_result *result,
 				     const struct schedule_mover *movers, size_t mover_count, struct schedule_moves_bound bound);

@@ -120,19 +120,9 @@ static void run_keep_starts(struct preempt *t, const struct schedule_result *res
 		if (start->pending < t->ahead_count)
 			continue;
 		struct schedule_start *kept = &t->starts[t->start_count++];
-		struct schedule_share *shares = schedule_arena_take(t->arena, start->share_count, sizeof *shares);
 		*kept = *start;
 		kept->pending = t->member[start->pending - t->ahead_count];
-		kept->shares = shares;
-		for (size_t k = 0; k < start->share_count; k++) {
-			struct schedule_devices *gres = schedule_arena_take(t->arena, start->shares[k].gres_count, sizeof *gres);
-			shares[k] = start->shares[k];
-			shares[k].gres = gres;
-			for (size_t g = 0; g < shares[k].gres_count; g++) {
-				gres[g].name = schedule_arena_print(t->arena, "%s", start->shares[k].gres[g].name);
-				gres[g].count = start->shares[k].gres[g].count;
-			}
-		}
+		kept->shares = schedule_change_copy_shares(t->arena, start);
 	}
 }
 

@@ -4,6 +4,7 @@
 -- Invariants:
 -- - The steps of a move are saved first, and end only when they are. What they free is kept for the step that it makes room for,
 --   from the commit of the move on.
+-- - Steps that move so that a node becomes empty have claims of their own, for where they go.
 -- - If one of them is not saved, what was kept is given up, and that step goes on where it is. So do those of the same move that
 --   are saved after that: each ends only if something is kept at that time. No session locks jobs of others for that.
 
@@ -28,12 +29,23 @@ comment on function internal.move_is_futile(bigint, int, int) is
 	'Whether an attempt was lately not saved when it was to be moved: for ten times checkpoint_wait_s, and for twice as long '
 	'after each further failure. Null: it never was asked in vain.';
 
-create function internal.movable_steps() returns table (job_id bigint, step_id int, cost_s double precision)
+create function internal.off_after_s(p_node int) returns double precision
+language sql stable set search_path = rota, pg_temp as $$
+	select case when n.power_saving and n.state = 'up' and n.power = 'on' and internal.setting_int('power_off_idle_s') > 0
+		then internal.setting_int('power_off_idle_s') else 'infinity'::double precision end
+	from node n where n.node_id = p_node;
+$$;
+comment on function internal.off_after_s(int) is
+	'Seconds after which a node is powered off once nothing is on it; infinity: it stays on.';
+
+create function internal.movable_steps() returns table (job_id bigint, step_id int, cost_s double precision,
+	off_after_s double precision)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select s.job_id, s.step_id, c.cost_s + coalesce(internal.restore_cost(s.job_id, s.step_id), c.cost_s)
+	select s.job_id, s.step_id, c.cost_s + coalesce(internal.restore_cost(s.job_id, s.step_id), c.cost_s),
+		internal.off_after_s(a.node_id)
 	from allocation a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.state = 'running'
 		and s.end_wanted is null
@@ -53,7 +65,8 @@ end $$;
 comment on function internal.movable_steps() is
 	'Running steps that can be saved and go on elsewhere, and seconds that this takes, as measured: the latest five checkpoints, '
 	'and all restarts from them; without a restart as long again as the checkpoint. '
-	'A step of which no checkpoint was measured is none, nor one that was lately to move and was not saved.';
+	'A step of which no checkpoint was measured is none, nor one that was lately to move and was not saved. '
+	'off_after_s: internal.off_after_s of its first node.';
 
 create function internal.snapshot_moves() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -66,22 +79,23 @@ begin
 			array(select (m ->> 'step_id')::int from jsonb_array_elements(v_movers) m)) x));
 end $$;
 comment on function internal.snapshot_moves() is
-	'Steps that can be moved [{job_id, step_id, cost_s}], and what each asks for when it starts again, '
+	'Steps that can be moved [{job_id, step_id, cost_s, off_after_s}], and what each asks for when it starts again, '
 	'as api.schedule_pending answers it.';
 
-create function api.schedule_movers() returns table (job_id bigint, step_id int, cost_s double precision)
+create function api.schedule_movers() returns table (job_id bigint, step_id int, cost_s double precision,
+	off_after_s double precision)
 language sql stable security definer set search_path = live, rota, pg_temp as $$
-	select m.job_id, m.step_id, m.cost_s from internal.movable_steps() m;
+	select m.job_id, m.step_id, m.cost_s, m.off_after_s from internal.movable_steps() m;
 $$;
 comment on function api.schedule_movers() is 'As internal.movable_steps.';
 
-create function internal.move_step(p_job bigint, p_step int, p_for text) returns void
+create function internal.move_step(p_job bigint, p_step int, p_why text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.preempt_withdraw(p_job, p_step);
 	perform internal.step_move('schedule', array[(p_job, p_step, 'modify', null, 'evacuated', null, null,
-		'moved to make room for ' || p_for)::internal.move]);
-	perform internal.checkpoint_ask(p_job, p_step, 'move', 'schedule', 'moved to make room for ' || p_for, 'requeue');
+		p_why)::internal.move]);
+	perform internal.checkpoint_ask(p_job, p_step, 'move', 'schedule', p_why, 'requeue');
 end $$;
 comment on function internal.move_step(bigint, int, text) is
 	'Have a running step saved, and queued again when it is (internal.checkpoint_follow). The caller has locked its job.';
@@ -89,14 +103,21 @@ comment on function internal.move_step(bigint, int, text) is
 create function internal.move_make(p_move jsonb) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_label constant text := internal.step_label((p_move #>> '{steps,0,job}')::bigint, (p_move #>> '{steps,0,step}')::int);
+	v_empties constant int := (p_move ->> 'empties')::int;
+	v_why constant text := coalesce('moved to empty node ' || (select n.name from node n where n.node_id = v_empties),
+		'moved to make room for '
+		|| internal.step_label((p_move #>> '{steps,0,job}')::bigint, (p_move #>> '{steps,0,step}')::int));
 	v_waiting boolean;
 	v_moving internal.attempt_key[];
 	v_one internal.attempt_key;
 begin
-	select bool_and(w.label is not null) into v_waiting
-	from jsonb_to_recordset(p_move -> 'steps') x (job bigint, step int)
-	cross join lateral internal.preempt_wait(x.job, x.step) w;
+	if v_empties is not null then
+		v_waiting := internal.off_after_s(v_empties) < 'infinity';
+	else
+		select bool_and(w.label is not null) into v_waiting
+		from jsonb_to_recordset(p_move -> 'steps') x (job bigint, step int)
+		cross join lateral internal.preempt_wait(x.job, x.step) w;
+	end if;
 	v_moving := array(
 		select (x.job, x.step, x.attempt)::internal.attempt_key
 		from jsonb_to_recordset(p_move -> 'moving') x (job bigint, step int, attempt int)
@@ -110,13 +131,13 @@ begin
 	perform internal.claim_add(p_move -> 'steps', 2 * internal.setting_int('checkpoint_wait_s'),
 		p_move -> 'moving');
 	foreach v_one in array v_moving loop
-		perform internal.move_step(v_one.job_id, v_one.step_id, v_label);
+		perform internal.move_step(v_one.job_id, v_one.step_id, v_why);
 	end loop;
 	return true;
 end $$;
 comment on function internal.move_make(jsonb) is
 	'Have the steps of a move saved, and keep what they free; false: something has changed, and nothing is done. '
-	'The caller has locked the jobs.';
+	'To empty a node (empties), the places of the steps that move are kept. The caller has locked the jobs.';
 
 create function internal.move_key(p_one rota.checkpoint) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -130,8 +151,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	select exists (select from internal.claim_open c where c.moving @> internal.move_key(p_one));
 $$;
 comment on function internal.move_is_wanted(rota.checkpoint) is
-	'Whether a step waits for what a step that is moved frees. Not if another step of the move was not saved, if the step has '
-	'started elsewhere or was cancelled, or if its time is over.';
+	'Whether a step waits for what a step that is moved frees, or the place of the moved step is kept. '
+	'Not if another step of the move was not saved, if the step has started elsewhere or was cancelled, or if its time is over.';
 
 create function internal.move_unsaved(p_failed rota.checkpoint) returns void
 language sql set search_path = live, rota, pg_temp as $$
@@ -162,6 +183,7 @@ begin
 	return v_made;
 end $$;
 comment on function api.schedule_move(bigint, jsonb) is
-	'Make moves: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], moving: [{job, step, attempt}]}]. '
+	'Make moves: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], moving: [{job, step, attempt}], '
+	'empties: node}]. With `empties`, the steps are those that move. '
 	'Steps that move are asked for a checkpoint, and queued again when it is complete; what they free is kept for `steps`. '
 	'Answers how many moves were made, up to the first one that does not hold any more. RT412: no longer leader.';

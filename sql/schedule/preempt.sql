@@ -119,8 +119,10 @@ from rota.preempt_claim c
 join live.step s on s.job_id = c.job_id and s.step_id = c.step_id
 left join live.step_array a on a.job_id = c.job_id and a.step_id = c.step_id
 where c.until_at > now() and s.ended_at is null and s.held = '' and s.deps_waiting = 0
-	and (s.state = 'pending' or (s.is_array and s.attempt = 0 and a.next < a.size));
-comment on view internal.claim_open is 'Claims whose steps still wait.';
+	and (s.state = 'pending' or (s.is_array and s.attempt = 0 and a.next < a.size)
+		or c.moving @> jsonb_build_array(jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt)));
+comment on view internal.claim_open is
+	'Claims whose steps still wait, or run until they have moved to what is kept for them.';
 
 create function internal.claim_list() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -233,7 +233,7 @@ static void moves_look(struct schedule_arena *arena)
 	size_t count = 0;
 	for (size_t i = 0; i < sim.running_count; i++)
 		if (sim.running[i]->saves && sim.running[i]->nodes == 1 && sim.now > sim.running[i]->starts + SAVED_S)
-			movers[count++] = (struct schedule_mover){request(sim.running[i]), sim.running[i]->cost};
+			movers[count++] = (struct schedule_mover){request(sim.running[i]), sim.running[i]->cost, IDLE_S};
 	struct schedule_moves moves = schedule_moves(arena, &s, &schedule_policy_default, result, movers, count,
 						     (struct schedule_moves_bound){.waits = 4});
 	for (size_t i = 0; result->start_count == 0 && i < moves.count; i++)

@@ -105,6 +105,29 @@ select t.two(:u, :x, :y), api.job_cancel(t.uid('alice'), 'alice', t.request(:'u'
 select t.says(:'y' || '.a', 'take'), t.saved(:'y' || '.a') \g /dev/null
 select is((t.step(:'y' || '.a')).end_wanted, null, 'nor does anything end for a step that waits no more');
 rollback to two;
+-- To empty a node: the places of those that move are kept, and they move although nothing waits.
+create function t.empty(p_node int, p_mover bigint, p_to int) returns int language sql as $$
+	select api.schedule_move(t.term(), jsonb_build_array(jsonb_build_object('empties', p_node, 'moving', jsonb_build_array(jsonb_build_object('job', p_mover, 'step', 0, 'attempt', 1)),
+		'steps', jsonb_build_array(jsonb_build_object('job', p_mover, 'step', 0, 'shares', jsonb_build_array(jsonb_build_object('node', p_to, 'cpus', 1, 'mem_mb', 0, 'gres', '{}'::jsonb, 'licenses', '{}'::jsonb))))))) $$;
+select is((select off_after_s from api.schedule_movers() where job_id = :x), 'infinity'::float, 'its node is never powered off');
+select is(t.empty(3, :x, 4), 0, 'so it is not emptied');
+update rota.setting set value = '300' where name = 'power_off_idle_s';
+update rota.node set power_saving = false where node_id = 3;
+select is((select off_after_s from api.schedule_movers() where job_id = :x), 'infinity'::float, 'nor one without power saving');
+select is(t.empty(3, :x, 4), 0, 'which is not emptied either');
+update rota.node set power_saving = true where node_id = 3;
+select is((select off_after_s from api.schedule_movers() where job_id = :x), 300::float, 'it is powered off after that time');
+select is(t.empty(3, :x, 4), 1, 'and is emptied');
+select is((select why from rota.checkpoint where job_id = :x and state = 'asked'), 'moved to empty node ' || n.name, 'which its checkpoint says') from rota.node n where n.node_id = 3;
+select api.schedule_tick(t.term()) \g /dev/null
+select is(internal.claim_list() #>> '{0,node}', '4', 'its place is kept while it runs');
+select t.says(:'x' || '.a', 'take'), t.saved(:'x' || '.a') \g /dev/null
+select is((t.step(:'x' || '.a')).end_wanted, 'requeue', 'saved: it ends');
+select t.finish(:'x' || '.a', '{"outcome": "cancel", "cause": "evacuated", "exit": -1, "signal": 15}') \g /dev/null
+select is(t.state(:'x' || '.a') || ' ' || (internal.claim_list() #>> '{0,node}'), 'pending 4', 'and its place is kept until it starts');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'x')), api.schedule_tick(t.term()) \g /dev/null
+select is(t.claims(), null, 'or is cancelled');
+rollback to two;
 select throws_ok($$select api.schedule_move(t.term() - 1, '[]')$$, 'RT412', null, 'only the leader moves steps');
 select * from finish();
 rollback;

@@ -1,10 +1,12 @@
 #!/usr/bin/env bats
-# The leader moves running steps where the site has it so (schedule.moves): a wide step starts, and what moved for it goes on elsewhere.
+# The leader moves running steps where the site has it so (schedule.moves): a wide step starts, or a node becomes empty and is powered off, and
+# what moved goes on elsewhere.
 
 load helper
 
 setup_file() {
-	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set schedule.moves=1
+	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set schedule.moves=1 --set schedule.period=1 \
+		--set nodemgr.period=1 --set hooks.power_off=/bin/true --set hooks.power_on=/bin/true
 	rota admin setting change requeue_delay_s --value=0
 }
 
@@ -83,4 +85,19 @@ saver() {
 	superuser "update rota.checkpoint set failed_at = failed_at - interval '10 days' where job_id = $saver and reason = 'move'" >/dev/null
 	run -0 rota wait "$wide"
 	eventually runs_on "$saver" n2
+}
+
+# The last test: n1 is powered off.
+@test "a node is emptied so that it can be powered off, if idle nodes are" {
+	saver saver.sh ''
+	run --separate-stderr rota plan --moves
+	[ "$output" = "no move gains more than it costs; 1 running steps can be moved" ]
+	rota admin setting change power_off_idle_s --value=1
+	eventually runs_on "$saver" n2
+	[ "$(superuser "select why from rota.checkpoint where job_id = $saver and reason = 'move'")" = "moved to empty node n1" ]
+	eventually eval '[ "$(superuser "select power <> '"'on'"' from rota.node where name = '"'n1'"'")" = t ]'
+	touch go
+	run -0 rota wait "$saver"
+	[ "$(wc -l <starts)" = 2 ]
+	[ "$(tail -n 1 starts)" -gt 0 ]
 }

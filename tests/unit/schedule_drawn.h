@@ -332,6 +332,8 @@ static inline void draw_running(struct draw *d, char *line)
 			d->candidate_count++;
 		} else if (!strcmp(word, "lost")) {
 			candidate->lost_s = atoi(value);
+		} else if (!strcmp(word, "from")) {
+			candidate->from_at = strtod(value, NULL);
 		} else if (!strcmp(word, "suspends")) {
 			candidate->suspends = true;
 			candidate->gives_licenses = !strcmp(value, "all");

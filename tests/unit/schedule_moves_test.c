@@ -2,7 +2,7 @@
 #include "jobmgr/schedule/schedule_moves.h"
 #include "tests/unit/schedule_draw.h"
 
-/* Steps that run and have a tier can be moved; lost: seconds that it takes. The answer: a line for each move, "A gains 50*2 a:n1>n2". */
+/* Steps that run and have a tier can be moved; lost: seconds that it takes; from: seconds after which its node would be off. The answer: a line for each move, "A gains 50*2 a:n1>n2". */
 static const struct standing {
 	const char *name, *nodes, *running, *queue, *answer;
 } standings[] = {
@@ -15,6 +15,10 @@ static const struct standing {
 	{"not at the cost of who is ahead", "n1 a.\nn2 b.\nn3 cc", "a +60 tier=0 lost=5\nb +90\nc +30",
 	 "A n=3 c=1 t=10\nB c=2 t=900", ""},
 	{"an empty node", "n1 a...\nn2 bb..", "a +60 tier=0 lost=5\nb +90", NULL, "n1 gains 60*4 costs 5 a:n1>n2\n"},
+	{"... less the time until it is off", "n1 a...\nn2 bb..", "a +60 tier=0 lost=5 from=58\nb +90", NULL,
+	 "n1 gains 2*4 costs 5 a:n1>n2\n"},
+	{"... if that is worth it", "n1 a...\nn2 bb..", "a +60 tier=0 lost=5 from=59\nb +90", NULL, ""},
+	{"not one that stays on", "n1 a...\nn2 bb..", "a +60 tier=0 lost=5 from=inf\nb +90", NULL, ""},
 	{"not onto an empty one", "n1 a.\nn2 ..", "a +60 tier=0 lost=5", NULL, ""},
 	{"not a node with anything else", "n1 ac..\nn2 bb..", "a +60 tier=0 lost=5\nb +90\nc +90", NULL, ""},
 	{"not while anything waits", "n1 a...\nn2 bb..", "a +60 tier=0 lost=5\nb +90", "A c=9", ""},
@@ -52,7 +56,8 @@ static size_t movers_make(const struct draw *d, struct schedule_mover *movers)
 							     .array_free_slots = -1,
 							     .with_set = -1,
 							     .time_limit_s = 100},
-						 .cost_s = one->lost_s};
+						 .cost_s = one->lost_s,
+						 .off_after_s = one->from_at};
 		for (size_t k = 0; k < d->snapshot.running_count; k++)
 			if (d->snapshot.running[k].job == one->job)
 				mover->request.cpus_per_task += d->snapshot.running[k].cpus;

@@ -5,6 +5,7 @@
  * - Nothing is moved. `rota migrate` moves a step. */
 #include "bin/rota/plan/plan_moves.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,6 +24,12 @@ struct moves_view {
 	bool json;
 };
 
+/* JSON has no infinite numbers: the text "Infinity" says that the node is never powered off. */
+static double off_after(const json_t *value)
+{
+	return json_is_number(value) ? json_number_value(value) : INFINITY;
+}
+
 /* Read the movers: their requests, and what each costs. The rows of both lists are in the same order. */
 static struct schedule_mover *movers_read(struct plan_snapshot *snapshot, const json_t *answer, size_t *count, struct err *e)
 {
@@ -37,6 +44,7 @@ static struct schedule_mover *movers_read(struct plan_snapshot *snapshot, const 
 	for (size_t i = 0; i < *count; i++) {
 		movers[i].request = requests[i];
 		movers[i].cost_s = json_number_value(json_object_get(json_array_get(costs, i), "cost_s"));
+		movers[i].off_after_s = off_after(json_object_get(json_array_get(costs, i), "off_after_s"));
 	}
 	return movers;
 }
@@ -99,7 +107,7 @@ static void move_print(struct moves_view *v, const struct schedule_move *move)
 						 "cost_cpu_s", move->cost, "steps", steps));
 	if (!v->json) {
 		printf("%s%s %s %s: %d CPUs * %.0f s = %.0f CPU s gained, %.1f CPU s lost\n",
-		       json_array_size(v->list) > 1 ? "\n" : "", label, is_room ? "starts now instead of in" : "is empty for",
+		       json_array_size(v->list) > 1 ? "\n" : "", label, is_room ? "starts now instead of in" : "is off for",
 		       format_duration(move->gain_s).s, move->cpus, move->gain_s, move->gain, move->cost);
 		table_print(table, stdout, false);
 	}
