@@ -413,3 +413,26 @@ create type internal.acct_filter as (
 comment on type internal.acct_filter is
 	'Which jobs the accounting is asked for; null: all. uid: of this owner; in_steps, in_attempts: also jobs of which only a '
 	'step, or an attempt, is in one of the states; since, until: the job existed at any time between them.';
+
+-- Constructors. internal.TYPE_of(column => value, ...) makes a row of a type; columns that are not named are null. Without a
+-- setting of its own, a constructor becomes a part of the query that calls it. format() writes the constructors from the columns
+-- of the types, since each would be this list three times, in an order that nobody checks.
+do $$
+declare
+	v_type regclass;
+begin
+	foreach v_type in array array['internal.move', 'internal.allocation_start', 'internal.allocation_end',
+		'internal.node_figures', 'internal.attempt_fact', 'internal.attempt_end', 'internal.attempt_report', 'rota.substep',
+		'rota.session']::regclass[] loop
+		execute (
+			select format('create function internal.%I(%s) returns %s language sql immutable return row(%s)::%3$s',
+				c.relname || '_of', string_agg(format('%I %s default null', a.attname, format_type(a.atttypid, a.atttypmod)), ', '
+					order by a.attnum), v_type, string_agg(quote_ident(a.attname), ', ' order by a.attnum))
+			from pg_class c
+			join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+			where c.oid = v_type
+			group by c.relname);
+		execute format('comment on function internal.%I is %L', (select c.relname || '_of' from pg_class c where c.oid = v_type),
+			format('A row of %s, by the names of its columns.', v_type));
+	end loop;
+end $$;

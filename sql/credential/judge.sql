@@ -94,7 +94,8 @@ begin
 			where s.job_id = j.job_id and s.step_id = j.step_id and (j.objection is not null) = (v_move = 'hold')
 			returning s.job_id, s.step_id, j.objection
 		)
-		select array_agg((m.job_id, m.step_id, v_move, null, null, null, null, m.objection)::internal.move)
+		select array_agg(internal.move_of(job_id => m.job_id, step_id => m.step_id, event => v_move,
+			message => m.objection))
 		into v_steps from moved m;
 		if v_steps is not null then
 			perform internal.allocation_unreserve(array(

@@ -83,14 +83,14 @@ begin
 		cross join lateral unnest(t.node_ids) n));
 	perform internal.license_lock(v_attempts);
 	v_facts := array(
-		select (t.job_id, t.step_id, t.attempt, null, null, null,
-			case when s.end_wanted is null then 'prolog_fail' else 'cancel' end,
-			case when s.end_wanted is null then replace(d.hook, 'pre_run', 'burst_buffer') else coalesce((
+		select internal.attempt_fact_of(job_id => t.job_id, step_id => t.step_id, attempt => t.attempt,
+			outcome => case when s.end_wanted is null then 'prolog_fail' else 'cancel' end,
+			cause => case when s.end_wanted is null then replace(d.hook, 'pre_run', 'burst_buffer') else coalesce((
 				select o.args ->> 'cause' from node_order o
 				where o.node_id = t.node_ids[1] and o.kind = 'kill' and o.job_id = t.job_id
 					and o.step_id = t.step_id and o.attempt = t.attempt
 				order by o.order_id limit 1), 'cancelled') end,
-			case when s.end_wanted is null then v.message end, null, null)::internal.attempt_fact
+			message => case when s.end_wanted is null then v.message end)
 		from unnest(p_hooks, p_messages) as v (hook_id, message)
 		join hook_pending d on d.hook_id = v.hook_id
 		join attempt t on t.job_id = d.job_id and t.step_id = d.step_id and t.attempt = d.attempt
@@ -105,7 +105,8 @@ begin
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 		cross join lateral unnest(t.node_ids) n));
 	perform internal.allocation_free(array(
-		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::internal.allocation_end
+		select internal.allocation_end_of(job_id => a.job_id, step_id => a.step_id, attempt => a.attempt,
+			node_id => a.node_id, gone => true)
 		from unnest(v_facts) v
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
 			and coalesce(a.ended_at, 'infinity') = 'infinity'));

@@ -234,7 +234,7 @@ begin
 	update step s set held = 'system', held_reason = p_reason
 	where s.job_id = p_job and s.state = 'pending' and s.held = '';
 	perform internal.step_move('runner', array(
-		select (s.job_id, s.step_id, 'hold', null, null, null, null, p_reason)::internal.move
+		select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'hold', message => p_reason)
 		from step s where s.job_id = p_job and s.state = 'pending'));
 end $$;
 comment on function internal.staging_hold(bigint, text) is 'Hold the steps of a job whose stage-in failed.';

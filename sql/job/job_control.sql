@@ -108,7 +108,7 @@ declare
 begin
 	-- Who wanted the end of a running step, and why, is stored now: the node that reports the end has neither.
 	perform internal.step_move(p_actor, array(
-		select (s.job_id, s.step_id, 'modify', null, null, null, null, p_message)::internal.move
+		select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'modify', message => p_message)
 		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending'
 			and s.attempt > 0
@@ -127,7 +127,8 @@ begin
 	-- Steps that wait for others first, so that none of them is seen as a failed dependency; then heads, then the rest.
 	perform internal.step_move(p_actor, array(
 		select m.move from (
-			select (s.job_id, s.step_id, 'cancel', null, p_cause, null, null, p_message)::internal.move as move,
+			select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'cancel', cause => p_cause,
+				message => p_message) as move,
 				r.topo, s.step_id
 			from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
 			join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending'
@@ -209,7 +210,8 @@ begin
 		into v_done from held h;
 	perform internal.allocation_unreserve(array(select (v.job_id, v.step_id, 0)::internal.attempt_key
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)));
-	perform internal.step_move(p_user, array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::internal.move
+	perform internal.step_move(p_user, array(select internal.move_of(job_id => v.job_id, step_id => v.step_id,
+		event => 'hold')
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;
@@ -261,7 +263,7 @@ begin
 	end if;
 	perform internal.staging_retry(array(select distinct v.job_id from jsonb_to_recordset(v_done) as v (job_id bigint)));
 	perform internal.step_move(p_user,
-		array(select (v.job_id, v.step_id, 'release', null, null, null, null, null)::internal.move
+		array(select internal.move_of(job_id => v.job_id, step_id => v.step_id, event => 'release')
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;

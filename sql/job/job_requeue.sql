@@ -125,7 +125,8 @@ begin
 	perform internal.usage_undo(p_job, v_all);
 	-- What follows for these steps is settled below, when the job has steps left and they wait for their peers again.
 	perform internal.step_write(p_user,
-		array(select (p_job, x, 'rerun', null, null, null, null, 'requeued by ' || p_user)::internal.move
+		array(select internal.move_of(job_id => p_job, step_id => x, event => 'rerun',
+			message => 'requeued by ' || p_user)
 		from unnest(v_all) x));
 	update step s
 	set retries = 0, requeues = 1, held = '', held_reason = null, begin_at = null, started_at = null, exit_code = null,
@@ -141,7 +142,7 @@ begin
 	perform internal.submit_resolve(p_job);
 	-- Elements get rows when they start. So an array of which some elements have rows has begun.
 	perform internal.step_move(p_user, array(
-		select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::internal.move
+		select internal.move_of(job_id => h.job_id, step_id => h.step_id, event => 'expand')
 		from step h
 		where h.job_id = p_job and h.step_id = any (p_steps) and h.is_array and h.state = 'pending' and h.deps_waiting = 0
 			and exists (select from step s

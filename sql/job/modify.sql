@@ -382,7 +382,7 @@ begin
 		perform internal.modify_step(v_one.job_id, v_one.request_id, v_one.changed, v_one.spec, v_one.auth);
 	end loop;
 	perform internal.step_move(p_user, array(
-		select (t.job_id, t.step_id, 'modify', null, null, null, null, null)::internal.move
+		select internal.move_of(job_id => t.job_id, step_id => t.step_id, event => 'modify')
 		from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;

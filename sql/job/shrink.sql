@@ -53,8 +53,9 @@ begin
 			'attempt', v.attempt, 'args', '{"cause": "given_back"}'::jsonb) order by v.job_id, v.step_id, v.node_id)
 		from unnest(p_given) v));
 	perform internal.step_move('step manager', array(
-		select (v.job_id, v.step_id, 'modify', null, null, null, null, format('goes on without %s: given back by rota shrink',
-			string_agg(n.name, ',' order by n.node_id)))::internal.move
+		select internal.move_of(job_id => v.job_id, step_id => v.step_id, event => 'modify',
+			message => format('goes on without %s: given back by rota shrink',
+			string_agg(n.name, ',' order by n.node_id)))
 		from unnest(p_given) v
 		join node n on n.node_id = v.node_id
 		group by v.job_id, v.step_id));

@@ -124,7 +124,7 @@ begin
 		update step s set held = '', held_reason = null
 		where s.job_id = p_job and s.state = 'pending' and s.held = 'system';
 		perform internal.step_move('operator', array(
-			select (s.job_id, s.step_id, 'release', null, null, null, null, null)::internal.move
+			select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'release')
 			from step s where s.job_id = p_job and s.state = 'pending'));
 	end if;
 	notify rota_hook;

@@ -80,9 +80,11 @@ begin
 		from judged j
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.new_count)
 	)
-	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code,
-		j.signal, j.message, case when j.event = 'requeue' and (j.goes_on or j.result not in ('fail', 'oom'))
-			then j.saved and j.result <> 'node_fail' end)::internal.attempt_end),
+	select array_agg(internal.attempt_end_of(job_id => j.job_id, step_id => j.step_id, request_id => j.request_id,
+		array_index => j.array_index, event => j.event, outcome => j.result, at => j.at, cause => j.cause,
+		exit_code => j.exit_code, signal => j.signal, message => j.message,
+		saved => case when j.event = 'requeue' and (j.goes_on or j.result not in ('fail', 'oom'))
+			then j.saved and j.result <> 'node_fail' end)),
 		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide),
 		bool_or(j.checkpoint is not null), jsonb_agg(jsonb_build_object('job_id', j.job_id, 'step_id', j.step_id,
 			'attempt', j.attempt, 'node_id', j.node_id)) filter (where j.cause = 'withdrawn')
@@ -112,7 +114,8 @@ begin
 	v_moved := array(
 		select m::internal.move_made
 		from internal.step_move(p_actor, array(
-			select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::internal.move
+			select internal.move_of(job_id => c.job_id, step_id => c.step_id, event => c.event, at => c.at,
+				cause => c.cause, exit_code => c.exit_code, signal => c.signal, message => c.message)
 				from unnest(v_closed) c)) m
 		where m.array_index is null);
 	if v_moved <> '{}' then
@@ -231,7 +234,8 @@ begin
 		select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key
 			from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
 	perform internal.allocation_free(array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::internal.allocation_end
+		select internal.allocation_end_of(job_id => v.job_id, step_id => v.step_id, attempt => v.attempt,
+			node_id => v.node_id, at => v.at, gone => true)
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));
 	update allocation a
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()
@@ -261,14 +265,13 @@ begin
 		select distinct (x.job_id, x.step_id, x.attempt)::internal.attempt_key
 		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, given boolean) where x.given));
 	perform internal.step_move(p_actor, array(
-		select (x.job_id, x.step_id, 'modify', null, null, null, null,
-			format('goes on without %s: %s', string_agg(n.name, ',' order by n.node_id), p_message))::internal.move
+		select internal.move_of(job_id => x.job_id, step_id => x.step_id, event => 'modify',
+			message => format('goes on without %s: %s', string_agg(n.name, ',' order by n.node_id), p_message))
 		from jsonb_to_recordset(v_going) as x (job_id bigint, step_id int, attempt int, node_id int)
 		join node n on n.node_id = x.node_id
 		group by x.job_id, x.step_id));
 	perform internal.attempt_close(array(
-		select distinct (v.job_id, v.step_id, v.attempt, null, null, null, null, null, null, null,
-			null)::internal.attempt_fact
+		select distinct internal.attempt_fact_of(job_id => v.job_id, step_id => v.step_id, attempt => v.attempt)
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)), p_actor);
 end $$;
 comment on function internal.attempt_lost(jsonb, text, text) is

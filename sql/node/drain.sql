@@ -19,7 +19,7 @@ begin
 	if v_held is not null then
 		perform internal.allocation_unreserve(v_held);
 		perform internal.step_move(p_actor,
-			array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::internal.move
+			array(select internal.move_of(job_id => v.job_id, step_id => v.step_id, event => 'hold')
 			from unnest(v_held) v));
 	end if;
 end $$;

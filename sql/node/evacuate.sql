@@ -81,9 +81,10 @@ begin
 	if v_action in ('wait', 'leave') then
 		return;
 	end if;
-	perform internal.step_move(p_actor, array[(p_move.job_id, p_move.step_id, 'modify', null, 'evacuated', null, null,
-		format('%s: evacuation %s', case v_action when 'cancel' then 'cancelled' else 'moved to other nodes' end,
-			p_evacuation))::internal.move]);
+	perform internal.step_move(p_actor, array[internal.move_of(job_id => p_move.job_id, step_id => p_move.step_id,
+		event => 'modify', cause => 'evacuated',
+		message => format('%s: evacuation %s', case v_action when 'cancel' then 'cancelled' else 'moved to other nodes' end,
+			p_evacuation))]);
 	if v_action = 'move' and not v_begun then
 		perform internal.predispatch_withdraw(p_move.job_id, p_move.step_id);
 	elsif v_action <> 'checkpoint' then

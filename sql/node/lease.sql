@@ -98,7 +98,8 @@ begin
 		and l.lease_s + l.margin_s <= p_watched_s);
 	-- Nothing is reserved there for followers any more.
 	perform internal.allocation_free(array(
-		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
+		select internal.allocation_end_of(job_id => a.job_id, step_id => a.step_id, attempt => 0,
+			node_id => a.node_id, gone => true)
 		from allocation a
 		where a.node_id = any (v_fresh) and a.ended_at is null and a.attempt = 0));
 	if v_over <> '{}' then

@@ -173,25 +173,24 @@ begin
 			left join bound b on b.node = k.node and b.job = k.job
 			window o as (partition by k.node, k.job, k.lost)
 		)
-		select r::internal.attempt_report
-		from (
-			select c.node, c.job, c.step, c.attempt, c.seq, c.fix as boot_at,
-				c.fix + c.keeper_us * c_us as keeper_at, c.ready,
-				c.fix + c.started_us * c_us as run_at, c.session_id, c.fix + c.done_us * c_us as done_at, c.refused,
-				c.outcome, c.cause, c.message, c.exit_code, c.signal, c.fix + c.end_us * c_us as end_at,
-				case when c.end_us is not null
-					then (c.peak_mb, c.cgroup_peak_mb, c.cpu_usec, c.system_usec,
-						c.node_uj)::internal.node_figures end as figures,
-				c.drain, c.phase, c.live, c.open, c.single,
-				c.single and c.end_us is not null and not c.paused as brief, c.waits, c.paused, c.tasked,
-					c.hooked,
-				-- Of an attempt that is over on its node everything was reported before. Of one that is over
-				-- elsewhere, records of the prolog owner are new.
-				case when c.unknown or c.gone then 0 when c.live then c.said else c.closing end as new_count,
-				c.unexpected or c.unknown or c.lost as unexpected, c.given_back, c.fix + c.began_us * c_us as began_at
-			from clocked c
-		) r
-		order by r.seq);
+		select internal.attempt_report_of(node_id => c.node, job_id => c.job, step_id => c.step, attempt => c.attempt,
+			seq => c.seq, boot_at => c.fix, keeper_at => c.fix + c.keeper_us * c_us, ready => c.ready,
+			run_at => c.fix + c.started_us * c_us, session_id => c.session_id, done_at => c.fix + c.done_us * c_us,
+			refused => c.refused, outcome => c.outcome, cause => c.cause, message => c.message, exit_code => c.exit_code,
+			signal => c.signal, end_at => c.fix + c.end_us * c_us,
+			figures => case when c.end_us is not null
+				then internal.node_figures_of(peak_mb => c.peak_mb, cgroup_peak_mb => c.cgroup_peak_mb,
+					cpu_usec => c.cpu_usec, system_usec => c.system_usec, node_uj => c.node_uj) end,
+			drain => c.drain, phase => c.phase, live => c.live, open => c.open, single => c.single,
+			brief => c.single and c.end_us is not null and not c.paused, waits => c.waits, paused => c.paused,
+			tasked => c.tasked, hooked => c.hooked,
+			-- Of an attempt that is over on its node everything was reported before. Of one that is over elsewhere, records of
+			-- the prolog owner are new.
+			new_count => (case when c.unknown or c.gone then 0 when c.live then c.said else c.closing end)::int,
+			unexpected => c.unexpected or c.unknown or c.lost, given_back => c.given_back,
+			began_at => c.fix + c.began_us * c_us)
+		from clocked c
+		order by c.seq);
 end $$;
 comment on function internal.report_read(internal.report_content[]) is
 	'Records by attempt and node, with what is known of these, and their times by the clock of the database.';
@@ -283,8 +282,9 @@ begin
 		and (a.phase = 'ordered' or (a.phase in ('prolog', 'ready') and (v.run_at is not null or v.ready)));
 	-- A step whose tasks start, or end, in the same report is not shown in its prolog.
 	perform internal.step_move('node', array(
-		select (v.job_id, v.step_id, case when min(v.run_at) is null then 'prolog' else 'run' end,
-			coalesce(min(v.run_at), min(v.keeper_at)), null, null, null, null)::internal.move
+		select internal.move_of(job_id => v.job_id, step_id => v.step_id,
+			event => case when min(v.run_at) is null then 'prolog' else 'run' end,
+			at => coalesce(min(v.run_at), min(v.keeper_at)))
 		from unnest(v_seen) v
 		where v.run_at is not null or (v.keeper_at is not null and v.done_at is null)
 		group by v.job_id, v.step_id, v.attempt));
@@ -425,7 +425,7 @@ begin
 		if v_ready <> '{}' then
 			new_count := new_count + 2 * cardinality(v_ready);
 			perform internal.step_move('node',
-				array[(v_one.job, v_one.step, 'prolog', v_at, null, null, null, null)::internal.move]);
+				array[internal.move_of(job_id => v_one.job, step_id => v_one.step, event => 'prolog', at => v_at)]);
 			perform internal.report_go(array[(v_one.job, v_one.step, v_one.attempt)::internal.attempt_key]);
 		end if;
 	end loop;

@@ -13,9 +13,10 @@ begin
 	-- What an attempt holds is free after its end, and after a refusal. In a job group it is free as soon as the tasks have
 	-- ended. The attempt that ran the prolog goes on all the same, because it runs the epilog later.
 	v_freed := array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at),
-			v.end_at is not null or v.refused, v.figures,
-			coalesce(v.began_at, case when not v.refused then v.done_at end), v.boot_at)::internal.allocation_end
+		select internal.allocation_end_of(job_id => v.job_id, step_id => v.step_id, attempt => v.attempt,
+			node_id => v.node_id, at => coalesce(v.end_at, v.done_at), gone => v.end_at is not null or v.refused,
+			figures => v.figures, began_at => coalesce(v.began_at, case when not v.refused then v.done_at end),
+			boot_at => v.boot_at)
 		from unnest(p_seen) v
 		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
 			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -74,24 +75,26 @@ begin
 			from unnest(p_seen) v
 			where v.live
 		)
-		select (s.job_id, s.step_id, s.attempt, s.run_at, case when s.run_at is not null then s.session_id end,
-			case when s.over then s.done_at end,
-			case when s.over then nullif(s.outcome, 'complete') end, case when s.over then s.cause end,
-			case when s.over then s.message end,
-			case when s.over then s.exit_code end, case when s.over then s.signal end)::internal.attempt_fact
+		select internal.attempt_fact_of(job_id => s.job_id, step_id => s.step_id, attempt => s.attempt,
+			started_at => s.run_at, session_id => case when s.run_at is not null then s.session_id end,
+			done_at => case when s.over then s.done_at end,
+			outcome => case when s.over then nullif(s.outcome, 'complete') end,
+			cause => case when s.over then s.cause end, message => case when s.over then s.message end,
+			exit_code => case when s.over then s.exit_code end, signal => case when s.over then s.signal end)
 		from said s
 		where s.single
 		union all
 		-- If an attempt has several nodes, its outcome is the first failure on one of them.
-		select (s.job_id, s.step_id, s.attempt, min(s.run_at),
-			(array_agg(s.session_id order by s.seq) filter (where s.run_at is not null))[1],
-			max(s.done_at) filter (where s.over),
-			(array_agg(s.outcome order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
-			coalesce((array_agg(s.cause order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
+		select internal.attempt_fact_of(job_id => s.job_id, step_id => s.step_id, attempt => s.attempt,
+			started_at => min(s.run_at),
+			session_id => (array_agg(s.session_id order by s.seq) filter (where s.run_at is not null))[1],
+			done_at => max(s.done_at) filter (where s.over),
+			outcome => (array_agg(s.outcome order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
+			cause => coalesce((array_agg(s.cause order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
 			min(s.cause) filter (where s.over)),
-			coalesce((array_agg(s.message order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
-			min(s.message) filter (where s.over)),
-			max(s.exit_code) filter (where s.over), max(s.signal) filter (where s.over))::internal.attempt_fact
+			message => coalesce((array_agg(s.message order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
+			min(s.message) filter (where s.over)), exit_code => max(s.exit_code) filter (where s.over),
+			signal => max(s.signal) filter (where s.over))
 		from said s
 		where not s.single
 		group by s.job_id, s.step_id, s.attempt);
@@ -150,7 +153,7 @@ begin
 		select (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(v_ending) v where not v.single));
 	-- Tasks over, epilog still at work: seen as ending.
 	perform internal.step_move('node', array(
-		select (v.job_id, v.step_id, 'end', v.done_at, null, null, null, null)::internal.move
+		select internal.move_of(job_id => v.job_id, step_id => v.step_id, event => 'end', at => v.done_at)
 		from (select e.job_id, e.step_id, e.attempt, max(e.done_at) as done_at from unnest(v_ending) e group by e.job_id,
 			e.step_id, e.attempt) v
 		where v.done_at is not null

@@ -187,7 +187,7 @@ begin
 	if v_held is not null then
 		perform internal.allocation_unreserve(v_held);
 		perform internal.step_move('nodemgrd',
-			array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::internal.move from unnest(v_held) v));
+			array(select internal.move_of(job_id => v.job_id, step_id => v.step_id, event => 'hold') from unnest(v_held) v));
 	end if;
 	return v_held is not null;
 end $$;

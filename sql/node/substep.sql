@@ -39,12 +39,12 @@ comment on function internal.substep_clocks(jsonb, internal.attempt_key[]) is
 	'the database, and start and end of the attempt (or now) in microseconds of the node''s clock. '
 	'Nothing in an attempt is before or after.';
 
-create function internal.substep_read(p_report jsonb) returns setof rota.substep
+create function internal.substep_read(p_report jsonb) returns rota.substep[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	c_us constant interval := '1 microsecond';
 begin
-	return query
+	return array(
 	with said as materialized (
 		select * from jsonb_to_recordset(p_report -> 'rows') as x (job bigint, step int, attempt int, substep bigint, name text,
 			command text, ntasks bigint, cpus bigint, mem_mb bigint, gres text, after text, priority bigint,
@@ -56,21 +56,25 @@ begin
 		select c.* from internal.substep_clocks(p_report, array(
 			select distinct (s.job, s.step, s.attempt)::internal.attempt_key from said s)) c
 	)
-	select s.job, s.step, s.attempt, s.substep::int, left(s.name, 256), left(s.command, 256), internal.substep_int(s.ntasks),
-		internal.substep_int(s.cpus), internal.substep_amount(s.mem_mb), nullif(left(s.gres, 256), ''),
-		nullif(left(s.after, 256), ''), case when s.priority between -1000000 and 1000000 then s.priority::int end,
-		internal.substep_int(s.retry), coalesce(internal.substep_int(s.run), 0), s.state,
-		case when s.exit between 0 and 255 then s.exit::int end, case when s.signal between 1 and 64 then s.signal::int end,
-		case when s.cause in ('exit', 'signal', 'launch', 'time_limit', 'idle_timeout', 'cancelled', 'bad_exit', 'dependency',
-			'lost', 'allocation_ended') then s.cause end,
-		left(s.node, 256), k.boot_at + c.queued * c_us, k.boot_at + c.started * c_us, k.boot_at + c.ended * c_us,
-		case when c.started is not null and c.ended is not null then greatest(c.ended - c.started, 0) end,
-		internal.substep_amount(s.user_usec), internal.substep_amount(s.system_usec),
-		internal.substep_amount(s.max_rss_kb), internal.substep_amount(s.minflt),
-		internal.substep_amount(s.majflt), internal.substep_amount(s.rchar),
-		internal.substep_amount(s.wchar), internal.substep_amount(s.read_bytes),
-		internal.substep_amount(s.write_bytes), internal.substep_amount(s.nvcsw),
-		internal.substep_amount(s.nivcsw), internal.substep_int(s.tasks_failed)
+	select internal.substep_of(job_id => s.job, step_id => s.step, attempt => s.attempt, substep => s.substep::int,
+		name => left(s.name, 256), command => left(s.command, 256), tasks => internal.substep_int(s.ntasks),
+		cpus => internal.substep_int(s.cpus), mem_mb => internal.substep_amount(s.mem_mb), gres => nullif(left(s.gres, 256), ''),
+		after_text => nullif(left(s.after, 256), ''),
+		priority => case when s.priority between -1000000 and 1000000 then s.priority::int end,
+		retry => internal.substep_int(s.retry), runs => coalesce(internal.substep_int(s.run), 0), state => s.state,
+		exit_code => case when s.exit between 0 and 255 then s.exit::int end,
+		signal => case when s.signal between 1 and 64 then s.signal::int end,
+		cause => case when s.cause in ('exit', 'signal', 'launch', 'time_limit', 'idle_timeout', 'cancelled', 'bad_exit',
+			'dependency', 'lost', 'allocation_ended') then s.cause end,
+		node => left(s.node, 256), queued_at => k.boot_at + c.queued * c_us, started_at => k.boot_at + c.started * c_us,
+		ended_at => k.boot_at + c.ended * c_us,
+		elapsed_usec => case when c.started is not null and c.ended is not null then greatest(c.ended - c.started, 0) end,
+		user_usec => internal.substep_amount(s.user_usec), system_usec => internal.substep_amount(s.system_usec),
+		max_rss_kb => internal.substep_amount(s.max_rss_kb), minor_faults => internal.substep_amount(s.minflt),
+		major_faults => internal.substep_amount(s.majflt), rchar => internal.substep_amount(s.rchar),
+		wchar => internal.substep_amount(s.wchar), read_bytes => internal.substep_amount(s.read_bytes),
+		write_bytes => internal.substep_amount(s.write_bytes), voluntary_switches => internal.substep_amount(s.nvcsw),
+		involuntary_switches => internal.substep_amount(s.nivcsw), tasks_failed => internal.substep_int(s.tasks_failed))
 	from said s
 	join known k on k.job = s.job and k.step = s.step and k.attempt = s.attempt
 	cross join lateral (select case when s.queued_us is not null then greatest(k.low, least(s.queued_us, k.high)) end as queued,
@@ -78,7 +82,7 @@ begin
 		case when s.state not in ('waiting', 'running')
 			then greatest(k.low, least(coalesce(s.ended_us, k.high), k.high)) end as ended offset 0) c -- once a row
 	where s.substep between 1 and 2147483647
-		and s.state in ('waiting', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'skipped', 'dependency_failed');
+		and s.state in ('waiting', 'running', 'completed', 'failed', 'timeout', 'cancelled', 'skipped', 'dependency_failed'));
 end $$;
 comment on function internal.substep_read(jsonb) is
 	'The rows of a report of sub-steps that are valid and belong to attempts with an allocation on its node, with times by '
@@ -171,12 +175,12 @@ comment on function internal.session_attached(jsonb, timestamptz, bigint, bigint
 	'Who is attached to a session, as reported: at most 16, with times between two clocks of the node, '
 	'by the clock of the database.';
 
-create function internal.session_read(p_report jsonb) returns setof rota.session
+create function internal.session_read(p_report jsonb) returns rota.session[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	c_us constant interval := '1 microsecond';
 begin
-	return query
+	return array(
 	with said as materialized (
 		select * from jsonb_to_recordset(p_report -> 'rows') as x (job bigint, step int, attempt int, substep bigint,
 			session text, session_us bigint, idle_timeout_s bigint, key_us bigint, output_us bigint, attached jsonb,
@@ -186,13 +190,15 @@ begin
 		select c.* from internal.substep_clocks(p_report, array(
 			select distinct (s.job, s.step, s.attempt)::internal.attempt_key from said s)) c
 	)
-	select s.job, s.step, s.attempt, s.substep::int, left(s.session, 256), internal.substep_int(s.idle_timeout_s),
-		internal.session_attached(s.attached, k.boot_at, k.low, k.high),
-		case when s.key_us > 0 then k.boot_at + greatest(k.low, least(s.key_us, k.high)) * c_us end,
-		case when s.output_us > 0 then k.boot_at + greatest(k.low, least(s.output_us, k.high)) * c_us end,
-		k.boot_at + greatest(k.low, least(s.session_us, k.high)) * c_us, nullif(left(s.idle_timeout_of, 256), '')
+	select internal.session_of(job_id => s.job, step_id => s.step, attempt => s.attempt, substep => s.substep::int,
+		name => left(s.session, 256), idle_timeout_s => internal.substep_int(s.idle_timeout_s),
+		attached => internal.session_attached(s.attached, k.boot_at, k.low, k.high),
+		last_key_at => case when s.key_us > 0 then k.boot_at + greatest(k.low, least(s.key_us, k.high)) * c_us end,
+		last_output_at => case when s.output_us > 0 then k.boot_at + greatest(k.low, least(s.output_us, k.high)) * c_us end,
+		reported_at => k.boot_at + greatest(k.low, least(s.session_us, k.high)) * c_us,
+		idle_timeout_of => nullif(left(s.idle_timeout_of, 256), ''))
 	from said s
-	join known k on k.job = s.job and k.step = s.step and k.attempt = s.attempt;
+	join known k on k.job = s.job and k.step = s.step and k.attempt = s.attempt);
 end $$;
 comment on function internal.session_read(jsonb) is
 	'The sessions of a report of sub-steps that belong to attempts with an allocation on its node, with times by the clock of '
@@ -288,10 +294,10 @@ begin
 		-- First, since it locks jobs.
 		perform internal.shrink((p_report ->> 'node')::int, p_report -> 'calls');
 	end if;
-	v_rows := array(select r::rota.substep from internal.substep_read(p_report) r);
+	v_rows := internal.substep_read(p_report);
 	-- Most reports have no session, and skip what follows.
 	if jsonb_path_exists(p_report, '$.rows[*].session_us') then
-		v_sessions := array(select r::rota.session from internal.session_read(p_report) r);
+		v_sessions := internal.session_read(p_report);
 	end if;
 	changed := internal.substep_put(v_rows) + coalesce(internal.session_put(v_sessions), 0);
 	-- A row may be about the session only.

@@ -253,7 +253,8 @@ create function internal.allocation_unreserve(p_steps internal.attempt_key[]) re
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_reserved internal.allocation_end[] := array(
-		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
+		select internal.allocation_end_of(job_id => v.job_id, step_id => v.step_id, attempt => 0,
+			node_id => a.node_id, gone => true)
 		from unnest(p_steps) as v
 		-- From the steps to their allocations: while statistics know of few allocations, reading all of them looks as
 		-- cheap.
@@ -285,9 +286,11 @@ begin
 	-- If an element has ended since the decision, a pre-dispatched one starts at once.
 	if exists (select from unnest(p_taken) v where v.predispatched) then
 		v_taken := array(
-			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses,
-				v.tasks, v.prolog_owner, v.phase, v.started_at, v.predispatched,
-				v.predispatched and v.cpus_before + v.cpus > u.cpus - u.cpus_used)::internal.allocation_start
+			select internal.allocation_start_of(job_id => v.job_id, step_id => v.step_id, attempt => v.attempt,
+				node_id => v.node_id, node_index => v.node_index, cpus => v.cpus, mem_mb => v.mem_mb, gres => v.gres,
+				licenses => v.licenses, tasks => v.tasks, prolog_owner => v.prolog_owner, phase => v.phase,
+				started_at => v.started_at, predispatched => v.predispatched,
+				waits => v.predispatched and v.cpus_before + v.cpus > u.cpus - u.cpus_used)
 			from (
 				select x.*,
 					sum(x.cpus) over (partition by x.node_id order by coalesce(x.predispatched, false),
@@ -362,11 +365,11 @@ begin
 		where not exists (select from allocation k where k.job_id = f.job_id and k.step_id = f.step_id and k.attempt = 0)
 		order by f.job_id, f.step_id
 	loop
-		select array_agg((v_follower.job_id, v_follower.step_id, 0, n.node_id, a.node_index, t.cpus,
-				least(case v_follower.mem_mb when 0 then a.mem_mb
+		select array_agg(internal.allocation_start_of(job_id => v_follower.job_id, step_id => v_follower.step_id,
+			attempt => 0, node_id => n.node_id, node_index => a.node_index, cpus => t.cpus,
+			mem_mb => least(case v_follower.mem_mb when 0 then a.mem_mb
 					else coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0) end,
-					u.mem_mb - u.mem_used_mb, a.mem_mb),
-				null, null, 0, null, 'reserved', null, null, null)::internal.allocation_start)
+					u.mem_mb - u.mem_used_mb, a.mem_mb), tasks => 0, phase => 'reserved'))
 		into v_taken
 		from step p
 		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt

@@ -19,7 +19,7 @@ declare
 begin
 	if v_elements <> '{}' then
 		perform internal.step_move('schedule', array(
-			select (h.job_id, h.step_id, 'expand', p_at, null, null, null, null)::internal.move
+			select internal.move_of(job_id => h.job_id, step_id => h.step_id, event => 'expand', at => p_at)
 			from (select distinct x.job_id, x.request_id from unnest(v_elements) x) e
 			join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
 		v_made := array(select e::internal.move_made from internal.array_expand(v_elements, 'schedule', p_at) e);
@@ -30,7 +30,7 @@ begin
 	end if;
 	-- A start counts only for the attempt that it was decided for, of a step that may still start.
 	v_moves := array(
-		select (s.job_id, s.step_id, 'start', p_at, null, null, null, null)::internal.move
+		select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'start', at => p_at)
 		from unnest(p_decided) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending' and s.attempt + 1 = v.attempt
 			and s.held = '' and s.deps_waiting = 0);
@@ -108,10 +108,11 @@ begin
 	join node h on h.node_id = v.node_ids[1];
 
 	perform internal.allocation_take(array(
-		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres,
-			case when al.nr = 1 then r.licenses else '{}'::jsonb end,
-			al.tasks, coalesce(al.prolog_owner, true), 'ordered', p_at, al.predispatched,
-			null)::internal.allocation_start
+		select internal.allocation_start_of(job_id => v.job_id, step_id => v.step_id, attempt => v.attempt,
+			node_id => al.node, node_index => (al.nr - 1)::int, cpus => al.cpus, mem_mb => al.mem_mb, gres => al.gres,
+			licenses => case when al.nr = 1 then r.licenses else '{}'::jsonb end, tasks => al.tasks,
+			prolog_owner => coalesce(al.prolog_owner, true), phase => 'ordered', started_at => p_at,
+			predispatched => al.predispatched)
 		from unnest(p_decided) v
 		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
 		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb,
@@ -263,7 +264,8 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- Elements share the request of their array: all elements that have not started end with it.
 	perform internal.step_move(p_actor, array(
-		select (s.job_id, s.step_id, 'refuse', null, 'refused', null, null, v.reason)::internal.move
+		select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'refuse', cause => 'refused',
+			message => v.reason)
 		from unnest(p_jobs, p_requests, p_reasons) as v (job_id, request_id, reason)
 		join step s on s.job_id = v.job_id and s.request_id = v.request_id and s.state = 'pending'
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id

@@ -93,8 +93,8 @@ create function internal.move_step(p_job bigint, p_step int, p_why text) returns
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.preempt_withdraw(p_job, p_step);
-	perform internal.step_move('schedule', array[(p_job, p_step, 'modify', null, 'evacuated', null, null,
-		p_why)::internal.move]);
+	perform internal.step_move('schedule', array[internal.move_of(job_id => p_job, step_id => p_step,
+		event => 'modify', cause => 'evacuated', message => p_why)]);
 	perform internal.checkpoint_ask(p_job, p_step, 'move', 'schedule', p_why, 'requeue');
 end $$;
 comment on function internal.move_step(bigint, int, text) is

@@ -288,8 +288,8 @@ create function internal.preempt_end(p_victim internal.preempt_victim, p_by_job 
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.preempt_withdraw(p_victim.job_id, p_victim.step_id);
-	perform internal.step_move('schedule', array[(p_victim.job_id, p_victim.step_id, 'modify', null, 'preempted', null, null,
-		'preempted by ' || p_by)::internal.move]);
+	perform internal.step_move('schedule', array[internal.move_of(job_id => p_victim.job_id,
+		step_id => p_victim.step_id, event => 'modify', cause => 'preempted', message => 'preempted by ' || p_by)]);
 	insert into preempted (job_id, step_id, attempt, by_job_id, by_step_id, mode, lost_s)
 	select p_victim.job_id, p_victim.step_id, p_victim.attempt, p_by_job, p_by_step, p_victim.mode, p_victim.lost_s * (
 		select sum(a.cpus) from allocation a

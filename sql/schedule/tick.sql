@@ -16,8 +16,8 @@ begin
 		return;
 	end if;
 	perform internal.step_move('schedule', array(
-		select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null,
-			'could not end before its deadline')::internal.move
+		select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'deadline', cause => 'deadline',
+			message => 'could not end before its deadline')
 		from step s
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		where s.job_id = any (v_due) and s.state = 'pending' and a.size is null and s.start_by <= now()

@@ -8,7 +8,8 @@ begin
 	if not found then
 		return;
 	end if;
-	perform internal.step_move('node', array[(p_job, p_step, 'suspend', p_at, null, null, null, null)::internal.move]);
+	perform internal.step_move('node', array[internal.move_of(job_id => p_job, step_id => p_step, event => 'suspend',
+		at => p_at)]);
 	perform internal.node_lock(array(select a.node_id from allocation a
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt));
 	perform internal.license_lock(array[(p_job, p_step, p_attempt)::internal.attempt_key]);
@@ -98,7 +99,8 @@ begin
 		licenses = case when a.node_index = 0 then v_licenses else a.licenses end
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null;
 	perform internal.pause_end(p_job, p_step, v_attempt, v_at);
-	perform internal.step_move('schedule', array[(p_job, p_step, 'resume', v_at, null, null, null, null)::internal.move]);
+	perform internal.step_move('schedule', array[internal.move_of(job_id => p_job, step_id => p_step,
+		event => 'resume', at => v_at)]);
 	perform internal.attempt_order('resume', p_job, p_step, '{}');
 	notify rota_event;
 	return true;

@@ -8,8 +8,8 @@
 
 create function internal.figures_known(p_job bigint, p_step int, p_attempt int, p_node int) returns internal.node_figures
 language sql stable set search_path = rota, pg_temp as $$
-	select (greatest(t.peak_mb, (m.rss_kb_max + 1023) / 1024), null, greatest(t.cpu_usec, m.cpu_usec),
-		t.system_usec, null)::internal.node_figures
+	select internal.node_figures_of(peak_mb => greatest(t.peak_mb, (m.rss_kb_max + 1023) / 1024),
+		cpu_usec => greatest(t.cpu_usec, m.cpu_usec), system_usec => t.system_usec)
 	from (
 		select sum(e.user_usec + e.system_usec)::bigint as cpu_usec, sum(e.system_usec)::bigint as system_usec,
 			(max(e.max_rss_kb) + 1023) / 1024 as peak_mb
@@ -33,9 +33,9 @@ begin
 		return p_reported;
 	end if;
 	v_known := internal.figures_known(p_job, p_step, p_attempt, p_node);
-	return (coalesce(p_reported.peak_mb, v_known.peak_mb), p_reported.cgroup_peak_mb,
-		greatest(p_reported.cpu_usec, v_known.cpu_usec), coalesce(p_reported.system_usec, v_known.system_usec),
-		p_reported.node_uj)::internal.node_figures;
+	return internal.node_figures_of(peak_mb => coalesce(p_reported.peak_mb, v_known.peak_mb),
+		cgroup_peak_mb => p_reported.cgroup_peak_mb, cpu_usec => greatest(p_reported.cpu_usec, v_known.cpu_usec),
+		system_usec => coalesce(p_reported.system_usec, v_known.system_usec), node_uj => p_reported.node_uj);
 end $$;
 comment on function internal.figures_complete(internal.node_figures, bigint, int, int, int) is
 	'Figures of an attempt on a node, as it reported them at the end (null: it did not), completed by internal.figures_known: '
