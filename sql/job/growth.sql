@@ -55,6 +55,12 @@ comment on function internal.growth_submit(bigint, int, text, text, text) is
 	'Note that a new job grows an attempt ("812.0.1"). Refuses one that does not run or is of another owner, account, quality of '
 	'service, partition, reservation, image or preparation.';
 
+create function internal.grown_lives(p_job bigint, p_step int, p_attempt int) returns boolean
+-- Without a setting of its own, so that it becomes a part of the query.
+language sql stable return exists (select from live.attempt t
+	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.state is null);
+comment on function internal.grown_lives(bigint, int, int) is 'Whether the attempt that a growth grows still lives.';
+
 create function internal.growth_come(p_jobs bigint[]) returns setof rota.growth_node
 language sql stable set search_path = live, rota, pg_temp as $$
 	select a.job_id, a.step_id, a.attempt, a.node_id, now(), null::timestamptz
@@ -62,9 +68,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	join attempt t on t.job_id = g.job_id and t.state is null and t.started_at is not null and t.outcome is null
 	join allocation a on a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.ended_at is null
 		and a.phase not in ('done', 'ended')
-	join attempt o on o.job_id = g.grown_job_id and o.step_id = g.grown_step_id
-		and o.attempt = g.grown_attempt and o.state is null
 	where g.job_id = any (p_jobs) and g.closed_at is null
+		and internal.grown_lives(g.grown_job_id, g.grown_step_id, g.grown_attempt)
 		and not exists (select from growth_node n where n.job_id = a.job_id and n.step_id = a.step_id and n.attempt = a.attempt
 			and n.node_id = a.node_id);
 $$;
@@ -79,8 +84,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		and (not exists (select from allocation a
 			where a.job_id = n.job_id and a.step_id = n.step_id and a.attempt = n.attempt and a.node_id = n.node_id
 				and a.ended_at is null and a.phase not in ('done', 'ended'))
-		or not exists (select from attempt o
-			where o.job_id = g.grown_job_id and o.step_id = g.grown_step_id and o.attempt = g.grown_attempt and o.state is null));
+		or not internal.grown_lives(g.grown_job_id, g.grown_step_id, g.grown_attempt));
 $$;
 comment on function internal.growth_gone(bigint[]) is
 	'Nodes that have come by growths, and whose tasks have ended, or whose grown attempt has.';
@@ -101,9 +105,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 		select g.job_id
 		from growth g
 		cross join lateral (
-			select exists (select from attempt t
-				where t.job_id = g.grown_job_id and t.step_id = g.grown_step_id and t.attempt = g.grown_attempt
-					and t.state is null) as grown_lives,
+			select internal.grown_lives(g.grown_job_id, g.grown_step_id, g.grown_attempt) as grown_lives,
 				exists (select from step s where s.job_id = g.job_id and s.ended_at is null) as lives,
 				exists (select from internal.growth_live(array[g.job_id])) as is_wanted,
 				exists (select from internal.growth_come(array[g.job_id])) as has_come,
@@ -121,9 +123,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		select v::internal.start_decision
 		from unnest(p_decided) v
 		where not exists (select from growth g
-			where g.job_id = v.job_id and not exists (select from attempt t
-				where t.job_id = g.grown_job_id and t.step_id = g.grown_step_id and t.attempt = g.grown_attempt
-					and t.state is null)));
+			where g.job_id = v.job_id and not internal.grown_lives(g.grown_job_id, g.grown_step_id, g.grown_attempt)));
 $$;
 comment on function internal.growth_admit(internal.start_decision[]) is
 	'Of a decision, all but growths whose grown attempt has ended since it was read: '
@@ -158,8 +158,8 @@ begin
 	v_over := array(
 		select g.job_id
 		from growth g
-		where g.job_id = any (p_jobs) and g.closed_at is null and not exists (select from attempt t
-			where t.job_id = g.grown_job_id and t.step_id = g.grown_step_id and t.attempt = g.grown_attempt and t.state is null));
+		where g.job_id = any (p_jobs) and g.closed_at is null
+			and not internal.grown_lives(g.grown_job_id, g.grown_step_id, g.grown_attempt));
 	perform internal.steps_cancel((
 		select coalesce(jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id)), '[]')
 		from internal.growth_live(v_over) s), 'schedule', 'grown_ended',
