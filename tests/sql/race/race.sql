@@ -195,6 +195,9 @@ declare
 	v_count int := 0;
 begin
 	perform setseed(p_seed);
+	if p_which not in ('', 'all') and not exists (select from t.call c where c.name ~ p_which) then
+		raise exception 'ROTA_RACE: no call of tests/sql/race/calls.psql has a name that matches "%"', p_which;
+	end if;
 	for v_one in
 		select a.name as first, b.name as second, d.door
 		from t.call a cross join t.call b cross join unnest(array['', 'job', 'node']) as d (door)
