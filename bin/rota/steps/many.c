@@ -226,7 +226,7 @@ static bool many_follow(struct many *m, int signals)
 			if (number != SIGWINCH)
 				take_signal(m, number);
 		if (fd >= 0 && ready[2].revents)
-			m->kind->readable(m);
+			m->kind->read_more(m);
 	}
 }
 

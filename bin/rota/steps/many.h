@@ -31,7 +31,7 @@ struct many_kind {
 	 * may start although nothing is under way. */
 	bool (*fill)(struct many *m, int *fd);
 	/* called when the descriptor of fill() can be read; NULL: fill() sets none */
-	void (*readable)(struct many *m);
+	void (*read_more)(struct many *m);
 	char *(*name)(const struct many_run *r);		       /* malloc'ed: "7" */
 	char *(*failure)(const struct many_run *r, const char *words); /* malloc'ed: "line 7: failed (exit code 1): false" */
 	void (*started)(struct many_run *r);			       /* NULL: it makes no difference */
