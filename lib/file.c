@@ -1,9 +1,10 @@
-/* file.c - writes to descriptors.
+/* file.c - descriptors: how they are written to, and whether they block.
  *
- * Called by: all who write a file, pipe or file in memory whole. */
+ * Called by: all who write a file, pipe or file in memory whole, or who watch a descriptor in a loop. */
 #include "lib/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -16,4 +17,11 @@ bool file_write_all(int fd, const void *bytes, size_t size)
 		done += n > 0 ? (size_t)n : 0;
 	}
 	return true;
+}
+
+bool file_set_blocking(int fd, bool blocks)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && fcntl(fd, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK) == 0;
 }

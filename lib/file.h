@@ -1,4 +1,4 @@
-/* file.h - writes to descriptors. */
+/* file.h - descriptors: how they are written to, and whether they block. */
 #ifndef ROTA_FILE_H
 #define ROTA_FILE_H
 
@@ -7,5 +7,8 @@
 
 /* Write all bytes to a descriptor that blocks, or to a file. Returns false with errno set if not all could be written. */
 bool file_write_all(int fd, const void *bytes, size_t size);
+
+/* Whether reads and writes of a descriptor wait. Returns false with errno set if it could not be changed. */
+bool file_set_blocking(int fd, bool blocks);
 
 #endif

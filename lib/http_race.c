@@ -8,11 +8,11 @@
 #include "lib/http_race.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/file.h"
 #include "lib/http_tls.h"
 
 enum { HEAD_START_US = 500000, RUNNERS_MOST = 16 };
@@ -31,12 +31,6 @@ struct race {
 	struct runner runners[RUNNERS_MOST];
 	int count;
 };
-
-static bool set_blocking(int fd, bool blocks)
-{
-	int flags = fcntl(fd, F_GETFL);
-	return flags >= 0 && fcntl(fd, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK) == 0;
-}
 
 static bool runner_unreachable(const struct runner *one, struct err *e)
 {
@@ -63,7 +57,7 @@ static void race_add(struct race *r, struct err *e)
 	struct runner one = {.address = r->next, .events = POLLOUT};
 	one.fd = http_stream_socket(one.address->ai_family, one.address->ai_protocol);
 	bool begun =
-		one.fd >= 0 && set_blocking(one.fd, false) &&
+		one.fd >= 0 && file_set_blocking(one.fd, false) &&
 		(connect(one.fd, one.address->ai_addr, one.address->ai_addrlen) == 0 || errno == EINPROGRESS || errno == EINTR);
 	r->next = one.address->ai_next;
 	r->next_at = clock_boot_us() + (begun ? HEAD_START_US : 0);
@@ -143,7 +137,7 @@ SSL *http_race(const struct addrinfo *addresses, int64_t limit_us, const struct 
 		else
 			first = race_step(&r, e);
 	}
-	if (first && set_blocking(first->fd, true)) {
+	if (first && file_set_blocking(first->fd, true)) {
 		*won = first->address;
 		ssl = first->ssl;
 		first->ssl = NULL;

@@ -8,6 +8,7 @@
  * - The supervisor's list has no process group that is gone, so the supervisor kills no unrelated process.
  * - The supervisor holds no descriptors except its end of the pipe and those that it inherited. */
 #include "runner/supervisor.h"
+#include "lib/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +92,7 @@ bool supervisor_start(struct err *e)
 		supervisor_run(ends[0]);
 	}
 	close(ends[0]);
-	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	file_set_blocking(ends[1], false);
 	supervisor.fd = ends[1];
 	return true;
 }

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/file.h"
 #include "lib/log.h"
 #include "lib/order_valid.h"
 
@@ -198,7 +199,7 @@ struct agent_plugin *agent_plugin_start(const struct agent_context *c, agent_plu
 		}
 		return NULL;
 	}
-	fcntl(out[0], F_SETFL, O_NONBLOCK);
+	file_set_blocking(out[0], false);
 	struct agent_plugin *p = xcalloc(1, sizeof *p);
 	p->pid = pid;
 	p->text = xmalloc(PLUGIN_MOST + 1);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/file.h"
 #include "lib/log.h"
 #include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -100,7 +101,7 @@ static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start 
 	bool in_use; /* a result that is not needed here: all that `start` points to stays until the hook has ended */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "could not make a pipe for its output");
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	file_set_blocking(ends[0], false);
 	start->out = ends[1];
 	h->users = start->owner != NULL;
 	h->output = ends[0];

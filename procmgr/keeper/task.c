@@ -25,6 +25,7 @@
 #include <linux/close_range.h>
 #include <linux/keyctl.h>
 
+#include "lib/file.h"
 #include "procmgr/keeper/restore_right.h"
 #include "procmgr/keeper/spawn.h"
 
@@ -306,7 +307,7 @@ pid_t task_start(const struct task_start *start, int *report, bool *in_use, stru
 	if (!*in_use)
 		free(b);
 	close(ends[1]);
-	if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+	if (pid < 0 || !file_set_blocking(ends[0], false))
 		close(ends[0]);
 	else
 		*report = ends[0];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "procmgr/stepmgr/substep_feed.h"
+#include "lib/file.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
 void substep_input_close(struct substep_task *t)
@@ -78,7 +79,7 @@ int substep_input_open(struct substep_task *t, struct err *e)
 		err_sys(e, "could not make a pipe for standard input");
 		return -1;
 	}
-	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	file_set_blocking(ends[1], false);
 	t->in = ends[1];
 	t->input = evbuffer_new();
 	t->event = event_new(t->substep->engine->base, ends[1], EV_WRITE, input_ready, t);

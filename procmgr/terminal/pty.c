@@ -5,6 +5,7 @@
  * - The command has no descriptor but the pty, the default for every signal, and its own session.
  * - When this process ends in whatever way, the kernel hangs the pty up, and the command gets SIGHUP. */
 #include "procmgr/terminal/pty.h"
+#include "lib/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@ static bool open_pty(struct pty *p, int rows, int cols, struct err *e)
 		tcsetattr(p->slave, TCSANOW, &modes);
 	}
 	ioctl(p->master, TIOCSWINSZ, &size);
-	fcntl(p->master, F_SETFL, O_NONBLOCK);
+	file_set_blocking(p->master, false);
 	return true;
 }
 

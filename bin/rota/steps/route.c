@@ -19,6 +19,7 @@
 #include "bin/rota/call/call.h"
 #include "bin/rota/line/verb.h"
 #include "lib/err.h"
+#include "lib/file.h"
 #include "lib/steps_link.h"
 
 enum { LABEL_SIZE = 512 };
@@ -129,7 +130,7 @@ static int route_connect(const char *path, char *error, size_t size)
 		snprintf(error, size, "could not start rota tunnel: %s", strerror(errno));
 		return -1;
 	}
-	if (!tunnel_ready(errors, error, size) || fcntl(fd, F_SETFL, O_NONBLOCK)) {
+	if (!tunnel_ready(errors, error, size) || !file_set_blocking(fd, false)) {
 		close(fd);
 		fd = -1;
 	}

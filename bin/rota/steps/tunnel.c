@@ -8,7 +8,6 @@
 #include "bin/rota/steps/tunnel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -24,6 +23,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/file.h"
 #include "lib/http.h"
 #include "lib/http_tls.h"
 #include "lib/seal.h"
@@ -184,7 +184,7 @@ bool tunnel_begin(struct tunnel *t, const struct tunnel_peer *peer, bool *is_sil
 		while (result <= 0 && http_tls_is_interrupted(t->ssl, result));
 		good = result > 0 || err_set(e, "the step manager has closed the connection");
 	}
-	if (good && fcntl(t->fd, F_SETFL, O_NONBLOCK))
+	if (good && !file_set_blocking(t->fd, false))
 		good = err_sys(e, "could not set up the connection");
 	free(line);
 	if (good)
