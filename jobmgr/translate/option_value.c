@@ -222,7 +222,9 @@ static json_t *value_read_driver(const char *text, struct err *e)
 	if (strcmp(text, "no") == 0 || order_valid_checkpoint(text))
 		return json_string(text);
 	err_set(e, "\"%s\" is no driver of checkpoints", OPTION_QUOTE(text));
-	err_hint(e, "write app, auto, dmtcp, criu, script:NAME or no");
+	err_hint(e, strcmp(text, "mana") == 0
+			    ? "Rota has no driver for MPI programs: have the program save itself, with --checkpoint=app"
+			    : "write app, auto, dmtcp, criu, script:NAME or no");
 	return NULL;
 }
 

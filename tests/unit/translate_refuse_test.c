@@ -5,6 +5,8 @@ static void refused_lines(void **state)
 {
 	static const struct refusal refusals[] = {
 		LINE(BASH "#ROTA --checkpoint=mana\n", 2, "--checkpoint", "\"mana\" is no driver of checkpoints",
+		     "Rota has no driver for MPI programs: have the program save itself, with --checkpoint=app"),
+		LINE(BASH "#ROTA --checkpoint=blcr\n", 2, "--checkpoint", "\"blcr\" is no driver of checkpoints",
 		     "write app, auto, dmtcp, criu, script:NAME or no"),
 		LINE(BASH "#ROTA --checkpoint=dmtcp --open-mode=truncate\n", 2, "--open-mode",
 		     "a program that is restored goes on in its output", "leave it out, or write --open-mode=append"),
