@@ -29,6 +29,10 @@ setup() {
 	chown "$EVE:" .
 }
 
+teardown() {
+	! mountpoint -q small || umount small
+}
+
 # criu_link: a program criu in the folder LINKS, which hangs once when it restores in a folder with a file hang.
 criu_link() {
 	printf '#!/bin/sh\n[ "$1" != restore ] || ! mv hang hung 2>/dev/null || exec sleep 3600\nexec "%s/criu" "$@"\n' "$CRIU" >"$LINKS/criu"
@@ -251,8 +255,6 @@ flip_bit() {
 	[ -z "$(ls small/"$job".*/next.1)" ]
 	touch go
 	is_as_expected
-	umount small
-	rmdir small
 }
 
 @test "what rota run starts is not saved, and fails the checkpoint" {
