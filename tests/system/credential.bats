@@ -82,6 +82,10 @@ daemon() {
 	job=$(as "$ANNA" rota submit --parsable job.sh)
 	run -0 as "$ANNA" rota cred forecast
 	[[ $output == *"$job.script"*archive* ]] || { echo "$output"; false; }
+	[[ $output == *$'\n\n1 step may need a credential for longer than it lives or can be renewed, the first from '20* ]]
+	[[ $output == *"Add it anew before: rota cred add NAME."* ]]
+	run -0 as "$EVE" rota cred forecast
+	[ "$output" = "No step needs a credential for longer than it lives or can be renewed." ]
 	run -1 as "$EVE" rota cred forecast --user="$ANNA"
 	eventually why_is "$job" "credential archive: it expire" || { as "$ANNA" rota why "$job"; false; }
 	as "$ANNA" rota cancel -q "$all"

@@ -218,11 +218,25 @@ static void credential_print(const json_t *credential)
 	}
 }
 
+/* Say in a sentence what the forecast comes to. The step whose credential ends first is the first one. */
+static void forecast_sum_print(const json_t *forecast)
+{
+	size_t count = json_array_size(forecast);
+
+	if (count == 0) {
+		printf("No step needs a credential for longer than it lives or can be renewed.\n");
+		return;
+	}
+	printf("\n%zu %s may need a credential for longer than it lives or can be renewed, the first from %s on.\n", count,
+	       count == 1 ? "step" : "steps", format_time(json_object_get(json_array_get(forecast, 0), "lives_until")).s);
+	printf("Add it anew before: rota cred add NAME. Steps that start later are held until then.\n");
+}
+
 static void forecast_print(const json_t *forecast)
 {
 	static const struct table_column COLUMNS[] = {
-		{"STEP", false, 0},	   {"USER", false, 6},	   {"CREDENTIAL", false, 0},
-		{"LIVES UNTIL", false, 0}, {"EXPECTED", false, 0}, {"NEEDED UNTIL", false, 0},
+		{"STEP", false, 0},	   {"USER", false, 6},	 {"CREDENTIAL", false, 0},
+		{"LIVES UNTIL", false, 0}, {"STARTS", false, 0}, {"NEEDED UNTIL", false, 0},
 	};
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
 	const json_t *step;
@@ -238,8 +252,10 @@ static void forecast_print(const json_t *forecast)
 		table_cell(table, json_is_string(from) ? format_time(from).s : "unknown");
 		table_cell(table, json_is_string(until) ? format_time(until).s : "unknown");
 	}
-	table_print(table, stdout, false);
+	if (json_array_size(forecast) > 0)
+		table_print(table, stdout, false);
 	table_free(table);
+	forecast_sum_print(forecast);
 }
 
 static void test_print(const json_t *test)
