@@ -50,3 +50,5 @@ def judge_changes(verdict, instance):
     verdict.wrong += [f"the change of node {node} is {state} {message}".strip() for node, state, message in rows or []]
     done = instance.sql("select count(*) from rota.node_reboot where state = 'done'")
     verdict.changes = int(done[0][0]) if done else 0
+    if instance.machine and not instance.sql("select 1 from rota.node_reboot where state = 'done' and image is not null limit 1"):
+        verdict.wrong.append("no node had its image changed")

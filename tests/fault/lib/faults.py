@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 
+from lib.images import NODE as MACHINE_NODE
 from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, look, send, thaw
 
 # Seconds; the last ones are around a lease: within it, within the margin after it, and longer than both.
@@ -36,6 +37,7 @@ class Faults:
         rows += [("cut-network", self.cut)] if inst.own_network else []
         rows += [("step-clock", self.step_clock)] if inst.own_clock else []
         rows += [("expire-certificate", self.expire_certificate)] if inst.own_clock else []
+        rows += [("cut-power", self.cut_power), ("cut-power-in-change", self.cut_power_in_change)] if inst.machine else []
         rows += [("fill-disk", self.fill_disk)] if inst.own_disk else []
         return rows
 
@@ -175,6 +177,20 @@ class Faults:
         time.sleep(self.random.uniform(1, 4))
         self.instance.renew_certificate()
         return f"of the database, for {FAR_NODE}"
+
+    def cut_power(self):
+        self.instance.machine.cut_power()
+        return MACHINE_NODE
+
+    def cut_power_in_change(self):
+        """Within five seconds, while the node is taken out, made anew or verified."""
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            if self.instance.sql("select 1 from rota.node_reboot where ended_at is null and image is not null"):
+                time.sleep(self.random.uniform(0, 0.6))
+                return self.cut_power()
+            time.sleep(0.05)
+        return None
 
     def fill_disk(self):
         path = f"{self.instance.home}/node/{DISK_NODE}/ballast"

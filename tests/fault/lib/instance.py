@@ -10,6 +10,9 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import nullcontext
+
+from lib.images import IMAGES, NODE as MACHINE_NODE
 
 LEASE, MARGIN = 5, 4
 DISK_NODE, FAR_NODE = "n3", "n4"
@@ -61,6 +64,7 @@ class Instance:
             self.environment.pop(name, None)
         self.root = os.geteuid() == 0
         self.changes = os.path.exists(f"{folder}/changes")  # whether nodes are prepared (lib/changes.py)
+        self.machine = None  # of the node whose image changes (lib/images.py)
         self.preload = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
         self.own_disk = self.root and shutil.which("mount") is not None
         self.own_network = self.root and None not in (shutil.which("ip"), shutil.which("nsenter"))
@@ -104,6 +108,8 @@ class Instance:
             settings |= {"hooks.burst_buffer": f"{self.folder}/burst_buffer.lua", "hooks.poll_interval": 1}
         if self.changes:
             settings |= {"hooks.node_folder": f"{self.folder}/programs"}
+        if self.machine:
+            settings |= {"hooks.reboot": f"{self.folder}/programs/reboot", "node.image_file": f"{self.folder}/os/image"}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
         for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("checkpoint_pace_s", "0"), ("flap_count", "0")):
@@ -114,6 +120,11 @@ class Instance:
         if self.changes:
             self.must("prep", self.rota("admin", "prep", "create", "mode", "--program=mode", "--verify=mode", "--expected=0:02"))
             self.must("image_idle_s", self.rota("admin", "setting", "change", "image_idle_s", "--value=5"))
+        if self.machine:
+            for image in IMAGES:
+                self.must("image", self.rota("admin", "image", "create", image, "--expected=0:02"))
+            self.must("image_failures", self.rota("admin", "setting", "change", "image_failures", "--value=0"))
+            self.must("default image", self.rota("admin", "node", "change", MACHINE_NODE, f"--default-image={IMAGES[0]}"))
         self.must("gres", self.rota("admin", "node", "change", "n1", "--gres=gpu:2"))
         self.must("rota down", self.rota("down", timeout=120))
         with open(self.conf, encoding="utf-8") as file:
@@ -188,6 +199,8 @@ class Instance:
     def start_children(self):
         account = ["setpriv", "--reuid", "rota", "--regid", "rota", "--init-groups"] if self.root else []
         self.child("jobmgrd.2", [*account, f"{self.binaries}/jobmgrd", "--config", self.second_conf, "--name", "2"])
+        if self.machine:
+            self.machine.launch()
         if self.own_network and not self.launcher(FAR_NODE):
             environment = dict(self.environment)
             if self.own_clock:
@@ -200,8 +213,9 @@ class Instance:
         """Act as service manager and administrator: start dead daemons, resume drained nodes. True when everything works."""
         until = time.monotonic() + timeout
         while True:
-            self.start_children()
-            done = self.rota("up", "--quiet", timeout=60)
+            with self.machine.lock if self.machine else nullcontext():
+                self.start_children()
+                done = self.rota("up", "--quiet", timeout=60)
             if done.returncode == 0:
                 break
             if time.monotonic() > until:

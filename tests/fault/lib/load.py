@@ -9,6 +9,7 @@ import threading
 import time
 
 from lib.changes import PREPARED
+from lib.images import IMAGED, IMAGES
 from lib.instance import FAR_NODE
 
 LIVE = 14  # jobs that are not over, at most, before another one is submitted
@@ -196,7 +197,7 @@ def may_end(kind, step):
 class Load(threading.Thread):
     def __init__(self, instance, seed, say):
         super().__init__(daemon=True)
-        self.kinds = (*KINDS, PREPARED) if instance.changes else KINDS
+        self.kinds = (*KINDS, *((PREPARED,) if instance.changes else ()), *((IMAGED,) if instance.machine else ()))
         self.instance, self.say = instance, say
         self.random = random.Random(f"load {seed}")
         self.kill_clients = False
@@ -212,6 +213,7 @@ class Load(threading.Thread):
         text = HEAD.format(task=self.task) + next(body for name, _, body in self.kinds if name == kind)
         text = text.replace("@FOLDER@", self.instance.folder).replace("@KEY@", key)
         text = text.replace("@MODE@", self.random.choice(("slow", "fast"))) if kind == PREPARED[0] else text
+        text = text.replace("@IMAGE@", self.random.choice(IMAGES)) if kind == IMAGED[0] else text
         for what in ("work D", "-- D", "sleep D"):
             while what in text:
                 text = text.replace(what, f"{what[:-1]}{self.random.choice((0.1, 0.3, 0.6, 1, 1, 2, 3)):g}", 1)
