@@ -199,7 +199,8 @@ begin
 	union all
 	select internal.why_row('checkpoint',
 		format('attempt %s could not go on from checkpoint %s on %s: %s', c.attempt, c.generation,
-			array_to_string(t.nodes, ','), c.unmet), null, null)
+			array_to_string(t.nodes[1:4], ',') || case when cardinality(t.nodes) > 4
+				then format(' and %s more', cardinality(t.nodes) - 4) else '' end, c.unmet), null, null)
 	from one o
 	join checkpoint_start c on c.job_id = o.job_id and c.step_id = o.step_id and c.attempt = o.attempt and c.unmet is not null
 	join attempt t on t.job_id = c.job_id and t.step_id = c.step_id and t.attempt = c.attempt

@@ -89,6 +89,11 @@ select is(t.says(:'d' || '.a', 'unmet', '{"generation": 2, "message": "it needs 
 select t.finish(:'d' || '.a', '{"exit": 85, "outcome": "fail"}') \g /dev/null
 select is((select y ->> 'message' from internal.why_step(:d, (t.step(:'d' || '.a')).step_id) y where y ->> 'message' like 'attempt %'),
 	'attempt 2 could not go on from checkpoint 2 on n1: it needs kernel 6.1, and this node has 5.10', 'which is why it waits');
+savepoint wide;
+update rota.attempt set nodes = array(select 'n' || i from generate_series(1, 100) i) where job_id = :d and attempt = 2;
+select is((select y ->> 'message' from internal.why_step(:d, (t.step(:'d' || '.a')).step_id) y where y ->> 'message' like 'attempt %'),
+	'attempt 2 could not go on from checkpoint 2 on n1,n2,n3,n4 and 96 more: it needs kernel 6.1, and this node has 5.10', 'of a wide attempt the first nodes');
+rollback to wide;
 select t.later(), t.begun(:'d' || '.a') \g /dev/null
 select is(t.says(:'d' || '.a', 'begin') -> 'generation', '2', 'the checkpoint is as good as before');
 select t.says(:'d' || '.a', 'began', '{"driver": "dmtcp"}') \g /dev/null
