@@ -50,13 +50,24 @@ static void text_add_symbol(struct script_text *t, char symbol, const json_t *jo
 		char symbol;
 		const char *field, *fixed;
 	} symbols[] = {
-		{'u', "user_name", NULL}, {'x', "name", NULL}, {'d', "work_dir", NULL},
-		{'%', NULL, "%"},	  {'A', NULL, "0"},    {'a', NULL, "4294967294"}, /* Slurm's values outside of arrays */
+		{'u', "user_name", NULL},
+		{'x', "name", NULL},
+		{'d', "work_dir", NULL},
+		{'%', NULL, "%"},
 	};
-	char number[24];
+	static const struct {
+		char symbol;
+		const char *field;
+		long long otherwise; /* Slurm's value outside of arrays */
+	} numbers[] = {{'j', "job_id", 0}, {'A', "array_job_id", 0}, {'a', "array_task_id", 4294967294}};
 
-	if (symbol == 'j') {
-		snprintf(number, sizeof number, "%lld", (long long)json_integer_value(json_object_get(job_info, "job_id")));
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		const json_t *value = json_object_get(job_info, numbers[i].field);
+		char number[24];
+
+		if (numbers[i].symbol != symbol)
+			continue;
+		snprintf(number, sizeof number, "%lld", value ? (long long)json_integer_value(value) : numbers[i].otherwise);
 		text_add_value(t, number);
 	}
 	for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {

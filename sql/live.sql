@@ -68,7 +68,8 @@ begin
 				and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
 			union all
 			select format('the data of job %s is being staged', g.job_id) from staging g
-				where g.job_id >= p_from and g.job_id < p_to and g.ended_at is null
+				where g.ended_at is null and ((g.job_id >= p_from and g.job_id < p_to)
+					or (g.array_job_id >= p_from and g.array_job_id < p_to))
 			union all
 			select format('a hook of job %s has not ended', h.job_id) from hook_pending h
 				where h.job_id >= p_from and h.job_id < p_to

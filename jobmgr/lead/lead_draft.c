@@ -75,7 +75,7 @@ static bool differs_in_element_only(const struct draft *x, const struct order *o
 
 	return x->spec == spec && x->hint.first == hint->first && a->job_id == o->job_id && a->attempt == o->attempt &&
 	       a->array_index >= 0 && o->array_index >= 0 && a->node_count == 1 && o->node_count == 1 && has_same_share(a, o) &&
-	       a->time_limit_s == o->time_limit_s && x->count < ORDER_ELEMENTS_MOST &&
+	       a->time_limit_s == o->time_limit_s && a->variables == o->variables && x->count < ORDER_ELEMENTS_MOST &&
 	       x->elements[x->count - 1].step_id < o->step_id;
 }
 

@@ -146,6 +146,7 @@ static const struct column key_columns[] = {
 	{"array_index", lead_read_int_or_none, AT(lead_key, array_index)},
 	{"name", lead_read_text, AT(lead_key, name)},
 	{"steady", lead_read_bool, AT(lead_key, steady)},
+	{"variables", lead_read_text, AT(lead_key, variables)},
 };
 
 static const struct column launch_columns[] = {

@@ -48,6 +48,8 @@ struct lead_key {
 	int array_index; /* array index of an element that has a row of its own; -1: no such element */
 	const char *name;
 	bool steady; /* the step's cached request is valid as long as version and stamp of its row stay the same */
+	/* variables of an element whose job has directives for burst_buffer.lua, as in a launch request; NULL: those of the launch row */
+	const char *variables;
 };
 
 /* Data that the signer needs of a step that starts. Only auth, group_name, array_indices and idle_timeout_of

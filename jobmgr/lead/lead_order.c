@@ -306,7 +306,7 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 		.idle_timeout_s = launch->idle_timeout_s,
 		.idle_timeout_of = launch->idle_timeout_of,
 		.failing = s->failing,
-		.variables = launch->variables,
+		.variables = s->key->variables ? s->key->variables : launch->variables,
 		.expires_at = m->signer->expires_at + hold_s,
 	};
 

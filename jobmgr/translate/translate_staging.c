@@ -102,13 +102,14 @@ static void directives_check(const struct directives *d)
 				 t->request->directive, d->length, DIRECTIVES_LONGEST);
 	else
 		directives_pools(d);
-	for (int i = 0; i < t->step_count && directives_name_elements(d->text); i++) {
+	/* the elements of the only step of a job have their data staged for themselves */
+	for (int i = 0; i < t->step_count && t->step_count > 1 && directives_name_elements(d->text); i++) {
 		if (t->steps[i].elements == 0)
 			continue;
 		translate_refuse(t, translate_find_line(t, &t->steps[i], OPTION_ID_ARRAY), "--array",
-				 "an array is staged once for all of its elements, so %%a and %%A in #%s have no value",
+				 "a job of several steps is staged once, so %%a and %%A in #%s have no value",
 				 t->request->directive);
-		translate_hint(t, "write %%j for the job, or submit a job for each element (rota submit --each --arg-file)");
+		translate_hint(t, "write %%j for the job, or submit the array as a job of its own");
 		return;
 	}
 }

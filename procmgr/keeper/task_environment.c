@@ -162,6 +162,19 @@ static char *value_pbs_job_id(const struct task_facts *f)
 					 : xasprintf("%" PRId64 "[%d]", f->order->job_id, f->order->array_index);
 }
 
+/* The number of an element whose data burst_buffer.lua stages for itself is the first of the variables that come with that. */
+static char *value_slurm_job_id(const struct task_facts *f)
+{
+	static const char name[] = "SLURM_JOB_ID=";
+	bool may = f->order->array_index >= 0 && f->order->variables;
+	struct fields *given = may ? arguments_parse(f->order->variables) : NULL;
+	const char *first = given && fields_count(given) > 0 ? fields_value(given, 0) : "";
+	bool own = strncmp(first, name, sizeof name - 1) == 0;
+	char *value = own ? xstrdup(first + sizeof name - 1) : number_text(f->order->job_id);
+	fields_free(given);
+	return value;
+}
+
 static char *value_gpus(const struct task_facts *f)
 {
 	return devices_of_gres(f->order->gres, "gpu");

@@ -6,8 +6,8 @@ select 'hook' as kind, h.hook as function, h.job_id, h.step_id, h.attempt, h.nod
 		as message
 from acct.hook h
 union all
-select 'burst_buffer', c.function, c.job_id, null, null, null, c.user_name, c.account, c.began_at, c.ended_at, c.elapsed_s,
-	c.tries, case when c.ended_at is not null then coalesce(c.rc = 0, false) end, c.message
+select 'burst_buffer', c.function, coalesce(c.array_job_id, c.job_id), null, null, null, c.user_name, c.account, c.began_at,
+	c.ended_at, c.elapsed_s, c.tries, case when c.ended_at is not null then coalesce(c.rc = 0, false) end, c.message
 from acct.staging_call c
 union all
 select 'trigger', t.event, (t.payload ->> 'job_id')::bigint, null, null, t.payload ->> 'node', t.user_name, null,

@@ -1,22 +1,25 @@
 -- Staging: the data of jobs with directives for burst_buffer.lua, and the calls of its functions.
 create view internal.acct_staging as
-select g.job_id, j.user_name, j.account, g.state, case when o.own then g.directives end as directives,
+select g.job_id, j.user_name, j.account, g.state, case when o.own then d.directives end as directives,
 	case when o.own then g.message end as message, g.made_at, g.setup_at, g.staged_at, g.pre_run_at,
 	g.running_at, g.post_run_at, g.teardown_at, g.ended_at, g.pool, g.capacity, g.taken,
 	extract(epoch from g.staged_at - g.setup_at)::double precision as stage_in_s,
-	extract(epoch from g.ended_at - g.post_run_at)::double precision as stage_out_s
+	extract(epoch from g.ended_at - g.post_run_at)::double precision as stage_out_s, g.array_job_id, s.array_index
 from rota.staging g
-join rota.job j on j.job_id = g.job_id
+join rota.staging d on d.job_id = coalesce(g.array_job_id, g.job_id)
+join rota.job j on j.job_id = d.job_id
+left join rota.step s on s.job_id = g.array_job_id and s.step_id = g.step_id
 -- As in acct.job: only the owner and administrators see directives and messages, which name paths.
 cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('staging');
-comment on view acct.staging is 'Jobs whose data burst_buffer.lua stages, one row each.';
-comment on column acct.staging.job_id is 'Number of the job.';
+comment on view acct.staging is
+	'Jobs whose data burst_buffer.lua stages, one row each; of an array, a row for the job and for each element.';
+comment on column acct.staging.job_id is 'Number of the job; of an element, its own number.';
 comment on column acct.staging.user_name is 'Login name of the job''s owner.';
 comment on column acct.staging.account is 'Account that pays; null: none.';
 comment on column acct.staging.state is
 	'State of the data: pending, setup, staging_in, staged, pre_run, running, post_run, staging_out, teardown, '
-	'complete or failed.';
+	'complete or failed; of an array, array as long as the data of an element is not done with.';
 comment on column acct.staging.directives is 'The directives, one a line; null: you are neither its owner nor an administrator.';
 comment on column acct.staging.message is
 	'Why a function failed, the latest time; null: none has failed, or you are neither its owner nor an administrator.';
@@ -33,17 +36,20 @@ comment on column acct.staging.capacity is 'Bytes that it asks for, in whole pie
 comment on column acct.staging.taken is 'Bytes that it has now; null: none.';
 comment on column acct.staging.stage_in_s is 'Seconds from setup until the data was there; null: it is not.';
 comment on column acct.staging.stage_out_s is 'Seconds from post_run to the end of the teardown; null: not known.';
+comment on column acct.staging.array_job_id is 'Number of the element''s job; null: the row is that of a job.';
+comment on column acct.staging.array_index is 'Index of the element; null: the row is that of a job.';
 
 create view internal.acct_staging_call as
 select c.job_id, c.call_id, j.user_name, j.account, c.function, c.hurry, c.tries, c.due_at, c.began_at, c.ended_at, c.rc,
-	(c.usec / 1e6)::double precision as elapsed_s, case when o.own then c.message end as message
+	(c.usec / 1e6)::double precision as elapsed_s, case when o.own then c.message end as message, g.array_job_id
 from rota.staging_call c
-join rota.job j on j.job_id = c.job_id
+join rota.staging g on g.job_id = c.job_id
+join rota.job j on j.job_id = coalesce(g.array_job_id, g.job_id)
 cross join lateral (select j.user_name = current_user or (select pg_has_role('rota_admin', 'member')) as own) o;
 select internal.owner_view('staging_call');
 comment on view acct.staging_call is
 	'Calls of functions of burst_buffer.lua, one row each. What they printed is for operators only (`rota admin hook show`).';
-comment on column acct.staging_call.job_id is 'Number of the job.';
+comment on column acct.staging_call.job_id is 'Number of the job; of an element, its own number (acct.staging).';
 comment on column acct.staging_call.call_id is 'Number of the call, in the order of making.';
 comment on column acct.staging_call.user_name is 'Login name of the job''s owner.';
 comment on column acct.staging_call.account is 'Account that pays; null: none.';
@@ -58,3 +64,4 @@ comment on column acct.staging_call.rc is 'What it returned, 0 or -1; null: it h
 comment on column acct.staging_call.elapsed_s is 'Seconds that it ran; null: it has not ended, or was not run.';
 comment on column acct.staging_call.message is
 	'Its message, or how it failed; null: neither, or you are neither its owner nor an administrator.';
+comment on column acct.staging_call.array_job_id is 'Number of the element''s job; null: it was called for a job.';

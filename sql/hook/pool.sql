@@ -26,7 +26,9 @@ with ready as (
 		select p.priority, s.rank
 		from live.step s
 		left join rota.partition p on p.partition = s.queue
-		where s.job_id = g.job_id and s.state = 'pending' and s.held = '' and s.deps_waiting = 1
+		where s.job_id = coalesce(g.array_job_id, g.job_id)
+			and s.step_id between coalesce(g.step_id, 0) and coalesce(g.step_id, 2147483647)
+			and s.state = 'pending' and s.held = '' and s.deps_waiting = 1
 			and (s.begin_at is null or s.begin_at <= now())
 		order by p.priority desc nulls last, s.rank desc
 		limit 1
@@ -42,7 +44,7 @@ select r.job_id, r.pool, r.capacity, r.free, r.may_fit,
 		rows unbounded preceding) as wanted
 from ready r;
 comment on view internal.staging_line is
-	'Jobs of which a step waits for nothing but its data, in the order in which they are staged in. wanted: bytes of its pool '
+	'Jobs and elements of which a step waits for nothing but its data, in the order of stage-in. wanted: bytes of its pool '
 	'that the job and those before it ask for.';
 
 create function internal.size_text(p_bytes bigint) returns text

@@ -6,6 +6,46 @@
 -- - Of a job, one call at a time has not ended. One under way that is not wanted any more is killed, and the next one is due when
 --   its end is reported.
 -- - A job without directives has no row here, and rota.job.staging is false: nothing of this file is called for it.
+-- - Where a job is one array, each element has a row with a number of its own, by which its functions are called, from when its
+--   row in rota.step is made before its start (internal.array_expand). The setting stage_ahead bounds how many of an array
+--   have one and no nodes. The row of the job, in state array, has the directives; it is complete when all else is.
+-- - p_job of the functions below is the number of a row of rota.staging: of a job, or of an element.
+
+create view internal.staged_step as
+select g.job_id as staging_id, s.job_id, s.step_id, s.state, s.held, s.ended_at
+from live.staging g
+join live.step s on s.job_id = coalesce(g.array_job_id, g.job_id)
+	and s.step_id between coalesce(g.step_id, 0) and coalesce(g.step_id, 2147483647);
+comment on view internal.staged_step is 'The steps that wait for, and run with, the data of a row of rota.staging.';
+
+create function internal.staging_owners(p_rows bigint[]) returns bigint[]
+language sql stable set search_path = live, rota, pg_temp as $$
+	select array(select distinct coalesce(g.array_job_id, g.job_id) from staging g where g.job_id = any (p_rows));
+$$;
+comment on function internal.staging_owners(bigint[]) is 'Jobs of rows of rota.staging, which are locked before these change.';
+
+create function internal.staging_of(p_job bigint, p_step int) returns bigint
+language sql stable set search_path = rota, pg_temp as $$
+	select coalesce((select e.job_id from staging e where e.array_job_id = p_job and e.step_id = p_step), p_job);
+$$;
+comment on function internal.staging_of(bigint, int) is
+	'The number of the row of rota.staging that has the data of a step: that of the element, or else the job''s.';
+
+create function internal.staging_rows(p_job bigint) returns setof bigint
+language sql stable set search_path = rota, pg_temp as $$
+	select p_job
+	union all
+	select e.job_id from staging e where e.array_job_id = p_job and e.ended_at is null;
+$$;
+comment on function internal.staging_rows(bigint) is
+	'The numbers of the rows of rota.staging of a job: its own, and those of elements that are not over.';
+
+create function internal.staging_label(p_row bigint) returns text
+language sql stable set search_path = rota, pg_temp as $$
+	select coalesce((select internal.step_label(g.array_job_id, g.step_id) from staging g where g.job_id = p_row),
+		p_row::text);
+$$;
+comment on function internal.staging_label(bigint) is 'The job or the element of a row of rota.staging, as users name it.';
 
 create function internal.staging_call_make(p_job bigint, p_function text, p_hurry boolean, p_try int default 1,
 	p_due timestamptz default clock_timestamp()) returns void
@@ -87,6 +127,21 @@ end $$;
 comment on function internal.staging_resolve(bigint) is
 	'The data of a job is torn down: what waited for that does so no more. The caller has locked the job.';
 
+create function internal.staging_over(p_job bigint) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_array constant bigint := (select g.array_job_id from staging g where g.job_id = p_job);
+begin
+	if v_array is null then
+		perform internal.staging_resolve(p_job);
+		perform internal.mail_staged_out(p_job);
+	elsif exists (select from job j where j.job_id = v_array and j.ended_at is not null) then
+		perform internal.staging_end(array[v_array]);
+	end if;
+end $$;
+comment on function internal.staging_over(bigint) is
+	'The data of a job or an element is done with. That of an array is so after its last element.';
+
 create function internal.staging_move(p_job bigint, p_event text, p_message text default null) returns text
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -107,8 +162,7 @@ begin
 		update staging s set next_function = v_to.function where s.job_id = p_job;
 	end if;
 	if v_to.to_state = 'complete' then
-		perform internal.staging_resolve(p_job);
-		perform internal.mail_staged_out(p_job);
+		perform internal.staging_over(p_job);
 	end if;
 	notify rota_event;
 	return v_to.to_state;
@@ -117,34 +171,72 @@ comment on function internal.staging_move(bigint, text, text) is
 	'Apply an event to the data of a job, and leave the function due that follows; the state that it leads to; null: the event '
 	'means nothing now. p_message: how a function failed. The caller has locked the job.';
 
-create function internal.staging_submit(p_job bigint, p_script text, p_given jsonb) returns void
+create function internal.staging_submit(p_job bigint, p_script text, p_given jsonb, p_array boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	insert into staging (job_id, directives, inserted, pool, capacity)
-	values (p_job, p_given ->> 'directives', p_given ->> 'inserted', p_given ->> 'pool', internal.pool_ask(p_script, p_given));
-	perform internal.staging_gate(p_job);
+	insert into staging (job_id, state, directives, inserted, pool, capacity)
+	values (p_job, case when p_array then 'array' else 'pending' end, p_given ->> 'directives', p_given ->> 'inserted',
+		p_given ->> 'pool', internal.pool_ask(p_script, p_given));
+	perform internal.staging_gate(p_job) where not p_array;
 	notify rota_hook;
 end $$;
-comment on function internal.staging_submit(bigint, text, jsonb) is
+comment on function internal.staging_submit(bigint, text, jsonb, boolean) is
 	'A new job, of a script of this name, has directives {directives, inserted, pool, capacity, line}: its steps wait until it '
-	'is staged. RT422: the pool cannot have so much.';
+	'is staged; or (p_array) it is one array, and each element waits for its own data. RT422: the pool cannot have so much.';
+
+create view internal.staging_room as
+select g.job_id, h.step_id, a.next, a.size, a.skip, l.most - e.made as room
+from live.staging g
+join live.step_array a on a.job_id = g.job_id and a.staged and not a.by_corr and a.next < a.size
+join live.step h on h.job_id = a.job_id and h.step_id = a.step_id and h.ended_at is null and h.held = '' and h.deps_waiting = 0
+	and (h.begin_at is null or h.begin_at <= now())
+cross join lateral (
+	select count(*)::int as made from live.staging e
+	where e.array_job_id = g.job_id and e.ended_at is null
+		and e.state in ('pending', 'setup', 'staging_in', 'staged', 'failed')) e
+cross join lateral (select greatest(internal.setting_int('stage_ahead'), 1)::int as most) l
+where g.ended_at is null and g.state = 'array' and e.made < l.most;
+comment on view internal.staging_room is
+	'Arrays that wait for nothing but the data of their elements, and of which some more may be staged in.';
+
+create function internal.staging_ahead(p_jobs bigint[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_elements constant internal.element[] := array(
+		select (r.job_id, r.step_id, p.pos)::internal.element
+		from internal.staging_room r
+		cross join lateral (
+			select x.pos from generate_series(r.next, least(r.size, r.next + cardinality(r.skip) + r.room) - 1) x (pos)
+			where x.pos <> all (r.skip) order by x.pos limit r.room) p
+		where r.job_id = any (p_jobs));
+begin
+	if v_elements <> '{}' then
+		perform internal.array_expand(v_elements, 'runner');
+	end if;
+end $$;
+comment on function internal.staging_ahead(bigint[]) is
+	'Make the next elements of arrays, as many as there is room for, so that they are staged in. The caller has locked the jobs.';
 
 create function internal.staging_gate(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	update step s set deps_waiting = s.deps_waiting + 1, eligible_at = null where s.job_id = p_job and s.ended_at is null;
+	update step s set deps_waiting = s.deps_waiting + 1, eligible_at = null
+	from internal.staged_step v
+	where v.staging_id = p_job and v.ended_at is null and s.job_id = v.job_id and s.step_id = v.step_id;
 end $$;
-comment on function internal.staging_gate(bigint) is 'Have the steps of a job wait for its data, as for one more dependency.';
+comment on function internal.staging_gate(bigint) is
+	'Have the steps of a job, or an element, wait for the data, as for one more dependency.';
 
 create function internal.staging_release(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update step s
 	set deps_waiting = s.deps_waiting - 1, eligible_at = case when s.deps_waiting = 1 then now() else s.eligible_at end
-	where s.job_id = p_job and s.ended_at is null;
+	from internal.staged_step v
+	where v.staging_id = p_job and v.ended_at is null and s.job_id = v.job_id and s.step_id = v.step_id;
 	notify rota_schedule;
 end $$;
-comment on function internal.staging_release(bigint) is 'The data of a job is staged: its steps wait for it no more.';
+comment on function internal.staging_release(bigint) is 'The data of a job or an element is staged: no step waits for it more.';
 
 create function internal.staging_ready() returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -157,27 +249,33 @@ begin
 		limit 1000);
 end $$;
 comment on function internal.staging_ready() is
-	'Jobs of which a step waits for nothing but its data, and for which there is space in their pools, in order.';
+	'Jobs and elements of which a step waits for nothing but its data, and for which there is space in their pools, in order.';
 
 create function internal.staging_begin(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform internal.job_lock(p_jobs);
 	-- What was true before the lock may not be true any more.
-	perform internal.staging_move(x, 'begin') from unnest(internal.staging_ready()) x where x = any (p_jobs);
+	perform internal.staging_move(x, 'begin') from unnest(internal.staging_ready()) x
+	where internal.staging_owners(array[x]) <@ p_jobs;
 end $$;
-comment on function internal.staging_begin(bigint[]) is 'Begin the stage-in of jobs that are ready for it.';
+comment on function internal.staging_begin(bigint[]) is
+	'Begin the stage-in of what is ready for it of jobs, which the caller has locked.';
 
 create function internal.staging_place(p_decided internal.start_decision[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.staging_move(g.job_id, 'place')
 	from staging g
-	where g.job_id in (select v.job_id from unnest(p_decided) v) and g.state = 'staged';
+	where g.job_id in (select internal.staging_of(v.job_id, v.step_id) from unnest(p_decided) v) and g.state = 'staged';
 	insert into hook_pending (job_id, step_id, attempt, hook)
 	select v.job_id, v.step_id, v.attempt, 'pre_run'
 	from unnest(p_decided) v
-	join staging g on g.job_id = v.job_id and g.state = 'pre_run';
+	join staging g on g.job_id = internal.staging_of(v.job_id, v.step_id) and g.state = 'pre_run';
+	-- Elements that were made before their start have left the heads of their arrays where these were.
+	perform internal.step_move('schedule', array(
+		select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::internal.move
+		from (select distinct v.job_id, v.request_id from unnest(p_decided) v where v.step_id <> v.request_id) e
+		join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
 end $$;
 comment on function internal.staging_place(internal.start_decision[]) is
 	'Steps of jobs with staging have nodes: the first one makes pre_run due, and orders of all wait until it has ended.';
@@ -195,12 +293,15 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
 		select g.state
-		from staging g
-		where g.job_id = p_job and g.state in ('failed', 'post_run', 'staging_out')
-			and not exists (select from staging_call c where c.job_id = g.job_id and c.ended_at is null));
+		from internal.staging_rows(p_job) x (id)
+		join staging g on g.job_id = x.id and g.state in ('failed', 'post_run', 'staging_out')
+		where not exists (select from staging_call c where c.job_id = g.job_id and c.ended_at is null)
+		order by g.state = 'failed' desc
+		limit 1);
 end $$;
 comment on function internal.staging_stuck(bigint) is
-	'The state of a job''s data that stays as it is until somebody acts, because a function has failed; null: it does not.';
+	'The state of the data of a job, or of one of its elements, that stays as it is until somebody acts, because a function has '
+	'failed; null: there is none.';
 
 create function internal.staging_out_reason(p_job bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -208,7 +309,8 @@ begin
 	return (
 		select case when internal.staging_stuck(p_job) is null then 'staging_out' else 'stage_out_failed' end
 		from staging g
-		where g.job_id = p_job and g.ended_at is null and g.state in ('post_run', 'staging_out', 'teardown'));
+		where g.job_id = p_job and g.ended_at is null and (g.state in ('post_run', 'staging_out', 'teardown')
+			or (g.state = 'array' and exists (select from job j where j.job_id = p_job and j.ended_at is not null))));
 end $$;
 comment on function internal.staging_out_reason(bigint) is
 	'In a word, what becomes of the data of a job that has ended; null: nothing, it is over.';
@@ -219,34 +321,51 @@ begin
 	perform internal.staging_move(g.job_id, case
 		when g.state = 'running' and g.hurry then 'hurry'
 		when g.state = 'running' then 'end'
+		when g.state = 'array' then 'end'
 		when g.state in ('staged', 'pre_run') and not g.hurry and internal.staging_has_run(g.job_id) then 'end'
 		when g.state = 'pending'
 			and not exists (select from staging_call c where c.job_id = g.job_id and c.ended_at is null) then 'end'
 		else 'abort' end)
 	from staging g
-	where g.job_id = any (p_jobs);
+	where g.job_id = any (p_jobs) and not (g.state = 'array'
+		and exists (select from staging e where e.array_job_id = g.job_id and e.ended_at is null));
 end $$;
-comment on function internal.staging_end(bigint[]) is 'The last steps of jobs with staging have ended.';
+comment on function internal.staging_end(bigint[]) is
+	'The last steps of jobs with staging, or elements, have ended. An array waits for the data of all of its elements.';
+
+create function internal.staging_end_elements(p_final internal.move_made[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.staging_end(array(
+		select e.job_id from unnest(p_final) v
+		join staging e on e.array_job_id = v.job_id and e.step_id = v.step_id));
+end $$;
+comment on function internal.staging_end_elements(internal.move_made[]) is 'Elements have ended, some with data of their own.';
 
 create function internal.staging_hold(p_job bigint, p_reason text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update step s set held = 'system', held_reason = p_reason
-	where s.job_id = p_job and s.state = 'pending' and s.held = '';
+	from internal.staged_step v
+	where v.staging_id = p_job and v.state = 'pending' and v.held = '' and s.job_id = v.job_id and s.step_id = v.step_id;
 	perform internal.step_move('runner', array(
 		select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'hold', message => p_reason)
-		from step s where s.job_id = p_job and s.state = 'pending'));
+		from internal.staged_step s where s.staging_id = p_job and s.state = 'pending'));
 end $$;
-comment on function internal.staging_hold(bigint, text) is 'Hold the steps of a job whose stage-in failed.';
+comment on function internal.staging_hold(bigint, text) is 'Hold the steps of a job, or an element, whose stage-in failed.';
 
-create function internal.staging_retry(p_jobs bigint[]) returns void
+create function internal.staging_retry(p_steps jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform internal.staging_move(g.job_id, 'retry') from staging g where g.job_id = any (p_jobs) and g.state = 'failed';
+	perform internal.staging_move(g.job_id, 'retry')
+	from staging g
+	where g.ended_at is null and g.state = 'failed' and g.job_id in (
+		select internal.staging_of(v.job_id, v.step_id) from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int));
 	notify rota_hook;
 end $$;
-comment on function internal.staging_retry(bigint[]) is
-	'Jobs were released: where their stage-in had failed, it begins anew after a teardown. The caller has locked the jobs.';
+comment on function internal.staging_retry(jsonb) is
+	'Steps [{job_id, step_id}] were released: where their stage-in had failed, it begins anew after a teardown. The caller has '
+	'locked the jobs.';
 
 create function internal.staging_hurry(p_jobs bigint[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -261,19 +380,35 @@ begin
 	return v_out;
 end $$;
 comment on function internal.staging_hurry(bigint[]) is
-	'Stage-out of these jobs is not wanted: what runs of it is killed, and teardown follows. Answers the jobs of which stage-out '
-	'had begun. The caller has locked the jobs.';
+	'Stage-out of these jobs and elements is not wanted: what runs of it is killed, and teardown follows. Answers those of which '
+	'stage-out had begun. The caller has locked the jobs.';
 
-create function internal.staging_rerun(p_job bigint) returns void
+create function internal.staging_rerun_one(p_job bigint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if internal.staging_move(p_job, 'rerun') = 'pending' then
 		perform internal.staging_gate(p_job);
-		notify rota_hook;
 	end if;
 end $$;
+comment on function internal.staging_rerun_one(bigint) is 'A job or an element runs again: have it wait for its data.';
+
+create function internal.staging_rerun(p_job bigint) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	if exists (select from staging g join step_array a on a.job_id = g.job_id and a.staged where g.job_id = p_job) then
+		perform internal.staging_move(p_job, 'rerun_array');
+		-- Elements that never had a row for their data get one now, as new ones do.
+		perform internal.staging_rerun_one(e.job_id)
+		from staging e
+		join step s on s.job_id = e.array_job_id and s.step_id = e.step_id and s.state = 'pending'
+		where e.array_job_id = p_job;
+	else
+		perform internal.staging_rerun_one(p_job);
+	end if;
+	notify rota_hook;
+end $$;
 comment on function internal.staging_rerun(bigint) is
-	'A job with staging is requeued: its data is staged in again, unless it is still staged.';
+	'A job is requeued: its data, or that of its elements that run again, is staged in again, unless it is still staged.';
 
 create function internal.staging_fields(p_job bigint) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -281,8 +416,10 @@ begin
 	return (
 		select string_agg(format(E'%s=%s:%s\n', v.nr, octet_length(v.line), v.line), '' order by v.nr)
 		from staging g
-		cross join lateral unnest(g.variables) with ordinality v (line, nr)
+		cross join lateral unnest(case when g.step_id is null then g.variables
+			else array['SLURM_JOB_ID=' || g.job_id] || g.variables end) with ordinality v (line, nr)
 		where g.job_id = p_job);
 end $$;
 comment on function internal.staging_fields(bigint) is
-	'The variables of a job''s data as fields that are named by their numbers, as launch requests have them; null: none.';
+	'The variables of a job''s or an element''s data as fields that are named by their numbers, as launch requests have them; '
+	'null: none. Those of an element begin with SLURM_JOB_ID, its own number.';

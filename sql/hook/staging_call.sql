@@ -43,7 +43,7 @@ begin
 	if v_calls is null then
 		return;
 	end if;
-	perform internal.job_lock(v_jobs);
+	perform internal.job_lock(internal.staging_owners(v_jobs));
 	for v_call in
 		update staging_call c set ended_at = clock_timestamp(), message = 'interrupted: its runnerd ended'
 		where c.job_id = any (v_jobs) and c.call_id = any (v_calls) and c.ended_at is null and c.began_at is not null
@@ -63,8 +63,9 @@ create function internal.staging_wanted(p_job bigint, p_function text, p_unwante
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return not p_unwanted and (p_function <> 'pre_run' or exists (
-		select from hook_pending h
-		where h.job_id = p_job and h.hook = 'pre_run' and internal.hook_wanted(h.job_id, h.step_id, h.attempt)));
+		select from internal.staged_step v
+		join hook_pending h on h.job_id = v.job_id and h.step_id = v.step_id
+		where v.staging_id = p_job and h.hook = 'pre_run' and internal.hook_wanted(h.job_id, h.step_id, h.attempt)));
 end $$;
 comment on function internal.staging_wanted(bigint, text, boolean) is
 	'Whether a call is still to run: its job has not ended otherwise, and of pre_run some attempt is still to start.';
@@ -95,28 +96,33 @@ create function internal.staging_job_info(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select jsonb_strip_nulls(jsonb_build_object('job_id', j.job_id, 'user_id', j.uid, 'group_id', j.gid,
+		select jsonb_strip_nulls(jsonb_build_object('job_id', g.job_id, 'array_job_id', g.array_job_id, 'array_task_id',
+			e.array_index, 'user_id', j.uid, 'group_id', j.gid,
 			'user_name', j.user_name, 'account', j.account, 'name', j.name, 'qos', j.qos, 'comment', j.comment,
 			'work_dir', j.workdir, 'submit_time', floor(extract(epoch from j.submit_at)),
-			'start_time', floor(extract(epoch from j.started_at)), 'end_time', floor(extract(epoch from j.ended_at)),
-			'job_state', internal.slurm_state(coalesce(j.state, internal.job_state(j))), 'exit_code', j.exit_code,
-			'burst_buffer', g.directives, 'burst_buffer_state', internal.slurm_staging(g.state), 'partition', r.partition,
+			'start_time', floor(extract(epoch from case when e.job_id is null then j.started_at else e.started_at end)),
+			'end_time', floor(extract(epoch from case when e.job_id is null then j.ended_at else e.ended_at end)),
+			'job_state', internal.slurm_state(coalesce(e.state, j.state, internal.job_state(j))),
+			'exit_code', case when e.job_id is null then j.exit_code else e.exit_code end,
+			'burst_buffer', d.directives, 'burst_buffer_state', internal.slurm_staging(g.state), 'partition', r.partition,
 			'nodes', n.nodes, 'num_nodes', n.count))
-		from job j
-		join staging g on g.job_id = j.job_id
+		from staging g
+		join staging d on d.job_id = coalesce(g.array_job_id, g.job_id)
+		join job j on j.job_id = d.job_id
 		join step_request r on r.job_id = j.job_id
-			and r.step_id = (select min(x.step_id) from step_request x where x.job_id = p_job)
+			and r.step_id = (select min(x.step_id) from step_request x where x.job_id = j.job_id)
+		left join step e on e.job_id = g.array_job_id and e.step_id = g.step_id
 		cross join lateral (
 			select string_agg(distinct x, ',') as nodes, count(distinct x) as count
 			from step s
 			join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt and t.attempt > 0
 			cross join lateral unnest(t.nodes) x
-			where s.job_id = j.job_id
+			where s.job_id = j.job_id and s.step_id between coalesce(g.step_id, 0) and coalesce(g.step_id, 2147483647)
 		) n
-		where j.job_id = p_job);
+		where g.job_id = p_job);
 end $$;
 comment on function internal.staging_job_info(bigint) is
-	'What functions of burst_buffer.lua are given of a job, by the names of Slurm''s job_info.';
+	'What functions of burst_buffer.lua are given of a job or an element, by the names of Slurm''s job_info.';
 
 create function api.staging_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
 returns table (call_id bigint, function text, wanted boolean, job_id bigint, uid int, gid int, hurry boolean, polled_s int,
@@ -132,12 +138,13 @@ begin
 	end if;
 	-- A runnerd that led before may be at work on the same calls.
 	perform internal.staging_leader(p_term, true);
-	v_ready := internal.staging_ready();
+	v_ready := internal.staging_owners(internal.staging_ready()) || array(select r.job_id from internal.staging_room r);
 	-- All at once, so in order of id; what follows locks them again.
-	perform internal.job_lock(v_ready || array(
-		select c.job_id from staging_call c where c.ended_at is null and c.began_at is not null and c.call_id <> all (p_have)));
+	perform internal.job_lock(v_ready || internal.staging_owners(array(
+		select c.job_id from staging_call c where c.ended_at is null and c.began_at is not null and c.call_id <> all (p_have))));
 	perform internal.staging_interrupted(p_have);
 	if v_ready <> '{}' then
+		perform internal.staging_ahead(v_ready);
 		perform internal.staging_begin(v_ready);
 	end if;
 	return query
@@ -160,17 +167,19 @@ begin
 		where c.job_id = d.job_id and c.call_id = d.call_id and c.ended_at is null
 		returning c.*, d.wanted
 	)
-	select t.call_id, t.function, t.wanted, j.job_id, j.uid, j.gid, t.hurry,
-		floor(extract(epoch from clock_timestamp() - t.first_at))::int, s.body, g.inserted,
-		internal.staging_job_info(j.job_id), coalesce(g.pool, '(null)'), coalesce(g.taken, 0)
+	select t.call_id, t.function, t.wanted, g.job_id, j.uid, j.gid, t.hurry,
+		floor(extract(epoch from clock_timestamp() - t.first_at))::int, s.body, d.inserted,
+		internal.staging_job_info(g.job_id), coalesce(g.pool, '(null)'), coalesce(g.taken, 0)
 	from taken t
-	join job j on j.job_id = t.job_id
 	join staging g on g.job_id = t.job_id
+	join staging d on d.job_id = coalesce(g.array_job_id, g.job_id)
+	join job j on j.job_id = d.job_id
 	join script s on s.hash = j.script_hash
 	order by t.call_id;
 end $$;
 comment on function api.staging_take(bigint, bigint[], int, boolean) is
-	'Functions that are to be called and are not under way (p_have): p_limit at most, with their arguments; polled_s: for so '
+	'Functions that are to be called and are not under way (p_have): p_limit at most, with their arguments, of which job_id is '
+	'the own number of an element; polled_s: for so '
 	'long it has been polled. not wanted: report it without calling it. p_poll: also those under way that need not go on (not '
 	'wanted). A call that had begun and that p_have does not have is interrupted. '
 	'Begins the stage-in of jobs that wait for nothing else. RT412: no longer leader.';
@@ -180,8 +189,9 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	-- All attempts after a failure; else those that are not wanted any more.
 	v_stop bigint[] := array(
-		select h.hook_id from hook_pending h
-		where h.job_id = p_job and h.hook = 'pre_run'
+		select h.hook_id from internal.staged_step v
+		join hook_pending h on h.job_id = v.job_id and h.step_id = v.step_id
+		where v.staging_id = p_job and h.hook = 'pre_run'
 			and (p_message is not null or not internal.hook_wanted(h.job_id, h.step_id, h.attempt)));
 	v_node int;
 begin
@@ -190,7 +200,10 @@ begin
 	end if;
 	for v_node in
 		with gone as (
-			delete from hook_pending h where h.job_id = p_job and h.hook = 'pre_run' returning h.*
+			delete from hook_pending h
+			using internal.staged_step v
+			where v.staging_id = p_job and h.job_id = v.job_id and h.step_id = v.step_id and h.hook = 'pre_run'
+			returning h.*
 		)
 		select distinct coalesce(l.notify_node_id, n.node_id)
 		from gone g
@@ -317,12 +330,14 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempts internal.attempt_key[];
 begin
-	perform internal.job_lock(array(select c.job_id from staging_call c where c.call_id = any (p_calls) and c.ended_at is null));
+	perform internal.job_lock(internal.staging_owners(array(
+		select c.job_id from staging_call c where c.call_id = any (p_calls) and c.ended_at is null)));
 	-- Most reports have no pre_run, and leave the nodes alone. internal.hook_stop locks those of one job.
 	v_attempts := array(
 		select (h.job_id, h.step_id, h.attempt)::internal.attempt_key
 		from staging_call c
-		join hook_pending h on h.job_id = c.job_id and h.hook = 'pre_run'
+		join internal.staged_step s on s.staging_id = c.job_id
+		join hook_pending h on h.job_id = s.job_id and h.step_id = s.step_id and h.hook = 'pre_run'
 		where c.call_id = any (p_calls) and c.ended_at is null and c.function = 'pre_run');
 	if (select count(distinct v.job_id) from unnest(v_attempts) v) > 1 then
 		perform internal.node_lock(array(

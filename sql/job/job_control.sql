@@ -150,13 +150,22 @@ comment on function internal.steps_cancel(jsonb, text, text, text) is
 create function internal.cancel_hurry(p_target jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 declare
+	-- An array, which is step 0 of its job, means its elements too, also those that have ended.
+	v_rows jsonb := (
+		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'row', r.id))
+		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
+		cross join lateral (
+			select internal.staging_of(v.job_id, v.step_id)
+			union
+			select x from internal.staging_rows(v.job_id) x where v.step_id = 0) r (id));
 	v_out bigint[] := internal.staging_hurry(array(
-		select distinct v.job_id from jsonb_to_recordset(p_target) as v (job_id bigint)));
+		select distinct v."row" from jsonb_to_recordset(v_rows) as v ("row" bigint)));
 begin
 	return coalesce((
-		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'action', 'stage-out is given up'))
-		from jsonb_to_recordset(p_target) as v (job_id bigint, step_id int)
-		where v.job_id = any (v_out)), '[]');
+		select jsonb_agg(distinct jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'action',
+			'stage-out is given up'))
+		from jsonb_to_recordset(v_rows) as v (job_id bigint, step_id int, "row" bigint)
+		where v."row" = any (v_out)), '[]');
 end $$;
 comment on function internal.cancel_hurry(jsonb) is
 	'Give up the stage-out of the jobs of steps [{job_id, step_id}]; what was done to which steps, as internal.control_answer '
@@ -261,7 +270,7 @@ begin
 		from jsonb_to_recordset(v_done) as v (job_id bigint)
 		where j.job_id = v.job_id and j.drain_count > 0;
 	end if;
-	perform internal.staging_retry(array(select distinct v.job_id from jsonb_to_recordset(v_done) as v (job_id bigint)));
+	perform internal.staging_retry(v_done) where exists (select from staging g where g.state = 'failed' and g.ended_at is null);
 	perform internal.step_move(p_user,
 		array(select internal.move_of(job_id => v.job_id, step_id => v.step_id, event => 'release')
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));

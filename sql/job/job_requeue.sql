@@ -33,8 +33,9 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case
 		when p_job.ended_at is null then format('it has not ended (%s)', internal.job_state(p_job))
-		when p_job.staging and not p_staged
-			and exists (select from staging g where g.job_id = p_job.job_id and g.ended_at is null)
+		when p_job.staging and exists (select from internal.staging_rows(p_job.job_id) x (id)
+			join staging g on g.job_id = x.id and g.ended_at is null
+			where case when p_staged then g.step_id is not null and internal.staging_stuck(g.job_id) is null else true end)
 			then 'burst_buffer.lua still stages its data out'
 		when p_steps = '{}' then format('nothing of it failed (%s)', p_job.state)
 		when not exists (select from live.job j where j.job_id = p_job.job_id)
@@ -197,6 +198,8 @@ begin
 			hint = 'Wait until some have ended.';
 	end if;
 	perform internal.requeue_one(p_user, p_job.job_id, v_steps, p_failed);
+	-- Elements that completed and do not run again have their stage-out tried again.
+	perform internal.hook_retry_one(x) from internal.staging_rows(p_job.job_id) x where v_stuck is not null and x <> p_job.job_id;
 	update growth g set closed_at = null where g.job_id = p_job.job_id; -- its nodes come again, or it ends at once
 	action := format('queued again (%s of %s steps%s)', cardinality(v_steps), p_job.steps_total,
 		case when v_stuck is not null then '; its data is still staged' else '' end);

@@ -227,9 +227,10 @@ comment on function internal.submit_steps(bigint, text, internal.planned_step[],
 create function internal.submit_arrays(p_job bigint, p_steps internal.planned_step[], p_edges rota.step_edge[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
+	insert into step_array (job_id, step_id, indices, size, max_running, by_corr, staged)
 	select p_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
-		s.step_id = any (array(select e.step_id from unnest(p_edges) e where e."condition" = 'corr'))
+		s.step_id = any (array(select e.step_id from unnest(p_edges) e where e."condition" = 'corr')),
+		exists (select from staging g where g.job_id = p_job and g.state = 'array')
 	from unnest(p_steps) s
 	where s."array" is not null;
 end $$;
@@ -245,7 +246,8 @@ begin
 		perform internal.job_changes_keep(p_job, 'job_submit', v_head -> 'changes');
 	end if;
 	if v_head ? 'staging' then
-		perform internal.staging_submit(p_job, v_head ->> 'script_name', v_head -> 'staging');
+		perform internal.staging_submit(p_job, v_head ->> 'script_name', v_head -> 'staging',
+			jsonb_array_length(p_plan -> 'steps') = 1 and p_plan @? '$.*[*].array.size');
 	end if;
 	if v_head ? 'transfers' then
 		perform internal.transfer_submit(p_job, p_uid, p_user, v_head);

@@ -7,16 +7,17 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
 	with holder as (
-		select g.job_id, g.taken, j.ended_at is not null as over, e.ends_at
+		select g.job_id, g.taken, e.over, e.ends_at
 		from staging g
-		join job j on j.job_id = g.job_id
+		join job j on j.job_id = coalesce(g.array_job_id, g.job_id)
 		cross join lateral (
 			-- Not known if a step is still to start or has no time limit.
-			select case when bool_and(t.time_limit_s > 0) then max(coalesce(t.started_at, t.ordered_at)
+			select count(*) = 0 as over, case when bool_and(t.time_limit_s > 0) then max(coalesce(t.started_at, t.ordered_at)
 				+ make_interval(secs => t.time_limit_s + t.suspended_s)) end as ends_at
 			from step s
 			left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
-			where s.job_id = g.job_id and s.ended_at is null
+			where s.job_id = j.job_id and s.step_id between coalesce(g.step_id, 0) and coalesce(g.step_id, 2147483647)
+				and s.ended_at is null
 		) e
 		where g.pool = p_pool and g.taken is not null and g.ended_at is null
 	), summed as (
@@ -29,7 +30,8 @@ begin
 	limit 1;
 end $$;
 comment on function internal.pool_holder(text, bigint) is
-	'The job after whose end, as far as time limits tell, so many bytes of a pool have been given back, and when that is.';
+	'The job, or the element by its own number, after whose end, as far as time limits tell, so many bytes of a pool have been '
+	'given back, and when that is.';
 
 create function internal.pool_why(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -51,16 +53,17 @@ begin
 	if v_line.capacity <= v_line.free then
 		select l.job_id, l.capacity into v_other from internal.staging_line l
 		where l.pool = v_line.pool and l.may_fit and l.nr < v_line.nr order by l.nr limit 1;
-		return internal.why_row('staging', v_text || format('; job %s, which waits for %s, comes first', v_other.job_id,
-			internal.size_text(v_other.capacity)), v_other.job_id::text, null);
+		return internal.why_row('staging', v_text || format('; job %s, which waits for %s, comes first',
+			internal.staging_label(v_other.job_id), internal.size_text(v_other.capacity)),
+			internal.staging_label(v_other.job_id), null);
 	end if;
 	select h.* into v_other from internal.pool_holder(v_line.pool, (v_line.wanted - v_line.free)::bigint) h;
-	return internal.why_row('staging', v_text || coalesce(format('; job %s gives back %s', v_other.job_id::text,
+	return internal.why_row('staging', v_text || coalesce(format('; job %s gives back %s', internal.staging_label(v_other.job_id),
 		internal.size_text(v_other.taken)) || coalesce(to_char(v_other.ends_at, '" about" YYYY-MM-DD HH24:MI TZ'), ''), ''),
-		v_other.job_id::text, v_other.ends_at);
+		internal.staging_label(v_other.job_id), v_other.ends_at);
 end $$;
 comment on function internal.pool_why(bigint) is
-	'Why a job waits for space of its pool, as a condition of "why"; null: it does not.';
+	'Why a job or an element waits for space of its pool, as a condition of "why"; null: it does not.';
 
 create function internal.pool_list_json() returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -18,7 +18,7 @@ begin
 			select j.job_id
 			from staging g
 			join job j on j.job_id = g.job_id and j.ended_at is not null
-			where g.ended_at is null and g.state in ('post_run', 'staging_out', 'teardown')
+			where g.ended_at is null and g.state in ('post_run', 'staging_out', 'teardown', 'array')
 				and (p_users is null or j.user_name = any (p_users)) and (p_all_seen or j.uid = p_uid)), '{}');
 	elsif p_users is null and p_all_seen then
 		v_ended := array(select j.job_id from job j

@@ -4,9 +4,21 @@ create function internal.staging_out_text(p_job bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case when internal.staging_stuck(p_job) is null then 'its data is being staged out'
-		else format('stage-out has failed; use "rota continue %1$s" or "rota cancel --hurry %1$s"', p_job) end;
+		else format('stage-out has failed; use "rota continue %s" or "rota cancel --hurry %s"',
+			(internal.staging_owners(array[p_job]))[1], internal.staging_label(p_job)) end;
 end $$;
 comment on function internal.staging_out_text(bigint) is 'What becomes of the data that a job made, as text.';
+
+create function internal.staging_array_text(p_job bigint) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return concat_ws(': ', 'each element has its data staged for itself', (
+		select string_agg(format('%s %s', x.count, x.state), ', ' order by x.count desc, x.state)
+		from (select e.state, count(*) from staging e
+			where e.array_job_id = p_job and e.ended_at is null group by e.state) x));
+end $$;
+comment on function internal.staging_array_text(bigint) is
+	'What becomes of the data of the elements of an array, as text: how many are in which state.';
 
 create function internal.staging_text(p_staging rota.staging) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -22,6 +34,7 @@ begin
 		when 'failed' then 'stage-in has failed'
 		when 'post_run' then internal.staging_out_text(p_staging.job_id)
 		when 'staging_out' then internal.staging_out_text(p_staging.job_id)
+		when 'array' then internal.staging_array_text(p_staging.job_id)
 		else p_staging.state end,
 		case when v_call.began_at is not null then format('%s of burst_buffer.lua since %s', v_call.function,
 			to_char(v_call.began_at, 'YYYY-MM-DD HH24:MI:SS TZ'))
@@ -41,10 +54,11 @@ create function internal.why_staging(p_job bigint, p_step int) returns setof jso
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select coalesce(internal.pool_why(p_job), internal.why_row('staging', internal.staging_text(g), null, null))
+	select coalesce(internal.pool_why(g.job_id), internal.why_row('staging', internal.staging_text(g), null, null))
 	from staging g
-	join step s on s.job_id = g.job_id and s.step_id = p_step
-	where g.job_id = p_job and g.state in ('pending', 'setup', 'staging_in', 'failed') and s.deps_waiting > 0;
+	join step s on s.job_id = p_job and s.step_id = p_step
+	where g.job_id = internal.staging_of(p_job, p_step) and g.state in ('pending', 'setup', 'staging_in', 'failed')
+		and s.deps_waiting > 0;
 end $$;
 comment on function internal.why_staging(bigint, int) is 'Staging of data that a step waits for.';
 
@@ -54,10 +68,11 @@ begin
 	return query
 	select internal.why_row('staging', internal.staging_veil(internal.staging_text(g), p_own), null, null)
 	from staging g
-	where g.job_id = p_job and g.state in ('post_run', 'staging_out', 'teardown');
+	where g.job_id = p_job and g.state in ('post_run', 'staging_out', 'teardown', 'array');
 end $$;
 comment on function internal.why_staging_out(bigint, boolean) is
-	'What becomes of the data of a job that has ended, as an answer to "why". p_own: its owner or an operator asks.';
+	'What becomes of the data of a job or an element that has ended, as an answer to "why". p_own: its owner or an operator '
+	'asks.';
 
 create function internal.why_teardown(p_job bigint, p_label text, p_state text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -83,6 +98,24 @@ end $$;
 comment on function internal.staging_calls_json(bigint, boolean) is
 	'Calls of functions of burst_buffer.lua for a job; p_own: with what they printed.';
 
+create function internal.staging_elements_json(p_job bigint, p_own boolean, p_calls boolean) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	c_most constant int := 100;
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(g.array_job_id, g.step_id), 'number', g.job_id,
+			'state', g.state, 'message', case when p_own then g.message end, 'text',
+			case when p_own then internal.staging_text(g) end,
+			'calls', case when p_own and p_calls then internal.staging_calls_json(g.job_id, true) end) order by g.step_id), '[]')
+		from (
+			select e.* from staging e where e.array_job_id = p_job
+			order by e.ended_at desc nulls first, e.step_id limit c_most) g);
+end $$;
+comment on function internal.staging_elements_json(bigint, boolean, boolean) is
+	'The data of elements of an array, of at most 100: those that are not over, and the latest of the others; p_own: with what '
+	'is its owner''s alone; p_calls: with the calls of functions.';
+
 create function internal.staging_json(p_job bigint, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -92,6 +125,8 @@ begin
 			'capacity', case when p_own then g.capacity end, 'taken', case when p_own then g.taken end,
 			'staged_at', g.staged_at, 'ended_at', g.ended_at, 'calls',
 			case when p_own then internal.staging_calls_json(p_job, true) end)
+			|| case when exists (select from step_array a where a.job_id = p_job and a.staged)
+				then jsonb_build_object('elements', internal.staging_elements_json(p_job, p_own, p_own)) else '{}' end
 		from staging g where g.job_id = p_job);
 end $$;
 comment on function internal.staging_json(bigint, boolean) is
@@ -101,37 +136,54 @@ create function internal.hook_list_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('job_id', g.job_id, 'user', j.user_name, 'state', g.state, 'text',
-			internal.staging_text(g), 'message', g.message,
-			'calls', case when p_job is not null then internal.staging_calls_json(g.job_id, true) end) order by g.job_id), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('job_id', g.job_id, 'label', internal.staging_label(g.job_id),
+			'user', j.user_name, 'state', g.state, 'text', internal.staging_text(g), 'message', g.message,
+			'calls', case when p_job is not null then internal.staging_calls_json(g.job_id, true) end,
+			'elements', case when p_job is not null and g.step_id is null and exists (
+				select from step_array a where a.job_id = g.job_id and a.staged)
+				then internal.staging_elements_json(g.job_id, true, true) end)
+			order by coalesce(g.array_job_id, g.job_id), g.step_id nulls first), '[]')
 		from staging g
-		join job j on j.job_id = g.job_id
+		join job j on j.job_id = coalesce(g.array_job_id, g.job_id)
 		where case when p_job is null then g.ended_at is null else g.job_id = p_job end);
 end $$;
 comment on function internal.hook_list_json(bigint) is
-	'Staging of the job p_job, with the calls of its functions; null: all staging that is not over, without calls.';
+	'Staging of the job p_job, or of the element that has this number, with the calls of its functions; null: all staging that '
+	'is not over, without calls.';
 
-create function internal.hook_retry(p_job bigint) returns text
+create function internal.hook_retry_one(p_job bigint) returns text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_staging staging;
 begin
-	perform internal.job_lock(array[p_job]);
 	select * into v_staging from staging g where g.job_id = p_job;
 	if exists (select from staging_call c where c.job_id = p_job and c.ended_at is null) then
 		return null;
 	elsif v_staging.state = 'failed' then
 		update step s set held = '', held_reason = null
-		where s.job_id = p_job and s.state = 'pending' and s.held = 'system';
+		from internal.staged_step v
+		where v.staging_id = p_job and v.state = 'pending' and v.held = 'system'
+			and s.job_id = v.job_id and s.step_id = v.step_id;
 		perform internal.step_move('operator', array(
 			select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'release')
-			from step s where s.job_id = p_job and s.state = 'pending'));
+			from internal.staged_step s where s.staging_id = p_job and s.state = 'pending'));
 	end if;
-	notify rota_hook;
 	return internal.staging_move(p_job, 'retry');
 end $$;
+comment on function internal.hook_retry_one(bigint) is
+	'Try the failed stage-in or stage-out of a job or an element again. Answers the state that follows; null: nothing of it has '
+	'failed.';
+
+create function internal.hook_retry(p_job bigint) returns text
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform internal.job_lock(internal.staging_owners(array[p_job]));
+	notify rota_hook;
+	return (select max(internal.hook_retry_one(x)) from internal.staging_rows(p_job) x);
+end $$;
 comment on function internal.hook_retry(bigint) is
-	'Try the failed stage-in or stage-out of a job again. Answers the state that follows; null: nothing of the job has failed.';
+	'Try the failed stage-in or stage-out of a job, of its elements, or of one element, again. Answers a state that follows; '
+	'null: nothing of it has failed.';
 
 create function api.hook_admin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -165,6 +217,7 @@ end $$;
 comment on function api.hook_admin(int, text, jsonb) is
 	'Staging of jobs. Request {action, job}. Actions of operators: "list" answers all jobs whose staging is not over; "show" '
 	'answers one job with the calls of its functions; "retry" repeats what failed for a job, and answers as "show" does. Their '
-	'answer is {hooks: [{job_id, user, state, text, message, calls}]}. Action of everybody: "pools" answers as '
+	'answer is {hooks: [{job_id, label, user, state, text, message, calls, elements}]}; job is that of a job, or the own '
+	'number of an element. Action of everybody: "pools" answers as '
 	'internal.pool_list_json. RT403: the caller is no operator; RT404: the job has no directives; '
 	'RT409: nothing of it has failed.';

@@ -21,13 +21,14 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_array step_array;
 begin
-	select * into v_array from step_array a where a.job_id = p_job and a.step_id = p_step and (a.by_corr or a.next = a.size);
+	select * into v_array from step_array a where a.job_id = p_job and a.step_id = p_step
+		and (a.by_corr or a.staged or a.next = a.size);
 	if not found then
 		return null;
 	end if;
 	return coalesce((select f.waits from internal.step_facts f
 		where f.job_id = p_job and f.step_id = internal.array_row(v_array)),
-		case when v_array.by_corr then 'dependency' end);
+		case when v_array.by_corr then 'dependency' when v_array.staged then 'staging_in' end);
 end $$;
 comment on function internal.array_waits(bigint, int) is
 	'What an array waits for that does not offer itself: what its elements do; null: it does.';
@@ -40,9 +41,10 @@ select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_p
 		when s.held <> '' then 'held'
 		when s.deps_waiting = 1 and (select exists (select from rota.staging where ended_at is null))
 			and exists (select from rota.staging g
-				where g.job_id = s.job_id and g.state in ('pending', 'setup', 'staging_in', 'failed'))
+				where g.job_id = internal.staging_of(s.job_id, s.step_id)
+					and g.state in ('pending', 'setup', 'staging_in', 'failed'))
 			then case when s.begin_at > now() then 'begin'
-				when s.job_id = any ((select array_agg(l.job_id) from internal.staging_line l
+				when internal.staging_of(s.job_id, s.step_id) = any ((select array_agg(l.job_id) from internal.staging_line l
 					where not coalesce(l.pool is null or (l.may_fit and l.wanted <= l.free), false))::bigint[])
 					then 'staging_pool'
 				else 'staging_in' end

@@ -183,7 +183,8 @@ begin
 			x.free and a.size is null as eligible, case when x.free then internal.array_row(a) end as row_id
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id and (a.by_corr or a.next = a.size)
+		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+			and (a.by_corr or a.staged or a.next = a.size)
 		left join partition p on p.partition = r.partition
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 		cross join lateral (select s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now())
@@ -309,7 +310,7 @@ language sql stable set search_path = rota, pg_temp as $$
 					'[0-9]+(\.[A-Za-z][A-Za-z0-9_-]*(\[[0-9]+\])?| step [0-9]+)', 'another job', 'g'))
 		when c.value ->> 'kind' = 'staging' and c.value ->> 'blocker' is not null and o.uid is distinct from p_uid
 			then c.value || jsonb_build_object('blocker', null, 'message',
-				regexp_replace(c.value ->> 'message', 'job [0-9]+', 'another job', 'g'))
+				regexp_replace(c.value ->> 'message', 'job [0-9]+(\.[^ ,]+)?', 'another job', 'g'))
 			else c.value end order by c.nr), '[]')
 	from jsonb_array_elements(p_conditions) with ordinality as c (value, nr)
 	left join job o on o.job_id = substring(c.value ->> 'blocker' from '^[0-9]{1,18}')::bigint;
@@ -342,7 +343,8 @@ begin
 						union all select * from internal.why_preempt(s, x.state)) w (w)), '[]')
 				when s.ended_at is not null
 				then jsonb_build_array(internal.why_ended(s, o.own))
-					|| coalesce((select jsonb_agg(w) from internal.why_staging_out(s.job_id, o.own) w), '[]')
+					|| coalesce((select jsonb_agg(w)
+						from internal.why_staging_out(internal.staging_of(t.job_id, t.step_id), o.own) w), '[]')
 				else jsonb_build_array(internal.why_running(s, a, x.state, coalesce(x.lost, x.unanswered)))
 					|| coalesce((select jsonb_agg(w) from internal.why_preempt(s, x.state) w), '[]') end as conditions,
 			pl.expected_at

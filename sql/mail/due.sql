@@ -42,8 +42,9 @@ begin
 	insert into mail (job_id, step_id, attempt, event)
 	select j.job_id, -1, 0, 'STAGE_OUT'
 	from job j
-	join staging g on g.job_id = j.job_id and g.post_run_at is not null
-	where j.job_id = p_job and internal.mail_wants(j.mail_type, 'STAGE_OUT')
+	where exists (select from staging g where g.job_id = j.job_id and g.post_run_at is not null
+			union all select from staging e where e.array_job_id = j.job_id and e.post_run_at is not null)
+		and j.job_id = p_job and internal.mail_wants(j.mail_type, 'STAGE_OUT')
 	on conflict do nothing;
 end $$;
 comment on function internal.mail_staged_out(bigint) is

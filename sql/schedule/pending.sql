@@ -21,7 +21,7 @@ left join lateral (
 	offset 0 -- by key, and only for elements
 ) a on true
 where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
-	and (a.size is null or ((not s.is_array or (not a.by_corr and a.next < a.size))
+	and (a.size is null or ((not s.is_array or (not (a.by_corr or a.staged) and a.next < a.size))
 		and (a.max_running is null or a.running < a.max_running)));
 comment on view internal.waiting is
 	'Steps that wait for nothing but limits of users and resources: arrays as long as they have elements left and may start '
@@ -32,7 +32,8 @@ select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition
 	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over, a.next, a.skip,
 		a.completed + a.failed as over
 from live.step s
-join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size
+join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not (a.by_corr or a.staged)
+	and a.next < a.size
 	and (a.max_running is null or a.running < a.max_running)
 where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0
 	and (s.begin_at is null or s.begin_at <= now());
@@ -465,7 +466,7 @@ create type internal.pending_step as (
 	mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[],
 	time_limit_s bigint, time_min_s bigint, deadline_at double precision, with_set int, with_count int, same_nodes int[],
 	other_nodes int[], same_as_step int[], other_than_step int[], array_size int, admitted int[], reservation int,
-	data_nodes int[], steady boolean, image text, tier int, prep text);
+	data_nodes int[], steady boolean, image text, tier int, prep text, variables text);
 comment on type internal.pending_step is 'What a step asks for, as api.schedule_pending answers it.';
 
 create function api.schedule_pending(p_jobs bigint[], p_steps int[]) returns setof internal.pending_step
@@ -496,7 +497,9 @@ begin
 		case when r.reservation is not null then coalesce(e.reservation_id, -1) end as reservation,
 		case when j.job_id = any (v_data) then internal.transfer_nodes(j.job_id, j.uid) end as data_nodes,
 		r.with_set is null and not b.bound and (not v_moves or v.nodelist is null) and m.nodes is null as steady, r.image,
-		internal.rank_tier(s.rank) + p.tier as tier, r.prep
+		internal.rank_tier(s.rank) + p.tier as tier, r.prep,
+		case when j.staging and s.array_index is not null
+			then internal.staging_fields(internal.staging_of(j.job_id, s.step_id)) end as variables
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -529,4 +532,5 @@ end $$;
 comment on function api.schedule_pending(bigint[], int[]) is
 	'What these steps ask for, in the order given; admitted and reservation: the one that it asks for (-1: gone, or closed '
 	'to it); data_nodes: nodes that had data of the job when this was read; steady: nothing else of that changes but with the '
-	'step''s row and the stamp (api.schedule_queue).';
+	'step''s row and the stamp (api.schedule_queue); variables: of an element whose job has directives for burst_buffer.lua, as '
+	'fields.';

@@ -10,7 +10,7 @@ declare
 			q (job_id, step_id, version, array_next, array_skip, array_over, free_slots, stamp, nr));
 begin
 	return jsonb_build_object('queue', v_queue, 'pending', (
-		select coalesce(jsonb_agg(to_jsonb(x)), '[]')
+		select coalesce(jsonb_agg(to_jsonb(x) || '{"variables": null}'), '[]')
 		from api.schedule_pending(array(select (q ->> 'job_id')::bigint from jsonb_array_elements(v_queue) q),
 			array(select (q ->> 'step_id')::int from jsonb_array_elements(v_queue) q)) x));
 end $$;

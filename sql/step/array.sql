@@ -65,26 +65,27 @@ begin
 	return query
 	with made as (
 		insert into step (job_id, step_id, request_id, association_id, queue, array_index, rank, begin_at, start_by,
-			eligible_at, held, held_reason, state, attempt, ordered_at)
+			eligible_at, deps_waiting, held, held_reason, state, attempt, ordered_at)
 		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.association_id, h.queue,
-			case when v.index is null then (a.indices #>> '{0,0}')::int + v.pos * (a.indices #>> '{0,2}')::int
-				else v.index end, h.rank, h.begin_at, h.start_by, h.eligible_at,
-			h.held, h.held_reason, t.to_state, (t.event = 'start')::int, p_start_at
-		from (select e.job_id, e.request_id,
-			array_agg(distinct e.pos) as positions from unnest(p_elements) e group by e.job_id, e.request_id) w
+			coalesce(v.index, (a.indices #>> '{0,0}')::int + v.pos * (a.indices #>> '{0,2}')::int), h.rank, h.begin_at,
+			h.start_by, case when not a.staged then h.eligible_at end, a.staged::int, h.held, h.held_reason, t.to_state,
+			(t.event = 'start')::int, p_start_at
+		from (select e.job_id, e.request_id, array_agg(distinct e.pos) as positions from unnest(p_elements) e group by 1, 2) w
 		join step h on h.job_id = w.job_id and h.step_id = w.request_id
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.rest_state is null
 		-- Most arrays have one range, and then nothing is looked up. Several ranges are read once for all elements.
-		cross join lateral unnest(w.positions,
-			case
-			when jsonb_array_length(a.indices) > 1
+		cross join lateral unnest(w.positions, case when jsonb_array_length(a.indices) > 1
 			then internal.array_indices(internal.array_spans(a.indices), w.positions) end) v (pos, index)
-		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit'
-			else 'start' end
+		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit' else 'start' end
 		-- By key: "not exists" would join with all steps of the job. Under the job's lock no other session inserts one.
 		where v.pos < a.size
 			and (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
-		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state
+		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state, step.deps_waiting
+	), staged as (
+		-- Of arrays that are staged element by element, which wait for nothing else.
+		insert into staging (job_id, array_job_id, step_id, pool, capacity)
+		select nextval('job_job_id_seq'), m.job_id, m.step_id, g.pool, g.capacity
+		from made m join rota.staging g on m.deps_waiting = 1 and g.job_id = m.job_id
 	), logged as (
 		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
 		select m.job_id, m.step_id, m.attempt, coalesce(p_start_at, clock_timestamp()), 'pending',
@@ -119,7 +120,7 @@ begin
 end $$;
 comment on function internal.array_expand(internal.element[], text, timestamptz) is
 	'Make rows of array elements that have none yet, started with attempt 1 at p_start_at, or pending; answers those made. '
-	'The caller holds the job''s lock.';
+	'Those of an array that is staged element by element wait for their data. The caller holds the job''s lock.';
 
 -- after=X:corr: an element may start when the elements of its peers at its position have ended. Heads with other unresolved
 -- dependencies wait with all their elements.

@@ -184,6 +184,7 @@ create function internal.array_count(p_final internal.move_made[]) returns inter
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_over internal.attempt_key[];
+	v_staged boolean;
 begin
 	with ended as (
 		select v.job_id, v.request_id, count(*) filter (where v.to_state in ('completed', 'skipped')) as ok,
@@ -196,13 +197,19 @@ begin
 		set completed = a.completed + e.ok, failed = a.failed + e.n - e.ok, running = a.running - e.ran
 		from ended e
 		where a.job_id = e.job_id and a.step_id = e.request_id
-		returning a.job_id, a.step_id, a.completed + a.failed = a.size as over
+		returning a.job_id, a.step_id, a.completed + a.failed = a.size as over, a.staged
 	)
-	select array_agg((c.job_id, c.step_id, 0)::internal.attempt_key) into v_over from counted c where c.over;
+	select array_agg((c.job_id, c.step_id, 0)::internal.attempt_key) filter (where c.over), bool_or(c.staged)
+	into v_over, v_staged
+	from counted c;
+	if v_staged then
+		perform internal.staging_end_elements(p_final);
+	end if;
 	return v_over;
 end $$;
 comment on function internal.array_count(internal.move_made[]) is
-	'Count ended elements for the heads of their arrays; answers the heads whose last element has ended.';
+	'Count ended elements for the heads of their arrays, and have their own data staged out; answers the heads whose last '
+	'element has ended.';
 
 create function internal.step_resolve_end(p_final internal.move_made[], p_bound boolean) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -87,30 +87,18 @@ test_data_in of job $job
 	[ "$(called "$held")" = "$ALL" ]
 }
 
-@test "an array stages once, for all elements; one that waits, fails or runs again has no calls of its own" {
-	printf '#!/bin/bash\n#BB_LUA stage\n[ "$BB_PATH" = "/fast/$ROTA_JOB_ID" ] && [ "$ROTA_ARRAY_INDEX.$ROTA_ATTEMPT" != 2.1 ]\n' >"$BATS_TEST_TMPDIR/array"
+@test "an array among several steps stages once, with its job; an element that waits, fails or runs again has no calls of its own" {
+	printf '#!/bin/bash\n#BB_LUA stage\n[ "$BB_PATH" = "/fast/$ROTA_JOB_ID" ] && [ "${SLURM_JOB_ID}" = "$ROTA_JOB_ID" ]\n#ROTA step a --array=0-3%%2 --retry=1\n[ "$ROTA_ARRAY_INDEX.$ROTA_ATTEMPT" != 2.1 ]\n#ROTA step b\ntrue\n' >"$BATS_TEST_TMPDIR/array"
 	cd "$BATS_TEST_TMPDIR"
-	job=$(rota submit --parsable --output=/dev/null --array=0-5%2 --retry=1 array)
+	job=$(rota submit --parsable --output=/dev/null array)
 	rota wait --timeout=60 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL" ]
-	[ "$(sql "select count(*) filter (where state = 'completed') from rota.step where job_id = $job and array_index is not null")" = 6 ]
-	# A pre_run that fails queues all of it again, and is tried with all of it.
-	touch "$SITE/fail.pre_run"
-	again=$(rota submit --parsable --output=/dev/null --array=0-2 array)
-	is_torn_down() { grep -q '^job_teardown true' "$SITE/log.$again"; }
-	eventually is_torn_down
-	rm "$SITE/fail.pre_run"
-	rota release "$again" 2>/dev/null || true # it may have failed so often that it is held
-	rota wait --timeout=60 "$again"
-	eventually is_staging "$again" complete
-	[ "$(sql "select count(*) filter (where attempt > 0 and state = 'completed') from rota.step where job_id = $again and array_index is not null")" = 3 ]
-	[ "$(called "$again" | grep -o post_run | wc -l)" = 1 ]
+	[ "$(sql "select count(*) filter (where state = 'completed') from rota.step where job_id = $job and array_index is not null")" = 4 ]
 	rota requeue "$job"
 	rota wait --timeout=60 "$job"
 	eventually is_staging "$job" complete
 	[ "$(called "$job")" = "$ALL $ALL" ]
-	[ "$(sql "select count(*) filter (where state = 'completed') from rota.step where job_id = $job and array_index is not null")" = 6 ]
 }
 
 @test "a job of several steps stages once; a dependent job does not wait for its stage-out" {
@@ -298,7 +286,8 @@ test_data_in of job $job
 	refused "no regular file" rota submit --bbf /dev/zero plain
 	head -c 70000 /dev/zero | tr '\0' x >big
 	refused "at most 65536" rota submit --bbf big plain
-	refused "staged once for all of its elements" rota submit --array=0-3 --bb="#BB_LUA in=%a" plain
+	printf '#!/bin/bash\n#ROTA step a --array=0-3\ntrue\n#ROTA step b\ntrue\n' >several
+	refused "several steps is staged once" rota submit --bb="#BB_LUA in=%a" several
 	refused "there is no pool \"fast\"" rota submit --bb="#BB_LUA pool=fast capacity=10G" plain
 }
 

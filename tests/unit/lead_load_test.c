@@ -253,6 +253,8 @@ static const char *const pending_row[] = {
 	"mig:2",
 	"steady",
 	"t",
+	"variables",
+	"1=1:x\n",
 	NULL,
 };
 
@@ -293,6 +295,7 @@ static void pending(void **state)
 	assert_int_equal(rows->keys[0].array_index, -1);
 	assert_string_equal(rows->keys[0].name, "solve");
 	assert_true(rows->keys[0].steady);
+	assert_string_equal(rows->keys[0].variables, "1=1:x\n");
 	lead_rows_free(rows);
 }
 

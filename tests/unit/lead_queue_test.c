@@ -31,7 +31,7 @@ static PGresult *answer(const int64_t *jobs, size_t count, int cpus, bool steady
 		"time_min_s",  "deadline_at",	  "with_set",	   "with_count", "same_as_step",   "other_than_step",
 		"same_nodes",  "other_nodes",	  "array_size",	   "admitted",	 "request_id",	   "attempt",
 		"array_index", "steady",	  "reservation",   "data_nodes", "image",	   "tier",
-		"prep"};
+		"prep",	       "variables"};
 	enum { COLUMNS = sizeof names / sizeof *names };
 	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
 	PGresAttDesc columns[COLUMNS] = {0};

@@ -36,6 +36,21 @@ static void test_symbols(void **state)
 	check("#BB_LUA a%zb%", "#!/bin/sh\n#BB_LUA ab\n"); /* unknown ones vanish */
 }
 
+static void test_symbols_of_elements(void **state)
+{
+	json_t *info = job_info("x", "/");
+	struct err e = {0};
+	char *text;
+
+	(void)state;
+	json_object_set_new(info, "array_job_id", json_integer(800));
+	json_object_set_new(info, "array_task_id", json_integer(7));
+	text = staging_script_replace("#BB_LUA %A_%a %j", info, &e);
+	assert_string_equal(text, "#!/bin/sh\n#BB_LUA 800_7 812\n");
+	free(text);
+	json_decref(info);
+}
+
 static void test_stop(void **state)
 {
 	(void)state;
@@ -82,9 +97,8 @@ static void test_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_symbols),
-		cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_values_add_no_lines),
+		cmocka_unit_test(test_symbols),	 cmocka_unit_test(test_symbols_of_elements),
+		cmocka_unit_test(test_stop),	 cmocka_unit_test(test_values_add_no_lines),
 		cmocka_unit_test(test_too_long),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,7 @@ static void pools(void **state)
 		int line;
 	} cases[] = {
 		{BASH "#BB_LUA pool=fast\n", NULL, 0, 0},
+		{BASH "#BB_LUA %a %A\n#ROTA step x --array=0-3\n", NULL, 0, 0},
 		{BASH "#BB_LUA xpool=a mycapacity=1\n", NULL, 0, 0},
 		{BASH "#BB_LUA pool=fast capacity=1\n", "fast", 1, 2},
 		{BASH "#BB_LUA\tcapacity=2k\tx=y  pool=fast\n", "fast", 2048, 2},
@@ -133,8 +134,16 @@ static void refused(void **state)
 		const char *directive, *script, *options[2], *message;
 		int line;
 	} cases[] = {
-		{"BB_LUA", BASH "#BB_LUA a%%b%a\n#ROTA step x --array=0-3\n", {NULL}, "staged once for all of its elements", 3},
-		{"BB_LUA", BASH "#BB_LUA %A\n", {"--array=0-3"}, "staged once for all of its elements", 0},
+		{"BB_LUA",
+		 BASH "#BB_LUA a%%b%a\n#ROTA step x --array=0-3\n#ROTA step y\n",
+		 {NULL},
+		 "several steps is staged once",
+		 3},
+		{"BB_LUA",
+		 BASH "#BB_LUA %A\n#ROTA step x --array=0-3\n#ROTA step y\n",
+		 {NULL},
+		 "several steps is staged once",
+		 3},
 		{"BB_LUA", BASH "\n#BB_LUA a capacity=1G\n", {NULL}, "capacity=1G names no pool", 3},
 		{"BB_LUA", BASH "#BB_LUA pool=fast\n#BB_LUA capacity=1G\n", {NULL}, "names no pool", 3},
 		{"BB_LUA", BASH "#BB_LUA pool= capacity=1G\n", {NULL}, "names no pool", 2},

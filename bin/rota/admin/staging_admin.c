@@ -57,6 +57,22 @@ static void calls_print_output(const json_t *calls)
 	}
 }
 
+void staging_admin_print_elements(const json_t *elements, bool calls, const char *title)
+{
+	const json_t *element;
+	size_t i;
+
+	json_array_foreach (elements, i, element) {
+		const char *message = format_text(element, "message");
+
+		printf("%s%s (%lld): %s%s%s\n", title, format_text(element, "label"),
+		       (long long)json_integer_value(json_object_get(element, "number")), format_text(element, "state"),
+		       *message ? ": " : "", message);
+		if (calls)
+			staging_admin_print_calls(json_object_get(element, "calls"), title);
+	}
+}
+
 static void hooks_print(const json_t *hooks)
 {
 	const json_t *hook;
@@ -65,10 +81,11 @@ static void hooks_print(const json_t *hooks)
 	json_array_foreach (hooks, i, hook) {
 		const json_t *calls = json_object_get(hook, "calls");
 
-		printf("%-10lld %-12s %-12s %s\n", (long long)json_integer_value(json_object_get(hook, "job_id")),
-		       format_text(hook, "user"), format_text(hook, "state"), format_text(hook, "text"));
+		printf("%-10s %-12s %-12s %s\n", format_text(hook, "label"), format_text(hook, "user"),
+		       format_text(hook, "state"), format_text(hook, "text"));
 		staging_admin_print_calls(calls, "  ");
 		calls_print_output(calls);
+		staging_admin_print_elements(json_object_get(hook, "elements"), true, "  ");
 	}
 }
 

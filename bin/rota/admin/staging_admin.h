@@ -19,4 +19,7 @@ int staging_admin_pools(bool json);
 /* Print a line for each call of a function; `title` stands at the head of each. */
 void staging_admin_print_calls(const json_t *calls, const char *title);
 
+/* Print a line for each element of an array whose data is staged for itself, and with `calls` its calls; `title` as above. */
+void staging_admin_print_elements(const json_t *elements, bool calls, const char *title);
+
 #endif

@@ -179,9 +179,9 @@ static bool step_waits(const json_t *plan, json_int_t step)
 static json_t *step_row(const json_t *common, json_t *step, const char *partition)
 {
 	json_t *row = json_is_object(common) ? json_deep_copy(common) : json_object(), *mem;
-	static const char *const absent[] = {"with_count", "same_as_step", "other_than_step", "same_nodes",  "other_nodes",
-					     "data_nodes", "admitted",	   "reservation",     "array_index", "with_set",
-					     "image"};
+	static const char *const absent[] = {"with_count",  "same_as_step", "other_than_step", "same_nodes",
+					     "other_nodes", "data_nodes",   "admitted",	       "reservation",
+					     "array_index", "with_set",	    "image",	       "variables"};
 
 	json_object_update(row, step);
 	mem = json_object_get(row, "mem_mb");

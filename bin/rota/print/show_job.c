@@ -146,6 +146,7 @@ static void staging_print(const json_t *job, bool calls)
 		show_line_print("Staging", text);
 		if (calls)
 			staging_admin_print_calls(json_object_get(staging, "calls"), "              ");
+		staging_admin_print_elements(json_object_get(staging, "elements"), calls, "              ");
 	}
 	free(text);
 }
