@@ -76,7 +76,8 @@ begin
 		-- Most arrays have one range, and then nothing is looked up. Several ranges are read once for all elements.
 		cross join lateral unnest(w.positions, case when jsonb_array_length(a.indices) > 1
 			then internal.array_indices(internal.array_spans(a.indices), w.positions) end) v (pos, index)
-		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit' else 'start' end
+		join step_transition t on t.from_state = 'pending'
+			and t.event = case when p_start_at is null then 'submit' else 'start' end
 		-- By key: "not exists" would join with all steps of the job. Under the job's lock no other session inserts one.
 		where v.pos < a.size
 			and (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
@@ -93,8 +94,7 @@ begin
 		from made m
 	), taken as (
 		select m.job_id, m.request_id, array_agg(m.step_id - m.request_id - 1) as positions
-		from made m
-		group by m.job_id, m.request_id
+		from made m group by m.job_id, m.request_id
 	), stepped as (
 		-- next is the first position that is no row yet; skip holds the rows beyond it.
 		update step_array a
