@@ -54,6 +54,8 @@ struct agent_report {
 	int64_t read_to;      /* every earlier journal record is in the buffer, or in a report that was sent */
 	int64_t acked_to;     /* every earlier journal record is in the database */
 	int64_t truncated_to; /* the launcher was asked to drop every earlier journal record */
+	int64_t found_to;     /* every earlier journal record was there when procmgrd started: another server may have had it */
+	int64_t registered_us, registered_server_us; /* when the nodes were registered, by clock_boot_us() and by the database */
 	struct agent_keep keep;
 	int64_t passed_to;  /* every earlier journal record was passed to agent_order.c, beyond read_to too */
 	int64_t counted_to; /* every earlier journal record is counted in `under_way` and `ended` */
@@ -332,6 +334,10 @@ static void send_report(struct agent_report *r, const struct batch *b, json_t *d
 				   "orders_done", done);
 	if (json_array_size(b->ready) > 0)
 		json_object_set(report, "ready", b->ready);
+	if (r->acked_to < r->found_to)
+		json_object_set_new(report, "registered",
+				    json_pack("{s:I, s:I}", "us", (json_int_t)r->registered_us, "server_us",
+					      (json_int_t)r->registered_server_us));
 	char *text = json_dumps(report, JSON_COMPACT), *coalesced = json_dumps(b->coalesced, JSON_COMPACT);
 	if (!text || !coalesced)
 		die("a report cannot be written as JSON");
@@ -383,6 +389,12 @@ void agent_report_finish(struct agent_report *r)
 {
 	event_del(r->timer);
 	agent_report_poll(r);
+}
+
+void agent_report_registered(struct agent_report *r, int64_t sent_us, int64_t server_us)
+{
+	r->registered_us = sent_us;
+	r->registered_server_us = server_us;
 }
 
 void agent_report_disconnected(struct agent_report *r)
@@ -459,7 +471,7 @@ bool agent_report_open(struct agent_report *r, struct err *e)
 	if (!r->journal || !journal_read(r->journal, &position, recall_record, r, e))
 		return false;
 	/* at the start it is not known which attempts are under way, so no report waits for their ends */
-	r->counted_to = position;
+	r->counted_to = r->found_to = position;
 	watch_journal(r);
 	return true;
 }

@@ -144,7 +144,7 @@ begin
 		|| array(select n::int from jsonb_array_elements(p_report -> 'ready') r
 			cross join lateral jsonb_array_elements_text(r -> 'nodes') n));
 	-- Nodes that are only ready report one by one: those of a wide step are many, and their reports short.
-	if p_alone or p_report ? 'ready' then
+	if p_alone or p_report ? 'ready' or p_report ? 'registered' then
 		perform internal.job_lock(v_jobs);
 	elsif not internal.job_lock_now(v_jobs) then
 		insert into report_deferred (node_id, job_ids, report)
@@ -153,6 +153,9 @@ begin
 		returning deferred_id into deferred_as;
 		server_us := internal.clock_us();
 		return;
+	end if;
+	if p_report ? 'registered' then
+		select o.p_report, o.p_coalesced into p_report, p_coalesced from internal.report_outdated(p_report, p_coalesced) o;
 	end if;
 	if not p_alone then
 		select o.reported, o.done into v_reported, v_done from internal.report_take(null, v_jobs) o;
@@ -166,7 +169,8 @@ comment on function api.node_report(jsonb, jsonb, boolean) is
 	'Records of a node''s journal and orders it has fetched: {"boot_us", "records": [{node, job, step, attempt, kind, at_us, '
 	'...}], "ready": [{job, step, attempt, at_us, nodes}], "orders_done": [id]}. boot_us: the time of the database '
 	'(microseconds since 1970) at which the clock of the node was 0, as the node estimates it; at_us and its likes: that '
-	'clock, in microseconds. ready, which may be absent: keeper and ready of an attempt on so many nodes. p_coalesced '
+	'clock, in microseconds. ready, which may be absent: keeper and ready of an attempt on so many nodes. registered {us, '
+	'server_us}, where records may be older than the registration of the nodes: when that was, by both clocks. p_coalesced '
 	'[{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, ..., end_us, ...}]: '
 	'all records of an attempt on a node up to its end as one: their clocks by kind, their members, and the record of its '
 	'one task. Idempotent. Answers the number of new records; or, where another session has locked the jobs and not '

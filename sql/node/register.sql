@@ -67,6 +67,17 @@ end $$;
 comment on function internal.node_inventory(jsonb) is
 	'What nodes say at registration of the attempts they have, against what they are meant to have.';
 
+create function internal.given_again_from(p_node int) returns timestamptz
+language sql stable set search_path = live, rota, pg_temp as $$
+	-- A promotion is noticed before anything is started. A restored copy may have started steps before a node noticed it.
+	select case when i.reason like 'a node has seen%' then least(pg_postmaster_start_time(), i.began_at) else i.began_at end
+	from (select x.reason, x.began_at from incarnation x where x.incarnation > 1 order by x.incarnation desc limit 1) i
+	join node_lease l on l.node_id = p_node and l.renewed_at < i.began_at;
+$$;
+comment on function internal.given_again_from(int) is
+	'Since when numbers of attempts may be given again that the node has had from another server. null: the node has registered '
+	'in this incarnation of the database.';
+
 create function internal.node_missing(p_facts jsonb)
 	returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -85,7 +96,12 @@ begin
 		-- The launch request of an array is open as long as an element of it is.
 		and not (a.phase = 'ordered' and exists (select from node_order o
 			where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
-				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt)));
+				and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt)))
+		-- An attempt of that number which another server had given: its records are not those of this one.
+		or (a.phase = 'ordered' and (p.attempts || p.reported) ? k.name
+			and (select t.ordered_at from attempt t
+				where t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt)
+				>= internal.given_again_from(a.node_id));
 end $$;
 comment on function internal.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not.';
 

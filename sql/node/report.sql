@@ -195,10 +195,50 @@ end $$;
 comment on function internal.report_read(internal.report_content[]) is
 	'Records by attempt and node, with what is known of these, and their times by the clock of the database.';
 
-create function internal.report_reject(p_reported internal.report_content[]) returns void
+create function internal.rejected_keep(p_rejected jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_now constant timestamptz := clock_timestamp();
+begin
+	perform day_range('rejected_report', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been away
+	insert into rejected_report (at, actor, what) values (v_now, 'node', p_rejected);
+end $$;
+comment on function internal.rejected_keep(jsonb) is 'Store records that nodes have reported and that are not applied.';
+
+-- A server that lacks what another one has answered may give an attempt the number of one that has ended. Whatever the node
+-- recorded before it registered here is not of an attempt that was ordered afterwards. Each comparison is between times of one
+-- clock.
+create function internal.report_outdated(inout p_report jsonb, inout p_coalesced jsonb)
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_us constant bigint := p_report #>> '{registered,us}';
+	v_at constant timestamptz := timestamptz 'epoch' + (p_report #>> '{registered,server_us}')::bigint * interval '1 microsecond';
+	v_outdated constant jsonb := (
+		select jsonb_agg(r)
+		from jsonb_array_elements((p_report -> 'records') || p_coalesced || coalesce(p_report -> 'ready', '[]')) r
+		cross join lateral jsonb_to_record(r) as x (job bigint, step int, attempt int, at_us bigint, end_us bigint)
+		join attempt t on t.job_id = x.job and t.step_id = x.step and t.attempt = x.attempt and t.ordered_at > v_at
+		where coalesce(x.at_us, x.end_us) < v_us);
+begin
+	if v_outdated is null then
+		return;
+	end if;
+	perform internal.rejected_keep(v_outdated);
+	p_coalesced := (select coalesce(jsonb_agg(r order by nr), '[]')
+		from jsonb_array_elements(p_coalesced) with ordinality x (r, nr) where not v_outdated @> jsonb_build_array(r));
+	p_report := p_report || (
+		select jsonb_object_agg(k.key, (select coalesce(jsonb_agg(r order by nr), '[]')
+			from jsonb_array_elements(k.value) with ordinality x (r, nr) where not v_outdated @> jsonb_build_array(r)))
+		from jsonb_each(p_report) k
+		where k.key in ('records', 'ready'));
+end $$;
+comment on function internal.report_outdated(jsonb, jsonb) is
+	'Take out of a report, as api.node_report has it, records of before the registration about attempts that were ordered after '
+	'it, and store them. The caller has locked the jobs.';
+
+create function internal.report_reject(p_reported internal.report_content[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
 	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it
 	-- (refused), changed nothing on the node.
 	v_rejected jsonb := (
@@ -213,8 +253,7 @@ declare
 				and r.value ->> 'kind' = 'refused'));
 begin
 	if v_rejected is not null then
-		perform day_range('rejected_report', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been away
-		insert into rejected_report (at, actor, what) values (v_now, 'node', v_rejected);
+		perform internal.rejected_keep(v_rejected);
 		perform internal.order_put((
 			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job,
 				'step_id', x.step, 'attempt', x.attempt,

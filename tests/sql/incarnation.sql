@@ -72,6 +72,54 @@ select is((select array_agg(node_id order by node_id) from api.node_renew('{1,2}
 select t.back(2) \g /dev/null
 select is((select array_agg(node_id) from rota.node_lease where inventory_wanted), null, 'and registers');
 
+-- A number of an attempt is given again, since this database lacks the attempt that had it. The node has kept the records of that one.
+-- It registers after the start: its clocks say that the start came before, and it has not registered in this incarnation.
+create function t.again(p_label text) returns jsonb language sql as $$
+	select jsonb_build_array(s.job_id || '.' || s.step_id || '.' || s.attempt) from t.step(p_label) s $$;
+create function t.ordered(p_label text) returns timestamptz language sql as $$
+	select a.ordered_at from t.step(p_label) s join rota.attempt a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt $$;
+create function t.kept(p_label text, p_node int, p_registered interval) returns jsonb language sql as $$
+	select t.reports(t.say(p_label, 'keeper', '{"age_us": 9000000}', p_node), t.say(p_label, 'run', '{"age_us": 8000000}', p_node), t.say(p_label, 'done', '{"age_us": 7000000}', p_node),
+			t.say(p_label, 'end', '{"age_us": 6000000}', p_node))
+		|| jsonb_build_object('registered', jsonb_build_object('us', t.clock('5000000', 0), 'server_us', (extract(epoch from t.ordered(p_label) + p_registered) * 1000000)::bigint)) $$;
+create function t.attempts(p_label text) returns text language sql as $$
+	select string_agg(concat_ws(' ', a.attempt, a.state, a.cause), ', ' order by a.attempt) from t.step(p_label) s join rota.attempt a on a.job_id = s.job_id and a.step_id = s.step_id $$;
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d", "nodes_min": 2}]') as m \gset
+select t.start(:'m' || '.a', '{3}') \g /dev/null
+update rota.incarnation set began_at = now() - interval '1 minute' where incarnation = (t.now()).incarnation;
+update rota.node_lease set renewed_at = now();
+select is(internal.given_again_from(3), null, 'a node that has registered in this incarnation');
+select t.back(3, jsonb_build_object('attempts', '[]'::jsonb, 'reported', t.again(:'m' || '.a'))) \g /dev/null
+select is(t.state(:'m' || '.a'), 'starting', 'has the attempts that it names');
+update rota.node_lease set renewed_at = now() - interval '2 minutes' where node_id = 3;
+select t.start(:'m' || '.b', '{3}') \g /dev/null
+select t.back(3, jsonb_build_object('attempts', '[]'::jsonb, 'reported', t.again(:'m' || '.a'))) \g /dev/null
+select is(t.attempts(:'m' || '.a'), '1 node_fail node_lost', 'one that was not: the number was given twice');
+select is((t.step(:'m' || '.a')).state, 'pending', 'so the step runs under another one');
+select is(t.state(:'m' || '.b'), 'starting', 'a number that the node has not had stays');
+select is((select count(*) from rota.node_order where job_id = :m and kind = 'launch'), 1::bigint, 'with its order');
+select is(t.tell(t.kept(:'m' || '.b', 3, interval '1 s')), 4, 'what was ordered before the registration may have records of before it');
+select is(t.state(:'m' || '.b'), 'completed', 'and has its end');
+update rota.node_lease set renewed_at = now() - interval '2 minutes' where node_id = 3;
+update rota.incarnation set reason = 'a node has seen more', began_at = clock_timestamp() where incarnation = (t.now()).incarnation;
+select is(internal.given_again_from(3), pg_postmaster_start_time(), 'a restored copy may have given numbers again since its server was started');
+update rota.node_lease set renewed_at = clock_timestamp();
+
+-- It registers before the start, and then reports what it has kept.
+select t.start(:'m' || '.c', '{3}') \g /dev/null
+select (select count(*) from rota.rejected_report) as rejected \gset
+select is(t.tell(t.kept(:'m' || '.c', 3, interval '-1 s')), 0, 'records of before the registration are not of an attempt that was ordered after it');
+select is(t.state(:'m' || '.c'), 'starting', 'it is not ended by them');
+select is((select count(*) from rota.rejected_report) - :rejected, 1::bigint, 'and they are stored');
+select is(t.tell(t.kept(:'m' || '.c', 3, interval '-1 s') || jsonb_build_object('records', t.say(:'m' || '.c', 'keeper', '{"age_us": 4000000}'))), 1, 'later ones count, in the same report');
+select is(t.state(:'m' || '.c'), 'prolog', 'as they say');
+select t.run(:'m' || '.c'), t.finish(:'m' || '.c') \g /dev/null
+select t.start(:'m' || '.d', '{3,4}') \g /dev/null
+select is(t.tell('{"orders_done": [], "records": []}' || jsonb_build_object('ready', jsonb_build_array((t.say(:'m' || '.d', 'ready', '{"age_us": 9000000}', 3) -> 0) || '{"nodes": [3]}'),
+	'registered', t.kept(:'m' || '.d', 3, interval '-1 s') -> 'registered')), 0, 'nor is a node of several ready by them');
+select is((select string_agg(phase, ' ') from rota.allocation a join t.step(:'m' || '.d') s using (job_id, step_id) where a.node_id in (3, 4)), 'ordered ordered', 'so no other node goes');
+select t.right('given again');
+
 -- Who has seen an incarnation that this database lacks refuses it, until an administrator accepts it.
 create function t.admit(p_incarnation int, p_began timestamptz) returns text language sql as
 	'select concat_ws('' '', incarnation, refused) from api.incarnation_admit(p_incarnation, 7, p_began)';
