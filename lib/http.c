@@ -291,6 +291,11 @@ static enum outcome http_exchange(struct http *h, const char *method, const char
 	bool sent =
 		http_stream_write(h->stream, text, strlen(text), &unsent) && http_stream_write(h->stream, body, size, &unsent);
 	free(text);
+	if (!sent && !http_stream_is_stale(h->stream)) { /* neither an answer nor the end of the connection: it hangs */
+		if (e)
+			*e = unsent;
+		return FAILED;
+	}
 	int more = in_fill(h, e);
 	if (more <= 0 && !sent && e)
 		*e = unsent;

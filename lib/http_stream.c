@@ -3,7 +3,7 @@
  * Called by: http.c.
  * Invariants:
  * - No write raises SIGPIPE.
- * - A read or write without progress for HTTP_SILENCE_SECONDS fails.
+ * - A read without progress for HTTP_SILENCE_SECONDS fails, and a write without progress for HTTP_SENDING_SECONDS.
  * - TLS is used only after http_tls_use(). Other programs do not load the libraries of TLS, since that takes longer than a
  *   request. */
 #include "lib/http_stream.h"
@@ -30,18 +30,21 @@ const struct http_tls_way *http_stream_tls;
 /* Set the error for a failed read or write. EAGAIN means that the time limit of the socket has run out. */
 bool http_stream_fail(struct err *e, const char *what)
 {
-	if (errno == EAGAIN || errno == EWOULDBLOCK)
+	bool is_late = errno == EAGAIN || errno == EWOULDBLOCK;
+	if (is_late && strcmp(what, HTTP_WRITING) == 0)
+		return err_set(e, "%s: it has taken nothing for %d seconds", what, (int)HTTP_SENDING_SECONDS);
+	if (is_late)
 		return err_set(e, "%s: no data within %d seconds", what, (int)HTTP_SILENCE_SECONDS);
 	return err_sys(e, "%s", what);
 }
 
 int http_stream_socket(int family, int protocol)
 {
-	struct timeval limit = {HTTP_SILENCE_SECONDS, 0};
+	struct timeval silence = {HTTP_SILENCE_SECONDS, 0}, sending = {HTTP_SENDING_SECONDS, 0};
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, protocol);
 	if (fd >= 0) {
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &sending, sizeof sending);
 	}
 	return fd;
 }

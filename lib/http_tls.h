@@ -30,11 +30,12 @@ struct http_tls_way {
 };
 extern const struct http_tls_way *http_stream_tls;
 
-/* Error messages and sockets that http_stream.c and http_tls.c share. Reads and writes without progress for HTTP_SILENCE_SECONDS
- * fail. http_stream_connect() connects a socket with any time limit; errno is ETIMEDOUT when that has passed. */
+/* Error messages and sockets that http_stream.c and http_tls.c share. Reads without progress for HTTP_SILENCE_SECONDS fail, and writes
+ * without progress for HTTP_SENDING_SECONDS: the kernel's buffers are full then, and a busy jobmgrd reads a piece from each connection in
+ * each turn of its loop. http_stream_connect() connects a socket with any time limit; errno is ETIMEDOUT when that has passed. */
 #define HTTP_READING "could not read jobmgrd's answer"
 #define HTTP_WRITING "could not send the request to jobmgrd"
-enum { HTTP_SILENCE_SECONDS = 600 };
+enum { HTTP_SILENCE_SECONDS = 600, HTTP_SENDING_SECONDS = 10 };
 bool http_stream_fail(struct err *e, const char *what);
 int http_stream_socket(int family, int protocol);
 bool http_stream_connect(int fd, const struct sockaddr *address, socklen_t size);

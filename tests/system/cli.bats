@@ -332,6 +332,16 @@ true'
 	[ "$(rota queue -a --json | jq '.jobs | length')" = $((before + 3)) ]
 }
 
+@test "a jobmgrd that hangs takes nothing of a large request: the client gives up after 10 seconds" {
+	{ printf '#!/bin/sh\ntrue\n'; head -c 4000000 /dev/zero | tr '\0' '#'; } >"$BATS_TEST_TMPDIR/large.sh"
+	pid=$(pid_of jobmgrd)
+	kill -STOP "$pid"
+	run --separate-stderr timeout 120 rota submit --config="$(patience 0)" "$BATS_TEST_TMPDIR/large.sh"
+	kill -CONT "$pid"
+	[ "$status" = 3 ]
+	[[ $stderr == *"could not send the request to jobmgrd: it has taken nothing for 10 seconds"* ]]
+}
+
 @test "check prints steps and edges, the plan, a graph, or the errors" {
 	write '#!/bin/bash
 #ROTA step one
