@@ -114,7 +114,9 @@ insert into rota.setting (name, value, kind, help) values
 		'mean time between failures of a node, in days, for --checkpoint-interval=auto, if no node has failed in the last '
 		'90 days'),
 	('checkpoint_avoid_s', '300', 'int',
-		'seconds for which a step does not start again on a node that could not read its checkpoint');
+		'seconds for which a step does not start again on a node that could not read its checkpoint'),
+	('stage_ahead', '10', 'int',
+		'elements of one array that are staged in, or have failed to be, before they have nodes; 1 at least');
 
 create function rota.never_deleted() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$

@@ -399,6 +399,7 @@ create table rota.step_array (
 	completed int not null default 0,
 	failed int not null default 0,
 	rest_state text references rota.step_state,
+	staged boolean not null default false,
 	primary key (job_id, step_id),
 	constraint step_array_is_valid check (
 		row(size, next, running, completed, failed, max_running)::rota.step_array_checked::rota.step_array_valid
@@ -420,6 +421,8 @@ comment on column rota.step_array.completed is 'Number of elements that ended in
 comment on column rota.step_array.failed is 'Number of elements that ended in any other state than completed.';
 comment on column rota.step_array.rest_state is
 	'Final state of the elements that ended without getting rows; null: there are none.';
+comment on column rota.step_array.staged is
+	'Whether elements get rows when they are next to be staged in, and wait for their data, instead of when they start.';
 
 create type rota.step_edge_checked as (job_id bigint, step_id int, kind text, peer_job_id bigint, peer_step_id int,
 	condition text, topo int, peer_topo int, state text);

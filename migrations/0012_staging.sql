@@ -9,7 +9,7 @@ create table rota.staging_transition (
 	hurry boolean,
 	primary key (from_state, event),
 	constraint staging_state_is_known check (to_state in ('pending', 'setup', 'staging_in', 'staged', 'pre_run', 'running',
-		'post_run', 'staging_out', 'teardown', 'complete', 'failed')),
+		'post_run', 'staging_out', 'teardown', 'complete', 'failed', 'array')),
 	constraint staging_function_is_known check (function in ('setup', 'data_in', 'test_data_in', 'real_size', 'paths', 'pre_run',
 		'post_run', 'data_out', 'test_data_out', 'job_teardown'))
 );
@@ -21,8 +21,8 @@ comment on column rota.staging_transition.event is
 	'nodes; end: its last step has ended; abort: the same, before the job ran; fail: a function has failed; fail_teardown: '
 	'the same, where the site wants a teardown at once; fail_kept: the same, where steps have run with the data; '
 	'interrupted: its runnerd has gone; give_up: the last try of a teardown has failed; retry: somebody has asked for another '
-	'try; hurry: stage-out is not wanted; rerun: the job is requeued, or goes on; measure: test_data_in of a job with space of '
-	'a pool has succeeded.';
+	'try; hurry: stage-out is not wanted; rerun: the job is requeued, or goes on; rerun_array: the same, of an array; '
+	'measure: test_data_in of a job with space of a pool has succeeded.';
 comment on column rota.staging_transition.to_state is 'State after the event.';
 comment on column rota.staging_transition.function is 'Function that is due with the event; null: none.';
 comment on column rota.staging_transition.hurry is
@@ -56,6 +56,8 @@ insert into rota.staging_transition (from_state, event, to_state, function, hurr
 	('failed', 'interrupted', 'failed', 'job_teardown', null),
 	('failed', 'retry', 'pending', 'job_teardown', true),
 	('complete', 'rerun', 'pending', null, false),
+	('array', 'end', 'complete', null, null),
+	('complete', 'rerun_array', 'array', null, false),
 	-- A job whose stage-out failed goes on with the data that is still staged: to stage that out again, or to run steps again
 	-- with it. Results of its earlier steps may be in that data. So a failure or a cancel before they run does not tear it down.
 	('post_run', 'rerun', 'staged', null, false),
@@ -79,10 +81,12 @@ union all
 select s.state, 'abort', 'teardown', 'job_teardown', true
 from (values ('setup'), ('staging_in'), ('staged'), ('pre_run'), ('failed')) s (state);
 
+-- Elements of an array whose data is staged for themselves. The row of the array's job has the directives and says how far all of
+-- it is; an element gets a row when it is one of the next to be staged in, so an array makes one row when it is submitted.
 create table rota.staging (
 	job_id bigint primary key,
 	state text not null default 'pending',
-	directives text not null,
+	directives text,
 	inserted text,
 	variables text[] not null default '{}',
 	hurry boolean not null default false,
@@ -99,6 +103,10 @@ create table rota.staging (
 	pool text,
 	capacity bigint,
 	taken bigint,
+	array_job_id bigint,
+	step_id int,
+	constraint staging_element_is_whole check ((array_job_id is null) = (step_id is null)),
+	constraint staging_directives_are_once check ((directives is null) = (array_job_id is not null)),
 	constraint staging_directives_are_short check (octet_length(directives) between 1 and 65536),
 	constraint staging_is_over_or_not check ((state = 'complete') = (ended_at is not null)),
 	constraint staging_capacity_is_positive check (capacity > 0),
@@ -106,15 +114,19 @@ create table rota.staging (
 	constraint staging_taken_is_asked check (taken is null or (taken >= capacity and ended_at is null))
 ) partition by range (job_id);
 create index staging_live on rota.staging (state, job_id) where ended_at is null;
+create index staging_element on rota.staging (array_job_id, step_id) where array_job_id is not null;
+create index staging_element_live on rota.staging (array_job_id, state) where array_job_id is not null and ended_at is null;
 comment on table rota.staging is
-	'Jobs with directives for burst_buffer.lua: one row each, with the state of their data. '
-	'rota.staging_transition has the moves.';
-comment on column rota.staging.job_id is 'Job whose data is staged.';
+	'Jobs with directives for burst_buffer.lua: one row each, with the state of their data; and a row for each element of an '
+	'array that has been, or is next to be, staged in. rota.staging_transition has the moves.';
+comment on column rota.staging.job_id is
+	'Job whose data is staged; of an element, a number of its own, which no job has.';
 comment on column rota.staging.state is
 	'pending: waits as the job does; setup, staging_in: functions before the job run; staged: the job may start; pre_run: its '
 	'first step has nodes; running: the job runs; post_run, staging_out: functions after the job run; teardown; complete; '
-	'failed: stage-in failed, the job is held.';
-comment on column rota.staging.directives is 'Lines of directives, those of --bb and --bbf first.';
+	'failed: stage-in failed, the job is held; array: each element of the job has a row of its own.';
+comment on column rota.staging.directives is
+	'Lines of directives, those of --bb and --bbf first; null: of an element, whose job has them.';
 comment on column rota.staging.inserted is
 	'Lines of --bb and --bbf, which burst_buffer.lua finds after the first line of the script; null: none.';
 comment on column rota.staging.variables is
@@ -137,6 +149,8 @@ comment on column rota.staging.capacity is 'Bytes of the pool that the job asks 
 comment on column rota.staging.taken is
 	'Bytes of the pool that the job has, from its setup to the end of its teardown; null: none. '
 	'More than it asked for: real_size said so.';
+comment on column rota.staging.array_job_id is 'Of an element: its job; null: the row is that of a job.';
+comment on column rota.staging.step_id is 'Of an element: its step; null: the row is that of a job.';
 
 create table rota.staging_call (
 	call_id bigint generated always as identity,

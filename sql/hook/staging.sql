@@ -273,7 +273,7 @@ begin
 	join staging g on g.job_id = internal.staging_of(v.job_id, v.step_id) and g.state = 'pre_run';
 	-- Elements that were made before their start have left the heads of their arrays where these were.
 	perform internal.step_move('schedule', array(
-		select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::internal.move
+		select internal.move_of(job_id => h.job_id, step_id => h.step_id, event => 'expand')
 		from (select distinct v.job_id, v.request_id from unnest(p_decided) v where v.step_id <> v.request_id) e
 		join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
 end $$;
