@@ -30,6 +30,7 @@ struct agent_orders {
 	const struct agent_order_watcher *watcher;
 	struct agent_order_list list;
 	bool is_asking, ask_again; /* a database call for orders is under way; another call has to follow */
+	bool is_answer_stale;	   /* orders were dropped since that call named them as known, so its answer lacks them */
 	bool has_all;
 	bool has_queued;		  /* an order waits for an earlier order of the same attempt */
 	int64_t newest_job, newest_order; /* highest numbers of the orders that were read */
@@ -147,9 +148,14 @@ static void handle_orders(struct db *db, PGresult *result, const struct err *e, 
 {
 	(void)db;
 	struct agent_orders *os = arg;
-	os->is_asking = false;
+	bool is_stale = os->is_answer_stale;
+	os->is_asking = os->is_answer_stale = false;
 	if (!result) {
 		log_warning("could not read launch requests and control messages from the database: %s", e->message);
+		return;
+	}
+	if (is_stale) {
+		call_node_orders(os);
 		return;
 	}
 	int count = 0;
@@ -426,6 +432,8 @@ void agent_order_drop_waiting(struct agent_orders *os)
 		if (os->list.item[i].state == AGENT_ORDER_WAITING && os->list.item[i].is_launch)
 			agent_credential_drop(os->credentials, &os->list.item[i]);
 	agent_order_list_remove(&os->list, AGENT_ORDER_WAITING);
+	/* A call under way may answer with a control message alone, whose launch request has just been dropped. */
+	os->is_answer_stale = os->is_asking;
 }
 
 void agent_order_newest(const struct agent_orders *os, int64_t *job, int64_t *order)
@@ -436,7 +444,7 @@ void agent_order_newest(const struct agent_orders *os, int64_t *job, int64_t *or
 
 void agent_order_disconnected(struct agent_orders *os)
 {
-	os->has_all = os->is_asking = os->ask_again = false;
+	os->has_all = os->is_asking = os->ask_again = os->is_answer_stale = false;
 }
 
 json_t *agent_order_report(struct agent_orders *os)
