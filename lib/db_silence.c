@@ -73,10 +73,11 @@ static void silence_leave(struct db_silence *s)
 	struct db *db = s->db;
 	const char *host = PQhost(db->conn), *other = PQhost(s->probe);
 	if (s->is_survey)
-		log_warning("database connection: \"%s\" is an older copy, and \"%s\" can be written to", host ? host : "",
-			    other ? other : "");
+		log_warning("database connection: host \"%s\" is an older copy; going to host \"%s\", which can be written to",
+			    host ? host : "", other ? other : "");
 	else
-		log_warning("database connection: no answer from \"%s\" for %lld seconds, and \"%s\" can be written to",
+		log_warning("database connection: host \"%s\" has not answered for %lld seconds; going to host \"%s\", which can "
+			    "be written to",
 			    host ? host : "", (long long)(clock_ms() - s->received_at) / 1000, other ? other : "");
 	s->is_survey = false;
 	probe_end(s);

@@ -242,7 +242,7 @@ static void on_visit(evutil_socket_t fd, short what, void *arg)
 static void not_called(struct db *db, void *arg)
 {
 	(void)db, (void)arg;
-	fail_msg("a server that says nothing was accepted");
+	fail_msg("the client took a server that sent no answer for a database");
 }
 
 static void on_down(struct db *db, const struct err *e, void *arg)
