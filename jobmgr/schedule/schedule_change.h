@@ -43,7 +43,7 @@ void schedule_change_suspend(struct schedule_change *change, size_t row, bool gi
 void schedule_change_add(struct schedule_change *change, const struct schedule_running *row, const struct schedule_amount *gres,
 			 size_t gres_count);
 
-/* Count what a start gets as running. `step` is the one that starts. */
+/* Count the CPUs and memory of a start as those of a running step. `step` is the one that starts. */
 void schedule_change_start(struct schedule_change *change, const struct schedule_start *start,
 			   const struct schedule_pending *step);
 

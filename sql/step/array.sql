@@ -212,8 +212,8 @@ declare
 	v_jobs bigint[];
 	v_due jsonb;
 begin
-	-- A step of the script that moved may have released a head, of its job or of one that waits for it: all positions of
-	-- those are checked. Of elements that moved, only their own.
+	-- When a step that is no element changes its state, an array that waits for it may begin, in this job or in another: all
+	-- elements of such arrays are checked. When an element changes its state, only the elements that correspond to it are.
 	select array_agg(distinct x.job_id) into v_jobs
 	from (
 		select m.job_id from unnest(p_moved) m where m.array_index is null
