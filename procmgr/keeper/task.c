@@ -180,15 +180,25 @@ static bool open_streams(const struct task_start *s, struct err *e)
 	return dup2(1, 2) >= 0 || err_sys(e, "could not set up standard error");
 }
 
-/* Has the keeper died? Outside of its PID namespace, a process does not see its number. */
-static bool pipe_has_no_reader(int report)
+/* Has the keeper died? Outside of its PID namespace, a process does not see its number. The process has a copy of the keeper's end of the pipe,
+ * `reader`, without which it is told that the keeper's is gone. */
+static bool pipe_has_no_reader(int report, int reader)
 {
 	struct pollfd p = {.fd = report};
+	close(reader);
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
 }
 
-static bool become_task(const struct task_start *s, pid_t keeper, int report, struct err *e)
+/* The argument of run_child. */
+struct child_start {
+	struct task_start start;
+	pid_t keeper;
+	int report, reader; /* the ends of the pipe: the child's own, and the keeper's */
+};
+
+static bool become_task(const struct child_start *b, struct err *e)
 {
+	const struct task_start *s = &b->start;
 	if (setsid() < 0)
 		return err_sys(e, "could not start a session");
 	reset_signals();
@@ -206,7 +216,7 @@ static bool become_task(const struct task_start *s, pid_t keeper, int report, st
 		return false;
 	link_user_keyring(s->owner);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* set after the change of user, which clears this setting */
-	if (s->may_restore ? pipe_has_no_reader(report) : getppid() != keeper)
+	if (s->may_restore ? pipe_has_no_reader(b->report, b->reader) : getppid() != b->keeper)
 		return err_set(e, "the keeper died");
 	umask((mode_t)s->umask);
 	if (chdir(s->folder) < 0)
@@ -262,20 +272,13 @@ static int pass_descriptors(const struct task_start *s, int report)
 	return moved;
 }
 
-/* The argument of run_child. */
-struct child_start {
-	struct task_start start;
-	pid_t keeper;
-	int report;
-};
-
 static int run_child(void *arg)
 {
 	const struct child_start *b = arg;
 	const struct task_start *s = &b->start;
 	struct err e;
 	int report = b->report;
-	if (become_task(s, b->keeper, report, &e)) {
+	if (become_task(b, &e)) {
 		if (s->function) {
 			close_range(3, ~0U, 0);
 			_exit(s->function(s->argument));
@@ -298,7 +301,7 @@ pid_t task_start(const struct task_start *start, int *report, bool *in_use, stru
 		return -1;
 	}
 	struct child_start *b = xmalloc(sizeof *b);
-	*b = (struct child_start){*start, getpid(), ends[1]};
+	*b = (struct child_start){*start, getpid(), ends[1], ends[0]};
 	pid_t pid = start->function ? fork() : spawn_child(run_child, b, start->may_restore ? CLONE_NEWPID : 0, in_use);
 	if (start->function && pid == 0)
 		_exit(run_child(b));
