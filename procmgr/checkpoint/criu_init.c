@@ -5,7 +5,8 @@
  *
  * Called by: bin/rota-checkpoint.c.
  * Invariants:
- * - This process and CRIU are the owner's, with CAP_CHECKPOINT_RESTORE; the program has no capability.
+ * - This process and CRIU are the owner's, with CAP_CHECKPOINT_RESTORE; the program is started without a capability. That keeps no owner from
+ *   it: an ambient capability does not set AT_SECURE, so code of the owner can be loaded into this process (LD_PRELOAD), and use the capability.
  * - The program gets all orphans of the step, so that CRIU finds each process below it.
  * - Files are reached by descriptors of folders that only the owner can write to. */
 #include "procmgr/checkpoint/criu_init.h"
@@ -66,12 +67,29 @@ static void read_error(char *text, const char *what, struct err *e)
 	err_set(e, "CRIU could not %s it: %.300s", what, after ? after + 3 : "it says no more");
 }
 
+/* Remove what tells CRIU, or the linker of its program, to do something else. */
+static void clear_environment(void)
+{
+	static const char *const begins[] = {"CRIU_", "CRTOOLS_", "LD_"};
+	for (char **at = environ; *at;) {
+		bool found = false;
+		for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+			found = found || strncmp(*at, begins[i], strlen(begins[i])) == 0;
+		char *name = found ? xstrndup(*at, strcspn(*at, "=")) : NULL;
+		/* the list gets shorter, unless the entry has no name */
+		if (!name || unsetenv(name) < 0)
+			at++;
+		free(name);
+	}
+}
+
 /* Run criu for at most `seconds` to `what` the program: save or restore. `more`: further arguments. *hangs: it did not end in time. */
 static bool run_criu(const struct criu_run *r, const char *what, char *const *more, bool *hangs, struct err *e)
 {
 	char *program = xasprintf("%s/criu", r->folder), images[64], work[64], *text = xmalloc(TEXT_SIZE);
 	char *argv[24] = {program,
 			  (char *)(*what == 's' ? "dump" : "restore"),
+			  (char *)"--no-default-config",
 			  (char *)"--unprivileged",
 			  (char *)"--images-dir",
 			  images,
@@ -88,6 +106,7 @@ static bool run_criu(const struct criu_run *r, const char *what, char *const *mo
 		argv[count++] = more[i];
 	snprintf(images, sizeof images, "/proc/self/fd/%d", r->images);
 	snprintf(work, sizeof work, "/proc/self/fd/%d", r->run);
+	clear_environment();
 	fcntl(r->images, F_SETFD, 0);
 	fcntl(r->run, F_SETFD, 0);
 	int code = bounded_run(argv, r->seconds, text, TEXT_SIZE);

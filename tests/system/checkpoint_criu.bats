@@ -31,6 +31,7 @@ setup() {
 
 teardown() {
 	! mountpoint -q small || umount small
+	rm -rf -- "/tmp/$EVE"
 }
 
 # criu_link: a program criu in the folder LINKS, which hangs once when it restores in a folder with a file hang.
@@ -144,6 +145,23 @@ is_held() {
 	done
 	touch go
 	run -0 rota wait "$job"
+}
+
+@test "CRIU reads no configuration and no variable of the user" {
+	local home
+	home=$(getent passwd "$EVE" | cut -d: -f6)
+	expect counter
+	printf '#!/bin/sh\n: >"%s/taken"\n' "$PWD" >taker
+	chmod 755 taker
+	mkdir -p "$home/.criu"
+	echo "action-script $PWD/taker" | tee "$home/.criu/default.conf" >other.conf
+	chmod -R go+rX "$home" other.conf
+	submit counter --export="ALL,CRIU_CONFIG_FILE=$PWD/other.conf"
+	[ "$(tr '\0' '\n' <"/proc/$(init_process)/environ" | grep -c -x -e "HOME=$home" -e "CRIU_CONFIG_FILE=$PWD/other.conf")" = 2 ]
+	ends_and_goes_on
+	[ ! -e taken ]
+	touch go
+	is_as_expected
 }
 
 @test "nothing is saved or restored for root" {
