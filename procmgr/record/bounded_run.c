@@ -1,6 +1,6 @@
 /* bounded_run.c - runs a program for a bounded time.
  *
- * Called by: driver_dmtcp.c, restart_facts.c. */
+ * Called by: criu_init.c, driver_dmtcp.c, restart_facts.c. */
 #include "procmgr/record/bounded_run.h"
 
 #include <errno.h>
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+
+enum { TERM_S = 5 }; /* CRIU may have to let the processes go that it has stopped */
 
 static void run_execute(char *const *argv, int output)
 {
@@ -49,17 +51,23 @@ static bool run_read(int fd, int64_t until, char *text, size_t size)
 int bounded_run(char *const *argv, int seconds, char *text, size_t size)
 {
 	int fds[2], status = 0;
+	char rest[64];
 	text[0] = '\0';
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -1;
+		return BOUNDED_RUN_FAILED;
 	pid_t pid = fork();
 	if (pid == 0)
 		run_execute(argv, fds[1]);
 	close(fds[1]);
-	if (pid > 0 && !run_read(fds[0], clock_boot_us() + (int64_t)seconds * 1000000, text, size))
+	bool late = pid > 0 && !run_read(fds[0], clock_boot_us() + (int64_t)seconds * 1000000, text, size);
+	if (late && kill(pid, SIGTERM) == 0 && !run_read(fds[0], clock_boot_us() + (int64_t)TERM_S * 1000000, rest, sizeof rest))
 		kill(pid, SIGKILL);
 	close(fds[0]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	if (pid < 0)
+		return BOUNDED_RUN_FAILED;
+	if (late)
+		return BOUNDED_RUN_LATE;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : BOUNDED_RUN_KILLED;
 }
