@@ -83,8 +83,8 @@ static void clear_environment(void)
 	}
 }
 
-/* Run criu for at most `seconds` to `what` the program: save or restore. `more`: further arguments. *hangs: it did not end in time. */
-static bool run_criu(const struct criu_run *r, const char *what, char *const *more, bool *hangs, struct err *e)
+/* Run criu for at most `seconds` to `what` the program: save or restore. `more`: further arguments. */
+static bool run_criu(const struct criu_run *r, const char *what, char *const *more, struct err *e)
 {
 	char *program = xasprintf("%s/criu", r->folder), images[64], work[64], *text = xmalloc(TEXT_SIZE);
 	char *argv[24] = {program,
@@ -112,9 +112,11 @@ static bool run_criu(const struct criu_run *r, const char *what, char *const *mo
 	int code = bounded_run(argv, r->seconds, text, TEXT_SIZE);
 	fcntl(r->images, F_SETFD, FD_CLOEXEC);
 	fcntl(r->run, F_SETFD, FD_CLOEXEC);
-	*hangs = code < 0;
-	if (*hangs)
+	if (code == BOUNDED_RUN_LATE)
 		err_set(e, "CRIU did not %s it within %d seconds", what, r->seconds);
+	else if (code < 0)
+		err_set(e, "CRIU could not %s it: %s", what,
+			code == BOUNDED_RUN_KILLED ? "a signal ended it" : "it could not be started");
 	else if (code > 0)
 		read_error(text, what, e);
 	free(text);
@@ -134,11 +136,10 @@ static bool save_program(const char *folder, int seconds, struct err *e)
 			self,
 			NULL};
 	struct criu_run r = {.folder = folder, .seconds = seconds, .run = open_run(e), .images = -1};
-	bool hangs;
 	snprintf(tree, sizeof tree, "%d", PROGRAM);
 	if (r.run >= 0)
 		r.images = open_variable("ROTA_CHECKPOINT_DIR", e);
-	bool good = r.images >= 0 && run_criu(&r, "save", more, &hangs, e);
+	bool good = r.images >= 0 && run_criu(&r, "save", more, e);
 	if (r.images >= 0)
 		close(r.images);
 	if (r.run >= 0)
@@ -233,24 +234,24 @@ static bool start_program(char **argv, const sigset_t *before, struct err *e)
 	return good && (pid > 0 || err_sys(e, "could not fork the program"));
 }
 
-/* Say that this checkpoint was not restored here. Another node may restore it, unless it hangs. */
-static void report_failure(bool hangs, const struct err *e)
+/* Say that this checkpoint was not restored here. Another node may restore it, and this one later: its files are those that were saved. */
+static void report_failure(const struct err *e)
 {
 	struct err unsent;
 	json_t *report = json_pack("{s:i, s:s}", "generation", atoi(checkpoint_step_variable("ROTA_CHECKPOINT_GENERATION")),
 				   "message", e->message);
-	json_decref(checkpoint_call(getenv("ROTA_CONFIG"), hangs ? "refused" : "unmet", report, CALL_LONG_S, &unsent));
+	json_decref(checkpoint_call(getenv("ROTA_CONFIG"), "unmet", report, CALL_LONG_S, &unsent));
 }
 
 static bool restore_program(const char *folder, int seconds, int run, struct err *e)
 {
 	char *more[] = {(char *)"--restore-detached", (char *)"--restore-sibling", NULL};
 	struct criu_run r = {.folder = folder, .seconds = seconds, .run = run, .images = open_variable("ROTA_RESTART_DIR", e)};
-	bool hangs = false, good = r.images >= 0 && criu_files_cut(r.images, e) && run_criu(&r, "restore", more, &hangs, e);
+	bool good = r.images >= 0 && criu_files_cut(r.images, e) && run_criu(&r, "restore", more, e);
 	if (r.images >= 0)
 		close(r.images);
 	if (!good)
-		report_failure(hangs, e);
+		report_failure(e);
 	return good;
 }
 
