@@ -180,8 +180,8 @@ static bool open_streams(const struct task_start *s, struct err *e)
 	return dup2(1, 2) >= 0 || err_sys(e, "could not set up standard error");
 }
 
-/* Has the keeper died? Outside of its PID namespace, a process does not see its number. The process has a copy of the keeper's end of the pipe,
- * `reader`, without which it is told that the keeper's is gone. */
+/* Has the keeper died? In another PID namespace, getppid() is 0 either way. The pipe has a reader as long as the keeper lives, once
+ * this process has closed its own copy of the reading end, `reader`. */
 static bool pipe_has_no_reader(int report, int reader)
 {
 	struct pollfd p = {.fd = report};
