@@ -74,7 +74,7 @@ comment on function internal.pause_forget(jsonb) is
 create function internal.pause_is_due(p_by_job bigint, p_by_step int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	-- The CPUs of an array are held by its elements. The row of the array itself counts as running until the last element has ended.
+	-- Elements of an array hold its CPUs. The row of the array itself is running until the last element has ended.
 	return not exists (select from step b
 			join allocation a on a.job_id = b.job_id and a.step_id = b.step_id and a.attempt = b.attempt
 				and a.ended_at is null and a.cpus_held > 0
