@@ -70,7 +70,9 @@ setup() {
 }
 
 is_used() {
-	[ "$(sql "select used >> 30 from acct.pool where pool = 'scratch'")" = "$1" ]
+	local used
+	used=$(sql "select used >> 30 from acct.pool where pool = 'scratch'")
+	[ "$used" = "$1" ] || { echo "used: $used GiB"; return 1; }
 }
 
 @test "the pool is listed, and what no pool has is refused with line and pool" {
