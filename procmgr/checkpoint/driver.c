@@ -47,7 +47,7 @@ static bool choose_auto(const struct conf *conf, const char *program, struct dri
 	struct err no = {.message = "it has a PID namespace for criu"}, nor;
 	if (!find_named(driver_dmtcp.prefix, conf, use, e))
 		return false;
-	if (getpid() != 1 && use->driver->detect(use, program, &no)) {
+	if ((use->is_choice || getpid() != 1) && use->driver->detect(use, program, &no)) {
 		snprintf(why, DRIVER_WHY_SIZE, "the program is dynamically linked, and runs on one node as one task");
 		return true;
 	}

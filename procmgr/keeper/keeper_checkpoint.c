@@ -120,10 +120,12 @@ bool keeper_checkpoint_may_restore(struct keeper *k, const char *path)
 	const char *driver = k->order->spec.checkpoint;
 	if (!*k->job->conf->node_checkpoint_criu || geteuid() != 0 || k->owner.uid == 0)
 		return false;
-	if (strcmp(driver, "auto") != 0)
+	bool is_one = k->order->task_count <= 1 && strcspn(k->order->nodes, ",[") == strlen(k->order->nodes);
+	if (strcmp(driver, "auto") != 0 || !is_one)
 		return strcmp(driver, "criu") == 0;
 	struct task_start start = {0};
 	prepare_start(k, "choose", path, &start);
+	start.may_restore = true; /* where that fails, the step goes on without */
 	bool chosen = keeper_hook_unrecorded(k, &start, CHOOSE_S);
 	free_start(&start);
 	return chosen;
