@@ -380,6 +380,11 @@ begin
 		return false;
 	end if;
 	perform internal.node_lock(v_one.drained);
+	-- Another call may have closed it meanwhile.
+	perform from evacuation e where e.evacuation_id = p_evacuation and e.state = 'open' for update;
+	if not found then
+		return false;
+	end if;
 	perform internal.evacuation_close(p_evacuation, 'cancelled', 'cancelled by ' || p_user);
 	for v_node in
 		select n.* from node n
