@@ -1,4 +1,4 @@
--- What is done to nodes: their power, reboots and other changes, changes of many nodes in turn, checks of their health.
+-- Changes of nodes: power on and off, reboots, images and preparations, changes of many nodes in turn, health checks.
 
 create table rota.node_idle (
 	node_id int primary key,

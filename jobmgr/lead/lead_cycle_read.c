@@ -169,7 +169,7 @@ void lead_cycle_read_candidates(struct lead_cycle *c)
 	db_call(c->db, API_schedule_candidates, (struct db_param[]){{below, -1}}, 1, set_answered, &c->reads[LEAD_CANDIDATES]);
 }
 
-/* Read the steps that may move. A cycle that has preempted steps does not look: what is free on nodes is about to change. */
+/* Read the running steps that may be moved. A cycle that has preempted steps reads none, because their nodes are not free yet. */
 void lead_cycle_read_movers(struct lead_cycle *c)
 {
 	bool wanted;

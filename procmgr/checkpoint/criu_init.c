@@ -176,7 +176,7 @@ static void accept_one(const char *folder, int listener)
 		close(fd);
 }
 
-/* Reap what has ended. Returns the exit code of the program, -1 while it runs. */
+/* Wait for all children that have ended. Returns the exit code of the program, or -1 if the program still runs. */
 static int reap_ended(void)
 {
 	int status;

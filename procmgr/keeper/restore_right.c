@@ -2,8 +2,8 @@
  *
  * Called by: task.c for the task of a step that the driver criu may restore.
  * Invariants:
- * - The process never has a capability as the user but CAP_CHECKPOINT_RESTORE. That is not confined to the PID namespace, for there is no user
- *   namespace: who has it chooses the numbers of its children also on the node (clone3, set_tid), and the file that /proc names as its program.
+ * - The only capability of the process, once it is the user's, is CAP_CHECKPOINT_RESTORE. The step has no user namespace, so the capability
+ *   holds on the whole node: the user can choose the process numbers of children there (clone3, set_tid), and what /proc/PID/exe names.
  * - No program that it or a descendant executes gains rights by the setuid bit or by capabilities of its file, whatever is restored.
  * - Only system calls are made, since the process may share the keeper's memory. */
 #include "procmgr/keeper/restore_right.h"
