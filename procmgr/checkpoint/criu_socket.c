@@ -46,16 +46,20 @@ int criu_socket_connect(int folder, struct err *e)
 	return -1;
 }
 
+static bool read_peer(int fd, struct ucred *peer)
+{
+	socklen_t size = sizeof *peer;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &size) == 0;
+}
+
 bool criu_socket_is_own(int fd)
 {
 	struct ucred peer;
-	socklen_t size = sizeof peer;
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+	return read_peer(fd, &peer) && peer.uid == geteuid();
 }
 
 pid_t criu_socket_peer(int fd)
 {
-	struct ucred peer = {0};
-	socklen_t size = sizeof peer;
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+	struct ucred peer;
+	return read_peer(fd, &peer) ? peer.pid : 0;
 }
