@@ -167,13 +167,15 @@ foreign_start() {
 	for part in munged jobmgrd; do
 		pid=$(pid_of $part)
 		kill -STOP "$pid"
-		rota up >"$ROTA_TEST_DIR/again.log" 2>&1 3>&- &
+		rota up >"$ROTA_TEST_DIR/$part.log" 2>&1 3>&- &
 		up=$!
-		eventually grep -q "$part runs (pid $pid)" "$ROTA_TEST_DIR/again.log"
+		eventually grep -q "$part runs (pid $pid)" "$ROTA_TEST_DIR/$part.log"
 		kill -9 "$pid"
-		wait "$up" || { cat "$ROTA_TEST_DIR/again.log"; false; }
-		grep -q "$part has ended (pid $pid)" "$ROTA_TEST_DIR/again.log"
-		grep -q "$part started" "$ROTA_TEST_DIR/again.log"
+		wait "$up" && up=0 || up=$?
+		cat "$ROTA_TEST_DIR/$part.log"
+		[ "$up" = 0 ]
+		grep -q "$part has ended (pid $pid)" "$ROTA_TEST_DIR/$part.log"
+		grep -q "$part started" "$ROTA_TEST_DIR/$part.log"
 		run_job
 	done
 }
