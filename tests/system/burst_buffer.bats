@@ -8,7 +8,7 @@ setup_file() {
 	export EVE=rbbe$$ ANN=rbba$$
 	[ "$(id -u)" != 0 ] || users_add "$EVE" "$ANN"
 	site_make < <(recorder)
-	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.other_timeout=8 --set hooks.stage_in_timeout=600 --set hooks.stage_out_timeout=8
+	instance_up 1 "${SITE_OPTIONS[@]}" --set hooks.other_timeout=20 --set hooks.stage_in_timeout=600 --set hooks.stage_out_timeout=8
 	rota admin setting change requeue_delay_s --value=0
 	rota admin setting change requeue_max --value=3
 }
@@ -415,7 +415,7 @@ test_data_in of job $job
 	kill "$(pgrep -u "$EVE" -fx "[^ ]*rota admin hook status hang 1")"
 	eventually as "$EVE" rota admin hook status
 	wait
-	grep -q "Error running slurm_bb_get_status: function of .* not finished after 8 seconds" "$BATS_TEST_TMPDIR/hang.2"
+	grep -q "Error running slurm_bb_get_status: function of .* not finished after 20 seconds" "$BATS_TEST_TMPDIR/hang.2"
 	run sleeps
 	[ "$status" != 0 ]
 }
