@@ -55,7 +55,7 @@ select is(t.killed(t.measured(), 900000, 12), 'keeper_lost 0.9 0.1 9 12', 'what 
 select is(t.killed(t.measured('g'), 900000, 12), 'keeper_lost 0.9 0.1 9 12', 'in a job group, too');
 
 -- Random histories.
-select is_empty('select * from t.play(150, 20)', 'a history');
+select is_empty('select * from t.play(75, 12)', 'a history');
 select cmp_ok(t.settle(), '<', 600, 'comes to its end');
 select cmp_ok((select count(*) from acct.step where attempts > 1), '>', 3::bigint, 'some ran more than once');
 -- Figures that differ from attempt to attempt, some of them unknown.

@@ -224,7 +224,7 @@ begin
 			where a.job_id = v_job and a.ended_at > a.started_at group by x.at) m where m.n > 4
 		limit 3) x);
 end $$;
-select is(t.play_array(i / 20.0), null, 'play ' || i || ': held as it ran') from generate_series(1, 19) i;
+select is(t.play_array(i / 20.0), null, 'play ' || i || ': held as it ran') from generate_series(1, 19, 3) i;
 select cmp_ok((select count(*) from rota.allocation where predispatched), '>', 100::bigint, 'most of them were pre-dispatched');
 select t.right('plays');
 select * from finish();
