@@ -119,7 +119,8 @@ static void dispatch_send_admission(struct gate_call *c)
 		     4, dispatch_admitted);
 }
 
-/* Have the database admit a request by HTTPS, since root of a node can make credentials of everybody. */
+/* Have the database check a request by HTTPS that may come from a node, since root of a node can make a munge credential of any
+ * user. */
 static void dispatch_admit(struct gate_call *c)
 {
 	struct gate_admission admission = dispatch_admission(c);

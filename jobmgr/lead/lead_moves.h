@@ -11,9 +11,9 @@
  * moves are made one after the other. */
 bool lead_moves_are_wanted(const struct lead_rows *rows, const struct schedule_result *result);
 
-/* Have the scheduler propose moves of the movers of the rows; `requests` has what they ask for when they start again. Returns the argument of
- * api.schedule_move as JSON, to be freed, or NULL if no move gains more than it costs. It looks no longer
- * than for a part of the lease, which is not renewed meanwhile. */
+/* Have the scheduler propose moves of rows->movers, the running steps that can be moved; `requests` has what they request when they
+ * start again. Returns the argument of api.schedule_move as JSON, to be freed, or NULL if no move gains more than it costs. The search
+ * takes at most a part of the lease, which is not renewed meanwhile. */
 char *lead_moves_json(const struct lead_rows *rows, const struct lead_rows *requests, const struct schedule_policy *policy,
 		      const struct schedule_result *result, double lease_s);
 

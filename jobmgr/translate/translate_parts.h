@@ -269,7 +269,8 @@ struct order_spec;
 void translate_checkpoint_check(struct translation *t, const struct translate_step *s);
 /* Returns the folder for the checkpoints of a step, as the option has it or the default; NULL if the step has none. */
 const char *translate_checkpoint_dir(const struct translation *t, const struct translate_step *s);
-/* May the driver of a step restore its program, which then goes on in its output files? */
+/* May the driver of a step restore its program? The restored program goes on writing its output files, so each attempt appends to
+ * them. */
 bool translate_checkpoint_appends(const struct translation *t, const struct translate_step *s);
 /* Set the members of a spec about checkpoints. `dir`: the absolute path of their folder; NULL if the step has none. */
 void translate_checkpoint_spec(const struct translation *t, const struct translate_step *s, const char *dir,

@@ -88,7 +88,7 @@ static struct lease_call *lease_call_new(struct agent *a)
 	return call;
 }
 
-/* Free the lease call that has been answered, and compare the clocks. Returns its agent. */
+/* Free the lease call that has been answered, and compare the node's clock with the database's. Returns the agent of the call. */
 static struct agent *lease_call_end(void *arg, const PGresult *result, int64_t *sent)
 {
 	struct lease_call *call = arg;

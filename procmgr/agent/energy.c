@@ -183,7 +183,8 @@ void energy_curve_free(struct energy_curve *c)
 	free(c);
 }
 
-/* Drop readings that are closer together than a part of their age. So a share of any time is known as exactly as the whole. */
+/* Drop readings that are closer together than 1 / AGE_PARTS of their age. The readings before and after any moment are then about
+ * that far apart. */
 static void thin_out(struct energy_curve *c)
 {
 	int last = c->count - 1, first = last;

@@ -18,7 +18,7 @@ struct driver_use {
 	char folder[DRIVER_PATH_SIZE];
 	const char *dir; /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
 	int wait_s;	 /* seconds within which the step is to be saved, or restored */
-	bool is_choice;	 /* it is only to be chosen: the step is not started by this process */
+	bool is_choice;	 /* this process only chooses the driver; another process starts the program of the step */
 };
 
 /* The six operations of a checkpoint driver, and what a node needs for a restart. Each driver is one file. */
@@ -47,7 +47,8 @@ extern const struct driver driver_app, driver_dmtcp, driver_criu, driver_script;
 
 /* Find the driver that --checkpoint names. For auto, that is the one that the running program was started with. */
 bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e);
-/* The same before the program is started. use->is_choice says whether it will be by this process. `dir`: --checkpoint-dir; `why`: why auto has chosen it; "" if the step named it. */
+/* Find the driver that --checkpoint names, before the program is started. For auto, choose one that can serve `program` on this
+ * node. The caller has set use->is_choice. `dir`: --checkpoint-dir; `why`: why auto chose the driver, "" if the step named it. */
 bool driver_choose(const char *named, const struct conf *conf, const char *dir, const char *program, struct driver_use *use,
 		   char why[DRIVER_WHY_SIZE], struct err *e);
 /* Returns the name of a driver as --checkpoint gives it, malloc'ed. */

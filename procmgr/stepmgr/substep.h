@@ -42,8 +42,8 @@ struct substep_task {
 	int counts;		 /* descriptor of stats_open */
 	int in;			 /* pipe to the task's standard input; -1: none */
 	struct evbuffer *input;
-	struct event *event;	/* `in` can be written, or an adopted task has ended */
-	int64_t adopted_end_at; /* when an adopted task was seen to have ended; 0: not yet */
+	struct event *event;	/* `in` can be written, or a task of an earlier step manager has ended */
+	int64_t adopted_end_at; /* when this task, which an earlier step manager started, was seen to have ended; 0: not yet */
 	struct substep_spool spools[SUBSTEP_STREAMS];
 	struct substep_drain drains[SUBSTEP_STREAMS];
 	int stored; /* which files of the task are in the store (substep_store.h), as bits */

@@ -1,6 +1,6 @@
 /* substep_drain.c - output of tasks on its way from pipes to spools (substep_drain.h).
  *
- * Called by: substep_task.c at a start, substep_recovery.c for adopted tasks, substep_engine.c at the end of a task.
+ * Called by: substep_task.c at a start, substep_recovery.c for tasks of an earlier step manager, substep_engine.c at the end of a task.
  * Invariants:
  * - A pipe is emptied whether or not anybody reads the spool. So no task fills the memory of the step, however fast it writes. A task waits
  *   while this process does not run, and for the client that runs it as long as that reads; a client that stands still for a second is

@@ -71,7 +71,7 @@ void substep_input_begin(struct substep *s);
 void substep_input_moved(struct substep *s);
 /* Make the pipe to a task's standard input. Returns the end for the task, or -1. */
 int substep_input_open(struct substep_task *t, struct err *e);
-void substep_input_close(struct substep_task *t); /* also frees the event that reports the end of an adopted task */
+void substep_input_close(struct substep_task *t); /* also frees the event of a task of an earlier step manager */
 
 /* substep_record.c: records of the journal (docs/formats.md) */
 /* Returns how many bytes of the journal the records of one run take at most, from its start on. */

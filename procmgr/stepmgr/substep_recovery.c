@@ -167,7 +167,7 @@ static void watch_again(struct substep_task *t, int64_t usec)
 	event_add(t->event, &after);
 }
 
-/* Called when an adopted task has ended. Waits until the keeper has reaped it. */
+/* Called when a task that an earlier step manager started has ended. Waits until the keeper has reaped it. */
 static void adopted_ended(evutil_socket_t fd, short what, void *arg)
 {
 	struct substep_task *t = arg;

@@ -43,7 +43,7 @@ begin
 		when not exists (select from script s where s.hash = p_job.script_hash)
 			or not exists (select from environment n where n.hash = p_job.environment_hash)
 			then 'its script or its environment has been removed: submit it again'
-		-- Its elements would not wait for the others once more.
+		-- Refuse an array whose peers are not over. Its elements that have rows would run again without waiting for these peers.
 		else (select format('"%s" is an array that waits for steps that would run again: submit it again', r.name)
 			from step_edge e
 			join step_array a on a.job_id = e.job_id and a.step_id = e.step_id

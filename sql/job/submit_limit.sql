@@ -182,7 +182,8 @@ begin
 	end if;
 	if v_jobs < c_most and v_load.steps + v_newer + p_steps <= v_load.most
 		and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
-		-- The count of one user goes on from where the count of all users stands, so jobs of other users are not read again.
+		-- The next count of this user begins after the last job in the count of all users. So it does not read the jobs of others
+		-- up to there.
 		update submit_load l
 		set steps = l.steps + v_newer,
 			last_job = greatest(v_last, l.last_job, (select a.last_job from submit_load a where a.uid = -1))

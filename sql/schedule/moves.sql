@@ -173,7 +173,8 @@ begin
 	perform internal.leader_check(p_term);
 	v_jobs := internal.job_lock_free(v_jobs);
 	for v_move in select x.value from jsonb_array_elements(p_moves) with ordinality x (value, nr) order by x.nr loop
-		-- A job that another session has locked is left to a later cycle. Moves build on each other.
+		-- Stop at the first move with a job that another session has locked. Each later move counts on what the moves before
+		-- it free, so a later cycle proposes all of them anew.
 		exit when exists (select from jsonb_array_elements((v_move -> 'steps') || (v_move -> 'moving')) x
 			where (x ->> 'job')::bigint <> all (v_jobs));
 		exit when not internal.move_make(v_move);

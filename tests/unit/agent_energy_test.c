@@ -115,7 +115,8 @@ static void assert_within_percent(int64_t is, int64_t wanted)
 	assert_true(is > wanted * 99 / 100 && is < wanted * 101 / 100);
 }
 
-/* A year of readings, twice as much power in the first half of each day: a time is known as exactly as its length is of its age. */
+/* A year of readings, with twice as much power in the first half of each day. Old readings are dropped, so the energy of an older
+ * period is less exact. The error is below 1 % for the last day, for its second half, and for 100 days that ended long ago. */
 static void test_full_curve(void **state)
 {
 	(void)state;

@@ -30,7 +30,8 @@ static double off_after(const json_t *value)
 	return json_is_number(value) ? json_number_value(value) : INFINITY;
 }
 
-/* Read the movers: their requests, and what each costs. The rows of both lists are in the same order. */
+/* Read the running steps that can be moved: what each requests when it starts again, and the cost of its move. The rows of both
+ * lists are in the same order. */
 static struct schedule_mover *movers_read(struct plan_snapshot *snapshot, const json_t *answer, size_t *count, struct err *e)
 {
 	const json_t *costs = json_object_get(answer, "movers");
