@@ -167,7 +167,7 @@ static void db_prepare(struct db *db)
 	db->read = event_new(db->base, fd, EV_READ | EV_PERSIST, db_on_socket, db);
 	db->write = event_new(db->base, fd, EV_WRITE, db_on_socket, db);
 	if (!db->read || !db->write || event_add(db->read, NULL) < 0)
-		die("no event for the database connection");
+		die("could not make an event for the database connection");
 	PQsetNoticeReceiver(db->conn, on_notice, NULL);
 	bool sent = PQsetnonblocking(db->conn, 1) == 0 && PQenterPipelineMode(db->conn);
 	for (int i = 0; sent && i < API_COUNT; i++)
@@ -214,7 +214,7 @@ static void connect_wait(struct db *db, short what)
 {
 	db->read = event_new(db->base, PQsocket(db->conn), what, on_connecting, db);
 	if (!db->read || event_add(db->read, NULL) < 0)
-		die("no event for the database connection");
+		die("could not make an event for the database connection");
 }
 
 static void on_connecting(evutil_socket_t fd, short what, void *arg)
@@ -298,7 +298,7 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
 	db->connect = evtimer_new(base, db_on_connect, db);
 	db->deferred = event_new(base, -1, 0, db_on_deferred, db);
 	if (!db->connect || !db->deferred || evtimer_add(db->connect, &now) < 0)
-		die("no event for the database connection");
+		die("could not make an event for the database connection");
 	for (; channels && *channels; channels++)
 		db_listen(db, *channels);
 	return db;

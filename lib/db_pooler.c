@@ -160,7 +160,7 @@ static void second_wait(struct db_pooler *p, short what)
 {
 	p->ready = event_new(p->db->base, PQsocket(p->second), what, on_second, p);
 	if (!p->ready || event_add(p->ready, NULL) < 0)
-		die("no event for the database connection");
+		die("could not make an event for the database connection");
 }
 
 void db_pooler_notify(struct db_pooler *p)

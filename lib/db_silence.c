@@ -157,7 +157,7 @@ static void probe_wait(struct db_silence *s, short what)
 {
 	s->ready = event_new(s->db->base, PQsocket(s->probe), what, on_probe, s);
 	if (!s->ready || event_add(s->ready, NULL) < 0)
-		die("no event for the database connection");
+		die("could not make an event for the database connection");
 }
 
 static void probe_start(struct db_silence *s)
@@ -197,7 +197,7 @@ struct db_silence *db_silence_new(struct db *db, void (*ping)(struct db *db))
 	s->ping = ping;
 	s->timer = evtimer_new(db->base, on_timer, s);
 	if (!s->timer)
-		die("no event for the database connection");
+		die("could not make an event for the database connection");
 	return s;
 }
 
