@@ -17,6 +17,7 @@
 
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/socket_peer.h"
 
 enum {
 	CONNECT_SECONDS = 10,  /* time for reaching a host, where the connection string has no connect_timeout */
@@ -313,7 +314,6 @@ void db_set(struct db *db, const char *setting, const char *value)
 int db_server(const struct db *db)
 {
 	struct ucred server;
-	socklen_t size = sizeof server;
-	bool local = db->state == DB_UP && getsockopt(PQsocket(db->conn), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0;
+	bool local = db->state == DB_UP && socket_peer_read(PQsocket(db->conn), &server);
 	return local && server.pid > 0 && server.uid == geteuid() ? server.pid : 0;
 }

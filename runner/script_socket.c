@@ -29,6 +29,7 @@
 #include "lib/err.h"
 #include "lib/hook_call.h"
 #include "lib/log.h"
+#include "lib/socket_peer.h"
 #include "runner/script_status.h"
 #include "runner/script_worker.h"
 
@@ -216,9 +217,8 @@ static bool connection_is_allowed(const struct conf *conf, int fd)
 {
 	const struct passwd *account = *conf->instance_account ? getpwnam(conf->instance_account) : NULL;
 	struct ucred peer;
-	socklen_t size = sizeof peer;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+	if (!socket_peer_read(fd, &peer))
 		return false;
 	if (peer.uid == 0 || peer.uid == geteuid() || (account && peer.uid == account->pw_uid))
 		return true;

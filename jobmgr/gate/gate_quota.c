@@ -18,6 +18,7 @@
 
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/clock.h"
+#include "lib/socket_peer.h"
 
 enum {
 	QUOTA_KNOWN = 3600 * 1000, /* milliseconds for which a client is known after a valid credential */
@@ -63,7 +64,7 @@ static bool quota_read_name(int fd, char name[GATE_QUOTA_NAME], uid_t *uid)
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
 	struct ucred who = {.uid = (uid_t)-1};
-	socklen_t size = sizeof who, length = sizeof address;
+	socklen_t length = sizeof address;
 
 	*uid = (uid_t)-1;
 	if (getpeername(fd, (struct sockaddr *)&address, &length) == 0 && address.ss_family == AF_INET6) {
@@ -76,8 +77,7 @@ static bool quota_read_name(int fd, char name[GATE_QUOTA_NAME], uid_t *uid)
 		inet_ntop(AF_INET, &in->sin_addr, name, GATE_QUOTA_NAME);
 		return true;
 	}
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
-		who.uid = (uid_t)-1;
+	socket_peer_read(fd, &who);
 	snprintf(name, GATE_QUOTA_NAME, "uid %d", (int)who.uid);
 	*uid = who.uid;
 	return false;

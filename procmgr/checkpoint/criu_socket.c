@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/socket_peer.h"
 #include "procmgr/checkpoint/criu_init.h"
 
 enum { BACKLOG = 8 };
@@ -46,20 +47,14 @@ int criu_socket_connect(int folder, struct err *e)
 	return -1;
 }
 
-static bool read_peer(int fd, struct ucred *peer)
-{
-	socklen_t size = sizeof *peer;
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &size) == 0;
-}
-
 bool criu_socket_is_own(int fd)
 {
 	struct ucred peer;
-	return read_peer(fd, &peer) && peer.uid == geteuid();
+	return socket_peer_read(fd, &peer) && peer.uid == geteuid();
 }
 
 pid_t criu_socket_peer(int fd)
 {
 	struct ucred peer;
-	return read_peer(fd, &peer) ? peer.pid : 0;
+	return socket_peer_read(fd, &peer) ? peer.pid : 0;
 }

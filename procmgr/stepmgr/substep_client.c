@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/socket_peer.h"
 #include "procmgr/stepmgr/substep_event.h"
 #include "procmgr/stepmgr/substep_hold.h"
 #include "procmgr/stepmgr/substep_reader.h"
@@ -192,8 +193,7 @@ static void client_closed(evutil_socket_t fd, short what, void *arg)
 static bool is_owner(evutil_socket_t fd)
 {
 	struct ucred peer;
-	socklen_t size = sizeof peer;
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+	return socket_peer_read(fd, &peer) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
 static struct substep_connection *client_new(struct bufferevent *stream)

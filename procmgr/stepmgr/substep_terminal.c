@@ -16,6 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/socket_peer.h"
+
 enum { AGAIN_USEC = 5000 };
 
 struct substep_terminal {
@@ -35,12 +37,11 @@ void substep_terminal_frame(struct evbuffer *to, char type, const void *bytes, s
 	evbuffer_add(to, bytes, size);
 }
 
-/* Is the process that listens one of this user? The kernel says whose it was when it began to listen. */
+/* Is the process that listens one of this user? */
 static bool is_own(int fd)
 {
 	struct ucred peer;
-	socklen_t size = sizeof peer;
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+	return socket_peer_read(fd, &peer) && peer.uid == geteuid();
 }
 
 static void send_attach(struct bufferevent *stream, const struct substep_view *view)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/socket_peer.h"
 #include "procmgr/terminal/pty.h"
 #include "procmgr/terminal/viewer.h"
 
@@ -187,9 +188,8 @@ static void line_ended(const char *text, size_t size, void *arg)
 static void terminal_connected(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int size, void *arg)
 {
 	struct ucred peer;
-	socklen_t length = sizeof peer;
 	(void)listener, (void)address, (void)size, (void)arg;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == geteuid() || peer.uid == 0))
+	if (socket_peer_read(fd, &peer) && (peer.uid == geteuid() || peer.uid == 0))
 		viewer_add(terminal.viewers, fd);
 	else
 		evutil_closesocket(fd);

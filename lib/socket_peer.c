@@ -1,0 +1,20 @@
+/* socket_peer.c - the process at the other end of a Unix socket, as the kernel recorded it (SO_PEERCRED).
+ *
+ * Called by: gate_quota.c, script_socket.c, substep_client.c, terminal.c and criu_socket.c for the processes that connect to them;
+ * db_connect.c, substep_terminal.c and criu_socket.c for those that they connect to.
+ * Invariants:
+ * - Only the kernel says who the peer is, so no process can pass for another user. */
+#include "lib/socket_peer.h"
+
+#include <sys/types.h>
+
+bool socket_peer_read(int fd, struct ucred *peer)
+{
+	struct ucred read;
+	socklen_t size = sizeof read;
+	/* A socket of another kind has no credentials: the kernel then answers with uid -1. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &read, &size) < 0 || read.uid == (uid_t)-1)
+		return false;
+	*peer = read;
+	return true;
+}
