@@ -1,13 +1,13 @@
 -- Power of nodes: which nodes are powered off and on, when, and what follows from a failure.
 --
--- Called by: nodemgrd (api.power_judge), the leader (api.schedule_power), runnerd (api.power_take, api.power_report), operators
--- (api.power), and the registration of nodes.
+-- Called by: nodemgrd (api.power_judge), the leader (api.schedule_power), operators (api.power), power_run.sql, and the
+-- registration of nodes.
 --
 -- Invariants:
 -- - The power of a node changes under the lock of its row. The commit of a start holds it too (internal.node_lock), so a node
 --   that is not on has no open allocation.
 -- - A node is off when hooks.power_off has succeeded and the lease has run out, so the node does not run any more.
--- - A node has one open run of a program at most. One that a runnerd did not report is run again by the next.
+-- - A node has one open run of a program at most (power_run.sql).
 
 create function internal.node_shown(p_state text, p_power text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -322,116 +322,6 @@ comment on function api.schedule_power(bigint, int[]) is
 	'Have nodes powered on that steps are to start on. One that is being powered off stays on, if its program has not begun; '
 	'else it is powered on when it is off. Answers how many. RT412: no longer leader.';
 
-create function internal.power_label(p_run rota.power_run, p_image text, p_prep text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select case (p_run).action
-		when 'reboot' then concat_ws(' with image ', 'reboot of node ' || (p_run).node, p_image)
-		when 'undo' then format('undo of preparation %s of node %s', p_prep, (p_run).node)
-		when 'prepare' then format('preparation %s of node %s', p_prep, (p_run).node)
-		when 'verify' then format('verification of preparation %s of node %s', p_prep, (p_run).node)
-		else format('power_%s of node %s', (p_run).action, (p_run).node) end;
-$$;
-comment on function internal.power_label(rota.power_run, text, text) is 'What a run of a program is for, for the log.';
-
-create function api.power_take(p_term bigint, p_have bigint[], p_limit int)
-returns table (run_id bigint, action text, node text, image text, prep text, args text, program text, timeout_s int, label text)
-language plpgsql security definer set search_path = rota, pg_temp as $$
-#variable_conflict use_column
-begin
-	perform internal.staging_leader(p_term, false);
-	if not exists (select from power_run r where r.ended_at is null and r.run_id <> all (p_have)) then
-		return;
-	end if;
-	-- A runnerd that led before may still report one of them.
-	perform internal.staging_leader(p_term, true);
-	return query
-	with due as (
-		select r.run_id from power_run r
-		where r.ended_at is null and r.run_id <> all (p_have)
-		order by r.action <> 'on', r.run_id
-		limit p_limit
-	), taken as (
-		update power_run r
-		set tries = r.tries + 1, began_at = clock_timestamp()
-		from due d
-		where r.run_id = d.run_id and r.ended_at is null
-		returning r
-	)
-	select (t.r).run_id, (t.r).action, (t.r).node, i.image, p.prep,
-		case when (t.r).action <> 'undo' then nullif(internal.prep_args(c.prep), '') end,
-		case (t.r).action when 'reboot' then i.program when 'verify' then p.verify else p.program end, p.timeout_s,
-		internal.power_label(t.r, i.image, c.prep)
-	from taken t
-	left join node_reboot b on b.node_id = (t.r).node_id and b.run_id = (t.r).run_id
-	cross join lateral (select case (t.r).action when 'undo' then b.undo when 'reboot' then null else b.prep end as prep) c
-	left join node_image i on (t.r).action = 'reboot' and i.image = b.image
-	left join node_prep p on p.prep = internal.prep_name(c.prep)
-	order by (t.r).run_id;
-end $$;
-comment on function api.power_take(bigint, bigint[], int) is
-	'Programs that power, boot or prepare nodes, that are to run and are not under way (p_have), p_limit at most: power-ons '
-	'first. One that an earlier runnerd had taken is among them. program: in hooks.node_folder; null: that of the configuration. '
-	'timeout_s null: that of the configuration. RT412: no longer leader.';
-
-create function internal.power_ended(p_run rota.power_run) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_node node;
-	v_silent constant boolean := not exists (select from node_lease l where l.node_id = p_run.node_id and l.lost_at is null);
-	v_reason constant text := format('could not be powered %s: %s', p_run.action, p_run.message);
-begin
-	select * into v_node from node n where n.node_id = p_run.node_id;
-	if p_run.action not in ('on', 'off') then
-		perform internal.reboot_ended(p_run);
-	elsif v_node.power is distinct from 'powering_' || p_run.action then
-		return; -- deleted, or judged meanwhile
-	elsif p_run.action = 'on' then
-		perform internal.power_fail(v_node.node_id, 'runnerd', v_reason) where p_run.status = 'failed';
-	elsif p_run.status = 'done' then
-		perform internal.power_set(v_node.node_id, 'off', 'runnerd', null) where v_silent;
-	else
-		-- A silent node has lost its lease while its power was changing, and nobody judges it again.
-		perform internal.node_state_set(v_node.node_id, 'down', 'runnerd', v_reason) where v_silent and v_node.state <> 'drain';
-		perform internal.power_set(v_node.node_id, 'on', 'runnerd', v_reason);
-	end if;
-end $$;
-comment on function internal.power_ended(rota.power_run) is
-	'Do what follows from the end of a program. After a failure to power it off, a node is on again, or down if it is silent. '
-	'The caller has locked the node.';
-
-create function api.power_report(p_term bigint, p_runs bigint[], p_codes int[], p_failures text[], p_outputs text[]) returns void
-language plpgsql security definer set search_path = rota, pg_temp as $$
-declare
-	v_run power_run;
-begin
-	perform internal.staging_leader(p_term, true);
-	perform internal.node_lock(array(select r.node_id from power_run r where r.run_id = any (p_runs) and r.ended_at is null));
-	for v_run in
-		update power_run r
-		set ended_at = clock_timestamp(), status = case when v.failure is null then 'done' else 'failed' end, code = v.code,
-			message = v.failure, output = nullif(v.output, '')
-		from unnest(p_runs, p_codes, p_failures, p_outputs) as v (run_id, code, failure, output)
-		where r.run_id = v.run_id and r.ended_at is null
-		returning r.*
-	loop
-		perform internal.power_ended(v_run);
-	end loop;
-end $$;
-comment on function api.power_report(bigint, bigint[], int[], text[], text[]) is
-	'What became of programs that power, boot or prepare nodes: a failure of null: it succeeded; else why not. A repeated report '
-	'changes nothing. RT412: no longer leader.';
-
-create function internal.power_tidy() returns void
-language plpgsql set search_path = rota, pg_temp as $$
-begin
-	delete from power_run r where r.ended_at < now() - make_interval(days => internal.setting_int('power_run_days'));
-	delete from node_off o where o.on_at < now() - make_interval(days => internal.setting_int('reboot_days'));
-end $$;
-comment on function internal.power_tidy() is
-	'Delete runs of programs that ended more than power_run_days ago, and times off that ended more than reboot_days ago.';
-
--- People.
-
 create function internal.power_by_hand(p_node rota.node, p_action text, p_user text) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -462,18 +352,6 @@ end $$;
 comment on function internal.power_by_hand(rota.node, text, text) is
 	'Power a node on or off because an operator asks for it; whether anything changed. RT409: not now. '
 	'The caller has locked the node.';
-
-create function internal.power_runs_json(p_names text[]) returns jsonb
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	return (
-		select coalesce(jsonb_agg(jsonb_build_object('run', r.run_id, 'node', r.node, 'action', r.action, 'made_by', r.made_by,
-			'made_at', r.made_at, 'tries', r.tries, 'began_at', r.began_at, 'ended_at', r.ended_at, 'status', r.status,
-			'code', r.code, 'message', r.message, 'output', r.output) order by r.run_id desc), '[]')
-		from (select x.* from power_run x where p_names = '{}' or x.node = any (p_names) order by x.run_id desc limit 50) r);
-end $$;
-comment on function internal.power_runs_json(text[]) is
-	'The last 50 runs of programs that power, boot or prepare these nodes ({}: any), the newest first.';
 
 create function api.power(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
