@@ -1,4 +1,4 @@
-/* agent_order.c - passes orders from the database to the launcher, and reports finished orders.
+/* agent_order.c - passes orders of the database to the launcher, and reports finished orders.
  *
  * Called by: agent.c at each notification and tick, agent_report.c for each record of the journal.
  * Invariants:
@@ -19,19 +19,19 @@
 #include "procmgr/agent/agent_credential.h"
 #include "procmgr/agent/agent_lease.h"
 #include "procmgr/agent/agent_node.h"
+#include "procmgr/agent/agent_order_fetch.h"
 #include "procmgr/agent/agent_order_list.h"
 #include "procmgr/agent/agent_order_message.h"
 #include "procmgr/record/attempt_set.h"
 
-enum { ORDERS_AT_ONCE = 4000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, PREDISPATCH_USEC = 10 * 1000000, ANSWERED_S = 60 };
+enum { ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, PREDISPATCH_USEC = 10 * 1000000, ANSWERED_S = 60 };
 
 struct agent_orders {
 	const struct agent_context *context;
 	const struct agent_order_watcher *watcher;
 	struct agent_order_list list;
-	bool is_asking, ask_again; /* a database call for orders is under way; another call has to follow */
-	bool is_answer_stale;	   /* orders were dropped since that call named them as known, so its answer lacks them */
-	bool has_all;
+	struct agent_order_reader reader;
+	struct agent_order_fetch *fetch;
 	bool has_queued;		  /* an order waits for an earlier order of the same attempt */
 	int64_t newest_job, newest_order; /* highest numbers of the orders that were read */
 	int waiting_count;		  /* pre-dispatched elements that wait for free CPUs */
@@ -130,53 +130,30 @@ static int add_row(struct agent_orders *os, const PGresult *result, int row)
 	return o->id_count;
 }
 
-static db_answer handle_orders;
-
-static void call_node_orders(struct agent_orders *os)
+static struct db_array *list_known(void *arg)
 {
-	struct db_array *nodes = agent_node_array(os->context->nodes), *known = agent_order_list_ids(&os->list);
-	char most[12];
-	snprintf(most, sizeof most, "%d", ORDERS_AT_ONCE);
-	const struct db_param params[] = {{db_array_literal(nodes), -1}, {db_array_literal(known), -1}, {most, -1}};
-	os->is_asking = true;
-	db_call(os->context->db, API_node_orders, params, 3, handle_orders, os);
-	db_array_free(nodes);
-	db_array_free(known);
+	struct agent_orders *os = arg;
+	return agent_order_list_ids(&os->list);
 }
 
-static void handle_orders(struct db *db, PGresult *result, const struct err *e, void *arg)
+static int take_rows(const PGresult *result, void *arg)
 {
-	(void)db;
-	struct agent_orders *os = arg;
-	bool is_stale = os->is_answer_stale;
-	os->is_asking = os->is_answer_stale = false;
-	if (!result) {
-		log_warning("could not read launch requests and control messages from the database: %s", e->message);
-		return;
-	}
-	if (is_stale) {
-		call_node_orders(os);
-		return;
-	}
 	int count = 0;
 	for (int i = 0; i < PQntuples(result); i++)
-		count += add_row(os, result, i);
-	if (count >= ORDERS_AT_ONCE) {
-		call_node_orders(os);
-	} else {
-		os->has_all = true;
-		if (os->ask_again)
-			agent_order_ask(os);
-	}
+		count += add_row(arg, result, i);
+	return count;
+}
+
+static void handle_received(void *arg)
+{
+	struct agent_orders *os = arg;
 	agent_order_poll(os);
 	os->watcher->received(os->watcher->arg);
 }
 
 void agent_order_ask(struct agent_orders *os)
 {
-	os->ask_again = os->is_asking;
-	if (agent_node_count(os->context->nodes) > 0 && !os->is_asking && !os->context->stopping)
-		call_node_orders(os);
+	agent_order_fetch_ask(os->fetch);
 }
 
 /* Let the launcher refuse a pre-dispatched element that was cancelled before it started. */
@@ -433,7 +410,7 @@ void agent_order_drop_waiting(struct agent_orders *os)
 			agent_credential_drop(os->credentials, &os->list.item[i]);
 	agent_order_list_remove(&os->list, AGENT_ORDER_WAITING);
 	/* A call under way may answer with a control message alone, whose launch request has just been dropped. */
-	os->is_answer_stale = os->is_asking;
+	agent_order_fetch_dropped(os->fetch);
 }
 
 void agent_order_newest(const struct agent_orders *os, int64_t *job, int64_t *order)
@@ -444,7 +421,7 @@ void agent_order_newest(const struct agent_orders *os, int64_t *job, int64_t *or
 
 void agent_order_disconnected(struct agent_orders *os)
 {
-	os->has_all = os->is_asking = os->ask_again = os->is_answer_stale = false;
+	agent_order_fetch_disconnected(os->fetch);
 }
 
 json_t *agent_order_report(struct agent_orders *os)
@@ -474,7 +451,7 @@ struct agent_credentials *agent_order_credentials(const struct agent_orders *os)
 
 bool agent_order_has_all(const struct agent_orders *os)
 {
-	return os->has_all;
+	return agent_order_fetch_has_all(os->fetch);
 }
 
 int agent_order_waiting_count(const struct agent_orders *os)
@@ -487,6 +464,8 @@ struct agent_orders *agent_order_new(const struct agent_context *c, const struct
 	struct agent_orders *os = xcalloc(1, sizeof *os);
 	os->context = c;
 	os->watcher = watcher;
+	os->reader = (struct agent_order_reader){list_known, take_rows, handle_received, os};
+	os->fetch = agent_order_fetch_new(c, &os->reader);
 	os->answered = attempt_set_new();
 	os->predispatch = agent_predispatch_new(c->conf->launcher_virtual > 0);
 	os->blobs = agent_blob_new(c, handle_fetched, os);
@@ -498,6 +477,7 @@ void agent_order_free(struct agent_orders *os)
 {
 	if (!os)
 		return;
+	agent_order_fetch_free(os->fetch);
 	agent_order_list_clear(&os->list);
 	attempt_set_free(os->answered);
 	agent_predispatch_free(os->predispatch);
