@@ -332,14 +332,14 @@ declare
 begin
 	perform internal.job_lock(internal.staging_owners(array(
 		select c.job_id from staging_call c where c.call_id = any (p_calls) and c.ended_at is null)));
-	-- Most reports have no pre_run, and leave the nodes alone. internal.hook_stop locks those of one job.
+	-- Most reports have no pre_run, and leave the nodes alone. internal.hook_stop locks those of one call.
 	v_attempts := array(
 		select (h.job_id, h.step_id, h.attempt)::internal.attempt_key
 		from staging_call c
 		join internal.staged_step s on s.staging_id = c.job_id
 		join hook_pending h on h.job_id = s.job_id and h.step_id = s.step_id and h.hook = 'pre_run'
 		where c.call_id = any (p_calls) and c.ended_at is null and c.function = 'pre_run');
-	if (select count(distinct v.job_id) from unnest(v_attempts) v) > 1 then
+	if cardinality(v_attempts) > 1 then
 		perform internal.node_lock(array(
 			select distinct n
 			from unnest(v_attempts) v
