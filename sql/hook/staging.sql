@@ -156,6 +156,11 @@ begin
 		return null;
 	end if;
 	v_hurry := internal.staging_write(p_job, v_to, p_message);
+	if v_to.from_state = 'pre_run' and p_event in ('abort', 'end') then
+		-- No report of pre_run comes that would delete these.
+		delete from hook_pending h using internal.staged_step v
+		where v.staging_id = p_job and h.job_id = v.job_id and h.step_id = v.step_id and h.hook = 'pre_run';
+	end if;
 	if internal.staging_call_drop(p_job) then
 		perform internal.staging_call_make(p_job, v_to.function, v_hurry) where v_to.function is not null;
 	else

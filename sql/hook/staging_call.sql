@@ -286,14 +286,14 @@ begin
 	if p_call.function = 'real_size' then
 		perform internal.pool_grow(p_call.job_id, p_result);
 	end if;
+	if p_call.function = 'pre_run' then
+		-- Attempts that were cancelled meanwhile end first: a job, or an element, of which none is left never ran.
+		perform internal.staging_attempts(p_call.job_id, null);
+	end if;
 	v_to := internal.staging_move(p_call.job_id, case when p_call.function = 'test_data_in'
 		and exists (select from staging g where g.job_id = p_call.job_id and g.pool is not null) then 'measure'
 		else p_call.function end);
-	if v_to = 'staged' then
-		perform internal.staging_release(p_call.job_id);
-	elsif v_to = 'running' then
-		perform internal.staging_attempts(p_call.job_id, null);
-	end if;
+	perform internal.staging_release(p_call.job_id) where v_to = 'staged';
 end $$;
 comment on function internal.staging_done(rota.staging_call, text, boolean) is
 	'A function has succeeded; p_result: of paths, the variables; of real_size, what it answers.';

@@ -201,6 +201,23 @@ select is(t.all(:q), '0:teardown:job_teardown! 1:post_run:post_run', 'one is tor
 select t.act('cancel', 'alice', :'q', '{"hurry": true}') \g /dev/null
 select is(t.all(:q), '0:teardown:job_teardown! 1:teardown:job_teardown!', 'and of the array all that is left');
 
+-- A cancel in pre_run that comes too late to kill it, or that is heard by the controller's prolog first: the element never ran.
+select t.submit('alice', '[{"name": "a", "array": {"size": 2, "indices": [[0, 1, 1]]}}]', '[]', t.staging()) as r \gset
+select t.poll() \g /dev/null
+select t.in_all(t.el(:r, 0)), t.in_all(t.el(:r, 1)), t.start(:'r' || '.a[0]', '{1}', '{"staging": true}'), t.poll() \g /dev/null
+select t.act('cancel', 'alice', :'r' || '.a[0]') \g /dev/null
+select is(t.over(t.el(:r, 0)), 'teardown:job_teardown', 'cancelled in pre_run, which succeeds all the same: a teardown, and no stage-out');
+select is((select hurry from rota.staging where job_id = t.el(:r, 0)), true, 'in a hurry');
+select is(t.state(:'r' || '.a[0]'), 'cancelled', 'the element is cancelled');
+update rota.leader set prolog = true where name = 'schedule';
+select t.start(:'r' || '.a[1]', '{1}', '{"staging": true}'), t.poll() \g /dev/null
+select t.act('cancel', 'alice', :'r' || '.a[1]') \g /dev/null
+select api.hook_report((select term from rota.leader where name = 'hook'), array_agg(hook_id), '{null}', '{null}', '{1}', '{killed}', '{""}')
+from rota.hook_pending where job_id = :r and hook = 'controller_prolog' \g /dev/null
+select is(t.all(:r), '0:teardown:job_teardown! 1:teardown:pre_run', 'cancelled in pre_run: its prolog ends first, and pre_run is killed');
+select is((select count(*) from rota.hook_pending where job_id = :r), 0::bigint, 'no attempt waits for pre_run any more');
+update rota.leader set prolog = false where name = 'schedule';
+
 -- Several steps: the job is staged once, its array too.
 select t.submit('alice', '[{"name": "a", "array": {"size": 2, "indices": [[0, 1, 1]]}}, {"name": "b"}]', '[]', t.staging()) as m \gset
 select is(t.where(:m), 'pending', 'an array among several steps');
