@@ -246,7 +246,9 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	c_tries constant int := 3;
 	c_pause constant interval := '10 s';
-	v_reason constant text := format('burst_buffer.lua: %s: %s', p_call.function, coalesce(p_message, 'failed'));
+	-- A pre_run that was killed since no attempt is to start any more is no failure.
+	v_reason constant text := case when internal.staging_wanted(p_call.job_id, p_call.function, false)
+		then format('burst_buffer.lua: %s: %s', p_call.function, coalesce(p_message, 'failed')) end;
 	v_kept constant boolean := p_call.function = 'pre_run' and internal.staging_has_run(p_call.job_id);
 	v_to text;
 begin

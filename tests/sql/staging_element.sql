@@ -209,6 +209,11 @@ select t.act('cancel', 'alice', :'r' || '.a[0]') \g /dev/null
 select is(t.over(t.el(:r, 0)), 'teardown:job_teardown', 'cancelled in pre_run, which succeeds all the same: a teardown, and no stage-out');
 select is((select hurry from rota.staging where job_id = t.el(:r, 0)), true, 'in a hurry');
 select is(t.state(:'r' || '.a[0]'), 'cancelled', 'the element is cancelled');
+select t.submit('alice', '[{"name": "a", "array": {"size": 1, "indices": [[0, 0, 1]]}}]', '[]', t.staging()) as o \gset
+select t.poll() \g /dev/null
+select t.in_all(t.el(:o, 0)), t.start(:'o' || '.a[0]', '{1}', '{"staging": true}'), t.poll(), t.act('cancel', 'alice', :'o') \g /dev/null
+select is(t.over(t.el(:o, 0), null, 'was killed'), 'teardown:job_teardown', 'cancelled in pre_run, which is killed');
+select is((select message from rota.staging where job_id = t.el(:o, 0)), null, 'that is no failure');
 update rota.leader set prolog = true where name = 'schedule';
 select t.start(:'r' || '.a[1]', '{1}', '{"staging": true}'), t.poll() \g /dev/null
 select t.act('cancel', 'alice', :'r' || '.a[1]') \g /dev/null
