@@ -118,13 +118,19 @@ class StagingTest(unittest.TestCase):
         return len(verdict.lost), len(verdict.doubled), len(verdict.wrong)
 
     def test_staging(self):
-        well = ("1", "complete", "", "1")
-        self.assertEqual(self.judged(well, result={"a": b"text"}), (0, 0, 0))
-        for result in (None, {}, {"a": b"tex"}, {"a": b"text", "b": b""}):
-            self.assertEqual(self.judged(well, result=result), (1, 0, 0))
-        self.assertEqual(self.judged(("1", "complete", "", "0"), result={"a": b"text"}), (1, 0, 0))
-        self.assertEqual(self.judged(("1", "complete", "", "2"), result={"a": b"text"}), (0, 1, 0))
-        self.assertEqual(self.judged(("1", "staging_out", "data_out failed", "1"), result={"a": b"text"}), (0, 0, 1))
+        for what in ("job", "element", "cancelled"):
+            well = ("1", "complete", "", "1", what)
+            self.assertEqual(self.judged(well, result={"a": b"text"}), (0, 0, 0))
+            for result in (None, {}, {"a": b"tex"}, {"a": b"text", "b": b""}):
+                self.assertEqual(self.judged(well, result=result), (1, 0, 0))
+            self.assertEqual(self.judged(("1", "complete", "", "0", what), result={"a": b"text"}), (0 if what == "cancelled" else 1, 0, 0))
+            self.assertEqual(self.judged(("1", "complete", "", "2", what), result={"a": b"text"}), (0, 1, 0))
+            self.assertEqual(self.judged(("1", "staging_out", "data_out failed", "1", what), result={"a": b"text"}), (0, 0, 1))
+
+    def test_array(self):
+        """Only its elements have data."""
+        self.assertEqual(self.judged(("1", "complete", "", "0", "array")), (0, 0, 0))
+        self.assertEqual(self.judged(("1", "array", "", "0", "array")), (0, 0, 1))
 
     def test_moved(self):
         for states, result, found in (("in done, out done, drop dropped", {"a": b"text"}, (0, 0)), ("in done, out done, drop dropped", None, (1, 0)),

@@ -5,3 +5,5 @@ for _, name in ipairs{"setup", "data_in", "pre_run", "post_run", "data_out", "jo
 		return slurm.SUCCESS
 	end
 end
+
+function slurm_bb_pools() return slurm.SUCCESS, '{"pools": [{"id": "cells", "quantity": 6, "granularity": 1}]}' end

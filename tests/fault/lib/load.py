@@ -36,6 +36,20 @@ saved() {
 during saved
 """
 
+# An array whose elements have each their own data.
+ELEMENTS = 5
+STAGED_ARRAY = f"""#ROTA --array=0-{ELEMENTS - 1}%3
+staged() {{
+	local place=${{TASK_FILE%/*}}/stage/fast/$SLURM_JOB_ID
+	rm -rf "$place/out"
+	mkdir -m 777 "$place/out" && cp "$place"/in/* "$place/out" && sleep 0.3
+}}
+during staged
+"""
+
+# Directives for burst_buffer.lua.
+DIRECTIVES = {"staged": "#BB_LUA stage", "elements": "#BB_LUA stage pool=cells capacity=1", "elements-cancelled": "#BB_LUA stage pool=cells capacity=1"}
+
 # Kinds of jobs: name, weight, script. D is a random duration. Steps end as `completed` unless ENDS says otherwise.
 KINDS = (
     ("single", 6, "work D\n"),
@@ -147,6 +161,8 @@ during gives_back
 }
 during staged
 """),
+    ("elements", 4, STAGED_ARRAY),
+    ("elements-cancelled", 2, STAGED_ARRAY),
     ("moved", 4, """#ROTA stage-in @FOLDER@/stage/pool/ -> $ROTA_SCRATCH/in/ --mode=rsync --checksum
 #ROTA stage-out $ROTA_SCRATCH/out/ -> @FOLDER@/stage/moved/@KEY@/ --checksum
 moved() {
@@ -181,6 +197,7 @@ ENDS = {
     ("bad", "script"): {"failed"},
     ("cancelled", "script"): {"completed", "cancelled"},
     ("lines-cancelled", "script"): {"completed", "cancelled"},
+    ("elements-cancelled", "script"): {"completed", "cancelled"},
     ("peers", "bad"): {"failed"},
     ("peers", "never"): {"dependency_failed"},
 }
@@ -195,10 +212,11 @@ def may_end(kind, step):
 
 
 class Load(threading.Thread):
-    def __init__(self, instance, seed, say):
+    def __init__(self, instance, seed, say, words=()):
+        """`words`: only kinds with one of them in their names are drawn."""
         super().__init__(daemon=True)
         self.kinds = (*KINDS, *((PREPARED,) if instance.changes else ()), *((IMAGED,) if instance.machine else ()))
-        self.instance, self.say = instance, say
+        self.instance, self.say, self.words = instance, say, words
         self.random = random.Random(f"load {seed}")
         self.kill_clients = False
         self.jobs = {}  # key: (kind, id)
@@ -236,7 +254,7 @@ class Load(threading.Thread):
         while time.monotonic() < until:
             conf = self.random.choice(gates)
             with subprocess.Popen([f"{self.instance.binaries}/rota", "submit", "--parsable", f"--client-key={key}", f"--job-name={kind}",
-                                   *(["--each"] if several else []), *(["--bb=#BB_LUA stage"] if kind == "staged" else []), *names],
+                                   *(["--each"] if several else []), *([f"--bb={DIRECTIVES[kind]}"] if kind in DIRECTIVES else []), *names],
                                   env={**self.instance.environment, "ROTA_CONFIG": conf, "LEDGER": self.ledger}, cwd=self.instance.folder,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
                 try:
@@ -270,12 +288,27 @@ class Load(threading.Thread):
             self.act(("release", str(job)))
         elif kind == "sealed":
             self.renew()
+        elif kind in ("elements", "elements-cancelled"):
+            self.treat_elements(kind, job)
         elif kind in ("stopped", "cancelled", "lines-cancelled"):
             time.sleep(self.random.uniform(0.1, 0.8) + (1 if kind == "lines-cancelled" else 0))
             self.act(("suspend" if kind == "stopped" else "cancel", str(job)))
             if kind == "stopped":
                 time.sleep(0.5)
                 self.act(("resume", str(job)))
+
+    def treat_elements(self, kind, job):
+        """Cancel an element or the job without its stage-out; hold and release it; or have all of it run again."""
+        element = self.random.choice((str(job), f"{job}_{self.random.randrange(ELEMENTS)}"))
+        time.sleep(self.random.uniform(0, 2))
+        if kind == "elements-cancelled":
+            self.act(("cancel", "--hurry", element))
+        elif self.random.random() < 0.4:
+            self.act(("requeue", str(job)))
+        else:
+            self.act(("hold", element))
+            time.sleep(0.3)
+            self.act(("release", element))
 
     def renew(self):
         """Add the credential of jobs of kind "sealed" anew; whether that succeeded."""
@@ -292,7 +325,7 @@ class Load(threading.Thread):
     def run(self):
         number = 0
         names = [name for name, _, _ in self.kinds]
-        weights = [weight for _, weight, _ in self.kinds]
+        weights = [weight if not self.words or any(word in name for word in self.words) else 0 for name, weight, _ in self.kinds]
         while not self.ending.is_set():
             if self.live() >= LIVE:
                 time.sleep(0.2)

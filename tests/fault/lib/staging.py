@@ -8,6 +8,30 @@ import shutil
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+# Rows of staging: of a job, of an array, or of one of its elements, which may have been cancelled without stage-out. Data is staged out once
+# more after a requeue of its job, and where its runnerd ended between data_out and what follows.
+ROWS = """select g.job_id, g.state, coalesce(g.message, ''), (
+        select count(*) filter (where c.function = 'data_out' and c.rc = 0) - count(*) filter (where c.function = 'test_data_out' and c.rc is null and not c.unwanted)
+        from rota.staging_call c where c.job_id = g.job_id
+            and (c.ended_at >= g.running_at or not exists (select from rota.event e where e.job_id = coalesce(g.array_job_id, g.job_id) and e.event = 'rerun'))),
+    case when s.step_id is not null then case when s.state = 'cancelled' or (g.hurry and j.name like '%-cancelled') then 'cancelled' else 'element' end
+        when a.staged then 'array' else 'job' end
+    from rota.staging g
+    join rota.job j on j.job_id = coalesce(g.array_job_id, g.job_id)
+    left join rota.step s on s.job_id = g.array_job_id and s.step_id = g.step_id
+    left join rota.step_array a on a.job_id = g.job_id"""
+
+UNSTAGED = """select internal.step_label(s.job_id, s.step_id) from rota.step s
+    join rota.step_array a on a.job_id = s.job_id and a.step_id = s.request_id and a.staged
+    where s.array_index is not null and s.started_at is not null
+        and not exists (select from rota.staging g where g.array_job_id = s.job_id and g.step_id = s.step_id)"""
+
+LEFT = """select 'a call', c.function || ' of ' || c.job_id from rota.staging_call c where c.ended_at is null
+    union all select 'pre_run', internal.step_label(h.job_id, h.step_id) from rota.hook_pending h where h.hook = 'pre_run'
+    union all select 'space of a pool', g.job_id::text from rota.staging g where g.taken is not null
+    union all select 'a number that a job has', g.job_id::text from rota.staging g join rota.job j on j.job_id = g.job_id where g.array_job_id is not null"""
+
+
 def prepare(folder, seed):
     """The site's functions, and a pool with some files."""
     shutil.copy(f"{HERE}/stage.sh", folder)
@@ -40,9 +64,9 @@ def judge_staging(verdict, instance):
     if os.path.exists(f"{place}/doubled"):
         with open(f"{place}/doubled", encoding="utf-8") as file:
             verdict.doubled += [f"staged twice: {line.strip()}" for line in file]
-    rows = instance.sql("""select g.job_id, g.state, coalesce(g.message, ''), (select count(*) from rota.staging_call c
-            where c.job_id = g.job_id and c.function = 'data_out' and c.rc = 0) from rota.staging g""")
-    judge_rows(verdict, rows or [], contents(f"{place}/pool"), lambda job: contents(f"{place}/result/{job}"))
+    judge_rows(verdict, instance.sql(ROWS) or [], contents(f"{place}/pool"), lambda job: contents(f"{place}/result/{job}"))
+    verdict.lost += [f"element {label} has run, and was not staged" for label, in instance.sql(UNSTAGED) or []]
+    verdict.wrong += [f"{what} is left of staging: {row}" for what, row in instance.sql(LEFT) or []]
     verdict.wrong += [f"what was staged of job {job} is still there" for job in os.listdir(f"{place}/fast")]
     moved = instance.sql("""select t.job_id, k.client_key, string_agg(t.direction || ' ' || coalesce(r.state, 'none'), ', ' order by t.transfer)
         from rota.transfer t
@@ -65,12 +89,14 @@ def judge_moved(verdict, rows, pool, result):
 
 
 def judge_rows(verdict, rows, pool, result):
-    """rows: job, state of its staging, message, successful calls of data_out. result(JOB): what came out of it."""
+    """rows: number, state of its staging, message, successful calls of data_out, what it is. result(NUMBER): what came out of it."""
     verdict.staged = len(rows)
-    for job, state, message, outs in rows:
+    for number, state, message, outs, what in rows:
         if state != "complete" or message:
-            verdict.wrong.append(f"staging of job {job} is {state} {message}".strip())
-        if result(job) != pool:
-            verdict.lost.append(f"job {job} was staged out, and its data is not what was staged in")
+            verdict.wrong.append(f"staging of {what} {number} is {state} {message}".strip())
+        if what == "array" or (what == "cancelled" and outs == "0"):
+            continue
+        if result(number) != pool:
+            verdict.lost.append(f"{what} {number} was staged out, and its data is not what was staged in")
         if outs != "1":
-            (verdict.doubled if int(outs) > 1 else verdict.lost).append(f"job {job} was staged out {outs} times")
+            (verdict.doubled if int(outs) > 1 else verdict.lost).append(f"{what} {number} was staged out {outs} times")
