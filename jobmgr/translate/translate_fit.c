@@ -86,10 +86,16 @@ static void fit_check_gres(struct fit *f)
 		translate_hint(f->t, "with --nodes, they are spread over several nodes");
 }
 
+/* The most tasks that --ntasks-per-node, which is given, lets a step have on a node. */
+static int64_t fit_tasks_on_node(const struct translate_step *s)
+{
+	return s->ntasks_per_node < s->ntasks ? s->ntasks_per_node : s->ntasks;
+}
+
 static void fit_check_memory(struct fit *f)
 {
 	int which = translate_choose_rival(f->t, f->s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
-	int64_t tasks = f->s->ntasks_per_node ? f->s->ntasks_per_node : 1;
+	int64_t tasks = f->s->ntasks_per_node ? fit_tasks_on_node(f->s) : 1;
 	if (which >= 0)
 		fit_check_most(f, (enum option_id)which, translate_memory(f->t, f->s, tasks), f->partition->node_mem_mb,
 			       "MiB on a node");
@@ -104,8 +110,8 @@ static void fit_check_cpus(struct fit *f)
 		nodes = f->partition->max_nodes;
 	if (!fit_check_most(f, OPTION_ID_NODES, s->nodes_min, nodes, "nodes") ||
 	    !fit_check_most(f, OPTION_ID_CPUS_PER_TASK, s->cpus_per_task, node_cpus, "CPUs for a task") ||
-	    (s->ntasks_per_node &&
-	     !fit_check_most(f, OPTION_ID_NTASKS_PER_NODE, s->ntasks_per_node * s->cpus_per_task, node_cpus, "CPUs on a node")) ||
+	    (s->ntasks_per_node && !fit_check_most(f, OPTION_ID_NTASKS_PER_NODE, fit_tasks_on_node(s) * s->cpus_per_task,
+						   node_cpus, "CPUs on a node")) ||
 	    !fit_check_most(f, OPTION_ID_NTASKS, s->ntasks * s->cpus_per_task, f->partition->cpus, "CPUs"))
 		return;
 	if (s->nodes_max && s->nodes_max < nodes)

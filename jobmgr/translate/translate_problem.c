@@ -94,6 +94,11 @@ void translate_warn(struct translation *t, int line, const char *option, const c
 	snprintf(warning.option, sizeof warning.option, "%s", option);
 	snprintf(warning.message, sizeof warning.message, "%s%s", what, why ? why : "");
 	problem_name_field(t, &warning);
+	/* An option of the preamble counts for several steps. */
+	for (int i = 0; i < t->warnings.count; i++)
+		if (t->warnings.list[i].line == line && strcmp(t->warnings.list[i].option, warning.option) == 0 &&
+		    strcmp(t->warnings.list[i].message, warning.message) == 0)
+			return;
 	problem_append(&t->warnings, &warning);
 }
 

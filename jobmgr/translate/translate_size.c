@@ -108,6 +108,13 @@ static void size_place_tasks(struct translation *t, struct translate_step *s)
 	}
 	if (asked && s->nodes_max > asked && asked >= s->nodes_min)
 		s->nodes_max = asked;
+	if (asked && s->ntasks_per_node > asked) {
+		char what[96];
+		snprintf(what, sizeof what, "%" PRId64 " tasks on a node are more than the %" PRId64 " of --ntasks",
+			 s->ntasks_per_node, asked);
+		translate_warn(t, translate_find_line(t, s, OPTION_ID_NTASKS_PER_NODE), "--ntasks-per-node", what,
+			       ", which counts");
+	}
 }
 
 /* Check --gpus, which counts the GPUs of all nodes: each node gets the same number. */

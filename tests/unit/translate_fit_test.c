@@ -40,6 +40,8 @@ static const char *const accepted[] = {
 	BASH "#ROTA step a --array=0-3 -c 2 --with=b\n#ROTA step b -c 2\n",
 	BASH "#ROTA step a -N 1-3 -n 6\n#ROTA step b -n 6 --with=a --same-nodes=a\n",
 	BASH "#ROTA step a --with=b\n#ROTA step b\n#ROTA step c --array=0-0 --exclusive --same-nodes=a --after=a\n",
+	BASH "#ROTA -n 2 --ntasks-per-node=8\n",
+	BASH "#ROTA -n 2 --ntasks-per-node=8 --mem-per-cpu=3G\n",
 };
 
 static void refused_fit(void **state)
@@ -52,6 +54,8 @@ static void refused_fit(void **state)
 		LINE(BASH "#ROTA -c 5\n", 2, "--cpus-per-task", "5 CPUs for a task requested, but partition", NULL),
 		LINE(BASH "#ROTA --ntasks-per-node=3 -c 2\n", 2, "--ntasks-per-node", "6 CPUs on a node requested, but partition",
 		     NULL),
+		LINE(BASH "#ROTA -n 3 --ntasks-per-node=8 -c 2\n", 2, "--ntasks-per-node",
+		     "6 CPUs on a node requested, but partition", NULL),
 		LINE(BASH "#ROTA -n 13\n", 2, "--ntasks", "13 CPUs requested, but partition", NULL),
 		LINE(BASH "#ROTA -n 4 -c 3\n", 2, "--ntasks", "4 tasks do not fit on 3 nodes", NULL),
 		LINE(BASH "#ROTA -n 9 -N 2\n", 2, "--ntasks", "9 tasks do not fit on 2 nodes", NULL),
