@@ -115,7 +115,8 @@ begin
 	-- else that a registration does.
 	if not exists (select from allocation a where a.node_id = any (p_nodes) and a.attempt > 0
 			and (a.ended_at is null or (a.prolog_owner and a.gone_at is null)))
-		and not jsonb_path_exists(p_facts, '$.nodes[*].attempts[*]') then
+		and not jsonb_path_exists(p_facts, '$.nodes[*].attempts[*]')
+		and not jsonb_path_exists(p_facts, '$.nodes[*].reported[*]') then
 		perform internal.node_lock(p_nodes);
 		return;
 	end if;
@@ -127,7 +128,14 @@ begin
 		select x from internal.node_missing(p_facts) m
 			join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt,
 			unnest(t.node_ids) x));
-	-- The state after the lock. What began meanwhile is of another job, and not missing.
+	-- The state after the lock. What has begun meanwhile was not ordered when the node said what it has, so it is missing only where
+	-- the node names an earlier attempt of that number. Its job is not locked.
+	if exists (select from internal.node_missing(p_facts) m join internal.node_inventory(p_facts) p on p.node_id = m.node_id
+			where m.job_id <> all (v_jobs)
+				and (p.attempts || p.reported) ? (m.job_id || '.' || m.step_id || '.' || m.attempt)) then
+		raise exception 'a number of an attempt that the node has was given again meanwhile' using errcode = '40001',
+			hint = 'Register again.';
+	end if;
 	for v_one in
 		select m.message, jsonb_agg(to_jsonb(m) - 'message') as lost from internal.node_missing(p_facts) m
 			where m.job_id = any (v_jobs) group by m.message
@@ -153,7 +161,8 @@ begin
 				and o.step_id = k.step_id and o.attempt = k.attempt)));
 end $$;
 comment on function internal.node_reclaim(jsonb, int[]) is
-	'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes.';
+	'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes. 40001: an attempt has '
+	'begun meanwhile that has to end too.';
 
 create function internal.node_flaps(p_node int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -316,4 +325,4 @@ comment on function api.node_register(jsonb) is
 	'version, address, found, image, lease_s, margin_s, attempts: ["812.0.1"], reported: [...]}]}; reported: only its journal '
 	'has more of them. Answers the nodes that exist (a name without a row is none), and the number of orphaned attempts of each. '
 	'A node serves when there are none, and has to register again then. server_us: as in api.node_report. '
-	'28000: the session does not speak for all of the nodes.';
+	'28000: the session does not speak for all of the nodes. 40001: the node has to register again.';

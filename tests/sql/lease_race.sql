@@ -99,6 +99,37 @@ select t.ended(3, 11) \g /dev/null
 select t.judge() \g /dev/null
 select is(t.race(:'dead', :'back'), '1', 'declared dead first: it comes back with what should not be there');
 select is(t.lives(:'label'), 'pending 1', 'that runs again');
+
+-- A start against the registration of a node that has an attempt of that number from another server. It comes between the first look of
+-- the registration, which waits for it, and the second one.
+create function t.again(p_kept text) returns text language plpgsql set client_min_messages = error as $$
+declare
+	v_label text := t.submit('alice', '[{"name": "a"}]') || '.a';
+begin
+	perform t.home(3), t.home(4);
+	perform internal.incarnation_begin('restored', 0);
+	update rota.node_lease set renewed_at = now() - interval '1 minute' where node_id in (3, 4);
+	perform set_config('t.back', format('select t.back(3, %L)', '{"attempts": [], "reported": []}'::jsonb || jsonb_build_object(p_kept, jsonb_build_array(replace(v_label, '.a', '.0.1')))), false);
+	return v_label;
+end $$;
+create function t.starting(p_label text, p_node int) returns text language sql as $$ select format('select t.start(%L, array[%s])', p_label, p_node) $$;
+select t.again('attempts') as label \gset
+select current_setting('t.back') as back \gset
+select is(t.race(t.starting(:'label', 3), :'back'), '40001', 'an attempt that was ordered meanwhile has a number that the node knows: it registers again');
+select is(t.lives(:'label'), 'starting 1', 'nothing is decided yet');
+select is((select x from dblink('b', :'back') x (x text)), '1', 'then the node is to kill what it has');
+select is(t.lives(:'label'), 'pending 1', 'and the step runs under another number');
+select t.home(3), t.later() \g /dev/null
+select t.again('reported') as label \gset
+select current_setting('t.back') as back \gset
+select is(t.race(t.starting(:'label', 3), :'back'), '40001', 'the same where the node has but records of it');
+select is((select x from dblink('b', :'back') x (x text)), '0', 'then nothing is left to kill');
+select is(t.lives(:'label'), 'pending 1', 'and the step runs under another number');
+select t.later() \g /dev/null
+select t.again('reported') as label \gset
+select format('select t.back(3, %L)', '{"boot_id": "other", "attempts": [], "reported": ["1.0.1"]}'::jsonb) as back \gset
+select is(t.race(t.starting(:'label', 3), :'back'), '0', 'a node that names other attempts registers at once');
+select is(t.lives(:'label'), 'starting 1', 'and has what began meanwhile, rebooted or not');
 select is_empty('select * from t.wrong()', 'all adds up');
 select dblink_disconnect(n) from unnest('{a,b}'::text[]) n \g /dev/null
 select * from finish();
