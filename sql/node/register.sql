@@ -128,8 +128,8 @@ begin
 		select x from internal.node_missing(p_facts) m
 			join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt,
 			unnest(t.node_ids) x));
-	-- The state after the lock. What has begun meanwhile was not ordered when the node said what it has, so it is missing only where
-	-- the node names an earlier attempt of that number. Its job is not locked.
+	-- The state after the lock. What has begun meanwhile was not ordered when the node said what it has, so it is missing only
+	-- where the node names an earlier attempt of that number. Its job is not locked.
 	if exists (select from internal.node_missing(p_facts) m join internal.node_inventory(p_facts) p on p.node_id = m.node_id
 			where m.job_id <> all (v_jobs)
 				and (p.attempts || p.reported) ? (m.job_id || '.' || m.step_id || '.' || m.attempt)) then
@@ -161,8 +161,8 @@ begin
 				and o.step_id = k.step_id and o.attempt = k.attempt)));
 end $$;
 comment on function internal.node_reclaim(jsonb, int[]) is
-	'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes. 40001: an attempt has '
-	'begun meanwhile that has to end too.';
+	'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes. '
+	'40001: an attempt has begun meanwhile that has to end too.';
 
 create function internal.node_flaps(p_node int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
