@@ -49,11 +49,11 @@ init_process() {
 	pgrep -u "$EVE" -x -o rota-checkpoint
 }
 
-# submit_script [OPTION]...: a job of the script job.sh, whose program has come half way.
+# submit_script [OPTION]...: a job of the script job.sh, whose program has come to its first gate.
 submit_script() {
 	job=$(owner rota submit --parsable --checkpoint=criu --output=out "$@" job.sh)
 	eventually runs
-	eventually [ -e half ]
+	eventually [ -e at.1 ]
 }
 
 # ends_and_goes_on: the step is saved and ended, and is restored.
@@ -195,7 +195,7 @@ is_held() {
 }
 
 @test "the exit code of what was restored is that of the step" {
-	printf '#!/bin/bash\n: >half\nuntil [ -e go ]; do sleep 0.05; done\nexit 7\n' >job.sh
+	printf '#!/bin/bash\n: >at.1\nuntil [ -e go ]; do sleep 0.05; done\nexit 7\n' >job.sh
 	submit_script
 	ends_and_goes_on
 	touch go
@@ -278,7 +278,7 @@ flip_bit() {
 }
 
 @test "what rota run starts is not saved, and fails the checkpoint" {
-	printf '#!/bin/bash\nrota run bash -c ": >half; until [ -e go ]; do sleep 0.05; done"\n' >job.sh
+	printf '#!/bin/bash\nrota run bash -c ": >at.1; until [ -e go ]; do sleep 0.05; done"\n' >job.sh
 	submit_script
 	run -1 owner rota checkpoint "$job" --wait
 	[[ $output = *"is of a shell or sub-step"* ]]

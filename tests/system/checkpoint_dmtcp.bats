@@ -154,9 +154,9 @@ first_process() {
 
 @test "a process whose parents have ended, and that DMTCP does not know, fails the checkpoint" {
 	printf '#!/bin/bash\n(%s/static >/dev/null &)\nuntil [ -e on ]; do sleep 0.05; done\n' "$PROGRAMS" >orphan.sh
-	rm -f half go on
+	rm -f at.1 go on
 	job=$(rota submit --parsable --checkpoint=dmtcp --output=out orphan.sh)
-	eventually [ -e half ]
+	eventually [ -e at.1 ]
 	run -1 rota checkpoint "$job" --wait
 	[[ $output = *"would not be saved: program \"$PROGRAMS/static\" is statically linked"* ]]
 	touch go

@@ -25,55 +25,131 @@ restored_down() {
 	return "$status"
 }
 
-# programs_make: programs that print numbers, and wait half way until there is a file go. They leave files "half", and "on" when they go on.
+# programs_make: programs that print numbers, and wait at 13 gates: at gate N until there is a file go.N, or go. There is a file at.N then. Under the
+# drivers app and script:kick they save themselves at a gate when they are signalled, and go on from there.
 programs_make() {
-	cat >"$PROGRAMS/counter.c" <<-'END'
+	cat >"$PROGRAMS/gate.h" <<-'END'
 		#include <fcntl.h>
+		#include <signal.h>
 		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/stat.h>
 		#include <unistd.h>
+		static volatile sig_atomic_t asked;
+		static void ask(int number)
+		{
+			asked = number;
+		}
+		/* Returns the file to go on from, or NULL. */
+		static FILE *gate_begin(void)
+		{
+			const char *driver = getenv("ROTA_CHECKPOINT_DRIVER"), *from = getenv("ROTA_RESTART_DIR");
+			char path[4096];
+			FILE *file;
+			if (!driver || (strcmp(driver, "app") != 0 && strncmp(driver, "script:", 7) != 0))
+				return NULL;
+			signal(SIGUSR1, ask);
+			if (!(file = fopen("pid.part", "w")) || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0 || rename("pid.part", "pid") < 0)
+				exit(1);
+			snprintf(path, sizeof path, "%s/state", from ? from : "");
+			if (from && !(file = fopen(path, "r")))
+				exit(1);
+			return from ? file : NULL;
+		}
+		static inline long output_size(void)
+		{
+			struct stat s;
+			return fflush(stdout) == 0 && fstat(1, &s) == 0 ? (long)s.st_size : -1;
+		}
+		static void gate_save(void (*save)(FILE *file))
+		{
+			const char *dir = getenv("ROTA_CHECKPOINT_DIR");
+			char part[4096], path[4096];
+			snprintf(part, sizeof part, "%s/state.part", dir);
+			snprintf(path, sizeof path, "%s/state", dir);
+			FILE *file = fopen(part, "w");
+			asked = 0;
+			if (!file)
+				exit(1);
+			save(file);
+			if (fclose(file) != 0 || rename(part, path) < 0 ||
+			    (strcmp(getenv("ROTA_CHECKPOINT_DRIVER"), "app") == 0 && system("rota checkpoint --done") < 0))
+				exit(1);
+		}
+		static void gate(int number, void (*save)(FILE *file))
+		{
+			char path[32];
+			snprintf(path, sizeof path, "at.%d", number);
+			close(open(path, O_CREAT | O_WRONLY, 0666));
+			snprintf(path, sizeof path, "go.%d", number);
+			while (access("go", F_OK) < 0 && access(path, F_OK) < 0) {
+				if (asked)
+					gate_save(save);
+				usleep(20000);
+			}
+		}
+	END
+	cat >"$PROGRAMS/counter.c" <<-'END'
+		#include "gate.h"
+		static int number;
+		static long sum;
+		static FILE *counted;
+		static void save(FILE *file)
+		{
+			fflush(counted);
+			fprintf(file, "%d %ld %ld %ld\n", number, sum, ftell(counted), output_size());
+		}
+		static int go_on(FILE *file)
+		{
+			long bytes, output;
+			return fscanf(file, "%d %ld %ld %ld", &number, &sum, &bytes, &output) == 4 && (counted = fopen("counted", "r+")) &&
+			       ftruncate(fileno(counted), bytes) == 0 && fseek(counted, 0, SEEK_END) == 0 && ftruncate(1, output) == 0;
+		}
 		/* Numbers go through a pipe to itself, and into a file that stays open. */
 		int main(void)
 		{
-			int fd[2], number, got;
-			long sum = 0;
-			FILE *file = fopen("counted", "w");
-			if (!file || pipe(fd) < 0)
+			int fd[2], got;
+			FILE *file = gate_begin();
+			if (file ? !go_on(file) : !(counted = fopen("counted", "w")))
 				return 1;
-			for (number = 0; number < 2000; number++) {
+			if (pipe(fd) < 0)
+				return 1;
+			for (; number < 2000; number++) {
 				if (write(fd[1], &number, sizeof number) < 0)
 					return 1;
-				if (number == 1000) {
-					close(open("half", O_CREAT | O_WRONLY, 0666));
-					while (access("go", F_OK) < 0)
-						usleep(20000);
-				}
+				if (number % 150 == 0 && number > 0)
+					gate(number / 150, save);
 				if (read(fd[0], &got, sizeof got) != sizeof got)
 					return 1;
 				sum = (sum * 31 + got) % 1000003;
-				fprintf(file, "%d %ld\n", got, sum);
+				fprintf(counted, "%d %ld\n", got, sum);
 				if (number % 100 == 0)
 					printf("%ld\n", sum), fflush(stdout);
 			}
 			printf("%ld\n", sum);
-			return fclose(file);
+			return fclose(counted);
 		}
 	END
 	cat >"$PROGRAMS/threads.c" <<-'END'
-		#include <fcntl.h>
 		#include <pthread.h>
-		#include <stdio.h>
-		#include <unistd.h>
-		static pthread_barrier_t half;
+		#include "gate.h"
+		static pthread_barrier_t all;
+		static int first, now;
 		static long sums[4];
+		static void save(FILE *file)
+		{
+			fprintf(file, "%d %ld %ld %ld %ld\n", now, sums[0], sums[1], sums[2], sums[3]);
+		}
 		static void *work(void *arg)
 		{
 			long *sum = arg;
-			for (int i = 0; i < 200000; i++) {
-				if (i == 100000) {
-					pthread_barrier_wait(&half);
-					close(open("half", O_CREAT | O_WRONLY, 0666));
-					while (access("go", F_OK) < 0)
-						usleep(20000);
+			for (int i = first; i < 200000; i++) {
+				if (i % 15000 == 0 && i > 0) {
+					pthread_barrier_wait(&all);
+					if (sum == sums)
+						now = i, gate(i / 15000, save);
+					pthread_barrier_wait(&all);
 				}
 				*sum = (*sum * 1103515245 + 12345 + (sum - sums)) & 0x7fffffff;
 			}
@@ -82,7 +158,10 @@ programs_make() {
 		int main(void)
 		{
 			pthread_t threads[4];
-			pthread_barrier_init(&half, NULL, 4);
+			FILE *file = gate_begin();
+			if (file && fscanf(file, "%d %ld %ld %ld %ld", &first, &sums[0], &sums[1], &sums[2], &sums[3]) != 5)
+				return 1;
+			pthread_barrier_init(&all, NULL, 4);
 			for (int i = 0; i < 4; i++)
 				pthread_create(&threads[i], NULL, work, &sums[i]);
 			for (int i = 0; i < 4; i++)
@@ -93,12 +172,36 @@ programs_make() {
 		}
 	END
 	cat >"$PROGRAMS/python.py" <<-'END'
-		import os, time
-		state, words = 1, {}
-		for i in range(4000):
-		    if i == 2000:
-		        open("half", "w").close()
-		        while not os.path.exists("go"):
+		import os, pickle, signal, subprocess, time
+		state, words, first, asked = 1, {}, 0, False
+		driver = os.environ.get("ROTA_CHECKPOINT_DRIVER", "")
+		def ask(number, frame):
+		    global asked
+		    asked = True
+		def save():
+		    global asked
+		    asked = False
+		    path = os.environ["ROTA_CHECKPOINT_DIR"] + "/state"
+		    with open(path + ".part", "wb") as file:
+		        pickle.dump((i, state, words, os.fstat(1).st_size), file)
+		    os.rename(path + ".part", path)
+		    if driver == "app":
+		        subprocess.run(["rota", "checkpoint", "--done"])
+		if driver == "app" or driver.startswith("script:"):
+		    if "ROTA_RESTART_DIR" in os.environ:
+		        with open(os.environ["ROTA_RESTART_DIR"] + "/state", "rb") as file:
+		            first, state, words, size = pickle.load(file)
+		        os.ftruncate(1, size)
+		    signal.signal(signal.SIGUSR1, ask)
+		    with open("pid.part", "w") as file:
+		        print(os.getpid(), file=file)
+		    os.rename("pid.part", "pid")
+		for i in range(first, 4000):
+		    if i % 300 == 0 and i > 0:
+		        open("at.%d" % (i // 300), "w").close()
+		        while not os.path.exists("go") and not os.path.exists("go.%d" % (i // 300)):
+		            if asked:
+		                save()
 		            time.sleep(0.02)
 		    state = state * 1103515245 + 12345 & 0x7fffffff
 		    words[state % 97] = words.get(state % 97, 0) + i
@@ -107,21 +210,43 @@ programs_make() {
 		print(sorted(words.items()))
 	END
 	cat >"$PROGRAMS/pipeline.sh" <<-'END'
+		save() {
+			asked=
+			echo "$i $x" >"$ROTA_CHECKPOINT_DIR/state.part" && mv "$ROTA_CHECKPOINT_DIR/state.part" "$ROTA_CHECKPOINT_DIR/state"
+			[ "$ROTA_CHECKPOINT_DRIVER" != app ] || rota checkpoint --done >&2
+		}
+		gate() {
+			: >"at.$1"
+			until [ -e go ] || [ -e "go.$1" ]; do
+				[ -z "$asked" ] || save
+				sleep 0.1
+			done
+		}
+		# What was saved goes through the pipeline again; the numbers are not made again.
 		lines() {
-			local i x=1
-			for ((i = 0; i < 600; i++)); do
+			local i=0 x=1 asked=
+			case ${ROTA_CHECKPOINT_DRIVER:-} in app | script:*)
+				[ -z "${ROTA_RESTART_DIR:-}" ] || read -r i x <"$ROTA_RESTART_DIR/state"
+				trap 'asked=1' USR1
+				echo "$BASHPID" >pid.part && mv pid.part pid
+				;;
+			esac
+			touch kept
+			head -n "$i" kept | tee kept.part && mv kept.part kept
+			exec 9>>kept
+			for ((; i < 600; i++)); do
+				((i % 45 != 0 || i == 0)) || gate $((i / 45))
 				x=$(((x * 1103515245 + 12345) % 2147483648))
 				echo "$i $x"
-				if [ "$i" -eq 300 ]; then
-					: >half
-					until [ -e go ]; do sleep 0.05; done
-				fi
+				echo "$i $x" >&9
 			done
 		}
 		lines | sed 's/1/one/g' | sort -k2 | tee sorted | tail -n 100
 	END
-	cc -std=gnu17 -O1 -Wall -Wextra -Werror -o "$PROGRAMS/counter" "$PROGRAMS/counter.c"
-	cc -std=gnu17 -O1 -Wall -Wextra -Werror -pthread -o "$PROGRAMS/threads" "$PROGRAMS/threads.c"
+	local name
+	for name in counter threads; do
+		cc -std=gnu17 -O1 -Wall -Wextra -Werror -pthread -o "$PROGRAMS/$name" "$PROGRAMS/$name.c"
+	done
 	cc -std=gnu17 -O1 -static -o "$PROGRAMS/static" "$PROGRAMS/counter.c"
 }
 
@@ -130,6 +255,7 @@ command_of() {
 	case $1 in
 	python) echo "/usr/bin/python3 $PROGRAMS/python.py" ;;
 	pipeline) echo "bash $PROGRAMS/pipeline.sh" ;;
+	heat) echo "$PROGRAMS/heat.sh" ;; # checkpoint_result.bats makes it
 	*) echo "$PROGRAMS/$1" ;;
 	esac
 }
@@ -137,18 +263,18 @@ command_of() {
 # expect NAME: what the program prints and writes without a disturbance, in the folder expected.
 expect() {
 	mkdir expected
-	(cd expected && : >go && $(command_of "$1") >out && rm go half)
+	(cd expected && : >go && $(command_of "$1") >out && rm -f go at.*)
 }
 
-# submit NAME [OPTION]...: a job of this program, which has come half way.
+# submit NAME [OPTION]...: a job of this program, which has come to its first gate.
 submit() {
 	local name=$1
 	shift
-	rm -f half go
+	rm -f at.* go
 	printf '#!/bin/bash\n%s\necho "ended with $?"\n' "$(command_of "$name")" >job.sh
 	job=$(owner rota submit --parsable --checkpoint="$DRIVER" --output=out "$@" job.sh)
 	eventually runs
-	eventually [ -e half ]
+	eventually [ -e at.1 ]
 }
 
 runs() {
