@@ -34,9 +34,7 @@
 #include "procmgr/checkpoint/criu_socket.h"
 #include "procmgr/record/bounded_run.h"
 
-/* When the numbers of processes have all been used, the kernel begins again with 300. So these below are free for CRIU, and this one is the
- * program's in each namespace. */
-enum { PROGRAM = 300, EXIT_AGAIN = 85, SIGNALLED = 128, TEXT_SIZE = 1 << 16, READ_S = 10 };
+enum { EXIT_AGAIN = 85, SIGNALLED = 128, TEXT_SIZE = 1 << 16, READ_S = 10 };
 
 /* One run of CRIU: its folder, where images are, its folder for other files, and how long it may take. */
 struct criu_run {
@@ -136,7 +134,7 @@ static bool save_program(const char *folder, int seconds, struct err *e)
 			self,
 			NULL};
 	struct criu_run r = {.folder = folder, .seconds = seconds, .run = open_run(e), .images = -1};
-	snprintf(tree, sizeof tree, "%d", PROGRAM);
+	snprintf(tree, sizeof tree, "%d", CRIU_INIT_PROGRAM);
 	if (r.run >= 0)
 		r.images = open_variable("ROTA_CHECKPOINT_DIR", e);
 	bool good = r.images >= 0 && run_criu(&r, "save", more, e);
@@ -176,13 +174,22 @@ static void accept_one(const char *folder, int listener)
 		close(fd);
 }
 
+/* Have the keeper see which signal has ended the program. Returns the exit code. */
+static int signal_tell(int number)
+{
+	char name[16];
+	snprintf(name, sizeof name, "%s%d", CRIU_INIT_SIGNALLED, number);
+	prctl(PR_SET_NAME, name);
+	return SIGNALLED + number;
+}
+
 /* Wait for all children that have ended. Returns the exit code of the program, or -1 if the program still runs. */
 static int reap_ended(void)
 {
 	int status;
 	for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-		if (pid == PROGRAM)
-			return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALLED + WTERMSIG(status);
+		if (pid == CRIU_INIT_PROGRAM)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : signal_tell(WTERMSIG(status));
 	return -1;
 }
 
@@ -208,7 +215,7 @@ static void become_program(char **argv, const sigset_t *none)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct sets[2] = {{0}, {0}};
-	if (getpid() != PROGRAM || setsid() < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
+	if (getpid() != CRIU_INIT_PROGRAM || setsid() < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
 	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || syscall(SYS_capset, &head, sets) < 0) {
 		fprintf(stderr, "rota-checkpoint: could not prepare the program for CRIU\n");
 		_exit(CHECKPOINT_EXIT_WRONG);
@@ -223,7 +230,7 @@ static bool start_program(char **argv, const sigset_t *before, struct err *e)
 {
 	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
 	char text[16];
-	snprintf(text, sizeof text, "%d", PROGRAM - 1);
+	snprintf(text, sizeof text, "%d", CRIU_INIT_PROGRAM - 1);
 	bool good = (fd >= 0 && write(fd, text, strlen(text)) > 0) ||
 		    err_sys(e, "could not choose the number of the program's process");
 	if (fd >= 0)
@@ -262,7 +269,7 @@ int criu_init_script(void)
 	if (strcmp(checkpoint_step_variable("CRTOOLS_SCRIPT_ACTION"), "post-dump") != 0)
 		return 0;
 	int images = open_variable("ROTA_CHECKPOINT_DIR", &e);
-	bool good = images >= 0 && criu_files_note(PROGRAM, images, &e);
+	bool good = images >= 0 && criu_files_note(CRIU_INIT_PROGRAM, images, &e);
 	if (images >= 0)
 		close(images);
 	return good ? 0 : checkpoint_step_error(&e);

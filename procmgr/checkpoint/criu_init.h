@@ -12,4 +12,12 @@ int criu_init_script(void);
 #define CRIU_INIT_SOCKET "criu"
 enum { CRIU_INIT_MESSAGE_SIZE = 600 };
 
+/* When the numbers of processes have all been used, the kernel begins again with 300. So those below are free for CRIU, and this one is the program's
+ * in each namespace. */
+enum { CRIU_INIT_PROGRAM = 300 };
+
+/* No signal ends the first process of a namespace. If one has ended the program, the name of this process is this with the number of the signal, and
+ * its exit code is 128 more than that. */
+#define CRIU_INIT_SIGNALLED "ended-by-"
+
 #endif

@@ -8,7 +8,6 @@
  * - Only where node.checkpoint_criu is set, and never for root, a task may restore processes. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,6 @@
 #include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
-#include "procmgr/keeper/handles.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 /* The program has saved itself and is to be run again. After it, rota-checkpoint hashes all that it has written, and makes two reports for each
@@ -155,10 +153,9 @@ static void take_beside(struct keeper *k, const char *fail)
 static int signal_program(const struct keeper *k)
 {
 	const struct order_spec *spec = &k->order->spec;
-	pid_t shell = k->tasks[0].pid;
-	if (!spec->checkpoint_shell)
-		return keeper_sweep_signal_handlers(k, spec->checkpoint_signal, shell);
-	return shell > 0 && handles_signal(shell, spec->checkpoint_signal) && kill(shell, spec->checkpoint_signal) == 0;
+	return spec->checkpoint_shell
+		       ? keeper_program_signal(&k->tasks[0], spec->checkpoint_signal, true)
+		       : keeper_sweep_signal_handlers(k, spec->checkpoint_signal, keeper_program_pid(&k->tasks[0]));
 }
 
 void keeper_checkpoint_ask(struct keeper *k, const char *reason)

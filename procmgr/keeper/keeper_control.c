@@ -96,10 +96,9 @@ static void send_warning(struct keeper *k, int64_t now)
 	k->timers->warned_at = now;
 	k->timers->warned_paused = k->timers->paused;
 	for (int i = 0; spec->signal_shell && i < k->task_count; i++)
-		if (k->tasks[i].pid > 0)
-			kill(k->tasks[i].pid, spec->signal);
+		keeper_program_signal(&k->tasks[i], spec->signal, false);
 	if (!spec->signal_shell)
-		keeper_sweep_signal_others(k, spec->signal, spec->per_task ? 0 : k->tasks[0].pid);
+		keeper_sweep_signal_others(k, spec->signal, spec->per_task ? 0 : keeper_program_pid(&k->tasks[0]));
 }
 
 void keeper_control_timers(struct keeper *k)

@@ -7,7 +7,6 @@
  *   shortened. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +110,6 @@ bool keeper_nodes_change(struct keeper *k, const char *name, const char *state, 
 	if (k->order->node_index == 0 && nodes->file >= 0)
 		write_line(k, name, text);
 	for (int task = 0; task < k->task_count && k->order->spec.notify > 0 && !*k->cause; task++)
-		if (k->tasks[task].pid > 0)
-			kill(k->tasks[task].pid, k->order->spec.notify);
+		keeper_program_signal(&k->tasks[task], k->order->spec.notify, false);
 	return true;
 }

@@ -22,9 +22,10 @@
 enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32 };
 
 struct keeper_task {
-	pid_t pid;  /* the task's process; 0 if it has ended */
-	int report; /* descriptor of task_start that reports the start; -1 once the program runs */
-	int counts; /* descriptor of stats_open with the byte counts */
+	pid_t pid;	  /* the task's process; 0 if it has ended */
+	bool may_restore; /* the process is the first of a PID namespace, and its child is the program (keeper_program.c) */
+	int report;	  /* descriptor of task_start that reports the start; -1 once the program runs */
+	int counts;	  /* descriptor of stats_open with the byte counts */
 	int rank;
 	int64_t started_at;
 	char error[512]; /* why the task's program did not start; "" if it started */
@@ -314,6 +315,13 @@ void keeper_task_clear(struct keeper *k);
 
 /* Returns the values for patterns in the file paths of a task. */
 struct pattern_facts keeper_task_facts(const struct keeper *k, int rank);
+
+/* keeper_program.c: returns the process of the task's program, mostly the task's own. */
+pid_t keeper_program_pid(const struct keeper_task *t);
+/* Signal the task's program alone, if it still runs; `only_handled`: only if it handles the signal. Returns whether it was signalled. */
+bool keeper_program_signal(const struct keeper_task *t, int signal, bool only_handled);
+/* Returns the signal that has ended the program of a task whose process has ended by an exit code for that; else 0. Call before it is reaped. */
+int keeper_program_end(const struct keeper_task *t);
 
 /* keeper_if_changed.c: do the tasks have to run? Returns false if the outputs are up to date by --if-changed, or if the check
  * failed. */

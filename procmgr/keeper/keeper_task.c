@@ -192,6 +192,7 @@ static bool start_task(struct keeper *k, struct keeper_task *t, struct err *e)
 		return false;
 	}
 	fill_start(k, &start, &c->streams, t->rank);
+	t->may_restore = start.may_restore;
 	t->started_at = clock_boot_us();
 	keeper_sweep_expect(k);
 	t->pid = task_start(&start, &t->report, &in_use, e);
@@ -291,10 +292,12 @@ bool keeper_task_reap(struct keeper *k, pid_t pid)
 	struct keeper_task *t = &k->tasks[i];
 	if (t->report >= 0)
 		keeper_task_report(k, t);
-	int status = 0;
+	int status = 0, ended_by = keeper_program_end(t);
 	struct stats stats;
 	if (!stats_reap(pid, t->counts, &status, &stats))
 		die("could not reap task %ld of attempt %s", (long)pid, k->name);
+	if (ended_by && WIFEXITED(status))
+		status = W_EXITCODE(0, ended_by);
 	stats_add(&k->used, &stats);
 	t->pid = 0;
 	k->live--;

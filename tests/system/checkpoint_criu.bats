@@ -202,6 +202,59 @@ is_held() {
 	run -7 rota wait "$job"
 }
 
+@test "a signal that ends what was restored, or what was not, is told as that signal; so is a signal to the script alone" {
+	local count
+	# Its child handles the signal too, and is to get it only without B:.
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		bash -c 'trap "echo >>child" USR1; : >at.1; until [ -e go ]; do sleep 0.05; done' &
+		trap 'echo >>script' USR1
+		until [ -e go ]; do sleep 0.05; done
+		wait
+		kill -BUS $$
+	END
+	submit_script --signal=B:USR1@60 --time=10:00
+	for count in 1 2; do
+		[ "$count" = 1 ] || ends_and_goes_on
+		run -0 rota modify "$job" --time=0:50
+		eventually eval '[ "$(wc -l <script)" = "$count" ]'
+		run -0 rota modify "$job" --time=10:00
+	done
+	[ ! -e child ]
+	touch go
+	run -135 rota wait "$job"
+	[ "$(sql "select signal || ' ' || cause from rota.step where job_id = $job")" = "7 signal" ]
+	# A program that ends with such an exit code was not ended by a signal.
+	printf '#!/bin/bash\n: >at.1; exit 135\n' >job.sh
+	job=$(owner rota submit --parsable --checkpoint=criu --output=out job.sh)
+	run -135 rota wait "$job"
+	[ "$(sql "select coalesce(signal, 0) || ' ' || exit_code from rota.step where job_id = $job")" = "0 135" ]
+}
+
+@test "the checkpoint signal reaches the script alone, or what it has started, as --checkpoint-signal says" {
+	cat >job.sh <<-'END'
+		#!/bin/bash
+		bash -c 'trap "echo >>child; echo >$ROTA_CHECKPOINT_DIR/state; rota checkpoint --done" USR1; : >at.1; until [ -e go ]; do sleep 0.05; done' &
+		trap 'echo >>script; echo >$ROTA_CHECKPOINT_DIR/state; rota checkpoint --done' USR1
+		until [ -e go ]; do sleep 0.05; done
+		wait
+	END
+	submit_script --checkpoint=auto --checkpoint-signal=B:USR1
+	run -0 owner rota checkpoint "$job" --wait
+	[ "$(sql "select driver from acct.checkpoint where job_id = $job")" = app ]
+	[ "$(wc -l <script)" = 1 ]
+	[ ! -e child ]
+	touch go
+	run -0 rota wait "$job"
+	rm go at.1 script
+	submit_script --checkpoint=auto --checkpoint-signal=USR1
+	run -0 owner rota checkpoint "$job" --wait
+	[ "$(wc -l <child)" = 1 ]
+	[ ! -e script ]
+	touch go
+	run -0 rota wait "$job"
+}
+
 # changed COMMAND...: change the latest image of two by a command, and go on.
 changed() {
 	local image
