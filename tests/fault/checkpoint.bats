@@ -1,19 +1,30 @@
 #!/usr/bin/env bats
 # Processes are killed at random while a job takes checkpoints and goes on from them: the keeper, rota-checkpoint, the launcher, procmgrd, the
 # database. No generation is complete whose files are not whole, and each attempt starts from the last complete one. ROTA_KILLS is the number
-# of kills (6), ROTA_SEED the seed of their kinds and moments.
+# of kills (6), ROTA_SEED the seed of their kinds and moments. The job saves itself; where the program criu is in PATH, another is saved by CRIU.
 
 load ../system/helper
 
 setup_file() {
-	instance_up 1 --cpus 4 --mem 2000 --set node.grace=1
+	export EVE=rbck$$ CRIU
+	CRIU=$(dirname "$(command -v criu || echo /none/criu)")
+	if [ -x "$CRIU/criu" ] && [ "$(id -u)" = 0 ]; then
+		users_add "$EVE"
+		instance_up 1 --cpus 4 --mem 2000 --set node.grace=1 --set node.checkpoint_criu="$CRIU"
+		folders_add "$EVE"
+	else
+		instance_up 1 --cpus 4 --mem 2000 --set node.grace=1
+	fi
 	for setting in requeue_delay_s=0 checkpoint_pace_s=0 requeue_max=1000 flap_count=0; do
 		rota admin setting change "${setting%=*}" --value="${setting#*=}"
 	done
 }
 
 teardown_file() {
-	instance_down
+	local status=0
+	instance_down || status=1
+	! id "$EVE" >/dev/null 2>&1 || users_remove "$EVE" || status=1
+	return "$status"
 }
 
 setup() {
@@ -45,6 +56,24 @@ worker() {
 	END
 }
 
+# counter: appends a number that follows from the last one to a file that stays open, over and over. It is saved as it is.
+counter() {
+	cat <<-'END'
+		#!/bin/bash
+		#ROTA --checkpoint=criu --checkpoint-interval=0:01 --checkpoint-keep=3 --output=out
+		i=0 x=1
+		exec 9>>numbers
+		until [ -e go ]; do
+			for n in 1 2 3 4 5; do
+				i=$((i + 1)) x=$(((x * 1103515245 + 12345) % 2147483648))
+				echo "$i $x" >&9
+			done
+			sleep 0.05
+		done
+		echo "$i $x" >result
+	END
+}
+
 # victim KIND: sets `victim` to the process to kill, if there is one of that kind. No number is taken that another process has by now.
 victim() {
 	local name
@@ -52,8 +81,15 @@ victim() {
 	keeper) read -r victim <keeper && read -r name <"/proc/$victim/comm" && [ "$name" = rota-keeper ] && [ "/proc/$victim/cwd" -ef "$ROTA_HOME/node/n1" ] ;;
 	saver) read -r victim <saver && read -r name <"/proc/$victim/comm" && [ "$name" = rota-checkpoint ] && [ "/proc/$victim/cwd" -ef . ] ;;
 	launcher | procmgrd) victim=$(pid_of "$1" n1) && [ -n "$victim" ] ;;
+	criu_keeper) victim=$(criu_keeper) && [ -n "$victim" ] ;;
+	criu_saver) victim=$(pgrep -P "$(criu_keeper)" -x rota-checkpoint | sed 1d | tail -n 1) && [ -n "$victim" ] ;;
 	database) victim=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid") && [ -n "$victim" ] ;;
 	esac 2>/dev/null
+}
+
+# criu_keeper: the keeper of the step that CRIU saves. The oldest process rota-checkpoint of the owner is the first of the step's namespace.
+criu_keeper() {
+	pgrep -x rota-keeper -d, | xargs -r pgrep -u "$EVE" -o -x rota-checkpoint -P | xargs -r ps -o ppid= | tr -d ' '
 }
 
 # A process rota-checkpoint lives for a moment, so there is no pause between two looks.
@@ -101,12 +137,13 @@ starts_from_last() {
 		where s.job_id = $job and s.started_at is not null and s.generation <> l.last"
 }
 
-@test "killed at random while it saves and goes on: no half generation counts, and each attempt starts from the last complete one" {
-	local kinds=(keeper keeper saver launcher procmgrd database) kind victim n count=${ROTA_KILLS:-6} seed=${ROTA_SEED:-$RANDOM}
+# killed_at_random JOB KEEPER KIND...: kill processes of these kinds while the job saves and goes on; one of two times its keeper too.
+killed_at_random() {
+	local job=$1 keeper=$2 kinds kind victim n count=${ROTA_KILLS:-6} seed=${ROTA_SEED:-$RANDOM}
+	shift 2
+	kinds=("$@")
 	echo "ROTA_SEED=$seed"
 	RANDOM=$seed
-	worker >worker.sh
-	job=$(rota submit --parsable worker.sh)
 	since=-infinity
 	eventually has_moved_on
 	for ((n = 0; n < count; n++)); do
@@ -116,7 +153,7 @@ starts_from_last() {
 		# One of two comes when the first is being dealt with, as when the next attempt starts.
 		if ((RANDOM % 2)); then
 			sleep "0.$(printf %03d $((RANDOM % 400)))"
-			! victim keeper || kill_one keeper
+			! victim "$keeper" || kill_one "$keeper"
 		fi
 		since=$(date -u +%FT%T.%NZ) # of this machine, on which the database is
 		eventually rota up >up.log 2>&1
@@ -127,13 +164,39 @@ starts_from_last() {
 	done
 	touch go
 	run -0 rota wait "$job"
+	echo "killed: $(awk '{ n[$1]++ } END { for (kind in n) printf "%s %d, ", kind, n[kind] }' kills)attempts: $(superuser "select max(attempt) from rota.attempt where job_id = $job"), generations: $(superuser "select count(*) filter (where complete_at is not null) || ' complete, ' || count(*) filter (where complete_at is null) || ' failed' from rota.checkpoint where job_id = $job")" >&3
+}
+
+# generated COUNT: as many numbers of the generator.
+generated() {
+	local n y=1
+	for ((n = 1; n <= $1; n++)); do
+		y=$(((y * 1103515245 + 12345) % 2147483648))
+		echo "$n $y"
+	done
+}
+
+@test "killed at random while it saves and goes on: no half generation counts, and each attempt starts from the last complete one" {
+	worker >worker.sh
+	job=$(rota submit --parsable worker.sh)
+	killed_at_random "$job" keeper keeper keeper saver launcher procmgrd database
 	# The result is that of an undisturbed run of as many turns, and each start was from a turn that was saved.
 	read -r i x <result
-	y=1
-	for ((n = 0; n < i; n++)); do y=$(((y * 1103515245 + 12345) % 2147483648)); done
-	[ "$x" = "$y" ]
+	[ "$(generated "$i" | tail -n 1)" = "$i $x" ]
 	[ "$(awk '$3 == 0 && $4 != 0 || $3 > 0 && $4 % 5 != 0' starts)" = "" ]
 	[ "$(superuser "select count(*) from rota.checkpoint where job_id = $job and complete_at is not null and (files is null or bytes < 8000000)")" = 0 ]
 	! grep -q "is not used" out
-	echo "killed: $(awk '{ n[$1]++ } END { for (kind in n) printf "%s %d, ", kind, n[kind] }' kills)attempts: $(wc -l <starts), generations: $(superuser "select count(*) filter (where complete_at is not null) || ' complete, ' || count(*) filter (where complete_at is null) || ' failed' from rota.checkpoint where job_id = $job")" >&3
+}
+
+@test "killed at random while CRIU saves it and has it go on: the same, and no number is missing or there twice" {
+	[ -x "$CRIU/criu" ] || skip "CRIU is not installed (criu is not in PATH)"
+	need_root
+	cd "$ROTA_TEST_DIR/$EVE"
+	counter >counter.sh
+	job=$(as "$EVE" rota submit --parsable counter.sh)
+	killed_at_random "$job" criu_keeper criu_keeper criu_keeper criu_saver launcher procmgrd database
+	read -r i x <result
+	cmp numbers <(generated "$i")
+	[ "$(tail -n 1 numbers)" = "$i $x" ]
+	! grep -q "is not used" out
 }
