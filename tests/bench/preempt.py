@@ -1,7 +1,7 @@
 """Preemption, evacuation and checkpoints: from the decision to the first line of the step that takes the place; cost of checkpoints.
 
 The decision is the moment at which the database notes the victim (rota.preempted). Programs write the time into a named pipe when they
-begin, and when they are told to save themselves. What a checkpoint itself takes is from that line until it is complete. The limit beside
+begin, and when they are asked to save themselves. What a checkpoint itself takes is from that line until it is complete. The limit beside
 each figure is from the same run: the same jobs on idle nodes, from the moment at which they are placed.
 
 100 jobs of a higher tier preempt 100 that do not end before the grace of 2 s, and 100 that save themselves. Then 100 more come in
@@ -97,7 +97,7 @@ class Lines:
 
 
 class Scene:
-    """An instance whose jobs write lines: `low` when they run, `saves` when they are told to save themselves, `high` when they run."""
+    """An instance whose jobs write lines: `low` when they run, `saves` when they are asked to save themselves, `high` when they run."""
 
     def __init__(self, instance, toy):
         self.instance, self.folder = instance, f"{instance.folder}/saved"

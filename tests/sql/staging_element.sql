@@ -201,7 +201,7 @@ select is(t.all(:q), '0:teardown:job_teardown! 1:post_run:post_run', 'one is tor
 select t.act('cancel', 'alice', :'q', '{"hurry": true}') \g /dev/null
 select is(t.all(:q), '0:teardown:job_teardown! 1:teardown:job_teardown!', 'and of the array all that is left');
 
--- A cancel in pre_run that comes too late to kill it, or that is heard by the controller's prolog first: the element never ran.
+-- A cancel in pre_run that comes too late to kill it, or that reaches the controller's prolog first: the element never ran.
 select t.submit('alice', '[{"name": "a", "array": {"size": 2, "indices": [[0, 1, 1]]}}]', '[]', t.staging()) as r \gset
 select t.poll() \g /dev/null
 select t.in_all(t.el(:r, 0)), t.in_all(t.el(:r, 1)), t.start(:'r' || '.a[0]', '{1}', '{"staging": true}'), t.poll() \g /dev/null

@@ -202,7 +202,7 @@ is_held() {
 	run -7 rota wait "$job"
 }
 
-@test "a signal that ends what was restored, or what was not, is told as that signal; so is a signal to the script alone" {
+@test "a signal that ends what was restored, or what was not, is reported as that signal; so is a signal to the script alone" {
 	local count
 	# Its child handles the signal too, and is to get it only without B:.
 	cat >job.sh <<-'END'
