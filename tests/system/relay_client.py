@@ -2,8 +2,9 @@
 """relay_client.py - streams that jobmgrd relays, as a hostile client or step manager would use them.
 
     ask GATE REQUEST [PROTOCOL]  ask for a stream, by default with the protocol rota-step; print the status and the answer
-    hold GATE REQUEST COUNT      open COUNT streams, print their statuses, and keep them until standard input ends; print "ended" for
-                                 each that ends before
+    hold GATE REQUEST COUNT [PORT_FILE]
+                                 open COUNT streams, print their statuses, and keep them until standard input ends; print "ended" for
+                                 each that ends before. With PORT_FILE: listen as watch, and begin after a line on standard input
     watch PORT_FILE              listen, write the port into a file, and print "connection" for each until standard input ends
     bulk GATE REQUEST PORT_FILE DOWN|UP BYTES PID
                                  listen as watch; after a line on standard input, have BYTES bytes relayed from there (down) or to there
@@ -47,7 +48,10 @@ def ask(gate, request, protocol="rota-step"):
     print(status, answer.decode().strip())
 
 
-def hold(gate, request, count):
+def hold(gate, request, count, port_file=None):
+    server = listen(port_file) if port_file else None
+    if server:
+        sys.stdin.readline()
     streams = []
     for _ in range(int(count)):
         s, status, _ = connect(gate, request)

@@ -324,6 +324,7 @@ completes() {
 	# The node does not get its order while its process manager does not run.
 	stopped=$(pid_of procmgrd n3)
 	kill -STOP "$stopped"
+	superuser "update rota.node_lease l set expires_at = now() + interval '10 minutes' from rota.node n where n.node_id = l.node_id and n.name = 'n3'"
 	kill -KILL "$(pid_of jobmgrd)" "$(pid_of PostgreSQL)"
 	rota up >/dev/null
 	let_pass
