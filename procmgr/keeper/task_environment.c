@@ -351,6 +351,18 @@ static void add_credentials(struct list *l, const struct task_credentials *c)
 	add_credential(l, "SSH_AUTH_SOCK", "", c->folder, c->agent);
 }
 
+/* mpirun of MPICH and Intel MPI starts srun where SLURM_JOB_ID is set, and waits for ever where there is none. Unless the user has said
+ * how, it starts processes on a single node itself, and on several by ssh. */
+static void add_mpi_launcher(struct list *l, const struct order *order)
+{
+	static const char *const names[] = {"HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP"};
+	if (list_find(l, "HYDRA_LAUNCHER") >= 0)
+		return;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (list_find(l, names[i]) < 0)
+			list_add(l, join_variable(names[i], order->node_count > 1 ? "ssh" : "fork"));
+}
+
 char **task_environment(const char *blob, size_t size, const struct task_facts *facts)
 {
 	struct list l = {NULL, 0, 0, 0};
@@ -366,6 +378,7 @@ char **task_environment(const char *blob, size_t size, const struct task_facts *
 	list_set(&l, "LOGNAME", xstrdup(facts->owner->user));
 	list_set(&l, "SHELL", xstrdup(facts->owner->shell));
 	add_variables(&l, &all);
+	add_mpi_launcher(&l, facts->order);
 	free(host);
 	if (facts->tmpdir) /* without one, what the user exported stays */
 		list_set(&l, "TMPDIR", xstrdup(facts->tmpdir));

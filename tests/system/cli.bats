@@ -994,6 +994,22 @@ echo "${PBS_NODEFILE-none}" >pbs.none')
 	[ "$(cat "$(rota show --json "$job" | jq -r .jobs[0].workdir)/pbs.none")" = none ]
 }
 
+@test "mpirun does not look for srun, unless the user has it do so" {
+	cd "$BATS_TEST_TMPDIR"
+	started() { # OPTION...: what mpirun finds
+		rota submit --wait --parsable --output=launcher "$@" --wrap='echo "$HYDRA_BOOTSTRAP ${I_MPI_HYDRA_BOOTSTRAP-none}"' >/dev/null
+		cat launcher
+	}
+	[ "$(started)" = 'fork fork' ]
+	[ "$(started --nodes=2)" = 'ssh ssh' ]
+	[ "$(HYDRA_BOOTSTRAP=rsh started)" = 'rsh fork' ]
+	[ "$(HYDRA_LAUNCHER=slurm started)" = ' none' ]
+	if command -v mpiexec.hydra >/dev/null; then
+		rota submit --wait --parsable --output=out --time=1 --ntasks=2 --wrap='mpiexec.hydra echo begun' >/dev/null
+		[ "$(grep -cx begun out)" = 2 ]
+	fi
+}
+
 @test "a script for Slurm finds where it runs and where it was submitted" {
 	mkdir -p "$BATS_TEST_TMPDIR/from" "$BATS_TEST_TMPDIR/to"
 	local names='ROTA_PARTITION SLURM_JOB_PARTITION PBS_QUEUE SLURM_SUBMIT_DIR PBS_O_WORKDIR ROTA_WORKDIR SLURM_SUBMIT_HOST PBS_O_HOST
