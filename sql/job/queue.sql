@@ -99,11 +99,12 @@ begin
 			select r.job_id,
 				concat_ws(E'\t', r.job_id, replace(replace(r.name, E'\t', ' '), E'\n', ' '), r.user_name,
 				array_to_string(r.partitions, ','),
-				r.state, r.steps_done || '/' || r.steps_total,
+				case when v.is_out then r.reason else r.state end, r.steps_done || '/' || r.steps_total,
 				coalesce(floor(r.elapsed_s - least(r.suspended_s, r.elapsed_s))::text, ''), r.time_limit_s,
-				coalesce(case when r.reason in ('staging_out', 'stage_out_failed') and r.ended_at is not null then r.reason end,
-					nullif(r.nodes, ''), r.reason, ''))
+				case when v.is_out then r.state else coalesce(nullif(r.nodes, ''), r.reason, '') end)
 			from internal.job_rows(p_jobs) r
+			cross join lateral (
+				select r.ended_at is not null and r.reason in ('staging_out', 'stage_out_failed') as is_out) v
 			where (p_states is null or r.state = any (p_states))
 				and (p_partitions is null or r.partitions && p_partitions)
 		) l
@@ -112,7 +113,8 @@ begin
 	) x);
 end $$;
 comment on function internal.queue_lines(bigint[], text, text[], text[], int) is
-	'The queue as text, a line a job, the newest first: p_jobs, and those that p_lines has; null: no job.';
+	'The queue as text, a line a job, the newest first: p_jobs, and those that p_lines has; null: no job. A job whose data is staged '
+	'out has that as its state, and its own state as the reason.';
 
 create function api.job_queue(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

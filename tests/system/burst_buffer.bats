@@ -117,8 +117,10 @@ test_data_in of job $job
 	rota wait --timeout=60 "$next"
 	eventually is_staging "$next" complete
 	[ "$(staging "$job")" = staging_out ]
-	rota queue | grep -q "^ *$job .* completed .* staging_out$"
-	rota queue --all | grep -q "^ *$job .* completed .* staging_out$"
+	rota queue | grep -q "^ *$job .* staging_out .* completed$"
+	rota queue --start | grep -q "^ *$job .* staging_out .* completed$"
+	rota queue --all | grep -q "^ *$job .* staging_out .* completed$"
+	[ "$(rota queue --json | jq -r ".jobs[] | select(.job_id == $job) | .state + \" \" + .reason")" = "completed staging_out" ]
 	[ -z "$(rota queue -t running | grep "^ *$job ")" ]
 	touch "$SITE/go.$job"
 	eventually is_staging "$job" complete
@@ -225,7 +227,7 @@ test_data_in of job $job
 		[[ "$output" == *"completed"*"staging: stage-out has failed"*"$function says no"* ]]
 		run rota admin hook list
 		[[ "$output" == *"stage-out has failed"*"$function says no"* ]]
-		rota queue | grep -q "^ *$job .* completed .* stage_out_failed$"
+		rota queue | grep -q "^ *$job .* stage_out_failed .* completed$"
 		[ "$(rota queue --json | jq -r ".jobs[] | select(.job_id == $job) | .reason")" = stage_out_failed ]
 		rota acct | grep -q "^$job .* completed, stage-out failed "
 		rota acct --fields=label,state "$job" | grep -q "^$job .*completed, stage-out failed$"

@@ -54,11 +54,21 @@ static void line_read(struct verb_scan *scan, struct queue_line *line)
 		json_object_set_new(request, "jobs", words_operands(scan));
 }
 
+/* Has the job ended, and is its data being staged out? Then the reason stands for its state. */
+static bool job_is_staged_out(const json_t *job)
+{
+	const char *reason = format_text(job, "reason");
+
+	return *format_text(job, "ended_at") && (strcmp(reason, "staging_out") == 0 || strcmp(reason, "stage_out_failed") == 0);
+}
+
 /* Returns the nodes of a running job, or the reason why a job waits. */
 static const char *job_nodes_or_reason(const json_t *job)
 {
 	const char *nodes = format_text(job, "nodes");
 
+	if (job_is_staged_out(job))
+		return format_text(job, "state");
 	return nodes[0] ? nodes : format_text(job, "reason");
 }
 
@@ -74,7 +84,7 @@ static void queue_print_start(const json_t *jobs, bool wide)
 	size_t i;
 
 	json_array_foreach (jobs, i, job) {
-		const char *state = format_text(job, "state");
+		const char *state = format_text(job, job_is_staged_out(job) ? "reason" : "state");
 
 		table_cell(table, format_count(json_object_get(job, "job_id")).s);
 		table_cell(table, format_text(job, "name"));
