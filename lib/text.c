@@ -52,11 +52,26 @@ void text_clean(char *text)
 	}
 }
 
+size_t text_tail_room(char *text, size_t length, size_t size, size_t most)
+{
+	size_t kept = most + 1; /* so text_tail() sees that it was cut */
+
+	if (length < size - 1)
+		return length;
+	memmove(text, text + length - kept, kept);
+	return kept;
+}
+
 void text_tail(char *text, size_t length, size_t most)
 {
 	if (length > most) {
-		memmove(text, text + length - most, most);
-		length = most;
+		size_t first = length - most;
+
+		/* A character has at most three bytes after its first one. */
+		for (int i = 0; i < 3 && first < length && ((unsigned char)text[first] & 0xc0) == 0x80; i++)
+			first++;
+		length -= first;
+		memmove(text, text + first, length);
 	}
 	for (size_t i = 0; i < length; i++)
 		if (text[i] == '\0')

@@ -19,8 +19,12 @@ size_t text_control_size(const char *text);
  * length stays. */
 void text_clean(char *text);
 
-/* Cut `text` of `length` bytes to its last `most` bytes, add a NUL, and clean the text as text_clean() does. The buffer has room
- * for the NUL after `length` or `most` bytes, whichever is less. */
+/* Make room in a buffer of `size` bytes that is filled with output of which text_tail() will keep the last `most` bytes: if it has
+ * `length` bytes and no room for more than a NUL, drop the first ones. `size` is at least `most` + 3. Returns how many are left. */
+size_t text_tail_room(char *text, size_t length, size_t size, size_t most);
+
+/* Cut `text` of `length` bytes to its last `most` bytes, add a NUL, and clean the text as text_clean() does. A character that the cut
+ * splits is dropped. The buffer has room for the NUL after `length` or `most` bytes, whichever is less. */
 void text_tail(char *text, size_t length, size_t most);
 
 /* Cut `text` to `most` bytes, at least 3, of which the last are "...". It is cut between characters. A shorter text stays. */

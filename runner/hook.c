@@ -71,10 +71,7 @@ static void hook_read_output(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	do {
-		if (h->tail_length == sizeof h->tail - 1) {
-			memmove(h->tail, h->tail + h->tail_length - HOOK_TAIL, HOOK_TAIL);
-			h->tail_length = HOOK_TAIL;
-		}
+		h->tail_length = text_tail_room(h->tail, h->tail_length, sizeof h->tail, HOOK_TAIL);
 		size = read(h->output, h->tail + h->tail_length, sizeof h->tail - 1 - h->tail_length);
 		h->tail_length += size > 0 ? (size_t)size : 0;
 	} while (size > 0);

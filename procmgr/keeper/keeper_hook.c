@@ -22,10 +22,7 @@ void keeper_hook_output(struct keeper *k)
 {
 	struct keeper_hook *h = k->hook;
 	for (;;) {
-		if (h->tail_length >= sizeof h->tail - 1) {
-			memmove(h->tail, h->tail + h->tail_length - KEEPER_TAIL_SIZE, KEEPER_TAIL_SIZE);
-			h->tail_length = KEEPER_TAIL_SIZE;
-		}
+		h->tail_length = text_tail_room(h->tail, h->tail_length, sizeof h->tail, KEEPER_TAIL_SIZE);
 		ssize_t size = read(h->output, h->tail + h->tail_length, sizeof h->tail - 1 - h->tail_length);
 		if (size < 0 && errno == EINTR)
 			continue;

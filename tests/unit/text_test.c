@@ -54,6 +54,34 @@ static void test_tail(void **state)
 	assert_string_equal(text, "");
 }
 
+static void tails(const char *text, size_t most, const char *expected)
+{
+	char copy[64];
+
+	snprintf(copy, sizeof copy, "%s", text);
+	text_tail(copy, strlen(text), most);
+	assert_string_equal(copy, expected);
+}
+
+/* A character that the cut splits is dropped; other bytes that are no character become '?'. */
+static void test_tail_character(void **state)
+{
+	char text[8] = "abc\xc3\xbc"
+		       "de";
+
+	(void)state;
+	tails("gr\xc3\xbc\xc3\x9f", 3, "\xc3\x9f");
+	tails("gr\xc3\xbc\xc3\x9f", 4, "\xc3\xbc\xc3\x9f");
+	tails("\xe2\x82\xac.", 3, ".");
+	tails("\xf0\x9f\x98\x80", 3, "");
+	tails("x\x80\x80\x80\x80\x80", 5, "??");
+	tails("\xbc.", 2, "?.");
+	assert_int_equal(text_tail_room(text, 6, sizeof text, 3), 6);
+	assert_int_equal(text_tail_room(text, 7, sizeof text, 3), 4);
+	text_tail(text, 4, 3);
+	assert_string_equal(text, "de");
+}
+
 static void cuts(const char *text, size_t most, const char *expected)
 {
 	char copy[64];
@@ -78,10 +106,9 @@ static void test_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_control),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_clean),
-		cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_control),	       cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_clean),	       cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_tail_character),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
