@@ -16,7 +16,7 @@ setup_file() {
 		# off NODE: as the controller of the node does it. now/ says how it behaves.
 		echo "\$0 \$*" >"$SITE/calls/\$(basename "\$0").\$1.\$\$"
 		while [ -e "$SITE/now/\$(basename "\$0").hangs" ]; do sleep 0.1; done
-		if [ -e "$SITE/now/\$(basename "\$0").\$1.fails" ]; then echo "the controller of \$1 does not answer"; exit 3; fi
+		if [ -e "$SITE/now/\$(basename "\$0").\$1.fails" ]; then echo "the controller of \$1 does not answer"; echo "ask its vendor"; exit 3; fi
 		touch "$SITE/ask/\$(basename "\$0").\$1"
 		while [ -e "$SITE/ask/\$(basename "\$0").\$1" ]; do sleep 0.1; done
 		echo "done with \$1"
@@ -219,6 +219,7 @@ ran_on() {
 	node_is n1 down
 	[[ "$(rota nodes --json n1 | jq -r '.nodes[0].reason')" == "could not be powered on: power-on program \"$SITE/programs/on\" ended with exit code 3" ]]
 	rota admin power list n1 | grep -q 'the controller of n1 does not answer'
+	rota admin power list n1 | grep -qx "  ask its vendor" # a line of its own
 	rota admin power list n1 --json | jq -e '.runs[0] | .action == "on" and .status == "failed" and .code == 3'
 	submit --nodelist=n1
 	[ "$(calls on n1)" = 1 ]

@@ -26,6 +26,14 @@ static const char *run_outcome(const json_t *run)
 	return json_is_string(json_object_get(run, "began_at")) ? "runs" : "is due";
 }
 
+static void output_print(const char *output)
+{
+	for (size_t size; *output; output += size + (output[size] == '\n')) {
+		size = strcspn(output, "\n");
+		printf("  %.*s\n", (int)size, output);
+	}
+}
+
 static void runs_print(const json_t *runs)
 {
 	const json_t *run;
@@ -37,8 +45,7 @@ static void runs_print(const json_t *runs)
 		printf("%s  %-12s %-4s %-8s by %s%s%s\n", format_time(json_object_get(run, "made_at")).s,
 		       format_text(run, "node"), format_text(run, "action"), run_outcome(run), format_text(run, "made_by"),
 		       *message ? ": " : "", message);
-		if (*output)
-			printf("  %s%s", output, output[strlen(output) - 1] == '\n' ? "" : "\n");
+		output_print(output);
 	}
 }
 

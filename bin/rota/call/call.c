@@ -156,12 +156,16 @@ static void text_clean_json(json_t *value, const char *kept)
 	free(clean);
 }
 
-/* Returns the control characters that a member of an answer may have: those of "lines", and of what a function has printed. */
+/* Returns the control characters that a member of an answer may have: those of "lines", and of what a program or a function has
+ * printed. A member of these names is in each of their runs, and in no object that has the name of a file as its output. */
 static const char *answer_kept(const json_t *value, const char *key)
 {
-	bool is_output = strcmp(key, "output") == 0 && json_object_get(value, "function");
+	static const char *const runs[] = {"function", "made_by", "delivery"};
+	bool is_run = false;
 
-	return is_output || strcmp(key, "lines") == 0 ? "\t\n" : "";
+	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++)
+		is_run |= json_object_get(value, runs[i]) != NULL;
+	return strcmp(key, "lines") == 0 || (is_run && strcmp(key, "output") == 0) ? "\t\n" : "";
 }
 
 /* Texts of other users are printed on the terminal, so clean all texts of an answer. */
