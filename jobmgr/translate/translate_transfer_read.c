@@ -4,6 +4,7 @@
  * Invariants:
  * - A path is absolute, or begins with $ROTA_SCRATCH, or names another host or a store, which only some modes can.
  * - rota-mover makes the transfer as the user. Nothing of a line ever reaches a shell. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -92,26 +93,47 @@ static bool transfer_is_far(const char *path)
 	return length > 0 && path[length] == ':';
 }
 
+/* Refuse a path in which a variable follows. Data is moved once for a job, so no element of an array can be meant. */
+static bool transfer_check_variables(struct translation *t, const struct translate_transfer *x, const char *text)
+{
+	static const char *const of_elements[] = {"ROTA_ARRAY_", "SLURM_ARRAY_", "PBS_ARRAY"};
+	for (const char *dollar = strchr(text, '$'); dollar; dollar = strchr(dollar + 1, '$')) {
+		const char *name = dollar + 1 + (dollar[1] == '{');
+		if (dollar[1] != '{' && dollar[1] != '_' && !isalpha((unsigned char)dollar[1]))
+			continue;
+		for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
+			if (strncmp(name, of_elements[i], strlen(of_elements[i])) == 0) {
+				transfer_refuse(t, x, "",
+						"a path has a variable of an element, but data is moved once for all elements",
+						"move the folder of all of them, and let the script choose its part");
+				return false;
+			}
+		transfer_refuse(t, x, "", "a path has a variable other than $ROTA_SCRATCH or $HOME at its beginning",
+				"write the path in full; no shell reads this line");
+		return false;
+	}
+	return true;
+}
+
 /* Returns a path of a line as the mover gets it, malloc'ed, or NULL with a problem. */
 static char *transfer_path(struct translation *t, const struct translate_transfer *x, const char *text)
 {
 	const struct translate_step nobody = {0};
-	const char *workdir = json_string_value(translate_value(t, &nobody, OPTION_ID_WORKDIR)), *dollar = strchr(text, '$');
+	const char *workdir = json_string_value(translate_value(t, &nobody, OPTION_ID_WORKDIR)), *rest = text;
+	bool braces = strncmp(text, "${ROTA_SCRATCH}", 15) == 0 && (text[15] == '/' || text[15] == '\0');
+	bool scratch = braces || translate_transfer_in_scratch(text), home = strncmp(text, "$HOME/", 6) == 0 && t->request->home;
 	if (strlen(text) >= PATH_MAX - NAME_MAX || !*text || !option_text_clean(text, false)) {
 		transfer_refuse(t, x, "", "a path is empty, too long or has control characters", "");
 		return NULL;
 	}
-	if (strncmp(text, "${ROTA_SCRATCH}", 15) == 0 && (text[15] == '/' || text[15] == '\0'))
-		return xasprintf("$ROTA_SCRATCH%s", text + 15);
-	if (translate_transfer_in_scratch(text))
-		return xstrdup(text);
-	if (strncmp(text, "$HOME/", 6) == 0 && t->request->home)
-		return xasprintf("%s%s", t->request->home, text + 5);
-	if (dollar && (dollar[1] == '{' || dollar[1] == '_' || (dollar[1] >= 'A' && dollar[1] <= 'z'))) {
-		transfer_refuse(t, x, "", "a path has a variable other than $ROTA_SCRATCH or $HOME at its beginning",
-				"write the path in full; no shell reads this line");
+	if (scratch || home)
+		rest = text + (braces ? 15 : strcspn(text, "/"));
+	if (!transfer_check_variables(t, x, rest))
 		return NULL;
-	}
+	if (scratch)
+		return xasprintf("$ROTA_SCRATCH%s", rest);
+	if (home)
+		return xasprintf("%s%s", t->request->home, rest);
 	if (transfer_is_far(text))
 		return xstrdup(text);
 	char *folder = translate_path(t, t->request->workdir, workdir ? workdir : t->request->workdir);

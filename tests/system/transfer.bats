@@ -357,6 +357,10 @@ scratch_of() {
 		#ROTA stage-in a -> '${HOME}/b'|a variable other than $ROTA_SCRATCH
 		#ROTA stage-in a -> ${ROTA_SCRATCH}b|a variable other than $ROTA_SCRATCH
 		#ROTA stage-in a -> '$ROTA_SCRATCHb'|a variable other than $ROTA_SCRATCH
+		#ROTA stage-in a$1/$OTHER -> b|a variable other than $ROTA_SCRATCH
+		#ROTA stage-in $HOME/a/$USER -> b|a variable other than $ROTA_SCRATCH
+		#ROTA stage-in a -> $ROTA_SCRATCH/in/$ROTA_ARRAY_INDEX/|a variable of an element, but data is moved once for all elements
+		#ROTA stage-out $ROTA_SCRATCH/out -> '/x/${SLURM_ARRAY_TASK_ID}'|a variable of an element, but data is moved once for all elements
 		#ROTA stage-in host:/a -> b|only rsync and command reach another host
 		#ROTA stage-in a -> host:/b --mode=rsync|the side of the job is on another host
 		#ROTA stage-out a -> b --mode=link|link is for stage-in
