@@ -17,17 +17,19 @@ comment on function internal.array_row(rota.step_array) is
 	'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none.';
 
 create function internal.array_waits(p_job bigint, p_step int) returns text
-language plpgsql stable set search_path = rota, pg_temp as $$
+-- A list of many arrays is read with plans made anew for each statement (internal.plan_for); here that would be one for each array.
+language plpgsql stable set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_array step_array;
+	v_row int;
 begin
 	select * into v_array from step_array a where a.job_id = p_job and a.step_id = p_step
 		and (a.by_corr or a.staged or a.next = a.size);
 	if not found then
 		return null;
 	end if;
-	return coalesce((select f.waits from internal.step_facts f
-		where f.job_id = p_job and f.step_id = internal.array_row(v_array)),
+	v_row := internal.array_row(v_array); -- once, and not for each row that is read to find it
+	return coalesce((select f.waits from internal.step_facts f where f.job_id = p_job and f.step_id = v_row),
 		case when v_array.by_corr then 'dependency' when v_array.staged then 'staging_in' end);
 end $$;
 comment on function internal.array_waits(bigint, int) is

@@ -227,6 +227,27 @@ update rota.leader set prolog = false where name = 'schedule';
 select t.submit('alice', '[{"name": "a", "array": {"size": 2, "indices": [[0, 1, 1]]}}, {"name": "b"}]', '[]', t.staging()) as m \gset
 select is(t.where(:m), 'pending', 'an array among several steps');
 select is((select bool_or(staged) from rota.step_array where job_id = :m), false, 'is staged with its job');
+-- What the leader and lists read does not grow with the elements that are not staged yet.
+create function t.rows_read() returns bigint language sql as $$
+	select sum(pg_stat_get_xact_tuples_returned(c.oid) + pg_stat_get_xact_tuples_fetched(c.oid))::bigint from pg_class c where c.relnamespace = 'rota'::regnamespace $$;
+create function t.reads(p_size int) returns bigint language plpgsql as $$
+declare
+	v_before bigint;
+	v_call text;
+	v_job bigint := t.submit('alice', format('[{"name": "a", "array": {"size": %s, "indices": [[0, %s, 1]]}}]', p_size, p_size - 1)::jsonb, '[]', t.staging());
+begin
+	perform t.poll();
+	if (select count(*) from rota.staging g where g.array_job_id = v_job) <> 2 then
+		raise 'no element is staged';
+	end if;
+	v_before := t.rows_read();
+	foreach v_call in array array['api.schedule_queue(1000)', 'api.schedule_tick(t.term())', 'internal.staging_room', format('api.job_queue(0, ''root'', ''{"lines": true, "jobs": ["%s"]}'')', v_job),
+		format('api.job_queue(0, ''root'', ''{"jobs": ["%s"]}'')', v_job), format('api.job_show(0, ''root'', ''{"jobs": ["%s"]}'')', v_job), format('api.job_why(0, ''root'', ''{"jobs": ["%s"]}'')', v_job)] loop
+		execute 'select count(*) from ' || v_call;
+	end loop;
+	return t.rows_read() - v_before;
+end $$;
+select cmp_ok(t.reads(100000), '<', 2 * t.reads(10), 'of an array of 100,000 hardly more is read than of one of ten');
 select t.right('at the end');
 select * from finish();
 rollback;
