@@ -113,8 +113,8 @@ begin
 	) x);
 end $$;
 comment on function internal.queue_lines(bigint[], text, text[], text[], int) is
-	'The queue as text, a line a job, the newest first: p_jobs, and those that p_lines has; null: no job. A job whose data is staged '
-	'out has that as its state, and its own state as the reason.';
+	'The queue as text, a line a job, the newest first: p_jobs, and those that p_lines has; null: no job. A job whose data is '
+	'staged out has that as its state, and its own state as the reason.';
 
 create function api.job_queue(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$

@@ -17,7 +17,7 @@ comment on function internal.array_row(rota.step_array) is
 	'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none.';
 
 create function internal.array_waits(p_job bigint, p_step int) returns text
--- A list of many arrays is read with plans made anew for each statement (internal.plan_for); here that would be one for each array.
+-- A list is read with plans that are made anew for each statement (internal.plan_for). Here that would be one for each array.
 language plpgsql stable set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_array step_array;
