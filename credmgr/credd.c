@@ -2,7 +2,7 @@
  *
  * Called by: bin/rota-credd.c.
  * Invariants:
- * - rota-credd stores only its keys. Uploads, renewals and boxes that are due are rows of the database, which it reads after each start.
+ * - rota-credd stores only its keys and what was removed. Uploads, renewals and boxes that are due are rows of the database, which it reads after each start.
  * - A notification and a timer ask the same questions. A lost notification delays an answer by one beat. */
 #include "credmgr/credd.h"
 
@@ -73,6 +73,7 @@ static void credd_up(struct db *db, void *arg)
 	(void)db;
 	log_info("connected to the database");
 	c->nodes_at = (struct timespec){0};
+	c->compared = false;
 	credd_register(c);
 	credd_ask_all(c);
 }
@@ -90,7 +91,8 @@ static void credd_notified(struct db *db, const char *channel, void *arg)
 	(void)db;
 	c->due[CREDD_BOX] = true;
 	if (strcmp(channel, "rota_credential") == 0)
-		c->due[CREDD_UPLOAD] = c->due[CREDD_TEST] = c->due[CREDD_RENEW] = c->due[CREDD_JUDGE] = true;
+		c->due[CREDD_REMOVED] = c->due[CREDD_UPLOAD] = c->due[CREDD_TEST] = c->due[CREDD_RENEW] = c->due[CREDD_JUDGE] =
+			true;
 	credd_poll(c);
 }
 
@@ -118,9 +120,9 @@ struct credd *credd_open(struct event_base *base, const struct conf *conf, const
 {
 	static const char *const channels[] = {"rota_credential", "rota_credential_box", NULL};
 	static void (*const ask[CREDD_TASKS])(struct credd *) = {
-		[CREDD_BOX] = credd_box_ask,	[CREDD_UPLOAD] = credd_upload_ask, [CREDD_RENEW] = credd_renew_ask,
-		[CREDD_TEST] = credd_test_ask,	[CREDD_JUDGE] = credd_judge_ask,   [CREDD_RESEAL] = credd_reseal_ask,
-		[CREDD_NODES] = credd_nodes_ask};
+		[CREDD_REMOVED] = credd_removed_ask, [CREDD_BOX] = credd_box_ask,    [CREDD_UPLOAD] = credd_upload_ask,
+		[CREDD_RENEW] = credd_renew_ask,     [CREDD_TEST] = credd_test_ask,  [CREDD_JUDGE] = credd_judge_ask,
+		[CREDD_RESEAL] = credd_reseal_ask,   [CREDD_NODES] = credd_nodes_ask};
 	struct credd *c = xcalloc(1, sizeof *c);
 	struct err e = {0};
 	char *application = xasprintf("rota-credd %s", name), *conninfo = db_conninfo(conf, "rota_credd", application);
@@ -130,7 +132,8 @@ struct credd *credd_open(struct event_base *base, const struct conf *conf, const
 	c->conf = conf;
 	c->name = xstrdup(name);
 	c->ring = keyring_open(conf->credentials_keys, &e);
-	if (!c->ring)
+	c->removed = c->ring ? removed_open(conf->credentials_keys, &e) : NULL;
+	if (!c->removed)
 		die("%s%s%s", e.message, *e.hint ? ". " : "", e.hint);
 	char *verify = xasprintf("%s/sign.pub", conf->keys_dir);
 	c->verify_key = seal_verify_key_load(verify, &e);
@@ -157,6 +160,7 @@ void credd_close(struct credd *c)
 	while (c->works)
 		credd_work_end(c->works);
 	keyring_free(c->ring);
+	removed_free(c->removed);
 	seal_verify_key_free(c->verify_key);
 	event_free(c->beat);
 	event_free(c->soon);

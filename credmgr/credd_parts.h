@@ -2,7 +2,7 @@
  *
  * credd.c starts and ends it, and receives events; credd_upload.c stores uploads, credd_box.c seals for nodes,
  * credd_renew.c renews, credd_test.c tests, credd_reseal.c changes keys, and has steps held and released,
- * credd_nodes.c has the keys of nodes, credd_grant.c verifies grants. credd_task.c
+ * credd_nodes.c has the keys of nodes, credd_removed.c keeps what was removed, credd_grant.c verifies grants. credd_task.c
  * sends the questions to the database, credd_work.c has the uploads and renewals under way, and credd_row.c reads rows. Calls go down this list, never up. */
 #ifndef ROTA_CREDMGR_CREDD_PARTS_H
 #define ROTA_CREDMGR_CREDD_PARTS_H
@@ -15,13 +15,24 @@
 
 #include "credmgr/child.h"
 #include "credmgr/keyring.h"
+#include "credmgr/removed.h"
 #include "lib/conf.h"
 #include "lib/db.h"
 #include "lib/err.h"
 #include "lib/seal.h"
 
 /* The questions to the database, in the order in which they are asked. One of a kind is under way at a time. */
-enum credd_task { CREDD_BOX, CREDD_UPLOAD, CREDD_RENEW, CREDD_TEST, CREDD_JUDGE, CREDD_RESEAL, CREDD_NODES, CREDD_TASKS };
+enum credd_task {
+	CREDD_REMOVED,
+	CREDD_BOX,
+	CREDD_UPLOAD,
+	CREDD_RENEW,
+	CREDD_TEST,
+	CREDD_JUDGE,
+	CREDD_RESEAL,
+	CREDD_NODES,
+	CREDD_TASKS
+};
 
 struct credd {
 	struct event_base *base;
@@ -30,6 +41,8 @@ struct credd {
 	struct db *db;
 	struct db_watcher watcher;
 	struct keyring *ring;
+	struct removed *removed;
+	bool compared; /* on this connection, all that the database has was compared with what was removed */
 	/* jobmgrd's public key, which verifies grants; NULL: this host does not have the key */
 	struct seal_verify_key *verify_key;
 	struct event *beat, *soon, *children;
@@ -60,6 +73,9 @@ char *credd_row_context(const struct credd_row *r);
 
 /* Read a column of type bytea; malloc'ed. */
 unsigned char *credd_bytes(const PGresult *result, int row, const char *column, size_t *size);
+
+/* Has this version of a credential not been removed? If it has, the database, which had lost that, removes it again. */
+bool credd_row_check(struct credd *c, const struct credd_row *r, int version, struct err *e);
 
 /* Open the secret of a row with columns credential_id, key_version, nonce and sealed. A failure is reported to the database. */
 bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e);
@@ -118,6 +134,7 @@ void credd_poll(struct credd *c);
 void credd_answered(struct credd *c, enum credd_task task, bool again, const PGresult *result, const struct err *e);
 
 /* Each function asks the database the question of one task, and sets c->asking until the answer has come. */
+void credd_removed_ask(struct credd *c);
 void credd_box_ask(struct credd *c);
 void credd_upload_ask(struct credd *c);
 void credd_renew_ask(struct credd *c);

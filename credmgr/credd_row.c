@@ -1,9 +1,11 @@
 /* credd_row.c - reads rows of credentials, and what their secrets are bound to (docs/formats.md, "Sealed boxes").
  *
- * Called by: all other files of rota-credd. */
+ * Called by: all other files of rota-credd.
+ * Invariants: nothing is opened that is known to have been removed, whatever the database says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "credmgr/credd_parts.h"
 #include "lib/log.h"
@@ -59,9 +61,40 @@ static void row_broken_noted(struct db *db, PGresult *result, const struct err *
 		log_warning("could not report a credential that cannot be opened: %s %s", e->code, e->message);
 }
 
+static void row_removed_again(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	(void)arg;
+	if (!result)
+		log_error("could not have a credential removed again: %s %s", e->code, e->message);
+}
+
+bool credd_row_check(struct credd *c, const struct credd_row *r, int version, struct err *e)
+{
+	int64_t at = removed_find(c->removed, r->uid, r->name, r->origin, version);
+	char uid[24], number[16], seconds[24], when[32] = "";
+	struct tm tm;
+	time_t then = (time_t)at;
+	if (at == 0)
+		return true;
+	snprintf(uid, sizeof uid, "%lld", (long long)r->uid);
+	snprintf(number, sizeof number, "%d", version);
+	snprintf(seconds, sizeof seconds, "%lld", (long long)at);
+	if (gmtime_r(&then, &tm))
+		strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
+	log_warning("credential %s of user %s had been removed at %s, which the database has lost: it is removed again", r->name,
+		    uid, when);
+	db_call(c->db, API_credential_remove_again,
+		(struct db_param[]){{uid, -1}, {r->name, -1}, {r->origin, -1}, {number, -1}, {seconds, -1}}, 5, row_removed_again,
+		c);
+	return err_set(e, "it had been removed at %s, before the database was restored; add it anew", when);
+}
+
 bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e)
 {
 	struct credd_row r = credd_row_read(result, row);
+	if (!credd_row_check(c, &r, r.version, e))
+		return false;
 	size_t sealed_size, nonce_size;
 	unsigned char *sealed = credd_bytes(result, row, "sealed", &sealed_size);
 	unsigned char *nonce = credd_bytes(result, row, "nonce", &nonce_size);

@@ -20,7 +20,8 @@ void credd_poll(struct credd *c)
 
 void credd_answered(struct credd *c, enum credd_task task, bool again, const PGresult *result, const struct err *e)
 {
-	static const char *const names[CREDD_TASKS] = {"boxes", "uploads", "renewals", "tests", "holds", "keys", "nodes"};
+	static const char *const names[CREDD_TASKS] = {"removals", "boxes", "uploads", "renewals",
+						       "tests",	   "holds", "keys",    "nodes"};
 	if (!result && strncmp(e->code, "08", 2) != 0) /* credd_down() logs a lost connection */
 		log_error("could not ask the database for %s of credentials; trying again: %s %s", names[task], e->code,
 			  e->message);

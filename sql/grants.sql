@@ -142,6 +142,8 @@ grant execute on function
 	api.credential_box_failed(bigint[], int[], int[], int[], text[], int[], text[], bigint[]),
 	api.credential_judge(),
 	api.credential_broken(bigint, int, text),
+	api.credential_removals(boolean),
+	api.credential_remove_again(int, text, text, int, bigint),
 	api.credential_nodes(text[]),
 	api.credential_renew_take(int, int),
 	api.credential_renewed(bigint, int, int, bytea, bytea, jsonb),

@@ -155,6 +155,9 @@ begin
 		case when current_setting('synchronous_standby_names') = '' then 'warning' else 'ok' end,
 		coalesce(nullif(current_setting('synchronous_standby_names'), ''), 'none are configured'),
 		'A copy made by a standby may lack the setting. Set synchronous_standby_names.');
+	return next internal.check_row('credentials', 'ok',
+		'what was removed since this copy was made, rota-credd removes again when it connects', null);
+	return query select * from internal.lacks_removals();
 	if p_acts then
 		perform internal.db_begin(p_reason, p_skip);
 	end if;
@@ -241,6 +244,7 @@ begin
 	return query select * from internal.lacks_ends(v_now);
 	return query select * from internal.lacks_attempts(v_now);
 	return query select * from internal.lacks_jobs(v_now.began_at);
+	return query select * from internal.lacks_removals();
 end $$;
 comment on function internal.db_lacks() is
 	'What this database lacked when an administrator accepted it, and what nodes have reported since then; nothing: none has.';

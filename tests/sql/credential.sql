@@ -368,6 +368,33 @@ select is((select api.credential_resealed(array_agg(credential_id), array_agg(ca
 	from api.credential_reseal_take(2, 100)), 4, 'but what has changed is not overwritten');
 select is((select string_agg(name, ' ') from api.credential_reseal_take(2, 100)), 'idle', 'it is next');
 
+-- The database was restored from a backup that lacks a removal: rota-credd, which knows of it, has it made again.
+create function t.removals(p_all boolean) returns text language sql as $$
+	select string_agg(concat_ws(' ', r.name, r.version, r.removed_s is not null), ', ' order by r.name) from api.credential_removals(p_all) r where r.name in ('brief', 'lasting') $$;
+create function t.again(p_origin text, p_version int) returns boolean language sql as $$ select api.credential_remove_again(t.uid('carol'), 'brief', p_origin, p_version, 1000) $$;
+select t.have('carol', 'brief') \g /dev/null
+select t.have('carol', 'brief') \g /dev/null
+select t.have('carol', 'lasting') \g /dev/null
+select api.credential_nodes('{n1}') \g /dev/null
+select t.needs('carol', 'brief') as j \gset
+select t.begin(:'j' || '.a') \g /dev/null
+select t.seal() \g /dev/null
+select is(t.removals(false), null, 'none of them was removed');
+select is(t.removals(true), 'brief 2 f, lasting 1 f', 'both are there');
+select origin from rota.credential where name = 'brief' and removed_at is null \gset
+select is(t.again(md5('other'), 2), false, 'another one of that name is not removed');
+select is(t.again(:'origin', 1), false, 'nor one of another version');
+select is((select count(*) from internal.lacks_removals()), 0::bigint, 'nothing to report');
+select is(t.again(:'origin', 2), true, 'the one that is known is');
+select is(t.again(:'origin', 2), false, 'once');
+select is(t.fetch(1, t.known(:'j' || '.a', 1, 'brief', 2)), format('%s.0.1 brief 0', :j), 'the node destroys what it has of it');
+select is(t.removals(false), 'brief 2 t', 'it is removed, as by its owner');
+select matches((select item || ' ' || value from internal.lacks_removals()), '^credential brief of carol had been removed 1970-01-01 .*; removed again ', 'the report names it');
+select is((select count(*) from internal.db_restored(1000, false) where item = 'credential brief of carol'), 1::bigint, 'that of a restored database');
+select t.have('carol', 'brief') \g /dev/null
+select is((select count(*) from rota.credential where name = 'brief' and origin = :'origin' and removed_at is null), 0::bigint, 'a new one has another origin');
+select throws_ok($$ update rota.credential set removed_before = now() where name = 'lasting' $$, '23514', null, 'only what is removed was removed before');
+
 -- Limits.
 update rota.setting set value = '3' where name = 'credential_max';
 select matches(t.refused('alice', '{"action": "add", "name": "one-more", "kind": "file", "box": "QUFB"}'), 'RT409 you have 3 credentials already', 'not more than the limit');

@@ -8,7 +8,9 @@ load helper
 setup_file() {
 	export ROTA_TEST_KEYS=$(mktemp -d "${TMPDIR:-/tmp}/rota-keys.XXXXXX")
 	chmod 755 "$ROTA_TEST_KEYS"
-	instance_up 2 --cpus 4 --mem 1000 --set "credentials.keys=$ROTA_TEST_KEYS/credd" --set credentials.period=1
+	mkdir -m 0755 "$ROTA_TEST_KEYS/programs"
+	instance_up 2 --cpus 4 --mem 1000 --set "credentials.keys=$ROTA_TEST_KEYS/credd" --set credentials.period=1 \
+		--set "credentials.command_folder=$ROTA_TEST_KEYS/programs"
 }
 
 teardown_file() {
@@ -107,6 +109,70 @@ serves() {
 	has_it() { rota cred show notes --json | jq -e '[.. | objects | select(.version? == 2 and .node? == "n1")] | length == 1' >/dev/null; }
 	eventually has_it
 	over
+}
+
+# kept NAME...: rota-credd has on disk that these were removed.
+kept() {
+	local name
+	for name; do
+		grep -q "^$(id -u) $name " "$ROTA_TEST_KEYS/credd/removed" || return 1
+	done
+}
+
+# restored_says NAME...: the report names them.
+restored_says() {
+	local name report
+	report=$(rota admin db restored) || return 1
+	for name; do
+		grep "credential $name of $(id -un) .*had been removed .*removed again" <<<"$report" || return 1
+	done
+}
+
+@test "what was removed since the backup was made is given to no step any more, and is named" {
+	# The program makes a version that tells how often it was asked.
+	cat >"$ROTA_TEST_KEYS/programs/make" <<-END
+		#!/bin/bash
+		echo x >>"$ROTA_TEST_KEYS/made"
+		echo "made \$(wc -l <"$ROTA_TEST_KEYS/made")"
+		echo "{\"expires\": \$((\$(date +%s) + 3600))}" >&3
+	END
+	chmod 0755 "$ROTA_TEST_KEYS/programs/make"
+	install -m 0666 /dev/null "$ROTA_TEST_KEYS/made"
+	! rota cred show notes >/dev/null 2>&1 || rota cred remove notes
+	rota cred add notes --kind=command --command=make
+	add other old --kind=file
+	add stays here --kind=file
+	start notes --nodelist=n1
+	server stop -m fast
+	cp -a "$ROTA_HOME/pg/data" "$ROTA_HOME/pg/copy"
+	server start
+	eventually serves
+	rota cred remove notes
+	rota cred remove other
+	eventually last_is none
+	eventually kept notes other
+	server stop -m immediate
+	rm -rf "$ROTA_HOME/pg/data"
+	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
+	server start
+	eventually serves
+	# After these, boxes have higher numbers than the node has ever seen.
+	superuser "select internal.incarnation_begin('promoted', 0) from generate_series(1, 3)"
+	rota cred refresh notes || true
+	eventually restored_says notes other
+	run -1 rota cred show notes
+	for name in notes other; do
+		run -1 rota submit "--cred=$name" job.sh
+		[[ $output == *"you have no credential \"$name\""* ]]
+	done
+	[[ $(rota admin db restored) != *"credential stays"* ]]
+	# Under the name, another one may be added, and what was not removed is of use.
+	add other new --kind=file
+	printf '#!/bin/bash\ncat "$ROTA_CREDENTIALS/other" "$ROTA_CREDENTIALS/stays"\n' >both.sh
+	rota submit --parsable --wait --output=both --cred=other,stays both.sh
+	[ "$(cat both)" = newhere ]
+	over
+	[ "$(cat out)" = $'made 1\nnone' ]
 }
 
 @test "a new procmgrd finds the boxes of running attempts, and renews them" {

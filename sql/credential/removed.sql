@@ -1,0 +1,59 @@
+-- What was removed stays removed, also where the database comes back from a backup that was made before.
+--
+-- Called by: rota-credd, as role rota_credd; internal.db_restored and internal.db_lacks.
+-- Invariants:
+-- - rota-credd keeps on its own host what was removed. It seals nothing of that, and has this database remove it again.
+-- - A credential is known by owner, name and origin. One that its owner adds under the name later has another origin.
+
+create function api.credential_removals(p_all boolean)
+returns table (uid int, name text, kind text, origin text, version int, removed_s bigint)
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	if p_all then
+		return query
+		select c.uid, c.name, c.kind, coalesce(c.origin, ''), c.version, extract(epoch from c.removed_at)::bigint
+		from credential c where c.version > 0;
+	else
+		return query
+		select c.uid, c.name, c.kind, coalesce(c.origin, ''), c.version, extract(epoch from c.removed_at)::bigint
+		from credential c where c.removed_at > now() - interval '1 hour' and c.version > 0;
+	end if;
+end $$;
+comment on function api.credential_removals(boolean) is
+	'Credentials that were removed within an hour, for rota-credd to keep; p_all: all that there were, and those that there are '
+	'(removed_s null), for it to compare.';
+
+create function api.credential_remove_again(p_uid int, p_name text, p_origin text, p_version int, p_removed_s bigint)
+returns boolean
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_row rota.credential;
+begin
+	select * into v_row from rota.credential c
+	where c.uid = p_uid and c.name = p_name and c.removed_at is null and coalesce(c.origin, '') = p_origin
+		and c.version = p_version
+	for update;
+	if not found then
+		return false;
+	end if;
+	perform internal.credential_remove(v_row);
+	update rota.credential c set removed_before = to_timestamp(p_removed_s) where c.credential_id = v_row.credential_id;
+	return true;
+end $$;
+comment on function api.credential_remove_again(int, text, text, int, bigint) is
+	'Remove a credential that was removed at p_removed_s, which this database has lost. false: it is not there, or has another '
+	'version by now.';
+
+create function internal.lacks_removals() returns setof internal.db_finding
+language sql volatile set search_path = rota, pg_temp as $$
+	select x.* from (
+		select c.user_name, c.name, c.removed_before, c.removed_at from credential c
+		where c.removed_before is not null and c.removed_at > now() - interval '7 days'
+		order by c.removed_at, c.credential_id limit 1000) l
+	cross join lateral internal.check_row(format('credential %s of %s', l.name, l.user_name), 'ok',
+		format('had been removed %s; removed again %s', to_char(l.removed_before, 'YYYY-MM-DD HH24:MI:SS TZ'),
+			to_char(l.removed_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null) x;
+$$;
+comment on function internal.lacks_removals() is
+	'Credentials that this database had lost the removal of, and that were removed again within a week.';
