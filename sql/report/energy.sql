@@ -23,10 +23,12 @@ begin
 			internal.report_column('percent', 'PART', 'percent', 'Of the whole time, for nodes that were off in it.'),
 			internal.report_column('saved_kwh', 'SAVED KWH', 'number',
 			'Energy that they would have taken on and idle, in kWh; empty: their idle_watts are not known.')),
-		internal.report_off(p_request, v_by = '{node}', v_span.from_at, v_span.until_at));
+		internal.report_off(p_request, v_by = '{node}', v_span.from_at, v_span.until_at))
+		|| '{"empty": "No node was powered off in this time."}';
 end $$;
 comment on function internal.report_energy(int, text, jsonb) is
-	'Report: for how long nodes were off, and what that saved. Nobody''s jobs show in it, so it is for all. See api.report.';
+	'Report: for how long nodes were off, and what that saved. Nobody''s jobs show in it, so it is for all. '
+	'empty: what to say where there are no rows. See api.report.';
 
 create function internal.report_off(p_request jsonb, p_by_node boolean, p_from timestamptz, p_until timestamptz) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$

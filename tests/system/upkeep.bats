@@ -159,6 +159,8 @@ sick2_is_over() {
 	eventually is_node n4 up
 	[ "$(sql "select concat_ws(' ', state, saved_j > 0) from acct.node_upkeep where kind = 'off' and node = 'n4'")" = 'on t' ]
 	rota report energy --by=none --since=today | grep -q 'SAVED KWH'
+	run -0 rota report energy --since=2001-01-01 --until=2001-01-02
+	[[ ${lines[-1]} = "No node was powered off in this time." && $output != *"SAVED KWH"* ]]
 	refused 'energy is of nodes in one time, so it takes no "user"' rota report energy --user=root
 	audit
 }

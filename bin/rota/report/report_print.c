@@ -238,7 +238,10 @@ void report_print(const json_t *answer, bool wide)
 	else
 		printf("\nfrom %s to %s\n\n", format_time(json_object_get(answer, "since")).s,
 		       format_time(json_object_get(answer, "until")).s);
-	table_print(table, stdout, wide);
+	if (json_array_size(json_object_get(answer, "rows")) == 0 && *format_text(answer, "empty"))
+		puts(format_text(answer, "empty"));
+	else
+		table_print(table, stdout, wide);
 	edges_print(json_object_get(answer, "edges"));
 	attempts_print(answer, json_object_get(answer, "attempts"), wide);
 	table_free(table);

@@ -330,4 +330,5 @@ if (data.report === "job") {
 	if (data.rows.length && data.period) drawLines(bar);
 	else if (data.rows.length) drawBars(bar);
 }
-drawTable();
+if (data.rows.length || !data.empty) drawTable();
+else add(page, "p", {}, data.empty);
