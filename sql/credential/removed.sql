@@ -32,7 +32,7 @@ declare
 begin
 	select * into v_row from rota.credential c
 	where c.uid = p_uid and c.name = p_name and c.removed_at is null and coalesce(c.origin, '') = p_origin
-		and c.version = p_version
+		and (c.origin is not null or c.version = p_version)
 	for update;
 	if not found then
 		return false;
@@ -42,8 +42,8 @@ begin
 	return true;
 end $$;
 comment on function api.credential_remove_again(int, text, text, int, bigint) is
-	'Remove a credential that was removed at p_removed_s, which this database has lost. false: it is not there, or has another '
-	'version by now.';
+	'Remove a credential that was removed at p_removed_s, which this database has lost. false: it is not there. One without '
+	'an origin is known by its version.';
 
 create function internal.lacks_removals() returns setof internal.db_finding
 language sql volatile set search_path = rota, pg_temp as $$
