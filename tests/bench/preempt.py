@@ -1,7 +1,7 @@
 """Preemption, evacuation and checkpoints: from the decision to the first line of the step that takes the place; cost of checkpoints.
 
 The decision is the moment at which the database notes the victim (rota.preempted). Programs write the time into a named pipe when they
-begin, and when they are asked to save themselves. What a checkpoint itself takes is from that line until it is complete. The limit beside
+begin, and when they are to save themselves. What a checkpoint itself takes is from that line until it is complete. The limit beside
 each figure is from the same run: the same jobs on idle nodes, from the moment at which they are placed.
 
 100 jobs of a higher tier preempt 100 that do not end before the grace of 2 s, and 100 that save themselves. Then 100 more come in
@@ -97,7 +97,7 @@ class Lines:
 
 
 class Scene:
-    """An instance whose jobs write lines: `low` when they run, `saves` when they are asked to save themselves, `high` when they run."""
+    """An instance whose jobs write lines: `low` when they run, `saves` when they are to save themselves, `high` when they run."""
 
     def __init__(self, instance, toy):
         self.instance, self.folder = instance, f"{instance.folder}/saved"
@@ -314,13 +314,13 @@ def single(bench, scene):
 
 
 def written_alone(folder, count, write, after=""):
-    """Seconds in which so many programs write these files at once."""
+    """Seconds in which so many programs write these files at once. Each has a session of its own, as a step: the kernel shares CPUs by them."""
     began = time.monotonic()
     programs = []
     for i in range(count):
         os.makedirs(f"{folder}/{i}")
         programs.append(subprocess.Popen(["bash", "-c", f"{write}{after}"], env={**os.environ, "ROTA_CHECKPOINT_DIR": f"{folder}/{i}"},
-                                         stdout=subprocess.DEVNULL))
+                                         stdout=subprocess.DEVNULL, start_new_session=True))
     if any(program.wait() for program in programs):
         raise RuntimeError("a program could not write its file")
     taken = time.monotonic() - began
@@ -384,14 +384,14 @@ def hashed_alone(folder, size):
     with open(f"{folder}/state", "wb") as file:
         file.write(os.urandom(size))
     began = time.perf_counter()
-    subprocess.run(["sha256sum", f"{folder}/state"], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["sha256sum", f"{folder}/state"], stdout=subprocess.DEVNULL, check=True, start_new_session=True)
     taken = time.perf_counter() - began
     os.remove(f"{folder}/state")
     return taken
 
 
 def periodic(bench, scene):
-    size, turns, interval = (1000000, 200, 1) if bench.toy else (100000000, 8000, 2)
+    size, turns, interval = (1000000, 200, 1) if bench.toy else (100000000, 3000, 2)
     instance, rounds = scene.instance, []
     for _ in range(1 if bench.toy else 2):
         limit = hashed_alone(instance.folder, size)
