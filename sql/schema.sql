@@ -298,6 +298,19 @@ create type internal.preempt_victim as (
 );
 comment on type internal.preempt_victim is 'A step that may be preempted, see internal.preempt_candidates.';
 
+create type internal.preempt_taken as (
+	job_id bigint,
+	step_id int,
+	attempt int,
+	lost_s double precision,
+	mode text,
+	grace_s int,
+	by_job_id bigint,
+	by_step_id int,
+	by_label text
+);
+comment on type internal.preempt_taken is 'A step that is preempted, and the first step of the pick for which it is.';
+
 create type internal.db_finding as (
 	item text,
 	state text,

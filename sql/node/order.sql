@@ -95,19 +95,32 @@ end $$;
 comment on function internal.order_void(jsonb) is
 	'Delete orders to attempts [{job_id, step_id, attempt, node_id}] that were not fetched.';
 
+create function internal.attempts_order(p_kind text, p_steps jsonb) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.order_put((
+		select jsonb_agg(jsonb_build_object('node_ids', x.node_ids, 'kind', p_kind, 'job_id', v.job_id, 'step_id', v.step_id,
+			'attempt', x.attempt, 'args', v.args) order by v.nr)
+		from rows from (jsonb_to_recordset(p_steps) as (job_id bigint, step_id int, args jsonb))
+			with ordinality as v (job_id, step_id, args, nr)
+		cross join lateral (
+			select jsonb_agg(a.node_id order by a.node_id) as node_ids, min(a.attempt) as attempt
+			from step s
+			join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
+			where s.job_id = v.job_id and s.step_id = v.step_id and a.attempt > 0 and a.ended_at is null) x
+		where x.node_ids is not null));
+	if p_kind = 'kill' then
+		perform internal.hook_unwanted(v.job_id, v.step_id) from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int);
+	end if;
+end $$;
+comment on function internal.attempts_order(text, jsonb) is
+	'Send an order to every node of the live attempt of each of these steps [{job_id, step_id, args}].';
+
 create function internal.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform internal.order_put(jsonb_build_array(jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_id),
-		'kind', p_kind, 'job_id', p_job, 'step_id', p_step,
-		'attempt', min(a.attempt), 'args', p_args)))
-	from step s
-	join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
-	where s.job_id = p_job and s.step_id = p_step and a.attempt > 0 and a.ended_at is null
-	having count(*) > 0;
-	if p_kind = 'kill' then
-		perform internal.hook_unwanted(p_job, p_step);
-	end if;
+	perform internal.attempts_order(p_kind,
+		jsonb_build_array(jsonb_build_object('job_id', p_job, 'step_id', p_step, 'args', p_args)));
 end $$;
 comment on function internal.attempt_order(text, bigint, int, jsonb) is 'Send one order to every node of a step''s live attempt.';
 

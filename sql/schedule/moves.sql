@@ -128,8 +128,9 @@ begin
 		return false;
 	end if;
 	-- They have that time to begin the checkpoint, and again to end it.
-	perform internal.claim_add(p_move -> 'steps', 2 * internal.setting_int('checkpoint_wait_s'),
-		p_move -> 'moving');
+	perform internal.claim_add((
+		select jsonb_agg(x || jsonb_build_object('grace_s', 2 * internal.setting_int('checkpoint_wait_s')))
+		from jsonb_array_elements(p_move -> 'steps') x), p_move -> 'moving');
 	foreach v_one in array v_moving loop
 		perform internal.move_step(v_one.job_id, v_one.step_id, v_why);
 	end loop;

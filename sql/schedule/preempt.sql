@@ -149,15 +149,15 @@ begin
 end $$;
 comment on function internal.claim_cpus(int) is 'CPUs of a node that are kept for steps that have preempted others.';
 
-create function internal.claim_add(p_steps jsonb, p_grace_s int, p_moving jsonb) returns void
+create function internal.claim_add(p_steps jsonb, p_moving jsonb) returns void
 language sql set search_path = live, rota, pg_temp as $$
 	insert into preempt_claim (job_id, step_id, shares, until_at, moving)
-	select x.job, x.step, x.shares, now() + make_interval(secs => internal.setting_int('preempt_hold_s') + p_grace_s), p_moving
-	from jsonb_to_recordset(p_steps) x (job bigint, step int, shares jsonb);
+	select x.job, x.step, x.shares, now() + make_interval(secs => internal.setting_int('preempt_hold_s') + x.grace_s), p_moving
+	from jsonb_to_recordset(p_steps) x (job bigint, step int, shares jsonb, grace_s int);
 $$;
-comment on function internal.claim_add(jsonb, int, jsonb) is
-	'Keep for steps [{job, step, shares}] what others free, who have p_grace_s for it; p_moving: steps [{job, step, attempt}] '
-	'that are moved for that.';
+comment on function internal.claim_add(jsonb, jsonb) is
+	'Keep for steps [{job, step, shares, grace_s}] what others free, who have so many seconds for it; p_moving: steps '
+	'[{job, step, attempt}] that are moved for that.';
 
 create function internal.claim_is_stale() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -243,15 +243,18 @@ end $$;
 comment on function internal.preempt_withdraw(bigint, int) is
 	'Queue again the elements of a victim''s array that were sent to its nodes and have not begun.';
 
-create function internal.preempt_kill(p_job bigint, p_step int, p_mode text, p_grace_s int) returns void
+create function internal.preempt_kill(p_taken internal.preempt_taken[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	update step s set end_wanted = case p_mode when 'cancel' then 'preempt' else 'requeue' end
-	where s.job_id = p_job and s.step_id = p_step;
-	perform internal.attempt_order('kill', p_job, p_step,
-		jsonb_build_object('cause', 'preempted', 'time_limit_s', coalesce(p_grace_s, 0)));
+	update step s set end_wanted = case v.mode when 'cancel' then 'preempt' else 'requeue' end
+	from unnest(p_taken) v
+	where s.job_id = v.job_id and s.step_id = v.step_id;
+	perform internal.attempts_order('kill', (
+		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'args',
+			jsonb_build_object('cause', 'preempted', 'time_limit_s', coalesce(v.grace_s, 0))))
+		from unnest(p_taken) v));
 end $$;
-comment on function internal.preempt_kill(bigint, int, text, int) is 'Order the end of a step that is preempted.';
+comment on function internal.preempt_kill(internal.preempt_taken[]) is 'Order the end of steps that are preempted.';
 
 create function internal.preempt_unsaved(p_failed rota.checkpoint) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -271,7 +274,8 @@ begin
 	elsif v_mode <> 'spare' then
 		update preempted e set mode = v_mode
 		where e.job_id = p_failed.job_id and e.step_id = p_failed.step_id and e.attempt = p_failed.attempt;
-		perform internal.preempt_kill(p_failed.job_id, p_failed.step_id, v_mode, v_grace_s);
+		perform internal.preempt_kill(array[(p_failed.job_id, p_failed.step_id, p_failed.attempt, 0, v_mode, v_grace_s, null,
+			null, null)::internal.preempt_taken]);
 		return;
 	end if;
 	-- The steps for which it was to go look for others.
@@ -284,72 +288,92 @@ end $$;
 comment on function internal.preempt_unsaved(rota.checkpoint) is
 	'The checkpoint of a step that is preempted has failed: it is spared or ended, as its partition says.';
 
-create function internal.preempt_end(p_victim internal.preempt_victim, p_by_job bigint, p_by_step int, p_by text) returns void
+create function internal.preempt_end(p_taken internal.preempt_taken[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform internal.preempt_withdraw(p_victim.job_id, p_victim.step_id);
-	perform internal.step_move('schedule', array[internal.move_of(job_id => p_victim.job_id,
-		step_id => p_victim.step_id, event => 'modify', cause => 'preempted', message => 'preempted by ' || p_by)]);
+	perform internal.preempt_withdraw(v.job_id, v.step_id) from unnest(p_taken) v;
+	perform internal.step_move('schedule', array(select internal.move_of(job_id => v.job_id,
+		step_id => v.step_id, event => 'modify', cause => 'preempted', message => 'preempted by ' || v.by_label)
+		from unnest(p_taken) v));
 	insert into preempted (job_id, step_id, attempt, by_job_id, by_step_id, mode, lost_s)
-	select p_victim.job_id, p_victim.step_id, p_victim.attempt, p_by_job, p_by_step, p_victim.mode, p_victim.lost_s * (
+	select v.job_id, v.step_id, v.attempt, v.by_job_id, v.by_step_id, v.mode, v.lost_s * (
 		select sum(a.cpus) from allocation a
-		where a.job_id = p_victim.job_id and a.step_id = p_victim.step_id and a.attempt = p_victim.attempt)
+		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt)
+	from unnest(p_taken) v
 	on conflict (job_id, step_id, attempt) do update
 	set by_job_id = excluded.by_job_id, by_step_id = excluded.by_step_id, mode = excluded.mode, at = excluded.at,
 		lost_s = preempted.lost_s + excluded.lost_s, times = preempted.times + 1, resumed_at = null;
-	if p_victim.mode = 'suspend' then
-		perform internal.pause_begin(p_victim, p_by_job, p_by_step);
-	elsif p_victim.mode <> 'checkpoint' or internal.checkpoint_ask(p_victim.job_id, p_victim.step_id, 'preempt', 'schedule',
-		'preempted by ' || p_by, 'requeue') is null then
-		perform internal.preempt_kill(p_victim.job_id, p_victim.step_id, p_victim.mode, p_victim.grace_s);
-	end if;
+	perform internal.pause_begin(array(select v::internal.preempt_taken from unnest(p_taken) v where v.mode = 'suspend'));
+	-- What can be asked for no checkpoint is ended.
+	perform internal.preempt_kill(array(
+		select v::internal.preempt_taken from unnest(p_taken) v
+		where case v.mode when 'suspend' then false
+			when 'checkpoint' then internal.checkpoint_ask(v.job_id, v.step_id, 'preempt', 'schedule',
+				'preempted by ' || v.by_label, 'requeue') is null
+			else true end));
 end $$;
-comment on function internal.preempt_end(internal.preempt_victim, bigint, int, text) is
-	'End or suspend a step for another one. The caller has locked its job.';
+comment on function internal.preempt_end(internal.preempt_taken[]) is
+	'End or suspend steps for others. The caller has locked their jobs.';
 
--- A pick is made whole or not at all: all of its steps still wait, and all of its victims may still be preempted for them.
-create function internal.preempt_pick(p_pick jsonb, p_candidates internal.preempt_victim[]) returns boolean
+create function internal.preempt_valid(p_picks jsonb, p_free bigint[], p_candidates internal.preempt_victim[]) returns jsonb
 language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_first constant bigint := (p_pick #>> '{steps,0,job}')::bigint;
-	v_first_step constant int := (p_pick #>> '{steps,0,step}')::int;
-	v_tier int;
-	v_waiting boolean;
-	v_victims internal.preempt_victim[];
-	v_victim internal.preempt_victim;
-	v_label text;
 begin
-	select min(w.tier), bool_and(w.label is not null) into v_tier, v_waiting
-	from jsonb_to_recordset(p_pick -> 'steps') x (job bigint, step int)
-	cross join lateral internal.preempt_wait(x.job, x.step) w;
-	v_victims := array(
-		select c::internal.preempt_victim
-		from jsonb_to_recordset(p_pick -> 'victims') x (job bigint, step int, attempt int)
-		join unnest(p_candidates) c on c.job_id = x.job and c.step_id = x.step and c.attempt = x.attempt and c.tier < v_tier
-		join step s on s.job_id = x.job and s.step_id = x.step and s.attempt = x.attempt and s.end_wanted is null
-		order by x.job, x.step);
-	if v_waiting is not true or cardinality(v_victims) <> jsonb_array_length(p_pick -> 'victims') then
-		return false;
-	end if;
-	perform internal.claim_add(p_pick -> 'steps', coalesce((select max(v.grace_s) from unnest(v_victims) v), 60), '[]');
-	v_label := internal.step_label(v_first, v_first_step);
-	foreach v_victim in array v_victims loop
-		perform internal.preempt_end(v_victim, v_first, v_first_step, v_label);
-	end loop;
-	return true;
+	return (
+		with pick as (
+			select x.value, x.nr, jsonb_array_length(x.value -> 'victims') as victims
+			from jsonb_array_elements(p_picks) with ordinality x (value, nr)
+		), waiting as (
+			select p.nr, min(w.tier) as tier
+			from pick p
+			cross join lateral jsonb_to_recordset(p.value -> 'steps') x (job bigint, step int)
+			cross join lateral internal.preempt_wait(x.job, x.step) w
+			group by p.nr
+			having bool_and(w.label is not null and x.job = any (p_free))
+		), victim as (
+			select p.nr, x.job, x.step, x.attempt, row_number() over (partition by x.job, x.step order by p.nr) as turn
+			from pick p
+			cross join lateral jsonb_to_recordset(p.value -> 'victims') x (job bigint, step int, attempt int)
+		), found as (
+			select v.nr, count(*) as victims, max(c.grace_s) as grace_s
+			from victim v
+			join waiting w on w.nr = v.nr
+			join unnest(p_candidates) c on c.job_id = v.job and c.step_id = v.step and c.attempt = v.attempt and c.tier < w.tier
+			where v.turn = 1 and v.job = any (p_free)
+			group by v.nr
+		)
+		select jsonb_agg(p.value || jsonb_build_object('grace_s', coalesce(f.grace_s, 60)) order by p.nr)
+		from pick p
+		join waiting w on w.nr = p.nr
+		left join found f on f.nr = p.nr
+		where coalesce(f.victims, 0) = p.victims);
 end $$;
-comment on function internal.preempt_pick(jsonb, internal.preempt_victim[]) is
-	'End the victims of a pick and keep what they free for its steps; false: something has changed, and nothing is done. '
-	'The caller has locked the jobs.';
+comment on function internal.preempt_valid(jsonb, bigint[], internal.preempt_victim[]) is
+	'Those picks, in their order, that still hold: all of their steps wait, all of their victims may be preempted for them and '
+	'are of no pick before, and all jobs are locked (p_free). grace_s: the longest one of the victims. Null: none.';
 
+create function internal.preempt_victims(p_picks jsonb, p_candidates internal.preempt_victim[]) returns internal.preempt_taken[]
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	return array(
+		select (c.job_id, c.step_id, c.attempt, c.lost_s, c.mode, c.grace_s, y.job, y.step,
+			internal.step_label(y.job, y.step))::internal.preempt_taken
+		from jsonb_array_elements(p_picks) p
+		cross join lateral jsonb_to_record(p #> '{steps,0}') y (job bigint, step int)
+		cross join lateral jsonb_to_recordset(p -> 'victims') x (job bigint, step int)
+		join unnest(p_candidates) c on c.job_id = x.job and c.step_id = x.step
+		order by c.job_id, c.step_id);
+end $$;
+comment on function internal.preempt_victims(jsonb, internal.preempt_victim[]) is 'The victims of picks that hold.';
+
+-- A pick is made whole or not at all. All of a call are written together: a statement for each victim would take the database
+-- as long as their ends.
 create function api.schedule_preempt(p_term bigint, p_picks jsonb) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[] := array(select distinct (x ->> 'job')::bigint from jsonb_array_elements(p_picks) p
 		cross join lateral jsonb_array_elements((p -> 'steps') || (p -> 'victims')) x);
 	v_candidates internal.preempt_victim[];
-	v_pick jsonb;
-	v_made int := 0;
+	v_picks jsonb;
 begin
 	perform internal.leader_check(p_term);
 	v_jobs := internal.job_lock_free(v_jobs);
@@ -357,14 +381,17 @@ begin
 		select (c.job_id, c.step_id, c.attempt, c.tier, c.lost_s, c.mode, c.grace_s)::internal.preempt_victim
 		from internal.preempt_candidates(2147483647) c
 		where c.from_at <= now());
-	for v_pick in select x.value from jsonb_array_elements(p_picks) with ordinality x (value, nr) order by x.nr loop
-		-- A job that another session has locked is left to the next cycle.
-		continue when exists (select from jsonb_array_elements((v_pick -> 'steps') || (v_pick -> 'victims')) x
-			where (x ->> 'job')::bigint <> all (v_jobs));
-		v_made := v_made + internal.preempt_pick(v_pick, v_candidates)::int;
-	end loop;
+	-- A job that another session has locked is left to the next cycle.
+	v_picks := internal.preempt_valid(p_picks, v_jobs, v_candidates);
+	if v_picks is not null then
+		perform internal.claim_add((
+			select jsonb_agg(x.value || jsonb_build_object('grace_s', p.value -> 'grace_s') order by p.nr, x.nr)
+			from jsonb_array_elements(v_picks) with ordinality p (value, nr)
+			cross join lateral jsonb_array_elements(p.value -> 'steps') with ordinality x (value, nr)), '[]');
+		perform internal.preempt_end(internal.preempt_victims(v_picks, v_candidates));
+	end if;
 	notify rota_event;
-	return v_made;
+	return coalesce(jsonb_array_length(v_picks), 0);
 end $$;
 comment on function api.schedule_preempt(bigint, jsonb) is
 	'Preempt as picked: [{steps: [{job, step, shares: [{node, cpus, mem_mb, gres, licenses}]}], victims: [{job, step, '

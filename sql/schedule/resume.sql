@@ -7,18 +7,20 @@
 -- - A step goes on when that step neither holds CPUs nor waits for what is kept for it, and all its CPUs and licences are free.
 -- - A pause that is over is dropped with the next tick. Nothing but the resumption depends on it.
 
-create function internal.pause_begin(p_victim internal.preempt_victim, p_by_job bigint, p_by_step int) returns void
+create function internal.pause_begin(p_taken internal.preempt_taken[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into preempt_pause as p (job_id, step_id, attempt, by_job_id, by_step_id)
-	values (p_victim.job_id, p_victim.step_id, p_victim.attempt, p_by_job, p_by_step)
+	select v.job_id, v.step_id, v.attempt, v.by_job_id, v.by_step_id from unnest(p_taken) v
 	on conflict (job_id, step_id) do update
 	set attempt = excluded.attempt, by_job_id = excluded.by_job_id, by_step_id = excluded.by_step_id, made_at = excluded.made_at;
-	update step s set resume_wanted = false where s.job_id = p_victim.job_id and s.step_id = p_victim.step_id;
-	perform internal.attempt_order('suspend', p_victim.job_id, p_victim.step_id, '{}');
+	update step s set resume_wanted = false from unnest(p_taken) v where s.job_id = v.job_id and s.step_id = v.step_id;
+	perform internal.attempts_order('suspend', (
+		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'args', '{}'::jsonb))
+		from unnest(p_taken) v));
 end $$;
-comment on function internal.pause_begin(internal.preempt_victim, bigint, int) is
-	'Order the suspension of a step that is preempted. The caller has locked its job.';
+comment on function internal.pause_begin(internal.preempt_taken[]) is
+	'Order the suspension of steps that are preempted. The caller has locked their jobs.';
 
 -- A pause is over if its attempt has ended, or its owner suspends or resumes the step.
 create view internal.pause_open as

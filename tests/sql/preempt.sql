@@ -239,6 +239,20 @@ select t.finish(:'e' || '.a', '{"outcome": "timeout", "cause": "time_limit", "ex
 select is(t.state(:'e' || '.a'), 'cancelled', 'or when it is cancelled');
 select t.right('eternal');
 
+-- Picks of one call are written together, each whole or not at all, and no victim goes for two.
+select t.admin('partition', 'main', '{"preempt": "requeue", "preempt_otherwise": "requeue", "preempt_after": 0, "preempt_grace": "0:07"}'), t.admin('qos', 'low', '{"preempt": "cancel"}') \g /dev/null
+select t.submit('alice', '[{"name": "a"}]') as x, t.submit('alice', '[{"name": "a"}]') as y, t.submit('alice', '[{"name": "a"}]', '[]', t.qos('low')) as z \gset
+select t.start(:'x' || '.a', '{1}'), t.start(:'y' || '.a', '{2}'), t.start(:'z' || '.a', '{3}'), t.run(:'x' || '.a'), t.run(:'y' || '.a'), t.run(:'z' || '.a') \g /dev/null
+select t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as k, t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as l, t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as m, t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) as n \gset
+delete from rota.preempt_claim;
+select is(t.preempt(t.pick(:'k' || '.a', '{1}', :'z' || '.a', :'x' || '.a'), t.pick(:'l' || '.a', '{2}', :'y' || '.a', :'x' || '.a'), t.pick(:'m' || '.a', '{2}', :'y' || '.a'),
+	jsonb_build_object('steps', jsonb_build_array(t.claim_of(:'n' || '.a', '{4}')), 'victims', '[]'::jsonb)), 2, 'what is in an earlier pick is in no other; a pick may need no victim');
+select is(t.orders(:'x' || '.a') || ' ' || t.orders(:'z' || '.a') || coalesce(t.orders(:'y' || '.a'), ''), 'kill@n1 kill@n3', 'the victims of the picks that hold are ended');
+select results_eq(format('select job_id, mode, by_job_id from rota.preempted where job_id in (%s, %s, %s) order by job_id', :x, :y, :z), format('values (%s::bigint, ''requeue'', %s::bigint), (%s, ''cancel'', %s)', :x, :k, :z, :k), 'for the steps of their picks');
+select is((select string_agg(detail, ', ' order by job_id) from rota.event where job_id in (:x, :z) and event = 'modify'), format('preempted by %1$s.a, preempted by %1$s.a', :k), 'and their events say so');
+select is(t.claims(), format('%s.a@n1:1 %s.a@n4:1', :k, :n), 'claims in the order of the picks');
+select is((select string_agg(extract(epoch from until_at - now())::int - internal.setting_int('preempt_hold_s') || '', ' ' order by claim_id) from rota.preempt_claim), '7 60', 'each for the grace of its victims');
+
 -- Nobody else calls it.
 select is((select string_agg(r.rolname, ' ') from pg_roles r where has_function_privilege(r.oid, 'api.schedule_preempt(bigint, jsonb)', 'execute') and not r.rolsuper and r.rolname <> 'rota_owner'), 'rota_jobmgr_leader', 'only jobmgrd may preempt');
 select * from finish();
