@@ -4,7 +4,8 @@
 -- Invariants:
 -- - The steps of a move are saved first, and end only when they are. What they free is kept for the step that it makes room for,
 --   from the commit of the move on.
--- - Steps that move so that a node becomes empty have claims of their own, for where they go.
+-- - Steps that move so that a node becomes empty have claims of their own, for where they go. While another step waits, these
+--   are given up as long as the steps run, since each has its CPUs twice.
 -- - If one of them is not saved, what was kept is given up, and that step goes on where it is. So do those of the same move that
 --   are saved after that: each ends only if something is kept at that time. No session locks jobs of others for that.
 

@@ -120,9 +120,13 @@ join live.step s on s.job_id = c.job_id and s.step_id = c.step_id
 left join live.step_array a on a.job_id = c.job_id and a.step_id = c.step_id
 where c.until_at > now() and s.ended_at is null and s.held = '' and s.deps_waiting = 0
 	and (s.state = 'pending' or (s.is_array and s.attempt = 0 and a.next < a.size)
-		or c.moving @> jsonb_build_array(jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt)));
+		-- A step that moves so that a node becomes empty has its CPUs twice until it is saved. Nobody waits for that.
+		or (c.moving @> jsonb_build_array(jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt))
+			and not exists (select from rota.plan p
+				where p.reason in ('resources', 'priority', 'license')
+					and not exists (select from rota.preempt_claim o where o.job_id = p.job_id and o.step_id = p.step_id))));
 comment on view internal.claim_open is
-	'Claims whose steps still wait, or run until they have moved to what is kept for them.';
+	'Claims whose steps still wait, or run until they have moved to what is kept for them, and no step without a claim waits.';
 
 create function internal.claim_list() returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -121,6 +121,16 @@ select is(t.empty(3, :x, 4), 1, 'and is emptied');
 select is((select why from rota.checkpoint where job_id = :x and state = 'asked'), 'moved to empty node ' || n.name, 'which its checkpoint says') from rota.node n where n.node_id = 3;
 select api.schedule_tick(t.term()) \g /dev/null
 select is(internal.claim_list() #>> '{0,node}', '4', 'its place is kept while it runs');
+savepoint waits;
+insert into rota.plan (job_id, step_id, reason, message) values (:x, 0, 'resources', 'it'), (:u, 0, 'array_limit', 'a limit');
+select is(internal.claim_list() #>> '{0,node}', '4', 'whatever is said of itself, and who waits for other reasons');
+insert into rota.plan (job_id, step_id, reason, message) values (:u, 1, 'priority', 'waits');
+select is(internal.claim_list(), null, 'not while another step waits: it would have its CPUs twice');
+select api.schedule_tick(t.term()) \g /dev/null
+select is((select count(*) from rota.preempt_claim), 0::bigint, 'the next tick gives the move up');
+select t.says(:'x' || '.a', 'take'), t.saved(:'x' || '.a') \g /dev/null
+select is((t.step(:'x' || '.a')).end_wanted, null, 'and the step goes on where it is');
+rollback to waits;
 select t.says(:'x' || '.a', 'take'), t.saved(:'x' || '.a') \g /dev/null
 select is((t.step(:'x' || '.a')).end_wanted, 'requeue', 'saved: it ends');
 select t.finish(:'x' || '.a', '{"outcome": "cancel", "cause": "evacuated", "exit": -1, "signal": 15}') \g /dev/null
