@@ -17,7 +17,8 @@ static int usage(void)
 	      "       rota-checkpoint criu launch FOLDER PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint criu restore FOLDER SECONDS\n"
 	      "       rota-checkpoint done [FILE]...\n"
-	      "       rota-checkpoint verify|discard PATH\n",
+	      "       rota-checkpoint verify|discard PATH\n"
+	      "       rota-checkpoint CONFIG devices suspend|resume\n",
 	      stderr);
 	return 2;
 }
@@ -60,6 +61,8 @@ int main(int argc, char **argv)
 		return checkpoint_verify(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "discard") == 0 && *argv[2] == '/')
 		return checkpoint_discard(argv[2]);
+	if (argc == 4 && strcmp(argv[2], "devices") == 0)
+		return checkpoint_devices(argv[1], argv[3]);
 	if (argc < 6)
 		return usage();
 	struct checkpoint c = {argv[1], argv[2], argv[3], argv[4]};

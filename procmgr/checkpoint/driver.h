@@ -21,7 +21,7 @@ struct driver_use {
 	bool is_choice;	 /* this process only chooses the driver; another process starts the program of the step */
 };
 
-/* The six operations of a checkpoint driver, and what a node needs for a restart. Each driver is one file. */
+/* The six operations of a checkpoint driver, what a node needs for a restart, and what a driver of devices does. Each driver is one file. */
 struct driver {
 	const char *prefix; /* "app", or "script:" where a name follows */
 	/* Can the driver serve a step on this node? False with the reason. `program`: what it is to start; NULL: it has started it. */
@@ -41,9 +41,15 @@ struct driver {
 	bool (*discard)(int step, const char *name);
 	/* What this node has of that which a node needs that restarts what is saved here: {NAME: TEXT}. NULL: any node can. */
 	json_t *(*needs)(const struct driver_use *use);
+	/* Have the programs of the step leave its devices, all or none, before it is suspended; and return after it goes on. NULL: the driver knows no
+	 * devices. */
+	bool (*suspend)(const struct driver_use *use, struct err *e);
+	bool (*resume)(const struct driver_use *use, struct err *e);
 };
 
 extern const struct driver driver_app, driver_dmtcp, driver_criu, driver_script;
+/* Only for suspend and resume: --checkpoint does not name it. */
+extern const struct driver driver_cuda;
 
 /* Find the driver that --checkpoint names. For auto, that is the one that the running program was started with. */
 bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e);

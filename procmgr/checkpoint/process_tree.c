@@ -1,6 +1,6 @@
 /* process_tree.c - the processes of a step, as /proc has them.
  *
- * Called by: dmtcp_process.c, criu_files.c, driver_criu.c. */
+ * Called by: dmtcp_process.c, criu_files.c, driver_criu.c, driver_cuda.c. */
 #include "procmgr/checkpoint/process_tree.h"
 
 #include <ctype.h>

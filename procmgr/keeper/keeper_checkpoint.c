@@ -95,7 +95,7 @@ static bool write_reason(const struct keeper *k, const char *reason)
 	return written;
 }
 
-/* Prepare to start rota-checkpoint with a command, apart from the tasks. Free argv and environment of `start` after it. */
+/* Prepare to start rota-checkpoint with a command, apart from the tasks. Free `start` after it by keeper_hook_free(). */
 static void prepare_start(const struct keeper *k, const char *command, const char *word, struct task_start *start)
 {
 	char *argv[] = {(char *)word, NULL};
@@ -105,12 +105,6 @@ static void prepare_start(const struct keeper *k, const char *command, const cha
 	start->path = start->argv[0];
 	start->environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	keeper_place_process(k, start);
-}
-
-static void free_start(struct task_start *start)
-{
-	task_environment_free((char **)start->environment);
-	free((void *)start->argv);
 }
 
 bool keeper_checkpoint_may_restore(struct keeper *k, const char *path)
@@ -125,28 +119,16 @@ bool keeper_checkpoint_may_restore(struct keeper *k, const char *path)
 	prepare_start(k, "choose", path, &start);
 	start.may_restore = true; /* where that fails, the step goes on without */
 	bool chosen = keeper_hook_unrecorded(k, &start, CHOOSE_S);
-	free_start(&start);
+	keeper_hook_free(&start);
 	return chosen;
 }
 
-/* Start rota-checkpoint beside the tasks: to save the step by its driver, or to report why nobody can (`fail`). It is reaped as any orphan of
- * the step. */
+/* Start rota-checkpoint beside the tasks: to save the step by its driver, or to report why nobody can (`fail`). */
 static void take_beside(struct keeper *k, const char *fail)
 {
-	struct err e;
 	struct task_start start = {0};
-	int report;
-	bool in_use;
 	prepare_start(k, "take", fail, &start);
-	pid_t pid = task_start(&start, &report, &in_use, &e);
-	if (pid < 0)
-		log_warning("attempt %s: could not start rota-checkpoint: %s", k->name, e.message);
-	else
-		close(report);
-	if (pid > 0 && in_use)
-		k->has_slow_start = true; /* it still reads this memory */
-	else
-		free_start(&start);
+	keeper_hook_beside(k, &start);
 }
 
 /* Signal the program of the step. Returns how many processes were signalled. */
@@ -223,5 +205,5 @@ void keeper_checkpoint_end(struct keeper *k)
 	prepare_start(k, "end", again ? "again" : "well", &start);
 	if (!keeper_hook_unrecorded(k, &start, END_S))
 		log_info("attempt %s: rota-checkpoint failed after its tasks", k->name);
-	free_start(&start);
+	keeper_hook_free(&start);
 }

@@ -17,7 +17,15 @@
 enum { MESSAGE_SIZE = 4096 };
 enum { LIMIT_ENDLESS = INT_MAX }; /* a time limit of INT_MAX seconds or more means no limit */
 
+/* The suspension of a step with GPUs, until its processes are stopped. */
+enum keeper_pause {
+	KEEPER_PAUSE_NONE,
+	KEEPER_PAUSE_LEAVING,  /* its programs leave the GPUs */
+	KEEPER_PAUSE_UNWANTED, /* the same, and it is to go on at once after that */
+};
+
 struct keeper_timers {
+	enum keeper_pause pause;
 	int64_t limit_s;	   /* the current time limit in seconds; 0 means none */
 	int64_t limit_at;	   /* when the time limit is reached; 0: never, or the step is suspended */
 	int64_t warn_at;	   /* when the warning signal is due; 0: never, or it was sent */
@@ -63,10 +71,14 @@ static bool has_limit(const struct keeper *k)
 	return k->live > 0 && !*k->cause;
 }
 
-static void suspend_step(struct keeper *k)
+/* Is there something to stop that is not to end? */
+static bool can_suspend(const struct keeper *k)
 {
-	if (k->suspended || (k->live == 0 && !k->manager) || *k->cause)
-		return;
+	return !k->suspended && (k->live > 0 || k->manager) && !*k->cause;
+}
+
+static void stop_step(struct keeper *k)
+{
 	keeper_sweep_freeze(k, true);
 	if (k->live == 0)
 		return; /* a node without tasks of the script: a node with tasks reports that the step is suspended */
@@ -77,6 +89,8 @@ static void suspend_step(struct keeper *k)
 
 static void resume_step(struct keeper *k)
 {
+	if (k->timers->pause != KEEPER_PAUSE_NONE)
+		k->timers->pause = KEEPER_PAUSE_UNWANTED;
 	if (!k->suspended)
 		return;
 	keeper_sweep_freeze(k, false);
@@ -85,6 +99,25 @@ static void resume_step(struct keeper *k)
 	k->timers->paused += clock_boot_us() - k->timers->paused_at;
 	set_limit(k, k->timers->limit_s);
 	keeper_record_plain(k, "resumed");
+}
+
+static void suspend_step(struct keeper *k)
+{
+	if (k->timers->pause != KEEPER_PAUSE_NONE) {
+		k->timers->pause = KEEPER_PAUSE_LEAVING;
+		return;
+	}
+	if (!can_suspend(k))
+		return;
+	k->timers->pause = KEEPER_PAUSE_LEAVING;
+	keeper_devices_leave(k);
+	bool goes_on = k->timers->pause == KEEPER_PAUSE_UNWANTED;
+	k->timers->pause = KEEPER_PAUSE_NONE;
+	if (!can_suspend(k))
+		return;
+	stop_step(k);
+	if (goes_on)
+		resume_step(k);
 }
 
 /* Send the warning signal as Slurm does. With `B:`, signal only the batch shell. Without it, signal all processes but the shell,
@@ -106,6 +139,8 @@ void keeper_control_timers(struct keeper *k)
 	int64_t now = clock_boot_us();
 	keeper_lease_poll(k);
 	keeper_manager_poll(k);
+	if (k->timers->pause == KEEPER_PAUSE_NONE)
+		keeper_devices_poll(k);
 	if (keeper_ending_is_busy(k))
 		keeper_memory_poll(k);
 	if (has_limit(k) && k->timers->warn_at > 0 && now >= k->timers->warn_at)

@@ -1,6 +1,6 @@
 /* keeper_hook.c - runs one prolog or epilog with a time limit, and records its exit status and the end of its output.
  *
- * Called by: keeper.c and keeper_if_changed.c.
+ * Called by: keeper.c, keeper_if_changed.c, keeper_checkpoint.c and keeper_devices.c.
  * Invariants:
  * - Site hooks run as root with a clean environment, outside the step's cgroup. User hooks run as the user, inside the cgroup.
  * - A hook is killed at its time limit. */
@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -204,4 +205,28 @@ bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start, in
 	bool good = run_hook(k, &h, &own, limit, &e) && h.status == 0;
 	k->hook = NULL;
 	return good;
+}
+
+void keeper_hook_free(struct task_start *start)
+{
+	task_environment_free((char **)start->environment);
+	free((void *)start->argv);
+}
+
+bool keeper_hook_beside(struct keeper *k, struct task_start *start)
+{
+	struct err e;
+	int report;
+	bool in_use;
+	pid_t pid = task_start(start, &report, &in_use, &e);
+	if (pid < 0)
+		log_warning("attempt %s: could not start \"%s\": %s", k->name, start->path, e.message);
+	else
+		close(report);
+	if (pid > 0 && in_use) {
+		k->has_slow_start = true;
+		return false;
+	}
+	keeper_hook_free(start);
+	return true;
 }

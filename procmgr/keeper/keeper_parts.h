@@ -184,6 +184,7 @@ struct keeper {
 	enum keeper_stage_out stage_out; /* keeper_mover.c, keeper_ending.c */
 	int64_t kill_at;		 /* keeper_ending.c: when SIGKILL is due; 0 means never */
 	bool suspended;			 /* keeper_sweep.c */
+	bool devices_left;		 /* keeper_devices.c: programs may have left the GPUs */
 	bool has_user_processes;	 /* keeper_sweep.c: a process of the user may be left */
 	int64_t killed_at;		 /* keeper_sweep.c: when SIGKILL was first sent to processes that still run; 0: not yet */
 	bool lease_lost; /* keeper_lease.c: the node's lease has run out, so no process of the user is started any more */
@@ -334,6 +335,10 @@ bool keeper_hook_user(struct keeper *k, const char *name, const char *path);
 bool keeper_hook_program(struct keeper *k, const char *name, char *const *argv, int limit);
 /* Run a program as the user, without a record in the journal; `limit` as above. */
 bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start, int limit);
+/* Start a program as the user beside the tasks. It is reaped as any orphan of the step. Frees argv and environment of `start`, and returns true,
+ * unless the program still reads them. */
+bool keeper_hook_beside(struct keeper *k, struct task_start *start);
+void keeper_hook_free(struct task_start *start); /* free argv and environment of a start, which are malloc'ed */
 /* Call a function in a process of its own: as the user in the step's cgroup, or as root outside. Returns the result of the
  * function, and in `text` its output to descriptor 1. Returns -1 if the function was not called; `text` then has the reason. */
 int keeper_hook_call(struct keeper *k, bool as_user, int (*function)(const void *argument), const void *argument,
@@ -368,6 +373,11 @@ void keeper_checkpoint_poll(struct keeper *k, int64_t now, int64_t limit_at);
 int64_t keeper_checkpoint_next(const struct keeper *k, int64_t limit_at);
 /* After the tasks have ended: keep what the program has saved if it is to run again, remove everything if it has ended well. */
 void keeper_checkpoint_end(struct keeper *k);
+
+/* keeper_devices.c: have the programs of the step leave its GPUs before it is suspended. Messages of the launcher are handled meanwhile. */
+void keeper_devices_leave(struct keeper *k);
+/* Have them return to the GPUs, if they have left these and the step is not suspended any more. */
+void keeper_devices_poll(struct keeper *k);
 
 /* keeper_pam.c: may the user run steps on this node, as PAM says? If not, k->failure and k->message have the reason. */
 bool keeper_pam_admits(struct keeper *k);

@@ -1,0 +1,170 @@
+#!/usr/bin/env bats
+# Steps with GPUs leave these before they are suspended, and return when they go on. A double of cuda-checkpoint keeps the state of CUDA in each
+# process in a file, by the process's number; one without a file does not use CUDA.
+
+load helper
+
+setup_file() {
+	export EVE=rbgp$$ DOUBLE
+	DOUBLE=$(mktemp -d "${TMPDIR:-/tmp}/rota-cuda.XXXXXX")
+	chmod 755 "$DOUBLE"
+	mkdir -m 777 "$DOUBLE/states"
+	double_make
+	[ "$(id -u)" != 0 ] || users_add "$EVE"
+	instance_up 1 --cpus 4 --mem 4000 --set node.grace=5 --set node.checkpoint_cuda="$DOUBLE" || return 1
+	rota admin node change n1 --gres=gpu:2
+	[ "$(id -u)" != 0 ] || folders_add "$EVE"
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	rm -rf -- "$DOUBLE"
+	! id "$EVE" >/dev/null 2>&1 || users_remove "$EVE" || status=1
+	return "$status"
+}
+
+setup() {
+	rm -f "$DOUBLE"/states/*
+	[ "$(id -u)" = 0 ] || cd "$BATS_TEST_TMPDIR"
+	[ "$(id -u)" != 0 ] || cd "$ROTA_TEST_DIR/$EVE"
+	rm -f go saved count.*
+	cat >job.sh <<-END
+		#!/bin/bash
+		#ROTA --gpus=2 --output=out --no-requeue
+		uses_cuda() {
+			trap 'until grep -q running $DOUBLE/states/\$BASHPID; do sleep 0.05; done; echo >>saved; exit' TERM
+			echo running >$DOUBLE/states/\$BASHPID
+			until [ -e go ]; do echo >>count.\$BASHPID; sleep 0.05; done
+		}
+		trap '' TERM
+		uses_cuda &
+		uses_cuda &
+		until [ -e go ]; do sleep 0.05; done &
+		wait
+	END
+	job=$(owner rota submit --parsable job.sh)
+	eventually counting
+	pids=$(ls "$DOUBLE/states")
+}
+
+teardown() {
+	rm -f "$DOUBLE"/states/{refuse,hold}.*
+	rota cancel "$job" >/dev/null 2>&1 || true
+	touch go
+	eventually has_left "$job"
+}
+
+owner() {
+	if [ "$(id -u)" = 0 ]; then as "$EVE" "$@"; else "$@"; fi
+}
+
+# double_make: refuse.PID and hold.PID: such a process is not toggled, or only when the file is gone.
+double_make() {
+	cat >"$DOUBLE/cuda-checkpoint" <<-END
+		#!/bin/sh
+		cd "$DOUBLE/states" || exit 1
+		[ "\$2" = --pid ] && [ -e "\$3" ] || { echo "no CUDA in process \$3"; exit 1; }
+		read -r state <"\$3"
+		case \$1 in
+		--get-state) echo "\$state" ;;
+		--toggle)
+			: >"\$3.asked"
+			while [ -e "hold.\$3" ]; do sleep 0.05; done
+			[ ! -e "refuse.\$3" ] || { echo "refused"; exit 1; }
+			echo "\$(id -u) \$3 \$state \$(grep -c T.*stopped "/proc/\$3/status")" >>calls
+			if [ "\$state" = running ]; then echo checkpointed; else echo running; fi >"\$3.new" && mv "\$3.new" "\$3"
+			;;
+		*) exit 2 ;;
+		esac
+	END
+	chmod 755 "$DOUBLE/cuda-checkpoint"
+}
+
+counting() {
+	[ "$(is_in)" = running ] && [ "$(cat count.* 2>/dev/null | wc -l)" -ge 4 ] && [ "$(ls count.* | wc -l)" = 2 ]
+}
+
+is_in() {
+	rota show --json "$job" | jq -r '.jobs[0].steps[0].state'
+}
+
+is_suspended() {
+	[ "$(is_in)" = suspended ]
+}
+
+# states_are STATE...: those of the two processes.
+states_are() {
+	[ "$(cd "$DOUBLE/states" && cat $pids | sort | xargs)" = "$*" ]
+}
+
+# goes_on: both count on.
+goes_on() {
+	local before
+	before=$(wc -l count.* | awk '{ print $1 }' | xargs)
+	moved() { [ "$(paste <(xargs -n 1 <<<"$before") <(wc -l count.* | awk '{ print $1 }') | awk '$2 > $1' | wc -l)" = 3 ]; }
+	eventually moved
+}
+
+@test "programs leave the GPUs as their owner before they are stopped, and return when they go on; the GPUs stay the step's" {
+	rota suspend "$job"
+	eventually is_suspended
+	states_are checkpointed checkpointed
+	[ "$(awk '{ print $1, $3, $4 }' "$DOUBLE/states/calls" | sort -u)" = "$(if [ "$(id -u)" = 0 ]; then id -u "$EVE"; else id -u; fi) running 0" ]
+	[ "$(superuser "select count(*) from rota.node_gres where job_id = $job")" = 2 ]
+	rota resume "$job"
+	eventually states_are running running
+	goes_on
+	touch go
+	run -0 rota wait "$job"
+	[ "$(grep -c . "$DOUBLE/states/calls")" = 4 ]
+}
+
+@test "if one does not leave, none does, and the step is suspended all the same" {
+	last=$(tail -n 1 <<<"$pids")
+	touch "$DOUBLE/states/refuse.$last"
+	rota suspend "$job"
+	eventually is_suspended
+	eventually states_are running running
+	grep -q "cuda-checkpoint did not free the GPUs" "$ROTA_HOME/log/launcher.n1.log"
+	rm "$DOUBLE/states/refuse.$last"
+	rota resume "$job"
+	goes_on
+	states_are running running
+}
+
+@test "a step that is ended while it is suspended has its memory back before it ends" {
+	rota suspend "$job"
+	eventually is_suspended
+	states_are checkpointed checkpointed
+	rota cancel "$job"
+	eventually has_left "$job"
+	[ "$(wc -l <saved)" = 2 ]
+}
+
+@test "it is to go on while its programs leave the GPUs" {
+	first=$(head -n 1 <<<"$pids")
+	touch "$DOUBLE/states/hold.$first"
+	rota suspend "$job"
+	eventually [ -e "$DOUBLE/states/$first.asked" ]
+	goes_on
+	rota resume "$job" || true # the database does not know yet that it is suspended
+	rm "$DOUBLE/states/hold.$first"
+	if ! eventually states_are running running; then
+		is_suspended
+		rota resume "$job"
+		eventually states_are running running
+	fi
+	goes_on
+}
+
+@test "a program that does not get its memory back is killed" {
+	first=$(head -n 1 <<<"$pids")
+	rota suspend "$job"
+	eventually is_suspended
+	touch "$DOUBLE/states/refuse.$first"
+	rota resume "$job"
+	eventually are_dead "$first"
+	eventually states_are checkpointed running
+	! are_dead "$(tail -n 1 <<<"$pids")"
+}
