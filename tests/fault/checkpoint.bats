@@ -82,7 +82,7 @@ victim() {
 	saver) read -r victim <saver && read -r name <"/proc/$victim/comm" && [ "$name" = rota-checkpoint ] && [ "/proc/$victim/cwd" -ef . ] ;;
 	launcher | procmgrd) victim=$(pid_of "$1" n1) && [ -n "$victim" ] ;;
 	criu_keeper) victim=$(criu_keeper) && [ -n "$victim" ] ;;
-	criu_saver) victim=$(pgrep -P "$(criu_keeper)" -x rota-checkpoint | sed 1d | tail -n 1) && [ -n "$victim" ] ;;
+	criu_saver) victim=$(pgrep -P "$(criu_keeper)" -n -x rota-checkpoint) && [ "$victim" != "$(pgrep -u "$EVE" -o -x rota-checkpoint)" ] ;;
 	database) victim=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid") && [ -n "$victim" ] ;;
 	esac 2>/dev/null
 }
