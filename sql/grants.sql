@@ -83,6 +83,8 @@ grant execute on function
 	api.schedule_refuse(bigint, bigint[], int[], text[]),
 	api.schedule_plan(bigint, jsonb, bigint[], int[]),
 	api.schedule_withdraw(bigint, bigint[], int[], int[]),
+	api.schedule_ahead(bigint, bigint, int),
+	api.schedule_ahead_commit(bigint, jsonb, jsonb),
 	api.schedule_power(bigint, int[]),
 	api.schedule_setup(bigint, int[], text[], text[]),
 	api.schedule_candidates(int),

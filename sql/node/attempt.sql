@@ -121,6 +121,9 @@ begin
 	if v_moved <> '{}' then
 		perform internal.allocation_reserve(v_moved);
 	end if;
+	if exists (select from step_ahead) then
+		perform internal.ahead_close(v_closed, p_actor);
+	end if;
 	notify rota_schedule;
 	notify rota_event;
 end $$;

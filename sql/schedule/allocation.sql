@@ -181,6 +181,9 @@ declare
 		join allocation a on a.node_id = n.node_id and a.ended_at is null and a.predispatched) then
 			array(select m::internal.slot_move from internal.slot_moves(p_held, p_begun) m) end;
 begin
+	if v_moves is not null and exists (select from step_ahead) then
+		v_moves := v_moves || internal.ahead_moves(p_held);
+	end if;
 	with ended as (
 		update allocation a
 		set started_at = x.started_at, ended_at = x.ended_at, cpus_held = 0,
@@ -290,7 +293,7 @@ begin
 				node_id => v.node_id, node_index => v.node_index, cpus => v.cpus, mem_mb => v.mem_mb, gres => v.gres,
 				licenses => v.licenses, tasks => v.tasks, prolog_owner => v.prolog_owner, phase => v.phase,
 				started_at => v.started_at, predispatched => v.predispatched,
-				waits => v.predispatched and v.cpus_before + v.cpus > u.cpus - u.cpus_used)
+				waits => v.waits or (v.predispatched and v.cpus_before + v.cpus > u.cpus - u.cpus_used))
 			from (
 				select x.*,
 					sum(x.cpus) over (partition by x.node_id order by coalesce(x.predispatched, false),

@@ -94,7 +94,7 @@ end $$;
 comment on function internal.commit_check_sets(internal.move_made[]) is
 	'Refuse (40001) to start a step without those that it starts together with.';
 
-create function internal.attempt_open(p_decided internal.start_decision[], p_at timestamptz) returns void
+create function internal.attempt_write(p_decided internal.start_decision[], p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into attempt (job_id, step_id, attempt, eligible_at, ordered_at, time_limit_s, ends_on_node_loss, node_ids, nodes)
@@ -106,7 +106,13 @@ begin
 			order by x.nr) end
 	from unnest(p_decided) v
 	join node h on h.node_id = v.node_ids[1];
+end $$;
+comment on function internal.attempt_write(internal.start_decision[], timestamptz) is 'Write the attempts of steps that start.';
 
+create function internal.attempt_open(p_decided internal.start_decision[], p_at timestamptz) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform internal.attempt_write(p_decided, p_at);
 	perform internal.allocation_take(array(
 		select internal.allocation_start_of(job_id => v.job_id, step_id => v.step_id, attempt => v.attempt,
 			node_id => al.node, node_index => (al.nr - 1)::int, cpus => al.cpus, mem_mb => al.mem_mb, gres => al.gres,

@@ -75,7 +75,7 @@ begin
 		when t.time_limit_s > 0 then extract(epoch from coalesce(t.started_at,
 		t.ordered_at)) + t.time_limit_s + t.suspended_s end,
 		a.attempt = 0, case when a.attempt = 0 then a.step_id end, a.licenses, r.partition, s.request_id,
-		a.started_at is null
+		a.started_at is null and s.array_index is not null
 	from allocation a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id

@@ -192,8 +192,9 @@ violation (what, who, detail) as (
 		max(a.ended_at) as ended_at, count(*) filter (where a.ended_at is null) as open from allocation a
 		where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
-	-- An element of an array may have stood ahead.
-	where h.started_at < t.ordered_at or (h.started_at > t.ordered_at and (s.array_index is null or cardinality(t.node_ids) > 1))
+	-- An element of an array may have stood ahead. A step that was sent ahead has held nothing if it was given back.
+	where h.started_at < t.ordered_at
+		or (h.started_at > t.ordered_at and (cardinality(t.node_ids) > 1 or (s.array_index is null and h.started_at is distinct from h.ended_at)))
 		or (h.started_at is null and h.open = 0) or (t.ended_at is not null and (h.open > 0 or h.ended_at <> t.ended_at))
 	union all
 	-- Times: of an attempt, of what its nodes reported, and of what ran within it. A lost node may have gone on for a while.
@@ -310,7 +311,10 @@ violation (what, who, detail) as (
 		e.edge, e.peer_job_id, e.peer_step_id, e."condition", p.state, p.ended_at, t.ordered_at)
 	from step_edge e
 	join step_request r on r.job_id = e.job_id and r.step_id = e.step_id and not r.deps_any
+	-- What was sent ahead and has not begun, or never has, waits for it on its node.
 	join attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = 1
+		and not (t.started_at is null and t.cause in ('withdrawn', 'node_lost'))
+		and not exists (select from step_ahead x where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt)
 	left join lateral (
 		select s.state, s.ended_at from step s where e.peer_step_id >= 0 and s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
 		union all
@@ -385,6 +389,8 @@ violation (what, who, detail) as (
 	union all
 	select 'not over: allocation', internal.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s', a.attempt, n.name, a.phase)
 	from allocation a join node n on n.node_id = a.node_id where :live = 0 and (a.ended_at is null or (a.prolog_owner and a.gone_at is null and a.attempt > 0))
+	union all
+	select 'not over: step that was sent ahead', internal.step_label(x.job_id, x.step_id), format('attempt %s', x.attempt) from step_ahead x where :live = 0
 	union all
 	select 'not over: growth', g.job_id::text, format('of %s attempt %s', internal.step_label(g.grown_job_id, g.grown_step_id), g.grown_attempt)
 	from growth g where :live = 0 and g.closed_at is null
