@@ -38,6 +38,8 @@ static void cycle_end(struct lead_cycle *c)
 	c->rows = NULL;
 	lead_rows_free(c->moving);
 	c->moving = NULL;
+	lead_rows_free(c->ahead);
+	c->ahead = NULL;
 	if (now > c->cached_at + cache_age)
 		cycle_drop_caches(c, now);
 	else if (!outcome.good || outcome.partial_failure)
@@ -90,10 +92,16 @@ static enum lead_stage stage_after(const struct lead_cycle *c)
 	case LEAD_STAGE_RESUME:
 		return LEAD_STAGE_WAKE;
 	case LEAD_STAGE_WAKE:
-		return c->result->start_count > 0 ? LEAD_STAGE_LAUNCH : LEAD_STAGE_CANDIDATES;
+		return c->result->start_count > 0 ? LEAD_STAGE_LAUNCH : LEAD_STAGE_AHEAD;
 	case LEAD_STAGE_LAUNCH:
 		return LEAD_STAGE_COMMIT;
 	case LEAD_STAGE_COMMIT:
+		return LEAD_STAGE_AHEAD;
+	case LEAD_STAGE_AHEAD:
+		return LEAD_STAGE_AHEAD_REQUESTS;
+	case LEAD_STAGE_AHEAD_REQUESTS:
+		return LEAD_STAGE_AHEAD_COMMIT;
+	case LEAD_STAGE_AHEAD_COMMIT:
 		return LEAD_STAGE_CANDIDATES;
 	case LEAD_STAGE_CANDIDATES:
 		return LEAD_STAGE_PREEMPT;
@@ -123,6 +131,9 @@ static void (*const stage_begin[])(struct lead_cycle *c) = {
 	[LEAD_STAGE_WAKE] = lead_cycle_write_power,
 	[LEAD_STAGE_LAUNCH] = lead_cycle_read_launch,
 	[LEAD_STAGE_COMMIT] = lead_cycle_write_starts,
+	[LEAD_STAGE_AHEAD] = lead_cycle_read_ahead,
+	[LEAD_STAGE_AHEAD_REQUESTS] = lead_cycle_read_ahead_requests,
+	[LEAD_STAGE_AHEAD_COMMIT] = lead_cycle_write_ahead,
 	[LEAD_STAGE_CANDIDATES] = lead_cycle_read_candidates,
 	[LEAD_STAGE_PREEMPT] = lead_cycle_write_preempt,
 	[LEAD_STAGE_MOVERS] = lead_cycle_read_movers,
@@ -200,6 +211,7 @@ void lead_cycle_free(struct lead_cycle *c)
 	schedule_result_free(c->result);
 	lead_rows_free(c->rows);
 	lead_rows_free(c->moving);
+	lead_rows_free(c->ahead);
 	lead_queue_free(c->queue);
 	lead_plan_free(c->plan);
 	free(c);

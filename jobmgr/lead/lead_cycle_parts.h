@@ -7,6 +7,7 @@
 
 #include "jobmgr/lead/lead_cycle.h"
 #include "jobmgr/lead/lead_load.h"
+#include "jobmgr/lead/lead_order.h"
 #include "jobmgr/lead/lead_plan.h"
 #include "jobmgr/lead/lead_prefetch.h"
 #include "jobmgr/lead/lead_queue.h"
@@ -25,8 +26,11 @@ enum lead_stage {
 	LEAD_STAGE_WAKE,     /* ask for the power of nodes that are off, and for the setups of nodes, on which steps are placed */
 	LEAD_STAGE_LAUNCH,   /* read the launch rows of the starts, unless they were prefetched */
 	LEAD_STAGE_COMMIT,   /* commit starts with their signed launch requests, and refusals of rows that fail verification */
-	LEAD_STAGE_CANDIDATES, /* read which steps may be preempted, if a step waits that may preempt others */
-	LEAD_STAGE_PREEMPT,    /* pick victims and commit the picks */
+	LEAD_STAGE_AHEAD,    /* with node.ahead: read which steps may be sent to the nodes of the steps that they wait for */
+	LEAD_STAGE_AHEAD_REQUESTS, /* read what these ask for, and their launch rows */
+	LEAD_STAGE_AHEAD_COMMIT,   /* commit them with their signed launch requests */
+	LEAD_STAGE_CANDIDATES,	   /* read which steps may be preempted, if a step waits that may preempt others */
+	LEAD_STAGE_PREEMPT,	   /* pick victims and commit the picks */
 	LEAD_STAGE_MOVERS, /* with schedule.moves: read which steps can be moved, if a step waits for which that may make room */
 	LEAD_STAGE_MOVING, /* read what these ask for */
 	LEAD_STAGE_MOVE,   /* propose moves and commit them */
@@ -58,6 +62,7 @@ struct lead_cycle {
 	struct lead_rate rate;
 	double withdraw_from; /* from when elements may be withdrawn again; monotonic seconds */
 	double ahead_from;    /* from when nodes may hold work for node.ahead; monotonic seconds */
+	double ahead_at;      /* when steps that may be sent ahead were last looked for; monotonic seconds */
 	double moves_from;    /* from when moves are looked for again; monotonic seconds */
 	double cached_at;     /* when the cached requests and the cached plan were last dropped; monotonic seconds */
 	/* stage with which the next cycle begins: LEAD_STAGE_SNAPSHOT after a cycle that left steps pending, else LEAD_STAGE_QUEUE */
@@ -73,6 +78,7 @@ struct lead_cycle {
 	size_t left; /* number of starts and refusals that the database has not confirmed; it skips steps of locked jobs */
 	struct lead_rows *rows;
 	struct lead_rows *moving; /* the requests of steps that can be moved; NULL: none were read */
+	struct lead_rows *ahead;  /* steps that may be sent ahead; NULL: none were looked for */
 	bool preempted;		  /* victims were picked in this cycle */
 	struct schedule_result *result;
 	struct lead_outcome outcome;
@@ -110,5 +116,13 @@ void lead_cycle_write_starts(struct lead_cycle *c);
 void lead_cycle_write_preempt(struct lead_cycle *c);
 void lead_cycle_write_moves(struct lead_cycle *c);
 void lead_cycle_write_plan(struct lead_cycle *c);
+
+/* What the signer of a cycle's launch requests needs. */
+struct lead_signer lead_cycle_signer(const struct lead_cycle *c);
+
+/* lead_cycle_ahead.c: the stages that send steps ahead. */
+void lead_cycle_read_ahead(struct lead_cycle *c);
+void lead_cycle_read_ahead_requests(struct lead_cycle *c);
+void lead_cycle_write_ahead(struct lead_cycle *c);
 
 #endif

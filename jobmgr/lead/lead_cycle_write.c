@@ -233,9 +233,9 @@ static void cycle_call_commit(struct lead_cycle *c, const struct lead_commit *co
 	free(signed_orders);
 }
 
-void lead_cycle_write_starts(struct lead_cycle *c)
+struct lead_signer lead_cycle_signer(const struct lead_cycle *c)
 {
-	struct lead_signer signer = {
+	return (struct lead_signer){
 		.mac = c->mac,
 		.sign = c->sign,
 		.grace_s = c->conf->node_grace,
@@ -246,6 +246,11 @@ void lead_cycle_write_starts(struct lead_cycle *c)
 		.hold_s = 2 * c->conf->node_ahead, /* elements may take longer than those before them */
 		.separate = *c->conf->controller_prolog != '\0',
 	};
+}
+
+void lead_cycle_write_starts(struct lead_cycle *c)
+{
+	struct lead_signer signer = lead_cycle_signer(c);
 	struct lead_orders *orders = lead_orders_make(c->rows, c->result, &signer, c->mode == LEAD_ONE_BY_ONE);
 
 	lead_prefetch_note(&c->prefetch, c->rows, c->result, c->conf->node_ahead > 0);

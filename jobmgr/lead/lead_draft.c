@@ -148,6 +148,8 @@ static json_t *hint_json(const struct lead_hint *hint)
 		json_object_set_new(json, "sample_s", json_integer(hint->sample_s));
 	if (hint->first > 0)
 		json_object_update_new(json, json_pack("{s:i, s:i}", "first", hint->first, "last", hint->last));
+	if (hint->after_attempt > 0)
+		json_object_update_new(json, json_pack("{s:i, s:i}", "after", hint->after, "after_attempt", hint->after_attempt));
 	if (hint->hold_s > 0)
 		json_object_set_new(json, "hold_s", json_integer(hint->hold_s));
 	return json;
@@ -168,7 +170,7 @@ static json_t *draft_json(const struct draft *x, const struct seal_text *text, c
 			 "body", text->data, text->size, "signature", signature);
 	if (!json)
 		die("could not write the launch request of step %s as JSON", x->order.step_label);
-	if (x->hint.sample_s > 0 || x->hint.first > 0)
+	if (x->hint.sample_s > 0 || x->hint.first > 0 || x->hint.after_attempt > 0)
 		json_object_set_new(json, "args", hint_json(&x->hint));
 	return json;
 }

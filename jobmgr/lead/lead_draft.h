@@ -22,7 +22,9 @@ struct lead_hint {
 	int sample_s; /* seconds between samples of the step's resource use; 0: no samples */
 	/* of a pre-dispatched element: first and last step id of the elements of its array; 0: the element begins at once */
 	int first, last;
-	int hold_s; /* of a pre-dispatched element: seconds for which its node may hold it beyond the default */
+	/* of a step that is sent ahead: the step that it waits for, and its attempt; after_attempt 0: it waits for none */
+	int after, after_attempt;
+	int hold_s; /* of a pre-dispatched element, or a step that is sent ahead: seconds for which its node may hold it beyond the default */
 };
 
 /* Add a launch request for a node. The strings of `order` and the spec must stay until the launch request is signed. Elements

@@ -190,6 +190,18 @@ static const struct column mover_columns[] = {
 	{"off_after_s", lead_read_double, AT(lead_mover, off_after_s)},
 };
 
+static const struct column ahead_columns[] = {
+	{"job_id", lead_read_int64, AT(lead_ahead, job)},
+	{"step_id", lead_read_int, AT(lead_ahead, step)},
+	{"after_step", lead_read_int, AT(lead_ahead, after_step)},
+	{"after_attempt", lead_read_int, AT(lead_ahead, after_attempt)},
+	{"node_id", lead_read_int, AT(lead_ahead, node_id)},
+	{"node", lead_read_text, AT(lead_ahead, node)},
+	{"cpus", lead_read_int, AT(lead_ahead, cpus)},
+	{"mem_mb", lead_read_int64, AT(lead_ahead, mem_mb)},
+	{"hold_s", lead_read_int, AT(lead_ahead, hold_s)},
+};
+
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns
 #define SNAPSHOT(array, count) offsetof(struct lead_rows, snapshot.array), offsetof(struct lead_rows, snapshot.count)
 
@@ -213,6 +225,8 @@ static const struct target targets[] = {
 			 offsetof(struct lead_rows, launch_count), COLUMNS(launch_columns)},
 	[LEAD_MOVERS] = {sizeof(struct lead_mover), offsetof(struct lead_rows, movers), offsetof(struct lead_rows, mover_count),
 			 COLUMNS(mover_columns)},
+	[LEAD_AHEAD] = {sizeof(struct lead_ahead), offsetof(struct lead_rows, ahead), offsetof(struct lead_rows, ahead_count),
+			COLUMNS(ahead_columns)},
 	[LEAD_CANDIDATES] = {sizeof(struct schedule_candidate), offsetof(struct lead_rows, candidates),
 			     offsetof(struct lead_rows, candidate_count), COLUMNS(candidate_columns)},
 };
@@ -222,11 +236,12 @@ static const struct target keys = {sizeof(struct lead_key), offsetof(struct lead
 				   offsetof(struct lead_rows, snapshot.pending_count), COLUMNS(key_columns)};
 
 static const enum api_function set_functions[] = {
-	[LEAD_NODES] = API_schedule_nodes,     [LEAD_PARTITIONS] = API_schedule_partitions,
-	[LEAD_RUNNING] = API_schedule_running, [LEAD_LICENSES] = API_schedule_licenses,
-	[LEAD_OUTAGES] = API_schedule_outages, [LEAD_QUEUE] = API_schedule_queue,
-	[LEAD_PENDING] = API_schedule_pending, [LEAD_LAUNCH] = API_schedule_launch,
-	[LEAD_MOVERS] = API_schedule_movers,   [LEAD_CANDIDATES] = API_schedule_candidates,
+	[LEAD_NODES] = API_schedule_nodes,	     [LEAD_PARTITIONS] = API_schedule_partitions,
+	[LEAD_RUNNING] = API_schedule_running,	     [LEAD_LICENSES] = API_schedule_licenses,
+	[LEAD_OUTAGES] = API_schedule_outages,	     [LEAD_QUEUE] = API_schedule_queue,
+	[LEAD_PENDING] = API_schedule_pending,	     [LEAD_LAUNCH] = API_schedule_launch,
+	[LEAD_MOVERS] = API_schedule_movers,	     [LEAD_AHEAD] = API_schedule_ahead,
+	[LEAD_CANDIDATES] = API_schedule_candidates,
 };
 
 enum api_function lead_set_function(enum lead_set set)

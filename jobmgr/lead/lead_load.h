@@ -24,6 +24,7 @@ enum lead_set {
 	LEAD_PENDING = LEAD_SNAPSHOT_SETS, /* requests of pending steps, see lead_queue.h */
 	LEAD_LAUNCH,
 	LEAD_MOVERS,	 /* steps that can be moved */
+	LEAD_AHEAD,	 /* steps that may be sent ahead */
 	LEAD_CANDIDATES, /* steps that may be preempted; must be the last set */
 	LEAD_SETS
 };
@@ -50,6 +51,19 @@ struct lead_key {
 	bool steady; /* the step's cached request is valid as long as version and stamp of its row stay the same */
 	/* variables of an element whose job has directives for burst_buffer.lua, as in a launch request; NULL: those of the launch row */
 	const char *variables;
+	const struct lead_ahead *ahead; /* of a step that is sent ahead; NULL: the step begins at once */
+};
+
+/* A step that may be sent to the node of the step that it waits for, its predecessor, which has not ended. */
+struct lead_ahead {
+	int64_t job;
+	int step;
+	int after_step, after_attempt; /* the predecessor */
+	int node_id;
+	const char *node;
+	int cpus;
+	int64_t mem_mb;
+	int hold_s; /* seconds for which the node may hold the step */
 };
 
 /* Data that the signer needs of a step that starts. Only auth, group_name, array_indices and idle_timeout_of
@@ -102,6 +116,8 @@ struct lead_rows {
 	size_t candidate_count;
 	const struct lead_mover *movers; /* running steps that can be moved */
 	size_t mover_count;
+	const struct lead_ahead *ahead;
+	size_t ahead_count;
 	struct schedule_arena *arena;
 };
 

@@ -273,7 +273,9 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 	const struct schedule_share *share = &s->decided->shares[index];
 	const struct lead_launch *launch = s->launch;
 	size_t node = maker_node_index(m, share->node_id);
-	int hold_s = s->decided->predispatched ? m->signer->hold_s : 0;
+	const struct lead_ahead *ahead = s->key->ahead;
+	bool is_element = s->decided->predispatched && !ahead;
+	int hold_s = ahead ? ahead->hold_s : is_element ? m->signer->hold_s : 0;
 	struct order order = {
 		.job_id = s->decided->job,
 		.step_id = s->step_id,
@@ -312,8 +314,10 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 
 	const struct lead_hint hint = {
 		.sample_s = launch->sample_s,
-		.first = s->decided->predispatched ? s->key->request_id + 1 : 0,
-		.last = s->decided->predispatched ? s->key->request_id + launch->array_size : 0,
+		.first = is_element ? s->key->request_id + 1 : 0,
+		.last = is_element ? s->key->request_id + launch->array_size : 0,
+		.after = ahead ? ahead->after_step : 0,
+		.after_attempt = ahead ? ahead->after_attempt : 0,
 		.hold_s = hold_s,
 	};
 	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec, &hint);
@@ -346,6 +350,9 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 				  "allocations", allocations);
 	if (!s->key->steady) /* the step has peers, so the commit compares the nodes of the peers */
 		json_object_set_new(start, "bound", json_true());
+	if (s->key->ahead)
+		json_object_update_new(start, json_pack("{s:i, s:i}", "after", s->key->ahead->after_step, "after_attempt",
+							s->key->ahead->after_attempt));
 	if (lead_preempt_has_claim(m->rows, decided->job, decided->step))
 		json_object_set_new(start, "claimed", json_true());
 	if (s->launch->staging) /* the start's orders wait for the function pre_run of burst_buffer.lua */

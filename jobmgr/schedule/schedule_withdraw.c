@@ -70,8 +70,7 @@ static size_t array_place(const struct schedule_snapshot *s, const struct schedu
 	return i;
 }
 
-/* Returns the index of the first step in the queue that waits for resources, or the length of the queue if none does. */
-static size_t first_waiting(const struct schedule_snapshot *s, const struct schedule_result *result)
+size_t schedule_withdraw_first(const struct schedule_snapshot *s, const struct schedule_result *result)
 {
 	for (size_t i = 0; i < result->wait_count; i++)
 		if (result->waits[i].reason == SCHEDULE_RESOURCES)
@@ -93,7 +92,7 @@ size_t schedule_withdraw(struct schedule_arena *arena, const struct schedule_sna
 	const struct schedule_snapshot *s = snapshot;
 	struct held_list held = held_find(arena, s);
 	struct schedule_withdrawal *found = schedule_arena_take(arena, held.count, sizeof *found);
-	size_t first = first_waiting(s, result), count = 0;
+	size_t first = schedule_withdraw_first(s, result), count = 0;
 	bool outage = has_outage(s);
 	for (size_t i = 0; i < held.count; i++) {
 		const struct schedule_withdrawal *what = &held.item[i];

@@ -17,4 +17,7 @@ struct schedule_withdrawal {
 size_t schedule_withdraw(struct schedule_arena *arena, const struct schedule_snapshot *snapshot,
 			 const struct schedule_result *result, const struct schedule_withdrawal **list);
 
+/* Returns the index of the first step in the queue that waits for resources, or the length of the queue if none does. */
+size_t schedule_withdraw_first(const struct schedule_snapshot *snapshot, const struct schedule_result *result);
+
 #endif

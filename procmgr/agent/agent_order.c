@@ -5,8 +5,8 @@
  * - Orders of one attempt go to the launcher in the order of their ids. Control messages go one at a time. One is done when the
  *   launcher answers that the keeper has it or that there is no keeper. Until then the database keeps the order.
  * - A launch request is sent once, while the node's lease is valid, when script, environment and credentials are in the cache.
- * - No more pre-dispatched elements start than their concurrency limit allows. An element that is late, or is cancelled or
- *   withdrawn before it starts, is sent for the launcher to refuse. */
+ * - No more pre-dispatched elements start than their concurrency limit allows, and a step that was sent ahead starts when the
+ *   attempt that it waits for has completed. What is late, or cancelled or withdrawn before it starts, the launcher refuses. */
 #include "procmgr/agent/agent_order.h"
 
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static void withdraw_elements(struct agent_orders *os, struct agent_order *o)
 {
 	for (int i = 0; i < os->list.count; i++) {
 		struct agent_order *launch = &os->list.item[i];
-		if (launch->state == AGENT_ORDER_WAITING && launch->array.last > 0 && launch->key.job_id == o->key.job_id)
+		if (launch->state == AGENT_ORDER_WAITING && agent_order_is_held(launch) && launch->key.job_id == o->key.job_id)
 			withdraw_from(os, launch, o);
 	}
 	set_done(os, o);
@@ -169,7 +169,7 @@ static bool is_open_before(struct agent_orders *os, const struct agent_order *be
 {
 	bool open = before->state == AGENT_ORDER_WAITING || (before->state == AGENT_ORDER_SENT && !before->is_launch);
 	struct agent_start *start = open ? agent_order_find_start(before, key) : NULL;
-	if (start && before->array.last > 0 && !start->sent && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
+	if (start && agent_order_is_held(before) && !start->sent && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
 		cancel_start(os, before, start);
 	return start && !start->sent;
 }
@@ -234,6 +234,35 @@ static void send_launch(struct agent_orders *os, struct agent_order *o)
 		set_sent(o);
 }
 
+/* Is the launch request of an attempt in the list, and not sent yet? */
+static bool is_unsent(const struct agent_orders *os, const struct record_key *key)
+{
+	for (int i = 0; i < os->list.count; i++) {
+		const struct agent_order *o = &os->list.item[i];
+		bool waits = o->is_launch && o->state == AGENT_ORDER_WAITING;
+		const struct agent_start *start = waits ? agent_order_find_start(o, key) : NULL;
+		if (start && !start->sent)
+			return true;
+	}
+	return false;
+}
+
+/* Send the launch request of a step that was sent ahead, when the attempt that it waits for has completed. Let the launcher refuse it
+ * if that attempt has left the node otherwise, or is unknown. */
+static void send_step(struct agent_orders *os, struct agent_order *o)
+{
+	struct record_key key = agent_order_key(o, &o->starts[0]);
+	if (agent_predispatch_has_completed(os->predispatch, &o->after) || agent_predispatch_runs(os->predispatch, &key)) {
+		o->after.attempt = 0;
+		send_launch(os, o);
+	} else if (!is_late(o) && (agent_predispatch_runs(os->predispatch, &o->after) || is_unsent(os, &o->after))) {
+		os->waiting_count++;
+	} else {
+		cancel_start(os, o, &o->starts[0]);
+		set_sent(o);
+	}
+}
+
 static void poll_control(struct agent_orders *os, int at)
 {
 	struct agent_order *o = &os->list.item[at];
@@ -259,7 +288,9 @@ static void poll_launch(struct agent_orders *os, struct agent_order *o, struct a
 	} else if (!agent_lease_is_valid(os->context->lease)) {
 		return; /* the database may have ended the attempt after the lease */
 	} else if (o->lacks || (has_script && has_environment)) {
-		if (o->lacks || agent_credential_is_ready(os->credentials, o))
+		if (o->after.attempt > 0)
+			send_step(os, o);
+		else if (o->lacks || agent_credential_is_ready(os->credentials, o))
 			send_launch(os, o);
 	} else {
 		if (!has_script)

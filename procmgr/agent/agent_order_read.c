@@ -46,6 +46,10 @@ static void read_args(struct agent_order *o, const char *args)
 	o->hold_s = read_argument(json, "hold_s");
 	o->array = (struct agent_array){o->key.job_id, read_argument(json, "first"), read_argument(json, "last"),
 					read_argument(json, "behind")};
+	o->after = (struct record_key){.job_id = o->key.job_id,
+				       .step_id = read_argument(json, "after"),
+				       .attempt = read_argument(json, "after_attempt"),
+				       .node = o->key.node};
 	o->boxes = json_incref(json_object_get(json, "boxes"));
 	json_decref(json);
 }
@@ -83,6 +87,11 @@ struct agent_start *agent_order_find_start(const struct agent_order *o, const st
 	if (o->key.job_id != key->job_id || o->key.attempt != key->attempt)
 		return NULL;
 	return bsearch(&wanted, o->starts, (size_t)o->start_count, sizeof *o->starts, compare_starts);
+}
+
+bool agent_order_is_held(const struct agent_order *o)
+{
+	return o->array.last > 0 || o->after.attempt > 0;
 }
 
 int agent_order_take_unsent(struct agent_order *launch, const struct agent_order *by, struct agent_start *taken, int *left)

@@ -51,7 +51,9 @@ struct agent_order {
 	json_t *boxes; /* boxes (sealed credentials) that came with the order, until they are in the cache (agent_credential.c); NULL: none */
 	int64_t credential_call;  /* number of the database call that asks for the boxes (agent_credential.c); 0: none was made */
 	struct agent_array array; /* the array of a pre-dispatched launch request; without a job otherwise */
-	int hold_s;		  /* seconds for which its elements may be held beyond PREDISPATCH_USEC */
+	/* Of a step that was sent ahead: the attempt on this node that has to complete before. Attempt 0: the step waits for none. */
+	struct record_key after;
+	int hold_s; /* seconds for which its elements may be held beyond PREDISPATCH_USEC */
 	int64_t received_at;
 
 	char *body; /* text of a launch request; of an order `agent`, the key */
@@ -68,6 +70,8 @@ void agent_order_read(const struct agent_context *c, struct agent_order *o, cons
 void agent_order_clear(struct agent_order *o);
 
 struct record_key agent_order_key(const struct agent_order *o, const struct agent_start *start);
+/* Does the order hold work that begins later, without another order: elements of an array, or a step that was sent ahead? */
+bool agent_order_is_held(const struct agent_order *o);
 /* Returns the attempt's entry in an order, or NULL if the order is for other attempts. */
 struct agent_start *agent_order_find_start(const struct agent_order *o, const struct record_key *key);
 /* Take the attempts of a launch request that are not sent yet and that order `by` names: they count as sent, and are copied to

@@ -17,14 +17,18 @@
 
 #include "procmgr/agent/agent_spool.h"
 
+enum { COMPLETED_MOST = 256 };
+
 struct running {
 	struct record_key key;
-	bool suspended;
+	bool suspended, complete; /* its tasks have ended well */
 };
 
 struct agent_predispatch {
 	struct running *running;
 	int count, capacity;
+	struct record_key completed[COMPLETED_MOST]; /* the attempts that completed last */
+	int completed_count;			     /* of all that have completed */
 	bool unlimited;
 };
 
@@ -67,6 +71,15 @@ bool agent_predispatch_runs(const struct agent_predispatch *p, const struct reco
 	return find_running(p, key) >= 0;
 }
 
+bool agent_predispatch_has_completed(const struct agent_predispatch *p, const struct record_key *key)
+{
+	int last = p->completed_count - COMPLETED_MOST;
+	for (int i = p->completed_count - 1; i >= 0 && i >= last; i--)
+		if (record_key_equal(&p->completed[i % COMPLETED_MOST], key))
+			return true;
+	return false;
+}
+
 void agent_predispatch_start(struct agent_predispatch *p, const struct record_key *key)
 {
 	if (!p->unlimited && !agent_predispatch_runs(p, key))
@@ -75,20 +88,29 @@ void agent_predispatch_start(struct agent_predispatch *p, const struct record_ke
 
 bool agent_predispatch_record(struct agent_predispatch *p, const struct record_key *key, const struct fields *record)
 {
-	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again"),
+		   *outcome = fields_get(record, "outcome");
 	bool pauses = kind && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0);
+	bool is_done = kind && strcmp(kind, "done") == 0;
 	/* A launch request refused because it was accepted before (again = 1) leaves its attempt running, unless that is gone. */
 	bool runs_on = again && strcmp(again, "1") == 0 && !fields_get(record, "gone");
 	bool ends = kind && (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !runs_on));
 	/* only records of pauses and ends change the list of running attempts */
-	int i = pauses || ends ? find_running(p, key) : -1;
+	int i = pauses || ends || is_done ? find_running(p, key) : -1;
 	if (i < 0)
 		return false;
+	if (is_done) {
+		p->running[i].complete = outcome && strcmp(outcome, "complete") == 0;
+		return false;
+	}
 	if (pauses) {
 		p->running[i].suspended = *kind == 's';
 		return false;
 	}
 	bool suspended = p->running[i].suspended;
+	/* one that ends while it is suspended has no CPUs to pass on */
+	if (p->running[i].complete && !suspended && *kind == 'e')
+		p->completed[p->completed_count++ % COMPLETED_MOST] = *key;
 	p->running[i] = p->running[--p->count];
 	return suspended;
 }

@@ -25,6 +25,9 @@ void agent_predispatch_start(struct agent_predispatch *p, const struct record_ke
  * gone to another step. */
 bool agent_predispatch_record(struct agent_predispatch *p, const struct record_key *key, const struct fields *record);
 
+/* Has the attempt completed on this node a moment ago, and all of its records are in the journal? */
+bool agent_predispatch_has_completed(const struct agent_predispatch *p, const struct record_key *key);
+
 bool agent_predispatch_runs(const struct agent_predispatch *p, const struct record_key *key);
 
 /* Returns the number of further elements of the array that may start now. */

@@ -16,6 +16,7 @@ teardown_file() {
 
 setup() {
 	LEDGER=$BATS_TEST_TMPDIR/ledger
+	GO=$BATS_TEST_TMPDIR/go
 	touch "$LEDGER" && chmod 0666 "$LEDGER"
 	STOPPED=
 }
@@ -211,4 +212,223 @@ tree() {
 	eventually serves
 	# Where the newer server had the record of a task and not that of its end, the node may have the end alone.
 	completes "$job" 900 "completed, but not all of its tasks ended well"
+}
+
+# submit_chain: a, b after a, c after b, each on one CPU; a and b wait for their go-files, and each step writes its name and attempt into the
+# ledger when it begins, and "end" between them when it ends. a exits with what is in its go-file.
+submit_chain() {
+	cat >"$BATS_TEST_TMPDIR/chain.sh" <<-END
+		#!/bin/bash
+		#ROTA --output=/dev/null --time=5:00 --mem=10M
+		#ROTA step a
+		echo "a \$ROTA_ATTEMPT" >>$LEDGER
+		until [ -s $GO.a ]; do sleep 0.05; done
+		echo "a end \$ROTA_ATTEMPT" >>$LEDGER
+		exit \$(cat $GO.a)
+		#ROTA step b --after=a
+		echo "b \$ROTA_ATTEMPT" >>$LEDGER
+		until [ -s $GO.b ]; do sleep 0.05; done
+		echo "b end \$ROTA_ATTEMPT" >>$LEDGER
+		#ROTA step c --after=b
+		echo "c \$ROTA_ATTEMPT" >>$LEDGER
+		sleep 0.2
+		echo "c end \$ROTA_ATTEMPT" >>$LEDGER
+	END
+	(cd /tmp && rota submit --parsable "$@" "$BATS_TEST_TMPDIR/chain.sh")
+}
+
+# go STEP [STATUS]
+go() {
+	echo "${2:-0}" >"$GO.$1"
+	chmod 0644 "$GO.$1"
+}
+
+# has_line TEXT: a step has begun, or ended.
+has_line() {
+	grep -qxF "$1" "$LEDGER"
+}
+
+# is_sent JOB STEPS: so many of its steps stand ahead.
+is_sent() {
+	[ "$(superuser "select count(*) from rota.step_ahead where job_id = $1")" = "$2" ]
+}
+
+states() {
+	superuser "select string_agg(r.name || ':' || s.state, ' ' order by s.step_id) from rota.step s join rota.step_request r using (job_id, step_id) where s.job_id = $1"
+}
+
+# chain_begins JOB: its first step runs, and the node has the launch requests of the others.
+chain_begins() {
+	eventually has_line "a 1"
+	eventually is_sent "$1" 2
+	fetches "$1.a"
+}
+
+# fetches STEP: the node has read all orders that were made, since one to the step that was made later is done.
+fetches() {
+	rota signal CONT "$1" >/dev/null
+	is_done() { [ "$(superuser "select count(*) from rota.node_order where job_id = ${1%.*} and kind = 'signal'")" = 0 ]; }
+	eventually is_done "$1"
+}
+
+# Charges of b and c: from the end of the step before to their own, within what their nodes reported.
+charges_are_right() {
+	[ "$(superuser "select bool_and(a.started_at = p.ended_at and a.ended_at = s.ended_at and a.started_at <= e.started_at and e.ended_at <= a.ended_at)
+		from rota.step s join rota.step p on p.job_id = s.job_id and p.step_id = s.step_id - 1
+		join rota.allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
+		join rota.task_end e on e.job_id = s.job_id and e.step_id = s.step_id and e.attempt = s.attempt
+		where s.job_id = $1")" = t ]
+}
+
+@test "a chain of steps goes on while the database is stopped, and all of it is known afterwards" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	server stop -m immediate
+	go a
+	eventually has_line "b 1"
+	go b
+	eventually has_line "c end 1"
+	server start
+	rota wait "$job"
+	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
+	[ "$(tr '\n' ' ' <"$LEDGER")" = "a 1 a end 1 b 1 b end 1 c 1 c end 1 " ]
+	charges_are_right "$job"
+	is_right
+}
+
+@test "a chain of steps whose first step fails while the database is stopped" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	server stop -m immediate
+	go a 7
+	go b
+	eventually has_line "a end 1"
+	server start
+	run -7 rota wait "$job"
+	[ "$(states "$job")" = "a:failed b:dependency_failed c:dependency_failed" ]
+	[ "$(tr '\n' ' ' <"$LEDGER")" = "a 1 a end 1 " ]
+	is_right
+}
+
+@test "a chain of steps while the database is there: its node starts each step once" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	go a
+	go b
+	rota wait "$job"
+	[ "$(tr '\n' ' ' <"$LEDGER")" = "a 1 a end 1 b 1 b end 1 c 1 c end 1 " ]
+	charges_are_right "$job"
+	is_right
+}
+
+@test "a step that stands ahead is cancelled: it never begins" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	server stop -m immediate
+	run -3 rota cancel "$job.b"
+	server start
+	eventually rota cancel "$job.b"
+	is_cancelled() { [[ "$(states "$job")" = *b:cancelled* ]]; }
+	eventually is_cancelled
+	go a
+	rota wait "$job" || true
+	[ "$(states "$job")" = "a:completed b:cancelled c:dependency_failed" ]
+	[ "$(tr '\n' ' ' <"$LEDGER")" = "a 1 a end 1 " ]
+	is_right
+}
+
+@test "procmgrd dies between the end of a step and the begin of the next one" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	node=$(superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $job and a.step_id = 0")
+	agent=$(pid_of procmgrd "$node")
+	kill -STOP "$agent"
+	go a
+	eventually has_line "a end 1"
+	kill_now "$agent"
+	go b
+	rota wait "$job"
+	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
+	[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ]
+	[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
+	is_right
+}
+
+@test "procmgrd dies while the database is away: the next step begins when the database is back" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	node=$(superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $job and a.step_id = 0")
+	agent=$(pid_of procmgrd "$node")
+	server stop -m immediate
+	kill_now "$agent"
+	go a
+	go b
+	eventually has_line "a end 1"
+	server start
+	eventually serves
+	rota wait "$job"
+	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
+	[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ]
+	[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
+	is_right
+}
+
+@test "a node dies while the database is away, and a chain with it: the rest runs once" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	node=$(superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $job and a.step_id = 0")
+	server stop -m immediate
+	launcher=$(pid_of launcher "$node")
+	kill -STOP "$launcher" # so that it forks nobody meanwhile
+	kill_now $(tree "$launcher")
+	server start
+	eventually serves
+	rota up >/dev/null
+	eventually has_line "a 2"
+	go a
+	go b
+	rota wait "$job"
+	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
+	[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ]
+	[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
+	is_right
+}
+
+@test "a job of higher priority goes before the next step of a chain" {
+	job=$(submit_chain --cpus-per-task=4)
+	chain_begins "$job"
+	node=$(superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $job and a.step_id = 0")
+	printf '#!/bin/bash\necho first >>%s\n' "$LEDGER" >"$BATS_TEST_TMPDIR/first.sh"
+	first=$(cd /tmp && rota submit --parsable --output=/dev/null --time=1:00 --priority=1000 --cpus-per-task=4 --nodelist="$node" "$BATS_TEST_TMPDIR/first.sh")
+	eventually is_sent "$job" 0
+	go a
+	go b
+	rota wait "$first" "$job"
+	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
+	[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ]
+	is_right
+}
+
+@test "an older copy of the database comes back while a chain runs" {
+	job=$(submit_chain)
+	chain_begins "$job"
+	server stop -m fast
+	cp -a "$ROTA_HOME/pg/data" "$ROTA_HOME/pg/copy"
+	server start
+	eventually serves
+	go a
+	eventually has_line "b 1"
+	is_known() { [ "$(superuser "select state from rota.step where job_id = $job and step_id = 1")" = running ]; }
+	eventually is_known
+	fetches "$job.b" # so that the node has seen an order that the copy lacks
+	server stop -m immediate
+	go b
+	eventually has_line "c end 1"
+	rm -rf "$ROTA_HOME/pg/data"
+	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
+	server start
+	eventually serves
+	rota wait "$job"
+	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
+	is_right "completed, but not all of its tasks ended well"
 }

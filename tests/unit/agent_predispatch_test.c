@@ -91,6 +91,44 @@ static void test_restart(void **state)
 	assert_int_equal(rmdir("spool/812.3.1") + rmdir("spool/812.4.1") + rmdir("spool/813.4.1"), 0);
 }
 
+/* The tasks of an attempt end with this outcome, and then the attempt. */
+static bool completes(struct agent_predispatch *p, const struct record_key *key, const char *outcome)
+{
+	struct fields *record = record_new("done", key);
+	fields_add(record, "outcome", outcome);
+	assert_false(agent_predispatch_record(p, key, record));
+	fields_free(record);
+	assert_false(agent_predispatch_has_completed(p, key));
+	add_record(p, key, "end", "");
+	return agent_predispatch_has_completed(p, key);
+}
+
+/* What has completed is known for a while, but not what ended otherwise, while it was suspended, or without having run here. */
+static void test_completed(void **state)
+{
+	struct record_key many = {900, 0, 1, 0};
+	struct agent_predispatch *p = agent_predispatch_new(false);
+	(void)state;
+	assert_false(completes(p, &keys[0], "complete"));
+	for (int i = 0; i < 4; i++)
+		agent_predispatch_start(p, &keys[i]);
+	assert_true(completes(p, &keys[0], "complete"));
+	assert_false(completes(p, &keys[1], "fail"));
+	assert_false(add_record(p, &keys[2], "suspended", ""));
+	assert_false(completes(p, &keys[2], "complete"));
+	assert_false(add_record(p, &keys[3], "end", ""));
+	assert_false(agent_predispatch_has_completed(p, &keys[3]));
+	for (many.step_id = 0; many.step_id < 255; many.step_id++) {
+		agent_predispatch_start(p, &many);
+		assert_true(completes(p, &many, "complete"));
+	}
+	assert_true(agent_predispatch_has_completed(p, &keys[0]));
+	agent_predispatch_start(p, &many);
+	assert_true(completes(p, &many, "complete"));
+	assert_false(agent_predispatch_has_completed(p, &keys[0]));
+	agent_predispatch_free(p);
+}
+
 /* Virtual nodes run nothing, so all elements of an order start at once. */
 static void test_virtual(void **state)
 {
@@ -106,6 +144,7 @@ static void test_virtual(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_free_slots), cmocka_unit_test(test_suspended),
-					   cmocka_unit_test(test_restart), cmocka_unit_test(test_virtual)};
+					   cmocka_unit_test(test_restart), cmocka_unit_test(test_completed),
+					   cmocka_unit_test(test_virtual)};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
