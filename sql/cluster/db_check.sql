@@ -71,10 +71,11 @@ create function internal.check_settings() returns setof internal.db_finding
 language plpgsql volatile set search_path = rota, pg_temp as $$
 begin
 	return query
-	select x.* from (values ('fsync', 'on'), ('full_page_writes', 'on')) v (name, wanted)
+	select x.*
+	from (values ('fsync', '{on}'::text[]), ('full_page_writes', '{on}'), ('synchronous_commit', '{on,remote_apply}')) v (name, good)
 	cross join lateral internal.check_row('setting ' || v.name,
-		case when current_setting(v.name) = v.wanted then 'ok' else 'bad' end,
-		current_setting(v.name), format('Set it to %s: a machine that loses power loses what was answered.', v.wanted)) x;
+		case when current_setting(v.name) = any (v.good) then 'ok' else 'bad' end,
+		current_setting(v.name), format('Set it to %s: a machine that loses power loses what was answered.', v.good[1])) x;
 	return query
 	select x.* from (select (select count(*) from pg_stat_activity a where a.backend_type = 'client backend') as used,
 		current_setting('max_connections')::int as most) c
@@ -149,8 +150,10 @@ begin
 			(select count(*) from attempt t where t.ended_at is null)), null);
 	return next internal.check_row('orders', 'ok', format('%s in this copy: they are sent again; a node refuses what it has had',
 		(select count(*) from node_order)), null);
-	return next internal.check_row('waiting steps', 'ok', format('%s: each starts, even if it has run since this copy was made',
-		(select count(*) from step s where s.state = 'pending' and s.ended_at is null)), null);
+	return next internal.check_row('waiting steps', 'ok', (
+		select format('%s, and %s held: each starts, or may be released, even if it has run since this copy was made',
+			count(*) filter (where s.held = ''), count(*) filter (where s.held <> ''))
+		from step s where s.state = 'pending' and s.ended_at is null), null);
 	return next internal.check_row('synchronous standbys',
 		case when current_setting('synchronous_standby_names') = '' then 'warning' else 'ok' end,
 		coalesce(nullif(current_setting('synchronous_standby_names'), ''), 'none are configured'),

@@ -95,16 +95,23 @@ serves() {
 	run -1 rota admin db check
 	[[ $output == *"hint: A promoted standby cannot read it: alter sequence rota.report_deferred_deferred_id_seq set logged."* ]]
 	superuser "alter sequence rota.report_deferred_deferred_id_seq set logged"
+	PGOPTIONS='-c synchronous_commit=off' run -1 rota admin db check
+	[[ $output == *"bad"*"setting synchronous_commit"*"off"*"Set it to on"* ]]
 
 	before=$(submit quick)
 	rota wait --timeout=60 "$before"
+	kept=$(submit quick --hold)
 	run -0 rota admin db restored
-	[[ $output == *"2 ends, 3 begins"* && $output == *"Nothing was done."* ]]
+	[[ $output == *"2 ends, 3 begins"* && $output == *"waiting steps"*"0, and 1 held"* && $output == *"Nothing was done."* ]]
+	rota cancel "$kept"
 	[ "$(superuser "select max(incarnation) from rota.incarnation")" = 2 ]
 	run -1 rota admin db restored --skip=0 --yes
 	[[ $output == *"0 job numbers cannot be left out"* ]]
 	run -2 rota admin db check --skip=5
-	rota admin db restored --skip=5000 --yes
+	run -0 rota admin db restored --skip=5000 --yes
+	[[ $output == *'To see what this server lacks, run "rota admin db accept".'* ]]
+	run -0 rota admin db accept
+	[[ $output == *"accepted"*"incarnation 3 since"* ]]
 	[ "$(superuser "select concat_ws(' ', incarnation, reason) from rota.incarnation order by incarnation desc limit 1")" = "3 declared restored" ]
 	# For a second, jobmgrd still has numbers that it reserved before.
 	is_raised() { after=$(submit quick) && [ "$after" -gt $((before + 5000)) ]; }

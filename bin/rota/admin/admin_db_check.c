@@ -104,7 +104,8 @@ int admin_db_begin(const char *conninfo, bool accepts, const char *skip, bool ac
 		puts("Done. Daemons use this server within some seconds. To see what it lacks, run \"rota admin db accept\" "
 		     "again.");
 	else if (acts)
-		puts("Done. The process managers of all nodes connect again and report which attempts they have.");
+		puts("Done. The process managers of all nodes connect again and report which attempts they have. To see what "
+		     "this server lacks, run \"rota admin db accept\".");
 	else if (offers)
 		puts("Nothing was done. Add --yes to do this.");
 	return status;
