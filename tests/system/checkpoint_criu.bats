@@ -121,7 +121,7 @@ is_held() {
 	pids=$(processes "$init")
 	for pid in $pids; do
 		[ "$(cat "/proc/$pid/cgroup")" = "$(cat "/proc/$init/cgroup")" ]
-		[ "$(cat "/proc/$pid/cgroup")" != "$(cat /proc/self/cgroup)" ] || ! grep -q 'with cgroups' "$ROTA_HOME/log/launcher.n1.log"
+		grep -qE "/$job[.]0[.]2(/|\$)" "/proc/$pid/cgroup" || ! grep -q 'with cgroups' "$ROTA_HOME/log/launcher.n1.log"
 	done
 	run -0 owner rota cancel "$job"
 	eventually has_left "$job"

@@ -69,7 +69,7 @@ first_process() {
 	[[ $(ps -o comm= "$keeper") = rota* ]]
 	for pid in $(processes "$root"); do
 		[ "$(cat "/proc/$pid/cgroup")" = "$(cat "/proc/$root/cgroup")" ]
-		[ "$(cat "/proc/$pid/cgroup")" != "$(cat /proc/self/cgroup)" ] || ! grep -q 'with cgroups' "$ROTA_HOME/log/launcher.n1.log"
+		grep -qE "/$job[.]0[.]2(/|\$)" "/proc/$pid/cgroup" || ! grep -q 'with cgroups' "$ROTA_HOME/log/launcher.n1.log"
 	done
 	pids=$(processes "$root")
 	run -0 rota cancel "$job"
@@ -85,6 +85,25 @@ first_process() {
 	touch go
 	is_as_expected
 	[[ $(sql "select string_agg(distinct reason, ',') from acct.checkpoint where job_id = $job and complete_at is not null") = time_limit ]]
+}
+
+@test "the exit code of what was restored is that of the step, and its time limit ends it" {
+	local code
+	for code in 7 none; do
+		printf '#!/bin/bash\n: >at.1\nuntil [ -e go ]; do sleep 0.05; done\nexit %s\n' "$code" >job.sh
+		rm -f at.1 go
+		job=$(rota submit --parsable --checkpoint=dmtcp --time="$([ "$code" = 7 ] && echo 5 || echo 0:10)" job.sh)
+		eventually test -e at.1
+		run -0 rota checkpoint "$job" --end --wait
+		eventually has_left "$job"
+		run -0 rota restart "$job"
+		eventually restored 2
+		[ "$code" = none ] || touch go
+		run rota wait --timeout=60 "$job"
+		run sql "select concat_ws(' ', state, cause, case when code = '7' then exit_code end) from rota.step, (values ('$code')) x (code) where job_id = $job"
+		echo "$output"
+		[ "$output" = "$([ "$code" = 7 ] && echo 'failed exit 7' || echo 'timeout time_limit')" ]
+	done
 }
 
 @test "every so often" {
