@@ -28,12 +28,13 @@ from internal.step_figures s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
 left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt;
+left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+	and s.ordered_at is not null;
 select internal.owner_view('step');
 comment on view acct.step is
 	'Steps, one row each. An array has a row, and each of its elements that was started has one. Amounts are sums over all '
 	'attempts of the step, and peaks are the highest of all attempts. Times, nodes and allocated resources are those of the '
-	'latest attempt. acct.attempt has a row for each attempt. Null: unknown, or none.';
+	'latest attempt since the last requeue of the job. acct.attempt has a row for each attempt. Null: unknown, or none.';
 comment on column acct.step.job_id is 'Number of the job.';
 comment on column acct.step.step_id is
 	'The step in its job; the element at position p of an array has the array''s number + 1 + p.';

@@ -130,8 +130,8 @@ begin
 			message => 'requeued by ' || p_user)
 		from unnest(v_all) x));
 	update step s
-	set retries = 0, requeues = 1, held = '', held_reason = null, begin_at = null, started_at = null, exit_code = null,
-		signal = null, cause = null, message = null,
+	set retries = 0, requeues = 1, held = '', held_reason = null, begin_at = null, ordered_at = null, started_at = null,
+		exit_code = null, signal = null, cause = null, message = null,
 		end_wanted = null, resume_wanted = false, eligible_at = now()
 	where s.job_id = p_job and s.step_id = any (v_all);
 	update job j

@@ -173,23 +173,23 @@ begin
 		'reason', case when w.reason = 'scheduler'
 			and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue)
 			then 'limit' else w.reason end,
-		'attempt', s.attempt, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at',
+		'attempt', coalesce(t.attempt, 0), 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at',
 		s.eligible_at, 'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at,
 		'elapsed_s', extract(epoch from coalesce(t.done_at, s.ended_at, now()) - s.started_at), 'suspended_s',
 		coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0),
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
 		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', case when p_own then s.message end,
 		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings',
-		case when s.ended_at is null and s.attempt > 0 then internal.step_warnings(s.job_id, s.step_id, s.attempt)
+		case when s.ended_at is null and t.attempt > 0 then internal.step_warnings(s.job_id, s.step_id, s.attempt)
 		else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
 		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task),
 		'checkpointing',
-		case when r.checkpoint is not null then internal.checkpointing_json(s.job_id, s.step_id, s.attempt, p_own) end,
+		case when r.checkpoint is not null then internal.checkpointing_json(s.job_id, s.step_id, t.attempt, p_own) end,
 		'array_index', s.array_index,
 		'array', case when a.size is not null then internal.array_json(a) end,
 		'after', case when s.array_index is null then internal.edges_json(s.job_id, s.step_id) else '[]' end,
-		'tasks', internal.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks',
-		internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own),
+		'tasks', internal.tasks_json(s.job_id, s.step_id, t.attempt), 'hooks',
+		internal.hooks_json(s.job_id, s.step_id, t.attempt, p_own),
 		'checkpoints',
 		case when r.checkpoint is not null then internal.checkpoints_json(s.job_id, s.step_id) else '[]' end,
 		'checkpoint_timer',
@@ -197,9 +197,9 @@ begin
 		'substeps',
 		case when t.attempt > 0
 		then internal.substeps_json(s.job_id, s.step_id, s.attempt, t.state is not null) end,
-		-- Most steps have one attempt, which is at hand.
+		-- Most steps have one attempt, which is at hand. After a requeue, none is until the step starts again.
 		'attempts',
-		case when s.attempt > 1
+		case when s.attempt > 1 or (s.attempt = 1 and s.ordered_at is null)
 		then (select jsonb_agg(internal.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a
 			where a.job_id = p_job and a.step_id = s.step_id and a.attempt > 0)
 		when t.attempt > 0 then jsonb_build_array(internal.attempt_json(t, w.state, p_own)) else '[]' end)
@@ -215,7 +215,7 @@ begin
 		where n.job_id = p_job and n.step_id = s.step_id limit 1) w
 	left join partition p on p.partition = r.partition
 	left join plan pl on pl.job_id = p_job and pl.step_id = s.step_id
-	left join attempt t on t.job_id = p_job and t.step_id = s.step_id and t.attempt = s.attempt
+	left join attempt t on t.job_id = p_job and t.step_id = s.step_id and t.attempt = s.attempt and s.ordered_at is not null
 	left join lateral (select sum(al.cpus) as cpus, sum(al.mem_mb) as mem_mb from allocation al
 		where al.job_id = p_job and al.step_id = t.step_id and al.attempt = t.attempt) l on true);
 end $$;

@@ -34,6 +34,7 @@ begin
 		from internal.step_figures s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+			and s.ordered_at is not null
 		where s.job_id = p_job
 		order by s.step_id
 		limit p_limit

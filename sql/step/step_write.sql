@@ -16,11 +16,11 @@ begin
 		select s.job_id, s.step_id, s.request_id, s.array_index, s.attempt, s.state as from_state, a.event, t.to_state,
 			st.stage = 'final' as final, coalesce(a.at, now()) as at, a.cause, a.exit_code, a.signal, a.message,
 			-- A step whose start and end are in one report was never in state running; its attempt has the time of
-			-- the start.
+			-- the start. Attempts before a job_requeue are not of this run: ordered_at is null.
 			case when st.stage = 'final' then coalesce(s.started_at,
 				(select t.started_at from attempt t
 					where t.job_id = s.job_id and t.step_id = s.step_id
-					and t.attempt = s.attempt)) end as began_at
+					and t.attempt = s.attempt and s.ordered_at is not null)) end as began_at
 		from asked a
 		join step s on s.job_id = a.job_id and s.step_id = a.step_id
 		join step_transition t on t.from_state = s.state and t.event = a.event

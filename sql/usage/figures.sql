@@ -82,15 +82,16 @@ select s.*, l.node_count, l.cpus, l.mem_mb, l.gpus,
 		select x.key as gres, sum(jsonb_array_length(x.value)) as units
 		from rota.allocation l cross join lateral jsonb_each(l.gres) x
 		where l.job_id = s.job_id and l.step_id = s.step_id and l.attempt = s.attempt and l.attempt > 0
+			and s.ordered_at is not null
 		group by x.key) g) as gres,
 	l.cpu_held_s, l.gpu_held_s, l.cpu_measured_s, l.cpu_usec, l.system_usec, l.energy_j, l.carbon_g,
 	l.peak_mb, l.cgroup_peak_mb, e.max_rss_kb, e.ave_rss_kb, e.rchar, e.wchar, e.read_bytes, e.write_bytes
 from rota.step s
 left join lateral (
-	select count(*) filter (where x.attempt = s.attempt) as node_count,
-		sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
-		sum(x.mem_mb) filter (where x.attempt = s.attempt) as mem_mb,
-		sum(jsonb_array_length(x.gres -> 'gpu')) filter (where x.attempt = s.attempt) as gpus,
+	select count(*) filter (where x.attempt = s.attempt and s.ordered_at is not null) as node_count,
+		sum(x.cpus) filter (where x.attempt = s.attempt and s.ordered_at is not null) as cpus,
+		sum(x.mem_mb) filter (where x.attempt = s.attempt and s.ordered_at is not null) as mem_mb,
+		sum(jsonb_array_length(x.gres -> 'gpu')) filter (where x.attempt = s.attempt and s.ordered_at is not null) as gpus,
 		sum(jsonb_array_length(x.gres -> 'gpu') * extract(epoch from coalesce(x.ended_at, now()) - x.started_at))
 			as gpu_held_s,
 		sum(acct.cpu_held_s(x.cpus, x.started_at, coalesce(x.ended_at, now()), x.without_cpus)) as cpu_held_s,
@@ -110,4 +111,4 @@ left join lateral (
 ) e on true;
 comment on view internal.step_figures is
 	'Steps and elements with what each held and used, all its attempts together; node_count, cpus, mem_mb, gpus, gres: of '
-	'the latest attempt. Otherwise as internal.attempt_figures.';
+	'the latest attempt, unless that was before a requeue. Otherwise as internal.attempt_figures.';

@@ -35,6 +35,25 @@ select is(array(select deps_waiting from rota.step where job_id = :j order by st
 select t.right('requeue of all');
 select t.pass(:'j' || '.a'), t.pass(:'j' || '.b'), t.pass(:'j' || '.c'), t.pass(:'j' || '.z') \g /dev/null
 select is(t.states(:j), 'a:completed b:completed c:completed h:skipped g:skipped z:completed', 'and all is decided anew');
+-- g ran before the requeue and was skipped after it: it has the figures of all its attempts, and nodes, times and tasks of none.
+select is((select concat_ws(' ', attempts, nodes, node_count, cpus, mem_mb, started_at, elapsed_s, wait_s) from acct.step where job_id = :j and step = 'g'), '1 0', 'what is skipped now has no nodes and times');
+select is((select concat_ws(' ', attempt, nodes, is_latest, started_at is not null) from acct.attempt where job_id = :j and step = 'g'), '1 n1 t t', 'its earlier attempt has');
+select is((select cpu_held_s from acct.step where job_id = :j and step = 'g'), (select cpu_held_s from acct.attempt where job_id = :j and step = 'g'), 'what it held stays');
+select is((select jsonb_build_array(x -> 'attempt', x -> 'nodes', x -> 'started_at', x -> 'elapsed_s', x -> 'tasks', x #> '{attempts,0,attempt}', x #> '{attempts,0,nodes}')
+	from jsonb_array_elements(internal.steps_json(:j, null, false, true)) x where x ->> 'name' = 'g'), '[0, "", null, null, [], 1, "n1"]', 'rota show says so');
+select is((select concat_ws(' ', x ->> 'nodes', x ->> 'started_at', x ->> 'elapsed_s', x ->> 'attempts') from jsonb_array_elements(api.job_acct(0, 'root', jsonb_build_object('jobs', :j::text, 'steps', true))::jsonb -> 'rows') x
+	where x ->> 'step' = 'g'), ' 1', 'and rota acct');
+select is((select concat_ws(' ', x ->> 'nodes', x ->> 'cpus', x ->> 'started_at') from jsonb_array_elements(internal.report_job_steps(:j, 10)) x where x ->> 'label' = 'g'), '', 'and rota report');
+-- Pending again is as not started; so is what waits for the start of what is skipped now.
+select t.submit('alice', '[{"name": "a"}, {"name": "h"}, {"name": "s"}]', '[{"step": "h", "peer": "a", "condition": "fail"}, {"step": "s", "peer": "h", "condition": "start"}]') as k \gset
+select t.start(:'k' || '.a'), t.run(:'k' || '.a'), t.fail(:'k' || '.a'), t.pass(:'k' || '.h'), t.pass(:'k' || '.s') \g /dev/null
+select is(t.states(:k), 'a:failed h:completed s:completed', 'a handler that ran, and what waits for its start');
+select is(t.requeue('alice', :k), 'queued again (3 of 3 steps)', 'all again');
+select is((select string_agg(concat_ws(' ', state, nodes, node_count, started_at, elapsed_s), ',' order by step_id) from acct.step where job_id = :k), 'pending 0,pending 0,pending 0', 'what waits again has no nodes and times');
+select t.pass(:'k' || '.a', '{3}') \g /dev/null
+select is(t.states(:k), 'a:completed h:skipped s:skipped', 'a handler that is not needed now has not started');
+select is((select string_agg(concat_ws(' ', step, nodes, started_at is not null), ',' order by step_id) from acct.step where job_id = :k), 'a n3 t,h f,s f', 'nor has it nodes');
+select t.right('requeue of a handler');
 select api.job_cancel(0, 'root', t.request(:'d')) \g /dev/null
 
 -- Retries count from the start; a job that another one has to end for waits for it again.

@@ -243,6 +243,34 @@ true')
 	rota acct --json --steps "$job" | jq -e '[.rows[].state] == ["completed", "completed", "completed"]' >/dev/null
 }
 
+@test "a step that a requeue skips has no nodes, times or output of its own; its earlier attempt has" {
+	job=$(submit '#!/bin/bash
+#ROTA step a
+true
+#ROTA step b --after=a
+[ -e mended-b ]
+#ROTA step c --after=b
+echo c
+#ROTA step h --after=b:fail
+echo handler')
+	run -1 rota wait "$job"
+	[ "$(rota log "$job")" = "h | handler" ]
+	touch "$BATS_TEST_TMPDIR/mended-b"
+	run -0 rota requeue "$job"
+	[ "$output" = "$job: queued again (4 of 4 steps)" ]
+	run -0 rota wait "$job"
+	rota show --json "$job" | jq -e '.jobs[0].steps[3] | [.state, .nodes, .attempt, .started_at, .elapsed_s] == ["skipped", "", 0, null, null] and
+		(.attempts | length == 1 and .[0].state == "completed" and .[0].nodes != "")'
+	run -0 rota show "$job.h"
+	! grep -E '^ *(Nodes|Attempt|Started|Output) ' <<<"$output"
+	grep -E "^h +1 +completed .* rota-$job.h.out" <<<"$output"
+	run -0 rota log "$job"
+	[ "$output" = "c | c" ]
+	run -1 rota log "$job.h"
+	[[ $output == "rota: $job.h never started: skipped"* ]]
+	[ "$(rota log --attempt=1 "$job.h")" = handler ]
+}
+
 @test "nothing is left allocated" {
 	eventually is_idle
 	run sql "select count(*) from rota.allocation where ended_at is null"

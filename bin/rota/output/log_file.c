@@ -33,13 +33,20 @@ char *log_path(const struct log *log, const json_t *job, const json_t *step, jso
 	return path;
 }
 
+bool log_is_unstarted(const json_t *step)
+{
+	return attempts_is_unstarted(step) && format_state_final(format_text(step, "state"));
+}
+
 /* The output file of an attempt exists before the start of the attempt is reported. */
-json_int_t log_attempt_latest(const json_t *step)
+json_int_t log_attempt_latest(const struct log *log, const json_t *step)
 {
 	const json_t *attempt;
 	json_int_t latest = 0;
 	size_t i;
 
+	if (!log->attempt && log_is_unstarted(step))
+		return 0;
 	json_array_foreach (json_object_get(step, "attempts"), i, attempt)
 		if (json_is_string(json_object_get(attempt, "started_at")) ||
 		    json_is_string(json_object_get(attempt, "ended_at")))
@@ -49,7 +56,9 @@ json_int_t log_attempt_latest(const json_t *step)
 
 bool log_attempt_check(const struct log *log, const json_t *job, const json_t *step, const char *path)
 {
-	json_int_t latest = log_attempt_latest(step), count = json_integer_value(json_object_get(step, "attempt"));
+	const json_t *attempts = json_object_get(step, "attempts"),
+		     *last = json_array_get(attempts, json_array_size(attempts) - 1);
+	json_int_t latest = log_attempt_latest(log, step), count = json_integer_value(json_object_get(last, "attempt"));
 	bool same = false;
 
 	if (log->attempt > count) {
@@ -75,7 +84,7 @@ void log_file_update(struct log_file *f, json_t *job, json_t *step)
 {
 	json_t *row = attempts_row(step, f->log->attempt), *before = f->job;
 
-	f->latest = f->log->attempt ? f->log->attempt : log_attempt_latest(step);
+	f->latest = f->log->attempt ? f->log->attempt : log_attempt_latest(f->log, step);
 	f->ended = format_state_final(format_text(row ? row : step, "state"));
 	if (!f->path) {
 		f->attempt = f->latest;

@@ -34,8 +34,12 @@ struct log_file {
 	bool ended;	    /* the step, or the requested attempt, has ended */
 };
 
-/* Returns the number of the latest attempt of a step that has started, 0 if none has. */
-json_int_t log_attempt_latest(const json_t *step);
+/* Has the step ended without a start, at least since its last requeue? Then it has no output of its own. */
+bool log_is_unstarted(const json_t *step);
+
+/* Returns the number of the latest attempt of a step that has started, 0 if none has. Without a requested attempt, also 0 if
+ * log_is_unstarted(). */
+json_int_t log_attempt_latest(const struct log *log, const json_t *step);
 
 /* Returns the path of the output or error file of an attempt (0: before the first attempt), malloc'ed. Errors without a file
  * of their own go to the output file. Returns NULL if the output is private. */

@@ -133,7 +133,7 @@ static bool is_shared(const struct log *log, const json_t *job, const json_t *ar
 /* Has the requested attempt of a step started? */
 static bool has_started(const struct log *log, const json_t *step)
 {
-	json_int_t latest = log_attempt_latest(step);
+	json_int_t latest = log_attempt_latest(log, step);
 
 	return latest && latest >= log->attempt;
 }

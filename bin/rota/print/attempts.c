@@ -20,12 +20,20 @@ static json_t *row_make(const json_t *step, const json_t *attempt)
 	return row;
 }
 
+bool attempts_is_unstarted(const json_t *step)
+{
+	bool earlier = json_array_size(json_object_get(step, "attempts"));
+
+	return !json_is_object(json_object_get(step, "array")) && !json_integer_value(json_object_get(step, "attempt")) &&
+	       (earlier || format_state_final(format_text(step, "state")));
+}
+
 void attempts_add(json_t *rows, const json_t *step)
 {
 	const json_t *attempts = json_object_get(step, "attempts"), *attempt;
 	size_t i;
 
-	if (json_array_size(attempts) < 2)
+	if (json_array_size(attempts) < 2 && !attempts_is_unstarted(step))
 		return;
 	json_array_foreach (attempts, i, attempt)
 		json_array_append_new(rows, row_make(step, attempt));

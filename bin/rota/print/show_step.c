@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bin/rota/output/output.h"
+#include "bin/rota/print/attempts.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/print/join.h"
 #include "bin/rota/print/outcome.h"
@@ -251,7 +252,8 @@ void show_step_print(const json_t *job, const json_t *step)
 {
 	char *words = outcome_words(step), *after = peers_text(step, false);
 	char *input = output_path(job, step, "input");
-	char *output = output_path(job, step, "output"), *error = output_path(job, step, "error");
+	bool own = !attempts_is_unstarted(step);
+	char *output = own ? output_path(job, step, "output") : NULL, *error = own ? output_path(job, step, "error") : NULL;
 	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
 
 	printf("step %s: %s\n", format_text(step, "label"), words);

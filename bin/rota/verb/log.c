@@ -131,6 +131,10 @@ static int file_print(const struct log *log, json_t *answer, json_t *step)
 	struct log_file f = {.log = log, .lines = log->json ? &lines : NULL, .watcher = -1, .fd = -1, .watch = -1};
 	int status = EXIT_REFUSED;
 
+	if (!log->attempt && log_is_unstarted(step)) {
+		log_print_unstarted(log, step);
+		return status;
+	}
 	log_file_update(&f, json_array_get(json_object_get(answer, "jobs"), 0), step);
 	if (!log->attempt || log_attempt_check(log, f.job, step, f.path))
 		status = log->follow ? log_follow(log, &f) : log_print(&f);
