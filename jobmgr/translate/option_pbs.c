@@ -301,7 +301,7 @@ static bool pbs_read_attribute(const struct option_pbs *pbs, const char *attribu
 
 bool option_pbs_takes_value(char letter)
 {
-	return !strchr("hnV", letter);
+	return !strchr("hnIV", letter);
 }
 
 bool option_pbs_read(const struct option_pbs *pbs, char letter, const char *value, struct err *e)
@@ -317,6 +317,8 @@ bool option_pbs_read(const struct option_pbs *pbs, char letter, const char *valu
 	if (letter == 'j')
 		return strcmp(value, "oe") == 0 ? pbs_set(pbs, OPTION_ID_ERROR, "")
 						: err_set(e, "only \"oe\" is supported: errors go with the output");
+	if (letter == 'I')
+		return err_set(e, "a script cannot be interactive") || err_hint(e, "\"rota shell\" opens a shell in an allocation");
 	const struct option_row *row = option_find_pbs(spelling);
 	return row ? pbs_set_row(pbs, row, value, false, e) : err_set(e, "unknown option");
 }

@@ -213,6 +213,11 @@ static void peer_read_dependency(struct peer_list *l, char *text)
 		peer_add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = TRANSLATE_SINGLETON, .peer = -1});
 		return;
 	}
+	if (strncmp(text, "singleton:", strlen("singleton:")) == 0) {
+		translate_refuse(l->p->t, l->line, l->option, "singleton takes no job");
+		translate_hint(l->p->t, "write singleton alone: it is for all of your jobs of the same name");
+		return;
+	}
 	char *item = option_item(&rest, ':');
 	while (condition <= TRANSLATE_TEARDOWN && strcmp(item, types[condition]) != 0)
 		condition++;

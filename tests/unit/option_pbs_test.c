@@ -86,7 +86,7 @@ static void pbs(void **state)
 		{'l', "place=pack", NULL, "place=pack is not supported"},
 		{'l', "waltime=1:00", NULL, "unknown resource \"waltime\""},
 		{'l', "walltime", NULL, "\"walltime\" is not name=value"},
-		{'I', "", NULL, "unknown option"},
+		{'I', "", NULL, "a script cannot be interactive"},
 		{'l', "min_walltime=10:00", "time-min=0:600", NULL},
 		{'l', "host=n3", "nodelist=n3", NULL},
 	};
