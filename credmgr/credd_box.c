@@ -66,7 +66,7 @@ static bool box_measure(const char *kind, const unsigned char *plain, size_t *si
 {
 	const unsigned char *end = strcmp(kind, "token") == 0 ? memchr(plain, '\n', *size) : NULL;
 	if (strcmp(kind, "token") == 0 && *plain == '{')
-		return err_set(e, "an earlier version of Rota stored it; it is renewed first");
+		return err_set(e, "an earlier version of Rota stored this token; steps get it after its next renewal");
 	if (end && end + 1 < plain + *size)
 		*size = (size_t)(end - plain);
 	return true;

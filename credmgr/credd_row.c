@@ -100,7 +100,8 @@ bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned
 	unsigned char *nonce = credd_bytes(result, row, "nonce", &nonce_size);
 	char *context = credd_row_context(&r);
 	int key = (int)strtol(db_text(result, row, "key_version"), NULL, 10);
-	bool good = nonce_size == KEYRING_NONCE || err_set(e, "the database has no nonce for a credential");
+	bool good =
+		nonce_size == KEYRING_NONCE || err_set(e, "the database has no nonce of %d bytes for its secret", KEYRING_NONCE);
 	good = good && keyring_unseal(c->ring, key, context, nonce, sealed, sealed_size, plain, size, e);
 	if (!good) {
 		const char *id = db_text(result, row, "credential_id");

@@ -36,7 +36,8 @@ const char *pattern_name(bool plain, bool array);
  * stands for rota-%j%R.out for a plain script, rota-%j.%S.%a%R.out for array elements, and rota-%j.%S%R.out for other steps. */
 char *pattern_output(const char *pattern, const struct pattern_facts *facts, const char *workdir);
 
-/* Returns the malloc'ed absolute path that a pattern without a default expands to. A relative path is below `workdir`. */
+/* Returns the malloc'ed absolute path that a pattern expands to. A relative path is below `workdir`. The pattern is not empty:
+ * unlike pattern_output(), this function has no default pattern. */
 char *pattern_path(const char *pattern, const struct pattern_facts *facts, const char *workdir);
 
 #endif

@@ -184,7 +184,8 @@ static bool earliest_uses_node(const struct schedule_earliest *r, int node_index
 	return false;
 }
 
-/* Returns the source of an end at the view's moment, if possible of one on a node that the gang takes. */
+/* Returns the step, backfill reservation or outage whose end lets the gang start at `view.at`, as `source` of struct schedule_end.
+ * If several end then, a step on a node that the gang takes comes first. */
 static int earliest_source(const struct schedule_earliest *r)
 {
 	for (size_t i = r->end_before; i < r->end; i++)

@@ -22,7 +22,7 @@ struct schedule_end {
 	double at;
 	int node_index;
 	/* The step or outage that ends. From 0 on: index of a running row. Below 0: ~source is the index of a pending step
-	 * that was started in this run. Beyond the running rows: an outage. */
+	 * that this run started or gave a backfill reservation. Beyond the running rows: an outage. */
 	int source;
 	const int64_t *amount;
 };

@@ -57,7 +57,7 @@ static bool take_file(const char *path, int next, int part, struct err *e)
 	return folder_copy(path, part, name, e);
 }
 
-/* Make the folder `part` and fill it with what the program has written. Opens the folder as *fd. */
+/* Make the folder `part` and move or copy the files of the program's checkpoint into it. Opens the folder as *fd. */
 static bool gather_files(int step, const char *part, char *const *files, int *fd, struct err *e)
 {
 	char name[CHECKPOINT_NAME_SIZE];
@@ -81,7 +81,8 @@ static bool gather_files(int step, const char *part, char *const *files, int *fd
 	return good && tmpdir_save(checkpoint_step_variable("ROTA_TMPDIR"), *fd, e);
 }
 
-/* Turn what the program has written into the folder `number`. Returns the list of its files, NULL with an error. */
+/* Make the folder of the checkpoint `number` from the files that the program has written: move or copy them into it. Returns
+ * the list of the folder's files with their digests, NULL with an error. */
 static json_t *make_generation(int step, const char *number, char *const *files, struct err *e)
 {
 	char part[CHECKPOINT_NAME_SIZE + 8];

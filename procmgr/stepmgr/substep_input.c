@@ -38,7 +38,8 @@ bool substep_input_is_of_client(const struct substep *s)
 	return s->spec && s->spec->rows == 0 && strcmp(s->spec->input, "client") == 0;
 }
 
-/* Close the input of tasks that have all of it. Returns false if a task has not read much of what came. */
+/* Close the input of tasks that have all of it. Returns false if the client must wait, since SUBSTEP_INPUT_MOST bytes or more are
+ * queued for one task. */
 static bool close_read(struct substep *s)
 {
 	bool room = true;

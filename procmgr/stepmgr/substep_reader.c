@@ -53,7 +53,8 @@ void substep_reader_free(struct substep_reader *r)
 	free(r);
 }
 
-/* Causes and states are constants. A message may have any bytes of UTF-8; one that is cut within a character is left out. */
+/* Send the end of the sub-step. Causes and states are constants, so they need no escaping. A message is escaped; if it ends within
+ * a UTF-8 character, the whole message is left out. */
 static void send_ended(const struct substep_reader *r)
 {
 	const struct substep *s = r->substep;

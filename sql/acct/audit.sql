@@ -92,8 +92,8 @@ begin
 	return v_compare;
 end $$;
 comment on function internal.usage_compare() is
-	'The query of acct.usage_audit that compares each table of usage with the rows "raw". $1, $2: the days, $3: the times '
-	'that are left out.';
+	'Text of a query that compares each usage table with "raw", the figures that acct.usage_audit computes anew in its WITH '
+	'clause. $1 and $2 are the days, from the first (included) to the last (excluded). $3: times that are not compared.';
 
 create function acct.usage_audit(p_from date, p_to date) returns table (figures text, key jsonb, added_up jsonb, raw jsonb)
 -- jit = off: compiling takes longer than what it saves.

@@ -4,8 +4,8 @@
 create function internal.try_number() returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- Ids are always some way from the end of the last range (api.range_ensure). By process, so that tries do not wait for
-	-- each other.
+	-- No submission gets the last numbers of the last range: api.range_ensure makes a new range before. The number
+	-- depends on the process id, so that trials in different sessions do not wait for each other.
 	return (select max(r.to_job) from internal.range_bounds() r) - 1
 		- pg_backend_pid() % least(internal.setting_int('range_size'), 10000);
 end $$;

@@ -73,7 +73,8 @@ int main(int argc, char **argv)
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
 		took[i] = (double)(after.tv_sec - before.tv_sec) * 1e3 + (double)(after.tv_nsec - before.tv_nsec) / 1e6;
 		if (result->start_count > 0 || result->wait_count != (size_t)steps)
-			die("%zu steps start and %zu wait, of %d", result->start_count, result->wait_count, steps);
+			die("%zu steps start and %zu wait; expected: 0 start and %d wait", result->start_count,
+			    result->wait_count, steps);
 		schedule_result_free(result);
 	}
 	qsort(took, (size_t)turns, sizeof *took, compare);

@@ -32,7 +32,7 @@ static const char *const accepted[] = {
 	BASH "#ROTA --nodelist=n1\n#ROTA step a --if-changed=out:in\n#ROTA step b --after=a:start --other-nodes=a\n",
 	BASH "#ROTA --nodelist=n1\n#ROTA step w\n#ROTA step a --after=w:fail\n#ROTA step b --after=a:fail --other-nodes=a\n",
 	BASH "#ROTA --nodelist=n1\n#ROTA step a --after=812\n#ROTA step b --other-nodes=a\n",
-	/* together on the same nodes, but not at the same time */
+	/* steps that use the same nodes one after the other: together they need more than a node has */
 	BASH "#ROTA step a -c 3 --exclusive\n#ROTA step b -c 3 --after=a --same-nodes=a\n",
 	BASH "#ROTA step a -c 2 --mem=4G\n#ROTA step b -c 2 --mem=4G --with=a --same-nodes=a\n"
 	     "#ROTA step c -c 4 --same-nodes=b --after=a\n",
