@@ -119,8 +119,8 @@ begin
 		join job j on j.job_id = w.job_id and j.job_id between v_from and v_to
 		join step s on s.job_id = j.job_id and s.step_id = 0 and s.job_id between v_from and v_to
 		-- Attempts are compared, not joined by: by jobs alone all is in order already.
-		left join attempt t on t.job_id = s.job_id and t.step_id = 0 and (t.attempt = s.attempt and s.ordered_at is not null) is true
-			and t.job_id between v_from and v_to
+		left join attempt t on t.job_id = s.job_id and t.step_id = 0 and (t.attempt = s.attempt) is true
+			and s.ordered_at is not null and t.job_id between v_from and v_to
 		left join (
 			select u.job_id, max(u.max_rss_kb) as max_rss_kb
 			from task_end u

@@ -8,8 +8,8 @@
 /* Has the step of a `show` answer no attempt of its own: it ended without a start, or has not started since its last requeue? */
 bool attempts_is_unstarted(const json_t *step);
 
-/* Append the attempts of a step of a `show` answer to `rows`, if the step has several, or one from before its last requeue. Each row has the members of the step,
- * replaced by those of the attempt. */
+/* Append the attempts of a step of a `show` answer to `rows`, if the step has several, or one from before its last requeue.
+ * Each row has the members of the step, replaced by those of the attempt. */
 void attempts_add(json_t *rows, const json_t *step);
 
 /* Returns the row of one attempt of a step of a `show` answer, a new object. Returns NULL if there is no such attempt. */
