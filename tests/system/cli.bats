@@ -813,6 +813,36 @@ echo "from $ROTA_ARRAY_INDEX"')
 	run -0 rota log "$job"
 	[ "$(sed 's/.*| //' <<<"$output")" = "from a"$'\n'"from b"$'\n'"from 1"$'\n'"from 2"$'\n'"from 3" ]
 	job=$(submit '#!/bin/bash
+#ROTA --output=same.out
+#ROTA step a
+echo from a
+#ROTA step b --after=a
+echo from b')
+	run -0 rota wait "$job"
+	run -0 rota log "$job"
+	[ "$output" = "b | from b" ]
+	run -0 rota log -f "$job"
+	[ "$output" = "b | from b" ]
+	run -0 rota log "$job.b"
+	[ "$output" = "from b" ]
+	run -1 --separate-stderr rota log "$job.a"
+	[[ -z $output && $stderr == "rota: what $job.a wrote is gone: $job.b overwrote \"$BATS_TEST_TMPDIR/same.out\""*"%x in --output"* ]]
+	# A follower that has read lines of the first step reads those of the second one from the beginning, though there are as many.
+	job=$(submit '#!/bin/bash
+#ROTA --output=live.out
+#ROTA step a
+echo from a; until [ -e over ]; do sleep 0.1; done
+#ROTA step b --after=a
+until [ -e begun ]; do sleep 0.1; done; echo from b')
+	rota log -f "$job" >"$BATS_TEST_TMPDIR/live" 2>&1 3>&- &
+	follower=$!
+	eventually grep -q "^a | from a$" "$BATS_TEST_TMPDIR/live"
+	touch "$BATS_TEST_TMPDIR/over"
+	eventually sh -c "rota show --json '$job' | jq -e '.jobs[0].steps[1].state == \"running\"'"
+	touch "$BATS_TEST_TMPDIR/begun"
+	wait "$follower"
+	[ "$(sed 's/.*| //' "$BATS_TEST_TMPDIR/live")" = "from a"$'\n'"from b" ]
+	job=$(submit '#!/bin/bash
 #ROTA --output=old.out
 #ROTA step a --hold
 echo from a

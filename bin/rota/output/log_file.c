@@ -80,6 +80,43 @@ bool log_attempt_check(const struct log *log, const json_t *job, const json_t *s
 	return !same;
 }
 
+static double time_of(const struct log *log, const json_t *step, const char *key)
+{
+	json_t *row = attempts_row(step, log->attempt);
+	double seconds = 0;
+
+	if (!format_time_parse(format_text(row ? row : step, key), &seconds))
+		seconds = 0;
+	json_decref(row);
+	return seconds;
+}
+
+double log_ended(const struct log *log, const json_t *step)
+{
+	return time_of(log, step, "ended_at");
+}
+
+double log_truncated(const struct log *log, const json_t *step)
+{
+	return strcmp(format_text(step, "open_mode"), "append") ? time_of(log, step, "started_at") : 0;
+}
+
+bool log_is_overwritten(const struct log *log, const json_t *job, const json_t *step, const json_t *other, const char *path)
+{
+	const struct log latest = {.key = log->key};
+	double ended = log_ended(log, step);
+	char *file;
+	bool same;
+
+	if (!ended || log_truncated(&latest, other) < ended ||
+	    json_equal(json_object_get(step, "step_id"), json_object_get(other, "step_id")))
+		return false;
+	file = log_path(&latest, job, other, log_attempt_latest(&latest, other));
+	same = file && !strcmp(file, path);
+	free(file);
+	return same;
+}
+
 void log_file_update(struct log_file *f, json_t *job, json_t *step)
 {
 	json_t *row = attempts_row(step, f->log->attempt), *before = f->job;

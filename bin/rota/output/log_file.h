@@ -52,6 +52,14 @@ void log_file_update(struct log_file *f, json_t *job, json_t *step);
  * later attempt overwrote the file. */
 bool log_attempt_check(const struct log *log, const json_t *job, const json_t *step, const char *path);
 
+/* The step, or the requested attempt: when it ended (0: it has not), and when it truncated its output file (0: it has not started,
+ * or appends to the file). In seconds. */
+double log_ended(const struct log *log, const json_t *step);
+double log_truncated(const struct log *log, const json_t *step);
+
+/* Did `other`, another step of the job, overwrite the file `path` after `step` had ended? */
+bool log_is_overwritten(const struct log *log, const json_t *job, const json_t *step, const json_t *other, const char *path);
+
 /* Print new output of the file, then of the files of later attempts. Returns false with errno set if reading or printing
  * failed. A missing file is no failure. */
 bool log_file_read(struct log_file *f);

@@ -29,6 +29,7 @@ struct source {
 	struct log_file file;
 	struct lines lines;
 	char *label, *prefix;
+	double ended; /* when the step ended; 0: it has not */
 	bool done;
 };
 
@@ -37,7 +38,8 @@ struct many {
 	/* sources by step number; the source is NULL for an array, and for a step that has not started */
 	struct source **sources;
 	size_t size, live;
-	json_t *readers; /* path of a file -> number of the step that read the file last */
+	json_t *readers;   /* path of a file -> number of the step that read the file last */
+	json_t *truncated; /* path of a file -> when a step truncated it last */
 	json_t *answer, *cursor;
 	int64_t asked;
 	int watcher, names, status; /* names: width of the longest step name */
@@ -130,6 +132,23 @@ static bool is_shared(const struct log *log, const json_t *job, const json_t *ar
 	return same;
 }
 
+/* Update the source of a step from an answer of jobmgrd. */
+static void source_update(struct many *m, struct source *s, json_t *job, json_t *step)
+{
+	double at = log_truncated(m->log, step);
+
+	log_file_update(&s->file, job, step);
+	s->ended = log_ended(m->log, step);
+	if (s->file.path && at > json_real_value(json_object_get(m->truncated, s->file.path)))
+		json_object_set_new_nocheck(m->truncated, s->file.path, json_real(at));
+}
+
+/* Did a step that started after the end of this one overwrite its file? */
+static bool source_is_overwritten(const struct many *m, const struct source *s, const char *path)
+{
+	return s->ended > 0 && json_real_value(json_object_get(m->truncated, path)) >= s->ended;
+}
+
 /* Has the requested attempt of a step started? */
 static bool has_started(const struct log *log, const json_t *step)
 {
@@ -162,7 +181,7 @@ static void many_take(struct many *m)
 		if (!*s && has_started(m->log, step))
 			*s = source_make(m, is_shared(m->log, job, array, step) ? array : step);
 		if (*s && !(*s)->done)
-			log_file_update(&(*s)->file, job, step);
+			source_update(m, *s, job, step);
 	}
 }
 
@@ -199,7 +218,8 @@ static int64_t ask_pause(const struct many *m)
 	return steps < SLOWEST_ASK - LOG_ASK_EVERY ? LOG_ASK_EVERY + (int64_t)steps : SLOWEST_ASK;
 }
 
-/* May the source read its file now? Only one source reads a file at a time, and the next one starts where the last one ended. */
+/* May the source read its file now? Only one source reads a file at a time, and the next one starts where the last one ended, or at
+ * the beginning if it overwrote what the last one read. */
 static bool may_read(struct many *m, struct source *s, size_t number)
 {
 	const json_t *reader = json_object_get(m->readers, s->file.path);
@@ -209,7 +229,7 @@ static bool may_read(struct many *m, struct source *s, size_t number)
 		return true;
 	if (before && before != s && !before->done)
 		return false;
-	if (before && before != s)
+	if (before && before != s && (before->file.renewed || !source_is_overwritten(m, before, s->file.path)))
 		s->file.at = before->file.at;
 	json_object_set_new_nocheck(m->readers, s->file.path, json_integer((json_int_t)number));
 	return true;
@@ -227,6 +247,8 @@ static void source_read(struct many *m, struct source *s, size_t number)
 		m->failed = true;
 	} else if (m->log->attempt && !s->file.opened && !log_attempt_check(m->log, s->file.job, s->file.step, s->file.path)) {
 		m->status = EXIT_REFUSED;
+	} else if (source_is_overwritten(m, s, s->file.path)) {
+		/* The file is that of another step now, whose source prints it. */
 	} else if (!may_read(m, s, number)) {
 		return;
 	} else {
@@ -269,6 +291,7 @@ static void many_free(struct many *m)
 	if (m->watcher >= 0)
 		close(m->watcher);
 	json_decref(m->readers);
+	json_decref(m->truncated);
 	json_decref(m->answer);
 	json_decref(m->cursor);
 }
@@ -313,8 +336,10 @@ static bool has_sources(const struct many *m)
 
 int log_many(const struct log *log)
 {
-	struct many m = {
-		.log = log, .readers = json_object(), .watcher = log->follow ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1};
+	struct many m = {.log = log,
+			 .readers = json_object(),
+			 .truncated = json_object(),
+			 .watcher = log->follow ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1};
 	int status;
 
 	files_allow();

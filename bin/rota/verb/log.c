@@ -124,6 +124,32 @@ static bool is_private(const struct log *log, const json_t *answer)
 	return !path;
 }
 
+/* Did another step of the job overwrite the file of a step that has ended? If so, an error is printed. */
+static bool is_overwritten(const struct log *log, const json_t *job, const json_t *step, const char *path)
+{
+	const char *label = format_text(step, "label");
+	bool found = false;
+	json_t *answer, *whole, *other;
+	size_t i;
+
+	if (!log_ended(log, step) || json_integer_value(json_object_get(job, "steps_total")) == 1)
+		return false;
+	answer = call_gate_patiently("show", json_pack("{s[o]}", "jobs", json_sprintf("%.*s", (int)strcspn(label, "."), label)));
+	whole = json_array_get(json_object_get(answer, "jobs"), 0);
+	json_array_foreach (json_object_get(whole, "steps"), i, other) {
+		found = log_is_overwritten(log, whole, step, other, path);
+		if (found)
+			break;
+	}
+	if (found)
+		fprintf(stderr,
+			"rota: what %s wrote is gone: %s overwrote \"%s\"\n"
+			"hint: With %%x in --%s each step has a file of its own.\n",
+			label, format_text(other, "label"), path, log->key);
+	json_decref(answer);
+	return found;
+}
+
 /* Print the output file of one step. */
 static int file_print(const struct log *log, json_t *answer, json_t *step)
 {
@@ -136,7 +162,7 @@ static int file_print(const struct log *log, json_t *answer, json_t *step)
 		return status;
 	}
 	log_file_update(&f, json_array_get(json_object_get(answer, "jobs"), 0), step);
-	if (!log->attempt || log_attempt_check(log, f.job, step, f.path))
+	if ((!log->attempt || log_attempt_check(log, f.job, step, f.path)) && !is_overwritten(log, f.job, step, f.path))
 		status = log->follow ? log_follow(log, &f) : log_print(&f);
 	log_file_end(&f);
 	return status;
