@@ -79,6 +79,29 @@ const char *option_nearest(const char *name, enum option_spelling spelling)
 	return nearest.best;
 }
 
+const char *option_advice(const char *name)
+{
+	static const struct {
+		const char *name, *advice;
+	} foreign[] = {
+		{"walltime", "write --time=TIME"},
+		{"queue", "write --partition=NAME"},
+		{"name", "write --job-name=NAME"},
+		{"ppn", "write --ntasks-per-node=N"},
+		{"l", "write --time, --nodes, --mem and so on; only #PBS lines have -l"},
+		{"pty", "\"rota shell\" opens a shell in an allocation"},
+		{"I", "\"rota shell\" opens a shell in an allocation"},
+		{"test-only", "\"rota check\" translates a script without submitting it"},
+		{"wait", "\"rota submit --wait\" waits until the job has ended"},
+		{"W", "\"rota submit --wait\" waits until the job has ended"},
+		{"ignore-pbs", "remove the #PBS lines, which Rota reads, too"},
+	};
+	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+		if (strcmp(name, foreign[i].name) == 0)
+			return foreign[i].advice;
+	return NULL;
+}
+
 bool option_takes_value(const struct option_row *row)
 {
 	return row->argument[0] && row->argument[0] != '[';

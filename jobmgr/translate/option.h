@@ -63,6 +63,9 @@ enum option_id {
 	OPTION_ROWS
 };
 
+/* The rows before this one have settings. The rows from it on are of kind OPTION_IGNORED, so that no step has room for them. */
+enum { OPTION_SETTINGS = OPTION_ID_OVERSUBSCRIBE };
+
 struct option_row {
 	enum option_id id;
 	const char *name, *alias;
@@ -85,6 +88,9 @@ const struct option_row *option_find_pbs(const char *spelling);
 
 /* Returns the long name of an option nearest to `name`, or NULL if none is near. */
 const char *option_nearest(const char *name, enum option_spelling spelling);
+
+/* Returns what to do in place of an option of another system (a long name, or a letter) that Rota does not have, or NULL. */
+const char *option_advice(const char *name);
 
 /* Must the option have a value? If so, "--name value" is one option. */
 bool option_takes_value(const struct option_row *row);

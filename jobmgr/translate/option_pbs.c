@@ -295,13 +295,15 @@ static bool pbs_read_attribute(const struct option_pbs *pbs, const char *attribu
 	const struct option_row *row = value ? option_find_pbs(spelling) : NULL;
 	if (row)
 		return pbs_set_row(pbs, row, value + 1, false, e);
+	if (strncmp(attribute, "block=", strlen("block=")) == 0)
+		return err_set(e, "a script cannot have the caller wait") || err_hint(e, "%s", option_advice("wait"));
 	err_set(e, "unknown attribute \"%s\"", OPTION_QUOTE(attribute));
 	return err_hint(e, "known are umask=MASK and depend=LIST");
 }
 
 bool option_pbs_takes_value(char letter)
 {
-	return !strchr("hnIV", letter);
+	return !strchr("hnIVX", letter);
 }
 
 bool option_pbs_read(const struct option_pbs *pbs, char letter, const char *value, struct err *e)
@@ -318,7 +320,11 @@ bool option_pbs_read(const struct option_pbs *pbs, char letter, const char *valu
 		return strcmp(value, "oe") == 0 ? pbs_set(pbs, OPTION_ID_ERROR, "")
 						: err_set(e, "only \"oe\" is supported: errors go with the output");
 	if (letter == 'I')
-		return err_set(e, "a script cannot be interactive") || err_hint(e, "\"rota shell\" opens a shell in an allocation");
+		return err_set(e, "a script cannot be interactive") ||
+		       err_hint(e, "\"rota shell\" opens a shell in an allocation");
+	if (letter == 'c' && strcmp(value, "s") != 0 && strcmp(value, "n") != 0 && strcmp(value, "u") != 0)
+		return err_set(e, "checkpoints as PBS takes them are not supported") ||
+		       err_hint(e, "remove it, or write #ROTA --checkpoint=DRIVER and --checkpoint-interval=TIME");
 	const struct option_row *row = option_find_pbs(spelling);
 	return row ? pbs_set_row(pbs, row, value, false, e) : err_set(e, "unknown option");
 }

@@ -83,7 +83,7 @@ static json_t *describe_options(const struct translation *t, const struct transl
 {
 	json_t *options = json_object();
 	const json_t *nodes = translate_value(t, s, OPTION_ID_NODES);
-	for (int i = 0; i < OPTION_ROWS; i++) {
+	for (int i = 0; i < OPTION_SETTINGS; i++) {
 		const struct translate_setting *setting =
 			own ? &s->own.of[i] : translate_find_setting(t, s, (enum option_id)i, NULL);
 		json_t *value = setting ? setting->value : NULL;

@@ -9,7 +9,7 @@
 #include "jobmgr/translate/translate_parts.h"
 
 /* Options that sub-steps have too, or that only the translator reads. */
-static const bool can[OPTION_ROWS] = {
+static const bool can[OPTION_SETTINGS] = {
 	[OPTION_ID_PRIORITY] = true,	  [OPTION_ID_EXPORT] = true,
 	[OPTION_ID_STRICT] = true,	  [OPTION_ID_TIME] = true,
 	[OPTION_ID_NODES] = true,	  [OPTION_ID_NODELIST] = true,
@@ -37,7 +37,7 @@ static void inside_refuse(struct translation *t, int line, enum option_id id, co
 /* Refuse the options of one set that sub-steps do not have, and values that they do not have. */
 static void inside_check_set(struct translation *t, const struct translate_set *set)
 {
-	for (int id = 0; id < OPTION_ROWS; id++)
+	for (int id = 0; id < OPTION_SETTINGS; id++)
 		if (set->of[id].value && !can[id])
 			inside_refuse(t, set->of[id].line, (enum option_id)id, "a step inside an allocation cannot have it",
 				      "give it to the job that has the allocation, or submit the file by \"rota submit\"");

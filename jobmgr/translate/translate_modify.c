@@ -154,7 +154,7 @@ static bool modify_changes_size(const struct translation *t)
 static json_t *modify_list_options(const struct translation *t)
 {
 	json_t *names = json_array();
-	for (int i = 0; i < OPTION_ROWS; i++)
+	for (int i = 0; i < OPTION_SETTINGS; i++)
 		if (t->command.of[i].value)
 			option_append(names, json_string(option_row((enum option_id)i)->name));
 	return names;

@@ -16,7 +16,7 @@ struct translate_setting {
 };
 
 struct translate_set {
-	struct translate_setting of[OPTION_ROWS];
+	struct translate_setting of[OPTION_SETTINGS];
 };
 
 enum translate_kind { TRANSLATE_AFTER, TRANSLATE_WITH, TRANSLATE_SAME_NODES, TRANSLATE_OTHER_NODES };

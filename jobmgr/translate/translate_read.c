@@ -181,7 +181,7 @@ static bool read_check_bytes(struct translation *t)
 /* Refuse options before the first step that name peers of one step, if the script has several steps. */
 static void read_check_header(struct translation *t, const struct translate_set *set)
 {
-	for (int i = 0; t->step_count > 1 && i < OPTION_ROWS; i++) {
+	for (int i = 0; t->step_count > 1 && i < OPTION_SETTINGS; i++) {
 		if (!set->of[i].value || option_row((enum option_id)i)->level != OPTION_PEER)
 			continue;
 		char option[64] = "--";

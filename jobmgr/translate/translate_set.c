@@ -24,13 +24,13 @@ struct set_target {
 
 static void set_put(struct set_target *p, const struct option_row *row, const char *text, bool total)
 {
-	struct translate_setting *setting = &p->set->of[row->id];
 	bool once = p->own || row->kind == OPTION_AFTER || row->kind == OPTION_PEERS;
 	struct err e;
 	if (row->kind == OPTION_IGNORED) {
 		translate_warn(p->t, p->line, p->written, "ignored", strchr(row->help, ':'));
 		return;
 	}
+	struct translate_setting *setting = &p->set->of[row->id];
 	if (p->own && row->level == OPTION_JOB) {
 		translate_refuse(p->t, p->line, p->written, "it is for the whole job, not for one step");
 		translate_hint(p->t, "give it on a #ROTA line before the first step");
@@ -63,7 +63,7 @@ static void set_put_pbs(void *to, const struct option_row *row, const char *text
 {
 	enum { LONGEST = 4096 }; /* longest list in characters, since each addition reads the whole list again */
 	struct set_target *p = to;
-	const json_t *before = p->set->of[row->id].value;
+	const json_t *before = row->kind != OPTION_IGNORED ? p->set->of[row->id].value : NULL;
 	char separator = row->kind == OPTION_EXPORT ? ',' : row->kind == OPTION_FEATURES ? '&' : '\0';
 	if (row->id == OPTION_ID_ERROR && (!*text || json_is_null(before))) {
 		set_join_errors(p);
@@ -84,7 +84,9 @@ static void set_refuse_unknown(struct set_target *p, const char *name)
 	const char *nearest = NULL;
 	if (translate_refuse(p->t, p->line, p->written, "unknown option"))
 		nearest = option_nearest(name, p->spelling);
-	if (nearest)
+	if (option_advice(name))
+		translate_hint(p->t, "%s", option_advice(name));
+	else if (nearest)
 		translate_hint(p->t, "did you mean \"--%s\"?", nearest);
 	else
 		translate_hint(p->t, "\"rota submit --help\" lists the options");
@@ -219,7 +221,7 @@ void translate_set_value(struct translation *t, struct translate_set *set, const
 
 void translate_set_clear(struct translate_set *set)
 {
-	for (int i = 0; i < OPTION_ROWS; i++)
+	for (int i = 0; i < OPTION_SETTINGS; i++)
 		json_decref(set->of[i].value);
 	memset(set, 0, sizeof *set);
 }

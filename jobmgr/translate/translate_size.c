@@ -268,7 +268,7 @@ static bool size_check_weight(struct translation *t)
 	for (int i = 0; i < t->step_count; i++) {
 		const struct translate_step *s = &t->steps[i];
 		sum += STEP + 3 * strlen(t->request->workdir) + arguments;
-		for (int id = 0; id < OPTION_ROWS; id++) {
+		for (int id = 0; id < OPTION_SETTINGS; id++) {
 			const struct option_row *row = option_row((enum option_id)id);
 			if (row->level == OPTION_STEP && row->kind != OPTION_AFTER)
 				sum += size_weigh(translate_value(t, s, row->id));

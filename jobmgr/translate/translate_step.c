@@ -151,7 +151,7 @@ bool translate_step_asks_nothing(const struct translate_step *s)
 	/* The spec of a step with this name has the name of the output file, and that of a step that transfers data the transfers. */
 	if (strcmp(s->name, PATTERN_PLAIN) == 0 || s->moves)
 		return false;
-	for (int id = 0; id < OPTION_ROWS; id++) {
+	for (int id = 0; id < OPTION_SETTINGS; id++) {
 		const struct option_row *row = option_row((enum option_id)id);
 		if (s->own.of[id].value && row->level == OPTION_STEP && row->kind != OPTION_AFTER)
 			return false;

@@ -71,7 +71,7 @@ static void mover_set_options(struct translation *t, struct translate_step *s, c
 						   OPTION_ID_AFTER,	  OPTION_ID_DEPENDENCY,	  OPTION_ID_OPEN_MODE,
 						   OPTION_ID_MEM_PER_CPU, OPTION_ID_GPUS_PER_NODE};
 	struct translate_setting *own = s->own.of;
-	for (int id = 0; id < OPTION_ROWS; id++)
+	for (int id = 0; id < OPTION_SETTINGS; id++)
 		if (option_row((enum option_id)id)->level == OPTION_STEP)
 			own[id] = (struct translate_setting){json_null(), x->line, false};
 	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)

@@ -195,6 +195,30 @@ true')
 	[ ! -e x ]
 }
 
+@test "states may be written as Slurm writes them" {
+	local job held
+	job=$(submit '#!/bin/sh
+true')
+	rota wait "$job"
+	held=$(rota submit --parsable --hold --wrap=true)
+	while read -r states shown; do
+		run -0 rota queue --json -t "$states"
+		[ "$(jq -c '[.jobs[].state] | unique' <<<"$output")" = "[\"$shown\"]" ] || { echo "$states: $output"; false; }
+	done <<-'END'
+		PD pending
+		pending pending
+		R,PENDING pending
+		CD completed
+		Completed completed
+	END
+	run -0 rota acct --json -t CD
+	[[ $output == *'"completed"'* && $output != *'"pending"'* ]]
+	run -0 rota cancel -y --me --state=PD
+	[ "$(rota show --json "$held" | jq -r '.jobs[0].state')" = cancelled ]
+	run -1 rota queue -t XX
+	[[ $output == *'there is no state "xx"'* ]]
+}
+
 @test "names that are not ASCII are aligned in any locale" {
 	local job plain
 	job=$(submit '#!/bin/sh

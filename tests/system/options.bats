@@ -133,6 +133,25 @@ post() {
 	script true
 	run -0 --separate-stderr rota submit -s --each run.sh run.sh
 	[ "$(grep -c warning <<<"$stderr")" = 1 ]
+	for option in '-B 2:8' -S1 '-m cyclic' -v -Q --x11 --contiguous --propagate --profile=task; do
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr rota check $option run.sh
+		[[ $stderr == "rota: warning: --"*": ignored: "* ]] || { echo "$option: $stderr"; false; }
+	done
+	while IFS='|' read -r option advice; do
+		run -2 rota submit "$option" run.sh
+		[[ $output == *"there is no option \"${option%=*}\"; "*"$advice"* ]] || { echo "$option: $output"; false; }
+	done <<-'END'
+		--walltime=10|--time=TIME
+		--queue=q|--partition=NAME
+		--name=x|--job-name=NAME
+		--ppn=2|--ntasks-per-node=N
+		--pty|rota shell
+		--test-only|rota check
+		--ignore-pbs|#PBS lines
+	END
+	run -2 rota submit -l walltime=10 run.sh
+	[[ $output == *'there is no option "-l"; write --time'* ]]
 	run -1 rota modify --hint=x "$(rota submit --parsable --hold run.sh)"
 	[[ $output == *"--hint"* ]]
 }

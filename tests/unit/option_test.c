@@ -33,6 +33,8 @@ static void table(void **state)
 		assert_true(*row->help && (*row->key || row->id == OPTION_ID_STRICT || row->kind == OPTION_IGNORED));
 		assert_true((row->kind == OPTION_FLAG) == !*row->argument || row->kind == OPTION_IGNORED);
 		assert_true(strncmp(row->name, "no-", 3) != 0);
+		assert_true((row->kind == OPTION_IGNORED) == (i >= OPTION_SETTINGS));
+		assert_null(option_advice(row->name));
 	}
 	assert_null(option_find("after", OPTION_SLURM));
 	assert_null(option_find("licences", OPTION_SLURM));

@@ -25,7 +25,7 @@ enum { KEY_COUNT = sizeof(KEYS) / sizeof(KEYS[0]) };
 bool selection_take(const struct verb_scan *scan, int id, json_t *request, bool *yes)
 {
 	static const struct words_member members[] = {
-		{'u', "user", WORDS_LIST},    {'t', "states", WORDS_LIST}, {'p', "partition", WORDS_LIST},
+		{'u', "user", WORDS_LIST},    {'t', "states", WORDS_STATES}, {'p', "partition", WORDS_LIST},
 		{'A', "account", WORDS_LIST}, {0, NULL, WORDS_TEXT},
 	};
 	int option = id > SELECTION_LONG ? id - SELECTION_LONG : id;

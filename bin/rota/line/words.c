@@ -42,6 +42,45 @@ json_t *words_list(const struct verb_scan *scan)
 	return list;
 }
 
+/* Write a state in Rota's word: another system's letters or word, in any case, or the word itself in lower case. */
+static void state_write(char *word)
+{
+	static const struct {
+		const char *slurm, *state;
+	} states[] = {
+		{"pd", "pending"},	  {"r", "running"},	    {"s", "suspended"},		 {"cg", "ending"},
+		{"completing", "ending"}, {"cf", "starting"},	    {"configuring", "starting"}, {"cd", "completed"},
+		{"f", "failed"},	  {"to", "timeout"},	    {"ca", "cancelled"},	 {"nf", "node_fail"},
+		{"pr", "preempted"},	  {"oom", "out_of_memory"}, {"dl", "deadline"},
+	};
+
+	for (char *c = word; *c; c++)
+		*c = (char)(*c >= 'A' && *c <= 'Z' ? *c | 0x20 : *c);
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (!strcmp(word, states[i].slurm))
+			strcpy(word, states[i].state);
+}
+
+/* Returns the value of the current option, a list of states. */
+static json_t *words_states(const struct verb_scan *scan)
+{
+	enum { LONGEST = 32 };
+	json_t *list = words_list(scan);
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one) {
+		char word[LONGEST];
+
+		if (json_string_length(one) >= sizeof(word))
+			continue;
+		snprintf(word, sizeof(word), "%s", json_string_value(one));
+		state_write(word);
+		json_array_set_new(list, i, json_string(word));
+	}
+	return list;
+}
+
 bool words_member_set(const struct verb_scan *scan, int id, const struct words_member *table, json_t *request)
 {
 	while (table->key && table->id != id)
@@ -49,10 +88,11 @@ bool words_member_set(const struct verb_scan *scan, int id, const struct words_m
 	if (!table->key)
 		return false;
 	json_object_set_new(request, table->key,
-			    table->form == WORDS_TEXT	? words_text(scan)
-			    : table->form == WORDS_LIST ? words_list(scan)
-			    : table->form == WORDS_ME	? json_string(words_me())
-							: json_true());
+			    table->form == WORDS_TEXT	  ? words_text(scan)
+			    : table->form == WORDS_LIST	  ? words_list(scan)
+			    : table->form == WORDS_STATES ? words_states(scan)
+			    : table->form == WORDS_ME	  ? json_string(words_me())
+							  : json_true());
 	return true;
 }
 

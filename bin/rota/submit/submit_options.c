@@ -28,11 +28,14 @@ static void option_add(const struct verb *verb, json_t *options, const char *nam
 /* Report an unknown option. */
 static void option_misuse(const struct verb *verb, const char *word)
 {
+	bool is_long = word[1] == '-';
 	char name[64];
 
-	if (word[1] != '-')
-		verb_misuse(verb, "there is no option \"-%c\"", word[1]);
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	snprintf(name, sizeof(name), "%.*s", is_long ? (int)strcspn(word + 2, "=") : 1, word + (is_long ? 2 : 1));
+	if (option_advice(name))
+		verb_misuse(verb, "there is no option \"%s%s\"; %s", is_long ? "--" : "-", name, option_advice(name));
+	if (!is_long)
+		verb_misuse(verb, "there is no option \"-%s\"", name);
 	struct nearest nearest = NEAREST(name);
 	const char *option = option_nearest(name, OPTION_ROTA);
 	if (option)

@@ -15,7 +15,7 @@ enum { QUEUE_ALL = 256, QUEUE_ME, QUEUE_START, QUEUE_LIMIT };
 const struct verb_option queue_options[] = {
 	{'u', "user", "LIST", "only jobs of these users, separated by commas"},
 	{QUEUE_ME, "me", NULL, "only your own jobs"},
-	{'t', "states", "LIST", "only jobs in these states, separated by commas; also ended ones"},
+	{'t', "states", "LIST", "only jobs in these states, separated by commas; also ended ones; PD, R and so on work, too"},
 	{'p', "partition", "NAME", "only jobs of this partition"},
 	{'a', "all", NULL, "also jobs that have ended"},
 	{QUEUE_START, "start", NULL, "show the expected start of waiting jobs"},
@@ -34,7 +34,7 @@ struct queue_line {
 static void line_read(struct verb_scan *scan, struct queue_line *line)
 {
 	static const struct words_member members[] = {
-		{'u', "user", WORDS_TEXT},	{QUEUE_ME, "user", WORDS_ME}, {'t', "states", WORDS_LIST},
+		{'u', "user", WORDS_TEXT},	{QUEUE_ME, "user", WORDS_ME}, {'t', "states", WORDS_STATES},
 		{'p', "partition", WORDS_TEXT}, {'a', "all", WORDS_TRUE},     {0, NULL, WORDS_TEXT},
 	};
 	json_t *request = line->request = json_object();
