@@ -92,6 +92,9 @@ const char *option_nearest(const char *name, enum option_spelling spelling);
 /* Returns what to do in place of an option of another system (a long name, or a letter) that Rota does not have, or NULL. */
 const char *option_advice(const char *name);
 
+/* Returns an event of --mail-type by its place in the list, or NULL after the last one. */
+const char *option_mail_event(size_t at);
+
 /* Must the option have a value? If so, "--name value" is one option. */
 bool option_takes_value(const struct option_row *row);
 

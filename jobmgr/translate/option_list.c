@@ -155,12 +155,18 @@ json_t *option_keep(const char *text, struct err *e)
 	return object;
 }
 
+static const char *const events[] = {"NONE",	      "BEGIN",		"END",	      "FAIL",	    "REQUEUE",
+				     "ALL",	      "INVALID_DEPEND", "STAGE_OUT",  "TIME_LIMIT", "TIME_LIMIT_90",
+				     "TIME_LIMIT_80", "TIME_LIMIT_50",	"ARRAY_TASKS"};
+enum { EVENTS = sizeof events / sizeof *events };
+
+const char *option_mail_event(size_t at)
+{
+	return at < EVENTS ? events[at] : NULL;
+}
+
 json_t *option_mail(const char *text, struct err *e)
 {
-	static const char *const events[] = {"NONE",	      "BEGIN",		"END",	      "FAIL",	    "REQUEUE",
-					     "ALL",	      "INVALID_DEPEND", "STAGE_OUT",  "TIME_LIMIT", "TIME_LIMIT_90",
-					     "TIME_LIMIT_80", "TIME_LIMIT_50",	"ARRAY_TASKS"};
-	enum { EVENTS = sizeof events / sizeof *events };
 	bool wanted[EVENTS] = {false};
 	char *item, list[256] = "";
 	while ((item = option_item(&text, ','))) {

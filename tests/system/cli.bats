@@ -190,6 +190,14 @@ true')
 		rota submit -p |main
 		rota submit --nodelist = n1,n|n1,n1 n1,n2
 		rota submit --mem = |
+		rota submit --open-mode = |append truncate
+		rota submit --mail-type = BEGIN,TIME_LIMIT_9|BEGIN,TIME_LIMIT_90
+		rota submit --run=t|--run=tasks
+		rota submit --signal = USR|USR1 USR2
+		rota signal USR|USR1 USR2
+		rota requeue $job|$job
+		rota continue $job|$job
+		rota restart $job|$job
 		rota top --node n|n1 n2
 	END
 	[ ! -e x ]

@@ -33,6 +33,7 @@ _rota() {
 		option=$before
 	fi
 	kind=$operands
+	[[ ${COMP_WORDS[1]} != signal || $COMP_CWORD -ne 2 ]] || kind=signal
 	if [ -n "$option" ]; then
 		kind=
 		for pair in $values; do
@@ -50,9 +51,9 @@ _rota() {
 		mapfile -t COMPREPLY < <(compgen -P "$head" -f -- "$word")
 		return ;;
 	job | past) [[ $word != *.* ]] || kind="step ${word%%.*}" ;;&
-	job | past | verb | object | node | partition | state)
+	job | past | verb | object | node | partition | state | event | signal)
 		mapfile -t offered < <("${COMP_WORDS[0]}" completion $kind 2>/dev/null) ;;
-	*) read -ra offered <<<"$kind" ;;
+	*) read -ra offered <<<"${kind//|/ }" ;;
 	esac
 	for pair in "${offered[@]}"; do
 		[[ $pair != "$word"* ]] || COMPREPLY+=("$head$pair")

@@ -4,6 +4,7 @@
  * Invariants:
  * - The shell never expands words from the database: the script compares them literally, and words with special characters are not
  *   offered. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "bin/rota/embed.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/line/verb.h"
+#include "jobmgr/translate/option.h"
 
 enum { MOST_JOBS = 100 };
 
@@ -48,15 +50,17 @@ static const char *option_kind(const struct verb_option *option)
 	static const struct {
 		const char *name, *kind;
 	} kinds[] = {
-		{"partition", "partition"}, {"state", "state"}, {"states", "state"}, {"node", "node"},	{"nodelist", "node"},
-		{"exclude", "node"},	    {"after", "job"},	{"output", "file"},  {"error", "file"}, {"input", "file"},
-		{"workdir", "file"},	    {"prolog", "file"}, {"epilog", "file"},
+		{"partition", "partition"}, {"state", "state"}, {"states", "state"}, {"node", "node"},	     {"nodelist", "node"},
+		{"exclude", "node"},	    {"after", "job"},	{"output", "file"},  {"error", "file"},	     {"input", "file"},
+		{"workdir", "file"},	    {"prolog", "file"}, {"epilog", "file"},  {"mail-type", "event"}, {"signal", "signal"},
 	};
 
 	if (!option->value)
 		return NULL;
 	if (!strcmp(option->value, "FILE") || !strcmp(option->value, "DIR"))
 		return "file";
+	if (strchr(option->value, '|') && !option->value[strspn(option->value, "abcdefghijklmnopqrstuvwxyz|")])
+		return option->value;
 	for (size_t i = 0; option->name && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(option->name, kinds[i].name))
 			return kinds[i].kind;
@@ -159,6 +163,13 @@ static int steps_print(const char *job)
 	return EXIT_OK;
 }
 
+static void signals_print(void)
+{
+	for (int i = 1; i < NSIG; i++)
+		if (sigabbrev_np(i))
+			puts(sigabbrev_np(i));
+}
+
 /* Print the words of a kind that verbs.def or option_kind() names. */
 static int words_print(const struct verb_scan *scan, const char *what)
 {
@@ -170,7 +181,12 @@ static int words_print(const struct verb_scan *scan, const char *what)
 		return list_print("nodes", NULL, "nodes", "name");
 	if (!strcmp(what, "partition"))
 		return list_print("partitions", NULL, "partitions", "name");
-	if (!strcmp(what, "state"))
+	if (!strcmp(what, "signal"))
+		signals_print();
+	else if (!strcmp(what, "event"))
+		for (size_t i = 0; option_mail_event(i); i++)
+			puts(option_mail_event(i));
+	else if (!strcmp(what, "state"))
 		for (size_t i = 0; format_state(i); i++)
 			puts(format_state(i));
 	else if (!strcmp(what, "verb"))
