@@ -131,6 +131,7 @@ static void clique_refuse(struct others *o)
 	const char *limit = o->list	    ? "their --nodelist leaves"
 			    : o->expression ? "their --constraint leaves"
 					    : "the partition has";
+	int64_t beside = clique_nodes(o) - s->nodes_min;
 	int line = s->line;
 	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++)
 		if (o->excludes[i])
@@ -140,8 +141,9 @@ static void clique_refuse(struct others *o)
 				 ordinals[o->nodes - 1], others, limit, o->nodes);
 	else
 		translate_refuse(o->t, line, "--other-nodes",
-				 "needs %" PRId64 " nodes beside %" PRId64 " others (--other-nodes=%s); %s %" PRId64,
-				 s->nodes_min, clique_nodes(o) - s->nodes_min, others, limit, o->nodes);
+				 "needs %" PRId64 " node%s beside %" PRId64 " other%s (--other-nodes=%s); %s %" PRId64,
+				 s->nodes_min, s->nodes_min == 1 ? "" : "s", beside, beside == 1 ? "" : "s", others, limit,
+				 o->nodes);
 	free(others);
 }
 

@@ -1,5 +1,11 @@
 -- Checks of a submission: that it can run, and that its owner may submit it. submit_limit.sql checks limits.
 
+create function internal.submit_nodes(p_nodes int) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select format('%s node%s asked for', p_nodes, case when p_nodes <> 1 then 's' end)
+$$;
+comment on function internal.submit_nodes(int) is 'How many nodes a step asks for, for messages of refusals.';
+
 create function internal.submit_refuse(p_script text, p_line int, p_option text, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
@@ -45,7 +51,7 @@ begin
 			format('reservation "%s" is over', p_step.reservation), null);
 	elsif v_one.nodes < p_step.nodes_min then
 		perform internal.submit_refuse(p_script, v_line, 'reservation',
-			format('%s nodes asked for, reservation "%s" has %s of partition "%s"', p_step.nodes_min,
+			format('%s, reservation "%s" has %s of partition "%s"', internal.submit_nodes(p_step.nodes_min),
 			p_step.reservation, v_one.nodes, p_partition), null);
 	end if;
 end $$;
@@ -77,7 +83,7 @@ begin
 			'An administrator opens it again when it is repaired.');
 	elsif v_nodes < p_step.nodes_min then
 		perform internal.submit_refuse(p_script, v_line, 'image',
-			format('%s nodes asked for; of partition "%s", %s have image "%s" or may be booted with it', p_step.nodes_min,
+			format('%s; of partition "%s", %s have image "%s" or may be booted with it', internal.submit_nodes(p_step.nodes_min),
 				p_partition, v_nodes, p_step.image), null);
 	end if;
 end $$;
@@ -112,7 +118,7 @@ begin
 	where pn.partition = p_partition and (v_one.feature is null or v_one.feature = any (n.features));
 	if v_nodes < p_step.nodes_min then
 		perform internal.submit_refuse(p_script, v_line, 'node-prep',
-			format('%s nodes asked for; of partition "%s", %s can be prepared with "%s"', p_step.nodes_min, p_partition,
+			format('%s; of partition "%s", %s can be prepared with "%s"', internal.submit_nodes(p_step.nodes_min), p_partition,
 				v_nodes, v_name), null);
 	end if;
 exception when check_violation then
@@ -212,7 +218,7 @@ declare
 begin
 	if p_step.nodes_min > p_partition.max_nodes then
 		perform internal.submit_refuse(p_script, p_step.line, 'nodes',
-			format('%s nodes asked for, partition "%s" allows %s', p_step.nodes_min, p_partition.partition,
+			format('%s, partition "%s" allows %s', internal.submit_nodes(p_step.nodes_min), p_partition.partition,
 			p_partition.max_nodes), null);
 	end if;
 	-- What the partition has when nothing is in use or down. Mostly its largest nodes are enough for the step; otherwise all
@@ -230,7 +236,7 @@ begin
 	from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = p_partition.partition;
 	if p_step.nodes_min > v_fit.nodes then
 		perform internal.submit_refuse(p_script, p_step.line, 'nodes',
-			format('%s nodes asked for, partition "%s" has %s', p_step.nodes_min, p_partition.partition,
+			format('%s, partition "%s" has %s', internal.submit_nodes(p_step.nodes_min), p_partition.partition,
 			v_fit.nodes), null);
 	elsif v_cpus > v_fit.most_cpus then
 		perform internal.submit_refuse(p_script, p_step.line, 'cpus-per-task',
@@ -314,7 +320,7 @@ begin
 			and (coalesce(p_step.nodelist, '{}') = '{}' or n.name = any (p_step.nodelist));
 		if p_step.nodes_min > v_nodes then
 			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, 'exclude'),
-				'exclude', format('%s nodes asked for, it leaves %s of partition "%s"', p_step.nodes_min,
+				'exclude', format('%s, it leaves %s of partition "%s"', internal.submit_nodes(p_step.nodes_min),
 				v_nodes, p_partition), null);
 		end if;
 	end if;

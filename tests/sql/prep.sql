@@ -41,7 +41,7 @@ select is(t.asked('bob', '{"prep": "mig:2"}') like '%you may not use preparation
 select is(t.asked('alice', '{"prep": "gone:2"}') like '%there is no preparation "gone"%', true, 'nobody one that there is not');
 select is(t.asked('alice', '{"prep": "mig:-f"}') like '%"mig:-f" is no preparation%', true, 'nor what is none');
 select is(t.admin('prep', 'mig', '{"users": "none", "feature": "gpu"}'), 'true', 'opened for all, on some nodes');
-select is(t.asked('bob', '{"prep": "mig:2"}') like '%1 nodes asked for; of partition "main", 0 can be prepared with "mig"%', true, 'there is none of them');
+select is(t.asked('bob', '{"prep": "mig:2"}') like '%1 node asked for; of partition "main", 0 can be prepared with "mig"%', true, 'there is none of them');
 select is(t.admin('node', 'n[1-3]', '{"features": "gpu"}'), 'true', 'now there are');
 select t.asked('bob', '{"prep": "mig:2"}') as b, t.asked('alice', '{"prep": "mig:2", "constraint": "gpu|fast"}') as j, t.asked('alice', '{}') as k \gset
 select is((select string_agg(coalesce(prep, '-'), ' ' order by job_id) from acct.request where job_id in (:b, :j, :k)), 'mig:2 mig:2 -', 'stored with the request');

@@ -37,7 +37,7 @@ select is(t.refused('{}', 'alice', '{"account": "nix"}'), 'test.sh:1: --account:
 select is(t.refused('{}', 'alice', '{"account": "nix", "lines": {"account": 3}}'), 'test.sh:3: --account: there is no account "nix"', 'with the line of the option');
 select is(t.refused('{}', 'alice', '{"account": "nix", "lines": {"account": 0}}'), '--account: there is no account "nix"', 'which may be the command line');
 select is(t.refused('{"licenses": {"lic": 9}, "lines": {"licenses": 4}}'), 'test.sh:4: --licenses: 9 of licence "lic" asked for, there are 3', 'of a step''s option too');
-select is(t.refused('{"partition": "short", "exclude": ["n1", "n2", "n3"]}'), 'test.sh:7: --exclude: 1 nodes asked for, it leaves 0 of partition "short"', 'nothing left');
+select is(t.refused('{"partition": "short", "exclude": ["n1", "n2", "n3"]}'), 'test.sh:7: --exclude: 1 node asked for, it leaves 0 of partition "short"', 'nothing left');
 select is(t.refused('{"partition": "short", "exclude": ["n1", "n2"]}'), 'taken', 'something left');
 select is(t.refused('{"exclude": ["n1", "n9"]}'), 'test.sh:7: --exclude: there is no node "n9"', 'against a node that is not there');
 select is(t.refused('{}', 'carol', '{"account": "phys"}'), 'test.sh:1: --account: "carol" may not use account "phys"', 'not this user''s');

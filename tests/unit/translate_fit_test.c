@@ -89,7 +89,7 @@ static void refused_fit(void **state)
 		LINE(BASH "#ROTA step a --with=b --nodelist=n1\n#ROTA step b --with=a --other-nodes=a --nodelist=n1\n", 3,
 		     "--other-nodes", "needs a second node (--other-nodes=a); their --nodelist leaves 1", NULL),
 		LINE(BASH "#ROTA step a --nodelist=n[1-2]\n#ROTA step b --other-nodes=a --nodelist=n2 -p large\n", 3,
-		     "--other-nodes", "needs 1 nodes beside 2 others (--other-nodes=a); their --nodelist leaves 2", NULL),
+		     "--other-nodes", "needs 1 node beside 2 others (--other-nodes=a); their --nodelist leaves 2", NULL),
 		LINE(BASH "#ROTA step a -N 1 --nodelist=n[1-2] --after=none\n#ROTA step b --other-nodes=a --nodelist=n1\n"
 			  "#ROTA step c --other-nodes=a,b\n#ROTA step d --same-nodes=c --nodelist=n2 --after=c\n",
 		     4, "--other-nodes", "needs a third node (--other-nodes=a,b); their --nodelist leaves 2", NULL),
