@@ -2,16 +2,22 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bin/rota/line/verb.h"
 #include "lib/http_tls.h"
 #include "lib/standard.h"
 
-/* Report an unknown verb and suggest the nearest. */
+/* Report an unknown verb and suggest the nearest. A script without a verb is to be submitted. */
 static int verb_unknown(const char *word)
 {
 	const char *near = verb_like(word);
+	struct stat st;
 
+	if (stat(word, &st) == 0 && S_ISREG(st.st_mode)) {
+		fprintf(stderr, "rota: there is no verb \"%s\"\nhint: `rota submit %s` submits this file.\n", word, word);
+		return EXIT_USAGE;
+	}
 	fprintf(stderr, "rota: there is no verb \"%s\"%s%s%s\n", word, near ? "; did you mean \"" : "", near ? near : "",
 		near ? "\"?" : "");
 	fputs("hint: `rota help` lists the verbs.\n", stderr);

@@ -37,6 +37,9 @@ static bool range_read(const char *text, struct range *r, struct err *e)
 	}
 	if (!good || *c || r->step < 1) {
 		err_set(e, "\"%s\" is not an index or a range of indices", OPTION_QUOTE(text));
+		if (strpbrk(text, "abcdefghijklmnopqrstuvwxyz"))
+			return err_hint(e, "write indices from 0 on, as in 0-15; for a job for each line of a file, write "
+					   "rota submit --each -a FILE SCRIPT");
 		return err_hint(e, "write indices from 0 on, as in 0-15, 0-15:4, 1,3,7 or 0-99%%10");
 	}
 	if (last < r->low)

@@ -71,7 +71,8 @@ declare
 begin
 	if v_part is null then
 		raise exception '"%" does not name a job', p_name using errcode = 'RT422',
-			hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
+			hint = case when p_name ~ '^[0-9]+(\.\w+)?[,-]' then 'Separate jobs by blanks, as in 812 813.'
+				else 'Name jobs like 812, 812.solve or 812.solve[7].' end;
 	end if;
 	return v_part;
 end $$;

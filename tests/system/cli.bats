@@ -78,6 +78,23 @@ verbs() {
 	[[ $output == *'did you mean "submit"?'* ]]
 	run -2 rota help qdel
 	[[ $output == *'did you mean "cancel"?'* ]]
+	while read -r word verb; do
+		run -2 rota "$word"
+		[[ $output == *"did you mean \"$verb\"?"* ]] || { echo "$word: $output"; false; }
+	done <<-'END'
+		kill cancel
+		delete cancel
+		ls queue
+		ps queue
+		list queue
+		jobs queue
+		info show
+		start submit
+		tail log
+	END
+	printf '#!/bin/sh\n' >"$BATS_TEST_TMPDIR/run.sh"
+	run -2 rota "$BATS_TEST_TMPDIR/run.sh"
+	[[ $output == *"\`rota submit $BATS_TEST_TMPDIR/run.sh\` submits this file"* ]]
 }
 
 @test "missing, superfluous and malformed words are misuse" {
@@ -236,6 +253,19 @@ true')
 	plain=$(rota queue --all "$job")
 	[ "$(LC_ALL=C rota queue --all "$job")" = "$plain" ]
 	[ "$(LC_ALL=xx_XX rota queue --all "$job")" = "$plain" ]
+}
+
+@test "a command in place of a script, and a list in place of jobs, are refused with advice" {
+	run -1 rota submit /bin/true
+	[[ $output == *'"/bin/true" is a program, not a script'*"rota submit --wrap='/bin/true'"* ]]
+	run -1 rota submit 'echo hello'
+	[[ $output == *'could not read "echo hello"'*"rota submit --wrap='echo hello'"* ]]
+	run -1 rota submit -a params.txt --wrap=true
+	[[ $output == *'"params.txt" is not an index'*"rota submit --each -a FILE SCRIPT"* ]]
+	for list in 1,2 1-3; do
+		run rota cancel "$list"
+		[[ $status -ne 0 && $output == *"\"$list\" does not name a job"*"Separate jobs by blanks"* ]]
+	done
 }
 
 @test "an impossible script is refused with its line" {

@@ -75,8 +75,12 @@ post() {
 	[[ $stderr == *'"--hold" is an argument of the script'* ]]
 	run -0 --separate-stderr rota submit --parsable --wait -- run.sh --hold
 	[ -z "$stderr" ]
-	run -0 --separate-stderr rota submit --parsable --wait run.sh -n x
-	[ -z "$stderr" ]
+	run -0 --separate-stderr rota submit --parsable --wait run.sh -N2
+	[[ $stderr == *'"-N2" is an argument of the script'* ]]
+	for argument in -Z -v -5 -; do
+		run -0 --separate-stderr rota submit --parsable --wait run.sh "$argument"
+		[ -z "$stderr" ]
+	done
 }
 
 @test "too many arguments are refused before anything is written" {

@@ -102,7 +102,7 @@ void verb_list(void)
 	     "  rota watch 812             watch its steps");
 }
 
-/* Commands of other systems and the verbs that do the same. */
+/* Commands of other systems, common words, and the verbs that do the same. */
 static const struct {
 	const char *word, *verb;
 } OTHERS[] = {
@@ -111,7 +111,8 @@ static const struct {
 	{"bkill", "cancel"},  {"sacct", "acct"},     {"sstat", "top"},	   {"sinfo", "nodes"},	  {"pbsnodes", "nodes"},
 	{"scontrol", "show"}, {"sacctmgr", "admin"}, {"qmgr", "admin"},	   {"sshare", "shares"},  {"sreport", "report"},
 	{"qhold", "hold"},    {"qrls", "release"},   {"qalter", "modify"}, {"qsig", "signal"},	  {"sprio", "why"},
-	{NULL, NULL},
+	{"kill", "cancel"},   {"delete", "cancel"},  {"ls", "queue"},	   {"ps", "queue"},	  {"list", "queue"},
+	{"jobs", "queue"},    {"info", "show"},	     {"start", "submit"},  {"tail", "log"},	  {NULL, NULL},
 };
 
 const char *verb_like(const char *word)

@@ -107,7 +107,10 @@ int submit_options_common(const struct verb *verb, int left, char **argv, bool *
 static void hint_argument(const struct verb *verb, const char *word)
 {
 	char *name = strncmp(word, "--", 2) ? NULL : xstrndup(word + 2, strcspn(word + 2, "="));
-	bool known = name && option_find(name, OPTION_ROTA);
+	const struct option_row *row = name	      ? option_find(name, OPTION_ROTA)
+				       : *word == '-' ? option_find_letter(word[1], OPTION_ROTA)
+						      : NULL;
+	bool known = row && (name || row->kind != OPTION_IGNORED);
 
 	for (const struct verb_option *own = verb->options; name && !known && own->id; own++)
 		known = own->name && !strcmp(own->name, name);
@@ -247,6 +250,11 @@ json_t *submit_options_script(const char *name, const char *text, size_t size, s
 	json_t *script = memchr(text, '\0', size) ? NULL : json_stringn(text, size);
 	size_t at = 0;
 
+	if (!script && size > 4 && memcmp(text, "\177ELF", 4) == 0) {
+		err_set(e, "\"%s\" is a program, not a script", name);
+		err_hint(e, "Submit it as a command: rota submit --wrap='%s'", name);
+		return NULL;
+	}
 	for (int line = 1; !script && at < size; line++) {
 		const char *end = memchr(text + at, '\n', size - at);
 		size_t length = (end ? (size_t)(end - text) : size) - at;

@@ -154,6 +154,8 @@ static json_t *script_request(const struct submit_line *line, const char *path, 
 	char *text = path ? submit_options_read(path, SUBMIT_MOST, &size, e) : wrap_script(line->wrap, &size), *key;
 	json_t *script = text ? submit_options_script(name, text, size, e) : NULL, *request;
 
+	if (!text && strchr(name, ' '))
+		err_hint(e, "If this is a command, write rota submit --wrap='%s'", name);
 	free(text);
 	if (!script)
 		return NULL;
