@@ -15,7 +15,8 @@ struct removed;
 struct removed *removed_open(const char *folder, struct err *e);
 void removed_free(struct removed *r);
 
-/* Note a credential. It counts at once; removed_save() keeps it. Returns false if it is no credential. */
+/* Note that a credential was removed. removed_find() finds it at once; removed_save() writes it to the file. Returns false if the name or
+ * the origin is not valid. */
 bool removed_note(struct removed *r, int64_t uid, const char *name, const char *origin, int version, int64_t at);
 
 /* Have the file keep what was noted. After a failure, the next call tries again. */

@@ -179,7 +179,8 @@ static bool handle_message(struct keeper *k, const struct fields *message, struc
 	if (strcmp(action, "agent") == 0)
 		return keeper_manager_call(k, fields_get(message, "host"), fields_get(message, "port"),
 					   fields_get(message, "key")) ||
-		       err_set(e, "it has no host, port and key, or the step has ended");
+		       err_set(e, "action \"agent\" has no host, port and key, or this is the first node of the step, or the "
+				  "step ends");
 	if (strcmp(action, "agents") == 0)
 		return keeper_manager_want_agents(k) || err_set(e, "this is not the first node of the step, or the step ends");
 	if (strcmp(action, "credentials") == 0) {

@@ -162,7 +162,7 @@ begin
 	on conflict (job_id, step_id, attempt) do update set generation = excluded.generation, wanted_by = excluded.wanted_by;
 end $$;
 comment on function internal.checkpoint_want(text, rota.step, int) is
-	'Have the next attempt of a step start from a generation; 0: from the beginning.';
+	'Have the next attempt of a step start from this generation of its checkpoints; 0: from the beginning.';
 
 create function api.job_restart(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -124,7 +124,8 @@ begin
 	loop
 		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, jsonb_build_object('cause', p_cause));
 	end loop;
-	-- Steps that wait for others first, so that none of them is seen as a failed dependency; then heads, then the rest.
+	-- A step is cancelled before the steps that it waits for. Otherwise it would end as dependency_failed. The head of an array
+	-- is cancelled before its elements.
 	perform internal.step_move(p_actor, array(
 		select m.move from (
 			select internal.move_of(job_id => s.job_id, step_id => s.step_id, event => 'cancel', cause => p_cause,

@@ -104,7 +104,8 @@ static bool set_read(struct lead_rows *rows, enum lead_set set, const json_t *li
 	return good;
 }
 
-/* Read the time and the claims. The reader takes claims as the text of a list, which is no array of PostgreSQL. */
+/* Read the time, the claims and the steps that may resume. lead_load_tick() takes each of the two lists as the text of a jsonb value;
+ * rows_result() would make an array of PostgreSQL of a list. */
 static bool tick_read(struct lead_rows *rows, const json_t *answer, struct err *e)
 {
 	const json_t *kept = json_object_get(answer, "claims"), *paused = json_object_get(answer, "resumes");
