@@ -129,7 +129,7 @@ begin
 	if exists (select from unnest(p_edges) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
 		perform internal.submit_check_peers(p_job, p_script);
 	end if;
-	-- A dry run skips this, because it refuses nothing.
+	-- These calls refuse no job, so a dry run skips them.
 	if p_try is null
 		and exists (select from unnest(p_edges) e where e.peer_job_id <> p_job or e."condition" = 'corr') then
 		perform internal.submit_bind(p_edges);
