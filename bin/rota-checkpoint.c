@@ -10,7 +10,7 @@
 static int usage(void)
 {
 	fputs("usage: rota-checkpoint CONFIG DRIVER DIR ASKED start PROGRAM ARGUMENT...\n"
-	      "       rota-checkpoint CONFIG DRIVER DIR ASKED choose PROGRAM\n"
+	      "       rota-checkpoint CONFIG DRIVER DIR ASKED choose PROGRAM ARGUMENT...\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED take [WHY NOT]\n"
 	      "       rota-checkpoint CONFIG DRIVER DIR ASKED end again|well\n"
 	      "       rota-checkpoint run INPUT OUTPUT ERROR PROGRAM ARGUMENT...\n"
@@ -68,8 +68,8 @@ int main(int argc, char **argv)
 	struct checkpoint c = {argv[1], argv[2], argv[3], argv[4]};
 	if (strcmp(argv[5], "start") == 0 && argc >= 8)
 		return checkpoint_start(&c, argv[6], argv + 7);
-	if (strcmp(argv[5], "choose") == 0 && argc == 7)
-		return checkpoint_choose(&c, argv[6]);
+	if (strcmp(argv[5], "choose") == 0 && argc >= 8)
+		return checkpoint_choose(&c, argv[6], argv + 7);
 	if (strcmp(argv[5], "take") == 0 && argc <= 7)
 		return checkpoint_take(&c, argv[6]);
 	if (strcmp(argv[5], "end") == 0 && argc == 7)

@@ -5,6 +5,7 @@
  * - A step without --checkpoint has no member about checkpoints, in its spec or in the plan. */
 #include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "jobmgr/translate/option_item.h"
@@ -45,6 +46,34 @@ static void check_restored(struct translation *t, const struct translate_step *s
 	}
 }
 
+static bool step_has_gpus(struct translation *t, const struct translate_step *s)
+{
+	int which = translate_choose_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE);
+	return which >= 0 ? translate_number(t, s, (enum option_id)which, 0) > 0
+			  : json_integer_value(json_object_get(translate_value(t, s, OPTION_ID_GRES), "gpu")) > 0;
+}
+
+/* Refuse to have images made of what they must not hold, or cannot. For auto, the node chooses app. */
+static void check_image(struct translation *t, const struct translate_step *s)
+{
+	const char *driver = checkpoint_driver(t, s);
+	if (!driver || (strcmp(driver, "dmtcp") != 0 && strcmp(driver, "criu") != 0))
+		return;
+	char *names = t->modifies ? NULL : translate_credentials(t, s);
+	if (names) {
+		int line = translate_find_line(t, s, OPTION_ID_CRED);
+		translate_refuse(t, line > 0 ? line : translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
+				 "an image of %s would hold the credentials of the step (%s)", driver, names);
+		translate_hint(t, "write --checkpoint=app, or --cred=none");
+	}
+	free(names);
+	if (step_has_gpus(t, s)) {
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT), "--checkpoint",
+				 "%s does not save what a program has in GPUs", driver);
+		translate_hint(t, "write --checkpoint=app");
+	}
+}
+
 /* Does the job manager work out how often the step is checkpointed? */
 static bool checkpoint_is_auto(const struct translation *t, const struct translate_step *s)
 {
@@ -73,6 +102,7 @@ void translate_checkpoint_check(struct translation *t, const struct translate_st
 		translate_hint(t, "have one script start the tasks with rota run, and save them together");
 	}
 	check_restored(t, s);
+	check_image(t, s);
 	if (has_driver && limit > 0 && before >= limit)
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CHECKPOINT_BEFORE), "--checkpoint-before",
 				 "it is not shorter than --time");

@@ -14,7 +14,7 @@ struct checkpoint {
 /* Find the latest whole checkpoint, and execute a program with the variables that say so. Returns an exit code only if that fails. */
 int checkpoint_start(const struct checkpoint *c, const char *program, char **argv);
 /* Would a program be started by the driver criu, which needs a PID namespace? Returns the exit code 0 if so. */
-int checkpoint_choose(const struct checkpoint *c, const char *program);
+int checkpoint_choose(const struct checkpoint *c, const char *program, char *const *argv);
 /* Have standard input, output and error opened by their paths (`files`: three, "" for one that stays), and execute a program. A driver that saves
  * open files saves these too then. Returns an exit code only if that fails. */
 int checkpoint_run(char *const *files, const char *program, char *const *argv);

@@ -190,11 +190,20 @@ static json_t *describe_start(const struct driver_use *use, const char *why)
 	return report;
 }
 
+/* Returns the path of the script, the program itself or an argument of the shell that reads it; NULL: there is none. */
+static const char *find_script(const struct checkpoint *c, const char *program, char *const *argv)
+{
+	const char *found = is_of_attempt(c, program) ? program : NULL;
+	for (int i = 0; !found && argv[i]; i++)
+		found = is_of_attempt(c, argv[i]) ? argv[i] : NULL;
+	return found;
+}
+
 int checkpoint_start(const struct checkpoint *c, const char *program, char **argv)
 {
 	struct err e;
 	struct conf conf;
-	struct driver_use use = {0};
+	struct driver_use use = {.script = find_script(c, program, argv)};
 	char why[DRIVER_WHY_SIZE];
 	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, c->dir, program, &use, why, &e))
 		return checkpoint_step_error(&e);
@@ -216,11 +225,11 @@ int checkpoint_start(const struct checkpoint *c, const char *program, char **arg
 	return code;
 }
 
-int checkpoint_choose(const struct checkpoint *c, const char *program)
+int checkpoint_choose(const struct checkpoint *c, const char *program, char *const *argv)
 {
 	struct err e;
 	struct conf conf;
-	struct driver_use use = {.is_choice = true};
+	struct driver_use use = {.is_choice = true, .script = find_script(c, program, argv)};
 	char why[DRIVER_WHY_SIZE];
 	if (!conf_load(&conf, c->config, &e) || !driver_choose(c->driver, &conf, c->dir, program, &use, why, &e))
 		return checkpoint_step_error(&e);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmgr/checkpoint/script_mpi.h"
+
 static const struct driver *const drivers[] = {&driver_app, &driver_dmtcp, &driver_criu, &driver_script};
 
 static bool find_named(const char *named, const struct conf *conf, struct driver_use *use, struct err *e)
@@ -39,12 +41,40 @@ bool driver_find(const char *named, const struct conf *conf, struct driver_use *
 	return find_named(named, conf, use, e) && use->driver->detect(use, NULL, e);
 }
 
+static bool has_variable(const char *name)
+{
+	const char *value = getenv(name);
+	return value && *value;
+}
+
+/* May images of the step exist? The keeper sets these variables, or removes those that the user has exported. */
+static bool image_is_allowed(struct err *e)
+{
+	if (has_variable("SLURM_JOB_GPUS"))
+		return err_set(e, "the step has GPUs, and neither dmtcp nor criu saves what is in them");
+	return !has_variable("ROTA_CREDENTIALS") ||
+	       err_set(e, "the step has credentials, and an image would hold what the program has read of them");
+}
+
+/* May auto have an image made of the step? */
+static bool image_is_sensible(const struct driver_use *use, struct err *e)
+{
+	const char *launcher = use->script ? script_mpi_find(use->script) : NULL;
+	if (launcher)
+		return err_set(e, "its script has the word %s, and neither dmtcp nor criu saves MPI programs", launcher);
+	return image_is_allowed(e);
+}
+
 /* Choose for auto: dmtcp, which needs no capability; criu, where an administrator allows it; else the program saves itself. The first process of a
  * PID namespace was started for criu. */
 static bool choose_auto(const struct conf *conf, const char *program, struct driver_use *use, char why[DRIVER_WHY_SIZE],
 			struct err *e)
 {
 	struct err no = {.message = "it has a PID namespace for criu"}, nor;
+	if (!image_is_sensible(use, &nor)) {
+		snprintf(why, DRIVER_WHY_SIZE, "the program has to save itself: %.300s", nor.message);
+		return find_named(driver_app.prefix, conf, use, e);
+	}
 	if (!find_named(driver_dmtcp.prefix, conf, use, e))
 		return false;
 	if ((use->is_choice || getpid() != 1) && use->driver->detect(use, program, &no)) {
@@ -69,7 +99,8 @@ bool driver_choose(const char *named, const struct conf *conf, const char *dir, 
 	use->dir = dir;
 	if (strcmp(named, "auto") == 0)
 		return choose_auto(conf, program, use, why, e);
-	return find_named(named, conf, use, e) && use->driver->detect(use, program, e);
+	return find_named(named, conf, use, e) && (!use->driver->restores_processes || image_is_allowed(e)) &&
+	       use->driver->detect(use, program, e);
 }
 
 bool driver_restores(const char *taken)

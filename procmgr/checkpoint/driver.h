@@ -16,9 +16,10 @@ struct driver_use {
 	const struct driver *driver;
 	const char *name;
 	char folder[DRIVER_PATH_SIZE];
-	const char *dir; /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
-	int wait_s;	 /* seconds within which the step is to be saved, or restored */
-	bool is_choice;	 /* this process only chooses the driver; another process starts the program of the step */
+	const char *dir;    /* folder of the checkpoints, --checkpoint-dir; only before the program is started */
+	const char *script; /* path of the step's script, as dir; NULL: it has none */
+	int wait_s;	    /* seconds within which the step is to be saved, or restored */
+	bool is_choice;	    /* this process only chooses the driver; another process starts the program of the step */
 };
 
 /* The six operations of a checkpoint driver, what a node needs for a restart, and what a driver of devices does. Each driver is one file. */
@@ -54,7 +55,7 @@ extern const struct driver driver_cuda;
 /* Find the driver that --checkpoint names. For auto, that is the one that the running program was started with. */
 bool driver_find(const char *named, const struct conf *conf, struct driver_use *use, struct err *e);
 /* Find the driver that --checkpoint names, before the program is started. For auto, choose one that can serve `program` on this
- * node. The caller has set use->is_choice. `dir`: --checkpoint-dir; `why`: why auto chose the driver, "" if the step named it. */
+ * node. The caller has set use->is_choice and use->script. `dir`: --checkpoint-dir; `why`: why auto chose the driver, "" if the step named it. */
 bool driver_choose(const char *named, const struct conf *conf, const char *dir, const char *program, struct driver_use *use,
 		   char why[DRIVER_WHY_SIZE], struct err *e);
 /* Returns the name of a driver as --checkpoint gives it, malloc'ed. */

@@ -22,6 +22,8 @@
  * of which it may wait CALL_LONG_S: more than is given to a hook. */
 enum { EXIT_AGAIN = 85, END_S = 3600, CHOOSE_S = 30 };
 
+static char *const none[] = {NULL};
+
 struct keeper_checkpoint {
 	/* program: path of rota-checkpoint; asked: file that has the reason for which the program was signalled last */
 	char *program, *asked;
@@ -51,7 +53,7 @@ void keeper_checkpoint_close(struct keeper *k)
 	k->checkpoint = NULL;
 }
 
-/* Returns the arguments of rota-checkpoint up to its command, and the given ones after that. malloc'ed; the texts are not its own. */
+/* Returns the arguments of rota-checkpoint up to its command, and the given ones after that: `path`, if it is not NULL, and argv. malloc'ed; the texts are not its own. */
 static char **make_argv(const struct keeper *k, const char *command, const char *path, char *const *argv)
 {
 	int count = 0, more = 0;
@@ -96,18 +98,18 @@ static bool write_reason(const struct keeper *k, const char *reason)
 }
 
 /* Prepare to start rota-checkpoint with a command, apart from the tasks. Free `start` after it by keeper_hook_free(). */
-static void prepare_start(const struct keeper *k, const char *command, const char *word, struct task_start *start)
+static void prepare_start(const struct keeper *k, const char *command, const char *word, char *const *argv,
+			  struct task_start *start)
 {
-	char *argv[] = {(char *)word, NULL};
 	struct task_facts facts = {k->order,	 &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL, NULL,
 				   k->delivered, k->tmpdir};
-	start->argv = make_argv(k, command, NULL, argv);
+	start->argv = make_argv(k, command, word, argv);
 	start->path = start->argv[0];
 	start->environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	keeper_place_process(k, start);
 }
 
-bool keeper_checkpoint_may_restore(struct keeper *k, const char *path)
+bool keeper_checkpoint_may_restore(struct keeper *k, const char *path, char *const *argv)
 {
 	const char *driver = k->order->spec.checkpoint;
 	if (!*k->job->conf->node_checkpoint_criu || geteuid() != 0 || k->owner.uid == 0)
@@ -116,7 +118,7 @@ bool keeper_checkpoint_may_restore(struct keeper *k, const char *path)
 	if (strcmp(driver, "auto") != 0 || !is_one)
 		return strcmp(driver, "criu") == 0;
 	struct task_start start = {0};
-	prepare_start(k, "choose", path, &start);
+	prepare_start(k, "choose", path, argv, &start);
 	start.may_restore = true; /* where that fails, the step goes on without */
 	bool chosen = keeper_hook_unrecorded(k, &start, CHOOSE_S);
 	keeper_hook_free(&start);
@@ -127,7 +129,7 @@ bool keeper_checkpoint_may_restore(struct keeper *k, const char *path)
 static void take_beside(struct keeper *k, const char *fail)
 {
 	struct task_start start = {0};
-	prepare_start(k, "take", fail, &start);
+	prepare_start(k, "take", fail, none, &start);
 	keeper_hook_beside(k, &start);
 }
 
@@ -202,7 +204,7 @@ void keeper_checkpoint_end(struct keeper *k)
 	if (!k->checkpoint || k->task_count == 0 || k->failure != KEEPER_FAILURE_NONE || k->signal != 0 || !(well || again))
 		return;
 	struct task_start start = {0};
-	prepare_start(k, "end", again ? "again" : "well", &start);
+	prepare_start(k, "end", again ? "again" : "well", none, &start);
 	if (!keeper_hook_unrecorded(k, &start, END_S))
 		log_info("attempt %s: rota-checkpoint failed after its tasks", k->name);
 	keeper_hook_free(&start);

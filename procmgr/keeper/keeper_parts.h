@@ -362,7 +362,7 @@ void keeper_checkpoint_close(struct keeper *k);
  * not its own. Only for a step with --checkpoint. */
 char **keeper_checkpoint_argv(const struct keeper *k, const char *path, char *const *argv);
 /* May the task that starts the program `path` restore processes (task_start)? Asks rota-checkpoint, as the user, if --checkpoint=auto chooses. */
-bool keeper_checkpoint_may_restore(struct keeper *k, const char *path);
+bool keeper_checkpoint_may_restore(struct keeper *k, const char *path, char *const *argv);
 void keeper_checkpoint_begin(struct keeper *k); /* call when the tasks have started */
 /* Have the program save itself. `reason`: asked, interval or time_limit. */
 void keeper_checkpoint_ask(struct keeper *k, const char *reason);

@@ -169,7 +169,7 @@ static bool choose_start(struct keeper *k, struct command *c, struct task_start 
 	start->argv = is_transfer ? keeper_mover_argv(c->mover) : c->argv;
 	start->environment = c->environment;
 	if (k->checkpoint) {
-		start->may_restore = keeper_checkpoint_may_restore(k, start->path);
+		start->may_restore = keeper_checkpoint_may_restore(k, start->path, c->argv);
 		start->argv = c->checkpoint = keeper_checkpoint_argv(k, start->path, c->argv);
 		start->path = c->checkpoint[0];
 	}

@@ -154,6 +154,11 @@ first_process() {
 	run -0 rota wait "$job"
 	run -0 rota show "$job.script"
 	[[ $output = *"by app: the program has to save itself, since dmtcp does not fit: program \"$PROGRAMS/static\" is statically linked"* ]]
+	printf '#!/bin/sh\nmpirun() { :; }\nmpirun\n' >mpi.sh
+	job=$(rota submit --parsable --checkpoint=auto --output=out.3 mpi.sh)
+	run -0 rota wait "$job"
+	run -0 rota show "$job.script"
+	[[ $output = *"by app: the program has to save itself: its script has the word mpirun"* ]]
 	# A child of the script is seen when the step is to be saved.
 	submit static
 	run -1 rota checkpoint "$job" --wait

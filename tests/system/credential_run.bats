@@ -58,6 +58,18 @@ over() {
 	eventually test -z "$(find "$ROTA_HOME"/node/*/cache -name 'cred.*')"
 }
 
+@test "no image of a step with credentials is made" {
+	add notes first --kind=file
+	refused "an image of dmtcp would hold the credentials of the step (notes)" rota submit --checkpoint=dmtcp --cred=notes --wrap true
+	refused "an image of criu would hold the credentials of the step (notes)" rota submit --checkpoint=criu --cred=notes --wrap true
+	start notes --checkpoint=auto
+	last_is first
+	run -0 rota show "$job.script"
+	[[ $output = *"by app: the program has to save itself: the step has credentials"* ]]
+	over
+	rota cred remove notes
+}
+
 @test "a credential is there for the tasks, renewed in place, and removed" {
 	add notes first --kind=file
 	start notes

@@ -1,0 +1,52 @@
+/* script_mpi.c - finds programs that start MPI programs in the script of a step.
+ *
+ * Called by: driver.c.
+ * Invariants:
+ * - Each word counts, in quotes and as an argument as well: a program may be started by another (`time mpirun`), or from Python. */
+#include "procmgr/checkpoint/script_mpi.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const launchers[] = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "srun"};
+static const char word_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/~";
+
+/* Returns the launcher that a word of this length names, perhaps by its path; NULL: none. */
+static const char *launcher_named(const char *word, size_t length)
+{
+	for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+		size_t size = strlen(launchers[i]);
+		if (length >= size && strncmp(word + length - size, launchers[i], size) == 0 &&
+		    (length == size || word[length - size - 1] == '/'))
+			return launchers[i];
+	}
+	return NULL;
+}
+
+/* Returns the first launcher of a line up to its comment; NULL: none. */
+static const char *launcher_in_line(const char *line)
+{
+	const char *found = NULL, *at = line;
+	while (!found && *at && !(*at == '#' && (at == line || strchr(" \t;", at[-1])))) {
+		size_t length = strspn(at, word_bytes);
+		found = launcher_named(at, length);
+		at += length > 0 ? length : 1;
+	}
+	return found;
+}
+
+const char *script_mpi_find(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	const char *found = NULL;
+	while (file && !found && getline(&line, &size, file) >= 0)
+		found = launcher_in_line(line);
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
