@@ -117,7 +117,7 @@ begin
 		if found and not p_ended then
 			perform internal.attempt_order('kill', p_done.job_id, p_done.step_id, jsonb_build_object('cause', case
 				when p_done.reason = 'preempt' then 'preempted' when p_done.reason in ('evacuate', 'move') then 'evacuated'
-				else 'checkpoint' end));
+				when p_done.reason = 'maintenance' then 'maintenance' else 'checkpoint' end));
 		end if;
 	end if;
 end $$;

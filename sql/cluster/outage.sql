@@ -187,26 +187,51 @@ end $$;
 comment on function internal.outage_attempts() is
 	'Attempts that run where an outage has begun that ends them, and whose end nobody has asked for yet.';
 
+create function internal.outage_save(p_job bigint, p_step int, p_attempt int) returns boolean
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	if exists (select from checkpoint c where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt
+		and c.state in ('asked', 'taking') and c.then_do <> 'continue' and c.reason <> 'move') then
+		return true;
+	elsif exists (select from checkpoint c where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt
+			and c.state not in ('asked', 'taking') and c.reason = 'maintenance')
+		-- What was sent ahead of time has not begun.
+		or not exists (select from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt
+			and a.ended_at is null and a.started_at is not null) then
+		return false;
+	end if;
+	return internal.checkpoint_ask(p_job, p_step, 'maintenance', 'schedule', null, 'requeue') is not null;
+end $$;
+comment on function internal.outage_save(bigint, int, int) is
+	'Have an attempt that an outage ends save itself and end, once; false: it cannot, or has not done so in time. The caller '
+	'has locked its job.';
+
 create function internal.outage_begin(p_jobs bigint[], p_nodes int[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_one record;
 begin
 	for v_one in
-		select distinct o.job_id, o.step_id, r.requeue
+		select distinct o.job_id, o.step_id, o.attempt, r.requeue, r.checkpoint is not null as has_checkpoints
 		from internal.outage_attempts() o
 		join step s on s.job_id = o.job_id and s.step_id = o.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		where o.job_id = any (p_jobs)
 		order by o.job_id, o.step_id
 	loop
+		continue when v_one.has_checkpoints and internal.outage_save(v_one.job_id, v_one.step_id, v_one.attempt);
 		update step s set end_wanted = case when v_one.requeue then 'requeue' else 'cancel' end
 			where s.job_id = v_one.job_id and s.step_id = v_one.step_id;
 		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "maintenance"}');
 		notify rota_event;
 	end loop;
-	-- A notice stays as long as it has something to end: what came since the jobs and nodes were locked is for the next tick,
-	-- which its coming has rung for.
+	-- A node that waits for checkpoints is drained meanwhile.
+	perform internal.node_state_set(n.node_id, 'drain', n.actor, n.reason)
+	from node_notice n
+	join node o on o.node_id = n.node_id and o.state = 'up'
+	where n.node_id = any (p_nodes) and n.kind = 'drain' and n.at <= now();
+	-- A notice stays as long as it has something to end: what is being saved, and what came since the jobs and nodes were
+	-- locked. The next tick sees to that.
 	for v_one in
 		with due as (
 			delete from node_notice n
@@ -221,6 +246,7 @@ begin
 end $$;
 comment on function internal.outage_begin(bigint[], int[]) is
 	'Begin outages: drain nodes whose deadline has come, and end what still runs there, or in a maintenance that has begun, '
+	'after it has saved itself (internal.outage_save), '
 	'where that was asked for and its job (p_jobs) and node (p_nodes) are locked.';
 
 create function internal.outage_next() returns timestamptz

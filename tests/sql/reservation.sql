@@ -230,6 +230,51 @@ select t.finish(:'b' || '.a') \g /dev/null
 select is(t.state(:'b' || '.a'), 'completed', 'what is done in its grace time has completed');
 select t.right('steps ended by a drain');
 
+-- What has checkpoints saves itself first, and is ended without one after checkpoint_wait_s.
+\ir checkpoint.psql
+select t.submit('alice', :'saves') as sf \gset
+select t.submit('alice', '[{"name": "a", "requeue": false, "checkpoint": {"driver": "app", "keep": 2}}]') as sk \gset
+select t.submit('alice', :'saves') as ss \gset
+select t.submit('alice', :'saves') as sa \gset
+select t.admin('node', 'resume', 'n3'), t.admin('reservation', 'delete', 'soon'), t.admin('reservation', 'delete', 'late') \g /dev/null
+select t.start(v || '.a', '{3}'), t.run(v || '.a') from unnest(array[:sf, :sk, :ss]) v \g /dev/null
+select t.start(:'sa' || '.a', '{3}') \g /dev/null
+select t.report(t.say(:'ss' || '.a', 'suspended')) \g /dev/null
+create function t.asked(p_label text) returns text language sql as $$
+	select string_agg(concat_ws(' ', c.state, c.reason, c.asked_by, c.then_do), ', ' order by c.generation) from rota.checkpoint c join t.step(p_label) s using (job_id, step_id) $$;
+create function t.notices() returns bigint language sql as $$ select count(*) from rota.node_notice where node_id = 3 and kind = 'drain' $$;
+select t.admin('node', 'drain', 'n3', '{"deadline": "now", "end_steps": "yes", "reason": "smoke"}') \g /dev/null
+savepoint deadline;
+select t.tick() \g /dev/null
+select is(t.orders(:'sf' || '.a') || ', ' || t.asked(:'sf' || '.a'), 'checkpoint@n3, asked maintenance schedule requeue', 'it is saved first');
+select is(t.orders(:'ss' || '.a') || ', ' || coalesce(t.asked(:'ss' || '.a'), 'none'), 'kill@n3, none', 'not while it is suspended');
+select is(coalesce(t.asked(:'sa' || '.a'), 'none'), 'none', 'nor before it has begun');
+select is(t.node('n3') || ' ' || t.notices(), 'drain smoke root 1', 'the node is drained meanwhile, and what is to be ended is remembered');
+select t.tick() \g /dev/null
+select is(t.orders(:'sf' || '.a') || ', ' || t.asked(:'sf' || '.a'), 'checkpoint@n3, asked maintenance schedule requeue', 'it is asked once');
+select t.saved(:'sf' || '.a'), t.saved(:'sk' || '.a') \g /dev/null
+select is(t.orders(:'sf' || '.a'), 'checkpoint@n3 kill@n3', 'then it ends');
+select is((select o.args ->> 'cause' from rota.node_order o join t.step(:'sf' || '.a') s using (job_id, step_id) where o.kind = 'kill'), 'maintenance', 'because of the maintenance');
+select t.tick() \g /dev/null
+select is(t.node('n3') || ' ' || t.notices(), 'drain smoke root 0', 'nothing is left to end');
+select t.finish(v || '.a', '{"exit": -1, "signal": 15, "cause": "maintenance", "outcome": "cancel"}') from unnest(array[:sf, :sk]) v \g /dev/null
+select is(t.state(:'sf' || '.a') || ' ' || t.state(:'sk' || '.a'), 'pending pending', 'what was saved goes on later');
+rollback to deadline;
+select t.tick(), t.late() \g /dev/null
+select is(t.asked(:'sf' || '.a'), 'failed maintenance schedule requeue', 'it was not saved in time');
+select t.tick() \g /dev/null
+select is(t.orders(:'sf' || '.a') || ' ' || (t.step(:'sf' || '.a')).end_wanted || ', ' || t.orders(:'sk' || '.a') || ' ' || (t.step(:'sk' || '.a')).end_wanted, 'checkpoint@n3 kill@n3 requeue, checkpoint@n3 kill@n3 cancel', 'and is ended without');
+select is(t.node('n3') || ' ' || t.notices(), 'drain smoke root 0', 'the drain is done');
+rollback to deadline;
+-- Checkpoints that others asked for.
+select internal.checkpoint_ask(:sf, (t.step(:'sf' || '.a')).step_id, 'user', 'alice', null, 'end'), internal.checkpoint_ask(:sk, (t.step(:'sk' || '.a')).step_id, 'user', 'alice', null, 'continue') \g /dev/null
+select t.tick() \g /dev/null
+select is(t.asked(:'sf' || '.a') || ', ' || t.asked(:'sk' || '.a'), 'asked user alice end, asked maintenance schedule requeue', 'one under way is enough');
+select t.late(), t.tick() \g /dev/null
+select is(t.asked(:'sf' || '.a') || ' ' || t.orders(:'sk' || '.a'), 'failed user alice end, asked maintenance schedule requeue checkpoint@n3 kill@n3', 'a failed one of its user is asked for again');
+select t.finish(v || '.a') from unnest(array[:sf, :sk, :ss, :sa]) v \g /dev/null
+select t.right('steps saved ahead of a drain');
+
 -- Why a step waits, in the leader's words.
 select t.submit('alice', '[{"name": "a", "time_limit_s": 600}]') as w \gset
 select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :w, 'step', 0, 'reason', 'maintenance', 'message', 'needs 1 cpu, which would run into maintenance "x"')), null, null) \g /dev/null

@@ -182,6 +182,26 @@ node_is() {
 	[ "${lines[1]}" = "2 true" ]
 }
 
+@test "a drain that ends running steps: what has checkpoints saves itself first, and goes on from there elsewhere" {
+	saves='trap "asked=1" USR1
+		touch "ready.$ROTA_JOB_ID"
+		[ -z "${ROTA_RESTART_DIR:-}" ] || { cat "$ROTA_RESTART_DIR/state"; exit 0; }
+		while sleep 0.1; do
+			[ -z "${asked:-}" ] || { asked=; echo saved >"$ROTA_CHECKPOINT_DIR/state"; rota checkpoint --done; }
+		done'
+	saved=$(submit "$saves" --time=5 --nodelist=n1,n2 --nodes=1 --checkpoint=app --checkpoint-signal=B:USR1 --output=saved.%j)
+	eventually [ -e "$BATS_TEST_TMPDIR/ready.$saved" ]
+	node=$(sql "select nodes from acct.attempt where job_id = $saved")
+	rota admin node drain "$node" --deadline=now+1seconds --reason=smoke --end-steps=true
+	eventually is "$saved" completed
+	[ "$(cat "$BATS_TEST_TMPDIR/saved.$saved")" = saved ]
+	[ "$(sql "select reason || ' ' || state from rota.checkpoint where job_id = $saved and generation = 1")" = "maintenance discarded" ]
+	run -0 sql "select attempt || ' ' || coalesce(cause, '') || ' ' || (nodes <> '$node') from acct.attempt where job_id = $saved order by attempt"
+	[ "${lines[0]}" = "1 maintenance false" ]
+	[[ ${lines[1]} = "2 "*" true" ]]
+	eventually node_is "$node" drain
+}
+
 @test "a job sees which of its nodes are failing, or are to be out of use" {
 	rota admin node change n2 --failing="ECC errors" --failing-at=now+2days
 	# Failing nodes are used last, and not at all with a constraint.
