@@ -128,6 +128,19 @@ sql() {
 	[ ! -e checkpoints ]
 }
 
+@test "of two jobs one has ended: the checkpoint of the other is waited for" {
+	MODE=done submit
+	over=$(rota submit --parsable --wrap true)
+	run -0 rota wait "$over"
+	run -1 --separate-stderr rota checkpoint "$job" "$over" --wait
+	[[ $output = *"$job.script: checkpoint 1 is asked for"*"$job.script: checkpoint 1 complete" ]]
+	[[ $stderr = *"$over.script: not changed: it has already ended (completed)"* ]]
+	run -1 --separate-stderr rota checkpoint "$over" --wait
+	[ -z "$output" ]
+	touch go
+	run -0 rota wait "$job"
+}
+
 @test "exit code 85: it is saved and run again" {
 	export MODE=exit
 	submit

@@ -62,6 +62,16 @@ static int change_status(const json_t *steps)
 	return EXIT_OK;
 }
 
+static void change_list(const json_t *steps, json_t *labels)
+{
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach (steps, i, step)
+		if (labels && json_is_true(json_object_get(step, "changed")))
+			json_array_append(labels, json_object_get(step, "label"));
+}
+
 int change_send(const struct verb *verb, json_t *request, const struct change_line *line)
 {
 	bool selected = selection_any(request);
@@ -80,6 +90,7 @@ int change_send(const struct verb *verb, json_t *request, const struct change_li
 		status = EXIT_REFUSED;
 	} else {
 		status = change_status(steps);
+		change_list(steps, line->changed);
 		if (line->json)
 			call_print_json();
 		else

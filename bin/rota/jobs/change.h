@@ -9,7 +9,8 @@
 
 struct change_line {
 	bool json, quiet;
-	bool yes; /* do not ask before selected jobs are changed */
+	bool yes;	 /* do not ask before selected jobs are changed */
+	json_t *changed; /* the labels of the steps that were changed are added to this array; NULL: nobody wants them */
 };
 
 /* Add the operands of the command line to the request. A command line with neither operands nor a selection is misuse. */

@@ -314,21 +314,27 @@ static int checkpoint_wait(const json_t *jobs, bool quiet)
 	return status;
 }
 
-static int checkpoint_request(struct verb_scan *scan, const char *reason, const struct checkpoint_line *line)
+/* Ask for checkpoints. What cannot be saved does not keep the caller from waiting for the others. */
+static int checkpoint_request(struct verb_scan *scan, const char *reason, struct checkpoint_line *line)
 {
-	json_t *request = json_object(), *jobs;
+	json_t *request = json_object(), *asked = json_array(), *jobs;
 	int status;
 
 	change_jobs(scan, request);
-	jobs = json_incref(json_object_get(request, "jobs"));
 	if (line->end)
 		json_object_set_new(request, "end", json_true());
 	if (reason)
 		json_object_set_new(request, "reason", json_string(reason));
+	jobs = json_incref(json_object_get(request, "jobs"));
+	line->change.changed = asked;
 	status = change_send(scan->verb, request, &line->change);
-	if (status == EXIT_OK && line->wait)
-		status = checkpoint_wait(jobs, line->change.quiet || line->change.json);
+	if (json_array_size(asked) > 0 && line->wait) {
+		int waited = checkpoint_wait(status == EXIT_OK && jobs ? jobs : asked, line->change.quiet || line->change.json);
+
+		status = waited != EXIT_OK ? waited : status;
+	}
 	json_decref(jobs);
+	json_decref(asked);
 	return status;
 }
 
