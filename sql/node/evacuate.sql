@@ -185,6 +185,13 @@ begin
 		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action = 'wait'
 			and s.job_id = m.job_id and s.step_id = m.step_id;
 	end if;
+	-- What was suspended and goes on is saved, if it can be.
+	update evacuation_move m set action = 'checkpoint'
+	from step s
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action = 'wait' and m.asked_at is null
+		and (cardinality(m.nodes) = 1 or p_one.parallel = 'move') and s.job_id = m.job_id and s.step_id = m.step_id
+		and s.attempt = m.attempt and s.state = 'running' and s.end_wanted is null and r.checkpoint is not null;
 	v_jobs := internal.job_lock_free(array(select distinct m.job_id from evacuation_move m
 		where m.evacuation_id = p_one.evacuation_id and m.state = 'waiting' and m.action in ('checkpoint', 'move', 'cancel')));
 	perform internal.evacuation_ask(p_one.evacuation_id, v_jobs, p_one.made_by);

@@ -207,6 +207,17 @@ select is((select action || ' ' || state from rota.evacuation_move where job_id 
 select t.late() \g /dev/null
 select is((select action || ' ' || state from rota.evacuation_move where job_id = :c), 'wait waiting', 'and if it fails, the evacuation goes on');
 rollback to before;
+-- What is suspended is saved when it goes on, unless it is waited for since it is on several nodes.
+create function t.two() returns text language sql as $$ select string_agg(m.action || ' ' || m.state, ', ' order by m.job_id) from rota.evacuation_move m join rota.step_request r using (job_id, step_id) where r.checkpoint is not null and m.evacuation_id = (select max(evacuation_id) from rota.evacuation) $$;
+select t.submit('alice', '[{"name": "a", "nodes_min": 2, "ntasks": 2, "checkpoint": {"driver": "app", "keep": 2}}]') as w \gset
+select t.start(:'w' || '.a', '{2,3}'), t.run(:'w' || '.a'), t.report(t.say(:'c' || '.a', 'suspended')) \g /dev/null
+select t.evacuate('root', '{"nodes": "n2", "parallel": "wait"}'), t.settle() \g /dev/null
+select is(t.two(), 'wait waiting, wait waiting', 'what cannot be saved is waited for');
+select api.job_resume(t.uid('alice'), 'alice', t.request(:'c')), t.report(t.say(:'c' || '.a', 'resumed')), t.settle() \g /dev/null
+select is(t.two() || ', ' || t.orders(:'c' || '.a'), 'checkpoint ending, wait waiting, resume@n2 checkpoint@n2', 'it is saved when it goes on');
+select t.late(), t.settle() \g /dev/null
+select is(t.two() || ', ' || t.orders(:'c' || '.a'), 'wait waiting, wait waiting, resume@n2 checkpoint@n2', 'once');
+rollback to before;
 -- What could be saved at first and cannot when it is asked.
 select t.evacuate('root', '{"nodes": "n2", "parallel": "leave"}') \g /dev/null
 delete from rota.checkpoint where job_id = :c;

@@ -51,6 +51,8 @@ is_over() {
 	rota suspend "$s"
 	suspended() { [ "$(sql "select state from acct.step where job_id = $s limit 1")" = suspended ]; }
 	eventually suspended
+	run rota admin node evacuate n1 --dry-run
+	[[ $output == *"$a.script"*"runs to its end"*"$s.script"*"waited for until it is resumed"* ]]
 	run rota admin node evacuate n1 --no-checkpoint=requeue --dry-run
 	[ "$status" = 0 ]
 	[[ $output == *"$a.script"*"queued again, for other nodes"* ]]

@@ -27,6 +27,15 @@ static const char *outcome_text(const char *action)
 	return action;
 }
 
+/* Returns what a plan says of a step. A suspended one does not run, so it comes to no end by itself. */
+static const char *plan_text(const json_t *step)
+{
+	const char *action = format_text(step, "action");
+
+	return !strcmp(action, "wait") && !strcmp(format_text(step, "state"), "suspended") ? "waited for until it is resumed"
+											   : outcome_text(action);
+}
+
 /* Write names as "n1,n2". */
 static const char *names_join(const json_t *names, char *text, size_t size)
 {
@@ -63,7 +72,7 @@ void evacuation_print_plan(const json_t *answer)
 		table_cell(table, format_text(step, "user"));
 		table_cell(table, format_text(step, "state"));
 		table_cell(table, names_join(json_object_get(step, "nodes"), names, sizeof names));
-		table_cell(table, outcome_text(format_text(step, "action")));
+		table_cell(table, plan_text(step));
 	}
 	table_print(table, stdout, false);
 	table_free(table);
