@@ -11,7 +11,7 @@ struct schedule_candidate {
 	int step;
 	int attempt;
 	int tier;
-	double from_at; /* end of its minimal run time: it is not preempted before; INFINITY: it has not started */
+	double from_at; /* end of its minimal run time, at the earliest: it is not preempted before */
 	double lost_s;	/* seconds of work that are lost if it ends now, on each of its CPUs */
 	bool suspends;	/* it does not end, and keeps its memory, its devices and, unless gives_licenses, its licences */
 	bool gives_licenses;

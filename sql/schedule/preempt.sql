@@ -62,8 +62,8 @@ begin
 				case when r.checkpoint is not null then internal.preempt_saved_at(s.job_id, s.step_id, s.attempt) end))
 				- t.suspended_s, 0), 0) end::double precision,
 		case when m.mode = 'requeue' and not r.requeue then 'cancel' else m.mode end, p.preempt_grace_s,
-		case x.after_s when 0 then to_timestamp(0) else greatest(t.started_at + make_interval(secs => x.after_s + t.suspended_s),
-			e.resumed_at + make_interval(secs => x.after_s)) end,
+		case x.after_s when 0 then to_timestamp(0) else greatest(coalesce(t.started_at, now())
+			+ make_interval(secs => x.after_s + t.suspended_s), e.resumed_at + make_interval(secs => x.after_s)) end,
 		coalesce(r.keep ->> 'licenses' = 'false', false)
 	from allocation a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.end_wanted is null
@@ -92,9 +92,9 @@ begin
 			order by o.order_id desc limit 1), 'resume') = 'resume');
 end $$;
 comment on function internal.preempt_candidates(int) is
-	'Steps below a tier that may be preempted, from when on (from_at, null: it has not started). lost_s: seconds of work that '
-	'are lost; mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s; gives_licenses: it gives its licences '
-	'back while it is suspended. A pre-dispatched element holds no CPUs and is none.';
+	'Steps below a tier that may be preempted, from when on (from_at; of a step that has not started: if it started now). '
+	'lost_s: seconds of work that are lost; mode: what becomes of the step; grace_s: as rota.partition.preempt_grace_s; '
+	'gives_licenses: it gives its licences back while it is suspended. A pre-dispatched element holds no CPUs and is none.';
 
 create function api.schedule_candidates(p_tier int)
 returns table (job_id bigint, step_id int, attempt int, tier int, lost_s double precision, from_at double precision,
@@ -109,8 +109,8 @@ begin
 	order by c.job_id, c.step_id;
 end $$;
 comment on function api.schedule_candidates(int) is
-	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds, null: not '
-	'known). suspends: it keeps its memory and devices, and its licences unless gives_licenses.';
+	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds; of a step '
+	'that has not started: if it started now, so the leader looks again then). suspends: it keeps its memory and devices, and its licences unless gives_licenses.';
 
 -- A claim whose step no longer waits is none. The leader reads claims with each tick, since they are few.
 create view internal.claim_open as

@@ -82,6 +82,7 @@ select is(t.candidates(), :middle || '.a:0', 'a quality of service may say other
 select t.admin('qos', 'low', '{"preempt": "cancel"}') \g /dev/null
 select t.admin('partition', 'main', '{"preempt_after": "10:00"}') \g /dev/null
 select is(t.candidates(), concat_ws(', ', :low || '.a:-2 later', :middle || '.a:0 later'), 'not before they have run for a while');
+select is((select count(*) from api.schedule_candidates(100) where from_at = extract(epoch from now()) + 600), 2::bigint, 'the leader looks again when those that are ordered may have run for that long');
 select t.run(:'low' || '.a'), t.run(:'middle' || '.a') \g /dev/null
 select is(t.candidates(), concat_ws(', ', :low || '.a:-2 later', :middle || '.a:0 later'), 'from their start on');
 update rota.attempt set started_at = started_at - interval '700 seconds', ordered_at = ordered_at - interval '700 seconds' where job_id = :low;

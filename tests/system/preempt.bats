@@ -4,12 +4,18 @@
 load helper
 
 setup_file() {
-	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1
+	# The leader looks again by itself when there is something to do, so no test waits for its period. Prologs wait for a file to go.
+	HOLD=$(mktemp -u "${TMPDIR:-/tmp}/rota-hold.XXXXXX")
+	export HOLD
+	printf '#!/bin/sh\nwhile [ -e %s ]; do sleep 0.1; done\n' "$HOLD" >"$BATS_FILE_TMPDIR/prolog"
+	chmod 700 "$BATS_FILE_TMPDIR/prolog"
+	instance_up 2 --cpus 2 --mem 2000 --set node.grace=1 --set schedule.period=3600 --site-prolog "$BATS_FILE_TMPDIR/prolog"
 	rota admin qos create high --tier=1
 	rota admin setting change requeue_delay_s --value=0
 }
 
 teardown_file() {
+	rm -f "$HOLD"
 	instance_down
 }
 
@@ -112,6 +118,24 @@ preempted() {
 	rota admin partition change main --preempt-after=0:01
 	rota wait "$high"
 	preempted "$a"
+}
+
+@test "a high job that comes before the low one has started waits for the minimal run time alone" {
+	local a
+	rota admin partition change main --preempt-after=0:02
+	touch "$HOLD"
+	a=$(low --nodes=2 --exclusive)
+	ordered() { [ "$(sql "select count(*) from acct.attempt where job_id = $a and started_at is null")" = 1 ]; }
+	eventually ordered
+	high=$(rota submit --parsable --time=1 --qos=high --wrap 'true')
+	waits() { rota why "$high" | grep -q "$a"; }
+	eventually waits
+	ordered
+	rm "$HOLD"
+	# Nothing but the leader's own timer wakes it.
+	eventually preempted "$a"
+	rota wait "$high"
+	[ "$(sql "select e.at - t.started_at >= interval '2 seconds' from acct.preempted e join acct.attempt t using (job_id, attempt) where job_id = $a")" = t ]
 }
 
 @test "rota why tells both sides" {
