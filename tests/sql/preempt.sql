@@ -219,6 +219,37 @@ select t.finish(:'c' || '.a', t.cancelled()) \g /dev/null
 select is(t.state(:'c' || '.a'), 'pending', 'and queued again');
 select t.right('by checkpoint');
 
+-- A stream of high jobs that never ends, against one that saves itself: each attempt has its time, and what it has done is not lost.
+create function t.hostile(p_low text, p_attempts int) returns text language plpgsql as $$
+declare
+	v_high text;
+	v_picks text := '';
+	v_ran int;
+begin
+	for i in 1..p_attempts loop
+		perform t.start(p_low, '{4}'), t.run(p_low);
+		v_high := t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) || '.a';
+		foreach v_ran in array array[0, 590, 20] loop
+			update rota.attempt a set started_at = a.started_at - make_interval(secs => v_ran), ordered_at = a.ordered_at - make_interval(secs => v_ran)
+			from t.step(p_low) s where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt;
+			v_picks := v_picks || t.preempt(t.pick(v_high, '{4}', p_low));
+		end loop;
+		v_picks := v_picks || ' ';
+		perform t.saved(p_low), t.finish(p_low, t.cancelled()), t.commit(t.decision(v_high, '{4}', '{"claimed": true}'));
+		perform t.run(v_high), t.finish(v_high);
+	end loop;
+	return v_picks;
+end $$;
+select t.admin('partition', 'main', '{"preempt_otherwise": "spare", "preempt_after": "10:00"}') \g /dev/null
+select t.submit('alice', :'saves') as c \gset
+select is(t.hostile(:'c' || '.a', 4), '001 001 001 001 ', 'each attempt runs for its time, whoever waits');
+select is((select string_agg(mode || ' ' || lost_s, ', ') from rota.preempted where job_id = :c), 'checkpoint 0, checkpoint 0, checkpoint 0, checkpoint 0', 'and loses nothing');
+select is((t.step(:'c' || '.a')).state || ' ' || (t.step(:'c' || '.a')).held || (t.step(:'c' || '.a')).requeues, 'pending 0', 'it is not held for that');
+select t.start(:'c' || '.a', '{4}'), t.run(:'c' || '.a'), t.finish(:'c' || '.a') \g /dev/null
+select is(t.state(:'c' || '.a'), 'completed', 'in the end it has done its work');
+select t.admin('partition', 'main', '{"preempt_after": 0}') \g /dev/null
+select t.right('a hostile stream');
+
 -- Eternal steps: below all others, preempted wherever they are, queued again at their time limit.
 select t.admin('partition', 'main', '{"preempt": "off"}') \g /dev/null
 update rota.qos set preempt = null;

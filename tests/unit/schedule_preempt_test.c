@@ -126,6 +126,46 @@ static void test_claim(void **state)
 	draw_free(d);
 }
 
+/* A step of 95 s that saves itself, against high ones of which the next comes whenever it runs. Returns how long it has run, of which
+ * nothing is lost; `attempts` is set. Checks that each attempt runs for its minimal time and not longer. */
+static int hostile_stream(int after, int *attempts)
+{
+	int saved = 0, ran = 0;
+	bool runs = false;
+	*attempts = 0;
+	for (int round = 0; saved + ran < 95 && round < 1000; round++) {
+		char running[64];
+		snprintf(running, sizeof running, "a +60 tier=0 from=%.0f", DRAW_NOW + (double)(after - ran));
+		struct draw *d =
+			draw_new(runs ? "n1 a" : "n1 .", NULL, NULL, runs ? running : NULL, runs ? "A tier=1 t=1" : "A t=60");
+		struct schedule_result *result = schedule_run(&d->snapshot, &schedule_policy_default);
+		struct schedule_picks picks = schedule_preempt(d->arena, &d->snapshot, &schedule_policy_default, result,
+							       d->candidate, d->candidate_count, NULL, 0);
+		assert_int_equal(picks.count, runs && ran >= after);
+		assert_int_equal(result->start_count, !runs);
+		*attempts += !runs;
+		if (picks.count) /* a high one follows, and is over before the next round */
+			saved += ran;
+		ran = picks.count || !runs ? 0 : ran + 1;
+		runs = !picks.count;
+		schedule_result_free(result);
+		draw_free(d);
+	}
+	return saved + ran;
+}
+
+static void test_hostile(void **state)
+{
+	(void)state;
+	int attempts;
+	assert_int_equal(hostile_stream(10, &attempts), 95);
+	assert_int_equal(attempts, 10);
+	assert_int_equal(hostile_stream(1, &attempts), 95);
+	assert_int_equal(attempts, 95);
+	/* Without a minimal time it never gets on. */
+	assert_int_equal(hostile_stream(0, &attempts), 0);
+}
+
 /* Random clusters. */
 
 enum { CASES = 400 };
@@ -327,7 +367,7 @@ static void test_bounded(void **state)
 
 int main(void)
 {
-	enum { COUNT = sizeof standings / sizeof *standings, OTHERS = 4 };
+	enum { COUNT = sizeof standings / sizeof *standings, OTHERS = 5 };
 	struct CMUnitTest tests[COUNT + OTHERS];
 	for (size_t i = 0; i < COUNT; i++)
 		tests[i] = (struct CMUnitTest){standings[i].name, test_standing, NULL, NULL, (void *)&standings[i]};
@@ -335,5 +375,6 @@ int main(void)
 	tests[COUNT + 1] = (struct CMUnitTest){"random clusters", test_random, NULL, NULL, NULL};
 	tests[COUNT + 2] = (struct CMUnitTest){"the fewest", test_fewest, NULL, NULL, NULL};
 	tests[COUNT + 3] = (struct CMUnitTest){"a large cluster", test_bounded, NULL, NULL, NULL};
+	tests[COUNT + 4] = (struct CMUnitTest){"a hostile stream", test_hostile, NULL, NULL, NULL};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
