@@ -110,7 +110,8 @@ begin
 end $$;
 comment on function api.schedule_candidates(int) is
 	'Steps below a tier that may be preempted, how many seconds of work each loses, and from when on (epoch seconds; of a step '
-	'that has not started: if it started now, so the leader looks again then). suspends: it keeps its memory and devices, and its licences unless gives_licenses.';
+	'that has not started: if it started now, so the leader looks again then). suspends: it keeps its memory and devices, and '
+	'its licences unless gives_licenses.';
 
 -- A claim whose step no longer waits is none. The leader reads claims with each tick, since they are few.
 create view internal.claim_open as
