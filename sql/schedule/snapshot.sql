@@ -5,16 +5,31 @@ create function internal.snapshot_queue(p_rows int) returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_queue constant jsonb := (
-		select coalesce(jsonb_agg(to_jsonb(q) order by q.nr), '[]')
+		select coalesce(jsonb_agg(to_jsonb(q) || jsonb_build_object('rank', s.rank + internal.tier_rank(p.tier)) order by q.nr),
+			'[]')
 		from api.schedule_queue(p_rows) with ordinality
-			q (job_id, step_id, version, array_next, array_skip, array_over, free_slots, stamp, nr));
+			q (job_id, step_id, version, array_next, array_skip, array_over, free_slots, stamp, nr)
+		left join step s on s.job_id = q.job_id and s.step_id = q.step_id
+		left join partition p on p.partition = s.queue);
 begin
 	return jsonb_build_object('queue', v_queue, 'pending', (
 		select coalesce(jsonb_agg(to_jsonb(x) || '{"variables": null}'), '[]')
 		from api.schedule_pending(array(select (q ->> 'job_id')::bigint from jsonb_array_elements(v_queue) q),
 			array(select (q ->> 'step_id')::int from jsonb_array_elements(v_queue) q)) x));
 end $$;
-comment on function internal.snapshot_queue(int) is 'The queue, of each partition so many rows, and what its steps request.';
+comment on function internal.snapshot_queue(int) is
+	'The queue, of each partition so many rows, each with its rank, which has the tier of its partition, too, and what its steps '
+	'request.';
+
+create function internal.snapshot_ranks() returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select jsonb_build_object('point_ms', internal.setting_int('age_weight_s')::bigint * 1000,
+		'partitions', (select coalesce(jsonb_object_agg(p.partition, p.tier), '{}') from partition p),
+		'qos', (select jsonb_object_agg(q.qos, jsonb_build_object('tier', q.tier, 'priority', q.priority)) from qos q));
+$$;
+comment on function internal.snapshot_ranks() is
+	'What the rank of a submission depends on, see internal.submit_rank: {point_ms, partitions: {NAME: TIER}, '
+	'qos: {NAME: {tier, priority}}}.';
 
 create function api.plan_snapshot(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
@@ -24,7 +39,7 @@ begin
 			hint = 'Operators may; "rota queue --start" shows when your own are expected to start.';
 	end if;
 	return jsonb_build_object('now', extract(epoch from now()), 'claims', internal.claim_list(),
-		'resumes', internal.resume_list(),
+		'resumes', internal.resume_list(), 'ranks', internal.snapshot_ranks(),
 		'nodes', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_nodes() x),
 		'partitions', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_partitions() x),
 		'running', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_running() x),
@@ -36,4 +51,5 @@ end $$;
 comment on function api.plan_snapshot(int, text, jsonb) is
 	'The snapshot on which a scheduling cycle would decide now, for those who may see all jobs. Request {rows: of each '
 	'partition, moves}. Answer {now, claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the '
-	'functions schedule_... answer them; with moves also those of internal.snapshot_moves.';
+	'functions schedule_... answer them, and ranks, as internal.snapshot_ranks does; with moves also those of '
+	'internal.snapshot_moves.';

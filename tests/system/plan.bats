@@ -74,6 +74,28 @@ of() {
 	[[ $output == *"wide.sh:1"* ]]
 }
 
+@test "a script that would go ahead of others" {
+	rota admin qos create high --tier=1
+	rota admin partition create owned --nodes='n[1-2]' --tier=2
+	printf '#!/bin/bash\n#ROTA --time=10 --nodes=2 --exclusive\n' >plain.sh
+	for option in --qos=high --priority=3 --partition=owned --eternal; do
+		{ cat plain.sh; printf '#ROTA %s\n' "$option"; } >"plan$option.sh"
+	done
+	run --separate-stderr rota plan --submit plain.sh --json
+	[ "$(of "$WAITS.script" .verdict)" = same ]
+	[ "$(jq -r '.steps | map(.label) | join(" ")' <<<"$output")" = "$WAITS.script (script)" ]
+	run --separate-stderr rota plan --submit plan--eternal.sh --json
+	[ "$(jq -r '.steps | map(.label) | join(" ")' <<<"$output")" = "$WAITS.script (script)" ]
+	for option in --qos=high --priority=3 --partition=owned; do
+		run --separate-stderr rota plan --submit "plan$option.sh" --json
+		[ "$(jq -r '.steps | map(.label) | join(" ")' <<<"$output")" = "(script) $WAITS.script" ]
+		[ "$(of "$WAITS.script" .verdict)" = later ]
+	done
+	# Two scripts, as if both were submitted now.
+	run --separate-stderr rota plan --submit plain.sh --submit plan--qos=high.sh --submit plan--partition=owned.sh --json
+	[ "$(jq -r '.steps | map(.label + " " + .partition) | join(" ")' <<<"$output")" = "(script) owned (script) main $WAITS.script main (script) main" ]
+}
+
 @test "nothing is written, and wrong words are refused" {
 	rota plan --drain n1 --add-nodes=1:4c,8G --set partition.main.state=down >/dev/null
 	[ "$(superuser "select state from rota.node where name = 'n1'")" = up ]

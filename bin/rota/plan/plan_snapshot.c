@@ -142,6 +142,26 @@ static bool pending_read(struct plan_snapshot *snapshot, const json_t *pending, 
 	return good;
 }
 
+/* Read the ranks of the pending steps, which are those of the queue, in its order, but for steps without a request. */
+static void ranks_read(struct plan_snapshot *snapshot, const json_t *answer)
+{
+	const struct schedule_snapshot *s = &snapshot->rows->snapshot;
+	const json_t *queue = json_object_get(answer, "queue"), *row;
+	size_t i, at = 0;
+
+	snapshot->rules = json_incref(json_object_get(answer, "ranks"));
+	snapshot->ranks = schedule_arena_take(snapshot->rows->arena, s->pending_count, sizeof *snapshot->ranks);
+	json_array_foreach (queue, i, row) {
+		const struct schedule_pending *step = &s->pending[at];
+
+		if (at == s->pending_count)
+			break;
+		if (step->job == json_integer_value(json_object_get(row, "job_id")) &&
+		    step->step == json_integer_value(json_object_get(row, "step_id")))
+			snapshot->ranks[at++] = plan_rank_queued(s, step, json_integer_value(json_object_get(row, "rank")));
+	}
+}
+
 bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, struct err *e)
 {
 	snapshot->rows = lead_rows_new(0);
@@ -151,6 +171,7 @@ bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, st
 			return false;
 	if (!tick_read(snapshot->rows, answer, e) || !pending_read(snapshot, json_object_get(answer, "pending"), e))
 		return false;
+	ranks_read(snapshot, answer);
 	lead_preempt_keep(snapshot->rows);
 	lead_resume_choose(snapshot->rows, &schedule_policy_default);
 	return true;
@@ -159,9 +180,12 @@ bool plan_snapshot_read(struct plan_snapshot *snapshot, const json_t *answer, st
 void plan_snapshot_free(struct plan_snapshot *snapshot)
 {
 	lead_rows_free(snapshot->rows);
-	lead_rows_free(snapshot->submitted);
+	for (size_t i = 0; i < snapshot->submitted_count; i++)
+		lead_rows_free(snapshot->submitted[i]);
+	free(snapshot->submitted);
 	lead_rows_free(snapshot->requested);
 	lead_queue_free(snapshot->queue);
+	json_decref(snapshot->rules);
 }
 
 /* Does a step of a plan wait for another one of its job? */
@@ -191,7 +215,7 @@ static json_t *step_row(const json_t *common, json_t *step, const char *partitio
 	json_object_set_new(row, "job_id", json_integer(0));
 	json_object_set_new(row, "request_id", json_integer(0));
 	json_object_set_new(row, "attempt", json_integer(0));
-	json_object_set_new(row, "tier", json_integer(0));
+	json_object_set_new(row, "tier", json_integer(0)); /* plan_rank.c computes it */
 	json_object_set_new(row, "steady", json_true());
 	json_object_set(row, "features", json_object_get(row, "constraint"));
 	json_object_set(row, "array_size", json_object_get(json_object_get(row, "array"), "size"));
@@ -232,12 +256,53 @@ const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snap
 	return requests;
 }
 
+/* Put a step into the queue behind all that are ahead of it. The lists have room for it. */
+static void step_insert(struct plan_snapshot *snapshot, struct schedule_pending *all, size_t count,
+			const struct schedule_pending *step, const struct plan_rank *rank)
+{
+	size_t at = count;
+
+	while (at > 0 && !plan_rank_is_ahead(&snapshot->ranks[at - 1], rank))
+		at--;
+	memmove(&all[at + 1], &all[at], (count - at) * sizeof *all);
+	memmove(&snapshot->ranks[at + 1], &snapshot->ranks[at], (count - at) * sizeof *snapshot->ranks);
+	all[at] = *step;
+	all[at].tier = rank->tier;
+	snapshot->ranks[at] = *rank;
+}
+
+/* Add the steps that were read to the queue; `list`: their rows. */
+static void steps_add(struct plan_snapshot *snapshot, const struct lead_rows *read, const json_t *job, const json_t *list)
+{
+	struct lead_rows *rows = snapshot->rows;
+	size_t before = rows->snapshot.pending_count, added = read->snapshot.pending_count;
+	struct schedule_pending *all = schedule_arena_take(rows->arena, before + added, sizeof *all);
+	struct plan_rank *ranks = schedule_arena_take(rows->arena, before + added, sizeof *ranks);
+
+	if (before) {
+		memcpy(all, rows->snapshot.pending, before * sizeof *all);
+		memcpy(ranks, snapshot->ranks, before * sizeof *ranks);
+	}
+	snapshot->ranks = ranks;
+	for (size_t i = 0; i < added; i++) {
+		struct schedule_pending step = read->snapshot.pending[i];
+		bool is_eternal = json_is_true(json_object_get(json_array_get(list, i), "eternal"));
+		struct plan_rank rank = plan_rank_submitted(&rows->snapshot, snapshot->rules, job, step.partition, is_eternal);
+
+		step.array_free_slots = -1;
+		step_limit(rows, &step);
+		step_insert(snapshot, all, before + i, &step, &rank);
+	}
+	rows->snapshot.pending = rows->pending = all;
+	rows->snapshot.pending_count = before + added;
+}
+
 size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, const char *partition, struct err *e)
 {
-	struct lead_rows *rows = snapshot->rows, *read = lead_rows_new(0);
+	struct lead_rows *read = lead_rows_new(0);
 	json_t *list = json_array();
 	json_t *step;
-	size_t i, waiting = 0, before = rows->snapshot.pending_count;
+	size_t i, waiting = 0;
 
 	json_array_foreach (json_object_get(plan, "steps"), i, step) {
 		if (step_waits(plan, json_integer_value(json_object_get(step, "step_id"))))
@@ -245,23 +310,15 @@ size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, 
 		else
 			json_array_append_new(list, step_row(json_object_get(plan, "common"), step, partition));
 	}
-	if (!set_read(read, LEAD_PENDING, list, e)) {
-		json_decref(list);
+	if (set_read(read, LEAD_PENDING, list, e)) {
+		steps_add(snapshot, read, json_object_get(plan, "job"), list);
+		snapshot->submitted =
+			xrealloc(snapshot->submitted, (snapshot->submitted_count + 1) * sizeof *snapshot->submitted);
+		snapshot->submitted[snapshot->submitted_count++] = read; /* its names are in use */
+	} else {
 		lead_rows_free(read);
-		return SIZE_MAX;
+		waiting = SIZE_MAX;
 	}
 	json_decref(list);
-	struct schedule_pending *all = schedule_arena_take(rows->arena, before + read->snapshot.pending_count, sizeof *all);
-
-	if (before)
-		memcpy(all, rows->snapshot.pending, before * sizeof *all);
-	for (i = 0; i < read->snapshot.pending_count; i++) {
-		all[before + i] = read->snapshot.pending[i];
-		all[before + i].array_free_slots = -1;
-		step_limit(rows, &all[before + i]);
-	}
-	rows->snapshot.pending = rows->pending = all;
-	rows->snapshot.pending_count = before + read->snapshot.pending_count;
-	snapshot->submitted = read; /* its names are in use */
 	return waiting;
 }

@@ -5,13 +5,17 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "bin/rota/plan/plan_rank.h"
 #include "jobmgr/lead/lead_load.h"
 #include "lib/err.h"
 
 struct plan_snapshot {
 	struct lead_rows *rows; /* snapshot.pending has the requests of the queue */
 	struct lead_queue *queue;
-	struct lead_rows *submitted; /* steps that were added; NULL: none */
+	struct plan_rank *ranks;      /* of the pending steps, by index */
+	json_t *rules;		      /* what the ranks of submissions depend on */
+	struct lead_rows **submitted; /* steps that were added, for each call */
+	size_t submitted_count;
 	struct lead_rows *requested; /* steps that can be moved; NULL: none were read */
 };
 
@@ -23,7 +27,7 @@ void plan_snapshot_free(struct plan_snapshot *snapshot);
 const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *rows, size_t count,
 						      struct err *e);
 
-/* Add the steps of a plan of a job that could start now, at the end of the queue; `partition`: of steps that name none. Returns the number of the others, which wait for
+/* Add the steps of a plan of a job that could start now, where they would stand in the queue; `partition`: of steps that name none. Returns the number of the others, which wait for
  * those; SIZE_MAX: the plan is malformed. */
 size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, const char *partition, struct err *e);
 

@@ -246,8 +246,8 @@ static int plan_compare(struct plan_snapshot *snapshot, const struct schedule_po
 		struct expected *rows = xcalloc(s->pending_count + 1, sizeof *rows);
 
 		times_note(s, after, is, why);
-		for (size_t i = 0; i < s->pending_count; i++)
-			rows[i] = (struct expected){&s->pending[i], i < before_count ? was[i] : NAN, is[i], why[i]};
+		for (size_t i = 0, old = 0; i < s->pending_count; i++)
+			rows[i] = (struct expected){&s->pending[i], s->pending[i].job ? was[old++] : NAN, is[i], why[i]};
 		rows_print(rows, s->pending_count, line->count > 0, line->json);
 		schedule_result_free(after);
 		free(is);
