@@ -54,6 +54,20 @@ of() {
 	[ "$(of "$WAITS.script" .verdict)" = same ]
 }
 
+@test "changes at another time are compared with that time" {
+	for at in now+1hour now+3hours; do
+		run --separate-stderr rota plan --at "$at" --json
+		[ "$(of "$WAITS.script" '.verdict, .expected_at == .then_at' | xargs)" = "same true" ]
+		run --separate-stderr rota plan --drain 'n[1-2]' --at "$at" --json
+		[ "$(of "$WAITS.script" '.verdict, .expected_at != null' | xargs)" = "never, or not known true" ]
+	done
+	# An hour from now it still waits for the nodes, three hours from now it does not.
+	run --separate-stderr rota plan --at now+1hour --add-nodes=1:4c,8G --json
+	[ "$(of "$WAITS.script" .verdict)" = earlier ]
+	run --separate-stderr rota plan --add-nodes=1:4c,8G --at now+3hours --json
+	[ "$(of "$WAITS.script" .verdict)" = same ]
+}
+
 @test "a script that is not submitted" {
 	cat >job.sh <<-'END'
 		#!/bin/bash

@@ -14,7 +14,7 @@ bool plan_change_add_nodes(struct plan_snapshot *snapshot, const char *text, str
 /* Set "partition.NAME.KEY=VALUE"; KEY is max_time, max_nodes or state. */
 bool plan_change_set(struct plan_snapshot *snapshot, const char *text, struct err *e);
 
-/* Let time pass: what ends by then has ended, by its time limit. Apply this change last. */
+/* Let time pass: what ends by then has ended, by its time limit. Nothing else has started. */
 bool plan_change_at(struct plan_snapshot *snapshot, double at, struct err *e);
 
 #endif

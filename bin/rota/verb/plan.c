@@ -31,7 +31,7 @@ const struct verb_option plan_options[] = {
 	{PLAN_ADD_NODES, "add-nodes", "NODES", "what if there were more nodes, COUNT:CPUSc,MEM, such as 4:64c,250G"},
 	{PLAN_SET, "set", "CHANGE",
 	 "what if a partition had other limits, such as partition.main.max_time=1-0; also max_nodes, state"},
-	{PLAN_AT, "at", "WHEN", "what if it were then, and all that runs ended at its time limit"},
+	{PLAN_AT, "at", "WHEN", "compare at that time, when all that runs has ended at its time limit"},
 	{PLAN_MOVES, "moves", NULL, "propose moves of running steps that gain more than they cost"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
@@ -218,27 +218,32 @@ static void rows_print(const struct expected *rows, size_t count, bool changed, 
 	json_decref(list);
 }
 
-static int changes_apply(struct plan_snapshot *snapshot, const struct plan_line *line)
+/* Apply the changes of the clock, or all others. */
+static int changes_apply(struct plan_snapshot *snapshot, const struct plan_line *line, bool clock)
 {
 	int status = EXIT_OK;
 
 	for (int i = 0; i < line->count && status == EXIT_OK; i++)
-		status = change_apply(snapshot, line->change[i].id, line->change[i].value);
+		if ((line->change[i].id == PLAN_AT) == clock)
+			status = change_apply(snapshot, line->change[i].id, line->change[i].value);
 	return status;
 }
 
-/* Run the scheduler before and after the changes, and print both. */
+/* Run the scheduler before and after the changes, both at the time of the clock, and print both. */
 static int plan_compare(struct plan_snapshot *snapshot, const struct schedule_policy *policy, const struct plan_line *line)
 {
 	struct schedule_snapshot *s = &snapshot->rows->snapshot;
 	size_t before_count = s->pending_count;
+	int status = changes_apply(snapshot, line, true);
+
+	if (status != EXIT_OK)
+		return status;
 	struct schedule_result *before = schedule_run(s, policy);
 	double *was = xcalloc(before_count + 1, sizeof *was);
 	const char **messages = xcalloc(before_count + 1, sizeof *messages);
-	int status;
 
 	times_note(s, before, was, messages);
-	status = changes_apply(snapshot, line);
+	status = changes_apply(snapshot, line, false);
 	if (status == EXIT_OK) {
 		struct schedule_result *after = schedule_run(s, policy);
 		double *is = xcalloc(s->pending_count + 1, sizeof *is);
@@ -289,7 +294,8 @@ int verb_plan(const struct verb *verb, int argc, char **argv)
 		status = call_refuse(&e);
 	else if (!line.moves)
 		status = plan_compare(&snapshot, &policy, &line);
-	else if ((status = changes_apply(&snapshot, &line)) == EXIT_OK)
+	else if ((status = changes_apply(&snapshot, &line, true)) == EXIT_OK &&
+		 (status = changes_apply(&snapshot, &line, false)) == EXIT_OK)
 		status = plan_moves_print(&snapshot, answer, &policy, line.json);
 	plan_snapshot_free(&snapshot);
 	json_decref(answer);
