@@ -11,7 +11,7 @@
 create view internal.ahead_offer as
 select distinct on (a.job_id, a.step_id) b.job_id, b.step_id, b.attempt + 1 as attempt, a.step_id as after_step,
 	a.attempt as after_attempt, a.node_id, n.name as node, r.cpus_per_task as cpus, m.mem_mb, h.hold_s,
-	coalesce(y.depth, 0) + 1 as depth, b.rank, pt.priority
+	coalesce(y.depth, 0) + 1 as depth, b.rank, pt.priority, l.time_limit_s
 from live.allocation a
 join live.step p on p.job_id = a.job_id and p.step_id = a.step_id and p.attempt = a.attempt and p.end_wanted is null
 	and p.array_index is null
@@ -38,13 +38,14 @@ join rota.node_used u on u.node_id = a.node_id
 left join rota.step_ahead y on y.job_id = a.job_id and y.step_id = a.step_id
 cross join lateral (select coalesce(r.mem_mb, coalesce(r.mem_per_cpu_mb, pt.default_mem_per_cpu_mb) * r.cpus_per_task, 0)
 	as mem_mb) m
+cross join lateral (select coalesce(r.time_limit_s, pt.default_time_s, pt.max_time_s, 0) as time_limit_s) l
 -- Until then the predecessor has ended, unless it is suspended meanwhile.
 cross join lateral (select least(86400, coalesce(y.hold_s, 0)
 	+ case when t.time_limit_s between 1 and 86400 then t.time_limit_s + 600 else 86400 end)::int as hold_s) h
 where a.ended_at is null and a.attempt > 0 and a.phase in ('ordered', 'prolog', 'ready', 'running')
 	and (a.cpus_held = a.cpus or y.job_id is not null) and coalesce(y.depth, 0) < 8
 	and m.mem_mb <= least(a.mem_mb, u.mem_mb - u.mem_used_mb)
-	and coalesce(r.time_limit_s, 0) <= coalesce(pt.max_time_s, r.time_limit_s, 0)
+	and (coalesce(pt.max_time_s, 0) = 0 or l.time_limit_s between 1 and pt.max_time_s)
 	and not exists (select from live.step_edge o where o.job_id = b.job_id and o.step_id = b.step_id
 		and (o.kind <> 'after' or (o.state = 'waiting' and o.edge <> e.edge)))
 	and not exists (select from live.step_edge o where o.peer_job_id = b.job_id and o.peer_step_id = b.step_id
@@ -61,7 +62,7 @@ comment on view internal.ahead_offer is
 	'Steps that may be sent ahead: each waits for nothing but the good end of one step of its job, its predecessor, which runs '
 	'on one node or was sent ahead there itself. One step for each predecessor. attempt: the one that it would get; cpus, '
 	'mem_mb: what it takes on the node, no more than the predecessor has; hold_s, depth: as in rota.step_ahead; rank, priority: '
-	'its place in the queue.';
+	'its place in the queue; time_limit_s: 0 is none.';
 
 create function internal.ahead_withdraw(p_first bigint, p_step int, p_open boolean) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -149,7 +150,10 @@ begin
 	select o.* into v_offer from internal.ahead_offer o
 	where o.job_id = v_job and o.step_id = (v_start ->> 'step')::int and o.attempt = (v_start ->> 'attempt')::int
 		and o.after_step = (v_start ->> 'after')::int and o.after_attempt = (v_start ->> 'after_attempt')::int
-		and o.node_id = (v_start #>> '{allocations,0,node}')::int;
+		and o.node_id = (v_start #>> '{allocations,0,node}')::int
+		-- The launch request says so, too.
+		and o.cpus = (v_start #>> '{allocations,0,cpus}')::int and o.mem_mb = (v_start #>> '{allocations,0,mem_mb}')::bigint
+		and o.time_limit_s = (v_start ->> 'time_limit_s')::bigint;
 	if v_offer.job_id is null then
 		return;
 	end if;

@@ -18,7 +18,8 @@ begin
 		for v_one in select o.*, s.attempt + 1 as attempt from api.schedule_ahead(t.term(), null, null) o join rota.step s on s.job_id = o.job_id and s.step_id = o.step_id loop
 			v_sent := v_sent + (select count(*) from api.schedule_ahead_commit(t.term(),
 				jsonb_build_array(jsonb_build_object('job', v_one.job_id, 'step', v_one.step_id, 'attempt', v_one.attempt, 'after', v_one.after_step, 'after_attempt', v_one.after_attempt,
-					'time_limit_s', 60, 'ends_on_node_loss', true, 'allocations', jsonb_build_array(jsonb_build_object('node', v_one.node_id)))),
+					'time_limit_s', (select p.time_limit_s from api.schedule_pending(array[v_one.job_id], array[v_one.step_id]) p), 'ends_on_node_loss', true,
+					'allocations', jsonb_build_array(jsonb_build_object('node', v_one.node_id, 'cpus', v_one.cpus, 'mem_mb', v_one.mem_mb)))),
 				jsonb_build_array(jsonb_build_object('node_ids', array[v_one.node_id], 'kind', 'launch', 'job_id', v_one.job_id, 'step_id', v_one.step_id, 'attempt', v_one.attempt,
 					'body', 'order', 'signature', 'abcd', 'args', jsonb_build_object('after', v_one.after_step, 'after_attempt', v_one.after_attempt, 'hold_s', v_one.hold_s)))));
 		end loop;
@@ -161,6 +162,16 @@ select t.pass(:'j' || '.c') \g /dev/null
 select is(t.job(:j), 'completed', 'to the end');
 select t.right('withdrawn');
 
+-- What was modified after the leader had read it.
+select t.submit('alice', :'chain', :'edges') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select is((select count(*) from api.schedule_ahead_commit(t.term(), jsonb_build_array(jsonb_build_object('job', :j, 'step', 1, 'attempt', 1, 'after', 0, 'after_attempt', 1,
+	'time_limit_s', v.time_limit_s, 'ends_on_node_loss', true, 'allocations', jsonb_build_array(jsonb_build_object('node', 1, 'cpus', v.cpus, 'mem_mb', v.mem_mb)))), '[]')), v.sent,
+	format('%s CPUs, %s MiB, %s s', v.cpus, v.mem_mb, v.time_limit_s))
+from (values (3, 100, 60, 0::bigint), (2, 50, 60, 0), (2, 100, 90, 0), (2, 100, 60, 1)) v (cpus, mem_mb, time_limit_s, sent);
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.back(:'j' || '.b'), t.back(:'j' || '.a') \g /dev/null
+select t.right('modified');
+
 -- A node that is lost.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a'), t.send_ahead(2), t.run(:'j' || '.a'), t.silent(1), (select count(*) from t.judge()) \g /dev/null
@@ -184,13 +195,15 @@ select t.right('suspended');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 
 -- What is not offered. Each is a chain like the one before, but for one thing.
-create function t.is_offered(p_steps jsonb, p_edges jsonb, p_job jsonb default '{}') returns boolean language plpgsql as $$
+create function t.is_offered(p_steps jsonb, p_edges jsonb, p_job jsonb default '{}', p_max_s bigint default null) returns boolean language plpgsql as $$
 declare
 	v_job bigint := t.submit('alice', p_steps, p_edges, p_job);
 	v_offered boolean;
 begin
 	perform t.start(v_job || '.a', '{3}');
+	update rota.partition set max_time_s = p_max_s;
 	v_offered := exists (select from api.schedule_ahead(t.term(), null, null) o where o.job_id = v_job);
+	update rota.partition set max_time_s = null;
 	perform api.job_cancel(t.uid('alice'), 'alice', t.request(v_job::text));
 	perform t.report(t.say(v_job || '.a', 'refused', '{"reason": "r", "retry": "1", "cause": "withdrawn", "drain": ""}'));
 	return v_offered;
@@ -205,6 +218,9 @@ from unnest('{"{\"cpus_per_task\": 3}","{\"mem_mb\": 101}","{\"mem_mb\": 0}","{\
 select is(t.is_offered(jsonb_set(:'two', '{0,group}', '"g"'), :'one'), false, 'not after a step of a group');
 select is(t.is_offered(:'two', jsonb_set(:'one', '{0,condition}', to_jsonb(c))), false, 'not after ' || c) from unnest('{any,fail,start}'::text[]) c;
 select is(t.is_offered(:'two', :'one'::jsonb || '[{"step": "b", "peer": "a", "kind": "same_nodes"}]'), false, 'not with peers');
+select is(t.is_offered(jsonb_set(:'two', '{1,time_limit_s}', '0'), :'one'), true, 'a step without a time limit is offered');
+select is(t.is_offered(jsonb_set(:'two', '{1,time_limit_s}', v.seconds::jsonb), :'one', '{}', 100), v.offered, 'not without one, or with a longer one, where the partition has got a longest one since: ' || v.seconds)
+from (values ('0', false), ('101', false), ('100', true), ('null', true)) v (seconds, offered);
 -- Nothing is sent ahead while there is a limit, or an outage.
 select api.admin_change(0, 'root', '{"object": "reservation", "action": "create", "name": "later", "values": {"start": "now+1hours", "duration": "60", "nodes": "n4", "users": "bob"}}') \g /dev/null
 select is(t.is_offered(:'two', :'one'), false, 'not while an outage is to come');
