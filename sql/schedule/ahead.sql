@@ -75,7 +75,7 @@ begin
 		join step_request r on r.job_id = b.job_id and r.step_id = b.step_id
 		join partition pt on pt.partition = r.partition
 		join node n on n.node_id = x.node_id
-		where (not p_open or n.state <> 'up'
+		where (not p_open or n.state <> 'up' or pt.state not in ('up', 'drain')
 				or not internal.ahead_precedes(b.rank, pt.priority, b.job_id, b.step_id, p_first, p_step))
 			and not exists (select from node_order o where o.node_id = x.node_id and o.kind = 'withdraw'
 				and o.job_id = x.job_id and o.step_id = x.step_id and o.attempt = x.attempt)

@@ -162,6 +162,18 @@ select t.pass(:'j' || '.c') \g /dev/null
 select is(t.job(:j), 'completed', 'to the end');
 select t.right('withdrawn');
 
+-- A partition that starts nothing.
+select t.submit('alice', :'chain', :'edges') as j \gset
+select t.start(:'j' || '.a'), t.send_ahead() \g /dev/null
+update rota.partition set state = 'drain';
+select is(t.offers(), null, 'a partition that is drained takes no more');
+select is((select count(*) from rota.node_order o where o.kind = 'withdraw' and o.job_id = :j), 0::bigint, 'but starts what it has');
+update rota.partition set state = 'down';
+select is(t.offers(), null, 'one that is down starts nothing');
+select is((select string_agg(o.step_id || '.' || o.attempt, ' ') from rota.node_order o where o.kind = 'withdraw' and o.job_id = :j), '1.1', 'so what is held is withdrawn');
+update rota.partition set state = 'up';
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.back(:'j' || '.b'), t.back(:'j' || '.a') \g /dev/null
+
 -- What was modified after the leader had read it.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
