@@ -54,6 +54,9 @@ where a.ended_at is null and a.attempt > 0 and a.phase in ('ordered', 'prolog', 
 	and not exists (select from rota.transfer x where x.job_id = b.job_id)
 	and not exists (select from rota.growth x where x.job_id = b.job_id)
 	and not exists (select from rota.node_notice x where x.node_id = a.node_id)
+	-- What is moved is kept to other nodes.
+	and not exists (select from rota.evacuation_move x where x.job_id = b.job_id and x.step_id = b.step_id
+		and x.state in ('ending', 'queued'))
 	-- What was given back is not sent at once again.
 	and not exists (select from live.attempt x where x.job_id = b.job_id and x.step_id = b.step_id and x.attempt = b.attempt
 		and x.cause = 'withdrawn' and x.ended_at > now() - interval '1 minute')

@@ -174,6 +174,14 @@ select is((select string_agg(o.step_id || '.' || o.attempt, ' ') from rota.node_
 update rota.partition set state = 'up';
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.back(:'j' || '.b'), t.back(:'j' || '.a') \g /dev/null
 
+-- A step that waits is moved: it starts on the nodes that were asked for.
+select t.submit('alice', :'chain', :'edges') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select isnt(t.offers(), null, 'it is offered');
+select internal.move_want('alice', t.step(:'j' || '.b'), '{n2}') \g /dev/null
+select is(t.offers(), null, 'not when it is kept to other nodes');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), t.back(:'j' || '.a') \g /dev/null
+
 -- What was modified after the leader had read it.
 select t.submit('alice', :'chain', :'edges') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
