@@ -89,7 +89,7 @@ void agent_predispatch_start(struct agent_predispatch *p, const struct record_ke
 bool agent_predispatch_record(struct agent_predispatch *p, const struct record_key *key, const struct fields *record)
 {
 	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again"),
-		   *outcome = fields_get(record, "outcome");
+		   *outcome = fields_get(record, "outcome"), *drain = fields_get(record, "drain");
 	bool pauses = kind && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0);
 	bool is_done = kind && strcmp(kind, "done") == 0;
 	/* A launch request refused because it was accepted before (again = 1) leaves its attempt running, unless that is gone. */
@@ -108,8 +108,8 @@ bool agent_predispatch_record(struct agent_predispatch *p, const struct record_k
 		return false;
 	}
 	bool suspended = p->running[i].suspended;
-	/* one that ends while it is suspended has no CPUs to pass on */
-	if (p->running[i].complete && !suspended && *kind == 'e')
+	/* one that ends while it is suspended has no CPUs to pass on, and one that drains its node leaves none that may start anything */
+	if (p->running[i].complete && !suspended && *kind == 'e' && (!drain || !*drain))
 		p->completed[p->completed_count++ % COMPLETED_MOST] = *key;
 	p->running[i] = p->running[--p->count];
 	return suspended;

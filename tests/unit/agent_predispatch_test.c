@@ -92,18 +92,26 @@ static void test_restart(void **state)
 }
 
 /* The tasks of an attempt end with this outcome, and then the attempt. */
-static bool completes(struct agent_predispatch *p, const struct record_key *key, const char *outcome)
+static bool ends(struct agent_predispatch *p, const struct record_key *key, const char *outcome, const char *drain)
 {
-	struct fields *record = record_new("done", key);
-	fields_add(record, "outcome", outcome);
-	assert_false(agent_predispatch_record(p, key, record));
-	fields_free(record);
+	struct fields *done = record_new("done", key), *end = record_new("end", key);
+	fields_add(done, "outcome", outcome);
+	fields_add(end, "drain", drain);
+	assert_false(agent_predispatch_record(p, key, done));
 	assert_false(agent_predispatch_has_completed(p, key));
-	add_record(p, key, "end", "");
+	agent_predispatch_record(p, key, end);
+	fields_free(done);
+	fields_free(end);
 	return agent_predispatch_has_completed(p, key);
 }
 
-/* What has completed is known for a while, but not what ended otherwise, while it was suspended, or without having run here. */
+static bool completes(struct agent_predispatch *p, const struct record_key *key, const char *outcome)
+{
+	return ends(p, key, outcome, "");
+}
+
+/* What has completed is known for a while, but not what ended otherwise, while it was suspended, without having run here, or with
+ * a fault of the node. */
 static void test_completed(void **state)
 {
 	struct record_key many = {900, 0, 1, 0};
@@ -123,6 +131,8 @@ static void test_completed(void **state)
 		assert_true(completes(p, &many, "complete"));
 	}
 	assert_true(agent_predispatch_has_completed(p, &keys[0]));
+	agent_predispatch_start(p, &many);
+	assert_false(ends(p, &many, "complete", "epilog failed"));
 	agent_predispatch_start(p, &many);
 	assert_true(completes(p, &many, "complete"));
 	assert_false(agent_predispatch_has_completed(p, &keys[0]));
