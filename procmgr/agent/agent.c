@@ -178,6 +178,7 @@ static json_t *node_facts(struct agent *a)
 	}
 	find_restart_facts(a);
 	json_object_set(json_object_get(node, "found"), "restart", a->restart);
+	json_object_set_new(json_object_get(node, "found"), "ahead", json_true()); /* it holds steps that are sent ahead */
 	json_object_set_new(node, "margin_s", json_integer(c->conf->node_lease_margin));
 	agent_inventory_add(a->report, node);
 	return facts;

@@ -34,6 +34,8 @@ join live.step_request r on r.job_id = b.job_id and r.step_id = b.step_id and r.
 join live.job j on j.job_id = b.job_id and not j.staging and not j.credentials
 join rota.partition pt on pt.partition = r.partition and pt.state = 'up'
 join rota.node n on n.node_id = a.node_id and n.state = 'up' and n.power = 'on'
+	-- A process manager of an older version would start the step at once; one of virtual nodes cannot hold it.
+	and n.found ? 'ahead'
 join rota.node_used u on u.node_id = a.node_id
 left join rota.step_ahead y on y.job_id = a.job_id and y.step_id = a.step_id
 cross join lateral (select coalesce(r.mem_mb, coalesce(r.mem_per_cpu_mb, pt.default_mem_per_cpu_mb) * r.cpus_per_task, 0)

@@ -238,6 +238,9 @@ from unnest('{"{\"cpus_per_task\": 3}","{\"mem_mb\": 101}","{\"mem_mb\": 0}","{\
 select is(t.is_offered(jsonb_set(:'two', '{0,group}', '"g"'), :'one'), false, 'not after a step of a group');
 select is(t.is_offered(:'two', jsonb_set(:'one', '{0,condition}', to_jsonb(c))), false, 'not after ' || c) from unnest('{any,fail,start}'::text[]) c;
 select is(t.is_offered(:'two', :'one'::jsonb || '[{"step": "b", "peer": "a", "kind": "same_nodes"}]'), false, 'not with peers');
+update rota.node set found = found - 'ahead' where node_id = 3;
+select is(t.is_offered(:'two', :'one'), false, 'not to a node whose process manager does not know of it');
+update rota.node set found = found || '{"ahead": true}' where node_id = 3;
 select is(t.is_offered(jsonb_set(:'two', '{1,time_limit_s}', '0'), :'one'), true, 'a step without a time limit is offered');
 select is(t.is_offered(jsonb_set(:'two', '{1,time_limit_s}', v.seconds::jsonb), :'one', '{}', 100), v.offered, 'not without one, or with a longer one, where the partition has got a longest one since: ' || v.seconds)
 from (values ('0', false), ('101', false), ('100', true), ('null', true)) v (seconds, offered);
