@@ -50,7 +50,8 @@ where a.ended_at is null and a.attempt > 0 and a.phase in ('ordered', 'prolog', 
 	and (coalesce(pt.max_time_s, 0) = 0 or l.time_limit_s between 1 and pt.max_time_s)
 	and not exists (select from live.step_edge o where o.job_id = b.job_id and o.step_id = b.step_id
 		and (o.kind <> 'after' or (o.state = 'waiting' and o.edge <> e.edge)))
-	and not exists (select from live.step_edge o where o.peer_job_id = b.job_id and o.peer_step_id = b.step_id
+	-- What the predecessor held is kept for steps that want its nodes.
+	and not exists (select from live.step_edge o where o.peer_job_id = b.job_id and o.peer_step_id in (a.step_id, b.step_id)
 		and o.kind <> 'after')
 	and not exists (select from rota.step_ahead x where x.job_id = a.job_id and x.after_step = a.step_id)
 	and not exists (select from rota.transfer x where x.job_id = b.job_id)

@@ -238,6 +238,8 @@ from unnest('{"{\"cpus_per_task\": 3}","{\"mem_mb\": 101}","{\"mem_mb\": 0}","{\
 select is(t.is_offered(jsonb_set(:'two', '{0,group}', '"g"'), :'one'), false, 'not after a step of a group');
 select is(t.is_offered(:'two', jsonb_set(:'one', '{0,condition}', to_jsonb(c))), false, 'not after ' || c) from unnest('{any,fail,start}'::text[]) c;
 select is(t.is_offered(:'two', :'one'::jsonb || '[{"step": "b", "peer": "a", "kind": "same_nodes"}]'), false, 'not with peers');
+select is(t.is_offered(:'two'::jsonb || '[{"name": "f"}]', :'one'::jsonb || '[{"step": "f", "peer": "a"}, {"step": "f", "peer": "a", "kind": "same_nodes"}]'), false,
+	'not where another step wants the nodes of its predecessor');
 update rota.node set found = found - 'ahead' where node_id = 3;
 select is(t.is_offered(:'two', :'one'), false, 'not to a node whose process manager does not know of it');
 update rota.node set found = found || '{"ahead": true}' where node_id = 3;
