@@ -72,7 +72,8 @@ language plpgsql volatile set search_path = rota, pg_temp as $$
 begin
 	return query
 	select x.*
-	from (values ('fsync', '{on}'::text[]), ('full_page_writes', '{on}'), ('synchronous_commit', '{on,remote_apply}')) v (name, good)
+	from (values ('fsync', '{on}'::text[]), ('full_page_writes', '{on}'), ('synchronous_commit', '{on,remote_apply}'))
+		v (name, good)
 	cross join lateral internal.check_row('setting ' || v.name,
 		case when current_setting(v.name) = any (v.good) then 'ok' else 'bad' end,
 		current_setting(v.name), format('Set it to %s: a machine that loses power loses what was answered.', v.good[1])) x;
