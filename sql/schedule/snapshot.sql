@@ -45,11 +45,13 @@ begin
 		'running', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_running() x),
 		'licenses', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_licenses() x),
 		'outages', (select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_outages() x))
+		|| case when internal.preempt_is_on() then jsonb_build_object('candidates', (
+			select coalesce(jsonb_agg(to_jsonb(x)), '[]') from api.schedule_candidates(2147483647) x)) else '{}' end
 		|| case when internal.request_bool(p_request, 'moves') then internal.snapshot_moves() else '{}' end
 		|| internal.snapshot_queue(least(coalesce(internal.request_int(p_request, 'rows', 100000), 1000), 10000)::int);
 end $$;
 comment on function api.plan_snapshot(int, text, jsonb) is
 	'The snapshot on which a scheduling cycle would decide now, for those who may see all jobs. Request {rows: of each '
 	'partition, moves}. Answer {now, claims, resumes, nodes, partitions, running, licenses, outages, queue, pending}, as the '
-	'functions schedule_... answer them, and ranks, as internal.snapshot_ranks does; with moves also those of '
-	'internal.snapshot_moves.';
+	'functions schedule_... answer them, and ranks, as internal.snapshot_ranks does; candidates if anything may be preempted; '
+	'with moves also those of internal.snapshot_moves.';

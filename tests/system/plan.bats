@@ -110,6 +110,31 @@ of() {
 	[ "$(jq -r '.steps | map(.label + " " + .partition) | join(" ")' <<<"$output")" = "(script) owned (script) main $WAITS.script main (script) main" ]
 }
 
+@test "a script that would preempt others" {
+	rota admin qos create urgent --tier=1
+	printf '#!/bin/bash\n#ROTA --time=10 --nodes=2 --exclusive --qos=urgent\n' >urgent.sh
+	rota admin partition change main --preempt=requeue --preempt-after=none
+	run --separate-stderr rota plan --submit urgent.sh --json
+	[ "$(of '(script)' .message)" = "preempts $RUNS.script" ]
+	[ $(($(date -d "$(of '(script)' .then_at)" +%s) - $(date +%s))) -le 60 ]
+	# What waits gets the nodes after the new one, and before the one that was preempted would have ended.
+	[ "$(of "$WAITS.script" .verdict)" = earlier ]
+	# Not before the minimal run time, and nobody of the same tier.
+	rota admin partition change main --preempt-after=1:00:00
+	run --separate-stderr rota plan --submit urgent.sh --json
+	[ "$(of '(script)' .message)" = "preempts $RUNS.script" ]
+	started=$(date -d "$(rota sql -Atc "select started_at from acct.attempt where job_id = $RUNS")" +%s)
+	then=$(date -d "$(of '(script)' .then_at)" +%s)
+	[ $((then - started)) -ge 3599 ]
+	[ $((then - started)) -le 3601 ]
+	sed -i 's/ --qos=urgent//' urgent.sh
+	run --separate-stderr rota plan --submit urgent.sh --json
+	[[ $(of '(script)' .message) != preempts* ]]
+	[ "$(of "$WAITS.script" .verdict)" = same ]
+	rota admin partition change main --preempt=off --preempt-after=none
+	[ "$(superuser "select count(*) from rota.preempted")" = 0 ]
+}
+
 @test "nothing is written, and wrong words are refused" {
 	rota plan --drain n1 --add-nodes=1:4c,8G --set partition.main.state=down >/dev/null
 	[ "$(superuser "select state from rota.node where name = 'n1'")" = up ]

@@ -21,8 +21,8 @@ static const struct {
 	const char *member;
 	enum lead_set set;
 } members[] = {
-	{"nodes", LEAD_NODES},	     {"partitions", LEAD_PARTITIONS}, {"running", LEAD_RUNNING},
-	{"licenses", LEAD_LICENSES}, {"outages", LEAD_OUTAGES},	      {"queue", LEAD_QUEUE},
+	{"nodes", LEAD_NODES},	   {"partitions", LEAD_PARTITIONS}, {"running", LEAD_RUNNING},	     {"licenses", LEAD_LICENSES},
+	{"outages", LEAD_OUTAGES}, {"queue", LEAD_QUEUE},	    {"candidates", LEAD_CANDIDATES},
 };
 
 /* Returns an array as PostgreSQL writes it: {1,2} or {"a","b"}; malloc'ed. */

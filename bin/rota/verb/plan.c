@@ -13,6 +13,7 @@
 #include "bin/rota/line/verb.h"
 #include "bin/rota/plan/plan_change.h"
 #include "bin/rota/plan/plan_moves.h"
+#include "bin/rota/plan/plan_preempt.h"
 #include "bin/rota/plan/plan_snapshot.h"
 #include "bin/rota/print/format.h"
 #include "bin/rota/print/table.h"
@@ -243,6 +244,7 @@ static int plan_compare(struct plan_snapshot *snapshot, const struct schedule_po
 	const char **messages = xcalloc(before_count + 1, sizeof *messages);
 
 	times_note(s, before, was, messages);
+	plan_preempt_note(snapshot, policy, before, was, messages);
 	status = changes_apply(snapshot, line, false);
 	if (status == EXIT_OK) {
 		struct schedule_result *after = schedule_run(s, policy);
@@ -251,6 +253,7 @@ static int plan_compare(struct plan_snapshot *snapshot, const struct schedule_po
 		struct expected *rows = xcalloc(s->pending_count + 1, sizeof *rows);
 
 		times_note(s, after, is, why);
+		plan_preempt_note(snapshot, policy, after, is, why);
 		for (size_t i = 0, old = 0; i < s->pending_count; i++)
 			rows[i] = (struct expected){&s->pending[i], s->pending[i].job ? was[old++] : NAN, is[i], why[i]};
 		rows_print(rows, s->pending_count, line->count > 0, line->json);
