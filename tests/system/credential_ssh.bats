@@ -28,8 +28,8 @@ teardown_file() {
 	return "$status"
 }
 
-# sshd_up: a sshd on port SSHD_PORT, with a configuration and a host key of its own. It admits by tickets only. Its folder below /run is in
-# a mount namespace, so this host gets none.
+# sshd_up: a sshd on port SSHD_PORT, with a configuration and a host key of its own, and its replay cache in $KDC. It admits by tickets only.
+# Its folder below /run is in a mount namespace, so this host gets none.
 sshd_up() {
 	local conf=$KDC/sshd_config
 	SSHD_PORT=$(free_port)
@@ -47,7 +47,7 @@ sshd_up() {
 		UsePAM no
 		LogLevel VERBOSE
 	END
-	KRB5_KTNAME=$KDC/keytab unshare --mount bash -c 'mount -t tmpfs tmpfs /run && mkdir -m 0755 /run/sshd && exec /usr/sbin/sshd -D -e -f "$1"' \
+	KRB5_KTNAME=$KDC/keytab TMPDIR=$KDC unshare --mount bash -c 'mount -t tmpfs tmpfs /run && mkdir -m 0755 /run/sshd && exec /usr/sbin/sshd -D -e -f "$1"' \
 		sshd "$conf" >"$KDC/sshd.log" 2>&1 3>&- &
 	SSHD=$!
 	export SSHD SSHD_PORT
