@@ -38,7 +38,7 @@ states_of() {
 	run -0 rota submit --parsable --wait --nodelist=n1,n2 job.sh
 	job=${lines[0]}
 	is_over() { [ "$(states_of "$job")" = "drop n1 dropped, drop n2 dropped, in n1 done, in n2 done, out n1 done, out n2 done" ]; }
-	eventually is_over
+	eventually is_over || { rota stage show --json "$job"; superuser "select * from rota.allocation where job_id = $job"; false; }
 	[ "$(echo results/*)" = "results/n1 results/n2" ]
 	[ "$(cat results/n1 results/n2)" = "$(printf 'data\ndata')" ]
 	[ ! -e "$SITE/n1/$(id -un)/$job" ]
