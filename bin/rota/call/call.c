@@ -161,11 +161,13 @@ static void text_clean_json(json_t *value, const char *kept)
 static const char *answer_kept(const json_t *value, const char *key)
 {
 	static const char *const runs[] = {"function", "made_by", "delivery"};
-	bool is_run = false;
 
-	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++)
-		is_run |= json_object_get(value, runs[i]) != NULL;
-	return strcmp(key, "lines") == 0 || (is_run && strcmp(key, "output") == 0) ? "\t\n" : "";
+	if (strcmp(key, "lines") == 0)
+		return "\t\n";
+	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs) && strcmp(key, "output") == 0; i++)
+		if (json_object_get(value, runs[i]))
+			return "\t\n";
+	return "";
 }
 
 /* Texts of other users are printed on the terminal, so clean all texts of an answer. */
