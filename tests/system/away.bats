@@ -264,6 +264,18 @@ chain_begins() {
 	fetches "$1.a"
 }
 
+# chain_node JOB: the node of its first step.
+chain_node() {
+	superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $1 and a.step_id = 0"
+}
+
+# chain_has_run_once JOB: all of it has completed, and the steps after the first one have begun once.
+chain_has_run_once() {
+	[ "$(states "$1")" = "a:completed b:completed c:completed" ] &&
+		[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ] &&
+		[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
+}
+
 # fetches STEP: the node has read all orders that were made, since one to the step that was made later is done.
 fetches() {
 	rota signal CONT "$1" >/dev/null
@@ -340,7 +352,7 @@ charges_are_right() {
 @test "procmgrd dies between the end of a step and the begin of the next one" {
 	job=$(submit_chain)
 	chain_begins "$job"
-	node=$(superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $job and a.step_id = 0")
+	node=$(chain_node "$job")
 	agent=$(pid_of procmgrd "$node")
 	kill -STOP "$agent"
 	go a
@@ -348,16 +360,14 @@ charges_are_right() {
 	kill_now "$agent"
 	go b
 	rota wait "$job"
-	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
-	[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ]
-	[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
+	chain_has_run_once "$job"
 	is_right
 }
 
 @test "procmgrd dies while the database is away: the next step begins when the database is back" {
 	job=$(submit_chain)
 	chain_begins "$job"
-	node=$(superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $job and a.step_id = 0")
+	node=$(chain_node "$job")
 	agent=$(pid_of procmgrd "$node")
 	server stop -m immediate
 	kill_now "$agent"
@@ -367,16 +377,14 @@ charges_are_right() {
 	server start
 	eventually serves
 	rota wait "$job"
-	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
-	[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ]
-	[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
+	chain_has_run_once "$job"
 	is_right
 }
 
 @test "a node dies while the database is away, and a chain with it: the rest runs once" {
 	job=$(submit_chain)
 	chain_begins "$job"
-	node=$(superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $job and a.step_id = 0")
+	node=$(chain_node "$job")
 	server stop -m immediate
 	launcher=$(pid_of launcher "$node")
 	kill -STOP "$launcher" # so that it forks nobody meanwhile
@@ -388,16 +396,14 @@ charges_are_right() {
 	go a
 	go b
 	rota wait "$job"
-	[ "$(states "$job")" = "a:completed b:completed c:completed" ]
-	[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ]
-	[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
+	chain_has_run_once "$job"
 	is_right
 }
 
 @test "a job of higher priority goes before the next step of a chain" {
 	job=$(submit_chain --cpus-per-task=4)
 	chain_begins "$job"
-	node=$(superuser "select n.name from rota.allocation a join rota.node n using (node_id) where a.job_id = $job and a.step_id = 0")
+	node=$(chain_node "$job")
 	printf '#!/bin/bash\necho first >>%s\n' "$LEDGER" >"$BATS_TEST_TMPDIR/first.sh"
 	first=$(cd /tmp && rota submit --parsable --output=/dev/null --time=1:00 --priority=1000 --cpus-per-task=4 --nodelist="$node" "$BATS_TEST_TMPDIR/first.sh")
 	eventually is_sent "$job" 0
