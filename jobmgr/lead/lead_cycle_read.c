@@ -169,14 +169,16 @@ void lead_cycle_read_candidates(struct lead_cycle *c)
 	db_call(c->db, API_schedule_candidates, (struct db_param[]){{below, -1}}, 1, set_answered, &c->reads[LEAD_CANDIDATES]);
 }
 
-/* Read the running steps that may be moved. A cycle that has preempted steps reads none, because their nodes are not free yet. */
+/* Read the running steps that may be moved. A cycle that has preempted steps reads none, because their nodes are not free yet. A look that is
+ * wanted before its time is made when the time has come, since nothing else may wake the leader until then. */
 void lead_cycle_read_movers(struct lead_cycle *c)
 {
-	bool wanted;
+	bool wanted = !c->preempted && c->conf->schedule_moves > 0 && lead_moves_are_wanted(c->rows, c->result);
 
+	if (wanted && !cycle_may_move(c))
+		c->outcome.transition_in = fmin(c->outcome.transition_in, c->moves_from - clock_seconds());
 	if (c->preempted || !cycle_may_move(c))
 		return;
-	wanted = lead_moves_are_wanted(c->rows, c->result);
 	/* With an empty queue, the snapshot has been read for this look. */
 	if (wanted || c->result->wait_count == 0)
 		c->moves_from = clock_seconds() + c->conf->schedule_moves;

@@ -87,6 +87,25 @@ saver() {
 	eventually runs_on "$saver" n2
 }
 
+# restart_jobmgrd OPTION...: end it, and start it with these options of `rota up`.
+restart_jobmgrd() {
+	kill_now "$(pid_of jobmgrd)"
+	rota up "$@" >/dev/null
+}
+
+@test "a look that comes before its time is made when the time has come, and not at the next event" {
+	restart_jobmgrd --set schedule.moves=5 --set schedule.period=3600
+	saver saver.sh ''
+	# After the end of a step the leader looks for moves that empty a node, at least once in these five seconds.
+	rota submit --wait --nodelist=n2 --time=10 --wrap true
+	wide=$(rota submit --parsable --time=10 --cpus-per-task=2 --wrap true)
+	run -0 rota wait --timeout=60 "$wide"
+	touch go
+	run -0 rota wait --timeout=60 "$saver"
+	[ "$(wc -l <starts)" = 2 ]
+	restart_jobmgrd --set schedule.moves=1 --set schedule.period=1
+}
+
 # The last test: n1 is powered off.
 @test "a node is emptied so that it can be powered off, if idle nodes are" {
 	saver saver.sh ''
