@@ -133,7 +133,8 @@ static void boxes_add(struct boxes *boxes, const PGresult *result, int row)
 	boxes->count++;
 }
 
-/* Make the box of a row, and add it to those that were made, or to those that were not. */
+/* Make the box of a row, and add it to those that were made, or to those that were not. Where the node's key cannot be read now, it is neither:
+ * the database asks again. */
 static void box_add(struct credd *c, const PGresult *result, int row, struct boxes *made, struct boxes *failed)
 {
 	unsigned char *box;
@@ -148,6 +149,8 @@ static void box_add(struct credd *c, const PGresult *result, int row, struct box
 	}
 	log_error("credential %s for job %s was not sealed: %s", db_text(result, row, "name"), db_text(result, row, "job_id"),
 		  e.message);
+	if (strcmp(e.code, SEAL_UNREADABLE) == 0)
+		return;
 	boxes_add(failed, result, row);
 	db_array_text(failed->columns[COLUMN_OUTCOME], e.message);
 	db_array_int(failed->columns[COLUMN_NUMBER],

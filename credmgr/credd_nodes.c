@@ -3,13 +3,16 @@
  * Called by: credd.c; credd_box.c for each box.
  * Invariants:
  * - The keys come from files that an administrator has put there, and never from the database: who can write there could have secrets
- *   sealed for a key of his own. The database only gets to know for which nodes there is one. */
+ *   sealed for a key of his own. The database only gets to know for which nodes there is one that can be read. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "credmgr/credd_parts.h"
+#include "lib/log.h"
 
 static const char ending[] = ".pub";
 
@@ -20,12 +23,14 @@ static bool nodes_name_valid(const char *name, size_t length)
 	return length > 0 && *name != '.' && strspn(name, others) >= length;
 }
 
-bool credd_nodes_key(const struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e)
+bool credd_nodes_key(struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e)
 {
 	if (!nodes_name_valid(node, strlen(node)))
 		return err_set(e, "\"%.100s\" is not the name of a node", node);
 	char *path = xasprintf("%s/nodes/%s%s", c->conf->credentials_keys, node, ending);
 	bool good = box_public_read(path, key, e);
+	if (!good && strcmp(e->code, SEAL_UNREADABLE) == 0)
+		c->nodes_at = (struct timespec){0};
 	free(path);
 	return good;
 }
@@ -41,18 +46,26 @@ static void nodes_answered(struct db *db, PGresult *result, const struct err *e,
 	credd_answered(c, CREDD_NODES, false, result, e);
 }
 
-/* Add the names of the nodes that have a key. */
-static void nodes_list(DIR *folder, struct db_array *names)
+/* Add the names of the nodes that have a key. Returns false if there is a key that cannot be read: a change of its mode does not change the
+ * folder. */
+static bool nodes_list(DIR *folder, struct db_array *names)
 {
+	bool good = true;
 	for (struct dirent *entry; (entry = readdir(folder));) {
 		size_t length = strlen(entry->d_name), name = length - strlen(ending);
 		if (length <= strlen(ending) || strcmp(entry->d_name + name, ending) != 0 ||
 		    !nodes_name_valid(entry->d_name, name))
 			continue;
+		if (faccessat(dirfd(folder), entry->d_name, R_OK, 0) < 0) {
+			log_warning("the key of a node cannot be read: nodes/%s: %s", entry->d_name, strerror(errno));
+			good = false;
+			continue;
+		}
 		char *node = xasprintf("%.*s", (int)name, entry->d_name);
 		db_array_text(names, node);
 		free(node);
 	}
+	return good;
 }
 
 void credd_nodes_ask(struct credd *c)
@@ -63,9 +76,8 @@ void credd_nodes_ask(struct credd *c)
 	free(path);
 	if (folder && fstat(dirfd(folder), &st) == 0 && memcmp(&st.st_mtim, &c->nodes_at, sizeof st.st_mtim) != 0) {
 		struct db_array *names = db_array_new();
-		c->nodes_at = st.st_mtim;
+		c->nodes_at = nodes_list(folder, names) ? st.st_mtim : (struct timespec){0};
 		c->asking[CREDD_NODES] = true;
-		nodes_list(folder, names);
 		db_call(c->db, API_credential_nodes, (struct db_param[]){{db_array_literal(names), -1}}, 1, nodes_answered, c);
 		db_array_free(names);
 	}

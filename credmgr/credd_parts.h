@@ -119,8 +119,9 @@ void credd_work_start(struct credd_work *w, const char *action, struct credd_sai
 bool credd_work_seal(const struct credd_work *w, const void *secret, size_t size, unsigned char nonce[KEYRING_NONCE],
 		     unsigned char **sealed, size_t *sealed_size, struct err *e);
 
-/* credd_nodes.c: read the public key of a node. */
-bool credd_nodes_key(const struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e);
+/* credd_nodes.c: read the public key of a node. If its file cannot be opened now, e->code is SEAL_UNREADABLE, and the next beat tells the
+ * database for which nodes there is a key. */
+bool credd_nodes_key(struct credd *c, const char *node, unsigned char key[BOX_KEY], struct err *e);
 
 /* credd_grant.c: has the owner of a row's credential granted it to this user? e->code is CREDD_FORGED if the signature is wrong. */
 #define CREDD_FORGED "forge"

@@ -73,6 +73,8 @@ static FILE *key_open(const char *path, bool private, struct err *e)
 	struct stat st;
 	if (!file || fstat(fileno(file), &st) < 0) {
 		err_sys(e, "could not open key file \"%s\"", path);
+		if (e)
+			strcpy(e->code, SEAL_UNREADABLE);
 		goto fail;
 	}
 	if (!S_ISREG(st.st_mode)) {

@@ -274,6 +274,38 @@ daemon() {
 	as "$ANNA" rota cred remove archive
 }
 
+@test "rota up leaves the keys alone that rota-credd may be reading" {
+	before=$(stat -c '%Z %n' "$ROTA_TEST_KEYS/cred" "$ROTA_TEST_KEYS"/cred/*.key)
+	rota up >/dev/null
+	[ "$(stat -c '%Z %n' "$ROTA_TEST_KEYS/cred" "$ROTA_TEST_KEYS"/cred/*.key)" = "$before" ]
+	# What came back from a backup with another owner is given to the account.
+	chown root "$ROTA_TEST_KEYS/cred/cred.key"
+	rota up >/dev/null
+	[ "$(stat -c %u "$ROTA_TEST_KEYS/cred/cred.key")" = "$(stat -c %u "$ROTA_TEST_KEYS/cred")" ]
+}
+
+@test "a job waits while rota-credd cannot read the keys of nodes, and its credential stays good" {
+	secret | as "$ANNA" rota cred add archive --kind=file
+	unread() { grep -q "job $job was not sealed: could not open key file" "$ROTA_HOME/log/rota-credd.log"; }
+	show_job archive
+	# The folder belongs to somebody else for a while.
+	chown 0:0 "$ROTA_TEST_KEYS/cred"
+	job=$(as "$ANNA" rota submit --parsable job.sh)
+	eventually unread
+	chown --reference="$ROTA_TEST_KEYS/cred/cred.key" "$ROTA_TEST_KEYS/cred"
+	as "$ANNA" rota wait --timeout=60 "$job"
+	[ "$(cat "out.$job")" = "$(secret)" ]
+	# A key has the wrong mode for a while, which does not change the folder.
+	chmod 0600 "$ROTA_TEST_KEYS"/cred/nodes/n?.pub
+	job=$(as "$ANNA" rota submit --parsable job.sh)
+	eventually unread
+	[ "$(superuser "select count(*) from rota.credential_use where failure is not null")" = 0 ]
+	chmod 0644 "$ROTA_TEST_KEYS"/cred/nodes/n?.pub
+	as "$ANNA" rota wait --timeout=60 "$job"
+	[ "$(cat "out.$job")" = "$(secret)" ]
+	as "$ANNA" rota cred remove archive
+}
+
 @test "rota up makes no lost key anew" {
 	secret | as "$ANNA" rota cred add archive --kind=file
 	kill -9 "$(daemon)"

@@ -2,7 +2,7 @@
  *
  * Called by: `rota up`.
  * Invariants:
- * - The keys of rota-credd belong to its account, and nobody else but root reads them.
+ * - The keys of rota-credd belong to its account, and nobody else but root reads them. Once that is so, `rota up` leaves them alone.
  * - Keys that were lost are not made anew: what the database holds would be taken for broken before somebody brings them back.
  * - All nodes of a private instance are one machine, so they have one key. Its public half is there for each of them before rota-credd
  *   starts. */
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bin/rota/instance/up.h"
@@ -46,24 +47,57 @@ static bool keys_are_lost(const char *folder, const char *key, const char *pub, 
 	return true;
 }
 
-/* Make the keys of rota-credd and give them to its account. */
+/* The files of rota-credd's keys, and the account that they belong to. */
+struct key_files {
+	const char *folder;
+	char *key, *first, *pub;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Is the file of rota-credd's account? */
+static bool keys_own(const struct key_files *k, const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && st.st_uid == k->uid;
+}
+
+/* Have all keys been made and given to the account? A running rota-credd may then be reading them, so its folder is left to it. The first
+ * sealing key may have been removed after others were made. */
+static bool keys_are_made(const struct key_files *k)
+{
+	return keys_own(k, k->folder) && keys_own(k, k->key) && (keys_own(k, k->first) || access(k->first, F_OK) != 0) &&
+	       keys_have_seal(k->folder) && access(k->pub, F_OK) == 0;
+}
+
+/* Make the keys that are missing, in a folder where nobody else can put a link in their place meanwhile, and give all to the account. */
+static bool keys_give(const struct key_files *k, struct err *e)
+{
+	bool ok = up_folder_make(k->folder, 0700, geteuid(), getegid(), e) &&
+		  (keys_have_seal(k->folder) || seal_secret_make(k->first, e)) && seal_box_keys_make(k->key, k->pub, e);
+
+	if (ok && (lchown(k->key, k->uid, k->gid) || (lchown(k->first, k->uid, k->gid) && errno != ENOENT)))
+		ok = err_sys(e, "could not give the keys in \"%s\" to the account of rota-credd", k->folder);
+	return ok && up_folder_make(k->folder, 0700, k->uid, k->gid, e);
+}
+
+/* Make the keys of rota-credd and what else its account needs. */
 static bool keys_make(const struct instance *in, const struct passwd *pw, struct err *e)
 {
 	const char *folder = in->conf.credentials_keys;
-	uid_t uid = pw ? pw->pw_uid : geteuid();
-	gid_t gid = pw ? pw->pw_gid : getegid();
-	char *key = xasprintf("%s/cred.key", folder), *first = xasprintf("%s/1.key", folder);
-	char *pub = xasprintf("%s/cred.pub", in->conf.keys_dir);
-	bool ok = !keys_are_lost(folder, key, pub, e) && up_folder_make(folder, 0700, geteuid(), getegid(), e) &&
-		  (keys_have_seal(folder) || seal_secret_make(first, e)) && seal_box_keys_make(key, pub, e);
+	struct key_files k = {.folder = folder,
+			      .key = xasprintf("%s/cred.key", folder),
+			      .first = xasprintf("%s/1.key", folder),
+			      .pub = xasprintf("%s/cred.pub", in->conf.keys_dir),
+			      .uid = pw ? pw->pw_uid : geteuid(),
+			      .gid = pw ? pw->pw_gid : getegid()};
+	bool ok = !keys_are_lost(folder, k.key, k.pub, e) && (keys_are_made(&k) || keys_give(&k, e)) &&
+		  up_seen_make(in, k.uid, k.gid, e) && (!pw || up_pid_file_make(in, "rota-credd", k.uid, k.gid, e));
 
-	if (ok && (lchown(key, uid, gid) || (lchown(first, uid, gid) && errno != ENOENT)))
-		ok = err_sys(e, "could not give the keys in \"%s\" to the account of rota-credd", folder);
-	ok = ok && up_folder_make(folder, 0700, uid, gid, e) && up_seen_make(in, uid, gid, e) &&
-	     (!pw || up_pid_file_make(in, "rota-credd", uid, gid, e));
-	free(key);
-	free(first);
-	free(pub);
+	free(k.key);
+	free(k.first);
+	free(k.pub);
 	return ok;
 }
 
