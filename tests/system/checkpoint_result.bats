@@ -240,8 +240,9 @@ killed_and_restarted() {
 	for job in "${jobs[@]}"; do run -0 owner rota restart "$job" --to n2; done
 	eventually at 2
 	goes_on_on_n2
+	# A process that has just ended has no root folder.
 	for pid in $(pgrep -u "$EVE"); do
-		[ -d "/proc/$pid/root$LOCAL/n2" ]
+		[ -d "/proc/$pid/root$LOCAL/n2" ] || [ ! -e "/proc/$pid/root/" ]
 		[ ! -e "/proc/$pid/root$LOCAL/n1" ]
 	done
 	open_gate go
