@@ -229,7 +229,7 @@ begin
 	for i in 1..p_attempts loop
 		perform t.start(p_low, '{4}'), t.run(p_low);
 		v_high := t.submit('alice', '[{"name": "a"}]', '[]', t.qos('high')) || '.a';
-		foreach v_ran in array array[0, 590, 20] loop
+		foreach v_ran in array array[0, 300, 700] loop
 			update rota.attempt a set started_at = a.started_at - make_interval(secs => v_ran), ordered_at = a.ordered_at - make_interval(secs => v_ran)
 			from t.step(p_low) s where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt;
 			v_picks := v_picks || t.preempt(t.pick(v_high, '{4}', p_low));

@@ -17,6 +17,7 @@ teardown_file() {
 setup() {
 	LEDGER=$BATS_TEST_TMPDIR/ledger
 	GO=$BATS_TEST_TMPDIR/go
+	HALT=$BATS_TEST_TMPDIR/halt
 	touch "$LEDGER" && chmod 0666 "$LEDGER"
 	STOPPED=
 }
@@ -44,9 +45,10 @@ serves() {
 	rota queue >/dev/null 2>&1
 }
 
-# submit_array SIZE [OPTION]...: elements of a tenth of a second, each of which writes its index and its attempt into the ledger.
+# submit_array SIZE [OPTION]...: elements of a tenth of a second, each of which writes its index and its attempt into the ledger. While there is
+# the file HALT, none of them ends, so that none begins that has no CPU yet.
 submit_array() {
-	printf '#!/bin/bash\necho "$ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nsleep 0.1\n' "$LEDGER" >"$BATS_TEST_TMPDIR/array.sh"
+	printf '#!/bin/bash\necho "$ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nwhile [ -e %s ]; do sleep 0.1; done\nsleep 0.1\n' "$LEDGER" "$HALT" >"$BATS_TEST_TMPDIR/array.sh"
 	(cd /tmp && rota submit --parsable --output=/dev/null --time=1:00 --array=0-$(($1 - 1)) "${@:2}" "$BATS_TEST_TMPDIR/array.sh")
 }
 
@@ -74,10 +76,31 @@ holds() {
 	[ "$(held "$1")" -ge "$2" ]
 }
 
-# stands_ahead JOB COUNT: nodes hold so many elements. The database knows that before the nodes have fetched them, so some more begin first.
+# begins_are_known JOB: the database knows of all elements that have begun.
+begins_are_known() {
+	[ "$(superuser "select count(*) from acct.attempt where job_id = $1 and started_at is not null")" = "$(lines)" ]
+}
+
+# stands_ahead JOB COUNT: nodes have fetched so many elements, none of which begins before HALT is removed. How fast the elements end decides
+# how many are sent, so they run until there are enough; meanwhile some of these begin.
 stands_ahead() {
-	eventually holds "$@"
-	goes_on 20
+	local try
+	for try in {1..10}; do
+		eventually holds "$@"
+		touch "$HALT"
+		eventually begins_are_known "$1"
+		! holds "$@" || break
+		rm "$HALT"
+	done
+	holds "$@"
+	fetches "$1"
+}
+
+# fetches STEP: its nodes have read all orders that were made, since one to the step that was made later is done.
+fetches() {
+	rota signal CONT "$1" >/dev/null
+	is_done() { [ "$(superuser "select count(*) from rota.node_order where job_id = ${1%.*} and kind = 'signal'")" = 0 ]; }
+	eventually is_done "$1"
 }
 
 # The final states of the elements of an array.
@@ -117,6 +140,7 @@ tree() {
 	job=$(submit_array 900)
 	stands_ahead "$job" 200
 	server stop -m immediate
+	rm "$HALT"
 	goes_on 150
 	server start
 	completes "$job" 900
@@ -128,6 +152,7 @@ tree() {
 	stands_ahead "$job" 200
 	STOPPED=$(tree "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")")
 	kill -STOP $STOPPED
+	rm "$HALT"
 	goes_on 150
 	kill -CONT $STOPPED
 	completes "$job" 900
@@ -138,7 +163,9 @@ tree() {
 	job=$(submit_array 3000)
 	stands_ahead "$job" 200
 	server stop -m immediate
+	rm "$HALT"
 	goes_on 50
+	touch "$HALT"
 	run -3 rota cancel "$job"
 	server start
 	eventually rota cancel "$job"
@@ -151,15 +178,20 @@ tree() {
 
 @test "a job of higher priority does not wait for all that is held" {
 	job=$(submit_array 2000)
-	eventually holds "$job" 600
-	printf '#!/bin/bash\nwc -l <%s >%s\n' "$LEDGER" "$BATS_TEST_TMPDIR/at" >"$BATS_TEST_TMPDIR/first.sh"
-	touch "$BATS_TEST_TMPDIR/at" && chmod 0666 "$BATS_TEST_TMPDIR/at"
-	before=$(lines)
-	first=$(cd /tmp && rota submit --parsable --output=/dev/null --time=1:00 --priority=1000 --cpus-per-task=4 "$BATS_TEST_TMPDIR/first.sh")
-	rota wait "$first"
-	# It took all CPUs of a node, long before what the nodes held had run.
-	[ "$(cat "$BATS_TEST_TMPDIR/at")" -lt $((before + 250)) ]
+	stands_ahead "$job" 600
+	first=$(cd /tmp && rota submit --parsable --output=/dev/null --time=1:00 --priority=1000 --cpus-per-task=4 --wrap true)
+	# It gets all CPUs of a node, which are free when what runs there ends, since what was held there has gone.
+	is_first() {
+		[ "$(superuser "select count(*) from rota.node n where n.state = 'up' and not exists (select from rota.allocation a
+			where a.node_id = n.node_id and a.job_id = $job and a.ended_at is null and a.started_at is null)")" = 1 ]
+	}
+	eventually is_first
 	[ "$(superuser "select count(*) > 0 from rota.attempt where job_id = $job and cause = 'withdrawn'")" = t ]
+	halted=$(superuser 'select clock_timestamp()')
+	rm "$HALT"
+	rota wait "$first"
+	[ "$(superuser "select count(*) from acct.attempt a, acct.attempt f where f.job_id = $first and a.job_id = $job and a.nodes = f.nodes
+		and a.started_at > '$halted' and a.started_at < f.started_at")" = 0 ]
 	completes "$job" 2000
 	[ "$(lines)" = 2000 ]
 }
@@ -168,6 +200,7 @@ tree() {
 	job=$(submit_array 1200)
 	stands_ahead "$job" 200
 	rota admin node drain n2 --reason=test
+	rm "$HALT"
 	is_empty() { [ "$(superuser "select count(*) from rota.allocation a join rota.node n using (node_id) where n.name = 'n2' and a.ended_at is null")" = 0 ]; }
 	eventually is_empty
 	[ "$(superuser "select count(*) < 1200 from rota.step where job_id = $job and array_index is not null and ended_at is not null")" = t ]
@@ -180,6 +213,7 @@ tree() {
 	job=$(submit_array 900)
 	stands_ahead "$job" 200
 	server stop -m immediate
+	rm "$HALT"
 	goes_on 50
 	launcher=$(pid_of launcher n2)
 	kill -STOP "$launcher" # so that it forks nobody meanwhile
@@ -195,16 +229,13 @@ tree() {
 	stands_ahead "$job" 200
 	server stop -m fast
 	cp -a "$ROTA_HOME/pg/data" "$ROTA_HOME/pg/copy"
+	rm "$HALT"
+	goes_on 50
 	server start
 	eventually serves
-	known=$(superuser "select count(*) from rota.step where job_id = $job and ended_at is not null")
-	# One question for both, since the array may end while they are asked one after the other.
-	is_further() {
-		[ "$(superuser "select count(*) filter (where ended_at is not null) >= $known + 50 and (select count(*) >= 50 from rota.allocation
-			where job_id = $job and ended_at is null and started_at is null) from rota.step where job_id = $job")" = t ]
-	}
-	eventually is_further
+	stands_ahead "$job" 100
 	server stop -m immediate
+	rm "$HALT"
 	goes_on 50
 	rm -rf "$ROTA_HOME/pg/data"
 	mv "$ROTA_HOME/pg/copy" "$ROTA_HOME/pg/data"
@@ -274,13 +305,6 @@ chain_has_run_once() {
 	[ "$(states "$1")" = "a:completed b:completed c:completed" ] &&
 		[ "$(grep -cx 'b [0-9]*' "$LEDGER")" = 1 ] &&
 		[ "$(grep -cx 'c [0-9]*' "$LEDGER")" = 1 ]
-}
-
-# fetches STEP: the node has read all orders that were made, since one to the step that was made later is done.
-fetches() {
-	rota signal CONT "$1" >/dev/null
-	is_done() { [ "$(superuser "select count(*) from rota.node_order where job_id = ${1%.*} and kind = 'signal'")" = 0 ]; }
-	eventually is_done "$1"
 }
 
 # Charges of b and c: from the end of the step before to their own, within what their nodes reported.
