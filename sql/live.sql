@@ -10,7 +10,7 @@ comment on schema live is 'The tables of jobs without the ranges in which everyt
 
 create function internal.range_tables() returns setof text
 language sql stable set search_path = rota, pg_temp as $$
-	-- Tables that refer to others come before those.
+	-- A table with foreign keys comes before the tables that these refer to: a referenced range cannot be detached.
 	select c.relname::text
 	from pg_partitioned_table p
 	join pg_class c on c.oid = p.partrelid and c.relnamespace = 'rota'::regnamespace

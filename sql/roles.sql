@@ -36,7 +36,7 @@ comment on role rota_admin is 'Reads everything but scripts and environments, an
 -- Readers hold up nobody and leave nothing open. A login does not inherit such settings, so each gets its own.
 create schema if not exists login;
 comment on schema login is
-	'What makes logins for people who read schema acct and for nodes; the only thing here that can make roles.';
+	'Functions that make logins for people who read schema acct, and for nodes; only these functions can make roles.';
 create or replace function login.bound(p_role text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin

@@ -34,7 +34,7 @@ comment on column acct.attempt.user_name is 'Login name of the job''s owner.';
 comment on column acct.attempt.account is 'Account that pays; null: none.';
 comment on column acct.attempt.qos is 'Quality of service of the job.';
 comment on column acct.attempt.partition is 'Partition of the step.';
-comment on column acct.attempt.state is 'How it ended, or live.';
+comment on column acct.attempt.state is 'How the attempt ended, or live.';
 comment on column acct.attempt.nodes is 'Its nodes, comma separated, the one that runs the script first.';
 comment on column acct.attempt.node_count is 'Number of its nodes.';
 comment on column acct.attempt.cpus is 'CPUs allocated, over all nodes.';
@@ -47,12 +47,12 @@ comment on column acct.attempt.ordered_at is 'When the scheduler placed it.';
 comment on column acct.attempt.started_at is 'When its first task started; null: none did.';
 comment on column acct.attempt.done_at is 'When its last task ended.';
 comment on column acct.attempt.ended_at is 'When all of its nodes had finished with it, epilogs included; null: live.';
-comment on column acct.attempt.suspended_s is 'Seconds that it was suspended.';
+comment on column acct.attempt.suspended_s is 'Seconds that the attempt was suspended.';
 comment on column acct.attempt.wait_s is 'Seconds from when it was eligible to its start.';
 comment on column acct.attempt.elapsed_s is
 	'Seconds from its start to the end of its last task, or to now; suspensions are included, epilogs are not.';
-comment on column acct.attempt.cpu_held_s is 'CPU seconds that it held: allocated CPUs times the seconds held.';
-comment on column acct.attempt.gpu_held_s is 'GPU seconds that it held; null: none.';
+comment on column acct.attempt.cpu_held_s is 'CPU seconds that the attempt held: allocated CPUs times the seconds held.';
+comment on column acct.attempt.gpu_held_s is 'GPU seconds that the attempt held; null: none.';
 comment on column acct.attempt.cpu_used_s is
 	'CPU seconds used by all its processes; each node counts them when the attempt has ended on it.';
 comment on column acct.attempt.user_cpu_s is 'Part of cpu_used_s that was spent in user mode.';
@@ -75,7 +75,7 @@ comment on column acct.attempt.read_bytes is 'Bytes read from storage for its ta
 comment on column acct.attempt.write_bytes is 'Bytes that its tasks caused to be written to storage.';
 comment on column acct.attempt.exit_code is 'Highest exit code of its tasks, 0 to 255.';
 comment on column acct.attempt.signal is 'Signal that ended a task of it; null: none.';
-comment on column acct.attempt.cause is 'What ended it; see acct.step.cause.';
+comment on column acct.attempt.cause is 'What ended the attempt; see acct.step.cause.';
 comment on column acct.attempt.message is 'Why the attempt ended as it did, in words.';
 comment on column acct.attempt.is_latest is
 	'Whether it is the latest attempt of its step; acct.last_attempt has these rows only.';

@@ -17,27 +17,27 @@ comment on column acct.checkpoint.user_name is 'Login name of the job''s owner.'
 comment on column acct.checkpoint.account is 'Account that pays; null: none.';
 comment on column acct.checkpoint.step is 'Name of the step.';
 comment on column acct.checkpoint.array_index is 'Index of the element; null: the step is no array.';
-comment on column acct.checkpoint.attempt is 'Attempt of which it was taken.';
-comment on column acct.checkpoint.driver is 'How it was taken: app, the program saved itself.';
+comment on column acct.checkpoint.attempt is 'Attempt of which the checkpoint was taken.';
+comment on column acct.checkpoint.driver is 'How the checkpoint was taken: app, the program saved itself.';
 comment on column acct.checkpoint.driver_version is 'Version of the program that took it; null: not complete.';
 comment on column acct.checkpoint.state is
 	'asked; taking; complete: an attempt can go on from it; failed; restoring: an attempt is starting from it; restored: one has '
 	'started from it; discarded: its files are removed.';
 comment on column acct.checkpoint.reason is
-	'Why it was taken: user, operator, program, exit, interval, time_limit, preempt, evacuate, maintenance or move.';
+	'Why the checkpoint was taken: user, operator, program, exit, interval, time_limit, preempt, evacuate, maintenance or move.';
 comment on column acct.checkpoint.asked_by is 'Who asked for it: a user, program, node or scheduler.';
 comment on column acct.checkpoint.then_do is 'What was to follow it: continue, requeue or end.';
-comment on column acct.checkpoint.node is 'Node on which it was taken; null: not complete.';
+comment on column acct.checkpoint.node is 'Node on which the checkpoint was taken; null: not complete.';
 comment on column acct.checkpoint.path is
 	'Folder of its files; null: not complete, or you are neither its owner nor an administrator.';
 comment on column acct.checkpoint.files is 'Number of its files; null: not complete.';
 comment on column acct.checkpoint.bytes is 'Bytes of its files; null: not complete.';
 comment on column acct.checkpoint.message is
-	'Why it failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
-comment on column acct.checkpoint.asked_at is 'When it was asked for.';
+	'Why the checkpoint failed or was not used; null: it did not, or you are neither its owner nor an administrator.';
+comment on column acct.checkpoint.asked_at is 'When the checkpoint was asked for.';
 comment on column acct.checkpoint.taking_at is 'When the program began it; null: not yet.';
-comment on column acct.checkpoint.complete_at is 'When it was complete; null: it is not.';
-comment on column acct.checkpoint.failed_at is 'When it failed; null: it did not.';
+comment on column acct.checkpoint.complete_at is 'When the checkpoint was complete; null: it is not.';
+comment on column acct.checkpoint.failed_at is 'When the checkpoint failed; null: it did not.';
 comment on column acct.checkpoint.restoring_at is 'When an attempt last began to start from it; null: never.';
 comment on column acct.checkpoint.restored_at is 'When an attempt last started from it; null: never.';
 comment on column acct.checkpoint.restores is 'How many attempts have started from it.';

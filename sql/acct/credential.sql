@@ -11,15 +11,15 @@ comment on column acct.credential.name is 'Name that the owner gave it.';
 comment on column acct.credential.kind is 'krb5, token, ssh-key, x509, file or command.';
 comment on column acct.credential.subject is 'Whom it stands for; null: it does not say.';
 comment on column acct.credential.version is 'Counts uploads and renewals.';
-comment on column acct.credential.made_at is 'When it was first added.';
+comment on column acct.credential.made_at is 'When the credential was first added.';
 comment on column acct.credential.changed_at is 'When its present version was stored.';
-comment on column acct.credential.expires_at is 'When it expires; null: never, as far as is known.';
+comment on column acct.credential.expires_at is 'When the credential expires; null: never, as far as is known.';
 comment on column acct.credential.renewable is 'rota-credd can renew it.';
 comment on column acct.credential.renew_until is 'Until when it can be renewed; null: as long as it is renewable.';
-comment on column acct.credential.renewed_at is 'When it was renewed the latest time; null: never.';
-comment on column acct.credential.renewals is 'How often it was renewed.';
+comment on column acct.credential.renewed_at is 'When the credential was renewed the latest time; null: never.';
+comment on column acct.credential.renewals is 'How often the credential was renewed.';
 comment on column acct.credential.failure is 'Why the latest renewal failed; null: it did not.';
-comment on column acct.credential.removed_at is 'When it was removed; null: it was not.';
+comment on column acct.credential.removed_at is 'When the credential was removed; null: it was not.';
 
 create view acct.credential_use with (security_barrier) as
 select u.job_id, u.step_id, u.attempt, n.name as node, c.user_name, u.credential_id, u.name, u.kind, u.ordered_at, u.fetched_at,

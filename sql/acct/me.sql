@@ -10,7 +10,7 @@ select current_user::text as user_name,
 		or pg_has_role('rota_owner', 'member') as reads_all,
 	array(select c.account from internal.account_coordinated c
 		where c.user_name = current_user order by c.account) as accounts;
-comment on view acct.me is 'You, as the views of this schema know you.';
+comment on view acct.me is 'The caller, one row: your login name, and which rows you see in the views of this schema.';
 comment on column acct.me.user_name is 'Your login name.';
 comment on column acct.me.reads_all is
 	'Whether you see everybody''s rows, as analysts do; else you see those of your own jobs and of accounts.';

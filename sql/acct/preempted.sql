@@ -25,10 +25,11 @@ comment on column acct.preempted.by_step_id is 'Step for which it was ended; of 
 comment on column acct.preempted.mode is 
 	'requeue: its step was to run again; checkpoint: it was to be saved first; suspend: it was suspended; '
 	'cancel: its step was to end; spared: it was to be saved, was not in time, and runs on.';
-comment on column acct.preempted.at is 'When it was decided.';
+comment on column acct.preempted.at is 'When the preemption was decided.';
 comment on column acct.preempted.lost_cpu_s is 'CPU seconds of work that were lost.';
-comment on column acct.preempted.ended_at is 'When it had ended on all of its nodes; null: it is live.';
+comment on column acct.preempted.ended_at is 'When the attempt had ended on all of its nodes; null: it is live.';
 comment on column acct.preempted.freed_in_s is 'Seconds from the decision to that; null: it was suspended.';
 comment on column acct.preempted.times is
-	'How often it was preempted: more than once only by suspension. The row is about the last time.';
-comment on column acct.preempted.resumed_at is 'When it went on after it was suspended; null: it was not, or has not gone on.';
+	'How often the attempt was preempted: more than once only by suspension. The row is about the last time.';
+comment on column acct.preempted.resumed_at is
+	'When the attempt went on after it was suspended; null: it was not, or has not gone on.';

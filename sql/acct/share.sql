@@ -7,7 +7,9 @@ comment on view acct.account is 'Accounts: who pays. They form a tree.';
 comment on column acct.account.account is 'Name of the account.';
 comment on column acct.account.parent is 'The account above; null: the top.';
 comment on column acct.account.description is 'Description for people.';
-comment on column acct.account.shares is 'Its part of what its parent may use, among the accounts and users there.';
+comment on column acct.account.shares is
+	'Number of fair-share shares of the account. Its part of what the account above may use is this number divided by the sum of '
+	'the numbers of all accounts and users directly below that account.';
 
 create view acct.association with (security_barrier) as
 select a.account, a.user_name, a.shares
@@ -16,15 +18,16 @@ where (select m.reads_all from acct.me m) or a.user_name = current_user
 	or a.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.association is 'Who may use which account. An account without any row is open to all.';
 comment on column acct.association.account is 'Name of the account.';
-comment on column acct.association.user_name is 'Login name of who may use it.';
+comment on column acct.association.user_name is 'Login name of a user who may use the account.';
 comment on column acct.association.shares is
-	'The user''s part of what the account may use, among its users and the accounts below it.';
+	'Number of fair-share shares of the user. The user''s part of what the account may use is this number divided by the sum of '
+	'the numbers of all users and accounts directly below the account.';
 
 create view acct.qos with (security_barrier) as
 select q.qos, q.priority from rota.qos q;
 comment on view acct.qos is 'Qualities of service; their limits are in acct.limit.';
 comment on column acct.qos.qos is 'Name of the quality of service.';
-comment on column acct.qos.priority is 'Points of priority that it adds.';
+comment on column acct.qos.priority is 'Points of priority that the quality of service adds to its steps.';
 
 create view acct.share with (security_barrier) as
 select t.account, t.user_name, t.parent, t.depth, t.shares, t.share, t.use_s, t.used, t.effective, t.factor
@@ -35,14 +38,16 @@ comment on view acct.share is 'Fair share as it is now: accounts, and users on t
 comment on column acct.share.account is 'The account, or that of the user; null: none.';
 comment on column acct.share.user_name is 'The user''s login name; null: the row is about the account.';
 comment on column acct.share.parent is 'The account above the account, or that of the user; null: the top.';
-comment on column acct.share.depth is 'How far below the top it is, from 1.';
-comment on column acct.share.shares is 'Its number of shares, among the accounts and users at its place.';
-comment on column acct.share.share is 'Its part of the whole site by these numbers, 0 to 1.';
+comment on column acct.share.depth is 'Level of the account or user in the tree of accounts; 1: directly below the top.';
+comment on column acct.share.shares is 'Number of shares of the account or user.';
+comment on column acct.share.share is
+	'Part of the whole site that the account or user may use, by the numbers of shares, 0 to 1.';
 comment on column acct.share.use_s is
 	'CPU-seconds held, each counting less the longer ago (half after the setting fair_share_half_life_s), with all below it.';
-comment on column acct.share.used is 'The same as a part of the use of the whole site, 0 to 1.';
+comment on column acct.share.used is 'use_s as a part of the use of the whole site, 0 to 1.';
 comment on column acct.share.effective is
-	'The same with part of what its siblings used, and those of the accounts above, 0 to 1.';
+	'used, with part of what the accounts and users under the same account used, and part of what the siblings of the accounts '
+	'above used, 0 to 1.';
 comment on column acct.share.factor is
 	'Fair share factor, 0 to 1: 2^(-effective / share); times the setting fair_share_weight_s it is by how many seconds its '
 	'steps come forward in the queue.';
@@ -54,7 +59,7 @@ select l.limit_id, l.account, coalesce(l.user_name, nullif(l.whose, '')) as user
 from internal.limit_shown l
 where (select m.reads_all from acct.me m) or coalesce(l.user_name, nullif(l.whose, '')) = current_user
 	or l.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.limit is 'Limits, with how much of them is used just now.';
+comment on view acct.limit is 'Limits, each with the amount that is used now.';
 comment on column acct.limit.limit_id is
 	'Key of the limit; one that holds for each user has a row for each who uses something of it.';
 comment on column acct.limit.account is 'Of steps of this account and of all below it; null: of any.';

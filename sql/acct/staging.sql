@@ -58,10 +58,10 @@ comment on column acct.staging_call.hurry is 'Third argument of the function job
 comment on column acct.staging_call.tries is 'Which try of a teardown it is, from 1.';
 comment on column acct.staging_call.due_at is
 	'From when on the function was to be called; of one that is polled, the latest time.';
-comment on column acct.staging_call.began_at is 'When it began; null: it has not begun.';
-comment on column acct.staging_call.ended_at is 'When it ended; null: it has not ended.';
-comment on column acct.staging_call.rc is 'What it returned, 0 or -1; null: it has not ended, or was stopped.';
-comment on column acct.staging_call.elapsed_s is 'Seconds that it ran; null: it has not ended, or was not run.';
+comment on column acct.staging_call.began_at is 'When the call began; null: it has not begun.';
+comment on column acct.staging_call.ended_at is 'When the call ended; null: it has not ended.';
+comment on column acct.staging_call.rc is 'What the call returned, 0 or -1; null: it has not ended, or was stopped.';
+comment on column acct.staging_call.elapsed_s is 'Seconds that the call ran; null: it has not ended, or was not run.';
 comment on column acct.staging_call.message is
 	'Its message, or how it failed; null: neither, or you are neither its owner nor an administrator.';
 comment on column acct.staging_call.array_job_id is 'Number of the element''s job; null: it was called for a job.';

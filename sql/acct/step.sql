@@ -49,9 +49,9 @@ comment on column acct.step.account is 'Account that pays; null: none.';
 comment on column acct.step.qos is 'Quality of service of the job.';
 comment on column acct.step.partition is 'Partition of the step.';
 comment on column acct.step.state is 'Its state; see rota.step_state for what each means.';
-comment on column acct.step.attempts is 'How often it was started.';
-comment on column acct.step.retries is 'How often it ran again after a failure of its own.';
-comment on column acct.step.requeues is 'How often it ran again for another reason, such as the loss of a node.';
+comment on column acct.step.attempts is 'How often the step was started.';
+comment on column acct.step.retries is 'How often the step ran again after a failure of its own.';
+comment on column acct.step.requeues is 'How often the step ran again for another reason, such as the loss of a node.';
 comment on column acct.step.nodes_min is 'Lowest number of nodes that the step asks for.';
 comment on column acct.step.ntasks is 'Tasks asked for, over all nodes.';
 comment on column acct.step.cpus_per_task is 'CPUs asked for each task.';
@@ -74,14 +74,14 @@ comment on column acct.step.eligible_at is
 comment on column acct.step.started_at is
 	'When the first task of the latest attempt started; for an array, when its first element was placed.';
 comment on column acct.step.done_at is 'When the last task of the latest attempt ended; null: it had no task, or one runs.';
-comment on column acct.step.ended_at is 'When it ended, epilogs included; null: it has not.';
+comment on column acct.step.ended_at is 'When the step ended, epilogs included; null: it has not.';
 comment on column acct.step.wait_s is
 	'Seconds from when it was eligible to its start, of the latest attempt: what earlier ones took is not in it.';
 comment on column acct.step.elapsed_s is
 	'Seconds from its start to the end of its last task, or to now; suspensions are included, epilogs are not.';
 comment on column acct.step.cpu_held_s is
-	'CPU seconds that it held, all attempts together: allocated CPUs times the seconds held.';
-comment on column acct.step.gpu_held_s is 'GPU seconds that it held, all attempts together; null: none.';
+	'CPU seconds that the step held, all attempts together: allocated CPUs times the seconds held.';
+comment on column acct.step.gpu_held_s is 'GPU seconds that the step held, all attempts together; null: none.';
 comment on column acct.step.cpu_used_s is
 	'CPU seconds used by all its processes, all attempts together; a node counts them when an attempt has ended on '
 	'it.';
@@ -106,7 +106,7 @@ comment on column acct.step.write_bytes is 'Bytes that its tasks caused to be wr
 comment on column acct.step.exit_code is 'Highest exit code of its tasks, 0 to 255.';
 comment on column acct.step.signal is 'Signal that ended a task of it; null: none.';
 comment on column acct.step.cause is
-	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '
+	'What ended the step: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '
 	'withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
 comment on column acct.step.message is 'Why the step ended as it did, in words.';
 comment on column acct.step.substeps is

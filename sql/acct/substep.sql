@@ -33,25 +33,25 @@ comment on column acct.substep.account is 'Account that pays; null: none.';
 comment on column acct.substep.name is 'Name of the sub-step.';
 comment on column acct.substep.command is 'Program and arguments, the first 256 characters; null: not your own job.';
 comment on column acct.substep.tasks is 'Number of its tasks.';
-comment on column acct.substep.cpus is 'CPUs that were set aside for it.';
-comment on column acct.substep.mem_mb is 'Memory that was set aside for it, in MiB; 0: none.';
+comment on column acct.substep.cpus is 'CPUs that were set aside for the sub-step.';
+comment on column acct.substep.mem_mb is 'Memory that was set aside for the sub-step, in MiB; 0: none.';
 comment on column acct.substep.gres is 'Its generic resources, such as gpu:2; null: none.';
 comment on column acct.substep.after is 'Sub-steps that it waits for, as given: 3:ok,4:any; null: none.';
 comment on column acct.substep.priority is 'Its priority among the sub-steps of the job.';
-comment on column acct.substep.retry is 'How often it may run again if it fails.';
-comment on column acct.substep.runs is 'How often it was started.';
+comment on column acct.substep.retry is 'How often the sub-step may run again if it fails.';
+comment on column acct.substep.runs is 'How often the sub-step was started.';
 comment on column acct.substep.state is
 	'waiting, running, completed, failed, timeout, cancelled, skipped or dependency_failed. One that had not ended when its '
 	'attempt did is cancelled.';
 comment on column acct.substep.exit_code is 'Highest exit code of its tasks, 0 to 255.';
 comment on column acct.substep.signal is 'First signal that ended a task of it; null: none.';
 comment on column acct.substep.cause is
-	'What ended it: exit, signal, launch, time_limit, idle_timeout, cancelled, bad_exit, dependency, lost; '
+	'What ended the sub-step: exit, signal, launch, time_limit, idle_timeout, cancelled, bad_exit, dependency, lost; '
 	'allocation_ended: its attempt was ended, or it had not ended when its attempt did.';
-comment on column acct.substep.node is 'Nodes on which it ran last, as the step manager names them: n1,n2.';
-comment on column acct.substep.queued_at is 'When it was queued.';
+comment on column acct.substep.node is 'Nodes on which the sub-step ran last, as the step manager names them: n1,n2.';
+comment on column acct.substep.queued_at is 'When the sub-step was queued.';
 comment on column acct.substep.started_at is 'When its last run started; null: it never started.';
-comment on column acct.substep.ended_at is 'When it ended, or its attempt; null: neither has.';
+comment on column acct.substep.ended_at is 'When the sub-step ended, or its attempt; null: neither has.';
 comment on column acct.substep.wait_s is 'Seconds from when it was queued to the start of its last run, to its end, or to now.';
 comment on column acct.substep.elapsed_s is 'Seconds from the start of its last run to its end, or to now.';
 comment on column acct.substep.user_cpu_s is 'CPU seconds in user mode.';

@@ -33,7 +33,7 @@ select internal.owner_view('transfer');
 comment on view acct.transfer is
 	'Transfers of data by lines stage-in and stage-out, one row each, as the jobs of the owner report them.';
 comment on column acct.transfer.job_id is 'Number of the job.';
-comment on column acct.transfer.transfer is 'Number of the transfer in the job, from 1.';
+comment on column acct.transfer.transfer is 'Number of the transfer among those of the job, from 1.';
 comment on column acct.transfer.place is 'Node that has the data in a folder of its own; empty: all nodes have the same folder.';
 comment on column acct.transfer.user_name is 'Login name of the job''s owner.';
 comment on column acct.transfer.account is 'Account that pays; null: none.';
@@ -47,14 +47,15 @@ comment on column acct.transfer.state is
 	'pending; running; done; reused: the data was there; failed; interrupted: its program was killed; cancelled: the same, by a '
 	'cancel; kept: the data is still in the folder of the job, since something failed; dropped; skipped: the job ended before.';
 comment on column acct.transfer.by_job is 'Job that made it the latest time; null: it was not begun.';
-comment on column acct.transfer.node is 'Node on which it was made the latest time; null: it was not begun.';
-comment on column acct.transfer.tries is 'How often it was begun; null: it was not.';
+comment on column acct.transfer.node is 'Node on which the transfer was made the latest time; null: it was not begun.';
+comment on column acct.transfer.tries is 'How often the transfer was begun; null: it was not.';
 comment on column acct.transfer.files is 'Files on the side of the job at the end; null: it has not ended well.';
 comment on column acct.transfer.bytes is 'Bytes in the transferred files; null: the transfer has not ended well.';
 comment on column acct.transfer.checksum is 'SHA-256 over the names and contents of the files, hex; null: not asked for.';
-comment on column acct.transfer.message is 'Why it failed; null: it did not, or you are neither its owner nor an administrator.';
-comment on column acct.transfer.first_at is 'When it was first begun; null: never.';
-comment on column acct.transfer.began_at is 'When it was begun the latest time; null: never.';
+comment on column acct.transfer.message is
+	'Why the transfer failed; null: it did not, or you are neither its owner nor an administrator.';
+comment on column acct.transfer.first_at is 'When the transfer was first begun; null: never.';
+comment on column acct.transfer.began_at is 'When the transfer was begun the latest time; null: never.';
 comment on column acct.transfer.ended_at is 'When its end was reported; null: it has not ended.';
 comment on column acct.transfer.elapsed_s is 'Seconds that the latest try took; null: it has not ended.';
 comment on column acct.transfer.bytes_per_s is 'Bytes divided by these seconds; null: it has not ended well.';

@@ -5,13 +5,13 @@ from rota.node_health h
 join rota.node n on n.node_id = h.node_id
 join rota.node_check c on c.name = h.name
 where (select a.reads_all from acct.me a);
-comment on view acct.node_health is 'What the latest run of each check said about each node; for analysts.';
+comment on view acct.node_health is 'The state that the latest run of each check gave each node; for analysts.';
 comment on column acct.node_health.node is 'Name of the node.';
 comment on column acct.node_health.name is 'Name of the check.';
 comment on column acct.node_health.state is
 	'unknown: no run has ended; healthy, unhealthy: the program says so; error: it ended otherwise, '
 	'which says nothing about the node.';
-comment on column acct.node_health.since is 'Since when it is in this state.';
+comment on column acct.node_health.since is 'Since when the node is in this state of the check.';
 comment on column acct.node_health.message is 'First line that the program printed, or why it failed; null: nothing.';
 comment on column acct.node_health.checked_at is 'When the latest run ended; null: none has.';
 comment on column acct.node_health.runs is 'Runs that have ended.';
@@ -22,14 +22,15 @@ create view acct.node_health_event with (security_barrier) as
 select e.event_id, e.at, e.node_id, e.node, e.name, e.from_state, e.to_state, e.message
 from rota.node_health_event e
 where (select a.reads_all from acct.me a);
-comment on view acct.node_health_event is 'Changes of what checks say about nodes; for analysts.';
+comment on view acct.node_health_event is
+	'Changes of the states that checks of nodes have given them, one row each; for analysts.';
 comment on column acct.node_health_event.event_id is 'Number of the event; later ones have higher numbers.';
-comment on column acct.node_health_event.at is 'When a run ended with another result than the one before.';
+comment on column acct.node_health_event.at is 'When the run of the check ended that changed the state.';
 comment on column acct.node_health_event.node_id is 'Key of the node, which may have been deleted since.';
 comment on column acct.node_health_event.node is 'Name of the node.';
 comment on column acct.node_health_event.name is 'Name of the check, which may have been deleted since.';
-comment on column acct.node_health_event.from_state is 'State of before, as in acct.node_health.';
-comment on column acct.node_health_event.to_state is 'State afterwards.';
+comment on column acct.node_health_event.from_state is 'State before the change, as in acct.node_health.';
+comment on column acct.node_health_event.to_state is 'State after the change.';
 comment on column acct.node_health_event.message is 'First line that the program printed, or why it failed; null: nothing.';
 
 create view acct.node_upkeep with (security_barrier) as

@@ -36,7 +36,8 @@ create function internal.checkpoint_wait() returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
 	select make_interval(secs => internal.setting_int('checkpoint_wait_s'));
 $$;
-comment on function internal.checkpoint_wait() is 'How long a program may take to begin a checkpoint, and again to end it.';
+comment on function internal.checkpoint_wait() is
+	'Time that a program has to begin a checkpoint, and then the same time to complete it.';
 
 create function internal.checkpoint_next(p_job bigint, p_step int) returns int
 language sql stable set search_path = rota, pg_temp as $$

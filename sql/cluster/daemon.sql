@@ -35,7 +35,8 @@ begin
 	return exists (select from daemon d where d.role = 'jobmgrd' and d.name = p_name);
 end $$;
 comment on function api.daemon_certificate(text, timestamptz) is
-	'Store when the certificate of a jobmgrd ends; whether that jobmgrd is registered. It calls this again and again.';
+	'Store when the certificate of a jobmgrd expires. Returns whether that jobmgrd is registered. jobmgrd calls this '
+	'periodically.';
 
 create function internal.daemon_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -52,5 +53,5 @@ begin
 			else d.seen_at < now() - interval '1 day' end;
 end $$;
 comment on function internal.daemon_tidy() is
-	'Forget daemons that have not been connected for a day, and process managers of nodes that are no more. Those of nodes that '
-	'exist are kept, with their addresses (internal.address_nodes).';
+	'Delete the rows of daemons that have not been connected for a day, and of process managers of deleted nodes. Process '
+	'managers of nodes that exist keep their rows, with their addresses (internal.address_nodes).';

@@ -181,7 +181,8 @@ language sql volatile set search_path = rota, pg_temp as $$
 	where internal.incarnation_lacks(r.incarnation, r.began_at)
 	order by r.role;
 $$;
-comment on function internal.check_refused() is 'Who refuses this server, since it lacks an incarnation.';
+comment on function internal.check_refused() is
+	'The daemons and nodes that refuse this server, since it lacks an incarnation that they have seen.';
 
 -- What a database that was accepted as an older copy lacks, as far as the journals of nodes know it.
 create function internal.lacks_jobs(p_since timestamptz) returns setof internal.db_finding

@@ -35,16 +35,18 @@ begin
 	join pg_class c on c.oid = s.seqrelid and c.relnamespace = 'rota'::regnamespace
 	where s.seqtypid = 'bigint'::regtype and c.relname <> 'job_job_id_seq';
 end $$;
-comment on function internal.numbers_raise(bigint) is 'Raise job numbers by so many, and all other numbers by a million.';
+comment on function internal.numbers_raise(bigint) is
+	'Raise the sequence of job numbers by p_jobs, and those of all other ids of type bigint by a million.';
 
 create function internal.incarnation_next() returns int
 language sql volatile set search_path = rota, pg_temp as $$
-	-- What a node says it has seen does not use up the numbers.
+	-- Numbers from a million on do not count: a node may claim to have seen any, which would use up the numbers.
 	select 1 + greatest((select max(i.incarnation) from incarnation i),
 		(select max(r.incarnation) from incarnation_refused r where r.incarnation < 1000000));
 $$;
 comment on function internal.incarnation_next() is
-	'Number of the next incarnation, behind those that others say they have seen, so that people can tell them apart.';
+	'Number of the next incarnation: above all that this database has, and above those that refused daemons have seen, so that '
+	'people can tell them apart.';
 
 create function internal.incarnation_begin(p_reason text, p_jobs bigint, p_accepts timestamptz default null) returns int
 language plpgsql set search_path = rota, pg_temp as $$
@@ -60,8 +62,9 @@ begin
 	return v_number;
 end $$;
 comment on function internal.incarnation_begin(text, bigint, timestamptz) is
-	'Begin another incarnation, whose job numbers begin so much higher, and which accepts that incarnations of before p_accepts '
-	'are lacking. Answers its number. The caller has locked the incarnations.';
+	'Begin another incarnation, and return its number. Its job numbers begin p_jobs higher. p_accepts: the administrator accepts '
+	'that this database lacks incarnations that began before then, so daemons that have seen one are served; null: they are '
+	'refused. The caller has called internal.incarnation_lock.';
 
 create function internal.incarnation_lock() returns void
 language sql set search_path = pg_catalog, pg_temp as $$
@@ -91,7 +94,7 @@ begin
 	return internal.incarnation_begin(format('promoted from timeline %s to %s', v_now.timeline, internal.timeline()), 1000);
 end $$;
 comment on function internal.incarnation_check() is
-	'Begin another incarnation if this server was promoted since the last one began. Answers the present one.';
+	'Begin another incarnation if this server was promoted since the last one began. Returns the number of the present one.';
 
 create function internal.incarnation_lacks(p_incarnation int, p_began timestamptz) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
@@ -99,7 +102,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		where (i.incarnation = p_incarnation and i.began_at = p_began) or i.accepts_before > p_began);
 $$;
 comment on function internal.incarnation_lacks(int, timestamptz) is
-	'Whether this database branched off before that incarnation began, and nobody has accepted that.';
+	'Whether this database lacks the incarnation with this number and begin, since it branched off before, and no administrator '
+	'has accepted that. Number 0: false.';
 
 create function internal.incarnation_refuse(p_incarnation int, p_timeline bigint, p_began timestamptz) returns void
 language sql volatile set search_path = rota, pg_temp as $$
@@ -111,7 +115,8 @@ language sql volatile set search_path = rota, pg_temp as $$
 	where r.began_at < excluded.began_at or r.refused_at < excluded.refused_at - interval '1 minute';
 $$;
 comment on function internal.incarnation_refuse(int, bigint, timestamptz) is
-	'Record that the session refuses this database, and what it has seen. It tries again and again: that is one row.';
+	'Record that the daemon of this session refuses this database, and which incarnation the daemon has seen. Its later tries '
+	'update the same row.';
 
 create function api.incarnation_admit(p_incarnation int, p_timeline bigint, p_began timestamptz)
 returns table (incarnation int, timeline bigint, began text, refused boolean, backend int, started text)
@@ -136,17 +141,17 @@ begin
 		extract(epoch from pg_postmaster_start_time())::text;
 end $$;
 comment on function api.incarnation_admit(int, bigint, timestamptz) is
-	'The present incarnation, for a daemon that connects and has seen that one (0: none), which began then. refused: this '
-	'database lacks it, so it is an older copy. backend: process that answers; a pooler announces another one. started: when the '
-	'server was started, which tells two servers apart.';
+	'The present incarnation, for a daemon that connects and has seen p_incarnation (0: none), which began at p_began. refused: '
+	'this database lacks p_incarnation, so it is an older copy. backend: pid of the backend that answers, since a pooler '
+	'announces another one. started: start time of the server, by which a daemon tells two servers apart.';
 
 create function api.client_admit(p_incarnation int, p_began timestamptz) returns boolean
 language sql stable security definer set search_path = rota, pg_temp as $$
 	select not coalesce(internal.incarnation_lacks(p_incarnation, p_began), false);
 $$;
 comment on function api.client_admit(int, timestamptz) is
-	'Whether this database counts for a client that has seen an answer of that incarnation, which began then. '
-	'What clients say is not recorded.';
+	'Whether a client that has seen an answer of p_incarnation, which began at p_began, may use this database. Refusals of '
+	'clients are not recorded.';
 
 create function api.node_incarnation(p_job bigint, p_order bigint) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$

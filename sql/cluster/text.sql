@@ -4,7 +4,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	-- The names that launch orders accept: with a domain before or after, and the dollar sign of machine accounts.
 	select '[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?';
 $$;
-comment on function internal.user_pattern() is 'What the name of a user is like, as a regular expression.';
+comment on function internal.user_pattern() is 'Regular expression that login names must match.';
 
 create function internal.text_distance(p_one text, p_two text) returns int
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$

@@ -255,4 +255,5 @@ begin
 	delete from credential_node k where k.node <> all (p_names);
 	insert into credential_node (node) select distinct x from unnest(p_names) x on conflict do nothing;
 end $$;
-comment on function api.credential_nodes(text[]) is 'Whose keys rota-credd has: all nodes of these names, and no others.';
+comment on function api.credential_nodes(text[]) is
+	'Record the names of all nodes for whose keys rota-credd has a file: these, and no others.';

@@ -173,7 +173,8 @@ begin
 	v_filter.until := coalesce(internal.request_time(p_request, 'until'), 'infinity');
 	return v_filter;
 end $$;
-comment on function internal.acct_asked(int, text, jsonb) is 'What a request wants of the accounting and the caller may see.';
+comment on function internal.acct_asked(int, text, jsonb) is
+	'The filter of accounting rows: what the request asks for, within what the caller may see.';
 
 create function internal.acct_jobs(p_filter internal.acct_filter, p_named bigint[], p_after bigint, p_limit int) returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -17,7 +17,7 @@ with recursive below as (
 )
 select b.user_name, b.account from below b;
 comment on view internal.account_coordinated is
-	'Who sees the accounting of which account as a coordinator, of it or of one above.';
+	'Pairs of a user and an account whose accounting the user sees as coordinator of that account or of one above it.';
 
 create view internal.account_above as
 with recursive above (account, above) as (
@@ -59,7 +59,8 @@ begin
 	end if;
 	return v_names;
 end $$;
-comment on function internal.target_names(jsonb) is 'What a request''s "jobs" names; RT422: nothing, or too much.';
+comment on function internal.target_names(jsonb) is
+	'The names of jobs and steps in the member "jobs" of a request. RT422: there are none, or too many.';
 
 create function internal.target_parts(p_name text) returns text[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$

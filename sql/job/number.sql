@@ -15,7 +15,7 @@ begin
 	perform internal.incarnation_check();
 	return (select jsonb_agg(nextval('job_job_id_seq')) from generate_series(1, p_count));
 end $$;
-comment on function api.job_number(int) is 'Reserve so many job numbers, 1 to 1000: a list of them, rising.';
+comment on function api.job_number(int) is 'Reserve p_count job numbers, 1 to 1000. Returns them as a rising list.';
 
 create function internal.numbers_check(p_first bigint, p_last bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -34,6 +34,6 @@ begin
 	end if;
 end $$;
 comment on function internal.numbers_check(bigint, bigint) is
-	'Refuse jobs with numbers from p_first to p_last if they were not reserved (RT409), or so long ago that functions do not '
-	'look at their range any more (40001). Rows of the jobs are written already: their lock of table rota.job holds off '
-	'internal.live_advance.';
+	'Refuse job numbers from p_first to p_last that were not reserved (RT409), or that were reserved so long ago that schema '
+	'live has passed their range (40001: reserve others). The caller has already inserted the jobs, and its lock of table '
+	'rota.job keeps internal.live_advance from passing a range meanwhile.';

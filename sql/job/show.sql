@@ -55,8 +55,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		else internal.preempted_json(p_attempt.job_id, p_attempt.step_id, p_attempt.attempt) end;
 $$;
 comment on function internal.attempt_json(rota.attempt, text, boolean) is
-	'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own), '
-	'and who preempted it.';
+	'An attempt of a step, with the step that preempted it. p_state: the step''s state, which is that of a live attempt; p_own: '
+	'with the members that only the owner and operators may see.';
 
 create function internal.checkpoints_json(p_job bigint, p_step int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -80,7 +80,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	from (select internal.array_index(p_counts.indices, p_pos) as index) x;
 $$;
 comment on function internal.element_json(rota.step, rota.step_array, int) is
-	'What is different of the element at a place of an array, while it is no row yet.';
+	'The members of an element that differ from those of its array, for an element that has no row yet. p_pos: position of the '
+	'element in the array.';
 
 create function internal.substeps_json(p_job bigint, p_step int, p_attempt int, p_ended boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -93,8 +94,8 @@ begin
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt);
 end $$;
 comment on function internal.substeps_json(bigint, int, int, boolean) is
-	'How many sub-steps of an attempt wait, run, have ended, and of these have failed; null: it has none. p_ended: the attempt '
-	'has ended, and so have all of them.';
+	'How many sub-steps of an attempt wait, run, have ended, and how many of the ended ones have failed; null: the attempt has '
+	'none. p_ended: the attempt has ended, and so have all of its sub-steps.';
 
 create function internal.steps_shown(p_job bigint, p_steps int[], p_elements boolean) returns table (row_id int, step_id int)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -140,14 +141,16 @@ language sql stable set search_path = rota, pg_temp as $$
 		'@' || coalesce(p_spec ->> 'signal_s', case when p_spec ? 'signal' then '0' end)), ''));
 $$;
 comment on function internal.request_json(rota.step_request, jsonb) is
-	'What a step asks for, with what its spec says (p_spec: internal.spec_fields; null: for others than its owner).';
+	'The options of a step, for clients: those of its row, and those of its spec. p_spec: internal.spec_fields of the spec; '
+	'null: the caller is not the owner, and gets those of the row only.';
 
 create function internal.array_json(p_array rota.step_array) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('size', p_array.size, 'next', p_array.next, 'running', p_array.running,
 		'completed', p_array.completed, 'failed', p_array.failed, 'limit', p_array.max_running, 'indices', p_array.indices);
 $$;
-comment on function internal.array_json(rota.step_array) is 'How far an array is.';
+comment on function internal.array_json(rota.step_array) is
+	'An array: its indices, its limit, and how many of its elements run, have completed or have failed.';
 
 create function internal.checkpointing_json(p_job bigint, p_step int, p_attempt int, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -220,7 +223,8 @@ begin
 		where al.job_id = p_job and al.step_id = t.step_id and al.attempt = t.attempt) l on true);
 end $$;
 comment on function internal.steps_json(bigint, int[], boolean, boolean) is
-	'The steps of a job (p_steps: these; null: all of the script), with elements of arrays, and what is the owner''s alone.';
+	'The steps of a job (p_steps: these; null: all of the script). p_elements: with the elements of arrays; p_own: with the '
+	'members that only the owner and operators may see.';
 
 create function internal.job_changed(p_jobs bigint[], p_since text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -7,7 +7,8 @@ begin
 		else format('stage-out has failed; use "rota continue %s" or "rota cancel --hurry %s"',
 			(internal.staging_owners(array[p_job]))[1], internal.staging_label(p_job)) end;
 end $$;
-comment on function internal.staging_out_text(bigint) is 'What becomes of the data that a job made, as text.';
+comment on function internal.staging_out_text(bigint) is
+	'State of the stage-out of a job''s data, as text, with the next step if it has failed.';
 
 create function internal.staging_array_text(p_job bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -18,7 +19,7 @@ begin
 			where e.array_job_id = p_job and e.ended_at is null group by e.state) x));
 end $$;
 comment on function internal.staging_array_text(bigint) is
-	'What becomes of the data of the elements of an array, as text: how many are in which state.';
+	'State of the staging of an array''s elements, as text: the number of elements in each state.';
 
 create function internal.staging_text(p_staging rota.staging) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -40,7 +41,7 @@ begin
 			to_char(v_call.began_at, 'YYYY-MM-DD HH24:MI:SS TZ'))
 		when v_call.function is not null then v_call.function || ' of burst_buffer.lua is due' end, p_staging.message);
 end $$;
-comment on function internal.staging_text(rota.staging) is 'What becomes of the data of a job, as text.';
+comment on function internal.staging_text(rota.staging) is 'State of the staging of a job''s data, as text.';
 
 create function internal.staging_veil(p_text text, p_own boolean) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$

@@ -4,7 +4,7 @@ create function internal.submit_nodes(p_nodes int) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select format('%s node%s asked for', p_nodes, case when p_nodes <> 1 then 's' end)
 $$;
-comment on function internal.submit_nodes(int) is 'How many nodes a step asks for, for messages of refusals.';
+comment on function internal.submit_nodes(int) is 'Text for messages of refusals: "2 nodes asked for".';
 
 create function internal.submit_refuse(p_script text, p_line int, p_option text, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -1,5 +1,5 @@
--- Applies reports of nodes. Reports about the same jobs are applied one after the other, and those that arrived meanwhile
--- together.
+-- Applies reports of nodes. Reports about the same jobs are applied one after the other. Reports that arrive while one is
+-- applied are applied together after it.
 
 create function internal.report_apply(p_reported internal.report_content[], p_ready jsonb, p_boot_at timestamptz, p_done bigint[])
 	returns int

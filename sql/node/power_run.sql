@@ -14,7 +14,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		when 'verify' then format('verification of preparation %s of node %s', p_prep, (p_run).node)
 		else format('power_%s of node %s', (p_run).action, (p_run).node) end;
 $$;
-comment on function internal.power_label(rota.power_run, text, text) is 'What a run of a program is for, for the log.';
+comment on function internal.power_label(rota.power_run, text, text) is
+	'Name of a run of a power, boot or preparation program, for the log: "reboot of node n3".';
 
 create function api.power_take(p_term bigint, p_have bigint[], p_limit int)
 returns table (run_id bigint, action text, node text, image text, prep text, args text, program text, timeout_s int, label text)

@@ -44,7 +44,7 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	where n.node_id = p_node and n.hardware_check;
 $$;
 comment on function internal.node_shortfall(int) is
-	'What a node has less of than configured, as text; null: nothing, or not to be checked.';
+	'Resources of which a node has less than configured, as text; null: none, or the node has hardware_check off.';
 
 -- A node that comes back proves what still runs there: the names of the attempts in its spool folder, and of those about which
 -- its journal has more to tell.

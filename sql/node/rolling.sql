@@ -142,7 +142,8 @@ begin
 	end if;
 	return case when p_text like '%\%' then greatest(1, p_nodes * rtrim(p_text, '%')::int / 100) else p_text::int end;
 end $$;
-comment on function internal.rolling_most(text, int) is 'How many of so many nodes a number or a share is, one at least.';
+comment on function internal.rolling_most(text, int) is
+	'Number of nodes that p_text means of p_nodes: a number as it is, a share such as 10% rounded down, but 1 at least.';
 
 create function internal.rolling_check(p_uid int, p_user text, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$

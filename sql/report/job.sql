@@ -54,7 +54,8 @@ begin
 		join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
 		where e.job_id = p_job and e.peer_job_id = p_job);
 end $$;
-comment on function internal.report_job_edges(bigint) is 'What the steps of a job wait for within it.';
+comment on function internal.report_job_edges(bigint) is
+	'The peers (dependencies and so on) of the steps of a job that are in the same job.';
 
 create function internal.report_job_held(p_job bigint, p_limit int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$

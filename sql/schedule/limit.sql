@@ -97,7 +97,8 @@ from live v
 join internal.limit_association c on c.association_id = v.association_id and coalesce(c.partition = v.partition, true)
 	and c.measure not in ('time', 'submitted') and c.period = ''
 group by c.limit_id, c.whose;
-comment on view internal.limit_now is 'How much is held of limits of what may be held at once. Whoever holds nothing has no row.';
+comment on view internal.limit_now is
+	'Amounts that count now against limits of what may be held at once. A user or limit with nothing held has no row.';
 
 create view internal.limit_used as
 select x.limit_id, x.whose, sum(x.amount) as held
@@ -292,7 +293,7 @@ begin
 		when 'submitted' then 'steps' when 'billing' then 'billing units'
 		else regexp_replace(regexp_replace(p_measure, '^gres/', ''), '^gres_minutes/(.*)$', '\1-minutes') end;
 end $$;
-comment on function internal.limit_noun(text) is 'What a limit''s measure counts.';
+comment on function internal.limit_noun(text) is 'Noun for the unit of a limit''s measure, for messages: "CPU-minutes".';
 
 create function internal.limit_whose(p_bound internal.line_limit, p_verb text) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -355,7 +356,7 @@ begin
 	return v_size;
 end $$;
 comment on function internal.size_decided(jsonb, bigint, text, text) is
-	'What a step gets by a decision to start it; generic resources and billing only where the measure counts them.';
+	'Resources that a step gets by a decision to start it. Generic resources and billing are set only if p_measure counts them.';
 
 create function internal.limit_admit(p_decided internal.start_decision[]) returns internal.start_decision[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -7,8 +7,8 @@
 --   the stamp, so the leader caches it. The progress of an array comes with the queue.
 -- - Of a long queue, only the head of each partition is read. All of a job has one rank, so a head that ends with a job does not
 --   cut an array.
--- - With limits or fair share, the head is merged from the heads of queue lines, within which the order is fixed. Of a line whose
---   limit is reached nothing is read, and a change of shares rewrites no pending row.
+-- - With limits or fair share, the head is merged from the heads of queue lines. A line is the pending steps of one association
+--   in one partition, whose order is fixed. A line that has reached a limit is not read. A change of shares rewrites no row.
 create view internal.waiting as
 select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition, s.rank, s.version,
 	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants,
@@ -111,7 +111,8 @@ begin
 	union
 	select b.association_id, b.partition from internal.begun b;
 end $$;
-comment on function internal.pending_lines() is 'The lines that have steps which wait for resources only.';
+comment on function internal.pending_lines() is
+	'The queue lines that have steps which wait for limits of users or resources only.';
 
 create function internal.pending_reach(p_limit int) returns setof internal.line_scan
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -152,7 +153,8 @@ begin
 	join association_share c on c.association_id = l.association_id
 	where not l.spent and coalesce(l.fits > 0, true);
 end $$;
-comment on function internal.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under.';
+comment on function internal.pending_reach(int) is
+	'The queue lines that have not reached a limit, each with the limits that apply to its steps.';
 
 create function internal.pending_read(p_lines internal.line_scan[])
 returns table (job_id bigint, step_id int, association_id int, partition text, priority int, rank bigint, version xid,
@@ -260,7 +262,8 @@ begin
 		group by i
 		order by i);
 end $$;
-comment on function internal.pending_left(internal.line_scan[]) is 'How much of each limit of lines is free, by limit index.';
+comment on function internal.pending_left(internal.line_scan[]) is
+	'The free amount of each limit that applies to the queue lines, by limit index.';
 
 create function internal.pending_admit(p_rows internal.candidate[], p_left numeric[], p_parts int, p_limit int,
 	out free_slots int[], out more int[])

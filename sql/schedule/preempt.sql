@@ -14,7 +14,8 @@ comment on function internal.tier_rank(int) is 'What a tier adds to a rank: abou
 
 create function internal.rank_points(p_points bigint, p_point_ms bigint) returns bigint
 language sql immutable return greatest(-40000000000000, least(40000000000000, p_points::numeric * p_point_ms))::bigint;
-comment on function internal.rank_points(bigint, bigint) is 'What points of priority add to a rank: less than a tier.';
+comment on function internal.rank_points(bigint, bigint) is
+	'Milliseconds that points of priority add to a rank: less than a tier adds.';
 
 create function internal.rank_tier(p_rank bigint) returns int
 language sql immutable return round(p_rank / 1e14)::int;
@@ -113,7 +114,7 @@ comment on function api.schedule_candidates(int) is
 	'that has not started: if it started now, so the leader looks again then). suspends: it keeps its memory and devices, and '
 	'its licences unless gives_licenses.';
 
--- A claim whose step no longer waits is none. The leader reads claims with each tick, since they are few.
+-- A claim whose step no longer waits does not count. The leader reads claims with each tick, since they are few.
 create view internal.claim_open as
 select c.*
 from rota.preempt_claim c
@@ -141,7 +142,8 @@ begin
 		cross join lateral jsonb_array_elements(c.shares) with ordinality x (value, nr));
 end $$;
 comment on function internal.claim_list() is
-	'What is kept for steps that have preempted others, [{job, step, node, cpus, mem_mb, gres, licenses}]; null: nothing.';
+	'The resources that are kept free for steps that have preempted others, [{job, step, node, cpus, mem_mb, gres, licenses}]; '
+	'null: none.';
 
 create function internal.claim_cpus(p_node int) returns bigint
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -152,7 +154,8 @@ begin
 		cross join lateral jsonb_array_elements(c.shares) x
 		where (x.value ->> 'node')::int = p_node) else 0 end;
 end $$;
-comment on function internal.claim_cpus(int) is 'CPUs of a node that are kept for steps that have preempted others.';
+comment on function internal.claim_cpus(int) is
+	'Number of CPUs of a node that are kept free for steps that have preempted others.';
 
 create function internal.claim_add(p_steps jsonb, p_moving jsonb) returns void
 language sql set search_path = live, rota, pg_temp as $$
@@ -170,14 +173,16 @@ begin
 	return exists (select from preempt_claim)
 		and exists (select from preempt_claim c where c.claim_id not in (select o.claim_id from internal.claim_open o));
 end $$;
-comment on function internal.claim_is_stale() is 'Whether there are claims whose steps no longer wait.';
+comment on function internal.claim_is_stale() is 'Whether internal.claim_drop would delete a claim.';
 
 create function internal.claim_drop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	delete from preempt_claim c where c.claim_id not in (select o.claim_id from internal.claim_open o);
 end $$;
-comment on function internal.claim_drop() is 'Give up the claims of steps that no longer wait. The caller leads.';
+comment on function internal.claim_drop() is
+	'Delete claims whose steps no longer wait: what preemptions kept free for these steps is then free for all. Only the leader '
+	'calls this.';
 
 create function internal.claim_settle(p_began internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -194,7 +199,8 @@ begin
 	) x
 	where d.claim_id = x.claim_id and x.nr <= x.n;
 end $$;
-comment on function internal.claim_settle(internal.move_made[]) is 'Steps have started: what was kept for them is theirs.';
+comment on function internal.claim_settle(internal.move_made[]) is
+	'Delete the claims of steps that have started: what the claims kept free is now in the allocations of the steps.';
 
 create function internal.preempt_wait(p_job bigint, p_step int, out label text, out tier int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$

@@ -11,7 +11,8 @@ language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg
 begin
 	return (select sum(e.value::numeric) from jsonb_each_text(p_energy_hours) e);
 end $$;
-comment on function acct.energy_j(jsonb) is 'Joules in all of joules by the hour of the day {"13": 7200}; null: there are none.';
+comment on function acct.energy_j(jsonb) is
+	'Total of an object that has the joules of each hour of the day, {"13": 7200}; null: the object is null or empty.';
 
 create function internal.energy_share(p_node_uj bigint, p_end_at timestamptz, p_node int, p_cpus int, p_from timestamptz,
 	p_until timestamptz, p_without tstzmultirange) returns numeric
@@ -45,8 +46,8 @@ begin
 		select sum(e.value::numeric * v_g_per_kwh[e.key::int + 1]) / 3600000 from jsonb_each_text(p_energy_hours) e) end;
 end $$;
 comment on function acct.carbon_g(jsonb, date) is
-	'Grams of CO2 equivalent emitted for joules by the hour of the day (UTC) {"13": 7200}, by the intensities of a day. '
-	'Null: there are none.';
+	'Grams of CO2 equivalent emitted for an object that has the joules of each hour of the day (UTC), {"13": 7200}, by the '
+	'intensities that hold on p_day. Null: no intensities are known for that day, or the object is null or empty.';
 
 create function acct.carbon_g(p_energy_j numeric, p_from timestamptz, p_until timestamptz) returns numeric
 language plpgsql stable strict security definer set search_path = rota, pg_temp as $$

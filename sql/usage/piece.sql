@@ -138,7 +138,7 @@ select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coales
 from rota.allocation a
 cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s
 	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w; -- by key
-comment on view internal.usage_held is 'What each allocation held, and whose step held it.';
+comment on view internal.usage_held is 'Allocations, each with the resources that it held, and the user and account of its step.';
 
 -- What was held and what was used, in one query, so that allocations are looked up once for both.
 create view internal.usage_part as
