@@ -62,7 +62,8 @@ struct credd_row {
 };
 struct credd_row credd_row_read(const PGresult *result, int row);
 
-/* What the owner of a credential has said of it, and what time it is by the database's clock. Texts belong to the row; "" if nothing was said. */
+/* The options that the owner gave with a credential, and the time by the database's clock (`now`). Texts belong to the row; "":
+ * the owner did not give this option. */
 struct credd_said {
 	const char *refresh_url, *command, *expires, *now;
 };

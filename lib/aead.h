@@ -9,7 +9,7 @@
 
 enum { AEAD_TAG = 16, AEAD_NONCE = 12 };
 
-/* What one text is sealed with. A key must never seal two texts with one nonce. */
+/* The parameters with which one text is sealed. A key must never seal two texts with one nonce. */
 struct aead {
 	const EVP_CIPHER *cipher;
 	const unsigned char *key;   /* key, whose length is that of the cipher's keys */

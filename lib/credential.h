@@ -50,7 +50,7 @@ char *credential_upload_context(const char *instance, uid_t uid, const char *nam
 char *credential_grant_text(const char *instance, uid_t owner, const char *name, const char *origin, uid_t grantee,
 			    int64_t until);
 
-/* Whose credential is delivered, and where to. */
+/* The delivery of a credential: its owner, and the node and attempt that get it. */
 struct credential_delivery {
 	const char *instance, *node;
 	int64_t job_id;

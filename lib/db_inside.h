@@ -58,9 +58,9 @@ struct db {
 	int backoff_ms;
 	char failed[512];	 /* error of each host that was tried in the present round */
 	char reported[512];	 /* latest error message that was passed to the callback `down` */
-	struct db_seen asked;	 /* what this process had seen when it asked the server of the present connection */
-	struct db_seen admitted; /* what that server is of, once it is up */
-	char started[32];	 /* when that server was started, which tells two servers apart */
+	struct db_seen asked;	 /* incarnation that this process had seen when it asked the server for its own */
+	struct db_seen admitted; /* incarnation of the server of `conn`, once the connection is up */
+	char started[32];	 /* start time of the server of `conn`, which tells two servers apart */
 	bool is_pooled;		 /* the connection is through a pooler */
 	struct db *next;	 /* list of all connections of this process; db_admit.c */
 	int depth;		 /* event handlers on the stack; the connection is freed only after the outermost one */
@@ -87,7 +87,7 @@ char *db_conninfo_place(const char *conninfo, int place);
  * judge its answer. db_admit() refuses an older copy. db_admit_add: `db` is a connection of this process, until
  * db_admit_remove(). */
 bool db_admit_send(PGconn *conn, const struct db_seen *seen);
-bool db_admit_is_newer(const struct db *db, const PGresult *answer); /* is the answer of another server of a newer incarnation? */
+bool db_admit_is_newer(const struct db *db, const PGresult *answer); /* has another server answered, with a newer incarnation? */
 bool db_admit(struct db *db, const PGresult *answer, struct err *e);
 void db_admit_add(struct db *db);
 void db_admit_remove(struct db *db);
@@ -95,7 +95,7 @@ void db_admit_remove(struct db *db);
 /* db_pooler.c: find out whether an idle connection through a pooler keeps its session, by a notification on db_pooler_channel(). The
  * caller has the connection listen there before db_pooler_notify(). */
 struct db_pooler_watcher {
-	void (*is_own)(struct db *db);	 /* it has received the notification, so it has a session of its own */
+	void (*is_own)(struct db *db);	 /* `db` has received the notification, so it has a session of its own */
 	void (*notified)(struct db *db); /* the notification is committed; it arrives soon, or never */
 	void (*refused)(struct db *db, const struct err *e);
 };

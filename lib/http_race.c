@@ -26,8 +26,8 @@ struct runner {
 
 struct race {
 	const struct http_race_way *way;
-	const struct addrinfo *next; /* address that is to be asked next; NULL: none */
-	int64_t next_at, until;	     /* when that is due; when the race is lost (clock_boot_us) */
+	const struct addrinfo *next; /* next address to connect to; NULL: none */
+	int64_t next_at, until;	     /* times by clock_boot_us(): the connect to `next` is due; the whole race times out */
 	struct runner runners[RUNNERS_MOST];
 	int count;
 };

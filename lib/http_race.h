@@ -9,7 +9,7 @@
 
 #include "lib/err.h"
 
-/* What the caller of a race gives to it. `make` returns a TLS connection on a socket, NULL on failure. `refused` sets the error of one
+/* Callbacks of a race. `make` returns a TLS connection on a socket, NULL on failure. `refused` sets the error of a connection
  * whose handshake has failed. */
 struct http_race_way {
 	SSL *(*make)(int fd, void *arg, struct err *e);

@@ -40,9 +40,9 @@ struct http_tls {
 	SSL *ssl;
 	char *host;
 	struct addrinfo *addresses;
-	const struct addrinfo *address; /* that of the connection; NULL: none */
-	int pause_s;			/* how long the server may be silent until it is asked for a handshake */
-	bool is_suspect;		/* it did not answer the last one, and has sent nothing since */
+	const struct addrinfo *address; /* address of the open connection; NULL: none is open */
+	int pause_s;			/* seconds for which the server may be silent before a handshake with it is tried */
+	bool is_suspect;		/* the server did not answer the last such handshake, and has sent nothing since */
 };
 
 /* OpenSSL reports an interruption and a time limit that has passed in the same way, but leaves errno. */

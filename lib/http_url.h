@@ -14,7 +14,7 @@ bool http_url_split(const char *url, char **host, char **port, struct err *e);
  * http_url_socket_name(). Returns NULL if gate.url is malformed. A credential names the server for which it was made. */
 char *http_url_server(const struct conf *conf, struct err *e);
 
-/* Returns the malloc'ed name of the jobmgrd behind the instance's Unix socket. No host has a name like it. */
+/* Returns the malloc'ed name by which credentials name the jobmgrd behind the instance's Unix socket. No host can have it. */
 char *http_url_socket_name(const struct conf *conf);
 
 #endif

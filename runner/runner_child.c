@@ -26,7 +26,7 @@ bool runner_child_reap(struct runner *r, pid_t pid)
 	return h != NULL;
 }
 
-/* What runner_child.c needs to start a waiting hook. */
+/* The data with which a waiting hook is started; runner_child.c attaches it to the hook. */
 struct child_wait {
 	char **environment;
 	int64_t asked_us; /* call of api.hook_take that named the hook, as time since boot */

@@ -10,7 +10,7 @@
 
 struct script_workers;
 
-/* What became of a request: `answer` is a JSON object {"rc", ...} or {"error"} without a newline, as rota-lua wrote it. */
+/* Called when a request has ended. `answer` is a JSON object {"rc", ...} or {"error"} without a newline, as rota-lua wrote it. */
 typedef void script_work_done(const char *answer, void *arg);
 
 /* Returns {"error": TEXT}, malloc'ed. */

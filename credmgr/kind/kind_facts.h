@@ -1,4 +1,5 @@
-/* kind_facts.h - what a credential says of itself, and its form for rota-credd: {"subject", "expires", "renewable", "renew_until"}. */
+/* kind_facts.h - the facts that a secret itself has, such as its expiry, and their JSON for rota-credd:
+ * {"subject", "expires", "renewable", "renew_until"}. */
 #ifndef ROTA_CREDMGR_KIND_FACTS_H
 #define ROTA_CREDMGR_KIND_FACTS_H
 

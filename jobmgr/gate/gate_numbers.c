@@ -24,7 +24,7 @@ struct gate_numbers {
 	size_t next, end; /* the stock is numbers[next] to numbers[end - 1] */
 	int64_t until;	  /* time by clock_ms() from which the stock of job numbers is too old */
 	size_t ahead;	  /* numbers that were asked for ahead at the last reservation */
-	int64_t asked_at; /* when that was */
+	int64_t asked_at; /* time of the last reservation, by clock_ms() */
 	int64_t highest;  /* number that was reserved; the stock has none below those that a later reservation gave away */
 };
 

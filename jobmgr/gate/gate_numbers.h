@@ -12,14 +12,14 @@ struct gate_numbers;
 struct gate_numbers *gate_numbers_new(void);
 void gate_numbers_free(struct gate_numbers *stock);
 
-/* Take so many numbers: a JSON array, which the caller releases. NULL: the stock has too few. */
+/* Take `count` numbers from the stock. Returns a JSON array, which the caller releases; NULL: the stock has too few. */
 json_t *gate_numbers_take(struct gate_numbers *stock, size_t count);
 
 /* Returns how many numbers to reserve beside those that are needed now: none unless submissions come quickly. */
 size_t gate_numbers_ahead(struct gate_numbers *stock);
 
-/* Move numbers from `first` on, of those that were reserved just now, to the stock. What it had before is lower, so it is dropped; if they
- * are lower themselves, they stay unused. */
+/* Move the reserved `numbers` from index `first` on to the stock. Lower numbers that the stock has are dropped. If the stock has
+ * had higher ones, the new numbers are dropped. A dropped number stays unused. */
 void gate_numbers_put(struct gate_numbers *stock, json_t *numbers, size_t first);
 
 #endif

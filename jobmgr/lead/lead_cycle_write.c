@@ -22,7 +22,7 @@
 static const double plan_gap = 0.3;   /* seconds between two writes of the plan */
 static const double withdraw_gap = 1; /* seconds between two withdrawals: by then, nodes have refused the withdrawn elements */
 
-/* An answer of which nothing is kept: only an error counts. */
+/* Handles an answer of the database that is used for its error only. */
 static void write_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_cycle *c = arg;
@@ -134,7 +134,7 @@ void lead_cycle_write_power(struct lead_cycle *c)
 	db_array_free(nodes);
 }
 
-/* Note the started steps. The answer has a row for each step that has started. */
+/* Count the steps that have started, and mark them in the plan. `result`: the database's answer, a row for each started step. */
 static void cycle_note_started(struct lead_cycle *c, const PGresult *result)
 {
 	int count = PQntuples(result);

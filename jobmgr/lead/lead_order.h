@@ -21,7 +21,7 @@ struct lead_signer {
 	bool separate;
 };
 
-/* Starts that are committed together or not at all, in one call of api.schedule_commit. */
+/* Starts that one call of api.schedule_commit commits, all or none. */
 struct lead_commit {
 	json_t *starts, *orders;
 };
@@ -29,7 +29,7 @@ struct lead_commit {
 struct lead_orders {
 	struct lead_commit *commits;
 	size_t commit_count;
-	int64_t *refused_jobs; /* job ids of the steps whose authenticator does not match their row */
+	int64_t *refused_jobs; /* job ids of steps whose row does not match its authenticator: it was altered */
 	int *refused_requests;
 	size_t refused_count;
 	bool postponed; /* some starts are left to the next scheduling cycle */

@@ -55,7 +55,7 @@ struct schedule_cluster {
 
 struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot);
 
-/* What the setup of a node is for a step: its image and its preparation. */
+/* Whether the setup of a node, its image and preparation, suits a step. */
 enum schedule_setup_state {
 	SCHEDULE_SETUP_RIGHT,
 	SCHEDULE_SETUP_OTHER, /* the setup of the node is another one, and may be changed if no step uses the node */

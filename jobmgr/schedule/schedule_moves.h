@@ -7,9 +7,9 @@
 
 /* A running step that can be saved and go on elsewhere. */
 struct schedule_mover {
-	struct schedule_pending request; /* what it asks for when it starts again */
+	struct schedule_pending request; /* the step's request when it starts again elsewhere */
 	double cost_s;			 /* seconds that a move of it takes, as measured */
-	double off_after_s; /* after so many seconds its first node is powered off if nothing is on it; INFINITY: never */
+	double off_after_s; /* seconds after which the step's first node, once empty, is powered off; INFINITY: never */
 };
 
 enum schedule_move_kind { SCHEDULE_MOVE_ROOM, SCHEDULE_MOVE_EMPTY };
@@ -19,7 +19,7 @@ struct schedule_moved {
 	const struct schedule_mover *mover;
 	int from_id, to_id; /* the first node of the step, before and after */
 	int cpus;
-	struct schedule_start start; /* its start on the nodes to which it moves */
+	struct schedule_start start; /* start of the step on the nodes to which it moves */
 };
 
 /* Steps that move together. Gain and cost are CPU seconds. */

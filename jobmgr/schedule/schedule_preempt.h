@@ -11,9 +11,9 @@ struct schedule_candidate {
 	int step;
 	int attempt;
 	int tier;
-	double from_at; /* end of its minimal run time, at the earliest: it is not preempted before */
+	double from_at; /* the step is not preempted before this time, the end of its minimal run time or later */
 	double lost_s;	/* seconds of work that are lost if it ends now, on each of its CPUs */
-	bool suspends;	/* it does not end, and keeps its memory, its devices and, unless gives_licenses, its licences */
+	bool suspends;	/* the step is suspended, not ended: it keeps memory, devices and, unless gives_licenses, licences */
 	bool gives_licenses;
 };
 

@@ -14,9 +14,9 @@ struct resume {
 	struct schedule_arena *arena;
 	const struct schedule_policy *policy;
 	const struct schedule_claim *rows;
-	struct schedule_change *base;	/* with the chosen steps, and what is kept for the others */
-	struct schedule_change *after;	/* the same, with the starts of steps of higher tiers */
-	struct schedule_result *result; /* of the run for `after`, which has its names */
+	struct schedule_change *base;	/* the snapshot with the chosen steps running, and what is kept for the others */
+	struct schedule_change *after;	/* `base`, with the starts of waiting steps of higher tiers */
+	struct schedule_result *result; /* result of the scheduler's run for `after`, which refers to its names */
 };
 
 /* Run the scheduler for what waits in tiers above `tier`. */

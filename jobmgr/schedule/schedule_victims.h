@@ -11,8 +11,8 @@ struct schedule_victim {
 	const size_t *rows; /* indexes in the running rows of the snapshot */
 	size_t row_count;
 	double lost; /* CPU seconds of work that are lost if the candidate is ended */
-	bool taken;  /* it is a victim already */
-	bool listed; /* it is in the order */
+	bool taken;  /* the candidate is a victim already */
+	bool listed; /* the candidate is in the list that schedule_victims_order() makes */
 };
 
 /* Order the victims for a step, the first ones first: node by node those that make room on it, fewest and cheapest first; then the

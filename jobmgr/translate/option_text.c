@@ -2,7 +2,7 @@
  *
  * Called by: all of the translator.
  * Invariants:
- * - A text that option_text_clean accepts can be a JSON string and a field of a launch spec.
+ * - A text that option_text_clean accepts can be a JSON string and a field of a step's spec, which a launch request has.
  * - A text that option_text_quote makes can be printed on any terminal. */
 #include "jobmgr/translate/option_text.h"
 

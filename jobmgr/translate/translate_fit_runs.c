@@ -10,7 +10,7 @@
 
 enum { GANGS_MOST = 32, EDGES_MOST = 256, CONDITIONS_MOST = 16 };
 
-/* Gangs that have run, or run, whenever a step runs, and the conditions that were met for them. */
+/* Gangs of which it is certain that they have started when a step runs, and the edges that are then met. */
 struct runs {
 	const struct translation *t;
 	int gangs[GANGS_MOST], gang_count;
@@ -18,7 +18,7 @@ struct runs {
 	int met_count;
 };
 
-/* May the steps of a gang end as they are about to start? */
+/* May --if-changed or --deadline end a step of the gang when it is about to start? Then the gang may never have nodes. */
 static bool runs_may_end(const struct translation *t, int gang)
 {
 	for (int i = gang; i >= 0; i = t->steps[i].next_with)
@@ -36,7 +36,7 @@ static bool runs_has_gang(const struct runs *r, int gang)
 	return false;
 }
 
-/* Is there an end of the peer with which the step of this edge never runs? */
+/* Can the peer of this edge end in a state in which the step never runs? */
 static bool runs_is_condition(const struct translate_edge *edge)
 {
 	bool any = edge->condition == TRANSLATE_ANY || edge->condition == TRANSLATE_TEARDOWN ||
@@ -44,7 +44,7 @@ static bool runs_is_condition(const struct translate_edge *edge)
 	return edge->kind == TRANSLATE_SAME_NODES || (edge->kind == TRANSLATE_AFTER && !any);
 }
 
-/* Does this edge, which is met, say that its peer had nodes? */
+/* Does it follow from this edge, which is met, that its peer had nodes? */
 static bool runs_proves_peer(const struct translation *t, const struct translate_edge *edge)
 {
 	if (edge->peer < 0 || edge->condition == TRANSLATE_FAIL)

@@ -247,8 +247,9 @@ void translate_transfers(struct translation *t);
  * line. */
 void translate_pool(struct translation *t, const char *directive, int line);
 
-/* translate_inside.c: refuse what sub-steps cannot have; of sizes, after translate_size_steps. */
+/* translate_inside.c: refuse options that sub-steps cannot have. */
 void translate_inside(struct translation *t);
+/* Refuse numbers of nodes that sub-steps cannot have. Called after translate_size_steps. */
 void translate_inside_sizes(struct translation *t);
 
 /* translate_fit_same.c: checks steps on the same nodes. Returns the nodes that are left by --nodelist and --exclude of all steps on

@@ -50,7 +50,7 @@ struct agent {
 	struct agent_substeps *substeps;
 	struct agent_incarnation *incarnation;
 	struct agent_clock clock;
-	json_t *restart; /* what the node has that images need (restart_facts), once they are whole */
+	json_t *restart; /* properties of the node that checkpoint images need (restart_facts); NULL: not read yet */
 	bool is_registering;
 	bool is_unknown; /* a missing node in the database has been logged */
 	int quiet_ticks; /* ticks in a row with nothing to do */
@@ -153,7 +153,7 @@ static void handle_registered(struct db *db, PGresult *result, const struct err 
 	start_ticks(a);
 }
 
-/* What images need is asked once, and again while DMTCP or CRIU does not answer. */
+/* Read the facts that checkpoint images need, once, and again while DMTCP or CRIU does not print its version. */
 static void find_restart_facts(struct agent *a)
 {
 	const char *dmtcp = a->context.conf->node_checkpoint_dmtcp, *criu = a->context.conf->node_checkpoint_criu;

@@ -27,8 +27,8 @@ struct agent_energy {
 	struct event *timer; /* NULL if the energy is not measured */
 	bool has_read;
 	struct agent_plugin *plugin; /* the site's program while it runs, else NULL */
-	int64_t asked_at;	     /* when that program was started */
-	struct energy_meter meter;   /* what that program gave */
+	int64_t asked_at;	     /* time at which `plugin` was last started */
+	struct energy_meter meter;   /* energy by the figures of the site's program */
 	char boot[LEASE_BOOT_SIZE];
 };
 

@@ -14,7 +14,7 @@ void agent_substep_free(struct agent_substeps *s);
 /* Report what was appended to the files in substeps/, and remove files of attempts that are gone. */
 void agent_substep_poll(struct agent_substeps *s);
 
-/* Does inotify watch the folder, and is nothing left to report? */
+/* Is every line in substeps/ reported to the database, and does inotify watch that folder? Then procmgrd need not poll it. */
 bool agent_substep_is_idle(const struct agent_substeps *s);
 
 #endif

@@ -82,7 +82,7 @@ static json_t *choose_generation(const struct checkpoint *c, const struct driver
 	return answer;
 }
 
-/* Make the folder that the program writes to, empty. */
+/* Make the folder to which the program writes its next checkpoint, empty. */
 static bool make_next(int step, struct err *e)
 {
 	char name[CHECKPOINT_NAME_SIZE];
@@ -90,8 +90,8 @@ static bool make_next(int step, struct err *e)
 	return (folder_remove(step, name) && mkdirat(step, name, 0700) == 0) || err_sys(e, "could not make folder \"%s\"", name);
 }
 
-/* Execute the program of the step, or that of its driver with it as a further argument (`program` NULL: without it). Returns an exit code after an
- * error. */
+/* Execute the program of the step, or that of its driver with it as a further argument (`program` NULL: without it). Returns only
+ * after an error, with the exit code of this process. */
 static int start_execute(char *const *instead, const char *program, char *const *argv)
 {
 	int before = 0, count = 0;
@@ -132,7 +132,7 @@ static bool is_of_attempt(const struct checkpoint *c, const char *path)
 	return slash && strncmp(path, c->asked, (size_t)(slash - c->asked) + 1) == 0;
 }
 
-/* Copy the script to a path that is that of all attempts, and put this path in its place. */
+/* Copy the script to a path that is the same in all attempts, and set *path to that one. */
 static bool keep_script(const struct checkpoint *c, int step, const char **path, struct err *e)
 {
 	static const char name[] = "next.script";
@@ -154,7 +154,8 @@ static bool keep_scripts(const struct checkpoint *c, int step, const char **prog
 	return kept;
 }
 
-/* Start from a checkpoint of the database's answer `from`. Returns an exit code after an error. */
+/* Execute the program from the checkpoint that the database's answer `from` names. Returns only after an error, with the exit
+ * code of this process. */
 static int start_from(const struct checkpoint *c, const struct driver_use *use, const json_t *from, bool restores,
 		      const char *program, char **argv)
 {

@@ -26,8 +26,8 @@
 #include "procmgr/checkpoint/checkpoint_folder.h"
 #include "procmgr/checkpoint/dmtcp_peer.h"
 
-/* Where DMTCP's coordinator looks for a socket at which it listens already (its PROTECTED_COORD_FD). One that looks elsewhere tries to listen at
- * the port of the guard, and fails. */
+/* Descriptor at which DMTCP's coordinator expects a listening socket (its PROTECTED_COORD_FD). A coordinator that uses another
+ * descriptor tries to listen at the port of the guard, and fails. */
 enum { COORDINATOR_FD = 821 };
 enum { BUFFER_SIZE = 4096, BACKLOG = 128, FIXED_FDS = 2, NUMBER_SIZE = 16 };
 
@@ -217,7 +217,7 @@ static void relays_move(struct guard *g)
 	g->count = kept;
 }
 
-/* What to wait for at fd[i]: that it can be read, where nothing of it is kept back, and that it takes what is kept back for it. */
+/* Returns the poll events of fd[i]: POLLIN if no bytes from it are buffered, POLLOUT if bytes for it are buffered. */
 static struct pollfd relay_wish(const struct relay *r, int i)
 {
 	short events = (short)((r->size[i] == 0 && !r->ended[i] ? POLLIN : 0) | (r->size[1 - i] > 0 ? POLLOUT : 0));

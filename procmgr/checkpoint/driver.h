@@ -27,12 +27,13 @@ struct driver {
 	const char *prefix; /* "app", or "script:" where a name follows */
 	/* Can the driver serve a step on this node? False with the reason. `program`: what it is to start; NULL: it has started it. */
 	bool (*detect)(const struct driver_use *use, const char *program, struct err *e);
-	/* Say what is executed to start the program of the step, or to have it go on from ROTA_RESTART_DIR. *instead: a path and all arguments,
-	 * both malloc'ed, to which those of the program are added; NULL: the program itself. */
+	/* Set the command that starts the program of the step (launch), or has it go on from ROTA_RESTART_DIR (restart).
+	 * *instead: its path and arguments, malloc'ed, to which those of the program are added; NULL: the program itself is
+	 * executed. */
 	bool (*launch)(const struct driver_use *use, char ***instead, struct err *e);
 	bool (*restart)(const struct driver_use *use, char ***instead, struct err *e);
-	/* What is restored is the process itself: `restart` is executed without the program and its arguments, and the script of the step has to
-	 * have the path that it had. */
+	/* The driver restores the processes themselves: `restart` is executed without the program and its arguments, and the
+	 * script of the step must have the same path in each attempt. */
 	bool restores_processes;
 	/* Save the step into ROTA_CHECKPOINT_DIR. NULL: its program does that itself when it is signalled. */
 	bool (*checkpoint)(const struct driver_use *use, struct err *e);
@@ -40,7 +41,7 @@ struct driver {
 	enum folder_match (*verify)(int folder, const json_t *files, struct err *e);
 	/* Remove the checkpoint `name` from the folder of its step. */
 	bool (*discard)(int step, const char *name);
-	/* What this node has of that which a node needs that restarts what is saved here: {NAME: TEXT}. NULL: any node can. */
+	/* Returns the facts of this node that a node must share to restart what is saved here: {NAME: TEXT}. NULL: any can. */
 	json_t *(*needs)(const struct driver_use *use);
 	/* Have the programs of the step leave its devices, all or none, before it is suspended; and return after it goes on. NULL: the driver knows no
 	 * devices. */

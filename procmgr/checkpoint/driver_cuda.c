@@ -120,7 +120,7 @@ static bool cuda_resume(const struct driver_use *use, struct err *e)
 	return all;
 }
 
-/* It saves nothing into files, so no step asks for it by --checkpoint. */
+/* This driver saves nothing into files, so --checkpoint cannot name it. */
 const struct driver driver_cuda = {
 	.prefix = "cuda",
 	.detect = cuda_detect,

@@ -20,8 +20,8 @@ enum { LIMIT_ENDLESS = INT_MAX }; /* a time limit of INT_MAX seconds or more mea
 /* The suspension of a step with GPUs, until its processes are stopped. */
 enum keeper_pause {
 	KEEPER_PAUSE_NONE,
-	KEEPER_PAUSE_LEAVING,  /* its programs leave the GPUs */
-	KEEPER_PAUSE_UNWANTED, /* the same, and it is to go on at once after that */
+	KEEPER_PAUSE_LEAVING,  /* the step's programs leave the GPUs */
+	KEEPER_PAUSE_UNWANTED, /* the step's programs leave the GPUs, and the step is to be resumed at once after that */
 };
 
 struct keeper_timers {

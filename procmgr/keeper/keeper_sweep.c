@@ -47,8 +47,9 @@ void keeper_sweep_freeze(struct keeper *k, bool frozen)
 	k->suspended = frozen;
 }
 
-/* Call with each SIGKILL. Processes that are there long after the first one may wait for a FUSE server that does not answer. A cgroup
- * shows whether they do; they may also be freeing much memory. */
+/* Called with each SIGKILL. Processes that are alive FUSE_USEC after the first SIGKILL may wait for a FUSE server that does not
+ * answer. They may also be freeing much memory: only a cgroup shows which, and without one the FUSE connections are aborted
+ * anyway. */
 static void free_from_fuse(struct keeper *k)
 {
 	int64_t now = clock_boot_us();
@@ -82,7 +83,8 @@ static bool kill_left_in_cgroups(struct keeper *k)
 	return cgroups_kill(k->cgroups, k->name);
 }
 
-/* Kill the processes of the user that are left. Returns true if there was such a process; it may not be dead yet. */
+/* Kill the processes of the job's user that are left of this attempt: those in its cgroup, else descendants of this keeper.
+ * Returns true if there was one; it may not be dead yet. */
 static bool kill_left_of_user(struct keeper *k)
 {
 	return k->cgroups ? kill_left_in_cgroups(k) : has_children() && descendants_kill(is_child, NULL, k->owner.uid);

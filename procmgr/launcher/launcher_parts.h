@@ -59,7 +59,7 @@ struct launcher {
 	struct keeper_keys *keys;     /* launcher_credential.c, once: this node's keys for credentials; NULL: the node has none */
 	struct seal_root root;	      /* launcher_order.c: the signed root that was verified last; one root covers many orders */
 	struct cgroups *cgroups;      /* launcher.c, once; NULL if this machine has no cgroups, or node.cgroup is off */
-	struct attempt_set *accepted; /* launcher.c and launcher_order.c: unexpired attempts that were accepted or cancelled */
+	struct attempt_set *accepted; /* launcher.c, launcher_order.c: accepted or cancelled attempts, until orders expire */
 	bool stop;		      /* launcher.c: SIGTERM came, so the launcher ends and keepers continue */
 	bool end_all;		      /* launcher.c: SIGUSR1 came, so the launcher ends all attempts, then itself */
 

@@ -1,4 +1,4 @@
-/* restart_facts.h - what a node has that images need which are restored there. */
+/* restart_facts.h - properties of a node that a checkpoint image needs in order to be restored there. */
 #ifndef ROTA_PROCMGR_RECORD_RESTART_FACTS_H
 #define ROTA_PROCMGR_RECORD_RESTART_FACTS_H
 
@@ -6,12 +6,13 @@
 
 #include <jansson.h>
 
-/* Returns {cpu: instruction sets, kernel: its release, dmtcp: its version, criu: its version}, as a new reference; {} without both. An image has the addresses of the
- * kernel's vDSO, and functions chosen for the CPU, and its form is that of one version. A version is left out while the program does not say it. `dmtcp`, `criu`: folders of
- * programs; "": there is none. */
+/* Returns {cpu: instruction sets, kernel: release, dmtcp: version, criu: version}, as a new reference; {} on a node without DMTCP
+ * and CRIU. An image has the addresses of the kernel's vDSO and functions chosen for the CPU, and only the version that wrote it
+ * reads it. A version is left out if the program did not print it. `dmtcp`, `criu`: folders of the programs; "": the node does
+ * not have it. */
 json_t *restart_facts(const char *dmtcp, const char *criu);
 
-/* Are the versions of all that there is among the facts? Returns the program that did not say its version; NULL: all did. */
+/* Returns the name of a program that the node has and whose version is not among the facts; NULL: there is none. */
 const char *restart_facts_lacking(const json_t *facts, const char *dmtcp, const char *criu);
 
 #endif

@@ -55,7 +55,7 @@ struct substep_peer {
 	char condition; /* 'o' ok, 'a' any, 'f' fail, 's' start */
 };
 
-/* What the tasks of a sub-step on this node use, as last measured (substep_usage.c). */
+/* The last measurement of what a sub-step's tasks on this node use (substep_usage.c). */
 struct substep_measured {
 	int run;	  /* run of the sub-step that was measured; 0: none yet */
 	int64_t at;	  /* clock_boot_us */

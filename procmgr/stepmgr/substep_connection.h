@@ -14,13 +14,13 @@ LIST_HEAD(substep_reader_list, substep_reader);
 struct substep_connection {
 	TAILQ_ENTRY(substep_connection) next;
 	struct bufferevent *stream;
-	json_t *env; /* environment of the connection's last request `defaults`, or that of the job */
-	char *cwd;
-	json_t *message; /* message whose bytes have not all come yet; NULL: none */
+	json_t *env;	 /* default of requests `run`: from the client's last request `defaults`, at first the job's */
+	char *cwd;	 /* working directory, likewise */
+	json_t *message; /* JSON of a request whose further bytes have not all come yet; NULL: no such request */
 	struct substep_reader_list readers;
-	/* the client gets events of nodes (substep_event.c); NULL: it has not asked for them */
+	/* sends the client events of nodes (substep_event.c); NULL: the client has not asked for them */
 	struct substep_subscriber *subscriber;
-	struct event *closed; /* the peer has gone, while nothing is read */
+	struct event *closed; /* event: the client has closed the connection; used while this process does not read */
 	void (*gone)(void);   /* called when the connection has ended; may be NULL */
 	/* the client is the step manager of the step's first node, and this process is an agent */
 	bool is_head;

@@ -10,8 +10,8 @@
 
 #define SUBSTEP_JOURNAL_FULL "53100" /* SQLSTATE disk_full */
 
-/* Lock the journal for this process, and for its children until they execute a program. Waits until those of an earlier step manager
- * have. */
+/* Lock the journal for this process, and for its children until they execute a program. Waits until the children of
+ * an earlier step manager have done so, too. */
 void substep_journal_lock(int fd);
 
 /* Append a record of this kind; takes ownership of `record`. Adds the members `kind` and `at` (clock_boot_us). Ends the process if
@@ -30,7 +30,7 @@ bool substep_journal_try_text(int fd, const char *kind, const char *format, ...)
  * has not. */
 bool substep_journal_reserve(int fd, int64_t bytes, struct err *e);
 
-/* Returns a number of a journal record; 0: the record has none of this name. */
+/* Returns the number that a journal record has as its member `name`; 0: the record has no such number. */
 int64_t substep_journal_number(const json_t *record, const char *name);
 
 /* Call `each` for every whole record. Cuts off a record that was not written whole. */

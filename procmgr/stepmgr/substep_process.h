@@ -13,15 +13,15 @@ struct substep_start {
 	char *const *environment;
 	const char *cwd;
 	int in, out, err;	/* descriptors for the standard streams */
-	const cpu_set_t *cores; /* NULL: any */
-	/* Called in the new process before it executes the program; false with errno: it does not. It shares the memory of this
-	 * process, whose only thread waits meanwhile, and allocates none. */
+	const cpu_set_t *cores; /* CPUs on which the task may run; NULL: any */
+	/* Called in the new process before that executes the program; false with errno: the program is not executed. The new
+	 * process shares the memory of this one, whose only thread waits meanwhile, so this function must not allocate any. */
 	bool (*begin)(void *arg);
 	void *arg;
 };
 
-/* Raise the limit of open files of this process. Tasks get the limit that it had, and the default for all signals that it ignores or
- * handles at this call. */
+/* Raise this process's limit of open files. Tasks get the limit before this call, and the default action for all signals that
+ * this process ignores or handles at this call. */
 void substep_process_open(void);
 
 /* Start a program in a session of its own. Returns its pid, or -1. */

@@ -17,13 +17,13 @@
 #include "procmgr/stepmgr/substep_part.h"
 #include "procmgr/stepmgr/substep_parts.h"
 
-/* Must the other node be given back together with this one? */
+/* Must `other` be given back when `node` is? Nodes that one `rota grow` added are given back together. */
 static bool goes_with(const struct substep_engine *m, int node, int other)
 {
 	return node == other || substep_nodes_is_same_growth(m->nodes, node, other);
 }
 
-/* May the node be given back at all? Not one of the step itself that is lost or has left. */
+/* May the node be given back? A node of the step itself that is lost or has been given back may not. */
 static bool is_there(const struct substep_engine *m, int node)
 {
 	return substep_nodes_is_here(m->nodes, node) &&
@@ -31,7 +31,7 @@ static bool is_there(const struct substep_engine *m, int node)
 		substep_event_use(m, substep_nodes_name(m->nodes, node)) != SUBSTEP_NODE_GONE);
 }
 
-/* Returns a sub-step that runs on the node or on another one that goes with it; NULL: there is none. */
+/* Returns a sub-step that runs on the node or on a node that must be given back with it; NULL: there is none. */
 static const struct substep *find_running(const struct substep_engine *m, int node)
 {
 	const struct substep *s;
@@ -53,7 +53,7 @@ static bool is_busy(const struct substep_engine *m, int node)
 	return has_tasks(m, node) || find_running(m, node);
 }
 
-/* Returns how many nodes must be given back together with the node, itself included. */
+/* Returns the number of nodes that must be given back when this one is, itself included. */
 static int group_size(const struct substep_engine *m, int node)
 {
 	int size = 0;

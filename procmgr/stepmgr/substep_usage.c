@@ -36,9 +36,9 @@ struct substep_usage {
 	struct substep_engine *m;
 	enum usage_state state;
 	int round;	     /* number of the present or last round of answers */
-	int64_t began_at;    /* of the round */
+	int64_t began_at;    /* start of the round */
 	int64_t measured_at; /* end of the last measurement, by clock_boot_us(); 0: none yet */
-	int64_t took;	     /* how long it took */
+	int64_t took;	     /* microseconds that the last measurement took */
 	int64_t measure_at;  /* when the next measurement is due */
 	struct event *timer;
 	TAILQ_HEAD(, asker) askers;

@@ -1,4 +1,4 @@
-/* substep_viewer.c - speaks with rota-terminal, in frames of a type, a length and that many bytes.
+/* substep_viewer.c - speaks with rota-terminal, a sub-step's terminal, in frames: a type, a length and that many bytes.
  *
  * Called by: substep_reader.c and substep_session.c.
  * Invariants:
@@ -25,11 +25,11 @@ struct substep_viewer {
 	struct evbuffer *early;	       /* frames for the terminal, until the connection to it is made */
 	struct substep_terminal *near; /* connection to a terminal on this node, else NULL */
 	struct substep_far *far;       /* connection to a terminal on another node, else NULL */
-	bool is_current;	       /* a frame has come on the present connection */
-	bool is_over;		       /* the terminal has sent all */
+	bool is_current;	       /* the present connection has brought a frame */
+	bool is_over;		       /* the terminal has sent its last frame */
 };
 
-/* Send a frame. Without a connection, it waits; what is more than a person types meanwhile is dropped. */
+/* Send a frame to the terminal. Without a connection the frame waits; when more wait than a person types, it is dropped. */
 static void send_frame(struct substep_viewer *v, char type, const void *bytes, size_t size)
 {
 	if (v->stream)
@@ -102,7 +102,7 @@ static void viewer_gone(struct bufferevent *stream, short what, void *arg)
 {
 	struct substep_viewer *v = arg;
 	if (v->near && (what & BEV_EVENT_WRITING))
-		return; /* the terminal reads no more keys; what it has written comes, and then its end */
+		return; /* rota-terminal reads no more keys; its last output and the frame of its end are still to be read */
 	while (take_frame(v, bufferevent_get_input(stream)))
 		continue;
 	if (!v->is_over && v->far && substep_far_again(v->far)) {

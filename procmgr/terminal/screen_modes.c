@@ -375,7 +375,7 @@ void screen_modes_csi(struct screen *s, const char *bytes, size_t size)
 	}
 }
 
-/* Of strings only titles matter. */
+/* Handles a control string. Only those that set the titles of the window (OSC 0, 1 and 2) have an effect. */
 void screen_modes_string(struct screen *s, const char *bytes, size_t size)
 {
 	size_t end = size - (bytes[size - 1] == '\a' ? 1 : 2);

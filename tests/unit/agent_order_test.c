@@ -19,7 +19,7 @@ enum { KNOWN_SIZE = 64 };
 static struct {
 	db_answer *answer;
 	void *arg;
-	char known[KNOWN_SIZE]; /* the orders that procmgrd has already, which the answer leaves out */
+	char known[KNOWN_SIZE]; /* orders that procmgrd named as known, which the answer leaves out */
 } call;
 
 bool db_is_up(const struct db *db)
@@ -39,7 +39,8 @@ void db_call(struct db *db, enum api_function function, const struct db_param *p
 	snprintf(call.known, sizeof call.known, "%s", params[1].value);
 }
 
-/* Returns an answer with these columns and one row for each further list of values. The lists end with NULL. */
+/* Returns a result of the database. `columns`: names, ended by NULL. `rows`: lists with one value for each column; a NULL ends
+ * the lists. */
 static PGresult *result_new(const char *const *columns, const char *const *const *rows)
 {
 	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
@@ -102,7 +103,7 @@ struct world {
 	struct agent_context context;
 	struct agent_order_watcher watcher;
 	struct agent_orders *orders;
-	int sockets[2]; /* procmgrd's end, and the launcher's */
+	int sockets[2]; /* a socket pair: procmgrd's socket, and the launcher's */
 };
 
 static int world_make(void **state)
@@ -145,7 +146,7 @@ static int world_free(void **state)
 	return chdir("/") == 0 ? unit_folder_remove(state) : -1;
 }
 
-/* Returns what the launcher was sent next: "launch", the action of a control message, or "" for nothing. */
+/* Returns the next message that the launcher received: "launch", the action of a control message, or "" if none came. */
 static const char *next_sent(const struct world *w)
 {
 	static char sent[32];
@@ -162,7 +163,7 @@ static const char *next_sent(const struct world *w)
 	return sent;
 }
 
-/* What agent.c does when the database has answered a registration. */
+/* Act as agent.c does when the database has answered a registration. */
 static void register_again(struct world *w)
 {
 	agent_lease_grant(w->context.lease, clock_boot_us());

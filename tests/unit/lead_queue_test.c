@@ -8,10 +8,10 @@
 
 enum { MANY = 5000, WIDTH = 40, ARRAYS = 1000000 };
 
-/* The queue of a cycle, as the database answers it. */
+/* The cache under test, and the rows that the database returns as the queue of a scheduling cycle. */
 struct world {
 	struct lead_queue *queue;
-	struct lead_rows *rows; /* of the running cycle */
+	struct lead_rows *rows; /* rows of the running cycle */
 	struct lead_queued queue_rows[MANY];
 	size_t count;
 };
@@ -21,7 +21,8 @@ static void put(struct world *w, int64_t job, int64_t version)
 	w->queue_rows[w->count++] = (struct lead_queued){.job = job, .version = version, .stamp = 1, .free_slots = 3};
 }
 
-/* The database's answer about steps 0 of these jobs: `cpus`, and whether they are steady. Jobs from ARRAYS on are arrays. */
+/* Returns the database's answer with the request of step 0 of each of these jobs, which all have `cpus` and `steady`. Step 0 of a
+ * job with a number from ARRAYS on is an array. */
 static PGresult *answer(const int64_t *jobs, size_t count, int cpus, bool steady)
 {
 	static const char *const names[] = {
@@ -59,7 +60,7 @@ static PGresult *answer(const int64_t *jobs, size_t count, int cpus, bool steady
 	return result;
 }
 
-/* Begin a cycle: it reads the queue. Returns how many requests are missing. */
+/* Begin a scheduling cycle with the queue. Returns the number of steps whose requests are not cached. */
 static size_t ask(struct world *w)
 {
 	struct db_array *jobs = db_array_new(), *steps = db_array_new();
@@ -84,7 +85,7 @@ static void learn(struct world *w, int64_t job, int cpus, bool steady)
 	PQclear(result);
 }
 
-/* End the cycle: its pending steps, as "job:cpus:free_slots " each. */
+/* End the scheduling cycle. Its pending steps must be `expected`: "job:cpus:free_slots " for each. */
 static void ends_with(struct world *w, const char *expected)
 {
 	char text[256] = "";
@@ -132,7 +133,7 @@ static void kept(void **state)
 	put(w, 7, 1);
 	assert_int_equal(ask(w), 0);
 	ends_with(w, "5:1:-1 7:2:-1 ");
-	/* One has changed, one is new, one has gone. */
+	/* One step has changed, one is new, one has left the queue. */
 	w->count = 0;
 	put(w, 7, 2);
 	put(w, 9, 1);
@@ -140,7 +141,7 @@ static void kept(void **state)
 	learn(w, 7, 4, true);
 	learn(w, 9, 1, true);
 	ends_with(w, "7:4:-1 9:1:-1 ");
-	/* A step that was gone is back, unchanged. */
+	/* A step that had left the queue is back, unchanged. */
 	w->count = 0;
 	put(w, 5, 1);
 	assert_int_equal(ask(w), 0);
@@ -167,7 +168,7 @@ static void not_steady(void **state)
 	world_free(w);
 }
 
-/* The request of an array is read once; the queue itself says how far it has come. */
+/* The request of an array is read once; each answer with the queue says how many of its elements may start. */
 static void array(void **state)
 {
 	static const int skip[] = {5, 7};
@@ -194,7 +195,8 @@ static void array(void **state)
 	world_free(w);
 }
 
-/* A step that is gone when its request is read is not in the cycle. A failed read leaves its steps out, too. */
+/* A step that has left the queue when its request is read is not in the scheduling cycle, nor is one whose request could not be
+ * read. */
 static void unanswered(void **state)
 {
 	struct world *w = world_new();
@@ -234,7 +236,7 @@ static void stamped(void **state)
 	world_free(w);
 }
 
-/* A cycle over a queue of MANY jobs from `first` on. Returns how many requests were missing. */
+/* Run a scheduling cycle over a queue of MANY jobs from `first` on. Returns the number of requests that were not cached. */
 static size_t pass_over(struct world *w, int64_t first)
 {
 	static int64_t jobs[MANY];
@@ -258,7 +260,8 @@ static size_t pass_over(struct world *w, int64_t first)
 	return asked;
 }
 
-/* The cache of gone steps is dropped in the end: it holds at most a few times what a cycle needs. A short scan drops nothing. */
+/* The cache drops requests of steps that have left the queue: it holds at most a few times as many as a cycle needs. A short scan
+ * drops none. */
 static void bounded(void **state)
 {
 	struct world *w = world_new();

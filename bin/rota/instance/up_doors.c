@@ -1,10 +1,10 @@
 /* up_doors.c - who may connect to the PostgreSQL of a private instance: pg_hba.conf and pg_ident.conf. For `rota up`.
  *
- * Peer authentication maps users of the operating system to roles. The account, and root if root made the instance, may be every
- * role of Rota. The account of runnerd may be rota_runner, that of rota-credd rota_credd. Other users may only be the role of their own name. Process managers
- * give a password.
+ * Peer authentication maps users of the operating system to roles. The instance's account may be every role of Rota, and so may
+ * root if root made the instance. The account of runnerd may be rota_runner, and the account of rota-credd rota_credd. Other users
+ * may only be the role of their own name. The procmgrd of a node gives a password.
  * Invariants:
- * - A cluster that an older version made gets the lines that it lacks; other lines stay behind them. */
+ * - A cluster that an older version of Rota made gets the missing lines in front of its other lines. */
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +17,12 @@ static const char *const ROLES[] = {"postgres",		 "rota_owner",	 "rota_admin",	"
 				    "rota_jobmgr_admin", "rota_nodemgr", "rota_runner", "rota_credd",  "rota_node",
 				    "rota_analyst",	 "rota_reader",	 NULL};
 
-/* How pg_hba.conf lets process managers in; the first line that fits counts. The owner of the schemas is a member of rota_nodes. */
+/* Lines of pg_hba.conf that let process managers connect. PostgreSQL uses the first line that fits. The owner of the schemas is a
+ * member of rota_nodes. */
 static const char NODE_DOORS[] = "local rota rota_owner,rota_node peer map=rota\n"
 				 "local rota +rota_nodes scram-sha-256\n";
 
-/* Text of pg_hba.conf behind NODE_DOORS: only local connections. All roles may connect to database rota, role postgres to every
+/* Text of pg_hba.conf after NODE_DOORS: only local connections. All roles may connect to database rota, role postgres to every
  * database. */
 static const char DOORS[] = "# Rota: nobody comes over a network.\n"
 			    "local rota all peer map=rota\n"
@@ -94,7 +95,7 @@ bool up_doors_make(const struct instance *in, const char *folder, struct err *e)
 	return ok;
 }
 
-/* Add lines to a file of the cluster that lacks them. `write` false: only look; returns false if it lacks them. */
+/* Add the lines to a file of the cluster if the file lacks them. `write` false: only returns whether the file has the lines. */
 static bool doors_have(const struct instance *in, const char *name, const char *lines, bool write, struct err *e)
 {
 	char *path = instance_path(in, "pg/data/%s", name), *text = doors_read(path, e);
@@ -114,13 +115,13 @@ static bool doors_have_all(const struct instance *in, bool write, struct err *e)
 	return ok;
 }
 
-/* Runs as the account. */
+/* Runs as the instance's account. */
 static bool doors_amend(const struct instance *in, struct err *e)
 {
 	return doors_have_all(in, true, e);
 }
 
-/* Have the server read its files. */
+/* Have the PostgreSQL server read pg_hba.conf and pg_ident.conf again. */
 static bool doors_reload(const struct instance *in, struct err *e)
 {
 	char *conninfo = instance_conninfo(in, "postgres", "postgres");

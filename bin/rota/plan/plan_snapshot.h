@@ -12,8 +12,8 @@
 struct plan_snapshot {
 	struct lead_rows *rows; /* snapshot.pending has the requests of the queue */
 	struct lead_queue *queue;
-	struct plan_rank *ranks;      /* of the pending steps, by index */
-	json_t *rules;		      /* what the ranks of submissions depend on */
+	struct plan_rank *ranks;      /* ranks of the pending steps, by index */
+	json_t *rules;		      /* settings from which the ranks of submissions are computed */
 	struct lead_rows **submitted; /* steps that were added, for each call */
 	size_t submitted_count;
 	struct lead_rows *requested; /* steps that can be moved; NULL: none were read */
@@ -27,8 +27,8 @@ void plan_snapshot_free(struct plan_snapshot *snapshot);
 const struct schedule_pending *plan_snapshot_requests(struct plan_snapshot *snapshot, const json_t *rows, size_t count,
 						      struct err *e);
 
-/* Add the steps of a plan of a job that could start now, where they would stand in the queue; `partition`: of steps that name none. Returns the number of the others, which wait for
- * those; SIZE_MAX: the plan is malformed. */
+/* Add to the queue those steps of a job's plan that could start now, at their ranks. `partition`: the partition of steps that
+ * name none. Returns the number of the steps that were not added, which wait for those; SIZE_MAX: the plan is malformed. */
 size_t plan_snapshot_submit(struct plan_snapshot *snapshot, const json_t *plan, const char *partition, struct err *e);
 
 #endif

@@ -90,7 +90,7 @@ static void mails_print(const json_t *mails)
 	}
 }
 
-/* Print the options of the job that the site's script job_submit has set. */
+/* Print each option of the job that the site's script job_submit changed, with its value before. */
 static void changes_print(const json_t *changes)
 {
 	const json_t *change;

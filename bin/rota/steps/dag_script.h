@@ -23,7 +23,7 @@ struct dag_script {
  * printing the errors. */
 bool dag_script_open(struct dag_script *s, const char *path, char *const *arguments, const char *folder);
 
-/* Remove files that are left, and free everything. */
+/* Remove the files of steps' scripts that are left, with their folder, and free the members of `s`. */
 void dag_script_close(struct dag_script *s);
 
 /* Make sure that the script of a step is a file. Returns its malloc'ed path; NULL with an error. dag_script_release() removes the file

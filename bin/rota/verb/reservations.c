@@ -16,7 +16,7 @@ const struct verb_option reservations_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Add a cell with the users and accounts that a reservation allows. */
+/* Append a cell to the printed table: the users and accounts that may use the reservation. */
 static void let_in(struct table *table, const json_t *reservation)
 {
 	json_t *names = json_deep_copy(json_object_get(reservation, "users"));

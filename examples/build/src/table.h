@@ -15,7 +15,7 @@ struct table;
 struct table *table_new(void);
 void table_free(struct table *t);
 
-/* Count one line. Ends the program where memory is out. */
+/* Add 1 to the count of a line of text. Ends the program when memory is exhausted. */
 void table_add(struct table *t, const char *line, size_t length);
 
 /* How many different lines there are. */
