@@ -147,7 +147,7 @@ bool kind_refresh_answer(json_t *object, int status, const char *body, size_t si
 	return good;
 }
 
-/* Read what curl has printed: the body, and the status on a line of its own. */
+/* Read the output of curl: the body of the answer, and the HTTP status on a line of its own. */
 static bool refresh_read(struct kind_result *result, json_t *object, int64_t now, struct err *e)
 {
 	const char *reason = strstr(result->error, ") "); /* curl: (NUMBER) REASON */
@@ -159,7 +159,7 @@ static bool refresh_read(struct kind_result *result, json_t *object, int64_t now
 	if (!kind_program_good(result, "curl", e))
 		return false;
 	if (!last)
-		return err_set(e, "curl printed no status of the token service");
+		return err_set(e, "curl did not print the HTTP status of the token service's answer");
 	return kind_refresh_answer(object, atoi(last + 1), result->output.bytes, (size_t)(last - result->output.bytes), now, e);
 }
 

@@ -145,7 +145,8 @@ static int64_t read_file(struct agent_substeps *s, int dir, struct file *f, stru
 		return 0;
 	int fd = S_ISREG(st.st_mode) ? openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		log_once(f, name, "it is not a file that procmgrd can read, so its sub-steps are missing in the accounting");
+		log_once(f, name,
+			 "procmgrd cannot read it as a file, so the sub-steps of this attempt are missing in the accounting");
 		f->size_seen = st.st_size;
 	} else if (st.st_size != f->size_seen) {
 		bytes = read_lines(s, f, fd, st.st_size, rows);

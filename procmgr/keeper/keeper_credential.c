@@ -23,8 +23,8 @@
 /* A credential of the step. */
 struct held {
 	struct credential credential;
-	int64_t version; /* the oldest that the attempt takes: the newest that it had, or the next one if that was removed; 0: any */
-	bool there;	 /* the owner has it now */
+	int64_t version; /* oldest version that the attempt takes: the newest it had, or the next if that was removed; 0: any */
+	bool there;	 /* the owner can use the credential now */
 };
 
 struct keeper_credentials {
@@ -71,7 +71,7 @@ static bool credentials_name(struct keeper_credentials *c, struct err *e)
 	return true;
 }
 
-/* A secret, and its version. */
+/* The secret of a credential, from an opened box, and its version. */
 struct secret {
 	unsigned char *bytes;
 	size_t size;
@@ -104,7 +104,8 @@ static bool open_box(const struct keeper *k, struct held *h, const char *file, s
 	if (d.version == 0)
 		return err_set(e, "its file in the cache is malformed");
 	if (h->credential.kind != CREDENTIAL_KINDS && h->credential.kind != credential.kind)
-		return err_set(e, "it is of another kind than the one that the attempt has");
+		return err_set(e, "its new box has a secret of kind %s, but the attempt has kind %s",
+			       credential_kind_name(credential.kind), credential_kind_name(h->credential.kind));
 	char *context = credential_delivery_context(&d);
 	bool opened =
 		box_open(k->job->keys->node, k->job->keys->credd, context, (const unsigned char *)file + CREDENTIAL_BOX_HEADER,
@@ -128,7 +129,7 @@ static bool secret_read(const struct keeper *k, struct held *h, struct secret *s
 	free(file);
 	if (opened && s->version < h->version) {
 		secret_wipe(s);
-		opened = err_set(e, "it is older than the one that the attempt has");
+		opened = err_set(e, "its box in the cache is older than the version that the attempt has");
 	}
 	return opened;
 }

@@ -32,10 +32,12 @@ begin
 	perform from node n where n.name = p_name for no key update;
 	select u.* into v_held from node n join node_used u on u.node_id = n.node_id where n.name = p_name;
 	if (p_set ->> 'cpus')::bigint < v_held.cpus_used then
-		raise exception '% cpus of node "%" are in use', v_held.cpus_used, p_name using errcode = 'RT409',
+		raise exception 'node "%" cannot get fewer CPUs than the % that its steps hold', p_name, v_held.cpus_used
+			using errcode = 'RT409',
 			hint = 'Drain the node and wait for its steps to end.';
 	elsif (p_set ->> 'mem_mb')::bigint < v_held.mem_used_mb then
-		raise exception '% MiB of node "%" are in use', v_held.mem_used_mb, p_name using errcode = 'RT409',
+		raise exception 'node "%" cannot get less memory than the % MiB that its steps hold', p_name, v_held.mem_used_mb
+			using errcode = 'RT409',
 			hint = 'Drain the node and wait for its steps to end.';
 	end if;
 end $$;
@@ -75,7 +77,7 @@ begin
 	elsif p_object = 'license' then
 		select l.used into v_used from license l where l.license = p_name for no key update;
 		if (p_set ->> 'total')::bigint < v_used then
-			raise exception '% of licence "%" are in use', v_used, p_name using errcode = 'RT409';
+			raise exception 'licence "%" cannot get a total below the % that steps hold', p_name, v_used using errcode = 'RT409';
 		end if;
 	elsif p_object = 'setting' then
 		perform internal.admin_check_setting(p_name, p_set);

@@ -20,8 +20,8 @@ begin
 				(p_set ->> '+deadline')::timestamptz, coalesce((p_set ->> '+end_steps')::boolean, false));
 			return;
 		elsif p_set ->> '+end_steps' = 'true' then
-			raise exception 'ending the steps that run needs a deadline' using errcode = 'RT422',
-				hint = 'Give one; "now" will do.';
+			raise exception 'a drain of node "%" that ends its steps needs a deadline', p_name using errcode = 'RT422',
+				hint = 'Give --deadline; "now" will do.';
 		end if;
 		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
 		if v_node.state <> 'drain' or v_node.reason is distinct from p_set ->> '+reason' then

@@ -121,8 +121,8 @@ select is(t.admin('node', 'delete', 'm[01-03]'), 'true', 'deleted');
 select t.admin('partition', 'change', 'main', '{"default": true}') \g /dev/null
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 3, "mem_mb": 1000}]') as j \gset
 select t.start(:'j' || '.a', '{2}', '{"gres": {"gpu": [1]}}') \g /dev/null
-select matches(t.admin('node', 'change', 'n2', '{"cpus": 2}'), '^RT409.*3 cpus of node "n2" are in use', 'CPUs in use');
-select matches(t.admin('node', 'change', 'n2', '{"mem": "999"}'), '^RT409.*1000 MiB of node "n2" are in use', 'memory in use');
+select matches(t.admin('node', 'change', 'n2', '{"cpus": 2}'), '^RT409.*node "n2" cannot get fewer CPUs than the 3 that', 'CPUs in use');
+select matches(t.admin('node', 'change', 'n2', '{"mem": "999"}'), '^RT409.*node "n2" cannot get less memory than the 1000 MiB that', 'memory in use');
 select matches(t.admin('node', 'change', 'n2', '{"gres": "gpu:1"}'), '^RT409.*device 1 of "gpu" on node "n2" is in use by ' || :'j' || '.a', 'a unit in use');
 select matches(t.admin('node', 'delete', 'n2'), '^RT409.*in use by ' || :'j' || '.a', 'a node in use');
 select is(t.admin('node', 'change', 'n2', '{"cpus": 3, "mem": 1000, "gres": "gpu:2,fpga:1"}'), 'true', 'down to what is used');
@@ -180,7 +180,7 @@ select is(t.admin('qos', 'delete', 'fast'), 'true', 'gone');
 select matches(t.admin('qos', 'delete', 'normal'), '^RT409', 'one stays');
 select is(t.admin('license', 'create', 'lic', '{"total": 2}'), 'true', 'a licence');
 update rota.license set used = 1;
-select matches(t.admin('license', 'change', 'lic', '{"total": 0}'), '^RT409.*1 of licence "lic" are in use', 'in use');
+select matches(t.admin('license', 'change', 'lic', '{"total": 0}'), '^RT409.*licence "lic" cannot get a total below the 1 that', 'in use');
 select matches(t.admin('license', 'delete', 'lic'), '^RT409.*in use', 'in use');
 update rota.license set used = 0;
 select is(t.admin('license', 'delete', 'lic'), 'true', 'gone');

@@ -146,14 +146,14 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	# The next box replaces the last one in the cache, so the launcher has to have read that.
 	TEXT=stale box 904 notes version=7
 	control 904 credentials
-	logged 904 'credential "notes" is not renewed: it is older'
+	logged 904 'credential "notes" is not renewed: its box in the cache is older'
 	TEXT=forged box 904 notes version=7 header=9
 	control 904 credentials
 	logged 904 'credential "notes" is not renewed: the box was sealed for another key'
 	[ "$(cat "$folder/notes")" = second ]
 	TEXT=token box 904 notes version=9 kind=token
 	control 904 credentials
-	logged 904 'credential "notes" is not renewed: it is of another kind'
+	logged 904 'credential "notes" is not renewed: its new box has a secret of kind'
 	[ "$(cat "$folder/notes")" = second ]
 	rm "$DIR/node/n1/cache/cred.904.0.1.notes"
 	control 904 credentials
@@ -161,7 +161,7 @@ refused_at() { # JOB TEXT: the attempt fails on this node, and no task has run
 	# the removed version does not come back
 	TEXT=second box 904 notes version=8
 	control 904 credentials
-	logged 904 'credential "notes" is not renewed: it is older' 2
+	logged 904 'credential "notes" is not renewed: its box in the cache is older' 2
 	[ ! -e "$folder/notes" ]
 	TEXT=third box 904 notes version=9
 	control 904 credentials

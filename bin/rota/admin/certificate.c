@@ -168,7 +168,7 @@ X509 *certificate_new_user(const struct certificate_authority *by, EVP_PKEY *key
 X509 *certificate_renew(const struct certificate_authority *by, X509 *old, int days, struct err *e)
 {
 	if (X509_verify(old, by->key) != 1) {
-		err_set(e, "the certificate is not of this authority");
+		err_set(e, "the certificate was signed by another authority than authority.pem");
 		return NULL;
 	}
 	X509 *certificate = X509_dup(old);
