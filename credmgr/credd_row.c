@@ -58,7 +58,7 @@ static void row_broken_noted(struct db *db, PGresult *result, const struct err *
 	(void)db;
 	(void)arg;
 	if (!result)
-		log_warning("could not report a credential that cannot be opened: %s %s", e->code, e->message);
+		log_warning("could not report a credential that cannot be decrypted: %s %s", e->code, e->message);
 }
 
 static void row_removed_again(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -87,7 +87,9 @@ bool credd_row_check(struct credd *c, const struct credd_row *r, int version, st
 	db_call(c->db, API_credential_remove_again,
 		(struct db_param[]){{uid, -1}, {r->name, -1}, {r->origin, -1}, {number, -1}, {seconds, -1}}, 5, row_removed_again,
 		c);
-	return err_set(e, "it had been removed at %s, before the database was restored; add it anew", when);
+	return err_set(
+		e, "the credential was removed at %s, before the database was restored from a backup; add the credential again",
+		when);
 }
 
 bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned char **plain, size_t *size, struct err *e)
@@ -105,7 +107,7 @@ bool credd_row_unseal(struct credd *c, const PGresult *result, int row, unsigned
 	good = good && keyring_unseal(c->ring, key, context, nonce, sealed, sealed_size, plain, size, e);
 	if (!good) {
 		const char *id = db_text(result, row, "credential_id");
-		log_error("credential %s cannot be opened: %s", id, e->message);
+		log_error("credential %s cannot be decrypted: %s", id, e->message);
 		db_call(c->db, API_credential_broken,
 			(struct db_param[]){{id, -1}, {db_text(result, row, "version"), -1}, {e->message, -1}}, 3,
 			row_broken_noted, c);

@@ -1,5 +1,5 @@
 /* power.c - calls api.power_judge, api.reboot_judge and api.evacuation_judge every nodemgr.period seconds, which have idle nodes powered off
- * and rebooted, see what became of nodes whose power changes or that boot, and go on with evacuations; and logs the changes.
+ * and rebooted, check nodes whose power changes or that boot, and continue evacuations of nodes. Logs the changes.
  *
  * Called by: nodemgr.c.
  * Invariants:
@@ -44,7 +44,7 @@ static void evacuation_answered(struct db *db, PGresult *result, const struct er
 	(void)db;
 	power->calls--;
 	if (!result) {
-		log_error("could not go on with evacuations: %s %s", e->code, e->message);
+		log_error("could not continue evacuations of nodes: %s %s", e->code, e->message);
 		return;
 	}
 	for (int i = 0; i < PQntuples(result); i++) {

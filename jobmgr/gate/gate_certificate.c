@@ -182,7 +182,7 @@ static void certificate_check(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (!good && !c->is_refused)
-		log_warning("%s; HTTPS goes on with the certificate of before", e.message);
+		log_warning("%s; HTTPS keeps its previous certificate", e.message);
 	c->is_refused = !good;
 	certificate_warn(c);
 	certificate_report(c);

@@ -138,10 +138,10 @@ static bool need_is_met(const char *name, const char *wanted, const char *had, s
 {
 	if (strcmp(name, "cpu") != 0)
 		return strcmp(wanted, had) == 0 ||
-		       err_set(e, "it needs %s %s, and this node has %s", name, wanted, *had ? had : "none");
+		       err_set(e, "the checkpoint needs %s %s, and this node has %s", name, wanted, *had ? had : "none");
 	char *lacking = word_lacking(wanted, had);
 	if (lacking)
-		err_set(e, "it needs a CPU with %s, which this node has not", lacking);
+		err_set(e, "the checkpoint needs a CPU with %s, which this node does not have", lacking);
 	free(lacking);
 	return lacking == NULL;
 }

@@ -83,7 +83,7 @@ bool substep_journal_reserve(int fd, int64_t bytes, struct err *e)
 {
 	struct stat st;
 	if (fstat(fd, &st) < 0)
-		die("could not look at the journal: %m");
+		die("could not stat the journal: %m");
 	if (journal_reservation_behind(&st, st.st_size) >= bytes ||
 	    journal_reservation_take(fd, st.st_size, bytes + RESERVE_EXTRA, e) ||
 	    journal_reservation_take(fd, st.st_size, bytes, e))

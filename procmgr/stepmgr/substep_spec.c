@@ -261,7 +261,7 @@ static bool read_part(struct substep_spec *spec, struct err *e)
 	struct substep_ranks *r = &spec->part.ranks;
 	return json_unpack((json_t *)part, "{s:i, s:i, s:i, s?i, s:i}", "number", &spec->part.number, "first", &r->first,
 			   "stride", &r->stride, "block", &r->block, "total", &spec->part.total) == 0 ||
-	       err_set(e, "\"part\" needs number, first, stride and total");
+	       err_set(e, "\"part\", the tasks that an agent runs, needs \"number\", \"first\", \"stride\" and \"total\"");
 }
 
 /* Check the ranks of a part against its number of tasks. */
@@ -269,7 +269,7 @@ static bool check_part(struct substep_spec *spec, struct err *e)
 {
 	spec->part.ranks.count = spec->ntasks;
 	return spec->part.number == 0 || substep_ranks_are_valid(&spec->part.ranks, spec->part.total) ||
-	       err_set(e, "\"part\" has ranks that are not below total");
+	       err_set(e, "\"part\" has ranks of tasks that are not below \"total\"");
 }
 
 /* Read how tasks are shared out over nodes. */
@@ -295,7 +295,7 @@ static bool check_nodes(const struct substep_spec *spec, struct err *e)
 	if (nodes == 0)
 		return true;
 	if (nodes > spec->ntasks)
-		return err_set(e, "%d tasks cannot run on %d nodes", spec->ntasks, nodes);
+		return err_set(e, "%d tasks are too few for %d nodes", spec->ntasks, nodes);
 	if (substep_ranks_of_node(spec->ntasks, nodes, nodes - 1, spec->plane).count == 0)
 		return err_set(e, "%d tasks in blocks of %d leave nothing for %d nodes", spec->ntasks, spec->plane, nodes);
 	return spec->ntasks_per_node == 0 || most <= spec->ntasks_per_node ||

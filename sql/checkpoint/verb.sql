@@ -45,12 +45,13 @@ create function internal.checkpoint_own(p_uid int, p_job bigint) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if not exists (select from job j where j.job_id = p_job and j.uid = p_uid) then
-		raise exception 'the files of job % are not yours', p_job using errcode = 'RT403',
-			hint = 'Only its owner verifies or removes them.';
+		raise exception 'the checkpoints of job % belong to another user', p_job using errcode = 'RT403',
+			hint = 'Only the owner of the job verifies or removes their files.';
 	end if;
 end $$;
 comment on function internal.checkpoint_own(int, bigint) is
-	'Refuse (RT403) what opens or removes files of checkpoints of a job, to all but its owner, who has written their paths.';
+	'Refuse (RT403) all users but the owner of a job, who has written the paths of its checkpoints. For requests that open or '
+	'remove files of checkpoints.';
 
 create function api.checkpoint_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

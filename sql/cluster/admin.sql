@@ -313,7 +313,7 @@ begin
 			else 'choice of ending steps' end
 			using errcode = 'RT422';
 	elsif p_action <> 'create' and p_set ? '+login' then
-		raise exception 'a login is given with "create" or "enroll"' using errcode = 'RT422';
+		raise exception 'a login can be given with "create" or "enroll" only' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'node' and not (p_set ? 'cpus' and p_set ? 'mem_mb') then
 		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object in ('prep', 'check') and not p_set ? 'program' then

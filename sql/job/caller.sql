@@ -136,7 +136,7 @@ declare
 	c_elements constant int := 10000;
 begin
 	if p_high - p_low not between 0 and c_elements - 1 then
-		raise exception '"%" names no elements, or too many', p_name using errcode = 'RT422',
+		raise exception '"%" names no array elements, or too many', p_name using errcode = 'RT422',
 			hint = format('Name at most %s elements in one request, or the whole array.', c_elements);
 	elsif p_before + p_high - p_low + 1 > c_elements then
 		raise exception 'more than % elements of arrays named', c_elements using errcode = 'RT422',

@@ -272,7 +272,7 @@ begin
 		raise exception 'only administrators may have usage figures computed anew' using errcode = 'RT403';
 	end if;
 	if exists (select from admin_event e where e.object = 'range' and e.action = 'detach') then
-		raise exception 'ranges of jobs were detached, so the usage of their jobs cannot be computed anew'
+		raise exception 'ranges of jobs were detached from the tables, so usage figures cannot be computed anew'
 			using errcode = 'RT409';
 	end if;
 	update usage_state z set rebuild_at = coalesce(z.rebuild_at, now());

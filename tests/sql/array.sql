@@ -97,7 +97,7 @@ select is(t.start(:'j' || '.a', '{1}', '{"position": 3}'), 0, 'no more of it sta
 select t.right('hold under way');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.a[4]'))$$, :j), '%has no index 4', 'no such index');
-select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.a[0-999999999]'))$$, :j), '%names no elements, or too many', 'an endless range');
+select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.a[0-999999999]'))$$, :j), '%names no array elements, or too many', 'an endless range');
 
 -- A retried element is offered before new ones, within the limit.
 select t.submit('alice', '[{"name": "a", "retry": 1, "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]') as j \gset
@@ -237,7 +237,7 @@ select t.submit('alice', '[{"name": "m", "array": {"indices": [[0,999999,1]], "s
 select is((select count(*) from rota.step where job_id = :j), 1::bigint, 'a million is one row');
 select is(api.job_show(t.uid('alice'), 'alice', t.request(:'j')) #>> '{jobs,0,steps,0,array,size}', '1000000', 'shown with its size');
 select is(t.pass(:'j' || '.m', '{1}', '{"position": 999999}'), 'completed', 'its last element');
-select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.m[0-10000]'))$$, :j), '%names no elements, or too many', 'a request names ten thousand elements at the most');
+select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.m[0-10000]'))$$, :j), '%names no array elements, or too many', 'a request names ten thousand elements at the most');
 select throws_ok(format($$select api.job_signal(t.uid('alice'), 'alice', '{"jobs": ["%1$s.m[0-9999]", "%1$s.m[20000]"], "signal": "USR1"}')$$, :j), 'RT422', 'more than 10000 elements of arrays named', 'in all');
 select is(jsonb_array_length(api.job_wait(t.uid('alice'), 'alice', t.request(:'j' || '.m[0-9999]')) -> 'jobs'), 10000, 'so many are answered');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null

@@ -85,14 +85,14 @@ select is((select string_agg(coalesce(t.save(:'d' || '.a', '{"driver": "dmtcp", 
 select is(t.refused(format('select t.save(%L, %L)', :'d' || '.a', '{"needs": "6.1"}')), 'RT422', 'needs are an object');
 select t.finish(:'d' || '.a', '{"exit": 0, "signal": 9, "cause": "node", "outcome": "node_fail"}'), t.later(), t.begun(:'d' || '.a') \g /dev/null
 select is(t.says(:'d' || '.a', 'begin') #- '{files}' #- '{path}', '{"kept": [1, 2], "wait_s": 60, "generation": 2, "driver": "dmtcp", "needs": {"kernel": "6.1"}}', 'the next attempt learns them');
-select is(t.says(:'d' || '.a', 'unmet', '{"generation": 2, "message": "it needs kernel 6.1, and this node has 5.10"}'), '{}', 'its node has no such kernel');
+select is(t.says(:'d' || '.a', 'unmet', '{"generation": 2, "message": "the checkpoint needs kernel 6.1, and this node has 5.10"}'), '{}', 'its node has no such kernel');
 select t.finish(:'d' || '.a', '{"exit": 85, "outcome": "fail"}') \g /dev/null
 select is((select y ->> 'message' from internal.why_step(:d, (t.step(:'d' || '.a')).step_id) y where y ->> 'message' like 'attempt %'),
-	'attempt 2 could not go on from checkpoint 2 on n1: it needs kernel 6.1, and this node has 5.10', 'which is why it waits');
+	'attempt 2 could not go on from checkpoint 2 on n1: the checkpoint needs kernel 6.1, and this node has 5.10', 'which is why it waits');
 savepoint wide;
 update rota.attempt set nodes = array(select 'n' || i from generate_series(1, 100) i) where job_id = :d and attempt = 2;
 select is((select y ->> 'message' from internal.why_step(:d, (t.step(:'d' || '.a')).step_id) y where y ->> 'message' like 'attempt %'),
-	'attempt 2 could not go on from checkpoint 2 on n1,n2,n3,n4 and 96 more: it needs kernel 6.1, and this node has 5.10', 'of a wide attempt the first nodes');
+	'attempt 2 could not go on from checkpoint 2 on n1,n2,n3,n4 and 96 more: the checkpoint needs kernel 6.1, and this node has 5.10', 'of a wide attempt the first nodes');
 rollback to wide;
 select t.later(), t.begun(:'d' || '.a') \g /dev/null
 select is(t.says(:'d' || '.a', 'begin') -> 'generation', '2', 'the checkpoint is as good as before');

@@ -205,7 +205,7 @@ first_process() {
 	# A node that said it has that kernel, and has not.
 	superuser "update rota.node set found = found || jsonb_build_object('restart', found -> 'restart' || '{\"kernel\": \"1.0\"}') where name = 'n2'"
 	eventually eval '[ "$(rota show --json "$job" | jq -r ".jobs[0].steps[0].held")" = system ]'
-	why_says "could not go on from checkpoint 1 on n2: it needs kernel 1.0, and this node has $(uname -r)"
+	why_says "could not go on from checkpoint 1 on n2: the checkpoint needs kernel 1.0, and this node has $(uname -r)"
 	superuser "update rota.checkpoint set needs = null where job_id = $job"
 	run -0 rota release "$job"
 	touch go

@@ -119,7 +119,7 @@ number_of() {
 	mv "$PKI/ca/gate.pem" "$PKI/ca/gate.kept"
 	rota admin pki issue gate2 --to="$PKI/ca" --names=localhost
 	cp "$PKI/ca/gate2.pem" "$PKI/ca/gate.pem"
-	said() { grep -q "HTTPS goes on with the certificate of before" "$ROTA_HOME/log/jobmgrd.log"; }
+	said() { grep -q "HTTPS keeps its previous certificate" "$ROTA_HOME/log/jobmgrd.log"; }
 	eventually said
 	[ "$(served)" = "$before" ]
 	remote rota queue
